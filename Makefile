@@ -1,0 +1,50 @@
+# One door to everything. `make` alone lists the targets.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+# Extra arguments for the binary: make run ARGS="--port 9000"
+ARGS ?=
+SEEDS ?= 100000
+KILLS ?= 2000
+
+BIN := $(or $(CARGO_TARGET_DIR),target)/release/interlock
+
+.PHONY: help
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: run
+run: release ## Build the binary and start everything in one process (ARGS="…")
+	$(BIN) up $(ARGS)
+
+.PHONY: test
+test: ## Everything that must pass before a change lands (NEXTEST_ARGS="…")
+	scripts/test
+
+.PHONY: check
+check: ## The fast loop: format, lints, tidy, core
+	scripts/need rustfmt clippy
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets -- -D warnings
+	cargo test --quiet -p interlock-tidy -p interlock-core
+
+.PHONY: bench
+bench: release ## Measure this build (ARGS="…")
+	$(BIN) bench all $(ARGS)
+
+.PHONY: bench-peers
+bench-peers: release ## Measure other engines on this machine with the same workloads
+	bench/peers/run
+
+.PHONY: soak
+soak: ## Long simulation and kill runs (SEEDS=100000 KILLS=2000)
+	SEEDS=$(SEEDS) KILLS=$(KILLS) scripts/soak
+
+.PHONY: clean
+clean: ## Remove what builds have made
+	cargo clean
+
+.PHONY: release
+release:
+	cargo build --release -p interlock-cli --bin interlock

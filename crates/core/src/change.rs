@@ -1,0 +1,441 @@
+//! What `decide` answers: a [`ChangeSet`], the rows to write, all or none, guarded by the run's version. The store
+//! writes them and knows no rules; [`Run::apply`] brings the state in memory to where the rows are.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
+
+use crate::approval::{Approval, Vote};
+use crate::ids::{ApprovalId, OutboxId, ReceiptId, RunId, SessionId, SignalId, TenantId};
+use crate::json::{Hash, Json};
+use crate::plan::StepSpec;
+use crate::receipt::Receipt;
+use crate::retry::StepError;
+use crate::run::{Awaited, Header, Notes, Phase, Run, Step, Wait, Wake};
+use crate::state::{
+    ApprovalState, Control, Detail, Initiator, Reason, RunState, StepKind, StepState,
+};
+use crate::time::Timestamp;
+
+/// Everything one command changes about one run.
+#[derive(Debug, Clone)]
+pub struct ChangeSet {
+    pub tenant: TenantId,
+    pub run: RunId,
+    /// The version that must stand in the store; `None` for a run that is being made.
+    pub expected: Option<u64>,
+    pub at: Timestamp,
+    pub start: Option<Box<Start>>,
+    pub live: LiveChange,
+    pub end: Option<Box<End>>,
+    /// At least one row; the last row's `seq` is the new version.
+    pub journal: SmallVec<[JournalRow; 1]>,
+    pub claim: ClaimChange,
+    pub side: Vec<SideWrite>,
+    pub delta: Delta,
+}
+
+/// The rows of a run that is being made.
+#[derive(Debug, Clone)]
+pub struct Start {
+    pub header: Arc<Header>,
+    pub plan_hash: Hash,
+    /// The canonical plan text; the store writes it once per hash.
+    pub plan: Json,
+    pub workflow: String,
+    pub workflow_version: u32,
+}
+
+/// What happens to the `run_live` row.
+#[derive(Debug, Clone)]
+pub enum LiveChange {
+    /// A new row, or one whose indexed columns change.
+    Put(Box<LiveRow>),
+    /// Only columns that no index sees have changed: the hot path of a worker that goes on to the next step.
+    Advance(Box<LiveRow>),
+    /// The run has ended.
+    Gone,
+}
+
+/// The one row of a run that is not terminal: all that claims, timers and the reaper look for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LiveRow {
+    pub version: u64,
+    pub control: Control,
+    pub state: RunState,
+    pub detail: Option<Detail>,
+    pub reason: Option<Reason>,
+    pub position: u32,
+    pub step_state: StepState,
+    pub attempt: u32,
+    pub failures: u32,
+    pub iteration: u32,
+    pub workspace: String,
+    pub queue: String,
+    pub priority: i32,
+    /// Set while the current step is claimable: `ready` and the run active.
+    pub eligible_at: Option<Timestamp>,
+    /// Set while the current step is running.
+    pub session: Option<SessionId>,
+    pub claimed_at: Option<Timestamp>,
+    /// When a running step times out. Not indexed: running rows are few and found by their session.
+    pub step_timeout_at: Option<Timestamp>,
+    /// The next instant at which a timer must look at the run: deadline, wait, approval clocks.
+    pub wake_at: Option<Timestamp>,
+    pub step_data: Option<StepData>,
+    pub notes: Option<Notes>,
+}
+
+/// The data of the current step that is rare enough to live in one JSON column.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct StepData {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<Json>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wake: Option<Wake>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait: Option<Wait>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<Approval>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open_intent: Option<ReceiptId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_error: Option<StepError>,
+    /// Where the step is ready but the run is paused, the instant that `eligible_at` will be again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ready_at: Option<Timestamp>,
+}
+
+/// What is written once when a run ends.
+#[derive(Debug, Clone, PartialEq)]
+pub struct End {
+    pub state: RunState,
+    pub reason: Option<Reason>,
+    pub position: u32,
+    pub finished_at: Timestamp,
+    pub duration_ms: u64,
+    pub output: Option<Json>,
+    pub error: Option<StepError>,
+    pub notes: Option<Notes>,
+}
+
+/// One row of the journal: some events, dense, and at most one step that finished with them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JournalRow {
+    /// The `seq` of the first and of the last event in it.
+    pub first_seq: u64,
+    pub seq: u64,
+    /// A JSON array of [`crate::event::Event`].
+    pub events: Json,
+    pub context: Context,
+    pub done: Option<Box<Done>>,
+}
+
+/// A step that finished, written once. The state of a step that is not the current one is read from here.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Done {
+    pub position: u32,
+    pub state: StepState,
+    pub attempt: u32,
+    pub failures: u32,
+    pub iteration: u32,
+    pub claimed_at: Option<Timestamp>,
+    pub input: Option<Json>,
+    pub output: Option<Json>,
+    pub error: Option<StepError>,
+    pub why: Option<String>,
+}
+
+/// Who caused a change (004 §2.2).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Context {
+    pub initiator: Initiator,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub person: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<Json>,
+}
+
+impl Context {
+    pub const SYSTEM: Self = Self {
+        initiator: Initiator::System,
+        person: None,
+        metadata: None,
+    };
+    pub const TIMEOUT: Self = Self {
+        initiator: Initiator::Timeout,
+        person: None,
+        metadata: None,
+    };
+
+    pub fn operator(person: impl Into<String>) -> Self {
+        Self {
+            initiator: Initiator::Operator,
+            person: Some(person.into()),
+            metadata: None,
+        }
+    }
+}
+
+/// What a change does to the number of live claims of its tenant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClaimChange {
+    /// Nothing, or a claim handed on from one step of the run to the next.
+    None,
+    /// A new live claim, which the tenant's caps must admit. `first`: the run was pending until now, so it also
+    /// counts against `max_runs_per_min`.
+    Take {
+        first: bool,
+    },
+    Release,
+}
+
+/// Rows beside the run's own, written in the same commit. Those marked as guards can refuse the whole set.
+#[derive(Debug, Clone)]
+pub enum SideWrite {
+    /// Guard: the (client, key) pair must be new.
+    Idempotency(Box<IdempotencyRow>),
+    /// Guard: no other active run may hold the subject.
+    TakeSubject {
+        subject: String,
+    },
+    FreeSubject {
+        subject: String,
+    },
+    AddStep {
+        position: u32,
+        spec: Box<StepSpec>,
+    },
+    OpenWait {
+        position: u32,
+        awaited: Awaited,
+        opened_at: Timestamp,
+    },
+    CloseWait {
+        position: u32,
+    },
+    /// Guard: the signal must not have been consumed.
+    ConsumeSignal {
+        signal: SignalId,
+        position: u32,
+    },
+    PutApproval {
+        position: u32,
+        approval: Box<Approval>,
+    },
+    /// Guard: a person has one vote.
+    Vote {
+        approval: ApprovalId,
+        vote: Vote,
+    },
+    /// Inserts, or moves the state of, a receipt. Guard: a new one's key must be new.
+    PutReceipt(Box<Receipt>),
+    Outbox(Box<OutboxRow>),
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct IdempotencyRow {
+    pub client: String,
+    pub key: String,
+    pub source: String,
+    pub request_hash: Hash,
+    pub expires_at: Timestamp,
+}
+
+/// A message to the outside.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OutboxRow {
+    pub id: OutboxId,
+    /// Where it goes: relays keep the order per run and destination.
+    pub destination: String,
+    pub payload: Json,
+}
+
+/// The new values of the state in memory.
+#[derive(Debug, Clone)]
+pub struct Delta {
+    pub control: Control,
+    pub state: RunState,
+    pub detail: Option<Detail>,
+    pub reason: Option<Reason>,
+    pub position: u32,
+    pub steps: SmallVec<[(u32, Step); 2]>,
+    pub added: Option<Arc<Vec<StepSpec>>>,
+    pub notes: Option<Notes>,
+    pub finished_at: Option<Timestamp>,
+}
+
+impl ChangeSet {
+    pub fn version(&self) -> u64 {
+        self.journal.last().map_or(0, |row| row.seq)
+    }
+}
+
+impl Run {
+    /// Brings the state to where the change set's rows are, once they are committed.
+    pub fn apply(&mut self, change: &ChangeSet) {
+        let delta = &change.delta;
+        self.version = change.version();
+        self.control = delta.control;
+        self.state = delta.state;
+        self.detail = delta.detail;
+        self.reason = delta.reason;
+        self.position = delta.position;
+        self.finished_at = delta.finished_at;
+        if let Some(added) = &delta.added {
+            self.added = Arc::clone(added);
+            self.steps
+                .resize_with(self.plan.steps.len() + added.len(), Step::default);
+        }
+        for (position, step) in &delta.steps {
+            self.steps[*position as usize] = step.clone();
+        }
+        if let Some(notes) = &delta.notes {
+            self.notes = notes.clone();
+        }
+    }
+}
+
+/// The values a live row is made of, borrowed from a run or from a draft of its next state.
+pub struct LiveParts<'a> {
+    pub version: u64,
+    pub control: Control,
+    pub state: RunState,
+    pub detail: Option<Detail>,
+    pub reason: Option<Reason>,
+    pub position: u32,
+    pub header: &'a Header,
+    pub spec: &'a StepSpec,
+    pub step: &'a Step,
+    pub notes: &'a Notes,
+}
+
+/// The values of the columns that some index of `run_live` sees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IndexedColumns<'a> {
+    pub eligible_at: Option<Timestamp>,
+    pub session: Option<SessionId>,
+    pub wake_at: Option<Timestamp>,
+    pub queue: &'a str,
+}
+
+fn sooner(at: Option<Timestamp>, other: Option<Timestamp>) -> Option<Timestamp> {
+    match (at, other) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    }
+}
+
+impl<'a> LiveParts<'a> {
+    pub fn of(run: &'a Run) -> Self {
+        Self {
+            version: run.version,
+            control: run.control,
+            state: run.state,
+            detail: run.detail,
+            reason: run.reason,
+            position: run.position,
+            header: &run.header,
+            spec: run.spec(run.position),
+            step: run.current(),
+            notes: &run.notes,
+        }
+    }
+
+    pub fn indexed(&self) -> IndexedColumns<'a> {
+        let mut columns = IndexedColumns {
+            eligible_at: None,
+            session: self.step.session(),
+            wake_at: self.header.deadline_at.filter(|_| self.deadline_applies()),
+            queue: &self.spec.queue,
+        };
+        match &self.step.phase {
+            Phase::Ready { eligible_at, .. } if self.control == Control::Active => {
+                columns.eligible_at = Some(*eligible_at);
+            }
+            Phase::WaitingApproval(approval) if approval.state == ApprovalState::Requested => {
+                columns.wake_at = sooner(
+                    columns.wake_at,
+                    sooner(Some(approval.expires_at), approval.escalate_at),
+                );
+            }
+            Phase::WaitingSignal(wait) => {
+                columns.wake_at = sooner(columns.wake_at, wait.deadline_at)
+            }
+            _ => {}
+        }
+        columns
+    }
+
+    /// A paused run's clocks go on. A doubt, a cancel or a rollback under way is not ended by the deadline.
+    fn deadline_applies(&self) -> bool {
+        self.control != Control::Canceling
+            && self.spec.kind() != StepKind::Rollback
+            && !matches!(self.step.phase, Phase::InDoubt { .. })
+    }
+
+    fn step_data(&self) -> Option<StepData> {
+        let step = self.step;
+        let mut data = StepData {
+            input: step.input.clone(),
+            open_intent: step.open_intent,
+            last_error: step.last_error.clone(),
+            ..StepData::default()
+        };
+        match &step.phase {
+            Phase::Ready { eligible_at, wake } => {
+                data.wake.clone_from(wake);
+                data.ready_at = (self.control != Control::Active).then_some(*eligible_at);
+            }
+            Phase::Running { wake, .. } => data.wake.clone_from(wake),
+            Phase::WaitingApproval(approval) => data.approval = Some((**approval).clone()),
+            Phase::WaitingSignal(wait) => data.wait = Some((**wait).clone()),
+            Phase::InDoubt { receipt } => data.open_intent = Some(*receipt),
+            Phase::Pending
+            | Phase::Succeeded
+            | Phase::Skipped { .. }
+            | Phase::Failed
+            | Phase::Canceled
+            | Phase::RolledBack => {}
+        }
+        (data != StepData::default()).then_some(data)
+    }
+
+    pub fn row(&self) -> LiveRow {
+        let indexed = self.indexed();
+        let step = self.step;
+        LiveRow {
+            version: self.version,
+            control: self.control,
+            state: self.state,
+            detail: self.detail,
+            reason: self.reason,
+            position: self.position,
+            step_state: step.state(),
+            attempt: step.attempt,
+            failures: step.failures,
+            iteration: step.iteration,
+            workspace: self.header.workspace.clone(),
+            queue: indexed.queue.to_owned(),
+            priority: self.header.priority,
+            eligible_at: indexed.eligible_at,
+            session: indexed.session,
+            claimed_at: step.claimed_at,
+            step_timeout_at: match step.phase {
+                Phase::Running { timeout_at, .. } => timeout_at,
+                _ => None,
+            },
+            wake_at: indexed.wake_at,
+            step_data: self.step_data(),
+            notes: (!self.notes.is_empty()).then(|| self.notes.clone()),
+        }
+    }
+}
+
+impl LiveRow {
+    /// The row that stands for the run as it is.
+    pub fn of(run: &Run) -> Self {
+        LiveParts::of(run).row()
+    }
+}

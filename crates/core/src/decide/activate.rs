@@ -1,0 +1,206 @@
+//! Activation: the next step that is still pending becomes ready, waits, or is skipped.
+
+use super::draft::Draft;
+use super::{Bindings, fail};
+use crate::approval::Approval;
+use crate::change::SideWrite;
+use crate::event::Event;
+use crate::ids::ApprovalId;
+use crate::limits;
+use crate::machine::step::{StepEvent, Verdict};
+use crate::plan::{Accept, Gate, WaitFor, Work};
+use crate::rejection::Rejection;
+use crate::run::{Awaited, Phase, Wait};
+use crate::state::{ApprovalState, Reason, StepState};
+use crate::time::Millis;
+
+/// Activates the first pending forward step at or after `from`. The run stands at the last step if there is none.
+pub(super) fn next_from(
+    draft: &mut Draft<'_>,
+    from: u32,
+    bindings: &Bindings,
+) -> Result<(), Rejection> {
+    let forward = draft.run.forward_len() as u32;
+    for position in from..forward {
+        draft.position = position;
+        if draft.step(position).state() != StepState::Pending {
+            continue;
+        }
+        let bound = bindings.get(position);
+        let verdict = match bound.map(|bound| bound.verdict.clone()) {
+            None => Verdict::Go,
+            Some(Ok(verdict)) => verdict,
+            Some(Err(error)) => {
+                draft.step_mut(position).last_error = Some(error.clone());
+                return fail::fail_step(
+                    draft,
+                    position,
+                    StepEvent::RunFailed,
+                    error,
+                    Reason::StepFailed,
+                );
+            }
+        };
+        if verdict == Verdict::ConditionFalse {
+            skip(
+                draft,
+                position,
+                StepEvent::Activated(verdict),
+                "condition is false".to_owned(),
+            )?;
+            continue;
+        }
+        if let Some(input) = bound.and_then(|bound| bound.input.clone()) {
+            draft.step_mut(position).input = Some(input);
+        }
+        return activate(draft, position, StepEvent::Activated(verdict), bindings);
+    }
+    Ok(())
+}
+
+/// Skips a step and says why.
+pub(super) fn skip(
+    draft: &mut Draft<'_>,
+    position: u32,
+    event: StepEvent,
+    why: String,
+) -> Result<(), Rejection> {
+    draft.go(position, event, Phase::Skipped { why: why.clone() })?;
+    draft.emit(Event::StepSkipped {
+        step: position,
+        why,
+    });
+    draft.record_done(position);
+    Ok(())
+}
+
+/// Brings a step to where its kind starts: ready, at its gate, or waiting. Also used when it is asked anew.
+pub(super) fn activate(
+    draft: &mut Draft<'_>,
+    position: u32,
+    event: StepEvent,
+    bindings: &Bindings,
+) -> Result<(), Rejection> {
+    let now = draft.now();
+    match &draft.spec(position).work {
+        Work::Wait { until, timeout } => {
+            let (until, timeout) = (until.clone(), *timeout);
+            let wait = open_wait(draft, position, until, timeout, bindings);
+            wait_for(draft, position, event, wait)
+        }
+        Work::Approval(gate) => {
+            let gate = gate.clone();
+            let approval = request(draft, &gate);
+            draft.emit(Event::ApprovalRequested {
+                step: position,
+                approval: approval.id,
+                expires_at: approval.expires_at,
+            });
+            draft.side.push(SideWrite::PutApproval {
+                position,
+                approval: Box::new(approval.clone()),
+            });
+            draft.go(position, event, Phase::WaitingApproval(Box::new(approval)))
+        }
+        _ => draft.go(
+            position,
+            event,
+            Phase::Ready {
+                eligible_at: now,
+                wake: None,
+            },
+        ),
+    }
+}
+
+/// Opens a wait: a row that signals look for, and the event.
+pub(super) fn wait_for(
+    draft: &mut Draft<'_>,
+    position: u32,
+    event: StepEvent,
+    wait: Wait,
+) -> Result<(), Rejection> {
+    draft.emit(Event::StepWaiting {
+        step: position,
+        signal: wait.signal.as_ref().map(|awaited| awaited.signal.clone()),
+        key: wait.signal.as_ref().map(|awaited| awaited.key.clone()),
+        deadline_at: wait.deadline_at,
+    });
+    if let Some(awaited) = &wait.signal {
+        draft.side.push(SideWrite::OpenWait {
+            position,
+            awaited: awaited.clone(),
+            opened_at: wait.opened_at,
+        });
+    }
+    draft.go(position, event, Phase::WaitingSignal(Box::new(wait)))
+}
+
+fn open_wait(
+    draft: &Draft<'_>,
+    position: u32,
+    until: WaitFor,
+    timeout: Option<Millis>,
+    bindings: &Bindings,
+) -> Wait {
+    let now = draft.now();
+    let bound = bindings.get(position);
+    match until {
+        WaitFor::Signal {
+            signal,
+            key,
+            accept,
+        } => Wait {
+            signal: Some(Awaited {
+                signal,
+                key: bound
+                    .and_then(|bound| bound.wait_key.clone())
+                    .or(key)
+                    .or_else(|| draft.run.header.subject.clone())
+                    .unwrap_or_else(|| draft.run.id.to_string()),
+                accept_from: match accept {
+                    Accept::SinceRun => draft.run.header.created_at,
+                    Accept::SinceStep => now,
+                    Accept::Any => crate::time::Timestamp(0),
+                },
+            }),
+            deadline_at: timeout.map(|timeout| now + timeout),
+            opened_at: now,
+        },
+        WaitFor::For(span) => Wait {
+            signal: None,
+            deadline_at: Some(now + span),
+            opened_at: now,
+        },
+        WaitFor::Until(_) => {
+            let until = bound.and_then(|bound| bound.wait_until).unwrap_or(now);
+            Wait {
+                signal: None,
+                deadline_at: Some(until),
+                opened_at: now,
+            }
+        }
+    }
+}
+
+fn request(draft: &mut Draft<'_>, gate: &Gate) -> Approval {
+    let now = draft.now();
+    Approval {
+        id: ApprovalId(draft.fresh_id()),
+        state: ApprovalState::Requested,
+        quorum: gate.quorum,
+        approvers: gate.approvers.clone(),
+        message: gate.message.clone(),
+        on_reject: gate.on_reject,
+        on_expiry: gate.on_expiry,
+        requested_at: now,
+        escalate_at: Some(
+            now + gate
+                .escalate_after
+                .unwrap_or(limits::APPROVAL_ESCALATE_OTHER),
+        ),
+        expires_at: now + gate.expires_after.unwrap_or(limits::APPROVAL_EXPIRES_AFTER),
+        votes: Vec::new(),
+        excluded: draft.run.header.started_by.iter().cloned().collect(),
+    }
+}

@@ -1,0 +1,110 @@
+//! Cancel: decided at once, so that nothing further starts; finished when the live attempt has ended.
+
+use super::draft::Draft;
+use super::rollback;
+use crate::change::SideWrite;
+use crate::event::Event;
+use crate::limits;
+use crate::machine::approval::ApprovalEvent;
+use crate::machine::step::StepEvent;
+use crate::plan::RollbackCondition;
+use crate::rejection::Rejection;
+use crate::run::{Cancellation, Phase};
+use crate::state::{Control, Reason, StepState};
+
+pub(super) fn cancel(
+    draft: &mut Draft<'_>,
+    reason: String,
+    rollback: bool,
+) -> Result<(), Rejection> {
+    if reason.len() > limits::REASON_BYTES_MAX {
+        let (bytes, max) = (reason.len(), limits::REASON_BYTES_MAX);
+        return Err(Rejection::TooLarge {
+            what: "the reason",
+            bytes,
+            max,
+        });
+    }
+    let refuse = |verb| {
+        Err(Rejection::InvalidRunState {
+            run: draft.run.id,
+            state: draft.run.state,
+            verb,
+        })
+    };
+    if matches!(draft.control, Control::Canceling | Control::Canceled) {
+        return refuse("cancel again");
+    }
+    let rolling_back = draft.len() > draft.run.forward_len();
+    if rolling_back && draft.control != Control::Paused {
+        return refuse("cancel, while it rolls back,");
+    }
+    let (by, at) = (draft.person(), draft.now());
+    draft.notes_mut().cancellation = Some(Cancellation {
+        by,
+        reason: reason.clone(),
+        at,
+        rollback: rollback && !rolling_back,
+    });
+    if draft.current().state() == StepState::Running {
+        draft.control = Control::Canceling;
+        draft.emit(Event::RunCanceled {
+            reason,
+            done: false,
+        });
+        return Ok(());
+    }
+    attempt_ended(draft)
+}
+
+/// No attempt is live any more: every unfinished step is canceled, and the rollback, if one was asked for, begins.
+pub(super) fn attempt_ended(draft: &mut Draft<'_>) -> Result<(), Rejection> {
+    close_current(draft)?;
+    for position in 0..draft.len() as u32 {
+        if draft.step(position).state() == StepState::Pending {
+            draft.go(position, StepEvent::RunCanceled, Phase::Canceled)?;
+        }
+    }
+    let wants_rollback = draft
+        .notes()
+        .cancellation
+        .as_ref()
+        .is_some_and(|cancellation| cancellation.rollback);
+    if wants_rollback && rollback::begin(draft, RollbackCondition::Manual, Reason::Requested)? {
+        return Ok(());
+    }
+    draft.control = Control::Canceled;
+    draft.reason = Some(Reason::Requested);
+    Ok(())
+}
+
+/// Cancels the step that the run stands at, with what hangs on it: an open approval, an open wait.
+pub(super) fn close_current(draft: &mut Draft<'_>) -> Result<(), Rejection> {
+    let position = draft.position;
+    let step = draft.current();
+    if step.state().is_finished() {
+        return Ok(());
+    }
+    match step.phase.clone() {
+        Phase::WaitingApproval(approval) => {
+            let closed = approval.closed_by(ApprovalEvent::Canceled);
+            draft.emit(Event::ApprovalResolved {
+                step: position,
+                approval: closed.id,
+                status: closed.state,
+            });
+            draft.side.push(SideWrite::PutApproval {
+                position,
+                approval: Box::new(closed),
+            });
+        }
+        Phase::WaitingSignal(wait) if wait.signal.is_some() => {
+            draft.side.push(SideWrite::CloseWait { position })
+        }
+        _ => {}
+    }
+    draft.go(position, StepEvent::RunCanceled, Phase::Canceled)?;
+    draft.emit(Event::StepCanceled { step: position });
+    draft.record_done(position);
+    Ok(())
+}

@@ -1,0 +1,176 @@
+//! The operator's directives: pause, resume, retry, skip, restart from a step.
+
+use super::draft::Draft;
+use super::{Bindings, activate, fail, rollback};
+use crate::event::Event;
+use crate::json::Json;
+use crate::limits;
+use crate::machine::step::StepEvent;
+use crate::rejection::Rejection;
+use crate::run::Phase;
+use crate::state::{ApprovalState, Control, StepKind, StepState};
+
+fn refuse(draft: &Draft<'_>, verb: &'static str) -> Rejection {
+    Rejection::InvalidRunState {
+        run: draft.run.id,
+        state: draft.run.state,
+        verb,
+    }
+}
+
+pub(super) fn pause(draft: &mut Draft<'_>, reason: String) -> Result<(), Rejection> {
+    check_reason(&reason)?;
+    if draft.control != Control::Active {
+        return Err(refuse(draft, "pause"));
+    }
+    fail::pause(draft, reason);
+    Ok(())
+}
+
+/// Whether somebody has to say what is to become of the current step.
+fn directive_due(draft: &Draft<'_>) -> bool {
+    match &draft.current().phase {
+        Phase::Failed | Phase::InDoubt { .. } => true,
+        Phase::WaitingApproval(approval) => approval.state != ApprovalState::Requested,
+        _ => false,
+    }
+}
+
+pub(super) fn resume(draft: &mut Draft<'_>) -> Result<(), Rejection> {
+    if draft.control != Control::Paused {
+        return Err(refuse(draft, "resume"));
+    }
+    if directive_due(draft) {
+        return Err(Rejection::DirectiveDue { run: draft.run.id });
+    }
+    go_active(draft);
+    Ok(())
+}
+
+fn go_active(draft: &mut Draft<'_>) {
+    if draft.control == Control::Paused {
+        draft.control = Control::Active;
+        draft.notes_mut().pause = None;
+        draft.emit(Event::RunResumed {});
+    }
+    draft.reason = None;
+}
+
+/// Runs the step that stopped the run once more, in a new iteration with a fresh budget.
+pub(super) fn retry(
+    draft: &mut Draft<'_>,
+    input: Option<Json>,
+    bindings: &Bindings,
+) -> Result<(), Rejection> {
+    if draft.control != Control::Paused {
+        return Err(refuse(draft, "retry a step of"));
+    }
+    let position = draft.position;
+    let event = StepEvent::OperatorRetry { ask: false };
+    if matches!(draft.current().phase, Phase::WaitingApproval(_)) && !directive_due(draft) {
+        return Err(refuse(draft, "retry, while its approval is open,"));
+    }
+    new_iteration(draft, position);
+    if input.is_some() {
+        draft.step_mut(position).input = input;
+    }
+    activate::activate(draft, position, event, bindings)?;
+    draft.emit(Event::StepReady {
+        step: position,
+        why: "operator_retry".into(),
+        signal: None,
+    });
+    go_active(draft);
+    Ok(())
+}
+
+fn new_iteration(draft: &mut Draft<'_>, position: u32) {
+    let step = draft.step_mut(position);
+    step.iteration += 1;
+    step.failures = 0;
+    step.last_error = None;
+    step.output = None;
+    step.open_intent = None;
+}
+
+/// Passes over the step that stopped the run, with a reason that is kept.
+pub(super) fn skip(
+    draft: &mut Draft<'_>,
+    reason: String,
+    bindings: &Bindings,
+) -> Result<(), Rejection> {
+    check_reason(&reason)?;
+    if reason.trim().is_empty() {
+        return Err(Rejection::InvalidInput {
+            what: "skipping a step needs a reason".into(),
+        });
+    }
+    if draft.control != Control::Paused {
+        return Err(refuse(draft, "skip a step of"));
+    }
+    let position = draft.position;
+    if matches!(draft.current().phase, Phase::WaitingApproval(_)) && !directive_due(draft) {
+        return Err(refuse(draft, "skip, while its approval is open,"));
+    }
+    activate::skip(draft, position, StepEvent::OperatorSkip, reason)?;
+    go_active(draft);
+    if draft.spec(position).kind() == StepKind::Rollback {
+        return rollback::go_on(draft, position);
+    }
+    activate::next_from(draft, position + 1, bindings)
+}
+
+/// Goes back to a step and runs from there again. What was done stays in the journal.
+pub(super) fn restart_from(
+    draft: &mut Draft<'_>,
+    position: u32,
+    bindings: &Bindings,
+) -> Result<(), Rejection> {
+    if draft.control != Control::Paused || draft.current().state() == StepState::Running {
+        return Err(refuse(
+            draft,
+            "restart, unless it is paused and nothing runs,",
+        ));
+    }
+    if draft.len() > draft.run.forward_len() {
+        return Err(refuse(draft, "restart, once a rollback has begun,"));
+    }
+    if position > draft.position {
+        let step = draft
+            .run
+            .plan
+            .step(position)
+            .map_or_else(|| position.to_string(), |spec| spec.key.clone());
+        return Err(Rejection::UnknownStep {
+            run: draft.run.id,
+            step: format!("{step} (not reached yet)"),
+        });
+    }
+    if matches!(draft.current().phase, Phase::WaitingApproval(_)) && !directive_due(draft) {
+        return Err(refuse(draft, "restart, while its approval is open,"));
+    }
+    for at in position..=draft.position {
+        draft.go(at, StepEvent::Rewound, Phase::Pending)?;
+        new_iteration(draft, at);
+        draft.step_mut(at).input = None;
+    }
+    draft.emit(Event::StepReady {
+        step: position,
+        why: "restart".into(),
+        signal: None,
+    });
+    go_active(draft);
+    activate::next_from(draft, position, bindings)
+}
+
+fn check_reason(reason: &str) -> Result<(), Rejection> {
+    if reason.len() > limits::REASON_BYTES_MAX {
+        let (bytes, max) = (reason.len(), limits::REASON_BYTES_MAX);
+        return Err(Rejection::TooLarge {
+            what: "the reason",
+            bytes,
+            max,
+        });
+    }
+    Ok(())
+}

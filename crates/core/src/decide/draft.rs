@@ -1,0 +1,367 @@
+//! A draft of a run's next state: reads fall through to the run, writes stay in the draft. [`Draft::finish`] projects
+//! the run's state and turns the draft into rows.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::Asked;
+use crate::change::{
+    ChangeSet, ClaimChange, Delta, Done, End, JournalRow, LiveChange, LiveParts, SideWrite,
+};
+use crate::event::Event;
+use crate::ids;
+use crate::json::Json;
+use crate::machine;
+use crate::machine::step::StepEvent;
+use crate::plan::StepSpec;
+use crate::project::{View, project};
+use crate::rejection::Rejection;
+use crate::run::{Notes, Phase, Run, Step};
+use crate::state::{Control, Detail, Reason, RunState, StepState};
+use crate::time::Timestamp;
+use uuid::Uuid;
+
+pub(super) struct Draft<'a> {
+    pub run: &'a Run,
+    pub asked: Asked,
+    pub control: Control,
+    pub reason: Option<Reason>,
+    pub position: u32,
+    pub side: Vec<SideWrite>,
+    steps: SmallVec<[(u32, Step); 2]>,
+    added: Option<Vec<StepSpec>>,
+    notes: Option<Notes>,
+    events: Vec<Event>,
+    done: Option<Box<Done>>,
+    rows: SmallVec<[JournalRow; 1]>,
+    seq: u64,
+    claims: i32,
+    derived: u32,
+    /// The attempt was ended over the worker's head, which may not know yet.
+    pub attempt_lives: bool,
+}
+
+impl<'a> Draft<'a> {
+    pub fn of(run: &'a Run, asked: Asked) -> Self {
+        Self {
+            run,
+            asked,
+            control: run.control,
+            reason: run.reason,
+            position: run.position,
+            side: Vec::new(),
+            steps: SmallVec::new(),
+            added: None,
+            notes: None,
+            events: Vec::with_capacity(2),
+            done: None,
+            rows: SmallVec::new(),
+            seq: run.version,
+            claims: 0,
+            derived: 0,
+            attempt_lives: false,
+        }
+    }
+
+    pub fn now(&self) -> Timestamp {
+        self.asked.now
+    }
+
+    pub fn person(&self) -> Option<String> {
+        self.asked.by.person.clone()
+    }
+
+    /// A fresh id for something that this change makes.
+    pub fn fresh_id(&mut self) -> Uuid {
+        self.derived += 1;
+        ids::derived(self.run.id, self.run.version, self.derived, self.asked.now)
+    }
+
+    pub fn len(&self) -> usize {
+        self.run.forward_len() + self.added.as_ref().map_or(self.run.added.len(), Vec::len)
+    }
+
+    pub fn spec(&self, position: u32) -> &StepSpec {
+        let index = position as usize;
+        match &self.added {
+            Some(added) if index >= self.run.forward_len() => {
+                &added[index - self.run.forward_len()]
+            }
+            _ => self.run.spec(position),
+        }
+    }
+
+    pub fn step(&self, position: u32) -> &Step {
+        static UNTOUCHED: std::sync::LazyLock<Step> = std::sync::LazyLock::new(Step::default);
+        match self.steps.iter().rev().find(|(at, _)| *at == position) {
+            Some((_, step)) => step,
+            None => self.run.steps.get(position as usize).unwrap_or(&UNTOUCHED),
+        }
+    }
+
+    pub fn step_mut(&mut self, position: u32) -> &mut Step {
+        let index = match self.steps.iter().position(|(at, _)| *at == position) {
+            Some(index) => index,
+            None => {
+                let step = self.step(position).clone();
+                self.steps.push((position, step));
+                self.steps.len() - 1
+            }
+        };
+        &mut self.steps[index].1
+    }
+
+    pub fn current(&self) -> &Step {
+        self.step(self.position)
+    }
+
+    pub fn notes(&self) -> &Notes {
+        self.notes.as_ref().unwrap_or(&self.run.notes)
+    }
+
+    pub fn notes_mut(&mut self) -> &mut Notes {
+        self.notes.get_or_insert_with(|| self.run.notes.clone())
+    }
+
+    /// Ends a pause that something else has overtaken.
+    pub fn unpause(&mut self) {
+        if self.control == Control::Paused {
+            self.control = Control::Active;
+        }
+        if self.notes().pause.is_some() {
+            self.notes_mut().pause = None;
+        }
+    }
+
+    /// Appends a step behind all others and answers its position.
+    pub fn add_step(&mut self, spec: StepSpec, step: Step) -> u32 {
+        let position = self.len() as u32;
+        self.side.push(SideWrite::AddStep {
+            position,
+            spec: Box::new(spec.clone()),
+        });
+        self.added
+            .get_or_insert_with(|| self.run.added.as_ref().clone())
+            .push(spec);
+        self.steps.push((position, step));
+        position
+    }
+
+    /// Moves a step along an arrow of the machine into a phase; refuses where the arrow does not exist.
+    pub fn go(&mut self, position: u32, event: StepEvent, phase: Phase) -> Result<(), Rejection> {
+        let from = self.step(position).state();
+        let to = phase.state();
+        if machine::step::next(from, self.spec(position).kind(), event) != Some(to) {
+            return Err(Rejection::InvalidTransition {
+                run: self.run.id,
+                step: position,
+                from,
+                event,
+            });
+        }
+        #[cfg(test)]
+        super::tests::arrows::walk(super::tests::arrows::Arrow {
+            position,
+            kind: self.spec(position).kind(),
+            from,
+            event,
+            to,
+        });
+        self.claims += i32::from(to == StepState::Running) - i32::from(from == StepState::Running);
+        self.step_mut(position).phase = phase;
+        Ok(())
+    }
+
+    pub fn emit(&mut self, event: Event) {
+        self.events.push(event);
+    }
+
+    /// Records that a step has finished as it stands in the draft. A row holds one such record, so a second one
+    /// closes the row of the first.
+    pub fn record_done(&mut self, position: u32) {
+        if self.done.is_some() {
+            self.close_row();
+        }
+        let step = self.step(position);
+        self.done = Some(Box::new(Done {
+            position,
+            state: step.state(),
+            attempt: step.attempt,
+            failures: step.failures,
+            iteration: step.iteration,
+            claimed_at: step.claimed_at,
+            input: step.input.clone(),
+            output: step.output.clone(),
+            error: match step.state() {
+                StepState::Failed | StepState::RolledBack => step.last_error.clone(),
+                _ => None,
+            },
+            why: match &step.phase {
+                Phase::Skipped { why } => Some(why.clone()),
+                _ => None,
+            },
+        }));
+    }
+
+    fn close_row(&mut self) {
+        debug_assert!(
+            !self.events.is_empty(),
+            "a journal row without an event has no seq of its own"
+        );
+        let first_seq = self.seq + 1;
+        self.seq += self.events.len() as u64;
+        self.rows.push(JournalRow {
+            first_seq,
+            seq: self.seq,
+            events: Json::of(&self.events).expect("events are plain data"),
+            context: self.asked.by.clone(),
+            done: self.done.take(),
+        });
+        self.events.clear();
+    }
+
+    fn project(&self) -> RunState {
+        project(&View {
+            control: self.control,
+            steps: &|index| self.step(index as u32),
+            forward: self.run.forward_len(),
+            len: self.len(),
+            position: self.position as usize,
+        })
+    }
+
+    fn detail(&self) -> Option<Detail> {
+        if self.control == Control::Canceling {
+            return Some(Detail::Canceling);
+        }
+        match self.current() {
+            Step {
+                phase: Phase::Ready { .. },
+                failures: 1..,
+                ..
+            } => Some(Detail::Retrying),
+            _ => None,
+        }
+    }
+
+    /// Projects the run's state and turns the draft into rows.
+    pub fn finish(mut self) -> ChangeSet {
+        let state = self.project();
+        let ended = state.is_terminal();
+        match state {
+            RunState::Succeeded => {
+                self.reason = None;
+                self.emit(Event::RunCompleted {});
+            }
+            RunState::Failed => self.emit(Event::RunFailed {
+                state,
+                reason: self.reason,
+            }),
+            RunState::Canceled => {
+                let reason = self
+                    .notes()
+                    .cancellation
+                    .as_ref()
+                    .map_or_else(String::new, |c| c.reason.clone());
+                self.reason = self.reason.or(Some(Reason::Requested));
+                self.emit(Event::RunCanceled { reason, done: true });
+            }
+            RunState::Paused | RunState::RollingBack => {}
+            // A reason says why a run stopped; one that goes on has none.
+            _ => self.reason = None,
+        }
+        if !self.events.is_empty() || self.done.is_some() {
+            self.close_row();
+        }
+        debug_assert!(
+            self.run.version == 0
+                || state == self.run.state
+                || machine::run::allowed(self.run.state, state),
+            "{} -> {state} is no arrow",
+            self.run.state
+        );
+
+        let detail = if ended { None } else { self.detail() };
+        let parts = LiveParts {
+            version: self.seq,
+            control: self.control,
+            state,
+            detail,
+            reason: self.reason,
+            position: self.position,
+            header: &self.run.header,
+            spec: self.spec(self.position),
+            step: self.current(),
+            notes: self.notes(),
+        };
+        let live = if ended {
+            LiveChange::Gone
+        } else if self.run.version > 0 && LiveParts::of(self.run).indexed() == parts.indexed() {
+            LiveChange::Advance(Box::new(parts.row()))
+        } else {
+            LiveChange::Put(Box::new(parts.row()))
+        };
+        let end = ended.then(|| Box::new(self.end(state)));
+        if ended && let Some(subject) = &self.run.header.subject {
+            self.side.push(SideWrite::FreeSubject {
+                subject: subject.clone(),
+            });
+        }
+        let claim = match self.claims {
+            0 => ClaimChange::None,
+            1 => ClaimChange::Take {
+                first: self.run.state == RunState::Pending,
+            },
+            _ => ClaimChange::Release,
+        };
+        ChangeSet {
+            tenant: self.run.tenant,
+            run: self.run.id,
+            expected: (self.run.version > 0).then_some(self.run.version),
+            at: self.asked.now,
+            start: None,
+            live,
+            end,
+            journal: self.rows,
+            claim,
+            side: self.side,
+            delta: Delta {
+                control: self.control,
+                state,
+                detail,
+                reason: self.reason,
+                position: self.position,
+                steps: self.steps,
+                added: self.added.map(Arc::new),
+                notes: self.notes,
+                finished_at: ended.then_some(self.asked.now),
+            },
+        }
+    }
+
+    fn end(&self, state: RunState) -> End {
+        let last = (self.run.forward_len() - 1) as u32;
+        let failed = (0..=self.position)
+            .rev()
+            .map(|position| self.step(position))
+            .find(|step| {
+                let failed = matches!(step.state(), StepState::Failed | StepState::RolledBack);
+                failed && step.last_error.is_some()
+            });
+        End {
+            state,
+            reason: self.reason,
+            position: self.position,
+            finished_at: self.asked.now,
+            duration_ms: self.asked.now.since(self.run.header.created_at).0,
+            output: if state == RunState::Succeeded {
+                self.step(last).output.clone()
+            } else {
+                None
+            },
+            error: failed.and_then(|step| step.last_error.clone()),
+            notes: (!self.notes().is_empty()).then(|| self.notes().clone()),
+        }
+    }
+}

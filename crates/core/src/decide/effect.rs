@@ -1,0 +1,178 @@
+//! Effects: intent before, outcome after, and what is done about the doubt in between.
+
+use super::draft::Draft;
+use super::{Bindings, complete, fail};
+use crate::change::SideWrite;
+use crate::event::Event;
+use crate::json::Json;
+use crate::machine::receipt::ReceiptEvent;
+use crate::machine::step::{Resolution, StepEvent};
+use crate::receipt::Receipt;
+use crate::rejection::Rejection;
+use crate::retry::{ErrorClass, StepError};
+use crate::run::Phase;
+use crate::state::{EffectClass, Reason, ReceiptState};
+
+/// The intent is durable before the first byte is sent.
+pub(super) fn intent(
+    draft: &mut Draft<'_>,
+    position: u32,
+    attempt: u32,
+    receipt: Receipt,
+) -> Result<(), Rejection> {
+    complete::fence(draft, position, attempt)?;
+    if receipt.state != ReceiptState::Intent || draft.step(position).open_intent.is_some() {
+        let what = "an attempt performs its effects one after the other; record the outcome of the open one first";
+        return Err(Rejection::InvalidInput { what: what.into() });
+    }
+    if receipt.effect != EffectClass::Read {
+        let writes = draft.notes().writes + 1;
+        if let Some(max) = draft.run.plan.writes_max
+            && writes > max
+        {
+            return Err(Rejection::WritesExhausted {
+                run: draft.run.id,
+                max,
+            });
+        }
+        if draft.run.plan.writes_max.is_some() {
+            draft.notes_mut().writes = writes;
+        }
+    }
+    if receipt.effect == EffectClass::Unsafe {
+        draft.step_mut(position).open_intent = Some(receipt.id);
+    }
+    put(draft, position, receipt);
+    Ok(())
+}
+
+/// The outcome, told by the attempt that had the effect. If the step is in doubt by now, this is the best evidence
+/// there is: the receipt is settled, and the step may run again, since the effect's key answers with this receipt.
+pub(super) fn outcome(
+    draft: &mut Draft<'_>,
+    position: u32,
+    attempt: u32,
+    mut receipt: Receipt,
+) -> Result<(), Rejection> {
+    let doubted = (position as usize) < draft.len()
+        && matches!(draft.step(position).phase, Phase::InDoubt { receipt: id } if id == receipt.id)
+        && draft.step(position).attempt == attempt;
+    if doubted {
+        receipt.late = true;
+        let eligible_at = draft.now();
+        put(draft, position, receipt);
+        draft.go(
+            position,
+            StepEvent::Resolved(Resolution::DidNotHappen),
+            Phase::Ready {
+                eligible_at,
+                wake: None,
+            },
+        )?;
+        draft.step_mut(position).open_intent = None;
+        draft.emit(Event::StepReady {
+            step: position,
+            why: "late_outcome".into(),
+            signal: None,
+        });
+        return Ok(());
+    }
+    complete::fence(draft, position, attempt)?;
+    let step = draft.step_mut(position);
+    if step.open_intent == Some(receipt.id) {
+        step.open_intent = None;
+    }
+    put(draft, position, receipt);
+    Ok(())
+}
+
+fn put(draft: &mut Draft<'_>, position: u32, receipt: Receipt) {
+    let (attempt, id, state) = (receipt.attempt, receipt.id, receipt.state);
+    draft.emit(Event::ReceiptRecorded {
+        step: position,
+        attempt,
+        receipt: id,
+        state,
+    });
+    draft.side.push(SideWrite::PutReceipt(Box::new(receipt)));
+}
+
+pub(super) struct Resolve {
+    pub position: u32,
+    pub resolution: Resolution,
+    pub output: Option<Json>,
+    pub reason: String,
+    pub receipt: Option<Box<Receipt>>,
+}
+
+/// A probe or a person says what became of an effect in doubt.
+pub(super) fn resolve(
+    draft: &mut Draft<'_>,
+    resolve: Resolve,
+    bindings: &Bindings,
+) -> Result<(), Rejection> {
+    let Resolve {
+        position,
+        resolution,
+        output,
+        reason,
+        receipt,
+    } = resolve;
+    let event = StepEvent::Resolved(resolution);
+    if position != draft.position || !matches!(draft.current().phase, Phase::InDoubt { .. }) {
+        let from = draft.current().state();
+        return Err(Rejection::InvalidTransition {
+            run: draft.run.id,
+            step: position,
+            from,
+            event,
+        });
+    }
+    if let Some(mut receipt) = receipt {
+        let outcome = match resolution {
+            Resolution::Happened => ReceiptEvent::Succeeded,
+            Resolution::DidNotHappen | Resolution::Failed => ReceiptEvent::Failed,
+        };
+        if let Some(state) = crate::machine::receipt::next(receipt.state, outcome) {
+            receipt.state = state;
+            receipt.outcome_at = Some(draft.now());
+            if resolution == Resolution::Happened {
+                receipt.response.clone_from(&output);
+            }
+            put(draft, position, *receipt);
+        }
+    }
+    draft.step_mut(position).open_intent = None;
+    draft.reason = None;
+    match resolution {
+        Resolution::Happened => complete::succeed(
+            draft,
+            position,
+            event,
+            output.unwrap_or_else(Json::null),
+            bindings,
+        ),
+        Resolution::DidNotHappen => {
+            let eligible_at = draft.now();
+            draft.go(
+                position,
+                event,
+                Phase::Ready {
+                    eligible_at,
+                    wake: None,
+                },
+            )?;
+            draft.emit(Event::StepReady {
+                step: position,
+                why: format!("resolved: {reason}"),
+                signal: None,
+            });
+            Ok(())
+        }
+        Resolution::Failed => {
+            let error = StepError::new(ErrorClass::Terminal, "RESOLVED_FAILED", reason);
+            fail::fail_step(draft, position, event, error, Reason::StepFailed)
+        }
+    }?;
+    Ok(())
+}

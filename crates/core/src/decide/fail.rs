@@ -1,0 +1,198 @@
+//! Failure: another try while the class and the budget allow it, else the end of the step, and then the workflow's
+//! rule: fail, pause, or roll back.
+
+use super::draft::Draft;
+use super::{complete, rollback};
+use crate::change::SideWrite;
+use crate::event::Event;
+use crate::machine::receipt::ReceiptEvent;
+use crate::machine::step::StepEvent;
+use crate::plan::{OnFailure, RollbackCondition};
+use crate::receipt::Receipt;
+use crate::rejection::Rejection;
+use crate::retry::{JitterSeed, StepError};
+use crate::run::{Compensation, Pause, Phase};
+use crate::state::{Control, Reason, StepKind, StepState};
+use crate::time::Millis;
+
+/// An attempt has failed. An unsafe effect whose outcome is unknown is never tried again blindly.
+pub(super) fn try_again(
+    draft: &mut Draft<'_>,
+    position: u32,
+    error: StepError,
+    backoff: Option<Millis>,
+    receipt: Option<Box<Receipt>>,
+) -> Result<(), Rejection> {
+    if draft.step(position).open_intent.is_some() {
+        return doubt(draft, position, error, receipt);
+    }
+    let policy = draft.spec(position).retry_policy();
+    let step = draft.step(position);
+    let (attempt, failures) = (step.attempt, step.failures);
+    let retry = error.class.is_retryable()
+        && !policy.is_exhausted(failures)
+        && draft.control != Control::Canceling;
+    draft.step_mut(position).failures += 1;
+    if !retry {
+        let reason = complete::reason_of(error.class);
+        return fail_step(draft, position, StepEvent::FailedForGood, error, reason);
+    }
+    let seed = JitterSeed {
+        run: draft.run.id,
+        position,
+        attempt,
+    };
+    let delay = backoff
+        .unwrap_or_else(|| policy.backoff.delay(failures + 1, seed))
+        .min(crate::limits::BACKOFF_MAX);
+    let mut eligible_at = draft.now() + delay;
+    if let Some(deadline) = draft.run.header.deadline_at {
+        eligible_at = eligible_at.min(deadline.max(draft.now()));
+    }
+    draft.go(
+        position,
+        StepEvent::FailedRetryable { ask: false },
+        Phase::Ready {
+            eligible_at,
+            wake: wake_of(draft, position),
+        },
+    )?;
+    draft.step_mut(position).last_error = Some(error.clone());
+    draft.emit(Event::StepRetrying {
+        step: position,
+        attempt,
+        eligible_at,
+        error,
+    });
+    Ok(())
+}
+
+/// A retry runs for the same cause: a step that a signal woke gets the signal again.
+pub(super) fn wake_of(draft: &Draft<'_>, position: u32) -> Option<crate::run::Wake> {
+    match &draft.step(position).phase {
+        Phase::Running { wake, .. } => wake.clone(),
+        _ => None,
+    }
+}
+
+/// An effect was sent and nobody knows whether it happened: the run stops for a probe or a person.
+pub(super) fn doubt(
+    draft: &mut Draft<'_>,
+    position: u32,
+    error: StepError,
+    receipt: Option<Box<Receipt>>,
+) -> Result<(), Rejection> {
+    let id = draft
+        .step(position)
+        .open_intent
+        .expect("only a step with an open intent can be in doubt");
+    draft.go(
+        position,
+        StepEvent::LeaseExpiredInDoubt,
+        Phase::InDoubt { receipt: id },
+    )?;
+    let step = draft.step_mut(position);
+    step.last_error = Some(error);
+    step.failures += 1;
+    let attempt = step.attempt;
+    draft.reason = Some(Reason::InDoubt);
+    draft.emit(Event::StepInDoubt {
+        step: position,
+        attempt,
+        receipt: id,
+    });
+    if let Some(mut receipt) = receipt
+        && let Some(state) = crate::machine::receipt::next(receipt.state, ReceiptEvent::Lost)
+    {
+        receipt.state = state;
+        draft.side.push(SideWrite::PutReceipt(receipt));
+    }
+    Ok(())
+}
+
+/// The step has failed for good; what the run does follows `on_failure`.
+pub(super) fn fail_step(
+    draft: &mut Draft<'_>,
+    position: u32,
+    event: StepEvent,
+    error: StepError,
+    reason: Reason,
+) -> Result<(), Rejection> {
+    draft.go(position, event, Phase::Failed)?;
+    let step = draft.step_mut(position);
+    step.last_error = Some(error.clone());
+    let attempt = step.attempt;
+    draft.emit(Event::StepFailed {
+        step: position,
+        attempt,
+        error,
+    });
+    draft.record_done(position);
+    if draft.spec(position).kind() == StepKind::Rollback {
+        return rollback_failed(draft, position);
+    }
+    if draft.control == Control::Canceling {
+        return Ok(());
+    }
+    draft.reason = Some(reason);
+    match on_failure(draft, position) {
+        OnFailure::Fail => Ok(()),
+        OnFailure::Pause => {
+            pause(
+                draft,
+                format!("step {} has failed", draft.spec(position).key),
+            );
+            Ok(())
+        }
+        OnFailure::Rollback => {
+            rollback::begin(draft, RollbackCondition::Failure, Reason::RolledBack).map(|_| ())
+        }
+    }
+}
+
+fn on_failure(draft: &Draft<'_>, position: u32) -> OnFailure {
+    let declared = draft
+        .spec(position)
+        .on_failure
+        .or(draft.run.plan.on_failure);
+    declared.unwrap_or_else(|| {
+        let undoable = |position: u32| {
+            draft.spec(position).rollback.is_some() && draft.step(position).attempt > 0
+        };
+        if (0..=position).any(undoable) {
+            OnFailure::Rollback
+        } else {
+            OnFailure::Fail
+        }
+    })
+}
+
+pub(super) fn pause(draft: &mut Draft<'_>, reason: String) {
+    draft.control = Control::Paused;
+    let (by, at) = (draft.person(), draft.now());
+    draft.notes_mut().pause = Some(Pause {
+        by,
+        reason: reason.clone(),
+        at,
+    });
+    draft.emit(Event::RunPaused { reason });
+}
+
+/// A rollback that fails is loud: the run pauses and says so.
+fn rollback_failed(draft: &mut Draft<'_>, position: u32) -> Result<(), Rejection> {
+    let undone = rollback::undoes(draft, position);
+    let at = draft.now();
+    draft.notes_mut().compensation_log.push(Compensation {
+        step: undone,
+        by_step: position,
+        receipt: None,
+        outcome: StepState::Failed,
+        at,
+    });
+    draft.reason = Some(Reason::RollbackFailed);
+    pause(
+        draft,
+        format!("the rollback of step {} has failed", draft.spec(undone).key),
+    );
+    Ok(())
+}

@@ -1,0 +1,169 @@
+//! Attempts that end without a word from their worker: lost leases, timeouts, releases, deadlines.
+
+use super::draft::Draft;
+use super::{cancel, complete, fail};
+use crate::change::SideWrite;
+use crate::event::Event;
+use crate::machine::step::StepEvent;
+use crate::receipt::Receipt;
+use crate::rejection::Rejection;
+use crate::retry::{ErrorClass, StepError};
+use crate::run::Phase;
+use crate::state::{Control, Reason, StepState};
+
+/// The worker's session has died. By effect class: doubt where an unsafe effect may have happened, else another
+/// try, charged to the budget.
+pub(super) fn lease_expired(
+    draft: &mut Draft<'_>,
+    position: u32,
+    attempt: u32,
+    receipt: Option<Box<Receipt>>,
+) -> Result<(), Rejection> {
+    complete::fence(draft, position, attempt)?;
+    let error = StepError::new(
+        ErrorClass::LeaseExpired,
+        "LEASE_EXPIRED",
+        "the worker was lost while it ran the step",
+    );
+    if draft.control == Control::Canceling {
+        // The receipt of an open effect stays open; it is probed and listed.
+        draft.step_mut(position).last_error = Some(error);
+        return cancel::attempt_ended(draft);
+    }
+    if draft.step(position).open_intent.is_some() {
+        return fail::doubt(draft, position, error, receipt);
+    }
+    let exhausted = draft
+        .spec(position)
+        .retry_policy()
+        .is_exhausted(draft.step(position).failures);
+    draft.step_mut(position).failures += 1;
+    if exhausted {
+        return fail::fail_step(
+            draft,
+            position,
+            StepEvent::LeaseExpiredForGood,
+            error,
+            Reason::StepFailed,
+        );
+    }
+    let eligible_at = draft.now();
+    let wake = fail::wake_of(draft, position);
+    draft.go(
+        position,
+        StepEvent::LeaseExpired,
+        Phase::Ready { eligible_at, wake },
+    )?;
+    draft.step_mut(position).last_error = Some(error.clone());
+    draft.emit(Event::StepRetrying {
+        step: position,
+        attempt,
+        eligible_at,
+        error,
+    });
+    Ok(())
+}
+
+/// Stuck code in a live session.
+pub(super) fn step_timeout(
+    draft: &mut Draft<'_>,
+    position: u32,
+    attempt: u32,
+    receipt: Option<Box<Receipt>>,
+) -> Result<(), Rejection> {
+    complete::fence(draft, position, attempt)?;
+    let due = matches!(draft.step(position).phase, Phase::Running { timeout_at: Some(at), .. } if at <= draft.now());
+    if !due {
+        let from = draft.step(position).state();
+        let event = StepEvent::TimedOut;
+        return Err(Rejection::InvalidTransition {
+            run: draft.run.id,
+            step: position,
+            from,
+            event,
+        });
+    }
+    let error = StepError::new(
+        ErrorClass::Timeout,
+        "STEP_TIMEOUT",
+        "the step ran longer than its timeout",
+    );
+    if draft.control == Control::Canceling {
+        draft.step_mut(position).last_error = Some(error);
+        return cancel::attempt_ended(draft);
+    }
+    fail::try_again(draft, position, error, None, receipt)
+}
+
+/// The worker gives the step back, uncharged.
+pub(super) fn release(draft: &mut Draft<'_>, position: u32, attempt: u32) -> Result<(), Rejection> {
+    complete::fence(draft, position, attempt)?;
+    if draft.control == Control::Canceling {
+        return cancel::attempt_ended(draft);
+    }
+    if draft.step(position).open_intent.is_some() {
+        let error = StepError::new(
+            ErrorClass::LeaseExpired,
+            "RELEASED",
+            "the step was given back with an open effect",
+        );
+        return fail::doubt(draft, position, error, None);
+    }
+    let eligible_at = draft.now();
+    let wake = fail::wake_of(draft, position);
+    draft.go(
+        position,
+        StepEvent::Released,
+        Phase::Ready { eligible_at, wake },
+    )?;
+    draft.emit(Event::StepReady {
+        step: position,
+        why: "released".into(),
+        signal: None,
+    });
+    Ok(())
+}
+
+/// The run's own deadline, a failed assignment, a backout: the current step fails and the run with it.
+pub(super) fn fail_run(
+    draft: &mut Draft<'_>,
+    reason: Reason,
+    error: StepError,
+) -> Result<(), Rejection> {
+    let position = draft.position;
+    match draft.current().phase.clone() {
+        Phase::Running { .. } if draft.current().open_intent.is_some() => {
+            return fail::doubt(draft, position, error, None);
+        }
+        Phase::Running { .. } => {
+            draft.step_mut(position).failures += 1;
+            return fail::fail_step(draft, position, StepEvent::FailedForGood, error, reason);
+        }
+        Phase::WaitingSignal(wait) if wait.signal.is_some() => {
+            draft.side.push(SideWrite::CloseWait { position })
+        }
+        Phase::WaitingApproval(approval) => {
+            let closed = approval.closed_by(crate::machine::approval::ApprovalEvent::Canceled);
+            draft.emit(Event::ApprovalResolved {
+                step: position,
+                approval: closed.id,
+                status: closed.state,
+            });
+            draft.side.push(SideWrite::PutApproval {
+                position,
+                approval: Box::new(closed),
+            });
+        }
+        _ => {}
+    }
+    if draft.current().state() == StepState::Failed {
+        // It failed before and waits for a directive: the deadline is the directive.
+        draft.control = Control::Active;
+        draft.reason = Some(reason);
+        return Ok(());
+    }
+    if draft.control == Control::Paused {
+        draft.control = Control::Active;
+    }
+    fail::fail_step(draft, position, StepEvent::RunFailed, error, reason)
+}

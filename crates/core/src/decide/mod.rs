@@ -1,0 +1,297 @@
+//! Deciding. Every command on a run is one function here: it takes the run, the command's own data, what the engine
+//! found out beforehand ([`Bindings`]) and the instant, and answers with a [`ChangeSet`] or a [`Rejection`].
+//! A [`draft::Draft`] collects what the command changes; each state change goes through `machine::step::next`.
+
+mod activate;
+mod approve;
+mod cancel;
+mod claim;
+mod complete;
+mod control;
+mod draft;
+mod effect;
+mod fail;
+mod lost;
+mod resume;
+mod rollback;
+mod start;
+mod wait;
+
+#[cfg(test)]
+mod tests;
+
+use smallvec::SmallVec;
+
+use crate::approval::Voter;
+use crate::change::{ChangeSet, Context};
+use crate::ids::{SessionId, SignalId};
+use crate::json::Json;
+use crate::machine::step::{Resolution, Verdict};
+use crate::receipt::Receipt;
+use crate::rejection::Rejection;
+use crate::retry::StepError;
+use crate::run::Run;
+use crate::state::Reason;
+use crate::time::{Millis, Timestamp};
+
+pub use complete::is_recorded;
+pub use resume::{Resumed, resume};
+pub use start::{StartRequest, start};
+
+/// What the engine evaluated before deciding: conditions, templates and policy, for the steps that may be
+/// activated. A step that needs no evaluation has no entry.
+#[derive(Debug, Clone, Default)]
+pub struct Bindings(pub SmallVec<[(u32, Bound); 1]>);
+
+/// What activation of one step found.
+#[derive(Debug, Clone)]
+pub struct Bound {
+    /// An expression that cannot be evaluated fails the step.
+    pub verdict: Result<Verdict, StepError>,
+    pub input: Option<Json>,
+    /// The rendered key of a signal wait.
+    pub wait_key: Option<String>,
+    /// The rendered instant of a timer.
+    pub wait_until: Option<Timestamp>,
+}
+
+impl Bindings {
+    pub fn get(&self, position: u32) -> Option<&Bound> {
+        self.0
+            .iter()
+            .find(|(at, _)| *at == position)
+            .map(|(_, bound)| bound)
+    }
+}
+
+/// What can be asked of a run that exists.
+#[derive(Debug, Clone)]
+pub enum Command {
+    Claim {
+        session: SessionId,
+    },
+    Complete(Completion),
+    Release {
+        position: u32,
+        attempt: u32,
+    },
+    LeaseExpired {
+        position: u32,
+        attempt: u32,
+        receipt: Option<Box<Receipt>>,
+    },
+    StepTimeout {
+        position: u32,
+        attempt: u32,
+        receipt: Option<Box<Receipt>>,
+    },
+    RecordIntent {
+        position: u32,
+        attempt: u32,
+        receipt: Box<Receipt>,
+    },
+    RecordOutcome {
+        position: u32,
+        attempt: u32,
+        receipt: Box<Receipt>,
+    },
+    Resolve {
+        position: u32,
+        resolution: Resolution,
+        output: Option<Json>,
+        reason: String,
+        receipt: Option<Box<Receipt>>,
+    },
+    Wake {
+        position: u32,
+        signal: SignalId,
+        payload: Json,
+    },
+    /// Everything that has become due: deadline, wait, approval clocks. One at a time, the most decisive first.
+    Tick,
+    Vote {
+        position: u32,
+        voter: Voter,
+        approve: bool,
+        notes: Option<String>,
+    },
+    Pause {
+        reason: String,
+    },
+    Resume,
+    Retry {
+        input: Option<Json>,
+    },
+    Skip {
+        reason: String,
+    },
+    RestartFrom {
+        position: u32,
+    },
+    Rollback {
+        reason: String,
+    },
+    Cancel {
+        reason: String,
+        rollback: bool,
+    },
+    FailRun {
+        reason: Reason,
+        error: StepError,
+    },
+}
+
+/// What a worker reports about the attempt it holds (003's Completed, Waiting, Retry and Dead).
+#[derive(Debug, Clone)]
+pub struct Completion {
+    pub position: u32,
+    pub attempt: u32,
+    pub outcome: Outcome,
+    /// The session that takes the next step in the same commit, where that is allowed.
+    pub claim_next: Option<SessionId>,
+    /// The open receipt of the attempt, if the outcome leaves it in doubt.
+    pub receipt: Option<Box<Receipt>>,
+}
+
+#[derive(Debug, Clone)]
+pub enum Outcome {
+    Completed {
+        output: Json,
+    },
+    Waiting {
+        signal: String,
+        key: String,
+        timeout: Option<Millis>,
+        outbound: Vec<Outbound>,
+    },
+    /// Failed; tried again if the class and the budget allow it, after the handler's own delay if it names one.
+    Retry {
+        error: StepError,
+        backoff: Option<Millis>,
+    },
+    Dead {
+        error: StepError,
+    },
+}
+
+/// A message to the outside that a handler sends with its `Waiting`.
+#[derive(Debug, Clone)]
+pub struct Outbound {
+    pub destination: String,
+    pub payload: Json,
+}
+
+/// Who asks, and when.
+#[derive(Debug, Clone)]
+pub struct Asked {
+    pub by: Context,
+    pub now: Timestamp,
+}
+
+impl Asked {
+    pub const fn system(now: Timestamp) -> Self {
+        Self {
+            by: Context::SYSTEM,
+            now,
+        }
+    }
+
+    pub const fn timeout(now: Timestamp) -> Self {
+        Self {
+            by: Context::TIMEOUT,
+            now,
+        }
+    }
+}
+
+/// Carries a command out on paper.
+pub fn decide(
+    run: &Run,
+    command: Command,
+    bindings: &Bindings,
+    asked: Asked,
+) -> Result<ChangeSet, Rejection> {
+    if run.state.is_terminal() {
+        return Err(Rejection::Terminal {
+            run: run.id,
+            state: run.state,
+        });
+    }
+    let mut draft = draft::Draft::of(run, asked);
+    match command {
+        Command::Claim { session } => claim::claim(&mut draft, session)?,
+        Command::Complete(completion) => complete::complete(&mut draft, completion, bindings)?,
+        Command::Release { position, attempt } => lost::release(&mut draft, position, attempt)?,
+        Command::LeaseExpired {
+            position,
+            attempt,
+            receipt,
+        } => {
+            lost::lease_expired(&mut draft, position, attempt, receipt)?;
+        }
+        Command::StepTimeout {
+            position,
+            attempt,
+            receipt,
+        } => {
+            lost::step_timeout(&mut draft, position, attempt, receipt)?;
+        }
+        Command::RecordIntent {
+            position,
+            attempt,
+            receipt,
+        } => effect::intent(&mut draft, position, attempt, *receipt)?,
+        Command::RecordOutcome {
+            position,
+            attempt,
+            receipt,
+        } => {
+            effect::outcome(&mut draft, position, attempt, *receipt)?;
+        }
+        Command::Resolve {
+            position,
+            resolution,
+            output,
+            reason,
+            receipt,
+        } => {
+            let resolve = effect::Resolve {
+                position,
+                resolution,
+                output,
+                reason,
+                receipt,
+            };
+            effect::resolve(&mut draft, resolve, bindings)?;
+        }
+        Command::Wake {
+            position,
+            signal,
+            payload,
+        } => wait::wake(&mut draft, position, signal, payload, bindings)?,
+        Command::Tick => wait::tick(&mut draft, bindings)?,
+        Command::Vote {
+            position,
+            voter,
+            approve,
+            notes,
+        } => {
+            let ballot = approve::Ballot {
+                position,
+                voter,
+                approve,
+                notes,
+            };
+            approve::vote(&mut draft, ballot, bindings)?;
+        }
+        Command::Pause { reason } => control::pause(&mut draft, reason)?,
+        Command::Resume => control::resume(&mut draft)?,
+        Command::Retry { input } => control::retry(&mut draft, input, bindings)?,
+        Command::Skip { reason } => control::skip(&mut draft, reason, bindings)?,
+        Command::RestartFrom { position } => control::restart_from(&mut draft, position, bindings)?,
+        Command::Rollback { reason } => rollback::by_hand(&mut draft, reason)?,
+        Command::Cancel { reason, rollback } => cancel::cancel(&mut draft, reason, rollback)?,
+        Command::FailRun { reason, error } => lost::fail_run(&mut draft, reason, error)?,
+    }
+    Ok(draft.finish())
+}

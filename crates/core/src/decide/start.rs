@@ -1,0 +1,131 @@
+//! Making a run: the run, its whole plan and the first event in one change set.
+
+use std::sync::Arc;
+
+use super::draft::Draft;
+use super::{Asked, Bindings, activate, claim};
+use crate::change::{ChangeSet, IdempotencyRow, SideWrite, Start};
+use crate::event::Event;
+use crate::ids::{RunId, SessionId, TenantId};
+use crate::json::{Hash, Json};
+use crate::limits;
+use crate::plan::Plan;
+use crate::rejection::Rejection;
+use crate::run::{Header, Notes, Run, Step};
+use crate::state::{Control, RunState};
+
+/// All that a new run is made of. The plan has been validated and encoded before, once per workflow version.
+pub struct StartRequest {
+    pub tenant: TenantId,
+    pub run: RunId,
+    pub header: Header,
+    pub plan: Arc<Plan>,
+    pub plan_hash: Hash,
+    pub plan_text: Json,
+    pub idempotency: Option<IdempotencyRow>,
+    /// Steps inherited from an earlier run, by position.
+    pub inherited: Vec<(u32, Step)>,
+    /// A session with room that takes the first step in the same commit.
+    pub claim: Option<SessionId>,
+}
+
+/// The new run, still at version 0, and the change set that makes it.
+pub fn start(
+    request: StartRequest,
+    bindings: &Bindings,
+    asked: Asked,
+) -> Result<(Run, ChangeSet), Rejection> {
+    check(&request.header)?;
+    let run = Run {
+        tenant: request.tenant,
+        id: request.run,
+        header: Arc::new(request.header),
+        steps: vec![Step::default(); request.plan.steps.len()],
+        plan: request.plan,
+        added: Arc::default(),
+        version: 0,
+        control: Control::Active,
+        state: RunState::Pending,
+        detail: None,
+        reason: None,
+        position: 0,
+        notes: Notes::default(),
+        finished_at: None,
+    };
+    let mut draft = Draft::of(&run, asked);
+    draft.emit(Event::RunCreated {
+        workflow: run.plan.workflow.clone(),
+        version: run.plan.version,
+    });
+    for (position, step) in request.inherited {
+        // Attempt 0: the result of an earlier run is used again.
+        let output_bytes = step.output.as_ref().map_or(0, Json::len) as u64;
+        draft.emit(Event::StepCompleted {
+            step: position,
+            attempt: 0,
+            output_bytes,
+        });
+        *draft.step_mut(position) = step;
+        draft.record_done(position);
+    }
+    if let Some(idempotency) = request.idempotency {
+        draft
+            .side
+            .push(SideWrite::Idempotency(Box::new(idempotency)));
+    }
+    if let Some(subject) = &run.header.subject {
+        draft.side.push(SideWrite::TakeSubject {
+            subject: subject.clone(),
+        });
+    }
+    activate::next_from(&mut draft, 0, bindings)?;
+    if let Some(session) = request.claim {
+        claim::continue_with(&mut draft, session);
+    }
+    let mut change = draft.finish();
+    change.start = Some(Box::new(Start {
+        header: Arc::clone(&run.header),
+        plan_hash: request.plan_hash,
+        plan: request.plan_text,
+        workflow: run.plan.workflow.clone(),
+        workflow_version: run.plan.version,
+    }));
+    Ok((run, change))
+}
+
+fn check(header: &Header) -> Result<(), Rejection> {
+    let bounded = |what: &'static str, bytes: usize, max: usize| {
+        if bytes > max {
+            Err(Rejection::TooLarge { what, bytes, max })
+        } else {
+            Ok(())
+        }
+    };
+    bounded("the input", header.inputs.len(), limits::PAYLOAD_BYTES_MAX)?;
+    bounded(
+        "the workspace",
+        header.workspace.len(),
+        limits::NAME_BYTES_MAX,
+    )?;
+    bounded(
+        "the subject",
+        header.subject.as_ref().map_or(0, String::len),
+        limits::SUBJECT_BYTES_MAX,
+    )?;
+    if header.labels.len() > limits::LABELS_MAX {
+        let what = format!(
+            "the run has {} labels, the limit is {}",
+            header.labels.len(),
+            limits::LABELS_MAX
+        );
+        return Err(Rejection::InvalidInput { what });
+    }
+    for (name, value) in &header.labels {
+        bounded(
+            "a label",
+            name.len().max(value.len()),
+            limits::NAME_BYTES_MAX,
+        )?;
+    }
+    Ok(())
+}

@@ -1,0 +1,432 @@
+//! A run, its clock and the rows that stand for it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use uuid::Uuid;
+
+use super::arrows::{self, Arrow};
+use super::fold::Rows;
+use super::invariants;
+use crate::approval::Voter;
+use crate::change::{ChangeSet, Context, LiveRow, SideWrite};
+use crate::decide::{
+    Asked, Bindings, Command, Completion, Outcome, StartRequest, decide, start,
+};
+use crate::event::Event;
+use crate::ids::{ReceiptId, RunId, SessionId, SignalId, TenantId};
+use crate::json::Json;
+use crate::machine::step::Resolution;
+use crate::plan::Plan;
+use crate::receipt::Receipt;
+use crate::rejection::Rejection;
+use crate::retry::{ErrorClass, StepError};
+use crate::run::{Header, HashHex, Run, Step, Trigger};
+use crate::state::{EffectClass, ReceiptState, RunState, StepState};
+use crate::time::{Millis, Timestamp};
+
+pub const START: Timestamp = Timestamp(1_000_000);
+pub const STARTER: &str = "starter@example.com";
+
+pub struct Case {
+    pub run: Run,
+    pub now: Timestamp,
+    pub bindings: Bindings,
+    /// The last change that was accepted.
+    pub change: ChangeSet,
+    /// The arrows that it walked.
+    pub walked: Vec<Arrow>,
+    pub receipts: BTreeMap<ReceiptId, Receipt>,
+    pub rows: Rows,
+    /// Every attempt that was ever started, by position.
+    pub attempts: BTreeSet<(u32, u32)>,
+    ids: u128,
+}
+
+/// What a case starts from, where it is not the default.
+pub struct Opening {
+    pub plan: Plan,
+    pub bindings: Bindings,
+    pub inherited: Vec<(u32, Step)>,
+    pub claim: Option<SessionId>,
+    pub run: u128,
+}
+
+impl Opening {
+    pub fn of(plan: Plan) -> Self {
+        Self {
+            plan,
+            bindings: Bindings::default(),
+            inherited: Vec::new(),
+            claim: None,
+            run: 1,
+        }
+    }
+
+    pub fn request(self) -> (StartRequest, Bindings) {
+        let (plan_hash, plan_text) = self.plan.encode();
+        let deadline_at = self.plan.timeout.map(|timeout| START + timeout);
+        let header = Header {
+            workspace: "main".into(),
+            plan_hash: HashHex(plan_hash),
+            inputs: json(r#"{"order":7}"#),
+            subject: Some("INC-1".into()),
+            labels: BTreeMap::new(),
+            trigger: Trigger {
+                kind: "api".into(),
+                reference: None,
+            },
+            priority: 0,
+            created_at: START,
+            deadline_at,
+            lineage: None,
+            started_by: Some(STARTER.into()),
+        };
+        let request = StartRequest {
+            tenant: TenantId(Uuid::from_u128(9)),
+            run: RunId(Uuid::from_u128(self.run)),
+            header,
+            plan: Arc::new(self.plan),
+            plan_hash,
+            plan_text,
+            idempotency: None,
+            inherited: self.inherited,
+            claim: self.claim,
+        };
+        (request, self.bindings)
+    }
+
+    pub fn start(self) -> Case {
+        let (request, bindings) = self.request();
+        arrows::take();
+        let (mut run, change) = start(request, &bindings, Asked::system(START)).expect("starts");
+        let before = run.clone();
+        run.apply(&change);
+        let mut case = Case {
+            rows: Rows::of(&run),
+            run,
+            now: START,
+            bindings,
+            change,
+            walked: arrows::take(),
+            receipts: BTreeMap::new(),
+            attempts: BTreeSet::new(),
+            ids: 0,
+        };
+        case.settle(&before);
+        case
+    }
+}
+
+pub fn json(text: &str) -> Json {
+    Json::parse(text, 1 << 24).unwrap()
+}
+
+pub const fn session(number: u128) -> SessionId {
+    SessionId(Uuid::from_u128(number))
+}
+
+pub fn error(class: ErrorClass) -> StepError {
+    StepError::new(class, "E", "it went wrong")
+}
+
+pub fn voter(person: &str) -> Voter {
+    Voter {
+        person: person.into(),
+        groups: vec!["sre".into()],
+        self_approval: false,
+    }
+}
+
+impl Case {
+    pub fn of(plan: Plan) -> Self {
+        Opening::of(plan).start()
+    }
+
+    pub fn asked(&self) -> Asked {
+        Asked {
+            by: Context::operator("ann@example.com"),
+            now: self.now,
+        }
+    }
+
+    /// Decides; applies and checks what was accepted.
+    pub fn ask_by(&mut self, command: Command, asked: Asked) -> Result<&mut Self, Rejection> {
+        arrows::take();
+        let change = decide(&self.run, command, &self.bindings, asked)?;
+        self.walked = arrows::take();
+        let before = self.run.clone();
+        self.run.apply(&change);
+        self.change = change;
+        self.settle(&before);
+        Ok(self)
+    }
+
+    pub fn ask(&mut self, command: Command) -> Result<&mut Self, Rejection> {
+        self.ask_by(command, self.asked())
+    }
+
+    #[track_caller]
+    pub fn tell(&mut self, command: Command) -> &mut Self {
+        let text = format!("{command:?}");
+        self.ask(command).unwrap_or_else(|no| panic!("{text}: {no}"))
+    }
+
+    #[track_caller]
+    pub fn refuse(&mut self, command: Command) -> Rejection {
+        let text = format!("{command:?}");
+        match self.ask(command) {
+            Ok(case) => panic!("{text} was accepted: {:?}", case.change),
+            Err(no) => no,
+        }
+    }
+
+    fn settle(&mut self, before: &Run) {
+        self.rows.write(&self.change);
+        for side in &self.change.side {
+            if let SideWrite::PutReceipt(receipt) = side {
+                self.receipts.insert(receipt.id, (**receipt).clone());
+            }
+        }
+        invariants::check(self, before);
+        self.rows.assert_rebuild(&self.run);
+    }
+
+    pub fn is_accepted(&self, command: Command) -> bool {
+        let answer = decide(&self.run, command, &self.bindings, self.asked());
+        arrows::take();
+        answer.is_ok()
+    }
+
+    pub fn would_accept(&self, command: Command, at: Timestamp) {
+        let text = format!("{command:?}");
+        let asked = Asked::timeout(self.now.max(at));
+        let answer = decide(&self.run, command, &self.bindings, asked);
+        arrows::take();
+        if let Err(no) = answer {
+            panic!("{text} is due at {at:?} and is refused: {no}\n{:?}", self.run);
+        }
+    }
+
+    /// What an operator can say to a run that has stopped.
+    pub fn directives(&self) -> Vec<Command> {
+        let resolve = Command::Resolve {
+            position: self.run.position,
+            resolution: Resolution::Failed,
+            output: None,
+            reason: "looked".into(),
+            receipt: self.open_receipt(),
+        };
+        vec![Command::Resume, retry(), skip(), resolve]
+    }
+
+    pub fn events(&self) -> Vec<Event> {
+        self.change
+            .journal
+            .iter()
+            .flat_map(|row| row.events.decode::<Vec<Event>>().unwrap())
+            .collect()
+    }
+
+    pub fn names(&self) -> Vec<&'static str> {
+        self.events().iter().map(Event::name).collect()
+    }
+
+    pub fn row(&self) -> LiveRow {
+        LiveRow::of(&self.run)
+    }
+
+    pub fn state(&self) -> RunState {
+        self.run.state
+    }
+
+    pub fn step(&self, position: u32) -> &Step {
+        &self.run.steps[position as usize]
+    }
+
+    /// The states of all steps, in order.
+    pub fn steps(&self) -> Vec<StepState> {
+        self.run.steps.iter().map(Step::state).collect()
+    }
+
+    pub fn after(&mut self, span: Millis) -> &mut Self {
+        self.now = self.now + span;
+        self
+    }
+
+    /// Waits until the current step may be claimed.
+    pub fn until_eligible(&mut self) -> &mut Self {
+        let at = self.row().eligible_at.expect("the step is claimable");
+        self.now = self.now.max(at);
+        self
+    }
+
+    pub fn until_wake(&mut self) -> &mut Self {
+        let at = self.row().wake_at.expect("a timer is set");
+        self.now = self.now.max(at);
+        self
+    }
+
+    #[track_caller]
+    pub fn claim(&mut self) -> &mut Self {
+        self.until_eligible().tell(Command::Claim {
+            session: session(1),
+        })
+    }
+
+    pub fn completion(&self, outcome: Outcome) -> Completion {
+        Completion {
+            position: self.run.position,
+            attempt: self.run.current().attempt,
+            outcome,
+            claim_next: None,
+            receipt: self.open_receipt(),
+        }
+    }
+
+    pub fn reports(&self, outcome: Outcome) -> Command {
+        Command::Complete(self.completion(outcome))
+    }
+
+    #[track_caller]
+    pub fn complete(&mut self) -> &mut Self {
+        self.tell(self.reports(Outcome::Completed {
+            output: json(r#"{"ok":true}"#),
+        }))
+    }
+
+    #[track_caller]
+    pub fn fails(&mut self, class: ErrorClass) -> &mut Self {
+        self.tell(self.reports(Outcome::Retry {
+            error: error(class),
+            backoff: None,
+        }))
+    }
+
+    #[track_caller]
+    pub fn dies(&mut self) -> &mut Self {
+        self.tell(self.reports(Outcome::Dead {
+            error: error(ErrorClass::Terminal),
+        }))
+    }
+
+    #[track_caller]
+    pub fn run_step(&mut self) -> &mut Self {
+        self.claim().complete()
+    }
+
+    pub fn lease_expired(&self) -> Command {
+        Command::LeaseExpired {
+            position: self.run.position,
+            attempt: self.run.current().attempt,
+            receipt: self.open_receipt(),
+        }
+    }
+
+    pub fn step_timeout(&self) -> Command {
+        Command::StepTimeout {
+            position: self.run.position,
+            attempt: self.run.current().attempt,
+            receipt: self.open_receipt(),
+        }
+    }
+
+    pub fn release(&self) -> Command {
+        Command::Release {
+            position: self.run.position,
+            attempt: self.run.current().attempt,
+        }
+    }
+
+    pub fn fresh_id(&mut self) -> Uuid {
+        self.ids += 1;
+        Uuid::from_u128(self.ids)
+    }
+
+    pub fn wake(&mut self, payload: &str) -> Command {
+        Command::Wake {
+            position: self.run.position,
+            signal: SignalId(self.fresh_id()),
+            payload: json(payload),
+        }
+    }
+
+    pub fn vote(&self, person: &str, approve: bool) -> Command {
+        Command::Vote {
+            position: self.run.position,
+            voter: voter(person),
+            approve,
+            notes: None,
+        }
+    }
+
+    pub fn intent(&mut self, effect: EffectClass) -> Command {
+        let (position, attempt) = (self.run.position, self.run.current().attempt);
+        let id = ReceiptId(self.fresh_id());
+        let receipt = Box::new(Receipt {
+            id,
+            position,
+            iteration: self.run.current().iteration,
+            attempt,
+            key: format!("pay:{id}"),
+            effect,
+            state: ReceiptState::Intent,
+            request: json("{}"),
+            response: None,
+            intent_at: self.now,
+            outcome_at: None,
+            late: false,
+        });
+        Command::RecordIntent {
+            position,
+            attempt,
+            receipt,
+        }
+    }
+
+    /// The receipt that the current step's open intent, or doubt, is about.
+    pub fn open_receipt(&self) -> Option<Box<Receipt>> {
+        let id = self.run.current().open_intent?;
+        Some(Box::new(self.receipts[&id].clone()))
+    }
+
+    pub fn outcome(&self, state: ReceiptState) -> Command {
+        let mut receipt = self.open_receipt().expect("an open intent");
+        receipt.state = state;
+        receipt.outcome_at = Some(self.now);
+        Command::RecordOutcome {
+            position: self.run.position,
+            attempt: self.run.current().attempt,
+            receipt,
+        }
+    }
+
+    pub fn cancel(&self, rollback: bool) -> Command {
+        Command::Cancel {
+            reason: "not needed".into(),
+            rollback,
+        }
+    }
+}
+
+pub fn pause() -> Command {
+    Command::Pause {
+        reason: "look first".into(),
+    }
+}
+
+pub fn skip() -> Command {
+    Command::Skip {
+        reason: "done by hand".into(),
+    }
+}
+
+pub fn retry() -> Command {
+    Command::Retry { input: None }
+}
+
+pub fn roll_back() -> Command {
+    Command::Rollback {
+        reason: "wrong order".into(),
+    }
+}

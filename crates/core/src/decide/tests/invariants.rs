@@ -1,0 +1,216 @@
+//! What must hold after every accepted command, whatever the plan and the history.
+
+use std::collections::BTreeMap;
+
+use super::case::{Case, session};
+use crate::change::{ClaimChange, LiveChange, LiveParts, SideWrite};
+use crate::decide::Command;
+use crate::event::Event;
+use crate::machine;
+use crate::run::{Phase, Run};
+use crate::state::{ApprovalState, Control, RunState, StepState};
+
+pub fn check(case: &mut Case, before: &Run) {
+    journal_is_dense(case, before);
+    attempts_rise(case, before);
+    steps_follow_arrows(case, before);
+    state_is_projected(case, before);
+    claims_are_counted(case, before);
+    live_row_follows(case, before);
+    clocks_can_be_served(case);
+    somebody_can_go_on(case);
+}
+
+fn journal_is_dense(case: &Case, before: &Run) {
+    let (run, change) = (&case.run, &case.change);
+    assert!(!change.journal.is_empty());
+    assert_eq!(change.expected, (before.version > 0).then_some(before.version));
+    let mut seq = before.version;
+    for row in &change.journal {
+        assert_eq!(row.first_seq, seq + 1, "{row:?}");
+        let events: Vec<Event> = row.events.decode().unwrap();
+        assert!(!events.is_empty(), "{row:?}");
+        assert_eq!(row.seq, seq + events.len() as u64, "{row:?}");
+        assert!(events.iter().all(|event| Event::NAMES.contains(&event.name())));
+        seq = row.seq;
+    }
+    assert_eq!(run.version, seq);
+}
+
+fn attempts_rise(case: &mut Case, before: &Run) {
+    for event in case.events() {
+        if let Event::StepStarted { step, attempt, .. } = event {
+            assert!(case.attempts.insert((step, attempt)), "attempt {attempt} of {step} came twice");
+        }
+    }
+    for (position, step) in case.run.steps.iter().enumerate() {
+        let claims = case
+            .walked
+            .iter()
+            .filter(|arrow| arrow.position as usize == position && arrow.to == StepState::Running)
+            .count();
+        let earlier = before.steps.get(position).map_or(0, |step| step.attempt);
+        assert_eq!(step.attempt, earlier + claims as u32, "step {position}");
+        let latest = case.attempts.range((position as u32, 0)..=(position as u32, u32::MAX));
+        assert_eq!(step.attempt, latest.last().map_or(0, |(_, attempt)| *attempt));
+    }
+}
+
+/// Every change of a step's state is a chain of arrows of the machine, from where it was to where it is.
+fn steps_follow_arrows(case: &Case, before: &Run) {
+    for (position, step) in case.run.steps.iter().enumerate() {
+        let spec = case.run.spec(position as u32);
+        let mut at = before.steps.get(position).map_or(StepState::Pending, |step| step.state());
+        for arrow in case.walked.iter().filter(|arrow| arrow.position as usize == position) {
+            assert_eq!((arrow.from, arrow.kind), (at, spec.kind()));
+            assert_eq!(machine::step::next(at, arrow.kind, arrow.event), Some(arrow.to));
+            at = arrow.to;
+        }
+        let inherited = before.version == 0 && at == StepState::Pending;
+        if !inherited {
+            assert_eq!(at, step.state(), "step {position} moved without an arrow");
+        }
+    }
+}
+
+/// DESIGN §2.1 word by word, over all steps.
+fn naive_projection(run: &Run) -> RunState {
+    let (forward, rollback) = run.steps.split_at(run.forward_len());
+    let states = || run.steps.iter().map(|step| step.state());
+    let stuck = rollback.iter().any(|step| matches!(step.state(), StepState::Failed | StepState::InDoubt));
+    if !stuck && rollback.iter().any(|step| !step.state().is_finished()) {
+        RunState::RollingBack
+    } else if run.control == Control::Canceled {
+        RunState::Canceled
+    } else if forward.iter().all(|step| matches!(step.state(), StepState::Succeeded | StepState::Skipped)) {
+        RunState::Succeeded
+    } else if run.control == Control::Paused || states().any(|state| state == StepState::InDoubt) {
+        RunState::Paused
+    } else if states().any(|state| matches!(state, StepState::Failed | StepState::RolledBack))
+        || !rollback.is_empty()
+    {
+        RunState::Failed
+    } else if states().any(|state| state == StepState::WaitingApproval) {
+        RunState::WaitingApproval
+    } else if states().any(|state| state == StepState::WaitingSignal) {
+        RunState::WaitingSignal
+    } else if run.steps.iter().all(|step| {
+        step.attempt == 0
+            && matches!(step.state(), StepState::Pending | StepState::Ready | StepState::Skipped)
+    }) {
+        RunState::Pending
+    } else {
+        RunState::Running
+    }
+}
+
+fn state_is_projected(case: &Case, before: &Run) {
+    let run = &case.run;
+    assert_eq!(run.state, naive_projection(run), "{run:?}");
+    if before.version > 0 && before.state != run.state {
+        let (from, to) = (before.state, run.state);
+        assert!(machine::run::allowed(from, to), "{from} -> {to}");
+    }
+    let forward = &run.steps[..run.forward_len()];
+    let all_good =
+        forward.iter().all(|step| matches!(step.state(), StepState::Succeeded | StepState::Skipped));
+    assert_eq!(run.state == RunState::Succeeded, all_good && run.control != Control::Canceled);
+    if matches!(run.state, RunState::Failed | RunState::Canceled) {
+        assert!(run.reason.is_some(), "a run that ended badly says why");
+    }
+    if run.control == Control::Active {
+        assert_eq!(run.notes.pause, None, "an active run is not paused by anybody");
+    }
+}
+
+fn running(run: &Run) -> i32 {
+    run.steps.iter().filter(|step| step.state() == StepState::Running).count() as i32
+}
+
+fn claims_are_counted(case: &Case, before: &Run) {
+    let live = running(&case.run);
+    assert!(live <= 1, "two live claims");
+    let expected = match live - running(before) {
+        0 => ClaimChange::None,
+        1 => ClaimChange::Take {
+            first: before.state == RunState::Pending,
+        },
+        _ => ClaimChange::Release,
+    };
+    assert_eq!(case.change.claim, expected);
+}
+
+fn live_row_follows(case: &Case, before: &Run) {
+    let (run, change) = (&case.run, &case.change);
+    let terminal = run.state.is_terminal();
+    assert_eq!(matches!(change.live, LiveChange::Gone), terminal);
+    assert_eq!(change.end.is_some(), terminal);
+    assert_eq!(run.finished_at.is_some(), terminal);
+    assert_eq!(change.start.is_some(), before.version == 0);
+    let put = |side: &SideWrite| matches!(side, SideWrite::FreeSubject { .. });
+    assert_eq!(change.side.iter().any(put), terminal, "the subject is freed at the end");
+    match &change.live {
+        LiveChange::Gone => {
+            let end = change.end.as_deref().unwrap();
+            assert_eq!((end.state, end.reason, end.position), (run.state, run.reason, run.position));
+        }
+        LiveChange::Advance(row) => {
+            assert!(before.version > 0);
+            assert_eq!(LiveParts::of(before).indexed(), LiveParts::of(run).indexed());
+            assert_eq!(**row, case.row());
+        }
+        LiveChange::Put(row) => assert_eq!(**row, case.row()),
+    }
+    let written: BTreeMap<_, _> = change.delta.steps.iter().map(|(at, step)| (*at, step)).collect();
+    assert_eq!(written.len(), change.delta.steps.len(), "a step is written once");
+    waits_and_approvals_are_closed(case);
+}
+
+/// A row that signals or people look for is open as long as the step waits for them, and no longer.
+fn waits_and_approvals_are_closed(case: &Case) {
+    let current = case.run.current();
+    let waits = matches!(&current.phase, Phase::WaitingSignal(wait) if wait.signal.is_some());
+    let asks = matches!(&current.phase, Phase::WaitingApproval(approval)
+        if approval.state == ApprovalState::Requested);
+    let terminal = case.run.state.is_terminal();
+    assert_eq!(case.rows.open_waits(), usize::from(waits && !terminal), "{:?}", case.change.side);
+    assert_eq!(case.rows.open_approvals(), usize::from(asks && !terminal));
+}
+
+/// A timer or a claimer that finds a row by its index can do something about it. Otherwise it would find the row
+/// again at once, for ever.
+fn clocks_can_be_served(case: &Case) {
+    if case.run.state.is_terminal() {
+        return;
+    }
+    let row = case.row();
+    if let Some(at) = row.wake_at {
+        case.would_accept(Command::Tick, at);
+    }
+    if let Some(at) = row.eligible_at {
+        let session = session(3);
+        case.would_accept(Command::Claim { session }, at);
+    }
+    if let Some(at) = row.step_timeout_at {
+        case.would_accept(case.step_timeout(), at);
+    }
+}
+
+/// A run that is not terminal is in somebody's hands: a claimer's, a worker's, a timer's, a signal's or a person's.
+fn somebody_can_go_on(case: &Case) {
+    let (run, row) = (&case.run, case.row());
+    let claimable = row.eligible_at.is_some() || row.session.is_some();
+    let in_hands = match run.state {
+        RunState::Succeeded | RunState::Failed | RunState::Canceled => true,
+        RunState::Pending | RunState::Running => claimable,
+        RunState::WaitingApproval => case.rows.open_approvals() == 1 && row.wake_at.is_some(),
+        RunState::WaitingSignal => case.rows.open_waits() == 1 || row.wake_at.is_some(),
+        RunState::RollingBack if run.control == Control::Active => {
+            claimable || run.current().state() == StepState::WaitingSignal
+        }
+        RunState::RollingBack | RunState::Paused => {
+            row.session.is_some() || case.directives().into_iter().any(|command| case.is_accepted(command))
+        }
+    };
+    assert!(in_hands, "nobody can go on with {run:?}");
+}

@@ -1,0 +1,236 @@
+//! Random plans and random moves. A move is a number: it picks one of the commands that make sense where the run
+//! stands, or now and then one that does not.
+
+use proptest::prelude::*;
+
+use super::case::{Case, error, json, pause, retry, roll_back, session, skip};
+use super::plans::{Tuned, gate, signal, task, timer, transform};
+use crate::decide::{Bindings, Bound, Command, Completion, Outbound, Outcome};
+use crate::machine::step::{Resolution, Verdict};
+use crate::plan::{OnDenial, OnFailure, Plan, RollbackCondition, StepSpec};
+use crate::retry::ErrorClass;
+use crate::state::{Control, EffectClass, Reason, ReceiptState, StepState};
+use crate::time::Millis;
+
+#[derive(Debug, Clone, Copy)]
+pub struct Move {
+    pick: u8,
+    flag: u8,
+    wait: u8,
+}
+
+pub fn any_moves(max: usize) -> impl Strategy<Value = Vec<Move>> {
+    let one = any::<(u8, u8, u8)>().prop_map(|(pick, flag, wait)| Move { pick, flag, wait });
+    proptest::collection::vec(one, 1..=max)
+}
+
+pub fn any_plan() -> impl Strategy<Value = Plan> {
+    (
+        proptest::collection::vec(any_step(), 1..=6),
+        proptest::option::weighted(0.4, proptest::sample::select(OnFailure::ALL)),
+        proptest::option::weighted(0.3, 30_000..7_200_000_u64),
+        proptest::option::weighted(0.3, 0..3_u32),
+    )
+        .prop_map(|(mut steps, on_failure, timeout, writes_max)| {
+            for (at, step) in steps.iter_mut().enumerate() {
+                step.key = format!("s{at}");
+            }
+            Plan {
+                on_failure,
+                timeout: timeout.map(Millis),
+                writes_max,
+                ..super::plans::plan(steps)
+            }
+        })
+}
+
+fn any_step() -> impl Strategy<Value = StepSpec> {
+    let conditions = proptest::sample::subsequence(RollbackCondition::ALL.to_vec(), 0..=2);
+    (
+        any_kind(),
+        proptest::option::weighted(0.5, conditions),
+        proptest::option::weighted(0.5, proptest::sample::select(EffectClass::ALL)),
+        proptest::option::weighted(0.7, 1..4_u32),
+        proptest::option::weighted(0.3, 1_000..600_000_u64),
+        proptest::option::weighted(0.2, proptest::sample::select(OnFailure::ALL)),
+        prop_oneof![10 => Just(None), 3 => Just(Some("false")), 1 => Just(Some("error")), 3 => Just(Some("input"))],
+        prop_oneof![4 => Just("default"), 1 => Just("other")],
+    )
+        .prop_map(|(mut step, undo, effect, attempts, timeout, on_failure, condition, queue)| {
+            if let Some(conditions) = undo {
+                step = step.undoable_when(&conditions);
+            }
+            if let Some(max) = attempts {
+                step = step.attempts(max);
+            }
+            step.effect = effect;
+            step.timeout = timeout.map(Millis);
+            step.on_failure = on_failure;
+            step.condition = condition.map(str::to_owned);
+            step.queue(queue)
+        })
+}
+
+fn any_kind() -> impl Strategy<Value = StepSpec> {
+    let millis = 1..100_000_u64;
+    prop_oneof![
+        6 => Just(task("s")),
+        1 => Just(transform("s")),
+        1 => proptest::option::of(millis.clone()).prop_map(|timeout| signal("s", timeout.map(Millis))),
+        1 => millis.prop_map(|span| timer("s", Millis(span))),
+        2 => proptest::sample::select(OnDenial::ALL).prop_map(|rule| gate("s", rule)),
+    ]
+}
+
+/// What the engine would have found out about the plan's steps.
+pub fn bindings(plan: &Plan) -> Bindings {
+    let bound = |condition: &str| Bound {
+        verdict: match condition {
+            "false" => Ok(Verdict::ConditionFalse),
+            "error" => Err(error(ErrorClass::Invalid)),
+            _ => Ok(Verdict::Go),
+        },
+        input: (condition == "input").then(|| json(r#"{"bound":1}"#)),
+        wait_key: None,
+        wait_until: None,
+    };
+    let conditions = plan.steps.iter().map(|step| step.condition.as_deref()).enumerate();
+    Bindings(conditions.filter_map(|(at, text)| Some((at as u32, bound(text?)))).collect())
+}
+
+/// Lets some time pass and picks a command.
+pub fn next(case: &mut Case, step: Move) -> Command {
+    let row = case.row();
+    let at = match step.wait % 16 {
+        0..4 => row.eligible_at,
+        4 => row.wake_at,
+        5 => row.step_timeout_at,
+        6 => Some(case.now + Millis(u64::from(step.wait))),
+        7 => Some(case.now + Millis::from_mins(u64::from(step.wait) / 8)),
+        _ => None,
+    };
+    case.now = case.now.max(at.unwrap_or(case.now));
+    let mut menu = if step.flag % 8 == 7 { everything(case, step) } else { sensible(case, step) };
+    let pick = usize::from(step.pick) % menu.len();
+    menu.swap_remove(pick)
+}
+
+/// All commands, whether or not they make sense here.
+pub fn everything(case: &mut Case, step: Move) -> Vec<Command> {
+    let mut menu = worker(case, step);
+    menu.extend(waiting(case, step));
+    menu.extend(operator(case, step));
+    menu.push(case.cancel(step.flag.is_multiple_of(2)));
+    menu.push(stale(case, step));
+    menu
+}
+
+fn sensible(case: &mut Case, step: Move) -> Vec<Command> {
+    let mut menu = match case.run.current().state() {
+        StepState::Ready => {
+            let claim = Command::Claim { session: session(1) };
+            vec![claim.clone(), claim.clone(), claim.clone(), claim, Command::Tick]
+        }
+        StepState::Running => {
+            let mut menu = worker(case, step);
+            let done = case.reports(Outcome::Completed { output: json("1") });
+            menu.extend([done.clone(), done.clone(), done]);
+            menu
+        }
+        StepState::WaitingSignal | StepState::WaitingApproval => waiting(case, step),
+        _ => operator(case, step),
+    };
+    if case.run.control == Control::Paused {
+        menu.extend(operator(case, step));
+    }
+    match step.flag % 16 {
+        0 => menu.push(pause()),
+        1 => menu.push(case.cancel(true)),
+        2 => menu.push(case.cancel(false)),
+        3 => menu.push(fail_run(step)),
+        4 => menu.push(Command::Tick),
+        _ => {}
+    }
+    menu
+}
+
+fn fail_run(step: Move) -> Command {
+    let reasons = [Reason::FailedAssignment, Reason::Backout, Reason::WritesExhausted];
+    Command::FailRun {
+        reason: reasons[usize::from(step.flag) % reasons.len()],
+        error: error(ErrorClass::Terminal),
+    }
+}
+
+fn worker(case: &mut Case, step: Move) -> Vec<Command> {
+    let timeout = (!step.flag.is_multiple_of(3)).then(|| Millis(u64::from(step.flag) * 100));
+    let outcomes = [
+        Outcome::Completed { output: json(r#"{"n":1}"#) },
+        Outcome::Waiting {
+            signal: "go".into(),
+            key: "k".into(),
+            timeout,
+            outbound: vec![Outbound { destination: "ops".into(), payload: json("{}") }],
+        },
+        Outcome::Retry {
+            error: error(ErrorClass::ALL[usize::from(step.flag) % ErrorClass::ALL.len()]),
+            backoff: timeout,
+        },
+        Outcome::Retry { error: error(ErrorClass::Unavailable), backoff: None },
+        Outcome::Dead { error: error(ErrorClass::Unclassified) },
+    ];
+    let claim_next = (step.flag % 4 > 1).then(|| session(1));
+    let mut menu: Vec<_> = outcomes
+        .into_iter()
+        .map(|outcome| Command::Complete(Completion { claim_next, ..case.completion(outcome) }))
+        .collect();
+    let effect = EffectClass::ALL[usize::from(step.flag) % EffectClass::ALL.len()];
+    menu.extend([case.release(), case.lease_expired(), case.step_timeout()]);
+    menu.extend([case.intent(effect), case.intent(EffectClass::Unsafe)]);
+    if case.run.current().open_intent.is_some() {
+        menu.push(case.outcome(ReceiptState::Succeeded));
+        menu.push(case.outcome(ReceiptState::Failed));
+    }
+    menu
+}
+
+fn waiting(case: &mut Case, step: Move) -> Vec<Command> {
+    let person = format!("p{}", step.flag % 4);
+    vec![
+        case.wake("2"),
+        case.vote(&person, true),
+        case.vote(&person, true),
+        case.vote(&person, false),
+        Command::Tick,
+    ]
+}
+
+fn operator(case: &Case, step: Move) -> Vec<Command> {
+    let resolve = |resolution| Command::Resolve {
+        position: case.run.position,
+        resolution,
+        output: None,
+        reason: "looked".into(),
+        receipt: case.open_receipt(),
+    };
+    let mut menu: Vec<_> = Resolution::ALL.iter().map(|resolution| resolve(*resolution)).collect();
+    let position = u32::from(step.flag) % case.run.steps.len() as u32;
+    let input = step.flag.is_multiple_of(2).then(|| json(r#"{"by":"hand"}"#));
+    menu.extend([Command::Resume, retry(), Command::Retry { input }, skip(), pause()]);
+    menu.extend([Command::RestartFrom { position }, roll_back(), Command::Tick]);
+    menu.push(case.cancel(step.flag % 4 > 1));
+    if case.run.current().open_intent.is_some() {
+        menu.push(case.outcome(ReceiptState::Succeeded));
+    }
+    menu
+}
+
+fn stale(case: &Case, step: Move) -> Command {
+    let outcome = Outcome::Completed { output: json("1") };
+    let completion = case.completion(outcome);
+    Command::Complete(Completion {
+        position: u32::from(step.flag) % (case.run.steps.len() as u32 + 1),
+        attempt: completion.attempt.wrapping_sub(1),
+        ..completion
+    })
+}

@@ -1,0 +1,127 @@
+//! Plans to test with, built from steps of one line each.
+
+use crate::json::Json;
+use crate::plan::{
+    Accept, Gate, OnDenial, OnFailure, Plan, RollbackCondition, RollbackSpec, StepSpec, WaitFor,
+    Work,
+};
+use crate::retry::{Backoff, RetryPolicy};
+use crate::state::EffectClass;
+use crate::time::Millis;
+
+pub fn plan(steps: Vec<StepSpec>) -> Plan {
+    Plan {
+        workflow: "demo".into(),
+        version: 1,
+        on_failure: None,
+        timeout: None,
+        writes_max: None,
+        steps,
+    }
+}
+
+pub fn tasks(count: usize) -> Plan {
+    plan((0..count).map(|at| task(&format!("t{at}"))).collect())
+}
+
+pub fn task(key: &str) -> StepSpec {
+    StepSpec::task(key, "work")
+}
+
+pub fn transform(key: &str) -> StepSpec {
+    StepSpec::new(
+        key,
+        Work::Transform {
+            value: Json::null(),
+        },
+    )
+}
+
+pub fn signal(key: &str, timeout: Option<Millis>) -> StepSpec {
+    let until = WaitFor::Signal {
+        signal: "go".into(),
+        key: None,
+        accept: Accept::SinceRun,
+    };
+    StepSpec::new(key, Work::Wait { until, timeout })
+}
+
+pub fn timer(key: &str, span: Millis) -> StepSpec {
+    let until = WaitFor::For(span);
+    StepSpec::new(
+        key,
+        Work::Wait {
+            until,
+            timeout: None,
+        },
+    )
+}
+
+pub fn gate(key: &str, rule: OnDenial) -> StepSpec {
+    StepSpec::new(
+        key,
+        Work::Approval(Gate {
+            approvers: vec!["sre".into()],
+            quorum: 1,
+            message: None,
+            on_reject: rule,
+            on_expiry: rule,
+            escalate_after: Some(Millis::from_mins(10)),
+            expires_after: Some(Millis::from_hours(24)),
+        }),
+    )
+}
+
+/// What is rarely set on a step, said in passing.
+pub trait Tuned: Sized {
+    fn undoable(self) -> Self;
+    fn undoable_when(self, conditions: &[RollbackCondition]) -> Self;
+    fn effect(self, effect: EffectClass) -> Self;
+    fn attempts(self, max: u32) -> Self;
+    fn timeout(self, timeout: Millis) -> Self;
+    fn when_failed(self, rule: OnFailure) -> Self;
+    fn queue(self, queue: &str) -> Self;
+}
+
+impl Tuned for StepSpec {
+    fn undoable(self) -> Self {
+        self.undoable_when(RollbackCondition::ALL)
+    }
+
+    fn undoable_when(mut self, conditions: &[RollbackCondition]) -> Self {
+        self.rollback = Some(RollbackSpec {
+            handler: "undo".into(),
+            with: None,
+            conditions: conditions.to_vec(),
+        });
+        self
+    }
+
+    fn effect(mut self, effect: EffectClass) -> Self {
+        self.effect = Some(effect);
+        self
+    }
+
+    fn attempts(mut self, max_attempts: u32) -> Self {
+        self.retry = Some(RetryPolicy {
+            max_attempts,
+            backoff: Backoff::Fixed { delay: Millis(500) },
+        });
+        self
+    }
+
+    fn timeout(mut self, timeout: Millis) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    fn when_failed(mut self, rule: OnFailure) -> Self {
+        self.on_failure = Some(rule);
+        self
+    }
+
+    fn queue(mut self, queue: &str) -> Self {
+        self.queue = queue.into();
+        self
+    }
+}

@@ -1,0 +1,136 @@
+//! Waits: woken by a signal, or overtaken by the clock. Both go through the run's version, so exactly one wins.
+
+use super::draft::Draft;
+use super::{Bindings, approve, complete, fail, lost};
+use crate::change::SideWrite;
+use crate::event::Event;
+use crate::ids::SignalId;
+use crate::json::Json;
+use crate::machine::step::StepEvent;
+use crate::rejection::Rejection;
+use crate::retry::{ErrorClass, StepError};
+use crate::run::{Phase, Wait, Wake};
+use crate::state::{ApprovalState, Control, Reason, StepKind, TaskType};
+
+pub(super) fn wake(
+    draft: &mut Draft<'_>,
+    position: u32,
+    signal: SignalId,
+    payload: Json,
+    bindings: &Bindings,
+) -> Result<(), Rejection> {
+    if position != draft.position || !matches!(draft.current().phase, Phase::WaitingSignal(_)) {
+        let from = if (position as usize) < draft.len() {
+            draft.step(position).state()
+        } else {
+            draft.current().state()
+        };
+        return Err(Rejection::InvalidTransition {
+            run: draft.run.id,
+            step: position,
+            from,
+            event: StepEvent::Woken,
+        });
+    }
+    draft.side.push(SideWrite::CloseWait { position });
+    draft
+        .side
+        .push(SideWrite::ConsumeSignal { signal, position });
+    if draft.spec(position).kind() == StepKind::Wait {
+        return complete::succeed(draft, position, StepEvent::Woken, payload, bindings);
+    }
+    let wake = Wake {
+        task_type: TaskType::Signal,
+        signal: Some(signal),
+        payload: Some(payload),
+    };
+    let eligible_at = draft.now();
+    draft.go(
+        position,
+        StepEvent::Woken,
+        Phase::Ready {
+            eligible_at,
+            wake: Some(wake),
+        },
+    )?;
+    draft.emit(Event::StepReady {
+        step: position,
+        why: "signal".into(),
+        signal: Some(signal),
+    });
+    Ok(())
+}
+
+/// Carries out what has become due. Refuses when nothing has: the timer looked too early, or came second.
+pub(super) fn tick(draft: &mut Draft<'_>, bindings: &Bindings) -> Result<(), Rejection> {
+    let now = draft.now();
+    let canceling = draft.control == Control::Canceling;
+    if draft.run.header.deadline_at.is_some_and(|at| at <= now)
+        && draft.len() == draft.run.forward_len()
+        && !canceling
+    {
+        let error = StepError::new(
+            ErrorClass::Timeout,
+            "RUN_DEADLINE",
+            "the run has passed its deadline",
+        );
+        return lost::fail_run(draft, Reason::Deadline, error);
+    }
+    match draft.current().phase.clone() {
+        Phase::WaitingSignal(wait) if wait.deadline_at.is_some_and(|at| at <= now) => {
+            timed_out(draft, &wait, bindings)
+        }
+        Phase::WaitingApproval(approval) if approval.state == ApprovalState::Requested => {
+            approve::clocks(draft, &approval)
+        }
+        phase => Err(Rejection::InvalidTransition {
+            run: draft.run.id,
+            step: draft.position,
+            from: phase.state(),
+            event: StepEvent::TimedOut,
+        }),
+    }
+}
+
+fn timed_out(draft: &mut Draft<'_>, wait: &Wait, bindings: &Bindings) -> Result<(), Rejection> {
+    let position = draft.position;
+    let Some(awaited) = &wait.signal else {
+        // A timer that has run is what the step waited for.
+        return complete::succeed(draft, position, StepEvent::Woken, Json::null(), bindings);
+    };
+    draft.side.push(SideWrite::CloseWait { position });
+    if draft.spec(position).kind() == StepKind::Wait {
+        let message = format!(
+            "no signal `{}` for `{}` came in time",
+            awaited.signal, awaited.key
+        );
+        let error = StepError::new(ErrorClass::Timeout, "WAIT_TIMEOUT", message);
+        return fail::fail_step(
+            draft,
+            position,
+            StepEvent::TimedOut,
+            error,
+            Reason::WaitTimeout,
+        );
+    }
+    let wake = Wake {
+        task_type: TaskType::WaitingTimeout,
+        signal: None,
+        payload: None,
+    };
+    let eligible_at = draft.now();
+    draft.go(
+        position,
+        StepEvent::TimedOut,
+        Phase::Ready {
+            eligible_at,
+            wake: Some(wake),
+        },
+    )?;
+    draft.emit(Event::StepReady {
+        step: position,
+        why: "timeout".into(),
+        signal: None,
+    });
+    Ok(())
+}

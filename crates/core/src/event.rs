@@ -1,0 +1,194 @@
+//! Events: append-only facts about a run, dense by `seq`. One catalogue of names everywhere: 002's twelve, DESIGN's
+//! additions, and three of ours (`execution.step.ready`, `approval.voted`, `receipt.recorded`) for changes that the
+//! catalogue had no word for.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{ApprovalId, ReceiptId, SessionId, SignalId};
+use crate::retry::StepError;
+use crate::state::{ApprovalState, Reason, ReceiptState, RunState, TaskType};
+use crate::time::Timestamp;
+
+/// What happened. The `seq` and the instant stand on the journal row that holds it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event")]
+pub enum Event {
+    #[serde(rename = "session.created")]
+    RunCreated { workflow: String, version: u32 },
+    #[serde(rename = "session.assigned")]
+    RunAssigned { session: SessionId },
+    #[serde(rename = "session.paused")]
+    RunPaused { reason: String },
+    #[serde(rename = "session.resumed")]
+    RunResumed {},
+    #[serde(rename = "session.canceled")]
+    RunCanceled { reason: String, done: bool },
+    #[serde(rename = "session.completed")]
+    RunCompleted {},
+    #[serde(rename = "session.failed")]
+    RunFailed {
+        state: RunState,
+        reason: Option<Reason>,
+    },
+    #[serde(rename = "execution.step.started")]
+    StepStarted {
+        step: u32,
+        attempt: u32,
+        session: SessionId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        task_type: Option<TaskType>,
+    },
+    #[serde(rename = "execution.step.completed")]
+    StepCompleted {
+        step: u32,
+        attempt: u32,
+        output_bytes: u64,
+    },
+    #[serde(rename = "execution.step.failed")]
+    StepFailed {
+        step: u32,
+        attempt: u32,
+        error: StepError,
+    },
+    #[serde(rename = "execution.step.retrying")]
+    StepRetrying {
+        step: u32,
+        attempt: u32,
+        eligible_at: Timestamp,
+        error: StepError,
+    },
+    #[serde(rename = "execution.step.ready")]
+    StepReady {
+        step: u32,
+        why: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        signal: Option<SignalId>,
+    },
+    #[serde(rename = "execution.step.waiting")]
+    StepWaiting {
+        step: u32,
+        signal: Option<String>,
+        key: Option<String>,
+        deadline_at: Option<Timestamp>,
+    },
+    #[serde(rename = "execution.step.in_doubt")]
+    StepInDoubt {
+        step: u32,
+        attempt: u32,
+        receipt: ReceiptId,
+    },
+    #[serde(rename = "execution.step.skipped")]
+    StepSkipped { step: u32, why: String },
+    #[serde(rename = "execution.step.canceled")]
+    StepCanceled { step: u32 },
+    #[serde(rename = "execution.rollback.started")]
+    RollbackStarted { steps: Vec<u32> },
+    #[serde(rename = "execution.rollback.completed")]
+    RollbackCompleted {},
+    #[serde(rename = "approval.requested")]
+    ApprovalRequested {
+        step: u32,
+        approval: ApprovalId,
+        expires_at: Timestamp,
+    },
+    #[serde(rename = "approval.voted")]
+    ApprovalVoted {
+        step: u32,
+        approval: ApprovalId,
+        person: String,
+        approve: bool,
+    },
+    #[serde(rename = "approval.expired")]
+    ApprovalEscalated { step: u32, approval: ApprovalId },
+    #[serde(rename = "approval.resolved")]
+    ApprovalResolved {
+        step: u32,
+        approval: ApprovalId,
+        status: ApprovalState,
+    },
+    #[serde(rename = "receipt.recorded")]
+    ReceiptRecorded {
+        step: u32,
+        attempt: u32,
+        receipt: ReceiptId,
+        state: ReceiptState,
+    },
+}
+
+impl Event {
+    /// The catalogue's names, in the order of the enum.
+    pub const NAMES: &'static [&'static str] = &[
+        "session.created",
+        "session.assigned",
+        "session.paused",
+        "session.resumed",
+        "session.canceled",
+        "session.completed",
+        "session.failed",
+        "execution.step.started",
+        "execution.step.completed",
+        "execution.step.failed",
+        "execution.step.retrying",
+        "execution.step.ready",
+        "execution.step.waiting",
+        "execution.step.in_doubt",
+        "execution.step.skipped",
+        "execution.step.canceled",
+        "execution.rollback.started",
+        "execution.rollback.completed",
+        "approval.requested",
+        "approval.voted",
+        "approval.expired",
+        "approval.resolved",
+        "receipt.recorded",
+    ];
+
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::RunCreated { .. } => "session.created",
+            Self::RunAssigned { .. } => "session.assigned",
+            Self::RunPaused { .. } => "session.paused",
+            Self::RunResumed { .. } => "session.resumed",
+            Self::RunCanceled { .. } => "session.canceled",
+            Self::RunCompleted { .. } => "session.completed",
+            Self::RunFailed { .. } => "session.failed",
+            Self::StepStarted { .. } => "execution.step.started",
+            Self::StepCompleted { .. } => "execution.step.completed",
+            Self::StepFailed { .. } => "execution.step.failed",
+            Self::StepRetrying { .. } => "execution.step.retrying",
+            Self::StepReady { .. } => "execution.step.ready",
+            Self::StepWaiting { .. } => "execution.step.waiting",
+            Self::StepInDoubt { .. } => "execution.step.in_doubt",
+            Self::StepSkipped { .. } => "execution.step.skipped",
+            Self::StepCanceled { .. } => "execution.step.canceled",
+            Self::RollbackStarted { .. } => "execution.rollback.started",
+            Self::RollbackCompleted { .. } => "execution.rollback.completed",
+            Self::ApprovalRequested { .. } => "approval.requested",
+            Self::ApprovalVoted { .. } => "approval.voted",
+            Self::ApprovalEscalated { .. } => "approval.expired",
+            Self::ApprovalResolved { .. } => "approval.resolved",
+            Self::ReceiptRecorded { .. } => "receipt.recorded",
+        }
+    }
+
+    /// The step it is about, if any.
+    pub const fn step(&self) -> Option<u32> {
+        match self {
+            Self::StepStarted { step, .. }
+            | Self::StepCompleted { step, .. }
+            | Self::StepFailed { step, .. }
+            | Self::StepRetrying { step, .. }
+            | Self::StepReady { step, .. }
+            | Self::StepWaiting { step, .. }
+            | Self::StepInDoubt { step, .. }
+            | Self::StepSkipped { step, .. }
+            | Self::StepCanceled { step }
+            | Self::ApprovalRequested { step, .. }
+            | Self::ApprovalVoted { step, .. }
+            | Self::ApprovalEscalated { step, .. }
+            | Self::ApprovalResolved { step, .. }
+            | Self::ReceiptRecorded { step, .. } => Some(*step),
+            _ => None,
+        }
+    }
+}

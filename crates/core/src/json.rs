@@ -1,0 +1,251 @@
+//! Payloads as the JSON text that was received or computed, shared without copying, and the canonical form
+//! (RFC 8785) over which every hash is taken.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::RawValue;
+use sha2::{Digest, Sha256};
+
+/// A JSON document kept as text. Cloning shares the bytes.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Json(Arc<str>);
+
+/// Why a text is not usable as a payload.
+#[derive(Debug, thiserror::Error)]
+pub enum InvalidJson {
+    #[error("not JSON: {0}")]
+    Syntax(#[from] serde_json::Error),
+    #[error(
+        "the JSON text is {bytes} bytes long, the limit is {max}; store large data elsewhere and pass a reference"
+    )]
+    TooLarge { bytes: usize, max: usize },
+}
+
+impl Json {
+    /// Parses to make sure that it is JSON, keeps the text.
+    pub fn parse(text: &str, bytes_max: usize) -> Result<Self, InvalidJson> {
+        if text.len() > bytes_max {
+            return Err(InvalidJson::TooLarge {
+                bytes: text.len(),
+                max: bytes_max,
+            });
+        }
+        serde_json::from_str::<serde::de::IgnoredAny>(text)?;
+        Ok(Self(text.into()))
+    }
+
+    /// Text that came out of the store or of a serializer, and so is JSON already.
+    pub fn trusted(text: impl Into<Arc<str>>) -> Self {
+        Self(text.into())
+    }
+
+    pub fn of<T: Serialize + ?Sized>(value: &T) -> Result<Self, serde_json::Error> {
+        serde_json::to_string(value).map(|text| Self(text.into()))
+    }
+
+    pub fn null() -> Self {
+        Self("null".into())
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub fn to_value(&self) -> Result<serde_json::Value, serde_json::Error> {
+        serde_json::from_str(&self.0)
+    }
+
+    pub fn decode<'de, T: Deserialize<'de>>(&'de self) -> Result<T, serde_json::Error> {
+        serde_json::from_str(&self.0)
+    }
+}
+
+impl fmt::Debug for Json {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Serialize for Json {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let raw: &RawValue = serde_json::from_str(&self.0).map_err(serde::ser::Error::custom)?;
+        raw.serialize(serializer)
+    }
+}
+
+/// serde_json hands a value over as text to whoever asks under this name. Where serde has read the value already to
+/// look for a tag (`flatten`, `tag = "…"`), the text is gone and the value itself is what comes.
+const RAW_VALUE: &str = "$serde_json::private::RawValue";
+
+impl<'de> Deserialize<'de> for Json {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_newtype_struct(RAW_VALUE, TextOrValue)
+    }
+}
+
+struct TextOrValue;
+
+impl<'de> Visitor<'de> for TextOrValue {
+    type Value = Json;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any JSON value")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, text: A) -> Result<Json, A::Error> {
+        let raw = Box::<RawValue>::deserialize(MapAccessDeserializer::new(text))?;
+        Ok(Json(raw.get().into()))
+    }
+
+    fn visit_newtype_struct<D: Deserializer<'de>>(self, buffered: D) -> Result<Json, D::Error> {
+        let value = serde_json::Value::deserialize(buffered)?;
+        Ok(Json(value.to_string().into()))
+    }
+}
+
+/// A SHA-256 digest.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Hash(pub [u8; 32]);
+
+impl Hash {
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(Sha256::digest(bytes).into())
+    }
+}
+
+impl fmt::Display for Hash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Hash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// The canonical bytes (RFC 8785) of a value.
+pub fn canonical<T: Serialize>(value: &T) -> Result<Vec<u8>, serde_json::Error> {
+    // The canonicalizer cannot look into a [`Json`]'s text; a value tree has none.
+    serde_json_canonicalizer::to_vec(&serde_json::to_value(value)?)
+}
+
+/// The hash of a value's canonical bytes: equal for texts that differ only in spacing, key order or number spelling.
+pub fn canonical_hash<T: Serialize>(value: &T) -> Result<Hash, serde_json::Error> {
+    canonical(value).map(|bytes| Hash::of(&bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn canon(text: &str) -> String {
+        let value: serde_json::Value = serde_json::from_str(text).unwrap();
+        String::from_utf8(canonical(&value).unwrap()).unwrap()
+    }
+
+    /// The worked example of RFC 8785 §3.2.2–3.2.3.
+    #[test]
+    fn rfc_8785_example() {
+        let text = r#"{
+            "numbers": [333333333.33333329, 1E30, 4.50, 2e-3, 0.000000000000000000000000001],
+            "string": "\u20ac$\u000F\u000aA'\u0042\u0022\u005c\\\"\/",
+            "literals": [null, true, false]
+        }"#;
+        assert_eq!(
+            canon(text),
+            r#"{"literals":[null,true,false],"numbers":[333333333.3333333,1e+30,4.5,0.002,1e-27],"string":"€$\u000f\nA'B\"\\\\\"/"}"#
+        );
+    }
+
+    /// RFC 8785 §3.2.3: keys sort by UTF-16 code units, not by UTF-8 bytes.
+    #[test]
+    fn rfc_8785_sorting() {
+        let text = r#"{"\u20ac":"Euro Sign","\r":"Carriage Return","\ufb33":"Hebrew Letter Dalet With Dagesh","1":"One","\ud83d\ude00":"Emoji: Grinning Face","\u0080":"Control","\u00f6":"Latin Small Letter O With Diaeresis"}"#;
+        let canonical = canon(text);
+        let value: serde_json::Value = serde_json::from_str(text).unwrap();
+        let order = [
+            "\r",
+            "1",
+            "\u{80}",
+            "\u{f6}",
+            "\u{20ac}",
+            "\u{1f600}",
+            "\u{fb33}",
+        ];
+        let positions: Vec<_> = order
+            .iter()
+            .map(|key| canonical.find(value[*key].as_str().unwrap()).unwrap())
+            .collect();
+        assert!(positions.is_sorted(), "{canonical}");
+    }
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(tag = "kind")]
+    enum Tagged {
+        Call { with: Option<Json> },
+    }
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    struct Holder {
+        input: Json,
+        #[serde(flatten)]
+        tagged: Tagged,
+    }
+
+    #[test]
+    fn a_payload_is_kept_verbatim_and_survives_tags_and_flattening() {
+        let text = r#"{"input":{ "n": 12345678901234567890123, "b":1.50 },"kind":"Call","with":{"a":[1,null]}}"#;
+        let held: Holder = serde_json::from_str(text).unwrap();
+        assert_eq!(held.input.as_str(), r#"{ "n": 12345678901234567890123, "b":1.50 }"#);
+        let Tagged::Call { with } = &held.tagged;
+        assert_eq!(with.as_ref().unwrap().as_str(), r#"{"a":[1,null]}"#);
+        assert_eq!(serde_json::to_string(&held).unwrap(), text);
+        let value = serde_json::from_str::<serde_json::Value>(r#"{"input":7,"kind":"Call","with":null}"#);
+        let held: Holder = serde_json::from_value(value.unwrap()).unwrap();
+        assert_eq!(held.input.as_str(), "7");
+        assert_eq!(held.tagged, Tagged::Call { with: None });
+    }
+
+    #[test]
+    fn a_payload_has_a_canonical_form_inside_other_data() {
+        let tagged = Tagged::Call { with: Some(Json::trusted(r#"{ "b": 1.0, "a": "x" }"#)) };
+        assert_eq!(canonical(&tagged).unwrap(), br#"{"kind":"Call","with":{"a":"x","b":1}}"#);
+    }
+
+    #[test]
+    fn spelling_does_not_change_the_hash_but_meaning_does() {
+        let hash = |text: &str| {
+            canonical_hash(&serde_json::from_str::<serde_json::Value>(text).unwrap()).unwrap()
+        };
+        assert_eq!(
+            hash(r#"{"b":1.0,"a":"x"}"#),
+            hash(r#"{ "a" : "\u0078", "b" : 1 }"#)
+        );
+        assert_ne!(hash(r#"{"n":7}"#), hash(r#"{"n":"7"}"#));
+    }
+
+    #[test]
+    fn a_payload_keeps_its_text_and_has_a_limit() {
+        let json = Json::parse(r#"{ "a": 1 }"#, 100).unwrap();
+        assert_eq!(json.as_str(), r#"{ "a": 1 }"#);
+        assert!(matches!(Json::parse("{", 100), Err(InvalidJson::Syntax(_))));
+        assert!(matches!(
+            Json::parse("[1,2,3]", 3),
+            Err(InvalidJson::TooLarge { bytes: 7, max: 3 })
+        ));
+    }
+}

@@ -1,0 +1,25 @@
+//! The pure domain of Interlock.
+//!
+//! [`run::Run`] is the state of one run. [`decide`] takes it with a command, what was found out beforehand, and the
+//! instant, and answers with a [`change::ChangeSet`] or a [`rejection::Rejection`]. Nothing in here reads a clock,
+//! draws a random number, waits, or talks to anything: the same inputs give the same answer.
+
+pub mod approval;
+pub mod caps;
+pub mod change;
+pub mod decide;
+pub mod event;
+pub mod ids;
+pub mod json;
+pub mod keys;
+pub mod limits;
+pub mod machine;
+pub mod plan;
+pub mod project;
+pub mod receipt;
+pub mod rejection;
+pub mod retry;
+pub mod run;
+pub mod state;
+pub mod time;
+pub mod work;

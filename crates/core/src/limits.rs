@@ -1,0 +1,51 @@
+//! A named bound for everything that can grow. Config may lower most of them; nothing raises them past these.
+
+use crate::time::Millis;
+
+pub const STEPS_PER_WORKFLOW_MAX: usize = 1_000;
+/// Inputs of a run, output of a step, payload of a signal: one JSON text.
+pub const PAYLOAD_BYTES_MAX: usize = 1 << 20;
+pub const ERROR_BYTES_MAX: usize = 8 << 10;
+pub const NAME_BYTES_MAX: usize = 128;
+pub const SUBJECT_BYTES_MAX: usize = 512;
+pub const KEY_BYTES_MAX: usize = 512;
+pub const REASON_BYTES_MAX: usize = 4 << 10;
+pub const LABELS_MAX: usize = 32;
+pub const OUTBOUND_PER_CHANGE_MAX: usize = 64;
+pub const VOTES_PER_APPROVAL_MAX: usize = 64;
+pub const EFFECTS_PER_STEP_MAX: u32 = 1_000;
+pub const ATTEMPTS_MAX: u32 = 1_000;
+pub const EXPRESSION_BYTES_MAX: usize = 4 << 10;
+pub const EXPRESSION_DEPTH_MAX: usize = 32;
+
+pub const RUN_TIMEOUT_MAX: Millis = Millis::from_hours(24 * 366 * 10);
+pub const BACKOFF_MAX: Millis = Millis::from_hours(24);
+pub const WAIT_MAX: Millis = RUN_TIMEOUT_MAX;
+
+/// The lease of a worker session, and how often it is renewed.
+pub const SESSION_LEASE: Millis = Millis::from_secs(20);
+pub const SESSION_RENEWAL: Millis = Millis::from_secs(5);
+/// How long an approval stays open, how long a grant may stay unused.
+pub const APPROVAL_EXPIRES_AFTER: Millis = Millis::from_hours(24);
+pub const APPROVAL_ESCALATE_PROD: Millis = Millis::from_mins(10);
+pub const APPROVAL_ESCALATE_OTHER: Millis = Millis::from_mins(30);
+pub const GRANT_TTL: Millis = Millis::from_hours(1);
+/// Early signals are kept this long for a wait to come.
+pub const SIGNAL_KEPT: Millis = Millis::from_hours(24);
+/// Idempotency records: completed, failed, and the lock while processing.
+pub const IDEMPOTENCY_COMPLETED_TTL: Millis = Millis::from_hours(24);
+pub const IDEMPOTENCY_FAILED_TTL: Millis = Millis::from_hours(1);
+pub const IDEMPOTENCY_LOCK: Millis = Millis::from_mins(5);
+pub const IDEMPOTENCY_ATTEMPTS_MAX: u32 = 3;
+/// A worker continues one run for at most this many steps, or this long, while others wait.
+pub const CONTINUE_STEPS_MAX: u32 = 16;
+pub const CONTINUE_TIME_MAX: Millis = Millis(250);
+/// A run whose running step has not been renewed for this long counts as orphaned.
+pub const ORPHANED_AFTER: Millis = Millis::from_mins(5);
+
+const _: () = assert!(
+    SESSION_RENEWAL.0 * 3 < SESSION_LEASE.0,
+    "a session must survive two lost renewals"
+);
+const _: () = assert!(STEPS_PER_WORKFLOW_MAX <= i32::MAX as usize);
+const _: () = assert!(ERROR_BYTES_MAX < PAYLOAD_BYTES_MAX);

@@ -1,0 +1,484 @@
+//! The plan of a run: what a workflow version comes down to. It is stored when the run starts, under the hash of its
+//! canonical bytes, and nothing that happens afterwards needs a definition in anybody's memory.
+
+use serde::{Deserialize, Serialize};
+
+use crate::json::{Hash, Json, canonical};
+use crate::limits;
+use crate::rejection::Rejection;
+use crate::retry::RetryPolicy;
+use crate::state::{EffectClass, StepKind, UnknownName, names};
+use crate::time::Millis;
+use std::collections::HashSet;
+use std::fmt;
+use std::str::FromStr;
+
+names!(
+    /// What a run does when a step has failed for good.
+    OnFailure, "failure rule", {
+        Rollback = "rollback",
+        Pause = "pause",
+        Fail = "fail",
+    }
+);
+
+names!(
+    /// What a rejected or expired approval leads to. There is no value that approves.
+    OnDenial, "denial rule", {
+        Fail = "fail",
+        Pause = "pause",
+    }
+);
+
+names!(
+    /// How far an effect reaches.
+    BlastRadius, "blast radius", {
+        Low = "low",
+        Medium = "medium",
+        High = "high",
+    }
+);
+
+names!(
+    /// Which signals count for a wait.
+    Accept, "accept rule", {
+        /// Received after the run was created.
+        SinceRun = "since_run",
+        /// Received after the wait was opened.
+        SinceStep = "since_step",
+        Any = "any",
+    }
+);
+
+names!(
+    /// When a rollback applies.
+    RollbackCondition, "rollback condition", {
+        Failure = "failure",
+        Manual = "manual",
+    }
+);
+
+/// A validated workflow version, as data.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    pub workflow: String,
+    pub version: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_failure: Option<OnFailure>,
+    /// The run's deadline, counted from its start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<Millis>,
+    /// `max_writes_per_run`: how many effects that are not reads a run may have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub writes_max: Option<u32>,
+    pub steps: Vec<StepSpec>,
+}
+
+/// One step of a plan.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StepSpec {
+    pub key: String,
+    #[serde(flatten)]
+    pub work: Work,
+    /// A CEL expression; the step is skipped when it is false.
+    #[serde(rename = "if", default, skip_serializing_if = "Option::is_none")]
+    pub condition: Option<String>,
+    #[serde(default = "default_queue", skip_serializing_if = "is_default_queue")]
+    pub queue: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<Millis>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry: Option<RetryPolicy>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effect: Option<EffectClass>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blast_radius: Option<BlastRadius>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_failure: Option<OnFailure>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rollback: Option<RollbackSpec>,
+    /// On resume of a terminal run the stored output is used again.
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub resumable: bool,
+}
+
+/// What a step does, with the data that only its kind has.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Work {
+    Task {
+        handler: String,
+        /// The input as a template: strings may hold `${{ … }}`. Without it the task gets the run's inputs.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        with: Option<Json>,
+    },
+    Transform {
+        /// A template whose rendering is the step's output.
+        value: Json,
+    },
+    Wait {
+        #[serde(flatten)]
+        until: WaitFor,
+        /// Named apart from the step's own timeout, beside which it stands.
+        #[serde(
+            rename = "wait_timeout",
+            default,
+            skip_serializing_if = "Option::is_none"
+        )]
+        timeout: Option<Millis>,
+    },
+    Approval(Gate),
+    Rollback {
+        /// The position of the step that this one undoes.
+        undoes: u32,
+        handler: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        with: Option<Json>,
+    },
+    Command {
+        argv: Vec<String>,
+    },
+    Connector {
+        operation: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        with: Option<Json>,
+    },
+    Model {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        with: Option<Json>,
+    },
+}
+
+/// What a wait waits for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WaitFor {
+    Signal {
+        #[serde(rename = "type")]
+        signal: String,
+        /// A template; the run's subject, else its id, where omitted.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        key: Option<String>,
+        #[serde(default = "since_run")]
+        accept: Accept,
+    },
+    /// A timer.
+    For(Millis),
+    /// A template that renders to an instant: RFC 3339, or Unix milliseconds.
+    Until(String),
+}
+
+/// A request for human authorisation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Gate {
+    /// Groups whose members may decide; anyone with the role where empty.
+    #[serde(default)]
+    pub approvers: Vec<String>,
+    /// How many different people must approve.
+    #[serde(default = "one")]
+    pub quorum: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    #[serde(default = "fail")]
+    pub on_reject: OnDenial,
+    #[serde(default = "fail")]
+    pub on_expiry: OnDenial,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub escalate_after: Option<Millis>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_after: Option<Millis>,
+}
+
+/// How a step is undone.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RollbackSpec {
+    pub handler: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub with: Option<Json>,
+    #[serde(default = "on_any_condition")]
+    pub conditions: Vec<RollbackCondition>,
+}
+
+pub const DEFAULT_QUEUE: &str = "default";
+/// Transforms are pure: the servers run them themselves, from a queue of their own.
+pub const TRANSFORM_QUEUE: &str = "interlock.transform";
+
+fn default_queue() -> String {
+    DEFAULT_QUEUE.to_owned()
+}
+fn is_default_queue(queue: &str) -> bool {
+    queue == DEFAULT_QUEUE
+}
+const fn yes() -> bool {
+    true
+}
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes the field by reference"
+)]
+const fn is_yes(value: &bool) -> bool {
+    *value
+}
+const fn one() -> u32 {
+    1
+}
+const fn fail() -> OnDenial {
+    OnDenial::Fail
+}
+const fn since_run() -> Accept {
+    Accept::SinceRun
+}
+fn on_any_condition() -> Vec<RollbackCondition> {
+    RollbackCondition::ALL.to_vec()
+}
+
+impl StepSpec {
+    pub fn new(key: impl Into<String>, work: Work) -> Self {
+        let queue = if matches!(work, Work::Transform { .. }) {
+            TRANSFORM_QUEUE
+        } else {
+            DEFAULT_QUEUE
+        };
+        Self {
+            key: key.into(),
+            work,
+            condition: None,
+            queue: queue.to_owned(),
+            timeout: None,
+            retry: None,
+            effect: None,
+            blast_radius: None,
+            on_failure: None,
+            rollback: None,
+            resumable: true,
+        }
+    }
+
+    pub fn task(key: impl Into<String>, handler: impl Into<String>) -> Self {
+        Self::new(
+            key,
+            Work::Task {
+                handler: handler.into(),
+                with: None,
+            },
+        )
+    }
+
+    pub const fn kind(&self) -> StepKind {
+        match self.work {
+            Work::Task { .. } => StepKind::Task,
+            Work::Transform { .. } => StepKind::Transform,
+            Work::Wait { .. } => StepKind::Wait,
+            Work::Approval(_) => StepKind::Approval,
+            Work::Rollback { .. } => StepKind::Rollback,
+            Work::Command { .. } => StepKind::Command,
+            Work::Connector { .. } => StepKind::Connector,
+            Work::Model { .. } => StepKind::Model,
+        }
+    }
+
+    /// The effect class that counts: what was declared, else what the kind implies. Task code is trusted to be
+    /// safe to repeat unless it says otherwise; a command is not.
+    pub fn effect_class(&self) -> EffectClass {
+        self.effect.unwrap_or(match self.kind() {
+            StepKind::Transform | StepKind::Approval | StepKind::Wait => EffectClass::Read,
+            StepKind::Task | StepKind::Rollback => EffectClass::Idempotent,
+            StepKind::Connector | StepKind::Model => EffectClass::Keyed,
+            StepKind::Command => EffectClass::Unsafe,
+        })
+    }
+
+    pub fn retry_policy(&self) -> RetryPolicy {
+        self.retry
+            .clone()
+            .unwrap_or_else(|| RetryPolicy::default_for(self.kind(), self.effect_class()))
+    }
+
+    /// May be performed again on resume without asking anybody.
+    pub fn is_replayable(&self) -> bool {
+        self.effect_class() != EffectClass::Unsafe
+    }
+}
+
+impl Plan {
+    pub fn step(&self, position: u32) -> Option<&StepSpec> {
+        self.steps.get(position as usize)
+    }
+
+    /// Checks everything that a plan must hold before a run may be made from it.
+    pub fn validate(&self) -> Result<(), Rejection> {
+        let invalid = |what: String| {
+            Err(Rejection::InvalidPlan {
+                workflow: self.workflow.clone(),
+                what,
+            })
+        };
+        if let Err(what) = check_name(&self.workflow) {
+            return invalid(format!("the workflow's name {what}"));
+        }
+        if self.steps.is_empty() {
+            return invalid("it has no steps; a workflow needs at least one".into());
+        }
+        if self.steps.len() > limits::STEPS_PER_WORKFLOW_MAX {
+            let (count, max) = (self.steps.len(), limits::STEPS_PER_WORKFLOW_MAX);
+            return invalid(format!("it has {count} steps, the limit is {max}"));
+        }
+        if self
+            .timeout
+            .is_some_and(|timeout| timeout == Millis::ZERO || timeout > limits::RUN_TIMEOUT_MAX)
+        {
+            return invalid("its timeout is zero or longer than ten years".into());
+        }
+        let mut keys = HashSet::new();
+        for (position, step) in self.steps.iter().enumerate() {
+            let at = format!("step {} (`{}`)", position + 1, step.key);
+            if let Err(what) = check_name(&step.key) {
+                return invalid(format!("{at}: the key {what}"));
+            }
+            if !keys.insert(step.key.as_str()) {
+                return invalid(format!(
+                    "{at}: the key is used twice; keys are the stable names of steps"
+                ));
+            }
+            if let Err(what) = step.check() {
+                return invalid(format!("{at}: {what}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The canonical text under whose hash the plan is stored.
+    pub fn encode(&self) -> (Hash, Json) {
+        let bytes = canonical(self).expect("a plan is plain data and always has a canonical form");
+        let text = String::from_utf8(bytes).expect("canonical JSON is UTF-8");
+        (Hash::of(text.as_bytes()), Json::trusted(text))
+    }
+}
+
+impl StepSpec {
+    fn check(&self) -> Result<(), String> {
+        check_name(&self.queue).map_err(|what| format!("the queue's name {what}"))?;
+        if let Some(retry) = &self.retry
+            && (retry.max_attempts == 0 || retry.max_attempts > limits::ATTEMPTS_MAX)
+        {
+            return Err(format!(
+                "max_attempts is {}, must be 1 to {}",
+                retry.max_attempts,
+                limits::ATTEMPTS_MAX
+            ));
+        }
+        if self.timeout == Some(Millis::ZERO) {
+            return Err("the timeout is zero; leave it out for none".into());
+        }
+        if self
+            .condition
+            .as_ref()
+            .is_some_and(|text| text.len() > limits::EXPRESSION_BYTES_MAX)
+        {
+            return Err(format!(
+                "the condition is longer than {} bytes",
+                limits::EXPRESSION_BYTES_MAX
+            ));
+        }
+        match &self.work {
+            Work::Task { handler, .. } => check_name(handler).map_err(|what| format!("the task's name {what}")),
+            Work::Wait { until: WaitFor::Signal { signal, .. }, .. } => {
+                check_name(signal).map_err(|what| format!("the signal's type {what}"))
+            }
+            Work::Wait { until: WaitFor::For(span), .. } if *span > limits::WAIT_MAX => {
+                Err("it waits for more than ten years".into())
+            }
+            Work::Approval(gate) if gate.quorum == 0 || gate.quorum as usize > limits::VOTES_PER_APPROVAL_MAX => {
+                Err(format!("the quorum is {}, must be 1 to {}", gate.quorum, limits::VOTES_PER_APPROVAL_MAX))
+            }
+            Work::Rollback { .. } => Err("rollback steps are made by the engine; declare `rollback` on the step that is undone".into()),
+            Work::Command { .. } | Work::Connector { .. } | Work::Model { .. } => {
+                Err(format!("{} steps cannot run yet: this version has no executor for them", self.kind()))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn check_name(name: &str) -> Result<(), String> {
+    if name.is_empty() {
+        return Err("is empty".into());
+    }
+    if name.len() > limits::NAME_BYTES_MAX {
+        return Err(format!(
+            "is {} bytes long, the limit is {}",
+            name.len(),
+            limits::NAME_BYTES_MAX
+        ));
+    }
+    if name.chars().any(|c| c.is_control() || c.is_whitespace()) {
+        return Err("holds white space or control characters".into());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(steps: Vec<StepSpec>) -> Plan {
+        Plan {
+            workflow: "demo".into(),
+            version: 1,
+            on_failure: None,
+            timeout: None,
+            writes_max: None,
+            steps,
+        }
+    }
+
+    #[test]
+    fn bad_plans_are_refused_and_the_refusal_names_the_step() {
+        let says = |plan: Plan| plan.validate().unwrap_err().to_string();
+        assert!(says(plan(vec![])).contains("no steps"));
+        let twice = says(plan(vec![
+            StepSpec::task("a", "t"),
+            StepSpec::task("a", "t"),
+        ]));
+        assert!(
+            twice.contains("step 2 (`a`)") && twice.contains("used twice"),
+            "{twice}"
+        );
+        let command = says(plan(vec![StepSpec::new(
+            "c",
+            Work::Command { argv: vec![] },
+        )]));
+        assert!(command.contains("no executor"), "{command}");
+        assert!(says(plan(vec![StepSpec::task("", "t")])).contains("is empty"));
+    }
+
+    #[test]
+    fn a_plan_survives_storage_and_its_hash_is_stable() {
+        let mut wait = StepSpec::new(
+            "w",
+            Work::Wait {
+                until: WaitFor::Signal {
+                    signal: "go".into(),
+                    key: None,
+                    accept: Accept::SinceRun,
+                },
+                timeout: Some(Millis(5)),
+            },
+        );
+        wait.condition = Some("inputs.x > 1".into());
+        let timer = StepSpec::new(
+            "t",
+            Work::Wait {
+                until: WaitFor::For(Millis(10)),
+                timeout: None,
+            },
+        );
+        let gate = StepSpec::new("g", Work::Approval(serde_json::from_str("{}").unwrap()));
+        let plan = plan(vec![StepSpec::task("a", "t"), wait, timer, gate]);
+        plan.validate().unwrap();
+        let (hash, text) = plan.encode();
+        let back: Plan = text.decode().unwrap();
+        assert_eq!(back, plan);
+        assert_eq!(back.encode().0, hash);
+    }
+}

@@ -1,0 +1,97 @@
+//! Refusals: what `decide` answers when a command may not be carried out. Each names the thing, and leaves the
+//! store untouched. The codes are the contract's (`docs/reference/errors.md`).
+
+use crate::ids::{ApprovalId, RunId, TenantId};
+use crate::machine::step::StepEvent;
+use crate::state::{Control, RunState, StepState};
+
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum Rejection {
+    #[error("workflow `{workflow}` cannot run: {what}")]
+    InvalidPlan { workflow: String, what: String },
+    #[error("{what} is {bytes} bytes long, the limit is {max}")]
+    TooLarge {
+        what: &'static str,
+        bytes: usize,
+        max: usize,
+    },
+    #[error("{what}")]
+    InvalidInput { what: String },
+    #[error("tenant {tenant} does not exist")]
+    UnknownTenant { tenant: TenantId },
+    #[error("run {run} does not exist")]
+    UnknownRun { run: RunId },
+    #[error("run {run} has no step `{step}`")]
+    UnknownStep { run: RunId, step: String },
+    #[error(
+        "run {run} is {state} already; a finished run does not change. `retry` or `restart` make a new run from it"
+    )]
+    Terminal { run: RunId, state: RunState },
+    #[error("step {step} of run {run} is {from}: `{event}` does not apply to it")]
+    InvalidTransition {
+        run: RunId,
+        step: u32,
+        from: StepState,
+        event: StepEvent,
+    },
+    #[error("run {run} is {state}: cannot {verb} it")]
+    InvalidRunState {
+        run: RunId,
+        state: RunState,
+        verb: &'static str,
+    },
+    #[error(
+        "attempt {given} of step {step} of run {run} is over (the current one is {current}); drop the result"
+    )]
+    StaleAttempt {
+        run: RunId,
+        step: u32,
+        given: u32,
+        current: u32,
+    },
+    #[error(
+        "run {run} waits for an operator's directive: retry, skip, rollback or cancel; a plain resume would hide what went wrong"
+    )]
+    DirectiveDue { run: RunId },
+    #[error("run {run} is {control}; nothing is claimed from it")]
+    NotClaimable { run: RunId, control: Control },
+    #[error("approval {approval} does not take this vote: {why}")]
+    VoteRefused { approval: ApprovalId, why: String },
+    #[error(
+        "run {run} cannot be resumed: {steps:?} can neither be reused nor repeated safely; restart from one of them, or from the beginning"
+    )]
+    ResumeFailed { run: RunId, steps: Vec<String> },
+    #[error("run {run} has used up its {max} writes")]
+    WritesExhausted { run: RunId, max: u32 },
+    #[error("effect `{key}` of run {run} is {state} already")]
+    EffectRecorded {
+        run: RunId,
+        key: String,
+        state: &'static str,
+    },
+}
+
+impl Rejection {
+    /// The stable code for programs.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::InvalidPlan { .. } => "WORKFLOW_INVALID",
+            Self::TooLarge { .. } => "PAYLOAD_TOO_LARGE",
+            Self::InvalidInput { .. } => "INPUT_INVALID",
+            Self::UnknownTenant { .. } => "TENANT_NOT_FOUND",
+            Self::UnknownRun { .. } => "RUN_NOT_FOUND",
+            Self::UnknownStep { .. } => "STEP_NOT_FOUND",
+            Self::Terminal { .. } => "RUN_TERMINAL_STATE",
+            Self::InvalidTransition { .. } | Self::InvalidRunState { .. } => {
+                "RUN_INVALID_TRANSITION"
+            }
+            Self::StaleAttempt { .. } => "STEP_STALE_ATTEMPT",
+            Self::DirectiveDue { .. } => "RUN_DIRECTIVE_DUE",
+            Self::NotClaimable { .. } => "RUN_NOT_CLAIMABLE",
+            Self::VoteRefused { .. } => "APPROVAL_VOTE_REFUSED",
+            Self::ResumeFailed { .. } => "RUN_RESUME_FAILED",
+            Self::WritesExhausted { .. } => "RUN_WRITES_EXHAUSTED",
+            Self::EffectRecorded { .. } => "EFFECT_RECORDED",
+        }
+    }
+}

@@ -1,0 +1,330 @@
+//! The run: the consistency boundary. [`Run`] is everything `decide` may look at; a [`Step`] holds its [`Phase`], the
+//! state together with the data that exists only in that state.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::approval::Approval;
+use crate::ids::{ReceiptId, RunId, SessionId, SignalId, TenantId};
+use crate::json::{Hash, Json};
+use crate::plan::{Plan, StepSpec};
+use crate::retry::StepError;
+use crate::state::{Control, Detail, Reason, RunState, StepState, TaskType};
+use crate::time::Timestamp;
+
+/// What is fixed when a run is made.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Header {
+    pub workspace: String,
+    pub plan_hash: HashHex,
+    pub inputs: Json,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subject: Option<String>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
+    pub trigger: Trigger,
+    pub priority: i32,
+    pub created_at: Timestamp,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline_at: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lineage: Option<Lineage>,
+    /// The person who started it, or owns the key that did; excluded from approving it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_by: Option<String>,
+}
+
+/// A [`Hash`] that reads and writes as hexadecimal text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HashHex(pub Hash);
+
+impl Serialize for HashHex {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for HashHex {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let mut bytes = [0u8; 32];
+        let parsed = text.len() == 64
+            && bytes.iter_mut().enumerate().all(|(i, byte)| {
+                text.get(2 * i..2 * i + 2)
+                    .and_then(|pair| u8::from_str_radix(pair, 16).ok())
+                    .map(|b| *byte = b)
+                    .is_some()
+            });
+        parsed
+            .then_some(Self(Hash(bytes)))
+            .ok_or_else(|| serde::de::Error::custom("expected 64 hexadecimal digits"))
+    }
+}
+
+/// What caused a run: the seeds' `trigger_type` and `trigger_ref`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Trigger {
+    #[serde(rename = "type")]
+    pub kind: String,
+    #[serde(rename = "ref", default, skip_serializing_if = "Option::is_none")]
+    pub reference: Option<String>,
+}
+
+/// Where a run that continues a terminal one comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lineage {
+    pub root_run_id: RunId,
+    pub resumed_from: RunId,
+    pub resume_count: u32,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Run {
+    pub tenant: TenantId,
+    pub id: RunId,
+    pub header: Arc<Header>,
+    pub plan: Arc<Plan>,
+    /// Rollback steps, appended behind the plan's when a rollback is triggered.
+    pub added: Arc<Vec<StepSpec>>,
+    /// The `seq` of the last event; the guard of every change.
+    pub version: u64,
+    pub control: Control,
+    pub state: RunState,
+    pub detail: Option<Detail>,
+    pub reason: Option<Reason>,
+    /// The step that the run stands at.
+    pub position: u32,
+    pub steps: Vec<Step>,
+    pub notes: Notes,
+    pub finished_at: Option<Timestamp>,
+}
+
+/// What is rarely there and never hot: who canceled or paused, what was undone.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Notes {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cancellation: Option<Cancellation>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pause: Option<Pause>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub compensation_log: Vec<Compensation>,
+    /// What the run will end as once its rollback is over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after_rollback: Option<Reason>,
+    /// Effects that were not reads, counted against `writes_max`.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub writes: u32,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes the field by reference"
+)]
+const fn is_zero(value: &u32) -> bool {
+    *value == 0
+}
+
+impl Notes {
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Cancellation {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    pub reason: String,
+    pub at: Timestamp,
+    #[serde(default)]
+    pub rollback: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Pause {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    pub reason: String,
+    pub at: Timestamp,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Compensation {
+    /// The position that was undone.
+    pub step: u32,
+    /// The rollback step that did it.
+    pub by_step: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub receipt: Option<ReceiptId>,
+    pub outcome: StepState,
+    pub at: Timestamp,
+}
+
+/// One step as it stands.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Step {
+    /// The last attempt that was claimed; strictly rising, never reused.
+    pub attempt: u32,
+    /// Attempts charged to the retry budget.
+    pub failures: u32,
+    /// Raised by operator retry, restart and rollback; part of every effect key.
+    pub iteration: u32,
+    /// The bound input, where it is not the run's inputs or the plan's own text.
+    pub input: Option<Json>,
+    pub output: Option<Json>,
+    pub last_error: Option<StepError>,
+    /// An effect whose intent is committed and whose outcome is not known yet.
+    pub open_intent: Option<ReceiptId>,
+    /// When the current attempt, or the last one, was claimed.
+    pub claimed_at: Option<Timestamp>,
+    pub phase: Phase,
+}
+
+impl Default for Step {
+    fn default() -> Self {
+        Self {
+            attempt: 0,
+            failures: 0,
+            iteration: 0,
+            input: None,
+            output: None,
+            last_error: None,
+            open_intent: None,
+            claimed_at: None,
+            phase: Phase::Pending,
+        }
+    }
+}
+
+/// A step's state, with the data that exists only in it.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Phase {
+    Pending,
+    Ready {
+        eligible_at: Timestamp,
+        wake: Option<Wake>,
+    },
+    Running {
+        session: SessionId,
+        timeout_at: Option<Timestamp>,
+        wake: Option<Wake>,
+    },
+    WaitingApproval(Box<Approval>),
+    WaitingSignal(Box<Wait>),
+    InDoubt {
+        receipt: ReceiptId,
+    },
+    Succeeded,
+    Skipped {
+        why: String,
+    },
+    Failed,
+    Canceled,
+    RolledBack,
+}
+
+impl Phase {
+    pub const fn state(&self) -> StepState {
+        match self {
+            Self::Pending => StepState::Pending,
+            Self::Ready { .. } => StepState::Ready,
+            Self::Running { .. } => StepState::Running,
+            Self::WaitingApproval(_) => StepState::WaitingApproval,
+            Self::WaitingSignal(_) => StepState::WaitingSignal,
+            Self::InDoubt { .. } => StepState::InDoubt,
+            Self::Succeeded => StepState::Succeeded,
+            Self::Skipped { .. } => StepState::Skipped,
+            Self::Failed => StepState::Failed,
+            Self::Canceled => StepState::Canceled,
+            Self::RolledBack => StepState::RolledBack,
+        }
+    }
+}
+
+/// Why a step that was waiting runs again, and what woke it. A first execution has none.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Wake {
+    pub task_type: TaskType,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signal: Option<SignalId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub payload: Option<Json>,
+}
+
+/// An open wait.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Wait {
+    /// What is waited for; a timer has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signal: Option<Awaited>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline_at: Option<Timestamp>,
+    pub opened_at: Timestamp,
+}
+
+/// The signal that a wait is for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Awaited {
+    #[serde(rename = "type")]
+    pub signal: String,
+    pub key: String,
+    /// Only signals received at or after this instant count.
+    pub accept_from: Timestamp,
+}
+
+impl Step {
+    pub const fn state(&self) -> StepState {
+        self.phase.state()
+    }
+
+    pub const fn session(&self) -> Option<SessionId> {
+        match self.phase {
+            Phase::Running { session, .. } => Some(session),
+            _ => None,
+        }
+    }
+}
+
+impl Run {
+    /// The spec of any step, the plan's or an appended one.
+    pub fn spec(&self, position: u32) -> &StepSpec {
+        let index = position as usize;
+        self.plan
+            .steps
+            .get(index)
+            .unwrap_or_else(|| &self.added[index - self.plan.steps.len()])
+    }
+
+    pub fn forward_len(&self) -> usize {
+        self.plan.steps.len()
+    }
+
+    pub fn current(&self) -> &Step {
+        &self.steps[self.position as usize]
+    }
+
+    pub fn position_of(&self, key: &str) -> Option<u32> {
+        self.plan
+            .steps
+            .iter()
+            .position(|step| step.key == key)
+            .map(|index| index as u32)
+    }
+
+    pub fn root(&self) -> RunId {
+        self.header
+            .lineage
+            .as_ref()
+            .map_or(self.id, |lineage| lineage.root_run_id)
+    }
+
+    /// The input that an attempt of the step gets.
+    pub fn input(&self, position: u32) -> Json {
+        self.steps[position as usize]
+            .input
+            .clone()
+            .unwrap_or_else(|| self.header.inputs.clone())
+    }
+}

@@ -1,0 +1,117 @@
+//! What a worker reports, and the next step that it gets with the answer. Repeating a report is harmless.
+
+use std::ops::ControlFlow;
+
+use interlock_core::change::Context;
+use interlock_core::decide::{Command, Completion, Outbound, Outcome, is_recorded};
+use interlock_core::ids::SessionId;
+use interlock_core::limits;
+use interlock_core::run::Run;
+use interlock_core::work::{Assignment, AttemptRef, Report, ReportedOutcome};
+
+use crate::Engine;
+use crate::cells::{Cell, Streak};
+use crate::commands::assignment;
+use crate::error::EngineError;
+use crate::execute::Facts;
+
+/// The answer to a report.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Completed {
+    /// The run's next step, claimed in the same commit for the same session.
+    pub next: Option<Assignment>,
+    /// False if the report had been recorded before: this is the first answer again.
+    pub recorded: bool,
+}
+
+impl Engine {
+    pub async fn complete(&self, session: SessionId, report: Report) -> Result<Completed, EngineError> {
+        let Report { at, epoch, outcome, claim_next } = report;
+        if epoch != self.0.epoch {
+            return Err(EngineError::StaleEpoch);
+        }
+        let goes_on = claim_next && self.0.sessions.get(session).is_some_and(|info| info.takes_work());
+        let mut outcome = Some(outcome);
+        self.execute(
+            at.tenant,
+            at.run,
+            Context::SYSTEM,
+            |facts| {
+                let run = facts.run();
+                if is_recorded(run, at.position, at.attempt) {
+                    return Ok(ControlFlow::Break(self.first_answer(run, at, session)));
+                }
+                let claim_next = (goes_on && self.may_go_on(facts, at.position)).then_some(session);
+                // A second look after a conflict needs the outcome again.
+                let outcome = outcome.clone().expect("it is never taken");
+                Ok(ControlFlow::Continue(command(facts, at, outcome, claim_next)))
+            },
+            |cell, change| {
+                let next = self.next_of(cell, session);
+                cell.streak = match &next {
+                    Some(_) if cell.streak.steps > 0 => Streak { steps: cell.streak.steps + 1, ..cell.streak },
+                    _ => Streak { steps: 1, since: change.at },
+                };
+                Completed { next, recorded: true }
+            },
+        )
+        .await
+        .inspect(|_| drop(outcome.take()))
+    }
+
+    /// The worker gives a step back, uncharged.
+    pub async fn release(&self, at: AttemptRef) -> Result<(), EngineError> {
+        let AttemptRef { tenant, run, position, attempt } = at;
+        self.execute(
+            tenant,
+            run,
+            Context::SYSTEM,
+            |_| Ok(ControlFlow::Continue(Command::Release { position, attempt })),
+            |_, _| (),
+        )
+        .await
+    }
+
+    fn next_of(&self, cell: &Cell, session: SessionId) -> Option<Assignment> {
+        let run = cell.run.as_ref()?;
+        if run.state.is_terminal() || run.current().session() != Some(session) {
+            return None;
+        }
+        assignment(run, self.0.epoch)
+    }
+
+    /// The answer that the first report got: the step claimed with it, if the session still holds that.
+    fn first_answer(&self, run: &Run, at: AttemptRef, session: SessionId) -> Completed {
+        let holds = !run.state.is_terminal() && run.position != at.position && run.current().session() == Some(session);
+        Completed { next: if holds { assignment(run, self.0.epoch) } else { None }, recorded: false }
+    }
+
+    /// A worker continues one run for a while; after that, others come first if they wait.
+    fn may_go_on(&self, facts: &Facts<'_>, position: u32) -> bool {
+        let streak = facts.cell.streak;
+        let now = self.now();
+        let long = streak.steps >= limits::CONTINUE_STEPS_MAX || now.since(streak.since) >= limits::CONTINUE_TIME_MAX;
+        !long || !self.0.dispatch.others_wait(&facts.run().spec(position).queue, now)
+    }
+}
+
+fn command(facts: &Facts<'_>, at: AttemptRef, outcome: ReportedOutcome, claim_next: Option<SessionId>) -> Command {
+    let AttemptRef { position, attempt, .. } = at;
+    let run = facts.run();
+    let outcome = match outcome {
+        ReportedOutcome::Completed { output } => Outcome::Completed { output },
+        ReportedOutcome::Waiting { signal, key, timeout, outbound } => Outcome::Waiting {
+            signal,
+            key: key.or_else(|| run.header.subject.clone()).unwrap_or_else(|| run.id.to_string()),
+            timeout,
+            outbound: outbound
+                .into_iter()
+                .map(|message| Outbound { destination: message.destination, payload: message.payload })
+                .collect(),
+        },
+        ReportedOutcome::Retry { error, backoff } => Outcome::Retry { error, backoff },
+        ReportedOutcome::Dead { error } => Outcome::Dead { error },
+        ReportedOutcome::Released => return Command::Release { position, attempt },
+    };
+    Command::Complete(Completion { position, attempt, outcome, claim_next, receipt: facts.receipt.clone() })
+}

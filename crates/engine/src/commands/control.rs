@@ -1,0 +1,130 @@
+//! The operator's verbs on a run.
+
+use std::ops::ControlFlow;
+
+use interlock_core::change::Context;
+use interlock_core::decide::Command;
+use interlock_core::ids::{RunId, TenantId};
+use interlock_core::json::Json;
+use interlock_core::machine::step::Resolution;
+use interlock_core::rejection::Rejection;
+use interlock_core::retry::StepError;
+use interlock_core::state::Reason;
+
+use crate::Engine;
+use crate::commands::Standing;
+use crate::error::EngineError;
+
+/// What an operator says of an effect in doubt.
+#[derive(Debug, Clone)]
+pub struct ResolveRequest {
+    /// The step's key.
+    pub step: String,
+    pub resolution: Resolution,
+    pub output: Option<Json>,
+    pub reason: String,
+}
+
+impl Engine {
+    pub async fn pause(&self, tenant: TenantId, run: RunId, reason: String, by: Context) -> Result<Standing, EngineError> {
+        self.direct(tenant, run, by, Command::Pause { reason }).await
+    }
+
+    pub async fn resume(&self, tenant: TenantId, run: RunId, by: Context) -> Result<Standing, EngineError> {
+        self.direct(tenant, run, by, Command::Resume).await
+    }
+
+    /// Tries the step that stopped the run again, in place. For a run that has ended, see [`Engine::resume_as_new`].
+    pub async fn retry(&self, tenant: TenantId, run: RunId, input: Option<Json>, by: Context) -> Result<Standing, EngineError> {
+        self.direct(tenant, run, by, Command::Retry { input }).await
+    }
+
+    pub async fn skip(&self, tenant: TenantId, run: RunId, reason: String, by: Context) -> Result<Standing, EngineError> {
+        self.direct(tenant, run, by, Command::Skip { reason }).await
+    }
+
+    /// Goes back to a step, by its key, and runs from there again.
+    pub async fn restart_from(&self, tenant: TenantId, run: RunId, step: &str, by: Context) -> Result<Standing, EngineError> {
+        self.at_step(tenant, run, step, by, |position| Command::RestartFrom { position }).await
+    }
+
+    pub async fn roll_back(&self, tenant: TenantId, run: RunId, reason: String, by: Context) -> Result<Standing, EngineError> {
+        self.direct(tenant, run, by, Command::Rollback { reason }).await
+    }
+
+    pub async fn cancel(
+        &self,
+        tenant: TenantId,
+        run: RunId,
+        reason: String,
+        rollback: bool,
+        by: Context,
+    ) -> Result<Standing, EngineError> {
+        self.direct(tenant, run, by, Command::Cancel { reason, rollback }).await
+    }
+
+    /// Ends a run from outside: a failed assignment, a backout.
+    pub async fn fail_run(
+        &self,
+        tenant: TenantId,
+        run: RunId,
+        reason: Reason,
+        error: StepError,
+        by: Context,
+    ) -> Result<Standing, EngineError> {
+        self.direct(tenant, run, by, Command::FailRun { reason, error }).await
+    }
+
+    /// Says what became of an effect in doubt.
+    pub async fn resolve(&self, tenant: TenantId, run: RunId, request: ResolveRequest, by: Context) -> Result<Standing, EngineError> {
+        let ResolveRequest { step, resolution, output, reason } = request;
+        self.execute(
+            tenant,
+            run,
+            by,
+            |facts| {
+                let position = position_of(facts.run(), &step)?;
+                let receipt = facts.receipt.clone();
+                let (output, reason) = (output.clone(), reason.clone());
+                Ok(ControlFlow::Continue(Command::Resolve { position, resolution, output, reason, receipt }))
+            },
+            |cell, _| Standing::of(cell.run.as_ref().expect("a command ran on it")),
+        )
+        .await
+    }
+
+    async fn direct(&self, tenant: TenantId, run: RunId, by: Context, command: Command) -> Result<Standing, EngineError> {
+        self.execute(
+            tenant,
+            run,
+            by,
+            |_| Ok(ControlFlow::Continue(command.clone())),
+            |cell, _| Standing::of(cell.run.as_ref().expect("a command ran on it")),
+        )
+        .await
+    }
+
+    async fn at_step(
+        &self,
+        tenant: TenantId,
+        run: RunId,
+        step: &str,
+        by: Context,
+        command: impl Fn(u32) -> Command + Send + Sync,
+    ) -> Result<Standing, EngineError> {
+        self.execute(
+            tenant,
+            run,
+            by,
+            |facts| Ok(ControlFlow::Continue(command(position_of(facts.run(), step)?))),
+            |cell, _| Standing::of(cell.run.as_ref().expect("a command ran on it")),
+        )
+        .await
+    }
+}
+
+pub(crate) fn position_of(run: &interlock_core::run::Run, step: &str) -> Result<u32, EngineError> {
+    let unknown = || Rejection::UnknownStep { run: run.id, step: step.chars().take(80).collect() };
+    let appended = || run.added.iter().position(|spec| spec.key == step).map(|index| (run.forward_len() + index) as u32);
+    Ok(run.position_of(step).or_else(appended).ok_or_else(unknown)?)
+}

@@ -1,0 +1,162 @@
+//! Effects: the intent is durable before the worker acts, a repeat inside the scope gets the recorded answer.
+
+use std::ops::ControlFlow;
+
+use interlock_core::change::Context;
+use interlock_core::decide::Command;
+use interlock_core::ids::ReceiptId;
+use interlock_core::keys::{EffectScope, effect_key};
+use interlock_core::limits;
+use interlock_core::machine::receipt::{ReceiptEvent, next};
+use interlock_core::receipt::Receipt;
+use interlock_core::rejection::Rejection;
+use interlock_core::state::ReceiptState;
+use interlock_core::work::{EffectAnswer, EffectIntent, EffectOutcome};
+use interlock_store::Refusal;
+
+use crate::Engine;
+use crate::error::EngineError;
+
+impl Engine {
+    /// Asks to perform an effect.
+    pub async fn intent(&self, intent: EffectIntent) -> Result<EffectAnswer, EngineError> {
+        if intent.epoch != self.0.epoch {
+            return Err(EngineError::StaleEpoch);
+        }
+        if intent.number >= limits::EFFECTS_PER_STEP_MAX {
+            let what = format!("a step performs at most {} effects", limits::EFFECTS_PER_STEP_MAX);
+            return Err(Rejection::InvalidInput { what }.into());
+        }
+        let at = intent.at;
+        let key = self.effect_key(&intent).await?;
+        if let Some(answer) = self.recorded_effect(&intent, &key).await? {
+            return Ok(answer);
+        }
+        let id = ReceiptId(self.0.options.ids.fresh());
+        let performed = self
+            .execute(
+                at.tenant,
+                at.run,
+                Context::SYSTEM,
+                |facts| {
+                    let run = facts.run();
+                    let receipt = Receipt {
+                        id,
+                        position: at.position,
+                        iteration: run.steps.get(at.position as usize).map_or(0, |step| step.iteration),
+                        attempt: at.attempt,
+                        key: key.clone(),
+                        effect: intent.effect,
+                        state: ReceiptState::Intent,
+                        request: intent.request.clone(),
+                        response: None,
+                        intent_at: self.now(),
+                        outcome_at: None,
+                        late: false,
+                    };
+                    let (position, attempt) = (at.position, at.attempt);
+                    Ok(ControlFlow::Continue(Command::RecordIntent { position, attempt, receipt: Box::new(receipt) }))
+                },
+                |_, _| (),
+            )
+            .await;
+        match performed {
+            Ok(()) => Ok(EffectAnswer::Perform { receipt: id, key }),
+            Err(EngineError::Refused(Refusal::ReceiptExists)) => {
+                self.recorded_effect(&intent, &key).await?.ok_or(EngineError::Contended { run: at.run })
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn effect_key(&self, intent: &EffectIntent) -> Result<String, EngineError> {
+        let at = intent.at;
+        self.execute(
+            at.tenant,
+            at.run,
+            Context::SYSTEM,
+            |facts| {
+                let run = facts.run();
+                let Some(step) = run.steps.get(at.position as usize) else {
+                    return Err(Rejection::UnknownStep { run: run.id, step: at.position.to_string() }.into());
+                };
+                let scope = EffectScope {
+                    root: run.root(),
+                    step_path: &run.spec(at.position).key,
+                    iteration: step.iteration,
+                    number: intent.number,
+                };
+                Ok(ControlFlow::Break(effect_key(&intent.template, scope)?))
+            },
+            |_, _| String::new(),
+        )
+        .await
+    }
+
+    /// What an earlier attempt recorded under this key: its answer, or leave to try again where that is safe.
+    async fn recorded_effect(&self, intent: &EffectIntent, key: &str) -> Result<Option<EffectAnswer>, EngineError> {
+        use interlock_core::state::EffectClass;
+        let Some(row) = self.0.store.receipt_by_key(intent.at.tenant, key).await? else { return Ok(None) };
+        let receipt = row.receipt;
+        match receipt.state {
+            ReceiptState::Succeeded => Ok(Some(EffectAnswer::Performed { receipt: receipt.id, response: receipt.response })),
+            // The key makes a repeat harmless, or it certainly did not happen: perform it under the same key.
+            ReceiptState::Failed => self.reopen(intent, receipt).await.map(Some),
+            ReceiptState::Intent if receipt.effect != EffectClass::Unsafe || receipt.attempt == intent.at.attempt => {
+                Ok(Some(EffectAnswer::Perform { receipt: receipt.id, key: receipt.key }))
+            }
+            ReceiptState::Intent | ReceiptState::InDoubt => {
+                let (run, key) = (intent.at.run, receipt.key);
+                Err(Rejection::EffectRecorded { run, key, state: receipt.state.as_str() }.into())
+            }
+        }
+    }
+
+    /// A definite "did not happen" reopens the key.
+    async fn reopen(&self, intent: &EffectIntent, mut receipt: Receipt) -> Result<EffectAnswer, EngineError> {
+        let at = intent.at;
+        receipt.state = ReceiptState::Intent;
+        receipt.attempt = at.attempt;
+        receipt.intent_at = self.now();
+        receipt.outcome_at = None;
+        let answer = EffectAnswer::Perform { receipt: receipt.id, key: receipt.key.clone() };
+        let (position, attempt) = (at.position, at.attempt);
+        self.execute(
+            at.tenant,
+            at.run,
+            Context::SYSTEM,
+            |_| Ok(ControlFlow::Continue(Command::RecordIntent { position, attempt, receipt: Box::new(receipt.clone()) })),
+            |_, _| (),
+        )
+        .await?;
+        Ok(answer)
+    }
+
+    /// Records what became of an effect. Repeating it is harmless.
+    pub async fn outcome(&self, outcome: EffectOutcome) -> Result<(), EngineError> {
+        if outcome.epoch != self.0.epoch {
+            return Err(EngineError::StaleEpoch);
+        }
+        let at = outcome.at;
+        let receipts = self.0.store.receipts(at.tenant, at.run).await?;
+        let Some(row) = receipts.into_iter().find(|row| row.receipt.id == outcome.receipt) else {
+            let what = format!("run {} has no receipt {}", at.run, outcome.receipt);
+            return Err(Rejection::InvalidInput { what }.into());
+        };
+        let mut receipt = row.receipt;
+        let event = if outcome.happened { ReceiptEvent::Succeeded } else { ReceiptEvent::Failed };
+        let Some(state) = next(receipt.state, event) else { return Ok(()) };
+        receipt.state = state;
+        receipt.response = outcome.response;
+        receipt.outcome_at = Some(self.now());
+        let (position, attempt) = (at.position, at.attempt);
+        self.execute(
+            at.tenant,
+            at.run,
+            Context::SYSTEM,
+            |_| Ok(ControlFlow::Continue(Command::RecordOutcome { position, attempt, receipt: Box::new(receipt.clone()) })),
+            |_, _| (),
+        )
+        .await
+    }
+}

@@ -1,0 +1,66 @@
+//! What can be asked of the engine, one verb a file.
+
+pub mod complete;
+pub mod control;
+pub mod effect;
+pub mod resume;
+pub mod signal;
+pub mod start;
+pub mod vote;
+
+use interlock_core::ids::RunId;
+use interlock_core::plan::Work;
+use interlock_core::run::{Phase, Run};
+use interlock_core::state::{RunState, TaskType};
+use interlock_core::work::{Assignment, AttemptRef};
+
+/// Where a run stands after a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Standing {
+    pub run: RunId,
+    pub state: RunState,
+    pub version: u64,
+}
+
+impl Standing {
+    pub(crate) fn of(run: &Run) -> Self {
+        Self { run: run.id, state: run.state, version: run.version }
+    }
+}
+
+/// The claimed step that the run stands at, as a worker gets it.
+pub(crate) fn assignment(run: &Run, epoch: u64) -> Option<Assignment> {
+    let (step, spec) = (run.current(), run.spec(run.position));
+    let Phase::Running { wake, .. } = &step.phase else { return None };
+    let handler = match &spec.work {
+        Work::Task { handler, .. } | Work::Rollback { handler, .. } => handler.clone(),
+        other => other_handler(other),
+    };
+    Some(Assignment {
+        at: AttemptRef { tenant: run.tenant, run: run.id, position: run.position, attempt: step.attempt },
+        epoch,
+        root_run: run.root(),
+        workflow: run.plan.workflow.clone(),
+        step: spec.key.clone(),
+        kind: spec.kind(),
+        handler,
+        iteration: step.iteration,
+        effect: spec.effect_class(),
+        input: run.input(run.position),
+        task_type: wake.as_ref().map_or(TaskType::Execute, |wake| wake.task_type),
+        payload: wake.as_ref().and_then(|wake| wake.payload.clone()),
+        signal: wake.as_ref().and_then(|wake| wake.signal),
+        timeout: spec.timeout,
+        deadline_at: run.header.deadline_at,
+    })
+}
+
+/// Kinds without a handler of their own are named by their kind.
+fn other_handler(work: &Work) -> String {
+    match work {
+        Work::Connector { operation, .. } => operation.clone(),
+        Work::Transform { .. } => "transform".to_owned(),
+        Work::Model { .. } => "model".to_owned(),
+        _ => String::new(),
+    }
+}

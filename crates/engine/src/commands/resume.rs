@@ -1,0 +1,44 @@
+//! A new run from a terminal one: the chain that lists show.
+
+use interlock_core::change::Context;
+use interlock_core::decide;
+use interlock_core::ids::{RunId, TenantId};
+use interlock_core::rejection::Rejection;
+use interlock_core::run::Trigger;
+use std::sync::Arc;
+
+use super::control::position_of;
+use crate::commands::start::{EncodedPlan, StartRun, Started};
+use crate::error::EngineError;
+use crate::Engine;
+
+impl Engine {
+    /// Makes a new run of the same version that keeps the results of the steps before `from`, by default before the
+    /// first that did not succeed.
+    pub async fn resume_as_new(
+        &self,
+        tenant: TenantId,
+        run: RunId,
+        from: Option<&str>,
+        by: Context,
+    ) -> Result<Started, EngineError> {
+        let old = self.0.store.load_runs(&[(tenant, run)]).await?.pop().ok_or(Rejection::UnknownRun { run })?;
+        let from = from.map(|step| position_of(&old, step)).transpose()?;
+        let resumed = decide::resume(&old, from)?;
+        let (hash, text) = old.plan.encode();
+        let plan = Arc::new(EncodedPlan { plan: Arc::clone(&old.plan), hash, text });
+        let header = &old.header;
+        let request = StartRun {
+            workspace: header.workspace.clone(),
+            subject: header.subject.clone(),
+            labels: header.labels.clone(),
+            trigger: Trigger { kind: "resume".into(), reference: Some(run.to_string()) },
+            priority: header.priority,
+            started_by: by.person.clone().or_else(|| header.started_by.clone()),
+            idempotency: None,
+            by,
+            ..StartRun::new(tenant, plan, header.inputs.clone())
+        };
+        self.start_from(request, Some(resumed.lineage), resumed.inherited).await
+    }
+}

@@ -1,0 +1,224 @@
+//! Starting a run: once per idempotency key, once per active subject, with its whole plan.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use interlock_core::change::{Context, IdempotencyRow};
+use interlock_core::decide::{self, Asked, StartRequest};
+use interlock_core::ids::{RunId, TenantId};
+use interlock_core::json::{Hash, Json, canonical_hash};
+use interlock_core::limits;
+use interlock_core::plan::Plan;
+use interlock_core::rejection::Rejection;
+use interlock_core::run::{HashHex, Header, Lineage, Step, Trigger};
+use interlock_store::{Refusal, SubmitError};
+
+use crate::commands::assignment;
+use crate::error::EngineError;
+use crate::{Engine, bind, expression};
+
+/// A plan that has been checked, with the text under whose hash it is stored. Made once per workflow version.
+#[derive(Debug, Clone)]
+pub struct EncodedPlan {
+    pub plan: Arc<Plan>,
+    pub hash: Hash,
+    pub text: Json,
+}
+
+impl EncodedPlan {
+    /// Checks a plan, its expressions included.
+    pub fn new(plan: Plan) -> Result<Arc<Self>, Rejection> {
+        plan.validate()?;
+        for step in &plan.steps {
+            if let Some(source) = &step.condition {
+                let source = source.trim();
+                let inner = source.strip_prefix("${{").and_then(|rest| rest.strip_suffix("}}")).unwrap_or(source);
+                expression::check(inner).map_err(|error| Rejection::InvalidPlan {
+                    workflow: plan.workflow.clone(),
+                    what: format!("step `{}`: {}", step.key, error.message),
+                })?;
+            }
+        }
+        let (hash, text) = plan.encode();
+        Ok(Arc::new(Self { plan: Arc::new(plan), hash, text }))
+    }
+}
+
+/// A request to start a run.
+#[derive(Debug, Clone)]
+pub struct StartRun {
+    pub tenant: TenantId,
+    pub plan: Arc<EncodedPlan>,
+    pub inputs: Json,
+    pub workspace: String,
+    pub subject: Option<String>,
+    pub labels: BTreeMap<String, String>,
+    pub trigger: Trigger,
+    pub priority: i32,
+    pub started_by: Option<String>,
+    pub idempotency: Option<IdempotencyKey>,
+    pub by: Context,
+}
+
+impl StartRun {
+    /// A plain start: the default workspace, nothing optional.
+    pub fn new(tenant: TenantId, plan: Arc<EncodedPlan>, inputs: Json) -> Self {
+        Self {
+            tenant,
+            plan,
+            inputs,
+            workspace: "default".into(),
+            subject: None,
+            labels: BTreeMap::new(),
+            trigger: Trigger { kind: "api".into(), reference: None },
+            priority: 0,
+            started_by: None,
+            idempotency: None,
+            by: Context::SYSTEM,
+        }
+    }
+
+    /// What makes two requests the same one.
+    fn request_hash(&self) -> Result<Hash, EngineError> {
+        let invalid = |error: serde_json::Error| Rejection::InvalidInput { what: format!("the input is not JSON: {error}") };
+        let request = serde_json::json!({
+            "plan": HashHex(self.plan.hash),
+            "inputs": self.inputs.to_value().map_err(invalid)?,
+            "workspace": self.workspace,
+            "subject": self.subject,
+            "labels": self.labels,
+            "priority": self.priority,
+        });
+        Ok(canonical_hash(&request).map_err(invalid)?)
+    }
+}
+
+/// The caller's own name for the request, unique to the caller.
+#[derive(Debug, Clone)]
+pub struct IdempotencyKey {
+    pub client: String,
+    pub key: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Started {
+    pub run: RunId,
+    /// The request was made before; this is the run it made.
+    pub replayed: bool,
+}
+
+impl Engine {
+    pub async fn start(&self, request: StartRun) -> Result<Started, EngineError> {
+        self.start_from(request, None, Vec::new()).await
+    }
+
+    pub(crate) async fn start_from(
+        &self,
+        request: StartRun,
+        lineage: Option<Lineage>,
+        inherited: Vec<(u32, Step)>,
+    ) -> Result<Started, EngineError> {
+        let now = self.now();
+        let id = RunId(self.0.options.ids.fresh());
+        let tenant = request.tenant;
+        let plan = Arc::clone(&request.plan.plan);
+        let idempotency = request.idempotency_row(now)?;
+        let header = Header {
+            workspace: request.workspace,
+            plan_hash: HashHex(request.plan.hash),
+            inputs: request.inputs,
+            subject: request.subject,
+            labels: request.labels,
+            trigger: request.trigger,
+            priority: request.priority,
+            created_at: now,
+            deadline_at: plan.timeout.map(|timeout| now + timeout),
+            lineage,
+            started_by: request.started_by,
+        };
+        let bindings = bind::for_start(self, id, &header, &plan, &inherited).await;
+        // Where a session with room is waiting and nobody is ahead, the first step is claimed in the same commit.
+        let queue = plan.steps.first().map(|step| step.queue.as_str()).unwrap_or_default();
+        let mut claim = if inherited.is_empty() { self.0.dispatch.reserve(queue, tenant, now) } else { None };
+        let draft = |claim| {
+            let start = StartRequest {
+                tenant,
+                run: id,
+                header: header.clone(),
+                plan: Arc::clone(&plan),
+                plan_hash: request.plan.hash,
+                plan_text: request.plan.text.clone(),
+                idempotency: idempotency.clone(),
+                inherited: inherited.clone(),
+                claim,
+            };
+            decide::start(start, &bindings, Asked { by: request.by.clone(), now })
+        };
+        let (mut run, change) = draft(claim)?;
+        let mut submitted = self.0.store.submit(change).await;
+        if matches!(submitted, Err(SubmitError::Refused(Refusal::Throttled))) {
+            // The cap refuses the claim, not the run: it starts without one.
+            claim = None;
+            let change;
+            (run, change) = draft(None)?;
+            submitted = self.0.store.submit(change).await;
+        }
+        match submitted {
+            Ok(change) => {
+                run.apply(&change);
+                let handed = claim.zip(assignment(&run, self.0.epoch));
+                if !run.state.is_terminal() && run.current().session().is_some() {
+                    self.0.cells.put(run.clone());
+                }
+                self.committed(&run, &change);
+                if let Some((session, assignment)) = handed {
+                    self.0.dispatch.hand_over(session, assignment);
+                }
+                Ok(Started { run: id, replayed: false })
+            }
+            Err(SubmitError::Refused(Refusal::IdempotencyExists)) => {
+                self.replay(tenant, &idempotency.expect("only a keyed start can meet its key")).await
+            }
+            Err(SubmitError::Refused(Refusal::SubjectBusy { run })) => {
+                Err(EngineError::SubjectBusy { subject: header.subject.unwrap_or_default(), run })
+            }
+            Err(SubmitError::Refused(Refusal::UnknownTenant)) => Err(Rejection::UnknownTenant { tenant }.into()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    async fn replay(&self, tenant: TenantId, asked: &IdempotencyRow) -> Result<Started, EngineError> {
+        let record = self.0.store.idempotency(tenant, &asked.client, &asked.key).await?;
+        let Some((record, run)) = record.and_then(|record| record.run.map(|run| (record, run))) else {
+            // It was swept away between the two looks: the same request may simply be made again.
+            return Err(EngineError::Overloaded);
+        };
+        if record.request_hash != asked.request_hash {
+            return Err(EngineError::IdempotencyMismatch);
+        }
+        if record.expires_at <= self.now() {
+            return Err(EngineError::IdempotencyExpired { run });
+        }
+        Ok(Started { run, replayed: true })
+    }
+}
+
+impl StartRun {
+    fn idempotency_row(
+        &self,
+        now: interlock_core::time::Timestamp,
+    ) -> Result<Option<IdempotencyRow>, EngineError> {
+        let Some(IdempotencyKey { client, key }) = &self.idempotency else { return Ok(None) };
+        if key.is_empty() || key.len() > limits::KEY_BYTES_MAX {
+            let what = format!("an idempotency key has 1 to {} bytes", limits::KEY_BYTES_MAX);
+            return Err(Rejection::InvalidInput { what }.into());
+        }
+        Ok(Some(IdempotencyRow {
+            client: client.clone(),
+            key: key.clone(),
+            source: self.trigger.kind.clone(),
+            request_hash: self.request_hash()?,
+            expires_at: now + limits::IDEMPOTENCY_COMPLETED_TTL,
+        }))
+    }
+}

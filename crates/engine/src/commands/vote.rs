@@ -1,0 +1,53 @@
+//! One person's word on an approval. Every path that decides comes through here.
+
+use std::ops::ControlFlow;
+
+use interlock_core::approval::Voter;
+use interlock_core::change::Context;
+use interlock_core::decide::Command;
+use interlock_core::ids::{ApprovalId, RunId, TenantId};
+use interlock_core::rejection::Rejection;
+use interlock_core::run::Phase;
+use interlock_core::state::Initiator;
+
+use crate::Engine;
+use crate::commands::Standing;
+use crate::error::EngineError;
+
+/// A vote on an exact approval: a decision on anything else is refused.
+#[derive(Debug, Clone)]
+pub struct VoteRequest {
+    pub approval: ApprovalId,
+    pub voter: Voter,
+    pub approve: bool,
+    pub notes: Option<String>,
+}
+
+impl Engine {
+    pub async fn vote(&self, tenant: TenantId, run: RunId, request: VoteRequest) -> Result<Standing, EngineError> {
+        let VoteRequest { approval, voter, approve, notes } = request;
+        let by = Context { initiator: Initiator::Approval, person: Some(voter.person.clone()), metadata: None };
+        self.execute(
+            tenant,
+            run,
+            by,
+            |facts| {
+                let run = facts.run();
+                match &run.current().phase {
+                    Phase::WaitingApproval(open) if open.id == approval => {}
+                    _ if run.state.is_terminal() => {
+                        return Err(Rejection::Terminal { run: run.id, state: run.state }.into());
+                    }
+                    _ => {
+                        let why = "it is not the one that the run waits for now".to_owned();
+                        return Err(Rejection::VoteRefused { approval, why }.into());
+                    }
+                }
+                let (voter, notes) = (voter.clone(), notes.clone());
+                Ok(ControlFlow::Continue(Command::Vote { position: run.position, voter, approve, notes }))
+            },
+            |cell, _| Standing::of(cell.run.as_ref().expect("a command ran on it")),
+        )
+        .await
+    }
+}

@@ -1,0 +1,276 @@
+//! Dispatch: ready runs on one side, sessions with room on the other, claimed in batches between them.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures::future::join_all;
+use interlock_core::change::Context;
+use interlock_core::decide::Command;
+use interlock_core::ids::{SessionId, TenantId};
+use interlock_core::rejection::Rejection;
+use interlock_core::time::Timestamp;
+use interlock_core::work::Assignment;
+use interlock_store::Refusal;
+use std::ops::ControlFlow;
+use tokio::sync::Notify;
+
+use crate::cells::Streak;
+use crate::commands::assignment;
+use crate::error::EngineError;
+use crate::ready::{Candidate, GroupKey, ReadyRuns};
+use crate::Engine;
+
+/// How many steps one poll claims at most.
+pub const CLAIM_BATCH_MAX: usize = 256;
+
+pub struct Dispatch {
+    state: Mutex<State>,
+    /// Pollers wait here.
+    work: Notify,
+    /// The scan of the store waits here.
+    pub(crate) rescan: Notify,
+    /// The earliest instant at which a delayed step becomes eligible, as far as hints told; else the far future.
+    scan_at: AtomicI64,
+}
+
+impl Default for Dispatch {
+    fn default() -> Self {
+        Self {
+            state: Mutex::default(),
+            work: Notify::new(),
+            rescan: Notify::new(),
+            scan_at: AtomicI64::new(i64::MAX),
+        }
+    }
+}
+
+#[derive(Default)]
+struct State {
+    ready: ReadyRuns,
+    /// Polls that are waiting, oldest first, with the room they have left.
+    waiting: VecDeque<Waiting>,
+    /// Steps that were claimed for a waiting poll in the commit that made them ready.
+    handed: HashMap<SessionId, Vec<Assignment>>,
+    poll_number: u64,
+}
+
+struct Waiting {
+    poll: u64,
+    session: SessionId,
+    tenant: Option<TenantId>,
+    queues: Vec<String>,
+    room: usize,
+}
+
+impl Dispatch {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A hint: the run's step can be claimed, now or later.
+    pub(crate) fn became_ready(&self, key: GroupKey, candidate: Candidate, now: Timestamp) {
+        if candidate.eligible_at > now {
+            if self.scan_at.fetch_min(candidate.eligible_at.0, Ordering::Relaxed) > candidate.eligible_at.0 {
+                self.rescan.notify_one();
+            }
+            return;
+        }
+        self.state().ready.push(key, candidate);
+        self.work.notify_waiters();
+    }
+
+    /// What the scan found.
+    pub(crate) fn found(&self, runs: impl Iterator<Item = (GroupKey, Candidate)>) {
+        let mut any = false;
+        {
+            let mut state = self.state();
+            for (key, candidate) in runs {
+                any |= state.ready.push(key, candidate);
+            }
+        }
+        if any {
+            self.work.notify_waiters();
+        }
+    }
+
+    pub(crate) fn released(&self, tenant: TenantId) {
+        if self.state().ready.released(tenant) {
+            self.work.notify_waiters();
+        }
+    }
+
+    pub(crate) fn set_weight(&self, tenant: TenantId, weight: u32) {
+        self.state().ready.set_weight(tenant, weight);
+    }
+
+    /// Whether other runs wait for this queue, so that a worker must not go on with one for long.
+    pub(crate) fn others_wait(&self, queue: &str, now: Timestamp) -> bool {
+        self.state().ready.others_wait(queue, now)
+    }
+
+    /// When the scan should look again: a delayed step, or the end of a throttle.
+    pub(crate) fn next_scan_at(&self) -> Option<Timestamp> {
+        let delayed = Some(self.scan_at.load(Ordering::Relaxed)).filter(|at| *at < i64::MAX).map(Timestamp);
+        let throttled = self.state().ready.next_unthrottled();
+        [delayed, throttled].into_iter().flatten().min()
+    }
+
+    pub(crate) fn scanned(&self, next_eligible: Option<Timestamp>) {
+        self.scan_at.store(next_eligible.map_or(i64::MAX, |at| at.0), Ordering::Relaxed);
+        // Throttles that ended open their groups: whoever waits should look again.
+        self.work.notify_waiters();
+    }
+
+    /// Memory has run low while the store holds more.
+    pub(crate) fn starved(&self) -> bool {
+        self.state().ready.starved()
+    }
+
+    /// A waiting poll that takes a step for this queue and tenant at once, unless others wait for it already. Its
+    /// room shrinks with it.
+    pub(crate) fn reserve(&self, queue: &str, tenant: TenantId, now: Timestamp) -> Option<SessionId> {
+        let mut state = self.state();
+        if state.ready.others_wait(queue, now) {
+            return None;
+        }
+        let waiting = state.waiting.iter_mut().find(|waiting| {
+            waiting.room > 0
+                && waiting.tenant.is_none_or(|only| only == tenant)
+                && waiting.queues.iter().any(|name| name == queue)
+        })?;
+        waiting.room -= 1;
+        Some(waiting.session)
+    }
+
+    /// Gives a step that was claimed for a session to its poll, the one that waits or the next one.
+    pub(crate) fn hand_over(&self, session: SessionId, assignment: Assignment) {
+        self.state().handed.entry(session).or_default().push(assignment);
+        self.work.notify_waiters();
+    }
+
+    pub(crate) fn forget_session(&self, session: SessionId) {
+        self.state().handed.remove(&session);
+    }
+
+    pub fn ready_len(&self) -> usize {
+        self.state().ready.len()
+    }
+
+}
+
+/// A poll's place in the queue of waiting polls; leaves it when the poll ends, however it ends.
+struct Place<'a> {
+    dispatch: &'a Dispatch,
+    poll: u64,
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        let mut state = self.dispatch.state();
+        state.waiting.retain(|waiting| waiting.poll != self.poll);
+    }
+}
+
+impl Engine {
+    /// Claims up to `max` steps for a session; waits up to `wait` for the first one.
+    pub async fn poll(&self, session: SessionId, max: usize, wait: Duration) -> Result<Vec<Assignment>, EngineError> {
+        let max = max.clamp(1, CLAIM_BATCH_MAX);
+        let deadline = tokio::time::Instant::now() + wait;
+        let info = self.session(session).await?;
+        let dispatch = &self.0.dispatch;
+        loop {
+            let work = dispatch.work.notified();
+            tokio::pin!(work);
+            work.as_mut().enable();
+            let (handed, candidates, _place) = {
+                let now = self.now();
+                let mut state = dispatch.state();
+                let handed = state.handed.remove(&session).unwrap_or_default();
+                let room = if info.takes_work() { max.saturating_sub(handed.len()) } else { 0 };
+                let candidates = state.ready.take(&info.queues, info.tenant, room, now);
+                let idle = handed.is_empty() && candidates.is_empty();
+                let place = (idle && room > 0).then(|| {
+                    state.poll_number += 1;
+                    let poll = state.poll_number;
+                    let (tenant, queues) = (info.tenant, info.queues.clone());
+                    state.waiting.push_back(Waiting { poll, session, tenant, queues, room });
+                    Place { dispatch, poll }
+                });
+                (handed, candidates, place)
+            };
+            if dispatch.starved() {
+                dispatch.rescan.notify_one();
+            }
+            let mut assignments = handed;
+            let claims = candidates.into_iter().map(|candidate| self.claim(session, candidate));
+            assignments.extend(join_all(claims).await.into_iter().flatten());
+            if !assignments.is_empty() {
+                return Ok(assignments);
+            }
+            tokio::select! {
+                biased;
+                () = self.0.stopping.cancelled() => return Err(EngineError::Closed),
+                () = work => {}
+                () = tokio::time::sleep_until(deadline) => {
+                    let late = dispatch.state().handed.remove(&session).unwrap_or_default();
+                    return Ok(late);
+                }
+            }
+        }
+    }
+
+    /// Claims one step. A candidate that is gone, paused or throttled is no error: the hint was out of date.
+    async fn claim(&self, session: SessionId, candidate: Candidate) -> Option<Assignment> {
+        let Candidate { tenant, run, .. } = candidate;
+        let epoch = self.0.epoch;
+        let claimed = self
+            .execute(
+                tenant,
+                run,
+                Context::SYSTEM,
+                |_| Ok(ControlFlow::Continue(Command::Claim { session })),
+                |cell, change| {
+                    cell.streak = Streak { steps: 1, since: change.at };
+                    cell.run.as_ref().and_then(|run| assignment(run, epoch))
+                },
+            )
+            .await;
+        match claimed {
+            Ok(assignment) => assignment,
+            Err(EngineError::Refused(Refusal::Throttled)) => {
+                self.throttled(candidate).await;
+                None
+            }
+            Err(EngineError::Rejected(Rejection::NotClaimable { .. } | Rejection::InvalidTransition { .. } | Rejection::Terminal { .. } | Rejection::UnknownRun { .. })) => None,
+            Err(error) => {
+                tracing::warn!(%run, %error, "a claim failed; the scan will offer the step again");
+                self.0.dispatch.rescan.notify_one();
+                None
+            }
+        }
+    }
+
+    /// The tenant is at its cap: the candidate goes back, and the tenant is left alone for a moment.
+    async fn throttled(&self, candidate: Candidate) {
+        let cell = self.0.cells.get(candidate.tenant, candidate.run);
+        let mut cell = cell.lock().await;
+        if self.load(&mut cell, candidate.tenant, candidate.run).await.is_err() {
+            return;
+        }
+        let run = cell.run.as_ref().expect("it was loaded above");
+        let key = GroupKey {
+            queue: run.spec(run.position).queue.clone(),
+            tenant: run.tenant,
+            workspace: run.header.workspace.clone(),
+        };
+        {
+            let mut state = self.0.dispatch.state();
+            state.ready.push(key, candidate);
+            state.ready.throttle(candidate.tenant, self.now());
+        }
+        // The scan loop sleeps until the throttle ends.
+        self.0.dispatch.rescan.notify_one();
+    }
+}

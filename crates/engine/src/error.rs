@@ -1,0 +1,83 @@
+//! What the engine answers when it cannot do what was asked, split by what the caller can do about it.
+
+use interlock_core::ids::RunId;
+use interlock_core::rejection::Rejection;
+use interlock_store::{ReadError, Refusal, SubmitError};
+
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// The request is wrong, or does not apply: do not repeat it.
+    #[error(transparent)]
+    Rejected(#[from] Rejection),
+    #[error("a run for subject `{subject}` is active already: {run}")]
+    SubjectBusy { subject: String, run: RunId },
+    #[error("the idempotency key was used with another request; use a new key for a new request")]
+    IdempotencyMismatch,
+    #[error("the idempotency key's record has expired; it belongs to run {run}")]
+    IdempotencyExpired { run: RunId },
+    #[error("the tenant has too many pending runs; try again later")]
+    TooManyPending,
+    #[error("this worker session is gone; register again")]
+    SessionGone,
+    #[error("the claim was made before the store was restored; drop it")]
+    StaleEpoch,
+    /// Another writer came first too many times; trying again is safe.
+    #[error("run {run} changed under this request again and again; try again")]
+    Contended { run: RunId },
+    /// The queues are full: trying again later is safe.
+    #[error("the server is overloaded; try again in a moment")]
+    Overloaded,
+    #[error("the server is shutting down")]
+    Closed,
+    #[error("the store cannot be read: {0}")]
+    Read(#[from] ReadError),
+    #[error("the store refused the change: {0:?}")]
+    Refused(Refusal),
+    #[error("the store failed: {0}")]
+    Store(String),
+}
+
+impl From<SubmitError> for EngineError {
+    fn from(error: SubmitError) -> Self {
+        match error {
+            SubmitError::Busy => Self::Overloaded,
+            SubmitError::Closed => Self::Closed,
+            SubmitError::Refused(Refusal::TooManyPending) => Self::TooManyPending,
+            SubmitError::Refused(refusal) => Self::Refused(refusal),
+            other => Self::Store(other.to_string()),
+        }
+    }
+}
+
+impl EngineError {
+    /// The stable code for programs.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::Rejected(rejection) => rejection.code(),
+            Self::SubjectBusy { .. } => "RUN_SUBJECT_BUSY",
+            Self::IdempotencyMismatch => "IDEMPOTENCY_MISMATCH",
+            Self::IdempotencyExpired { .. } => "IDEMPOTENCY_EXPIRED",
+            Self::TooManyPending => "TENANT_PENDING_RUNS",
+            Self::SessionGone => "SESSION_GONE",
+            Self::StaleEpoch => "STORE_EPOCH_STALE",
+            Self::Contended { .. } => "RUN_CONTENDED",
+            Self::Overloaded => "OVERLOADED",
+            Self::Closed => "SHUTTING_DOWN",
+            Self::Read(_) | Self::Refused(_) | Self::Store(_) => "STORE_UNAVAILABLE",
+        }
+    }
+
+    /// Whether the same request may succeed later.
+    pub const fn is_transient(&self) -> bool {
+        matches!(
+            self,
+            Self::TooManyPending
+                | Self::Contended { .. }
+                | Self::Overloaded
+                | Self::Closed
+                | Self::Read(_)
+                | Self::Refused(_)
+                | Self::Store(_)
+        )
+    }
+}

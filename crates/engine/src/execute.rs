@@ -1,0 +1,138 @@
+//! Carrying out one command on one run: load, bind, decide, submit; again if another writer came first.
+
+use std::ops::ControlFlow;
+
+use interlock_core::change::{ChangeSet, ClaimChange, Context, LiveChange, SideWrite};
+use interlock_core::decide::{Asked, Command, decide};
+use interlock_core::ids::{RunId, TenantId};
+use interlock_core::receipt::Receipt;
+use interlock_core::rejection::Rejection;
+use interlock_core::run::Run;
+use interlock_store::{Refusal, SubmitError};
+
+use crate::cells::Cell;
+use crate::error::EngineError;
+use crate::ready::{Candidate, GroupKey};
+use crate::{Engine, bind};
+
+/// How often a command decides again after another writer came first.
+const CONFLICTS_MAX: u32 = 32;
+
+/// What a command is made from: the run as it stands, and the receipt of its open effect, if it has one.
+pub(crate) struct Facts<'a> {
+    pub cell: &'a Cell,
+    pub receipt: Option<Box<Receipt>>,
+}
+
+impl Facts<'_> {
+    pub fn run(&self) -> &Run {
+        self.cell.run.as_ref().expect("facts are gathered from a loaded run")
+    }
+}
+
+/// A command, or an answer that needs none.
+pub(crate) type Plan<T> = ControlFlow<T, Command>;
+
+impl Engine {
+    /// Runs a command through. `plan` looks at the run and names the command (or answers at once), `answer` reads the
+    /// answer off the run after the commit. Both may run again when another writer came first.
+    pub(crate) async fn execute<T>(
+        &self,
+        tenant: TenantId,
+        id: RunId,
+        by: Context,
+        mut plan: impl FnMut(&Facts<'_>) -> Result<Plan<T>, EngineError> + Send,
+        mut answer: impl FnMut(&mut Cell, &ChangeSet) -> T + Send,
+    ) -> Result<T, EngineError> {
+        let cell = self.0.cells.get(tenant, id);
+        let mut cell = cell.lock().await;
+        for _ in 0..CONFLICTS_MAX {
+            self.load(&mut cell, tenant, id).await?;
+            let receipt = self.open_receipt(cell.run.as_ref()).await?;
+            let command = match plan(&Facts { cell: &cell, receipt })? {
+                ControlFlow::Break(answer) => return Ok(answer),
+                ControlFlow::Continue(command) => command,
+            };
+            let run = cell.run.as_ref().expect("it was loaded above");
+            let bindings = bind::for_command(self, run, &command).await?;
+            let change = decide(run, command, &bindings, Asked { by: by.clone(), now: self.now() })?;
+            match self.0.store.submit(change).await {
+                Ok(change) => {
+                    let run = cell.run.as_mut().expect("it was loaded above");
+                    run.apply(&change);
+                    self.committed(run, &change);
+                    return Ok(answer(&mut cell, &change));
+                }
+                Err(SubmitError::Refused(Refusal::Version)) => cell.run = None,
+                Err(error) => {
+                    // Whatever was refused, the next command had better look again.
+                    cell.run = None;
+                    return Err(error.into());
+                }
+            }
+        }
+        Err(EngineError::Contended { run: id })
+    }
+
+    pub(crate) async fn load(&self, cell: &mut Cell, tenant: TenantId, id: RunId) -> Result<(), EngineError> {
+        if cell.run.is_none() {
+            let mut found = self.0.store.load_runs(&[(tenant, id)]).await?;
+            let run = found.pop().ok_or(Rejection::UnknownRun { run: id });
+            if run.is_err() {
+                self.0.cells.forget(tenant, id);
+            }
+            cell.run = Some(run?);
+        }
+        Ok(())
+    }
+
+    async fn open_receipt(&self, run: Option<&Run>) -> Result<Option<Box<Receipt>>, EngineError> {
+        let Some((run, id)) = run.and_then(|run| run.current().open_intent.map(|id| (run, id))) else {
+            return Ok(None);
+        };
+        let receipts = self.0.store.receipts(run.tenant, run.id).await?;
+        Ok(receipts.into_iter().find(|row| row.receipt.id == id).map(|row| Box::new(row.receipt)))
+    }
+
+    /// The hints that go out after a commit. None of them is needed for safety, and none may block.
+    pub(crate) fn committed(&self, run: &Run, change: &ChangeSet) {
+        let now = change.at;
+        match &change.live {
+            LiveChange::Put(row) => {
+                if let Some(eligible_at) = row.eligible_at {
+                    let key = GroupKey {
+                        queue: row.queue.clone(),
+                        tenant: run.tenant,
+                        workspace: row.workspace.clone(),
+                    };
+                    let priority = row.priority;
+                    let candidate = Candidate { tenant: run.tenant, run: run.id, priority, eligible_at };
+                    self.0.dispatch.became_ready(key, candidate, now);
+                }
+                if let Some(wake_at) = row.wake_at {
+                    self.0.timers.set(wake_at);
+                }
+                // A run that waits for somebody else need not stay in memory.
+                if row.session.is_none() && row.eligible_at.is_none() {
+                    self.0.cells.forget(run.tenant, run.id);
+                }
+            }
+            LiveChange::Advance(_) => {}
+            LiveChange::Gone => self.0.cells.forget(run.tenant, run.id),
+        }
+        if change.claim == ClaimChange::Release {
+            self.0.dispatch.released(run.tenant);
+        }
+        for write in &change.side {
+            match write {
+                SideWrite::OpenWait { awaited, .. } => {
+                    self.match_in_background(run.tenant, awaited.signal.clone(), awaited.key.clone());
+                }
+                SideWrite::Outbox(_) => self.0.relay.notify_one(),
+                _ => {}
+            }
+        }
+        self.0.feed.publish(run.tenant, run.id);
+        self.0.seal.notify_one();
+    }
+}

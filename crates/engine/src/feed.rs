@@ -1,0 +1,149 @@
+//! The feed: who watches a run, or a tenant, is woken after each commit and reads what is new from the store. Since
+//! everything is read by its dense `seq`, nothing can be missed and nothing comes twice.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use interlock_core::ids::{RunId, TenantId};
+use interlock_store::EventRecord;
+use interlock_store::TenantEvent;
+use tokio::sync::Notify;
+
+use crate::error::EngineError;
+use crate::Engine;
+
+/// How long a watcher sleeps at most before it looks by itself: the bound on what a lost wake-up costs.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// How many events one read takes.
+pub const EVENTS_READ_MAX: usize = 500;
+
+#[derive(Default)]
+pub struct Feed {
+    watched: Mutex<HashMap<Topic, Arc<Watched>>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Topic {
+    Run(TenantId, RunId),
+    Tenant(TenantId),
+}
+
+#[derive(Default)]
+struct Watched {
+    news: Notify,
+}
+
+impl Feed {
+    /// Wakes whoever watches the run or the tenant.
+    pub(crate) fn publish(&self, tenant: TenantId, run: RunId) {
+        let watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
+        if watched.is_empty() {
+            return;
+        }
+        for topic in [Topic::Run(tenant, run), Topic::Tenant(tenant)] {
+            if let Some(watched) = watched.get(&topic) {
+                watched.news.notify_waiters();
+            }
+        }
+    }
+
+    /// Wakes everybody: another server has committed something.
+    pub(crate) fn publish_all(&self) {
+        for watched in self.watched.lock().unwrap_or_else(PoisonError::into_inner).values() {
+            watched.news.notify_waiters();
+        }
+    }
+
+    fn join(&self, topic: Topic) -> Arc<Watched> {
+        let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(watched.entry(topic).or_default())
+    }
+
+    fn leave(&self, topic: Topic, mine: &Arc<Watched>) {
+        let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
+        // One reference is the map's, one is the leaver's.
+        if Arc::strong_count(mine) <= 2 {
+            watched.remove(&topic);
+        }
+    }
+}
+
+/// Follows one run, or a whole tenant, from a cursor on.
+pub struct Watcher {
+    engine: Engine,
+    topic: Topic,
+    watched: Arc<Watched>,
+    cursor: u64,
+}
+
+impl Drop for Watcher {
+    fn drop(&mut self) {
+        self.engine.0.feed.leave(self.topic, &self.watched);
+    }
+}
+
+impl Watcher {
+    /// The cursor after the last event handed out.
+    pub fn cursor(&self) -> u64 {
+        self.cursor
+    }
+
+    /// The run's next events; waits for them.
+    pub async fn next_of_run(&mut self) -> Result<Vec<EventRecord>, EngineError> {
+        let Topic::Run(tenant, run) = self.topic else { return Ok(Vec::new()) };
+        loop {
+            let news = self.watched.news.notified();
+            tokio::pin!(news);
+            news.as_mut().enable();
+            let events = self.engine.0.store.events(tenant, run, self.cursor, EVENTS_READ_MAX).await?;
+            if let Some(last) = events.last() {
+                self.cursor = last.seq;
+                return Ok(events);
+            }
+            tokio::select! {
+                biased;
+                () = self.engine.0.stopping.cancelled() => return Err(EngineError::Closed),
+                () = news => {}
+                () = tokio::time::sleep(LOOK_EVERY) => {}
+            }
+        }
+    }
+
+    /// The tenant's next sealed events; waits for them.
+    pub async fn next_of_tenant(&mut self) -> Result<Vec<TenantEvent>, EngineError> {
+        let (Topic::Tenant(tenant) | Topic::Run(tenant, _)) = self.topic;
+        loop {
+            let news = self.watched.news.notified();
+            tokio::pin!(news);
+            news.as_mut().enable();
+            let events = self.engine.0.store.tenant_events(tenant, self.cursor, EVENTS_READ_MAX).await?;
+            if let Some(last) = events.last() {
+                self.cursor = last.cursor;
+                return Ok(events);
+            }
+            tokio::select! {
+                biased;
+                () = self.engine.0.stopping.cancelled() => return Err(EngineError::Closed),
+                () = news => {}
+                () = tokio::time::sleep(LOOK_EVERY) => {}
+            }
+        }
+    }
+}
+
+impl Engine {
+    /// Follows a run from the event after `cursor`.
+    pub fn watch_run(&self, tenant: TenantId, run: RunId, cursor: u64) -> Watcher {
+        self.watch(Topic::Run(tenant, run), cursor)
+    }
+
+    /// Follows all runs of a tenant, in the order the sealer gave their events.
+    pub fn watch_tenant(&self, tenant: TenantId, cursor: u64) -> Watcher {
+        self.watch(Topic::Tenant(tenant), cursor)
+    }
+
+    fn watch(&self, topic: Topic, cursor: u64) -> Watcher {
+        Watcher { watched: self.0.feed.join(topic), engine: self.clone(), topic, cursor }
+    }
+}

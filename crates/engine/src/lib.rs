@@ -1,0 +1,107 @@
+//! The engine: commands on runs, and the loops that keep them going.
+//!
+//! [`Engine`] is the handle. A command loads the run's cell, evaluates what must be known beforehand ([`bind`]), lets
+//! `core::decide` choose, and submits the change set; a refused version loads and decides again. After a commit the
+//! hints go out: to [`dispatch`] (a step is ready), to the timers, to the [`feed`]. The loops find by themselves what
+//! no hint told them of, so a lost hint costs time and never a run.
+
+pub mod bind;
+pub mod cells;
+pub mod clock;
+pub mod commands;
+pub mod dispatch;
+pub mod error;
+mod execute;
+pub mod expression;
+pub mod feed;
+pub mod ids;
+pub mod loops;
+pub mod options;
+pub mod ready;
+pub mod sessions;
+
+use std::sync::Arc;
+
+use interlock_core::ids::ServerId;
+use interlock_core::time::Timestamp;
+use interlock_store::Store;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+pub use commands::start::{EncodedPlan, IdempotencyKey, StartRun, Started};
+pub use error::EngineError;
+pub use options::EngineOptions;
+
+/// A running engine. Cheap to clone; all clones are one engine.
+#[derive(Clone)]
+pub struct Engine(pub(crate) Arc<Inner>);
+
+pub(crate) struct Inner {
+    pub store: Store,
+    pub options: EngineOptions,
+    pub epoch: u64,
+    pub cells: cells::Cells,
+    pub dispatch: dispatch::Dispatch,
+    pub sessions: sessions::Sessions,
+    pub feed: feed::Feed,
+    pub evaluator: expression::Evaluator,
+    pub timers: loops::timers::Alarm,
+    pub seal: tokio::sync::Notify,
+    pub relay: tokio::sync::Notify,
+    pub tasks: TaskTracker,
+    pub stopping: CancellationToken,
+}
+
+/// Why an engine does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenEngineError {
+    #[error("this machine's clock is {skew_ms} ms away from the database's (limit {max_ms} ms): set it right, then start again")]
+    ClockSkew { skew_ms: i64, max_ms: u64 },
+    #[error(transparent)]
+    Read(#[from] interlock_store::ReadError),
+}
+
+impl Engine {
+    /// Takes over a store and starts the loops. What was under way when the last engine stopped goes on.
+    pub async fn open(store: Store, options: EngineOptions) -> Result<Self, OpenEngineError> {
+        loops::clock_sync::at_start(&store, &options).await?;
+        let epoch = store.epoch().await?;
+        let inner = Inner {
+            epoch,
+            cells: cells::Cells::new(options.cells_max),
+            dispatch: dispatch::Dispatch::default(),
+            sessions: sessions::Sessions::default(),
+            feed: feed::Feed::default(),
+            evaluator: expression::Evaluator::new(options.expressions_in_place, options.expressions_max),
+            timers: loops::timers::Alarm::default(),
+            seal: tokio::sync::Notify::new(),
+            relay: tokio::sync::Notify::new(),
+            tasks: TaskTracker::new(),
+            stopping: CancellationToken::new(),
+            store,
+            options,
+        };
+        let engine = Self(Arc::new(inner));
+        loops::spawn_all(&engine).await?;
+        Ok(engine)
+    }
+
+    pub fn now(&self) -> Timestamp {
+        self.0.options.clock.now()
+    }
+
+    pub fn store(&self) -> &Store {
+        &self.0.store
+    }
+
+    pub fn fresh_server_id(options: &EngineOptions) -> ServerId {
+        ServerId(options.ids.fresh())
+    }
+
+    /// Stops the loops and waits for them. The store stays open for whoever holds it.
+    pub async fn stop(&self) {
+        self.0.stopping.cancel();
+        self.0.tasks.close();
+        self.0.tasks.wait().await;
+    }
+}

@@ -1,0 +1,54 @@
+//! The engine's clock follows the database's, so that several servers agree on what is due.
+
+use std::time::Duration;
+
+use interlock_core::time::Timestamp;
+use interlock_store::{ReadError, Store};
+
+use crate::options::EngineOptions;
+use crate::{Engine, OpenEngineError};
+
+const SYNC_EVERY: Duration = Duration::from_secs(30);
+/// Smaller differences are noise of the measurement.
+const TOLERATED_MS: i64 = 20;
+
+/// Measures before anything is decided; a clock that is far off is refused, since something is wrong with it.
+pub(crate) async fn at_start(store: &Store, options: &EngineOptions) -> Result<(), OpenEngineError> {
+    let Some(skew_ms) = difference(store, options).await? else { return Ok(()) };
+    if skew_ms.unsigned_abs() > options.clock_skew_max.0 {
+        return Err(OpenEngineError::ClockSkew { skew_ms, max_ms: options.clock_skew_max.0 });
+    }
+    if skew_ms.abs() > TOLERATED_MS {
+        options.clock.adjust(skew_ms);
+    }
+    options.clock.not_before(store.last_commit_at().await?);
+    Ok(())
+}
+
+/// How far the database's clock is ahead of ours; `None` where the store has no clock of its own.
+async fn difference(store: &Store, options: &EngineOptions) -> Result<Option<i64>, ReadError> {
+    let before = options.clock.now();
+    let Some(theirs) = store.server_time().await? else { return Ok(None) };
+    let after = options.clock.now();
+    let middle = Timestamp(before.0.midpoint(after.0));
+    Ok(Some(theirs.0 - middle.0))
+}
+
+pub(crate) async fn run(engine: Engine) {
+    loop {
+        tokio::select! {
+            biased;
+            () = engine.0.stopping.cancelled() => return,
+            () = tokio::time::sleep(SYNC_EVERY) => {}
+        }
+        match difference(&engine.0.store, &engine.0.options).await {
+            Ok(Some(skew_ms)) if skew_ms.abs() > TOLERATED_MS => {
+                tracing::info!(skew_ms, "the clock follows the database's");
+                engine.0.options.clock.adjust(skew_ms);
+            }
+            Ok(None) => return,
+            Ok(Some(_)) => {}
+            Err(error) => tracing::debug!(%error, "the database's clock could not be read"),
+        }
+    }
+}

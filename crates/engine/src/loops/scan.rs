@@ -1,0 +1,62 @@
+//! The scan: finds ready runs that no hint told of: after a start, from other servers, past the memory's bound, and
+//! those whose delay is over.
+
+use std::time::Duration;
+
+use interlock_store::ReadError;
+
+use crate::Engine;
+use crate::ready::{Candidate, GroupKey};
+
+/// How many ready runs of one group a scan takes.
+const GROUP_SCAN_MAX: usize = 2_048;
+
+pub(crate) async fn run(engine: Engine) {
+    let mut remote = engine.0.store.remote_wakes();
+    loop {
+        if let Err(error) = scan(&engine).await {
+            tracing::warn!(%error, "the scan for ready runs failed; it will be tried again");
+        }
+        let pause = pause(&engine);
+        tokio::select! {
+            biased;
+            () = engine.0.stopping.cancelled() => return,
+            () = engine.0.dispatch.rescan.notified() => {}
+            changed = remote.changed() => {
+                if changed.is_err() {
+                    // The store is closing; the next read will say so.
+                    tokio::time::sleep(pause).await;
+                } else {
+                    engine.0.feed.publish_all();
+                    engine.0.timers.look();
+                }
+            }
+            () = tokio::time::sleep(pause) => {}
+        }
+    }
+}
+
+fn pause(engine: &Engine) -> Duration {
+    let longest = engine.0.options.scan_every.as_duration();
+    match engine.0.dispatch.next_scan_at() {
+        Some(at) => at.since(engine.now()).as_duration().clamp(Duration::from_millis(1), longest),
+        None => longest,
+    }
+}
+
+async fn scan(engine: &Engine) -> Result<(), ReadError> {
+    let now = engine.now();
+    let store = &engine.0.store;
+    for group in store.ready_groups(&engine.0.sessions.queues(), now).await? {
+        let runs = store.ready_runs(&group, now, GROUP_SCAN_MAX).await?;
+        engine.0.dispatch.found(runs.into_iter().map(|run| {
+            let key = GroupKey { queue: run.queue, tenant: run.tenant, workspace: run.workspace };
+            let candidate =
+                Candidate { tenant: run.tenant, run: run.run, priority: run.priority, eligible_at: run.eligible_at };
+            (key, candidate)
+        }));
+    }
+    let next = store.next_eligible(now).await?;
+    engine.0.dispatch.scanned(next);
+    Ok(())
+}

@@ -1,0 +1,31 @@
+//! The sealer: gives every committed event its place in the tenant's own order, within a second of its commit.
+
+use interlock_store::{Op, OpAnswer};
+
+use crate::Engine;
+
+/// Groups that one commit seals at most.
+const SEAL_BATCH_MAX: usize = 512;
+
+pub(crate) async fn run(engine: Engine) {
+    loop {
+        tokio::select! {
+            biased;
+            () = engine.0.stopping.cancelled() => return,
+            () = engine.0.seal.notified() => {}
+        }
+        // Whatever commits in this pause is sealed in the same stroke.
+        tokio::time::sleep(engine.0.options.seal_every.as_duration()).await;
+        loop {
+            match engine.0.store.execute(Op::Seal { now: engine.now(), limit: SEAL_BATCH_MAX }).await {
+                Ok(OpAnswer::Count(sealed)) if sealed > 0 => engine.0.feed.publish_all(),
+                Ok(_) => break,
+                Err(error) => {
+                    tracing::warn!(%error, "sealing failed; it will be tried again");
+                    engine.0.seal.notify_one();
+                    break;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! How an engine is set up. Every figure has a default that suits a server; a simulation or a test shortens them.
+
+use std::sync::Arc;
+
+use interlock_core::limits;
+use interlock_core::time::Millis;
+use interlock_store::Sweep;
+
+use crate::clock::Clock;
+use crate::ids::IdSource;
+use crate::loops::outbox::Deliver;
+
+#[derive(Clone)]
+pub struct EngineOptions {
+    pub clock: Clock,
+    pub ids: IdSource,
+    /// The lease of a worker session and how often it is renewed.
+    pub session_lease: Millis,
+    pub session_renewal: Millis,
+    /// How often the reaper looks for lost sessions and stuck steps.
+    pub reap_every: Millis,
+    /// How often the store is scanned for ready runs that no hint told of.
+    pub scan_every: Millis,
+    pub seal_every: Millis,
+    pub sweep_every: Millis,
+    /// What a sweep keeps; its `now` is set at each sweep.
+    pub retention: Option<Sweep>,
+    /// Runs kept in memory while they are worked on.
+    pub cells_max: usize,
+    /// Expressions run on a bounded pool, or in place where there are no threads (simulation).
+    pub expressions_in_place: bool,
+    /// How many expressions may be evaluated at once.
+    pub expressions_max: usize,
+    /// Where outbox messages go.
+    pub deliver: Arc<dyn Deliver>,
+    pub outbox_attempts_max: u32,
+    /// The largest difference between this machine's clock and the database's at start.
+    pub clock_skew_max: Millis,
+}
+
+impl EngineOptions {
+    pub fn new(deliver: Arc<dyn Deliver>) -> Self {
+        let clock = Clock::system();
+        Self {
+            ids: IdSource::new(clock.clone()),
+            clock,
+            session_lease: limits::SESSION_LEASE,
+            session_renewal: limits::SESSION_RENEWAL,
+            reap_every: Millis(1_000),
+            scan_every: Millis(1_000),
+            seal_every: Millis(200),
+            sweep_every: Millis::from_mins(1),
+            retention: None,
+            cells_max: 16_384,
+            expressions_in_place: false,
+            expressions_max: 64,
+            deliver,
+            outbox_attempts_max: 12,
+            clock_skew_max: Millis::from_mins(5),
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! Ready runs in memory, fairly: round robin over (tenant, workspace), each turn as long as the tenant's weight.
+//! This is a bounded hint, never the truth: what does not fit, or what another server made ready, is found by the
+//! scan of the store. A claim is decided by the store's guard, so a wrong hint costs one refusal.
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+
+use interlock_core::ids::{RunId, TenantId};
+use interlock_core::time::{Millis, Timestamp};
+
+/// How many ready runs a group keeps in memory; the rest waits in the store.
+const GROUP_READY_MAX: usize = 4_096;
+/// How long a tenant that hit its cap is left alone, unless one of its claims ends first.
+const THROTTLE_PAUSE: Millis = Millis(200);
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct GroupKey {
+    pub queue: String,
+    pub tenant: TenantId,
+    pub workspace: String,
+}
+
+/// A run whose current step may be claimed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Candidate {
+    pub tenant: TenantId,
+    pub run: RunId,
+    pub priority: i32,
+    pub eligible_at: Timestamp,
+}
+
+/// Highest priority first, then the longest wait.
+type Rank = (std::cmp::Reverse<i32>, Timestamp, RunId);
+
+#[derive(Default)]
+struct Group {
+    runs: BTreeSet<Rank>,
+    /// The store may hold more than fits here.
+    overflowed: bool,
+    /// Set while the tenant is at its cap.
+    throttled_until: Option<Timestamp>,
+    /// Claims that ended since the cap was hit: that many may be tried again at once.
+    credits: u32,
+    weight: u32,
+}
+
+#[derive(Default)]
+pub struct ReadyRuns {
+    groups: HashMap<GroupKey, Group>,
+    /// Whose turn it is, per queue.
+    turns: HashMap<String, VecDeque<GroupKey>>,
+    weights: HashMap<TenantId, u32>,
+}
+
+impl ReadyRuns {
+    pub fn set_weight(&mut self, tenant: TenantId, weight: u32) {
+        self.weights.insert(tenant, weight.max(1));
+        for (key, group) in &mut self.groups {
+            if key.tenant == tenant {
+                group.weight = weight.max(1);
+            }
+        }
+    }
+
+    /// Answers whether it was new.
+    pub fn push(&mut self, key: GroupKey, candidate: Candidate) -> bool {
+        let weight = self.weights.get(&key.tenant).copied().unwrap_or(1);
+        let group = self.groups.entry(key.clone()).or_insert_with(|| {
+            self.turns.entry(key.queue.clone()).or_default().push_back(key);
+            Group { weight, ..Group::default() }
+        });
+        if group.runs.len() >= GROUP_READY_MAX {
+            group.overflowed = true;
+            return false;
+        }
+        group.runs.insert((std::cmp::Reverse(candidate.priority), candidate.eligible_at, candidate.run))
+    }
+
+    /// Takes up to `max` candidates that a session for these queues and this tenant may claim.
+    pub fn take(&mut self, queues: &[String], tenant: Option<TenantId>, max: usize, now: Timestamp) -> Vec<Candidate> {
+        let mut taken = Vec::new();
+        for queue in queues {
+            let Some(turns) = self.turns.get_mut(queue) else { continue };
+            let mut idle_turns = 0;
+            while taken.len() < max && idle_turns < turns.len() {
+                let Some(key) = turns.pop_front() else { break };
+                let group = self.groups.get_mut(&key).expect("every turn has its group");
+                let before = taken.len();
+                if tenant.is_none_or(|tenant| tenant == key.tenant) {
+                    group.take(key.tenant, max, now, &mut taken);
+                }
+                idle_turns = if taken.len() > before { 0 } else { idle_turns + 1 };
+                if group.runs.is_empty() && !group.overflowed && group.throttled_until.is_none() {
+                    self.groups.remove(&key);
+                } else {
+                    turns.push_back(key);
+                }
+            }
+        }
+        taken
+    }
+
+    /// Whether anything could be taken for this queue right now: then a worker must not go on with one run for long.
+    pub fn others_wait(&self, queue: &str, now: Timestamp) -> bool {
+        self.turns.get(queue).is_some_and(|turns| {
+            turns.iter().any(|key| self.groups.get(key).is_some_and(|group| !group.runs.is_empty() && group.open(now)))
+        })
+    }
+
+    /// The tenant is at its cap: leave it alone for a while.
+    pub fn throttle(&mut self, tenant: TenantId, now: Timestamp) {
+        for (key, group) in &mut self.groups {
+            if key.tenant == tenant {
+                group.throttled_until = Some(now + THROTTLE_PAUSE);
+            }
+        }
+    }
+
+    /// A claim of the tenant has ended, so another one fits. Answers whether somebody was waiting for that.
+    pub fn released(&mut self, tenant: TenantId) -> bool {
+        let mut waited = false;
+        for (key, group) in &mut self.groups {
+            if key.tenant == tenant && group.throttled_until.is_some() {
+                group.credits += 1;
+                waited |= !group.runs.is_empty();
+            }
+        }
+        waited
+    }
+
+    /// The earliest end of a throttle, so that somebody looks again then.
+    pub fn next_unthrottled(&self) -> Option<Timestamp> {
+        self.groups.values().filter_map(|group| group.throttled_until).min()
+    }
+
+    /// Groups whose memory is used up while the store holds more.
+    pub fn starved(&mut self) -> bool {
+        let mut starved = false;
+        for group in self.groups.values_mut() {
+            if group.overflowed && group.runs.len() < GROUP_READY_MAX / 2 {
+                group.overflowed = false;
+                starved = true;
+            }
+        }
+        starved
+    }
+
+    pub fn len(&self) -> usize {
+        self.groups.values().map(|group| group.runs.len()).sum()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl Group {
+    fn open(&self, now: Timestamp) -> bool {
+        self.credits > 0 || self.throttled_until.is_none_or(|until| until <= now)
+    }
+
+    fn take(&mut self, tenant: TenantId, max: usize, now: Timestamp, taken: &mut Vec<Candidate>) {
+        if self.throttled_until.is_some_and(|until| until <= now) {
+            self.throttled_until = None;
+            self.credits = 0;
+        }
+        for _ in 0..self.weight {
+            if taken.len() >= max || !self.open(now) {
+                return;
+            }
+            let Some((priority, eligible_at, run)) = self.runs.pop_first() else { return };
+            if self.throttled_until.is_some() {
+                self.credits -= 1;
+            }
+            taken.push(Candidate { tenant, run, priority: priority.0, eligible_at });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use uuid::Uuid;
+
+    fn key(tenant: u128) -> GroupKey {
+        GroupKey { queue: "q".into(), tenant: TenantId(Uuid::from_u128(tenant)), workspace: "w".into() }
+    }
+
+    fn push(ready: &mut ReadyRuns, tenant: u128, run: u128, priority: i32) {
+        let candidate = Candidate {
+            tenant: TenantId(Uuid::from_u128(tenant)),
+            run: RunId(Uuid::from_u128(run)),
+            priority,
+            eligible_at: Timestamp(0),
+        };
+        ready.push(key(tenant), candidate);
+    }
+
+    fn take(ready: &mut ReadyRuns, max: usize) -> Vec<u128> {
+        ready.take(&["q".into()], None, max, Timestamp(0)).iter().map(|c| c.run.0.as_u128()).collect()
+    }
+
+    #[test]
+    fn tenants_take_turns_whatever_their_load() {
+        let mut ready = ReadyRuns::default();
+        for run in 0..100 {
+            push(&mut ready, 1, 1000 + run, 0);
+        }
+        push(&mut ready, 2, 1, 0);
+        push(&mut ready, 2, 2, 0);
+        assert_eq!(take(&mut ready, 4), [1000, 1, 1001, 2]);
+    }
+
+    #[test]
+    fn weight_lengthens_a_turn_and_priority_orders_a_group() {
+        let mut ready = ReadyRuns::default();
+        ready.set_weight(TenantId(Uuid::from_u128(1)), 3);
+        for run in 0..10 {
+            push(&mut ready, 1, 10 + run, 0);
+            push(&mut ready, 2, 30 + run, i32::try_from(run).unwrap());
+        }
+        assert_eq!(take(&mut ready, 8), [10, 11, 12, 39, 13, 14, 15, 38]);
+    }
+
+    #[test]
+    fn a_throttled_tenant_waits_for_its_releases() {
+        let mut ready = ReadyRuns::default();
+        for run in 0..10 {
+            push(&mut ready, 1, run, 0);
+        }
+        ready.throttle(TenantId(Uuid::from_u128(1)), Timestamp(0));
+        assert!(take(&mut ready, 5).is_empty());
+        assert!(ready.released(TenantId(Uuid::from_u128(1))));
+        assert_eq!(take(&mut ready, 5), [0]);
+        let later = ready.take(&["q".into()], None, 2, Timestamp(1_000));
+        assert_eq!(later.len(), 2);
+    }
+
+    #[test]
+    fn a_worker_of_one_tenant_sees_no_other() {
+        let mut ready = ReadyRuns::default();
+        push(&mut ready, 1, 1, 0);
+        push(&mut ready, 2, 2, 0);
+        let taken = ready.take(&["q".into()], Some(TenantId(Uuid::from_u128(2))), 5, Timestamp(0));
+        assert_eq!(taken.len(), 1);
+        assert_eq!(take(&mut ready, 5), [1]);
+    }
+}

@@ -1,0 +1,114 @@
+//! The calls of a worker. Each is safe to repeat: a repeat gets the first answer.
+//!
+//! A worker registers ([`WorkerHello`]) and gets a session with a lease. It renews the lease with one [`Heartbeat`],
+//! however many attempts it holds, asks for work with [`Poll`], and hands in each result with [`Complete`], whose
+//! answer may carry the run's next step. Around an effect it sends an intent before and an outcome after.
+
+use interlock_core::ids::SessionId;
+use interlock_core::time::Millis;
+use serde::{Deserialize, Serialize};
+
+pub use interlock_core::work::{
+    Assignment, AttemptRef, EffectAnswer, EffectIntent, EffectOutcome, OutboundMessage, Report,
+    ReportedOutcome, WorkerHello,
+};
+
+/// Where the calls live. `{session}` is the id of the worker session.
+pub mod path {
+    pub const REGISTER: &str = "/api/v1/agent/register";
+    pub const HEARTBEAT: &str = "/api/v1/agent/heartbeat";
+    pub const POLL: &str = "/api/v1/agent/poll";
+    pub const COMPLETE: &str = "/api/v1/agent/{session}/complete-step";
+    pub const EFFECTS: &str = "/api/v1/agent/{session}/effects";
+    pub const OUTCOMES: &str = "/api/v1/agent/{session}/outcomes";
+    pub const UNREGISTER: &str = "/api/v1/agent/unregister";
+}
+
+/// Bounds of the worker calls.
+pub mod limits {
+    use interlock_core::time::Millis;
+
+    /// Slots of one worker, and so the attempts of one heartbeat and the assignments of one poll.
+    pub const SLOTS_MAX: u32 = 10_000;
+    /// Queues that one worker serves.
+    pub const QUEUES_MAX: usize = 64;
+    /// How long a poll may wait for work.
+    pub const POLL_WAIT_MAX: Millis = Millis::from_secs(60);
+}
+
+/// The answer to a registration.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Registered {
+    pub session: SessionId,
+    /// How long the session lives without a heartbeat.
+    pub lease_ms: Millis,
+    /// How often the worker is to renew it.
+    pub renew_every_ms: Millis,
+    /// The store's epoch: it rises when a backup is restored.
+    pub epoch: u64,
+}
+
+/// Renews the session's lease, and says what the worker holds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Heartbeat {
+    pub session: SessionId,
+    #[serde(default)]
+    pub held: Vec<AttemptRef>,
+    /// The worker finishes what it holds and takes nothing new.
+    #[serde(default)]
+    pub draining: bool,
+}
+
+/// The answer to a [`Heartbeat`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Renewed {
+    pub lease_ms: Millis,
+    /// Attempts that are to stop: their run is being canceled, or they have been given to somebody else.
+    #[serde(default)]
+    pub stop: Vec<AttemptRef>,
+    /// False if the session is gone: the worker registers again and drops what it held.
+    pub known: bool,
+}
+
+/// Asks for work, and waits for it for a while.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Poll {
+    pub session: SessionId,
+    /// How many slots are free.
+    pub max: u32,
+    /// How long the answer may take if there is nothing to do.
+    #[serde(default)]
+    pub wait_ms: Millis,
+}
+
+/// The answer to a [`Poll`]; empty when nothing came in time.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Polled {
+    pub assignments: Vec<Assignment>,
+}
+
+/// Hands in what became of an attempt. Over HTTP the session stands in the path and the report is the body.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Complete {
+    pub session: SessionId,
+    pub report: Report,
+}
+
+/// The answer to a [`Complete`].
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Completed {
+    /// The run's next step, claimed for this session in the commit that recorded the report.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<Assignment>,
+    /// The report, or an earlier one of the same attempt, is part of the run's history.
+    pub recorded: bool,
+}
+
+/// Ends a session. What it still holds is given back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Unregister {
+    pub session: SessionId,
+}

@@ -1,0 +1,6 @@
+//! Codes that a worker has to recognise. The whole list stands in `docs/reference/errors.md`.
+
+/// The attempt is over: another one has begun, or the run has ended. Drop the result.
+pub const STEP_STALE_ATTEMPT: &str = "STEP_STALE_ATTEMPT";
+/// The session is not known any more. Register again; what was held is lost.
+pub const SESSION_GONE: &str = "SESSION_GONE";

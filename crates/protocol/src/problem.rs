@@ -1,0 +1,112 @@
+//! Problem details (RFC 9457): how every refusal and failure looks on the wire.
+
+use interlock_core::ids::RunId;
+use serde::{Deserialize, Serialize};
+
+use crate::transport::TransportError;
+
+/// The media type of a [`Problem`].
+pub const PROBLEM_JSON: &str = "application/problem+json";
+
+/// What went wrong. `code` is for programs and never changes; `detail` is for people and may.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Problem {
+    #[serde(rename = "type")]
+    pub kind: String,
+    pub title: String,
+    pub status: u16,
+    pub detail: String,
+    pub code: String,
+    /// The run that stands in the way: the one that holds the subject or the idempotency key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<RunId>,
+}
+
+impl Problem {
+    pub fn new(status: u16, code: &str, detail: impl Into<String>) -> Self {
+        Self {
+            kind: format!("urn:interlock:problem:{code}"),
+            title: title(code),
+            status,
+            detail: detail.into(),
+            code: code.to_owned(),
+            run_id: None,
+        }
+    }
+
+    pub fn with_run(mut self, run: RunId) -> Self {
+        self.run_id = Some(run);
+        self
+    }
+
+    /// Whether the same call may succeed later without a change: the server is overloaded or away.
+    pub const fn is_transient(&self) -> bool {
+        is_transient(self.status)
+    }
+}
+
+/// Timeouts, rate limits and failures of the server pass; every other 4xx is an answer.
+pub const fn is_transient(status: u16) -> bool {
+    matches!(status, 408 | 425 | 429) || status >= 500
+}
+
+/// `RUN_NOT_FOUND` reads as "Run not found".
+fn title(code: &str) -> String {
+    let mut words = code.replace('_', " ").to_ascii_lowercase();
+    if let Some(first) = words.get_mut(..1) {
+        first.make_ascii_uppercase();
+    }
+    words
+}
+
+impl From<Problem> for TransportError {
+    fn from(problem: Problem) -> Self {
+        if problem.is_transient() {
+            Self::Unavailable(format!("{}: {}", problem.code, problem.detail))
+        } else {
+            Self::Refused {
+                code: problem.code,
+                message: problem.detail,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_problem_reads_as_rfc_9457_says() {
+        let problem = Problem::new(404, "RUN_NOT_FOUND", "run run_x does not exist");
+        let json = serde_json::to_value(&problem).unwrap();
+        assert_eq!(
+            json,
+            serde_json::json!({
+                "type": "urn:interlock:problem:RUN_NOT_FOUND",
+                "title": "Run not found",
+                "status": 404,
+                "detail": "run run_x does not exist",
+                "code": "RUN_NOT_FOUND",
+            })
+        );
+        assert_eq!(serde_json::from_value::<Problem>(json).unwrap(), problem);
+    }
+
+    #[test]
+    fn only_what_passes_by_itself_is_worth_a_repeat() {
+        let error = |status| TransportError::from(Problem::new(status, "X", ""));
+        for status in [408, 429, 500, 502, 503, 504] {
+            assert!(
+                matches!(error(status), TransportError::Unavailable(_)),
+                "{status}"
+            );
+        }
+        for status in [400, 401, 403, 404, 409, 410, 413, 422] {
+            assert!(
+                matches!(error(status), TransportError::Refused { .. }),
+                "{status}"
+            );
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! Carries out an [`Op`] inside a lane's transaction. Written once for both databases.
+
+use std::collections::BTreeMap;
+
+use interlock_core::ids::{RunId, TenantId};
+use interlock_core::time::Timestamp;
+
+use crate::db::Db;
+use crate::entries::{self, Entry};
+use crate::error::DbError;
+use crate::op::{Op, OpAnswer, OutboxRetry, Sweep};
+use crate::sql::{ops, read};
+use crate::submit::STATE_ATTR;
+use crate::value::{Value, args};
+
+pub(crate) async fn apply<D: Db>(db: &D, op: &Op) -> Result<OpAnswer, DbError> {
+    match op {
+        Op::PutTenant(tenant) => {
+            let caps = tenant.caps;
+            let values = args![
+                tenant.id,
+                &tenant.name,
+                caps.max_concurrency,
+                caps.max_runs_per_min,
+                tenant.pending_runs_max,
+                tenant.weight,
+                tenant.created_at
+            ];
+            db.execute(&ops::TENANT_PUT, values).await?;
+            Ok(OpAnswer::Done)
+        }
+        Op::RegisterSession(session) => {
+            let queues = serde_json::to_string(&session.queues).map_err(|error| DbError::Other(error.to_string()))?;
+            let values = args![
+                session.id,
+                session.tenant,
+                &session.worker,
+                session.build_id.as_ref(),
+                queues,
+                session.slots,
+                session.state.as_str(),
+                session.registered_at,
+                session.lease_expires_at,
+                session.heartbeat_at
+            ];
+            db.execute(&ops::SESSION_PUT, values).await?;
+            Ok(OpAnswer::Done)
+        }
+        Op::RenewSession { session, lease_expires_at, heartbeat_at } => {
+            let rows = db.execute(&ops::SESSION_RENEW, args![*lease_expires_at, *heartbeat_at, *session]).await?;
+            Ok(if rows == 1 { OpAnswer::Renewed } else { OpAnswer::Gone })
+        }
+        Op::SetSessionState { session, state } => {
+            let rows = db.execute(&ops::SESSION_STATE, args![state.as_str(), *session]).await?;
+            Ok(if rows == 1 { OpAnswer::Done } else { OpAnswer::Gone })
+        }
+        Op::CloseSession { session, at } => {
+            let rows = db.execute(&ops::SESSION_CLOSE, args![*at, *session]).await?;
+            Ok(if rows == 1 { OpAnswer::Done } else { OpAnswer::Gone })
+        }
+        Op::ExpireSessions { now } => {
+            Ok(OpAnswer::Count(db.execute(&ops::SESSIONS_EXPIRE, args![*now]).await?))
+        }
+        Op::StoreSignal(signal) => {
+            let values = args![
+                signal.tenant,
+                signal.id,
+                &signal.signal_type,
+                &signal.key,
+                signal.received_at,
+                signal.expires_at,
+                &signal.payload,
+                signal.source_id.as_ref()
+            ];
+            let rows = db.execute(&ops::SIGNAL_INSERT, values).await?;
+            Ok(if rows == 1 { OpAnswer::Stored } else { OpAnswer::Duplicate })
+        }
+        Op::OutboxDelivered { tenant, id, at } => {
+            let rows = db.execute(&ops::OUTBOX_DELIVERED, args![*at, *tenant, *id]).await?;
+            Ok(if rows == 1 { OpAnswer::Done } else { OpAnswer::Gone })
+        }
+        Op::OutboxFailed { tenant, id, error, retry } => {
+            let (next, dead) = match retry {
+                OutboxRetry::At(at) => (Some(*at), None),
+                OutboxRetry::Dead(at) => (None, Some(*at)),
+            };
+            let rows = db.execute(&ops::OUTBOX_FAILED, args![error, next, dead, *tenant, *id]).await?;
+            Ok(if rows == 1 { OpAnswer::Done } else { OpAnswer::Gone })
+        }
+        Op::FinishIdempotency { tenant, client, key, state, response, error, at, expires_at } => {
+            let values = args![
+                state.as_str(),
+                response.as_ref(),
+                error.as_ref(),
+                *at,
+                *expires_at,
+                *tenant,
+                client,
+                key
+            ];
+            let rows = db.execute(&ops::IDEMPOTENCY_FINISH, values).await?;
+            Ok(if rows == 1 { OpAnswer::Done } else { OpAnswer::Gone })
+        }
+        Op::ApprovalNotified { tenant, approval, at } => {
+            let rows = db.execute(&ops::APPROVAL_NOTIFIED, args![*at, *tenant, *approval]).await?;
+            Ok(if rows == 1 { OpAnswer::Done } else { OpAnswer::Gone })
+        }
+        Op::Seal { now, limit } => seal(db, *now, *limit).await.map(OpAnswer::Count),
+        Op::Sweep(sweep) => self::sweep(db, sweep).await.map(OpAnswer::Count),
+        Op::EnsurePartitions { now } => {
+            if db.is_postgres() {
+                crate::postgres::partitions::ensure(db, *now).await?;
+            }
+            Ok(OpAnswer::Done)
+        }
+        Op::RaiseEpoch => {
+            let mut rows = db.query(&ops::META_LOCK, args!["store_epoch"]).await?;
+            let epoch: u64 = match rows.first_mut() {
+                Some(row) => row.name("value")?,
+                None => 0,
+            };
+            db.execute(&ops::META_PUT, args!["store_epoch", (epoch + 1).to_string()]).await?;
+            Ok(OpAnswer::Epoch(epoch + 1))
+        }
+    }
+}
+
+/// Reads the groups that no sealer has read yet and appends their events to the tenants' feeds.
+async fn seal<D: Db>(db: &D, now: Timestamp, limit: usize) -> Result<u64, DbError> {
+    db.query(&ops::META_LOCK, args!["seal"]).await?;
+    // Only a single lane may be cut off: between lanes a cut could show a run's later events first.
+    let limit = if db.is_postgres() { i64::MAX } else { limit.max(1) as i64 };
+    let rows = db.query(&ops::SEAL_READ, args![limit]).await?;
+    let mut positions = BTreeMap::new();
+    let mut by_tenant: BTreeMap<TenantId, Vec<Entry>> = BTreeMap::new();
+    for mut row in rows {
+        let (lane, group, bytes) = (row.int("lane_id")?, row.int("group_no")?, row.blob("entries")?);
+        positions.insert(lane, group);
+        let list = entries::decode(&bytes).ok_or_else(|| row.corrupt("entries", "is not a list of entries"))?;
+        for entry in list {
+            by_tenant.entry(entry.tenant).or_default().push(entry);
+        }
+    }
+    let mut sealed = 0;
+    for (tenant, mut list) in by_tenant {
+        // Two lanes may have committed for one run; its own order is the seq.
+        list.sort_by_key(|entry| (entry.run, entry.seq));
+        let mut last = db.query(&ops::SEAL_CURSOR, args![tenant]).await?;
+        let from = last.first_mut().map(|row| row.num::<u64>("cursor_to")).transpose()?.unwrap_or(0) + 1;
+        let mut to = from - 1;
+        let mut bytes = Vec::with_capacity(list.len() * 35);
+        for entry in &list {
+            to += entry.events();
+            entry.encode(&mut bytes);
+        }
+        db.execute(&ops::FEED_INSERT, args![tenant, to, from, now, bytes]).await?;
+        sealed += to + 1 - from;
+    }
+    for (lane, group) in positions {
+        db.execute(&ops::SEAL_POSITION, args![lane, group]).await?;
+    }
+    Ok(sealed)
+}
+
+async fn sweep<D: Db>(db: &D, sweep: &Sweep) -> Result<u64, DbError> {
+    let (now, limit) = (sweep.now, sweep.batch_max);
+    let mut removed = sweep_runs(db, sweep).await?;
+    removed += db.execute(&ops::SWEEP_SIGNALS, args![now, limit]).await?;
+    removed += db.execute(&ops::SWEEP_SESSIONS, args![now - sweep.sessions_kept, limit]).await?;
+    removed += db.execute(&ops::SWEEP_IDEMPOTENCY, args![now - sweep.runs_kept, limit]).await?;
+    removed += db.execute(&ops::SWEEP_GROUPS, args![now - sweep.groups_kept, limit]).await?;
+    removed += db.execute(&ops::SWEEP_FEED, args![now - sweep.feed_kept, limit]).await?;
+    Ok(removed)
+}
+
+/// Finished runs past their time, each with all of its rows.
+async fn sweep_runs<D: Db>(db: &D, sweep: &Sweep) -> Result<u64, DbError> {
+    let bound = sweep.now - sweep.runs_kept;
+    let outbox_bound = sweep.now - sweep.outbox_kept;
+    let mut left = sweep.batch_max;
+    let mut removed = 0;
+    for mut row in db.query(&read::TENANTS, vec![]).await? {
+        let tenant: TenantId = row.id("tenant_id")?;
+        let values = args![tenant, first_id_at(outbox_bound), outbox_bound, sweep.batch_max];
+        removed += db.execute(&ops::SWEEP_OUTBOX, values).await?;
+        let runs = db.query(&ops::SWEEP_RUNS, args![tenant, first_id_at(bound), bound, left]).await?;
+        left -= runs.len().min(left);
+        for mut row in runs {
+            removed += sweep_run(db, tenant, row.id("run_id")?).await?;
+        }
+        if left == 0 {
+            break;
+        }
+    }
+    Ok(removed)
+}
+
+async fn sweep_run<D: Db>(db: &D, tenant: TenantId, run: RunId) -> Result<u64, DbError> {
+    let key = || args![tenant, run];
+    if let Some(row) = db.query(&ops::SWEEP_LABELS, key()).await?.first_mut() {
+        let mut attrs: BTreeMap<String, String> = row.opt_decoded("labels")?.unwrap_or_default();
+        if let Some(state) = row.opt_text("state")? {
+            attrs.insert(STATE_ATTR.to_owned(), state);
+        }
+        for (name, value) in attrs {
+            db.execute(&ops::SWEEP_ATTR, args![tenant, name, value, run]).await?;
+        }
+    }
+    for stmt in [
+        &ops::SWEEP_JOURNAL,
+        &ops::SWEEP_STEPS,
+        &ops::SWEEP_WAITS,
+        &ops::SWEEP_VOTES,
+        &ops::SWEEP_APPROVALS,
+        &ops::SWEEP_RECEIPTS,
+        &ops::SWEEP_OUTPUT,
+        &ops::SWEEP_ASSIGNMENTS,
+        &ops::SWEEP_RUN_OUTBOX,
+    ] {
+        db.execute(stmt, key()).await?;
+    }
+    db.execute(&ops::SWEEP_RUN, key()).await
+}
+
+/// The smallest UUIDv7 that an instant can begin.
+pub(crate) fn first_id_at(at: Timestamp) -> Value {
+    let mut bytes = [0u8; 16];
+    let millis = u64::try_from(at.0).unwrap_or(0);
+    bytes[..6].copy_from_slice(&millis.to_be_bytes()[2..]);
+    Value::Id(bytes)
+}

@@ -1,0 +1,175 @@
+//! What can go wrong, split by what the caller can do about it.
+
+use interlock_core::ids::RunId;
+
+/// The store could not be opened. Every message says what to do next.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    #[error("`{url}` is not a store: expected `sqlite:PATH`, `postgres://…` or `postgresql://…`")]
+    InvalidUrl { url: String },
+    #[error("{path} is in use by another Interlock process{}; stop that one first: one SQLite file has one server",
+        .pid.map(|pid| format!(" (pid {pid})")).unwrap_or_default())]
+    Locked { path: String, pid: Option<u32> },
+    #[error("the schema of this store is version {found}, this binary knows version {known}: it was written by a newer release; upgrade this binary, or restore a backup made before the upgrade")]
+    NewerSchema { found: i64, known: i64 },
+    #[error("the store has no schema yet, or an older one (version {found}, needed {known}): run `interlock db migrate`")]
+    NeedsMigration { found: i64, known: i64 },
+    #[error("migration {version} ({name}) differs from the one that was applied to this store: this binary and the store do not belong together; use the release that made the store")]
+    ChecksumChanged { version: i64, name: String },
+    #[error("cannot reach the database: {what}; check the address, that it is running, and that the user may connect")]
+    Connect { what: String },
+    #[error("cannot use {path}: {what}")]
+    File { path: String, what: String },
+    #[error(transparent)]
+    Corrupt(#[from] CorruptRow),
+    #[error("the database refused: {0}")]
+    Database(#[from] DbError),
+}
+
+/// A row that does not hold what the schema says.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("table {table}, column {column}, row {row}: {what}; run `interlock db check`")]
+pub struct CorruptRow {
+    pub table: &'static str,
+    pub column: &'static str,
+    pub row: String,
+    pub what: String,
+}
+
+/// A read failed.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum ReadError {
+    #[error(transparent)]
+    Corrupt(#[from] CorruptRow),
+    /// Try again: the database is away or slow.
+    #[error("the database did not answer: {0}")]
+    Unavailable(String),
+    #[error("the database refused: {0}")]
+    Database(String),
+    #[error("the store is closed")]
+    Closed,
+}
+
+/// A submission was not committed.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum SubmitError {
+    /// A guard did not hold; nothing was written.
+    #[error("{0}")]
+    Refused(Refusal),
+    /// The queue is full: try again later, and less often.
+    #[error("the store has more writes waiting than it takes; try again")]
+    Busy,
+    #[error("the store is closed")]
+    Closed,
+    /// The database refuses the rows themselves; trying again will not help.
+    #[error("the database refused the rows: {0}")]
+    Corrupt(String),
+}
+
+/// Which guard refused a change set.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    #[error("the run has changed meanwhile; load it and decide again")]
+    Version,
+    #[error("the run exists already")]
+    RunExists,
+    #[error("the tenant does not exist")]
+    UnknownTenant,
+    #[error("the tenant's caps do not admit another claim now")]
+    Throttled,
+    #[error("the idempotency key has been used")]
+    IdempotencyExists,
+    #[error("run {run} holds the subject")]
+    SubjectBusy { run: RunId },
+    #[error("the signal has been consumed")]
+    SignalConsumed,
+    #[error("this person has voted already")]
+    VoteExists,
+    #[error("the effect has a receipt already")]
+    ReceiptExists,
+    #[error("the tenant has as many pending runs as it may")]
+    TooManyPending,
+}
+
+/// What a database said, sorted by what follows from it.
+#[derive(Debug, thiserror::Error)]
+pub enum DbError {
+    /// Deadlock or serialisation failure: the same transaction can be run again.
+    #[error("conflict with another transaction: {0}")]
+    Conflict(String),
+    /// The connection is gone; whether a commit under way has happened is unknown.
+    #[error("connection lost: {0}")]
+    Lost(String),
+    /// Busy, full disk, out of memory: nothing was written, and it may work later.
+    #[error("not now: {0}")]
+    Later(String),
+    #[error("unique constraint: {0}")]
+    Unique(String),
+    #[error("{0}")]
+    Other(String),
+    #[error(transparent)]
+    Corrupt(#[from] CorruptRow),
+}
+
+impl DbError {
+    pub const fn is_transient(&self) -> bool {
+        matches!(self, Self::Conflict(_) | Self::Lost(_) | Self::Later(_))
+    }
+}
+
+impl From<DbError> for ReadError {
+    fn from(error: DbError) -> Self {
+        match error {
+            DbError::Corrupt(row) => Self::Corrupt(row),
+            DbError::Other(what) | DbError::Unique(what) => Self::Database(what),
+            other => Self::Unavailable(other.to_string()),
+        }
+    }
+}
+
+impl From<rusqlite::Error> for DbError {
+    fn from(error: rusqlite::Error) -> Self {
+        use rusqlite::ErrorCode as Code;
+        let text = error.to_string();
+        match error.sqlite_error() {
+            Some(inner) => match inner.code {
+                Code::ConstraintViolation
+                    if inner.extended_code == rusqlite::ffi::SQLITE_CONSTRAINT_PRIMARYKEY
+                        || inner.extended_code == rusqlite::ffi::SQLITE_CONSTRAINT_UNIQUE
+                        || inner.extended_code == rusqlite::ffi::SQLITE_CONSTRAINT_ROWID =>
+                {
+                    Self::Unique(text)
+                }
+                Code::DatabaseBusy | Code::DatabaseLocked | Code::DiskFull | Code::OutOfMemory | Code::SystemIoFailure => {
+                    Self::Later(text)
+                }
+                _ => Self::Other(text),
+            },
+            None => Self::Other(text),
+        }
+    }
+}
+
+impl From<tokio_postgres::Error> for DbError {
+    fn from(error: tokio_postgres::Error) -> Self {
+        use tokio_postgres::error::SqlState;
+        let text = match error.as_db_error() {
+            Some(db) => format!("{} ({})", db.message(), db.code().code()),
+            None => error.to_string(),
+        };
+        match error.code() {
+            None => Self::Lost(text),
+            Some(code) if *code == SqlState::T_R_DEADLOCK_DETECTED || *code == SqlState::T_R_SERIALIZATION_FAILURE => {
+                Self::Conflict(text)
+            }
+            Some(code) if *code == SqlState::UNIQUE_VIOLATION => Self::Unique(text),
+            // Class 57: shutdown and cancel; 08: connection; 25006: a standby that was taken for the primary.
+            Some(code) if code.code().starts_with("08") || code.code().starts_with("57") || code.code() == "25006" => {
+                Self::Lost(text)
+            }
+            // Class 53: disk full, out of memory, too many connections; 55: lock not available.
+            Some(code) if code.code().starts_with("53") || code.code().starts_with("55") => Self::Later(text),
+            Some(_) => Self::Other(text),
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! The lane: waits for one submission, drains whatever has piled up behind it (no timer: idle means commit at once,
+//! busy means large groups), commits the group, answers everyone. The database's part is behind [`Committer`].
+
+use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::time::Duration;
+
+use interlock_core::time::Timestamp;
+use tokio::sync::mpsc;
+
+use crate::entries::Entry;
+use crate::error::{DbError, SubmitError};
+use crate::options::{CommitFault, Faults};
+use crate::submit::{Item, Outcome};
+
+/// Writes a group in one transaction.
+pub(crate) trait Committer {
+    /// Answers with one outcome per item. `again`: an earlier try of the same group number was lost on its way, and
+    /// may have been committed. An error means that nothing is known to have been committed.
+    async fn commit(&mut self, group: &Group, again: bool) -> Result<Vec<Outcome>, DbError>;
+}
+
+/// The items of one commit.
+pub(crate) struct Group {
+    pub no: u64,
+    pub items: Vec<Item>,
+}
+
+impl Group {
+    /// The newest instant of its change sets.
+    pub fn at(&self) -> Timestamp {
+        let sets = self.items.iter().filter_map(|item| match item {
+            Item::Set(set, _) => Some(set.change.at),
+            Item::Op(..) => None,
+        });
+        sets.max().unwrap_or_default()
+    }
+}
+
+/// Appends what a set has committed to a group's list.
+pub(crate) fn entry_of(change: &interlock_core::change::ChangeSet) -> Entry {
+    let first_seq = change.journal.first().map_or(0, |row| row.first_seq);
+    Entry { tenant: change.tenant, run: change.run, first_seq, seq: change.version() }
+}
+
+/// What lanes count, for metrics.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    pub committed: AtomicU64,
+    pub refused: AtomicU64,
+    pub groups: AtomicU64,
+    pub last_commit_at: AtomicI64,
+}
+
+pub(crate) struct Lane<C> {
+    pub committer: C,
+    pub queue: mpsc::Receiver<Item>,
+    pub group_max: usize,
+    pub counters: Arc<Counters>,
+    pub faults: Option<Arc<dyn Faults>>,
+}
+
+const BACKOFF_MIN: Duration = Duration::from_millis(5);
+const BACKOFF_MAX: Duration = Duration::from_secs(2);
+
+impl<C: Committer> Lane<C> {
+    /// Runs until every sender is gone and the queue is empty.
+    pub async fn run(mut self) {
+        let mut held = VecDeque::new();
+        let mut no = 0;
+        while let Some(items) = self.gather(&mut held).await {
+            no += 1;
+            let group = Group { no, items };
+            let outcomes = self.commit(&group).await;
+            let at = group.at();
+            self.counters.last_commit_at.fetch_max(at.0, Ordering::Relaxed);
+            self.counters.groups.fetch_add(1, Ordering::Relaxed);
+            let mut refused = 0;
+            let total = group.items.len() as u64;
+            for (item, outcome) in group.items.into_iter().zip(outcomes) {
+                refused += u64::from(matches!(outcome, Outcome::Refused(_) | Outcome::Corrupt(_)));
+                answer(item, outcome);
+            }
+            self.counters.refused.fetch_add(refused, Ordering::Relaxed);
+            self.counters.committed.fetch_add(total - refused, Ordering::Relaxed);
+        }
+    }
+
+    /// The next group: at most one set per run, and per key that a guard looks at; a second one is held for the next.
+    async fn gather(&mut self, held: &mut VecDeque<Item>) -> Option<Vec<Item>> {
+        let mut items = Vec::new();
+        let mut keys = HashSet::new();
+        for item in std::mem::take(held) {
+            take(item, &mut items, &mut keys, held);
+        }
+        if items.is_empty() {
+            take(self.queue.recv().await?, &mut items, &mut keys, held);
+        }
+        while items.len() < self.group_max && held.len() < self.group_max {
+            match self.queue.try_recv() {
+                Ok(item) => take(item, &mut items, &mut keys, held),
+                Err(_) => break,
+            }
+        }
+        Some(items)
+    }
+
+    /// Tries until the group's fate is known: what was taken into a lane is answered, however long the database is
+    /// away.
+    async fn commit(&mut self, group: &Group) -> Vec<Outcome> {
+        let mut again = false;
+        let mut backoff = BACKOFF_MIN;
+        loop {
+            match self.try_commit(group, again).await {
+                Ok(outcomes) => return outcomes,
+                Err(error) if error.is_transient() => {
+                    tracing::warn!(group = group.no, %error, "commit failed, trying again");
+                    again = true;
+                    if !matches!(error, DbError::Conflict(_)) {
+                        tokio::time::sleep(backoff).await;
+                        backoff = (backoff * 2).min(BACKOFF_MAX);
+                    }
+                }
+                Err(error) => {
+                    tracing::error!(group = group.no, %error, "commit refused");
+                    return group.items.iter().map(|_| Outcome::Corrupt(error.to_string())).collect();
+                }
+            }
+        }
+    }
+
+    async fn try_commit(&mut self, group: &Group, again: bool) -> Result<Vec<Outcome>, DbError> {
+        let lost = || DbError::Lost("fault injected".into());
+        if let Some(faults) = &self.faults
+            && faults.before_commit(group.no).await == CommitFault::Lost
+        {
+            return Err(lost());
+        }
+        let outcomes = self.committer.commit(group, again).await?;
+        if let Some(faults) = &self.faults
+            && faults.after_commit(group.no).await == CommitFault::Lost
+        {
+            return Err(lost());
+        }
+        Ok(outcomes)
+    }
+}
+
+fn take(item: Item, items: &mut Vec<Item>, keys: &mut HashSet<u64>, held: &mut VecDeque<Item>) {
+    let Item::Set(set, _) = &item else {
+        items.push(item);
+        return;
+    };
+    if set.keys.iter().any(|key| keys.contains(key)) {
+        // Its keys count as well, so that a third one does not overtake it.
+        keys.extend(&set.keys);
+        held.push_back(item);
+    } else {
+        keys.extend(&set.keys);
+        items.push(item);
+    }
+}
+
+fn answer(item: Item, outcome: Outcome) {
+    // A submitter that has stopped waiting does not need an answer.
+    match item {
+        Item::Set(set, reply) => {
+            let _ = reply.send(match outcome {
+                Outcome::Committed | Outcome::Answer(_) => Ok(set.change),
+                Outcome::Refused(refusal) => Err(SubmitError::Refused(refusal)),
+                Outcome::Corrupt(what) => Err(SubmitError::Corrupt(what)),
+            });
+        }
+        Item::Op(_, reply) => {
+            let _ = reply.send(match outcome {
+                Outcome::Answer(answer) => Ok(answer),
+                Outcome::Committed => Ok(crate::op::OpAnswer::Done),
+                Outcome::Refused(refusal) => Err(SubmitError::Refused(refusal)),
+                Outcome::Corrupt(what) => Err(SubmitError::Corrupt(what)),
+            });
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! SQLite and PostgreSQL behind one type: rows, not rules.
+//!
+//! A [`Store`] takes [`interlock_core::change::ChangeSet`]s and small [`Op`]s, commits them in groups through its
+//! lanes ([`lane`]), and answers each once it is on disk, or with the guard that refused it. Reads answer with the
+//! plain structs of [`rows`]; [`Store::load_runs`] gives the [`interlock_core::run::Run`]s that `decide` needs.
+//! All SQL stands in [`sql`], named, and is prepared by a test on both databases.
+
+mod apply_op;
+mod db;
+mod entries;
+mod error;
+mod lane;
+mod migrate;
+mod op;
+mod options;
+mod postgres;
+mod read;
+mod rows;
+pub mod sql;
+mod sqlite;
+mod store;
+mod submit;
+mod value;
+
+pub use error::{CorruptRow, OpenError, ReadError, Refusal, SubmitError};
+pub use op::{Op, OpAnswer, OutboxRetry, Sweep};
+pub use options::{CommitFault, Faults, Mode, NoFaults, Options, StoreUrl};
+pub use rows::{
+    ApprovalRow, Claimed, EventRecord, Finding, IdempotencyRecord, OpenWait, OutboxMessage, Page, ReadyGroup, ReadyRun,
+    ReceiptRow, RunFilter, RunSummary, SessionRow, SignalRow, Stats, StepRow, StoredSignal, Tenant, TenantEvent,
+    Unmatched,
+};
+pub use sqlite::memory::forget as forget_memory;
+pub use store::Store;

@@ -1,0 +1,78 @@
+//! Migrations: files that are part of the binary, applied in order, each with its SHA-256 on record. A file that was
+//! applied is never changed; a store from a newer release is refused.
+
+use interlock_core::json::Hash;
+
+use crate::db::Db;
+use crate::error::{DbError, OpenError};
+use crate::sql::Stmt;
+use crate::value::args;
+
+pub(crate) struct Migration {
+    pub version: i64,
+    pub name: &'static str,
+    pub sql: &'static str,
+}
+
+pub(crate) static SQLITE: &[Migration] =
+    &[Migration { version: 1, name: "initial", sql: include_str!("../migrations/sqlite/0001_initial.sql") }];
+
+pub(crate) static POSTGRES: &[Migration] =
+    &[Migration { version: 1, name: "initial", sql: include_str!("../migrations/postgres/0001_initial.sql") }];
+
+static APPLIED: Stmt = both(
+    "MIGRATIONS_APPLIED",
+    "SELECT version, checksum FROM schema_migrations ORDER BY version",
+);
+static RECORD: Stmt = both(
+    "MIGRATION_RECORD",
+    "INSERT INTO schema_migrations (version, name, checksum, applied_at) VALUES ($1, $2, $3, $4)",
+);
+
+const fn both(name: &'static str, sql: &'static str) -> Stmt {
+    Stmt { name, table: "schema_migrations", sqlite: sql, postgres: sql }
+}
+
+const TABLE: &str = "CREATE TABLE IF NOT EXISTS schema_migrations (
+    version BIGINT NOT NULL PRIMARY KEY, name TEXT NOT NULL, checksum TEXT NOT NULL, applied_at BIGINT NOT NULL)";
+
+/// Brings the schema to this binary's version, or (`apply` false) only checks that it is there. The caller has begun
+/// a transaction that keeps other servers out, and commits it.
+pub(crate) async fn run<D: Db>(db: &D, migrations: &[Migration], apply: bool) -> Result<(), OpenError> {
+    let known = migrations.last().map_or(0, |migration| migration.version);
+    db.batch(TABLE).await?;
+    let mut applied = Vec::new();
+    for mut row in db.query(&APPLIED, vec![]).await? {
+        applied.push((row.int("version")?, row.text("checksum")?));
+    }
+    let found = applied.last().map_or(0, |(version, _)| *version);
+    if found > known {
+        return Err(OpenError::NewerSchema { found, known });
+    }
+    for migration in migrations {
+        let checksum = Hash::of(migration.sql.as_bytes()).to_string();
+        match applied.iter().find(|(version, _)| *version == migration.version) {
+            Some((_, recorded)) if *recorded == checksum => {}
+            Some(_) => {
+                return Err(OpenError::ChecksumChanged {
+                    version: migration.version,
+                    name: migration.name.to_owned(),
+                });
+            }
+            None if !apply => return Err(OpenError::NeedsMigration { found, known }),
+            None => {
+                db.batch(migration.sql).await?;
+                let at = server_time(db).await?;
+                db.execute(&RECORD, args![migration.version, migration.name, checksum, at]).await?;
+                tracing::info!(version = migration.version, name = migration.name, "migrated");
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The database's clock: when a migration ran is for people only.
+async fn server_time<D: Db>(db: &D) -> Result<i64, DbError> {
+    let mut rows = db.query(&crate::sql::read::SERVER_TIME, vec![]).await?;
+    Ok(rows.first_mut().map_or(Ok(0), |row| row.int("now"))?)
+}

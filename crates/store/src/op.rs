@@ -1,0 +1,93 @@
+//! Small writes that belong to no run. They go through the same lanes and groups as change sets.
+
+use interlock_core::ids::{OutboxId, SessionId, TenantId};
+use interlock_core::json::Json;
+use interlock_core::state::{IdempotencyState, WorkerState};
+use interlock_core::time::{Millis, Timestamp};
+
+use crate::rows::{SessionRow, SignalRow, Tenant};
+
+#[derive(Debug, Clone)]
+pub enum Op {
+    /// Makes a tenant, or changes the limits of the one with this id.
+    PutTenant(Tenant),
+    RegisterSession(SessionRow),
+    /// Answers [`OpAnswer::Renewed`] or [`OpAnswer::Gone`].
+    RenewSession { session: SessionId, lease_expires_at: Timestamp, heartbeat_at: Timestamp },
+    /// `draining` takes no new work; `online` again; a closed one is `offline`.
+    SetSessionState { session: SessionId, state: WorkerState },
+    CloseSession { session: SessionId, at: Timestamp },
+    /// Marks sessions whose lease is over as offline. Answers [`OpAnswer::Count`].
+    ExpireSessions { now: Timestamp },
+    /// Answers [`OpAnswer::Stored`] or [`OpAnswer::Duplicate`].
+    StoreSignal(SignalRow),
+    OutboxDelivered { tenant: TenantId, id: OutboxId, at: Timestamp },
+    OutboxFailed { tenant: TenantId, id: OutboxId, error: String, retry: OutboxRetry },
+    /// The answer to a request whose key was recorded, for its repeats.
+    FinishIdempotency {
+        tenant: TenantId,
+        client: String,
+        key: String,
+        state: IdempotencyState,
+        response: Option<Json>,
+        error: Option<String>,
+        at: Timestamp,
+        expires_at: Timestamp,
+    },
+    /// Records that an approval's card has been sent.
+    ApprovalNotified { tenant: TenantId, approval: interlock_core::ids::ApprovalId, at: Timestamp },
+    /// Brings committed groups into the tenants' feeds. Answers [`OpAnswer::Count`]: the events sealed.
+    Seal { now: Timestamp, limit: usize },
+    /// Removes what is past its time, a bounded batch of each. Answers [`OpAnswer::Count`]: the rows removed.
+    Sweep(Sweep),
+    /// PostgreSQL: makes the journal's weeks ahead of time. SQLite: nothing.
+    EnsurePartitions { now: Timestamp },
+    /// After a restore: fences every attempt made before it. Answers [`OpAnswer::Epoch`].
+    RaiseEpoch,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OutboxRetry {
+    At(Timestamp),
+    /// Given up; it no longer holds back later messages.
+    Dead(Timestamp),
+}
+
+/// How long things are kept, and how much one sweep removes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sweep {
+    pub now: Timestamp,
+    /// Finished runs, with all their rows.
+    pub runs_kept: Millis,
+    pub feed_kept: Millis,
+    pub groups_kept: Millis,
+    pub sessions_kept: Millis,
+    pub outbox_kept: Millis,
+    /// At most this many rows of each kind (runs count as one).
+    pub batch_max: usize,
+}
+
+impl Sweep {
+    pub const fn new(now: Timestamp) -> Self {
+        Self {
+            now,
+            runs_kept: Millis::from_hours(24 * 90),
+            feed_kept: Millis::from_hours(24 * 90),
+            groups_kept: Millis::from_hours(1),
+            sessions_kept: Millis::from_hours(24),
+            outbox_kept: Millis::from_hours(24 * 7),
+            batch_max: 500,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OpAnswer {
+    Done,
+    Renewed,
+    Gone,
+    Stored,
+    Duplicate,
+    Count(u64),
+    Epoch(u64),
+}

@@ -1,0 +1,136 @@
+//! Where a store is and how it is opened.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use interlock_core::ids::ServerId;
+
+use crate::error::OpenError;
+
+/// Where a store is.
+#[derive(Clone, PartialEq, Eq)]
+pub enum StoreUrl {
+    Sqlite(PathBuf),
+    /// A database in memory under a name that is unique in the process. It outlives the stores opened on it, so that
+    /// a simulated crash can reopen it; [`crate::forget_memory`] ends it.
+    SqliteMemory(String),
+    Postgres(String),
+}
+
+impl StoreUrl {
+    pub fn parse(url: &str) -> Result<Self, OpenError> {
+        if url.starts_with("postgres://") || url.starts_with("postgresql://") {
+            return Ok(Self::Postgres(url.to_owned()));
+        }
+        let path = url.strip_prefix("sqlite://").or_else(|| url.strip_prefix("sqlite:"));
+        match path {
+            Some(path) if !path.is_empty() => Ok(Self::Sqlite(PathBuf::from(path))),
+            _ => Err(OpenError::InvalidUrl { url: without_password(url) }),
+        }
+    }
+}
+
+impl fmt::Debug for StoreUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl fmt::Display for StoreUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sqlite(path) => write!(f, "sqlite:{}", path.display()),
+            Self::SqliteMemory(name) => write!(f, "sqlite memory {name}"),
+            Self::Postgres(url) => f.write_str(&without_password(url)),
+        }
+    }
+}
+
+/// The URL as it may stand in a log.
+fn without_password(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else { return url.chars().take(80).collect() };
+    match rest.rsplit_once('@') {
+        Some((login, host)) => {
+            let user = login.split(':').next().unwrap_or_default();
+            format!("{scheme}://{user}@{host}")
+        }
+        None => format!("{scheme}://{rest}"),
+    }
+}
+
+/// How a store is opened.
+#[derive(Clone)]
+pub struct Options {
+    pub server: ServerId,
+    /// Committers on PostgreSQL; runs are hashed to them. SQLite has one writer whatever this says.
+    pub lanes: usize,
+    /// How many change sets one commit takes at most.
+    pub group_max: usize,
+    /// How many submissions may wait in a lane before callers are told that it is busy.
+    pub queue_max: usize,
+    pub readers: usize,
+    pub read_timeout: Duration,
+    pub mode: Mode,
+    /// Bring the schema up to date while opening.
+    pub migrate: bool,
+}
+
+impl Options {
+    pub fn new(server: ServerId) -> Self {
+        Self {
+            server,
+            lanes: 2,
+            group_max: 512,
+            queue_max: 10_000,
+            readers: 4,
+            read_timeout: Duration::from_secs(30),
+            mode: Mode::Threaded,
+            migrate: true,
+        }
+    }
+}
+
+/// Who executes what the store does.
+#[derive(Clone)]
+pub enum Mode {
+    /// SQLite's writer has a thread of its own, reads run on the blocking pool.
+    Threaded,
+    /// For deterministic simulation: the lane is a task of the current runtime, reads run in place, only tokio's
+    /// time is used. SQLite in memory only.
+    Inline(Arc<dyn Faults>),
+}
+
+/// What a simulation may do to a commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CommitFault {
+    None,
+    /// The connection is lost at this point.
+    Lost,
+}
+
+/// Faults that a simulation injects. Nothing happens unless a method is overridden.
+pub trait Faults: Send + Sync + 'static {
+    /// Before anything of the group is written: [`CommitFault::Lost`] means nothing was applied.
+    fn before_commit(&self, _group: u64) -> BoxFuture<'static, CommitFault> {
+        std::future::ready(CommitFault::None).boxed()
+    }
+
+    /// After the commit: [`CommitFault::Lost`] means it was applied and the lane does not know.
+    fn after_commit(&self, _group: u64) -> BoxFuture<'static, CommitFault> {
+        std::future::ready(CommitFault::None).boxed()
+    }
+
+    fn before_read(&self) -> BoxFuture<'static, ()> {
+        std::future::ready(()).boxed()
+    }
+}
+
+/// No faults at all.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoFaults;
+
+impl Faults for NoFaults {}

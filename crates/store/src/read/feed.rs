@@ -1,0 +1,93 @@
+//! Events: of one run by `seq`, of a tenant by cursor.
+
+use interlock_core::change::Context;
+use interlock_core::ids::{RunId, TenantId};
+use interlock_core::json::Json;
+use serde_json::value::RawValue;
+
+use crate::entries;
+use crate::error::{CorruptRow, ReadError};
+use crate::rows::{EventRecord, TenantEvent};
+use crate::sql::read;
+use crate::store::Store;
+use crate::value::{Row, args};
+
+/// Rows of the feed read at a time; each holds what one sealing found.
+const FEED_ROWS: usize = 64;
+
+impl Store {
+    /// A run's events after `after_seq`, one record each.
+    pub async fn events(
+        &self,
+        tenant: TenantId,
+        run: RunId,
+        after_seq: u64,
+        limit: usize,
+    ) -> Result<Vec<EventRecord>, ReadError> {
+        let mut records = Vec::new();
+        for mut row in self.rows(&read::EVENTS, args![tenant, run, after_seq, limit]).await? {
+            row.id::<RunId>("run_id")?;
+            let (first_seq, at) = (row.num::<u64>("first_seq")?, row.time("at")?);
+            let events = split(&mut row)?;
+            let context = Context {
+                initiator: row.name("initiator")?,
+                person: row.opt_text("person")?,
+                metadata: row.opt_json("context_meta")?,
+            };
+            for (seq, event) in (first_seq..).zip(events) {
+                if seq > after_seq && records.len() < limit {
+                    records.push(EventRecord { seq, at, event, context: context.clone() });
+                }
+            }
+        }
+        Ok(records)
+    }
+
+    /// A tenant's events after a cursor, as far as they have been sealed. Cursors are dense.
+    pub async fn tenant_events(
+        &self,
+        tenant: TenantId,
+        after_cursor: u64,
+        limit: usize,
+    ) -> Result<Vec<TenantEvent>, ReadError> {
+        let mut wanted = Vec::new();
+        let mut covered = 0;
+        for mut row in self.rows(&read::FEED_READ, args![tenant, after_cursor, FEED_ROWS]).await? {
+            let mut cursor: u64 = row.num("cursor_from")?;
+            let bytes = row.blob("entries")?;
+            let list = entries::decode(&bytes).ok_or_else(|| row.corrupt("entries", "is not a list of entries"))?;
+            for entry in list {
+                let end = cursor + entry.events();
+                if end > after_cursor + 1 && covered < limit {
+                    covered += (end - cursor.max(after_cursor + 1)) as usize;
+                    wanted.push((cursor, entry));
+                }
+                cursor = end;
+            }
+        }
+        let queries = wanted
+            .iter()
+            .map(|(_, entry)| (&read::FEED_EVENTS, args![tenant, entry.run, entry.first_seq, entry.seq]))
+            .collect();
+        let mut events = Vec::with_capacity(covered.min(limit));
+        for ((cursor, entry), rows) in wanted.iter().zip(self.rows_many(queries).await?) {
+            for mut row in rows {
+                row.id::<RunId>("run_id")?;
+                let (first_seq, at) = (row.num::<u64>("first_seq")?, row.time("at")?);
+                for (seq, event) in (first_seq..).zip(split(&mut row)?) {
+                    let cursor = cursor + (seq - entry.first_seq);
+                    if cursor > after_cursor && events.len() < limit {
+                        events.push(TenantEvent { cursor, run: entry.run, seq, at, event });
+                    }
+                }
+            }
+        }
+        Ok(events)
+    }
+}
+
+/// The events of a journal row, each as its own text.
+fn split(row: &mut Row) -> Result<Vec<Json>, CorruptRow> {
+    let events: Vec<Box<RawValue>> = row.decoded("events")?;
+    Ok(events.into_iter().map(|event| Json::trusted(event.get())).collect())
+}

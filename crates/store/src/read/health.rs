@@ -1,0 +1,84 @@
+//! What operators ask of the store itself: time, epoch, numbers, and whether its rows agree with each other.
+
+use std::sync::atomic::Ordering;
+
+use interlock_core::ids::{RunId, TenantId};
+use interlock_core::time::Timestamp;
+
+use crate::error::ReadError;
+use crate::rows::{Finding, Stats};
+use crate::sql::{Stmt, ops, read};
+use crate::store::{Reads, Store};
+use crate::value::args;
+
+/// What each check would have found, in words.
+static CHECKS: &[(&Stmt, &str)] = &[
+    (&read::CHECK_LIVE_WITHOUT_RUN, "a row in run_live whose run does not exist or has ended"),
+    (&read::CHECK_RUN_WITHOUT_LIVE, "a run that has not ended and has no row in run_live"),
+    (&read::CHECK_VERSION, "the run's version is not its last event's seq"),
+    (&read::CHECK_JOURNAL_DENSE, "the run's events are not dense"),
+    (&read::CHECK_PLAN, "the run's plan does not exist"),
+    (&read::CHECK_SUBJECT, "a subject is held by a run that is not live"),
+    (&read::CHECK_WAIT, "a wait is open that the run does not stand at"),
+    (&read::CHECK_TENANT, "the run's tenant does not exist"),
+];
+
+impl Store {
+    /// The database's clock, where it has one of its own: SQLite runs on ours.
+    pub async fn server_time(&self) -> Result<Option<Timestamp>, ReadError> {
+        if matches!(self.inner.reads, Reads::Sqlite(_)) {
+            return Ok(None);
+        }
+        let mut rows = self.rows(&read::SERVER_TIME, vec![]).await?;
+        Ok(rows.first_mut().map(|row| row.time("now")).transpose()?)
+    }
+
+    /// The newest instant that any server has committed: no clock may go below it.
+    pub async fn last_commit_at(&self) -> Result<Timestamp, ReadError> {
+        let mut newest = self.committed_until();
+        for mut row in self.rows(&read::LAST_COMMIT, vec![]).await? {
+            newest = newest.max(row.opt_time("at")?.unwrap_or_default());
+        }
+        Ok(newest)
+    }
+
+    /// Raised by a restore; part of every attempt's fencing token.
+    pub async fn epoch(&self) -> Result<u64, ReadError> {
+        let mut rows = self.rows(&ops::META_GET, args!["store_epoch"]).await?;
+        Ok(rows.first_mut().map_or(Ok(1), |row| row.name("value"))?)
+    }
+
+    pub async fn stats(&self) -> Result<Stats, ReadError> {
+        let counters = &self.inner.counters;
+        let mut stats = Stats {
+            committed: counters.committed.load(Ordering::Relaxed),
+            refused: counters.refused.load(Ordering::Relaxed),
+            groups: counters.groups.load(Ordering::Relaxed),
+            queued: self.queued(),
+            ..Stats::default()
+        };
+        if let Some(row) = self.rows(&read::STATS, vec![]).await?.first_mut() {
+            stats.live_runs = row.num("runs")?;
+            stats.live_claims = row.num("claims")?;
+        }
+        Ok(stats)
+    }
+
+    /// Looks for rows that contradict each other. Reads everything: not for a busy hour.
+    pub async fn check(&self) -> Result<Vec<Finding>, ReadError> {
+        let mut findings = Vec::new();
+        for (stmt, what) in CHECKS {
+            for mut row in self.rows(stmt, vec![]).await? {
+                let tenant: TenantId = row.id("tenant_id")?;
+                let run: RunId = row.id("run_id")?;
+                findings.push(Finding {
+                    check: stmt.name,
+                    tenant: Some(tenant),
+                    row: run.to_string(),
+                    what: (*what).to_owned(),
+                });
+            }
+        }
+        Ok(findings)
+    }
+}

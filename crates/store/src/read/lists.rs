@@ -1,0 +1,195 @@
+//! What people look at: runs, steps, approvals, receipts.
+
+use interlock_core::approval::Vote;
+use interlock_core::ids::{ApprovalId, RunId, TenantId};
+use interlock_core::receipt::Receipt;
+use interlock_core::state::{ApprovalState, RunState};
+use interlock_core::time::Timestamp;
+
+use crate::error::{CorruptRow, ReadError};
+use crate::rows::{ApprovalRow, Page, ReceiptRow, RunFilter, RunSummary, StepRow};
+use crate::sql::{Stmt, read};
+use crate::store::Store;
+use crate::submit::STATE_ATTR;
+use crate::value::{Row, Value, args};
+
+impl Store {
+    /// Runs, newest first. The narrowest filter chooses the index, the others are checked row by row.
+    pub async fn list_runs(&self, tenant: TenantId, filter: &RunFilter, page: Page) -> Result<Vec<RunSummary>, ReadError> {
+        let below = page.after.map_or(Value::Id([0xff; 16]), Value::from);
+        let text = |value: Option<&str>| Value::from(value.unwrap_or(""));
+        let from = filter.created_from.unwrap_or(Timestamp(i64::MIN));
+        let before = filter.created_before.unwrap_or(Timestamp(i64::MAX));
+        let mut values = args![
+            tenant,
+            below,
+            from,
+            before,
+            text(filter.state.map(RunState::as_str)),
+            text(filter.workflow.as_deref()),
+            text(filter.subject.as_deref())
+        ];
+        let live = filter.state.is_some_and(|state| !state.is_terminal());
+        let ended_badly = filter.state.filter(|state| matches!(state, RunState::Failed | RunState::Canceled));
+        let stmt: &'static Stmt = if let Some((name, value)) = &filter.label {
+            values.extend(args![name, value]);
+            &read::LIST_ATTR
+        } else if filter.subject.is_some() {
+            &read::LIST_SUBJECT
+        } else if live {
+            &read::LIST_LIVE
+        } else if let Some(state) = ended_badly {
+            values.extend(args![STATE_ATTR, state.as_str()]);
+            &read::LIST_ATTR
+        } else if filter.workflow.is_some() {
+            &read::LIST_WORKFLOW
+        } else {
+            &read::LIST_ALL
+        };
+        values.push(page.limit.into());
+        let rows = self.rows(stmt, values).await?;
+        Ok(rows.into_iter().map(|row| summary(tenant, row)).collect::<Result<_, _>>()?)
+    }
+
+    pub async fn run_overview(&self, tenant: TenantId, run: RunId) -> Result<Option<RunSummary>, ReadError> {
+        let rows = self.rows(&read::RUN_ONE, args![tenant, run]).await?;
+        Ok(rows.into_iter().next().map(|row| summary(tenant, row)).transpose()?)
+    }
+
+    /// All steps of a run as rows, the plan's and the appended ones.
+    pub async fn steps(&self, tenant: TenantId, run: RunId) -> Result<Vec<StepRow>, ReadError> {
+        let rows = self.rows(&read::STEPS, args![tenant, run]).await?;
+        rows.into_iter()
+            .map(|mut row| {
+                Ok(StepRow {
+                    position: row.num("position")?,
+                    key: row.text("key")?,
+                    kind: row.text("kind")?,
+                    state: row.name("state")?,
+                    attempt: row.num("attempt")?,
+                    failures: row.num("failures")?,
+                    iteration: row.num("iteration")?,
+                    started_at: row.opt_time("started_at")?,
+                    finished_at: row.opt_time("finished_at")?,
+                    output: row.opt_json("output")?,
+                    error: row.opt_json("error")?,
+                })
+            })
+            .collect()
+    }
+
+    pub async fn approvals(
+        &self,
+        tenant: TenantId,
+        state: ApprovalState,
+        limit: usize,
+    ) -> Result<Vec<ApprovalRow>, ReadError> {
+        let rows = self.rows(&read::APPROVALS, args![tenant, state.as_str(), limit]).await?;
+        self.with_votes(tenant, rows).await
+    }
+
+    pub async fn approvals_of(&self, tenant: TenantId, run: RunId) -> Result<Vec<ApprovalRow>, ReadError> {
+        let rows = self.rows(&read::APPROVALS_RUN, args![tenant, run]).await?;
+        self.with_votes(tenant, rows).await
+    }
+
+    pub async fn approval(&self, tenant: TenantId, id: ApprovalId) -> Result<Option<ApprovalRow>, ReadError> {
+        let rows = self.rows(&read::APPROVAL_ONE, args![tenant, id]).await?;
+        Ok(self.with_votes(tenant, rows).await?.pop())
+    }
+
+    async fn with_votes(&self, tenant: TenantId, rows: Vec<Row>) -> Result<Vec<ApprovalRow>, ReadError> {
+        let mut approvals = rows.into_iter().map(approval).collect::<Result<Vec<_>, _>>()?;
+        let queries = approvals.iter().map(|approval| (&read::VOTES, args![tenant, approval.id])).collect();
+        for (approval, votes) in approvals.iter_mut().zip(self.rows_many(queries).await?) {
+            for mut row in votes {
+                approval.votes.push(Vote {
+                    person: row.text("person")?,
+                    approve: row.flag("approve")?,
+                    notes: row.opt_text("notes")?,
+                    at: row.time("at")?,
+                });
+            }
+        }
+        Ok(approvals)
+    }
+
+    pub async fn receipts(&self, tenant: TenantId, run: RunId) -> Result<Vec<ReceiptRow>, ReadError> {
+        let rows = self.rows(&read::RECEIPTS, args![tenant, run]).await?;
+        Ok(rows.into_iter().map(receipt).collect::<Result<_, _>>()?)
+    }
+
+    pub async fn receipt_by_key(&self, tenant: TenantId, key: &str) -> Result<Option<ReceiptRow>, ReadError> {
+        let rows = self.rows(&read::RECEIPT_KEYED, args![tenant, key]).await?;
+        Ok(rows.into_iter().next().map(receipt).transpose()?)
+    }
+}
+
+fn summary(tenant: TenantId, mut row: Row) -> Result<RunSummary, CorruptRow> {
+    Ok(RunSummary {
+        tenant,
+        run: row.id("run_id")?,
+        workspace: row.text("workspace")?,
+        workflow: row.text("workflow")?,
+        workflow_version: row.num("workflow_version")?,
+        subject: row.opt_text("subject")?,
+        labels: row.opt_decoded("labels")?.unwrap_or_default(),
+        trigger_type: row.text("trigger_type")?,
+        trigger_ref: row.opt_text("trigger_ref")?,
+        priority: row.num("priority")?,
+        started_by: row.opt_text("started_by")?,
+        root_run_id: row.opt_id("root_run_id")?,
+        resumed_from: row.opt_id("resumed_from")?,
+        resume_count: row.num("resume_count")?,
+        state: row.name("state")?,
+        detail: row.opt_name("detail")?,
+        reason: row.opt_name("reason")?,
+        position: row.num("position")?,
+        control: row.opt_name("control")?,
+        version: row.num("version")?,
+        created_at: row.time("created_at")?,
+        deadline_at: row.opt_time("deadline_at")?,
+        finished_at: row.opt_time("finished_at")?,
+        duration_ms: row.opt_num("duration_ms")?,
+        inputs: row.json("inputs")?,
+        output: row.opt_json("output")?,
+        error: row.opt_json("error")?,
+    })
+}
+
+fn approval(mut row: Row) -> Result<ApprovalRow, CorruptRow> {
+    Ok(ApprovalRow {
+        id: row.id("approval_id")?,
+        run: row.id("run_id")?,
+        position: row.num("position")?,
+        state: row.name("state")?,
+        quorum: row.num("quorum")?,
+        approvers: row.decoded("approvers")?,
+        message: row.opt_text("message")?,
+        requested_at: row.time("requested_at")?,
+        escalate_at: row.opt_time("escalate_at")?,
+        expires_at: row.time("expires_at")?,
+        resolved_at: row.opt_time("resolved_at")?,
+        excluded: row.decoded("excluded")?,
+        votes: Vec::new(),
+    })
+}
+
+fn receipt(mut row: Row) -> Result<ReceiptRow, CorruptRow> {
+    let run = row.id("run_id")?;
+    let receipt = Receipt {
+        id: row.id("receipt_id")?,
+        position: row.num("position")?,
+        iteration: row.num("iteration")?,
+        attempt: row.num("attempt")?,
+        key: row.text("effect_key")?,
+        effect: row.name("effect")?,
+        state: row.name("state")?,
+        request: row.json("request")?,
+        response: row.opt_json("response")?,
+        intent_at: row.time("intent_at")?,
+        outcome_at: row.opt_time("outcome_at")?,
+        late: row.flag("late")?,
+    };
+    Ok(ReceiptRow { run, receipt })
+}

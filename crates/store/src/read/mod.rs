@@ -1,0 +1,11 @@
+//! Reads, by what they are for: [`load`] for `decide`, [`ready`] for dispatch, [`timers`] for the loops, [`lists`]
+//! for people, [`feed`] for streams, [`health`] for operators.
+
+mod feed;
+mod health;
+mod lists;
+mod load;
+mod ready;
+mod timers;
+
+pub(crate) use load::PlanCache;

@@ -1,0 +1,209 @@
+//! What the loops look for: timers, lost claims, sessions, signals and messages that are due.
+
+use interlock_core::ids::{RunId, SessionId, TenantId};
+use interlock_core::caps::Caps;
+use interlock_core::time::Timestamp;
+
+use crate::error::{CorruptRow, ReadError};
+use crate::rows::{
+    Claimed, IdempotencyRecord, OpenWait, OutboxMessage, SessionRow, StoredSignal, Tenant, Unmatched,
+};
+use crate::sql::read;
+use crate::store::Store;
+use crate::value::{Row, args};
+
+impl Store {
+    /// Runs whose timer has come: deadline, wait, approval clocks.
+    pub async fn due_runs(&self, now: Timestamp, limit: usize) -> Result<Vec<(TenantId, RunId)>, ReadError> {
+        let rows = self.rows(&read::DUE_RUNS, args![now, limit]).await?;
+        rows.into_iter().map(|mut row| Ok((row.id("tenant_id")?, row.id("run_id")?))).collect()
+    }
+
+    pub async fn next_wake(&self) -> Result<Option<Timestamp>, ReadError> {
+        let mut rows = self.rows(&read::NEXT_WAKE, vec![]).await?;
+        Ok(rows.first_mut().map(|row| row.time("wake_at")).transpose()?)
+    }
+
+    /// Running steps whose session is gone, offline, or past its lease.
+    pub async fn lost_claims(&self, now: Timestamp, limit: usize) -> Result<Vec<Claimed>, ReadError> {
+        claims(self.rows(&read::LOST_CLAIMS, args![now, limit]).await?)
+    }
+
+    pub async fn timed_out_steps(&self, now: Timestamp, limit: usize) -> Result<Vec<Claimed>, ReadError> {
+        claims(self.rows(&read::TIMED_OUT, args![now, limit]).await?)
+    }
+
+    /// What a session holds.
+    pub async fn claims_of(&self, session: SessionId) -> Result<Vec<Claimed>, ReadError> {
+        claims(self.rows(&read::CLAIMS_OF, args![session]).await?)
+    }
+
+    pub async fn sessions(&self) -> Result<Vec<SessionRow>, ReadError> {
+        let rows = self.rows(&read::SESSIONS, vec![]).await?;
+        Ok(rows.into_iter().map(session).collect::<Result<_, _>>()?)
+    }
+
+    pub async fn tenants(&self) -> Result<Vec<Tenant>, ReadError> {
+        let rows = self.rows(&read::TENANTS, vec![]).await?;
+        Ok(rows.into_iter().map(tenant).collect::<Result<_, _>>()?)
+    }
+
+    pub async fn tenant(&self, id: TenantId) -> Result<Option<Tenant>, ReadError> {
+        let rows = self.rows(&read::TENANT_GET, args![id]).await?;
+        Ok(rows.into_iter().next().map(tenant).transpose()?)
+    }
+
+    pub async fn tenant_by_name(&self, name: &str) -> Result<Option<Tenant>, ReadError> {
+        let rows = self.rows(&read::TENANT_NAMED, args![name]).await?;
+        Ok(rows.into_iter().next().map(tenant).transpose()?)
+    }
+
+    pub async fn idempotency(
+        &self,
+        tenant: TenantId,
+        client: &str,
+        key: &str,
+    ) -> Result<Option<IdempotencyRecord>, ReadError> {
+        let mut rows = self.rows(&read::IDEMPOTENCY_GET, args![tenant, client, key]).await?;
+        let Some(row) = rows.first_mut() else { return Ok(None) };
+        Ok(Some(IdempotencyRecord {
+            source: row.text("source")?,
+            request_hash: row.hash("request_hash")?,
+            state: row.name("state")?,
+            run: row.opt_id("run_id")?,
+            response: row.opt_json("response")?,
+            error: row.opt_text("error")?,
+            attempts: row.num("attempts")?,
+            created_at: row.time("created_at")?,
+            updated_at: row.time("updated_at")?,
+            expires_at: row.time("expires_at")?,
+            lock_expires_at: row.opt_time("lock_expires_at")?,
+        }))
+    }
+
+    /// The run that holds a subject.
+    pub async fn subject_holder(&self, tenant: TenantId, subject: &str) -> Result<Option<RunId>, ReadError> {
+        let mut rows = self.rows(&read::SUBJECT_GET, args![tenant, subject]).await?;
+        Ok(rows.first_mut().map(|row| row.id("run_id")).transpose()?)
+    }
+
+    /// Waits for a signal, in the order in which they were opened.
+    pub async fn open_waits(
+        &self,
+        tenant: TenantId,
+        signal_type: &str,
+        key: &str,
+        limit: usize,
+    ) -> Result<Vec<OpenWait>, ReadError> {
+        let rows = self.rows(&read::WAITS_OPEN, args![tenant, signal_type, key, limit]).await?;
+        rows.into_iter()
+            .map(|mut row| {
+                Ok(OpenWait {
+                    run: row.id("run_id")?,
+                    position: row.num("position")?,
+                    accept_from: row.time("accept_from")?,
+                    opened_at: row.time("opened_at")?,
+                })
+            })
+            .collect()
+    }
+
+    /// Signals that nobody has consumed, oldest first.
+    pub async fn pending_signals(
+        &self,
+        tenant: TenantId,
+        signal_type: &str,
+        key: &str,
+        limit: usize,
+    ) -> Result<Vec<StoredSignal>, ReadError> {
+        let rows = self.rows(&read::SIGNALS_PENDING, args![tenant, signal_type, key, limit]).await?;
+        rows.into_iter()
+            .map(|mut row| {
+                Ok(StoredSignal {
+                    id: row.id("signal_id")?,
+                    received_at: row.time("received_at")?,
+                    payload: row.json("payload")?,
+                })
+            })
+            .collect()
+    }
+
+    /// Keys that have both an unconsumed signal and an open wait that accepts it.
+    pub async fn unmatched(&self, limit: usize) -> Result<Vec<Unmatched>, ReadError> {
+        let rows = self.rows(&read::UNMATCHED, args![limit]).await?;
+        rows.into_iter()
+            .map(|mut row| {
+                Ok(Unmatched { tenant: row.id("tenant_id")?, signal_type: row.text("type")?, key: row.text("key")? })
+            })
+            .collect()
+    }
+
+    /// Messages that are due, the first of each run and destination only: later ones wait for it.
+    pub async fn due_outbox(&self, now: Timestamp, limit: usize) -> Result<Vec<OutboxMessage>, ReadError> {
+        let rows = self.rows(&read::OUTBOX_DUE, args![now, limit]).await?;
+        rows.into_iter()
+            .map(|mut row| {
+                Ok(OutboxMessage {
+                    tenant: row.id("tenant_id")?,
+                    id: row.id("outbox_id")?,
+                    run: row.id("run_id")?,
+                    destination: row.text("destination")?,
+                    payload: row.json("payload")?,
+                    created_at: row.time("created_at")?,
+                    attempts: row.num("attempts")?,
+                })
+            })
+            .collect()
+    }
+
+    /// When the next message is due.
+    pub async fn next_outbox(&self) -> Result<Option<Timestamp>, ReadError> {
+        let mut rows = self.rows(&read::NEXT_OUTBOX, vec![]).await?;
+        Ok(rows.first_mut().map(|row| row.time("next_at")).transpose()?)
+    }
+}
+
+fn claims(rows: Vec<Row>) -> Result<Vec<Claimed>, ReadError> {
+    rows.into_iter()
+        .map(|mut row| {
+            Ok(Claimed {
+                tenant: row.id("tenant_id")?,
+                run: row.id("run_id")?,
+                position: row.num("position")?,
+                attempt: row.num("attempt")?,
+                session: row.id("session_id")?,
+            })
+        })
+        .collect()
+}
+
+fn session(mut row: Row) -> Result<SessionRow, CorruptRow> {
+    Ok(SessionRow {
+        id: row.id("session_id")?,
+        tenant: row.opt_id("tenant_id")?,
+        worker: row.text("worker")?,
+        build_id: row.opt_text("build_id")?,
+        queues: row.decoded("queues")?,
+        slots: row.num("slots")?,
+        state: row.name("state")?,
+        registered_at: row.time("registered_at")?,
+        lease_expires_at: row.time("lease_expires_at")?,
+        heartbeat_at: row.time("heartbeat_at")?,
+    })
+}
+
+fn tenant(mut row: Row) -> Result<Tenant, CorruptRow> {
+    let (id, name) = (row.id("tenant_id")?, row.text("name")?);
+    let caps = Caps {
+        max_concurrency: row.opt_num("max_concurrency")?,
+        max_runs_per_min: row.opt_num("max_runs_per_min")?,
+    };
+    Ok(Tenant {
+        id,
+        name,
+        caps,
+        pending_runs_max: row.opt_num("pending_runs_max")?,
+        weight: row.num("weight")?,
+        created_at: row.time("created_at")?,
+    })
+}

@@ -1,0 +1,275 @@
+//! What reads answer with: one plain struct per kind of row.
+
+use interlock_core::caps::Caps;
+use interlock_core::change::Context;
+use interlock_core::ids::{ApprovalId, OutboxId, RunId, SessionId, SignalId, TenantId};
+use interlock_core::json::{Hash, Json};
+use interlock_core::receipt::Receipt;
+use interlock_core::state::{ApprovalState, Control, Detail, IdempotencyState, Reason, RunState, StepState, WorkerState};
+use interlock_core::time::Timestamp;
+use interlock_core::approval::Vote;
+use std::collections::BTreeMap;
+
+/// A tenant with its limits.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tenant {
+    pub id: TenantId,
+    pub name: String,
+    pub caps: Caps,
+    /// Starts past this many pending runs are refused.
+    pub pending_runs_max: Option<u32>,
+    /// The share of capacity in the round robin.
+    pub weight: u32,
+    pub created_at: Timestamp,
+}
+
+impl Tenant {
+    /// A tenant without limits.
+    pub fn new(id: TenantId, name: impl Into<String>, created_at: Timestamp) -> Self {
+        Self { id, name: name.into(), caps: Caps::default(), pending_runs_max: None, weight: 1, created_at }
+    }
+}
+
+/// One registration of a worker process.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SessionRow {
+    pub id: SessionId,
+    /// `None` serves all tenants: the embedded worker.
+    pub tenant: Option<TenantId>,
+    pub worker: String,
+    pub build_id: Option<String>,
+    pub queues: Vec<String>,
+    pub slots: u32,
+    pub state: WorkerState,
+    pub registered_at: Timestamp,
+    pub lease_expires_at: Timestamp,
+    pub heartbeat_at: Timestamp,
+}
+
+/// Runs that share one place in the round robin.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ReadyGroup {
+    pub tenant: TenantId,
+    pub workspace: String,
+    pub queue: String,
+}
+
+/// A run whose current step can be claimed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReadyRun {
+    pub tenant: TenantId,
+    pub run: RunId,
+    pub workspace: String,
+    pub queue: String,
+    pub priority: i32,
+    pub eligible_at: Timestamp,
+}
+
+/// A running step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claimed {
+    pub tenant: TenantId,
+    pub run: RunId,
+    pub position: u32,
+    pub attempt: u32,
+    pub session: SessionId,
+}
+
+/// What makes a repeated request one request.
+#[derive(Debug, Clone, PartialEq)]
+pub struct IdempotencyRecord {
+    pub source: String,
+    pub request_hash: Hash,
+    pub state: IdempotencyState,
+    pub run: Option<RunId>,
+    pub response: Option<Json>,
+    pub error: Option<String>,
+    pub attempts: u32,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+    pub expires_at: Timestamp,
+    pub lock_expires_at: Option<Timestamp>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenWait {
+    pub run: RunId,
+    pub position: u32,
+    pub accept_from: Timestamp,
+    pub opened_at: Timestamp,
+}
+
+/// A signal that came in.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SignalRow {
+    pub tenant: TenantId,
+    pub id: SignalId,
+    pub signal_type: String,
+    pub key: String,
+    pub received_at: Timestamp,
+    pub expires_at: Timestamp,
+    pub payload: Json,
+    /// The sender's own id: the same one again is dropped.
+    pub source_id: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredSignal {
+    pub id: SignalId,
+    pub received_at: Timestamp,
+    pub payload: Json,
+}
+
+/// A (type, key) that has both a signal and a wait for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unmatched {
+    pub tenant: TenantId,
+    pub signal_type: String,
+    pub key: String,
+}
+
+/// One event of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EventRecord {
+    pub seq: u64,
+    pub at: Timestamp,
+    pub event: Json,
+    pub context: Context,
+}
+
+/// One event in the tenant's own order.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TenantEvent {
+    pub cursor: u64,
+    pub run: RunId,
+    pub seq: u64,
+    pub at: Timestamp,
+    pub event: Json,
+}
+
+/// Which runs a list shows. Everything that is set must hold.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RunFilter {
+    pub state: Option<RunState>,
+    pub workflow: Option<String>,
+    pub subject: Option<String>,
+    /// A label's name and value.
+    pub label: Option<(String, String)>,
+    pub created_from: Option<Timestamp>,
+    pub created_before: Option<Timestamp>,
+}
+
+/// Newest first; `after` is the last run of the page before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Page {
+    pub limit: usize,
+    pub after: Option<RunId>,
+}
+
+/// A run as lists and pages show it, without loading its plan and steps.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunSummary {
+    pub tenant: TenantId,
+    pub run: RunId,
+    pub workspace: String,
+    pub workflow: String,
+    pub workflow_version: u32,
+    pub subject: Option<String>,
+    pub labels: BTreeMap<String, String>,
+    pub trigger_type: String,
+    pub trigger_ref: Option<String>,
+    pub priority: i32,
+    pub started_by: Option<String>,
+    pub root_run_id: Option<RunId>,
+    pub resumed_from: Option<RunId>,
+    pub resume_count: u32,
+    pub state: RunState,
+    pub detail: Option<Detail>,
+    pub reason: Option<Reason>,
+    pub position: u32,
+    pub control: Option<Control>,
+    pub version: u64,
+    pub created_at: Timestamp,
+    pub deadline_at: Option<Timestamp>,
+    pub finished_at: Option<Timestamp>,
+    pub duration_ms: Option<u64>,
+    pub inputs: Json,
+    pub output: Option<Json>,
+    pub error: Option<Json>,
+}
+
+/// A step as a row.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StepRow {
+    pub position: u32,
+    pub key: String,
+    pub kind: String,
+    pub state: StepState,
+    pub attempt: u32,
+    pub failures: u32,
+    pub iteration: u32,
+    pub started_at: Option<Timestamp>,
+    pub finished_at: Option<Timestamp>,
+    pub output: Option<Json>,
+    pub error: Option<Json>,
+}
+
+/// An approval as a list shows it, with the votes cast.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ApprovalRow {
+    pub id: ApprovalId,
+    pub run: RunId,
+    pub position: u32,
+    pub state: ApprovalState,
+    pub quorum: u32,
+    pub approvers: Vec<String>,
+    pub message: Option<String>,
+    pub requested_at: Timestamp,
+    pub escalate_at: Option<Timestamp>,
+    pub expires_at: Timestamp,
+    pub resolved_at: Option<Timestamp>,
+    pub excluded: Vec<String>,
+    pub votes: Vec<Vote>,
+}
+
+/// A receipt with the run it belongs to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ReceiptRow {
+    pub run: RunId,
+    pub receipt: Receipt,
+}
+
+/// A message that is due, the first of its run and destination.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OutboxMessage {
+    pub tenant: TenantId,
+    pub id: OutboxId,
+    pub run: RunId,
+    pub destination: String,
+    pub payload: Json,
+    pub created_at: Timestamp,
+    pub attempts: u32,
+}
+
+/// Where the store stands, for metrics and `doctor`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Change sets and ops that were committed, and the groups they went in, since this store was opened.
+    pub committed: u64,
+    pub refused: u64,
+    pub groups: u64,
+    /// How many submissions wait now.
+    pub queued: u64,
+    pub live_runs: u64,
+    pub live_claims: u64,
+}
+
+/// One thing that `check` found to be wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    pub check: &'static str,
+    pub tenant: Option<TenantId>,
+    pub row: String,
+    pub what: String,
+}
+

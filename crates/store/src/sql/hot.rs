@@ -1,0 +1,169 @@
+//! The hot path: what a start, a completion and an end write. SQLite executes them once per change set; PostgreSQL
+//! once per group, over arrays sorted by key, so that locks are taken in one order everywhere.
+
+use super::statements;
+
+statements! {
+    /// The first statement of a group's transaction on PostgreSQL, the last one on SQLite. A unique violation means
+    /// that the group was committed before, by an attempt whose answer was lost.
+    GROUP_INSERT on commit_groups {
+        both: "INSERT INTO commit_groups (lane_id, group_no, at, entries) VALUES ($1, $2, $3, $4)"
+    }
+
+    PLAN_INSERT on plans {
+        both: "INSERT INTO plans (tenant_id, plan_hash, workflow, version, body) VALUES ($1, $2, $3, $4, $5)
+               ON CONFLICT (tenant_id, plan_hash) DO NOTHING"
+    }
+
+    /// Guard: one row, or the run exists.
+    RUN_INSERT on runs {
+        sqlite: "INSERT INTO runs (tenant_id, run_id, workspace, workflow, workflow_version, plan_hash, inputs, subject,
+                 labels, trigger_type, trigger_ref, priority, started_by, root_run_id, resumed_from, resume_count,
+                 created_at, deadline_at)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)
+                 ON CONFLICT (tenant_id, run_id) DO NOTHING",
+        postgres: "INSERT INTO runs (tenant_id, run_id, workspace, workflow, workflow_version, plan_hash, inputs, subject,
+                   labels, trigger_type, trigger_ref, priority, started_by, root_run_id, resumed_from, resume_count,
+                   created_at, deadline_at)
+                   SELECT * FROM unnest($1::bytea[], $2::bytea[], $3::text[], $4::text[], $5::bigint[], $6::bytea[],
+                   $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::bigint[], $13::text[],
+                   $14::bytea[], $15::bytea[], $16::bigint[], $17::bigint[], $18::bigint[])
+                   ON CONFLICT (tenant_id, run_id) DO NOTHING"
+    }
+
+    /// Written once, when the run ends.
+    RUN_END on runs {
+        sqlite: "UPDATE runs SET state = ?3, reason = ?4, position = ?5, version = ?6, finished_at = ?7, duration_ms = ?8,
+                 output = ?9, error = ?10, notes = ?11 WHERE tenant_id = ?1 AND run_id = ?2",
+        postgres: "UPDATE runs r SET state = u.state, reason = u.reason, position = u.position, version = u.version,
+                   finished_at = u.finished_at, duration_ms = u.duration_ms, output = u.output, error = u.error,
+                   notes = u.notes
+                   FROM unnest($1::bytea[], $2::bytea[], $3::text[], $4::text[], $5::bigint[], $6::bigint[],
+                   $7::bigint[], $8::bigint[], $9::text[], $10::text[], $11::text[])
+                   AS u (tenant_id, run_id, state, reason, position, version, finished_at, duration_ms, output, error,
+                   notes)
+                   WHERE r.tenant_id = u.tenant_id AND r.run_id = u.run_id"
+    }
+
+    LIVE_INSERT on run_live {
+        sqlite: "INSERT INTO run_live (tenant_id, run_id, version, control, state, detail, reason, position, step_state,
+                 attempt, failures, iteration, workspace, queue, priority, eligible_at, session_id, claimed_at,
+                 step_timeout_at, wake_at, step_data, notes)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21,
+                 ?22)",
+        postgres: "INSERT INTO run_live (tenant_id, run_id, version, control, state, detail, reason, position, step_state,
+                   attempt, failures, iteration, workspace, queue, priority, eligible_at, session_id, claimed_at,
+                   step_timeout_at, wake_at, step_data, notes)
+                   SELECT * FROM unnest($1::bytea[], $2::bytea[], $3::bigint[], $4::text[], $5::text[], $6::text[],
+                   $7::text[], $8::bigint[], $9::text[], $10::bigint[], $11::bigint[], $12::bigint[], $13::text[],
+                   $14::text[], $15::bigint[], $16::bigint[], $17::bytea[], $18::bigint[], $19::bigint[],
+                   $20::bigint[], $21::text[], $22::text[])"
+    }
+
+    /// Guard: one row, or the run has moved on.
+    LIVE_PUT on run_live {
+        sqlite: "UPDATE run_live SET version = ?4, control = ?5, state = ?6, detail = ?7, reason = ?8, position = ?9,
+                 step_state = ?10, attempt = ?11, failures = ?12, iteration = ?13, workspace = ?14, queue = ?15,
+                 priority = ?16, eligible_at = ?17, session_id = ?18, claimed_at = ?19, step_timeout_at = ?20,
+                 wake_at = ?21, step_data = ?22, notes = ?23
+                 WHERE tenant_id = ?1 AND run_id = ?2 AND branch = 0 AND version = ?3",
+        postgres: "UPDATE run_live l SET version = u.version, control = u.control, state = u.state, detail = u.detail,
+                   reason = u.reason, position = u.position, step_state = u.step_state, attempt = u.attempt,
+                   failures = u.failures, iteration = u.iteration, workspace = u.workspace, queue = u.queue,
+                   priority = u.priority, eligible_at = u.eligible_at, session_id = u.session_id,
+                   claimed_at = u.claimed_at, step_timeout_at = u.step_timeout_at, wake_at = u.wake_at,
+                   step_data = u.step_data, notes = u.notes
+                   FROM unnest($1::bytea[], $2::bytea[], $3::bigint[], $4::bigint[], $5::text[], $6::text[], $7::text[],
+                   $8::text[], $9::bigint[], $10::text[], $11::bigint[], $12::bigint[], $13::bigint[], $14::text[],
+                   $15::text[], $16::bigint[], $17::bigint[], $18::bytea[], $19::bigint[], $20::bigint[],
+                   $21::bigint[], $22::text[], $23::text[])
+                   AS u (tenant_id, run_id, expected, version, control, state, detail, reason, position, step_state,
+                   attempt, failures, iteration, workspace, queue, priority, eligible_at, session_id, claimed_at,
+                   step_timeout_at, wake_at, step_data, notes)
+                   WHERE l.tenant_id = u.tenant_id AND l.run_id = u.run_id AND l.branch = 0
+                   AND l.version = u.expected"
+    }
+
+    /// The hottest statement: no indexed column stands in the SET list, which SQLite would rewrite index entries for.
+    LIVE_ADVANCE on run_live {
+        sqlite: "UPDATE run_live SET version = ?4, state = ?5, detail = ?6, reason = ?7, position = ?8, step_state = ?9,
+                 attempt = ?10, failures = ?11, iteration = ?12, claimed_at = ?13, step_timeout_at = ?14,
+                 step_data = ?15, notes = ?16
+                 WHERE tenant_id = ?1 AND run_id = ?2 AND branch = 0 AND version = ?3",
+        postgres: "UPDATE run_live l SET version = u.version, state = u.state, detail = u.detail, reason = u.reason,
+                   position = u.position, step_state = u.step_state, attempt = u.attempt, failures = u.failures,
+                   iteration = u.iteration, claimed_at = u.claimed_at, step_timeout_at = u.step_timeout_at,
+                   step_data = u.step_data, notes = u.notes
+                   FROM unnest($1::bytea[], $2::bytea[], $3::bigint[], $4::bigint[], $5::text[], $6::text[], $7::text[],
+                   $8::bigint[], $9::text[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bigint[],
+                   $15::text[], $16::text[])
+                   AS u (tenant_id, run_id, expected, version, state, detail, reason, position, step_state, attempt,
+                   failures, iteration, claimed_at, step_timeout_at, step_data, notes)
+                   WHERE l.tenant_id = u.tenant_id AND l.run_id = u.run_id AND l.branch = 0
+                   AND l.version = u.expected"
+    }
+
+    /// Guard: one row, or the run has moved on.
+    LIVE_DELETE on run_live {
+        sqlite: "DELETE FROM run_live WHERE tenant_id = ?1 AND run_id = ?2 AND branch = 0 AND version = ?3",
+        postgres: "DELETE FROM run_live l
+                   USING unnest($1::bytea[], $2::bytea[], $3::bigint[]) AS u (tenant_id, run_id, expected)
+                   WHERE l.tenant_id = u.tenant_id AND l.run_id = u.run_id AND l.branch = 0
+                   AND l.version = u.expected"
+    }
+
+    JOURNAL_INSERT on journal {
+        sqlite: "INSERT INTO journal (tenant_id, run_id, seq, first_seq, at, events, initiator, person, context_meta,
+                 done_position, done_state, done_attempt, done_failures, done_iteration, done_claimed_at, output, error,
+                 why)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)",
+        postgres: "INSERT INTO journal (tenant_id, run_id, seq, first_seq, at, events, initiator, person, context_meta,
+                   done_position, done_state, done_attempt, done_failures, done_iteration, done_claimed_at, output,
+                   error, why)
+                   SELECT * FROM unnest($1::bytea[], $2::bytea[], $3::bigint[], $4::bigint[], $5::bigint[], $6::text[],
+                   $7::text[], $8::text[], $9::text[], $10::bigint[], $11::text[], $12::bigint[], $13::bigint[],
+                   $14::bigint[], $15::bigint[], $16::text[], $17::text[], $18::text[])"
+    }
+
+    /// The tenants of a group that have a limit, locked in key order so that two servers cannot admit past it.
+    TENANTS_LIMITED on tenants {
+        sqlite: "SELECT tenant_id, max_concurrency, max_runs_per_min, rate_next_at, pending_runs_max FROM tenants
+                 WHERE tenant_id = ?1",
+        postgres: "SELECT tenant_id, max_concurrency, max_runs_per_min, rate_next_at, pending_runs_max FROM tenants
+                   WHERE tenant_id = ANY($1::bytea[]) AND (max_concurrency IS NOT NULL OR max_runs_per_min IS NOT NULL
+                   OR pending_runs_max IS NOT NULL)
+                   ORDER BY tenant_id FOR UPDATE"
+    }
+
+    /// Live claims of a tenant, derived from the claims index: no counter that could drift.
+    CLAIMS_COUNT on run_live {
+        both: "SELECT count(*) FROM run_live WHERE tenant_id = $1 AND session_id IS NOT NULL"
+    }
+
+    /// Stops counting at the limit: it is only compared with it.
+    PENDING_COUNT on run_live {
+        both: "SELECT count(*) FROM (SELECT 1 FROM run_live WHERE tenant_id = $1 AND state = 'pending' LIMIT $2) AS p"
+    }
+
+    RATE_UPDATE on tenants {
+        both: "UPDATE tenants SET rate_next_at = $1 WHERE tenant_id = $2"
+    }
+
+    GROUP_EXISTS on commit_groups {
+        both: "SELECT 1 FROM commit_groups WHERE lane_id = $1 AND group_no = $2"
+    }
+
+    // The questions of the slow path on PostgreSQL: which sets does a guard refuse?
+
+    INSPECT_VERSION on run_live {
+        both: "SELECT version FROM run_live WHERE tenant_id = $1 AND run_id = $2 AND branch = 0"
+    }
+
+    INSPECT_RUN on runs {
+        both: "SELECT 1 FROM runs WHERE tenant_id = $1 AND run_id = $2"
+    }
+
+    TENANT_EXISTS on tenants {
+        both: "SELECT 1 FROM tenants WHERE tenant_id = $1"
+    }
+}

@@ -1,0 +1,62 @@
+//! Every statement of the store, named, as a value. Written once where both databases can share it; `$1…$n` on both,
+//! and since SQLite numbers them by first appearance, the digits first appear in order (a test checks).
+
+pub mod hot;
+pub mod ops;
+pub mod read;
+pub mod side;
+
+/// A named statement.
+#[derive(Debug)]
+pub struct Stmt {
+    pub name: &'static str,
+    /// The table that an unreadable row of it is blamed on.
+    pub table: &'static str,
+    pub sqlite: &'static str,
+    pub postgres: &'static str,
+}
+
+/// Declares statements and the list of all of them. A statement that only one database needs leaves the other empty.
+macro_rules! statements {
+    ($($(#[$doc:meta])* $name:ident on $table:ident { $($body:tt)+ })+) => {
+        $($(#[$doc])* pub static $name: $crate::sql::Stmt = $crate::sql::statement!($name, $table, $($body)+);)+
+
+        pub static ALL: &[&$crate::sql::Stmt] = &[$(&$name),+];
+    };
+}
+pub(crate) use statements;
+
+macro_rules! statement {
+    ($name:ident, $table:ident, both: $sql:expr) => {
+        $crate::sql::Stmt { name: stringify!($name), table: stringify!($table), sqlite: $sql, postgres: $sql }
+    };
+    ($name:ident, $table:ident, sqlite: $sqlite:expr, postgres: $postgres:expr) => {
+        $crate::sql::Stmt { name: stringify!($name), table: stringify!($table), sqlite: $sqlite, postgres: $postgres }
+    };
+}
+pub(crate) use statement;
+
+/// All of them, for the test that prepares each on both databases.
+pub fn all_statements() -> impl Iterator<Item = &'static Stmt> {
+    hot::ALL.iter().chain(side::ALL).chain(ops::ALL).chain(read::ALL).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn numbers_first_appear_in_order_and_names_are_unique() {
+        let mut names = std::collections::HashSet::new();
+        for stmt in super::all_statements() {
+            assert!(names.insert(stmt.name), "{} is declared twice", stmt.name);
+            for sql in [stmt.sqlite, stmt.postgres] {
+                let mut seen = 0;
+                for part in sql.split('$').skip(1) {
+                    let digits: String = part.chars().take_while(char::is_ascii_digit).collect();
+                    let Ok(number) = digits.parse::<u32>() else { continue };
+                    assert!(number <= seen + 1, "{}: ${number} appears before ${}", stmt.name, seen + 1);
+                    seen = seen.max(number);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! Writes that belong to no run: tenants, sessions, signals, deliveries, sealing, sweeping.
+
+use super::statements;
+
+statements! {
+    TENANT_PUT on tenants {
+        both: "INSERT INTO tenants (tenant_id, name, max_concurrency, max_runs_per_min, pending_runs_max, weight, created_at)
+               VALUES ($1, $2, $3, $4, $5, $6, $7)
+               ON CONFLICT (tenant_id) DO UPDATE SET name = excluded.name, max_concurrency = excluded.max_concurrency,
+               max_runs_per_min = excluded.max_runs_per_min, pending_runs_max = excluded.pending_runs_max,
+               weight = excluded.weight"
+    }
+
+    SESSION_PUT on worker_sessions {
+        both: "INSERT INTO worker_sessions (session_id, tenant_id, worker, build_id, queues, slots, state, registered_at,
+               lease_expires_at, heartbeat_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+               ON CONFLICT (session_id) DO UPDATE SET queues = excluded.queues, slots = excluded.slots,
+               state = excluded.state, lease_expires_at = excluded.lease_expires_at,
+               heartbeat_at = excluded.heartbeat_at"
+    }
+
+    /// Monotone: a renewal that was overtaken on its way does not shorten the lease.
+    SESSION_RENEW on worker_sessions {
+        both: "UPDATE worker_sessions SET
+               lease_expires_at = CASE WHEN lease_expires_at > $1 THEN lease_expires_at ELSE $1 END,
+               heartbeat_at = CASE WHEN heartbeat_at > $2 THEN heartbeat_at ELSE $2 END
+               WHERE session_id = $3 AND state <> 'offline'"
+    }
+
+    SESSION_STATE on worker_sessions {
+        both: "UPDATE worker_sessions SET state = $1 WHERE session_id = $2 AND state <> 'offline'"
+    }
+
+    SESSION_CLOSE on worker_sessions {
+        both: "UPDATE worker_sessions SET state = 'offline',
+               lease_expires_at = CASE WHEN lease_expires_at < $1 THEN lease_expires_at ELSE $1 END
+               WHERE session_id = $2"
+    }
+
+    SESSIONS_EXPIRE on worker_sessions {
+        both: "UPDATE worker_sessions SET state = 'offline' WHERE lease_expires_at < $1 AND state <> 'offline'"
+    }
+
+    SIGNAL_INSERT on signals {
+        both: "INSERT INTO signals (tenant_id, signal_id, type, key, received_at, expires_at, payload, source_id)
+               VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING"
+    }
+
+    OUTBOX_DELIVERED on outbox {
+        both: "UPDATE outbox SET delivered_at = $1, attempts = attempts + 1 WHERE tenant_id = $2 AND outbox_id = $3
+               AND delivered_at IS NULL"
+    }
+
+    OUTBOX_FAILED on outbox {
+        both: "UPDATE outbox SET attempts = attempts + 1, last_error = $1, next_at = coalesce($2, next_at), dead_at = $3
+               WHERE tenant_id = $4 AND outbox_id = $5 AND delivered_at IS NULL"
+    }
+
+    IDEMPOTENCY_FINISH on idempotency {
+        both: "UPDATE idempotency SET state = $1, response = $2, error = $3, updated_at = $4, expires_at = $5,
+               lock_expires_at = NULL WHERE tenant_id = $6 AND client = $7 AND key = $8"
+    }
+
+    APPROVAL_NOTIFIED on approvals {
+        both: "UPDATE approvals SET notified_at = coalesce(notified_at, $1) WHERE tenant_id = $2 AND approval_id = $3"
+    }
+
+    META_GET on meta {
+        both: "SELECT value FROM meta WHERE key = $1"
+    }
+
+    META_PUT on meta {
+        both: "INSERT INTO meta (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
+    }
+
+    /// One sealer at a time over all servers. SQLite has one writer anyway.
+    META_LOCK on meta {
+        sqlite: "SELECT value FROM meta WHERE key = ?1",
+        postgres: "SELECT value FROM meta WHERE key = $1 FOR UPDATE"
+    }
+
+    LANE_INSERT on lanes {
+        both: "INSERT INTO lanes (lane_id, server_id, opened_at)
+               SELECT coalesce(max(lane_id), 0) + 1, $1, $2 FROM lanes RETURNING lane_id"
+    }
+
+    // Sealing. All lanes' groups are read by one statement: in one snapshot every lane's groups are a prefix, and a
+    // group that follows another one (a later version of the same run, committed by another lane) is only seen
+    // together with it.
+    SEAL_READ on commit_groups {
+        both: "SELECT g.lane_id, g.group_no, g.entries FROM commit_groups g
+               LEFT JOIN feed_positions p ON p.lane_id = g.lane_id
+               WHERE g.group_no > coalesce(p.group_no, 0) ORDER BY g.lane_id, g.group_no LIMIT $1"
+    }
+
+    SEAL_POSITION on feed_positions {
+        both: "INSERT INTO feed_positions (lane_id, group_no) VALUES ($1, $2)
+               ON CONFLICT (lane_id) DO UPDATE SET group_no = excluded.group_no"
+    }
+
+    SEAL_CURSOR on tenant_feed {
+        both: "SELECT cursor_to FROM tenant_feed WHERE tenant_id = $1 ORDER BY cursor_to DESC LIMIT 1"
+    }
+
+    FEED_INSERT on tenant_feed {
+        both: "INSERT INTO tenant_feed (tenant_id, cursor_to, cursor_from, sealed_at, entries) VALUES ($1, $2, $3, $4, $5)"
+    }
+
+    // Sweeping: bounded batches, oldest first.
+
+    /// Ids begin with the instant of the start and a run finishes after it, so only old ids are looked at.
+    SWEEP_RUNS on runs {
+        both: "SELECT run_id FROM runs WHERE tenant_id = $1 AND run_id < $2 AND finished_at < $3
+               ORDER BY run_id LIMIT $4"
+    }
+
+    SWEEP_RUN on runs { both: "DELETE FROM runs WHERE tenant_id = $1 AND run_id = $2" }
+    SWEEP_JOURNAL on journal { both: "DELETE FROM journal WHERE tenant_id = $1 AND run_id = $2" }
+    SWEEP_STEPS on steps_added { both: "DELETE FROM steps_added WHERE tenant_id = $1 AND run_id = $2" }
+    SWEEP_WAITS on waits { both: "DELETE FROM waits WHERE tenant_id = $1 AND run_id = $2" }
+    SWEEP_VOTES on votes {
+        both: "DELETE FROM votes WHERE tenant_id = $1 AND approval_id IN
+               (SELECT approval_id FROM approvals WHERE tenant_id = $1 AND run_id = $2)"
+    }
+    SWEEP_APPROVALS on approvals { both: "DELETE FROM approvals WHERE tenant_id = $1 AND run_id = $2" }
+    SWEEP_RECEIPTS on receipts { both: "DELETE FROM receipts WHERE tenant_id = $1 AND run_id = $2" }
+    SWEEP_OUTPUT on output { both: "DELETE FROM output WHERE tenant_id = $1 AND run_id = $2" }
+    SWEEP_ASSIGNMENTS on assignments { both: "DELETE FROM assignments WHERE tenant_id = $1 AND run_id = $2" }
+    SWEEP_RUN_OUTBOX on outbox {
+        both: "DELETE FROM outbox WHERE tenant_id = $1 AND run_id = $2
+               AND (delivered_at IS NOT NULL OR dead_at IS NOT NULL)"
+    }
+    SWEEP_LABELS on runs { both: "SELECT labels, state FROM runs WHERE tenant_id = $1 AND run_id = $2" }
+    SWEEP_ATTR on run_attrs {
+        both: "DELETE FROM run_attrs WHERE tenant_id = $1 AND name = $2 AND value = $3 AND run_id = $4"
+    }
+
+    SWEEP_SIGNALS on signals {
+        both: "DELETE FROM signals WHERE (tenant_id, signal_id) IN
+               (SELECT tenant_id, signal_id FROM signals WHERE expires_at < $1 ORDER BY expires_at LIMIT $2)"
+    }
+
+    SWEEP_OUTBOX on outbox {
+        both: "DELETE FROM outbox WHERE (tenant_id, outbox_id) IN
+               (SELECT tenant_id, outbox_id FROM outbox WHERE tenant_id = $1 AND outbox_id < $2
+                AND (delivered_at < $3 OR dead_at < $3) ORDER BY outbox_id LIMIT $4)"
+    }
+
+    /// A session that still holds claims stays until the reaper has taken them.
+    SWEEP_SESSIONS on worker_sessions {
+        both: "DELETE FROM worker_sessions WHERE session_id IN
+               (SELECT s.session_id FROM worker_sessions s WHERE s.state = 'offline' AND s.lease_expires_at < $1
+                AND NOT EXISTS (SELECT 1 FROM tenants t JOIN run_live l ON l.tenant_id = t.tenant_id
+                AND l.session_id = s.session_id) LIMIT $2)"
+    }
+
+    /// Long after they expired: as long as the run may be kept its key answers `IDEMPOTENCY_EXPIRED`.
+    SWEEP_IDEMPOTENCY on idempotency {
+        both: "DELETE FROM idempotency WHERE (tenant_id, client, key) IN
+               (SELECT i.tenant_id, i.client, i.key FROM idempotency i WHERE i.expires_at < $1
+                ORDER BY i.expires_at LIMIT $2)"
+    }
+
+    /// Sealed groups are kept a while: they are the proof of commit for a lane whose answer was lost.
+    SWEEP_GROUPS on commit_groups {
+        both: "DELETE FROM commit_groups WHERE (lane_id, group_no) IN
+               (SELECT g.lane_id, g.group_no FROM feed_positions p JOIN commit_groups g
+                ON g.lane_id = p.lane_id AND g.group_no <= p.group_no WHERE g.at < $1
+                ORDER BY g.lane_id, g.group_no LIMIT $2)"
+    }
+
+    /// The last row of a tenant stays, because the next cursor is counted from it.
+    SWEEP_FEED on tenant_feed {
+        both: "DELETE FROM tenant_feed WHERE (tenant_id, cursor_to) IN
+               (SELECT f.tenant_id, f.cursor_to FROM tenant_feed f WHERE f.sealed_at < $1 AND f.cursor_to <
+                (SELECT max(n.cursor_to) FROM tenant_feed n WHERE n.tenant_id = f.tenant_id)
+                ORDER BY f.sealed_at LIMIT $2)"
+    }
+}

@@ -1,0 +1,103 @@
+//! Rows beside the run's own, in the same commit. Guards are written so that a refusal is "no row", never an error.
+
+use super::statements;
+
+statements! {
+    /// Guard.
+    IDEMPOTENCY_INSERT on idempotency {
+        both: "INSERT INTO idempotency (tenant_id, client, key, source, request_hash, state, run_id, created_at, updated_at,
+               expires_at) VALUES ($1, $2, $3, $4, $5, 'completed', $6, $7, $7, $8)
+               ON CONFLICT (tenant_id, client, key) DO NOTHING"
+    }
+
+    /// Guard; a run that holds the subject already keeps it.
+    SUBJECT_TAKE on subjects {
+        both: "INSERT INTO subjects (tenant_id, subject, run_id) VALUES ($1, $2, $3)
+               ON CONFLICT (tenant_id, subject) DO UPDATE SET run_id = excluded.run_id
+               WHERE subjects.run_id = excluded.run_id"
+    }
+
+    SUBJECT_FREE on subjects {
+        both: "DELETE FROM subjects WHERE tenant_id = $1 AND subject = $2 AND run_id = $3"
+    }
+
+    STEP_ADD on steps_added {
+        both: "INSERT INTO steps_added (tenant_id, run_id, position, spec) VALUES ($1, $2, $3, $4)
+               ON CONFLICT (tenant_id, run_id, position) DO UPDATE SET spec = excluded.spec"
+    }
+
+    WAIT_OPEN on waits {
+        both: "INSERT INTO waits (tenant_id, run_id, position, type, key, accept_from, opened_at)
+               VALUES ($1, $2, $3, $4, $5, $6, $7)
+               ON CONFLICT (tenant_id, run_id, branch, position) DO UPDATE SET type = excluded.type,
+               key = excluded.key, accept_from = excluded.accept_from, opened_at = excluded.opened_at"
+    }
+
+    WAIT_CLOSE on waits {
+        both: "DELETE FROM waits WHERE tenant_id = $1 AND run_id = $2 AND position = $3"
+    }
+
+    /// Guard.
+    SIGNAL_CONSUME on signals {
+        both: "UPDATE signals SET consumed_by = $1, consumed_step = $2, consumed_at = $3
+               WHERE tenant_id = $4 AND signal_id = $5 AND consumed_by IS NULL"
+    }
+
+    APPROVAL_PUT on approvals {
+        both: "INSERT INTO approvals (tenant_id, approval_id, run_id, position, state, quorum, approvers, message,
+               on_reject, on_expiry, requested_at, escalate_at, expires_at, resolved_at, excluded)
+               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
+               ON CONFLICT (tenant_id, approval_id) DO UPDATE SET state = excluded.state,
+               escalate_at = excluded.escalate_at, expires_at = excluded.expires_at,
+               resolved_at = coalesce(approvals.resolved_at, excluded.resolved_at)"
+    }
+
+    /// Guard.
+    VOTE_INSERT on votes {
+        both: "INSERT INTO votes (tenant_id, approval_id, person, approve, notes, at) VALUES ($1, $2, $3, $4, $5, $6)
+               ON CONFLICT (tenant_id, approval_id, person) DO NOTHING"
+    }
+
+    /// Guard: the key of another receipt refuses it; the receipt itself moves on.
+    RECEIPT_PUT on receipts {
+        both: "INSERT INTO receipts (tenant_id, receipt_id, run_id, position, iteration, attempt, effect_key, effect, state,
+               request, response, intent_at, outcome_at, late)
+               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
+               ON CONFLICT (tenant_id, effect_key) DO UPDATE SET state = excluded.state, attempt = excluded.attempt,
+               response = excluded.response, intent_at = excluded.intent_at, outcome_at = excluded.outcome_at,
+               late = excluded.late
+               WHERE receipts.receipt_id = excluded.receipt_id"
+    }
+
+    OUTBOX_INSERT on outbox {
+        both: "INSERT INTO outbox (tenant_id, outbox_id, run_id, destination, payload, created_at, next_at)
+               VALUES ($1, $2, $3, $4, $5, $6, $6)"
+    }
+
+    ATTR_INSERT on run_attrs {
+        both: "INSERT INTO run_attrs (tenant_id, name, value, run_id) VALUES ($1, $2, $3, $4)
+               ON CONFLICT (tenant_id, name, value, run_id) DO NOTHING"
+    }
+
+    // Which guard refused, on the slow path.
+
+    INSPECT_IDEMPOTENCY on idempotency {
+        both: "SELECT 1 FROM idempotency WHERE tenant_id = $1 AND client = $2 AND key = $3"
+    }
+
+    INSPECT_SUBJECT on subjects {
+        both: "SELECT run_id FROM subjects WHERE tenant_id = $1 AND subject = $2"
+    }
+
+    INSPECT_SIGNAL on signals {
+        both: "SELECT 1 FROM signals WHERE tenant_id = $1 AND signal_id = $2 AND consumed_by IS NULL"
+    }
+
+    INSPECT_VOTE on votes {
+        both: "SELECT 1 FROM votes WHERE tenant_id = $1 AND approval_id = $2 AND person = $3"
+    }
+
+    INSPECT_RECEIPT on receipts {
+        both: "SELECT receipt_id FROM receipts WHERE tenant_id = $1 AND effect_key = $2"
+    }
+}

@@ -1,0 +1,77 @@
+//! Opening a SQLite file: the lock that keeps a second server out, and the settings of every connection.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{Read as _, Seek as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::Connection;
+
+use super::STATEMENTS_MAX;
+use crate::error::OpenError;
+
+/// Held as long as the store is open. The operating system releases it when the process dies.
+#[derive(Debug)]
+pub(crate) struct Lock(#[expect(dead_code, reason = "the lock is the open file")] File);
+
+/// Takes the lock beside the database, or says who has it.
+pub(crate) fn lock(path: &Path) -> Result<Lock, OpenError> {
+    if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        std::fs::create_dir_all(parent).map_err(|error| file_error(parent, error))?;
+    }
+    let lock_path = lock_path(path);
+    let mut file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(&lock_path)
+        .map_err(|error| file_error(&lock_path, error))?;
+    match file.try_lock() {
+        Ok(()) => {
+            // Only for the message that another process shows; the lock itself is what counts.
+            let written = file.set_len(0).and_then(|()| file.rewind()).and_then(|()| write!(file, "{}", std::process::id()));
+            written.map_err(|error| file_error(&lock_path, error))?;
+            Ok(Lock(file))
+        }
+        Err(TryLockError::WouldBlock) => {
+            let mut text = String::new();
+            let pid = file.read_to_string(&mut text).ok().and_then(|_| text.trim().parse().ok());
+            Err(OpenError::Locked { path: path.display().to_string(), pid })
+        }
+        Err(TryLockError::Error(error)) => Err(file_error(&lock_path, error)),
+    }
+}
+
+pub(crate) fn lock_path(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".lock");
+    PathBuf::from(name)
+}
+
+fn file_error(path: &Path, error: std::io::Error) -> OpenError {
+    OpenError::File { path: path.display().to_string(), what: error.to_string() }
+}
+
+/// The writer's connection, or a reader's.
+pub(crate) fn connect(path: &Path) -> Result<Connection, OpenError> {
+    let sqlite_error =
+        |error: rusqlite::Error| OpenError::File { path: path.display().to_string(), what: error.to_string() };
+    let connection = Connection::open(path).map_err(sqlite_error)?;
+    configure(&connection).map_err(sqlite_error)?;
+    // FULL: a commit is on disk before it is answered. Checkpoints after 4,000 pages keep the log near 16 MiB.
+    connection
+        .execute_batch(
+            "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 4000;
+             PRAGMA mmap_size = 268435456; PRAGMA cache_size = -65536;",
+        )
+        .map_err(sqlite_error)?;
+    Ok(connection)
+}
+
+/// What every connection needs, on disk or in memory.
+pub(crate) fn configure(connection: &Connection) -> rusqlite::Result<()> {
+    connection.busy_timeout(Duration::from_secs(10))?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
+    connection.execute_batch("PRAGMA foreign_keys = OFF; PRAGMA temp_store = MEMORY;")
+}

@@ -1,0 +1,55 @@
+//! Databases in memory, by name. One connection each, shared by writer and readers, that outlives the stores opened
+//! on it: a simulated crash drops the store and opens another on the same name.
+
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
+use interlock_core::ids::ServerId;
+use rusqlite::Connection;
+use tokio::sync::watch;
+
+use super::file::configure;
+use crate::error::OpenError;
+
+/// A database in memory and the stores that want to hear of each other's commits.
+pub(crate) struct Memory {
+    pub connection: Mutex<Connection>,
+    listeners: Mutex<Vec<(ServerId, watch::Sender<u64>)>>,
+}
+
+static DATABASES: LazyLock<Mutex<HashMap<String, Arc<Memory>>>> = LazyLock::new(Mutex::default);
+
+pub(crate) fn open(name: &str) -> Result<Arc<Memory>, OpenError> {
+    let mut databases = DATABASES.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(memory) = databases.get(name) {
+        return Ok(Arc::clone(memory));
+    }
+    let failed = |error: rusqlite::Error| OpenError::File { path: name.to_owned(), what: error.to_string() };
+    let connection = Connection::open_in_memory().map_err(failed)?;
+    configure(&connection).map_err(failed)?;
+    let memory = Arc::new(Memory { connection: Mutex::new(connection), listeners: Mutex::default() });
+    databases.insert(name.to_owned(), Arc::clone(&memory));
+    Ok(memory)
+}
+
+/// Ends a database in memory: its content is gone once the last store on it is.
+pub fn forget(name: &str) {
+    DATABASES.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
+}
+
+impl Memory {
+    pub fn listen(&self, server: ServerId, wakes: watch::Sender<u64>) {
+        let mut listeners = self.listeners.lock().unwrap_or_else(PoisonError::into_inner);
+        listeners.retain(|(_, sender)| !sender.is_closed());
+        listeners.push((server, wakes));
+    }
+
+    /// Tells the other servers that something was committed.
+    pub fn committed(&self, by: ServerId) {
+        for (server, wakes) in &*self.listeners.lock().unwrap_or_else(PoisonError::into_inner) {
+            if *server != by {
+                wakes.send_modify(|count| *count += 1);
+            }
+        }
+    }
+}

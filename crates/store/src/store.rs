@@ -1,0 +1,319 @@
+//! [`Store`]: opening, submitting, closing. Reads are in [`crate::read`].
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use interlock_core::change::ChangeSet;
+use interlock_core::ids::{RunId, ServerId};
+use interlock_core::time::Timestamp;
+use tokio::sync::{mpsc, oneshot, watch};
+
+use crate::db::Db;
+use crate::error::{DbError, OpenError, ReadError, SubmitError};
+use crate::lane::{Committer, Counters, Lane};
+use crate::migrate;
+use crate::op::{Op, OpAnswer};
+use crate::options::{Mode, Options, StoreUrl};
+use crate::postgres::reads::PgReads;
+use crate::read::PlanCache;
+use crate::sql::{Stmt, ops};
+use crate::sqlite::commit::{Known, SqliteCommitter, Writer};
+use crate::sqlite::file::Lock;
+use crate::sqlite::reads::{Pool, SqliteReads};
+use crate::sqlite::{self, SqliteDb, ready};
+use crate::submit::{Item, Prepared};
+use crate::value::{Row, Value, args};
+
+/// A database that holds runs. Cheap to clone; the last clone that goes away lets its lanes finish.
+#[derive(Clone)]
+pub struct Store {
+    pub(crate) inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    /// One queue per lane. Taken out when the store closes.
+    lanes: Mutex<Vec<mpsc::Sender<Item>>>,
+    tasks: Mutex<Vec<LaneTask>>,
+    pub reads: Reads,
+    pub plans: PlanCache,
+    pub counters: Arc<Counters>,
+    wakes: watch::Receiver<u64>,
+    /// Declared last: released when everything else is.
+    _lock: Option<Lock>,
+}
+
+pub(crate) enum Reads {
+    Sqlite(SqliteReads),
+    Postgres(PgReads),
+}
+
+enum LaneTask {
+    Thread(std::thread::JoinHandle<()>),
+    Task(tokio::task::JoinHandle<()>),
+}
+
+impl Store {
+    pub async fn open(url: &StoreUrl, options: Options) -> Result<Self, OpenError> {
+        match url {
+            StoreUrl::Sqlite(path) => {
+                if matches!(options.mode, Mode::Inline(_)) {
+                    return Err(OpenError::InvalidUrl { url: format!("{url} in inline mode: use memory") });
+                }
+                let path = path.clone();
+                let (lock, connection, lane) = tokio::task::spawn_blocking({
+                    let (path, options) = (path.clone(), options.clone());
+                    move || {
+                        let lock = sqlite::file::lock(&path)?;
+                        let connection = sqlite::file::connect(&path)?;
+                        let lane = prepare_sqlite(&connection, &options)?;
+                        Ok::<_, OpenError>((lock, connection, lane))
+                    }
+                })
+                .await
+                .map_err(|error| OpenError::Database(DbError::Other(error.to_string())))??;
+                let reads = SqliteReads::File(Arc::new(Pool::new(path, options.readers)));
+                let (_, wakes) = watch::channel(0);
+                let mut parts = Parts::new(Reads::Sqlite(reads), wakes, Some(lock));
+                parts.sqlite_lane(Writer::Own(connection), lane, &options)?;
+                Ok(parts.finish())
+            }
+            StoreUrl::SqliteMemory(name) => {
+                let memory = sqlite::memory::open(name)?;
+                let lane = {
+                    let connection = memory.connection.lock().unwrap_or_else(PoisonError::into_inner);
+                    prepare_sqlite(&connection, &options)?
+                };
+                let (wake, wakes) = watch::channel(0);
+                memory.listen(options.server, wake);
+                let reads = match &options.mode {
+                    Mode::Threaded => SqliteReads::Memory(Arc::clone(&memory)),
+                    Mode::Inline(faults) => SqliteReads::Inline(Arc::clone(&memory), Arc::clone(faults)),
+                };
+                let mut parts = Parts::new(Reads::Sqlite(reads), wakes, None);
+                parts.sqlite_lane(Writer::Shared(memory), lane, &options)?;
+                Ok(parts.finish())
+            }
+            StoreUrl::Postgres(address) => {
+                let opened = crate::postgres::open(address, &options).await?;
+                let mut parts = Parts::new(Reads::Postgres(opened.reads), opened.wakes, None);
+                for committer in opened.committers {
+                    parts.task_lane(committer, &options);
+                }
+                Ok(parts.finish())
+            }
+        }
+    }
+
+    /// Waits until everything that was submitted is committed and answered, then lets go of the database.
+    pub async fn close(self) {
+        self.inner.lanes.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        let tasks = std::mem::take(&mut *self.inner.tasks.lock().unwrap_or_else(PoisonError::into_inner));
+        for task in tasks {
+            match task {
+                // The thread ends once the queue is empty; its last commit is a few milliseconds away.
+                LaneTask::Thread(thread) => {
+                    let _ = tokio::task::spawn_blocking(move || thread.join()).await;
+                }
+                LaneTask::Task(task) => {
+                    let _ = task.await;
+                }
+            }
+        }
+    }
+
+    /// Ends at once, as a crash would: what is queued is neither committed nor answered. For simulation.
+    pub fn kill(&self) {
+        self.inner.lanes.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        for task in &*self.inner.tasks.lock().unwrap_or_else(PoisonError::into_inner) {
+            if let LaneTask::Task(task) = task {
+                task.abort();
+            }
+        }
+    }
+
+    /// Commits a change set, or says which guard refused it. Waits for a place in the queue.
+    pub async fn submit(&self, change: ChangeSet) -> Result<ChangeSet, SubmitError> {
+        let lane = self.lane(change.run)?;
+        let prepared = Box::new(Prepared::new(change)?);
+        let (reply, answer) = oneshot::channel();
+        lane.send(Item::Set(prepared, reply)).await.map_err(|_| SubmitError::Closed)?;
+        drop(lane);
+        answer.await.map_err(|_| SubmitError::Closed)?
+    }
+
+    /// Like [`Store::submit`], but a full queue is an answer.
+    pub async fn try_submit(&self, change: ChangeSet) -> Result<ChangeSet, SubmitError> {
+        let lane = self.lane(change.run)?;
+        let prepared = Box::new(Prepared::new(change)?);
+        let (reply, answer) = oneshot::channel();
+        lane.try_send(Item::Set(prepared, reply)).map_err(|error| match error {
+            mpsc::error::TrySendError::Full(_) => SubmitError::Busy,
+            mpsc::error::TrySendError::Closed(_) => SubmitError::Closed,
+        })?;
+        drop(lane);
+        answer.await.map_err(|_| SubmitError::Closed)?
+    }
+
+    /// Small writes that belong to no run.
+    pub async fn execute(&self, op: Op) -> Result<OpAnswer, SubmitError> {
+        let lane = self.lane(RunId(uuid::Uuid::nil()))?;
+        let (reply, answer) = oneshot::channel();
+        lane.send(Item::Op(Box::new(op), reply)).await.map_err(|_| SubmitError::Closed)?;
+        drop(lane);
+        answer.await.map_err(|_| SubmitError::Closed)?
+    }
+
+    /// A run always goes through the same lane, so that its sets keep their order.
+    fn lane(&self, run: RunId) -> Result<mpsc::Sender<Item>, SubmitError> {
+        let lanes = self.inner.lanes.lock().unwrap_or_else(PoisonError::into_inner);
+        if lanes.is_empty() {
+            return Err(SubmitError::Closed);
+        }
+        // The last bytes of a UUIDv7 are random.
+        let tail = u64::from_be_bytes(*run.as_bytes().last_chunk().expect("an id has 16 bytes"));
+        Ok(lanes[(tail % lanes.len() as u64) as usize].clone())
+    }
+
+    /// Rises when another server has committed something.
+    pub fn remote_wakes(&self) -> watch::Receiver<u64> {
+        self.inner.wakes.clone()
+    }
+
+    /// The newest instant of this store's own commits since it was opened.
+    pub fn committed_until(&self) -> Timestamp {
+        Timestamp(self.inner.counters.last_commit_at.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn queued(&self) -> u64 {
+        let lanes = self.inner.lanes.lock().unwrap_or_else(PoisonError::into_inner);
+        lanes.iter().map(|lane| (lane.max_capacity() - lane.capacity()) as u64).sum()
+    }
+
+    /// The rows of one statement.
+    pub(crate) async fn rows(&self, stmt: &'static Stmt, args: Vec<Value>) -> Result<Vec<Row>, ReadError> {
+        let mut answers = self.rows_many(vec![(stmt, args)]).await?;
+        Ok(answers.pop().unwrap_or_default())
+    }
+
+    /// The rows of several: on SQLite in one snapshot, on PostgreSQL pipelined.
+    pub(crate) async fn rows_many(&self, queries: Vec<(&'static Stmt, Vec<Value>)>) -> Result<Vec<Vec<Row>>, ReadError> {
+        match &self.inner.reads {
+            Reads::Sqlite(reads) => {
+                reads
+                    .with(move |db| queries.iter().map(|(stmt, args)| db.query_now(stmt, args)).collect())
+                    .await
+            }
+            Reads::Postgres(reads) => reads.rows_many(queries).await,
+        }
+    }
+}
+
+/// A store while it is being put together.
+struct Parts {
+    lanes: Vec<mpsc::Sender<Item>>,
+    tasks: Vec<LaneTask>,
+    reads: Reads,
+    counters: Arc<Counters>,
+    wakes: watch::Receiver<u64>,
+    lock: Option<Lock>,
+}
+
+impl Parts {
+    fn new(reads: Reads, wakes: watch::Receiver<u64>, lock: Option<Lock>) -> Self {
+        Self { lanes: Vec::new(), tasks: Vec::new(), reads, counters: Arc::default(), wakes, lock }
+    }
+
+    fn lane<C: Committer>(&mut self, committer: C, options: &Options) -> Lane<C> {
+        let (sender, queue) = mpsc::channel(options.queue_max.max(1));
+        self.lanes.push(sender);
+        let faults = match &options.mode {
+            Mode::Inline(faults) => Some(Arc::clone(faults)),
+            Mode::Threaded => None,
+        };
+        Lane { committer, queue, group_max: options.group_max.max(1), counters: Arc::clone(&self.counters), faults }
+    }
+
+    fn sqlite_lane(&mut self, writer: Writer, lane: i64, options: &Options) -> Result<(), OpenError> {
+        let committer = SqliteCommitter { writer, lane, server: options.server, known: Known::default(), last: None };
+        if matches!(options.mode, Mode::Inline(_)) {
+            self.task_lane(committer, options);
+            return Ok(());
+        }
+        let lane = self.lane(committer, options);
+        // The writer blocks in fsync, so it has a thread; the runtime on it only waits and sleeps.
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build()
+            .map_err(|error| OpenError::Database(DbError::Other(error.to_string())))?;
+        let thread = std::thread::Builder::new()
+            .name("interlock-lane".into())
+            .spawn(move || runtime.block_on(lane.run()))
+            .map_err(|error| OpenError::Database(DbError::Other(error.to_string())))?;
+        self.tasks.push(LaneTask::Thread(thread));
+        Ok(())
+    }
+
+    fn task_lane<C>(&mut self, committer: C, options: &Options)
+    where
+        C: Committer + Send + 'static,
+        Lane<C>: LaneFuture,
+    {
+        let lane = self.lane(committer, options);
+        self.tasks.push(LaneTask::Task(tokio::spawn(lane.boxed())));
+    }
+
+    fn finish(self) -> Store {
+        Store {
+            inner: Arc::new(Inner {
+                lanes: Mutex::new(self.lanes),
+                tasks: Mutex::new(self.tasks),
+                reads: self.reads,
+                plans: PlanCache::default(),
+                counters: self.counters,
+                wakes: self.wakes,
+                _lock: self.lock,
+            }),
+        }
+    }
+}
+
+/// The lane's loop as a future that may move between threads, which only concrete committers can promise.
+trait LaneFuture {
+    fn boxed(self) -> futures::future::BoxFuture<'static, ()>;
+}
+
+impl LaneFuture for Lane<SqliteCommitter> {
+    fn boxed(self) -> futures::future::BoxFuture<'static, ()> {
+        Box::pin(self.run())
+    }
+}
+
+impl LaneFuture for Lane<crate::postgres::commit::PgCommitter> {
+    fn boxed(self) -> futures::future::BoxFuture<'static, ()> {
+        Box::pin(self.run())
+    }
+}
+
+/// Migrates and registers a lane; answers with the lane's id, which no earlier lane has had.
+fn prepare_sqlite(connection: &rusqlite::Connection, options: &Options) -> Result<i64, OpenError> {
+    let db = SqliteDb(connection);
+    connection.execute_batch("BEGIN IMMEDIATE").map_err(DbError::from)?;
+    let prepared = ready(async {
+        migrate::run(&db, migrate::SQLITE, options.migrate).await?;
+        prepare(&db, options.server).await
+    });
+    connection.execute_batch(if prepared.is_ok() { "COMMIT" } else { "ROLLBACK" }).map_err(DbError::from)?;
+    prepared
+}
+
+/// The rows that every store needs, and a new lane.
+pub(crate) async fn prepare<D: Db>(db: &D, server: ServerId) -> Result<i64, OpenError> {
+    for (key, value) in [("store_epoch", "1"), ("seal", "")] {
+        if db.query(&ops::META_GET, args![key]).await?.is_empty() {
+            db.execute(&ops::META_PUT, args![key, value]).await?;
+        }
+    }
+    let mut rows = db.query(&ops::LANE_INSERT, args![server, 0i64]).await?;
+    let row = rows.first_mut().ok_or_else(|| DbError::Other("no lane was made".into()))?;
+    Ok(row.int("lane_id")?)
+}

@@ -1,0 +1,233 @@
+//! What travels to a lane: a change set whose JSON has been encoded by the submitter, so that the lane, which all
+//! writers share, only binds and executes.
+
+use std::hash::{DefaultHasher, Hasher as _};
+
+use interlock_core::change::{ChangeSet, LiveChange, SideWrite};
+use interlock_core::state::{ApprovalState, RunState};
+use serde::Serialize;
+use smallvec::SmallVec;
+use tokio::sync::oneshot;
+
+use crate::error::{Refusal, SubmitError};
+use crate::op::{Op, OpAnswer};
+use crate::sql::{Stmt, side};
+use crate::value::{Value, args};
+
+/// One thing for a lane to commit, and where its answer goes.
+pub(crate) enum Item {
+    Set(Box<Prepared>, oneshot::Sender<Result<ChangeSet, SubmitError>>),
+    Op(Box<Op>, oneshot::Sender<Result<OpAnswer, SubmitError>>),
+}
+
+/// What became of an item in its group.
+#[derive(Debug, Clone)]
+pub(crate) enum Outcome {
+    Committed,
+    Answer(OpAnswer),
+    Refused(Refusal),
+    /// The database refuses the rows themselves.
+    Corrupt(String),
+}
+
+/// A change set with its texts.
+pub(crate) struct Prepared {
+    pub change: ChangeSet,
+    pub step_data: Option<String>,
+    pub notes: Option<String>,
+    pub labels: Option<String>,
+    pub end_error: Option<String>,
+    pub end_notes: Option<String>,
+    /// The `error` of each journal row.
+    pub errors: SmallVec<[Option<String>; 1]>,
+    pub side: Vec<SideStmt>,
+    /// What no other set of the same group may touch: the run, and every key that one of its guards looks at.
+    pub keys: SmallVec<[u64; 2]>,
+}
+
+/// A side write as a statement.
+pub(crate) struct SideStmt {
+    pub stmt: &'static Stmt,
+    pub args: Vec<Value>,
+    pub guard: Guard,
+}
+
+/// What it means when a side write changes no row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Guard {
+    None,
+    Idempotency,
+    Subject,
+    Signal,
+    Vote,
+    Receipt,
+}
+
+impl Prepared {
+    pub fn new(change: ChangeSet) -> Result<Self, SubmitError> {
+        let row = match &change.live {
+            LiveChange::Put(row) | LiveChange::Advance(row) => Some(row),
+            LiveChange::Gone => None,
+        };
+        let mut prepared = Self {
+            step_data: row.and_then(|row| row.step_data.as_ref()).map(encode).transpose()?,
+            notes: row.and_then(|row| row.notes.as_ref()).map(encode).transpose()?,
+            labels: None,
+            end_error: change.end.as_ref().and_then(|end| end.error.as_ref()).map(encode).transpose()?,
+            end_notes: change.end.as_ref().and_then(|end| end.notes.as_ref()).map(encode).transpose()?,
+            errors: SmallVec::with_capacity(change.journal.len()),
+            side: Vec::with_capacity(change.side.len()),
+            keys: SmallVec::new(),
+            change,
+        };
+        let change = &prepared.change;
+        prepared.keys.push(key(&("run", change.run.as_bytes())));
+        for row in &change.journal {
+            let error = row.done.as_ref().and_then(|done| done.error.as_ref()).map(encode).transpose()?;
+            prepared.errors.push(error);
+        }
+        if let Some(start) = &change.start
+            && !start.header.labels.is_empty()
+        {
+            prepared.labels = Some(encode(&start.header.labels)?);
+            for (name, value) in &start.header.labels {
+                prepared.side.push(attr(change, name, value));
+            }
+        }
+        if let Some(end) = &change.end
+            && end.state != RunState::Succeeded
+        {
+            prepared.side.push(attr(change, STATE_ATTR, end.state.as_str()));
+        }
+        for write in &change.side {
+            let (stmt, key) = side_stmt(change, write)?;
+            prepared.side.push(stmt);
+            prepared.keys.extend(key);
+        }
+        Ok(prepared)
+    }
+
+    /// More than the run's own version (or newness) can refuse this set.
+    pub fn has_side_guards(&self) -> bool {
+        self.side.iter().any(|side| side.guard != Guard::None)
+    }
+}
+
+/// The attribute under which runs that ended badly are found.
+pub(crate) const STATE_ATTR: &str = "interlock.state";
+
+fn attr(change: &ChangeSet, name: &str, value: &str) -> SideStmt {
+    SideStmt {
+        stmt: &side::ATTR_INSERT,
+        args: args![change.tenant, name, value, change.run],
+        guard: Guard::None,
+    }
+}
+
+fn encode<T: Serialize + ?Sized>(value: &T) -> Result<String, SubmitError> {
+    serde_json::to_string(value).map_err(|error| SubmitError::Corrupt(error.to_string()))
+}
+
+fn key<T: std::hash::Hash>(parts: &T) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    parts.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// A side write as a statement, and the key its guard looks at.
+fn side_stmt(change: &ChangeSet, write: &SideWrite) -> Result<(SideStmt, Option<u64>), SubmitError> {
+    let (tenant, run, at) = (change.tenant, change.run, change.at);
+    let plain = |stmt, args| (SideStmt { stmt, args, guard: Guard::None }, None);
+    Ok(match write {
+        SideWrite::Idempotency(row) => (
+            SideStmt {
+                stmt: &side::IDEMPOTENCY_INSERT,
+                args: args![tenant, &row.client, &row.key, &row.source, row.request_hash, run, at, row.expires_at],
+                guard: Guard::Idempotency,
+            },
+            Some(key(&("idempotency", tenant, &row.client, &row.key))),
+        ),
+        SideWrite::TakeSubject { subject } => (
+            SideStmt { stmt: &side::SUBJECT_TAKE, args: args![tenant, subject, run], guard: Guard::Subject },
+            Some(key(&("subject", tenant, subject))),
+        ),
+        SideWrite::FreeSubject { subject } => (
+            SideStmt { stmt: &side::SUBJECT_FREE, args: args![tenant, subject, run], guard: Guard::None },
+            Some(key(&("subject", tenant, subject))),
+        ),
+        SideWrite::AddStep { position, spec } => {
+            plain(&side::STEP_ADD, args![tenant, run, *position, encode(spec)?])
+        }
+        SideWrite::OpenWait { position, awaited, opened_at } => plain(
+            &side::WAIT_OPEN,
+            args![tenant, run, *position, &awaited.signal, &awaited.key, awaited.accept_from, *opened_at],
+        ),
+        SideWrite::CloseWait { position } => plain(&side::WAIT_CLOSE, args![tenant, run, *position]),
+        SideWrite::ConsumeSignal { signal, position } => (
+            SideStmt {
+                stmt: &side::SIGNAL_CONSUME,
+                args: args![run, *position, at, tenant, *signal],
+                guard: Guard::Signal,
+            },
+            Some(key(&("signal", tenant, signal))),
+        ),
+        SideWrite::PutApproval { position, approval } => {
+            let resolved_at = (approval.state != ApprovalState::Requested).then_some(at);
+            plain(
+                &side::APPROVAL_PUT,
+                args![
+                    tenant,
+                    approval.id,
+                    run,
+                    *position,
+                    approval.state.as_str(),
+                    approval.quorum,
+                    encode(&approval.approvers)?,
+                    approval.message.as_ref(),
+                    approval.on_reject.as_str(),
+                    approval.on_expiry.as_str(),
+                    approval.requested_at,
+                    approval.escalate_at,
+                    approval.expires_at,
+                    resolved_at,
+                    encode(&approval.excluded)?,
+                ],
+            )
+        }
+        SideWrite::Vote { approval, vote } => (
+            SideStmt {
+                stmt: &side::VOTE_INSERT,
+                args: args![tenant, *approval, &vote.person, vote.approve, vote.notes.as_ref(), vote.at],
+                guard: Guard::Vote,
+            },
+            Some(key(&("vote", tenant, approval, &vote.person))),
+        ),
+        SideWrite::PutReceipt(receipt) => (
+            SideStmt {
+                stmt: &side::RECEIPT_PUT,
+                args: args![
+                    tenant,
+                    receipt.id,
+                    run,
+                    receipt.position,
+                    receipt.iteration,
+                    receipt.attempt,
+                    &receipt.key,
+                    receipt.effect.as_str(),
+                    receipt.state.as_str(),
+                    &receipt.request,
+                    receipt.response.as_ref(),
+                    receipt.intent_at,
+                    receipt.outcome_at,
+                    receipt.late,
+                ],
+                guard: Guard::Receipt,
+            },
+            Some(key(&("receipt", tenant, &receipt.key))),
+        ),
+        SideWrite::Outbox(row) => plain(
+            &side::OUTBOX_INSERT,
+            args![tenant, row.id, run, &row.destination, &row.payload, at],
+        ),
+    })
+}

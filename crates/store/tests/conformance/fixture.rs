@@ -1,0 +1,214 @@
+//! Stores to test and runs to put into them. Runs are made by core's `decide`, so the rows are the real ones.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use interlock_core::change::{ChangeSet, IdempotencyRow};
+use interlock_core::decide::{self, Asked, Bindings, Command, Completion, Outcome, StartRequest};
+use interlock_core::ids::{RunId, ServerId, SessionId, TenantId};
+use interlock_core::json::Json;
+use interlock_core::plan::{Plan, StepSpec};
+use interlock_core::run::{HashHex, Header, Run, Trigger};
+use interlock_core::time::Timestamp;
+use interlock_store::{Op, Options, Store, StoreUrl, Tenant};
+use uuid::Uuid;
+
+pub const NOW: Timestamp = Timestamp(1_790_000_000_000);
+
+static NEXT: AtomicU64 = AtomicU64::new(1);
+
+fn next() -> u64 {
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+/// A UUIDv7 whose instant is `NOW` and whose rest counts up.
+pub fn fresh() -> Uuid {
+    let count = next();
+    let millis = NOW.0 as u128;
+    Uuid::from_u128(millis << 80 | 0x7 << 76 | 0b10 << 62 | u128::from(count) << 40 | u128::from(count))
+}
+
+pub fn options() -> Options {
+    Options::new(ServerId(fresh()))
+}
+
+pub fn tenant_id(number: u64) -> TenantId {
+    TenantId(Uuid::from_u128(0xa000 + u128::from(number)))
+}
+
+/// A place for a store that goes away with the test.
+pub struct Place {
+    pub url: StoreUrl,
+    dir: Option<std::path::PathBuf>,
+    database: Option<(String, String)>,
+}
+
+impl Place {
+    pub fn file() -> Self {
+        let dir = std::env::temp_dir().join(format!("interlock-store-{}-{}", std::process::id(), next()));
+        std::fs::create_dir_all(&dir).unwrap();
+        Self { url: StoreUrl::Sqlite(dir.join("store.db")), dir: Some(dir), database: None }
+    }
+
+    pub fn memory() -> Self {
+        Self { url: StoreUrl::SqliteMemory(format!("test-{}", next())), dir: None, database: None }
+    }
+
+    /// A fresh database on the server that the variable names.
+    pub async fn postgres() -> Self {
+        let server = std::env::var("INTERLOCK_TEST_POSTGRES").unwrap_or_else(|_| {
+            panic!("INTERLOCK_TEST_POSTGRES is not set: run `make test`, or `scripts/with-postgres cargo test …`")
+        });
+        let name = format!("store_{}_{}", std::process::id(), next());
+        admin(&server, &format!("CREATE DATABASE {name}")).await;
+        let (base, _) = server.rsplit_once('/').unwrap();
+        Self { url: StoreUrl::Postgres(format!("{base}/{name}")), dir: None, database: Some((server, name)) }
+    }
+
+    pub fn path(&self) -> &std::path::Path {
+        match &self.url {
+            StoreUrl::Sqlite(path) => path,
+            other => panic!("{other} is no file"),
+        }
+    }
+
+    pub async fn open(&self) -> Store {
+        Store::open(&self.url, options()).await.unwrap()
+    }
+
+    /// A store with one tenant without limits, number 1.
+    pub async fn world(&self) -> World {
+        let store = self.open().await;
+        let tenant = tenant_id(1);
+        store.execute(Op::PutTenant(Tenant::new(tenant, "one", NOW))).await.unwrap();
+        World { store, tenant }
+    }
+
+    /// Removes the database; dropping a `Place` only removes files.
+    pub async fn remove(self) {
+        if let Some((server, name)) = &self.database {
+            admin(server, &format!("DROP DATABASE {name} WITH (FORCE)")).await;
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if let Some(dir) = &self.dir {
+            let _ = std::fs::remove_dir_all(dir);
+        }
+        if let StoreUrl::SqliteMemory(name) = &self.url {
+            interlock_store::forget_memory(name);
+        }
+    }
+}
+
+pub async fn admin(server: &str, sql: &str) {
+    let (client, connection) = tokio_postgres::connect(server, tokio_postgres::NoTls).await.unwrap();
+    let task = tokio::spawn(connection);
+    client.batch_execute(sql).await.unwrap();
+    drop(client);
+    task.await.unwrap().unwrap();
+}
+
+#[derive(Clone)]
+pub struct World {
+    pub store: Store,
+    pub tenant: TenantId,
+}
+
+/// What a run is started with, beside the plan.
+#[derive(Default)]
+pub struct Wanted {
+    pub subject: Option<String>,
+    pub labels: Vec<(String, String)>,
+    pub idempotency: Option<IdempotencyRow>,
+    pub priority: i32,
+    pub claim: Option<SessionId>,
+    pub at: Option<Timestamp>,
+    pub id: Option<RunId>,
+}
+
+pub fn plan_of(steps: Vec<StepSpec>) -> Arc<Plan> {
+    Arc::new(Plan { workflow: "demo".into(), version: 1, on_failure: None, timeout: None, writes_max: None, steps })
+}
+
+pub fn tasks(count: usize) -> Arc<Plan> {
+    plan_of((0..count).map(|index| StepSpec::task(format!("step{index}"), "noop")).collect())
+}
+
+pub fn start_set(tenant: TenantId, plan: &Arc<Plan>, wanted: Wanted) -> (Run, ChangeSet) {
+    let (plan_hash, plan_text) = plan.encode();
+    let created_at = wanted.at.unwrap_or(NOW);
+    let request = StartRequest {
+        tenant,
+        run: wanted.id.unwrap_or_else(|| RunId(fresh())),
+        header: Header {
+            workspace: "main".into(),
+            plan_hash: HashHex(plan_hash),
+            inputs: Json::trusted(r#"{"n":1}"#),
+            subject: wanted.subject,
+            labels: wanted.labels.into_iter().collect(),
+            trigger: Trigger { kind: "api".into(), reference: Some("test".into()) },
+            priority: wanted.priority,
+            created_at,
+            deadline_at: None,
+            lineage: None,
+            started_by: Some("ada".into()),
+        },
+        plan: Arc::clone(plan),
+        plan_hash,
+        plan_text,
+        idempotency: wanted.idempotency,
+        inherited: vec![],
+        claim: wanted.claim,
+    };
+    decide::start(request, &Bindings::default(), Asked::system(created_at)).unwrap()
+}
+
+pub fn command(run: &Run, command: Command, at: Timestamp) -> ChangeSet {
+    decide::decide(run, command, &Bindings::default(), Asked::system(at)).unwrap()
+}
+
+/// The completion of the current step, which takes the next one for the same session.
+pub fn completion(run: &Run, at: Timestamp) -> ChangeSet {
+    let step = run.current();
+    let done = Completion {
+        position: run.position,
+        attempt: step.attempt,
+        outcome: Outcome::Completed { output: Json::trusted(format!(r#"{{"step":{}}}"#, run.position)) },
+        claim_next: step.session(),
+        receipt: None,
+    };
+    command(run, Command::Complete(done), at)
+}
+
+impl World {
+    pub async fn start(&self, plan: &Arc<Plan>, wanted: Wanted) -> Run {
+        let (mut run, change) = start_set(self.tenant, plan, wanted);
+        run.apply(&self.store.submit(change).await.unwrap());
+        run
+    }
+
+    pub async fn apply(&self, run: &mut Run, change: ChangeSet) {
+        run.apply(&self.store.submit(change).await.unwrap());
+    }
+
+    pub async fn claim(&self, run: &mut Run, session: SessionId) {
+        self.apply(run, command(run, Command::Claim { session }, NOW)).await;
+    }
+
+    /// Completes step after step until the run has ended.
+    pub async fn finish(&self, run: &mut Run, session: SessionId) {
+        if run.current().session().is_none() {
+            self.claim(run, session).await;
+        }
+        while !run.state.is_terminal() {
+            self.apply(run, completion(run, NOW)).await;
+        }
+    }
+
+    pub async fn load(&self, run: &Run) -> Run {
+        self.store.load_runs(&[(run.tenant, run.id)]).await.unwrap().pop().unwrap()
+    }
+}

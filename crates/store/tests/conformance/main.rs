@@ -1,0 +1,33 @@
+//! One suite over every database: what a store promises, whatever is behind it.
+
+mod fixture;
+mod runs;
+
+/// Declares each test once and runs it on a SQLite file, on SQLite in memory and on PostgreSQL.
+macro_rules! on_every_store {
+    ($($name:ident),+ $(,)?) => {
+        mod sqlite_file {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $name() {
+                let place = crate::fixture::Place::file();
+                super::$name(&place).await;
+            })+
+        }
+        mod sqlite_memory {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $name() {
+                let place = crate::fixture::Place::memory();
+                super::$name(&place).await;
+            })+
+        }
+        mod postgres {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $name() {
+                let place = crate::fixture::Place::postgres().await;
+                super::$name(&place).await;
+                place.remove().await;
+            })+
+        }
+    };
+}
+pub(crate) use on_every_store;

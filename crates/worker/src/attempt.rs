@@ -1,0 +1,152 @@
+//! One slot at work: run an attempt, hand in its report, go on with the step that came back with the answer.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use interlock_core::json::Json;
+use interlock_core::retry::{ErrorClass, StepError};
+use interlock_core::work::{Assignment, AttemptRef, Report, ReportedOutcome};
+use interlock_protocol::transport::{Transport, TransportError};
+use tokio::time::{Instant, sleep, sleep_until};
+use tokio_util::sync::CancellationToken;
+use tracing::{debug, warn};
+
+use crate::context::{Effects, Inner, Port, TaskContext};
+use crate::error::TaskError;
+use crate::executors::task::Handler;
+use crate::limits;
+use crate::session::Session;
+use crate::task::Tasks;
+
+/// What every slot of a session shares.
+pub(crate) struct Slots<T> {
+    pub session: Arc<Session<T>>,
+    pub tasks: Tasks,
+    /// How long a task may clean up once it is no longer wanted.
+    pub stop_grace: Duration,
+}
+
+/// An assignment that heartbeats list.
+pub(crate) struct Taken {
+    pub assignment: Assignment,
+    pub token: CancellationToken,
+}
+
+impl<T: Transport> Slots<T> {
+    pub fn take(&self, assignment: Assignment) -> Option<Taken> {
+        let token = self.session.hold(&assignment)?;
+        Some(Taken { assignment, token })
+    }
+
+    /// Works until a report brings no next step.
+    pub async fn work(&self, first: Taken) {
+        let mut current = Some(first);
+        while let Some(taken) = current {
+            let at = taken.assignment.at;
+            let next = self.attempt(taken).await.and_then(|next| self.take(next));
+            // The next one is listed before this one is not: a heartbeat in between must not miss the run.
+            self.session.let_go(at);
+            current = next;
+        }
+    }
+
+    async fn attempt(&self, taken: Taken) -> Option<Assignment> {
+        let (at, epoch) = (taken.assignment.at, taken.assignment.epoch);
+        let step = taken.assignment.step.clone();
+        debug!(run = %at.run, step, attempt = at.attempt, "an attempt begins");
+        let outcome = if self.session.draining.is_cancelled() {
+            ReportedOutcome::Released
+        } else {
+            self.run(taken).await
+        };
+        if self.session.gone.is_cancelled() {
+            warn!(run = %at.run, step, attempt = at.attempt, "the session is gone; the result is dropped");
+            return None;
+        }
+        self.report(at, epoch, outcome).await
+    }
+
+    async fn run(&self, taken: Taken) -> ReportedOutcome {
+        let Taken { assignment, token } = taken;
+        let Some(handler) = self.tasks.get(&assignment.handler) else {
+            warn!(task = assignment.handler, run = %assignment.at.run, "no such task here; the step is given back");
+            token.run_until_cancelled(sleep(limits::UNKNOWN_TASK_PAUSE)).await;
+            return ReportedOutcome::Released;
+        };
+        let input = assignment.input.clone();
+        let context = TaskContext(Arc::new(Inner {
+            timeout_at: assignment.timeout.map(|timeout| Instant::now() + timeout.as_duration()),
+            assignment,
+            token: token.clone(),
+            port: Arc::clone(&self.session) as Arc<dyn Port>,
+            effects: Effects::default(),
+        }));
+        let outcome = self.run_in_time(&*handler, &context, &input).await;
+        let outcome = context.unless_in_doubt(outcome);
+        match outcome {
+            // It failed because it was told to stop: that is not the step's fault, and costs it no try.
+            ReportedOutcome::Retry { .. } if token.is_cancelled() && !is_timeout(&outcome) => ReportedOutcome::Released,
+            outcome => outcome,
+        }
+    }
+
+    /// Runs the task until it ends, its time is up, or it is told to stop and does not.
+    async fn run_in_time(&self, handler: &dyn Handler, context: &TaskContext, input: &Json) -> ReportedOutcome {
+        let mut running = handler.run(context.clone(), input);
+        let time_is_up = async {
+            match context.timeout_at() {
+                Some(at) => sleep_until(at).await,
+                None => std::future::pending().await,
+            }
+        };
+        let told_to_stop = async {
+            context.cancellation().cancelled().await;
+            sleep(self.stop_grace).await;
+        };
+        tokio::select! {
+            biased;
+            outcome = &mut running => outcome,
+            () = time_is_up => {
+                context.cancellation().cancel();
+                timed_out()
+            }
+            () = told_to_stop => ReportedOutcome::Released,
+        }
+    }
+
+    async fn report(&self, at: AttemptRef, epoch: u64, outcome: ReportedOutcome) -> Option<Assignment> {
+        let claim_next = !self.session.draining.is_cancelled() && outcome != ReportedOutcome::Released;
+        let report = Report { at, epoch, outcome, claim_next };
+        let error = match self.session.complete(report).await {
+            Ok(completed) => return completed.next,
+            Err(error) => error,
+        };
+        if !is_malformed(&error) {
+            warn!(run = %at.run, position = at.position, attempt = at.attempt, %error, "the result is dropped");
+            return None;
+        }
+        // The step would be given back and fail in the same way for ever: let it fail for good, and say why.
+        let error = StepError::new(ErrorClass::Invalid, "REPORT_REFUSED", error.to_string());
+        let report = Report { at, epoch, outcome: ReportedOutcome::Dead { error }, claim_next: false };
+        if let Err(error) = self.session.complete(report).await {
+            warn!(run = %at.run, position = at.position, attempt = at.attempt, %error, "the result is dropped");
+        }
+        None
+    }
+}
+
+/// Refused for what the report says, not for what has become of the run.
+fn is_malformed(error: &TransportError) -> bool {
+    const MALFORMED: &[&str] = &["PAYLOAD_TOO_LARGE", "INPUT_INVALID", "REQUEST_INVALID"];
+    matches!(error, TransportError::Refused { code, .. } if MALFORMED.contains(&code.as_str()))
+}
+
+const STEP_TIMEOUT: &str = "STEP_TIMEOUT";
+
+fn timed_out() -> ReportedOutcome {
+    TaskError::new(ErrorClass::Timeout, STEP_TIMEOUT, "the step ran longer than its timeout").into_outcome()
+}
+
+fn is_timeout(outcome: &ReportedOutcome) -> bool {
+    matches!(outcome, ReportedOutcome::Retry { error, .. } if error.code == STEP_TIMEOUT)
+}

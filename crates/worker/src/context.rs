@@ -1,0 +1,155 @@
+//! What a task knows about the attempt that it is.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32};
+
+use futures::future::BoxFuture;
+use interlock_core::ids::{RunId, TenantId};
+use interlock_core::json::Json;
+use interlock_core::keys::{EffectScope, effect_key};
+use interlock_core::state::{EffectClass, TaskType};
+use interlock_core::time::Timestamp;
+use interlock_core::work::{Assignment, EffectAnswer, EffectIntent, EffectOutcome};
+use interlock_protocol::transport::TransportError;
+use serde::de::DeserializeOwned;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::error::TaskError;
+use crate::lease::Lease;
+
+/// The attempt's view of its session: enough to act, not enough to interfere with other attempts.
+pub(crate) trait Port: Send + Sync {
+    fn lease(&self) -> &Lease;
+    fn is_gone(&self) -> bool;
+    fn intent(&self, intent: EffectIntent) -> BoxFuture<'_, Result<EffectAnswer, TransportError>>;
+    fn outcome(&self, outcome: EffectOutcome) -> BoxFuture<'_, Result<(), TransportError>>;
+}
+
+/// Everything an attempt may ask and do. Cheap to clone.
+#[derive(Clone)]
+pub struct TaskContext(pub(crate) Arc<Inner>);
+
+pub(crate) struct Inner {
+    pub assignment: Assignment,
+    pub token: CancellationToken,
+    pub timeout_at: Option<Instant>,
+    pub port: Arc<dyn Port>,
+    pub effects: Effects,
+}
+
+/// Where the attempt stands with its effects.
+#[derive(Default)]
+pub(crate) struct Effects {
+    pub next: AtomicU32,
+    pub performing: AtomicBool,
+    /// An unsafe effect was sent and nobody knows whether it happened.
+    pub in_doubt: AtomicBool,
+}
+
+impl TaskContext {
+    pub fn tenant(&self) -> TenantId {
+        self.0.assignment.at.tenant
+    }
+
+    pub fn run(&self) -> RunId {
+        self.0.assignment.at.run
+    }
+
+    pub fn workflow(&self) -> &str {
+        &self.0.assignment.workflow
+    }
+
+    /// The step's key: its stable name in the workflow.
+    pub fn step(&self) -> &str {
+        &self.0.assignment.step
+    }
+
+    pub fn position(&self) -> u32 {
+        self.0.assignment.at.position
+    }
+
+    /// 1, 2, … over all claims of the step.
+    pub fn attempt(&self) -> u32 {
+        self.0.assignment.at.attempt
+    }
+
+    /// Raised when an operator has the step done again.
+    pub fn iteration(&self) -> u32 {
+        self.0.assignment.iteration
+    }
+
+    /// Why the step runs: for the first time, because a signal came, or because none came in time.
+    pub fn task_type(&self) -> TaskType {
+        self.0.assignment.task_type
+    }
+
+    /// How safe it is to repeat the step, as its workflow declares.
+    pub fn effect_class(&self) -> EffectClass {
+        self.0.assignment.effect
+    }
+
+    /// The payload of the signal that woke the step.
+    pub fn payload(&self) -> Option<&Json> {
+        self.0.assignment.payload.as_ref()
+    }
+
+    /// The signal that woke the step, if one did, with its payload read as a `T`.
+    pub fn signal<T: DeserializeOwned>(&self) -> Result<Option<T>, TaskError> {
+        if self.task_type() != TaskType::Signal {
+            return Ok(None);
+        }
+        // A payload of `null` may arrive as none at all.
+        let payload = self.payload().map_or("null", Json::as_str);
+        serde_json::from_str(payload).map(Some).map_err(|error| {
+            let what = format!("the task does not understand the signal's payload: {error}");
+            TaskError::terminal("SIGNAL_INVALID", what)
+        })
+    }
+
+    /// The run's own deadline, by the server's clock.
+    pub fn deadline_at(&self) -> Option<Timestamp> {
+        self.0.assignment.deadline_at
+    }
+
+    /// When the attempt times out, by this process's clock.
+    pub fn timeout_at(&self) -> Option<Instant> {
+        self.0.timeout_at
+    }
+
+    /// Fires when the attempt is no longer wanted: its run is being canceled, its lease is lost, the worker shuts
+    /// down, or its time is up. The task may clean up for a short while; then it is dropped where it stands.
+    pub fn cancellation(&self) -> &CancellationToken {
+        &self.0.token
+    }
+
+    /// Whether the attempt surely still belongs to this worker. Heartbeats are sent by themselves; code that acts
+    /// on other systems without [`TaskContext::effect`] asks here right before.
+    pub fn still_mine(&self) -> bool {
+        !self.0.token.is_cancelled() && !self.0.port.is_gone() && self.0.port.lease().holds()
+    }
+
+    /// A key for other systems that drop repeats: the same for every automatic retry of this step, another after
+    /// an operator's retry.
+    pub fn effect_key(&self, template: &str) -> Result<String, TaskError> {
+        let assignment = &self.0.assignment;
+        let scope = EffectScope {
+            root: assignment.root_run,
+            step_path: &assignment.step,
+            iteration: assignment.iteration,
+            number: 0,
+        };
+        effect_key(template, scope)
+            .map_err(|rejection| TaskError::terminal(rejection.code(), rejection.to_string()))
+    }
+}
+
+impl fmt::Debug for TaskContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TaskContext")
+            .field("at", &self.0.assignment.at)
+            .field("step", &self.0.assignment.step)
+            .finish_non_exhaustive()
+    }
+}

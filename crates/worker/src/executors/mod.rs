@@ -1,0 +1,4 @@
+//! How the kinds of work are carried out: user code in this process ([`task`]), and a local program ([`program`]).
+
+pub mod program;
+pub(crate) mod task;

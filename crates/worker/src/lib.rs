@@ -1,0 +1,74 @@
+//! The agent that runs steps.
+//!
+//! [`Tasks`] holds user code under the names that workflows use; a [`Worker`] takes them, a
+//! [`Transport`](interlock_protocol::transport::Transport) and [`WorkerOptions`], and runs until it is told to stop.
+//! Each attempt of a step gets a [`TaskContext`]: who it is, what woke it, whether it is still wanted, and
+//! [`TaskContext::effect`], through which it acts on other systems at most once.
+//!
+//! ```
+//! use interlock_worker::{Flow, Tasks, WaitFor};
+//! use serde::{Deserialize, Serialize};
+//!
+//! #[derive(Deserialize)]
+//! struct Order { id: String }
+//!
+//! #[derive(Serialize)]
+//! struct Checked { id: String }
+//!
+//! let tasks = Tasks::new()
+//!     .task("check", |_ctx, order: Order| async move { Ok(Checked { id: order.id }) })
+//!     .task("ship", |ctx, order: Order| async move {
+//!         if ctx.signal::<serde_json::Value>()?.is_some() {
+//!             return Ok(Flow::Done(order.id));
+//!         }
+//!         Ok(Flow::Wait(WaitFor::signal("carrier.arrived").key(order.id)))
+//!     });
+//! assert_eq!(tasks.names().collect::<Vec<_>>(), ["check", "ship"]);
+//! ```
+//!
+//! Time comes from tokio and randomness from [`WorkerOptions::seed`], so a simulation can replay a worker.
+
+mod attempt;
+mod context;
+mod effect;
+mod error;
+mod executors;
+pub mod http;
+mod insist;
+mod lease;
+mod renew;
+mod session;
+mod task;
+mod worker;
+
+pub use context::TaskContext;
+pub use error::{EffectFailure, Happened, TaskError};
+pub use executors::program::ExecTask;
+pub use http::HttpTransport;
+pub use task::{Flow, IntoFlow, Task, Tasks, WaitFor};
+pub use worker::{Worker, WorkerError, WorkerOptions};
+
+/// The name of a session's own bounds and pauses, in one place.
+mod limits {
+    use std::time::Duration;
+
+    /// An effect is sent only while at least this much of the lease is left.
+    pub const SEND_MARGIN: Duration = Duration::from_secs(5);
+    /// One call to the engine; a poll may take as much longer as it waits for work.
+    pub const CALL_TIMEOUT: Duration = Duration::from_secs(10);
+    /// How long the result of an attempt is offered to a server that does not answer. Expiry of the lease does
+    /// not invalidate it: the attempt may still be the current one when the server is back.
+    pub const REPORT_PATIENCE: Duration = Duration::from_mins(10);
+    /// How long a step whose task is not here is kept before it is given back, so that it does not come straight
+    /// back again.
+    pub const UNKNOWN_TASK_PAUSE: Duration = Duration::from_secs(1);
+    /// The first pause after a call without an answer, and the longest.
+    pub const BACKOFF_FIRST: Duration = Duration::from_millis(100);
+    pub const BACKOFF_MAX: Duration = Duration::from_secs(5);
+    /// A renewal that got no answer is repeated after this long: the lease must survive two that are lost.
+    pub const RENEWAL_PAUSE: Duration = Duration::from_secs(1);
+    /// The least time between two polls that brought nothing.
+    pub const EMPTY_POLL_PAUSE: Duration = Duration::from_millis(50);
+    /// After the last grace period, how long the final reports may take.
+    pub const FINAL_REPORTS: Duration = Duration::from_secs(5);
+}

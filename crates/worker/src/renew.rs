@@ -1,0 +1,67 @@
+//! Keeping the session alive: one heartbeat for everything that is held.
+
+use interlock_protocol::agent::Heartbeat;
+use interlock_protocol::transport::{Transport, TransportError};
+use tokio::time::{Instant, sleep_until};
+use tracing::{info, warn};
+
+use crate::insist::timed;
+use crate::limits;
+use crate::session::Session;
+
+/// Renews the lease until the session is gone; stops what the server wants stopped, and what must not go on once
+/// the lease has run out.
+pub(crate) async fn keep_alive<T: Transport>(session: &Session<T>) {
+    tokio::select! {
+        biased;
+        () = heartbeats(session) => {}
+        () = watch_lease(session) => {}
+    }
+}
+
+async fn heartbeats<T: Transport>(session: &Session<T>) {
+    let mut next_at = Instant::now() + session.renew_every;
+    let mut said_draining = false;
+    loop {
+        tokio::select! {
+            biased;
+            () = session.draining.cancelled(), if !said_draining => {}
+            () = sleep_until(next_at) => {}
+        }
+        let draining = session.draining.is_cancelled();
+        let sent_at = Instant::now();
+        let heartbeat = Heartbeat { session: session.id, held: session.listed(), draining };
+        match timed(session.renew_every, session.transport.heartbeat(heartbeat)).await {
+            Ok(renewed) if renewed.known => {
+                session.lease.renew(sent_at, renewed.lease_ms.as_duration());
+                for at in renewed.stop {
+                    info!(run = %at.run, position = at.position, attempt = at.attempt, "the server stops an attempt");
+                    session.stop(at);
+                }
+                said_draining = draining;
+                next_at = sent_at + session.renew_every;
+            }
+            Ok(_) => return session.gone.cancel(),
+            Err(error) if error.is_session_gone() => return session.gone.cancel(),
+            Err(error) => {
+                report_failure(&error);
+                said_draining = draining;
+                next_at = Instant::now() + session.jitter.spread(limits::RENEWAL_PAUSE);
+            }
+        }
+    }
+}
+
+fn report_failure(error: &TransportError) {
+    warn!(%error, "the session's lease was not renewed; trying again");
+}
+
+/// Never returns: a lease that has run out may still be renewed.
+async fn watch_lease<T: Transport>(session: &Session<T>) {
+    loop {
+        session.lease.ran_out().await;
+        warn!(session = %session.id, "the lease ran out without a renewal; steps that must not run twice are stopped");
+        session.stop_unsafe();
+        session.lease.renewed().await;
+    }
+}

@@ -1,0 +1,151 @@
+//! One registration of this worker: its lease, what it holds, and the calls it makes in its name.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use interlock_core::ids::SessionId;
+use interlock_core::state::EffectClass;
+use interlock_core::work::{Assignment, AttemptRef, EffectAnswer, EffectIntent, EffectOutcome, Report};
+use interlock_protocol::agent::{Complete, Completed, Registered};
+use interlock_protocol::transport::{Transport, TransportError};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::context::Port;
+use crate::insist::{Jitter, insist};
+use crate::lease::Lease;
+use crate::limits;
+
+pub(crate) struct Session<T> {
+    pub id: SessionId,
+    pub transport: T,
+    pub renew_every: Duration,
+    pub lease: Lease,
+    /// Fires when the server does not know the session any more.
+    pub gone: CancellationToken,
+    /// Fires when the worker takes nothing new.
+    pub draining: CancellationToken,
+    pub jitter: Arc<Jitter>,
+    held: Mutex<BTreeMap<AttemptRef, Held>>,
+}
+
+struct Held {
+    token: CancellationToken,
+    effect: EffectClass,
+}
+
+impl<T: Transport> Session<T> {
+    pub fn new(transport: T, registered: &Registered, sent_at: Instant, jitter: Arc<Jitter>) -> Self {
+        Self {
+            id: registered.session,
+            transport,
+            renew_every: registered.renew_every_ms.as_duration(),
+            lease: Lease::new(sent_at, registered.lease_ms.as_duration()),
+            gone: CancellationToken::new(),
+            draining: CancellationToken::new(),
+            jitter,
+            held: Mutex::default(),
+        }
+    }
+
+    /// Takes an assignment into what heartbeats list. `None` if it is held already: an answer came twice.
+    pub fn hold(&self, assignment: &Assignment) -> Option<CancellationToken> {
+        let mut held = self.held();
+        if held.contains_key(&assignment.at) {
+            return None;
+        }
+        let token = self.gone.child_token();
+        let entry = Held { token: token.clone(), effect: assignment.effect };
+        held.insert(assignment.at, entry);
+        Some(token)
+    }
+
+    pub fn let_go(&self, at: AttemptRef) {
+        self.held().remove(&at);
+    }
+
+    pub fn listed(&self) -> Vec<AttemptRef> {
+        self.held().keys().copied().collect()
+    }
+
+    pub fn stop(&self, at: AttemptRef) {
+        if let Some(held) = self.held().get(&at) {
+            held.token.cancel();
+        }
+    }
+
+    pub fn stop_all(&self) {
+        self.held().values().for_each(|held| held.token.cancel());
+    }
+
+    /// The lease has run out and the server is silent. Somebody else may have begun the same steps: harmless where
+    /// a repeat is, so only unsafe ones stop.
+    pub fn stop_unsafe(&self) {
+        let mut held = self.held();
+        let stopping = held.values_mut().filter(|held| held.effect == EffectClass::Unsafe);
+        stopping.for_each(|held| held.token.cancel());
+    }
+
+    /// The map is consistent after every statement that changes it, so a panic elsewhere cannot have broken it.
+    fn held(&self) -> MutexGuard<'_, BTreeMap<AttemptRef, Held>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Hands in a report, again and again while the server is silent.
+    pub async fn complete(&self, report: Report) -> Result<Completed, TransportError> {
+        let session = self.id;
+        let patience = patience();
+        self.until_gone(insist(&self.jitter, patience, || {
+            self.transport.complete(Complete { session, report: report.clone() })
+        }))
+        .await
+    }
+
+    async fn until_gone<A>(
+        &self,
+        call: impl Future<Output = Result<A, TransportError>>,
+    ) -> Result<A, TransportError> {
+        let answer = self.gone.run_until_cancelled(call).await.unwrap_or_else(|| {
+            Err(TransportError::refused(interlock_protocol::code::SESSION_GONE, "the session is gone"))
+        });
+        if answer.as_ref().is_err_and(TransportError::is_session_gone) {
+            self.gone.cancel();
+        }
+        answer
+    }
+}
+
+fn patience() -> impl Fn() -> bool {
+    let until = Instant::now() + limits::REPORT_PATIENCE;
+    move || Instant::now() < until
+}
+
+impl<T: Transport> Port for Session<T> {
+    fn lease(&self) -> &Lease {
+        &self.lease
+    }
+
+    fn is_gone(&self) -> bool {
+        self.gone.is_cancelled()
+    }
+
+    /// An intent is of use only while the effect may still be sent.
+    fn intent(&self, intent: EffectIntent) -> BoxFuture<'_, Result<EffectAnswer, TransportError>> {
+        async move {
+            let worthwhile = || self.lease.covers_a_send();
+            self.until_gone(insist(&self.jitter, worthwhile, || self.transport.intent(self.id, intent.clone()))).await
+        }
+        .boxed()
+    }
+
+    fn outcome(&self, outcome: EffectOutcome) -> BoxFuture<'_, Result<(), TransportError>> {
+        async move {
+            let patience = patience();
+            self.until_gone(insist(&self.jitter, patience, || self.transport.outcome(self.id, outcome.clone()))).await
+        }
+        .boxed()
+    }
+}

@@ -1,0 +1,225 @@
+//! The worker's life: register, work, and start over when the session is lost; drain when told to shut down.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use interlock_core::ids::TenantId;
+use interlock_core::plan::DEFAULT_QUEUE;
+use interlock_core::work::WorkerHello;
+use interlock_protocol::agent::{Poll, Polled};
+use interlock_protocol::transport::{Transport, TransportError};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until, timeout};
+use tokio_util::sync::CancellationToken;
+use tracing::{error, info, warn};
+
+use crate::attempt::Slots;
+use crate::insist::{Jitter, Pauses, insist, timed};
+use crate::limits;
+use crate::renew::keep_alive;
+use crate::session::Session;
+use crate::task::Tasks;
+
+/// How a worker works.
+#[derive(Debug, Clone)]
+pub struct WorkerOptions {
+    /// A readable name: host and process.
+    pub name: String,
+    pub queues: Vec<String>,
+    /// How many steps run at the same time.
+    pub slots: u32,
+    /// The tenant that is served; none for a worker inside the server, which serves all.
+    pub tenant: Option<TenantId>,
+    pub build_id: Option<String>,
+    /// How long a poll waits for work.
+    pub poll_wait: Duration,
+    /// How long a task may clean up once it is no longer wanted.
+    pub stop_grace: Duration,
+    /// How long running tasks may go on after the shutdown has begun.
+    pub drain_grace: Duration,
+    /// What the spread of pauses is drawn from.
+    pub seed: u64,
+}
+
+impl Default for WorkerOptions {
+    fn default() -> Self {
+        Self {
+            name: "worker".to_owned(),
+            queues: vec![DEFAULT_QUEUE.to_owned()],
+            slots: 16,
+            tenant: None,
+            build_id: None,
+            poll_wait: Duration::from_secs(20),
+            stop_grace: Duration::from_secs(5),
+            drain_grace: Duration::from_secs(30),
+            seed: 0,
+        }
+    }
+}
+
+/// Why a worker cannot go on.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum WorkerError {
+    #[error("the server does not accept this worker: {code}: {message}")]
+    Refused { code: String, message: String },
+}
+
+/// Runs [`Tasks`] for an engine that it reaches through a [`Transport`].
+pub struct Worker<T> {
+    transport: T,
+    tasks: Tasks,
+    options: WorkerOptions,
+    jitter: Arc<Jitter>,
+}
+
+enum Ended {
+    /// The worker was told to stop, and has.
+    Shutdown,
+    /// The server has forgotten the session.
+    Gone,
+}
+
+impl<T: Transport> Worker<T> {
+    pub fn new(transport: T, tasks: Tasks, options: WorkerOptions) -> Self {
+        let jitter = Arc::new(Jitter::new(options.seed));
+        Self { transport, tasks, options, jitter }
+    }
+
+    /// Works until `shutdown` fires, then drains: running tasks may finish, the rest is given back.
+    pub async fn run(self, shutdown: CancellationToken) -> Result<(), WorkerError> {
+        loop {
+            let Some(session) = shutdown.run_until_cancelled(self.register()).await.transpose()? else {
+                return Ok(());
+            };
+            info!(session = %session.id, worker = self.options.name, queues = ?self.options.queues, "registered");
+            match self.serve(Arc::new(session), &shutdown).await {
+                Ended::Shutdown => return Ok(()),
+                Ended::Gone => warn!("the session is gone; what it held is dropped, registering again"),
+            }
+        }
+    }
+
+    async fn register(&self) -> Result<Session<T>, WorkerError> {
+        let hello = WorkerHello {
+            worker: self.options.name.clone(),
+            tenant: self.options.tenant,
+            queues: self.options.queues.clone(),
+            slots: self.options.slots,
+            build_id: self.options.build_id.clone(),
+        };
+        let mut pauses = Pauses::new(&self.jitter);
+        loop {
+            let sent_at = Instant::now();
+            match timed(limits::CALL_TIMEOUT, self.transport.register(hello.clone())).await {
+                Ok(registered) => {
+                    let jitter = Arc::clone(&self.jitter);
+                    return Ok(Session::new(self.transport.clone(), &registered, sent_at, jitter));
+                }
+                Err(TransportError::Refused { code, message }) => return Err(WorkerError::Refused { code, message }),
+                Err(error) => {
+                    warn!(%error, "cannot register; trying again");
+                    pauses.pause().await;
+                }
+            }
+        }
+    }
+
+    async fn serve(&self, session: Arc<Session<T>>, shutdown: &CancellationToken) -> Ended {
+        let slots = Arc::new(Slots {
+            session: Arc::clone(&session),
+            tasks: self.tasks.clone(),
+            stop_grace: self.options.stop_grace,
+        });
+        // Both sets abort what is left in them when this future is dropped.
+        let mut renewing = JoinSet::new();
+        let renewed = Arc::clone(&session);
+        renewing.spawn(async move { keep_alive(&renewed).await });
+        let mut working = JoinSet::new();
+
+        let ended = tokio::select! {
+            biased;
+            () = shutdown.cancelled() => Ended::Shutdown,
+            () = session.gone.cancelled() => Ended::Gone,
+            () = self.fill(&slots, &mut working) => Ended::Gone,
+        };
+        match ended {
+            Ended::Gone => {
+                let cleaned_up = Instant::now() + self.options.stop_grace;
+                join_until(&mut working, cleaned_up).await;
+            }
+            Ended::Shutdown => self.drain(&session, &mut working).await,
+        }
+        ended
+    }
+
+    /// Polls for as many assignments as there are free slots; never returns while the session lives.
+    async fn fill(&self, slots: &Arc<Slots<T>>, working: &mut JoinSet<()>) {
+        let mut pauses = Pauses::new(&self.jitter);
+        let session = &slots.session;
+        loop {
+            while working.try_join_next().is_some() {}
+            let free = self.options.slots.saturating_sub(working.len() as u32);
+            if free == 0 {
+                working.join_next().await;
+                continue;
+            }
+            let asked_at = Instant::now();
+            match self.poll(session, free).await {
+                Ok(polled) if polled.assignments.is_empty() => {
+                    // A server that answers at once must not be asked in a tight loop.
+                    sleep_until(asked_at + limits::EMPTY_POLL_PAUSE).await;
+                    pauses.reset();
+                }
+                Ok(polled) => {
+                    for assignment in polled.assignments {
+                        let Some(taken) = slots.take(assignment) else { continue };
+                        let slots = Arc::clone(slots);
+                        working.spawn(async move { slots.work(taken).await });
+                    }
+                    pauses.reset();
+                }
+                Err(failure) if failure.is_session_gone() => return session.gone.cancel(),
+                Err(failure) => {
+                    match &failure {
+                        TransportError::Refused { .. } => error!(error = %failure, "the server refuses to give work"),
+                        TransportError::Unavailable(_) => warn!(error = %failure, "no answer to a poll; trying again"),
+                    }
+                    pauses.pause().await;
+                }
+            }
+        }
+    }
+
+    async fn poll(&self, session: &Session<T>, free: u32) -> Result<Polled, TransportError> {
+        let wait = self.options.poll_wait.min(interlock_protocol::agent::limits::POLL_WAIT_MAX.as_duration());
+        let poll = Poll { session: session.id, max: free, wait_ms: wait.into() };
+        timed(wait + limits::CALL_TIMEOUT, session.transport.poll(poll)).await
+    }
+
+    /// Lets running tasks finish, gives the rest back, and ends the session. Renewals go on meanwhile.
+    async fn drain(&self, session: &Session<T>, working: &mut JoinSet<()>) {
+        info!(running = working.len(), "draining");
+        session.draining.cancel();
+        join_until(working, Instant::now() + self.options.drain_grace).await;
+        if !working.is_empty() {
+            warn!(running = working.len(), "the grace period is over; running steps are stopped and given back");
+            session.stop_all();
+            let released = Instant::now() + self.options.stop_grace + limits::FINAL_REPORTS;
+            join_until(working, released).await;
+            working.abort_all();
+        }
+        let last_word = insist(&self.jitter, || true, || session.transport.unregister(session.id));
+        if !matches!(timeout(limits::FINAL_REPORTS, last_word).await, Ok(Ok(()))) {
+            warn!(session = %session.id, "the session was not ended; its lease will run out");
+        }
+    }
+}
+
+async fn join_until(working: &mut JoinSet<()>, at: Instant) {
+    let all = async { while working.join_next().await.is_some() {} };
+    tokio::select! {
+        biased;
+        () = all => {}
+        () = sleep_until(at) => {}
+    }
+}

@@ -1,0 +1,15 @@
+//! One rule, one file.
+
+pub mod attributes;
+pub mod clock;
+pub mod dependencies;
+pub mod direction;
+pub mod length;
+pub mod links;
+pub mod make_targets;
+pub mod migrations;
+pub mod names;
+pub mod spelling;
+pub mod sql;
+pub mod unfinished;
+pub mod unsafe_code;
