@@ -29,10 +29,7 @@ const MINUTE: Millis = Millis::from_mins(1);
 impl Usage {
     /// Takes one claim if the caps admit it. `first`: the claim starts a run, which the rate counts.
     pub fn admit(&mut self, caps: &Caps, first: bool, now: Timestamp) -> bool {
-        if caps
-            .max_concurrency
-            .is_some_and(|max| self.live_claims >= max)
-        {
+        if caps.max_concurrency.is_some_and(|max| self.live_claims >= max) {
             return false;
         }
         if let (true, Some(per_min)) = (first, caps.max_runs_per_min) {
@@ -57,30 +54,16 @@ mod tests {
 
     #[test]
     fn concurrency_is_a_ceiling() {
-        let caps = Caps {
-            max_concurrency: Some(3),
-            max_runs_per_min: None,
-        };
-        let mut usage = Usage {
-            live_claims: 1,
-            rate_next_at: Timestamp(0),
-        };
-        let admitted = (0..10)
-            .filter(|_| usage.admit(&caps, false, Timestamp(0)))
-            .count();
+        let caps = Caps { max_concurrency: Some(3), max_runs_per_min: None };
+        let mut usage = Usage { live_claims: 1, rate_next_at: Timestamp(0) };
+        let admitted = (0..10).filter(|_| usage.admit(&caps, false, Timestamp(0))).count();
         assert_eq!(admitted, 2);
     }
 
     #[test]
     fn the_rate_holds_over_any_minute_and_counts_only_new_runs() {
-        let caps = Caps {
-            max_concurrency: None,
-            max_runs_per_min: Some(30),
-        };
-        let mut usage = Usage {
-            live_claims: 0,
-            rate_next_at: Timestamp(0),
-        };
+        let caps = Caps { max_concurrency: None, max_runs_per_min: Some(30) };
+        let mut usage = Usage { live_claims: 0, rate_next_at: Timestamp(0) };
         let mut starts = Vec::new();
         for second in 0..300 {
             let now = Timestamp(1_000_000 + second * 1000);

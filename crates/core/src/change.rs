@@ -13,9 +13,7 @@ use crate::plan::StepSpec;
 use crate::receipt::Receipt;
 use crate::retry::StepError;
 use crate::run::{Awaited, Header, Notes, Phase, Run, Step, Wait, Wake};
-use crate::state::{
-    ApprovalState, Control, Detail, Initiator, Reason, RunState, StepKind, StepState,
-};
+use crate::state::{ApprovalState, Control, Detail, Initiator, Reason, RunState, StepKind, StepState};
 use crate::time::Timestamp;
 
 /// Everything one command changes about one run.
@@ -132,7 +130,9 @@ pub struct JournalRow {
     pub done: Option<Box<Done>>,
 }
 
-/// A step that finished, written once. The state of a step that is not the current one is read from here.
+/// A step that finished, written once. The state of a step that is not the current one is read from here: the latest
+/// record of a position counts. A step that a restart went back over has a record that says `pending`. A step that
+/// was never activated has none; it is `pending`, or `canceled` in a run whose cancel has been carried out.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Done {
     pub position: u32,
@@ -158,23 +158,11 @@ pub struct Context {
 }
 
 impl Context {
-    pub const SYSTEM: Self = Self {
-        initiator: Initiator::System,
-        person: None,
-        metadata: None,
-    };
-    pub const TIMEOUT: Self = Self {
-        initiator: Initiator::Timeout,
-        person: None,
-        metadata: None,
-    };
+    pub const SYSTEM: Self = Self { initiator: Initiator::System, person: None, metadata: None };
+    pub const TIMEOUT: Self = Self { initiator: Initiator::Timeout, person: None, metadata: None };
 
     pub fn operator(person: impl Into<String>) -> Self {
-        Self {
-            initiator: Initiator::Operator,
-            person: Some(person.into()),
-            metadata: None,
-        }
+        Self { initiator: Initiator::Operator, person: Some(person.into()), metadata: None }
     }
 }
 
@@ -285,8 +273,7 @@ impl Run {
         self.finished_at = delta.finished_at;
         if let Some(added) = &delta.added {
             self.added = Arc::clone(added);
-            self.steps
-                .resize_with(self.plan.steps.len() + added.len(), Step::default);
+            self.steps.resize_with(self.plan.steps.len() + added.len(), Step::default);
         }
         for (position, step) in &delta.steps {
             self.steps[*position as usize] = step.clone();
@@ -355,14 +342,9 @@ impl<'a> LiveParts<'a> {
                 columns.eligible_at = Some(*eligible_at);
             }
             Phase::WaitingApproval(approval) if approval.state == ApprovalState::Requested => {
-                columns.wake_at = sooner(
-                    columns.wake_at,
-                    sooner(Some(approval.expires_at), approval.escalate_at),
-                );
+                columns.wake_at = sooner(columns.wake_at, sooner(Some(approval.expires_at), approval.escalate_at));
             }
-            Phase::WaitingSignal(wait) => {
-                columns.wake_at = sooner(columns.wake_at, wait.deadline_at)
-            }
+            Phase::WaitingSignal(wait) => columns.wake_at = sooner(columns.wake_at, wait.deadline_at),
             _ => {}
         }
         columns
@@ -391,7 +373,10 @@ impl<'a> LiveParts<'a> {
             Phase::Running { wake, .. } => data.wake.clone_from(wake),
             Phase::WaitingApproval(approval) => data.approval = Some((**approval).clone()),
             Phase::WaitingSignal(wait) => data.wait = Some((**wait).clone()),
-            Phase::InDoubt { receipt } => data.open_intent = Some(*receipt),
+            Phase::InDoubt { receipt } => {
+                data.open_intent = Some(*receipt);
+                data.wake.clone_from(&step.interrupted);
+            }
             Phase::Pending
             | Phase::Succeeded
             | Phase::Skipped { .. }

@@ -26,10 +26,7 @@ pub enum Event {
     #[serde(rename = "session.completed")]
     RunCompleted {},
     #[serde(rename = "session.failed")]
-    RunFailed {
-        state: RunState,
-        reason: Option<Reason>,
-    },
+    RunFailed { state: RunState, reason: Option<Reason> },
     #[serde(rename = "execution.step.started")]
     StepStarted {
         step: u32,
@@ -39,24 +36,11 @@ pub enum Event {
         task_type: Option<TaskType>,
     },
     #[serde(rename = "execution.step.completed")]
-    StepCompleted {
-        step: u32,
-        attempt: u32,
-        output_bytes: u64,
-    },
+    StepCompleted { step: u32, attempt: u32, output_bytes: u64 },
     #[serde(rename = "execution.step.failed")]
-    StepFailed {
-        step: u32,
-        attempt: u32,
-        error: StepError,
-    },
+    StepFailed { step: u32, attempt: u32, error: StepError },
     #[serde(rename = "execution.step.retrying")]
-    StepRetrying {
-        step: u32,
-        attempt: u32,
-        eligible_at: Timestamp,
-        error: StepError,
-    },
+    StepRetrying { step: u32, attempt: u32, eligible_at: Timestamp, error: StepError },
     #[serde(rename = "execution.step.ready")]
     StepReady {
         step: u32,
@@ -65,18 +49,9 @@ pub enum Event {
         signal: Option<SignalId>,
     },
     #[serde(rename = "execution.step.waiting")]
-    StepWaiting {
-        step: u32,
-        signal: Option<String>,
-        key: Option<String>,
-        deadline_at: Option<Timestamp>,
-    },
+    StepWaiting { step: u32, signal: Option<String>, key: Option<String>, deadline_at: Option<Timestamp> },
     #[serde(rename = "execution.step.in_doubt")]
-    StepInDoubt {
-        step: u32,
-        attempt: u32,
-        receipt: ReceiptId,
-    },
+    StepInDoubt { step: u32, attempt: u32, receipt: ReceiptId },
     #[serde(rename = "execution.step.skipped")]
     StepSkipped { step: u32, why: String },
     #[serde(rename = "execution.step.canceled")]
@@ -86,33 +61,15 @@ pub enum Event {
     #[serde(rename = "execution.rollback.completed")]
     RollbackCompleted {},
     #[serde(rename = "approval.requested")]
-    ApprovalRequested {
-        step: u32,
-        approval: ApprovalId,
-        expires_at: Timestamp,
-    },
+    ApprovalRequested { step: u32, approval: ApprovalId, expires_at: Timestamp },
     #[serde(rename = "approval.voted")]
-    ApprovalVoted {
-        step: u32,
-        approval: ApprovalId,
-        person: String,
-        approve: bool,
-    },
+    ApprovalVoted { step: u32, approval: ApprovalId, person: String, approve: bool },
     #[serde(rename = "approval.expired")]
     ApprovalEscalated { step: u32, approval: ApprovalId },
     #[serde(rename = "approval.resolved")]
-    ApprovalResolved {
-        step: u32,
-        approval: ApprovalId,
-        status: ApprovalState,
-    },
+    ApprovalResolved { step: u32, approval: ApprovalId, status: ApprovalState },
     #[serde(rename = "receipt.recorded")]
-    ReceiptRecorded {
-        step: u32,
-        attempt: u32,
-        receipt: ReceiptId,
-        state: ReceiptState,
-    },
+    ReceiptRecorded { step: u32, attempt: u32, receipt: ReceiptId, state: ReceiptState },
 }
 
 impl Event {

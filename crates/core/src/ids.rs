@@ -138,15 +138,9 @@ mod tests {
 
     #[test]
     fn a_wrong_kind_or_length_is_refused_by_name() {
-        let error = "ten_0192f0c100007000800000000000002a"
-            .parse::<RunId>()
-            .unwrap_err();
+        let error = "ten_0192f0c100007000800000000000002a".parse::<RunId>().unwrap_err();
         assert!(error.to_string().contains("is not a run id"), "{error}");
         assert!("run_0192".parse::<RunId>().is_err());
-        assert!(
-            "run_0192f0c1-0000-7000-8000-00000000002a"
-                .parse::<RunId>()
-                .is_err()
-        );
+        assert!("run_0192f0c1-0000-7000-8000-00000000002a".parse::<RunId>().is_err());
     }
 }

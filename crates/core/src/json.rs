@@ -19,9 +19,7 @@ pub struct Json(Arc<str>);
 pub enum InvalidJson {
     #[error("not JSON: {0}")]
     Syntax(#[from] serde_json::Error),
-    #[error(
-        "the JSON text is {bytes} bytes long, the limit is {max}; store large data elsewhere and pass a reference"
-    )]
+    #[error("the JSON text is {bytes} bytes long, the limit is {max}; store large data elsewhere and pass a reference")]
     TooLarge { bytes: usize, max: usize },
 }
 
@@ -29,10 +27,7 @@ impl Json {
     /// Parses to make sure that it is JSON, keeps the text.
     pub fn parse(text: &str, bytes_max: usize) -> Result<Self, InvalidJson> {
         if text.len() > bytes_max {
-            return Err(InvalidJson::TooLarge {
-                bytes: text.len(),
-                max: bytes_max,
-            });
+            return Err(InvalidJson::TooLarge { bytes: text.len(), max: bytes_max });
         }
         serde_json::from_str::<serde::de::IgnoredAny>(text)?;
         Ok(Self(text.into()))
@@ -177,19 +172,9 @@ mod tests {
         let text = r#"{"\u20ac":"Euro Sign","\r":"Carriage Return","\ufb33":"Hebrew Letter Dalet With Dagesh","1":"One","\ud83d\ude00":"Emoji: Grinning Face","\u0080":"Control","\u00f6":"Latin Small Letter O With Diaeresis"}"#;
         let canonical = canon(text);
         let value: serde_json::Value = serde_json::from_str(text).unwrap();
-        let order = [
-            "\r",
-            "1",
-            "\u{80}",
-            "\u{f6}",
-            "\u{20ac}",
-            "\u{1f600}",
-            "\u{fb33}",
-        ];
-        let positions: Vec<_> = order
-            .iter()
-            .map(|key| canonical.find(value[*key].as_str().unwrap()).unwrap())
-            .collect();
+        let order = ["\r", "1", "\u{80}", "\u{f6}", "\u{20ac}", "\u{1f600}", "\u{fb33}"];
+        let positions: Vec<_> =
+            order.iter().map(|key| canonical.find(value[*key].as_str().unwrap()).unwrap()).collect();
         assert!(positions.is_sorted(), "{canonical}");
     }
 
@@ -228,13 +213,8 @@ mod tests {
 
     #[test]
     fn spelling_does_not_change_the_hash_but_meaning_does() {
-        let hash = |text: &str| {
-            canonical_hash(&serde_json::from_str::<serde_json::Value>(text).unwrap()).unwrap()
-        };
-        assert_eq!(
-            hash(r#"{"b":1.0,"a":"x"}"#),
-            hash(r#"{ "a" : "\u0078", "b" : 1 }"#)
-        );
+        let hash = |text: &str| canonical_hash(&serde_json::from_str::<serde_json::Value>(text).unwrap()).unwrap();
+        assert_eq!(hash(r#"{"b":1.0,"a":"x"}"#), hash(r#"{ "a" : "\u0078", "b" : 1 }"#));
         assert_ne!(hash(r#"{"n":7}"#), hash(r#"{"n":"7"}"#));
     }
 
@@ -243,9 +223,6 @@ mod tests {
         let json = Json::parse(r#"{ "a": 1 }"#, 100).unwrap();
         assert_eq!(json.as_str(), r#"{ "a": 1 }"#);
         assert!(matches!(Json::parse("{", 100), Err(InvalidJson::Syntax(_))));
-        assert!(matches!(
-            Json::parse("[1,2,3]", 3),
-            Err(InvalidJson::TooLarge { bytes: 7, max: 3 })
-        ));
+        assert!(matches!(Json::parse("[1,2,3]", 3), Err(InvalidJson::TooLarge { bytes: 7, max: 3 })));
     }
 }

@@ -8,30 +8,12 @@ use crate::rejection::Rejection;
 /// The key of a trigger, by its source (DESIGN §3.8).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TriggerKey<'a> {
-    GitHub {
-        delivery: &'a str,
-    },
-    Api {
-        client: &'a str,
-        request: &'a str,
-    },
-    Slack {
-        team: &'a str,
-        trigger: &'a str,
-    },
-    Scheduler {
-        schedule: &'a str,
-        slot: &'a str,
-    },
-    ServiceNow {
-        instance: &'a str,
-        sys_id: &'a str,
-        sys_mod_count: u64,
-    },
-    Webhook {
-        endpoint: &'a str,
-        id: &'a str,
-    },
+    GitHub { delivery: &'a str },
+    Api { client: &'a str, request: &'a str },
+    Slack { team: &'a str, trigger: &'a str },
+    Scheduler { schedule: &'a str, slot: &'a str },
+    ServiceNow { instance: &'a str, sys_id: &'a str, sys_mod_count: u64 },
+    Webhook { endpoint: &'a str, id: &'a str },
 }
 
 impl TriggerKey<'_> {
@@ -41,11 +23,7 @@ impl TriggerKey<'_> {
             Self::Api { client, request } => format!("api:{client}:{request}"),
             Self::Slack { team, trigger } => format!("slack:{team}:{trigger}"),
             Self::Scheduler { schedule, slot } => format!("scheduler:{schedule}:{slot}"),
-            Self::ServiceNow {
-                instance,
-                sys_id,
-                sys_mod_count,
-            } => {
+            Self::ServiceNow { instance, sys_id, sys_mod_count } => {
                 format!("servicenow:{instance}:{sys_id}:{sys_mod_count}")
             }
             Self::Webhook { endpoint, id } => format!("webhook:{endpoint}:{id}"),
@@ -66,10 +44,7 @@ pub struct EffectScope<'a> {
 
 /// The connector's own template (`slack:post:{channel}:{thread}:{hash}`), made unique to the scope.
 pub fn effect_key(template: &str, scope: EffectScope<'_>) -> Result<String, Rejection> {
-    check_key(format!(
-        "{template}#{}/{}/{}/{}",
-        scope.root, scope.step_path, scope.iteration, scope.number
-    ))
+    check_key(format!("{template}#{}/{}/{}/{}", scope.root, scope.step_path, scope.iteration, scope.number))
 }
 
 /// `sn:incident:update:{instance}:{incident}:{fields_hash}` and its kin: the hash part of a template.
@@ -79,16 +54,10 @@ pub fn fields_hash(canonical_fields: &[u8]) -> String {
 
 fn check_key(key: String) -> Result<String, Rejection> {
     if key.len() > limits::KEY_BYTES_MAX {
-        return Err(Rejection::TooLarge {
-            what: "the key",
-            bytes: key.len(),
-            max: limits::KEY_BYTES_MAX,
-        });
+        return Err(Rejection::TooLarge { what: "the key", bytes: key.len(), max: limits::KEY_BYTES_MAX });
     }
     if key.chars().any(char::is_control) {
-        return Err(Rejection::InvalidInput {
-            what: "the key holds control characters".into(),
-        });
+        return Err(Rejection::InvalidInput { what: "the key holds control characters".into() });
     }
     Ok(key)
 }
@@ -102,69 +71,26 @@ mod tests {
     fn trigger_keys_are_the_seeds() {
         let key = |key: TriggerKey<'_>| key.render().unwrap();
         assert_eq!(key(TriggerKey::GitHub { delivery: "1234" }), "github:1234");
+        assert_eq!(key(TriggerKey::Api { client: "cli", request: "r1" }), "api:cli:r1");
+        assert_eq!(key(TriggerKey::Slack { team: "T1", trigger: "1.2" }), "slack:T1:1.2");
         assert_eq!(
-            key(TriggerKey::Api {
-                client: "cli",
-                request: "r1"
-            }),
-            "api:cli:r1"
-        );
-        assert_eq!(
-            key(TriggerKey::Slack {
-                team: "T1",
-                trigger: "1.2"
-            }),
-            "slack:T1:1.2"
-        );
-        assert_eq!(
-            key(TriggerKey::Scheduler {
-                schedule: "daily",
-                slot: "2024-12-19T00:00:00Z"
-            }),
+            key(TriggerKey::Scheduler { schedule: "daily", slot: "2024-12-19T00:00:00Z" }),
             "scheduler:daily:2024-12-19T00:00:00Z"
         );
         assert_eq!(
-            key(TriggerKey::ServiceNow {
-                instance: "dev",
-                sys_id: "abc",
-                sys_mod_count: 3
-            }),
+            key(TriggerKey::ServiceNow { instance: "dev", sys_id: "abc", sys_mod_count: 3 }),
             "servicenow:dev:abc:3"
         );
-        assert!(
-            TriggerKey::Webhook {
-                endpoint: "e",
-                id: "a\nb"
-            }
-            .render()
-            .is_err()
-        );
-        assert!(
-            TriggerKey::GitHub {
-                delivery: &"x".repeat(600)
-            }
-            .render()
-            .is_err()
-        );
+        assert!(TriggerKey::Webhook { endpoint: "e", id: "a\nb" }.render().is_err());
+        assert!(TriggerKey::GitHub { delivery: &"x".repeat(600) }.render().is_err());
     }
 
     #[test]
     fn an_operators_retry_is_a_new_effect_an_automatic_one_is_not() {
-        let scope = EffectScope {
-            root: RunId(Uuid::nil()),
-            step_path: "pay",
-            iteration: 0,
-            number: 0,
-        };
+        let scope = EffectScope { root: RunId(Uuid::nil()), step_path: "pay", iteration: 0, number: 0 };
         let key = |scope| effect_key("stripe:charge:42", scope).unwrap();
         assert_eq!(key(scope), key(scope));
-        assert_ne!(
-            key(scope),
-            key(EffectScope {
-                iteration: 1,
-                ..scope
-            })
-        );
+        assert_ne!(key(scope), key(EffectScope { iteration: 1, ..scope }));
         assert_ne!(key(scope), key(EffectScope { number: 1, ..scope }));
     }
 }

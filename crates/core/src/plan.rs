@@ -120,11 +120,7 @@ pub enum Work {
         #[serde(flatten)]
         until: WaitFor,
         /// Named apart from the step's own timeout, beside which it stands.
-        #[serde(
-            rename = "wait_timeout",
-            default,
-            skip_serializing_if = "Option::is_none"
-        )]
+        #[serde(rename = "wait_timeout", default, skip_serializing_if = "Option::is_none")]
         timeout: Option<Millis>,
     },
     Approval(Gate),
@@ -212,10 +208,7 @@ fn is_default_queue(queue: &str) -> bool {
 const fn yes() -> bool {
     true
 }
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde passes the field by reference"
-)]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes the field by reference")]
 const fn is_yes(value: &bool) -> bool {
     *value
 }
@@ -234,11 +227,7 @@ fn on_any_condition() -> Vec<RollbackCondition> {
 
 impl StepSpec {
     pub fn new(key: impl Into<String>, work: Work) -> Self {
-        let queue = if matches!(work, Work::Transform { .. }) {
-            TRANSFORM_QUEUE
-        } else {
-            DEFAULT_QUEUE
-        };
+        let queue = if matches!(work, Work::Transform { .. }) { TRANSFORM_QUEUE } else { DEFAULT_QUEUE };
         Self {
             key: key.into(),
             work,
@@ -255,13 +244,7 @@ impl StepSpec {
     }
 
     pub fn task(key: impl Into<String>, handler: impl Into<String>) -> Self {
-        Self::new(
-            key,
-            Work::Task {
-                handler: handler.into(),
-                with: None,
-            },
-        )
+        Self::new(key, Work::Task { handler: handler.into(), with: None })
     }
 
     pub const fn kind(&self) -> StepKind {
@@ -289,9 +272,7 @@ impl StepSpec {
     }
 
     pub fn retry_policy(&self) -> RetryPolicy {
-        self.retry
-            .clone()
-            .unwrap_or_else(|| RetryPolicy::default_for(self.kind(), self.effect_class()))
+        self.retry.clone().unwrap_or_else(|| RetryPolicy::default_for(self.kind(), self.effect_class()))
     }
 
     /// May be performed again on resume without asking anybody.
@@ -307,12 +288,7 @@ impl Plan {
 
     /// Checks everything that a plan must hold before a run may be made from it.
     pub fn validate(&self) -> Result<(), Rejection> {
-        let invalid = |what: String| {
-            Err(Rejection::InvalidPlan {
-                workflow: self.workflow.clone(),
-                what,
-            })
-        };
+        let invalid = |what: String| Err(Rejection::InvalidPlan { workflow: self.workflow.clone(), what });
         if let Err(what) = check_name(&self.workflow) {
             return invalid(format!("the workflow's name {what}"));
         }
@@ -323,10 +299,7 @@ impl Plan {
             let (count, max) = (self.steps.len(), limits::STEPS_PER_WORKFLOW_MAX);
             return invalid(format!("it has {count} steps, the limit is {max}"));
         }
-        if self
-            .timeout
-            .is_some_and(|timeout| timeout == Millis::ZERO || timeout > limits::RUN_TIMEOUT_MAX)
-        {
+        if self.timeout.is_some_and(|timeout| timeout == Millis::ZERO || timeout > limits::RUN_TIMEOUT_MAX) {
             return invalid("its timeout is zero or longer than ten years".into());
         }
         let mut keys = HashSet::new();
@@ -336,9 +309,7 @@ impl Plan {
                 return invalid(format!("{at}: the key {what}"));
             }
             if !keys.insert(step.key.as_str()) {
-                return invalid(format!(
-                    "{at}: the key is used twice; keys are the stable names of steps"
-                ));
+                return invalid(format!("{at}: the key is used twice; keys are the stable names of steps"));
             }
             if let Err(what) = step.check() {
                 return invalid(format!("{at}: {what}"));
@@ -361,24 +332,13 @@ impl StepSpec {
         if let Some(retry) = &self.retry
             && (retry.max_attempts == 0 || retry.max_attempts > limits::ATTEMPTS_MAX)
         {
-            return Err(format!(
-                "max_attempts is {}, must be 1 to {}",
-                retry.max_attempts,
-                limits::ATTEMPTS_MAX
-            ));
+            return Err(format!("max_attempts is {}, must be 1 to {}", retry.max_attempts, limits::ATTEMPTS_MAX));
         }
         if self.timeout == Some(Millis::ZERO) {
             return Err("the timeout is zero; leave it out for none".into());
         }
-        if self
-            .condition
-            .as_ref()
-            .is_some_and(|text| text.len() > limits::EXPRESSION_BYTES_MAX)
-        {
-            return Err(format!(
-                "the condition is longer than {} bytes",
-                limits::EXPRESSION_BYTES_MAX
-            ));
+        if self.condition.as_ref().is_some_and(|text| text.len() > limits::EXPRESSION_BYTES_MAX) {
+            return Err(format!("the condition is longer than {} bytes", limits::EXPRESSION_BYTES_MAX));
         }
         match &self.work {
             Work::Task { handler, .. } => check_name(handler).map_err(|what| format!("the task's name {what}")),
@@ -391,7 +351,9 @@ impl StepSpec {
             Work::Approval(gate) if gate.quorum == 0 || gate.quorum as usize > limits::VOTES_PER_APPROVAL_MAX => {
                 Err(format!("the quorum is {}, must be 1 to {}", gate.quorum, limits::VOTES_PER_APPROVAL_MAX))
             }
-            Work::Rollback { .. } => Err("rollback steps are made by the engine; declare `rollback` on the step that is undone".into()),
+            Work::Rollback { .. } => {
+                Err("rollback steps are made by the engine; declare `rollback` on the step that is undone".into())
+            }
             Work::Command { .. } | Work::Connector { .. } | Work::Model { .. } => {
                 Err(format!("{} steps cannot run yet: this version has no executor for them", self.kind()))
             }
@@ -405,11 +367,7 @@ fn check_name(name: &str) -> Result<(), String> {
         return Err("is empty".into());
     }
     if name.len() > limits::NAME_BYTES_MAX {
-        return Err(format!(
-            "is {} bytes long, the limit is {}",
-            name.len(),
-            limits::NAME_BYTES_MAX
-        ));
+        return Err(format!("is {} bytes long, the limit is {}", name.len(), limits::NAME_BYTES_MAX));
     }
     if name.chars().any(|c| c.is_control() || c.is_whitespace()) {
         return Err("holds white space or control characters".into());
@@ -422,32 +380,16 @@ mod tests {
     use super::*;
 
     fn plan(steps: Vec<StepSpec>) -> Plan {
-        Plan {
-            workflow: "demo".into(),
-            version: 1,
-            on_failure: None,
-            timeout: None,
-            writes_max: None,
-            steps,
-        }
+        Plan { workflow: "demo".into(), version: 1, on_failure: None, timeout: None, writes_max: None, steps }
     }
 
     #[test]
     fn bad_plans_are_refused_and_the_refusal_names_the_step() {
         let says = |plan: Plan| plan.validate().unwrap_err().to_string();
         assert!(says(plan(vec![])).contains("no steps"));
-        let twice = says(plan(vec![
-            StepSpec::task("a", "t"),
-            StepSpec::task("a", "t"),
-        ]));
-        assert!(
-            twice.contains("step 2 (`a`)") && twice.contains("used twice"),
-            "{twice}"
-        );
-        let command = says(plan(vec![StepSpec::new(
-            "c",
-            Work::Command { argv: vec![] },
-        )]));
+        let twice = says(plan(vec![StepSpec::task("a", "t"), StepSpec::task("a", "t")]));
+        assert!(twice.contains("step 2 (`a`)") && twice.contains("used twice"), "{twice}");
+        let command = says(plan(vec![StepSpec::new("c", Work::Command { argv: vec![] })]));
         assert!(command.contains("no executor"), "{command}");
         assert!(says(plan(vec![StepSpec::task("", "t")])).contains("is empty"));
     }
@@ -457,22 +399,12 @@ mod tests {
         let mut wait = StepSpec::new(
             "w",
             Work::Wait {
-                until: WaitFor::Signal {
-                    signal: "go".into(),
-                    key: None,
-                    accept: Accept::SinceRun,
-                },
+                until: WaitFor::Signal { signal: "go".into(), key: None, accept: Accept::SinceRun },
                 timeout: Some(Millis(5)),
             },
         );
         wait.condition = Some("inputs.x > 1".into());
-        let timer = StepSpec::new(
-            "t",
-            Work::Wait {
-                until: WaitFor::For(Millis(10)),
-                timeout: None,
-            },
-        );
+        let timer = StepSpec::new("t", Work::Wait { until: WaitFor::For(Millis(10)), timeout: None });
         let gate = StepSpec::new("g", Work::Approval(serde_json::from_str("{}").unwrap()));
         let plan = plan(vec![StepSpec::task("a", "t"), wait, timer, gate]);
         plan.validate().unwrap();

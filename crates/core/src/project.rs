@@ -17,8 +17,7 @@ pub struct View<'a> {
 pub fn project(view: &View<'_>) -> RunState {
     let step = view.steps;
     let rollback = || (view.forward..view.len).map(step);
-    let rollback_stuck =
-        rollback().any(|step| matches!(step.phase, Phase::Failed | Phase::InDoubt { .. }));
+    let rollback_stuck = rollback().any(|step| matches!(step.phase, Phase::Failed | Phase::InDoubt { .. }));
     if !rollback_stuck && rollback().any(|step| !step.state().is_finished()) {
         return RunState::RollingBack;
     }
@@ -35,22 +34,18 @@ pub fn project(view: &View<'_>) -> RunState {
             return RunState::Succeeded;
         }
     }
-    let doubt = matches!(current.phase, Phase::InDoubt { .. })
-        || rollback().any(|s| matches!(s.phase, Phase::InDoubt { .. }));
+    let doubt =
+        matches!(current.phase, Phase::InDoubt { .. }) || rollback().any(|s| matches!(s.phase, Phase::InDoubt { .. }));
     if view.control == Control::Paused || doubt {
         return RunState::Paused;
     }
-    if matches!(
-        current.state(),
-        StepState::Failed | StepState::RolledBack | StepState::Canceled
-    ) || view.len > view.forward
+    if matches!(current.state(), StepState::Failed | StepState::RolledBack | StepState::Canceled)
+        || view.len > view.forward
     {
         return RunState::Failed;
     }
     match &current.phase {
-        Phase::WaitingApproval(approval) if approval.state == ApprovalState::Requested => {
-            RunState::WaitingApproval
-        }
+        Phase::WaitingApproval(approval) if approval.state == ApprovalState::Requested => RunState::WaitingApproval,
         Phase::WaitingApproval(_) => RunState::Paused,
         Phase::WaitingSignal(_) => RunState::WaitingSignal,
         Phase::Pending | Phase::Ready { .. } if never_started(view) => RunState::Pending,
@@ -59,12 +54,9 @@ pub fn project(view: &View<'_>) -> RunState {
 }
 
 fn never_started(view: &View<'_>) -> bool {
-    (0..=view.position).all(|index| {
+    // Behind the current step too: a restart may have gone back over steps that ran.
+    (0..view.forward).all(|index| {
         let step = (view.steps)(index);
-        step.attempt == 0
-            && matches!(
-                step.phase,
-                Phase::Pending | Phase::Ready { .. } | Phase::Skipped { .. }
-            )
+        step.attempt == 0 && matches!(step.phase, Phase::Pending | Phase::Ready { .. } | Phase::Skipped { .. })
     })
 }

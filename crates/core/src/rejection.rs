@@ -10,11 +10,7 @@ pub enum Rejection {
     #[error("workflow `{workflow}` cannot run: {what}")]
     InvalidPlan { workflow: String, what: String },
     #[error("{what} is {bytes} bytes long, the limit is {max}")]
-    TooLarge {
-        what: &'static str,
-        bytes: usize,
-        max: usize,
-    },
+    TooLarge { what: &'static str, bytes: usize, max: usize },
     #[error("{what}")]
     InvalidInput { what: String },
     #[error("tenant {tenant} does not exist")]
@@ -28,27 +24,11 @@ pub enum Rejection {
     )]
     Terminal { run: RunId, state: RunState },
     #[error("step {step} of run {run} is {from}: `{event}` does not apply to it")]
-    InvalidTransition {
-        run: RunId,
-        step: u32,
-        from: StepState,
-        event: StepEvent,
-    },
+    InvalidTransition { run: RunId, step: u32, from: StepState, event: StepEvent },
     #[error("run {run} is {state}: cannot {verb} it")]
-    InvalidRunState {
-        run: RunId,
-        state: RunState,
-        verb: &'static str,
-    },
-    #[error(
-        "attempt {given} of step {step} of run {run} is over (the current one is {current}); drop the result"
-    )]
-    StaleAttempt {
-        run: RunId,
-        step: u32,
-        given: u32,
-        current: u32,
-    },
+    InvalidRunState { run: RunId, state: RunState, verb: &'static str },
+    #[error("attempt {given} of step {step} of run {run} is over (the current one is {current}); drop the result")]
+    StaleAttempt { run: RunId, step: u32, given: u32, current: u32 },
     #[error(
         "run {run} waits for an operator's directive: retry, skip, rollback or cancel; a plain resume would hide what went wrong"
     )]
@@ -64,11 +44,7 @@ pub enum Rejection {
     #[error("run {run} has used up its {max} writes")]
     WritesExhausted { run: RunId, max: u32 },
     #[error("effect `{key}` of run {run} is {state} already")]
-    EffectRecorded {
-        run: RunId,
-        key: String,
-        state: &'static str,
-    },
+    EffectRecorded { run: RunId, key: String, state: &'static str },
 }
 
 impl Rejection {
@@ -82,9 +58,7 @@ impl Rejection {
             Self::UnknownRun { .. } => "RUN_NOT_FOUND",
             Self::UnknownStep { .. } => "STEP_NOT_FOUND",
             Self::Terminal { .. } => "RUN_TERMINAL_STATE",
-            Self::InvalidTransition { .. } | Self::InvalidRunState { .. } => {
-                "RUN_INVALID_TRANSITION"
-            }
+            Self::InvalidTransition { .. } | Self::InvalidRunState { .. } => "RUN_INVALID_TRANSITION",
             Self::StaleAttempt { .. } => "STEP_STALE_ATTEMPT",
             Self::DirectiveDue { .. } => "RUN_DIRECTIVE_DUE",
             Self::NotClaimable { .. } => "RUN_NOT_CLAIMABLE",

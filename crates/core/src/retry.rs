@@ -34,14 +34,7 @@ names!(
 
 impl ErrorClass {
     pub const fn is_retryable(self) -> bool {
-        matches!(
-            self,
-            Self::Timeout
-                | Self::Unavailable
-                | Self::RateLimited
-                | Self::LeaseExpired
-                | Self::Unclassified
-        )
+        matches!(self, Self::Timeout | Self::Unavailable | Self::RateLimited | Self::LeaseExpired | Self::Unclassified)
     }
 
     /// 000 §6.1: timeouts, 5xx and rate limits are tried again, any other 4xx is not.
@@ -75,11 +68,7 @@ impl StepError {
             message.truncate(end);
             message.push('…');
         }
-        Self {
-            class,
-            code: code.chars().take(limits::NAME_BYTES_MAX).collect(),
-            message,
-        }
+        Self { class, code: code.chars().take(limits::NAME_BYTES_MAX).collect(), message }
     }
 }
 
@@ -105,12 +94,7 @@ pub enum Backoff {
     },
 }
 
-const LADDER: [Millis; 4] = [
-    Millis::from_secs(5),
-    Millis::from_secs(30),
-    Millis::from_mins(2),
-    Millis::from_mins(10),
-];
+const LADDER: [Millis; 4] = [Millis::from_secs(5), Millis::from_secs(30), Millis::from_mins(2), Millis::from_mins(10)];
 
 impl Backoff {
     /// The longest wait after the `failures`-th failure (1, 2, …), before jitter.
@@ -119,13 +103,8 @@ impl Backoff {
         let ceiling = match self {
             Self::Ladder => LADDER[(nth as usize).min(LADDER.len() - 1)],
             Self::Exponential { base, factor, cap } => {
-                let grown =
-                    base.0 as f64 * factor.max(1.0).powi(i32::try_from(nth).unwrap_or(i32::MAX));
-                Millis(if grown.is_finite() && grown < cap.0 as f64 {
-                    grown as u64
-                } else {
-                    cap.0
-                })
+                let grown = base.0 as f64 * factor.max(1.0).powi(i32::try_from(nth).unwrap_or(i32::MAX));
+                Millis(if grown.is_finite() && grown < cap.0 as f64 { grown as u64 } else { cap.0 })
             }
             Self::Fixed { delay } => *delay,
         };
@@ -158,9 +137,7 @@ impl JitterSeed {
         bytes[16..20].copy_from_slice(&self.position.to_be_bytes());
         bytes[20..].copy_from_slice(&self.attempt.to_be_bytes());
         let hash = Hash::of(&bytes).0;
-        u64::from_be_bytes([
-            hash[0], hash[1], hash[2], hash[3], hash[4], hash[5], hash[6], hash[7],
-        ])
+        u64::from_be_bytes([hash[0], hash[1], hash[2], hash[3], hash[4], hash[5], hash[6], hash[7]])
     }
 }
 
@@ -181,10 +158,7 @@ impl RetryPolicy {
             },
             _ => 5,
         };
-        Self {
-            max_attempts,
-            backoff: Backoff::Ladder,
-        }
+        Self { max_attempts, backoff: Backoff::Ladder }
     }
 
     /// Whether a further failure, after `failures` charged ones, spends the budget.
@@ -198,50 +172,30 @@ mod tests {
     use super::*;
     use uuid::Uuid;
 
-    const SEED: JitterSeed = JitterSeed {
-        run: RunId(Uuid::nil()),
-        position: 0,
-        attempt: 1,
-    };
+    const SEED: JitterSeed = JitterSeed { run: RunId(Uuid::nil()), position: 0, attempt: 1 };
 
     #[test]
     fn the_ladder_is_the_seeds() {
-        let ladder: Vec<_> = (1..=6)
-            .map(|n| Backoff::Ladder.ceiling(n).0 / 1000)
-            .collect();
+        let ladder: Vec<_> = (1..=6).map(|n| Backoff::Ladder.ceiling(n).0 / 1000).collect();
         assert_eq!(ladder, [5, 30, 120, 600, 600, 600]);
     }
 
     #[test]
     fn exponential_covers_001_and_never_passes_its_cap() {
-        let backoff = Backoff::Exponential {
-            base: Millis(1000),
-            factor: 2.0,
-            cap: Millis(60_000),
-        };
+        let backoff = Backoff::Exponential { base: Millis(1000), factor: 2.0, cap: Millis(60_000) };
         let ceilings: Vec<_> = (1..=8).map(|n| backoff.ceiling(n).0).collect();
-        assert_eq!(
-            ceilings,
-            [1000, 2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000]
-        );
+        assert_eq!(ceilings, [1000, 2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000]);
         assert_eq!(backoff.ceiling(u32::MAX).0, 60_000);
     }
 
     #[test]
     fn jitter_stays_below_the_ceiling_spreads_and_repeats() {
-        let draws: Vec<_> = (1..200)
-            .map(|attempt| Backoff::Ladder.delay(1, JitterSeed { attempt, ..SEED }).0)
-            .collect();
+        let draws: Vec<_> =
+            (1..200).map(|attempt| Backoff::Ladder.delay(1, JitterSeed { attempt, ..SEED }).0).collect();
         assert!(draws.iter().all(|delay| *delay <= 5000));
         assert!(draws.iter().any(|delay| *delay < 1000) && draws.iter().any(|delay| *delay > 4000));
-        assert_eq!(
-            Backoff::Ladder.delay(1, SEED),
-            Backoff::Ladder.delay(1, SEED)
-        );
-        assert_eq!(
-            Backoff::Fixed { delay: Millis(7) }.delay(3, SEED),
-            Millis(7)
-        );
+        assert_eq!(Backoff::Ladder.delay(1, SEED), Backoff::Ladder.delay(1, SEED));
+        assert_eq!(Backoff::Fixed { delay: Millis(7) }.delay(3, SEED), Millis(7));
     }
 
     #[test]
@@ -257,20 +211,13 @@ mod tests {
             (404, false),
             (422, false),
         ] {
-            assert_eq!(
-                ErrorClass::of_http_status(status).is_retryable(),
-                retryable,
-                "{status}"
-            );
+            assert_eq!(ErrorClass::of_http_status(status).is_retryable(), retryable, "{status}");
         }
     }
 
     #[test]
     fn the_budget_counts_failures() {
-        let policy = RetryPolicy {
-            max_attempts: 3,
-            backoff: Backoff::Ladder,
-        };
+        let policy = RetryPolicy { max_attempts: 3, backoff: Backoff::Ladder };
         assert!(!policy.is_exhausted(0));
         assert!(!policy.is_exhausted(1));
         assert!(policy.is_exhausted(2));

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::approval::Approval;
 use crate::ids::{ReceiptId, RunId, SessionId, SignalId, TenantId};
 use crate::json::{Hash, Json};
-use crate::plan::{Plan, StepSpec};
+use crate::plan::{Plan, StepSpec, Work};
 use crate::retry::StepError;
 use crate::state::{Control, Detail, Reason, RunState, StepState, TaskType};
 use crate::time::Timestamp;
@@ -57,9 +57,7 @@ impl<'de> Deserialize<'de> for HashHex {
                     .map(|b| *byte = b)
                     .is_some()
             });
-        parsed
-            .then_some(Self(Hash(bytes)))
-            .ok_or_else(|| serde::de::Error::custom("expected 64 hexadecimal digits"))
+        parsed.then_some(Self(Hash(bytes))).ok_or_else(|| serde::de::Error::custom("expected 64 hexadecimal digits"))
     }
 }
 
@@ -118,10 +116,7 @@ pub struct Notes {
     pub writes: u32,
 }
 
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde passes the field by reference"
-)]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes the field by reference")]
 const fn is_zero(value: &u32) -> bool {
     *value == 0
 }
@@ -177,6 +172,8 @@ pub struct Step {
     pub last_error: Option<StepError>,
     /// An effect whose intent is committed and whose outcome is not known yet.
     pub open_intent: Option<ReceiptId>,
+    /// What had woken the attempt that is in doubt: another attempt gets it too.
+    pub interrupted: Option<Wake>,
     /// When the current attempt, or the last one, was claimed.
     pub claimed_at: Option<Timestamp>,
     pub phase: Phase,
@@ -192,6 +189,7 @@ impl Default for Step {
             output: None,
             last_error: None,
             open_intent: None,
+            interrupted: None,
             claimed_at: None,
             phase: Phase::Pending,
         }
@@ -202,24 +200,13 @@ impl Default for Step {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Phase {
     Pending,
-    Ready {
-        eligible_at: Timestamp,
-        wake: Option<Wake>,
-    },
-    Running {
-        session: SessionId,
-        timeout_at: Option<Timestamp>,
-        wake: Option<Wake>,
-    },
+    Ready { eligible_at: Timestamp, wake: Option<Wake> },
+    Running { session: SessionId, timeout_at: Option<Timestamp>, wake: Option<Wake> },
     WaitingApproval(Box<Approval>),
     WaitingSignal(Box<Wait>),
-    InDoubt {
-        receipt: ReceiptId,
-    },
+    InDoubt { receipt: ReceiptId },
     Succeeded,
-    Skipped {
-        why: String,
-    },
+    Skipped { why: String },
     Failed,
     Canceled,
     RolledBack,
@@ -291,10 +278,7 @@ impl Run {
     /// The spec of any step, the plan's or an appended one.
     pub fn spec(&self, position: u32) -> &StepSpec {
         let index = position as usize;
-        self.plan
-            .steps
-            .get(index)
-            .unwrap_or_else(|| &self.added[index - self.plan.steps.len()])
+        self.plan.steps.get(index).unwrap_or_else(|| &self.added[index - self.plan.steps.len()])
     }
 
     pub fn forward_len(&self) -> usize {
@@ -306,25 +290,30 @@ impl Run {
     }
 
     pub fn position_of(&self, key: &str) -> Option<u32> {
-        self.plan
-            .steps
-            .iter()
-            .position(|step| step.key == key)
-            .map(|index| index as u32)
+        self.plan.steps.iter().position(|step| step.key == key).map(|index| index as u32)
     }
 
     pub fn root(&self) -> RunId {
-        self.header
-            .lineage
-            .as_ref()
-            .map_or(self.id, |lineage| lineage.root_run_id)
+        self.header.lineage.as_ref().map_or(self.id, |lineage| lineage.root_run_id)
     }
 
-    /// The input that an attempt of the step gets.
+    /// The input that an attempt of the step gets. A rollback gets what the step it undoes was given, what that
+    /// answered, and its own `with`.
     pub fn input(&self, position: u32) -> Json {
-        self.steps[position as usize]
-            .input
-            .clone()
-            .unwrap_or_else(|| self.header.inputs.clone())
+        let given = self.steps[position as usize].input.clone();
+        match &self.spec(position).work {
+            Work::Rollback { undoes, with, .. } if given.is_none() => {
+                let input = self.input(*undoes);
+                let output = self.steps[*undoes as usize].output.as_ref();
+                let text = |json: Option<&Json>| json.map_or("null", Json::as_str).to_owned();
+                Json::trusted(format!(
+                    r#"{{"input":{},"output":{},"with":{}}}"#,
+                    input.as_str(),
+                    text(output),
+                    text(with.as_ref()),
+                ))
+            }
+            _ => given.unwrap_or_else(|| self.header.inputs.clone()),
+        }
     }
 }

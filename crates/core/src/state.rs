@@ -113,10 +113,7 @@ names!(
 impl StepState {
     /// Finished: only a rollback, or an operator on a paused run, can still change it.
     pub const fn is_finished(self) -> bool {
-        matches!(
-            self,
-            Self::Succeeded | Self::Skipped | Self::Failed | Self::Canceled | Self::RolledBack
-        )
+        matches!(self, Self::Succeeded | Self::Skipped | Self::Failed | Self::Canceled | Self::RolledBack)
     }
 }
 
@@ -287,9 +284,6 @@ mod tests {
             assert_eq!(state.as_str().parse(), Ok(*state));
         }
         let error = "cancelling".parse::<Control>().unwrap_err().to_string();
-        assert!(
-            error.contains("active, paused, canceling, canceled"),
-            "{error}"
-        );
+        assert!(error.contains("active, paused, canceling, canceled"), "{error}");
     }
 }

@@ -47,10 +47,7 @@ impl Add<Millis> for Timestamp {
     type Output = Self;
 
     fn add(self, span: Millis) -> Self {
-        Self(
-            self.0
-                .saturating_add(i64::try_from(span.0).unwrap_or(i64::MAX)),
-        )
+        Self(self.0.saturating_add(i64::try_from(span.0).unwrap_or(i64::MAX)))
     }
 }
 
@@ -58,10 +55,7 @@ impl Sub<Millis> for Timestamp {
     type Output = Self;
 
     fn sub(self, span: Millis) -> Self {
-        Self(
-            self.0
-                .saturating_sub(i64::try_from(span.0).unwrap_or(i64::MAX)),
-        )
+        Self(self.0.saturating_sub(i64::try_from(span.0).unwrap_or(i64::MAX)))
     }
 }
 

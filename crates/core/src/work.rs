@@ -114,10 +114,7 @@ pub enum EffectAnswer {
     /// Perform it now, under this key.
     Perform { receipt: ReceiptId, key: String },
     /// It was performed before, in this scope; this is what it answered. Do not perform it again.
-    Performed {
-        receipt: ReceiptId,
-        response: Option<Json>,
-    },
+    Performed { receipt: ReceiptId, response: Option<Json> },
 }
 
 /// What became of an effect.

@@ -132,6 +132,9 @@ impl Engine {
                 _ => {}
             }
         }
+        if change.end.is_some() {
+            self.0.feed.ended(run.id, run.state);
+        }
         self.0.feed.publish(run.tenant, run.id);
         self.0.seal.notify_one();
     }

@@ -6,9 +6,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use interlock_core::ids::{RunId, TenantId};
+use interlock_core::rejection::Rejection;
+use interlock_core::state::RunState;
 use interlock_store::EventRecord;
 use interlock_store::TenantEvent;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, oneshot};
 
 use crate::error::EngineError;
 use crate::Engine;
@@ -21,6 +23,8 @@ pub const EVENTS_READ_MAX: usize = 500;
 #[derive(Default)]
 pub struct Feed {
     watched: Mutex<HashMap<Topic, Arc<Watched>>>,
+    /// Who waits for a run to end.
+    endings: Mutex<HashMap<RunId, Vec<oneshot::Sender<RunState>>>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -53,6 +57,30 @@ impl Feed {
         for watched in self.watched.lock().unwrap_or_else(PoisonError::into_inner).values() {
             watched.news.notify_waiters();
         }
+    }
+
+    /// Tells whoever waits for it that a run has ended.
+    pub(crate) fn ended(&self, run: RunId, state: RunState) {
+        let waiting = {
+            let mut endings = self.endings.lock().unwrap_or_else(PoisonError::into_inner);
+            if endings.is_empty() {
+                return;
+            }
+            endings.remove(&run)
+        };
+        for waiter in waiting.into_iter().flatten() {
+            // A waiter that has gone away needs no answer.
+            let _ = waiter.send(state);
+        }
+    }
+
+    pub(crate) fn when_ended(&self, run: RunId) -> oneshot::Receiver<RunState> {
+        let (tell, told) = oneshot::channel();
+        let mut endings = self.endings.lock().unwrap_or_else(PoisonError::into_inner);
+        let waiting = endings.entry(run).or_default();
+        waiting.retain(|waiter| !waiter.is_closed());
+        waiting.push(tell);
+        told
     }
 
     fn join(&self, topic: Topic) -> Arc<Watched> {
@@ -141,6 +169,26 @@ impl Engine {
     /// Follows all runs of a tenant, in the order the sealer gave their events.
     pub fn watch_tenant(&self, tenant: TenantId, cursor: u64) -> Watcher {
         self.watch(Topic::Tenant(tenant), cursor)
+    }
+
+    /// Waits until a run has ended, here or on another server.
+    pub async fn wait_for_end(&self, tenant: TenantId, run: RunId) -> Result<RunState, EngineError> {
+        let mut told = self.0.feed.when_ended(run);
+        loop {
+            let summary = self.0.store.run_overview(tenant, run).await?.ok_or(Rejection::UnknownRun { run })?;
+            if summary.state.is_terminal() {
+                return Ok(summary.state);
+            }
+            tokio::select! {
+                biased;
+                () = self.0.stopping.cancelled() => return Err(EngineError::Closed),
+                state = &mut told => match state {
+                    Ok(state) => return Ok(state),
+                    Err(_) => told = self.0.feed.when_ended(run),
+                },
+                () = tokio::time::sleep(LOOK_EVERY) => {}
+            }
+        }
     }
 
     fn watch(&self, topic: Topic, cursor: u64) -> Watcher {

@@ -23,8 +23,8 @@ pub mod sessions;
 use std::sync::Arc;
 
 use interlock_core::ids::ServerId;
-use interlock_core::time::Timestamp;
-use interlock_store::Store;
+use interlock_core::time::{Millis, Timestamp};
+use interlock_store::{Op, Store, Tenant};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -92,6 +92,24 @@ impl Engine {
 
     pub fn store(&self) -> &Store {
         &self.0.store
+    }
+
+    /// A fresh id from the engine's own source.
+    pub fn fresh_id(&self) -> uuid::Uuid {
+        self.0.options.ids.fresh()
+    }
+
+    /// Makes a tenant, or changes the limits of the one with this id.
+    pub async fn put_tenant(&self, tenant: Tenant) -> Result<(), EngineError> {
+        let (id, weight) = (tenant.id, tenant.weight);
+        self.0.store.execute(Op::PutTenant(tenant)).await?;
+        self.0.dispatch.set_weight(id, weight);
+        Ok(())
+    }
+
+    /// How long a worker session lives without a renewal.
+    pub fn session_lease(&self) -> Millis {
+        self.0.options.session_lease
     }
 
     pub fn fresh_server_id(options: &EngineOptions) -> ServerId {

@@ -9,8 +9,8 @@ use interlock_core::time::Millis;
 use serde::{Deserialize, Serialize};
 
 pub use interlock_core::work::{
-    Assignment, AttemptRef, EffectAnswer, EffectIntent, EffectOutcome, OutboundMessage, Report,
-    ReportedOutcome, WorkerHello,
+    Assignment, AttemptRef, EffectAnswer, EffectIntent, EffectOutcome, OutboundMessage, Report, ReportedOutcome,
+    WorkerHello,
 };
 
 /// Where the calls live. `{session}` is the id of the worker session.

@@ -118,10 +118,7 @@ impl ReportedRecord {
             ("error", self.error.is_some()),
             ("backoff", self.backoff.is_some()),
         ];
-        match given
-            .into_iter()
-            .find(|(field, given)| *given && !taken.contains(field))
-        {
+        match given.into_iter().find(|(field, given)| *given && !taken.contains(field)) {
             Some((field, _)) => Err(superfluous(status, field)),
             None => Ok(()),
         }
@@ -135,11 +132,7 @@ impl TryFrom<ReportedRecord> for ReportedOutcome {
         Ok(match record.status {
             Status::Completed => {
                 record.only("completed", &["output"])?;
-                Self::Completed {
-                    output: record
-                        .output
-                        .ok_or_else(|| missing("completed", "output"))?,
-                }
+                Self::Completed { output: record.output.ok_or_else(|| missing("completed", "output"))? }
             }
             Status::Waiting => {
                 record.only("waiting", &["signal", "key", "timeout", "outbound"])?;
@@ -152,16 +145,11 @@ impl TryFrom<ReportedRecord> for ReportedOutcome {
             }
             Status::Retry => {
                 record.only("retry", &["error", "backoff"])?;
-                Self::Retry {
-                    error: record.error.ok_or_else(|| missing("retry", "error"))?,
-                    backoff: record.backoff,
-                }
+                Self::Retry { error: record.error.ok_or_else(|| missing("retry", "error"))?, backoff: record.backoff }
             }
             Status::Dead => {
                 record.only("dead", &["error"])?;
-                Self::Dead {
-                    error: record.error.ok_or_else(|| missing("dead", "error"))?,
-                }
+                Self::Dead { error: record.error.ok_or_else(|| missing("dead", "error"))? }
             }
             Status::Released => {
                 record.only("released", &[])?;
@@ -175,27 +163,9 @@ impl TryFrom<ReportRecord> for ReportBody {
     type Error = String;
 
     fn try_from(record: ReportRecord) -> Result<Self, String> {
-        let ReportRecord {
-            tenant,
-            run,
-            position,
-            attempt,
-            epoch,
-            outcome,
-            claim_next,
-        } = record;
-        let at = AttemptRef {
-            tenant,
-            run,
-            position,
-            attempt,
-        };
-        Ok(Self(Report {
-            at,
-            epoch,
-            outcome: outcome.try_into()?,
-            claim_next,
-        }))
+        let ReportRecord { tenant, run, position, attempt, epoch, outcome, claim_next } = record;
+        let at = AttemptRef { tenant, run, position, attempt };
+        Ok(Self(Report { at, epoch, outcome: outcome.try_into()?, claim_next }))
     }
 }
 
@@ -215,31 +185,9 @@ struct IntentRecord {
 
 impl From<IntentRecord> for IntentBody {
     fn from(record: IntentRecord) -> Self {
-        let IntentRecord {
-            tenant,
-            run,
-            position,
-            attempt,
-            epoch,
-            template,
-            number,
-            effect,
-            request,
-        } = record;
-        let at = AttemptRef {
-            tenant,
-            run,
-            position,
-            attempt,
-        };
-        Self(EffectIntent {
-            at,
-            epoch,
-            template,
-            number,
-            effect,
-            request,
-        })
+        let IntentRecord { tenant, run, position, attempt, epoch, template, number, effect, request } = record;
+        let at = AttemptRef { tenant, run, position, attempt };
+        Self(EffectIntent { at, epoch, template, number, effect, request })
     }
 }
 
@@ -259,29 +207,9 @@ struct OutcomeRecord {
 
 impl From<OutcomeRecord> for OutcomeBody {
     fn from(record: OutcomeRecord) -> Self {
-        let OutcomeRecord {
-            tenant,
-            run,
-            position,
-            attempt,
-            epoch,
-            receipt,
-            happened,
-            response,
-        } = record;
-        let at = AttemptRef {
-            tenant,
-            run,
-            position,
-            attempt,
-        };
-        Self(EffectOutcome {
-            at,
-            epoch,
-            receipt,
-            happened,
-            response,
-        })
+        let OutcomeRecord { tenant, run, position, attempt, epoch, receipt, happened, response } = record;
+        let at = AttemptRef { tenant, run, position, attempt };
+        Self(EffectOutcome { at, epoch, receipt, happened, response })
     }
 }
 
@@ -304,17 +232,9 @@ impl TryFrom<AnswerRecord> for AnswerBody {
     type Error = String;
 
     fn try_from(record: AnswerRecord) -> Result<Self, String> {
-        let AnswerRecord {
-            answer,
-            receipt,
-            key,
-            response,
-        } = record;
+        let AnswerRecord { answer, receipt, key, response } = record;
         Ok(Self(match answer {
-            Answer::Perform => EffectAnswer::Perform {
-                receipt,
-                key: key.ok_or_else(|| missing("perform", "key"))?,
-            },
+            Answer::Perform => EffectAnswer::Perform { receipt, key: key.ok_or_else(|| missing("perform", "key"))? },
             Answer::Performed => EffectAnswer::Performed { receipt, response },
         }))
     }

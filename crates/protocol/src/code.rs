@@ -4,3 +4,5 @@
 pub const STEP_STALE_ATTEMPT: &str = "STEP_STALE_ATTEMPT";
 /// The session is not known any more. Register again; what was held is lost.
 pub const SESSION_GONE: &str = "SESSION_GONE";
+/// The claim was made before the store was restored from a backup. Drop the result.
+pub const STORE_EPOCH_STALE: &str = "STORE_EPOCH_STALE";

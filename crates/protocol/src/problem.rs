@@ -64,10 +64,7 @@ impl From<Problem> for TransportError {
         if problem.is_transient() {
             Self::Unavailable(format!("{}: {}", problem.code, problem.detail))
         } else {
-            Self::Refused {
-                code: problem.code,
-                message: problem.detail,
-            }
+            Self::Refused { code: problem.code, message: problem.detail }
         }
     }
 }
@@ -97,16 +94,10 @@ mod tests {
     fn only_what_passes_by_itself_is_worth_a_repeat() {
         let error = |status| TransportError::from(Problem::new(status, "X", ""));
         for status in [408, 429, 500, 502, 503, 504] {
-            assert!(
-                matches!(error(status), TransportError::Unavailable(_)),
-                "{status}"
-            );
+            assert!(matches!(error(status), TransportError::Unavailable(_)), "{status}");
         }
         for status in [400, 401, 403, 404, 409, 410, 413, 422] {
-            assert!(
-                matches!(error(status), TransportError::Refused { .. }),
-                "{status}"
-            );
+            assert!(matches!(error(status), TransportError::Refused { .. }), "{status}");
         }
     }
 }

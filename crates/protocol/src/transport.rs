@@ -6,8 +6,8 @@ use std::future::Future;
 use interlock_core::ids::SessionId;
 
 use crate::agent::{
-    Complete, Completed, EffectAnswer, EffectIntent, EffectOutcome, Heartbeat, Poll, Polled,
-    Registered, Renewed, WorkerHello,
+    Complete, Completed, EffectAnswer, EffectIntent, EffectOutcome, Heartbeat, Poll, Polled, Registered, Renewed,
+    WorkerHello,
 };
 use crate::code;
 
@@ -24,18 +24,16 @@ pub enum TransportError {
 
 impl TransportError {
     pub fn refused(code: &str, message: impl Into<String>) -> Self {
-        Self::Refused {
-            code: code.to_owned(),
-            message: message.into(),
-        }
+        Self::Refused { code: code.to_owned(), message: message.into() }
     }
 
     pub fn unavailable(what: impl Into<String>) -> Self {
         Self::Unavailable(what.into())
     }
 
+    /// The attempt is over, whatever it has done: its result is of no use.
     pub fn is_stale_attempt(&self) -> bool {
-        self.has_code(code::STEP_STALE_ATTEMPT)
+        self.has_code(code::STEP_STALE_ATTEMPT) || self.has_code(code::STORE_EPOCH_STALE)
     }
 
     pub fn is_session_gone(&self) -> bool {
@@ -49,22 +47,13 @@ impl TransportError {
 
 /// The calls of a worker. Dropping the future of a call abandons it; the call may still have happened.
 pub trait Transport: Clone + Send + Sync + 'static {
-    fn register(
-        &self,
-        hello: WorkerHello,
-    ) -> impl Future<Output = Result<Registered, TransportError>> + Send;
+    fn register(&self, hello: WorkerHello) -> impl Future<Output = Result<Registered, TransportError>> + Send;
 
-    fn heartbeat(
-        &self,
-        heartbeat: Heartbeat,
-    ) -> impl Future<Output = Result<Renewed, TransportError>> + Send;
+    fn heartbeat(&self, heartbeat: Heartbeat) -> impl Future<Output = Result<Renewed, TransportError>> + Send;
 
     fn poll(&self, poll: Poll) -> impl Future<Output = Result<Polled, TransportError>> + Send;
 
-    fn complete(
-        &self,
-        complete: Complete,
-    ) -> impl Future<Output = Result<Completed, TransportError>> + Send;
+    fn complete(&self, complete: Complete) -> impl Future<Output = Result<Completed, TransportError>> + Send;
 
     fn intent(
         &self,
@@ -78,8 +67,5 @@ pub trait Transport: Clone + Send + Sync + 'static {
         outcome: EffectOutcome,
     ) -> impl Future<Output = Result<(), TransportError>> + Send;
 
-    fn unregister(
-        &self,
-        session: SessionId,
-    ) -> impl Future<Output = Result<(), TransportError>> + Send;
+    fn unregister(&self, session: SessionId) -> impl Future<Output = Result<(), TransportError>> + Send;
 }

@@ -33,6 +33,8 @@ pub struct Store {
 pub(crate) struct Inner {
     /// One queue per lane. Taken out when the store closes.
     lanes: Mutex<Vec<mpsc::Sender<Item>>>,
+    /// How many of the lanes take runs; one behind them, if any, is for maintenance.
+    run_lanes: usize,
     tasks: Mutex<Vec<LaneTask>>,
     pub reads: Reads,
     pub plans: PlanCache,
@@ -99,6 +101,7 @@ impl Store {
                 for committer in opened.committers {
                     parts.task_lane(committer, &options);
                 }
+                parts.run_lanes = parts.lanes.len() - 1;
                 Ok(parts.finish())
             }
         }
@@ -156,7 +159,8 @@ impl Store {
 
     /// Small writes that belong to no run.
     pub async fn execute(&self, op: Op) -> Result<OpAnswer, SubmitError> {
-        let lane = self.lane(RunId(uuid::Uuid::nil()))?;
+        let heavy = matches!(op, Op::Seal { .. } | Op::Sweep(_) | Op::EnsurePartitions { .. });
+        let lane = self.lane_at(|lanes, _| if heavy { lanes - 1 } else { 0 })?;
         let (reply, answer) = oneshot::channel();
         lane.send(Item::Op(Box::new(op), reply)).await.map_err(|_| SubmitError::Closed)?;
         drop(lane);
@@ -165,13 +169,18 @@ impl Store {
 
     /// A run always goes through the same lane, so that its sets keep their order.
     fn lane(&self, run: RunId) -> Result<mpsc::Sender<Item>, SubmitError> {
+        // The last bytes of a UUIDv7 are random.
+        let tail = u64::from_be_bytes(*run.as_bytes().last_chunk().expect("an id has 16 bytes"));
+        self.lane_at(|_, run_lanes| (tail % run_lanes as u64) as usize)
+    }
+
+    /// A lane, chosen by the number of all lanes and of those that take runs.
+    fn lane_at(&self, choose: impl FnOnce(usize, usize) -> usize) -> Result<mpsc::Sender<Item>, SubmitError> {
         let lanes = self.inner.lanes.lock().unwrap_or_else(PoisonError::into_inner);
         if lanes.is_empty() {
             return Err(SubmitError::Closed);
         }
-        // The last bytes of a UUIDv7 are random.
-        let tail = u64::from_be_bytes(*run.as_bytes().last_chunk().expect("an id has 16 bytes"));
-        Ok(lanes[(tail % lanes.len() as u64) as usize].clone())
+        Ok(lanes[choose(lanes.len(), self.inner.run_lanes)].clone())
     }
 
     /// Rises when another server has committed something.
@@ -211,6 +220,7 @@ impl Store {
 /// A store while it is being put together.
 struct Parts {
     lanes: Vec<mpsc::Sender<Item>>,
+    run_lanes: usize,
     tasks: Vec<LaneTask>,
     reads: Reads,
     counters: Arc<Counters>,
@@ -220,7 +230,7 @@ struct Parts {
 
 impl Parts {
     fn new(reads: Reads, wakes: watch::Receiver<u64>, lock: Option<Lock>) -> Self {
-        Self { lanes: Vec::new(), tasks: Vec::new(), reads, counters: Arc::default(), wakes, lock }
+        Self { lanes: Vec::new(), run_lanes: 1, tasks: Vec::new(), reads, counters: Arc::default(), wakes, lock }
     }
 
     fn lane<C: Committer>(&mut self, committer: C, options: &Options) -> Lane<C> {
@@ -266,6 +276,7 @@ impl Parts {
         Store {
             inner: Arc::new(Inner {
                 lanes: Mutex::new(self.lanes),
+                run_lanes: self.run_lanes,
                 tasks: Mutex::new(self.tasks),
                 reads: self.reads,
                 plans: PlanCache::default(),

@@ -52,15 +52,11 @@ impl<T: Transport> Slots<T> {
 
     async fn attempt(&self, taken: Taken) -> Option<Assignment> {
         let (at, epoch) = (taken.assignment.at, taken.assignment.epoch);
-        let step = taken.assignment.step.clone();
-        debug!(run = %at.run, step, attempt = at.attempt, "an attempt begins");
-        let outcome = if self.session.draining.is_cancelled() {
-            ReportedOutcome::Released
-        } else {
-            self.run(taken).await
-        };
+        debug!(run = %at.run, step = taken.assignment.step, attempt = at.attempt, "an attempt begins");
+        let outcome =
+            if self.session.draining.is_cancelled() { ReportedOutcome::Released } else { self.run(taken).await };
         if self.session.gone.is_cancelled() {
-            warn!(run = %at.run, step, attempt = at.attempt, "the session is gone; the result is dropped");
+            warn!(run = %at.run, position = at.position, attempt = at.attempt, "the session is gone; the result is dropped");
             return None;
         }
         self.report(at, epoch, outcome).await

@@ -61,6 +61,11 @@ impl TaskContext {
         &self.0.assignment.workflow
     }
 
+    /// The name under which this code was called.
+    pub fn task(&self) -> &str {
+        &self.0.assignment.handler
+    }
+
     /// The step's key: its stable name in the workflow.
     pub fn step(&self) -> &str {
         &self.0.assignment.step
@@ -140,8 +145,7 @@ impl TaskContext {
             iteration: assignment.iteration,
             number: 0,
         };
-        effect_key(template, scope)
-            .map_err(|rejection| TaskError::terminal(rejection.code(), rejection.to_string()))
+        effect_key(template, scope).map_err(|rejection| TaskError::terminal(rejection.code(), rejection.to_string()))
     }
 }
 

@@ -126,16 +126,12 @@ impl Inner {
     }
 
     fn refused(&self, error: TransportError) -> TaskError {
+        if error.is_stale_attempt() || error.is_session_gone() {
+            self.token.cancel();
+        }
         match error {
             TransportError::Unavailable(what) => TaskError::new(ErrorClass::Unavailable, "SERVER_UNAVAILABLE", what),
-            TransportError::Refused { code, message } => {
-                let refusal = TransportError::Refused { code, message };
-                if refusal.is_stale_attempt() || refusal.is_session_gone() {
-                    self.token.cancel();
-                }
-                let TransportError::Refused { code, message } = refusal else { unreachable!() };
-                TaskError::terminal(&code, message)
-            }
+            TransportError::Refused { code, message } => TaskError::terminal(&code, message),
         }
     }
 }

@@ -21,10 +21,7 @@ pub struct TaskError {
 
 impl TaskError {
     pub fn new(class: ErrorClass, code: &str, message: impl Into<String>) -> Self {
-        Self {
-            error: StepError::new(class, code, message),
-            backoff: None,
-        }
+        Self { error: StepError::new(class, code, message), backoff: None }
     }
 
     /// Worth another try, while the step's budget lasts.
@@ -39,11 +36,7 @@ impl TaskError {
 
     /// Classified by the status that another system answered with.
     pub fn http(status: u16, message: impl Into<String>) -> Self {
-        Self::new(
-            ErrorClass::of_http_status(status),
-            &format!("HTTP_{status}"),
-            message,
-        )
+        Self::new(ErrorClass::of_http_status(status), &format!("HTTP_{status}"), message)
     }
 
     /// Try again after this long, instead of after the step's own backoff.
@@ -71,10 +64,7 @@ impl TaskError {
 
     pub(crate) fn into_outcome(self) -> ReportedOutcome {
         if self.error.class.is_retryable() {
-            ReportedOutcome::Retry {
-                error: self.error,
-                backoff: self.backoff,
-            }
+            ReportedOutcome::Retry { error: self.error, backoff: self.backoff }
         } else {
             ReportedOutcome::Dead { error: self.error }
         }
@@ -123,17 +113,11 @@ pub struct EffectFailure {
 
 impl EffectFailure {
     pub fn certainly_not(error: impl Into<TaskError>) -> Self {
-        Self {
-            happened: Happened::CertainlyNot,
-            error: error.into(),
-        }
+        Self { happened: Happened::CertainlyNot, error: error.into() }
     }
 
     pub fn unknown(error: impl Into<TaskError>) -> Self {
-        Self {
-            happened: Happened::Unknown,
-            error: error.into(),
-        }
+        Self { happened: Happened::Unknown, error: error.into() }
     }
 }
 
@@ -154,16 +138,10 @@ mod tests {
     #[test]
     fn an_error_of_user_code_is_retryable_and_keeps_its_causes() {
         let error = TaskError::from(Outer(std::io::Error::other("connection reset")));
-        assert_eq!(
-            error.to_string(),
-            "TASK_FAILED: cannot load the order: connection reset"
-        );
+        assert_eq!(error.to_string(), "TASK_FAILED: cannot load the order: connection reset");
         assert!(matches!(
             error.after(Duration::from_secs(3)).into_outcome(),
-            ReportedOutcome::Retry {
-                backoff: Some(Millis(3000)),
-                ..
-            }
+            ReportedOutcome::Retry { backoff: Some(Millis(3000)), .. }
         ));
     }
 

@@ -1,1 +1,169 @@
-pub struct HttpTransport;
+//! The worker's calls over HTTP: JSON bodies, one connection pool, long polls.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use interlock_core::ids::SessionId;
+use interlock_protocol::agent::{
+    Complete, Completed, EffectAnswer, EffectIntent, EffectOutcome, Heartbeat, Poll, Polled, Registered, Renewed,
+    Unregister, WorkerHello, path,
+};
+use interlock_protocol::body::AnswerBody;
+use interlock_protocol::problem::{Problem, is_transient};
+use interlock_protocol::transport::{Transport, TransportError};
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE};
+use reqwest::{Client, StatusCode, Url};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::limits;
+
+/// The largest answer that is read: a full poll of large inputs.
+const ANSWER_BYTES_MAX: usize = 64 << 20;
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// Shorter than what proxies and load balancers keep idle connections for.
+const IDLE_MAX: Duration = Duration::from_secs(30);
+/// How much of an answer that is not ours is quoted in an error.
+const QUOTED_CHARS_MAX: usize = 200;
+
+/// Why a transport cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum InvalidServer {
+    #[error("`{url}` is not the address of a server: {what}; write http://HOST:PORT")]
+    Url { url: String, what: String },
+    #[error("the HTTP client cannot be set up: {0}")]
+    Client(#[from] reqwest::Error),
+}
+
+/// Reaches a server at `http://host:port`. Cloning shares the connections.
+#[derive(Clone)]
+pub struct HttpTransport {
+    client: Client,
+    base: Arc<str>,
+    authorization: Option<Arc<str>>,
+}
+
+impl HttpTransport {
+    pub fn new(server: &str) -> Result<Self, InvalidServer> {
+        let invalid = |what: String| InvalidServer::Url { url: server.to_owned(), what };
+        let url = Url::parse(server).map_err(|error| invalid(error.to_string()))?;
+        if url.scheme() != "http" {
+            return Err(invalid(format!("this build speaks plain http, not {}", url.scheme())));
+        }
+        let client = Client::builder()
+            .connect_timeout(CONNECT_TIMEOUT)
+            .pool_idle_timeout(IDLE_MAX)
+            .tcp_nodelay(true)
+            .redirect(reqwest::redirect::Policy::none())
+            // The server is named by the operator of this worker; a proxy from the environment is for others.
+            .no_proxy()
+            .build()?;
+        let base = url.as_str().trim_end_matches('/').into();
+        Ok(Self { client, base, authorization: None })
+    }
+
+    /// Sends this token with every call.
+    pub fn bearer(mut self, token: &str) -> Self {
+        self.authorization = Some(format!("Bearer {token}").into());
+        self
+    }
+
+    async fn call<A: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &impl Serialize,
+        span: Duration,
+    ) -> Result<A, TransportError> {
+        let answer = self.send(path, body, span).await?;
+        serde_json::from_slice(&answer)
+            .map_err(|error| TransportError::unavailable(format!("unreadable answer from {path}: {error}")))
+    }
+
+    async fn send(&self, path: &str, body: &impl Serialize, span: Duration) -> Result<Vec<u8>, TransportError> {
+        let body =
+            serde_json::to_vec(body).map_err(|error| TransportError::refused("REQUEST_INVALID", error.to_string()))?;
+        let mut request = self
+            .client
+            .post(format!("{}{path}", self.base))
+            .header(CONTENT_TYPE, "application/json")
+            .timeout(span)
+            .body(body);
+        if let Some(authorization) = &self.authorization {
+            request = request.header(AUTHORIZATION, &**authorization);
+        }
+        let mut response = request.send().await.map_err(|error| lost(&error))?;
+        let mut answer = Vec::new();
+        while let Some(chunk) = response.chunk().await.map_err(|error| lost(&error))? {
+            if answer.len() + chunk.len() > ANSWER_BYTES_MAX {
+                return Err(TransportError::unavailable(format!("the answer from {path} is too large")));
+            }
+            answer.extend_from_slice(&chunk);
+        }
+        let status = response.status();
+        if status.is_success() { Ok(answer) } else { Err(refusal(status, &answer)) }
+    }
+
+    async fn call_of_session<A: DeserializeOwned>(
+        &self,
+        path: &str,
+        session: SessionId,
+        body: &impl Serialize,
+    ) -> Result<A, TransportError> {
+        self.call(&path.replace("{session}", &session.to_string()), body, limits::CALL_TIMEOUT).await
+    }
+}
+
+fn lost(error: &reqwest::Error) -> TransportError {
+    let mut what = error.to_string();
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        what = format!("{what}: {cause}");
+        source = cause.source();
+    }
+    TransportError::Unavailable(what)
+}
+
+/// A refusal in our own words, or that of something between us and the server.
+fn refusal(status: StatusCode, answer: &[u8]) -> TransportError {
+    if let Ok(problem) = serde_json::from_slice::<Problem>(answer) {
+        return problem.into();
+    }
+    let quoted: String = String::from_utf8_lossy(answer).chars().take(QUOTED_CHARS_MAX).collect();
+    if is_transient(status.as_u16()) {
+        return TransportError::unavailable(format!("{status}: {quoted}"));
+    }
+    TransportError::refused(&format!("HTTP_{}", status.as_u16()), format!("{status}: {quoted}"))
+}
+
+impl Transport for HttpTransport {
+    async fn register(&self, hello: WorkerHello) -> Result<Registered, TransportError> {
+        self.call(path::REGISTER, &hello, limits::CALL_TIMEOUT).await
+    }
+
+    async fn heartbeat(&self, heartbeat: Heartbeat) -> Result<Renewed, TransportError> {
+        self.call(path::HEARTBEAT, &heartbeat, limits::CALL_TIMEOUT).await
+    }
+
+    async fn poll(&self, poll: Poll) -> Result<Polled, TransportError> {
+        let span = poll.wait_ms.as_duration() + limits::CALL_TIMEOUT;
+        self.call(path::POLL, &poll, span).await
+    }
+
+    async fn complete(&self, complete: Complete) -> Result<Completed, TransportError> {
+        self.call_of_session(path::COMPLETE, complete.session, &complete.report).await
+    }
+
+    async fn intent(&self, session: SessionId, intent: EffectIntent) -> Result<EffectAnswer, TransportError> {
+        let answer: AnswerBody = self.call_of_session(path::EFFECTS, session, &intent).await?;
+        Ok(answer.0)
+    }
+
+    async fn outcome(&self, session: SessionId, outcome: EffectOutcome) -> Result<(), TransportError> {
+        let path = path::OUTCOMES.replace("{session}", &session.to_string());
+        self.send(&path, &outcome, limits::CALL_TIMEOUT).await.map(|_| ())
+    }
+
+    async fn unregister(&self, session: SessionId) -> Result<(), TransportError> {
+        self.send(path::UNREGISTER, &Unregister { session }, limits::CALL_TIMEOUT).await.map(|_| ())
+    }
+}

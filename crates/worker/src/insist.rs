@@ -39,10 +39,7 @@ pub(crate) struct Pauses<'a> {
 
 impl<'a> Pauses<'a> {
     pub const fn new(jitter: &'a Jitter) -> Self {
-        Self {
-            jitter,
-            next: limits::BACKOFF_FIRST,
-        }
+        Self { jitter, next: limits::BACKOFF_FIRST }
     }
 
     pub async fn pause(&mut self) {
@@ -108,15 +105,20 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_call_that_hangs_is_made_again() {
         let calls = AtomicU64::new(0);
-        let answer = insist(&Jitter::new(1), || true, || {
-            let nth = calls.fetch_add(1, Ordering::Relaxed);
-            async move {
-                if nth < 2 {
-                    std::future::pending::<()>().await;
+        let jitter = Jitter::new(1);
+        let answer = insist(
+            &jitter,
+            || true,
+            || {
+                let nth = calls.fetch_add(1, Ordering::Relaxed);
+                async move {
+                    if nth < 2 {
+                        std::future::pending::<()>().await;
+                    }
+                    Ok(nth)
                 }
-                Ok(nth)
-            }
-        });
+            },
+        );
         assert_eq!(answer.await, Ok(2));
     }
 }

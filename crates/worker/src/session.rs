@@ -104,10 +104,7 @@ impl<T: Transport> Session<T> {
         .await
     }
 
-    async fn until_gone<A>(
-        &self,
-        call: impl Future<Output = Result<A, TransportError>>,
-    ) -> Result<A, TransportError> {
+    async fn until_gone<A>(&self, call: impl Future<Output = Result<A, TransportError>>) -> Result<A, TransportError> {
         let answer = self.gone.run_until_cancelled(call).await.unwrap_or_else(|| {
             Err(TransportError::refused(interlock_protocol::code::SESSION_GONE, "the session is gone"))
         });

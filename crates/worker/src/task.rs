@@ -56,12 +56,7 @@ pub struct WaitFor {
 
 impl WaitFor {
     pub fn signal(signal: impl Into<String>) -> Self {
-        Self {
-            signal: signal.into(),
-            key: None,
-            timeout: None,
-            outbound: Vec::new(),
-        }
+        Self { signal: signal.into(), key: None, timeout: None, outbound: Vec::new() }
     }
 
     pub fn key(mut self, key: impl Into<String>) -> Self {
@@ -77,10 +72,7 @@ impl WaitFor {
     /// Sends a message together with the wait: both are committed, or neither.
     pub fn send(mut self, destination: impl Into<String>, payload: Json) -> Self {
         let destination = destination.into();
-        self.outbound.push(OutboundMessage {
-            destination,
-            payload,
-        });
+        self.outbound.push(OutboundMessage { destination, payload });
         self
     }
 }
@@ -163,10 +155,7 @@ impl Tasks {
     #[must_use]
     pub fn add(mut self, name: impl Into<String>, task: impl Task) -> Self {
         let name = name.into();
-        assert!(
-            !self.contains(&name),
-            "there is a task `{name}` already; names are unique in a worker"
-        );
+        assert!(!self.contains(&name), "there is a task `{name}` already; names are unique in a worker");
         self.handlers.insert(name, Arc::new(task));
         self
     }

@@ -208,6 +208,9 @@ impl<T: Transport> Worker<T> {
             join_until(working, released).await;
             working.abort_all();
         }
+        if session.gone.is_cancelled() {
+            return;
+        }
         let last_word = insist(&self.jitter, || true, || session.transport.unregister(session.id));
         if !matches!(timeout(limits::FINAL_REPORTS, last_word).await, Ok(Ok(()))) {
             warn!(session = %session.id, "the session was not ended; its lease will run out");

@@ -15,11 +15,7 @@ use crate::state::{ApprovalState, Reason, StepState};
 use crate::time::Millis;
 
 /// Activates the first pending forward step at or after `from`. The run stands at the last step if there is none.
-pub(super) fn next_from(
-    draft: &mut Draft<'_>,
-    from: u32,
-    bindings: &Bindings,
-) -> Result<(), Rejection> {
+pub(super) fn next_from(draft: &mut Draft<'_>, from: u32, bindings: &Bindings) -> Result<(), Rejection> {
     let forward = draft.run.forward_len() as u32;
     for position in from..forward {
         draft.position = position;
@@ -32,22 +28,11 @@ pub(super) fn next_from(
             Some(Ok(verdict)) => verdict,
             Some(Err(error)) => {
                 draft.step_mut(position).last_error = Some(error.clone());
-                return fail::fail_step(
-                    draft,
-                    position,
-                    StepEvent::RunFailed,
-                    error,
-                    Reason::StepFailed,
-                );
+                return fail::fail_step(draft, position, StepEvent::RunFailed, error, Reason::StepFailed);
             }
         };
         if verdict == Verdict::ConditionFalse {
-            skip(
-                draft,
-                position,
-                StepEvent::Activated(verdict),
-                "condition is false".to_owned(),
-            )?;
+            skip(draft, position, StepEvent::Activated(verdict), "condition is false".to_owned())?;
             continue;
         }
         if let Some(input) = bound.and_then(|bound| bound.input.clone()) {
@@ -59,17 +44,9 @@ pub(super) fn next_from(
 }
 
 /// Skips a step and says why.
-pub(super) fn skip(
-    draft: &mut Draft<'_>,
-    position: u32,
-    event: StepEvent,
-    why: String,
-) -> Result<(), Rejection> {
+pub(super) fn skip(draft: &mut Draft<'_>, position: u32, event: StepEvent, why: String) -> Result<(), Rejection> {
     draft.go(position, event, Phase::Skipped { why: why.clone() })?;
-    draft.emit(Event::StepSkipped {
-        step: position,
-        why,
-    });
+    draft.emit(Event::StepSkipped { step: position, why });
     draft.record_done(position);
     Ok(())
 }
@@ -96,30 +73,15 @@ pub(super) fn activate(
                 approval: approval.id,
                 expires_at: approval.expires_at,
             });
-            draft.side.push(SideWrite::PutApproval {
-                position,
-                approval: Box::new(approval.clone()),
-            });
+            draft.side.push(SideWrite::PutApproval { position, approval: Box::new(approval.clone()) });
             draft.go(position, event, Phase::WaitingApproval(Box::new(approval)))
         }
-        _ => draft.go(
-            position,
-            event,
-            Phase::Ready {
-                eligible_at: now,
-                wake: None,
-            },
-        ),
+        _ => draft.go(position, event, Phase::Ready { eligible_at: now, wake: None }),
     }
 }
 
 /// Opens a wait: a row that signals look for, and the event.
-pub(super) fn wait_for(
-    draft: &mut Draft<'_>,
-    position: u32,
-    event: StepEvent,
-    wait: Wait,
-) -> Result<(), Rejection> {
+pub(super) fn wait_for(draft: &mut Draft<'_>, position: u32, event: StepEvent, wait: Wait) -> Result<(), Rejection> {
     draft.emit(Event::StepWaiting {
         step: position,
         signal: wait.signal.as_ref().map(|awaited| awaited.signal.clone()),
@@ -127,30 +89,16 @@ pub(super) fn wait_for(
         deadline_at: wait.deadline_at,
     });
     if let Some(awaited) = &wait.signal {
-        draft.side.push(SideWrite::OpenWait {
-            position,
-            awaited: awaited.clone(),
-            opened_at: wait.opened_at,
-        });
+        draft.side.push(SideWrite::OpenWait { position, awaited: awaited.clone(), opened_at: wait.opened_at });
     }
     draft.go(position, event, Phase::WaitingSignal(Box::new(wait)))
 }
 
-fn open_wait(
-    draft: &Draft<'_>,
-    position: u32,
-    until: WaitFor,
-    timeout: Option<Millis>,
-    bindings: &Bindings,
-) -> Wait {
+fn open_wait(draft: &Draft<'_>, position: u32, until: WaitFor, timeout: Option<Millis>, bindings: &Bindings) -> Wait {
     let now = draft.now();
     let bound = bindings.get(position);
     match until {
-        WaitFor::Signal {
-            signal,
-            key,
-            accept,
-        } => Wait {
+        WaitFor::Signal { signal, key, accept } => Wait {
             signal: Some(Awaited {
                 signal,
                 key: bound
@@ -167,18 +115,10 @@ fn open_wait(
             deadline_at: timeout.map(|timeout| now + timeout),
             opened_at: now,
         },
-        WaitFor::For(span) => Wait {
-            signal: None,
-            deadline_at: Some(now + span),
-            opened_at: now,
-        },
+        WaitFor::For(span) => Wait { signal: None, deadline_at: Some(now + span), opened_at: now },
         WaitFor::Until(_) => {
             let until = bound.and_then(|bound| bound.wait_until).unwrap_or(now);
-            Wait {
-                signal: None,
-                deadline_at: Some(until),
-                opened_at: now,
-            }
+            Wait { signal: None, deadline_at: Some(until), opened_at: now }
         }
     }
 }
@@ -194,11 +134,7 @@ fn request(draft: &mut Draft<'_>, gate: &Gate) -> Approval {
         on_reject: gate.on_reject,
         on_expiry: gate.on_expiry,
         requested_at: now,
-        escalate_at: Some(
-            now + gate
-                .escalate_after
-                .unwrap_or(limits::APPROVAL_ESCALATE_OTHER),
-        ),
+        escalate_at: Some(now + gate.escalate_after.unwrap_or(limits::APPROVAL_ESCALATE_OTHER)),
         expires_at: now + gate.expires_after.unwrap_or(limits::APPROVAL_EXPIRES_AFTER),
         votes: Vec::new(),
         excluded: draft.run.header.started_by.iter().cloned().collect(),

@@ -5,7 +5,6 @@ use super::{Bindings, complete, fail};
 use crate::approval::{Approval, Vote, Voter};
 use crate::change::SideWrite;
 use crate::event::Event;
-use crate::json::Json;
 use crate::limits;
 use crate::machine::approval::ApprovalEvent;
 use crate::machine::step::StepEvent;
@@ -22,76 +21,34 @@ pub(super) struct Ballot {
     pub notes: Option<String>,
 }
 
-pub(super) fn vote(
-    draft: &mut Draft<'_>,
-    ballot: Ballot,
-    bindings: &Bindings,
-) -> Result<(), Rejection> {
-    let Ballot {
-        position,
-        voter,
-        approve,
-        notes,
-    } = ballot;
-    if notes
-        .as_ref()
-        .is_some_and(|notes| notes.len() > limits::REASON_BYTES_MAX)
-    {
-        let what = format!(
-            "the notes are longer than {} bytes",
-            limits::REASON_BYTES_MAX
-        );
+pub(super) fn vote(draft: &mut Draft<'_>, ballot: Ballot, bindings: &Bindings) -> Result<(), Rejection> {
+    let Ballot { position, voter, approve, notes } = ballot;
+    if notes.as_ref().is_some_and(|notes| notes.len() > limits::REASON_BYTES_MAX) {
+        let what = format!("the notes are longer than {} bytes", limits::REASON_BYTES_MAX);
         return Err(Rejection::InvalidInput { what });
     }
     let approval = match &draft.current().phase {
         Phase::WaitingApproval(approval) if position == draft.position => approval.clone(),
         phase => {
             let (from, event) = (phase.state(), StepEvent::Approved);
-            return Err(Rejection::InvalidTransition {
-                run: draft.run.id,
-                step: position,
-                from,
-                event,
-            });
+            return Err(Rejection::InvalidTransition { run: draft.run.id, step: position, from, event });
         }
     };
     if approval.expires_at <= draft.now() {
         let why = "it has expired".to_owned();
-        return Err(Rejection::VoteRefused {
-            approval: approval.id,
-            why,
-        });
+        return Err(Rejection::VoteRefused { approval: approval.id, why });
     }
-    let vote = Vote {
-        person: voter.person.clone(),
-        approve,
-        notes,
-        at: draft.now(),
-    };
+    let vote = Vote { person: voter.person.clone(), approve, notes, at: draft.now() };
     let after = approval.vote(&voter, vote.clone())?;
-    draft.emit(Event::ApprovalVoted {
-        step: position,
-        approval: after.id,
-        person: voter.person,
-        approve,
-    });
-    draft.side.push(SideWrite::Vote {
-        approval: after.id,
-        vote,
-    });
+    let rejected = format!("rejected by {}", voter.person);
+    draft.emit(Event::ApprovalVoted { step: position, approval: after.id, person: voter.person, approve });
+    draft.side.push(SideWrite::Vote { approval: after.id, vote });
     put(draft, position, &after);
     match after.state {
         ApprovalState::Approved => approved(draft, position, &after, bindings),
         ApprovalState::Rejected => {
-            let message = format!(
-                "rejected by {}",
-                draft.person().unwrap_or_else(|| "an approver".into())
-            );
-            denied(
-                draft,
-                &after,
-                StepError::new(ErrorClass::Rejected, "APPROVAL_REJECTED", message),
-            )
+            let error = StepError::new(ErrorClass::Rejected, "APPROVAL_REJECTED", rejected);
+            denied(draft, &after, error)
         }
         _ => {
             draft.step_mut(position).phase = Phase::WaitingApproval(Box::new(after));
@@ -101,50 +58,18 @@ pub(super) fn vote(
 }
 
 fn put(draft: &mut Draft<'_>, position: u32, approval: &Approval) {
-    draft.side.push(SideWrite::PutApproval {
-        position,
-        approval: Box::new(approval.clone()),
-    });
+    draft.side.push(SideWrite::PutApproval { position, approval: Box::new(approval.clone()) });
     if approval.state != ApprovalState::Requested {
-        draft.emit(Event::ApprovalResolved {
-            step: position,
-            approval: approval.id,
-            status: approval.state,
-        });
+        draft.emit(Event::ApprovalResolved { step: position, approval: approval.id, status: approval.state });
     }
 }
 
-fn approved(
-    draft: &mut Draft<'_>,
-    position: u32,
-    approval: &Approval,
-    bindings: &Bindings,
-) -> Result<(), Rejection> {
+fn approved(draft: &mut Draft<'_>, position: u32, approval: &Approval, bindings: &Bindings) -> Result<(), Rejection> {
     if draft.spec(position).kind() != StepKind::Approval {
         let eligible_at = draft.now();
-        return draft.go(
-            position,
-            StepEvent::Approved,
-            Phase::Ready {
-                eligible_at,
-                wake: None,
-            },
-        );
+        return draft.go(position, StepEvent::Approved, Phase::Ready { eligible_at, wake: None });
     }
-    let people: Vec<&str> = approval
-        .votes
-        .iter()
-        .filter(|vote| vote.approve)
-        .map(|vote| vote.person.as_str())
-        .collect();
-    let output = serde_json::json!({ "approval": approval.id, "approved_by": people });
-    complete::succeed(
-        draft,
-        position,
-        StepEvent::Approved,
-        Json::trusted(output.to_string()),
-        bindings,
-    )
+    complete::succeed(draft, position, StepEvent::Approved, approval.output(), bindings)
 }
 
 /// Rejected or expired: the run fails, or pauses for an operator's directive. It never goes on.
@@ -155,9 +80,7 @@ fn denied(draft: &mut Draft<'_>, approval: &Approval, error: StepError) -> Resul
         _ => (approval.on_expiry, Reason::ApprovalExpired),
     };
     match rule {
-        OnDenial::Fail => {
-            fail::fail_step(draft, position, StepEvent::RejectedOrExpired, error, reason)
-        }
+        OnDenial::Fail => fail::fail_step(draft, position, StepEvent::RejectedOrExpired, error, reason),
         OnDenial::Pause => {
             let phase = Phase::WaitingApproval(Box::new(approval.clone()));
             draft.go(position, StepEvent::RejectedOrExpiredPausing, phase)?;
@@ -175,32 +98,17 @@ pub(super) fn clocks(draft: &mut Draft<'_>, approval: &Approval) -> Result<(), R
     if approval.expires_at <= now {
         let expired = approval.closed_by(ApprovalEvent::Expired);
         put(draft, position, &expired);
-        let error = StepError::new(
-            ErrorClass::Rejected,
-            "APPROVAL_EXPIRED",
-            "nobody decided in time",
-        );
+        let error = StepError::new(ErrorClass::Rejected, "APPROVAL_EXPIRED", "nobody decided in time");
         return denied(draft, &expired, error);
     }
     if approval.escalate_at.is_some_and(|at| at <= now) {
         let mut escalated = approval.clone();
         escalated.escalate_at = None;
-        draft.emit(Event::ApprovalEscalated {
-            step: position,
-            approval: approval.id,
-        });
-        draft.side.push(SideWrite::PutApproval {
-            position,
-            approval: Box::new(escalated.clone()),
-        });
+        draft.emit(Event::ApprovalEscalated { step: position, approval: approval.id });
+        draft.side.push(SideWrite::PutApproval { position, approval: Box::new(escalated.clone()) });
         draft.step_mut(position).phase = Phase::WaitingApproval(Box::new(escalated));
         return Ok(());
     }
     let (from, event) = (draft.current().state(), StepEvent::TimedOut);
-    Err(Rejection::InvalidTransition {
-        run: draft.run.id,
-        step: position,
-        from,
-        event,
-    })
+    Err(Rejection::InvalidTransition { run: draft.run.id, step: position, from, event })
 }

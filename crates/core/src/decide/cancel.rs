@@ -10,28 +10,14 @@ use crate::machine::step::StepEvent;
 use crate::plan::RollbackCondition;
 use crate::rejection::Rejection;
 use crate::run::{Cancellation, Phase};
-use crate::state::{Control, Reason, StepState};
+use crate::state::{ApprovalState, Control, Reason, StepState};
 
-pub(super) fn cancel(
-    draft: &mut Draft<'_>,
-    reason: String,
-    rollback: bool,
-) -> Result<(), Rejection> {
+pub(super) fn cancel(draft: &mut Draft<'_>, reason: String, rollback: bool) -> Result<(), Rejection> {
     if reason.len() > limits::REASON_BYTES_MAX {
         let (bytes, max) = (reason.len(), limits::REASON_BYTES_MAX);
-        return Err(Rejection::TooLarge {
-            what: "the reason",
-            bytes,
-            max,
-        });
+        return Err(Rejection::TooLarge { what: "the reason", bytes, max });
     }
-    let refuse = |verb| {
-        Err(Rejection::InvalidRunState {
-            run: draft.run.id,
-            state: draft.run.state,
-            verb,
-        })
-    };
+    let refuse = |verb| Err(Rejection::InvalidRunState { run: draft.run.id, state: draft.run.state, verb });
     if matches!(draft.control, Control::Canceling | Control::Canceled) {
         return refuse("cancel again");
     }
@@ -40,18 +26,11 @@ pub(super) fn cancel(
         return refuse("cancel, while it rolls back,");
     }
     let (by, at) = (draft.person(), draft.now());
-    draft.notes_mut().cancellation = Some(Cancellation {
-        by,
-        reason: reason.clone(),
-        at,
-        rollback: rollback && !rolling_back,
-    });
+    draft.notes_mut().cancellation =
+        Some(Cancellation { by, reason: reason.clone(), at, rollback: rollback && !rolling_back });
     if draft.current().state() == StepState::Running {
         draft.control = Control::Canceling;
-        draft.emit(Event::RunCanceled {
-            reason,
-            done: false,
-        });
+        draft.emit(Event::RunCanceled { reason, done: false });
         return Ok(());
     }
     attempt_ended(draft)
@@ -65,11 +44,7 @@ pub(super) fn attempt_ended(draft: &mut Draft<'_>) -> Result<(), Rejection> {
             draft.go(position, StepEvent::RunCanceled, Phase::Canceled)?;
         }
     }
-    let wants_rollback = draft
-        .notes()
-        .cancellation
-        .as_ref()
-        .is_some_and(|cancellation| cancellation.rollback);
+    let wants_rollback = draft.notes().cancellation.as_ref().is_some_and(|cancellation| cancellation.rollback);
     if wants_rollback && rollback::begin(draft, RollbackCondition::Manual, Reason::Requested)? {
         return Ok(());
     }
@@ -78,33 +53,31 @@ pub(super) fn attempt_ended(draft: &mut Draft<'_>) -> Result<(), Rejection> {
     Ok(())
 }
 
-/// Cancels the step that the run stands at, with what hangs on it: an open approval, an open wait.
+/// Cancels the step that the run stands at, with what hangs on it.
 pub(super) fn close_current(draft: &mut Draft<'_>) -> Result<(), Rejection> {
     let position = draft.position;
-    let step = draft.current();
-    if step.state().is_finished() {
+    if draft.current().state().is_finished() {
         return Ok(());
     }
-    match step.phase.clone() {
-        Phase::WaitingApproval(approval) => {
-            let closed = approval.closed_by(ApprovalEvent::Canceled);
-            draft.emit(Event::ApprovalResolved {
-                step: position,
-                approval: closed.id,
-                status: closed.state,
-            });
-            draft.side.push(SideWrite::PutApproval {
-                position,
-                approval: Box::new(closed),
-            });
-        }
-        Phase::WaitingSignal(wait) if wait.signal.is_some() => {
-            draft.side.push(SideWrite::CloseWait { position })
-        }
-        _ => {}
-    }
+    close_questions(draft);
     draft.go(position, StepEvent::RunCanceled, Phase::Canceled)?;
     draft.emit(Event::StepCanceled { step: position });
     draft.record_done(position);
     Ok(())
+}
+
+/// Closes what the current step has open to the outside: an approval, a wait.
+pub(super) fn close_questions(draft: &mut Draft<'_>) {
+    let position = draft.position;
+    match draft.current().phase.clone() {
+        Phase::WaitingApproval(approval) if approval.state == ApprovalState::Requested => {
+            let closed = approval.closed_by(ApprovalEvent::Canceled);
+            draft.emit(Event::ApprovalResolved { step: position, approval: closed.id, status: closed.state });
+            draft.side.push(SideWrite::PutApproval { position, approval: Box::new(closed) });
+        }
+        Phase::WaitingSignal(wait) if wait.signal.is_some() => {
+            draft.side.push(SideWrite::CloseWait { position });
+        }
+        _ => {}
+    }
 }

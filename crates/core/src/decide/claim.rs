@@ -10,45 +10,26 @@ use crate::state::{Control, StepKind, StepState};
 
 pub(super) fn claim(draft: &mut Draft<'_>, session: SessionId) -> Result<(), Rejection> {
     if draft.control != Control::Active {
-        return Err(Rejection::NotClaimable {
-            run: draft.run.id,
-            control: draft.control,
-        });
+        return Err(Rejection::NotClaimable { run: draft.run.id, control: draft.control });
     }
     let position = draft.position;
     let now = draft.now();
     let wake = match &draft.current().phase {
         // Not yet eligible is not an error of the claimer: another claim and a retry came in between.
         Phase::Ready { eligible_at, .. } if *eligible_at > now => {
-            return Err(Rejection::NotClaimable {
-                run: draft.run.id,
-                control: draft.control,
-            });
+            return Err(Rejection::NotClaimable { run: draft.run.id, control: draft.control });
         }
         Phase::Ready { wake, .. } => wake.clone(),
         _ => None,
     };
     let timeout_at = draft.spec(position).timeout.map(|timeout| now + timeout);
     let task_type = wake.as_ref().map(|wake| wake.task_type);
-    draft.go(
-        position,
-        StepEvent::Claimed,
-        Phase::Running {
-            session,
-            timeout_at,
-            wake,
-        },
-    )?;
+    draft.go(position, StepEvent::Claimed, Phase::Running { session, timeout_at, wake })?;
     let step = draft.step_mut(position);
     step.attempt += 1;
     step.claimed_at = Some(now);
     let attempt = step.attempt;
-    draft.emit(Event::StepStarted {
-        step: position,
-        attempt,
-        session,
-        task_type,
-    });
+    draft.emit(Event::StepStarted { step: position, attempt, session, task_type });
     Ok(())
 }
 
@@ -59,10 +40,7 @@ pub(super) fn continue_with(draft: &mut Draft<'_>, session: SessionId) {
     let spec = draft.spec(draft.position);
     let due = matches!(step.phase, Phase::Ready { eligible_at, .. } if eligible_at <= draft.now());
     let same_queue = spec.queue == draft.spec(draft.run.position).queue || draft.run.version == 0;
-    let for_workers = matches!(
-        spec.kind(),
-        StepKind::Task | StepKind::Rollback | StepKind::Transform
-    );
+    let for_workers = matches!(spec.kind(), StepKind::Task | StepKind::Rollback | StepKind::Transform);
     if due && same_queue && for_workers && draft.control == Control::Active {
         debug_assert_eq!(step.state(), StepState::Ready);
         claim(draft, session).expect("a ready step of an active run can be claimed");

@@ -9,92 +9,59 @@ use crate::json::Json;
 use crate::limits;
 use crate::machine::step::StepEvent;
 use crate::rejection::Rejection;
-use crate::retry::ErrorClass;
+use crate::retry::{ErrorClass, StepError};
 use crate::run::{Awaited, Phase, Run, Wait};
 use crate::state::{Control, Reason, StepKind, StepState};
 use crate::time::Millis;
 
 /// Whether this attempt's report has been recorded already, so that a repeat gets the first answer. An attempt that
-/// was given up (its lease expired) has not: its report comes too late.
+/// was given up (lost, timed out, released) has not: its report comes too late.
 pub fn is_recorded(run: &Run, position: u32, attempt: u32) -> bool {
     run.steps.get(position as usize).is_some_and(|step| {
-        let given_up = step
-            .last_error
-            .as_ref()
-            .is_some_and(|error| error.class == ErrorClass::LeaseExpired)
-            && matches!(step.state(), StepState::Ready | StepState::Failed);
+        let ended_by_us = |error: &StepError| {
+            error.class == ErrorClass::LeaseExpired || matches!(error.code.as_str(), "STEP_TIMEOUT" | "RUN_DEADLINE")
+        };
+        let given_up = match &step.phase {
+            // Released, or wanted again by an operator.
+            Phase::Ready { wake: None, .. } if step.last_error.is_none() => true,
+            Phase::Ready { .. } | Phase::Failed => step.last_error.as_ref().is_some_and(ended_by_us),
+            _ => false,
+        };
         step.attempt == attempt
             && !given_up
-            && !matches!(
-                step.state(),
-                StepState::Running | StepState::InDoubt | StepState::Canceled
-            )
+            && !matches!(step.state(), StepState::Running | StepState::InDoubt | StepState::Canceled)
     })
 }
 
 /// Refuses unless this attempt of this step is the one that is running.
 pub(super) fn fence(draft: &Draft<'_>, position: u32, attempt: u32) -> Result<(), Rejection> {
     let step = (position as usize) < draft.len();
-    let current = if step {
-        draft.step(position).attempt
-    } else {
-        0
-    };
-    let running =
-        step && position == draft.position && draft.step(position).state() == StepState::Running;
+    let current = if step { draft.step(position).attempt } else { 0 };
+    let running = step && position == draft.position && draft.step(position).state() == StepState::Running;
     if running && current == attempt {
         return Ok(());
     }
-    Err(Rejection::StaleAttempt {
-        run: draft.run.id,
-        step: position,
-        given: attempt,
-        current,
-    })
+    Err(Rejection::StaleAttempt { run: draft.run.id, step: position, given: attempt, current })
 }
 
-pub(super) fn complete(
-    draft: &mut Draft<'_>,
-    completion: Completion,
-    bindings: &Bindings,
-) -> Result<(), Rejection> {
-    let Completion {
-        position,
-        attempt,
-        outcome,
-        claim_next,
-        receipt,
-    } = completion;
+pub(super) fn complete(draft: &mut Draft<'_>, completion: Completion, bindings: &Bindings) -> Result<(), Rejection> {
+    let Completion { position, attempt, outcome, claim_next, receipt } = completion;
     fence(draft, position, attempt)?;
     match outcome {
         Outcome::Completed { output } => {
             succeed(draft, position, StepEvent::Succeeded, output, bindings)?;
         }
-        Outcome::Waiting {
-            signal,
-            key,
-            timeout,
-            outbound,
-        } => {
-            wait(
-                draft,
-                position,
-                Awaiting {
-                    signal,
-                    key,
-                    timeout,
-                    outbound,
-                },
-            )?;
+        Outcome::Waiting { signal, key, timeout, outbound } => {
+            wait(draft, position, Awaiting { signal, key, timeout, outbound })?;
         }
         Outcome::Retry { error, backoff } => {
-            fail::try_again(draft, position, error, backoff, receipt)?
+            fail::try_again(draft, position, bounded(error), backoff, receipt)?;
         }
         Outcome::Dead { mut error } => {
             if error.class.is_retryable() {
                 error.class = ErrorClass::Terminal;
             }
-            fail::try_again(draft, position, error, None, receipt)?;
+            fail::try_again(draft, position, bounded(error), None, receipt)?;
         }
     }
     if draft.control == Control::Canceling {
@@ -104,6 +71,11 @@ pub(super) fn complete(
         claim::continue_with(draft, session);
     }
     Ok(())
+}
+
+/// A worker's error, cut to the limits: it may have been built without them.
+fn bounded(error: StepError) -> StepError {
+    StepError::new(error.class, &error.code, error.message)
 }
 
 /// The step has succeeded: its output is stored, and the run goes on.
@@ -116,11 +88,7 @@ pub(super) fn succeed(
 ) -> Result<(), Rejection> {
     if output.len() > limits::PAYLOAD_BYTES_MAX {
         let (bytes, max) = (output.len(), limits::PAYLOAD_BYTES_MAX);
-        return Err(Rejection::TooLarge {
-            what: "the output",
-            bytes,
-            max,
-        });
+        return Err(Rejection::TooLarge { what: "the output", bytes, max });
     }
     draft.go(position, event, Phase::Succeeded)?;
     let output_bytes = output.len() as u64;
@@ -128,12 +96,9 @@ pub(super) fn succeed(
     step.output = Some(output);
     step.last_error = None;
     step.open_intent = None;
+    step.interrupted = None;
     let attempt = step.attempt;
-    draft.emit(Event::StepCompleted {
-        step: position,
-        attempt,
-        output_bytes,
-    });
+    draft.emit(Event::StepCompleted { step: position, attempt, output_bytes });
     draft.record_done(position);
     if draft.spec(position).kind() == StepKind::Rollback {
         return rollback::step_succeeded(draft, position);
@@ -152,22 +117,12 @@ struct Awaiting {
 }
 
 fn wait(draft: &mut Draft<'_>, position: u32, awaiting: Awaiting) -> Result<(), Rejection> {
-    let Awaiting {
-        signal,
-        key,
-        timeout,
-        outbound,
-    } = awaiting;
+    let Awaiting { signal, key, timeout, outbound } = awaiting;
     if outbound.len() > limits::OUTBOUND_PER_CHANGE_MAX {
         let (count, max) = (outbound.len(), limits::OUTBOUND_PER_CHANGE_MAX);
-        return Err(Rejection::InvalidInput {
-            what: format!("{count} outbound messages, the limit is {max}"),
-        });
+        return Err(Rejection::InvalidInput { what: format!("{count} outbound messages, the limit is {max}") });
     }
-    if signal.is_empty()
-        || signal.len() > limits::NAME_BYTES_MAX
-        || key.len() > limits::KEY_BYTES_MAX
-    {
+    if signal.is_empty() || signal.len() > limits::NAME_BYTES_MAX || key.len() > limits::KEY_BYTES_MAX {
         let what = format!(
             "a wait needs a signal type of 1 to {} bytes and a key of at most {}",
             limits::NAME_BYTES_MAX,
@@ -176,31 +131,22 @@ fn wait(draft: &mut Draft<'_>, position: u32, awaiting: Awaiting) -> Result<(), 
         return Err(Rejection::InvalidInput { what });
     }
     let now = draft.now();
-    for Outbound {
-        destination,
-        payload,
-    } in outbound
-    {
+    for Outbound { destination, payload } in outbound {
+        if payload.len() > limits::PAYLOAD_BYTES_MAX {
+            let (bytes, max) = (payload.len(), limits::PAYLOAD_BYTES_MAX);
+            let what = "an outbound message";
+            return Err(Rejection::TooLarge { what, bytes, max });
+        }
         let id = OutboxId(draft.fresh_id());
-        draft.side.push(SideWrite::Outbox(Box::new(OutboxRow {
-            id,
-            destination,
-            payload,
-        })));
+        draft.side.push(SideWrite::Outbox(Box::new(OutboxRow { id, destination, payload })));
     }
     if draft.step(position).open_intent.is_some() {
-        let what =
-            "the attempt has an effect whose outcome is not recorded; record it before waiting"
-                .to_owned();
+        let what = "the attempt has an effect whose outcome is not recorded; record it before waiting".to_owned();
         return Err(Rejection::InvalidInput { what });
     }
     let wait = Wait {
         // An answer may overtake the question's own commit, so signals count from the claim on.
-        signal: Some(Awaited {
-            signal,
-            key,
-            accept_from: draft.step(position).claimed_at.unwrap_or(now),
-        }),
+        signal: Some(Awaited { signal, key, accept_from: draft.step(position).claimed_at.unwrap_or(now) }),
         deadline_at: timeout.map(|timeout| now + timeout),
         opened_at: now,
     };

@@ -11,11 +11,7 @@ use crate::run::Phase;
 use crate::state::{ApprovalState, Control, StepKind, StepState};
 
 fn refuse(draft: &Draft<'_>, verb: &'static str) -> Rejection {
-    Rejection::InvalidRunState {
-        run: draft.run.id,
-        state: draft.run.state,
-        verb,
-    }
+    Rejection::InvalidRunState { run: draft.run.id, state: draft.run.state, verb }
 }
 
 pub(super) fn pause(draft: &mut Draft<'_>, reason: String) -> Result<(), Rejection> {
@@ -57,11 +53,7 @@ fn go_active(draft: &mut Draft<'_>) {
 }
 
 /// Runs the step that stopped the run once more, in a new iteration with a fresh budget.
-pub(super) fn retry(
-    draft: &mut Draft<'_>,
-    input: Option<Json>,
-    bindings: &Bindings,
-) -> Result<(), Rejection> {
+pub(super) fn retry(draft: &mut Draft<'_>, input: Option<Json>, bindings: &Bindings) -> Result<(), Rejection> {
     if draft.control != Control::Paused {
         return Err(refuse(draft, "retry a step of"));
     }
@@ -70,16 +62,22 @@ pub(super) fn retry(
     if matches!(draft.current().phase, Phase::WaitingApproval(_)) && !directive_due(draft) {
         return Err(refuse(draft, "retry, while its approval is open,"));
     }
+    let bytes = input.as_ref().map_or(0, Json::len);
+    if bytes > limits::PAYLOAD_BYTES_MAX {
+        let (what, max) = ("the input", limits::PAYLOAD_BYTES_MAX);
+        return Err(Rejection::TooLarge { what, bytes, max });
+    }
+    let bound = bindings.get(position).map(|bound| &bound.verdict);
+    if let (Some(Err(error)), None, None) = (bound, &input, &draft.current().input) {
+        let what = format!("the step still cannot be bound ({error}); give it an input, or skip it");
+        return Err(Rejection::InvalidInput { what });
+    }
     new_iteration(draft, position);
     if input.is_some() {
         draft.step_mut(position).input = input;
     }
     activate::activate(draft, position, event, bindings)?;
-    draft.emit(Event::StepReady {
-        step: position,
-        why: "operator_retry".into(),
-        signal: None,
-    });
+    draft.emit(Event::StepReady { step: position, why: "operator_retry".into(), signal: None });
     go_active(draft);
     Ok(())
 }
@@ -91,19 +89,14 @@ fn new_iteration(draft: &mut Draft<'_>, position: u32) {
     step.last_error = None;
     step.output = None;
     step.open_intent = None;
+    step.interrupted = None;
 }
 
 /// Passes over the step that stopped the run, with a reason that is kept.
-pub(super) fn skip(
-    draft: &mut Draft<'_>,
-    reason: String,
-    bindings: &Bindings,
-) -> Result<(), Rejection> {
+pub(super) fn skip(draft: &mut Draft<'_>, reason: String, bindings: &Bindings) -> Result<(), Rejection> {
     check_reason(&reason)?;
     if reason.trim().is_empty() {
-        return Err(Rejection::InvalidInput {
-            what: "skipping a step needs a reason".into(),
-        });
+        return Err(Rejection::InvalidInput { what: "skipping a step needs a reason".into() });
     }
     if draft.control != Control::Paused {
         return Err(refuse(draft, "skip a step of"));
@@ -121,30 +114,16 @@ pub(super) fn skip(
 }
 
 /// Goes back to a step and runs from there again. What was done stays in the journal.
-pub(super) fn restart_from(
-    draft: &mut Draft<'_>,
-    position: u32,
-    bindings: &Bindings,
-) -> Result<(), Rejection> {
+pub(super) fn restart_from(draft: &mut Draft<'_>, position: u32, bindings: &Bindings) -> Result<(), Rejection> {
     if draft.control != Control::Paused || draft.current().state() == StepState::Running {
-        return Err(refuse(
-            draft,
-            "restart, unless it is paused and nothing runs,",
-        ));
+        return Err(refuse(draft, "restart, unless it is paused and nothing runs,"));
     }
     if draft.len() > draft.run.forward_len() {
         return Err(refuse(draft, "restart, once a rollback has begun,"));
     }
     if position > draft.position {
-        let step = draft
-            .run
-            .plan
-            .step(position)
-            .map_or_else(|| position.to_string(), |spec| spec.key.clone());
-        return Err(Rejection::UnknownStep {
-            run: draft.run.id,
-            step: format!("{step} (not reached yet)"),
-        });
+        let step = draft.run.plan.step(position).map_or_else(|| position.to_string(), |spec| spec.key.clone());
+        return Err(Rejection::UnknownStep { run: draft.run.id, step: format!("{step} (not reached yet)") });
     }
     if matches!(draft.current().phase, Phase::WaitingApproval(_)) && !directive_due(draft) {
         return Err(refuse(draft, "restart, while its approval is open,"));
@@ -153,24 +132,20 @@ pub(super) fn restart_from(
         draft.go(at, StepEvent::Rewound, Phase::Pending)?;
         new_iteration(draft, at);
         draft.step_mut(at).input = None;
+        draft.emit(Event::StepReady { step: at, why: "restart".into(), signal: None });
+        if at > position {
+            // The live row speaks for the first one; the others must not be taken for what they were.
+            draft.record_done(at);
+        }
     }
-    draft.emit(Event::StepReady {
-        step: position,
-        why: "restart".into(),
-        signal: None,
-    });
     go_active(draft);
     activate::next_from(draft, position, bindings)
 }
 
-fn check_reason(reason: &str) -> Result<(), Rejection> {
+pub(super) fn check_reason(reason: &str) -> Result<(), Rejection> {
     if reason.len() > limits::REASON_BYTES_MAX {
         let (bytes, max) = (reason.len(), limits::REASON_BYTES_MAX);
-        return Err(Rejection::TooLarge {
-            what: "the reason",
-            bytes,
-            max,
-        });
+        return Err(Rejection::TooLarge { what: "the reason", bytes, max });
     }
     Ok(())
 }

@@ -6,9 +6,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::Asked;
-use crate::change::{
-    ChangeSet, ClaimChange, Delta, Done, End, JournalRow, LiveChange, LiveParts, SideWrite,
-};
+use crate::change::{ChangeSet, ClaimChange, Delta, Done, End, JournalRow, LiveChange, LiveParts, SideWrite};
 use crate::event::Event;
 use crate::ids;
 use crate::json::Json;
@@ -85,9 +83,7 @@ impl<'a> Draft<'a> {
     pub fn spec(&self, position: u32) -> &StepSpec {
         let index = position as usize;
         match &self.added {
-            Some(added) if index >= self.run.forward_len() => {
-                &added[index - self.run.forward_len()]
-            }
+            Some(added) if index >= self.run.forward_len() => &added[index - self.run.forward_len()],
             _ => self.run.spec(position),
         }
     }
@@ -137,13 +133,8 @@ impl<'a> Draft<'a> {
     /// Appends a step behind all others and answers its position.
     pub fn add_step(&mut self, spec: StepSpec, step: Step) -> u32 {
         let position = self.len() as u32;
-        self.side.push(SideWrite::AddStep {
-            position,
-            spec: Box::new(spec.clone()),
-        });
-        self.added
-            .get_or_insert_with(|| self.run.added.as_ref().clone())
-            .push(spec);
+        self.side.push(SideWrite::AddStep { position, spec: Box::new(spec.clone()) });
+        self.added.get_or_insert_with(|| self.run.added.as_ref().clone()).push(spec);
         self.steps.push((position, step));
         position
     }
@@ -153,12 +144,7 @@ impl<'a> Draft<'a> {
         let from = self.step(position).state();
         let to = phase.state();
         if machine::step::next(from, self.spec(position).kind(), event) != Some(to) {
-            return Err(Rejection::InvalidTransition {
-                run: self.run.id,
-                step: position,
-                from,
-                event,
-            });
+            return Err(Rejection::InvalidTransition { run: self.run.id, step: position, from, event });
         }
         #[cfg(test)]
         super::tests::arrows::walk(super::tests::arrows::Arrow {
@@ -177,11 +163,13 @@ impl<'a> Draft<'a> {
         self.events.push(event);
     }
 
-    /// Records that a step has finished as it stands in the draft. A row holds one such record, so a second one
-    /// closes the row of the first.
+    /// Records that a step has finished as it stands in the draft, with the event that was emitted last. A row holds
+    /// one such record, so a second one closes the row of the first.
     pub fn record_done(&mut self, position: u32) {
         if self.done.is_some() {
+            let own = self.events.pop().expect("the event of this step");
             self.close_row();
+            self.events.push(own);
         }
         let step = self.step(position);
         self.done = Some(Box::new(Done {
@@ -205,10 +193,7 @@ impl<'a> Draft<'a> {
     }
 
     fn close_row(&mut self) {
-        debug_assert!(
-            !self.events.is_empty(),
-            "a journal row without an event has no seq of its own"
-        );
+        debug_assert!(!self.events.is_empty(), "a journal row without an event has no seq of its own");
         let first_seq = self.seq + 1;
         self.seq += self.events.len() as u64;
         self.rows.push(JournalRow {
@@ -236,11 +221,7 @@ impl<'a> Draft<'a> {
             return Some(Detail::Canceling);
         }
         match self.current() {
-            Step {
-                phase: Phase::Ready { .. },
-                failures: 1..,
-                ..
-            } => Some(Detail::Retrying),
+            Step { phase: Phase::Ready { .. }, failures: 1.., .. } => Some(Detail::Retrying),
             _ => None,
         }
     }
@@ -254,16 +235,9 @@ impl<'a> Draft<'a> {
                 self.reason = None;
                 self.emit(Event::RunCompleted {});
             }
-            RunState::Failed => self.emit(Event::RunFailed {
-                state,
-                reason: self.reason,
-            }),
+            RunState::Failed => self.emit(Event::RunFailed { state, reason: self.reason }),
             RunState::Canceled => {
-                let reason = self
-                    .notes()
-                    .cancellation
-                    .as_ref()
-                    .map_or_else(String::new, |c| c.reason.clone());
+                let reason = self.notes().cancellation.as_ref().map_or_else(String::new, |c| c.reason.clone());
                 self.reason = self.reason.or(Some(Reason::Requested));
                 self.emit(Event::RunCanceled { reason, done: true });
             }
@@ -275,9 +249,7 @@ impl<'a> Draft<'a> {
             self.close_row();
         }
         debug_assert!(
-            self.run.version == 0
-                || state == self.run.state
-                || machine::run::allowed(self.run.state, state),
+            self.run.version == 0 || state == self.run.state || machine::run::allowed(self.run.state, state),
             "{} -> {state} is no arrow",
             self.run.state
         );
@@ -304,15 +276,11 @@ impl<'a> Draft<'a> {
         };
         let end = ended.then(|| Box::new(self.end(state)));
         if ended && let Some(subject) = &self.run.header.subject {
-            self.side.push(SideWrite::FreeSubject {
-                subject: subject.clone(),
-            });
+            self.side.push(SideWrite::FreeSubject { subject: subject.clone() });
         }
         let claim = match self.claims {
             0 => ClaimChange::None,
-            1 => ClaimChange::Take {
-                first: self.run.state == RunState::Pending,
-            },
+            1 => ClaimChange::Take { first: self.run.state == RunState::Pending },
             _ => ClaimChange::Release,
         };
         ChangeSet {
@@ -342,24 +310,17 @@ impl<'a> Draft<'a> {
 
     fn end(&self, state: RunState) -> End {
         let last = (self.run.forward_len() - 1) as u32;
-        let failed = (0..=self.position)
-            .rev()
-            .map(|position| self.step(position))
-            .find(|step| {
-                let failed = matches!(step.state(), StepState::Failed | StepState::RolledBack);
-                failed && step.last_error.is_some()
-            });
+        let failed = (0..=self.position).rev().map(|position| self.step(position)).find(|step| {
+            let failed = matches!(step.state(), StepState::Failed | StepState::RolledBack);
+            failed && step.last_error.is_some()
+        });
         End {
             state,
             reason: self.reason,
             position: self.position,
             finished_at: self.asked.now,
             duration_ms: self.asked.now.since(self.run.header.created_at).0,
-            output: if state == RunState::Succeeded {
-                self.step(last).output.clone()
-            } else {
-                None
-            },
+            output: if state == RunState::Succeeded { self.step(last).output.clone() } else { None },
             error: failed.and_then(|step| step.last_error.clone()),
             notes: (!self.notes().is_empty()).then(|| self.notes().clone()),
         }

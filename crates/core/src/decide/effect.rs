@@ -14,12 +14,7 @@ use crate::run::Phase;
 use crate::state::{EffectClass, Reason, ReceiptState};
 
 /// The intent is durable before the first byte is sent.
-pub(super) fn intent(
-    draft: &mut Draft<'_>,
-    position: u32,
-    attempt: u32,
-    receipt: Receipt,
-) -> Result<(), Rejection> {
+pub(super) fn intent(draft: &mut Draft<'_>, position: u32, attempt: u32, receipt: Receipt) -> Result<(), Rejection> {
     complete::fence(draft, position, attempt)?;
     if receipt.state != ReceiptState::Intent || draft.step(position).open_intent.is_some() {
         let what = "an attempt performs its effects one after the other; record the outcome of the open one first";
@@ -30,10 +25,7 @@ pub(super) fn intent(
         if let Some(max) = draft.run.plan.writes_max
             && writes > max
         {
-            return Err(Rejection::WritesExhausted {
-                run: draft.run.id,
-                max,
-            });
+            return Err(Rejection::WritesExhausted { run: draft.run.id, max });
         }
         if draft.run.plan.writes_max.is_some() {
             draft.notes_mut().writes = writes;
@@ -54,6 +46,10 @@ pub(super) fn outcome(
     attempt: u32,
     mut receipt: Receipt,
 ) -> Result<(), Rejection> {
+    if !matches!(receipt.state, ReceiptState::Succeeded | ReceiptState::Failed) {
+        let what = "an outcome says that the effect happened, or that it did not".to_owned();
+        return Err(Rejection::InvalidInput { what });
+    }
     let doubted = (position as usize) < draft.len()
         && matches!(draft.step(position).phase, Phase::InDoubt { receipt: id } if id == receipt.id)
         && draft.step(position).attempt == attempt;
@@ -61,20 +57,11 @@ pub(super) fn outcome(
         receipt.late = true;
         let eligible_at = draft.now();
         put(draft, position, receipt);
-        draft.go(
-            position,
-            StepEvent::Resolved(Resolution::DidNotHappen),
-            Phase::Ready {
-                eligible_at,
-                wake: None,
-            },
-        )?;
+        let wake = draft.step_mut(position).interrupted.take();
+        draft.go(position, StepEvent::Resolved(Resolution::DidNotHappen), Phase::Ready { eligible_at, wake })?;
         draft.step_mut(position).open_intent = None;
-        draft.emit(Event::StepReady {
-            step: position,
-            why: "late_outcome".into(),
-            signal: None,
-        });
+        draft.reason = None;
+        draft.emit(Event::StepReady { step: position, why: "late_outcome".into(), signal: None });
         return Ok(());
     }
     complete::fence(draft, position, attempt)?;
@@ -88,12 +75,7 @@ pub(super) fn outcome(
 
 fn put(draft: &mut Draft<'_>, position: u32, receipt: Receipt) {
     let (attempt, id, state) = (receipt.attempt, receipt.id, receipt.state);
-    draft.emit(Event::ReceiptRecorded {
-        step: position,
-        attempt,
-        receipt: id,
-        state,
-    });
+    draft.emit(Event::ReceiptRecorded { step: position, attempt, receipt: id, state });
     draft.side.push(SideWrite::PutReceipt(Box::new(receipt)));
 }
 
@@ -106,27 +88,13 @@ pub(super) struct Resolve {
 }
 
 /// A probe or a person says what became of an effect in doubt.
-pub(super) fn resolve(
-    draft: &mut Draft<'_>,
-    resolve: Resolve,
-    bindings: &Bindings,
-) -> Result<(), Rejection> {
-    let Resolve {
-        position,
-        resolution,
-        output,
-        reason,
-        receipt,
-    } = resolve;
+pub(super) fn resolve(draft: &mut Draft<'_>, resolve: Resolve, bindings: &Bindings) -> Result<(), Rejection> {
+    let Resolve { position, resolution, output, reason, receipt } = resolve;
+    super::control::check_reason(&reason)?;
     let event = StepEvent::Resolved(resolution);
     if position != draft.position || !matches!(draft.current().phase, Phase::InDoubt { .. }) {
         let from = draft.current().state();
-        return Err(Rejection::InvalidTransition {
-            run: draft.run.id,
-            step: position,
-            from,
-            event,
-        });
+        return Err(Rejection::InvalidTransition { run: draft.run.id, step: position, from, event });
     }
     if let Some(mut receipt) = receipt {
         let outcome = match resolution {
@@ -145,28 +113,12 @@ pub(super) fn resolve(
     draft.step_mut(position).open_intent = None;
     draft.reason = None;
     match resolution {
-        Resolution::Happened => complete::succeed(
-            draft,
-            position,
-            event,
-            output.unwrap_or_else(Json::null),
-            bindings,
-        ),
+        Resolution::Happened => complete::succeed(draft, position, event, output.unwrap_or_else(Json::null), bindings),
         Resolution::DidNotHappen => {
             let eligible_at = draft.now();
-            draft.go(
-                position,
-                event,
-                Phase::Ready {
-                    eligible_at,
-                    wake: None,
-                },
-            )?;
-            draft.emit(Event::StepReady {
-                step: position,
-                why: format!("resolved: {reason}"),
-                signal: None,
-            });
+            let wake = draft.step_mut(position).interrupted.take();
+            draft.go(position, event, Phase::Ready { eligible_at, wake })?;
+            draft.emit(Event::StepReady { step: position, why: format!("resolved: {reason}"), signal: None });
             Ok(())
         }
         Resolution::Failed => {

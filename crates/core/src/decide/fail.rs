@@ -29,22 +29,14 @@ pub(super) fn try_again(
     let policy = draft.spec(position).retry_policy();
     let step = draft.step(position);
     let (attempt, failures) = (step.attempt, step.failures);
-    let retry = error.class.is_retryable()
-        && !policy.is_exhausted(failures)
-        && draft.control != Control::Canceling;
+    let retry = error.class.is_retryable() && !policy.is_exhausted(failures) && draft.control != Control::Canceling;
     draft.step_mut(position).failures += 1;
     if !retry {
         let reason = complete::reason_of(error.class);
         return fail_step(draft, position, StepEvent::FailedForGood, error, reason);
     }
-    let seed = JitterSeed {
-        run: draft.run.id,
-        position,
-        attempt,
-    };
-    let delay = backoff
-        .unwrap_or_else(|| policy.backoff.delay(failures + 1, seed))
-        .min(crate::limits::BACKOFF_MAX);
+    let seed = JitterSeed { run: draft.run.id, position, attempt };
+    let delay = backoff.unwrap_or_else(|| policy.backoff.delay(failures + 1, seed)).min(crate::limits::BACKOFF_MAX);
     let mut eligible_at = draft.now() + delay;
     if let Some(deadline) = draft.run.header.deadline_at {
         eligible_at = eligible_at.min(deadline.max(draft.now()));
@@ -52,18 +44,10 @@ pub(super) fn try_again(
     draft.go(
         position,
         StepEvent::FailedRetryable { ask: false },
-        Phase::Ready {
-            eligible_at,
-            wake: wake_of(draft, position),
-        },
+        Phase::Ready { eligible_at, wake: wake_of(draft, position) },
     )?;
     draft.step_mut(position).last_error = Some(error.clone());
-    draft.emit(Event::StepRetrying {
-        step: position,
-        attempt,
-        eligible_at,
-        error,
-    });
+    draft.emit(Event::StepRetrying { step: position, attempt, eligible_at, error });
     Ok(())
 }
 
@@ -82,25 +66,16 @@ pub(super) fn doubt(
     error: StepError,
     receipt: Option<Box<Receipt>>,
 ) -> Result<(), Rejection> {
-    let id = draft
-        .step(position)
-        .open_intent
-        .expect("only a step with an open intent can be in doubt");
-    draft.go(
-        position,
-        StepEvent::LeaseExpiredInDoubt,
-        Phase::InDoubt { receipt: id },
-    )?;
+    let id = draft.step(position).open_intent.expect("only a step with an open intent can be in doubt");
+    let wake = wake_of(draft, position);
+    draft.go(position, StepEvent::LeaseExpiredInDoubt, Phase::InDoubt { receipt: id })?;
     let step = draft.step_mut(position);
     step.last_error = Some(error);
     step.failures += 1;
+    step.interrupted = wake;
     let attempt = step.attempt;
     draft.reason = Some(Reason::InDoubt);
-    draft.emit(Event::StepInDoubt {
-        step: position,
-        attempt,
-        receipt: id,
-    });
+    draft.emit(Event::StepInDoubt { step: position, attempt, receipt: id });
     if let Some(mut receipt) = receipt
         && let Some(state) = crate::machine::receipt::next(receipt.state, ReceiptEvent::Lost)
     {
@@ -122,11 +97,7 @@ pub(super) fn fail_step(
     let step = draft.step_mut(position);
     step.last_error = Some(error.clone());
     let attempt = step.attempt;
-    draft.emit(Event::StepFailed {
-        step: position,
-        attempt,
-        error,
-    });
+    draft.emit(Event::StepFailed { step: position, attempt, error });
     draft.record_done(position);
     if draft.spec(position).kind() == StepKind::Rollback {
         return rollback_failed(draft, position);
@@ -137,44 +108,28 @@ pub(super) fn fail_step(
     draft.reason = Some(reason);
     match on_failure(draft, position) {
         OnFailure::Fail => Ok(()),
+        // No directive could help a run that is past its deadline.
+        OnFailure::Pause if reason == Reason::Deadline => Ok(()),
         OnFailure::Pause => {
-            pause(
-                draft,
-                format!("step {} has failed", draft.spec(position).key),
-            );
+            pause(draft, format!("step {} has failed", draft.spec(position).key));
             Ok(())
         }
-        OnFailure::Rollback => {
-            rollback::begin(draft, RollbackCondition::Failure, Reason::RolledBack).map(|_| ())
-        }
+        OnFailure::Rollback => rollback::begin(draft, RollbackCondition::Failure, Reason::RolledBack).map(|_| ()),
     }
 }
 
 fn on_failure(draft: &Draft<'_>, position: u32) -> OnFailure {
-    let declared = draft
-        .spec(position)
-        .on_failure
-        .or(draft.run.plan.on_failure);
+    let declared = draft.spec(position).on_failure.or(draft.run.plan.on_failure);
     declared.unwrap_or_else(|| {
-        let undoable = |position: u32| {
-            draft.spec(position).rollback.is_some() && draft.step(position).attempt > 0
-        };
-        if (0..=position).any(undoable) {
-            OnFailure::Rollback
-        } else {
-            OnFailure::Fail
-        }
+        let undoable = |position: u32| draft.spec(position).rollback.is_some() && draft.step(position).attempt > 0;
+        if (0..=position).any(undoable) { OnFailure::Rollback } else { OnFailure::Fail }
     })
 }
 
 pub(super) fn pause(draft: &mut Draft<'_>, reason: String) {
     draft.control = Control::Paused;
     let (by, at) = (draft.person(), draft.now());
-    draft.notes_mut().pause = Some(Pause {
-        by,
-        reason: reason.clone(),
-        at,
-    });
+    draft.notes_mut().pause = Some(Pause { by, reason: reason.clone(), at });
     draft.emit(Event::RunPaused { reason });
 }
 
@@ -189,10 +144,11 @@ fn rollback_failed(draft: &mut Draft<'_>, position: u32) -> Result<(), Rejection
         outcome: StepState::Failed,
         at,
     });
+    if draft.control == Control::Canceling {
+        // The rollback is given up anyway.
+        return Ok(());
+    }
     draft.reason = Some(Reason::RollbackFailed);
-    pause(
-        draft,
-        format!("the rollback of step {} has failed", draft.spec(undone).key),
-    );
+    pause(draft, format!("the rollback of step {} has failed", draft.spec(undone).key));
     Ok(())
 }

@@ -2,7 +2,6 @@
 
 use super::draft::Draft;
 use super::{cancel, complete, fail};
-use crate::change::SideWrite;
 use crate::event::Event;
 use crate::machine::step::StepEvent;
 use crate::receipt::Receipt;
@@ -20,11 +19,7 @@ pub(super) fn lease_expired(
     receipt: Option<Box<Receipt>>,
 ) -> Result<(), Rejection> {
     complete::fence(draft, position, attempt)?;
-    let error = StepError::new(
-        ErrorClass::LeaseExpired,
-        "LEASE_EXPIRED",
-        "the worker was lost while it ran the step",
-    );
+    let error = StepError::new(ErrorClass::LeaseExpired, "LEASE_EXPIRED", "the worker was lost while it ran the step");
     if draft.control == Control::Canceling {
         // The receipt of an open effect stays open; it is probed and listed.
         draft.step_mut(position).last_error = Some(error);
@@ -33,34 +28,16 @@ pub(super) fn lease_expired(
     if draft.step(position).open_intent.is_some() {
         return fail::doubt(draft, position, error, receipt);
     }
-    let exhausted = draft
-        .spec(position)
-        .retry_policy()
-        .is_exhausted(draft.step(position).failures);
+    let exhausted = draft.spec(position).retry_policy().is_exhausted(draft.step(position).failures);
     draft.step_mut(position).failures += 1;
     if exhausted {
-        return fail::fail_step(
-            draft,
-            position,
-            StepEvent::LeaseExpiredForGood,
-            error,
-            Reason::StepFailed,
-        );
+        return fail::fail_step(draft, position, StepEvent::LeaseExpiredForGood, error, Reason::StepFailed);
     }
     let eligible_at = draft.now();
     let wake = fail::wake_of(draft, position);
-    draft.go(
-        position,
-        StepEvent::LeaseExpired,
-        Phase::Ready { eligible_at, wake },
-    )?;
+    draft.go(position, StepEvent::LeaseExpired, Phase::Ready { eligible_at, wake })?;
     draft.step_mut(position).last_error = Some(error.clone());
-    draft.emit(Event::StepRetrying {
-        step: position,
-        attempt,
-        eligible_at,
-        error,
-    });
+    draft.emit(Event::StepRetrying { step: position, attempt, eligible_at, error });
     Ok(())
 }
 
@@ -76,18 +53,10 @@ pub(super) fn step_timeout(
     if !due {
         let from = draft.step(position).state();
         let event = StepEvent::TimedOut;
-        return Err(Rejection::InvalidTransition {
-            run: draft.run.id,
-            step: position,
-            from,
-            event,
-        });
+        return Err(Rejection::InvalidTransition { run: draft.run.id, step: position, from, event });
     }
-    let error = StepError::new(
-        ErrorClass::Timeout,
-        "STEP_TIMEOUT",
-        "the step ran longer than its timeout",
-    );
+    let error = StepError::new(ErrorClass::Timeout, "STEP_TIMEOUT", "the step ran longer than its timeout");
+    draft.attempt_lives = true;
     if draft.control == Control::Canceling {
         draft.step_mut(position).last_error = Some(error);
         return cancel::attempt_ended(draft);
@@ -102,68 +71,39 @@ pub(super) fn release(draft: &mut Draft<'_>, position: u32, attempt: u32) -> Res
         return cancel::attempt_ended(draft);
     }
     if draft.step(position).open_intent.is_some() {
-        let error = StepError::new(
-            ErrorClass::LeaseExpired,
-            "RELEASED",
-            "the step was given back with an open effect",
-        );
+        let error = StepError::new(ErrorClass::LeaseExpired, "RELEASED", "the step was given back with an open effect");
         return fail::doubt(draft, position, error, None);
     }
     let eligible_at = draft.now();
     let wake = fail::wake_of(draft, position);
-    draft.go(
-        position,
-        StepEvent::Released,
-        Phase::Ready { eligible_at, wake },
-    )?;
-    draft.emit(Event::StepReady {
-        step: position,
-        why: "released".into(),
-        signal: None,
-    });
+    draft.go(position, StepEvent::Released, Phase::Ready { eligible_at, wake })?;
+    draft.emit(Event::StepReady { step: position, why: "released".into(), signal: None });
     Ok(())
 }
 
 /// The run's own deadline, a failed assignment, a backout: the current step fails and the run with it.
-pub(super) fn fail_run(
-    draft: &mut Draft<'_>,
-    reason: Reason,
-    error: StepError,
-) -> Result<(), Rejection> {
-    let position = draft.position;
-    match draft.current().phase.clone() {
-        Phase::Running { .. } if draft.current().open_intent.is_some() => {
-            return fail::doubt(draft, position, error, None);
-        }
-        Phase::Running { .. } => {
-            draft.step_mut(position).failures += 1;
-            return fail::fail_step(draft, position, StepEvent::FailedForGood, error, reason);
-        }
-        Phase::WaitingSignal(wait) if wait.signal.is_some() => {
-            draft.side.push(SideWrite::CloseWait { position })
-        }
-        Phase::WaitingApproval(approval) => {
-            let closed = approval.closed_by(crate::machine::approval::ApprovalEvent::Canceled);
-            draft.emit(Event::ApprovalResolved {
-                step: position,
-                approval: closed.id,
-                status: closed.state,
-            });
-            draft.side.push(SideWrite::PutApproval {
-                position,
-                approval: Box::new(closed),
-            });
-        }
-        _ => {}
+pub(super) fn fail_run(draft: &mut Draft<'_>, reason: Reason, error: StepError) -> Result<(), Rejection> {
+    if draft.control == Control::Canceling {
+        let (run, state) = (draft.run.id, draft.run.state);
+        let verb = "fail, while it is being canceled,";
+        return Err(Rejection::InvalidRunState { run, state, verb });
     }
+    let position = draft.position;
+    let running = draft.current().state() == StepState::Running;
+    if running && draft.current().open_intent.is_some() {
+        return fail::doubt(draft, position, error, None);
+    }
+    draft.unpause();
     if draft.current().state() == StepState::Failed {
-        // It failed before and waits for a directive: the deadline is the directive.
-        draft.control = Control::Active;
+        // It failed before and waits for a directive: this is the directive.
         draft.reason = Some(reason);
         return Ok(());
     }
-    if draft.control == Control::Paused {
-        draft.control = Control::Active;
+    if running {
+        draft.attempt_lives = true;
+        draft.step_mut(position).failures += 1;
+        return fail::fail_step(draft, position, StepEvent::FailedForGood, error, reason);
     }
+    cancel::close_questions(draft);
     fail::fail_step(draft, position, StepEvent::RunFailed, error, reason)
 }

@@ -57,10 +57,7 @@ pub struct Bound {
 
 impl Bindings {
     pub fn get(&self, position: u32) -> Option<&Bound> {
-        self.0
-            .iter()
-            .find(|(at, _)| *at == position)
-            .map(|(_, bound)| bound)
+        self.0.iter().find(|(at, _)| *at == position).map(|(_, bound)| bound)
     }
 }
 
@@ -190,98 +187,44 @@ pub struct Asked {
 
 impl Asked {
     pub const fn system(now: Timestamp) -> Self {
-        Self {
-            by: Context::SYSTEM,
-            now,
-        }
+        Self { by: Context::SYSTEM, now }
     }
 
     pub const fn timeout(now: Timestamp) -> Self {
-        Self {
-            by: Context::TIMEOUT,
-            now,
-        }
+        Self { by: Context::TIMEOUT, now }
     }
 }
 
 /// Carries a command out on paper.
-pub fn decide(
-    run: &Run,
-    command: Command,
-    bindings: &Bindings,
-    asked: Asked,
-) -> Result<ChangeSet, Rejection> {
+pub fn decide(run: &Run, command: Command, bindings: &Bindings, asked: Asked) -> Result<ChangeSet, Rejection> {
     if run.state.is_terminal() {
-        return Err(Rejection::Terminal {
-            run: run.id,
-            state: run.state,
-        });
+        return Err(Rejection::Terminal { run: run.id, state: run.state });
     }
     let mut draft = draft::Draft::of(run, asked);
     match command {
         Command::Claim { session } => claim::claim(&mut draft, session)?,
         Command::Complete(completion) => complete::complete(&mut draft, completion, bindings)?,
         Command::Release { position, attempt } => lost::release(&mut draft, position, attempt)?,
-        Command::LeaseExpired {
-            position,
-            attempt,
-            receipt,
-        } => {
+        Command::LeaseExpired { position, attempt, receipt } => {
             lost::lease_expired(&mut draft, position, attempt, receipt)?;
         }
-        Command::StepTimeout {
-            position,
-            attempt,
-            receipt,
-        } => {
+        Command::StepTimeout { position, attempt, receipt } => {
             lost::step_timeout(&mut draft, position, attempt, receipt)?;
         }
-        Command::RecordIntent {
-            position,
-            attempt,
-            receipt,
-        } => effect::intent(&mut draft, position, attempt, *receipt)?,
-        Command::RecordOutcome {
-            position,
-            attempt,
-            receipt,
-        } => {
+        Command::RecordIntent { position, attempt, receipt } => {
+            effect::intent(&mut draft, position, attempt, *receipt)?
+        }
+        Command::RecordOutcome { position, attempt, receipt } => {
             effect::outcome(&mut draft, position, attempt, *receipt)?;
         }
-        Command::Resolve {
-            position,
-            resolution,
-            output,
-            reason,
-            receipt,
-        } => {
-            let resolve = effect::Resolve {
-                position,
-                resolution,
-                output,
-                reason,
-                receipt,
-            };
+        Command::Resolve { position, resolution, output, reason, receipt } => {
+            let resolve = effect::Resolve { position, resolution, output, reason, receipt };
             effect::resolve(&mut draft, resolve, bindings)?;
         }
-        Command::Wake {
-            position,
-            signal,
-            payload,
-        } => wait::wake(&mut draft, position, signal, payload, bindings)?,
+        Command::Wake { position, signal, payload } => wait::wake(&mut draft, position, signal, payload, bindings)?,
         Command::Tick => wait::tick(&mut draft, bindings)?,
-        Command::Vote {
-            position,
-            voter,
-            approve,
-            notes,
-        } => {
-            let ballot = approve::Ballot {
-                position,
-                voter,
-                approve,
-                notes,
-            };
+        Command::Vote { position, voter, approve, notes } => {
+            let ballot = approve::Ballot { position, voter, approve, notes };
             approve::vote(&mut draft, ballot, bindings)?;
         }
         Command::Pause { reason } => control::pause(&mut draft, reason)?,

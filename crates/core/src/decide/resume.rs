@@ -23,18 +23,11 @@ pub fn resume(run: &Run, from: Option<u32>) -> Result<Resumed, Rejection> {
         });
     }
     let forward = run.forward_len() as u32;
-    let good = |position: u32| {
-        matches!(
-            run.steps[position as usize].state(),
-            StepState::Succeeded | StepState::Skipped
-        )
-    };
+    let good =
+        |position: u32| matches!(run.steps[position as usize].state(), StepState::Succeeded | StepState::Skipped);
     let from = match from {
         Some(position) if position >= forward => {
-            return Err(Rejection::UnknownStep {
-                run: run.id,
-                step: position.to_string(),
-            });
+            return Err(Rejection::UnknownStep { run: run.id, step: position.to_string() });
         }
         Some(position) => position,
         None => (0..forward).find(|position| !good(*position)).unwrap_or(0),
@@ -46,36 +39,14 @@ pub fn resume(run: &Run, from: Option<u32>) -> Result<Resumed, Rejection> {
         if good(position) && spec.resumable {
             let phase = step.phase.clone();
             let output = step.output.clone();
-            inherited.push((
-                position,
-                Step {
-                    output,
-                    phase,
-                    ..Step::default()
-                },
-            ));
+            inherited.push((position, Step { output, phase, ..Step::default() }));
         } else if !spec.is_replayable() && !matches!(step.phase, Phase::Pending | Phase::Canceled) {
             stuck.push(spec.key.clone());
         }
     }
     if !stuck.is_empty() {
-        return Err(Rejection::ResumeFailed {
-            run: run.id,
-            steps: stuck,
-        });
+        return Err(Rejection::ResumeFailed { run: run.id, steps: stuck });
     }
-    let resume_count = run
-        .header
-        .lineage
-        .as_ref()
-        .map_or(0, |lineage| lineage.resume_count)
-        + 1;
-    Ok(Resumed {
-        lineage: Lineage {
-            root_run_id: run.root(),
-            resumed_from: run.id,
-            resume_count,
-        },
-        inherited,
-    })
+    let resume_count = run.header.lineage.as_ref().map_or(0, |lineage| lineage.resume_count) + 1;
+    Ok(Resumed { lineage: Lineage { root_run_id: run.root(), resumed_from: run.id, resume_count }, inherited })
 }

@@ -11,7 +11,7 @@ use crate::json::{Hash, Json};
 use crate::limits;
 use crate::plan::Plan;
 use crate::rejection::Rejection;
-use crate::run::{Header, Notes, Run, Step};
+use crate::run::{Header, Notes, Phase, Run, Step};
 use crate::state::{Control, RunState};
 
 /// All that a new run is made of. The plan has been validated and encoded before, once per workflow version.
@@ -30,11 +30,7 @@ pub struct StartRequest {
 }
 
 /// The new run, still at version 0, and the change set that makes it.
-pub fn start(
-    request: StartRequest,
-    bindings: &Bindings,
-    asked: Asked,
-) -> Result<(Run, ChangeSet), Rejection> {
+pub fn start(request: StartRequest, bindings: &Bindings, asked: Asked) -> Result<(Run, ChangeSet), Rejection> {
     check(&request.header)?;
     let run = Run {
         tenant: request.tenant,
@@ -53,30 +49,25 @@ pub fn start(
         finished_at: None,
     };
     let mut draft = Draft::of(&run, asked);
-    draft.emit(Event::RunCreated {
-        workflow: run.plan.workflow.clone(),
-        version: run.plan.version,
-    });
+    draft.emit(Event::RunCreated { workflow: run.plan.workflow.clone(), version: run.plan.version });
     for (position, step) in request.inherited {
         // Attempt 0: the result of an earlier run is used again.
-        let output_bytes = step.output.as_ref().map_or(0, Json::len) as u64;
-        draft.emit(Event::StepCompleted {
-            step: position,
-            attempt: 0,
-            output_bytes,
+        draft.emit(match &step.phase {
+            Phase::Skipped { why } => Event::StepSkipped { step: position, why: why.clone() },
+            _ => Event::StepCompleted {
+                step: position,
+                attempt: 0,
+                output_bytes: step.output.as_ref().map_or(0, Json::len) as u64,
+            },
         });
         *draft.step_mut(position) = step;
         draft.record_done(position);
     }
     if let Some(idempotency) = request.idempotency {
-        draft
-            .side
-            .push(SideWrite::Idempotency(Box::new(idempotency)));
+        draft.side.push(SideWrite::Idempotency(Box::new(idempotency)));
     }
     if let Some(subject) = &run.header.subject {
-        draft.side.push(SideWrite::TakeSubject {
-            subject: subject.clone(),
-        });
+        draft.side.push(SideWrite::TakeSubject { subject: subject.clone() });
     }
     activate::next_from(&mut draft, 0, bindings)?;
     if let Some(session) = request.claim {
@@ -95,37 +86,17 @@ pub fn start(
 
 fn check(header: &Header) -> Result<(), Rejection> {
     let bounded = |what: &'static str, bytes: usize, max: usize| {
-        if bytes > max {
-            Err(Rejection::TooLarge { what, bytes, max })
-        } else {
-            Ok(())
-        }
+        if bytes > max { Err(Rejection::TooLarge { what, bytes, max }) } else { Ok(()) }
     };
     bounded("the input", header.inputs.len(), limits::PAYLOAD_BYTES_MAX)?;
-    bounded(
-        "the workspace",
-        header.workspace.len(),
-        limits::NAME_BYTES_MAX,
-    )?;
-    bounded(
-        "the subject",
-        header.subject.as_ref().map_or(0, String::len),
-        limits::SUBJECT_BYTES_MAX,
-    )?;
+    bounded("the workspace", header.workspace.len(), limits::NAME_BYTES_MAX)?;
+    bounded("the subject", header.subject.as_ref().map_or(0, String::len), limits::SUBJECT_BYTES_MAX)?;
     if header.labels.len() > limits::LABELS_MAX {
-        let what = format!(
-            "the run has {} labels, the limit is {}",
-            header.labels.len(),
-            limits::LABELS_MAX
-        );
+        let what = format!("the run has {} labels, the limit is {}", header.labels.len(), limits::LABELS_MAX);
         return Err(Rejection::InvalidInput { what });
     }
     for (name, value) in &header.labels {
-        bounded(
-            "a label",
-            name.len().max(value.len()),
-            limits::NAME_BYTES_MAX,
-        )?;
+        bounded("a label", name.len().max(value.len()), limits::NAME_BYTES_MAX)?;
     }
     Ok(())
 }

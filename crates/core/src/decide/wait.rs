@@ -19,45 +19,22 @@ pub(super) fn wake(
     payload: Json,
     bindings: &Bindings,
 ) -> Result<(), Rejection> {
-    if position != draft.position || !matches!(draft.current().phase, Phase::WaitingSignal(_)) {
-        let from = if (position as usize) < draft.len() {
-            draft.step(position).state()
-        } else {
-            draft.current().state()
-        };
-        return Err(Rejection::InvalidTransition {
-            run: draft.run.id,
-            step: position,
-            from,
-            event: StepEvent::Woken,
-        });
+    // A timer waits for nobody's word.
+    let waits = matches!(&draft.current().phase, Phase::WaitingSignal(wait) if wait.signal.is_some());
+    if position != draft.position || !waits {
+        let from =
+            if (position as usize) < draft.len() { draft.step(position).state() } else { draft.current().state() };
+        return Err(Rejection::InvalidTransition { run: draft.run.id, step: position, from, event: StepEvent::Woken });
     }
     draft.side.push(SideWrite::CloseWait { position });
-    draft
-        .side
-        .push(SideWrite::ConsumeSignal { signal, position });
+    draft.side.push(SideWrite::ConsumeSignal { signal, position });
     if draft.spec(position).kind() == StepKind::Wait {
         return complete::succeed(draft, position, StepEvent::Woken, payload, bindings);
     }
-    let wake = Wake {
-        task_type: TaskType::Signal,
-        signal: Some(signal),
-        payload: Some(payload),
-    };
+    let wake = Wake { task_type: TaskType::Signal, signal: Some(signal), payload: Some(payload) };
     let eligible_at = draft.now();
-    draft.go(
-        position,
-        StepEvent::Woken,
-        Phase::Ready {
-            eligible_at,
-            wake: Some(wake),
-        },
-    )?;
-    draft.emit(Event::StepReady {
-        step: position,
-        why: "signal".into(),
-        signal: Some(signal),
-    });
+    draft.go(position, StepEvent::Woken, Phase::Ready { eligible_at, wake: Some(wake) })?;
+    draft.emit(Event::StepReady { step: position, why: "signal".into(), signal: Some(signal) });
     Ok(())
 }
 
@@ -65,21 +42,13 @@ pub(super) fn wake(
 pub(super) fn tick(draft: &mut Draft<'_>, bindings: &Bindings) -> Result<(), Rejection> {
     let now = draft.now();
     let canceling = draft.control == Control::Canceling;
-    if draft.run.header.deadline_at.is_some_and(|at| at <= now)
-        && draft.len() == draft.run.forward_len()
-        && !canceling
+    if draft.run.header.deadline_at.is_some_and(|at| at <= now) && draft.len() == draft.run.forward_len() && !canceling
     {
-        let error = StepError::new(
-            ErrorClass::Timeout,
-            "RUN_DEADLINE",
-            "the run has passed its deadline",
-        );
+        let error = StepError::new(ErrorClass::Timeout, "RUN_DEADLINE", "the run has passed its deadline");
         return lost::fail_run(draft, Reason::Deadline, error);
     }
     match draft.current().phase.clone() {
-        Phase::WaitingSignal(wait) if wait.deadline_at.is_some_and(|at| at <= now) => {
-            timed_out(draft, &wait, bindings)
-        }
+        Phase::WaitingSignal(wait) if wait.deadline_at.is_some_and(|at| at <= now) => timed_out(draft, &wait, bindings),
         Phase::WaitingApproval(approval) if approval.state == ApprovalState::Requested => {
             approve::clocks(draft, &approval)
         }
@@ -100,37 +69,13 @@ fn timed_out(draft: &mut Draft<'_>, wait: &Wait, bindings: &Bindings) -> Result<
     };
     draft.side.push(SideWrite::CloseWait { position });
     if draft.spec(position).kind() == StepKind::Wait {
-        let message = format!(
-            "no signal `{}` for `{}` came in time",
-            awaited.signal, awaited.key
-        );
+        let message = format!("no signal `{}` for `{}` came in time", awaited.signal, awaited.key);
         let error = StepError::new(ErrorClass::Timeout, "WAIT_TIMEOUT", message);
-        return fail::fail_step(
-            draft,
-            position,
-            StepEvent::TimedOut,
-            error,
-            Reason::WaitTimeout,
-        );
+        return fail::fail_step(draft, position, StepEvent::TimedOut, error, Reason::WaitTimeout);
     }
-    let wake = Wake {
-        task_type: TaskType::WaitingTimeout,
-        signal: None,
-        payload: None,
-    };
+    let wake = Wake { task_type: TaskType::WaitingTimeout, signal: None, payload: None };
     let eligible_at = draft.now();
-    draft.go(
-        position,
-        StepEvent::TimedOut,
-        Phase::Ready {
-            eligible_at,
-            wake: Some(wake),
-        },
-    )?;
-    draft.emit(Event::StepReady {
-        step: position,
-        why: "timeout".into(),
-        signal: None,
-    });
+    draft.go(position, StepEvent::TimedOut, Phase::Ready { eligible_at, wake: Some(wake) })?;
+    draft.emit(Event::StepReady { step: position, why: "timeout".into(), signal: None });
     Ok(())
 }

@@ -13,12 +13,7 @@ pub enum ApprovalEvent {
 }
 
 impl ApprovalEvent {
-    pub const ALL: &'static [Self] = &[
-        Self::QuorumReached,
-        Self::Rejected,
-        Self::Expired,
-        Self::Canceled,
-    ];
+    pub const ALL: &'static [Self] = &[Self::QuorumReached, Self::Rejected, Self::Expired, Self::Canceled];
 }
 
 /// The whole machine. `None` means that the arrow does not exist.
@@ -43,9 +38,7 @@ mod tests {
         let table: String = ApprovalState::ALL
             .iter()
             .flat_map(|from| ApprovalEvent::ALL.iter().map(move |event| (from, event)))
-            .filter_map(|(from, event)| {
-                next(*from, *event).map(|to| format!("{from} --{event:?}--> {to}\n"))
-            })
+            .filter_map(|(from, event)| next(*from, *event).map(|to| format!("{from} --{event:?}--> {to}\n")))
             .collect();
         insta::assert_snapshot!(table);
     }

@@ -13,13 +13,7 @@ pub enum AssignmentEvent {
 }
 
 impl AssignmentEvent {
-    pub const ALL: &'static [Self] = &[
-        Self::Acked,
-        Self::Released,
-        Self::Refused,
-        Self::Expired,
-        Self::Lost,
-    ];
+    pub const ALL: &'static [Self] = &[Self::Acked, Self::Released, Self::Refused, Self::Expired, Self::Lost];
 }
 
 /// The whole machine. `None` means that the arrow does not exist.
@@ -45,9 +39,7 @@ mod tests {
         let table: String = AssignmentState::ALL
             .iter()
             .flat_map(|from| AssignmentEvent::ALL.iter().map(move |event| (from, event)))
-            .filter_map(|(from, event)| {
-                next(*from, *event).map(|to| format!("{from} --{event:?}--> {to}\n"))
-            })
+            .filter_map(|(from, event)| next(*from, *event).map(|to| format!("{from} --{event:?}--> {to}\n")))
             .collect();
         insta::assert_snapshot!(table);
     }

@@ -35,9 +35,7 @@ mod tests {
         let table: String = IdempotencyState::ALL
             .iter()
             .flat_map(|from| IdempotencyEvent::ALL.iter().map(move |event| (from, event)))
-            .filter_map(|(from, event)| {
-                next(*from, *event).map(|to| format!("{from} --{event:?}--> {to}\n"))
-            })
+            .filter_map(|(from, event)| next(*from, *event).map(|to| format!("{from} --{event:?}--> {to}\n")))
             .collect();
         insta::assert_snapshot!(table);
     }

@@ -134,10 +134,7 @@ impl fmt::Display for StepEvent {
 pub const fn next(from: StepState, kind: StepKind, event: StepEvent) -> Option<StepState> {
     use StepEvent as E;
     use StepState as S;
-    let governed = matches!(
-        kind,
-        StepKind::Command | StepKind::Connector | StepKind::Model | StepKind::Rollback
-    );
+    let governed = matches!(kind, StepKind::Command | StepKind::Connector | StepKind::Model | StepKind::Rollback);
     let pure = matches!(kind, StepKind::Approval | StepKind::Wait);
     Some(match (from, event) {
         (S::Pending, E::Activated(Verdict::ConditionFalse)) => S::Skipped,
@@ -191,16 +188,12 @@ pub const fn next(from: StepState, kind: StepKind, event: StepEvent) -> Option<S
         (S::InDoubt, E::Resolved(Resolution::Failed)) => S::Failed,
 
         (S::Pending | S::Ready | S::WaitingApproval | S::WaitingSignal, E::RunFailed) => S::Failed,
-        (
-            S::Pending | S::Ready | S::Running | S::WaitingApproval | S::WaitingSignal | S::InDoubt,
-            E::RunCanceled,
-        ) => S::Canceled,
+        (S::Pending | S::Ready | S::Running | S::WaitingApproval | S::WaitingSignal | S::InDoubt, E::RunCanceled) => {
+            S::Canceled
+        }
 
         (S::Succeeded | S::Failed | S::InDoubt, E::RollbackFinished) => S::RolledBack,
-        (
-            S::Pending | S::Ready | S::Succeeded | S::Skipped | S::Failed | S::WaitingApproval,
-            E::Rewound,
-        ) => S::Pending,
+        (S::Pending | S::Ready | S::Succeeded | S::Skipped | S::Failed | S::WaitingApproval, E::Rewound) => S::Pending,
 
         _ => return None,
     })
@@ -240,10 +233,7 @@ mod tests {
                             | StepEvent::Rewound
                             | StepEvent::RollbackFinished
                     );
-                    assert!(
-                        operator || next(*from, *kind, *event).is_none(),
-                        "{kind}: {from} --{event}-->"
-                    );
+                    assert!(operator || next(*from, *kind, *event).is_none(), "{kind}: {from} --{event}-->");
                 }
             }
         }

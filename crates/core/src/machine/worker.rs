@@ -46,9 +46,7 @@ mod tests {
         let table: String = WorkerState::ALL
             .iter()
             .flat_map(|from| WorkerEvent::ALL.iter().map(move |event| (from, event)))
-            .filter_map(|(from, event)| {
-                next(*from, *event).map(|to| format!("{from} --{event:?}--> {to}\n"))
-            })
+            .filter_map(|(from, event)| next(*from, *event).map(|to| format!("{from} --{event:?}--> {to}\n")))
             .collect();
         insta::assert_snapshot!(table);
     }

@@ -97,12 +97,14 @@ impl Engine {
     async fn recorded_effect(&self, intent: &EffectIntent, key: &str) -> Result<Option<EffectAnswer>, EngineError> {
         use interlock_core::state::EffectClass;
         let Some(row) = self.0.store.receipt_by_key(intent.at.tenant, key).await? else { return Ok(None) };
+        // A resumed run shares its predecessor's keys, but its attempts are its own.
+        let same_attempt = row.run == intent.at.run && row.receipt.attempt == intent.at.attempt;
         let receipt = row.receipt;
         match receipt.state {
             ReceiptState::Succeeded => Ok(Some(EffectAnswer::Performed { receipt: receipt.id, response: receipt.response })),
             // The key makes a repeat harmless, or it certainly did not happen: perform it under the same key.
             ReceiptState::Failed => self.reopen(intent, receipt).await.map(Some),
-            ReceiptState::Intent if receipt.effect != EffectClass::Unsafe || receipt.attempt == intent.at.attempt => {
+            ReceiptState::Intent if receipt.effect != EffectClass::Unsafe || same_attempt => {
                 Ok(Some(EffectAnswer::Perform { receipt: receipt.id, key: receipt.key }))
             }
             ReceiptState::Intent | ReceiptState::InDoubt => {

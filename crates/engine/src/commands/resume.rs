@@ -39,6 +39,7 @@ impl Engine {
             by,
             ..StartRun::new(tenant, plan, header.inputs.clone())
         };
-        self.start_from(request, Some(resumed.lineage), resumed.inherited).await
+        let id = RunId(self.0.options.ids.fresh());
+        self.start_from(id, request, Some(resumed.lineage), resumed.inherited).await
     }
 }

@@ -11,6 +11,7 @@ use interlock_core::limits;
 use interlock_core::plan::Plan;
 use interlock_core::rejection::Rejection;
 use interlock_core::run::{HashHex, Header, Lineage, Step, Trigger};
+use interlock_core::state::RunState;
 use interlock_store::{Refusal, SubmitError};
 
 use crate::commands::assignment;
@@ -109,17 +110,38 @@ pub struct Started {
 
 impl Engine {
     pub async fn start(&self, request: StartRun) -> Result<Started, EngineError> {
-        self.start_from(request, None, Vec::new()).await
+        let id = RunId(self.0.options.ids.fresh());
+        self.start_from(id, request, None, Vec::new()).await
+    }
+
+    /// Starts a run and waits until it has ended.
+    pub async fn start_and_wait(&self, request: StartRun) -> Result<(Started, RunState), EngineError> {
+        let id = RunId(self.0.options.ids.fresh());
+        let tenant = request.tenant;
+        let told = self.0.feed.when_ended(id);
+        let started = self.start_from(id, request, None, Vec::new()).await?;
+        if started.run != id {
+            return Ok((started, self.wait_for_end(tenant, started.run).await?));
+        }
+        tokio::select! {
+            biased;
+            Ok(state) = told => Ok((started, state)),
+            // Another server may end it, where only the store tells.
+            state = async {
+                tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+                self.wait_for_end(tenant, id).await
+            } => Ok((started, state?)),
+        }
     }
 
     pub(crate) async fn start_from(
         &self,
+        id: RunId,
         request: StartRun,
         lineage: Option<Lineage>,
         inherited: Vec<(u32, Step)>,
     ) -> Result<Started, EngineError> {
         let now = self.now();
-        let id = RunId(self.0.options.ids.fresh());
         let tenant = request.tenant;
         let plan = Arc::clone(&request.plan.plan);
         let idempotency = request.idempotency_row(now)?;

@@ -14,12 +14,13 @@ const TOLERATED_MS: i64 = 20;
 
 /// Measures before anything is decided; a clock that is far off is refused, since something is wrong with it.
 pub(crate) async fn at_start(store: &Store, options: &EngineOptions) -> Result<(), OpenEngineError> {
-    let Some(skew_ms) = difference(store, options).await? else { return Ok(()) };
-    if skew_ms.unsigned_abs() > options.clock_skew_max.0 {
-        return Err(OpenEngineError::ClockSkew { skew_ms, max_ms: options.clock_skew_max.0 });
-    }
-    if skew_ms.abs() > TOLERATED_MS {
-        options.clock.adjust(skew_ms);
+    if let Some(skew_ms) = difference(store, options).await? {
+        if skew_ms.unsigned_abs() > options.clock_skew_max.0 {
+            return Err(OpenEngineError::ClockSkew { skew_ms, max_ms: options.clock_skew_max.0 });
+        }
+        if skew_ms.abs() > TOLERATED_MS {
+            options.clock.adjust(skew_ms);
+        }
     }
     options.clock.not_before(store.last_commit_at().await?);
     Ok(())

@@ -8,6 +8,8 @@ use crate::Engine;
 const SEAL_BATCH_MAX: usize = 512;
 
 pub(crate) async fn run(engine: Engine) {
+    // What a crash left unsealed comes first.
+    engine.0.seal.notify_one();
     loop {
         tokio::select! {
             biased;

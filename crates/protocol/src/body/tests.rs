@@ -10,21 +10,11 @@ use super::*;
 const EXACT: &str = r#"{ "amount": 12345678901234567890123.10 }"#;
 
 fn at() -> AttemptRef {
-    AttemptRef {
-        tenant: TenantId(Uuid::from_u128(1)),
-        run: RunId(Uuid::from_u128(2)),
-        position: 3,
-        attempt: 4,
-    }
+    AttemptRef { tenant: TenantId(Uuid::from_u128(1)), run: RunId(Uuid::from_u128(2)), position: 3, attempt: 4 }
 }
 
 fn report(outcome: ReportedOutcome) -> ReportBody {
-    ReportBody(Report {
-        at: at(),
-        epoch: 5,
-        outcome,
-        claim_next: true,
-    })
+    ReportBody(Report { at: at(), epoch: 5, outcome, claim_next: true })
 }
 
 fn through_text<T: Serialize + DeserializeOwned>(value: &T) -> T {
@@ -37,31 +27,16 @@ fn every_report_survives_the_wire_and_payloads_keep_their_text() {
     let error = StepError::new(ErrorClass::Timeout, "X", "y");
     let payload = Json::trusted(EXACT);
     let outcomes = [
-        ReportedOutcome::Completed {
-            output: payload.clone(),
-        },
-        ReportedOutcome::Completed {
-            output: Json::null(),
-        },
+        ReportedOutcome::Completed { output: payload.clone() },
+        ReportedOutcome::Completed { output: Json::null() },
         ReportedOutcome::Waiting {
             signal: "go".into(),
             key: Some("k".into()),
             timeout: Some(Millis(7)),
-            outbound: vec![OutboundMessage {
-                destination: "d".into(),
-                payload: payload.clone(),
-            }],
+            outbound: vec![OutboundMessage { destination: "d".into(), payload: payload.clone() }],
         },
-        ReportedOutcome::Waiting {
-            signal: "go".into(),
-            key: None,
-            timeout: None,
-            outbound: vec![],
-        },
-        ReportedOutcome::Retry {
-            error: error.clone(),
-            backoff: Some(Millis(8)),
-        },
+        ReportedOutcome::Waiting { signal: "go".into(), key: None, timeout: None, outbound: vec![] },
+        ReportedOutcome::Retry { error: error.clone(), backoff: Some(Millis(8)) },
         ReportedOutcome::Dead { error },
         ReportedOutcome::Released,
     ];
@@ -85,28 +60,13 @@ fn effects_survive_the_wire() {
     });
     assert_eq!(through_text(&intent), intent);
     for response in [None, Some(Json::null()), Some(request.clone())] {
-        let outcome = OutcomeBody(EffectOutcome {
-            at: at(),
-            epoch: 5,
-            receipt,
-            happened: true,
-            response,
-        });
+        let outcome = OutcomeBody(EffectOutcome { at: at(), epoch: 5, receipt, happened: true, response });
         assert_eq!(through_text(&outcome), outcome);
     }
     for answer in [
-        EffectAnswer::Perform {
-            receipt,
-            key: "k".into(),
-        },
-        EffectAnswer::Performed {
-            receipt,
-            response: Some(request),
-        },
-        EffectAnswer::Performed {
-            receipt,
-            response: None,
-        },
+        EffectAnswer::Perform { receipt, key: "k".into() },
+        EffectAnswer::Performed { receipt, response: Some(request) },
+        EffectAnswer::Performed { receipt, response: None },
     ] {
         let body = AnswerBody(answer);
         assert_eq!(through_text(&body), body);
@@ -140,15 +100,11 @@ fn a_report_with_the_wrong_fields_is_refused_and_the_refusal_names_the_field() {
     let refusal = |outcome: &str| {
         let mut value = serde_json::to_value(report(ReportedOutcome::Released)).unwrap();
         value["outcome"] = serde_json::from_str(outcome).unwrap();
-        serde_json::from_str::<ReportBody>(&value.to_string())
-            .unwrap_err()
-            .to_string()
+        serde_json::from_str::<ReportBody>(&value.to_string()).unwrap_err().to_string()
     };
     assert!(refusal(r#"{"status":"completed"}"#).contains("needs the field `output`"));
     assert!(refusal(r#"{"status":"waiting"}"#).contains("needs the field `signal`"));
-    assert!(
-        refusal(r#"{"status":"dead","output":1}"#).contains("does not take the field `output`")
-    );
+    assert!(refusal(r#"{"status":"dead","output":1}"#).contains("does not take the field `output`"));
     assert!(refusal(r#"{"status":"released","reason":""}"#).contains("unknown field `reason`"));
     assert!(refusal(r#"{"status":"done"}"#).contains("unknown variant `done`"));
 }

@@ -1,13 +1,352 @@
-//! The committer on PostgreSQL.
+//! The committer on PostgreSQL. The whole group is written as if nothing could refuse it, in one round trip; the row
+//! counts tell whether that was so. If not, the transaction is rolled back, the refused sets are found and answered,
+//! and the rest is written again under the same group number.
 
-use crate::error::DbError;
-use crate::lane::{Committer, Group};
-use crate::submit::Outcome;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
-pub(crate) struct PgCommitter;
+use futures::future::join_all;
+use interlock_core::caps::{Caps, Usage};
+use interlock_core::change::ClaimChange;
+use interlock_core::ids::{ServerId, TenantId};
+use interlock_core::json::Hash;
+use interlock_core::time::Timestamp;
+use tokio_postgres::Config;
+use tokio_postgres::types::ToSql;
+
+use super::bulk::Bulk;
+use super::connect::{PgDb, Role, connect};
+use super::inspect;
+use crate::apply_op;
+use crate::db::Db as _;
+use crate::error::{DbError, Refusal};
+use crate::lane::{Committer, Group, entry_of};
+use crate::op::Op;
+use crate::sql::{hot, side};
+use crate::submit::{Guard, Item, Outcome, Prepared};
+use crate::value::{Row, args};
+
+pub(crate) struct PgCommitter {
+    config: Config,
+    db: Option<PgDb>,
+    lane: i64,
+    server: String,
+    plans: HashSet<(TenantId, Hash)>,
+    tenants: HashSet<TenantId>,
+    /// The outcomes of the try that was under way when the connection was lost.
+    pending: Option<(u64, Vec<Outcome>)>,
+}
+
+/// What one try of a group came to.
+enum Tried {
+    Committed(Vec<Outcome>),
+    /// An earlier try of this group number was committed after all.
+    CommittedBefore,
+    /// These sets are refused; the others have to be tried again.
+    Refused(HashMap<usize, Outcome>),
+    /// Some guard refused some set.
+    Mismatch,
+}
+
+/// After this many tries the group goes back to the lane, which tries again: other servers are in the way.
+const TRIES_MAX: usize = 20;
+const KNOWN_MAX: usize = 100_000;
+
+impl PgCommitter {
+    pub fn new(config: Config, db: PgDb, lane: i64, server: ServerId) -> Self {
+        Self {
+            config,
+            db: Some(db),
+            lane,
+            server: server.to_string(),
+            plans: HashSet::new(),
+            tenants: HashSet::new(),
+            pending: None,
+        }
+    }
+
+    /// A live connection with every statement of the hot path prepared: a statement that had to be prepared first
+    /// would be sent behind those that follow it.
+    async fn connection(&mut self) -> Result<&PgDb, DbError> {
+        if self.db.as_ref().is_none_or(PgDb::is_closed) {
+            self.db = Some(connect(&self.config, Role::Committer, None).await?);
+        }
+        let db = self.db.as_ref().ok_or_else(|| DbError::Lost("no connection".into()))?;
+        let needed = hot::ALL.iter().chain(side::ALL).filter(|stmt| !stmt.postgres.is_empty());
+        for prepared in join_all(needed.map(|stmt| db.prepared(stmt))).await {
+            prepared?;
+        }
+        Ok(db)
+    }
+}
 
 impl Committer for PgCommitter {
-    async fn commit(&mut self, _group: &Group, _again: bool) -> Result<Vec<Outcome>, DbError> {
-        Err(DbError::Other("not yet".into()))
+    async fn commit(&mut self, group: &Group, again: bool) -> Result<Vec<Outcome>, DbError> {
+        self.connection().await?;
+        let mut decided = self.unknown_tenants(group).await?;
+        for _ in 0..TRIES_MAX {
+            let tried = self.attempt(group, &decided).await;
+            if let (Err(_), Some(db)) = (&tried, &self.db) {
+                // Also where the connection is gone; then this fails too.
+                let _ = db.batch("ROLLBACK").await;
+            }
+            match tried {
+                Ok(Tried::Committed(outcomes)) => {
+                    self.pending = None;
+                    self.remember(group, &outcomes);
+                    return Ok(outcomes);
+                }
+                Ok(Tried::CommittedBefore) if again => {
+                    let pending = self.pending.take().filter(|(no, _)| *no == group.no);
+                    let (_, outcomes) =
+                        pending.ok_or_else(|| DbError::Other(format!("group {} was not written by us", group.no)))?;
+                    return Ok(outcomes);
+                }
+                Ok(Tried::CommittedBefore) => {
+                    return Err(DbError::Other(format!("group {} exists already", group.no)));
+                }
+                Ok(Tried::Refused(refused)) => decided.extend(refused),
+                Ok(Tried::Mismatch) => {
+                    let db = self.connection().await?;
+                    let refused = inspect::refusals(db, &undecided(group, &decided)).await?;
+                    decided.extend(refused.into_iter().map(|(index, refusal)| (index, Outcome::Refused(refusal))));
+                }
+                Err(DbError::Other(what) | DbError::Unique(what)) => {
+                    let bad = self.find_bad(group, &decided).await?;
+                    if bad.is_empty() {
+                        return Err(DbError::Other(what));
+                    }
+                    decided.extend(bad);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Err(DbError::Conflict(format!("group {} did not fit after {TRIES_MAX} tries", group.no)))
     }
+}
+
+/// The sets that are still to be written.
+fn undecided<'a>(group: &'a Group, decided: &HashMap<usize, Outcome>) -> Vec<(usize, &'a Prepared)> {
+    let sets = group.items.iter().enumerate().filter_map(|(index, item)| match item {
+        Item::Set(set, _) if !decided.contains_key(&index) => Some((index, &**set)),
+        _ => None,
+    });
+    sets.collect()
+}
+
+impl PgCommitter {
+    /// Starts for tenants that do not exist. Tenants are never removed, so one that was seen is there.
+    async fn unknown_tenants(&mut self, group: &Group) -> Result<HashMap<usize, Outcome>, DbError> {
+        let mut unknown = HashMap::new();
+        for (index, set) in undecided(group, &HashMap::new()) {
+            let tenant = set.change.tenant;
+            if set.change.start.is_none() || self.tenants.contains(&tenant) {
+                continue;
+            }
+            let db = self.connection().await?;
+            if db.query(&hot::TENANT_EXISTS, args![tenant]).await?.is_empty() {
+                unknown.insert(index, Outcome::Refused(Refusal::UnknownTenant));
+            } else {
+                self.tenants.insert(tenant);
+            }
+        }
+        Ok(unknown)
+    }
+
+    /// One transaction with everything that is not decided yet.
+    async fn attempt(&mut self, group: &Group, decided: &HashMap<usize, Outcome>) -> Result<Tried, DbError> {
+        let db = self.db.as_ref().ok_or_else(|| DbError::Lost("no connection".into()))?;
+        let sets = undecided(group, decided);
+        let mut entries = Vec::with_capacity(sets.len() * 36);
+        for (_, set) in &sets {
+            entry_of(&set.change).encode(&mut entries);
+        }
+        let limited: BTreeSet<TenantId> = sets
+            .iter()
+            .filter(|(_, set)| set.change.start.is_some() || matches!(set.change.claim, ClaimChange::Take { .. }))
+            .map(|(_, set)| set.change.tenant)
+            .collect();
+        let bulk = Bulk::new(sets.iter().map(|(_, set)| *set).collect(), |tenant, hash| {
+            self.plans.contains(&(tenant, hash))
+        });
+        let sides = sets.iter().flat_map(|(_, set)| &set.side);
+        let sides = sides.map(|write| async move {
+            let rows = db.execute(write.stmt, write.args.clone()).await?;
+            Ok::<_, DbError>(write.guard == Guard::None || rows == 1)
+        });
+        let group_args: [&(dyn ToSql + Sync); 4] = [&self.lane, &(group.no as i64), &group.at().0, &entries];
+        let (begun, inserted, usage, written, sides, notified) = futures::join!(
+            db.batch("BEGIN"),
+            db.execute_raw(&hot::GROUP_INSERT, &group_args),
+            usage(db, &limited),
+            bulk.run(db),
+            join_all(sides),
+            db.query(&hot::NOTIFY, args![&self.server]),
+        );
+        begun?;
+        match inserted {
+            Err(DbError::Unique(_)) => {
+                db.batch("ROLLBACK").await?;
+                return Ok(Tried::CommittedBefore);
+            }
+            other => other?,
+        };
+        let mut usage = usage?;
+        let mut fits = written?;
+        for side in sides {
+            fits &= side?;
+        }
+        notified?;
+        if !fits {
+            db.batch("ROLLBACK").await?;
+            return Ok(Tried::Mismatch);
+        }
+        let refused = admit(&sets, &mut usage);
+        if !refused.is_empty() {
+            db.batch("ROLLBACK").await?;
+            return Ok(Tried::Refused(refused));
+        }
+        let mut outcomes: Vec<Outcome> = Vec::with_capacity(group.items.len());
+        for (index, item) in group.items.iter().enumerate() {
+            outcomes.push(match (decided.get(&index), item) {
+                (Some(outcome), _) => outcome.clone(),
+                (None, Item::Set(..)) => Outcome::Committed,
+                (None, Item::Op(op, _)) => self.op(op).await?,
+            });
+        }
+        self.pending = Some((group.no, outcomes.clone()));
+        let rates = usage.values().filter(|standing| standing.usage.rate_next_at != standing.rate_before);
+        let rates = rates.map(|standing| {
+            db.execute(&hot::RATE_UPDATE, args![standing.usage.rate_next_at, standing.tenant])
+        });
+        let (rates, committed) = futures::join!(join_all(rates), db.batch("COMMIT"));
+        for rate in rates {
+            rate?;
+        }
+        committed?;
+        Ok(Tried::Committed(outcomes))
+    }
+
+    /// An operation in its own savepoint, so that its failure is its own.
+    async fn op(&self, op: &Op) -> Result<Outcome, DbError> {
+        let db = self.db.as_ref().ok_or_else(|| DbError::Lost("no connection".into()))?;
+        db.batch("SAVEPOINT op").await?;
+        match apply_op::apply(db, op).await {
+            Ok(answer) => {
+                db.batch("RELEASE op").await?;
+                Ok(Outcome::Answer(answer))
+            }
+            Err(error) if error.is_transient() => Err(error),
+            Err(error) => {
+                db.batch("ROLLBACK TO op").await?;
+                Ok(Outcome::Corrupt(error.to_string()))
+            }
+        }
+    }
+
+    /// Writes every set alone, in a transaction that is thrown away, to find those that the database refuses.
+    async fn find_bad(
+        &mut self,
+        group: &Group,
+        decided: &HashMap<usize, Outcome>,
+    ) -> Result<HashMap<usize, Outcome>, DbError> {
+        let db = self.connection().await?;
+        let mut bad = HashMap::new();
+        db.batch("BEGIN").await?;
+        for (index, set) in undecided(group, decided) {
+            db.batch("SAVEPOINT probe").await?;
+            let mut written = Bulk::new(vec![set], |_, _| false).run(db).await.map(|_| ());
+            for write in &set.side {
+                if written.is_ok() {
+                    written = db.execute(write.stmt, write.args.clone()).await.map(|_| ());
+                }
+            }
+            match written {
+                Err(error) if error.is_transient() => return Err(error),
+                Err(error) => {
+                    bad.insert(index, Outcome::Corrupt(error.to_string()));
+                }
+                Ok(()) => {}
+            }
+            db.batch("ROLLBACK TO probe").await?;
+        }
+        db.batch("ROLLBACK").await?;
+        Ok(bad)
+    }
+
+    /// What need not be looked up again, now that it is committed.
+    fn remember(&mut self, group: &Group, outcomes: &[Outcome]) {
+        if self.plans.len() > KNOWN_MAX {
+            self.plans.clear();
+        }
+        if self.tenants.len() > KNOWN_MAX {
+            self.tenants.clear();
+        }
+        for (item, outcome) in group.items.iter().zip(outcomes) {
+            if let (Item::Set(set, _), Outcome::Committed) = (item, outcome)
+                && let Some(start) = &set.change.start
+            {
+                self.plans.insert((set.change.tenant, start.plan_hash));
+            }
+        }
+    }
+}
+
+/// Where a limited tenant stands inside the transaction.
+struct Standing {
+    tenant: TenantId,
+    caps: Caps,
+    usage: Usage,
+    rate_before: Timestamp,
+    pending: u32,
+    pending_max: Option<u32>,
+}
+
+/// Locks the tenants that have limits, then looks where they stand.
+async fn usage(db: &PgDb, tenants: &BTreeSet<TenantId>) -> Result<HashMap<TenantId, Standing>, DbError> {
+    if tenants.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let ids: Vec<&[u8]> = tenants.iter().map(|tenant| tenant.as_bytes().as_slice()).collect();
+    let ids: [&(dyn ToSql + Sync); 1] = [&ids];
+    let (locked, rows) =
+        futures::join!(db.query_raw(&hot::LIMITED_LOCK, &ids), db.query_raw(&hot::LIMITED_USAGE, &ids));
+    locked?;
+    rows?.into_iter().map(standing).collect()
+}
+
+fn standing(mut row: Row) -> Result<(TenantId, Standing), DbError> {
+    let tenant: TenantId = row.id("tenant_id")?;
+    let caps = Caps {
+        max_concurrency: row.opt_num("max_concurrency")?,
+        max_runs_per_min: row.opt_num("max_runs_per_min")?,
+    };
+    let rate_next_at = row.time("rate_next_at")?;
+    let pending_max = row.opt_num("pending_runs_max")?;
+    let usage = Usage { live_claims: row.num("claims")?, rate_next_at };
+    let pending = row.num("pending")?;
+    Ok((tenant, Standing { tenant, caps, usage, rate_before: rate_next_at, pending, pending_max }))
+}
+
+/// Takes a place for every set that needs one, in the order of their arrival. What this group releases counts only
+/// once it is committed.
+fn admit(sets: &[(usize, &Prepared)], standings: &mut HashMap<TenantId, Standing>) -> HashMap<usize, Outcome> {
+    let mut refused = HashMap::new();
+    for (index, set) in sets {
+        let change = &set.change;
+        let Some(standing) = standings.get_mut(&change.tenant) else { continue };
+        if change.start.is_some() {
+            if standing.pending_max.is_some_and(|max| standing.pending >= max) {
+                refused.insert(*index, Outcome::Refused(Refusal::TooManyPending));
+                continue;
+            }
+            standing.pending += 1;
+        }
+        if let ClaimChange::Take { first } = change.claim
+            && !standing.caps.is_unlimited()
+            && !standing.usage.admit(&standing.caps, first, change.at)
+        {
+            refused.insert(*index, Outcome::Refused(Refusal::Throttled));
+        }
+    }
+    refused
 }

@@ -1,1 +1,186 @@
-//! Connections to PostgreSQL.
+//! Connections to PostgreSQL, and the connection as a [`Db`] with its prepared statements.
+
+use std::collections::HashMap;
+use std::str::FromStr as _;
+use std::sync::{Mutex, PoisonError};
+
+use bytes::BytesMut;
+use futures::future::join_all;
+use tokio::sync::mpsc;
+use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, accepts, to_sql_checked};
+use tokio_postgres::{AsyncMessage, Client, Config, NoTls, Statement};
+
+use crate::db::Db;
+use crate::error::{DbError, OpenError};
+use crate::sql::Stmt;
+use crate::value::{Row, Value};
+
+/// Where to connect to: several hosts are allowed, and the one that takes writes is used.
+pub(crate) fn config(address: &str) -> Result<Config, OpenError> {
+    let mut config = Config::from_str(address).map_err(|error| OpenError::Connect { what: error.to_string() })?;
+    if config.get_hosts().len() > 1 {
+        config.target_session_attrs(tokio_postgres::config::TargetSessionAttrs::ReadWrite);
+    }
+    if config.get_connect_timeout().is_none() {
+        config.connect_timeout(std::time::Duration::from_secs(10));
+    }
+    if config.get_application_name().is_none() {
+        config.application_name("interlock");
+    }
+    Ok(config)
+}
+
+/// One connection with the statements prepared on it.
+pub(crate) struct PgDb {
+    client: Client,
+    statements: Mutex<HashMap<&'static str, Statement>>,
+}
+
+/// Settings of a committer's session. Plans are made once, while the tables may still be empty; with nested loops
+/// over indexes as the only choice they stay right when the tables grow. Measured: generic plans alone halved the
+/// throughput, these settings gave the best.
+const COMMITTER_SETTINGS: &str = "SET plan_cache_mode = force_generic_plan; SET enable_hashjoin = off;
+    SET enable_mergejoin = off; SET enable_seqscan = off; SET enable_bitmapscan = off; SET jit = off;
+    SET synchronous_commit = on";
+const READER_SETTINGS: &str = "SET jit = off; SET default_transaction_read_only = off";
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    Committer,
+    Reader,
+}
+
+/// Connects. Notifications, if anybody wants them, go to `notices` as they come.
+pub(crate) async fn connect(
+    config: &Config,
+    role: Role,
+    notices: Option<mpsc::UnboundedSender<String>>,
+) -> Result<PgDb, DbError> {
+    let (client, mut connection) = config.connect(NoTls).await?;
+    tokio::spawn(async move {
+        let messages = futures::stream::poll_fn(move |context| connection.poll_message(context));
+        futures::pin_mut!(messages);
+        while let Some(Ok(message)) = futures::StreamExt::next(&mut messages).await {
+            if let (AsyncMessage::Notification(notification), Some(notices)) = (message, &notices) {
+                let _ = notices.send(notification.payload().to_owned());
+            }
+        }
+    });
+    let settings = match role {
+        Role::Committer => COMMITTER_SETTINGS,
+        Role::Reader => READER_SETTINGS,
+    };
+    client.batch_execute(settings).await?;
+    Ok(PgDb { client, statements: Mutex::default() })
+}
+
+impl PgDb {
+    pub fn is_closed(&self) -> bool {
+        self.client.is_closed()
+    }
+
+    pub async fn prepared(&self, stmt: &'static Stmt) -> Result<Statement, DbError> {
+        let found = self.statements.lock().unwrap_or_else(PoisonError::into_inner).get(stmt.name).cloned();
+        if let Some(statement) = found {
+            return Ok(statement);
+        }
+        let statement = self.client.prepare(stmt.postgres).await?;
+        self.statements.lock().unwrap_or_else(PoisonError::into_inner).insert(stmt.name, statement.clone());
+        Ok(statement)
+    }
+
+    /// Executes with arguments of any kind, arrays included.
+    pub async fn execute_raw(
+        &self,
+        stmt: &'static Stmt,
+        args: &[&(dyn ToSql + Sync)],
+    ) -> Result<u64, DbError> {
+        let statement = self.prepared(stmt).await?;
+        Ok(self.client.execute(&statement, args).await?)
+    }
+
+    pub async fn query_raw(
+        &self,
+        stmt: &'static Stmt,
+        args: &[&(dyn ToSql + Sync)],
+    ) -> Result<Vec<Row>, DbError> {
+        let statement = self.prepared(stmt).await?;
+        let rows = self.client.query(&statement, args).await?;
+        let mut found = Vec::with_capacity(rows.len());
+        for row in rows {
+            let mut values = Vec::with_capacity(row.len());
+            for column in 0..row.len() {
+                values.push(row.try_get::<_, Value>(column)?);
+            }
+            found.push(Row::new(stmt.table, values));
+        }
+        Ok(found)
+    }
+
+    /// Several queries in one round trip.
+    pub async fn query_many(&self, queries: Vec<(&'static Stmt, Vec<Value>)>) -> Result<Vec<Vec<Row>>, DbError> {
+        let answers = join_all(queries.into_iter().map(|(stmt, args)| self.query(stmt, args))).await;
+        answers.into_iter().collect()
+    }
+}
+
+impl Db for PgDb {
+    async fn execute(&self, stmt: &'static Stmt, args: Vec<Value>) -> Result<u64, DbError> {
+        let statement = self.prepared(stmt).await?;
+        let args: Vec<&(dyn ToSql + Sync)> = args.iter().map(|value| value as &(dyn ToSql + Sync)).collect();
+        Ok(self.client.execute(&statement, &args).await?)
+    }
+
+    async fn query(&self, stmt: &'static Stmt, args: Vec<Value>) -> Result<Vec<Row>, DbError> {
+        let args: Vec<&(dyn ToSql + Sync)> = args.iter().map(|value| value as &(dyn ToSql + Sync)).collect();
+        self.query_raw(stmt, &args).await
+    }
+
+    async fn batch(&self, sql: &str) -> Result<(), DbError> {
+        Ok(self.client.batch_execute(sql).await?)
+    }
+
+    fn is_postgres(&self) -> bool {
+        true
+    }
+}
+
+impl ToSql for Value {
+    fn to_sql(&self, ty: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
+        match self {
+            Self::Null => Ok(IsNull::Yes),
+            Self::Int(value) => value.to_sql(ty, out),
+            Self::Text(text) => text.to_sql(ty, out),
+            Self::Blob(bytes) => bytes.to_sql(ty, out),
+            Self::Id(id) => id.as_slice().to_sql(ty, out),
+        }
+    }
+
+    accepts!(INT8, TEXT, BYTEA);
+
+    to_sql_checked!();
+}
+
+impl<'a> FromSql<'a> for Value {
+    fn from_sql(ty: &Type, raw: &'a [u8]) -> Result<Self, Box<dyn std::error::Error + Sync + Send>> {
+        Ok(match *ty {
+            Type::BYTEA => match raw.try_into() {
+                Ok(id) => Self::Id(id),
+                Err(_) => Self::Blob(raw.to_vec()),
+            },
+            Type::INT8 => Self::Int(i64::from_sql(ty, raw)?),
+            Type::INT4 => Self::Int(i64::from(i32::from_sql(ty, raw)?)),
+            // A sum of counts.
+            Type::NUMERIC => return Err("a number without bound was not expected".into()),
+            _ => Self::Text(String::from_sql(ty, raw)?),
+        })
+    }
+
+    fn from_sql_null(_: &Type) -> Result<Self, Box<dyn std::error::Error + Sync + Send>> {
+        Ok(Self::Null)
+    }
+
+    fn accepts(ty: &Type) -> bool {
+        matches!(*ty, Type::BYTEA | Type::INT8 | Type::INT4 | Type::TEXT | Type::VARCHAR | Type::NAME)
+    }
+}

@@ -1,14 +1,20 @@
 //! PostgreSQL: a few lanes, runs hashed to them, one pipelined transaction per group.
 
+mod bulk;
 pub(crate) mod commit;
 pub(crate) mod connect;
+mod inspect;
+mod listen;
 pub(crate) mod partitions;
 pub(crate) mod reads;
 
 use tokio::sync::watch;
 
-use crate::error::OpenError;
+use crate::db::Db as _;
+use crate::error::{DbError, OpenError};
+use crate::migrate;
 use crate::options::Options;
+use connect::{Role, config, connect};
 
 /// What opening gives to the store.
 pub(crate) struct Opened {
@@ -17,7 +23,31 @@ pub(crate) struct Opened {
     pub wakes: watch::Receiver<u64>,
 }
 
+/// The key of the advisory lock that servers starting at the same moment take while they migrate.
+const MIGRATION_LOCK: i64 = 0x0049_4e54_4552_4c4b;
+
 pub(crate) async fn open(address: &str, options: &Options) -> Result<Opened, OpenError> {
-    let _ = options;
-    Err(OpenError::Connect { what: format!("{address}: not yet") })
+    let config = config(address)?;
+    let unreachable = |error: DbError| OpenError::Connect { what: error.to_string() };
+    let db = connect(&config, Role::Reader, None).await.map_err(unreachable)?;
+    db.batch("BEGIN").await?;
+    db.batch(&format!("SELECT pg_advisory_xact_lock({MIGRATION_LOCK})")).await?;
+    // An error leaves the transaction to the connection's end.
+    migrate::run(&db, migrate::POSTGRES, options.migrate).await?;
+    let mut lanes = Vec::new();
+    // One more than asked for: sealing and sweeping have a lane of their own, and do not hold up anybody's commit.
+    for _ in 0..=options.lanes.max(1) {
+        lanes.push(crate::store::prepare(&db, options.server).await?);
+    }
+    db.batch("COMMIT").await?;
+    drop(db);
+
+    let mut committers = Vec::new();
+    for lane in lanes {
+        let db = connect(&config, Role::Committer, None).await.map_err(unreachable)?;
+        committers.push(commit::PgCommitter::new(config.clone(), db, lane, options.server));
+    }
+    let wakes = listen::listen(config.clone(), options.server);
+    let reads = reads::PgReads::new(config, options.readers, options.read_timeout);
+    Ok(Opened { reads, committers, wakes })
 }

@@ -43,6 +43,12 @@ impl Store {
         Ok(records)
     }
 
+    /// The cursor of the newest sealed event: whoever starts here sees only what is new.
+    pub async fn last_cursor(&self, tenant: TenantId) -> Result<u64, ReadError> {
+        let mut rows = self.rows(&read::FEED_LAST, args![tenant]).await?;
+        Ok(rows.first_mut().map(|row| row.num("cursor_to")).transpose()?.unwrap_or(0))
+    }
+
     /// A tenant's events after a cursor, as far as they have been sealed. Cursors are dense.
     pub async fn tenant_events(
         &self,

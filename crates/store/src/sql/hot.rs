@@ -125,14 +125,39 @@ statements! {
                    $14::bigint[], $15::bigint[], $16::text[], $17::text[], $18::text[])"
     }
 
-    /// The tenants of a group that have a limit, locked in key order so that two servers cannot admit past it.
-    TENANTS_LIMITED on tenants {
+    /// A tenant's limits, for the writer of SQLite.
+    TENANT_LIMITS on tenants {
         sqlite: "SELECT tenant_id, max_concurrency, max_runs_per_min, rate_next_at, pending_runs_max FROM tenants
                  WHERE tenant_id = ?1",
-        postgres: "SELECT tenant_id, max_concurrency, max_runs_per_min, rate_next_at, pending_runs_max FROM tenants
+        postgres: ""
+    }
+
+    /// The tenants of a group that have a limit, locked in key order so that two servers cannot admit past it.
+    LIMITED_LOCK on tenants {
+        sqlite: "",
+        postgres: "SELECT tenant_id FROM tenants
                    WHERE tenant_id = ANY($1::bytea[]) AND (max_concurrency IS NOT NULL OR max_runs_per_min IS NOT NULL
                    OR pending_runs_max IS NOT NULL)
                    ORDER BY tenant_id FOR UPDATE"
+    }
+
+    /// Where they stand. A statement of its own, because its snapshot must be taken once the lock is held.
+    LIMITED_USAGE on tenants {
+        sqlite: "",
+        postgres: "SELECT t.tenant_id, t.max_concurrency, t.max_runs_per_min, t.rate_next_at, t.pending_runs_max,
+                   CASE WHEN t.max_concurrency IS NULL THEN 0 ELSE (SELECT count(*) FROM run_live l
+                       WHERE l.tenant_id = t.tenant_id AND l.session_id IS NOT NULL) END,
+                   CASE WHEN t.pending_runs_max IS NULL THEN 0 ELSE (SELECT count(*) FROM (SELECT 1 FROM run_live l
+                       WHERE l.tenant_id = t.tenant_id AND l.state = 'pending' LIMIT t.pending_runs_max) AS p) END
+                   FROM tenants t
+                   WHERE t.tenant_id = ANY($1::bytea[]) AND (t.max_concurrency IS NOT NULL
+                   OR t.max_runs_per_min IS NOT NULL OR t.pending_runs_max IS NOT NULL)"
+    }
+
+    /// Wakes the other servers: once per group, inside the transaction.
+    NOTIFY on commit_groups {
+        sqlite: "",
+        postgres: "SELECT pg_notify('interlock', $1)"
     }
 
     /// Live claims of a tenant, derived from the claims index: no counter that could drift.

@@ -175,6 +175,10 @@ statements! {
                ORDER BY cursor_to LIMIT $3"
     }
 
+    FEED_LAST on tenant_feed {
+        both: "SELECT cursor_to FROM tenant_feed WHERE tenant_id = $1 ORDER BY cursor_to DESC LIMIT 1"
+    }
+
     FEED_EVENTS on journal {
         both: "SELECT run_id, first_seq, at, events FROM journal
                WHERE tenant_id = $1 AND run_id = $2 AND seq >= $3 AND seq <= $4 ORDER BY seq"

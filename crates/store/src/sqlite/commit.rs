@@ -263,7 +263,7 @@ impl Transaction<'_> {
         if let Some(limits) = self.known.tenants.get(&tenant) {
             return Ok(Some(*limits));
         }
-        let mut rows = self.db.query_now(&hot::TENANTS_LIMITED, &args![tenant])?;
+        let mut rows = self.db.query_now(&hot::TENANT_LIMITS, &args![tenant])?;
         let Some(row) = rows.first_mut() else { return Ok(None) };
         row.id::<TenantId>("tenant_id")?;
         let caps = Caps {
@@ -285,7 +285,7 @@ impl Transaction<'_> {
         }
         let mut claims = self.db.query_now(&hot::CLAIMS_COUNT, &args![tenant])?;
         let live_claims = claims.first_mut().map_or(Ok(0), |row| row.num("count"))?;
-        let mut rows = self.db.query_now(&hot::TENANTS_LIMITED, &args![tenant])?;
+        let mut rows = self.db.query_now(&hot::TENANT_LIMITS, &args![tenant])?;
         let rate_next_at = match rows.first_mut() {
             Some(row) => {
                 row.id::<TenantId>("tenant_id")?;

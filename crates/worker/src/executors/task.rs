@@ -43,10 +43,7 @@ impl<T: Task> Handler for T {
             }
         };
         // The task is dropped after a panic, so nothing sees what it left half done.
-        AssertUnwindSafe(running)
-            .catch_unwind()
-            .map(|ended| ended.unwrap_or_else(|panic| panicked(&*panic)))
-            .boxed()
+        AssertUnwindSafe(running).catch_unwind().map(|ended| ended.unwrap_or_else(|panic| panicked(&*panic))).boxed()
     }
 }
 

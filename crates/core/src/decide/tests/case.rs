@@ -10,9 +10,7 @@ use super::fold::Rows;
 use super::invariants;
 use crate::approval::Voter;
 use crate::change::{ChangeSet, Context, LiveRow, SideWrite};
-use crate::decide::{
-    Asked, Bindings, Command, Completion, Outcome, StartRequest, decide, start,
-};
+use crate::decide::{Asked, Bindings, Command, Completion, Outcome, StartRequest, decide, start};
 use crate::event::Event;
 use crate::ids::{ReceiptId, RunId, SessionId, SignalId, TenantId};
 use crate::json::Json;
@@ -21,7 +19,7 @@ use crate::plan::Plan;
 use crate::receipt::Receipt;
 use crate::rejection::Rejection;
 use crate::retry::{ErrorClass, StepError};
-use crate::run::{Header, HashHex, Run, Step, Trigger};
+use crate::run::{HashHex, Header, Run, Step, Trigger};
 use crate::state::{EffectClass, ReceiptState, RunState, StepState};
 use crate::time::{Millis, Timestamp};
 
@@ -54,13 +52,7 @@ pub struct Opening {
 
 impl Opening {
     pub fn of(plan: Plan) -> Self {
-        Self {
-            plan,
-            bindings: Bindings::default(),
-            inherited: Vec::new(),
-            claim: None,
-            run: 1,
-        }
+        Self { plan, bindings: Bindings::default(), inherited: Vec::new(), claim: None, run: 1 }
     }
 
     pub fn request(self) -> (StartRequest, Bindings) {
@@ -72,10 +64,7 @@ impl Opening {
             inputs: json(r#"{"order":7}"#),
             subject: Some("INC-1".into()),
             labels: BTreeMap::new(),
-            trigger: Trigger {
-                kind: "api".into(),
-                reference: None,
-            },
+            trigger: Trigger { kind: "api".into(), reference: None },
             priority: 0,
             created_at: START,
             deadline_at,
@@ -131,11 +120,7 @@ pub fn error(class: ErrorClass) -> StepError {
 }
 
 pub fn voter(person: &str) -> Voter {
-    Voter {
-        person: person.into(),
-        groups: vec!["sre".into()],
-        self_approval: false,
-    }
+    Voter { person: person.into(), groups: vec!["sre".into()], self_approval: false }
 }
 
 impl Case {
@@ -144,10 +129,7 @@ impl Case {
     }
 
     pub fn asked(&self) -> Asked {
-        Asked {
-            by: Context::operator("ann@example.com"),
-            now: self.now,
-        }
+        Asked { by: Context::operator("ann@example.com"), now: self.now }
     }
 
     /// Decides; applies and checks what was accepted.
@@ -221,11 +203,7 @@ impl Case {
     }
 
     pub fn events(&self) -> Vec<Event> {
-        self.change
-            .journal
-            .iter()
-            .flat_map(|row| row.events.decode::<Vec<Event>>().unwrap())
-            .collect()
+        self.change.journal.iter().flat_map(|row| row.events.decode::<Vec<Event>>().unwrap()).collect()
     }
 
     pub fn names(&self) -> Vec<&'static str> {
@@ -269,9 +247,7 @@ impl Case {
 
     #[track_caller]
     pub fn claim(&mut self) -> &mut Self {
-        self.until_eligible().tell(Command::Claim {
-            session: session(1),
-        })
+        self.until_eligible().tell(Command::Claim { session: session(1) })
     }
 
     pub fn completion(&self, outcome: Outcome) -> Completion {
@@ -290,24 +266,17 @@ impl Case {
 
     #[track_caller]
     pub fn complete(&mut self) -> &mut Self {
-        self.tell(self.reports(Outcome::Completed {
-            output: json(r#"{"ok":true}"#),
-        }))
+        self.tell(self.reports(Outcome::Completed { output: json(r#"{"ok":true}"#) }))
     }
 
     #[track_caller]
     pub fn fails(&mut self, class: ErrorClass) -> &mut Self {
-        self.tell(self.reports(Outcome::Retry {
-            error: error(class),
-            backoff: None,
-        }))
+        self.tell(self.reports(Outcome::Retry { error: error(class), backoff: None }))
     }
 
     #[track_caller]
     pub fn dies(&mut self) -> &mut Self {
-        self.tell(self.reports(Outcome::Dead {
-            error: error(ErrorClass::Terminal),
-        }))
+        self.tell(self.reports(Outcome::Dead { error: error(ErrorClass::Terminal) }))
     }
 
     #[track_caller]
@@ -332,10 +301,7 @@ impl Case {
     }
 
     pub fn release(&self) -> Command {
-        Command::Release {
-            position: self.run.position,
-            attempt: self.run.current().attempt,
-        }
+        Command::Release { position: self.run.position, attempt: self.run.current().attempt }
     }
 
     pub fn fresh_id(&mut self) -> Uuid {
@@ -344,20 +310,11 @@ impl Case {
     }
 
     pub fn wake(&mut self, payload: &str) -> Command {
-        Command::Wake {
-            position: self.run.position,
-            signal: SignalId(self.fresh_id()),
-            payload: json(payload),
-        }
+        Command::Wake { position: self.run.position, signal: SignalId(self.fresh_id()), payload: json(payload) }
     }
 
     pub fn vote(&self, person: &str, approve: bool) -> Command {
-        Command::Vote {
-            position: self.run.position,
-            voter: voter(person),
-            approve,
-            notes: None,
-        }
+        Command::Vote { position: self.run.position, voter: voter(person), approve, notes: None }
     }
 
     pub fn intent(&mut self, effect: EffectClass) -> Command {
@@ -377,11 +334,7 @@ impl Case {
             outcome_at: None,
             late: false,
         });
-        Command::RecordIntent {
-            position,
-            attempt,
-            receipt,
-        }
+        Command::RecordIntent { position, attempt, receipt }
     }
 
     /// The receipt that the current step's open intent, or doubt, is about.
@@ -394,31 +347,20 @@ impl Case {
         let mut receipt = self.open_receipt().expect("an open intent");
         receipt.state = state;
         receipt.outcome_at = Some(self.now);
-        Command::RecordOutcome {
-            position: self.run.position,
-            attempt: self.run.current().attempt,
-            receipt,
-        }
+        Command::RecordOutcome { position: self.run.position, attempt: self.run.current().attempt, receipt }
     }
 
     pub fn cancel(&self, rollback: bool) -> Command {
-        Command::Cancel {
-            reason: "not needed".into(),
-            rollback,
-        }
+        Command::Cancel { reason: "not needed".into(), rollback }
     }
 }
 
 pub fn pause() -> Command {
-    Command::Pause {
-        reason: "look first".into(),
-    }
+    Command::Pause { reason: "look first".into() }
 }
 
 pub fn skip() -> Command {
-    Command::Skip {
-        reason: "done by hand".into(),
-    }
+    Command::Skip { reason: "done by hand".into() }
 }
 
 pub fn retry() -> Command {
@@ -426,7 +368,5 @@ pub fn retry() -> Command {
 }
 
 pub fn roll_back() -> Command {
-    Command::Rollback {
-        reason: "wrong order".into(),
-    }
+    Command::Rollback { reason: "wrong order".into() }
 }

@@ -82,9 +82,7 @@ impl Rows {
     /// With the guards that a store has.
     fn write_side(&mut self, side: &SideWrite) {
         let held = match side {
-            SideWrite::AddStep { position, spec } => {
-                self.added.insert(*position, stored(&**spec)).is_none()
-            }
+            SideWrite::AddStep { position, spec } => self.added.insert(*position, stored(&**spec)).is_none(),
             SideWrite::OpenWait { position, .. } => self.waits.insert(*position),
             SideWrite::CloseWait { position } => self.waits.remove(position),
             SideWrite::ConsumeSignal { signal, .. } => self.signals.insert(*signal),
@@ -155,13 +153,12 @@ fn finished(done: &Done) -> Step {
         output: done.output.clone(),
         last_error: done.error.clone(),
         open_intent: None,
+        interrupted: None,
         claimed_at: done.claimed_at,
         phase: match done.state {
             StepState::Pending => Phase::Pending,
             StepState::Succeeded => Phase::Succeeded,
-            StepState::Skipped => Phase::Skipped {
-                why: done.why.clone().unwrap(),
-            },
+            StepState::Skipped => Phase::Skipped { why: done.why.clone().unwrap() },
             StepState::Failed => Phase::Failed,
             StepState::Canceled => Phase::Canceled,
             StepState::RolledBack => Phase::RolledBack,
@@ -172,31 +169,15 @@ fn finished(done: &Done) -> Step {
 
 fn current(step: &mut Step, live: &LiveRow) {
     let data = live.step_data.clone().unwrap_or_default();
-    let StepData {
-        input,
-        wake,
-        wait,
-        approval,
-        open_intent,
-        last_error,
-        ready_at,
-    } = data;
+    let StepData { input, wake, wait, approval, open_intent, last_error, ready_at } = data;
+    let interrupted = wake.clone().filter(|_| live.step_state == StepState::InDoubt);
     let phase = match live.step_state {
         StepState::Pending => Phase::Pending,
-        StepState::Ready => Phase::Ready {
-            eligible_at: live.eligible_at.or(ready_at).unwrap(),
-            wake,
-        },
-        StepState::Running => Phase::Running {
-            session: live.session.unwrap(),
-            timeout_at: live.step_timeout_at,
-            wake,
-        },
+        StepState::Ready => Phase::Ready { eligible_at: live.eligible_at.or(ready_at).unwrap(), wake },
+        StepState::Running => Phase::Running { session: live.session.unwrap(), timeout_at: live.step_timeout_at, wake },
         StepState::WaitingApproval => Phase::WaitingApproval(Box::new(approval.unwrap())),
         StepState::WaitingSignal => Phase::WaitingSignal(Box::new(wait.unwrap())),
-        StepState::InDoubt => Phase::InDoubt {
-            receipt: open_intent.unwrap(),
-        },
+        StepState::InDoubt => Phase::InDoubt { receipt: open_intent.unwrap() },
         // The record says the rest.
         _ => {
             assert_eq!(step.state(), live.step_state);
@@ -211,6 +192,7 @@ fn current(step: &mut Step, live: &LiveRow) {
         output: step.output.take().filter(|_| live.step_state.is_finished()),
         last_error,
         open_intent,
+        interrupted,
         claimed_at: live.claimed_at,
         phase,
     };
@@ -233,6 +215,7 @@ fn cancel_untouched(run: &mut Run) {
 fn forget(step: &mut Step) {
     if step.state().is_finished() {
         step.open_intent = None;
+        step.interrupted = None;
         if !matches!(step.state(), StepState::Failed | StepState::RolledBack) {
             step.last_error = None;
         }

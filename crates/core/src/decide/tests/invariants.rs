@@ -7,7 +7,7 @@ use crate::change::{ClaimChange, LiveChange, LiveParts, SideWrite};
 use crate::decide::Command;
 use crate::event::Event;
 use crate::machine;
-use crate::run::{Phase, Run};
+use crate::run::{Phase, Run, Step};
 use crate::state::{ApprovalState, Control, RunState, StepState};
 
 pub fn check(case: &mut Case, before: &Run) {
@@ -73,7 +73,12 @@ fn steps_follow_arrows(case: &Case, before: &Run) {
     }
 }
 
-/// DESIGN §2.1 word by word, over all steps.
+fn is_good(step: &Step) -> bool {
+    matches!(step.state(), StepState::Succeeded | StepState::Skipped)
+}
+
+/// DESIGN §2.1 word by word, over all steps. Two things it leaves to common sense: a rollback that is stuck is not
+/// outstanding, it pauses; and a run that was rolled back has not succeeded, whatever its steps did.
 fn naive_projection(run: &Run) -> RunState {
     let (forward, rollback) = run.steps.split_at(run.forward_len());
     let states = || run.steps.iter().map(|step| step.state());
@@ -82,21 +87,18 @@ fn naive_projection(run: &Run) -> RunState {
         RunState::RollingBack
     } else if run.control == Control::Canceled {
         RunState::Canceled
-    } else if forward.iter().all(|step| matches!(step.state(), StepState::Succeeded | StepState::Skipped)) {
+    } else if rollback.is_empty() && forward.iter().all(is_good) {
         RunState::Succeeded
     } else if run.control == Control::Paused || states().any(|state| state == StepState::InDoubt) {
         RunState::Paused
-    } else if states().any(|state| matches!(state, StepState::Failed | StepState::RolledBack))
-        || !rollback.is_empty()
-    {
+    } else if states().any(|state| matches!(state, StepState::Failed | StepState::RolledBack)) || !rollback.is_empty() {
         RunState::Failed
     } else if states().any(|state| state == StepState::WaitingApproval) {
         RunState::WaitingApproval
     } else if states().any(|state| state == StepState::WaitingSignal) {
         RunState::WaitingSignal
     } else if run.steps.iter().all(|step| {
-        step.attempt == 0
-            && matches!(step.state(), StepState::Pending | StepState::Ready | StepState::Skipped)
+        step.attempt == 0 && matches!(step.state(), StepState::Pending | StepState::Ready | StepState::Skipped)
     }) {
         RunState::Pending
     } else {
@@ -112,9 +114,9 @@ fn state_is_projected(case: &Case, before: &Run) {
         assert!(machine::run::allowed(from, to), "{from} -> {to}");
     }
     let forward = &run.steps[..run.forward_len()];
-    let all_good =
-        forward.iter().all(|step| matches!(step.state(), StepState::Succeeded | StepState::Skipped));
-    assert_eq!(run.state == RunState::Succeeded, all_good && run.control != Control::Canceled);
+    let all_good = forward.iter().all(is_good);
+    let undone = !run.added.is_empty() || run.control == Control::Canceled;
+    assert_eq!(run.state == RunState::Succeeded, all_good && !undone);
     if matches!(run.state, RunState::Failed | RunState::Canceled) {
         assert!(run.reason.is_some(), "a run that ended badly says why");
     }
@@ -132,9 +134,7 @@ fn claims_are_counted(case: &Case, before: &Run) {
     assert!(live <= 1, "two live claims");
     let expected = match live - running(before) {
         0 => ClaimChange::None,
-        1 => ClaimChange::Take {
-            first: before.state == RunState::Pending,
-        },
+        1 => ClaimChange::Take { first: before.state == RunState::Pending },
         _ => ClaimChange::Release,
     };
     assert_eq!(case.change.claim, expected);

@@ -35,12 +35,7 @@ pub fn any_plan() -> impl Strategy<Value = Plan> {
             for (at, step) in steps.iter_mut().enumerate() {
                 step.key = format!("s{at}");
             }
-            Plan {
-                on_failure,
-                timeout: timeout.map(Millis),
-                writes_max,
-                ..super::plans::plan(steps)
-            }
+            Plan { on_failure, timeout: timeout.map(Millis), writes_max, ..super::plans::plan(steps) }
         })
 }
 
@@ -156,10 +151,7 @@ fn sensible(case: &mut Case, step: Move) -> Vec<Command> {
 
 fn fail_run(step: Move) -> Command {
     let reasons = [Reason::FailedAssignment, Reason::Backout, Reason::WritesExhausted];
-    Command::FailRun {
-        reason: reasons[usize::from(step.flag) % reasons.len()],
-        error: error(ErrorClass::Terminal),
-    }
+    Command::FailRun { reason: reasons[usize::from(step.flag) % reasons.len()], error: error(ErrorClass::Terminal) }
 }
 
 fn worker(case: &mut Case, step: Move) -> Vec<Command> {
@@ -196,13 +188,7 @@ fn worker(case: &mut Case, step: Move) -> Vec<Command> {
 
 fn waiting(case: &mut Case, step: Move) -> Vec<Command> {
     let person = format!("p{}", step.flag % 4);
-    vec![
-        case.wake("2"),
-        case.vote(&person, true),
-        case.vote(&person, true),
-        case.vote(&person, false),
-        Command::Tick,
-    ]
+    vec![case.wake("2"), case.vote(&person, true), case.vote(&person, true), case.vote(&person, false), Command::Tick]
 }
 
 fn operator(case: &Case, step: Move) -> Vec<Command> {

@@ -1,23 +1,13 @@
 //! Plans to test with, built from steps of one line each.
 
 use crate::json::Json;
-use crate::plan::{
-    Accept, Gate, OnDenial, OnFailure, Plan, RollbackCondition, RollbackSpec, StepSpec, WaitFor,
-    Work,
-};
+use crate::plan::{Accept, Gate, OnDenial, OnFailure, Plan, RollbackCondition, RollbackSpec, StepSpec, WaitFor, Work};
 use crate::retry::{Backoff, RetryPolicy};
 use crate::state::EffectClass;
 use crate::time::Millis;
 
 pub fn plan(steps: Vec<StepSpec>) -> Plan {
-    Plan {
-        workflow: "demo".into(),
-        version: 1,
-        on_failure: None,
-        timeout: None,
-        writes_max: None,
-        steps,
-    }
+    Plan { workflow: "demo".into(), version: 1, on_failure: None, timeout: None, writes_max: None, steps }
 }
 
 pub fn tasks(count: usize) -> Plan {
@@ -29,32 +19,17 @@ pub fn task(key: &str) -> StepSpec {
 }
 
 pub fn transform(key: &str) -> StepSpec {
-    StepSpec::new(
-        key,
-        Work::Transform {
-            value: Json::null(),
-        },
-    )
+    StepSpec::new(key, Work::Transform { value: Json::null() })
 }
 
 pub fn signal(key: &str, timeout: Option<Millis>) -> StepSpec {
-    let until = WaitFor::Signal {
-        signal: "go".into(),
-        key: None,
-        accept: Accept::SinceRun,
-    };
+    let until = WaitFor::Signal { signal: "go".into(), key: None, accept: Accept::SinceRun };
     StepSpec::new(key, Work::Wait { until, timeout })
 }
 
 pub fn timer(key: &str, span: Millis) -> StepSpec {
     let until = WaitFor::For(span);
-    StepSpec::new(
-        key,
-        Work::Wait {
-            until,
-            timeout: None,
-        },
-    )
+    StepSpec::new(key, Work::Wait { until, timeout: None })
 }
 
 pub fn gate(key: &str, rule: OnDenial) -> StepSpec {
@@ -89,11 +64,7 @@ impl Tuned for StepSpec {
     }
 
     fn undoable_when(mut self, conditions: &[RollbackCondition]) -> Self {
-        self.rollback = Some(RollbackSpec {
-            handler: "undo".into(),
-            with: None,
-            conditions: conditions.to_vec(),
-        });
+        self.rollback = Some(RollbackSpec { handler: "undo".into(), with: None, conditions: conditions.to_vec() });
         self
     }
 
@@ -103,10 +74,7 @@ impl Tuned for StepSpec {
     }
 
     fn attempts(mut self, max_attempts: u32) -> Self {
-        self.retry = Some(RetryPolicy {
-            max_attempts,
-            backoff: Backoff::Fixed { delay: Millis(500) },
-        });
+        self.retry = Some(RetryPolicy { max_attempts, backoff: Backoff::Fixed { delay: Millis(500) } });
         self
     }
 

@@ -27,6 +27,7 @@ pub fn play(plan: Plan, steps: &[Move], mut each: impl FnMut(&Case)) -> Case {
         let [first, second] = twice.map(|answer| format!("{answer:?}"));
         assert_eq!(first, second, "the same question has one answer");
         arrows::take();
+        if std::env::var_os("TRACE").is_some() { eprintln!("{:?} {:?} {:?} <- {command:?}", case.run.state, case.run.control, case.steps()); }
         if case.ask(command).is_ok() {
             each(&case);
         }
@@ -36,11 +37,7 @@ pub fn play(plan: Plan, steps: &[Move], mut each: impl FnMut(&Case)) -> Case {
 
 fn config() -> Config {
     let cases = std::env::var("PROPTEST_CASES").ok().and_then(|text| text.parse().ok());
-    Config {
-        cases: cases.unwrap_or(1_500),
-        failure_persistence: None,
-        ..Config::default()
-    }
+    Config { cases: cases.unwrap_or(1_500), failure_persistence: None, ..Config::default() }
 }
 
 /// The invariants themselves are checked by [`Case`] after every accepted command.

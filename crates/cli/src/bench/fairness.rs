@@ -1,0 +1,112 @@
+//! Fairness: how long a quiet tenant's step waits for a worker, alone and beside a neighbour with 100 times the load.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use interlock_core::ids::{RunId, TenantId};
+use interlock_worker::Tasks;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use super::BenchArgs;
+use super::report::{Report, percentile, rss_mib};
+use super::rig::{Rig, bar, chain, start};
+
+const SLOTS: usize = 64;
+const QUIET_EVERY: Duration = Duration::from_millis(10);
+/// The noisy tenant keeps this many runs waiting for each one of the quiet tenant.
+const NOISE: usize = 100;
+
+/// When a run's step began to run, told by the task itself.
+type Began = Arc<Mutex<HashMap<RunId, Instant>>>;
+
+pub async fn run(args: &BenchArgs) -> anyhow::Result<Report> {
+    let samples = args.runs.unwrap_or(1_000);
+    let mut rig = Rig::new(args).await?;
+    let (quiet, noisy) = (rig.tenant("quiet").await?, rig.tenant("noisy").await?);
+    let began: Began = Arc::default();
+    let tasks = {
+        let began = Arc::clone(&began);
+        move || {
+            let began = Arc::clone(&began);
+            Tasks::new().task("noop", move |ctx: interlock_worker::TaskContext, (): ()| {
+                if ctx.tenant() == quiet {
+                    began.lock().unwrap_or_else(PoisonError::into_inner).insert(ctx.run(), now());
+                }
+                async { Ok(()) }
+            })
+        }
+    };
+    rig.work(tasks, args.workers, SLOTS);
+    measure(&rig, quiet, &began, samples / 10, args.json, "fairness: warm-up").await?;
+    let mut alone = measure(&rig, quiet, &began, samples, args.json, "fairness: alone").await?;
+
+    let stop = CancellationToken::new();
+    let mut neighbours = JoinSet::new();
+    for _ in 0..NOISE {
+        let (engine, stop, plan) = (rig.engine.clone(), stop.clone(), chain(args.steps)?);
+        neighbours.spawn(async move {
+            while !stop.is_cancelled() {
+                if engine.start_and_wait(start(noisy, &plan)).await.is_err() {
+                    return;
+                }
+            }
+        });
+    }
+    let mut beside = measure(&rig, quiet, &began, samples, args.json, "fairness: beside the noise").await?;
+    stop.cancel();
+    while neighbours.join_next().await.is_some() {}
+
+    let mut more = serde_json::Map::new();
+    let (alone_p50, alone_p99) = (percentile(&mut alone, 0.5), percentile(&mut alone, 0.99));
+    let (p50_ms, p99_ms) = (percentile(&mut beside, 0.5), percentile(&mut beside, 0.99));
+    more.insert("alone_p50_ms".into(), alone_p50.into());
+    more.insert("alone_p99_ms".into(), alone_p99.into());
+    more.insert("p99_ratio".into(), (p99_ms / alone_p99.max(0.001)).into());
+    let report = Report {
+        workload: "fairness",
+        store: rig.store_name.clone(),
+        runs: samples,
+        steps: samples,
+        in_flight: NOISE,
+        runs_per_s: 1.0 / QUIET_EVERY.as_secs_f64(),
+        steps_per_s: 1.0 / QUIET_EVERY.as_secs_f64(),
+        p50_ms,
+        p99_ms,
+        rss_mib: rss_mib(),
+        more,
+    };
+    rig.close().await;
+    Ok(report)
+}
+
+#[expect(clippy::disallowed_methods, reason = "a benchmark measures real time")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+/// Starts single-step runs at an even pace; how long each waited until its step ran, in microseconds.
+async fn measure(
+    rig: &Rig,
+    tenant: TenantId,
+    began: &Began,
+    samples: u64,
+    json: bool,
+    what: &str,
+) -> anyhow::Result<Vec<u64>> {
+    let plan = chain(1)?;
+    let progress = bar(samples, what, json);
+    let mut waits = Vec::new();
+    let mut pace = tokio::time::interval(QUIET_EVERY);
+    for _ in 0..samples {
+        pace.tick().await;
+        let asked = now();
+        let (started, _) = rig.engine.start_and_wait(start(tenant, &plan)).await?;
+        let ran = began.lock().unwrap_or_else(PoisonError::into_inner).remove(&started.run);
+        waits.push(ran.map_or(0, |ran| ran.duration_since(asked).as_micros() as u64));
+        progress.inc(1);
+    }
+    progress.finish_and_clear();
+    Ok(waits)
+}

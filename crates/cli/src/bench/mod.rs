@@ -1,0 +1,83 @@
+//! `interlock bench`: the engine measured on the machine it runs on, load generator included. Every completion is
+//! durable before the next step begins.
+
+mod fairness;
+mod growth;
+mod report;
+mod rig;
+mod w1;
+mod w2;
+
+use clap::{Args, ValueEnum};
+
+#[derive(Args)]
+pub struct BenchArgs {
+    /// What to measure.
+    workload: Workload,
+    /// Where: `sqlite:PATH` or `postgres://…`; a fresh SQLite file in a temporary folder by default.
+    #[arg(long, env = "INTERLOCK_BENCH_STORE")]
+    store: Option<String>,
+    /// How many runs; each workload has a default.
+    #[arg(long)]
+    runs: Option<u64>,
+    /// How many steps a run has (w1, latency).
+    #[arg(long, default_value_t = 5)]
+    steps: u32,
+    /// How many runs are under way at the same time (w1), or how many callers start them (w2).
+    #[arg(long)]
+    in_flight: Option<usize>,
+    /// How many embedded workers share the load.
+    #[arg(long, default_value_t = 1)]
+    workers: usize,
+    /// Over how many tenants the runs are spread.
+    #[arg(long, default_value_t = 1)]
+    tenants: usize,
+    /// Growth: the finished steps to grow to.
+    #[arg(long, value_delimiter = ',', default_values_t = [10_000, 1_000_000])]
+    sizes: Vec<u64>,
+    /// Growth: how many runs wait at the same time.
+    #[arg(long, default_value_t = 100_000)]
+    waiting: u64,
+    /// Print exactly one JSON object per workload on stdout, and nothing else.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Workload {
+    /// Runs of sequential no-op steps, many at the same time.
+    W1,
+    /// Single-step runs: started one by one, then processed.
+    W2,
+    /// W1, one run at a time.
+    Latency,
+    /// A quiet tenant beside one with 100 times the load.
+    Fairness,
+    /// The cost of a step as finished steps and waiting runs pile up.
+    Growth,
+    /// All of the above.
+    All,
+}
+
+pub async fn run(args: BenchArgs) -> anyhow::Result<()> {
+    let all = args.workload == Workload::All;
+    let wants = |workload| all || args.workload == workload;
+    if wants(Workload::W1) {
+        w1::run(&args, "w1", args.runs.unwrap_or(40_000), args.in_flight.unwrap_or(1_000)).await?.print(args.json)?;
+    }
+    if wants(Workload::Latency) {
+        w1::run(&args, "latency", args.runs.unwrap_or(2_000), 1).await?.print(args.json)?;
+    }
+    if wants(Workload::W2) {
+        w2::run(&args).await?.print(args.json)?;
+    }
+    if wants(Workload::Fairness) {
+        fairness::run(&args).await?.print(args.json)?;
+    }
+    if wants(Workload::Growth) {
+        for report in growth::run(&args).await? {
+            report.print(args.json)?;
+        }
+    }
+    Ok(())
+}

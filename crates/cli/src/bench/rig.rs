@@ -1,0 +1,128 @@
+//! What every workload stands on: a store, an engine, embedded workers, tenants, a progress bar.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use interlock_core::ids::TenantId;
+use interlock_core::json::Json;
+use interlock_core::plan::{Plan, StepSpec};
+use interlock_engine::{EncodedPlan, Engine, StartRun};
+use interlock_store::Tenant;
+use interlock_worker::{Tasks, Worker, WorkerOptions};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use super::BenchArgs;
+use crate::embedded::Embedded;
+use crate::open;
+
+pub struct Rig {
+    pub engine: Engine,
+    pub store_name: String,
+    pub tenants: Vec<TenantId>,
+    workers: JoinSet<()>,
+    stop: CancellationToken,
+    folder: Option<PathBuf>,
+}
+
+impl Rig {
+    pub async fn new(args: &BenchArgs) -> anyhow::Result<Self> {
+        let (url, folder) = match &args.store {
+            Some(url) => (url.clone(), None),
+            None => {
+                let folder = std::env::temp_dir().join(format!("interlock-bench-{}-{}", std::process::id(), fastrand::u32(..)));
+                std::fs::create_dir_all(&folder)?;
+                (format!("sqlite:{}", folder.join("bench.db").display()), Some(folder))
+            }
+        };
+        let engine = open::engine(&url, open::engine_options()).await?;
+        let store_name = if url.starts_with("postgres") { "postgres" } else { "sqlite" }.to_owned();
+        let mut rig = Self {
+            engine,
+            store_name,
+            tenants: Vec::new(),
+            workers: JoinSet::new(),
+            stop: CancellationToken::new(),
+            folder,
+        };
+        for number in 0..args.tenants.max(1) {
+            let tenant = rig.tenant(&format!("bench-{number}")).await?;
+            rig.tenants.push(tenant);
+        }
+        Ok(rig)
+    }
+
+    /// The tenant of this name, made if it is not there.
+    pub async fn tenant(&self, name: &str) -> anyhow::Result<TenantId> {
+        if let Some(tenant) = self.engine.store().tenant_by_name(name).await? {
+            return Ok(tenant.id);
+        }
+        let id = TenantId(self.engine.fresh_id());
+        self.engine.put_tenant(Tenant::new(id, name, self.engine.now())).await?;
+        Ok(id)
+    }
+
+    /// Embedded workers with this many slots in all.
+    pub fn work(&mut self, tasks: impl Fn() -> Tasks, workers: usize, slots: usize) {
+        for number in 0..workers.max(1) {
+            let options = WorkerOptions {
+                name: format!("bench-{number}"),
+                slots: slots.div_ceil(workers.max(1)) as u32,
+                poll_wait: Duration::from_secs(5),
+                seed: number as u64,
+                ..WorkerOptions::default()
+            };
+            let worker = Worker::new(Embedded(self.engine.clone()), tasks(), options);
+            let stop = self.stop.clone();
+            self.workers.spawn(async move {
+                if let Err(error) = worker.run(stop).await {
+                    eprintln!("the worker stopped: {error}");
+                }
+            });
+        }
+    }
+
+    pub async fn close(mut self) {
+        self.stop.cancel();
+        while self.workers.join_next().await.is_some() {}
+        self.engine.stop().await;
+        self.engine.store().clone().close().await;
+        if let Some(folder) = &self.folder
+            && let Err(error) = std::fs::remove_dir_all(folder)
+        {
+            eprintln!("the temporary folder {} could not be removed: {error}", folder.display());
+        }
+    }
+}
+
+/// Tasks that do nothing, so that only the engine is measured.
+pub fn no_ops() -> Tasks {
+    Tasks::new().task("noop", |_ctx, (): ()| async { Ok(()) })
+}
+
+/// A workflow of no-op steps, one after the other.
+pub fn chain(steps: u32) -> anyhow::Result<Arc<EncodedPlan>> {
+    plan("bench-chain", (0..steps).map(|number| StepSpec::task(format!("s{number}"), "noop")).collect())
+}
+
+pub fn plan(name: &str, steps: Vec<StepSpec>) -> anyhow::Result<Arc<EncodedPlan>> {
+    let plan = Plan { workflow: name.into(), version: 1, on_failure: None, timeout: None, writes_max: None, steps };
+    Ok(EncodedPlan::new(plan)?)
+}
+
+pub fn start(tenant: TenantId, plan: &Arc<EncodedPlan>) -> StartRun {
+    StartRun::new(tenant, Arc::clone(plan), Json::null())
+}
+
+/// A bar on stderr; none where the output is for a program.
+pub fn bar(total: u64, what: &str, json: bool) -> ProgressBar {
+    if json {
+        return ProgressBar::hidden();
+    }
+    let style = ProgressStyle::with_template("{msg:<28} {wide_bar} {pos}/{len} {per_sec} {eta}")
+        .unwrap_or_else(|_| ProgressStyle::default_bar());
+    ProgressBar::new(total).with_style(style).with_message(what.to_owned())
+}
+

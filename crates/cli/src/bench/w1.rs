@@ -1,0 +1,68 @@
+//! W1: runs of sequential no-op tasks, each completion durable before the next begins.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use interlock_core::state::RunState;
+use tokio::task::JoinSet;
+
+use super::BenchArgs;
+use super::report::{Report, percentile, rss_mib};
+use super::rig::{Rig, bar, chain, no_ops, start};
+
+pub async fn run(args: &BenchArgs, workload: &'static str, runs: u64, in_flight: usize) -> anyhow::Result<Report> {
+    let mut rig = Rig::new(args).await?;
+    rig.work(no_ops, args.workers, in_flight.max(2));
+    let plan = chain(args.steps)?;
+    // A few runs first, so that prepared statements and caches are in place.
+    for _ in 0..20 {
+        rig.engine.start_and_wait(start(rig.tenants[0], &plan)).await?;
+    }
+    let progress = bar(runs, workload, args.json);
+    let next = Arc::new(AtomicU64::new(0));
+    let mut drivers = JoinSet::new();
+    let began = Instant::now();
+    for _ in 0..in_flight.max(1) {
+        let (engine, plan, next, progress) = (rig.engine.clone(), Arc::clone(&plan), Arc::clone(&next), progress.clone());
+        let tenants = rig.tenants.clone();
+        drivers.spawn(async move {
+            let mut latencies = Vec::new();
+            loop {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                if number >= runs {
+                    return Ok::<_, anyhow::Error>(latencies);
+                }
+                let tenant = tenants[number as usize % tenants.len()];
+                let started = Instant::now();
+                let (_, state) = engine.start_and_wait(start(tenant, &plan)).await?;
+                anyhow::ensure!(state == RunState::Succeeded, "a run ended as {state}");
+                latencies.push(started.elapsed().as_micros() as u64);
+                if number.is_multiple_of(64) {
+                    progress.set_position(number);
+                }
+            }
+        });
+    }
+    let mut latencies = Vec::new();
+    while let Some(driver) = drivers.join_next().await {
+        latencies.extend(driver??);
+    }
+    let seconds = began.elapsed().as_secs_f64();
+    progress.finish_and_clear();
+    let report = Report {
+        workload,
+        store: rig.store_name.clone(),
+        runs,
+        steps: runs * u64::from(args.steps),
+        in_flight,
+        runs_per_s: runs as f64 / seconds,
+        steps_per_s: runs as f64 * f64::from(args.steps) / seconds,
+        p50_ms: percentile(&mut latencies, 0.5),
+        p99_ms: percentile(&mut latencies, 0.99),
+        rss_mib: rss_mib(),
+        more: serde_json::Map::new(),
+    };
+    rig.close().await;
+    Ok(report)
+}

@@ -1,0 +1,86 @@
+//! W2: single-step runs, started one by one by many callers, then processed from the backlog.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use tokio::task::JoinSet;
+
+use super::BenchArgs;
+use super::report::{Report, percentile, rss_mib};
+use super::rig::{Rig, bar, chain, no_ops, start};
+
+const CALLERS: usize = 64;
+/// Steps that the worker of this workload runs at the same time.
+const SLOTS: usize = 1_024;
+
+pub async fn run(args: &BenchArgs) -> anyhow::Result<Report> {
+    let runs = args.runs.unwrap_or(50_000);
+    let callers = args.in_flight.unwrap_or(CALLERS);
+    let mut rig = Rig::new(args).await?;
+    let plan = chain(1)?;
+
+    let progress = bar(runs, "w2: started one by one", args.json);
+    let next = Arc::new(AtomicU64::new(0));
+    let mut drivers = JoinSet::new();
+    let began = Instant::now();
+    for _ in 0..callers {
+        let (engine, plan, next, progress) = (rig.engine.clone(), Arc::clone(&plan), Arc::clone(&next), progress.clone());
+        let tenants = rig.tenants.clone();
+        drivers.spawn(async move {
+            let mut latencies = Vec::new();
+            loop {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                if number >= runs {
+                    return Ok::<_, anyhow::Error>(latencies);
+                }
+                let started = Instant::now();
+                engine.start(start(tenants[number as usize % tenants.len()], &plan)).await?;
+                latencies.push(started.elapsed().as_micros() as u64);
+                if number.is_multiple_of(64) {
+                    progress.set_position(number);
+                }
+            }
+        });
+    }
+    let mut latencies = Vec::new();
+    while let Some(driver) = drivers.join_next().await {
+        latencies.extend(driver??);
+    }
+    let started_per_s = runs as f64 / began.elapsed().as_secs_f64();
+    progress.finish_and_clear();
+
+    let progress = bar(runs, "w2: processed", args.json);
+    let before = rig.engine.store().stats().await?.live_runs;
+    let began = Instant::now();
+    rig.work(no_ops, args.workers, SLOTS);
+    loop {
+        let left = rig.engine.store().stats().await?.live_runs;
+        progress.set_position(before - left.min(before));
+        if left == 0 {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let processed_per_s = before as f64 / began.elapsed().as_secs_f64();
+    progress.finish_and_clear();
+
+    let mut more = serde_json::Map::new();
+    more.insert("started_per_s".into(), started_per_s.into());
+    more.insert("processed_per_s".into(), processed_per_s.into());
+    let report = Report {
+        workload: "w2",
+        store: rig.store_name.clone(),
+        runs,
+        steps: runs,
+        in_flight: callers,
+        runs_per_s: processed_per_s,
+        steps_per_s: processed_per_s,
+        p50_ms: percentile(&mut latencies, 0.5),
+        p99_ms: percentile(&mut latencies, 0.99),
+        rss_mib: rss_mib(),
+        more,
+    };
+    rig.close().await;
+    Ok(report)
+}

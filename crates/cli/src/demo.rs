@@ -1,0 +1,166 @@
+//! The demo: orders that are checked, paid, packed and shipped, with a card network that times out now and then and a
+//! carrier that sends a signal. Kill the process at any point and start it again: every order goes on where it was.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use interlock_core::ids::TenantId;
+use interlock_core::json::Json;
+use interlock_core::plan::{Accept, Plan, RollbackSpec, StepSpec, WaitFor, Work};
+use interlock_core::retry::{Backoff, RetryPolicy};
+use interlock_core::state::{EffectClass, RunState};
+use interlock_core::time::Millis;
+use interlock_engine::commands::signal::SignalRequest;
+use interlock_engine::{EncodedPlan, Engine, EngineError, IdempotencyKey, StartRun};
+use interlock_store::{Page, RunFilter, Tenant};
+use interlock_worker::{EffectFailure, TaskContext, TaskError, Tasks};
+use serde::{Deserialize, Serialize};
+use tokio_util::sync::CancellationToken;
+
+pub const TENANT: &str = "demo";
+const ORDER_EVERY: Duration = Duration::from_secs(8);
+const PICKED_UP: &str = "carrier.picked_up";
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Order {
+    order: String,
+    cents: u64,
+}
+
+/// The tenant of the demo, made if it is not there.
+pub async fn tenant(engine: &Engine) -> anyhow::Result<TenantId> {
+    if let Some(tenant) = engine.store().tenant_by_name(TENANT).await? {
+        return Ok(tenant.id);
+    }
+    let id = TenantId(engine.fresh_id());
+    engine.put_tenant(Tenant::new(id, TENANT, engine.now())).await?;
+    Ok(id)
+}
+
+pub fn plan() -> anyhow::Result<Arc<EncodedPlan>> {
+    let template = |text: &str| Json::parse(text, text.len()).context("the demo's template");
+    let mut pay = StepSpec::task("pay", "demo.pay");
+    pay.effect = Some(EffectClass::Keyed);
+    pay.retry = Some(RetryPolicy { max_attempts: 5, backoff: Backoff::Fixed { delay: Millis(1_500) } });
+    pay.rollback = Some(RollbackSpec {
+        handler: "demo.refund".into(),
+        with: None,
+        conditions: interlock_core::plan::RollbackCondition::ALL.to_vec(),
+    });
+    let label = StepSpec::new("label", Work::Transform {
+        value: template(r#"{"text":"Order ${{ inputs.order }}, paid with ${{ steps.pay.output.receipt }}"}"#)?,
+    });
+    let picked_up = StepSpec::new("picked_up", Work::Wait {
+        until: WaitFor::Signal { signal: PICKED_UP.into(), key: None, accept: Accept::SinceRun },
+        timeout: Some(Millis::from_mins(10)),
+    });
+    let mut gift = StepSpec::task("gift_card", "demo.gift");
+    gift.condition = Some("inputs.cents >= 5000".into());
+    let steps = vec![
+        StepSpec::task("check", "demo.check"),
+        pay,
+        label,
+        StepSpec::task("pack", "demo.pack"),
+        gift,
+        picked_up,
+        StepSpec::task("tell_customer", "demo.tell"),
+    ];
+    let plan = Plan { workflow: "order".into(), version: 1, on_failure: None, timeout: Some(Millis::from_hours(1)), writes_max: Some(10), steps };
+    Ok(EncodedPlan::new(plan)?)
+}
+
+/// The demo's tasks. Each takes a moment, so that there is something to watch.
+pub fn tasks() -> Tasks {
+    let moment = |millis: u64| tokio::time::sleep(Duration::from_millis(millis));
+    Tasks::new()
+        .task("demo.check", move |_ctx: TaskContext, order: Order| async move {
+            moment(400).await;
+            if order.cents == 0 {
+                return Err(TaskError::terminal("ORDER_EMPTY", "an order of nothing cannot be paid"));
+            }
+            Ok(serde_json::json!({ "stock": true }))
+        })
+        .task("demo.pay", move |ctx: TaskContext, order: Order| async move {
+            moment(600).await;
+            if ctx.attempt() == 1 && order.cents.is_multiple_of(2) {
+                return Err(TaskError::retryable("CARD_NETWORK_TIMEOUT", "the card network did not answer"));
+            }
+            let charge = format!("card:charge:{}", order.order);
+            let receipt: String = ctx
+                .effect(&charge, EffectClass::Keyed, &order, |key: String| async move {
+                    Ok::<_, EffectFailure>(format!("ch_{:08x}", crc(&key)))
+                })
+                .await?;
+            Ok(serde_json::json!({ "receipt": receipt }))
+        })
+        .task("demo.refund", move |_ctx: TaskContext, _order: serde_json::Value| async move {
+            moment(500).await;
+            Ok(())
+        })
+        .task("demo.pack", move |_ctx: TaskContext, _order: Order| async move {
+            moment(900).await;
+            Ok(serde_json::json!({ "boxes": 1 }))
+        })
+        .task("demo.gift", move |_ctx: TaskContext, _order: Order| async move {
+            moment(200).await;
+            Ok(())
+        })
+        .task("demo.tell", move |_ctx: TaskContext, order: Order| async move {
+            moment(300).await;
+            Ok(serde_json::json!({ "told": order.order }))
+        })
+}
+
+/// A short stand-in for the number a card network would give.
+fn crc(text: &str) -> u32 {
+    text.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+}
+
+/// Places an order every few seconds, and sends the carrier to those that are packed.
+pub async fn drive(engine: Engine, tenant: TenantId, stop: CancellationToken) -> anyhow::Result<()> {
+    let plan = plan()?;
+    let first = engine.now().0 / 1_000 % 100_000;
+    for number in 0.. {
+        let order = format!("order-{}", first + number);
+        let cents = 1_900 + (number as u64 * 1_237) % 6_000;
+        let inputs = Json::of(&Order { order: order.clone(), cents })?;
+        let request = StartRun {
+            subject: Some(order.clone()),
+            idempotency: Some(IdempotencyKey { client: "demo".into(), key: order.clone() }),
+            ..StartRun::new(tenant, Arc::clone(&plan), inputs)
+        };
+        match engine.start(request).await {
+            Ok(_) => {}
+            Err(EngineError::Closed) => return Ok(()),
+            Err(error) => tracing::warn!(%error, order, "the demo could not place an order"),
+        }
+        if stop.run_until_cancelled(tokio::time::sleep(ORDER_EVERY)).await.is_none() {
+            return Ok(());
+        }
+        carrier(&engine, tenant, order).await;
+    }
+    Ok(())
+}
+
+/// The carrier comes for an order, and for those that an earlier process left packed.
+async fn carrier(engine: &Engine, tenant: TenantId, order: String) {
+    let filter = RunFilter { state: Some(RunState::WaitingSignal), ..RunFilter::default() };
+    let waiting = engine.store().list_runs(tenant, &filter, Page { limit: 100, after: None }).await;
+    let mut keys: Vec<String> = waiting.unwrap_or_default().into_iter().filter_map(|run| run.subject).collect();
+    if !keys.contains(&order) {
+        keys.push(order);
+    }
+    for key in keys {
+        let request = SignalRequest {
+            tenant,
+            signal_type: PICKED_UP.into(),
+            source_id: Some(format!("carrier-{key}")),
+            key,
+            payload: Json::trusted(r#"{"carrier":"Pony Express"}"#),
+        };
+        if let Err(error) = engine.signal(request).await {
+            tracing::warn!(%error, "the carrier's signal was not taken");
+        }
+    }
+}

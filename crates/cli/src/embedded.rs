@@ -1,0 +1,63 @@
+//! The worker inside the server: the same [`Worker`](interlock_worker::Worker) as anywhere else, on a transport that
+//! calls the engine directly.
+
+use interlock_core::ids::SessionId;
+use interlock_core::work::{EffectAnswer, EffectIntent, EffectOutcome, WorkerHello};
+use interlock_engine::{Engine, EngineError};
+use interlock_protocol::agent::{Complete, Completed, Heartbeat, Poll, Polled, Registered, Renewed};
+use interlock_protocol::transport::{Transport, TransportError};
+
+#[derive(Clone)]
+pub struct Embedded(pub Engine);
+
+fn refused(error: EngineError) -> TransportError {
+    if error.is_transient() {
+        TransportError::unavailable(error.to_string())
+    } else {
+        TransportError::refused(error.code(), error.to_string())
+    }
+}
+
+impl Transport for Embedded {
+    async fn register(&self, hello: WorkerHello) -> Result<Registered, TransportError> {
+        let registered = self.0.register(hello).await.map_err(refused)?;
+        Ok(Registered {
+            session: registered.session,
+            lease_ms: registered.lease,
+            renew_every_ms: registered.renew_every,
+            epoch: registered.epoch,
+        })
+    }
+
+    async fn heartbeat(&self, heartbeat: Heartbeat) -> Result<Renewed, TransportError> {
+        let Heartbeat { session, held, draining } = heartbeat;
+        let lease_ms = self.0.session_lease();
+        match self.0.heartbeat(session, &held, draining).await {
+            Ok(stop) => Ok(Renewed { lease_ms, stop, known: true }),
+            Err(EngineError::SessionGone) => Ok(Renewed { lease_ms, stop: held, known: false }),
+            Err(error) => Err(refused(error)),
+        }
+    }
+
+    async fn poll(&self, poll: Poll) -> Result<Polled, TransportError> {
+        let polled = self.0.poll(poll.session, poll.max as usize, poll.wait_ms.as_duration()).await;
+        polled.map(|assignments| Polled { assignments }).map_err(refused)
+    }
+
+    async fn complete(&self, complete: Complete) -> Result<Completed, TransportError> {
+        let completed = self.0.complete(complete.session, complete.report).await.map_err(refused)?;
+        Ok(Completed { next: completed.next, recorded: true })
+    }
+
+    async fn intent(&self, _session: SessionId, intent: EffectIntent) -> Result<EffectAnswer, TransportError> {
+        self.0.intent(intent).await.map_err(refused)
+    }
+
+    async fn outcome(&self, _session: SessionId, outcome: EffectOutcome) -> Result<(), TransportError> {
+        self.0.outcome(outcome).await.map_err(refused)
+    }
+
+    async fn unregister(&self, session: SessionId) -> Result<(), TransportError> {
+        self.0.unregister(session).await.map_err(refused)
+    }
+}

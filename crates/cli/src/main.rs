@@ -1,0 +1,61 @@
+//! `interlock`: one binary for the server, the worker and the operator.
+
+mod bench;
+mod db;
+mod demo;
+mod embedded;
+mod open;
+mod shutdown;
+mod timeline;
+mod up;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use tracing_subscriber::EnvFilter;
+
+/// Durable execution for work that changes real systems.
+#[derive(Parser)]
+#[command(name = "interlock", version, about, propagate_version = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Start everything on this machine, with a demo to watch.
+    Up(up::UpArgs),
+    /// Look after the database: migrate, check, stats, backup, restore.
+    #[command(subcommand)]
+    Db(db::DbCommand),
+    /// Measure this machine: throughput, latency, fairness, growth.
+    Bench(bench::BenchArgs),
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let filter = EnvFilter::try_from_env("INTERLOCK_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            eprintln!("interlock: cannot start: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let result = runtime.block_on(async {
+        match cli.command {
+            Command::Up(args) => up::run(args).await,
+            Command::Db(command) => db::run(command).await,
+            Command::Bench(args) => bench::run(args).await,
+        }
+    });
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("interlock: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! The hot rows of a whole group as arrays, one statement per table, sorted by key so that every lane of every server
+//! takes its locks in the same order.
+
+use interlock_core::change::{LiveChange, LiveRow};
+use interlock_core::ids::TenantId;
+use interlock_core::json::{Hash, Json};
+use tokio_postgres::types::ToSql;
+
+use super::connect::PgDb;
+use crate::error::DbError;
+use crate::sql::{Stmt, hot};
+use crate::submit::Prepared;
+
+/// How many rows each statement has to change; anything else means that a guard refused.
+#[derive(Default)]
+pub(crate) struct Bulk<'a> {
+    plans: Vec<&'a Prepared>,
+    runs: Vec<&'a Prepared>,
+    inserts: Vec<(&'a Prepared, &'a LiveRow)>,
+    puts: Vec<(&'a Prepared, &'a LiveRow)>,
+    advances: Vec<(&'a Prepared, &'a LiveRow)>,
+    deletes: Vec<&'a Prepared>,
+    ends: Vec<&'a Prepared>,
+    /// All of them.
+    sets: Vec<&'a Prepared>,
+}
+
+/// A column of an array statement.
+type Column<'a> = Box<dyn ToSql + Sync + Send + 'a>;
+
+fn column<'a, S, T: ToSql + Sync + Send + 'a>(rows: &[S], value: impl Fn(&S) -> T) -> Column<'a> {
+    Box::new(rows.iter().map(value).collect::<Vec<T>>())
+}
+
+impl<'a> Bulk<'a> {
+    /// Sorts the sets into the statements that write them. `is_known`: plans that are written already.
+    pub fn new(mut sets: Vec<&'a Prepared>, is_known: impl Fn(TenantId, Hash) -> bool) -> Self {
+        sets.sort_by_key(|set| (set.change.tenant, set.change.run));
+        let mut bulk = Bulk::default();
+        let mut plans = std::collections::HashSet::new();
+        for set in &sets {
+            let change = &set.change;
+            if let Some(start) = &change.start {
+                bulk.runs.push(set);
+                let plan = (change.tenant, start.plan_hash);
+                if !is_known(plan.0, plan.1) && plans.insert(plan) {
+                    bulk.plans.push(set);
+                }
+            }
+            match (&change.live, change.expected) {
+                (LiveChange::Put(row) | LiveChange::Advance(row), None) => bulk.inserts.push((set, row)),
+                (LiveChange::Put(row), Some(_)) => bulk.puts.push((set, row)),
+                (LiveChange::Advance(row), Some(_)) => bulk.advances.push((set, row)),
+                (LiveChange::Gone, Some(_)) => bulk.deletes.push(set),
+                (LiveChange::Gone, None) => {}
+            }
+            if change.end.is_some() {
+                bulk.ends.push(set);
+            }
+        }
+        bulk.sets = sets;
+        bulk
+    }
+
+    /// Sends all statements at once. Answers whether every one of them changed as many rows as it should.
+    pub async fn run(&self, db: &PgDb) -> Result<bool, DbError> {
+        let (plans, runs, inserts, puts, advances, deletes, ends, journal) = futures::join!(
+            self.plans(db),
+            send(db, &hot::RUN_INSERT, self.runs.len(), || self.run_columns()),
+            send(db, &hot::LIVE_INSERT, self.inserts.len(), || live_columns(&self.inserts)),
+            send(db, &hot::LIVE_PUT, self.puts.len(), || put_columns(&self.puts)),
+            send(db, &hot::LIVE_ADVANCE, self.advances.len(), || advance_columns(&self.advances)),
+            send(db, &hot::LIVE_DELETE, self.deletes.len(), || self.delete_columns()),
+            send(db, &hot::RUN_END, self.ends.len(), || self.end_columns()),
+            self.journal(db),
+        );
+        plans?;
+        Ok(runs? & inserts? & puts? & advances? & deletes? & ends? & journal?)
+    }
+
+    async fn plans(&self, db: &PgDb) -> Result<(), DbError> {
+        for set in &self.plans {
+            let Some(start) = &set.change.start else { continue };
+            let args: [&(dyn ToSql + Sync); 5] = [
+                &set.change.tenant.as_bytes().as_slice(),
+                &start.plan_hash.0.as_slice(),
+                &start.workflow,
+                &i64::from(start.workflow_version),
+                &start.plan.as_str(),
+            ];
+            db.execute_raw(&hot::PLAN_INSERT, &args).await?;
+        }
+        Ok(())
+    }
+
+    fn run_columns(&self) -> Vec<Column<'a>> {
+        let starts: Vec<_> = self.runs.iter().filter_map(|set| set.change.start.as_ref().map(|start| (*set, start))).collect();
+        let lineage = |(_, start): &(&'a Prepared, &'a Box<interlock_core::change::Start>)| start.header.lineage.as_ref();
+        vec![
+            column(&self.runs, |set| set.change.tenant.as_bytes().as_slice()),
+            column(&self.runs, |set| set.change.run.as_bytes().as_slice()),
+            column(&starts, |(_, start)| start.header.workspace.as_str()),
+            column(&starts, |(_, start)| start.workflow.as_str()),
+            column(&starts, |(_, start)| i64::from(start.workflow_version)),
+            column(&starts, |(_, start)| start.plan_hash.0.as_slice()),
+            column(&starts, |(_, start)| start.header.inputs.as_str()),
+            column(&starts, |(_, start)| start.header.subject.as_deref()),
+            column(&self.runs, |set| set.labels.as_deref()),
+            column(&starts, |(_, start)| start.header.trigger.kind.as_str()),
+            column(&starts, |(_, start)| start.header.trigger.reference.as_deref()),
+            column(&starts, |(_, start)| i64::from(start.header.priority)),
+            column(&starts, |(_, start)| start.header.started_by.as_deref()),
+            column(&starts, |start| lineage(start).map(|lineage| lineage.root_run_id.as_bytes().as_slice())),
+            column(&starts, |start| lineage(start).map(|lineage| lineage.resumed_from.as_bytes().as_slice())),
+            column(&starts, |start| lineage(start).map_or(0, |lineage| i64::from(lineage.resume_count))),
+            column(&starts, |(_, start)| start.header.created_at.0),
+            column(&starts, |(_, start)| start.header.deadline_at.map(|at| at.0)),
+        ]
+    }
+
+    fn delete_columns(&self) -> Vec<Column<'a>> {
+        vec![
+            column(&self.deletes, |set| set.change.tenant.as_bytes().as_slice()),
+            column(&self.deletes, |set| set.change.run.as_bytes().as_slice()),
+            column(&self.deletes, |set| set.change.expected.unwrap_or(0) as i64),
+        ]
+    }
+
+    fn end_columns(&self) -> Vec<Column<'a>> {
+        let ends: Vec<_> = self.ends.iter().filter_map(|set| set.change.end.as_ref().map(|end| (*set, end))).collect();
+        vec![
+            column(&ends, |(set, _)| set.change.tenant.as_bytes().as_slice()),
+            column(&ends, |(set, _)| set.change.run.as_bytes().as_slice()),
+            column(&ends, |(_, end)| end.state.as_str()),
+            column(&ends, |(_, end)| end.reason.map(|reason| reason.as_str())),
+            column(&ends, |(_, end)| i64::from(end.position)),
+            column(&ends, |(set, _)| set.change.version() as i64),
+            column(&ends, |(_, end)| end.finished_at.0),
+            column(&ends, |(_, end)| end.duration_ms as i64),
+            column(&ends, |(_, end)| end.output.as_ref().map(Json::as_str)),
+            column(&ends, |(set, _)| set.end_error.as_deref()),
+            column(&ends, |(set, _)| set.end_notes.as_deref()),
+        ]
+    }
+
+    async fn journal(&self, db: &PgDb) -> Result<bool, DbError> {
+        let mut rows = Vec::with_capacity(self.sets.len());
+        for set in &self.sets {
+            for (row, error) in set.change.journal.iter().zip(&set.errors) {
+                rows.push((&set.change, row, error.as_deref(), row.done.as_deref()));
+            }
+        }
+        send(db, &hot::JOURNAL_INSERT, rows.len(), || {
+            vec![
+                column(&rows, |(change, ..)| change.tenant.as_bytes().as_slice()),
+                column(&rows, |(change, ..)| change.run.as_bytes().as_slice()),
+                column(&rows, |(_, row, ..)| row.seq as i64),
+                column(&rows, |(_, row, ..)| row.first_seq as i64),
+                column(&rows, |(change, ..)| change.at.0),
+                column(&rows, |(_, row, ..)| row.events.as_str()),
+                column(&rows, |(_, row, ..)| row.context.initiator.as_str()),
+                column(&rows, |(_, row, ..)| row.context.person.as_deref()),
+                column(&rows, |(_, row, ..)| row.context.metadata.as_ref().map(Json::as_str)),
+                column(&rows, |(.., done)| done.map(|done| i64::from(done.position))),
+                column(&rows, |(.., done)| done.map(|done| done.state.as_str())),
+                column(&rows, |(.., done)| done.map(|done| i64::from(done.attempt))),
+                column(&rows, |(.., done)| done.map(|done| i64::from(done.failures))),
+                column(&rows, |(.., done)| done.map(|done| i64::from(done.iteration))),
+                column(&rows, |(.., done)| done.and_then(|done| done.claimed_at).map(|at| at.0)),
+                column(&rows, |(.., done)| done.and_then(|done| done.output.as_ref()).map(Json::as_str)),
+                column(&rows, |(_, _, error, _)| *error),
+                column(&rows, |(.., done)| done.and_then(|done| done.why.as_deref())),
+            ]
+        })
+        .await
+    }
+}
+
+/// Executes an array statement, unless there is nothing for it to do; answers whether the row count is right.
+async fn send<'a>(
+    db: &PgDb,
+    stmt: &'static Stmt,
+    rows: usize,
+    columns: impl FnOnce() -> Vec<Column<'a>>,
+) -> Result<bool, DbError> {
+    if rows == 0 {
+        return Ok(true);
+    }
+    let columns = columns();
+    let args: Vec<&(dyn ToSql + Sync)> = columns.iter().map(|column| &**column as &(dyn ToSql + Sync)).collect();
+    Ok(db.execute_raw(stmt, &args).await? == rows as u64)
+}
+
+fn live_columns<'a>(rows: &[(&'a Prepared, &'a LiveRow)]) -> Vec<Column<'a>> {
+    let mut columns = vec![
+        column(rows, |(set, _)| set.change.tenant.as_bytes().as_slice()),
+        column(rows, |(set, _)| set.change.run.as_bytes().as_slice()),
+    ];
+    columns.extend(all_columns(rows));
+    columns
+}
+
+fn put_columns<'a>(rows: &[(&'a Prepared, &'a LiveRow)]) -> Vec<Column<'a>> {
+    let mut columns = vec![
+        column(rows, |(set, _)| set.change.tenant.as_bytes().as_slice()),
+        column(rows, |(set, _)| set.change.run.as_bytes().as_slice()),
+        column(rows, |(set, _)| set.change.expected.unwrap_or(0) as i64),
+    ];
+    columns.extend(all_columns(rows));
+    columns
+}
+
+fn all_columns<'a>(rows: &[(&'a Prepared, &'a LiveRow)]) -> [Column<'a>; 20] {
+    [
+        column(rows, |(_, row)| row.version as i64),
+        column(rows, |(_, row)| row.control.as_str()),
+        column(rows, |(_, row)| row.state.as_str()),
+        column(rows, |(_, row)| row.detail.map(|detail| detail.as_str())),
+        column(rows, |(_, row)| row.reason.map(|reason| reason.as_str())),
+        column(rows, |(_, row)| i64::from(row.position)),
+        column(rows, |(_, row)| row.step_state.as_str()),
+        column(rows, |(_, row)| i64::from(row.attempt)),
+        column(rows, |(_, row)| i64::from(row.failures)),
+        column(rows, |(_, row)| i64::from(row.iteration)),
+        column(rows, |(_, row)| row.workspace.as_str()),
+        column(rows, |(_, row)| row.queue.as_str()),
+        column(rows, |(_, row)| i64::from(row.priority)),
+        column(rows, |(_, row)| row.eligible_at.map(|at| at.0)),
+        column(rows, |(_, row)| row.session.as_ref().map(|session| session.as_bytes().as_slice())),
+        column(rows, |(_, row)| row.claimed_at.map(|at| at.0)),
+        column(rows, |(_, row)| row.step_timeout_at.map(|at| at.0)),
+        column(rows, |(_, row)| row.wake_at.map(|at| at.0)),
+        column(rows, |(set, _)| set.step_data.as_deref()),
+        column(rows, |(set, _)| set.notes.as_deref()),
+    ]
+}
+
+fn advance_columns<'a>(rows: &[(&'a Prepared, &'a LiveRow)]) -> Vec<Column<'a>> {
+    vec![
+        column(rows, |(set, _)| set.change.tenant.as_bytes().as_slice()),
+        column(rows, |(set, _)| set.change.run.as_bytes().as_slice()),
+        column(rows, |(set, _)| set.change.expected.unwrap_or(0) as i64),
+        column(rows, |(_, row)| row.version as i64),
+        column(rows, |(_, row)| row.state.as_str()),
+        column(rows, |(_, row)| row.detail.map(|detail| detail.as_str())),
+        column(rows, |(_, row)| row.reason.map(|reason| reason.as_str())),
+        column(rows, |(_, row)| i64::from(row.position)),
+        column(rows, |(_, row)| row.step_state.as_str()),
+        column(rows, |(_, row)| i64::from(row.attempt)),
+        column(rows, |(_, row)| i64::from(row.failures)),
+        column(rows, |(_, row)| i64::from(row.iteration)),
+        column(rows, |(_, row)| row.claimed_at.map(|at| at.0)),
+        column(rows, |(_, row)| row.step_timeout_at.map(|at| at.0)),
+        column(rows, |(set, _)| set.step_data.as_deref()),
+        column(rows, |(set, _)| set.notes.as_deref()),
+    ]
+}

@@ -1,0 +1,83 @@
+//! The slow path: a group did not fit, so every set is asked which of its guards refuses it. Nothing is locked; the
+//! next try of the group finds out whether the answer still holds.
+
+use std::collections::HashMap;
+
+use super::connect::PgDb;
+use crate::error::{DbError, Refusal};
+use crate::sql::{Stmt, hot, side};
+use crate::submit::{Guard, Prepared, SideStmt};
+use crate::value::{Row, Value, args};
+
+/// The refusals among these sets, by the index they came with.
+pub(crate) async fn refusals(db: &PgDb, sets: &[(usize, &Prepared)]) -> Result<HashMap<usize, Refusal>, DbError> {
+    let mut questions = Vec::new();
+    let mut asked = Vec::new();
+    for (index, set) in sets {
+        let change = &set.change;
+        let stmt = if change.expected.is_some() { &hot::INSPECT_VERSION } else { &hot::INSPECT_RUN };
+        questions.push((stmt, args![change.tenant, change.run]));
+        asked.push((*index, Asked::Run(change.expected)));
+        for write in &set.side {
+            if let Some(question) = question(write) {
+                questions.push(question);
+                asked.push((*index, Asked::Side(write)));
+            }
+        }
+    }
+    let mut refused = HashMap::new();
+    for ((index, asked), rows) in asked.into_iter().zip(db.query_many(questions).await?) {
+        if let Some(refusal) = asked.refusal(rows.into_iter().next())? {
+            refused.entry(index).or_insert(refusal);
+        }
+    }
+    Ok(refused)
+}
+
+enum Asked<'a> {
+    Run(Option<u64>),
+    Side(&'a SideStmt),
+}
+
+fn question(write: &SideStmt) -> Option<(&'static Stmt, Vec<Value>)> {
+    let args = &write.args;
+    let pick = |places: &[usize]| places.iter().map(|place| args[*place].clone()).collect();
+    match write.guard {
+        Guard::None => None,
+        Guard::Idempotency => Some((&side::INSPECT_IDEMPOTENCY, pick(&[0, 1, 2]))),
+        Guard::Subject => Some((&side::INSPECT_SUBJECT, pick(&[0, 1]))),
+        Guard::Signal => Some((&side::INSPECT_SIGNAL, pick(&[3, 4]))),
+        Guard::Vote => Some((&side::INSPECT_VOTE, pick(&[0, 1, 2]))),
+        Guard::Receipt => Some((&side::INSPECT_RECEIPT, pick(&[0, 6]))),
+    }
+}
+
+impl Asked<'_> {
+    fn refusal(&self, row: Option<Row>) -> Result<Option<Refusal>, DbError> {
+        let is_own = |row: Row, column, own: &Value| {
+            let mut row = row;
+            row.id::<interlock_core::ids::RunId>(column).map(|id| (Value::from(id) == *own, id))
+        };
+        Ok(match (self, row) {
+            (Self::Run(None), Some(_)) => Some(Refusal::RunExists),
+            (Self::Run(None), None) => None,
+            (Self::Run(Some(_)), None) => Some(Refusal::Version),
+            (Self::Run(Some(expected)), Some(mut row)) => {
+                (row.num::<u64>("version")? != *expected).then_some(Refusal::Version)
+            }
+            (Self::Side(write), row) => match (write.guard, row) {
+                (Guard::Idempotency, Some(_)) => Some(Refusal::IdempotencyExists),
+                (Guard::Vote, Some(_)) => Some(Refusal::VoteExists),
+                (Guard::Signal, None) => Some(Refusal::SignalConsumed),
+                (Guard::Subject, Some(row)) => {
+                    let (own, run) = is_own(row, "run_id", &write.args[2])?;
+                    (!own).then_some(Refusal::SubjectBusy { run })
+                }
+                (Guard::Receipt, Some(row)) => {
+                    (!is_own(row, "receipt_id", &write.args[1])?.0).then_some(Refusal::ReceiptExists)
+                }
+                _ => None,
+            },
+        })
+    }
+}

@@ -1,0 +1,180 @@
+//! Effects: the intent first, at most once, and never blindly again.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::fake::{Fake, LEASE, start};
+use interlock_core::json::Json;
+use interlock_core::state::EffectClass;
+use interlock_protocol::agent::ReportedOutcome;
+use interlock_worker::{EffectFailure, TaskError, Tasks};
+use serde_json::{Value, json};
+
+/// What a task that charges a card does, with a card that answers as its input says.
+fn charging(performed: &Arc<AtomicU32>) -> Tasks {
+    let performed = Arc::clone(performed);
+    Tasks::new().task("charge", move |ctx, card: String| {
+        let performed = Arc::clone(&performed);
+        async move {
+            let class = ctx.effect_class();
+            let charge = |key: String| async move {
+                performed.fetch_add(1, Ordering::Relaxed);
+                match card.as_str() {
+                    "good" => Ok(json!({ "charged": key })),
+                    "declined" => Err(EffectFailure::certainly_not(TaskError::http(402, "declined"))),
+                    "silent" => Err(std::io::Error::other("connection reset").into()),
+                    other => panic!("no card answers {other}"),
+                }
+            };
+            let receipt: Value = ctx.effect("card:charge:42", class, &json!({"cents": 100}), charge).await?;
+            Ok(receipt)
+        }
+    })
+}
+
+fn code(outcome: &ReportedOutcome) -> &str {
+    match outcome {
+        ReportedOutcome::Retry { error, .. } | ReportedOutcome::Dead { error } => &error.code,
+        other => panic!("not a failure: {other:?}"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_intent_comes_before_the_effect_and_a_repeat_performs_nothing() {
+    let fake = Fake::new();
+    let performed = Arc::default();
+    let running = start(&fake, charging(&performed));
+    let first = fake.step("charge", r#""good""#);
+    let mut again = first.clone();
+    again.at.attempt += 1;
+    let key = format!("card:charge:42#{}/0", first.at.run);
+    let output = Json::of(&json!({ "charged": key })).unwrap();
+
+    assert_eq!(fake.run_one(first).await, ReportedOutcome::Completed { output: output.clone() });
+    assert_eq!(fake.run_one(again).await, ReportedOutcome::Completed { output: output.clone() });
+    assert_eq!(performed.load(Ordering::Relaxed), 1);
+    running.stop().await;
+    let state = fake.state();
+    assert_eq!(state.intents[0].request, Json::trusted(r#"{"cents":100}"#));
+    assert_eq!((state.outcomes[0].happened, &state.outcomes[0].response), (true, &Some(output)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_outcome_whose_answer_was_lost_is_recorded_again_not_performed_again() {
+    let fake = Fake::new();
+    let performed = Arc::default();
+    let running = start(&fake, charging(&performed));
+    fake.set(|state| state.lose_outcomes = 2);
+    let outcome = fake.run_one(fake.step("charge", r#""good""#)).await;
+    assert!(matches!(outcome, ReportedOutcome::Completed { .. }));
+    assert_eq!(performed.load(Ordering::Relaxed), 1);
+    assert_eq!(fake.state().calls.iter().filter(|call| **call == "outcome").count(), 3);
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_certainly_did_not_happen_is_recorded_so() {
+    let fake = Fake::new();
+    let performed = Arc::default();
+    let running = start(&fake, charging(&performed));
+    let outcome = fake.run_one(fake.step("charge", r#""declined""#)).await;
+    assert_eq!(code(&outcome), "HTTP_402");
+    assert!(!fake.state().outcomes[0].happened);
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_may_have_happened_has_no_outcome() {
+    let fake = Fake::new();
+    let performed = Arc::default();
+    let running = start(&fake, charging(&performed));
+    for class in [EffectClass::Keyed, EffectClass::Unsafe] {
+        let mut step = fake.step("charge", r#""silent""#);
+        step.effect = class;
+        assert_eq!(code(&fake.run_one(step).await), "TASK_FAILED");
+    }
+    assert!(fake.state().outcomes.is_empty());
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_cannot_talk_a_doubt_away() {
+    let fake = Fake::new();
+    let tasks = Tasks::new().task("careless", |ctx, class: EffectClass| async move {
+        let silent = |_| async { Err::<Value, _>(std::io::Error::other("reset").into()) };
+        let _ = ctx.effect("x", class, &(), silent).await;
+        let fine = |_| async { Ok(json!("fine")) };
+        match ctx.effect("y", class, &(), fine).await {
+            Ok(answer) => Ok(answer),
+            Err(error) => Ok(json!(error.code())),
+        }
+    });
+    let running = start(&fake, tasks);
+    let outcome = fake.run_one(fake.step("careless", r#""unsafe""#)).await;
+    assert_eq!(code(&outcome), "EFFECT_IN_DOUBT");
+    assert!(matches!(outcome, ReportedOutcome::Retry { .. }));
+    assert_eq!(fake.state().intents.len(), 1, "nothing follows a doubt");
+
+    // A repeat of a keyed effect is harmless, so the task may decide.
+    let outcome = fake.run_one(fake.step("careless", r#""keyed""#)).await;
+    assert_eq!(outcome, ReportedOutcome::Completed { output: Json::trusted(r#""fine""#) });
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_sent_on_a_lease_that_is_about_to_end() {
+    let fake = Fake::new();
+    let performed = Arc::new(AtomicU32::new(0));
+    let (counter, server) = (Arc::clone(&performed), fake.clone());
+    let tasks = Tasks::new().task("late", move |ctx, (): ()| {
+        let (counter, server) = (Arc::clone(&counter), server.clone());
+        async move {
+            // The server is away long enough for the lease to come near its end, and is back for the intent.
+            server.set(|state| state.down = true);
+            tokio::time::sleep(LEASE * 9 / 10).await;
+            server.set(|state| state.down = false);
+            let count = |_| async move { Ok(counter.fetch_add(1, Ordering::Relaxed)) };
+            ctx.effect("x", EffectClass::Unsafe, &(), count).await
+        }
+    });
+    let running = start(&fake, tasks);
+    let outcome = fake.run_one(fake.step("late", "null")).await;
+    assert_eq!(code(&outcome), "LEASE_TOO_SHORT");
+    assert_eq!(performed.load(Ordering::Relaxed), 0);
+    assert!(!fake.state().outcomes[0].happened, "the intent is closed: nothing was sent");
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn effects_do_not_overlap() {
+    let fake = Fake::new();
+    let tasks = Tasks::new().task("both", |ctx, (): ()| async move {
+        let slow = |_| async {
+            tokio::task::yield_now().await;
+            Ok(1)
+        };
+        let (one, two) =
+            tokio::join!(ctx.effect("a", EffectClass::Read, &(), slow), ctx.effect("b", EffectClass::Read, &(), slow));
+        Ok((one.map_err(|error| error.code().to_owned()), two.map_err(|error| error.code().to_owned())))
+    });
+    let running = start(&fake, tasks);
+    let outcome = fake.run_one(fake.step("both", "null")).await;
+    let output = Json::trusted(r#"[{"Ok":1},{"Err":"EFFECT_OVERLAP"}]"#);
+    assert_eq!(outcome, ReportedOutcome::Completed { output });
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_attempt_that_is_over_performs_nothing() {
+    let fake = Fake::new();
+    let performed = Arc::default();
+    let running = start(&fake, charging(&performed));
+    let step = fake.step("charge", r#""good""#);
+    fake.set(|state| {
+        state.stale.insert(step.at);
+    });
+    fake.enqueue(vec![step]);
+    fake.until("it has been refused", |state| state.calls.contains(&"complete")).await;
+    assert_eq!(performed.load(Ordering::Relaxed), 0);
+    running.stop().await;
+}

@@ -1,0 +1,10 @@
+//! The worker against an engine in memory, in paused time: nothing sleeps, and every fault is one that a test asked
+//! for. Local programs and HTTP are tested against the real thing.
+
+mod drain;
+mod effects;
+mod fake;
+mod http;
+mod programs;
+mod sessions;
+mod tasks;

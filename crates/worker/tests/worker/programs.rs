@@ -1,0 +1,167 @@
+//! Local programs as tasks, run for real.
+
+use interlock_core::json::Json;
+use interlock_core::state::EffectClass;
+use interlock_core::time::Millis;
+use interlock_protocol::agent::{Assignment, ReportedOutcome};
+use interlock_worker::{ExecTask, Tasks};
+
+use crate::fake::{Fake, Running, start};
+
+fn shell(script: &str) -> ExecTask {
+    ExecTask::new("/bin/sh").argument("-c").argument(script)
+}
+
+fn running(script: &str) -> (Fake, Running) {
+    let fake = Fake::new();
+    let running = start(&fake, Tasks::new().add("script", shell(script)));
+    (fake, running)
+}
+
+async fn outcome(script: &str, input: &str) -> ReportedOutcome {
+    let (fake, running) = running(script);
+    let outcome = fake.run_one(fake.step("script", input)).await;
+    running.stop().await;
+    outcome
+}
+
+fn completed(output: &str) -> ReportedOutcome {
+    ReportedOutcome::Completed { output: Json::trusted(output) }
+}
+
+/// Whether it is tried again, the code, and the message.
+fn failure(outcome: ReportedOutcome) -> (bool, String, String) {
+    match outcome {
+        ReportedOutcome::Retry { error, .. } => (true, error.code, error.message),
+        ReportedOutcome::Dead { error } => (false, error.code, error.message),
+        other => panic!("not a failure: {other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn input_and_output_go_through_the_pipes() {
+    assert_eq!(outcome("cat", r#"{"a":[1,2]}"#).await, completed(r#"{"a":[1,2]}"#));
+    assert_eq!(outcome("true", "1").await, completed("null"));
+    // A program need not read what it is given, however large.
+    let large = format!("\"{}\"", "x".repeat(500_000));
+    assert_eq!(outcome("echo 7", &large).await, completed("7"));
+    assert_eq!(outcome("cat", &large).await, completed(&large));
+}
+
+#[tokio::test]
+async fn the_environment_names_the_attempt() {
+    let (fake, running) = running(
+        r#"printf '["%s","%s","%s","%s"]' "$INTERLOCK_RUN_ID" "$INTERLOCK_STEP" "$INTERLOCK_ATTEMPT" "$INTERLOCK_EFFECT_KEY""#,
+    );
+    let step = fake.step("script", "null");
+    let run = step.at.run;
+    let expected = format!(r#"["{run}","script-0","1","exec:script#{run}/script-0/0/0"]"#);
+    assert_eq!(fake.run_one(step).await, completed(&expected));
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn the_exit_status_decides() {
+    let (retried, code, message) = failure(outcome("echo oops >&2; exit 3", "null").await);
+    assert_eq!((retried, code.as_str()), (false, "TASK_EXITED"));
+    assert!(message.contains("exit status: 3") && message.ends_with("oops"), "{message}");
+
+    let (retried, code, message) = failure(outcome("echo busy >&2; exit 75", "null").await);
+    assert_eq!((retried, code.as_str()), (true, "TASK_TEMPFAIL"));
+    assert!(message.ends_with("busy"), "{message}");
+
+    let (retried, code, _) = failure(outcome("kill -9 $$", "null").await);
+    assert_eq!((retried, code.as_str()), (true, "TASK_KILLED"));
+}
+
+#[tokio::test]
+async fn output_that_is_not_json_or_too_much_fails_for_good() {
+    let (retried, code, message) = failure(outcome("echo hello", "null").await);
+    assert_eq!((retried, code.as_str()), (false, "OUTPUT_INVALID"));
+    assert!(message.contains("line 1 column 1") && message.contains("standard error"), "{message}");
+    assert_eq!(failure(outcome("echo '{} {}'", "null").await).1, "OUTPUT_INVALID");
+    assert_eq!(failure(outcome(r"printf '\377'", "null").await).1, "OUTPUT_INVALID");
+
+    let (retried, code, _) = failure(outcome("yes", "null").await);
+    assert_eq!((retried, code.as_str()), (false, "OUTPUT_TOO_LARGE"));
+}
+
+#[tokio::test]
+async fn only_the_end_of_standard_error_is_kept() {
+    let script = "i=0; while [ $i -lt 3000 ]; do echo line $i >&2; i=$((i+1)); done; exit 1";
+    let (_, _, message) = failure(outcome(script, "null").await);
+    assert!(message.ends_with("line 2999") && !message.contains("line 1\n"), "{message}");
+    assert!(message.len() < 5_000, "{}", message.len());
+}
+
+#[tokio::test]
+async fn a_program_that_cannot_start_says_so() {
+    let fake = Fake::new();
+    let tasks = Tasks::new().add("missing", ExecTask::new("/nonexistent/program"));
+    let running = start(&fake, tasks);
+    let (retried, code, message) = failure(fake.run_one(fake.step("missing", "null")).await);
+    assert_eq!((retried, code.as_str()), (false, "TASK_PROGRAM_UNUSABLE"));
+    assert!(message.contains("/nonexistent/program"), "{message}");
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn what_a_program_leaves_behind_does_not_hold_its_step() {
+    // The grandchild inherits the pipes and would keep them open for an hour.
+    assert_eq!(outcome("sleep 3600 & echo 1", "null").await, completed("1"));
+}
+
+/// A program that starts a grandchild and tells its process id through standard output is killed with it.
+#[tokio::test]
+async fn a_timeout_kills_the_whole_group() {
+    let directory = std::env::temp_dir().join(format!("interlock-worker-test-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let file = directory.join("pid");
+    let script = format!("sleep 3600 & echo $! > '{}'; wait", file.display());
+    let (fake, running) = running(&script);
+    let mut step = fake.step("script", "null");
+    step.timeout = Some(Millis(500));
+    assert_eq!(failure(fake.run_one(step).await).1, "STEP_TIMEOUT");
+
+    let pid: i32 = std::fs::read_to_string(&file).unwrap().trim().parse().unwrap();
+    let pid = rustix::process::Pid::from_raw(pid).unwrap();
+    while is_alive(pid) {
+        tokio::task::yield_now().await;
+    }
+    std::fs::remove_dir_all(&directory).unwrap();
+    running.stop().await;
+}
+
+/// Neither running nor a zombie that nobody has collected yet.
+fn is_alive(pid: rustix::process::Pid) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()));
+    stat.is_ok_and(|stat| !stat.contains(") Z "))
+}
+
+fn unsafely(fake: &Fake) -> Assignment {
+    Assignment { effect: EffectClass::Unsafe, ..fake.step("script", "null") }
+}
+
+#[tokio::test]
+async fn an_unsafe_program_runs_once_and_its_output_is_recorded() {
+    let (fake, running) = running("echo 5");
+    let first = unsafely(&fake);
+    let mut again = first.clone();
+    again.at.attempt += 1;
+    assert_eq!(fake.run_one(first).await, completed("5"));
+    assert_eq!(fake.run_one(again).await, completed("5"));
+    assert_eq!(fake.state().intents.len(), 2);
+    assert_eq!(fake.state().outcomes.len(), 1, "the second one performed nothing");
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn an_unsafe_program_that_breaks_off_leaves_a_doubt() {
+    for (script, recorded) in [("exit 75", 1), ("exit 1", 0), ("kill -9 $$", 0)] {
+        let (fake, running) = running(script);
+        fake.run_one(unsafely(&fake)).await;
+        assert_eq!(fake.state().outcomes.len(), recorded, "{script}");
+        assert!(fake.state().outcomes.iter().all(|outcome| !outcome.happened));
+        running.stop().await;
+    }
+}

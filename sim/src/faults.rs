@@ -1,0 +1,80 @@
+//! What a seed does to the store: commits that are slow, lost, or lost after they happened, and crashes right at
+//! their boundaries. After every commit the claims are looked at, while nobody has been told of it yet.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use interlock_store::{CommitFault, Faults};
+use tokio::time::sleep;
+
+use crate::dice::Dice;
+use crate::sim::Sim;
+use crate::swarm::Fault;
+
+/// The store's faults for one life of the engine.
+pub struct Weather {
+    pub sim: Arc<Sim>,
+    pub dice: Dice,
+    /// Set once this life is over: whatever its tasks still try to do has no effect.
+    pub over: Arc<AtomicBool>,
+    pub commits: AtomicU64,
+}
+
+impl Weather {
+    /// Dies here: asks to be killed and never comes back.
+    async fn crash(sim: Arc<Sim>, fault: Fault) -> CommitFault {
+        sim.tally.count(fault.name());
+        sim.host.ask_to_crash();
+        std::future::pending().await
+    }
+}
+
+impl Faults for Weather {
+    fn before_commit(&self, _group: u64) -> BoxFuture<'static, CommitFault> {
+        let (sim, dice) = (Arc::clone(&self.sim), self.dice.clone());
+        self.commits.fetch_add(1, Ordering::Relaxed);
+        async move {
+            if sim.fires(Fault::SlowStore, &dice) {
+                let long = dice.one_in(20);
+                sleep(dice.millis(if long { 2_000..=12_000 } else { 1..=300 })).await;
+            }
+            if sim.strikes(Fault::CrashBeforeCommit, &dice) {
+                return Self::crash(sim, Fault::CrashBeforeCommit).await;
+            }
+            if sim.fires(Fault::LostBeforeCommit, &dice) {
+                return CommitFault::Lost;
+            }
+            CommitFault::None
+        }
+        .boxed()
+    }
+
+    fn after_commit(&self, _group: u64) -> BoxFuture<'static, CommitFault> {
+        let (sim, dice) = (Arc::clone(&self.sim), self.dice.clone());
+        async move {
+            sim.tally.count("commits");
+            sim.look_at_claims().await;
+            if sim.strikes(Fault::CrashAfterCommit, &dice) {
+                return Self::crash(sim, Fault::CrashAfterCommit).await;
+            }
+            if sim.fires(Fault::CommitUnknown, &dice) {
+                return CommitFault::Lost;
+            }
+            CommitFault::None
+        }
+        .boxed()
+    }
+
+    fn before_read(&self) -> BoxFuture<'static, ()> {
+        if self.over.load(Ordering::Relaxed) {
+            // A dead process reads nothing more.
+            return std::future::pending().boxed();
+        }
+        if self.sim.fires(Fault::SlowReads, &self.dice) {
+            return sleep(self.dice.millis(1..=400)).boxed();
+        }
+        std::future::ready(()).boxed()
+    }
+}

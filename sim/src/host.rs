@@ -1,0 +1,222 @@
+//! The machine that the engine runs on: opens it on the database, kills it, opens the next one. The database outlives
+//! them all, as a disk would.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use interlock_core::ids::ServerId;
+use interlock_core::time::{Millis, Timestamp};
+use interlock_engine::clock::Clock;
+use interlock_engine::ids::IdSource;
+use interlock_engine::loops::outbox::{Deliver, DeliverError};
+use interlock_engine::{Engine, EngineOptions};
+use interlock_store::{Mode, NoFaults, Options, OutboxMessage, Store, StoreUrl};
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep};
+use uuid::Uuid;
+
+use crate::dice::Dice;
+use crate::faults::Weather;
+use crate::sim::Sim;
+use crate::swarm::Fault;
+use crate::trace::say;
+
+/// Where the simulated clocks start: some day in 2024.
+pub const EPOCH: Timestamp = Timestamp(1_720_000_000_000);
+pub const LEASE: Millis = Millis(10_000);
+pub const RENEWAL: Millis = Millis(2_500);
+
+pub struct Host {
+    /// The name of the database in memory.
+    database: String,
+    began: Instant,
+    /// How far the machine's wall clock is off.
+    skew_ms: Mutex<i64>,
+    life: Mutex<Option<Life>>,
+    lives: AtomicU64,
+    crash: Notify,
+    up: Notify,
+}
+
+/// One process.
+struct Life {
+    engine: Engine,
+    clock: Clock,
+    /// Requests that it is serving; they die with it.
+    serving: JoinSet<()>,
+    over: Arc<AtomicBool>,
+}
+
+/// Carries messages of the outbox to the simulated outside.
+struct Courier {
+    sim: Arc<Sim>,
+    dice: Dice,
+}
+
+impl Deliver for Courier {
+    fn deliver<'a>(&'a self, message: &'a OutboxMessage) -> BoxFuture<'a, Result<(), DeliverError>> {
+        Box::pin(async move {
+            sleep(self.dice.millis(0..=50)).await;
+            if self.sim.fires(Fault::DeliveryTrouble, &self.dice) {
+                // Half of the failures are deliveries whose answer was lost.
+                if self.dice.one_in(2) {
+                    self.sim.delivered(message);
+                }
+                return Err(DeliverError::Later("the desk does not answer".into()));
+            }
+            self.sim.delivered(message);
+            Ok(())
+        })
+    }
+}
+
+impl Host {
+    pub fn new(database: String) -> Self {
+        Self {
+            database,
+            began: Instant::now(),
+            skew_ms: Mutex::new(0),
+            life: Mutex::default(),
+            lives: AtomicU64::new(0),
+            crash: Notify::new(),
+            up: Notify::new(),
+        }
+    }
+
+    /// A second look at the database, past all faults.
+    pub async fn open_for_checks(&self) -> Store {
+        let mut options = Options::new(ServerId(Uuid::from_u128(0xc4ec)));
+        options.mode = Mode::Inline(Arc::new(NoFaults));
+        let url = StoreUrl::SqliteMemory(self.database.clone());
+        Store::open(&url, options).await.unwrap_or_else(|error| panic!("the database opens: {error}"))
+    }
+
+    fn life<T>(&self, look: impl FnOnce(&mut Option<Life>) -> T) -> T {
+        look(&mut self.life.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub fn lives(&self) -> u64 {
+        self.lives.load(Ordering::Relaxed)
+    }
+
+    /// The engine, while it is up.
+    pub fn engine(&self) -> Option<Engine> {
+        self.life(|life| life.as_ref().map(|life| life.engine.clone()))
+    }
+
+    /// Waits for an engine.
+    pub async fn reach(&self) -> Engine {
+        loop {
+            let up = self.up.notified();
+            if let Some(engine) = self.engine() {
+                return engine;
+            }
+            up.await;
+        }
+    }
+
+    /// The time on the engine's clock.
+    pub fn now(&self) -> Timestamp {
+        self.life(|life| life.as_ref().map(|life| life.clock.now())).unwrap_or_else(|| self.wall_clock())
+    }
+
+    fn wall_clock(&self) -> Timestamp {
+        let elapsed = self.began.elapsed().as_millis() as i64;
+        Timestamp(EPOCH.0 + elapsed + *self.skew_ms.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Sets the machine's clock forward or back.
+    pub fn jump(&self, by_ms: i64) {
+        *self.skew_ms.lock().unwrap_or_else(PoisonError::into_inner) += by_ms;
+        self.life(|life| {
+            if let Some(life) = life {
+                life.clock.adjust(by_ms);
+            }
+        });
+    }
+
+    /// Serves a request in the process that runs now, if any; it is dropped when the process dies.
+    pub fn serve(&self, serving: impl FnOnce(Engine) -> BoxFuture<'static, ()>) -> bool {
+        self.life(|life| {
+            let Some(life) = life else { return false };
+            while life.serving.try_join_next().is_some() {}
+            life.serving.spawn(serving(life.engine.clone()));
+            true
+        })
+    }
+
+    pub fn ask_to_crash(&self) {
+        self.crash.notify_one();
+    }
+
+    /// Opens the engine, and again after every crash, until the simulation is over.
+    pub async fn run(&self, sim: &Arc<Sim>, dice: Dice) {
+        loop {
+            let over = Arc::new(AtomicBool::new(false));
+            tokio::select! {
+                biased;
+                () = self.crash.notified() => over.store(true, Ordering::Relaxed),
+                () = self.open(sim, &dice, &over) => self.crash.notified().await,
+            }
+            self.kill(sim);
+            sleep(dice.millis(0..=4_000)).await;
+        }
+    }
+
+    async fn open(&self, sim: &Arc<Sim>, dice: &Dice, over: &Arc<AtomicBool>) {
+        let number = self.lives.fetch_add(1, Ordering::Relaxed) + 1;
+        let weather =
+            Weather { sim: Arc::clone(sim), dice: dice.fork(), over: Arc::clone(over), commits: AtomicU64::new(0) };
+        let clock = Clock::starting_at(self.wall_clock());
+        let ids = IdSource::seeded(clock.clone(), dice.between(0..=u64::MAX));
+        let mut store_options = Options::new(ServerId(ids.fresh()));
+        store_options.mode = Mode::Inline(Arc::new(weather));
+        store_options.group_max = *dice.pick(&[1, 3, 64]);
+        let url = StoreUrl::SqliteMemory(self.database.clone());
+        let store = match Store::open(&url, store_options).await {
+            Ok(store) => store,
+            Err(error) => return sim.broken(format!("the store does not open again: {error}")),
+        };
+        let courier = Courier { sim: Arc::clone(sim), dice: dice.fork() };
+        let mut options = EngineOptions::new(Arc::new(courier));
+        options.clock = clock.clone();
+        options.ids = ids;
+        options.session_lease = LEASE;
+        options.session_renewal = RENEWAL;
+        options.reap_every = Millis(1_000);
+        options.scan_every = Millis(1_000);
+        options.seal_every = Millis(200);
+        options.cells_max = sim.swarm.cells;
+        options.expressions_in_place = true;
+        let killed = store.clone();
+        match Engine::open(store, options).await {
+            Ok(engine) => {
+                say!(sim, "host", "engine {number} is up");
+                let life = Life { engine, clock, serving: JoinSet::new(), over: Arc::clone(over) };
+                self.life(|current| *current = Some(life));
+                self.up.notify_waiters();
+            }
+            Err(error) => {
+                killed.kill();
+                sim.broken(format!("the engine does not open again: {error}"));
+            }
+        }
+    }
+
+    /// Ends the process as a power cut would.
+    fn kill(&self, sim: &Sim) {
+        let Some(mut life) = self.life(Option::take) else { return };
+        life.over.store(true, Ordering::Relaxed);
+        life.serving.abort_all();
+        life.engine.store().kill();
+        say!(sim, "host", "engine {} is dead", self.lives());
+        let engine = life.engine;
+        // Its loops have nothing left to write to; this only lets their tasks end.
+        tokio::spawn(async move {
+            let _ = tokio::time::timeout(Duration::from_secs(60), engine.stop()).await;
+        });
+    }
+}

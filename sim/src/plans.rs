@@ -1,0 +1,160 @@
+//! Workflows by chance: one to six steps of every kind that runs today. What a task does stands in its handler's
+//! name, so that a simulated worker needs no definition.
+
+use std::sync::Arc;
+
+use interlock_core::json::Json;
+use interlock_core::plan::{
+    Accept, Gate, OnDenial, OnFailure, Plan, RollbackCondition, RollbackSpec, StepSpec, WaitFor, Work,
+};
+use interlock_core::retry::{Backoff, RetryPolicy};
+use interlock_core::state::EffectClass;
+use interlock_core::time::Millis;
+use interlock_engine::EncodedPlan;
+use serde_json::json;
+
+use crate::dice::Dice;
+
+/// The queue that only some workers serve.
+pub const SIDE_QUEUE: &str = "side";
+/// What waits wait for.
+pub const SIGNAL: &str = "go";
+/// What tasks ask for when they wait.
+pub const REPLY: &str = "reply";
+/// Where tasks send their questions.
+pub const DESTINATION: &str = "desk";
+
+/// What a task does, as its handler's name says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Behaviour {
+    /// Asks somebody and waits for the reply before it completes.
+    pub asks: bool,
+    pub class: EffectClass,
+    /// How many effects it has, one after the other.
+    pub effects: u32,
+    /// Whether its input is rendered from a template.
+    pub bound: bool,
+}
+
+impl Behaviour {
+    fn name(self, verb: &str) -> String {
+        let input = if self.bound { "bound" } else { "plain" };
+        format!("{verb}.{}.{}.{input}", self.class, self.effects)
+    }
+
+    pub fn parse(handler: &str) -> Option<Self> {
+        let mut parts = handler.split('.');
+        let asks = parts.next()? == "ask";
+        let class = parts.next()?.parse().ok()?;
+        let effects = parts.next()?.parse().ok()?;
+        Some(Self { asks, class, effects, bound: parts.next()? == "bound" })
+    }
+}
+
+/// A workflow version, checked and encoded.
+pub fn workflow(dice: &Dice, number: u64) -> Arc<EncodedPlan> {
+    let steps = (0..dice.between(1..=6)).map(|position| step(dice, position)).collect();
+    let plan = Plan {
+        workflow: format!("flow-{number}"),
+        version: 1,
+        on_failure: dice.weighted(&[
+            (3, None),
+            (2, Some(OnFailure::Pause)),
+            (2, Some(OnFailure::Rollback)),
+            (1, Some(OnFailure::Fail)),
+        ]),
+        timeout: dice.one_in(6).then(|| Millis(dice.between(8_000..=60_000))),
+        writes_max: dice.one_in(12).then(|| dice.between(1..=4) as u32),
+        steps,
+    };
+    EncodedPlan::new(plan).unwrap_or_else(|error| panic!("the generator makes valid plans: {error}"))
+}
+
+fn step(dice: &Dice, position: u64) -> StepSpec {
+    let key = format!("s{position}");
+    let kind = dice.weighted(&[(12, 'k'), (2, 't'), (2, 'w'), (2, 'f'), (1, 'u'), (2, 'a')]);
+    let mut spec = match kind {
+        't' => StepSpec::new(key, Work::Transform { value: transform() }),
+        'w' => StepSpec::new(key, signal_wait(dice)),
+        'f' => StepSpec::new(key, timer(WaitFor::For(Millis(dice.between(50..=4_000))))),
+        'u' => StepSpec::new(key, timer(WaitFor::Until("${{ inputs.until }}".into()))),
+        'a' => StepSpec::new(key, Work::Approval(gate(dice))),
+        _ => task(dice, key),
+    };
+    if dice.one_in(6) {
+        spec.condition = Some((*dice.pick(&["inputs.n % 2 == 0", "${{ inputs.n % 3 != 0 }}", "inputs.n > 0"])).into());
+    }
+    spec
+}
+
+fn transform() -> Json {
+    json_of(&json!({ "sum": "${{ inputs.n + 1 }}", "order": "for ${{ inputs.order }}" }))
+}
+
+fn timer(until: WaitFor) -> Work {
+    Work::Wait { until, timeout: None }
+}
+
+fn signal_wait(dice: &Dice) -> Work {
+    let accept = *dice.pick(&[Accept::SinceRun, Accept::SinceRun, Accept::SinceStep, Accept::Any]);
+    let key = (!dice.one_in(3)).then(|| "${{ inputs.order }}".to_owned());
+    let timeout = dice.one_in(2).then(|| Millis(dice.between(500..=15_000)));
+    Work::Wait { until: WaitFor::Signal { signal: SIGNAL.into(), key, accept }, timeout }
+}
+
+fn gate(dice: &Dice) -> Gate {
+    let rule = || *dice.pick(&[OnDenial::Fail, OnDenial::Pause]);
+    Gate {
+        approvers: if dice.one_in(2) { vec!["ops".into()] } else { Vec::new() },
+        quorum: dice.between(1..=2) as u32,
+        message: None,
+        on_reject: rule(),
+        on_expiry: rule(),
+        escalate_after: Some(Millis(dice.between(500..=8_000))),
+        expires_after: Some(Millis(dice.between(2_000..=40_000))),
+    }
+}
+
+fn task(dice: &Dice, key: String) -> StepSpec {
+    let behaviour = Behaviour {
+        asks: dice.one_in(5),
+        class: *dice.pick(EffectClass::ALL),
+        effects: dice.between(0..=2) as u32,
+        bound: dice.one_in(3),
+    };
+    let verb = if behaviour.asks { "ask" } else { "work" };
+    let with = behaviour.bound.then(|| json_of(&json!({ "bound": "${{ inputs.order }}", "n": "${{ inputs.n }}" })));
+    let undo = json_of(&json!({ "undo": key }));
+    let mut spec = StepSpec::new(key, Work::Task { handler: behaviour.name(verb), with });
+    spec.effect = Some(behaviour.class);
+    spec.retry = (!dice.one_in(15)).then(|| retry(dice));
+    spec.timeout = dice.one_in(3).then(|| Millis(dice.between(1_500..=9_000)));
+    spec.on_failure = dice.weighted(&[(6, None), (1, Some(OnFailure::Pause)), (1, Some(OnFailure::Fail))]);
+    spec.resumable = !dice.one_in(5);
+    if dice.one_in(6) {
+        spec.queue = SIDE_QUEUE.into();
+    }
+    if dice.one_in(3) {
+        let undoing = Behaviour { asks: false, effects: 1, ..behaviour };
+        let conditions = match dice.between(0..=3) {
+            0 => vec![RollbackCondition::Failure],
+            1 => vec![RollbackCondition::Manual],
+            _ => RollbackCondition::ALL.to_vec(),
+        };
+        spec.rollback = Some(RollbackSpec { handler: undoing.name("undo"), with: Some(undo), conditions });
+    }
+    spec
+}
+
+fn retry(dice: &Dice) -> RetryPolicy {
+    let backoff = if dice.one_in(2) {
+        Backoff::Fixed { delay: Millis(dice.between(0..=1_500)) }
+    } else {
+        Backoff::Exponential { base: Millis(200), factor: 2.0, cap: Millis(3_000) }
+    };
+    RetryPolicy { max_attempts: dice.between(1..=4) as u32, backoff }
+}
+
+pub fn json_of(value: &serde_json::Value) -> Json {
+    Json::trusted(value.to_string())
+}

@@ -1,0 +1,125 @@
+//! The outside world that effects act on. It honours keys where the class says that it does, counts everything, and
+//! remembers of every call whether the caller learned what became of it.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use interlock_core::ids::{RunId, TenantId};
+use interlock_core::state::EffectClass;
+use interlock_core::work::AttemptRef;
+
+/// A call as it goes out.
+#[derive(Debug, Clone)]
+pub struct Call {
+    pub at: AttemptRef,
+    pub key: String,
+    pub class: EffectClass,
+    pub scope: Scope,
+}
+
+/// What makes two effects the same one, whoever performs them.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Scope {
+    pub tenant: TenantId,
+    pub root: RunId,
+    pub step: String,
+    pub iteration: u32,
+    pub number: u32,
+}
+
+/// What the world does with a call, and what of it gets back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    Done,
+    Refused,
+    /// It happened, and the answer was lost.
+    DoneUnheard,
+    /// It never arrived, and nobody knows.
+    LostUnheard,
+}
+
+impl Fate {
+    const fn happens(self) -> bool {
+        matches!(self, Self::Done | Self::DoneUnheard)
+    }
+
+    pub const fn is_heard(self) -> bool {
+        matches!(self, Self::Done | Self::Refused)
+    }
+}
+
+#[derive(Default)]
+pub struct Sink(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    /// By tenant and key.
+    effects: BTreeMap<(TenantId, String), Effect>,
+    keys: BTreeMap<Scope, String>,
+    calls: u64,
+}
+
+#[derive(Debug, Default)]
+struct Effect {
+    happened: u32,
+    /// Calls whose fate nobody has found out.
+    unheard: u32,
+}
+
+impl Sink {
+    fn state<T>(&self, look: impl FnOnce(&mut State) -> T) -> T {
+        look(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Performs an effect. An error is a broken promise of the engine.
+    pub fn perform(&self, call: &Call, fate: Fate) -> Result<(), String> {
+        self.state(|state| {
+            state.calls += 1;
+            let known = state.keys.entry(call.scope.clone()).or_insert_with(|| call.key.clone());
+            if *known != call.key {
+                return Err(format!("P3: one effect under two keys: {known} and {} ({:?})", call.key, call.scope));
+            }
+            let effect = state.effects.entry((call.scope.tenant, call.key.clone())).or_default();
+            if call.class == EffectClass::Unsafe {
+                if effect.happened > 0 {
+                    return Err(format!("P3: an unsafe effect happens twice: {}, by {:?}", call.key, call.at));
+                }
+                if effect.unheard > 0 {
+                    return Err(format!("P3: a blind retry of an unsafe effect: {}, by {:?}", call.key, call.at));
+                }
+            }
+            // The world drops a repeat that carries a key it knows.
+            if fate.happens() && (effect.happened == 0 || call.class == EffectClass::Unsafe) {
+                effect.happened += 1;
+            }
+            effect.unheard += 1;
+            Ok(())
+        })
+    }
+
+    /// The answer has reached the caller.
+    pub fn heard(&self, tenant: TenantId, key: &str) {
+        self.state(|state| {
+            if let Some(effect) = state.effects.get_mut(&(tenant, key.to_owned())) {
+                effect.unheard = effect.unheard.saturating_sub(1);
+            }
+        });
+    }
+
+    /// A person looks whether it happened. What they found out is no longer unknown.
+    pub fn look_into(&self, tenant: TenantId, key: &str) -> bool {
+        self.state(|state| {
+            let Some(effect) = state.effects.get_mut(&(tenant, key.to_owned())) else { return false };
+            effect.unheard = 0;
+            effect.happened > 0
+        })
+    }
+
+    pub fn happened(&self, tenant: TenantId, key: &str) -> u32 {
+        self.state(|state| state.effects.get(&(tenant, key.to_owned())).map_or(0, |effect| effect.happened))
+    }
+
+    pub fn calls(&self) -> u64 {
+        self.state(|state| state.calls)
+    }
+}

@@ -1,0 +1,107 @@
+//! Swarm testing: each seed gets its own subset of faults and its own shape of world, because a fault that is always
+//! there hides what only happens without it.
+
+use std::collections::BTreeMap;
+
+use crate::dice::Dice;
+
+macro_rules! faults {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal at $rate:literal),+ $(,)?) => {
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Fault { $($(#[$doc])* $variant),+ }
+
+        impl Fault {
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => concat!("fault: ", $name)),+ }
+            }
+
+            /// How likely it is each time it could happen.
+            const fn rate(self) -> f64 {
+                match self { $(Self::$variant => $rate),+ }
+            }
+        }
+    };
+}
+
+faults! {
+    /// The engine dies right before a group is committed.
+    CrashBeforeCommit = "crash before a commit" at 0.004,
+    /// The engine dies with a group committed and nobody answered.
+    CrashAfterCommit = "crash after a commit" at 0.004,
+    /// The engine dies at any instant.
+    Crash = "crash" at 0.4,
+    CommitUnknown = "commit unknown" at 0.03,
+    LostBeforeCommit = "connection lost before a commit" at 0.03,
+    SlowStore = "slow store" at 0.05,
+    SlowReads = "slow reads" at 0.01,
+    RequestLost = "request lost" at 0.03,
+    AnswerLost = "answer lost" at 0.03,
+    Duplicate = "request duplicated" at 0.04,
+    /// A message that arrives when everybody has stopped waiting for it.
+    Late = "message late" at 0.02,
+    /// Whoever called has gone, and the server drops what it was doing for them.
+    CallerGone = "caller gone" at 0.03,
+    WorkerPaused = "worker paused" at 0.5,
+    WorkerCrash = "worker crashed" at 0.5,
+    ClockJump = "clock jumped" at 0.5,
+    /// The outside world refuses, or its answers are lost.
+    SinkTrouble = "sink trouble" at 0.15,
+    DeliveryTrouble = "delivery failed" at 0.2,
+    Restore = "restored from a backup" at 0.5,
+}
+
+/// Which faults a seed has, and how often.
+#[derive(Debug, Clone)]
+pub struct Swarm {
+    rates: BTreeMap<Fault, f64>,
+    pub tenants: u64,
+    pub workers: u64,
+    pub orders: u64,
+    pub storm_ms: u64,
+    /// How many runs the engine keeps in memory: few, so that loading is exercised too.
+    pub cells: usize,
+    /// Do tasks fail by themselves?
+    pub failing_tasks: f64,
+    pub operators: u64,
+}
+
+impl Swarm {
+    pub fn draw(dice: &Dice) -> Self {
+        let mut rates = BTreeMap::new();
+        // A few seeds in calm weather: what fails there needs no storm.
+        let stormy = !dice.one_in(12);
+        for fault in Fault::ALL {
+            let strength = dice.weighted(&[(4, 0.0), (1, 0.3), (2, 1.0), (1, 2.5)]);
+            if stormy && strength > 0.0 {
+                rates.insert(*fault, fault.rate() * strength);
+            }
+        }
+        Self {
+            rates,
+            tenants: dice.between(1..=3),
+            workers: dice.between(1..=3),
+            orders: dice.between(4..=9),
+            storm_ms: dice.between(8_000..=25_000),
+            cells: *dice.pick(&[64, 64, 16_384]),
+            failing_tasks: *dice.pick(&[0.0, 0.1, 0.3]),
+            operators: dice.between(0..=2),
+        }
+    }
+
+    /// The rate of a fault; 0 where the seed does not have it.
+    pub fn rate(&self, fault: Fault) -> f64 {
+        self.rates.get(&fault).copied().unwrap_or(0.0)
+    }
+
+    pub fn has(&self, fault: Fault) -> bool {
+        self.rates.contains_key(&fault)
+    }
+
+    /// The faults of this seed, for the trace.
+    pub fn names(&self) -> String {
+        let names: Vec<&str> = self.rates.keys().map(|fault| &fault.name()["fault: ".len()..]).collect();
+        if names.is_empty() { "no faults".to_owned() } else { names.join(", ") }
+    }
+}
