@@ -3,7 +3,6 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use futures::future::BoxFuture;
 use interlock_core::ids::ServerId;
@@ -214,9 +213,7 @@ impl Host {
         life.engine.store().kill();
         say!(sim, "host", "engine {} is dead", self.lives());
         let engine = life.engine;
-        // Its loops have nothing left to write to; this only lets their tasks end.
-        tokio::spawn(async move {
-            let _ = tokio::time::timeout(Duration::from_secs(60), engine.stop()).await;
-        });
+        // Its loops have nothing left to read or to write; this lets the tasks end that are not stuck on that.
+        tokio::spawn(async move { engine.stop().await });
     }
 }

@@ -132,7 +132,8 @@ pub struct JournalRow {
 
 /// A step that finished, written once. The state of a step that is not the current one is read from here: the latest
 /// record of a position counts. A step that a restart went back over has a record that says `pending`. A step that
-/// was never activated has none; it is `pending`, or `canceled` in a run whose cancel has been carried out.
+/// was never activated has none: it is `pending`, or `canceled` in a run that has been canceled or is rolling back on
+/// request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Done {
     pub position: u32,

@@ -15,6 +15,7 @@ pub mod keys;
 pub mod limits;
 pub mod machine;
 pub mod plan;
+pub mod planted;
 pub mod project;
 pub mod receipt;
 pub mod rejection;

@@ -102,7 +102,7 @@ pub struct Completed {
     /// The run's next step, claimed for this session in the commit that recorded the report.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<Assignment>,
-    /// The report, or an earlier one of the same attempt, is part of the run's history.
+    /// False if the report had been recorded before: this is the first answer again.
     pub recorded: bool,
 }
 

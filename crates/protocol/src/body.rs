@@ -8,7 +8,7 @@ use interlock_core::retry::StepError;
 use interlock_core::state::EffectClass;
 use interlock_core::time::Millis;
 use interlock_core::work::{
-    AttemptRef, EffectAnswer, EffectIntent, EffectOutcome, OutboundMessage, Report, ReportedOutcome,
+    AttemptRef, EffectAnswer, EffectIntent, EffectOutcome, OutboundMessage, Report, ReportedOutcome, WorkerHello,
 };
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -31,6 +31,17 @@ pub struct OutcomeBody(pub EffectOutcome);
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(into = "EffectAnswer", try_from = "AnswerRecord")]
 pub struct AnswerBody(pub EffectAnswer);
+
+/// A [`WorkerHello`] as the body of a request.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(into = "WorkerHello", from = "HelloRecord")]
+pub struct HelloBody(pub WorkerHello);
+
+impl From<HelloBody> for WorkerHello {
+    fn from(body: HelloBody) -> Self {
+        body.0
+    }
+}
 
 impl From<ReportBody> for Report {
     fn from(body: ReportBody) -> Self {
@@ -67,6 +78,23 @@ fn missing(status: &str, field: &str) -> String {
 
 fn superfluous(status: &str, field: &str) -> String {
     format!("`{status}` does not take the field `{field}`")
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct HelloRecord {
+    worker: String,
+    tenant: Option<TenantId>,
+    queues: Vec<String>,
+    slots: u32,
+    build_id: Option<String>,
+}
+
+impl From<HelloRecord> for HelloBody {
+    fn from(record: HelloRecord) -> Self {
+        let HelloRecord { worker, tenant, queues, slots, build_id } = record;
+        Self(WorkerHello { worker, tenant, queues, slots, build_id })
+    }
 }
 
 #[derive(Deserialize)]

@@ -34,11 +34,6 @@ impl Problem {
         }
     }
 
-    pub fn with_run(mut self, run: RunId) -> Self {
-        self.run_id = Some(run);
-        self
-    }
-
     /// Whether the same call may succeed later without a change: the server is overloaded or away.
     pub const fn is_transient(&self) -> bool {
         is_transient(self.status)

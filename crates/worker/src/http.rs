@@ -44,7 +44,8 @@ pub struct HttpTransport {
 }
 
 impl HttpTransport {
-    pub fn new(server: &str) -> Result<Self, InvalidServer> {
+    /// Sends `token`, if there is one, with every call.
+    pub fn new(server: &str, token: Option<String>) -> Result<Self, InvalidServer> {
         let invalid = |what: String| InvalidServer::Url { url: server.to_owned(), what };
         let url = Url::parse(server).map_err(|error| invalid(error.to_string()))?;
         if url.scheme() != "http" {
@@ -59,13 +60,8 @@ impl HttpTransport {
             .no_proxy()
             .build()?;
         let base = url.as_str().trim_end_matches('/').into();
-        Ok(Self { client, base, authorization: None })
-    }
-
-    /// Sends this token with every call.
-    pub fn bearer(mut self, token: &str) -> Self {
-        self.authorization = Some(format!("Bearer {token}").into());
-        self
+        let authorization = token.map(|token| format!("Bearer {token}").into());
+        Ok(Self { client, base, authorization })
     }
 
     async fn call<A: DeserializeOwned>(

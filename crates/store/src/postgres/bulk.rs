@@ -170,6 +170,7 @@ impl<'a> Bulk<'a> {
                 column(&rows, |(.., done)| done.and_then(|done| done.output.as_ref()).map(Json::as_str)),
                 column(&rows, |(_, _, error, _)| *error),
                 column(&rows, |(.., done)| done.and_then(|done| done.why.as_deref())),
+                column(&rows, |(.., done)| done.and_then(|done| done.input.as_ref()).map(Json::as_str)),
             ]
         })
         .await

@@ -242,15 +242,18 @@ fn finished_step(row: &mut Row) -> Result<Step, CorruptRow> {
     let output: Option<Json> = row.opt_json("output")?;
     let last_error: Option<StepError> = row.opt_decoded("error")?;
     let why = row.opt_text("why")?;
+    let input: Option<Json> = row.opt_json("input")?;
     let phase = match state {
         StepState::Succeeded => Phase::Succeeded,
         StepState::Skipped => Phase::Skipped { why: why.unwrap_or_default() },
         StepState::Failed => Phase::Failed,
         StepState::Canceled => Phase::Canceled,
         StepState::RolledBack => Phase::RolledBack,
+        // Rewound by a restart: it will run again, and its attempts go on counting.
+        StepState::Pending => Phase::Pending,
         other => return Err(row.corrupt("done_state", format!("{other} is no state of a finished step"))),
     };
-    Ok(Step { attempt, failures, iteration, output, last_error, claimed_at, phase, ..Step::default() })
+    Ok(Step { attempt, failures, iteration, input, output, last_error, claimed_at, phase, ..Step::default() })
 }
 
 impl Live {

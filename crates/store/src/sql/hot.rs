@@ -115,14 +115,14 @@ statements! {
     JOURNAL_INSERT on journal {
         sqlite: "INSERT INTO journal (tenant_id, run_id, seq, first_seq, at, events, initiator, person, context_meta,
                  done_position, done_state, done_attempt, done_failures, done_iteration, done_claimed_at, output, error,
-                 why)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)",
+                 why, input)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)",
         postgres: "INSERT INTO journal (tenant_id, run_id, seq, first_seq, at, events, initiator, person, context_meta,
                    done_position, done_state, done_attempt, done_failures, done_iteration, done_claimed_at, output,
-                   error, why)
+                   error, why, input)
                    SELECT * FROM unnest($1::bytea[], $2::bytea[], $3::bigint[], $4::bigint[], $5::bigint[], $6::text[],
                    $7::text[], $8::text[], $9::text[], $10::bigint[], $11::text[], $12::bigint[], $13::bigint[],
-                   $14::bigint[], $15::bigint[], $16::text[], $17::text[], $18::text[])"
+                   $14::bigint[], $15::bigint[], $16::text[], $17::text[], $18::text[], $19::text[])"
     }
 
     /// A tenant's limits, for the writer of SQLite.

@@ -18,7 +18,7 @@ statements! {
     /// Key of journal. What is newer than the run's row is left out, so that the two agree.
     RUN_DONE on journal {
         both: "SELECT run_id, done_position, done_state, done_attempt, done_failures, done_iteration, done_claimed_at, output,
-               error, why FROM journal
+               error, why, input FROM journal
                WHERE tenant_id = $1 AND run_id = $2 AND seq <= $3 AND done_position IS NOT NULL ORDER BY seq"
     }
 

@@ -64,6 +64,7 @@ statements! {
                request, response, intent_at, outcome_at, late)
                VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
                ON CONFLICT (tenant_id, effect_key) DO UPDATE SET state = excluded.state, attempt = excluded.attempt,
+               run_id = excluded.run_id, position = excluded.position, iteration = excluded.iteration,
                response = excluded.response, intent_at = excluded.intent_at, outcome_at = excluded.outcome_at,
                late = excluded.late
                WHERE receipts.receipt_id = excluded.receipt_id"

@@ -515,6 +515,7 @@ impl Transaction<'_> {
                 done.and_then(|done| done.output.as_ref()).map(Json::as_str),
                 error,
                 done.and_then(|done| done.why.as_deref()),
+                done.and_then(|done| done.input.as_ref()).map(Json::as_str),
             ])?;
         }
         Ok(())

@@ -195,7 +195,13 @@ impl World {
     }
 
     pub async fn claim(&self, run: &mut Run, session: SessionId) {
-        self.apply(run, command(run, Command::Claim { session }, NOW)).await;
+        let change = command(run, Command::Claim { session }, NOW);
+        self.apply(run, change).await;
+    }
+
+    pub async fn complete(&self, run: &mut Run) {
+        let change = completion(run, NOW);
+        self.apply(run, change).await;
     }
 
     /// Completes step after step until the run has ended.
@@ -204,7 +210,7 @@ impl World {
             self.claim(run, session).await;
         }
         while !run.state.is_terminal() {
-            self.apply(run, completion(run, NOW)).await;
+            self.complete(run).await;
         }
     }
 

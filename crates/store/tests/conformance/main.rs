@@ -1,6 +1,8 @@
 //! One suite over every database: what a store promises, whatever is behind it.
 
+mod feed;
 mod fixture;
+mod guards;
 mod runs;
 
 /// Declares each test once and runs it on a SQLite file, on SQLite in memory and on PostgreSQL.

@@ -27,7 +27,7 @@ async fn answering(status: &str, body: &str) -> (HttpTransport, JoinHandle<Strin
         stream.write_all(answer.as_bytes()).await.unwrap();
         String::from_utf8(asked).unwrap()
     });
-    (HttpTransport::new(&server).unwrap().bearer("s3cret"), serving)
+    (HttpTransport::new(&server, Some("s3cret".into())).unwrap(), serving)
 }
 
 fn is_whole(asked: &[u8]) -> bool {
@@ -113,13 +113,13 @@ async fn nobody_there_is_an_outage() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let server = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
-    let error = HttpTransport::new(&server).unwrap().unregister(session()).await.unwrap_err();
+    let error = HttpTransport::new(&server, None).unwrap().unregister(session()).await.unwrap_err();
     assert!(matches!(error, TransportError::Unavailable(_)), "{error}");
 }
 
 #[test]
 fn an_address_that_cannot_work_is_refused_at_once() {
     for server in ["https://example.org", "example.org:8080", "/tmp/socket", ""] {
-        assert!(HttpTransport::new(server).is_err(), "{server}");
+        assert!(HttpTransport::new(server, None).is_err(), "{server}");
     }
 }

@@ -13,7 +13,7 @@ use crate::ids::{ApprovalId, SignalId};
 use crate::json::Json;
 use crate::plan::{Plan, StepSpec};
 use crate::run::{Phase, Run, Step};
-use crate::state::{ApprovalState, Control, RunState, StepState};
+use crate::state::{ApprovalState, Reason, RunState, StepState};
 
 pub struct Rows {
     start: Run,
@@ -200,8 +200,8 @@ fn current(step: &mut Step, live: &LiveRow) {
 
 /// A cancel writes no record for steps that were never activated: they follow from the run.
 fn cancel_untouched(run: &mut Run) {
-    let canceled = run.notes.cancellation.is_some() && run.control != Control::Canceling;
     let ended = run.state == RunState::Canceled;
+    let canceled = ended || run.notes.after_rollback == Some(Reason::Requested);
     let forward = run.forward_len();
     for (at, step) in run.steps.iter_mut().enumerate() {
         let cancels = if at < forward { canceled } else { ended };

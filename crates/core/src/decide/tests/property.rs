@@ -27,7 +27,6 @@ pub fn play(plan: Plan, steps: &[Move], mut each: impl FnMut(&Case)) -> Case {
         let [first, second] = twice.map(|answer| format!("{answer:?}"));
         assert_eq!(first, second, "the same question has one answer");
         arrows::take();
-        if std::env::var_os("TRACE").is_some() { eprintln!("{:?} {:?} {:?} <- {command:?}", case.run.state, case.run.control, case.steps()); }
         if case.ask(command).is_ok() {
             each(&case);
         }

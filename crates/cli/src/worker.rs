@@ -1,0 +1,67 @@
+//! `interlock worker`: a worker in a process of its own. Each task is a program: JSON on stdin, JSON on stdout.
+
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use clap::Args;
+use interlock_core::ids::TenantId;
+use interlock_core::plan::DEFAULT_QUEUE;
+use interlock_worker::{ExecTask, HttpTransport, Tasks, Worker, WorkerOptions};
+use tokio_util::sync::CancellationToken;
+
+#[derive(Args)]
+pub struct WorkerArgs {
+    /// Where the server is.
+    #[arg(long, env = "INTERLOCK_SERVER", default_value = "http://127.0.0.1:8420")]
+    server: String,
+    /// A task and the program that runs it; may be given several times.
+    #[arg(long = "task", value_name = "NAME=PROGRAM", required = true)]
+    tasks: Vec<String>,
+    /// Queues to take work from.
+    #[arg(long = "queue", default_value = DEFAULT_QUEUE)]
+    queues: Vec<String>,
+    /// How many steps run at the same time.
+    #[arg(long, default_value_t = 16)]
+    slots: u32,
+    /// The tenant to work for.
+    #[arg(long, env = "INTERLOCK_TENANT")]
+    tenant: Option<TenantId>,
+    /// A file that holds the server's token.
+    #[arg(long, env = "INTERLOCK_TOKEN_FILE")]
+    token_file: Option<PathBuf>,
+    /// A name that people recognise; the process id by default.
+    #[arg(long)]
+    name: Option<String>,
+}
+
+pub async fn run(args: WorkerArgs) -> anyhow::Result<()> {
+    let mut tasks = Tasks::new();
+    for task in &args.tasks {
+        let (name, program) = task
+            .split_once('=')
+            .filter(|(name, program)| !name.is_empty() && !program.is_empty())
+            .with_context(|| format!("`--task {task}` is not NAME=PROGRAM, as in `--task resize=./resize.sh`"))?;
+        tasks = tasks.add(name, ExecTask::new(program));
+    }
+    let token = args.token_file.as_deref().map(super::token::read).transpose()?;
+    let mut transport = HttpTransport::new(&args.server)?;
+    if let Some(token) = token {
+        transport = transport.bearer(&token);
+    }
+    let options = WorkerOptions {
+        name: args.name.unwrap_or_else(|| format!("worker:{}", std::process::id())),
+        queues: args.queues,
+        slots: args.slots,
+        tenant: args.tenant,
+        seed: fastrand::u64(..),
+        ..WorkerOptions::default()
+    };
+    let stop = CancellationToken::new();
+    let stopping = stop.clone();
+    tokio::spawn(async move {
+        crate::shutdown::asked().await;
+        eprintln!("interlock: draining; running steps finish, then this worker stops");
+        stopping.cancel();
+    });
+    Ok(Worker::new(transport, tasks, options).run(stop).await?)
+}

@@ -1,0 +1,55 @@
+//! Readers of events miss nothing and see nothing twice, however commits and readers interleave.
+
+mod rig;
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use interlock_core::ids::RunId;
+use interlock_core::plan::StepSpec;
+use rig::{Database, done, ends, engine, plan, start, stop, tenant, work};
+
+on_both! {
+    async fn a_tenants_feed_is_complete_ordered_and_without_repeats(database: &Database) {
+        let engine = engine(database).await;
+        let tenant = tenant(&engine, |_| {}).await;
+        work(&engine, 32, |_| async { done("1") });
+        let plan = plan(vec![StepSpec::task("a", "a"), StepSpec::task("b", "b"), StepSpec::task("c", "c")]);
+        let reading = tokio::spawn({
+            let engine = engine.clone();
+            async move {
+                let (mut cursor, mut seen) = (0, HashMap::<RunId, u64>::new());
+                let mut reads = 0u32;
+                loop {
+                    // A reader that reconnects all the time, from where it was.
+                    let mut watcher = engine.watch_tenant(tenant, cursor);
+                    let Ok(events) = watcher.next_of_tenant().await else { return seen };
+                    reads += 1;
+                    let take = if reads.is_multiple_of(3) { events.len().div_ceil(2) } else { events.len() };
+                    for event in events.into_iter().take(take) {
+                        assert_eq!(event.cursor, cursor + 1, "cursors are dense");
+                        let last = seen.insert(event.run, event.seq).unwrap_or(0);
+                        assert_eq!(event.seq, last + 1, "a run's events come in order, once");
+                        cursor = event.cursor;
+                    }
+                }
+            }
+        });
+        let runs: Vec<RunId> = {
+            let starts = (0..200).map(|_| engine.start(start(tenant, &plan, "null")));
+            futures::future::join_all(starts).await.into_iter().map(|started| started.unwrap().run).collect()
+        };
+        for run in &runs {
+            ends(&engine, tenant, *run).await;
+        }
+        tokio::time::sleep(Duration::from_millis(1500)).await;
+        engine.stop().await;
+        let seen = reading.await.unwrap();
+        assert_eq!(seen.len(), runs.len());
+        for run in runs {
+            let overview = engine.store().run_overview(tenant, run).await.unwrap().unwrap();
+            assert_eq!(seen[&run], overview.version, "{run}");
+        }
+        stop(engine).await;
+    }
+}

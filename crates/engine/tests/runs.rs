@@ -1,0 +1,347 @@
+//! Whole runs through the real engine, on both databases.
+
+mod rig;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use interlock_core::approval::Voter;
+use interlock_core::change::Context;
+use interlock_core::ids::TenantId;
+use interlock_core::json::Json;
+use interlock_core::plan::{Accept, OnFailure, RollbackCondition, RollbackSpec, StepSpec, WaitFor, Work};
+use interlock_core::rejection::Rejection;
+use interlock_core::retry::{Backoff, ErrorClass, RetryPolicy, StepError};
+use interlock_core::state::{RunState, StepState};
+use interlock_core::time::Millis;
+use interlock_core::work::ReportedOutcome;
+use interlock_engine::commands::signal::{SignalRequest, Signaled};
+use interlock_engine::commands::vote::VoteRequest;
+use interlock_engine::{EngineError, IdempotencyKey};
+use rig::{Database, done, ends, engine, plan, plan_with, reaches, start, stop, tenant, work};
+
+fn task(key: &str) -> StepSpec {
+    StepSpec::task(key, key)
+}
+
+fn quick_retry(mut step: StepSpec, max_attempts: u32) -> StepSpec {
+    step.retry = Some(RetryPolicy { max_attempts, backoff: Backoff::Fixed { delay: Millis(10) } });
+    step
+}
+
+fn failing() -> ReportedOutcome {
+    ReportedOutcome::Retry { error: StepError::new(ErrorClass::Unavailable, "DOWN", "the other side is down"), backoff: None }
+}
+
+on_both! {
+    async fn a_run_goes_through_all_its_steps_and_leaves_their_outputs(database: &Database) {
+        let engine = engine(database).await;
+        let tenant = tenant(&engine, |_| {}).await;
+        work(&engine, 4, |assignment| async move { done(&format!(r#"{{"from":"{}"}}"#, assignment.step)) });
+        let mut second = task("second");
+        second.work = Work::Task { handler: "second".into(), with: Some(Json::parse(r#"{"n":"${{ inputs.n + 1 }}","first":"${{ steps.first.output.from }}"}"#, 200).unwrap()) };
+        let sum = StepSpec::new("sum", Work::Transform { value: Json::parse(r#"{"twice":"${{ inputs.n * 2 }}"}"#, 100).unwrap() });
+        let mut never = task("never");
+        never.condition = Some("inputs.n > 100".into());
+        let plan = plan(vec![task("first"), second, sum, never, task("last")]);
+        let run = engine.start(start(tenant, &plan, r#"{"n":20}"#)).await.unwrap().run;
+        assert_eq!(ends(&engine, tenant, run).await, RunState::Succeeded);
+
+        let steps = engine.store().steps(tenant, run).await.unwrap();
+        let states: Vec<_> = steps.iter().map(|step| (step.key.as_str(), step.state)).collect();
+        assert_eq!(states, [
+            ("first", StepState::Succeeded), ("second", StepState::Succeeded), ("sum", StepState::Succeeded),
+            ("never", StepState::Skipped), ("last", StepState::Succeeded),
+        ]);
+        assert_eq!(steps[2].output.as_ref().unwrap().as_str(), r#"{"twice":40}"#);
+        let loaded = engine.store().load_runs(&[(tenant, run)]).await.unwrap().pop().unwrap();
+        assert_eq!(loaded.input(1).to_value().unwrap(), serde_json::json!({"n": 21, "first": "first"}));
+
+        let events = engine.store().events(tenant, run, 0, 100).await.unwrap();
+        let seqs: Vec<u64> = events.iter().map(|event| event.seq).collect();
+        assert_eq!(seqs, (1..=events.len() as u64).collect::<Vec<_>>());
+        assert!(engine.store().check().await.unwrap().is_empty());
+        stop(engine).await;
+    }
+
+    async fn a_failed_step_is_tried_again_until_its_budget_is_spent(database: &Database) {
+        let engine = engine(database).await;
+        let tenant = tenant(&engine, |_| {}).await;
+        let tries = Arc::new(AtomicU32::new(0));
+        let counted = Arc::clone(&tries);
+        work(&engine, 4, move |_| {
+            counted.fetch_add(1, Ordering::SeqCst);
+            async { failing() }
+        });
+        let run = engine.start(start(tenant, &plan(vec![quick_retry(task("a"), 3)]), "null")).await.unwrap().run;
+        assert_eq!(ends(&engine, tenant, run).await, RunState::Failed);
+        assert_eq!(tries.load(Ordering::SeqCst), 3);
+        stop(engine).await;
+    }
+
+    async fn repeated_starts_make_one_run(database: &Database) {
+        let engine = engine(database).await;
+        let tenant = tenant(&engine, |_| {}).await;
+        let plan = plan(vec![task("a")]);
+        let request = || {
+            let mut request = start(tenant, &plan, r#"{"order":1}"#);
+            request.idempotency = Some(IdempotencyKey { client: "shop".into(), key: "order-1".into() });
+            request
+        };
+        let all = futures::future::join_all((0..500).map(|_| engine.start(request()))).await;
+        let first = all[0].as_ref().unwrap().run;
+        assert!(all.iter().all(|started| started.as_ref().unwrap().run == first));
+        assert_eq!(all.iter().filter(|started| !started.as_ref().unwrap().replayed).count(), 1);
+        let mut other = request();
+        other.inputs = Json::parse(r#"{"order":2}"#, 100).unwrap();
+        assert!(matches!(engine.start(other).await, Err(EngineError::IdempotencyMismatch)));
+        stop(engine).await;
+    }
+
+    async fn one_active_run_holds_a_subject(database: &Database) {
+        let engine = engine(database).await;
+        let tenant = tenant(&engine, |_| {}).await;
+        let plan = plan(vec![task("a")]);
+        let request = || {
+            let mut request = start(tenant, &plan, "null");
+            request.subject = Some("INC-1".into());
+            request
+        };
+        let first = engine.start(request()).await.unwrap().run;
+        match engine.start(request()).await {
+            Err(EngineError::SubjectBusy { run, .. }) => assert_eq!(run, first),
+            other => panic!("{other:?}"),
+        }
+        engine.cancel(tenant, first, "test".into(), false, Context::operator("op")).await.unwrap();
+        engine.start(request()).await.unwrap();
+        stop(engine).await;
+    }
+
+    async fn bad_input_is_refused_by_name_and_leaves_nothing(database: &Database) {
+        let engine = engine(database).await;
+        let nobody = TenantId(engine.fresh_id());
+        let plan = plan(vec![task("a")]);
+        match engine.start(start(nobody, &plan, "null")).await {
+            Err(EngineError::Rejected(Rejection::UnknownTenant { tenant })) => assert_eq!(tenant, nobody),
+            other => panic!("{other:?}"),
+        }
+        let tenant = tenant(&engine, |_| {}).await;
+        let huge = format!("\"{}\"", "x".repeat(1 << 20));
+        let mut request = start(tenant, &plan, "null");
+        request.inputs = Json::trusted(huge);
+        assert!(matches!(engine.start(request).await, Err(EngineError::Rejected(Rejection::TooLarge { .. }))));
+        let stranger = interlock_core::ids::RunId(engine.fresh_id());
+        let unknown = engine.cancel(tenant, stranger, "x".into(), false, Context::SYSTEM).await;
+        assert!(matches!(unknown, Err(EngineError::Rejected(Rejection::UnknownRun { .. }))), "{unknown:?}");
+        assert_eq!(engine.store().stats().await.unwrap().live_runs, 0);
+        stop(engine).await;
+    }
+
+    async fn signals_wake_waits_whether_early_or_late(database: &Database) {
+        let engine = engine(database).await;
+        let tenant = tenant(&engine, |_| {}).await;
+        let wait = |key: &str| StepSpec::new("wait", Work::Wait {
+            until: WaitFor::Signal { signal: "go".into(), key: Some(key.into()), accept: Accept::Any },
+            timeout: Some(Millis(20_000)),
+        });
+        let signal = |key: &str, id: &str| SignalRequest {
+            tenant, signal_type: "go".into(), key: key.into(),
+            payload: Json::parse(r#"{"n":1}"#, 100).unwrap(), source_id: Some(id.into()),
+        };
+        // Early.
+        engine.signal(signal("early", "1")).await.unwrap();
+        assert_eq!(engine.signal(signal("early", "1")).await.unwrap(), Signaled::Duplicate);
+        let early = engine.start(start(tenant, &plan(vec![wait("early")]), "null")).await.unwrap().run;
+        assert_eq!(ends(&engine, tenant, early).await, RunState::Succeeded);
+        // Late.
+        let late = engine.start(start(tenant, &plan(vec![wait("late")]), "null")).await.unwrap().run;
+        reaches(&engine, tenant, late, RunState::WaitingSignal).await;
+        engine.signal(signal("late", "2")).await.unwrap();
+        assert_eq!(ends(&engine, tenant, late).await, RunState::Succeeded);
+        let steps = engine.store().steps(tenant, late).await.unwrap();
+        assert_eq!(steps[0].output.as_ref().unwrap().as_str(), r#"{"n":1}"#);
+        assert!(engine.store().check().await.unwrap().is_empty());
+        stop(engine).await;
+    }
+
+    async fn timers_fire_and_waits_time_out(database: &Database) {
+        let engine = engine(database).await;
+        let tenant = tenant(&engine, |_| {}).await;
+        let timer = StepSpec::new("sleep", Work::Wait { until: WaitFor::For(Millis(150)), timeout: None });
+        let run = engine.start(start(tenant, &plan(vec![timer]), "null")).await.unwrap().run;
+        assert_eq!(ends(&engine, tenant, run).await, RunState::Succeeded);
+        let wait = StepSpec::new("wait", Work::Wait {
+            until: WaitFor::Signal { signal: "never".into(), key: None, accept: Accept::SinceRun },
+            timeout: Some(Millis(150)),
+        });
+        let run = engine.start(start(tenant, &plan(vec![wait]), "null")).await.unwrap().run;
+        assert_eq!(ends(&engine, tenant, run).await, RunState::Failed);
+        let deadline = plan_with(vec![StepSpec::new("long", Work::Wait { until: WaitFor::For(Millis(60_000)), timeout: None })], |plan| {
+            plan.timeout = Some(Millis(150));
+        });
+        let run = engine.start(start(tenant, &deadline, "null")).await.unwrap().run;
+        assert_eq!(ends(&engine, tenant, run).await, RunState::Failed);
+        stop(engine).await;
+    }
+
+    async fn an_approval_needs_its_quorum_and_not_the_starter(database: &Database) {
+        let engine = engine(database).await;
+        let tenant = tenant(&engine, |_| {}).await;
+        let gate = StepSpec::new("gate", Work::Approval(serde_json::from_str(r#"{"approvers":["sre"],"quorum":2}"#).unwrap()));
+        let mut request = start(tenant, &plan(vec![gate]), "null");
+        request.started_by = Some("ada".into());
+        let run = engine.start(request).await.unwrap().run;
+        reaches(&engine, tenant, run, RunState::WaitingApproval).await;
+        let approval = engine.store().approvals_of(tenant, run).await.unwrap()[0].id;
+        let vote = |person: &str, group: &str| VoteRequest {
+            approval,
+            voter: Voter { person: person.into(), groups: vec![group.into()], self_approval: true },
+            approve: true,
+            notes: None,
+        };
+        for (person, group) in [("ada", "sre"), ("eve", "sales")] {
+            assert!(engine.vote(tenant, run, vote(person, group)).await.is_err(), "{person}");
+        }
+        engine.vote(tenant, run, vote("bob", "sre")).await.unwrap();
+        assert!(engine.vote(tenant, run, vote("bob", "sre")).await.is_err());
+        let standing = engine.vote(tenant, run, vote("cleo", "sre")).await.unwrap();
+        assert_eq!(standing.state, RunState::Succeeded);
+        stop(engine).await;
+    }
+
+    async fn a_failed_run_is_rolled_back_newest_first(database: &Database) {
+        let engine = engine(database).await;
+        let tenant = tenant(&engine, |_| {}).await;
+        let undone = Arc::new(std::sync::Mutex::new(Vec::new()));
+        let log = Arc::clone(&undone);
+        work(&engine, 4, move |assignment| {
+            if assignment.handler == "undo" {
+                log.lock().unwrap().push(assignment.step.clone());
+            }
+            let outcome = if assignment.step == "c" {
+                ReportedOutcome::Dead { error: StepError::new(ErrorClass::Invalid, "NO", "no") }
+            } else {
+                done("1")
+            };
+            async move { outcome }
+        });
+        let undoable = |key: &str| {
+            let mut step = task(key);
+            step.rollback = Some(RollbackSpec { handler: "undo".into(), with: None, conditions: RollbackCondition::ALL.to_vec() });
+            step
+        };
+        let run = engine.start(start(tenant, &plan(vec![undoable("a"), undoable("b"), task("c")]), "null")).await.unwrap().run;
+        assert_eq!(ends(&engine, tenant, run).await, RunState::Failed);
+        assert_eq!(*undone.lock().unwrap(), ["rollback:b", "rollback:a"]);
+        let steps = engine.store().steps(tenant, run).await.unwrap();
+        assert_eq!(steps[0].state, StepState::RolledBack);
+        assert!(engine.store().check().await.unwrap().is_empty());
+        stop(engine).await;
+    }
+
+    async fn an_operator_retries_skips_and_restarts_in_place(database: &Database) {
+        let engine = engine(database).await;
+        let tenant = tenant(&engine, |_| {}).await;
+        let broken = Arc::new(AtomicU32::new(1));
+        let state = Arc::clone(&broken);
+        work(&engine, 4, move |assignment| {
+            let fails = assignment.step == "b" && state.load(Ordering::SeqCst) == 1;
+            async move {
+                if fails { ReportedOutcome::Dead { error: StepError::new(ErrorClass::Invalid, "NO", "no") } } else { done("1") }
+            }
+        });
+        let plan = plan_with(vec![task("a"), task("b"), task("c")], |plan| plan.on_failure = Some(OnFailure::Pause));
+        let operator = || Context::operator("op");
+        let run = engine.start(start(tenant, &plan, "null")).await.unwrap().run;
+        reaches(&engine, tenant, run, RunState::Paused).await;
+        assert!(matches!(engine.resume(tenant, run, operator()).await, Err(EngineError::Rejected(Rejection::DirectiveDue { .. }))));
+        engine.skip(tenant, run, "known to be broken".into(), operator()).await.unwrap();
+        assert_eq!(ends(&engine, tenant, run).await, RunState::Succeeded);
+
+        let run = engine.start(start(tenant, &plan, "null")).await.unwrap().run;
+        reaches(&engine, tenant, run, RunState::Paused).await;
+        broken.store(0, Ordering::SeqCst);
+        engine.restart_from(tenant, run, "a", operator()).await.unwrap();
+        assert_eq!(ends(&engine, tenant, run).await, RunState::Succeeded);
+        let steps = engine.store().steps(tenant, run).await.unwrap();
+        assert!(steps[0].attempt == 2 && steps[1].attempt == 2, "{steps:?}");
+        stop(engine).await;
+    }
+
+    async fn a_terminal_run_is_resumed_as_a_new_one(database: &Database) {
+        let engine = engine(database).await;
+        let tenant = tenant(&engine, |_| {}).await;
+        let ran = Arc::new(std::sync::Mutex::new(Vec::new()));
+        let log = Arc::clone(&ran);
+        work(&engine, 4, move |assignment| {
+            let mut ran = log.lock().unwrap();
+            ran.push(assignment.step.clone());
+            let fails = assignment.step == "b" && ran.len() == 2;
+            async move {
+                if fails { ReportedOutcome::Dead { error: StepError::new(ErrorClass::Invalid, "NO", "no") } } else { done("1") }
+            }
+        });
+        let run = engine.start(start(tenant, &plan(vec![task("a"), task("b")]), "null")).await.unwrap().run;
+        assert_eq!(ends(&engine, tenant, run).await, RunState::Failed);
+        assert!(matches!(engine.cancel(tenant, run, "x".into(), false, Context::SYSTEM).await, Err(EngineError::Rejected(Rejection::Terminal { .. }))));
+        let second = engine.resume_as_new(tenant, run, None, Context::operator("op")).await.unwrap().run;
+        assert_eq!(ends(&engine, tenant, second).await, RunState::Succeeded);
+        assert_eq!(*ran.lock().unwrap(), ["a", "b", "b"]);
+        let overview = engine.store().run_overview(tenant, second).await.unwrap().unwrap();
+        assert_eq!((overview.resumed_from, overview.resume_count), (Some(run), 1));
+        stop(engine).await;
+    }
+
+    async fn work_goes_on_after_the_engine_was_stopped(database: &Database) {
+        let first = engine(database).await;
+        let tenant = tenant(&first, |_| {}).await;
+        let timer = StepSpec::new("sleep", Work::Wait { until: WaitFor::For(Millis(300)), timeout: None });
+        let plan = plan(vec![timer, task("a"), task("b")]);
+        let mut runs = Vec::new();
+        for _ in 0..20 {
+            runs.push(first.start(start(tenant, &plan, "null")).await.unwrap().run);
+        }
+        stop(first).await;
+        let second = engine(database).await;
+        work(&second, 8, |_| async { done("1") });
+        for run in runs {
+            assert_eq!(ends(&second, tenant, run).await, RunState::Succeeded);
+        }
+        assert!(second.store().check().await.unwrap().is_empty());
+        stop(second).await;
+    }
+
+    async fn a_lost_worker_is_noticed_and_its_late_report_refused(database: &Database) {
+        let engine = engine(database).await;
+        let tenant = tenant(&engine, |_| {}).await;
+        let run = engine.start(start(tenant, &plan(vec![task("a")]), "null")).await.unwrap().run;
+        // A worker that claims and is never heard of again.
+        let lost = engine.register(rig::hello(1)).await.unwrap().session;
+        let claimed = engine.poll(lost, 1, Duration::from_secs(5)).await.unwrap().pop().unwrap();
+        assert_eq!(claimed.at.attempt, 1);
+        work(&engine, 1, |_| async { done("2") });
+        assert_eq!(ends(&engine, tenant, run).await, RunState::Succeeded);
+        let report = interlock_core::work::Report { at: claimed.at, epoch: claimed.epoch, outcome: done("1"), claim_next: false };
+        let late = engine.complete(lost, report).await;
+        assert!(late.is_err(), "{late:?}");
+        let steps = engine.store().steps(tenant, run).await.unwrap();
+        assert_eq!((steps[0].attempt, steps[0].output.as_ref().unwrap().as_str()), (2, "2"));
+        stop(engine).await;
+    }
+
+    async fn a_report_may_be_repeated(database: &Database) {
+        let engine = engine(database).await;
+        let tenant = tenant(&engine, |_| {}).await;
+        engine.start(start(tenant, &plan(vec![task("a"), task("b")]), "null")).await.unwrap();
+        let session = engine.register(rig::hello(1)).await.unwrap().session;
+        let first = engine.poll(session, 1, Duration::from_secs(5)).await.unwrap().pop().unwrap();
+        let report = || interlock_core::work::Report { at: first.at, epoch: first.epoch, outcome: done("1"), claim_next: true };
+        let answer = engine.complete(session, report()).await.unwrap();
+        let again = engine.complete(session, report()).await.unwrap();
+        assert!(answer.recorded && !again.recorded);
+        assert_eq!(answer.next, again.next);
+        assert_eq!(answer.next.unwrap().step, "b");
+        stop(engine).await;
+    }
+}

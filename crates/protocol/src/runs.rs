@@ -1,0 +1,262 @@
+//! What is asked and answered about runs. Instants are Unix milliseconds, spans are milliseconds.
+
+use std::collections::BTreeMap;
+
+use interlock_core::change::Context;
+use interlock_core::ids::{RunId, SignalId, TenantId};
+use interlock_core::json::Json;
+use interlock_core::machine::step::Resolution;
+use interlock_core::plan::Plan;
+use interlock_core::run::Trigger;
+use interlock_core::state::{Control, Detail, Reason, RunState, StepState};
+use interlock_core::time::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// Where the calls live.
+pub mod path {
+    pub const RUNS: &str = "/api/v1/runs";
+    pub const RUN: &str = "/api/v1/runs/{run}";
+    pub const STEPS: &str = "/api/v1/runs/{run}/steps";
+    pub const EVENTS: &str = "/api/v1/runs/{run}/events";
+    pub const CANCEL: &str = "/api/v1/runs/{run}/cancel";
+    pub const PAUSE: &str = "/api/v1/runs/{run}/pause";
+    pub const RESUME: &str = "/api/v1/runs/{run}/resume";
+    pub const RETRY: &str = "/api/v1/runs/{run}/retry";
+    pub const SKIP: &str = "/api/v1/runs/{run}/skip";
+    pub const RESTART: &str = "/api/v1/runs/{run}/restart";
+    pub const ROLLBACK: &str = "/api/v1/runs/{run}/rollback";
+    pub const RESOLVE: &str = "/api/v1/runs/{run}/steps/{step}/resolve";
+    pub const RUN_SIGNALS: &str = "/api/v1/runs/{run}/signals";
+    pub const SIGNALS: &str = "/api/v1/signals";
+}
+
+/// Bounds of the run calls.
+pub mod limits {
+    use interlock_core::time::Millis;
+
+    /// Runs, or events, of one answer.
+    pub const PAGE_MAX: usize = 500;
+    /// How long a read may wait for news.
+    pub const WAIT_MAX: Millis = Millis::from_secs(60);
+}
+
+/// Starts a run. Sent again under the same `Idempotency-Key`, it names the run that the first one made.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StartRun {
+    /// The server's default tenant where omitted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tenant: Option<TenantId>,
+    pub plan: Plan,
+    #[serde(default = "no_inputs")]
+    pub inputs: Json,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<String>,
+    /// What the run is about; one active run per subject.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subject: Option<String>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
+    #[serde(default)]
+    pub priority: i32,
+}
+
+fn no_inputs() -> Json {
+    Json::trusted("{}")
+}
+
+/// A run was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Started {
+    pub run_id: RunId,
+}
+
+/// Where a run stands after a directive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Standing {
+    pub run_id: RunId,
+    pub state: RunState,
+    /// The `seq` of the run's last event.
+    pub version: u64,
+}
+
+/// One run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunView {
+    pub run_id: RunId,
+    pub tenant: TenantId,
+    pub workspace: String,
+    pub workflow: String,
+    pub workflow_version: u32,
+    pub state: RunState,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<Detail>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Reason>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub control: Option<Control>,
+    /// The step that the run stands at.
+    pub position: u32,
+    pub version: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subject: Option<String>,
+    #[serde(default)]
+    pub labels: BTreeMap<String, String>,
+    pub trigger: Trigger,
+    pub priority: i32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_by: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub root_run_id: Option<RunId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resumed_from: Option<RunId>,
+    pub resume_count: u32,
+    pub created_at: Timestamp,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline_at: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finished_at: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<u64>,
+    pub inputs: Json,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<Json>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<Json>,
+}
+
+/// A page of runs, newest first.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunList {
+    pub runs: Vec<RunView>,
+    /// Pass it as `after` for the next page; absent on the last one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_after: Option<RunId>,
+}
+
+/// One step of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StepView {
+    pub position: u32,
+    pub key: String,
+    pub kind: String,
+    pub state: StepState,
+    pub attempt: u32,
+    pub failures: u32,
+    pub iteration: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finished_at: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<Json>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<Json>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StepList {
+    pub steps: Vec<StepView>,
+}
+
+/// One event of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct EventView {
+    /// 1, 2, … without gaps.
+    pub seq: u64,
+    pub at: Timestamp,
+    pub event: Json,
+    pub context: Context,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct EventList {
+    pub events: Vec<EventView>,
+    /// Pass it as `since` for what comes next.
+    pub next_since: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cancel {
+    pub reason: String,
+    /// Undo what has been done first.
+    #[serde(default)]
+    pub rollback: bool,
+}
+
+/// A directive that needs a reason and nothing else: pause, skip, rollback.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Because {
+    pub reason: String,
+}
+
+/// A directive that needs nothing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Nothing {}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Retry {
+    /// Another input for the step; only for a run that has not ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<Json>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Restart {
+    /// The key of the step to go back to; the first one where omitted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+}
+
+/// What became of an effect in doubt.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Resolve {
+    pub outcome: Resolution,
+    /// The step's output, if it happened.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<Json>,
+    pub reason: String,
+}
+
+/// A signal for whoever waits for its type and key.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Signal {
+    /// The server's default tenant where omitted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tenant: Option<TenantId>,
+    #[serde(rename = "type")]
+    pub signal: String,
+    pub key: String,
+    #[serde(default = "Json::null")]
+    pub payload: Json,
+    /// The sender's own id: the same one again is dropped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source_id: Option<String>,
+}
+
+/// A signal for one run: its key is the run's subject, else its id.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunSignal {
+    #[serde(rename = "type")]
+    pub signal: String,
+    #[serde(default = "Json::null")]
+    pub payload: Json,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source_id: Option<String>,
+}
+
+/// What became of a signal. One that came before has no id of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Signaled {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signal_id: Option<SignalId>,
+    pub duplicate: bool,
+}

@@ -1,0 +1,137 @@
+//! Every refusal and failure as a problem document (RFC 9457).
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use interlock_core::ids::RunId;
+use interlock_core::rejection::Rejection;
+use interlock_engine::EngineError;
+use interlock_protocol::problem::{PROBLEM_JSON, Problem};
+use interlock_store::ReadError;
+
+/// When a client that was told to come back may do so, in seconds.
+const RETRY_AFTER: HeaderValue = HeaderValue::from_static("1");
+
+/// A problem on its way out.
+#[derive(Debug)]
+pub struct ApiError {
+    status: StatusCode,
+    problem: Box<Problem>,
+}
+
+impl ApiError {
+    pub fn new(status: StatusCode, code: &str, detail: impl Into<String>) -> Self {
+        Self { status, problem: Box::new(Problem::new(status.as_u16(), code, detail)) }
+    }
+
+    /// The request itself cannot be read.
+    pub fn malformed(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "REQUEST_INVALID", detail)
+    }
+
+    /// The request can be read, and asks for something that cannot be.
+    pub fn invalid(detail: impl Into<String>) -> Self {
+        Rejection::InvalidInput { what: detail.into() }.into()
+    }
+
+    pub fn unknown_run(run: RunId) -> Self {
+        Rejection::UnknownRun { run }.into()
+    }
+
+    fn about(mut self, run: RunId) -> Self {
+        self.problem.run_id = Some(run);
+        self
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let body = serde_json::to_string(&*self.problem).unwrap_or_default();
+        let mut response = (self.status, [(header::CONTENT_TYPE, PROBLEM_JSON)], body).into_response();
+        if self.problem.is_transient() {
+            response.headers_mut().insert(header::RETRY_AFTER, RETRY_AFTER);
+        }
+        if self.status == StatusCode::UNAUTHORIZED {
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        response
+    }
+}
+
+impl From<Rejection> for ApiError {
+    fn from(rejection: Rejection) -> Self {
+        let status = match &rejection {
+            Rejection::UnknownTenant { .. } | Rejection::UnknownRun { .. } | Rejection::UnknownStep { .. } => {
+                StatusCode::NOT_FOUND
+            }
+            Rejection::InvalidPlan { .. } | Rejection::InvalidInput { .. } => StatusCode::UNPROCESSABLE_ENTITY,
+            Rejection::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
+            // The request is fine; the run is not where it would apply.
+            _ => StatusCode::CONFLICT,
+        };
+        Self::new(status, rejection.code(), rejection.to_string())
+    }
+}
+
+impl From<EngineError> for ApiError {
+    fn from(error: EngineError) -> Self {
+        let code = error.code();
+        let detail = error.to_string();
+        match error {
+            EngineError::Rejected(rejection) => rejection.into(),
+            EngineError::SubjectBusy { run, .. } | EngineError::IdempotencyExpired { run } => {
+                Self::new(StatusCode::CONFLICT, code, detail).about(run)
+            }
+            EngineError::IdempotencyMismatch => Self::new(StatusCode::UNPROCESSABLE_ENTITY, code, detail),
+            EngineError::SessionGone => Self::new(StatusCode::GONE, code, detail),
+            EngineError::StaleEpoch => Self::new(StatusCode::CONFLICT, code, detail),
+            EngineError::TooManyPending => Self::new(StatusCode::TOO_MANY_REQUESTS, code, detail),
+            EngineError::Contended { .. } | EngineError::Overloaded | EngineError::Closed => {
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, code, detail)
+            }
+            EngineError::Read(error) => error.into(),
+            EngineError::Refused(_) | EngineError::Store(_) => store_failed(code, &detail),
+        }
+    }
+}
+
+impl From<ReadError> for ApiError {
+    fn from(error: ReadError) -> Self {
+        store_failed("STORE_UNAVAILABLE", &error.to_string())
+    }
+}
+
+/// What the database said is for whoever runs the server, not for whoever asks it something.
+fn store_failed(code: &str, what: &str) -> ApiError {
+    tracing::error!(what, "the store failed a request");
+    let detail = "the store cannot be used right now; try again, and look into the server's log if it stays so";
+    ApiError::new(StatusCode::SERVICE_UNAVAILABLE, code, detail)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_succeed_later_has_a_status_that_says_so() {
+        let run = RunId::from_bytes([7; 16]);
+        let errors = [
+            EngineError::Rejected(Rejection::UnknownRun { run }),
+            EngineError::SubjectBusy { subject: "s".into(), run },
+            EngineError::IdempotencyMismatch,
+            EngineError::IdempotencyExpired { run },
+            EngineError::TooManyPending,
+            EngineError::SessionGone,
+            EngineError::StaleEpoch,
+            EngineError::Contended { run },
+            EngineError::Overloaded,
+            EngineError::Closed,
+            EngineError::Store("secret".into()),
+        ];
+        for error in errors {
+            let (code, transient) = (error.code(), error.is_transient());
+            let problem = ApiError::from(error).problem;
+            assert_eq!((problem.code.as_str(), problem.is_transient()), (code, transient));
+            assert!(!problem.detail.contains("secret"));
+        }
+    }
+}

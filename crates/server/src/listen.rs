@@ -1,0 +1,102 @@
+//! The socket: where the server listens, and how it stops.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use interlock_core::ids::TenantId;
+use interlock_engine::Engine;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use crate::routes::router;
+
+/// The port of a server that nobody gave another one.
+pub const DEFAULT_PORT: u16 = 8420;
+
+#[derive(Debug, Clone)]
+pub struct ServerOptions {
+    /// Loopback by default; anything else needs a token.
+    pub listen: SocketAddr,
+    /// The tenant of requests that name none.
+    pub default_tenant: TenantId,
+    /// Guards every route but the health checks.
+    pub token: Option<String>,
+    /// How long requests that are under way may take once the shutdown has begun.
+    pub drain: Duration,
+}
+
+impl ServerOptions {
+    pub fn new(default_tenant: TenantId) -> Self {
+        Self {
+            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, DEFAULT_PORT)),
+            default_tenant,
+            token: None,
+            drain: Duration::from_secs(10),
+        }
+    }
+}
+
+/// Why a server does not come up, or breaks off.
+#[derive(Debug, thiserror::Error)]
+pub enum ServerError {
+    #[error(
+        "a server without a token listens on loopback only, not on {0}: give it a token file, or listen on 127.0.0.1"
+    )]
+    Unguarded(SocketAddr),
+    #[error("the server's token is shorter than {min} characters: make one with `openssl rand -hex 32`")]
+    WeakToken { min: usize },
+    #[error("cannot listen on {at}: {source}")]
+    Listen { at: SocketAddr, source: io::Error },
+    #[error("the server broke off: {0}")]
+    Serve(#[from] io::Error),
+}
+
+/// A shorter token can be guessed.
+const TOKEN_CHARS_MIN: usize = 16;
+
+/// A bound server, ready to [`run`](Server::run).
+pub struct Server {
+    listener: TcpListener,
+    engine: Engine,
+    options: ServerOptions,
+}
+
+impl Server {
+    pub async fn bind(engine: Engine, options: ServerOptions) -> Result<Self, ServerError> {
+        match &options.token {
+            Some(token) if token.len() < TOKEN_CHARS_MIN => {
+                return Err(ServerError::WeakToken { min: TOKEN_CHARS_MIN });
+            }
+            None if !options.listen.ip().is_loopback() => return Err(ServerError::Unguarded(options.listen)),
+            _ => {}
+        }
+        let at = options.listen;
+        let listener = TcpListener::bind(at).await.map_err(|source| ServerError::Listen { at, source })?;
+        Ok(Self { listener, engine, options })
+    }
+
+    /// Where it really listens: port 0 asks for any.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// Answers until `shutdown` fires, and then what is under way. The engine stays open.
+    pub async fn run(self, shutdown: CancellationToken) -> Result<(), ServerError> {
+        let Self { listener, engine, options } = self;
+        let router = router(engine, &options, shutdown.clone());
+        let serving = axum::serve(listener, router).with_graceful_shutdown(shutdown.clone().cancelled_owned());
+        let drained = async {
+            shutdown.cancelled().await;
+            tokio::time::sleep(options.drain).await;
+        };
+        tokio::select! {
+            biased;
+            served = serving => Ok(served?),
+            () = drained => {
+                tracing::warn!("some requests did not end in time; their connections are closed");
+                Ok(())
+            }
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Reading requests strictly: what is not understood is refused, and the refusal says where.
+
+use axum::body::Bytes;
+use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, StatusCode, header};
+use interlock_core::ids::{RunId, SessionId, TenantId};
+use interlock_core::rejection::Rejection;
+use interlock_core::time::Millis;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use crate::api_error::ApiError;
+use crate::limits;
+use crate::state::AppState;
+
+/// A JSON body. An empty one counts as `{}`, for requests that need to say nothing.
+pub struct Body<T>(pub T);
+
+impl<T: DeserializeOwned> FromRequest<AppState> for Body<T> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, state: &AppState) -> Result<Self, ApiError> {
+        let is_json = is_json(request.headers());
+        let bytes = Bytes::from_request(request, state).await.map_err(|rejection| {
+            if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE {
+                let detail = format!("the body is larger than {} bytes", limits::BODY_BYTES_MAX);
+                return ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "PAYLOAD_TOO_LARGE", detail);
+            }
+            ApiError::malformed(rejection.body_text())
+        })?;
+        // A browser sends other types across sites without asking; JSON it does not.
+        if !is_json {
+            let detail = "send the body as `content-type: application/json`";
+            return Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "CONTENT_TYPE_INVALID", detail));
+        }
+        let text: &[u8] = if bytes.is_empty() { b"{}" } else { &bytes };
+        serde_json::from_slice(text).map(Self).map_err(|error| ApiError::malformed(format!("the body: {error}")))
+    }
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let media_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    media_type.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json")
+}
+
+/// The query string.
+pub struct Params<T>(pub T);
+
+impl<T: DeserializeOwned + Send> FromRequestParts<AppState> for Params<T> {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &AppState) -> Result<Self, ApiError> {
+        let query = Query::try_from_uri(&parts.uri);
+        query
+            .map(|Query(params)| Self(params))
+            .map_err(|rejection| ApiError::malformed(format!("the query: {}", rejection.body_text())))
+    }
+}
+
+/// `?tenant=…`, for requests without a body that could name it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InTenant {
+    pub tenant: Option<TenantId>,
+}
+
+/// The run that the path names, in the tenant that the query names, else in the server's default one.
+#[derive(Debug, Clone, Copy)]
+pub struct Named {
+    pub tenant: TenantId,
+    pub run: RunId,
+}
+
+impl FromRequestParts<AppState> for Named {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, ApiError> {
+        let Params(InTenant { tenant }) = Params::from_request_parts(parts, state).await?;
+        let run = run_of_path(parts, state).await?;
+        Ok(Self { tenant: tenant.unwrap_or(state.default_tenant()), run })
+    }
+}
+
+/// An id that is none names no run, like one that nobody has.
+pub async fn run_of_path(parts: &mut Parts, state: &AppState) -> Result<RunId, ApiError> {
+    let id = named_in_path(parts, state, "run").await?;
+    let detail = |_| format!("run `{}` does not exist", id.chars().take(80).collect::<String>());
+    id.parse().map_err(|error| ApiError::new(StatusCode::NOT_FOUND, "RUN_NOT_FOUND", detail(error)))
+}
+
+/// The worker session that the path names.
+pub struct OfSession(pub SessionId);
+
+impl FromRequestParts<AppState> for OfSession {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, ApiError> {
+        let id = named_in_path(parts, state, "session").await?;
+        id.parse().map(Self).map_err(|_| interlock_engine::EngineError::SessionGone.into())
+    }
+}
+
+/// The step that the path names.
+pub struct StepKey(pub String);
+
+impl FromRequestParts<AppState> for StepKey {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, ApiError> {
+        named_in_path(parts, state, "step").await.map(Self)
+    }
+}
+
+async fn named_in_path(parts: &mut Parts, state: &AppState, name: &str) -> Result<String, ApiError> {
+    let Path(named) = Path::<Vec<(String, String)>>::from_request_parts(parts, state)
+        .await
+        .map_err(|rejection| ApiError::malformed(rejection.body_text()))?;
+    let found = named.into_iter().find(|(key, _)| key == name);
+    Ok(found.map(|(_, value)| value).unwrap_or_default())
+}
+
+/// The caller's own name for the request. The standard header comes first, then its aliases.
+pub fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
+    const NAMES: [&str; 3] = ["idempotency-key", "x-idempotency-key", "x-request-id"];
+    let Some((name, value)) = NAMES.into_iter().find_map(|name| headers.get(name).map(|value| (name, value))) else {
+        return Ok(None);
+    };
+    let invalid = |_| ApiError::malformed(format!("the header `{name}` is not visible ASCII"));
+    let key = value.to_str().map_err(invalid)?;
+    Ok(Some(key.trim().to_owned()))
+}
+
+/// Why a person does something: said, and within bounds.
+pub fn reason(text: String) -> Result<String, ApiError> {
+    let max = interlock_core::limits::REASON_BYTES_MAX;
+    if text.trim().is_empty() {
+        return Err(ApiError::invalid("`reason` is empty; say why, for whoever reads the history"));
+    }
+    if text.len() > max {
+        return Err(Rejection::TooLarge { what: "the reason", bytes: text.len(), max }.into());
+    }
+    Ok(text)
+}
+
+/// A wait, no longer than allowed.
+pub fn bounded(wait: Option<Millis>, max: Millis) -> std::time::Duration {
+    wait.unwrap_or_default().min(max).as_duration()
+}

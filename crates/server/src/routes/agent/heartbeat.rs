@@ -1,0 +1,26 @@
+//! `POST /agent/heartbeat`: a worker renews its session, and hears what it must stop.
+
+use axum::Json;
+use axum::extract::State;
+use interlock_engine::EngineError;
+use interlock_protocol::agent::{Heartbeat, Renewed, limits};
+
+use crate::api_error::ApiError;
+use crate::request::Body;
+use crate::state::AppState;
+
+pub async fn heartbeat(
+    State(state): State<AppState>,
+    Body(heartbeat): Body<Heartbeat>,
+) -> Result<Json<Renewed>, ApiError> {
+    let Heartbeat { session, held, draining } = heartbeat;
+    if held.len() > limits::SLOTS_MAX as usize {
+        return Err(ApiError::invalid(format!("a worker holds at most {} attempts", limits::SLOTS_MAX)));
+    }
+    let lease_ms = state.engine().session_lease();
+    match state.engine().heartbeat(session, &held, draining).await {
+        Ok(stop) => Ok(Json(Renewed { lease_ms, stop, known: true })),
+        Err(EngineError::SessionGone) => Ok(Json(Renewed { lease_ms, stop: held, known: false })),
+        Err(error) => Err(error.into()),
+    }
+}

@@ -1,0 +1,19 @@
+//! `POST /agent/poll`: a worker with free slots asks for steps, and waits for them for a while.
+
+use axum::Json;
+use axum::extract::State;
+use interlock_protocol::agent::{Poll, Polled, limits};
+
+use crate::api_error::ApiError;
+use crate::request::{Body, bounded};
+use crate::state::AppState;
+
+pub async fn poll(State(state): State<AppState>, Body(poll): Body<Poll>) -> Result<Json<Polled>, ApiError> {
+    let wait = bounded(Some(poll.wait_ms), limits::POLL_WAIT_MAX);
+    let polling = state.engine().poll(poll.session, poll.max as usize, wait);
+    // A server that stops answers with nothing, and the worker asks the next one.
+    match state.shutdown().run_until_cancelled(polling).await {
+        Some(assignments) => Ok(Json(Polled { assignments: assignments? })),
+        None => Ok(Json(Polled::default())),
+    }
+}

@@ -1,0 +1,46 @@
+//! `POST /agent/register`: a worker process begins a session.
+
+use axum::Json;
+use axum::extract::State;
+use interlock_core::limits::NAME_BYTES_MAX;
+use interlock_core::work::WorkerHello;
+use interlock_protocol::agent::{Registered, limits};
+use interlock_protocol::body::HelloBody;
+
+use crate::api_error::ApiError;
+use crate::request::Body;
+use crate::state::AppState;
+
+/// Queues of this kind belong to the servers themselves.
+const OWN_QUEUES: &str = "interlock.";
+
+pub async fn register(
+    State(state): State<AppState>,
+    Body(HelloBody(hello)): Body<HelloBody>,
+) -> Result<Json<Registered>, ApiError> {
+    check(&hello)?;
+    let registered = state.engine().register(hello).await?;
+    Ok(Json(Registered {
+        session: registered.session,
+        lease_ms: registered.lease,
+        renew_every_ms: registered.renew_every,
+        epoch: registered.epoch,
+    }))
+}
+
+fn check(hello: &WorkerHello) -> Result<(), ApiError> {
+    if hello.slots > limits::SLOTS_MAX {
+        return Err(ApiError::invalid(format!("a worker has at most {} slots", limits::SLOTS_MAX)));
+    }
+    if hello.queues.len() > limits::QUEUES_MAX {
+        return Err(ApiError::invalid(format!("a worker serves at most {} queues", limits::QUEUES_MAX)));
+    }
+    if let Some(queue) = hello.queues.iter().find(|queue| queue.starts_with(OWN_QUEUES)) {
+        return Err(ApiError::invalid(format!("queue `{queue}` is the servers' own; workers cannot serve it")));
+    }
+    let names = hello.queues.iter().chain([&hello.worker]).chain(&hello.build_id);
+    if names.into_iter().any(|name| name.is_empty() || name.len() > NAME_BYTES_MAX) {
+        return Err(ApiError::invalid(format!("names of workers and queues have 1 to {NAME_BYTES_MAX} bytes")));
+    }
+    Ok(())
+}

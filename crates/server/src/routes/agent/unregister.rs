@@ -1,0 +1,17 @@
+//! `POST /agent/unregister`: a worker leaves in good order; what it still holds goes back at once.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use interlock_protocol::agent::Unregister;
+
+use crate::api_error::ApiError;
+use crate::request::Body;
+use crate::state::AppState;
+
+pub async fn unregister(
+    State(state): State<AppState>,
+    Body(Unregister { session }): Body<Unregister>,
+) -> Result<StatusCode, ApiError> {
+    state.engine().unregister(session).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,44 @@
+//! The routes: a folder for each noun, a file for each verb.
+
+pub mod agent;
+pub mod health;
+pub mod runs;
+pub mod signals;
+
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::http::StatusCode;
+use axum::middleware::from_fn_with_state;
+use interlock_engine::Engine;
+use tokio_util::sync::CancellationToken;
+
+use crate::api_error::ApiError;
+use crate::guard;
+use crate::limits;
+use crate::listen::ServerOptions;
+use crate::state::AppState;
+
+/// All routes. `shutdown` lets requests that wait for news answer early.
+pub fn router(engine: Engine, options: &ServerOptions, shutdown: CancellationToken) -> Router {
+    let state = AppState::new(engine, options, shutdown);
+    let guarded = Router::new()
+        .merge(agent::routes())
+        .merge(runs::routes())
+        .merge(signals::routes())
+        .layer(from_fn_with_state(state.clone(), guard::check));
+    Router::new()
+        .merge(guarded)
+        .merge(health::routes())
+        .fallback(no_such_route)
+        .method_not_allowed_fallback(no_such_method)
+        .layer(DefaultBodyLimit::max(limits::BODY_BYTES_MAX))
+        .with_state(state)
+}
+
+async fn no_such_route() -> ApiError {
+    ApiError::new(StatusCode::NOT_FOUND, "ROUTE_NOT_FOUND", "there is nothing at this address")
+}
+
+async fn no_such_method() -> ApiError {
+    ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "METHOD_NOT_ALLOWED", "this address takes another method")
+}

@@ -1,0 +1,65 @@
+//! `GET /runs/{run}/events?since=`: what has happened after an event. With `wait_ms` an empty answer waits for news.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::request::Parts;
+use interlock_core::ids::{RunId, TenantId};
+use interlock_core::time::Millis;
+use interlock_protocol::runs::{EventList, limits};
+use interlock_store::EventRecord;
+use serde::Deserialize;
+use tokio::time::timeout;
+
+use super::view;
+use crate::api_error::ApiError;
+use crate::request::{Params, bounded, run_of_path};
+use crate::state::AppState;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EventParams {
+    tenant: Option<TenantId>,
+    #[serde(default)]
+    since: u64,
+    limit: Option<usize>,
+    wait_ms: Option<Millis>,
+}
+
+pub async fn events(
+    State(state): State<AppState>,
+    Params(params): Params<EventParams>,
+    mut parts: Parts,
+) -> Result<Json<EventList>, ApiError> {
+    let run = run_of_path(&mut parts, &state).await?;
+    let tenant = params.tenant.unwrap_or(state.default_tenant());
+    let mut events = read(&state, tenant, run, &params).await?;
+    if events.is_empty() {
+        let overview = state.engine().store().run_overview(tenant, run).await?;
+        let ended = overview.ok_or_else(|| ApiError::unknown_run(run))?.state.is_terminal();
+        if params.wait_ms.is_some() && !ended {
+            wait_for_news(&state, tenant, run, &params).await?;
+            events = read(&state, tenant, run, &params).await?;
+        }
+    }
+    let next_since = events.last().map_or(params.since, |event| event.seq);
+    Ok(Json(EventList { events: events.into_iter().map(view::event).collect(), next_since }))
+}
+
+async fn read(
+    state: &AppState,
+    tenant: TenantId,
+    run: RunId,
+    params: &EventParams,
+) -> Result<Vec<EventRecord>, ApiError> {
+    let limit = params.limit.unwrap_or(limits::PAGE_MAX).clamp(1, limits::PAGE_MAX);
+    Ok(state.engine().store().events(tenant, run, params.since, limit).await?)
+}
+
+async fn wait_for_news(state: &AppState, tenant: TenantId, run: RunId, params: &EventParams) -> Result<(), ApiError> {
+    let mut watcher = state.engine().watch_run(tenant, run, params.since);
+    let news = timeout(bounded(params.wait_ms, limits::WAIT_MAX), watcher.next_of_run());
+    if let Some(Ok(arrived)) = state.shutdown().run_until_cancelled(news).await {
+        arrived?;
+    }
+    Ok(())
+}

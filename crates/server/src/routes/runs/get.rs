@@ -1,0 +1,39 @@
+//! `GET /runs/{run}`: one run. With `wait_ms` the answer waits for the run's end, but no longer than that.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::request::Parts;
+use interlock_core::ids::TenantId;
+use interlock_core::time::Millis;
+use interlock_protocol::runs::{RunView, limits};
+use serde::Deserialize;
+use tokio::time::timeout;
+
+use super::view;
+use crate::api_error::ApiError;
+use crate::request::{Params, bounded, run_of_path};
+use crate::state::AppState;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GetParams {
+    tenant: Option<TenantId>,
+    wait_ms: Option<Millis>,
+}
+
+pub async fn get(
+    State(state): State<AppState>,
+    Params(params): Params<GetParams>,
+    mut parts: Parts,
+) -> Result<Json<RunView>, ApiError> {
+    let run = run_of_path(&mut parts, &state).await?;
+    let tenant = params.tenant.unwrap_or(state.default_tenant());
+    if params.wait_ms.is_some() {
+        let ending = timeout(bounded(params.wait_ms, limits::WAIT_MAX), state.engine().wait_for_end(tenant, run));
+        if let Some(Ok(ended)) = state.shutdown().run_until_cancelled(ending).await {
+            ended?;
+        }
+    }
+    let overview = state.engine().store().run_overview(tenant, run).await?;
+    overview.map(|row| Json(view::run(row))).ok_or_else(|| ApiError::unknown_run(run))
+}

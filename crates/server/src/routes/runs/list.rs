@@ -1,0 +1,56 @@
+//! `GET /runs`: runs, newest first, by what they have in common.
+
+use axum::Json;
+use axum::extract::State;
+use interlock_core::ids::{RunId, TenantId};
+use interlock_core::state::RunState;
+use interlock_protocol::runs::{RunList, limits};
+use interlock_store::{Page, RunFilter};
+use serde::Deserialize;
+
+use super::view;
+use crate::api_error::ApiError;
+use crate::request::Params;
+use crate::state::AppState;
+
+const PAGE_DEFAULT: usize = 50;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ListParams {
+    tenant: Option<TenantId>,
+    state: Option<RunState>,
+    workflow: Option<String>,
+    subject: Option<String>,
+    /// `name:value`.
+    label: Option<String>,
+    limit: Option<usize>,
+    after: Option<RunId>,
+}
+
+pub async fn list(
+    State(state): State<AppState>,
+    Params(params): Params<ListParams>,
+) -> Result<Json<RunList>, ApiError> {
+    let tenant = params.tenant.unwrap_or(state.default_tenant());
+    let label = params.label.map(|label| {
+        let (name, value) =
+            label.split_once(':').ok_or_else(|| ApiError::malformed("write a label as `name:value`"))?;
+        Ok::<_, ApiError>((name.to_owned(), value.to_owned()))
+    });
+    let filter = RunFilter {
+        state: params.state,
+        workflow: params.workflow,
+        subject: params.subject,
+        label: label.transpose()?,
+        ..RunFilter::default()
+    };
+    let limit = params.limit.unwrap_or(PAGE_DEFAULT).clamp(1, limits::PAGE_MAX);
+    // One more than asked for says whether there is another page.
+    let page = Page { limit: limit + 1, after: params.after };
+    let mut rows = state.engine().store().list_runs(tenant, &filter, page).await?;
+    let more = rows.len() > limit;
+    rows.truncate(limit);
+    let next_after = rows.last().filter(|_| more).map(|row| row.run);
+    Ok(Json(RunList { runs: rows.into_iter().map(view::run).collect(), next_after }))
+}

@@ -1,0 +1,41 @@
+//! `POST /runs/{run}/restart`: goes back to a step, the first one unless another is named, and runs from there. For a
+//! run that has ended, a new one does so.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use interlock_core::rejection::Rejection;
+use interlock_engine::EngineError;
+use interlock_protocol::runs::{Restart, Started};
+
+use crate::api_error::ApiError;
+use crate::directive::{OPERATOR, answer};
+use crate::request::{Body, Named};
+use crate::state::AppState;
+
+pub async fn restart(
+    State(state): State<AppState>,
+    named: Named,
+    Body(restart): Body<Restart>,
+) -> Result<Response, ApiError> {
+    let Named { tenant, run } = named;
+    let from = match restart.from {
+        Some(step) => step,
+        None => first_step(&state, named).await?,
+    };
+    match state.engine().restart_from(tenant, run, &from, OPERATOR).await {
+        Ok(standing) => Ok(answer(standing).into_response()),
+        Err(EngineError::Rejected(Rejection::Terminal { .. })) => {
+            let started = state.engine().resume_as_new(tenant, run, Some(&from), OPERATOR).await?;
+            Ok((StatusCode::CREATED, Json(Started { run_id: started.run })).into_response())
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+async fn first_step(state: &AppState, named: Named) -> Result<String, ApiError> {
+    let steps = state.engine().store().steps(named.tenant, named.run).await?;
+    let first = steps.into_iter().find(|step| step.position == 0);
+    first.map(|step| step.key).ok_or_else(|| ApiError::unknown_run(named.run))
+}

@@ -1,0 +1,34 @@
+//! `POST /runs/{run}/retry`: tries the step that stopped the run again. A run that has ended does not change: a new
+//! one takes over what it achieved, and is answered as a new run.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use interlock_core::rejection::Rejection;
+use interlock_engine::EngineError;
+use interlock_protocol::runs::{Retry, Started};
+
+use crate::api_error::ApiError;
+use crate::directive::{OPERATOR, answer};
+use crate::request::{Body, Named};
+use crate::state::AppState;
+
+pub async fn retry(
+    State(state): State<AppState>,
+    Named { tenant, run }: Named,
+    Body(retry): Body<Retry>,
+) -> Result<Response, ApiError> {
+    let changed_input = retry.input.is_some();
+    match state.engine().retry(tenant, run, retry.input, OPERATOR).await {
+        Ok(standing) => Ok(answer(standing).into_response()),
+        Err(EngineError::Rejected(Rejection::Terminal { .. })) if changed_input => {
+            Err(ApiError::invalid("a run that has ended is retried with its own inputs; start a new run for others"))
+        }
+        Err(EngineError::Rejected(Rejection::Terminal { .. })) => {
+            let started = state.engine().resume_as_new(tenant, run, None, OPERATOR).await?;
+            Ok((StatusCode::CREATED, Json(Started { run_id: started.run })).into_response())
+        }
+        Err(error) => Err(error.into()),
+    }
+}

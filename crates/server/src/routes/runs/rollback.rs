@@ -1,0 +1,18 @@
+//! `POST /runs/{run}/rollback`: undoes what the run has done, newest first.
+
+use axum::Json;
+use axum::extract::State;
+use interlock_protocol::runs::{Because, Standing};
+
+use crate::api_error::ApiError;
+use crate::directive::{OPERATOR, answer};
+use crate::request::{Body, Named, reason};
+use crate::state::AppState;
+
+pub async fn roll_back(
+    State(state): State<AppState>,
+    Named { tenant, run }: Named,
+    Body(because): Body<Because>,
+) -> Result<Json<Standing>, ApiError> {
+    Ok(answer(state.engine().roll_back(tenant, run, reason(because.reason)?, OPERATOR).await?))
+}

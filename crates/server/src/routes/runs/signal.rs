@@ -1,0 +1,29 @@
+//! `POST /runs/{run}/signals`: a signal for this run, under the key that its waits have unless they name another.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use interlock_core::rejection::Rejection;
+use interlock_engine::commands::signal::SignalRequest;
+use interlock_protocol::runs::{RunSignal, Signaled};
+
+use crate::api_error::ApiError;
+use crate::request::{Body, Named};
+use crate::routes::signals::send::answer;
+use crate::state::AppState;
+
+pub async fn signal(
+    State(state): State<AppState>,
+    Named { tenant, run }: Named,
+    Body(signal): Body<RunSignal>,
+) -> Result<(StatusCode, Json<Signaled>), ApiError> {
+    let overview = state.engine().store().run_overview(tenant, run).await?;
+    let overview = overview.ok_or_else(|| ApiError::unknown_run(run))?;
+    if overview.state.is_terminal() {
+        return Err(Rejection::Terminal { run, state: overview.state }.into());
+    }
+    let key = overview.subject.unwrap_or_else(|| run.to_string());
+    let RunSignal { signal, payload, source_id } = signal;
+    let request = SignalRequest { tenant, signal_type: signal, key, payload, source_id };
+    Ok(answer(state.engine().signal(request).await?))
+}

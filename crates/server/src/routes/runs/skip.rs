@@ -1,0 +1,18 @@
+//! `POST /runs/{run}/skip`: goes on without the step that stopped the run.
+
+use axum::Json;
+use axum::extract::State;
+use interlock_protocol::runs::{Because, Standing};
+
+use crate::api_error::ApiError;
+use crate::directive::{OPERATOR, answer};
+use crate::request::{Body, Named, reason};
+use crate::state::AppState;
+
+pub async fn skip(
+    State(state): State<AppState>,
+    Named { tenant, run }: Named,
+    Body(because): Body<Because>,
+) -> Result<Json<Standing>, ApiError> {
+    Ok(answer(state.engine().skip(tenant, run, reason(because.reason)?, OPERATOR).await?))
+}

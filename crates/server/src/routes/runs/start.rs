@@ -1,0 +1,44 @@
+//! `POST /runs`: makes a run of a plan, once per idempotency key and once per active subject.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use interlock_core::change::Context;
+use interlock_core::state::Initiator;
+use interlock_engine::{EncodedPlan, IdempotencyKey, StartRun};
+use interlock_protocol::runs::{self, path};
+
+use crate::api_error::ApiError;
+use crate::request::{Body, idempotency_key};
+use crate::state::AppState;
+
+/// Whom idempotency keys belong to while all clients share one token.
+const CLIENT: &str = "api";
+const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
+
+pub async fn start(
+    State(state): State<AppState>,
+    headers: HeaderMap,
+    Body(body): Body<runs::StartRun>,
+) -> Result<Response, ApiError> {
+    let runs::StartRun { tenant, plan, inputs, workspace, subject, labels, priority } = body;
+    let tenant = tenant.unwrap_or(state.default_tenant());
+    let key = idempotency_key(&headers)?;
+    let mut request = StartRun::new(tenant, EncodedPlan::new(plan)?, inputs);
+    request.workspace = workspace.unwrap_or(request.workspace);
+    request.subject = subject;
+    request.labels = labels;
+    request.priority = priority;
+    request.idempotency = key.map(|key| IdempotencyKey { client: CLIENT.to_owned(), key });
+    request.by = Context { initiator: Initiator::User, person: None, metadata: None };
+
+    let started = state.engine().start(request).await?;
+    let location = path::RUN.replace("{run}", &started.run.to_string());
+    let body = Json(runs::Started { run_id: started.run });
+    let mut response = (StatusCode::CREATED, [(header::LOCATION, location)], body).into_response();
+    if started.replayed {
+        response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
+    }
+    Ok(response)
+}

@@ -1,0 +1,19 @@
+//! `GET /runs/{run}/steps`: the whole plan, with where each step stands.
+
+use axum::Json;
+use axum::extract::State;
+use interlock_protocol::runs::StepList;
+
+use super::view;
+use crate::api_error::ApiError;
+use crate::request::Named;
+use crate::state::AppState;
+
+pub async fn steps(State(state): State<AppState>, named: Named) -> Result<Json<StepList>, ApiError> {
+    let rows = state.engine().store().steps(named.tenant, named.run).await?;
+    // A plan has at least one step.
+    if rows.is_empty() {
+        return Err(ApiError::unknown_run(named.run));
+    }
+    Ok(Json(StepList { steps: rows.into_iter().map(view::step).collect() }))
+}

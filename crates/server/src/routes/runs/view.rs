@@ -1,0 +1,56 @@
+//! Rows of the store as answers.
+
+use interlock_core::run::Trigger;
+use interlock_protocol::runs::{EventView, RunView, StepView};
+use interlock_store::{EventRecord, RunSummary, StepRow};
+
+pub fn run(row: RunSummary) -> RunView {
+    RunView {
+        run_id: row.run,
+        tenant: row.tenant,
+        workspace: row.workspace,
+        workflow: row.workflow,
+        workflow_version: row.workflow_version,
+        state: row.state,
+        detail: row.detail,
+        reason: row.reason,
+        control: row.control,
+        position: row.position,
+        version: row.version,
+        subject: row.subject,
+        labels: row.labels,
+        trigger: Trigger { kind: row.trigger_type, reference: row.trigger_ref },
+        priority: row.priority,
+        started_by: row.started_by,
+        root_run_id: row.root_run_id,
+        resumed_from: row.resumed_from,
+        resume_count: row.resume_count,
+        created_at: row.created_at,
+        deadline_at: row.deadline_at,
+        finished_at: row.finished_at,
+        duration_ms: row.duration_ms,
+        inputs: row.inputs,
+        output: row.output,
+        error: row.error,
+    }
+}
+
+pub fn step(row: StepRow) -> StepView {
+    StepView {
+        position: row.position,
+        key: row.key,
+        kind: row.kind,
+        state: row.state,
+        attempt: row.attempt,
+        failures: row.failures,
+        iteration: row.iteration,
+        started_at: row.started_at,
+        finished_at: row.finished_at,
+        output: row.output,
+        error: row.error,
+    }
+}
+
+pub fn event(record: EventRecord) -> EventView {
+    EventView { seq: record.seq, at: record.at, event: record.event, context: record.context }
+}

@@ -1,0 +1,29 @@
+//! `POST /signals`: a message for whoever waits for its type and key, now or within a day.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use interlock_engine::commands::signal::{SignalRequest, Signaled};
+use interlock_protocol::runs::{Signal, Signaled as Answer};
+
+use crate::api_error::ApiError;
+use crate::request::Body;
+use crate::state::AppState;
+
+pub async fn send(
+    State(state): State<AppState>,
+    Body(signal): Body<Signal>,
+) -> Result<(StatusCode, Json<Answer>), ApiError> {
+    let Signal { tenant, signal, key, payload, source_id } = signal;
+    let tenant = tenant.unwrap_or(state.default_tenant());
+    let request = SignalRequest { tenant, signal_type: signal, key, payload, source_id };
+    Ok(answer(state.engine().signal(request).await?))
+}
+
+/// New signals are created; one that came before changes nothing.
+pub fn answer(signaled: Signaled) -> (StatusCode, Json<Answer>) {
+    match signaled {
+        Signaled::Stored(id) => (StatusCode::CREATED, Json(Answer { signal_id: Some(id), duplicate: false })),
+        Signaled::Duplicate => (StatusCode::OK, Json(Answer { signal_id: None, duplicate: true })),
+    }
+}

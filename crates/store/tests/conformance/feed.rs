@@ -1,0 +1,95 @@
+//! Events: dense per run, dense per tenant, none missed and none twice.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use interlock_core::ids::{RunId, SessionId};
+use interlock_core::time::Millis;
+use interlock_store::{Op, OpAnswer, Sweep};
+
+use crate::fixture::{NOW, Place, Wanted, fresh, tasks, tenant_id};
+
+crate::on_every_store!(a_runs_events_are_dense, the_feed_misses_nothing_while_lanes_commit, old_runs_are_swept_whole);
+
+async fn a_runs_events_are_dense(place: &Place) {
+    let world = place.world().await;
+    let mut run = world.start(&tasks(3), Wanted::default()).await;
+    world.finish(&mut run, SessionId(fresh())).await;
+    let events = world.store.events(run.tenant, run.id, 0, 1_000).await.unwrap();
+    let seqs: Vec<u64> = events.iter().map(|event| event.seq).collect();
+    assert_eq!(seqs, (1..=run.version).collect::<Vec<_>>());
+    assert!(events[0].event.as_str().contains("session.created"), "{:?}", events[0]);
+    // From the middle, and a page at a time.
+    let after = world.store.events(run.tenant, run.id, 3, 2).await.unwrap();
+    assert_eq!(after.iter().map(|event| event.seq).collect::<Vec<_>>(), [4, 5]);
+    assert_eq!(after[0], events[3]);
+}
+
+async fn the_feed_misses_nothing_while_lanes_commit(place: &Place) {
+    let world = place.world().await;
+    let stop = Arc::new(AtomicBool::new(false));
+    let sealer = tokio::spawn({
+        let (world, stop) = (world.clone(), Arc::clone(&stop));
+        async move {
+            while !stop.load(Ordering::Relaxed) {
+                world.store.execute(Op::Seal { now: NOW, limit: 3 }).await.unwrap();
+            }
+        }
+    });
+    let plan = tasks(3);
+    let workers = (0..12).map(|_| {
+        let (world, plan) = (world.clone(), Arc::clone(&plan));
+        tokio::spawn(async move {
+            let mut done = Vec::new();
+            for _ in 0..8 {
+                let mut run = world.start(&plan, Wanted::default()).await;
+                world.finish(&mut run, SessionId(fresh())).await;
+                done.push((run.id, run.version));
+            }
+            done
+        })
+    });
+    let mut expected: HashMap<RunId, u64> = HashMap::new();
+    for worker in futures::future::join_all(workers).await {
+        expected.extend(worker.unwrap());
+    }
+    stop.store(true, Ordering::Relaxed);
+    sealer.await.unwrap();
+    while world.store.execute(Op::Seal { now: NOW, limit: 1_000 }).await.unwrap() != OpAnswer::Count(0) {}
+
+    let mut seen: HashMap<RunId, u64> = HashMap::new();
+    let mut cursor = 0;
+    loop {
+        let events = world.store.tenant_events(world.tenant, cursor, 7).await.unwrap();
+        if events.is_empty() {
+            break;
+        }
+        for event in events {
+            assert_eq!(event.cursor, cursor + 1, "cursors are dense");
+            cursor = event.cursor;
+            let seq = seen.entry(event.run).or_default();
+            assert_eq!(event.seq, *seq + 1, "a run's events come in order");
+            *seq = event.seq;
+        }
+    }
+    assert_eq!(seen, expected);
+    assert!(world.store.tenant_events(tenant_id(2), 0, 10).await.unwrap().is_empty());
+}
+
+async fn old_runs_are_swept_whole(place: &Place) {
+    let world = place.world().await;
+    let labels = vec![("repo".to_owned(), "x".to_owned())];
+    let mut old = world.start(&tasks(2), Wanted { labels, ..Wanted::default() }).await;
+    let live = world.start(&tasks(2), Wanted::default()).await;
+    world.finish(&mut old, SessionId(fresh())).await;
+    world.store.execute(Op::Seal { now: NOW, limit: 1_000 }).await.unwrap();
+    let sweep = |days: u64| Op::Sweep(Sweep::new(NOW + Millis::from_hours(24 * days)));
+    world.store.execute(sweep(89)).await.unwrap();
+    assert_eq!(world.load(&old).await, old);
+    world.store.execute(sweep(91)).await.unwrap();
+    assert!(world.store.load_runs(&[(old.tenant, old.id)]).await.unwrap().is_empty());
+    assert!(world.store.events(old.tenant, old.id, 0, 10).await.unwrap().is_empty());
+    assert_eq!(world.load(&live).await, live);
+    assert_eq!(world.store.check().await.unwrap(), []);
+}

@@ -1,0 +1,273 @@
+//! Every guard refuses what it should, and only that.
+
+use interlock_core::caps::Caps;
+use interlock_core::change::{IdempotencyRow, SideWrite};
+use interlock_core::decide::Command;
+use interlock_core::ids::{ApprovalId, ReceiptId, SessionId, SignalId};
+use interlock_core::json::{Hash, Json};
+use interlock_core::approval::Vote;
+use interlock_core::receipt::Receipt;
+use interlock_core::state::{EffectClass, ReceiptState};
+use interlock_core::time::{Millis, Timestamp};
+use interlock_store::{Op, OpAnswer, Refusal, SignalRow, SubmitError, Tenant};
+
+use crate::fixture::{NOW, Place, Wanted, World, command, fresh, start_set, tasks, tenant_id};
+
+crate::on_every_store!(
+    one_of_many_starts_with_the_same_key_wins,
+    a_subject_is_held_by_one_run_at_a_time,
+    a_signal_is_consumed_once,
+    a_person_votes_once,
+    an_effect_key_has_one_receipt_that_can_move_on,
+    a_refused_guard_writes_nothing,
+    concurrency_is_capped,
+    starts_are_rationed_by_the_minute,
+    pending_runs_are_bounded,
+    rows_that_the_database_refuses_harm_no_neighbour,
+);
+
+fn idempotency(key: &str) -> IdempotencyRow {
+    IdempotencyRow {
+        client: "cli".into(),
+        key: key.into(),
+        source: "api".into(),
+        request_hash: Hash::of(key.as_bytes()),
+        expires_at: NOW + Millis::from_hours(24),
+    }
+}
+
+fn refusal(answer: Result<interlock_core::change::ChangeSet, SubmitError>) -> Option<Refusal> {
+    match answer {
+        Ok(_) => None,
+        Err(SubmitError::Refused(refusal)) => Some(refusal),
+        Err(other) => panic!("{other}"),
+    }
+}
+
+async fn one_of_many_starts_with_the_same_key_wins(place: &Place) {
+    let world = place.world().await;
+    let plan = tasks(1);
+    let starts: Vec<_> = (0..30)
+        .map(|index| {
+            let key = format!("key{}", index % 3);
+            start_set(world.tenant, &plan, Wanted { idempotency: Some(idempotency(&key)), ..Wanted::default() })
+        })
+        .collect();
+    let submissions = starts.iter().map(|(_, change)| world.store.submit(change.clone()));
+    let answers = futures::future::join_all(submissions).await;
+    let mut winners = Vec::new();
+    for ((run, _), answer) in starts.iter().zip(answers) {
+        match refusal(answer) {
+            None => winners.push(run.id),
+            Some(refusal) => assert_eq!(refusal, Refusal::IdempotencyExists),
+        }
+    }
+    assert_eq!(winners.len(), 3);
+    for (run, _) in &starts {
+        let loaded = world.store.load_runs(&[(world.tenant, run.id)]).await.unwrap();
+        assert_eq!(loaded.len(), usize::from(winners.contains(&run.id)));
+    }
+    let record = world.store.idempotency(world.tenant, "cli", "key1").await.unwrap().unwrap();
+    assert!(winners.contains(&record.run.unwrap()));
+    assert_eq!(record.request_hash, Hash::of(b"key1"));
+    assert!(world.store.idempotency(tenant_id(2), "cli", "key1").await.unwrap().is_none());
+}
+
+async fn a_subject_is_held_by_one_run_at_a_time(place: &Place) {
+    let world = place.world().await;
+    let plan = tasks(1);
+    let wanted = || Wanted { subject: Some("T-7".into()), ..Wanted::default() };
+    let mut first = world.start(&plan, wanted()).await;
+    let (_, change) = start_set(world.tenant, &plan, wanted());
+    let busy = refusal(world.store.submit(change).await);
+    assert_eq!(busy, Some(Refusal::SubjectBusy { run: first.id }));
+    assert_eq!(world.store.subject_holder(world.tenant, "T-7").await.unwrap(), Some(first.id));
+    world.finish(&mut first, SessionId(fresh())).await;
+    assert_eq!(world.store.subject_holder(world.tenant, "T-7").await.unwrap(), None);
+    world.start(&plan, wanted()).await;
+}
+
+/// A harmless change of the run with one more side write.
+fn with_side(world: &World, side: SideWrite) -> interlock_core::change::ChangeSet {
+    let (_, mut change) = start_set(world.tenant, &tasks(1), Wanted::default());
+    change.side.push(side);
+    change
+}
+
+async fn a_signal_is_consumed_once(place: &Place) {
+    let world = place.world().await;
+    let id = SignalId(fresh());
+    let row = SignalRow {
+        tenant: world.tenant,
+        id,
+        signal_type: "go".into(),
+        key: "k".into(),
+        received_at: NOW,
+        expires_at: NOW + Millis::from_hours(1),
+        payload: Json::trusted("{}"),
+        source_id: Some("delivery-1".into()),
+    };
+    assert_eq!(world.store.execute(Op::StoreSignal(row.clone())).await.unwrap(), OpAnswer::Stored);
+    let twin = SignalRow { id: SignalId(fresh()), ..row.clone() };
+    assert_eq!(world.store.execute(Op::StoreSignal(twin)).await.unwrap(), OpAnswer::Duplicate);
+    assert_eq!(world.store.pending_signals(world.tenant, "go", "k", 10).await.unwrap().len(), 1);
+    let consume = || with_side(&world, SideWrite::ConsumeSignal { signal: id, position: 0 });
+    assert_eq!(refusal(world.store.submit(consume()).await), None);
+    assert_eq!(refusal(world.store.submit(consume()).await), Some(Refusal::SignalConsumed));
+    assert!(world.store.pending_signals(world.tenant, "go", "k", 10).await.unwrap().is_empty());
+}
+
+async fn a_person_votes_once(place: &Place) {
+    let world = place.world().await;
+    let approval = ApprovalId(fresh());
+    let vote = |person: &str| SideWrite::Vote {
+        approval,
+        vote: Vote { person: person.into(), approve: true, notes: None, at: NOW },
+    };
+    assert_eq!(refusal(world.store.submit(with_side(&world, vote("ada"))).await), None);
+    assert_eq!(refusal(world.store.submit(with_side(&world, vote("ada"))).await), Some(Refusal::VoteExists));
+    assert_eq!(refusal(world.store.submit(with_side(&world, vote("bob"))).await), None);
+}
+
+async fn an_effect_key_has_one_receipt_that_can_move_on(place: &Place) {
+    let world = place.world().await;
+    let receipt = Receipt {
+        id: ReceiptId(fresh()),
+        position: 0,
+        iteration: 0,
+        attempt: 1,
+        key: "mail:1".into(),
+        effect: EffectClass::Unsafe,
+        state: ReceiptState::Intent,
+        request: Json::trusted("{}"),
+        response: None,
+        intent_at: NOW,
+        outcome_at: None,
+        late: false,
+    };
+    let put = |receipt: &Receipt| with_side(&world, SideWrite::PutReceipt(Box::new(receipt.clone())));
+    assert_eq!(refusal(world.store.submit(put(&receipt)).await), None);
+    let other = Receipt { id: ReceiptId(fresh()), ..receipt.clone() };
+    assert_eq!(refusal(world.store.submit(put(&other)).await), Some(Refusal::ReceiptExists));
+    let done = Receipt {
+        state: ReceiptState::Succeeded,
+        response: Some(Json::trusted("[1]")),
+        outcome_at: Some(NOW),
+        ..receipt
+    };
+    assert_eq!(refusal(world.store.submit(put(&done)).await), None);
+    let stored = world.store.receipt_by_key(world.tenant, "mail:1").await.unwrap().unwrap();
+    assert_eq!(stored.receipt, done);
+}
+
+async fn a_refused_guard_writes_nothing(place: &Place) {
+    let world = place.world().await;
+    let plan = tasks(1);
+    world.start(&plan, Wanted { idempotency: Some(idempotency("used")), ..Wanted::default() }).await;
+    // The subject comes before the key in some sets and after it in others; either way nothing may stay.
+    let wanted = Wanted {
+        idempotency: Some(idempotency("used")),
+        subject: Some("S".into()),
+        labels: vec![("repo".into(), "x".into())],
+        ..Wanted::default()
+    };
+    let (run, mut change) = start_set(world.tenant, &plan, wanted);
+    assert_eq!(refusal(world.store.submit(change.clone()).await), Some(Refusal::IdempotencyExists));
+    change.side.reverse();
+    assert_eq!(refusal(world.store.submit(change).await), Some(Refusal::IdempotencyExists));
+    assert!(world.store.load_runs(&[(world.tenant, run.id)]).await.unwrap().is_empty());
+    assert_eq!(world.store.subject_holder(world.tenant, "S").await.unwrap(), None);
+    assert_eq!(world.store.check().await.unwrap(), []);
+}
+
+async fn limited(world: &World, caps: Caps, pending_runs_max: Option<u32>) -> World {
+    let tenant = Tenant { caps, pending_runs_max, ..Tenant::new(tenant_id(5), "limited", NOW) };
+    world.store.execute(Op::PutTenant(tenant)).await.unwrap();
+    World { store: world.store.clone(), tenant: tenant_id(5) }
+}
+
+async fn concurrency_is_capped(place: &Place) {
+    let world = place.world().await;
+    let world = limited(&world, Caps { max_concurrency: Some(3), max_runs_per_min: None }, None).await;
+    let plan = tasks(2);
+    let mut runs = Vec::new();
+    for _ in 0..12 {
+        runs.push(world.start(&plan, Wanted::default()).await);
+    }
+    let session = SessionId(fresh());
+    let claims = runs.iter().map(|run| world.store.submit(command(run, Command::Claim { session }, NOW)));
+    let answers = futures::future::join_all(claims).await;
+    let mut claimed = Vec::new();
+    for (run, answer) in runs.iter_mut().zip(answers) {
+        match answer {
+            Ok(change) => {
+                run.apply(&change);
+                claimed.push(run.clone());
+            }
+            Err(SubmitError::Refused(refusal)) => assert_eq!(refusal, Refusal::Throttled),
+            Err(other) => panic!("{other}"),
+        }
+    }
+    assert_eq!(claimed.len(), 3);
+    assert_eq!(world.store.claims_of(session).await.unwrap().len(), 3);
+    // A claim handed on to the next step of the run takes no new place; the end of a run frees one.
+    let mut run = claimed.remove(0);
+    world.complete(&mut run).await;
+    assert_eq!(world.store.claims_of(session).await.unwrap().len(), 3);
+    let waiting: Vec<_> = runs.iter().filter(|run| run.current().attempt == 0).cloned().collect();
+    let claim = |index: usize| world.store.submit(command(&waiting[index], Command::Claim { session }, NOW));
+    assert_eq!(refusal(claim(0).await), Some(Refusal::Throttled));
+    world.complete(&mut run).await;
+    assert_eq!(refusal(claim(0).await), None);
+    assert_eq!(refusal(claim(1).await), Some(Refusal::Throttled));
+}
+
+async fn starts_are_rationed_by_the_minute(place: &Place) {
+    let world = place.world().await;
+    let world = limited(&world, Caps { max_concurrency: None, max_runs_per_min: Some(6) }, None).await;
+    let plan = tasks(1);
+    let session = SessionId(fresh());
+    let mut claimed = 0;
+    for second in 0..30 {
+        let now = Timestamp(NOW.0 + second * 1_000);
+        for _ in 0..2 {
+            let run = world.start(&plan, Wanted { at: Some(now), ..Wanted::default() }).await;
+            claimed += usize::from(
+                refusal(world.store.submit(command(&run, Command::Claim { session }, now)).await).is_none(),
+            );
+        }
+    }
+    // Six at once, then one every ten seconds.
+    assert_eq!(claimed, 6 + 2);
+}
+
+async fn pending_runs_are_bounded(place: &Place) {
+    let world = place.world().await;
+    let world = limited(&world, Caps::default(), Some(2)).await;
+    let plan = tasks(1);
+    let mut first = world.start(&plan, Wanted::default()).await;
+    world.start(&plan, Wanted::default()).await;
+    let (_, third) = start_set(world.tenant, &plan, Wanted::default());
+    assert_eq!(refusal(world.store.submit(third.clone()).await), Some(Refusal::TooManyPending));
+    world.claim(&mut first, SessionId(fresh())).await;
+    assert_eq!(refusal(world.store.submit(third).await), None);
+}
+
+async fn rows_that_the_database_refuses_harm_no_neighbour(place: &Place) {
+    let world = place.world().await;
+    let plan = tasks(1);
+    let mut sets: Vec<_> = (0..10).map(|_| start_set(world.tenant, &plan, Wanted::default())).collect();
+    // A journal row whose seq exists already cannot be written.
+    let twice = sets[4].1.journal[0].clone();
+    sets[4].1.journal.push(twice);
+    let answers = futures::future::join_all(sets.iter().map(|(_, set)| world.store.submit(set.clone()))).await;
+    for (index, answer) in answers.into_iter().enumerate() {
+        match answer {
+            Ok(_) => assert_ne!(index, 4),
+            Err(SubmitError::Corrupt(_)) => assert_eq!(index, 4),
+            Err(other) => panic!("{other}"),
+        }
+    }
+    assert!(world.store.load_runs(&[(world.tenant, sets[4].0.id)]).await.unwrap().is_empty());
+    assert_eq!(world.store.check().await.unwrap(), []);
+}

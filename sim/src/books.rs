@@ -1,0 +1,50 @@
+//! What the engine has acknowledged. Whatever stands here must be true at the end, whatever went wrong in between.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use interlock_core::ids::{ApprovalId, RunId, SignalId, TenantId};
+use interlock_core::work::AttemptRef;
+
+#[derive(Default)]
+pub struct Books {
+    /// Runs by the key they were started with.
+    pub starts: BTreeMap<(TenantId, String), RunId>,
+    /// Every run that anybody was told of.
+    pub runs: BTreeSet<(TenantId, RunId)>,
+    pub signals: Vec<AckedSignal>,
+    pub votes: Vec<AckedVote>,
+    pub cancels: BTreeSet<(TenantId, RunId)>,
+    /// Reports of workers that were answered with success.
+    pub reports: BTreeMap<AttemptRef, Word>,
+    /// Who was handed an attempt.
+    pub handed: BTreeMap<AttemptRef, interlock_core::ids::SessionId>,
+    /// Questions that tasks sent out when they began to wait.
+    pub questions: BTreeSet<String>,
+    /// Questions that reached the outside.
+    pub delivered: BTreeSet<String>,
+}
+
+#[derive(Debug, Clone)]
+pub struct AckedSignal {
+    pub tenant: TenantId,
+    pub id: SignalId,
+    pub key: String,
+    pub signal_type: String,
+}
+
+#[derive(Debug, Clone)]
+pub struct AckedVote {
+    pub tenant: TenantId,
+    pub run: RunId,
+    pub approval: ApprovalId,
+    pub person: String,
+    pub approve: bool,
+}
+
+/// What a worker reported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Word {
+    Completed,
+    Waiting,
+    Failed,
+}

@@ -1,0 +1,219 @@
+//! The end: all runs are over. What was acknowledged is there, every event has been told exactly once, every rollback
+//! was in order, and the database agrees with itself.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use interlock_core::ids::{RunId, TenantId};
+use interlock_core::plan::Work;
+use interlock_core::run::Run;
+use interlock_core::state::{RunState, StepKind, StepState};
+use interlock_core::time::{Millis, Timestamp};
+use interlock_store::{Page, ReadError, RunFilter, RunSummary, Tenant};
+use serde_json::Value;
+
+use super::{ALL, effects};
+use crate::sim::Sim;
+
+/// Everything that must hold at the end.
+pub async fn check(sim: &Sim) -> Result<(), String> {
+    super::follow(sim).await?;
+    let findings = sim.database().check().await.map_err(unreadable)?;
+    if let Some(finding) = findings.first() {
+        return Err(format!("the database disagrees with itself: {} in {}", finding.what, finding.row));
+    }
+    let unmatched = sim.database().unmatched(ALL).await.map_err(unreadable)?;
+    if !unmatched.is_empty() {
+        return Err(format!("P8: a signal and the wait for it were not brought together: {unmatched:?}"));
+    }
+    let mut nonces = BTreeSet::new();
+    for tenant in &sim.tenants {
+        let page = Page { limit: ALL, after: None };
+        let summaries = sim.database().list_runs(tenant.id, &RunFilter::default(), page).await.map_err(unreadable)?;
+        let ids: Vec<(TenantId, RunId)> = summaries.iter().map(|run| (tenant.id, run.run)).collect();
+        let runs = sim.database().load_runs(&ids).await.map_err(unreadable)?;
+        starts(sim, tenant.id, &summaries)?;
+        for run in &runs {
+            ended(sim, run)?;
+            effects::check(sim, run)?;
+            rolled_back(run)?;
+            once(sim, run, &mut nonces)?;
+        }
+        rate(sim, tenant)?;
+        feed(sim, tenant.id, &summaries).await?;
+    }
+    reports(sim)?;
+    votes(sim).await?;
+    messages(sim)
+}
+
+fn unreadable(error: ReadError) -> String {
+    format!("the database cannot be read: {error}")
+}
+
+fn starts(sim: &Sim, tenant: TenantId, runs: &[RunSummary]) -> Result<(), String> {
+    let mut by_key: BTreeMap<&str, RunId> = BTreeMap::new();
+    for run in runs.iter().filter(|run| run.trigger_type == "api") {
+        if let Some(key) = run.trigger_ref.as_deref()
+            && let Some(other) = by_key.insert(key, run.run)
+        {
+            return Err(format!("P1: {key} has made two runs, {other} and {}", run.run));
+        }
+    }
+    let there: BTreeSet<RunId> = runs.iter().map(|run| run.run).collect();
+    sim.books(|books| {
+        let mut told = books.runs.iter().filter(|(of, _)| *of == tenant);
+        match told.find(|(_, run)| !there.contains(run)) {
+            Some((_, run)) => Err(format!("P1: {run} was acknowledged and does not exist")),
+            None => Ok(()),
+        }
+    })
+}
+
+fn ended(sim: &Sim, run: &Run) -> Result<(), String> {
+    let good = |state| matches!(state, StepState::Succeeded | StepState::Skipped);
+    let all_good = run.steps[..run.forward_len()].iter().all(|step| good(step.state()));
+    if (run.state == RunState::Succeeded) != (all_good && run.state != RunState::Canceled) {
+        return Err(format!("P4: {} is {}, and all its steps are good: {all_good}", run.id, run.state));
+    }
+    let canceled = sim.books(|books| books.cancels.contains(&(run.tenant, run.id)));
+    if canceled && run.state != RunState::Canceled {
+        return Err(format!("P1: the cancel of {} was acknowledged, and it is {}", run.id, run.state));
+    }
+    sim.tally.count(match run.state {
+        RunState::Succeeded => "runs succeeded",
+        RunState::Failed => "runs failed",
+        _ => "runs canceled",
+    });
+    Ok(())
+}
+
+/// Newest first, each step once, and none of those that must be undone is left out.
+fn rolled_back(run: &Run) -> Result<(), String> {
+    let undone: Vec<u32> = run
+        .added
+        .iter()
+        .filter_map(|spec| match spec.work {
+            Work::Rollback { undoes, .. } => Some(undoes),
+            _ => None,
+        })
+        .collect();
+    if !undone.windows(2).all(|pair| pair[0] > pair[1]) {
+        return Err(format!("rollback: {} undoes its steps in the order {undone:?}", run.id));
+    }
+    if undone.is_empty() {
+        return Ok(());
+    }
+    let left_out = (0..run.forward_len() as u32).find(|position| {
+        let declared = run.spec(*position).rollback.as_ref();
+        let always = declared.is_some_and(|rollback| rollback.conditions.len() == 2);
+        always && run.steps[*position as usize].state() == StepState::Succeeded && !undone.contains(position)
+    });
+    match left_out {
+        Some(position) => Err(format!("rollback: step {position} of {} succeeded and was not undone", run.id)),
+        None => Ok(()),
+    }
+}
+
+/// One signal satisfies one wait.
+fn once(sim: &Sim, run: &Run, nonces: &mut BTreeSet<String>) -> Result<(), String> {
+    let model = sim.ledger(|ledger| ledger.runs.get(&(run.tenant, run.id)).cloned()).unwrap_or_default();
+    for signal in &model.signals {
+        if !nonces.insert(signal.to_string()) {
+            return Err(format!("{signal} has woken two waits, the second one in {}", run.id));
+        }
+    }
+    for (position, step) in run.steps.iter().enumerate() {
+        if run.spec(position as u32).kind() != StepKind::Wait || model.step(position).inherited {
+            continue;
+        }
+        let output: Value = step.output.as_ref().and_then(|json| json.decode().ok()).unwrap_or_default();
+        if let Some(nonce) = output["nonce"].as_u64()
+            && !nonces.insert(nonce.to_string())
+        {
+            return Err(format!("signal {nonce} has ended two waits, the second one in {}", run.id));
+        }
+    }
+    Ok(())
+}
+
+/// No more runs begin in any span of time than the tenant may begin.
+fn rate(sim: &Sim, tenant: &Tenant) -> Result<(), String> {
+    let Some(per_min) = tenant.caps.max_runs_per_min else { return Ok(()) };
+    let mut begun: Vec<Timestamp> = sim.ledger(|ledger| {
+        let runs = ledger.runs.iter().filter(|((of, _), _)| *of == tenant.id);
+        runs.filter_map(|(_, model)| model.first_claim_at).collect()
+    });
+    begun.sort_unstable();
+    let spacing = Millis::from_mins(1).0 / u64::from(per_min);
+    for (first, from) in begun.iter().enumerate() {
+        for (last, until) in begun.iter().enumerate().skip(first) {
+            let (count, allowed) = ((last - first + 1) as u64, u64::from(per_min) + until.since(*from).0 / spacing);
+            if count > allowed + 1 {
+                return Err(format!("P9: {count} runs of {} began within {:?}", tenant.id, until.since(*from)));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The tenant's feed holds every event once, and its watcher has seen them all.
+async fn feed(sim: &Sim, tenant: TenantId, runs: &[RunSummary]) -> Result<(), String> {
+    let expected: u64 = runs.iter().map(|run| run.version).sum();
+    let mut seen: BTreeMap<RunId, u64> = BTreeMap::new();
+    let mut cursor = 0;
+    loop {
+        let events = sim.database().tenant_events(tenant, cursor, 700).await.map_err(unreadable)?;
+        if events.is_empty() {
+            break;
+        }
+        for event in events {
+            let last = seen.entry(event.run).or_default();
+            if event.cursor != cursor + 1 || event.seq != *last + 1 {
+                return Err(format!("feed: event {} of {} stands at {}", event.seq, event.run, event.cursor));
+            }
+            (cursor, *last) = (event.cursor, event.seq);
+        }
+    }
+    let watched = sim.ledger(|ledger| ledger.watched_until(tenant));
+    if cursor != expected || watched != expected {
+        return Err(format!("feed: of {expected} events of {tenant} it holds {cursor}, the watcher saw {watched}"));
+    }
+    sim.tally.add("events watched", watched);
+    Ok(())
+}
+
+/// A report that was answered with success has been recorded as what it was.
+fn reports(sim: &Sim) -> Result<(), String> {
+    let reports = sim.books(|books| books.reports.clone());
+    sim.ledger(|ledger| {
+        for (at, word) in &reports {
+            let model = ledger.runs.get(&(at.tenant, at.run));
+            if !model.is_some_and(|model| model.recorded.contains(&(at.position, at.attempt, *word))) {
+                return Err(format!("P1: the report of {at:?} ({word:?}) was acknowledged and is not recorded"));
+            }
+        }
+        Ok(())
+    })
+}
+
+async fn votes(sim: &Sim) -> Result<(), String> {
+    for vote in sim.books(|books| books.votes.clone()) {
+        let approvals = sim.database().approvals_of(vote.tenant, vote.run).await.map_err(unreadable)?;
+        let approval = approvals.iter().find(|approval| approval.id == vote.approval);
+        let counted = approval.is_some_and(|approval| {
+            approval.votes.iter().any(|cast| cast.person == vote.person && cast.approve == vote.approve)
+        });
+        if !counted {
+            return Err(format!("P1: the vote of {} on {} was acknowledged and is gone", vote.person, vote.approval));
+        }
+    }
+    Ok(())
+}
+
+/// What was sent with an acknowledged wait has reached the outside.
+fn messages(sim: &Sim) -> Result<(), String> {
+    sim.books(|books| match books.questions.difference(&books.delivered).next() {
+        Some(question) => Err(format!("outbox: {question} was never delivered")),
+        None => Ok(()),
+    })
+}

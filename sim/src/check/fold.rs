@@ -1,0 +1,309 @@
+//! A run as its events tell it. This model knows nothing of how the engine decides: it knows which event may follow
+//! which, and says so where one does not.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use interlock_core::event::Event;
+use interlock_core::ids::{ReceiptId, SignalId};
+use interlock_core::run::Run;
+use interlock_core::state::{ReceiptState, RunState, StepKind, StepState};
+use interlock_core::time::Timestamp;
+use interlock_store::EventRecord;
+
+use crate::books::Word;
+
+/// Where a step stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Stage {
+    /// Pending or ready: no event tells them apart.
+    #[default]
+    Idle,
+    /// Claimed, by this attempt.
+    Running(u32),
+    Waiting,
+    Asking,
+    Doubt,
+    Done(StepState),
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+pub struct StepModel {
+    pub stage: Stage,
+    pub attempt: u32,
+    pub iteration: u32,
+    /// Failures charged in this iteration.
+    pub charged: u32,
+    /// Its result comes from an earlier run.
+    pub inherited: bool,
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct RunModel {
+    pub seq: u64,
+    pub ended: Option<RunState>,
+    /// What workers' reports have become.
+    pub recorded: BTreeSet<(u32, u32, Word)>,
+    /// Signals that woke a task.
+    pub signals: Vec<SignalId>,
+    /// When it was first claimed, if nothing had happened to it before.
+    pub first_claim_at: Option<Timestamp>,
+    /// The order in which rollback steps were asked for.
+    pub rollback: Vec<u32>,
+    pub restarted: bool,
+    at: Timestamp,
+    untouched: bool,
+    canceling: bool,
+    steps: Vec<StepModel>,
+    receipts: BTreeMap<ReceiptId, ReceiptState>,
+}
+
+impl RunModel {
+    pub fn step(&self, position: usize) -> StepModel {
+        self.steps.get(position).copied().unwrap_or_default()
+    }
+
+    fn step_mut(&mut self, position: u32) -> &mut StepModel {
+        let index = position as usize;
+        if self.steps.len() <= index {
+            self.steps.resize_with(index + 1, StepModel::default);
+        }
+        &mut self.steps[index]
+    }
+
+    /// Takes one event in.
+    pub fn fold(&mut self, run: &Run, record: &EventRecord) -> Result<(), String> {
+        let event: Event = record.event.decode().map_err(|error| format!("an event is no event: {error}"))?;
+        let wrong = |what: &str| format!("P4: event {} ({}) {what}", record.seq, record.event.as_str());
+        if record.seq != self.seq + 1 {
+            return Err(wrong(&format!("follows event {}", self.seq)));
+        }
+        if record.at < self.at {
+            return Err(wrong("happened before the one before it"));
+        }
+        if let Some(ended) = self.ended {
+            return Err(wrong(&format!("comes after the run had ended as {ended}")));
+        }
+        (self.seq, self.at) = (record.seq, record.at);
+        self.take(run, &event).map_err(|what| wrong(&what))
+    }
+
+    fn take(&mut self, run: &Run, event: &Event) -> Result<(), String> {
+        let created = matches!(event, Event::RunCreated { .. });
+        if created != (self.seq == 1) {
+            return Err("is not where a run begins".into());
+        }
+        if let Some(step) = event.step()
+            && step as usize >= run.steps.len()
+        {
+            return Err("is about a step that does not exist".into());
+        }
+        match event {
+            Event::RunCreated { .. } => self.untouched = true,
+            Event::RunCanceled { done: false, .. } => self.canceling = true,
+            Event::RunCanceled { done: true, .. } => self.ended = Some(RunState::Canceled),
+            Event::RunFailed { .. } => self.ended = Some(RunState::Failed),
+            Event::RunCompleted {} => return self.completed(run),
+            Event::StepStarted { step, attempt, .. } => return self.started(run, *step, *attempt),
+            Event::StepCompleted { step, attempt, .. } => return self.succeeded(run, *step, *attempt),
+            Event::StepFailed { step, attempt, error } => {
+                self.ended_by(*step, *attempt, &error.message)?;
+                return self.leave(*step, Stage::Done(StepState::Failed), |stage| !matches!(stage, Stage::Done(_)));
+            }
+            Event::StepRetrying { step, attempt, error, .. } => {
+                self.ended_by(*step, *attempt, &error.message)?;
+                return self.retrying(run, *step, *attempt);
+            }
+            Event::StepReady { step, why, signal } => return self.ready(*step, why, *signal),
+            Event::StepWaiting { step, .. } => return self.waits(run, *step),
+            Event::StepInDoubt { step, attempt, .. } => {
+                self.recorded.insert((*step, *attempt, Word::Failed));
+                self.step_mut(*step).charged += 1;
+                return self.leave(*step, Stage::Doubt, |stage| stage == Stage::Running(*attempt));
+            }
+            Event::StepSkipped { step, .. } => {
+                let stages = |stage| matches!(stage, Stage::Idle | Stage::Asking | Stage::Done(StepState::Failed));
+                return self.leave(*step, Stage::Done(StepState::Skipped), stages);
+            }
+            Event::StepCanceled { step } => {
+                let to = Stage::Done(StepState::Canceled);
+                return self.leave(*step, to, |stage| !matches!(stage, Stage::Done(_)));
+            }
+            Event::RollbackStarted { steps } => return self.roll_back(run, steps),
+            Event::ApprovalRequested { step, .. } => {
+                self.untouched = false;
+                let stages = |stage| matches!(stage, Stage::Idle | Stage::Asking | Stage::Done(StepState::Failed));
+                return self.leave(*step, Stage::Asking, stages);
+            }
+            Event::ApprovalVoted { step, .. }
+            | Event::ApprovalEscalated { step, .. }
+            | Event::ApprovalResolved { step, .. } => {
+                return self.leave(*step, Stage::Asking, |stage| stage == Stage::Asking);
+            }
+            Event::ReceiptRecorded { step, attempt, receipt, state } => {
+                return self.receipt(*step, *attempt, *receipt, *state);
+            }
+            Event::RunAssigned { .. } | Event::RunPaused { .. } | Event::RunResumed {} | Event::RollbackCompleted {} => {}
+        }
+        Ok(())
+    }
+
+    fn leave(&mut self, step: u32, to: Stage, allowed: impl Fn(Stage) -> bool) -> Result<(), String> {
+        let stage = self.step(step as usize).stage;
+        if !allowed(stage) {
+            return Err(format!("does not follow from {stage:?}"));
+        }
+        self.step_mut(step).stage = to;
+        Ok(())
+    }
+
+    fn completed(&mut self, run: &Run) -> Result<(), String> {
+        self.ended = Some(RunState::Succeeded);
+        let good = |stage| matches!(stage, Stage::Done(StepState::Succeeded | StepState::Skipped));
+        match (0..run.forward_len()).find(|position| !good(self.step(*position).stage)) {
+            Some(position) => Err(format!("although step {position} is {:?}", self.step(position).stage)),
+            None => Ok(()),
+        }
+    }
+
+    fn started(&mut self, run: &Run, step: u32, attempt: u32) -> Result<(), String> {
+        let known = self.step(step as usize);
+        if attempt != known.attempt + 1 {
+            return Err(format!("follows attempt {}", known.attempt));
+        }
+        let forward = run.forward_len() as u32;
+        if self.canceling && step < forward {
+            return Err("starts while the run is being canceled".into());
+        }
+        let first = if step < forward { 0 } else { forward };
+        let behind = |stage| matches!(stage, Stage::Done(_));
+        if let Some(before) = (first..step).find(|before| !behind(self.step(*before as usize).stage)) {
+            return Err(format!("overtakes step {before}"));
+        }
+        if std::mem::take(&mut self.untouched) {
+            self.first_claim_at = Some(self.at);
+        }
+        self.leave(step, Stage::Running(attempt), |stage| stage == Stage::Idle)?;
+        self.step_mut(step).attempt = attempt;
+        Ok(())
+    }
+
+    fn succeeded(&mut self, run: &Run, step: u32, attempt: u32) -> Result<(), String> {
+        self.untouched = false;
+        let kind = run.spec(step).kind();
+        self.recorded.insert((step, attempt, Word::Completed));
+        if run.header.lineage.is_some() && attempt == 0 && self.step(step as usize).stage == Stage::Idle {
+            self.step_mut(step).inherited = true;
+        }
+        let known = self.step(step as usize);
+        self.leave(step, Stage::Done(StepState::Succeeded), |stage| match stage {
+            Stage::Running(running) => running == attempt,
+            Stage::Waiting => kind == StepKind::Wait,
+            Stage::Asking => kind == StepKind::Approval,
+            Stage::Doubt => known.attempt == attempt,
+            Stage::Idle => known.inherited,
+            Stage::Done(_) => false,
+        })
+    }
+
+    /// The error of a simulated attempt names it: an error of another one was let in.
+    fn ended_by(&mut self, step: u32, attempt: u32, message: &str) -> Result<(), String> {
+        self.untouched = false;
+        self.recorded.insert((step, attempt, Word::Failed));
+        match message.strip_prefix("attempt ") {
+            Some(by) if by != attempt.to_string() => Err(format!("P2: tells of attempt {by}")),
+            _ => Ok(()),
+        }
+    }
+
+    fn retrying(&mut self, run: &Run, step: u32, attempt: u32) -> Result<(), String> {
+        let budget = run.spec(step).retry_policy().max_attempts;
+        let charged = self.step(step as usize).charged;
+        if charged + 1 >= budget {
+            return Err(format!("is failure {} of a budget of {budget}", charged + 1));
+        }
+        self.step_mut(step).charged += 1;
+        self.leave(step, Stage::Idle, |stage| stage == Stage::Running(attempt))
+    }
+
+    fn ready(&mut self, step: u32, why: &str, signal: Option<SignalId>) -> Result<(), String> {
+        let attempt = self.step(step as usize).attempt;
+        match why {
+            "signal" | "timeout" => {
+                self.signals.extend(signal);
+                self.leave(step, Stage::Idle, |stage| stage == Stage::Waiting)
+            }
+            "released" => self.leave(step, Stage::Idle, |stage| stage == Stage::Running(attempt)),
+            "late_outcome" => self.leave(step, Stage::Idle, |stage| stage == Stage::Doubt),
+            "rolled_back" => {
+                let undone = |stage| matches!(stage, Stage::Done(StepState::Succeeded | StepState::Failed));
+                self.leave(step, Stage::Done(StepState::RolledBack), undone)
+            }
+            "operator_retry" => {
+                let known = self.step_mut(step);
+                (known.iteration, known.charged) = (known.iteration + 1, 0);
+                if known.stage == Stage::Done(StepState::Failed) {
+                    known.stage = Stage::Idle;
+                }
+                self.leave(step, self.step(step as usize).stage, |stage| {
+                    matches!(stage, Stage::Idle | Stage::Asking | Stage::Waiting)
+                })
+            }
+            "restart" => {
+                self.restarted = true;
+                let known = self.step_mut(step);
+                (known.iteration, known.charged, known.inherited) = (known.iteration + 1, 0, false);
+                self.leave(step, Stage::Idle, |stage| !matches!(stage, Stage::Running(_) | Stage::Waiting | Stage::Doubt))
+            }
+            _ if why.starts_with("resolved") => self.leave(step, Stage::Idle, |stage| stage == Stage::Doubt),
+            _ => Err("has a cause that nobody knows".into()),
+        }
+    }
+
+    fn waits(&mut self, run: &Run, step: u32) -> Result<(), String> {
+        self.untouched = false;
+        let known = self.step(step as usize);
+        if let Stage::Running(attempt) = known.stage {
+            self.recorded.insert((step, attempt, Word::Waiting));
+        }
+        let is_wait = run.spec(step).kind() == StepKind::Wait;
+        self.leave(step, Stage::Waiting, |stage| match stage {
+            Stage::Running(_) => !is_wait,
+            Stage::Idle | Stage::Done(StepState::Failed) => is_wait,
+            _ => false,
+        })
+    }
+
+    fn roll_back(&mut self, run: &Run, steps: &[u32]) -> Result<(), String> {
+        if !self.rollback.is_empty() {
+            return Err("is a second rollback".into());
+        }
+        let forward = run.forward_len() as u32;
+        if !steps.iter().copied().eq(forward..forward + steps.len() as u32) {
+            return Err("does not name the steps behind the plan".into());
+        }
+        self.rollback = steps.to_vec();
+        Ok(())
+    }
+
+    fn receipt(&mut self, step: u32, attempt: u32, id: ReceiptId, state: ReceiptState) -> Result<(), String> {
+        let before = self.receipts.insert(id, state);
+        let stage = self.step(step as usize).stage;
+        match state {
+            ReceiptState::Intent => {
+                if stage != Stage::Running(attempt) {
+                    return Err(format!("P2: is an intent of attempt {attempt} while the step is {stage:?}"));
+                }
+                if !matches!(before, None | Some(ReceiptState::Failed)) {
+                    return Err(format!("is an intent after {before:?}"));
+                }
+            }
+            ReceiptState::Succeeded | ReceiptState::Failed => {
+                if before != Some(ReceiptState::Intent) {
+                    return Err(format!("is an outcome after {before:?}"));
+                }
+            }
+            ReceiptState::InDoubt => {}
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,168 @@
+//! The promises, checked. [`claims`] looks after every commit, [`follow`] folds what runs have journaled meanwhile
+//! through a model of its own ([`fold`]) and compares it with what is stored, [`finale`] looks at everything once
+//! all runs have ended.
+
+mod effects;
+pub mod finale;
+mod fold;
+
+use std::collections::BTreeMap;
+
+use interlock_core::caps::Caps;
+use interlock_core::ids::{RunId, SessionId, TenantId};
+use interlock_core::project::{View, project};
+use interlock_core::run::Run;
+use interlock_core::state::StepState;
+use interlock_core::time::Timestamp;
+use interlock_core::work::AttemptRef;
+use interlock_store::{Page, RunFilter, RunSummary};
+
+pub use fold::{RunModel, Stage};
+
+use crate::sim::Sim;
+
+/// More rows than any simulated world has.
+pub const ALL: usize = 10_000;
+
+/// What the checks remember.
+pub struct Ledger {
+    caps: BTreeMap<TenantId, Caps>,
+    /// Who held an attempt.
+    claims: BTreeMap<AttemptRef, SessionId>,
+    pub runs: BTreeMap<(TenantId, RunId), RunModel>,
+    /// How far each tenant's watcher has come.
+    watched: BTreeMap<TenantId, u64>,
+}
+
+impl Ledger {
+    pub fn new(caps: BTreeMap<TenantId, Caps>) -> Self {
+        Self { caps, claims: BTreeMap::new(), runs: BTreeMap::new(), watched: BTreeMap::new() }
+    }
+
+    pub fn watched(&mut self, tenant: TenantId, cursor: u64) {
+        self.watched.insert(tenant, cursor);
+    }
+
+    pub fn watched_until(&self, tenant: TenantId) -> u64 {
+        self.watched.get(&tenant).copied().unwrap_or(0)
+    }
+
+    fn check_claims(&mut self, live: &BTreeMap<AttemptRef, SessionId>) -> Result<(), String> {
+        let mut per_tenant: BTreeMap<TenantId, u32> = BTreeMap::new();
+        for (at, session) in live {
+            *per_tenant.entry(at.tenant).or_default() += 1;
+            let holder = *self.claims.entry(*at).or_insert(*session);
+            if holder != *session {
+                return Err(format!("P2: {at:?} was claimed by {holder} and then by {session}"));
+            }
+        }
+        for (tenant, count) in per_tenant {
+            let max = self.caps.get(&tenant).and_then(|caps| caps.max_concurrency);
+            if max.is_some_and(|max| count > max) {
+                return Err(format!("P9: {count} live claims of {tenant}, which may have {max:?}"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The claims that are live now: within the caps, and no attempt in two hands.
+pub async fn claims(sim: &Sim) -> Result<(), String> {
+    // At the end of all time every lease is over, so every claim is listed.
+    let live = sim.database().lost_claims(Timestamp(i64::MAX), ALL).await.map_err(|error| error.to_string())?;
+    let live: BTreeMap<AttemptRef, SessionId> = live
+        .into_iter()
+        .map(|claim| {
+            let (tenant, run, position, attempt) = (claim.tenant, claim.run, claim.position, claim.attempt);
+            (AttemptRef { tenant, run, position, attempt }, claim.session)
+        })
+        .collect();
+    sim.ledger(|ledger| ledger.check_claims(&live))
+}
+
+/// Reads what runs have journaled since the last look.
+pub async fn follow(sim: &Sim) -> Result<(), String> {
+    for tenant in &sim.tenants {
+        let page = Page { limit: ALL, after: None };
+        let runs = sim.database().list_runs(tenant.id, &RunFilter::default(), page).await;
+        let runs = runs.map_err(|error| format!("runs cannot be listed: {error}"))?;
+        let known = sim.ledger(|ledger| ledger.runs.keys().filter(|(of, _)| *of == tenant.id).count());
+        if runs.len() < known {
+            return Err(format!("P1: {known} runs of {} were there, now {}", tenant.id, runs.len()));
+        }
+        for summary in runs {
+            follow_run(sim, &summary).await.map_err(|what| format!("{what} ({})", summary.run))?;
+        }
+    }
+    Ok(())
+}
+
+async fn follow_run(sim: &Sim, summary: &RunSummary) -> Result<(), String> {
+    let key = (summary.tenant, summary.run);
+    let mut model = sim.ledger(|ledger| ledger.runs.remove(&key)).unwrap_or_default();
+    if model.seq == summary.version && model.seq > 0 {
+        if model.ended.is_some_and(|state| state != summary.state) {
+            return Err(format!("P4: it ended as {:?} and is {} now", model.ended, summary.state));
+        }
+        sim.ledger(|ledger| ledger.runs.insert(key, model));
+        return Ok(());
+    }
+    let database = sim.database();
+    let loaded = database.load_runs(&[key]).await.map_err(|error| format!("it cannot be loaded: {error}"))?;
+    let run = loaded.into_iter().next().ok_or("it is listed and cannot be loaded")?;
+    let events = database.events(key.0, key.1, model.seq, ALL).await.map_err(|error| error.to_string())?;
+    for record in &events {
+        model.fold(&run, record)?;
+    }
+    if model.seq != run.version || run.version != summary.version {
+        let (last, version) = (model.seq, run.version);
+        return Err(format!("P4: its last event is {last}, its version {version} (listed: {})", summary.version));
+    }
+    compare(&model, &run)?;
+    sim.ledger(|ledger| ledger.runs.insert(key, model));
+    Ok(())
+}
+
+/// What the events say and what is stored must be the same.
+fn compare(model: &RunModel, run: &Run) -> Result<(), String> {
+    let projected = project(&View {
+        control: run.control,
+        steps: &|index| &run.steps[index],
+        forward: run.forward_len(),
+        len: run.steps.len(),
+        position: run.position as usize,
+    });
+    if run.state != projected && !run.state.is_terminal() {
+        return Err(format!("P4: it is stored as {} and its steps say {projected}", run.state));
+    }
+    if model.ended.is_some() != run.state.is_terminal() {
+        return Err(format!("P4: it is {}, and its events say that it ended: {:?}", run.state, model.ended));
+    }
+    for (position, step) in run.steps.iter().enumerate() {
+        let known = model.step(position);
+        let (stored, stage) = (step.state(), known.stage);
+        let same = match stage {
+            Stage::Idle => match stored {
+                StepState::Pending | StepState::Ready => true,
+                // Steps that were never reached are canceled without a word.
+                StepState::Canceled => known.attempt == 0,
+                _ => false,
+            },
+            Stage::Running(_) => stored == StepState::Running,
+            Stage::Waiting => stored == StepState::WaitingSignal,
+            Stage::Asking => stored == StepState::WaitingApproval,
+            Stage::Doubt => stored == StepState::InDoubt,
+            Stage::Done(state) => stored == state || (known.inherited && stored == StepState::Skipped),
+        };
+        if !same {
+            return Err(format!("P4: step {position} is stored as {stored}, its events say {stage:?}"));
+        }
+        if (step.attempt, step.iteration) != (known.attempt, known.iteration) {
+            return Err(format!(
+                "P2: step {position} is stored with attempt {} of iteration {}, its events say {} of {}",
+                step.attempt, step.iteration, known.attempt, known.iteration
+            ));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,181 @@
+//! Clients: start runs, again and again under the same key until they are told that it worked, and send the signals
+//! that those runs wait for, early, late and twice.
+
+use std::sync::Arc;
+
+use interlock_core::ids::{RunId, TenantId};
+use interlock_core::run::Trigger;
+use interlock_engine::commands::signal::{SignalRequest, Signaled};
+use interlock_engine::{EncodedPlan, EngineError, IdempotencyKey, StartRun, Started};
+use serde_json::json;
+use tokio::time::sleep;
+
+use crate::books::AckedSignal;
+use crate::host::EPOCH;
+use crate::network::{CallError, Caller, PATIENCE};
+use crate::plans::{REPLY, SIGNAL, json_of};
+use crate::sim::Sim;
+use crate::trace::say;
+
+/// How often a client tries before it gives up without knowing.
+const TRIES: u64 = 12;
+const CLIENT: &str = "shop";
+
+/// A run that a client wants.
+#[derive(Clone)]
+pub struct Order {
+    pub number: u64,
+    pub tenant: TenantId,
+    pub plan: Arc<EncodedPlan>,
+    /// None: a client that does not care about repeats, and so must not repeat.
+    pub key: Option<String>,
+    pub subject: Option<String>,
+    pub at_ms: u64,
+    pub priority: i32,
+    pub workspace: String,
+}
+
+impl Order {
+    /// The number that signals for it carry as their key.
+    pub fn name(&self) -> String {
+        format!("order-{}", self.number)
+    }
+
+    fn request(&self, n: u64) -> StartRun {
+        let until = EPOCH.0 + self.at_ms as i64 + 3_000;
+        let inputs = json_of(&json!({ "n": n, "order": self.name(), "until": until }));
+        StartRun {
+            workspace: self.workspace.clone(),
+            subject: self.subject.clone(),
+            priority: self.priority,
+            trigger: Trigger { kind: "api".into(), reference: self.key.clone() },
+            started_by: Some("starter".into()),
+            idempotency: self.key.clone().map(|key| IdempotencyKey { client: CLIENT.into(), key }),
+            ..StartRun::new(self.tenant, Arc::clone(&self.plan), inputs)
+        }
+    }
+}
+
+/// Places an order, and behaves afterwards as clients do.
+pub async fn place(caller: Caller, order: Order) {
+    let Caller { sim, dice } = &caller;
+    sleep(std::time::Duration::from_millis(order.at_ms)).await;
+    let Some(run) = start(&caller, &order).await else { return };
+    if order.key.is_none() {
+        return;
+    }
+    if dice.one_in(3) {
+        sleep(dice.millis(0..=8_000)).await;
+        sim.tally.count("starts repeated");
+        start(&caller, &order).await;
+    }
+    if dice.one_in(8) {
+        let (other, asked) = (order.clone(), order.request(order.number + 1_000));
+        match caller.call(PATIENCE, move |engine| start_once(engine, asked.clone())).await {
+            Err(CallError::Refused(EngineError::IdempotencyMismatch)) => sim.tally.count("key used with another request"),
+            Err(error) if error.is_transient() => {}
+            answer => sim.broken(format!("{}: another request under the key of {run} got {answer:?}", other.name())),
+        }
+    }
+}
+
+async fn start_once(engine: interlock_engine::Engine, request: StartRun) -> Result<Started, EngineError> {
+    engine.start(request).await
+}
+
+async fn start(caller: &Caller, order: &Order) -> Option<RunId> {
+    let Caller { sim, dice } = caller;
+    let tries = if order.key.is_some() { TRIES } else { 1 };
+    for _ in 0..tries {
+        let request = order.request(order.number);
+        match caller.call(PATIENCE, move |engine| start_once(engine, request.clone())).await {
+            Ok(started) => {
+                say!(sim, "client", "{} is {} (again: {})", order.name(), started.run, started.replayed);
+                note_start(sim, order, started);
+                return Some(started.run);
+            }
+            Err(CallError::Refused(EngineError::SubjectBusy { run, .. })) => {
+                sim.tally.count("subject busy");
+                sim.books(|books| books.runs.insert((order.tenant, run)));
+                return None;
+            }
+            Err(error) if error.is_transient() => {
+                say!(sim, "client", "{}: {error}", order.name());
+                sleep(dice.millis(100..=1_500)).await;
+            }
+            Err(error) => {
+                sim.broken(format!("a start was refused: {error}"));
+                return None;
+            }
+        }
+    }
+    sim.tally.count("starts given up");
+    None
+}
+
+fn note_start(sim: &Sim, order: &Order, started: Started) {
+    let first = sim.books(|books| {
+        books.runs.insert((order.tenant, started.run));
+        let key = order.key.clone()?;
+        Some(*books.starts.entry((order.tenant, key)).or_insert(started.run))
+    });
+    sim.tally.count(if started.replayed { "starts replayed" } else { "starts" });
+    if let Some(first) = first
+        && first != started.run
+    {
+        sim.broken(format!("P1: {} was started twice, as {first} and as {}", order.name(), started.run));
+    }
+}
+
+/// Sends a signal and notes it once it is acknowledged.
+pub async fn signal(caller: &Caller, request: SignalRequest) -> Option<Signaled> {
+    let sim = &caller.sim;
+    let asked = request.clone();
+    let answer = caller
+        .call(PATIENCE, move |engine| {
+            let asked = asked.clone();
+            async move { engine.signal(asked).await }
+        })
+        .await;
+    match answer {
+        Ok(signaled) => {
+            say!(sim, "sender", "{} for {}: {signaled:?}", request.signal_type, request.key);
+            match signaled {
+                Signaled::Stored(id) => {
+                    sim.tally.count("signals");
+                    let SignalRequest { tenant, signal_type, key, .. } = request;
+                    sim.books(|books| books.signals.push(AckedSignal { tenant, id, key, signal_type }));
+                }
+                Signaled::Duplicate => sim.tally.count("signals dropped as repeats"),
+            }
+            Some(signaled)
+        }
+        Err(error) if error.is_transient() => None,
+        Err(error) => {
+            sim.broken(format!("a signal was refused: {error}"));
+            None
+        }
+    }
+}
+
+/// Sends what an order's run may wait for, at any time, some of it several times under one id.
+pub async fn send_signals(caller: Caller, order: Order) {
+    let Caller { sim, dice } = &caller;
+    for number in 0..dice.between(0..=3) {
+        sleep(dice.millis(0..=sim.swarm.storm_ms / 2)).await;
+        let source = (!dice.one_in(3)).then(|| format!("{}-{number}", order.name()));
+        let repeats = if source.is_some() { dice.between(1..=3) } else { 1 };
+        let signal_type = *dice.pick(&[SIGNAL, SIGNAL, REPLY]);
+        for repeat in 0..repeats {
+            let request = SignalRequest {
+                tenant: order.tenant,
+                signal_type: signal_type.into(),
+                key: order.name(),
+                payload: json_of(&json!({ "nonce": sim.next_nonce(), "repeat": repeat })),
+                source_id: source.clone(),
+            };
+            signal(&caller, request).await;
+            sleep(dice.millis(0..=2_000)).await;
+        }
+    }
+}

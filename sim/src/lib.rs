@@ -1,0 +1,30 @@
+//! Deterministic simulation: the real core and the real engine over the real SQLite store in memory, on one thread
+//! and a clock that only the simulation moves.
+//!
+//! [`run_seed`] makes one world out of one number: tenants, workflows, workers, clients, people and the faults they
+//! live with ([`swarm`]). They share a [`sim::Sim`]; everything they ask of the engine goes through the [`network`];
+//! the [`host`] kills the engine and opens it again. When the faults are over, a [`caretaker`] sees to it that every
+//! run ends, and [`check`] says whether the promises held, throughout and at the end.
+
+mod books;
+mod caretaker;
+mod check;
+mod client;
+mod dice;
+mod faults;
+mod host;
+mod network;
+mod people;
+mod plans;
+mod seed;
+mod sim;
+mod sink;
+mod swarm;
+mod tally;
+mod trace;
+mod watcher;
+mod worker;
+
+pub use seed::{Failed, Passed, run_seed};
+pub use swarm::Fault;
+pub use tally::Counts;

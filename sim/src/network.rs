@@ -1,0 +1,126 @@
+//! The network between everybody and the engine: requests and answers are delayed, lost, duplicated, or come when
+//! nobody waits for them any more; connections break in the middle of a request.
+
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use interlock_engine::{Engine, EngineError};
+use tokio::sync::oneshot;
+use tokio::time::{sleep, timeout};
+
+use crate::dice::Dice;
+use crate::sim::Sim;
+use crate::swarm::Fault;
+
+/// One end of a connection.
+#[derive(Clone)]
+pub struct Caller {
+    pub sim: Arc<Sim>,
+    pub dice: Dice,
+}
+
+/// Why a call has no answer.
+#[derive(Debug)]
+pub enum CallError {
+    /// Nobody knows whether it was carried out.
+    Lost,
+    Refused(EngineError),
+}
+
+impl fmt::Display for CallError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Lost => f.write_str("no answer"),
+            Self::Refused(error) => error.fmt(f),
+        }
+    }
+}
+
+impl CallError {
+    /// Whether the same call may get a better answer later.
+    pub fn is_transient(&self) -> bool {
+        match self {
+            Self::Lost => true,
+            Self::Refused(error) => error.is_transient(),
+        }
+    }
+}
+
+/// How long a caller waits for an ordinary answer.
+pub const PATIENCE: Duration = Duration::from_secs(3);
+
+impl Caller {
+    pub fn new(sim: &Arc<Sim>, dice: &Dice) -> Self {
+        Self { sim: Arc::clone(sim), dice: dice.fork() }
+    }
+
+    /// Calls the engine that is up when the request arrives.
+    pub async fn call<T, Request, Served>(&self, patience: Duration, request: Request) -> Result<T, CallError>
+    where
+        T: Send + 'static,
+        Request: Fn(Engine) -> Served + Send + Sync + 'static,
+        Served: Future<Output = Result<T, EngineError>> + Send + 'static,
+    {
+        let (sim, dice) = (&self.sim, &self.dice);
+        let request = Arc::new(request);
+        let (answer, answered) = oneshot::channel();
+        if sim.fires(Fault::Duplicate, dice) {
+            let late = dice.millis(if dice.one_in(4) { 2_000..=30_000 } else { 0..=400 });
+            tokio::spawn(carry(self.clone(), Arc::clone(&request), late, None));
+        }
+        let mut unsent = Some(answer);
+        if !sim.fires(Fault::RequestLost, dice) {
+            let late = sim.fires(Fault::Late, dice);
+            let delay = dice.millis(if late { 3_000..=30_000 } else { 0..=10 });
+            tokio::spawn(carry(self.clone(), request, delay, unsent.take()));
+        }
+        // A request that was lost keeps its sender, so that the caller waits in vain as it would.
+        match timeout(patience, answered).await {
+            Ok(Ok(Ok(answer))) => Ok(answer),
+            Ok(Ok(Err(error))) => {
+                sim.must_be_lawful(&error);
+                Err(CallError::Refused(error))
+            }
+            Ok(Err(_)) | Err(_) => Err(CallError::Lost),
+        }
+    }
+}
+
+type Answer<T> = oneshot::Sender<Result<T, EngineError>>;
+
+/// One request on its way, and its answer on the way back.
+async fn carry<T, Request, Served>(caller: Caller, request: Arc<Request>, delay: Duration, answer: Option<Answer<T>>)
+where
+    T: Send + 'static,
+    Request: Fn(Engine) -> Served + Send + Sync + 'static,
+    Served: Future<Output = Result<T, EngineError>> + Send + 'static,
+{
+    sleep(delay).await;
+    let Caller { sim, dice } = caller;
+    let gone = sim.fires(Fault::CallerGone, &dice).then(|| dice.millis(0..=30));
+    let lost = sim.fires(Fault::AnswerLost, &dice);
+    let way_back = dice.millis(0..=10);
+    let arrived = Arc::clone(&sim);
+    arrived.host.serve(move |engine| {
+        Box::pin(async move {
+            let served = request(engine);
+            let result = match gone {
+                // The connection broke: the server drops the request wherever it stands.
+                Some(after) => match timeout(after, served).await {
+                    Ok(result) => result,
+                    Err(_) => return,
+                },
+                None => served.await,
+            };
+            if lost {
+                return;
+            }
+            sleep(way_back).await;
+            if let Some(answer) = answer {
+                let _ = answer.send(result);
+            }
+        })
+    });
+}

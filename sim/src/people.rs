@@ -1,0 +1,258 @@
+//! People: approvers who vote on what is open, operators who pause, resume, cancel, retry, skip, restart, roll back
+//! and resolve doubts, at any moment and on any run. An operator tells the truth about an effect in doubt, because
+//! they look at the outside world, and only after the last worker that could still send it must have given up.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use interlock_core::approval::Voter;
+use interlock_core::change::Context;
+use interlock_core::ids::{ApprovalId, ReceiptId, RunId, TenantId};
+use interlock_core::json::Json;
+use interlock_core::machine::step::Resolution;
+use interlock_core::run::{Phase, Run};
+use interlock_engine::commands::Standing;
+use interlock_engine::commands::control::ResolveRequest;
+use interlock_engine::commands::vote::VoteRequest;
+use interlock_engine::{Engine, EngineError};
+use serde_json::json;
+use tokio::time::{Instant, sleep};
+
+use crate::books::AckedVote;
+use crate::host::LEASE;
+use crate::network::{CallError, Caller, PATIENCE};
+use crate::plans::json_of;
+use crate::trace::say;
+
+/// What an operator can do to a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verb {
+    Pause,
+    Resume,
+    Retry,
+    Skip,
+    Restart,
+    RollBack,
+    Cancel,
+    CancelAndRollBack,
+}
+
+impl Verb {
+    const fn counted(self) -> &'static str {
+        match self {
+            Self::Pause => "command: pause",
+            Self::Resume => "command: resume",
+            Self::Retry => "command: retry",
+            Self::Skip => "command: skip",
+            Self::Restart => "command: restart from a step",
+            Self::RollBack => "command: roll back",
+            Self::Cancel => "command: cancel",
+            Self::CancelAndRollBack => "command: cancel and roll back",
+        }
+    }
+}
+
+/// When somebody first saw that an effect is in doubt.
+#[derive(Default)]
+pub struct Doubts(Mutex<BTreeMap<(ReceiptId, u32), Instant>>);
+
+impl Doubts {
+    /// Whether nobody can still be sending it. A worker that has not heard by now has lost its lease.
+    fn is_settled(&self, receipt: ReceiptId, attempt: u32) -> bool {
+        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let since = seen.entry((receipt, attempt)).or_insert_with(Instant::now);
+        since.elapsed() > LEASE.as_duration() + Duration::from_secs(1)
+    }
+}
+
+fn operator() -> Context {
+    Context::operator("olga")
+}
+
+/// Carries a verb out; answers whether the engine has.
+pub async fn direct(caller: &Caller, tenant: TenantId, run: &Run, verb: Verb) -> bool {
+    let (sim, id) = (&caller.sim, run.id);
+    let step = run.plan.steps[caller.dice.between(0..=u64::from(run.position).min(run.forward_len() as u64 - 1)) as usize]
+        .key
+        .clone();
+    let answer = caller.call(PATIENCE, move |engine| carry_out(engine, tenant, id, verb, step.clone())).await;
+    match answer {
+        Ok(standing) => {
+            say!(sim, "operator", "{verb:?} of {id}: {}", standing.state);
+            sim.tally.count(verb.counted());
+            if matches!(verb, Verb::Cancel | Verb::CancelAndRollBack) {
+                sim.books(|books| books.cancels.insert((tenant, id)));
+            }
+            true
+        }
+        Err(CallError::Refused(EngineError::Rejected(why))) => {
+            say!(sim, "operator", "{verb:?} of {id} is refused: {why}");
+            false
+        }
+        Err(error) => {
+            if !error.is_transient() {
+                sim.broken(format!("{verb:?} of {id}: {error}"));
+            }
+            false
+        }
+    }
+}
+
+async fn carry_out(
+    engine: Engine,
+    tenant: TenantId,
+    run: RunId,
+    verb: Verb,
+    step: String,
+) -> Result<Standing, EngineError> {
+    let (by, reason) = (operator(), "simulated".to_owned());
+    match verb {
+        Verb::Pause => engine.pause(tenant, run, reason, by).await,
+        Verb::Resume => engine.resume(tenant, run, by).await,
+        Verb::Retry => engine.retry(tenant, run, None, by).await,
+        Verb::Skip => engine.skip(tenant, run, reason, by).await,
+        Verb::Restart => engine.restart_from(tenant, run, &step, by).await,
+        Verb::RollBack => engine.roll_back(tenant, run, reason, by).await,
+        Verb::Cancel => engine.cancel(tenant, run, reason, false, by).await,
+        Verb::CancelAndRollBack => engine.cancel(tenant, run, reason, true, by).await,
+    }
+}
+
+/// Finds out what became of an effect in doubt and says so. False while that cannot be known yet.
+pub async fn resolve(caller: &Caller, doubts: &Doubts, run: &Run) -> bool {
+    let Caller { sim, dice } = caller;
+    let Phase::InDoubt { receipt } = run.current().phase else { return false };
+    if !doubts.is_settled(receipt, run.current().attempt) {
+        return false;
+    }
+    let (tenant, id) = (run.tenant, run.id);
+    let Ok(receipts) = sim.database().receipts(tenant, id).await else { return false };
+    let key = receipts.into_iter().find(|row| row.receipt.id == receipt).map(|row| row.receipt.key);
+    let Some(key) = key else {
+        sim.broken(format!("{id} is in doubt about {receipt}, which is no receipt of it"));
+        return false;
+    };
+    let happened = sim.sink.look_into(tenant, &key);
+    let resolution = match happened {
+        true => Resolution::Happened,
+        false if dice.one_in(3) => Resolution::Failed,
+        false => Resolution::DidNotHappen,
+    };
+    let output: Option<Json> = happened.then(|| json_of(&json!({ "resolved": true, "keys": [key] })));
+    let request = ResolveRequest {
+        step: run.spec(run.position).key.clone(),
+        resolution,
+        output,
+        reason: "looked at the other side".into(),
+    };
+    let answer = caller
+        .call(PATIENCE, move |engine| {
+            let request = request.clone();
+            async move { engine.resolve(tenant, id, request, operator()).await }
+        })
+        .await;
+    match answer {
+        Ok(_) => {
+            say!(sim, "operator", "{key} of {id}: {resolution}");
+            sim.tally.count("doubts resolved");
+            true
+        }
+        Err(CallError::Refused(EngineError::Rejected(_))) => false,
+        Err(error) => {
+            if !error.is_transient() {
+                sim.broken(format!("resolving {key} of {id}: {error}"));
+            }
+            false
+        }
+    }
+}
+
+/// Makes a new run from one that has ended.
+pub async fn start_over(caller: &Caller, tenant: TenantId, run: RunId) {
+    let sim = &caller.sim;
+    let answer = caller
+        .call(PATIENCE, move |engine| async move { engine.resume_as_new(tenant, run, None, operator()).await })
+        .await;
+    match answer {
+        Ok(started) => {
+            say!(sim, "operator", "{run} goes on as {}", started.run);
+            sim.tally.count("command: resume as new");
+            sim.books(|books| books.runs.insert((tenant, started.run)));
+        }
+        Err(CallError::Refused(EngineError::Rejected(_) | EngineError::SubjectBusy { .. })) => {}
+        Err(error) if error.is_transient() => {}
+        Err(error) => sim.broken(format!("going on from {run}: {error}")),
+    }
+}
+
+/// Casts a vote and notes it once it counts.
+pub async fn vote(caller: &Caller, tenant: TenantId, run: RunId, approval: ApprovalId, person: &str, approve: bool) {
+    let sim = &caller.sim;
+    let voter = Voter { person: person.into(), groups: vec!["ops".into()], self_approval: false };
+    let answer = caller
+        .call(PATIENCE, move |engine| {
+            let request = VoteRequest { approval, voter: voter.clone(), approve, notes: None };
+            async move { engine.vote(tenant, run, request).await }
+        })
+        .await;
+    match answer {
+        Ok(standing) => {
+            say!(sim, person, "votes {approve} on {approval}: {}", standing.state);
+            sim.tally.count(if approve { "votes for" } else { "votes against" });
+            let person = person.to_owned();
+            sim.books(|books| books.votes.push(AckedVote { tenant, run, approval, person, approve }));
+        }
+        Err(CallError::Refused(EngineError::Rejected(_))) => sim.tally.count("votes refused"),
+        Err(error) if error.is_transient() => {}
+        Err(error) => sim.broken(format!("a vote on {approval}: {error}")),
+    }
+}
+
+/// Approvers look now and then, and vote on what they find.
+pub async fn approve(caller: Caller, tenant: TenantId) {
+    let Caller { sim, dice } = &caller;
+    while !sim.is_calm() {
+        sleep(dice.millis(300..=4_000)).await;
+        let open = sim.database().approvals(tenant, interlock_core::state::ApprovalState::Requested, 50).await;
+        for row in open.unwrap_or_default() {
+            let person = *dice.pick(&["anna", "ben", "anna", "starter"]);
+            vote(&caller, tenant, row.run, row.id, person, !dice.one_in(6)).await;
+        }
+    }
+}
+
+/// An operator does something to some run, again and again.
+pub async fn operate(caller: Caller, doubts: std::sync::Arc<Doubts>) {
+    let Caller { sim, dice } = &caller;
+    while !sim.is_calm() {
+        sleep(dice.millis(300..=2_500)).await;
+        let runs: Vec<(TenantId, RunId)> = sim.books(|books| books.runs.iter().copied().collect());
+        if runs.is_empty() {
+            continue;
+        }
+        let (tenant, id) = *dice.pick(&runs);
+        let Ok(loaded) = sim.database().load_runs(&[(tenant, id)]).await else { continue };
+        let Some(run) = loaded.into_iter().next() else { continue };
+        if run.state.is_terminal() {
+            if dice.one_in(3) {
+                start_over(&caller, tenant, id).await;
+            }
+            continue;
+        }
+        if resolve(&caller, &doubts, &run).await {
+            continue;
+        }
+        let verb = dice.weighted(&[
+            (5, Verb::Pause),
+            (5, Verb::Resume),
+            (3, Verb::Retry),
+            (2, Verb::Skip),
+            (3, Verb::Restart),
+            (1, Verb::RollBack),
+            (1, Verb::Cancel),
+            (1, Verb::CancelAndRollBack),
+        ]);
+        direct(&caller, tenant, &run, verb).await;
+    }
+}

@@ -1,0 +1,256 @@
+//! One seed from the beginning to the end.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Once};
+use std::time::Duration;
+
+use interlock_core::caps::Caps;
+use interlock_core::ids::TenantId;
+use interlock_core::plan::DEFAULT_QUEUE;
+use interlock_store::{Op, Tenant};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep};
+use uuid::Uuid;
+
+use crate::check::{self, finale};
+use crate::client::{self, Order};
+use crate::dice::Dice;
+use crate::host::{EPOCH, Host};
+use crate::network::Caller;
+use crate::people::{self, Doubts};
+use crate::plans::{self, SIDE_QUEUE};
+use crate::sim::Sim;
+use crate::swarm::{Fault, Swarm};
+use crate::tally::Counts;
+use crate::trace::{Trace, say};
+use crate::worker::{Gate, Worker};
+use crate::{caretaker, watcher};
+
+/// A seed in which every promise held.
+#[derive(Debug)]
+pub struct Passed {
+    pub counts: Counts,
+    /// Of everything that happened: the same seed has the same one.
+    pub hash: u64,
+}
+
+/// A seed that broke a promise.
+#[derive(Debug)]
+pub struct Failed {
+    pub seed: u64,
+    pub what: String,
+    pub faults: String,
+    /// The last lines of what happened.
+    pub trace: String,
+}
+
+impl fmt::Display for Failed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { seed, what, faults, trace } = self;
+        write!(f, "seed {seed} ({faults}):\n{trace}\nseed {seed}: {what}\n")?;
+        write!(f, "to see it again: INTERLOCK_SIM_SEED={seed} cargo nextest run -p interlock-sim seeds --no-capture")
+    }
+}
+
+thread_local! {
+    /// A panic of some task on this thread, while it simulates.
+    static PANICKED: RefCell<Option<Vec<String>>> = const { RefCell::new(None) };
+}
+
+/// Panics of simulated tasks are findings: they are kept for the report instead of being printed.
+fn listen_for_panics() {
+    static INSTALLED: Once = Once::new();
+    INSTALLED.call_once(|| {
+        let usual = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            let kept = PANICKED.with_borrow_mut(|panics| {
+                panics.as_mut().map(|panics| panics.push(info.to_string())).is_some()
+            });
+            if !kept {
+                usual(info);
+            }
+        }));
+    });
+    PANICKED.set(Some(Vec::new()));
+}
+
+fn panicked() -> Option<String> {
+    PANICKED.with_borrow(|panics| panics.as_ref().and_then(|panics| panics.first().cloned()))
+}
+
+/// Simulates one world.
+pub fn run_seed(seed: u64, print: bool) -> Result<Passed, Box<Failed>> {
+    static WORLDS: AtomicU64 = AtomicU64::new(0);
+    listen_for_panics();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .unwrap_or_else(|error| panic!("a runtime can be made: {error}"));
+    let database = format!("seed-{seed}-{}", WORLDS.fetch_add(1, Ordering::Relaxed));
+    let sim = runtime.block_on(world(seed, &database, print));
+    // The tasks that are left are dropped before the database is.
+    drop(runtime);
+    interlock_store::forget_memory(&database);
+    let panicked = panicked();
+    PANICKED.set(None);
+    match panicked.map(|what| format!("panic: {what}")).or_else(|| sim.what_broke()) {
+        None => Ok(Passed { counts: sim.tally.counts(), hash: sim.trace.hash() }),
+        Some(what) => Err(Box::new(Failed { seed, what, faults: sim.swarm.names(), trace: sim.trace.tail(60) })),
+    }
+}
+
+async fn world(seed: u64, database: &str, print: bool) -> Arc<Sim> {
+    let dice = Dice::new(seed);
+    let swarm = Swarm::draw(&dice);
+    let tenants = (1..=swarm.tenants).map(|number| tenant(&dice, number)).collect();
+    let workflows = (0..dice.between(2..=4)).map(|number| plans::workflow(&dice, number)).collect();
+    let sim = Arc::new(Sim::new(swarm, Host::new(database.to_owned()), Trace::new(print), tenants, workflows));
+    say!(sim, "sim", "seed {seed}: {}", sim.swarm.names());
+    let checks = sim.host.open_for_checks().await;
+    for tenant in &sim.tenants {
+        if let Err(error) = checks.execute(Op::PutTenant(tenant.clone())).await {
+            sim.broken(format!("a tenant cannot be made: {error}"));
+        }
+    }
+    sim.set_checks(checks);
+    tokio::select! {
+        biased;
+        () = sim.until_broken() => {}
+        told = story(&sim, &dice) => if let Err(what) = told {
+            sim.broken(what);
+        },
+    }
+    sim.tally.add("engines", sim.host.lives());
+    sim.tally.add("calls to the outside", sim.sink.calls());
+    sim.tally.add("seconds simulated", sim.trace.elapsed() / 1_000);
+    sim
+}
+
+fn tenant(dice: &Dice, number: u64) -> Tenant {
+    let id = TenantId(Uuid::from_u128(0x0190_0000_0000_7000_8000_0000_0000_0000 + u128::from(number)));
+    let mut tenant = Tenant::new(id, format!("tenant-{number}"), EPOCH);
+    tenant.caps = Caps {
+        max_concurrency: dice.one_in(2).then(|| dice.between(1..=3) as u32),
+        max_runs_per_min: dice.one_in(4).then(|| dice.between(4..=30) as u32),
+    };
+    tenant.weight = dice.between(1..=3) as u32;
+    tenant
+}
+
+async fn story(sim: &Arc<Sim>, dice: &Dice) -> Result<(), String> {
+    let mut actors = JoinSet::new();
+    let host = (Arc::clone(sim), dice.fork());
+    actors.spawn(async move { host.0.host.run(&host.0, host.1).await });
+    let watching = Arc::clone(sim);
+    actors.spawn(async move { keep_looking(&watching).await });
+    let gremlin = Caller::new(sim, dice);
+    actors.spawn(async move { make_trouble(gremlin).await });
+    let workers: Vec<Arc<Worker>> = (0..sim.swarm.workers).map(|number| hire(sim, dice, number)).collect();
+    for worker in &workers {
+        actors.spawn(Arc::clone(worker).run());
+        actors.spawn(Arc::clone(worker).stand_still());
+    }
+    let doubts = Arc::new(Doubts::default());
+    for tenant in &sim.tenants {
+        actors.spawn(people::approve(Caller::new(sim, dice), tenant.id));
+        actors.spawn(watcher::follow(Caller::new(sim, dice), tenant.id));
+    }
+    for _ in 0..sim.swarm.operators {
+        actors.spawn(people::operate(Caller::new(sim, dice), Arc::clone(&doubts)));
+    }
+    for number in 1..=sim.swarm.orders {
+        let order = order(sim, dice, number);
+        actors.spawn(client::send_signals(Caller::new(sim, dice), order.clone()));
+        actors.spawn(client::place(Caller::new(sim, dice), order));
+    }
+    sleep(Duration::from_millis(sim.swarm.storm_ms)).await;
+    sim.become_calm();
+    workers.iter().for_each(|worker| worker.gate.open());
+    let caller = Caller::new(sim, dice);
+    // Clients that were in the middle of something come to their end.
+    sleep(Duration::from_secs(5)).await;
+    caretaker::drain(&caller, &doubts).await;
+    settle(sim).await?;
+    finale::check(sim).await
+}
+
+/// Looks at what was journaled while it happens, so that a broken promise is noticed near its cause.
+async fn keep_looking(sim: &Sim) {
+    loop {
+        sleep(Duration::from_millis(800)).await;
+        if let Err(what) = check::follow(sim).await {
+            sim.broken(what);
+        }
+        if let Some(what) = panicked() {
+            sim.broken(what);
+        }
+    }
+}
+
+/// Crashes at any instant, and a clock that somebody sets.
+async fn make_trouble(gremlin: Caller) {
+    let Caller { sim, dice } = gremlin;
+    while !sim.is_calm() {
+        sleep(dice.millis(1_000..=6_000)).await;
+        if sim.fires(Fault::Crash, &dice) {
+            sim.host.ask_to_crash();
+        }
+        if sim.fires(Fault::ClockJump, &dice) {
+            let far = dice.between(0..=if dice.one_in(3) { 120_000 } else { 6_000 }) as i64;
+            let by_ms = if dice.one_in(2) { far } else { -far };
+            say!(sim, "clock", "jumps by {by_ms} ms");
+            sim.host.jump(by_ms);
+        }
+    }
+}
+
+/// Waits until the loops that come after a commit have nothing left to do.
+async fn settle(sim: &Sim) -> Result<(), String> {
+    let began = Instant::now();
+    loop {
+        sleep(Duration::from_secs(1)).await;
+        let waiting = sim.database().next_outbox().await.map_err(|error| error.to_string())?;
+        if waiting.is_none() {
+            break;
+        }
+        if began.elapsed() > caretaker::DRAIN_MAX {
+            return Err("P8: messages have not been delivered".into());
+        }
+    }
+    // A watcher comes back at the latest after its longest connection; then it reads on.
+    sleep(Duration::from_secs(8)).await;
+    Ok(())
+}
+
+fn hire(sim: &Arc<Sim>, dice: &Dice, number: u64) -> Arc<Worker> {
+    // The first one takes everything, so that everything can be done.
+    let all = number == 0;
+    let tenant = (!all && dice.one_in(3)).then(|| dice.pick(&sim.tenants).id);
+    let queues = if all || dice.one_in(2) { vec![DEFAULT_QUEUE, SIDE_QUEUE] } else { vec![DEFAULT_QUEUE] };
+    Arc::new(Worker {
+        name: format!("worker {number}"),
+        tenant,
+        queues: queues.into_iter().map(ToOwned::to_owned).collect(),
+        slots: dice.between(1..=4) as u32,
+        caller: Caller::new(sim, dice),
+        gate: Gate::default(),
+    })
+}
+
+fn order(sim: &Sim, dice: &Dice, number: u64) -> Order {
+    let keyless = dice.one_in(8);
+    let subject = dice.one_in(5).then(|| format!("ticket-{}", dice.between(1..=3)));
+    Order {
+        number,
+        tenant: dice.pick(&sim.tenants).id,
+        plan: Arc::clone(dice.pick(&sim.workflows)),
+        key: (!keyless).then(|| format!("key-{number}")),
+        subject,
+        at_ms: dice.between(0..=sim.swarm.storm_ms * 2 / 3),
+        priority: dice.between(0..=2) as i32,
+        workspace: (*dice.pick(&["default", "lab"])).to_owned(),
+    }
+}

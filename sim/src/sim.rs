@@ -1,0 +1,144 @@
+//! One simulated world: everything that the actors share.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use interlock_core::ids::TenantId;
+use interlock_engine::{EncodedPlan, EngineError};
+use interlock_store::{OutboxMessage, Store, Tenant};
+use tokio::sync::Notify;
+
+use crate::books::Books;
+use crate::check::Ledger;
+use crate::dice::Dice;
+use crate::host::Host;
+use crate::sink::Sink;
+use crate::swarm::{Fault, Swarm};
+use crate::tally::Tally;
+use crate::trace::{Trace, say};
+
+pub struct Sim {
+    pub swarm: Swarm,
+    pub trace: Trace,
+    pub tally: Tally,
+    pub sink: Sink,
+    pub host: Host,
+    pub tenants: Vec<Tenant>,
+    pub workflows: Vec<Arc<EncodedPlan>>,
+    /// The database, past all faults.
+    checks: OnceLock<Store>,
+    books: Mutex<Books>,
+    ledger: Mutex<Ledger>,
+    calm: AtomicBool,
+    nonces: AtomicU64,
+    broken: Mutex<Option<String>>,
+    stop: Notify,
+}
+
+impl Sim {
+    pub fn new(swarm: Swarm, host: Host, trace: Trace, tenants: Vec<Tenant>, workflows: Vec<Arc<EncodedPlan>>) -> Self {
+        let caps: BTreeMap<TenantId, _> = tenants.iter().map(|tenant| (tenant.id, tenant.caps)).collect();
+        Self {
+            swarm,
+            trace,
+            tally: Tally::default(),
+            sink: Sink::default(),
+            host,
+            tenants,
+            workflows,
+            checks: OnceLock::new(),
+            books: Mutex::default(),
+            ledger: Mutex::new(Ledger::new(caps)),
+            calm: AtomicBool::new(false),
+            nonces: AtomicU64::new(0),
+            broken: Mutex::default(),
+            stop: Notify::new(),
+        }
+    }
+
+    pub fn set_checks(&self, store: Store) {
+        let _ = self.checks.set(store);
+    }
+
+    /// The database, past all faults. There before any actor is.
+    pub fn database(&self) -> &Store {
+        self.checks.get().expect("it is opened before the actors start")
+    }
+
+    pub fn books<T>(&self, write: impl FnOnce(&mut Books) -> T) -> T {
+        write(&mut self.books.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub fn ledger<T>(&self, write: impl FnOnce(&mut Ledger) -> T) -> T {
+        write(&mut self.ledger.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// A number that nothing else in this world has.
+    pub fn next_nonce(&self) -> u64 {
+        self.nonces.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Whether the faults are over.
+    pub fn is_calm(&self) -> bool {
+        self.calm.load(Ordering::Relaxed)
+    }
+
+    pub fn become_calm(&self) {
+        self.calm.store(true, Ordering::Relaxed);
+        say!(self, "sim", "the faults are over");
+    }
+
+    /// Whether a fault happens here and now.
+    pub fn strikes(&self, fault: Fault, dice: &Dice) -> bool {
+        let rate = self.swarm.rate(fault);
+        rate > 0.0 && !self.is_calm() && dice.chance(rate)
+    }
+
+    /// The same, and it is counted.
+    pub fn fires(&self, fault: Fault, dice: &Dice) -> bool {
+        let fires = self.strikes(fault, dice);
+        if fires {
+            self.tally.count(fault.name());
+        }
+        fires
+    }
+
+    /// A promise is broken: the seed has failed.
+    pub fn broken(&self, what: String) {
+        let mut broken = self.broken.lock().unwrap_or_else(PoisonError::into_inner);
+        if broken.is_none() {
+            say!(self, "sim", "BROKEN: {what}");
+            *broken = Some(what);
+            self.stop.notify_one();
+        }
+    }
+
+    pub fn what_broke(&self) -> Option<String> {
+        self.broken.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Waits until something is broken.
+    pub async fn until_broken(&self) {
+        self.stop.notified().await;
+    }
+
+    /// The faults here are transient, so nobody must ever be told that the store itself is at its end.
+    pub fn must_be_lawful(&self, error: &EngineError) {
+        if matches!(error, EngineError::Store(_) | EngineError::Read(_) | EngineError::Refused(_)) {
+            self.broken(format!("an error that cannot happen here reached a caller: {error}"));
+        }
+    }
+
+    /// After every commit: who holds what.
+    pub async fn look_at_claims(&self) {
+        if let Err(what) = crate::check::claims(self).await {
+            self.broken(what);
+        }
+    }
+
+    pub fn delivered(&self, message: &OutboxMessage) {
+        self.tally.count("messages delivered");
+        self.books(|books| books.delivered.insert(message.payload.as_str().to_owned()));
+    }
+}

@@ -1,0 +1,52 @@
+//! Watchers: follow a tenant, are cut off at random, come back with the last cursor they had, and must see every
+//! event exactly once, each run's in its own order.
+
+use std::collections::BTreeMap;
+
+use interlock_core::ids::{RunId, TenantId};
+use interlock_engine::EngineError;
+use tokio::time::{sleep, timeout};
+
+use crate::network::Caller;
+
+/// Follows a tenant until the simulation is over.
+pub async fn follow(caller: Caller, tenant: TenantId) {
+    let Caller { sim, dice } = &caller;
+    let mut cursor = 0;
+    let mut seen: BTreeMap<RunId, u64> = BTreeMap::new();
+    loop {
+        let engine = sim.host.reach().await;
+        let mut watcher = engine.watch_tenant(tenant, cursor);
+        drop(engine);
+        loop {
+            let cut_off = dice.millis(200..=6_000);
+            let mut events = match timeout(cut_off, watcher.next_of_tenant()).await {
+                Ok(Ok(events)) => events,
+                Ok(Err(EngineError::Closed)) | Err(_) => break,
+                Ok(Err(error)) => return sim.broken(format!("a watcher was refused: {error}")),
+            };
+            // The connection may break in the middle of a batch.
+            let broken = dice.one_in(8);
+            if broken {
+                events.truncate(dice.between(0..=events.len() as u64) as usize);
+            }
+            for event in events {
+                let last = seen.entry(event.run).or_default();
+                if event.cursor != cursor + 1 || event.seq != *last + 1 {
+                    let (run, seq) = (event.run, event.seq);
+                    return sim.broken(format!(
+                        "feed: after cursor {cursor} comes {}, after event {last} of {run} comes {seq}",
+                        event.cursor
+                    ));
+                }
+                (cursor, *last) = (event.cursor, event.seq);
+                sim.ledger(|ledger| ledger.watched(tenant, cursor));
+            }
+            if broken {
+                break;
+            }
+        }
+        sim.tally.count("watchers came back");
+        sleep(dice.millis(0..=500)).await;
+    }
+}

@@ -1,0 +1,126 @@
+//! Simulated workers: processes that register, poll, work and report through a bad network, are stopped for longer
+//! than their lease and come back, crash and start again, drain in good order.
+
+mod attempt;
+mod effect;
+mod session;
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use interlock_core::ids::TenantId;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, sleep_until};
+
+use crate::network::Caller;
+use crate::swarm::Fault;
+use crate::trace::say;
+
+/// A worker process, over all its lives.
+pub struct Worker {
+    pub name: String,
+    /// The tenant it serves; all of them where there is none.
+    pub tenant: Option<TenantId>,
+    pub queues: Vec<String>,
+    pub slots: u32,
+    pub caller: Caller,
+    pub gate: Gate,
+}
+
+/// While it is shut the process stands still: nothing is sent, and what arrives is not looked at.
+pub struct Gate(Mutex<Instant>);
+
+impl Default for Gate {
+    fn default() -> Self {
+        Self(Mutex::new(Instant::now()))
+    }
+}
+
+impl Gate {
+    fn opens_at(&self) -> Instant {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub async fn pass(&self) {
+        while self.opens_at() > Instant::now() {
+            sleep_until(self.opens_at()).await;
+        }
+    }
+
+    fn shut_for(&self, span: Duration) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now() + span;
+    }
+
+    /// Opens it for good.
+    pub fn open(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+}
+
+/// How a life ended.
+enum Ended {
+    Crash,
+    /// Drained and unregistered.
+    Shutdown,
+    /// The engine has forgotten the session.
+    Gone,
+}
+
+impl Worker {
+    /// Lives again and again, until the simulation is over.
+    pub async fn run(self: Arc<Self>) {
+        let Caller { sim, dice } = &self.caller;
+        loop {
+            // Attempts outlive the session they were claimed in, as they would in a process that was stopped for a
+            // while; they do not outlive the process.
+            let mut life = JoinSet::new();
+            let ended = loop {
+                tokio::select! {
+                    biased;
+                    () = self.crash() => break Ended::Crash,
+                    ended = session::serve(&self, &mut life) => match ended {
+                        Ended::Gone => {
+                            sim.tally.count("sessions lost");
+                            say!(sim, &self.name, "the session is gone");
+                        }
+                        other => break other,
+                    },
+                }
+            };
+            drop(life);
+            match ended {
+                Ended::Crash => {
+                    sim.tally.count(Fault::WorkerCrash.name());
+                    say!(sim, &self.name, "crashed");
+                }
+                Ended::Shutdown => sim.tally.count("workers drained"),
+                Ended::Gone => {}
+            }
+            sleep(dice.millis(0..=3_000)).await;
+        }
+    }
+
+    /// Returns when the process crashes.
+    async fn crash(&self) {
+        let Caller { sim, dice } = &self.caller;
+        loop {
+            sleep(dice.millis(4_000..=12_000)).await;
+            if sim.strikes(Fault::WorkerCrash, dice) {
+                return;
+            }
+        }
+    }
+
+    /// Stops the process now and then.
+    pub async fn stand_still(self: Arc<Self>) {
+        let Caller { sim, dice } = &self.caller;
+        loop {
+            sleep(dice.millis(2_000..=10_000)).await;
+            if sim.fires(Fault::WorkerPaused, dice) {
+                let span = dice.millis(if dice.one_in(2) { 100..=4_000 } else { 8_000..=30_000 });
+                say!(sim, &self.name, "stands still for {} ms", span.as_millis());
+                self.gate.shut_for(span);
+            }
+        }
+    }
+}
