@@ -1,21 +1,52 @@
-//! `cargo run -p interlock-sim -- SEED…`: simulates seeds and prints what happens.
+//! `cargo run -p interlock-sim -- SEED` simulates one seed and prints what happens; `FIRST..END` simulates many and
+//! prints only what is broken, and what they exercised.
 
+use std::ops::Range;
 use std::process::ExitCode;
 
+use interlock_sim::{Counts, run_seed};
+
 fn main() -> ExitCode {
-    let seeds: Vec<u64> = std::env::args().skip(1).filter_map(|seed| seed.parse().ok()).collect();
-    if seeds.is_empty() {
-        eprintln!("usage: interlock-sim SEED…");
-        return ExitCode::FAILURE;
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [argument] = arguments.as_slice() else { return usage() };
+    if let Some(seeds) = range(argument) {
+        return many(seeds);
     }
+    let Ok(seed) = argument.parse() else { return usage() };
+    match run_seed(seed, true) {
+        Ok(passed) => {
+            println!("seed {seed}: every promise held\n{}hash {:016x}", passed.counts, passed.hash);
+            ExitCode::SUCCESS
+        }
+        Err(failed) => {
+            eprintln!("{failed}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn usage() -> ExitCode {
+    eprintln!("usage: interlock-sim SEED | FIRST..END");
+    ExitCode::FAILURE
+}
+
+fn range(argument: &str) -> Option<Range<u64>> {
+    let (first, end) = argument.split_once("..")?;
+    Some(first.parse().ok()?..end.parse().ok()?)
+}
+
+fn many(seeds: Range<u64>) -> ExitCode {
+    let mut counts = Counts::default();
+    let mut failures = 0;
     for seed in seeds {
-        match interlock_sim::run_seed(seed, true) {
-            Ok(passed) => println!("seed {seed}: every promise held\n{}  {:016x} hash", passed.counts, passed.hash),
+        match run_seed(seed, false) {
+            Ok(passed) => counts.merge(&passed.counts),
             Err(failed) => {
-                eprintln!("{failed}");
-                return ExitCode::FAILURE;
+                failures += 1;
+                println!("seed {seed}: {}", failed.what);
             }
         }
     }
-    ExitCode::SUCCESS
+    println!("{counts}{failures} seeds failed");
+    if failures == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -48,6 +48,8 @@ impl CallError {
     }
 }
 
+/// The longest that a message is on its way.
+pub const LATEST: Duration = Duration::from_secs(30);
 /// How long a caller waits for an ordinary answer.
 pub const PATIENCE: Duration = Duration::from_secs(3);
 
@@ -67,13 +69,13 @@ impl Caller {
         let request = Arc::new(request);
         let (answer, answered) = oneshot::channel();
         if sim.fires(Fault::Duplicate, dice) {
-            let late = dice.millis(if dice.one_in(4) { 2_000..=30_000 } else { 0..=400 });
+            let late = dice.millis(if dice.one_in(4) { 2_000..=LATEST.as_millis() as u64 } else { 0..=400 });
             tokio::spawn(carry(self.clone(), Arc::clone(&request), late, None));
         }
         let mut unsent = Some(answer);
         if !sim.fires(Fault::RequestLost, dice) {
             let late = sim.fires(Fault::Late, dice);
-            let delay = dice.millis(if late { 3_000..=30_000 } else { 0..=10 });
+            let delay = dice.millis(if late { 3_000..=LATEST.as_millis() as u64 } else { 0..=10 });
             tokio::spawn(carry(self.clone(), request, delay, unsent.take()));
         }
         // A request that was lost keeps its sender, so that the caller waits in vain as it would.

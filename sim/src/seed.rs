@@ -26,7 +26,7 @@ use crate::swarm::{Fault, Swarm};
 use crate::tally::Counts;
 use crate::trace::{Trace, say};
 use crate::worker::{Gate, Worker};
-use crate::{caretaker, watcher};
+use crate::{caretaker, network, watcher};
 
 /// A seed in which every promise held.
 #[derive(Debug)]
@@ -109,6 +109,9 @@ async fn world(seed: u64, database: &str, print: bool) -> Arc<Sim> {
     let workflows = (0..dice.between(2..=4)).map(|number| plans::workflow(&dice, number)).collect();
     let sim = Arc::new(Sim::new(swarm, Host::new(database.to_owned()), Trace::new(print), tenants, workflows));
     say!(sim, "sim", "seed {seed}: {}", sim.swarm.names());
+    for workflow in &sim.workflows {
+        say!(sim, "sim", "{}", workflow.text.as_str());
+    }
     let checks = sim.host.open_for_checks().await;
     for tenant in &sim.tenants {
         if let Err(error) = checks.execute(Op::PutTenant(tenant.clone())).await {
@@ -122,6 +125,10 @@ async fn world(seed: u64, database: &str, print: bool) -> Arc<Sim> {
         told = story(&sim, &dice) => if let Err(what) = told {
             sim.broken(what);
         },
+    }
+    if sim.what_broke().is_some() {
+        // What was journaled since the last look belongs to the report.
+        let _ = check::follow(&sim).await;
     }
     sim.tally.add("engines", sim.host.lives());
     sim.tally.add("calls to the outside", sim.sink.calls());
@@ -161,17 +168,19 @@ async fn story(sim: &Arc<Sim>, dice: &Dice) -> Result<(), String> {
     for _ in 0..sim.swarm.operators {
         actors.spawn(people::operate(Caller::new(sim, dice), Arc::clone(&doubts)));
     }
+    let mut clients = JoinSet::new();
     for number in 1..=sim.swarm.orders {
         let order = order(sim, dice, number);
-        actors.spawn(client::send_signals(Caller::new(sim, dice), order.clone()));
-        actors.spawn(client::place(Caller::new(sim, dice), order));
+        clients.spawn(client::send_signals(Caller::new(sim, dice), order.clone()));
+        clients.spawn(client::place(Caller::new(sim, dice), order));
     }
     sleep(Duration::from_millis(sim.swarm.storm_ms)).await;
     sim.become_calm();
     workers.iter().for_each(|worker| worker.gate.open());
     let caller = Caller::new(sim, dice);
-    // Clients that were in the middle of something come to their end.
-    sleep(Duration::from_secs(5)).await;
+    // Clients come to their end; then the last message that is still on its way arrives.
+    while clients.join_next().await.is_some() {}
+    sleep(network::LATEST).await;
     caretaker::drain(&caller, &doubts).await;
     settle(sim).await?;
     finale::check(sim).await

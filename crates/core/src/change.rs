@@ -48,9 +48,10 @@ pub struct Start {
 /// What happens to the `run_live` row.
 #[derive(Debug, Clone)]
 pub enum LiveChange {
-    /// A new row, or one whose indexed columns change.
+    /// A new row, or one whose control or indexed columns change.
     Put(Box<LiveRow>),
-    /// Only columns that no index sees have changed: the hot path of a worker that goes on to the next step.
+    /// Neither the control nor a column that an index sees has changed: the hot path of a worker that goes on to the
+    /// next step.
     Advance(Box<LiveRow>),
     /// The run has ended.
     Gone,

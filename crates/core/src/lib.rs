@@ -14,6 +14,7 @@ pub mod json;
 pub mod keys;
 pub mod limits;
 pub mod machine;
+pub mod names;
 pub mod plan;
 pub mod planted;
 pub mod project;

@@ -31,7 +31,11 @@ struct Activation {
 /// The bindings for a command on a run.
 pub(crate) async fn for_command(engine: &Engine, run: &Run, command: &Command) -> Result<Bindings, EngineError> {
     let Some(activation) = activation(run, command, engine.now()) else { return Ok(Bindings::default()) };
-    if run.spec(run.position).kind() == StepKind::Rollback || !needs_binding(&run.plan, activation.from) {
+    // Steps whose results were inherited are passed over.
+    let pending = |position: &u32| run.steps[*position as usize].state() == StepState::Pending;
+    let next = (activation.from..run.forward_len() as u32).find(pending);
+    let first = if activation.again { activation.from } else { next.unwrap_or(activation.from) };
+    if run.spec(run.position).kind() == StepKind::Rollback || !needs_binding(&run.plan, first) {
         return Ok(Bindings::default());
     }
     let facts = Facts {
@@ -52,12 +56,13 @@ pub(crate) async fn for_start(
     plan: &Arc<Plan>,
     inherited: &[(u32, Step)],
 ) -> Bindings {
-    if !needs_binding(plan, 0) {
-        return Bindings::default();
-    }
     let mut steps = vec![Step::default(); plan.steps.len()];
     for (position, step) in inherited {
         steps[*position as usize] = step.clone();
+    }
+    let first = steps.iter().position(|step| step.state() == StepState::Pending).unwrap_or(0);
+    if !needs_binding(plan, first as u32) {
+        return Bindings::default();
     }
     let activation = Activation { from: 0, output: None, again: false };
     let facts = Facts { id, header: Arc::new(header.clone()), plan: Arc::clone(plan), steps, activation };

@@ -73,6 +73,22 @@ impl Cells {
         shard.insert(key, Arc::new(tokio::sync::Mutex::new(cell)));
     }
 
+    /// Puts a run in that will be wanted soon, if there is room for it; it can always be loaded.
+    pub fn offer(&self, run: Run) {
+        let mut shard = self.shard(run.id);
+        if shard.len() < self.per_shard_max {
+            let key = (run.tenant, run.id);
+            shard.entry(key).or_insert_with(|| {
+                let cell = Cell { run: Some(run), streak: Streak::default() };
+                Arc::new(tokio::sync::Mutex::new(cell))
+            });
+        }
+    }
+
+    pub fn holds(&self, tenant: TenantId, run: RunId) -> bool {
+        self.shard(run).contains_key(&(tenant, run))
+    }
+
     pub fn forget(&self, tenant: TenantId, run: RunId) {
         self.shard(run).remove(&(tenant, run));
     }

@@ -81,13 +81,16 @@ impl Dispatch {
         self.work.notify_waiters();
     }
 
-    /// What the scan found.
-    pub(crate) fn found(&self, runs: impl Iterator<Item = (GroupKey, Candidate)>) {
+    /// What the scan found of one group. `more`: the store holds more than it read.
+    pub(crate) fn found(&self, key: &GroupKey, runs: impl Iterator<Item = Candidate>, more: bool) {
         let mut any = false;
         {
             let mut state = self.state();
-            for (key, candidate) in runs {
-                any |= state.ready.push(key, candidate);
+            for candidate in runs {
+                any |= state.ready.push(key.clone(), candidate);
+            }
+            if more {
+                state.ready.more_in_store(key);
             }
         }
         if any {
@@ -203,8 +206,9 @@ impl Engine {
             if dispatch.starved() {
                 dispatch.rescan.notify_one();
             }
+            self.preload(&candidates).await;
             let mut assignments = handed;
-            let claims = candidates.into_iter().map(|candidate| self.claim(session, candidate));
+            let claims = candidates.into_iter().map(|candidate| self.claim(session, &info.queues, candidate));
             assignments.extend(join_all(claims).await.into_iter().flatten());
             if !assignments.is_empty() {
                 return Ok(assignments);
@@ -221,8 +225,24 @@ impl Engine {
         }
     }
 
+    /// Brings the candidates that are not in memory there with one read, instead of one each.
+    async fn preload(&self, candidates: &[Candidate]) {
+        let missing: Vec<_> = candidates
+            .iter()
+            .map(|candidate| (candidate.tenant, candidate.run))
+            .filter(|(tenant, run)| !self.0.cells.holds(*tenant, *run))
+            .collect();
+        if missing.len() < 2 {
+            return;
+        }
+        match self.0.store.load_runs(&missing).await {
+            Ok(runs) => runs.into_iter().filter(|run| !run.state.is_terminal()).for_each(|run| self.0.cells.offer(run)),
+            Err(error) => tracing::debug!(%error, "candidates could not be read together; each claim will try"),
+        }
+    }
+
     /// Claims one step. A candidate that is gone, paused or throttled is no error: the hint was out of date.
-    async fn claim(&self, session: SessionId, candidate: Candidate) -> Option<Assignment> {
+    async fn claim(&self, session: SessionId, queues: &[String], candidate: Candidate) -> Option<Assignment> {
         let Candidate { tenant, run, .. } = candidate;
         let epoch = self.0.epoch;
         let claimed = self
@@ -230,7 +250,14 @@ impl Engine {
                 tenant,
                 run,
                 Context::SYSTEM,
-                |_| Ok(ControlFlow::Continue(Command::Claim { session })),
+                |facts| {
+                    // An old hint: the run has gone on to a step that this session must not get.
+                    let run = facts.run();
+                    if !queues.contains(&run.spec(run.position).queue) {
+                        return Err(Rejection::NotClaimable { run: run.id, control: run.control }.into());
+                    }
+                    Ok(ControlFlow::Continue(Command::Claim { session }))
+                },
                 |cell, change| {
                     cell.streak = Streak { steps: 1, since: change.at };
                     cell.run.as_ref().and_then(|run| assignment(run, epoch))

@@ -16,7 +16,7 @@ use crate::ready::{Candidate, GroupKey};
 use crate::{Engine, bind};
 
 /// How often a command decides again after another writer came first.
-const CONFLICTS_MAX: u32 = 32;
+pub(crate) const CONFLICTS_MAX: u32 = 32;
 
 /// What a command is made from: the run as it stands, and the receipt of its open effect, if it has one.
 pub(crate) struct Facts<'a> {
@@ -47,28 +47,44 @@ impl Engine {
         let cell = self.0.cells.get(tenant, id);
         let mut cell = cell.lock().await;
         for _ in 0..CONFLICTS_MAX {
+            let fresh = cell.run.is_none();
             self.load(&mut cell, tenant, id).await?;
             let receipt = self.open_receipt(cell.run.as_ref()).await?;
-            let command = match plan(&Facts { cell: &cell, receipt })? {
-                ControlFlow::Break(answer) => return Ok(answer),
-                ControlFlow::Continue(command) => command,
+            let planned = plan(&Facts { cell: &cell, receipt });
+            // If the caller goes away while this waits, the cell stays empty and the next command loads the run: what
+            // was submitted may have been committed.
+            let mut run = cell.run.take().expect("it was loaded above");
+            let change = match planned {
+                Ok(ControlFlow::Break(answer)) => {
+                    cell.run = Some(run);
+                    return Ok(answer);
+                }
+                Ok(ControlFlow::Continue(command)) => {
+                    let bindings = bind::for_command(self, &run, &command).await?;
+                    let asked = Asked { by: by.clone(), now: self.now() };
+                    decide(&run, command, &bindings, asked).map_err(EngineError::from)
+                }
+                Err(error) => Err(error),
             };
-            let run = cell.run.as_ref().expect("it was loaded above");
-            let bindings = bind::for_command(self, run, &command).await?;
-            let change = decide(run, command, &bindings, Asked { by: by.clone(), now: self.now() })?;
+            let change = match change {
+                Ok(change) => change,
+                // Another server may have changed the run: only what stands in the store can refuse for good.
+                Err(_) if !fresh => continue,
+                Err(error) => {
+                    cell.run = Some(run);
+                    return Err(error);
+                }
+            };
             match self.0.store.submit(change).await {
                 Ok(change) => {
-                    let run = cell.run.as_mut().expect("it was loaded above");
                     run.apply(&change);
-                    self.committed(run, &change);
+                    self.committed(&run, &change);
+                    cell.run = Some(run);
                     return Ok(answer(&mut cell, &change));
                 }
-                Err(SubmitError::Refused(Refusal::Version)) => cell.run = None,
-                Err(error) => {
-                    // Whatever was refused, the next command had better look again.
-                    cell.run = None;
-                    return Err(error.into());
-                }
+                Err(SubmitError::Refused(Refusal::Version)) => {}
+                // Whatever was refused, the next command had better look again.
+                Err(error) => return Err(error.into()),
             }
         }
         Err(EngineError::Contended { run: id })

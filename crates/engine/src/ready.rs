@@ -8,7 +8,7 @@ use interlock_core::ids::{RunId, TenantId};
 use interlock_core::time::{Millis, Timestamp};
 
 /// How many ready runs a group keeps in memory; the rest waits in the store.
-const GROUP_READY_MAX: usize = 4_096;
+pub const GROUP_READY_MAX: usize = 4_096;
 /// How long a tenant that hit its cap is left alone, unless one of its claims ends first.
 const THROTTLE_PAUSE: Millis = Millis(200);
 
@@ -75,6 +75,13 @@ impl ReadyRuns {
         group.runs.insert((std::cmp::Reverse(candidate.priority), candidate.eligible_at, candidate.run))
     }
 
+    /// The store holds more of this group than was read.
+    pub fn more_in_store(&mut self, key: &GroupKey) {
+        if let Some(group) = self.groups.get_mut(key) {
+            group.overflowed = true;
+        }
+    }
+
     /// Takes up to `max` candidates that a session for these queues and this tenant may claim.
     pub fn take(&mut self, queues: &[String], tenant: Option<TenantId>, max: usize, now: Timestamp) -> Vec<Candidate> {
         let mut taken = Vec::new();
@@ -136,7 +143,7 @@ impl ReadyRuns {
     pub fn starved(&mut self) -> bool {
         let mut starved = false;
         for group in self.groups.values_mut() {
-            if group.overflowed && group.runs.len() < GROUP_READY_MAX / 2 {
+            if group.overflowed && group.runs.len() < GROUP_READY_MAX / 4 {
                 group.overflowed = false;
                 starved = true;
             }

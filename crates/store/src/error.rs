@@ -150,6 +150,14 @@ impl From<rusqlite::Error> for DbError {
     }
 }
 
+/// The error with what caused it.
+fn describe(error: &dyn std::error::Error) -> String {
+    match error.source() {
+        Some(source) => format!("{error}: {}", describe(source)),
+        None => error.to_string(),
+    }
+}
+
 impl From<tokio_postgres::Error> for DbError {
     fn from(error: tokio_postgres::Error) -> Self {
         use tokio_postgres::error::SqlState;
@@ -158,7 +166,11 @@ impl From<tokio_postgres::Error> for DbError {
             None => error.to_string(),
         };
         match error.code() {
-            None => Self::Lost(text),
+            // Without a code the server has not spoken: either nobody is there, or a value of ours does not fit.
+            None => {
+                let io = std::error::Error::source(&error).is_some_and(|source| source.is::<std::io::Error>());
+                if io || error.is_closed() { Self::Lost(text) } else { Self::Other(describe(&error)) }
+            }
             Some(code) if *code == SqlState::T_R_DEADLOCK_DETECTED || *code == SqlState::T_R_SERIALIZATION_FAILURE => {
                 Self::Conflict(text)
             }

@@ -25,16 +25,18 @@ pub(crate) trait Committer {
 pub(crate) struct Group {
     pub no: u64,
     pub items: Vec<Item>,
+    /// The instant of the lane's last group.
+    pub not_before: Timestamp,
 }
 
 impl Group {
-    /// The newest instant of its change sets.
+    /// The newest instant of its change sets. It never falls, so that the last group of a lane has the newest one.
     pub fn at(&self) -> Timestamp {
         let sets = self.items.iter().filter_map(|item| match item {
             Item::Set(set, _) => Some(set.change.at),
             Item::Op(..) => None,
         });
-        sets.max().unwrap_or_default()
+        sets.max().unwrap_or_default().max(self.not_before)
     }
 }
 
@@ -48,6 +50,8 @@ pub(crate) fn entry_of(change: &interlock_core::change::ChangeSet) -> Entry {
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     pub committed: AtomicU64,
+    /// The change sets among them.
+    pub sets: AtomicU64,
     pub refused: AtomicU64,
     pub groups: AtomicU64,
     pub last_commit_at: AtomicI64,
@@ -69,21 +73,25 @@ impl<C: Committer> Lane<C> {
     pub async fn run(mut self) {
         let mut held = VecDeque::new();
         let mut no = 0;
+        let mut not_before = Timestamp::default();
         while let Some(items) = self.gather(&mut held).await {
             no += 1;
-            let group = Group { no, items };
+            let group = Group { no, items, not_before };
             let outcomes = self.commit(&group).await;
             let at = group.at();
+            not_before = at;
             self.counters.last_commit_at.fetch_max(at.0, Ordering::Relaxed);
             self.counters.groups.fetch_add(1, Ordering::Relaxed);
-            let mut refused = 0;
+            let (mut refused, mut sets) = (0, 0);
             let total = group.items.len() as u64;
             for (item, outcome) in group.items.into_iter().zip(outcomes) {
                 refused += u64::from(matches!(outcome, Outcome::Refused(_) | Outcome::Corrupt(_)));
+                sets += u64::from(matches!(outcome, Outcome::Committed));
                 answer(item, outcome);
             }
             self.counters.refused.fetch_add(refused, Ordering::Relaxed);
             self.counters.committed.fetch_add(total - refused, Ordering::Relaxed);
+            self.counters.sets.fetch_add(sets, Ordering::Relaxed);
         }
     }
 

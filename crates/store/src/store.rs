@@ -188,6 +188,11 @@ impl Store {
         self.inner.wakes.clone()
     }
 
+    /// How many change sets this store has committed since it was opened.
+    pub fn sets_committed(&self) -> u64 {
+        self.inner.counters.sets.load(Ordering::Relaxed)
+    }
+
     /// The newest instant of this store's own commits since it was opened.
     pub fn committed_until(&self) -> Timestamp {
         Timestamp(self.inner.counters.last_commit_at.load(Ordering::Relaxed))

@@ -19,7 +19,9 @@ use interlock_store::{Page, RunFilter, RunSummary};
 
 pub use fold::{RunModel, Stage};
 
+use crate::host::EPOCH;
 use crate::sim::Sim;
+use crate::trace::say;
 
 /// More rows than any simulated world has.
 pub const ALL: usize = 10_000;
@@ -112,6 +114,7 @@ async fn follow_run(sim: &Sim, summary: &RunSummary) -> Result<(), String> {
     let run = loaded.into_iter().next().ok_or("it is listed and cannot be loaded")?;
     let events = database.events(key.0, key.1, model.seq, ALL).await.map_err(|error| error.to_string())?;
     for record in &events {
+        say!(sim, "journal", "{} {} @{} {}", run.id, record.seq, record.at.0 - EPOCH.0, record.event.as_str());
         model.fold(&run, record)?;
     }
     if model.seq != run.version || run.version != summary.version {

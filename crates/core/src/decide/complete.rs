@@ -15,21 +15,17 @@ use crate::state::{Control, Reason, StepKind, StepState};
 use crate::time::Millis;
 
 /// Whether this attempt's report has been recorded already, so that a repeat gets the first answer. An attempt that
-/// was given up (lost, timed out, released) has not: its report comes too late.
+/// was given up (lost, timed out, released) has not: its report comes too late. Where the step cannot tell the two
+/// apart any more, the repeat is refused, and the worker drops what was recorded long ago.
 pub fn is_recorded(run: &Run, position: u32, attempt: u32) -> bool {
-    run.steps.get(position as usize).is_some_and(|step| {
-        let ended_by_us = |error: &StepError| {
-            error.class == ErrorClass::LeaseExpired || matches!(error.code.as_str(), "STEP_TIMEOUT" | "RUN_DEADLINE")
-        };
-        let given_up = match &step.phase {
-            // Released, or wanted again by an operator.
-            Phase::Ready { wake: None, .. } if step.last_error.is_none() => true,
-            Phase::Ready { .. } | Phase::Failed => step.last_error.as_ref().is_some_and(ended_by_us),
-            _ => false,
-        };
-        step.attempt == attempt
-            && !given_up
-            && !matches!(step.state(), StepState::Running | StepState::InDoubt | StepState::Canceled)
+    let ended_by_us = |error: &StepError| {
+        error.class == ErrorClass::LeaseExpired || matches!(error.code.as_str(), "STEP_TIMEOUT" | "RUN_DEADLINE")
+    };
+    run.steps.get(position as usize).filter(|step| step.attempt == attempt).is_some_and(|step| match step.phase {
+        Phase::Succeeded | Phase::WaitingSignal(_) | Phase::WaitingApproval(_) => true,
+        Phase::Ready { .. } => step.last_error.as_ref().is_some_and(|error| !ended_by_us(error)),
+        Phase::Failed | Phase::RolledBack => !step.last_error.as_ref().is_some_and(ended_by_us),
+        Phase::Pending | Phase::Running { .. } | Phase::InDoubt { .. } | Phase::Skipped { .. } | Phase::Canceled => false,
     })
 }
 

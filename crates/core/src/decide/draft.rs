@@ -97,14 +97,12 @@ impl<'a> Draft<'a> {
     }
 
     pub fn step_mut(&mut self, position: u32) -> &mut Step {
-        let index = match self.steps.iter().position(|(at, _)| *at == position) {
-            Some(index) => index,
-            None => {
-                let step = self.step(position).clone();
-                self.steps.push((position, step));
-                self.steps.len() - 1
-            }
-        };
+        let known = self.steps.iter().position(|(at, _)| *at == position);
+        let index = known.unwrap_or_else(|| {
+            let step = self.step(position).clone();
+            self.steps.push((position, step));
+            self.steps.len() - 1
+        });
         &mut self.steps[index].1
     }
 
@@ -269,7 +267,10 @@ impl<'a> Draft<'a> {
         };
         let live = if ended {
             LiveChange::Gone
-        } else if self.run.version > 0 && LiveParts::of(self.run).indexed() == parts.indexed() {
+        } else if self.run.version > 0
+            && self.control == self.run.control
+            && LiveParts::of(self.run).indexed() == parts.indexed()
+        {
             LiveChange::Advance(Box::new(parts.row()))
         } else {
             LiveChange::Put(Box::new(parts.row()))

@@ -100,7 +100,8 @@ pub(super) fn fail_step(
     draft.emit(Event::StepFailed { step: position, attempt, error });
     draft.record_done(position);
     if draft.spec(position).kind() == StepKind::Rollback {
-        return rollback_failed(draft, position);
+        rollback_failed(draft, position);
+        return Ok(());
     }
     if draft.control == Control::Canceling {
         return Ok(());
@@ -134,7 +135,7 @@ pub(super) fn pause(draft: &mut Draft<'_>, reason: String) {
 }
 
 /// A rollback that fails is loud: the run pauses and says so.
-fn rollback_failed(draft: &mut Draft<'_>, position: u32) -> Result<(), Rejection> {
+fn rollback_failed(draft: &mut Draft<'_>, position: u32) {
     let undone = rollback::undoes(draft, position);
     let at = draft.now();
     draft.notes_mut().compensation_log.push(Compensation {
@@ -146,9 +147,8 @@ fn rollback_failed(draft: &mut Draft<'_>, position: u32) -> Result<(), Rejection
     });
     if draft.control == Control::Canceling {
         // The rollback is given up anyway.
-        return Ok(());
+        return;
     }
     draft.reason = Some(Reason::RollbackFailed);
     pause(draft, format!("the rollback of step {} has failed", draft.spec(undone).key));
-    Ok(())
 }

@@ -212,7 +212,7 @@ pub fn decide(run: &Run, command: Command, bindings: &Bindings, asked: Asked) ->
             lost::step_timeout(&mut draft, position, attempt, receipt)?;
         }
         Command::RecordIntent { position, attempt, receipt } => {
-            effect::intent(&mut draft, position, attempt, *receipt)?
+            effect::intent(&mut draft, position, attempt, *receipt)?;
         }
         Command::RecordOutcome { position, attempt, receipt } => {
             effect::outcome(&mut draft, position, attempt, *receipt)?;

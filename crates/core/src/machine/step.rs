@@ -131,11 +131,13 @@ impl fmt::Display for StepEvent {
 }
 
 /// The whole machine. `None` means that the arrow does not exist.
+#[expect(clippy::match_same_arms, reason = "one arm an arrow, by where it starts")]
 pub const fn next(from: StepState, kind: StepKind, event: StepEvent) -> Option<StepState> {
     use StepEvent as E;
     use StepState as S;
     let governed = matches!(kind, StepKind::Command | StepKind::Connector | StepKind::Model | StepKind::Rollback);
     let pure = matches!(kind, StepKind::Approval | StepKind::Wait);
+    let forward = !matches!(kind, StepKind::Rollback);
     Some(match (from, event) {
         (S::Pending, E::Activated(Verdict::ConditionFalse)) => S::Skipped,
         (S::Pending, E::Activated(Verdict::NeedsApproval)) if governed => S::WaitingApproval,
@@ -166,12 +168,12 @@ pub const fn next(from: StepState, kind: StepKind, event: StepEvent) -> Option<S
         (S::WaitingApproval, E::RejectedOrExpiredPausing) => S::WaitingApproval,
 
         // The operator's directive on a paused run. A gate is asked anew, a wait is opened anew.
-        (S::WaitingApproval | S::Failed, E::OperatorRetry { ask }) => match kind {
+        (S::WaitingApproval | S::Failed, E::OperatorRetry { ask: false }) => match kind {
             StepKind::Approval => S::WaitingApproval,
             StepKind::Wait => S::WaitingSignal,
-            _ if ask && governed => S::WaitingApproval,
             _ => S::Ready,
         },
+        (S::WaitingApproval | S::Failed, E::OperatorRetry { ask: true }) if governed => S::WaitingApproval,
         (S::WaitingApproval | S::Failed, E::OperatorSkip) => S::Skipped,
 
         (S::WaitingSignal, E::Woken) => match kind {
@@ -192,8 +194,9 @@ pub const fn next(from: StepState, kind: StepKind, event: StepEvent) -> Option<S
             S::Canceled
         }
 
-        (S::Succeeded | S::Failed | S::InDoubt, E::RollbackFinished) => S::RolledBack,
-        (S::Pending | S::Ready | S::Succeeded | S::Skipped | S::Failed | S::WaitingApproval, E::Rewound) => S::Pending,
+        // What undoes is not undone, and there is no way back from it.
+        (S::Succeeded | S::Failed | S::InDoubt, E::RollbackFinished) if forward => S::RolledBack,
+        (S::Ready | S::Succeeded | S::Skipped | S::Failed | S::WaitingApproval, E::Rewound) if forward => S::Pending,
 
         _ => return None,
     })
@@ -240,9 +243,12 @@ mod tests {
     }
 
     #[test]
-    fn canceled_and_rolled_back_are_left_by_nothing_but_a_restart() {
-        for event in StepEvent::ALL {
-            assert_eq!(next(StepState::Canceled, StepKind::Task, *event), None);
+    fn canceled_and_rolled_back_are_left_by_nothing() {
+        for kind in StepKind::ALL {
+            for event in StepEvent::ALL {
+                assert_eq!(next(StepState::Canceled, *kind, *event), None);
+                assert_eq!(next(StepState::RolledBack, *kind, *event), None);
+            }
         }
     }
 }

@@ -11,11 +11,12 @@ use interlock_core::machine::receipt::{ReceiptEvent, next};
 use interlock_core::receipt::Receipt;
 use interlock_core::rejection::Rejection;
 use interlock_core::state::ReceiptState;
-use interlock_core::work::{EffectAnswer, EffectIntent, EffectOutcome};
+use interlock_core::work::{AttemptRef, EffectAnswer, EffectIntent, EffectOutcome};
 use interlock_store::Refusal;
 
 use crate::Engine;
 use crate::error::EngineError;
+use crate::execute::CONFLICTS_MAX;
 
 impl Engine {
     /// Asks to perform an effect.
@@ -139,6 +140,23 @@ impl Engine {
         if outcome.epoch != self.0.epoch {
             return Err(EngineError::StaleEpoch);
         }
+        // A repeat may come at the same time: what the receipt says holds as long as the run has not moved on.
+        for _ in 0..CONFLICTS_MAX {
+            let seen = self.version(outcome.at).await?;
+            if self.record_outcome(&outcome, seen).await? {
+                return Ok(());
+            }
+        }
+        Err(EngineError::Contended { run: outcome.at.run })
+    }
+
+    async fn version(&self, at: AttemptRef) -> Result<u64, EngineError> {
+        self.execute(at.tenant, at.run, Context::SYSTEM, |facts| Ok(ControlFlow::Break(facts.run().version)), |_, _| 0)
+            .await
+    }
+
+    /// Answers false if the run is no longer at the version that was seen.
+    async fn record_outcome(&self, outcome: &EffectOutcome, seen: u64) -> Result<bool, EngineError> {
         let at = outcome.at;
         let receipts = self.0.store.receipts(at.tenant, at.run).await?;
         let Some(row) = receipts.into_iter().find(|row| row.receipt.id == outcome.receipt) else {
@@ -147,17 +165,23 @@ impl Engine {
         };
         let mut receipt = row.receipt;
         let event = if outcome.happened { ReceiptEvent::Succeeded } else { ReceiptEvent::Failed };
-        let Some(state) = next(receipt.state, event) else { return Ok(()) };
+        let Some(state) = next(receipt.state, event) else { return Ok(true) };
         receipt.state = state;
-        receipt.response = outcome.response;
+        receipt.response.clone_from(&outcome.response);
         receipt.outcome_at = Some(self.now());
         let (position, attempt) = (at.position, at.attempt);
         self.execute(
             at.tenant,
             at.run,
             Context::SYSTEM,
-            |_| Ok(ControlFlow::Continue(Command::RecordOutcome { position, attempt, receipt: Box::new(receipt.clone()) })),
-            |_, _| (),
+            |facts| {
+                if facts.run().version != seen {
+                    return Ok(ControlFlow::Break(false));
+                }
+                let receipt = Box::new(receipt.clone());
+                Ok(ControlFlow::Continue(Command::RecordOutcome { position, attempt, receipt }))
+            },
+            |_, _| true,
         )
         .await
     }

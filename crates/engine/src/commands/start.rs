@@ -11,7 +11,7 @@ use interlock_core::limits;
 use interlock_core::plan::Plan;
 use interlock_core::rejection::Rejection;
 use interlock_core::run::{HashHex, Header, Lineage, Step, Trigger};
-use interlock_core::state::RunState;
+use interlock_core::state::{Control, RunState, StepState};
 use interlock_store::{Refusal, SubmitError};
 
 use crate::commands::assignment;
@@ -189,10 +189,12 @@ impl Engine {
             Ok(change) => {
                 run.apply(&change);
                 let handed = claim.zip(assignment(&run, self.0.epoch));
-                if !run.state.is_terminal() && run.current().session().is_some() {
-                    self.0.cells.put(run.clone());
-                }
                 self.committed(&run, &change);
+                if run.current().session().is_some() {
+                    self.0.cells.put(run);
+                } else if run.control == Control::Active && run.current().state() == StepState::Ready {
+                    self.0.cells.offer(run);
+                }
                 if let Some((session, assignment)) = handed {
                     self.0.dispatch.hand_over(session, assignment);
                 }

@@ -6,10 +6,7 @@ use std::time::Duration;
 use interlock_store::ReadError;
 
 use crate::Engine;
-use crate::ready::{Candidate, GroupKey};
-
-/// How many ready runs of one group a scan takes.
-const GROUP_SCAN_MAX: usize = 2_048;
+use crate::ready::{Candidate, GROUP_READY_MAX, GroupKey};
 
 pub(crate) async fn run(engine: Engine) {
     let mut remote = engine.0.store.remote_wakes();
@@ -48,13 +45,16 @@ async fn scan(engine: &Engine) -> Result<(), ReadError> {
     let now = engine.now();
     let store = &engine.0.store;
     for group in store.ready_groups(&engine.0.sessions.queues(), now).await? {
-        let runs = store.ready_runs(&group, now, GROUP_SCAN_MAX).await?;
-        engine.0.dispatch.found(runs.into_iter().map(|run| {
-            let key = GroupKey { queue: run.queue, tenant: run.tenant, workspace: run.workspace };
-            let candidate =
-                Candidate { tenant: run.tenant, run: run.run, priority: run.priority, eligible_at: run.eligible_at };
-            (key, candidate)
-        }));
+        let runs = store.ready_runs(&group, now, GROUP_READY_MAX).await?;
+        let more = runs.len() == GROUP_READY_MAX;
+        let key = GroupKey { queue: group.queue, tenant: group.tenant, workspace: group.workspace };
+        let candidates = runs.into_iter().map(|run| Candidate {
+            tenant: run.tenant,
+            run: run.run,
+            priority: run.priority,
+            eligible_at: run.eligible_at,
+        });
+        engine.0.dispatch.found(&key, candidates, more);
     }
     let next = store.next_eligible(now).await?;
     engine.0.dispatch.scanned(next);

@@ -1,21 +1,32 @@
 //! The sealer: gives every committed event its place in the tenant's own order, within a second of its commit.
 
+use std::time::Duration;
+
 use interlock_store::{Op, OpAnswer};
 
 use crate::Engine;
 
 /// Groups that one commit seals at most.
 const SEAL_BATCH_MAX: usize = 512;
+/// How often it looks by itself whether something was committed: a hint is lost with the caller it was made for.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 pub(crate) async fn run(engine: Engine) {
     // What a crash left unsealed comes first.
     engine.0.seal.notify_one();
+    let mut seen = 0;
     loop {
         tokio::select! {
             biased;
             () = engine.0.stopping.cancelled() => return,
             () = engine.0.seal.notified() => {}
+            () = tokio::time::sleep(LOOK_EVERY) => {
+                if engine.0.store.sets_committed() == seen {
+                    continue;
+                }
+            }
         }
+        seen = engine.0.store.sets_committed();
         // Whatever commits in this pause is sealed in the same stroke.
         tokio::time::sleep(engine.0.options.seal_every.as_duration()).await;
         loop {

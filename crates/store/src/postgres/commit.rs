@@ -106,16 +106,17 @@ impl Committer for PgCommitter {
                 }
                 Ok(Tried::Refused(refused)) => decided.extend(refused),
                 Ok(Tried::Mismatch) => {
-                    let db = self.connection().await?;
-                    let refused = inspect::refusals(db, &undecided(group, &decided)).await?;
-                    decided.extend(refused.into_iter().map(|(index, refusal)| (index, Outcome::Refused(refusal))));
+                    self.find_refused(group, &mut decided).await?;
                 }
+                // A refused set may also show as an error: its journal row exists, because another one wrote it.
                 Err(DbError::Other(what) | DbError::Unique(what)) => {
-                    let bad = self.find_bad(group, &decided).await?;
-                    if bad.is_empty() {
-                        return Err(DbError::Other(what));
+                    if self.find_refused(group, &mut decided).await? == 0 {
+                        let bad = self.find_bad(group, &decided).await?;
+                        if bad.is_empty() {
+                            return Err(DbError::Other(what));
+                        }
+                        decided.extend(bad);
                     }
-                    decided.extend(bad);
                 }
                 Err(error) => return Err(error),
             }
@@ -180,7 +181,7 @@ impl PgCommitter {
             usage(db, &limited),
             bulk.run(db),
             join_all(sides),
-            db.query(&hot::NOTIFY, args![&self.server]),
+            db.execute(&hot::NOTIFY, args![&self.server]),
         );
         begun?;
         match inserted {
@@ -224,6 +225,19 @@ impl PgCommitter {
         }
         committed?;
         Ok(Tried::Committed(outcomes))
+    }
+
+    /// Asks every set that is left which of its guards refuses it; answers how many are refused.
+    async fn find_refused(
+        &mut self,
+        group: &Group,
+        decided: &mut HashMap<usize, Outcome>,
+    ) -> Result<usize, DbError> {
+        let db = self.connection().await?;
+        let refused = inspect::refusals(db, &undecided(group, decided)).await?;
+        let found = refused.len();
+        decided.extend(refused.into_iter().map(|(index, refusal)| (index, Outcome::Refused(refusal))));
+        Ok(found)
     }
 
     /// An operation in its own savepoint, so that its failure is its own.

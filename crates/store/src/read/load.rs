@@ -51,14 +51,18 @@ impl Store {
         // After the live rows, and only up to their version: a change that comes between is left out, and the guard
         // of whatever is decided on the older state refuses it.
         let mut queries = Vec::with_capacity(loaded.len() * 2);
-        for run in &loaded {
+        for run in loaded.iter().filter(|run| run.has_history()) {
             queries.push((&read::RUN_DONE, args![run.tenant, run.id, run.version]));
             queries.push((&read::RUN_ADDED, args![run.tenant, run.id]));
         }
         let mut answers = self.rows_many(queries).await?.into_iter();
         let mut runs = Vec::with_capacity(loaded.len());
         for run in loaded {
-            let (done, added) = (answers.next().unwrap_or_default(), answers.next().unwrap_or_default());
+            let (done, added) = if run.has_history() {
+                (answers.next().unwrap_or_default(), answers.next().unwrap_or_default())
+            } else {
+                (Vec::new(), Vec::new())
+            };
             let plan = self.plan(run.tenant, run.header.plan_hash.0).await?;
             runs.push(run.finish(plan, done, added)?);
         }
@@ -112,6 +116,11 @@ struct Live {
 }
 
 impl Loaded {
+    /// A run whose only event is its creation has no finished steps to read: a backlog is loaded with one query a run.
+    const fn has_history(&self) -> bool {
+        self.version > 1
+    }
+
     fn read(tenant: TenantId, mut row: Row) -> Result<Self, CorruptRow> {
         let id = row.id("run_id")?;
         let mut header = Header {

@@ -90,7 +90,8 @@ statements! {
     SEAL_READ on commit_groups {
         both: "SELECT g.lane_id, g.group_no, g.entries FROM commit_groups g
                LEFT JOIN feed_positions p ON p.lane_id = g.lane_id
-               WHERE g.group_no > coalesce(p.group_no, 0) ORDER BY g.lane_id, g.group_no LIMIT $1"
+               WHERE g.group_no > coalesce(p.group_no, 0) AND length(g.entries) > 0
+               ORDER BY g.lane_id, g.group_no LIMIT $1"
     }
 
     SEAL_POSITION on feed_positions {

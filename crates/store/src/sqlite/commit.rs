@@ -98,7 +98,7 @@ impl Committer for SqliteCommitter {
                     Held::Shared(memory.connection.lock().unwrap_or_else(PoisonError::into_inner))
                 }
             };
-            if again && let Some(outcomes) = committed_before(&connection, self.lane, group.no, &mut self.last)? {
+            if again && let Some(outcomes) = committed_before(&connection, self.lane, group.no, self.last.as_ref())? {
                 return Ok(outcomes);
             }
             let mut shared_known;
@@ -140,12 +140,13 @@ fn committed_before(
     connection: &Connection,
     lane: i64,
     group: u64,
-    last: &mut Option<(u64, Vec<Outcome>)>,
+    last: Option<&(u64, Vec<Outcome>)>,
 ) -> Result<Option<Vec<Outcome>>, DbError> {
     if SqliteDb(connection).query_now(&hot::GROUP_EXISTS, &args![lane, group])?.is_empty() {
         return Ok(None);
     }
-    Ok(last.take().filter(|(no, _)| *no == group).map(|(_, outcomes)| outcomes))
+    // Kept, because the answer of this look can be lost as well.
+    Ok(last.filter(|(no, _)| *no == group).map(|(_, outcomes)| outcomes.clone()))
 }
 
 /// One group's transaction.

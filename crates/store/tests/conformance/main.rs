@@ -3,7 +3,9 @@
 mod feed;
 mod fixture;
 mod guards;
+mod opening;
 mod runs;
+mod statements;
 
 /// Declares each test once and runs it on a SQLite file, on SQLite in memory and on PostgreSQL.
 macro_rules! on_every_store {

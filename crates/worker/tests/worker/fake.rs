@@ -43,6 +43,8 @@ pub struct State {
     /// Every call fails before it does anything.
     pub down: bool,
     pub refuse_registration: bool,
+    /// For tests in real time, which cannot wait for a heartbeat.
+    pub renew_every: Option<Millis>,
     pub refuse_reports: Option<&'static str>,
     /// The next answers of these calls are lost after the call was carried out.
     pub lose_completions: u32,
@@ -194,7 +196,8 @@ impl Transport for Fake {
         state.sessions += 1;
         let session = SessionId(Uuid::from_u128(state.sessions));
         state.live.insert(session);
-        Ok(Registered { session, lease_ms: LEASE.into(), renew_every_ms: Millis::from_secs(5), epoch: 1 })
+        let renew_every_ms = state.renew_every.unwrap_or(Millis::from_secs(5));
+        Ok(Registered { session, lease_ms: LEASE.into(), renew_every_ms, epoch: 1 })
     }
 
     async fn heartbeat(&self, heartbeat: Heartbeat) -> Result<Renewed, TransportError> {

@@ -1,5 +1,7 @@
 //! Local programs as tasks, run for real.
 
+use std::path::PathBuf;
+
 use interlock_core::json::Json;
 use interlock_core::state::EffectClass;
 use interlock_core::time::Millis;
@@ -111,31 +113,76 @@ async fn what_a_program_leaves_behind_does_not_hold_its_step() {
     assert_eq!(outcome("sleep 3600 & echo 1", "null").await, completed("1"));
 }
 
-/// A program that starts a grandchild and tells its process id through standard output is killed with it.
 #[tokio::test]
-async fn a_timeout_kills_the_whole_group() {
-    let directory = std::env::temp_dir().join(format!("interlock-worker-test-{}", std::process::id()));
-    std::fs::create_dir_all(&directory).unwrap();
-    let file = directory.join("pid");
-    let script = format!("sleep 3600 & echo $! > '{}'; wait", file.display());
-    let (fake, running) = running(&script);
+async fn a_program_that_takes_too_long_is_ended() {
+    let (fake, running) = running("exec sleep 3600");
     let mut step = fake.step("script", "null");
-    step.timeout = Some(Millis(500));
+    step.timeout = Some(Millis(50));
     assert_eq!(failure(fake.run_one(step).await).1, "STEP_TIMEOUT");
-
-    let pid: i32 = std::fs::read_to_string(&file).unwrap().trim().parse().unwrap();
-    let pid = rustix::process::Pid::from_raw(pid).unwrap();
-    while is_alive(pid) {
-        tokio::task::yield_now().await;
-    }
-    std::fs::remove_dir_all(&directory).unwrap();
     running.stop().await;
 }
 
-/// Neither running nor a zombie that nobody has collected yet.
-fn is_alive(pid: rustix::process::Pid) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()));
-    stat.is_ok_and(|stat| !stat.contains(") Z "))
+/// A file through which a program says who it is.
+struct Note(PathBuf);
+
+impl Note {
+    fn new(name: &str) -> Self {
+        Self(std::env::temp_dir().join(format!("interlock-{name}-{}", std::process::id())))
+    }
+
+    async fn pid(&self) -> String {
+        loop {
+            let text = std::fs::read_to_string(&self.0).unwrap_or_default();
+            if text.ends_with('\n') {
+                return text.trim().to_owned();
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+impl Drop for Note {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+/// Gone, or a zombie that nobody has collected yet.
+async fn ended(pid: &str) {
+    let lives = || {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
+        stat.is_ok_and(|stat| !stat.contains(") Z "))
+    };
+    while lives() {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn a_program_dies_with_its_worker_and_takes_what_it_started_along() {
+    let note = Note::new("grandchild");
+    let (fake, running) = running(&format!("sleep 3600 & echo $! > '{}'; wait", note.0.display()));
+    fake.enqueue_one("script", "null");
+    let grandchild = note.pid().await;
+    running.worker.abort();
+    ended(&grandchild).await;
+}
+
+#[tokio::test]
+async fn a_program_that_is_no_longer_wanted_is_asked_to_stop_first() {
+    let note = Note::new("polite");
+    let fake = Fake::new();
+    fake.set(|state| state.renew_every = Some(Millis(20)));
+    // The signal reaches the whole group; the shell outlives `sleep` and says goodbye.
+    let script = format!("trap 'echo bye >&2; exit 3' TERM; echo $$ > '{}'; sleep 3600 & wait", note.0.display());
+    let running = start(&fake, Tasks::new().add("script", shell(&script)));
+    let at = fake.enqueue_one("script", "null");
+    let shell = note.pid().await;
+    fake.set(|state| state.stop.push(at));
+    fake.until("a report", |state| !state.reports.is_empty()).await;
+    assert_eq!(fake.outcomes_reported(), [ReportedOutcome::Released]);
+    ended(&shell).await;
+    running.stop().await;
 }
 
 fn unsafely(fake: &Fake) -> Assignment {

@@ -1,1 +1,213 @@
+//! Approvals: votes, the two clocks, and what a denial leads to.
 
+use super::case::{Case, STARTER, pause, retry, skip, voter};
+use super::plans::{gate, plan, task};
+use crate::approval::Voter;
+use crate::change::SideWrite;
+use crate::decide::{Asked, Command};
+use crate::limits;
+use crate::plan::{OnDenial, OnFailure, Plan, StepSpec, Work};
+use crate::rejection::Rejection;
+use crate::run::Phase;
+use crate::state::{ApprovalState, Reason, RunState, StepState};
+use crate::time::Millis;
+
+fn gated(change: impl FnOnce(&mut crate::plan::Gate)) -> Case {
+    let mut step = gate("ok", OnDenial::Fail);
+    let Work::Approval(gate) = &mut step.work else { unreachable!() };
+    change(gate);
+    Case::of(plan(vec![step, task("t")]))
+}
+
+fn asked(case: &Case) -> &crate::approval::Approval {
+    let Phase::WaitingApproval(approval) = &case.step(0).phase else { panic!("{:?}", case.step(0)) };
+    approval
+}
+
+fn votes(case: &mut Case, voter: Voter) -> Result<(), Rejection> {
+    case.ask(Command::Vote { position: 0, voter, approve: true, notes: None }).map(|_| ())
+}
+
+fn refused(case: &mut Case, voter: Voter) -> String {
+    match votes(case, voter) {
+        Err(Rejection::VoteRefused { why, .. }) => why,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_gate_asks_with_both_clocks() {
+    let case = gated(|_| ());
+    let approval = asked(&case);
+    assert_eq!(case.state(), RunState::WaitingApproval);
+    assert_eq!(case.names(), ["session.created", "approval.requested"]);
+    assert_eq!(approval.escalate_at, Some(case.now + Millis::from_mins(10)));
+    assert_eq!(approval.expires_at, case.now + Millis::from_hours(24));
+    assert_eq!(case.row().wake_at, approval.escalate_at, "the nearer clock");
+    let case = gated(|gate| (gate.escalate_after, gate.expires_after) = (None, None));
+    let approval = asked(&case);
+    assert_eq!(approval.escalate_at, Some(case.now + limits::APPROVAL_ESCALATE_OTHER));
+    assert_eq!(approval.expires_at, case.now + limits::APPROVAL_EXPIRES_AFTER);
+}
+
+#[test]
+fn a_quorum_of_different_people_approves() {
+    let mut case = gated(|gate| gate.quorum = 2);
+    case.tells(|case| case.vote("ann", true));
+    assert_eq!(case.state(), RunState::WaitingApproval);
+    assert_eq!(case.names(), ["approval.voted"]);
+    assert!(refused(&mut case, voter("ann")).contains("one vote"));
+    case.tells(|case| case.vote("bob", true));
+    assert_eq!(case.steps(), [StepState::Succeeded, StepState::Ready]);
+    assert_eq!(case.names(), ["approval.voted", "approval.resolved", "execution.step.completed"]);
+    let output = case.step(0).output.as_ref().unwrap().to_value().unwrap();
+    assert_eq!(output["approved_by"], serde_json::json!(["ann", "bob"]));
+}
+
+#[test]
+fn one_eligible_reject_rejects() {
+    let mut case = gated(|gate| gate.quorum = 3);
+    case.tells(|case| case.vote("ann", true)).tells(|case| case.vote("bob", false));
+    assert_eq!((case.state(), case.run.reason), (RunState::Failed, Some(Reason::ApprovalRejected)));
+    let error = case.step(0).last_error.as_ref().unwrap();
+    assert_eq!((error.code.as_str(), error.message.as_str()), ("APPROVAL_REJECTED", "rejected by bob"));
+}
+
+#[test]
+fn only_members_of_the_named_groups_vote() {
+    let mut case = gated(|_| ());
+    let outsider = Voter { groups: vec!["sales".into()], ..voter("eve") };
+    assert!(refused(&mut case, outsider.clone()).contains("in none of the groups sre"));
+    let mut open = gated(|gate| gate.approvers.clear());
+    votes(&mut open, outsider).unwrap();
+}
+
+/// DESIGN §3.13: with a quorum of one, where the tenant allows it; never as one of two keys.
+#[test]
+fn the_starter_does_not_decide() {
+    for (quorum, self_approval, allowed) in [(1, false, false), (1, true, true), (2, false, false), (2, true, false)] {
+        let mut case = gated(|gate| gate.quorum = quorum);
+        let answer = votes(&mut case, Voter { self_approval, ..voter(STARTER) });
+        assert_eq!(answer.is_ok(), allowed, "quorum {quorum}, self {self_approval}: {answer:?}");
+    }
+}
+
+#[test]
+fn a_vote_needs_an_open_approval_of_that_step() {
+    let mut case = gated(|_| ());
+    for position in [1, 9] {
+        let vote = Command::Vote { position, voter: voter("ann"), approve: true, notes: None };
+        assert!(matches!(case.refuse(vote), Rejection::InvalidTransition { .. }));
+    }
+    case.tells(|case| case.vote("ann", true));
+    assert!(matches!(case.refuse(case.vote("bob", true)), Rejection::InvalidTransition { .. }));
+    let mut rejected = gated(|gate| gate.on_reject = OnDenial::Pause);
+    rejected.tells(|case| case.vote("ann", false));
+    assert!(refused(&mut rejected, voter("bob")).contains("rejected already"));
+}
+
+#[test]
+fn notes_have_a_limit() {
+    let mut case = gated(|_| ());
+    let notes =
+        |bytes| Command::Vote { position: 0, voter: voter("ann"), approve: true, notes: Some("x".repeat(bytes)) };
+    assert!(matches!(case.refuse(notes(limits::REASON_BYTES_MAX + 1)), Rejection::InvalidInput { .. }));
+    case.tell(notes(limits::REASON_BYTES_MAX));
+}
+
+#[test]
+fn escalation_reminds_and_stays_open() {
+    let mut case = gated(|_| ());
+    case.refuse(Command::Tick);
+    case.until_wake().tell(Command::Tick);
+    assert_eq!(case.names(), ["approval.expired"], "002's flag");
+    assert_eq!((case.state(), asked(&case).state), (RunState::WaitingApproval, ApprovalState::Requested));
+    assert_eq!(case.row().wake_at, Some(asked(&case).expires_at));
+    case.refuse(Command::Tick);
+    case.tells(|case| case.vote("ann", true));
+    assert_eq!(case.step(0).state(), StepState::Succeeded);
+}
+
+#[test]
+fn expiry_ends_and_never_approves() {
+    for (rule, state) in [(OnDenial::Fail, RunState::Failed), (OnDenial::Pause, RunState::Paused)] {
+        let mut case = gated(|gate| gate.on_expiry = rule);
+        case.after(Millis::from_hours(24)).tell(Command::Tick);
+        assert!(case.names().contains(&"approval.resolved"));
+        assert_eq!((case.state(), case.run.reason), (state, Some(Reason::ApprovalExpired)));
+        assert_eq!(case.row().wake_at, None);
+        let put = case.change.side.iter().find_map(|side| match side {
+            SideWrite::PutApproval { approval, .. } => Some(approval.state),
+            _ => None,
+        });
+        assert_eq!(put, Some(ApprovalState::Expired));
+    }
+}
+
+#[test]
+fn a_vote_after_the_hour_is_too_late_even_before_the_timer() {
+    let mut case = gated(|_| ());
+    case.after(Millis::from_hours(24));
+    assert!(refused(&mut case, voter("ann")).contains("expired"));
+    case.tell(Command::Tick);
+}
+
+#[test]
+fn a_denial_that_pauses_waits_for_a_directive() {
+    let mut case = gated(|gate| gate.on_reject = OnDenial::Pause);
+    case.tells(|case| case.vote("ann", false));
+    assert_eq!((case.state(), case.run.reason), (RunState::Paused, Some(Reason::ApprovalRejected)));
+    assert_eq!(case.step(0).state(), StepState::WaitingApproval);
+    assert_eq!(case.row().wake_at, None, "a closed approval has no clocks");
+    assert!(matches!(case.refuse(Command::Resume), Rejection::DirectiveDue { .. }));
+}
+
+#[test]
+fn a_gate_is_asked_anew_by_retry() {
+    let mut case = gated(|gate| gate.on_reject = OnDenial::Pause);
+    let first = asked(&case).id;
+    case.tells(|case| case.vote("ann", false)).after(Millis(5)).tell(retry());
+    let again = asked(&case);
+    assert_ne!(again.id, first);
+    assert_eq!((again.state, again.votes.len()), (ApprovalState::Requested, 0));
+    assert_eq!((case.state(), case.step(0).iteration), (RunState::WaitingApproval, 1));
+    case.tells(|case| case.vote("ann", true));
+}
+
+#[test]
+fn a_denied_gate_can_be_skipped_but_an_open_one_cannot() {
+    let mut case = gated(|gate| gate.on_reject = OnDenial::Pause);
+    case.tell(pause());
+    for command in [retry(), skip(), Command::RestartFrom { position: 0 }] {
+        assert!(matches!(case.refuse(command), Rejection::InvalidRunState { .. }));
+    }
+    case.tell(Command::Resume).tells(|case| case.vote("ann", false)).tell(skip());
+    assert_eq!(case.steps(), [StepState::Skipped, StepState::Ready]);
+}
+
+#[test]
+fn a_denial_that_fails_follows_the_rule_of_the_workflow() {
+    let steps: Vec<StepSpec> = vec![gate("ok", OnDenial::Fail)];
+    let mut case = Case::of(Plan { on_failure: Some(OnFailure::Pause), ..plan(steps) });
+    case.tells(|case| case.vote("ann", false));
+    assert_eq!((case.state(), case.step(0).state()), (RunState::Paused, StepState::Failed));
+}
+
+#[test]
+fn while_paused_votes_count_and_clocks_run() {
+    let mut case = gated(|_| ());
+    case.tell(pause()).tells(|case| case.vote("ann", true));
+    assert_eq!((case.state(), case.step(1).state()), (RunState::Paused, StepState::Ready));
+    let mut case = gated(|_| ());
+    case.tell(pause()).until_wake().tell(Command::Tick).until_wake().tell(Command::Tick);
+    assert_eq!((case.state(), case.step(0).state()), (RunState::Paused, StepState::Failed));
+}
+
+#[test]
+fn an_approval_has_the_same_name_whoever_decides_it() {
+    let open = || asked(&gated(|_| ())).id;
+    assert_eq!(open(), open(), "the id is drawn from the run, not from chance");
+    let mut case = gated(|_| ());
+    let vote = case.vote("ann", true);
+    case.ask_by(vote, Asked::system(case.now)).unwrap();
+}

@@ -1,5 +1,6 @@
 //! A run, its clock and the rows that stand for it.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -38,7 +39,7 @@ pub struct Case {
     pub rows: Rows,
     /// Every attempt that was ever started, by position.
     pub attempts: BTreeSet<(u32, u32)>,
-    ids: u128,
+    ids: Cell<u128>,
 }
 
 /// What a case starts from, where it is not the default.
@@ -100,7 +101,7 @@ impl Opening {
             walked: arrows::take(),
             receipts: BTreeMap::new(),
             attempts: BTreeSet::new(),
-            ids: 0,
+            ids: Cell::new(0),
         };
         case.settle(&before);
         case
@@ -152,6 +153,12 @@ impl Case {
     pub fn tell(&mut self, command: Command) -> &mut Self {
         let text = format!("{command:?}");
         self.ask(command).unwrap_or_else(|no| panic!("{text}: {no}"))
+    }
+
+    /// Tells what the case itself knows how to say.
+    #[track_caller]
+    pub fn tells(&mut self, say: impl FnOnce(&Self) -> Command) -> &mut Self {
+        self.tell(say(self))
     }
 
     #[track_caller]
@@ -304,12 +311,12 @@ impl Case {
         Command::Release { position: self.run.position, attempt: self.run.current().attempt }
     }
 
-    pub fn fresh_id(&mut self) -> Uuid {
-        self.ids += 1;
-        Uuid::from_u128(self.ids)
+    pub fn fresh_id(&self) -> Uuid {
+        self.ids.set(self.ids.get() + 1);
+        Uuid::from_u128(self.ids.get())
     }
 
-    pub fn wake(&mut self, payload: &str) -> Command {
+    pub fn wake(&self, payload: &str) -> Command {
         Command::Wake { position: self.run.position, signal: SignalId(self.fresh_id()), payload: json(payload) }
     }
 
@@ -317,7 +324,7 @@ impl Case {
         Command::Vote { position: self.run.position, voter: voter(person), approve, notes: None }
     }
 
-    pub fn intent(&mut self, effect: EffectClass) -> Command {
+    pub fn intent(&self, effect: EffectClass) -> Command {
         let (position, attempt) = (self.run.position, self.run.current().attempt);
         let id = ReceiptId(self.fresh_id());
         let receipt = Box::new(Receipt {
@@ -349,10 +356,10 @@ impl Case {
         receipt.outcome_at = Some(self.now);
         Command::RecordOutcome { position: self.run.position, attempt: self.run.current().attempt, receipt }
     }
+}
 
-    pub fn cancel(&self, rollback: bool) -> Command {
-        Command::Cancel { reason: "not needed".into(), rollback }
-    }
+pub fn cancel(rollback: bool) -> Command {
+    Command::Cancel { reason: "not needed".into(), rollback }
 }
 
 pub fn pause() -> Command {

@@ -1,1 +1,125 @@
+//! Claiming: only what is ready, due and active; the attempt rises every time.
 
+use super::case::{Case, Opening, pause, session};
+use super::plans::{Tuned, gate, plan, signal, task, tasks, timer, transform};
+use crate::change::ClaimChange;
+use crate::decide::{Command, Completion, Outcome};
+use crate::plan::OnDenial;
+use crate::rejection::Rejection;
+use crate::retry::ErrorClass;
+use crate::run::Phase;
+use crate::state::{RunState, StepState};
+use crate::time::Millis;
+
+const CLAIM: Command = Command::Claim { session: session(1) };
+
+#[test]
+fn a_claim_starts_the_run_and_raises_the_attempt() {
+    let mut case = Case::of(tasks(1));
+    assert_eq!((case.state(), case.step(0).attempt), (RunState::Pending, 0));
+    case.tell(CLAIM);
+    assert_eq!((case.state(), case.step(0).attempt), (RunState::Running, 1));
+    assert_eq!(case.change.claim, ClaimChange::Take { first: true });
+    assert_eq!(case.names(), ["execution.step.started"]);
+    assert_eq!(case.step(0).session(), Some(session(1)));
+    assert_eq!(case.step(0).claimed_at, Some(case.now));
+}
+
+#[test]
+fn a_second_claim_is_not_the_first_of_the_run() {
+    let mut case = Case::of(tasks(1));
+    case.claim().fails(ErrorClass::Unavailable).claim();
+    assert_eq!(case.change.claim, ClaimChange::Take { first: false });
+    assert_eq!(case.step(0).attempt, 2);
+}
+
+#[test]
+fn what_is_not_ready_is_not_claimed() {
+    let running = {
+        let mut case = Case::of(tasks(1));
+        case.claim();
+        case
+    };
+    let cases = [
+        (running, StepState::Running),
+        (Case::of(plan(vec![signal("w", None)])), StepState::WaitingSignal),
+        (Case::of(plan(vec![timer("w", Millis(5))])), StepState::WaitingSignal),
+        (Case::of(plan(vec![gate("g", OnDenial::Fail)])), StepState::WaitingApproval),
+    ];
+    for (mut case, state) in cases {
+        let no = case.refuse(CLAIM);
+        assert!(matches!(no, Rejection::InvalidTransition { from, .. } if from == state), "{no}");
+    }
+}
+
+#[test]
+fn a_claim_before_its_time_is_refused() {
+    let mut case = Case::of(plan(vec![task("t").attempts(3)]));
+    case.claim().fails(ErrorClass::Unavailable);
+    assert!(matches!(case.refuse(CLAIM), Rejection::NotClaimable { .. }));
+    case.after(Millis(499));
+    assert!(matches!(case.refuse(CLAIM), Rejection::NotClaimable { .. }));
+    case.after(Millis(1)).tell(CLAIM);
+}
+
+#[test]
+fn nothing_is_claimed_from_a_paused_run() {
+    let mut case = Case::of(tasks(1));
+    case.tell(pause());
+    assert_eq!(case.row().eligible_at, None, "a dispatcher does not even see it");
+    assert!(matches!(case.refuse(CLAIM), Rejection::NotClaimable { .. }));
+    case.tell(Command::Resume).tell(CLAIM);
+}
+
+#[test]
+fn the_claim_carries_the_steps_timeout() {
+    let mut case = Case::of(plan(vec![task("t").timeout(Millis(100))]));
+    case.claim();
+    assert_eq!(case.row().step_timeout_at, Some(case.now + Millis(100)));
+}
+
+/// A completion that asks for the next step, on plans whose second step differs.
+#[test]
+fn the_next_step_comes_with_the_completion_where_that_is_allowed() {
+    let seconds = [
+        (task("b"), true),
+        (task("b").queue("other"), false),
+        // Transforms have a queue of their own.
+        (transform("b"), false),
+        (signal("b", None), false),
+        (gate("b", OnDenial::Fail), false),
+    ];
+    for (second, fused) in seconds {
+        let kind = second.kind();
+        let mut case = Case::of(plan(vec![task("a"), second]));
+        case.claim();
+        let outcome = Outcome::Completed { output: crate::json::Json::null() };
+        case.tell(Command::Complete(Completion { claim_next: Some(session(1)), ..case.completion(outcome) }));
+        assert_eq!(case.run.position, 1);
+        assert_eq!(case.step(1).state() == StepState::Running, fused, "{kind}");
+        let expected = if fused { ClaimChange::None } else { ClaimChange::Release };
+        assert_eq!(case.change.claim, expected, "{kind}");
+        if fused {
+            assert_eq!(case.change.journal.len(), 1, "one row for the whole hand-over");
+            assert!(matches!(case.change.live, crate::change::LiveChange::Advance(_)));
+        }
+    }
+}
+
+#[test]
+fn a_paused_run_hands_nothing_on() {
+    let mut case = Case::of(tasks(2));
+    case.claim().tell(pause());
+    let outcome = Outcome::Completed { output: crate::json::Json::null() };
+    case.tell(Command::Complete(Completion { claim_next: Some(session(1)), ..case.completion(outcome) }));
+    assert_eq!(case.step(1).state(), StepState::Ready);
+    assert_eq!(case.state(), RunState::Paused);
+}
+
+#[test]
+fn the_first_step_can_be_claimed_with_the_start() {
+    let case = Opening { claim: Some(session(4)), ..Opening::of(tasks(1)) }.start();
+    assert_eq!(case.state(), RunState::Running);
+    assert_eq!(case.change.claim, ClaimChange::Take { first: true });
+    assert!(matches!(case.step(0).phase, Phase::Running { session: by, .. } if by == session(4)));
+}

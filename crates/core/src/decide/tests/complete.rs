@@ -1,1 +1,271 @@
+//! What a worker reports, and the budget of failures.
 
+use super::case::{Case, cancel, error, json, pause, session};
+use super::plans::{Tuned, plan, task, tasks};
+use crate::change::{ClaimChange, SideWrite};
+use crate::decide::{Command, Completion, Outbound, Outcome, is_recorded};
+use crate::json::Json;
+use crate::limits;
+use crate::plan::{OnFailure, Plan};
+use crate::rejection::Rejection;
+use crate::retry::{Backoff, ErrorClass, RetryPolicy, StepError};
+use crate::state::{Detail, Reason, RunState, StepState};
+use crate::time::Millis;
+
+#[test]
+fn completed_goes_on_and_the_last_one_ends_the_run() {
+    let mut case = Case::of(tasks(2));
+    case.run_step();
+    assert_eq!(case.steps(), [StepState::Succeeded, StepState::Ready]);
+    assert_eq!(case.names(), ["execution.step.completed"]);
+    assert_eq!(case.step(0).output, Some(json(r#"{"ok":true}"#)));
+    assert_eq!(case.change.claim, ClaimChange::Release);
+    case.after(Millis(250)).run_step();
+    assert_eq!(case.state(), RunState::Succeeded);
+    assert_eq!(case.names(), ["execution.step.completed", "session.completed"]);
+    let end = case.change.end.as_deref().unwrap();
+    assert_eq!(end.output, Some(json(r#"{"ok":true}"#)));
+    assert_eq!((end.duration_ms, end.error.as_ref(), end.reason), (250, None, None));
+}
+
+/// `max_attempts` counts attempts: the step fails for good with the failure that spends the budget.
+#[test]
+fn the_budget_is_spent_by_failures() {
+    for max in 1..=4 {
+        let mut case = Case::of(plan(vec![task("t").attempts(max)]));
+        for failure in 1..=max {
+            case.claim().fails(ErrorClass::Unavailable);
+            assert_eq!(case.step(0).failures, failure);
+            let expected = if failure < max { StepState::Ready } else { StepState::Failed };
+            assert_eq!(case.step(0).state(), expected, "failure {failure} of {max}");
+        }
+        assert_eq!((case.state(), case.run.reason), (RunState::Failed, Some(Reason::StepFailed)));
+        assert_eq!(case.change.end.as_deref().unwrap().error, Some(error(ErrorClass::Unavailable)));
+    }
+}
+
+#[test]
+fn only_some_classes_are_tried_again() {
+    for class in ErrorClass::ALL {
+        let mut case = Case::of(tasks(1));
+        case.claim().fails(*class);
+        let expected = if class.is_retryable() { StepState::Ready } else { StepState::Failed };
+        assert_eq!(case.step(0).state(), expected, "{class}");
+    }
+}
+
+#[test]
+fn a_failure_says_why_the_run_ended() {
+    for (class, reason) in [
+        (ErrorClass::Denied, Reason::PolicyDenied),
+        (ErrorClass::Rejected, Reason::ApprovalRejected),
+        (ErrorClass::Invalid, Reason::StepFailed),
+    ] {
+        let mut case = Case::of(tasks(1));
+        case.claim().fails(class);
+        assert_eq!(case.run.reason, Some(reason));
+    }
+}
+
+#[test]
+fn a_retry_waits_and_says_so() {
+    let mut case = Case::of(plan(vec![task("t").attempts(3)]));
+    case.claim().fails(ErrorClass::Timeout);
+    assert_eq!(case.row().eligible_at, Some(case.now + Millis(500)));
+    assert_eq!((case.state(), case.run.detail), (RunState::Running, Some(Detail::Retrying)));
+    assert_eq!(case.names(), ["execution.step.retrying"]);
+    assert_eq!(case.step(0).last_error, Some(error(ErrorClass::Timeout)));
+}
+
+#[test]
+fn a_handler_may_name_its_own_delay_within_limits() {
+    for (asked, given) in [(Millis(7), Millis(7)), (Millis(u64::MAX), limits::BACKOFF_MAX)] {
+        let mut case = Case::of(tasks(1));
+        case.claim();
+        let error = error(ErrorClass::RateLimited);
+        case.tell(case.reports(Outcome::Retry { error, backoff: Some(asked) }));
+        assert_eq!(case.row().eligible_at, Some(case.now + given));
+    }
+}
+
+#[test]
+fn a_retry_is_never_planned_past_the_deadline() {
+    let mut step = task("t");
+    step.retry = Some(RetryPolicy { max_attempts: 3, backoff: Backoff::Fixed { delay: Millis::from_mins(10) } });
+    let mut case = Case::of(Plan { timeout: Some(Millis::from_mins(1)), ..plan(vec![step]) });
+    case.claim().fails(ErrorClass::Unavailable);
+    assert_eq!(case.row().eligible_at, case.run.header.deadline_at);
+}
+
+#[test]
+fn dead_is_final_whatever_its_class() {
+    for class in ErrorClass::ALL {
+        let mut case = Case::of(tasks(1));
+        case.claim();
+        case.tell(case.reports(Outcome::Dead { error: error(*class) }));
+        assert_eq!(case.step(0).state(), StepState::Failed, "{class}");
+        assert_eq!(case.step(0).failures, 1);
+        assert!(!case.step(0).last_error.as_ref().unwrap().class.is_retryable());
+    }
+}
+
+#[test]
+fn a_failed_step_follows_the_rule() {
+    for rule in [Some(OnFailure::Fail), Some(OnFailure::Pause), Some(OnFailure::Rollback), None] {
+        let mut case = Case::of(Plan { on_failure: rule, ..tasks(2) });
+        case.claim().dies();
+        let paused = rule == Some(OnFailure::Pause);
+        // There is nothing to undo, so a rollback fails at once.
+        assert_eq!(case.state(), if paused { RunState::Paused } else { RunState::Failed }, "{rule:?}");
+        assert_eq!(case.steps(), [StepState::Failed, StepState::Pending]);
+        assert_eq!(case.run.reason, Some(Reason::StepFailed));
+    }
+    let mut case =
+        Case::of(Plan { on_failure: Some(OnFailure::Pause), ..plan(vec![task("t").when_failed(OnFailure::Fail)]) });
+    assert_eq!(case.claim().dies().state(), RunState::Failed, "the step's rule is the nearer one");
+}
+
+#[test]
+fn a_waiting_report_opens_the_wait_and_sends_with_it() {
+    let mut case = Case::of(tasks(1));
+    case.claim();
+    let claimed_at = case.now;
+    case.after(Millis(10));
+    let outbound = vec![Outbound { destination: "erp".into(), payload: json("{}") }];
+    case.tell(case.reports(Outcome::Waiting {
+        signal: "answer".into(),
+        key: "42".into(),
+        timeout: Some(Millis(100)),
+        outbound,
+    }));
+    assert_eq!(case.state(), RunState::WaitingSignal);
+    assert_eq!(case.change.claim, ClaimChange::Release);
+    assert_eq!(case.row().wake_at, Some(case.now + Millis(100)));
+    let [SideWrite::Outbox(_), SideWrite::OpenWait { awaited, .. }] = case.change.side.as_slice() else {
+        panic!("{:?}", case.change.side)
+    };
+    // The answer may overtake the question's own commit.
+    assert_eq!(awaited.accept_from, claimed_at);
+    assert_eq!(case.step(0).failures, 0);
+}
+
+#[test]
+fn a_wait_has_limits() {
+    let waiting = |signal: &str, key: &str, count: usize, payload: Json| Outcome::Waiting {
+        signal: signal.into(),
+        key: key.into(),
+        timeout: None,
+        outbound: vec![Outbound { destination: "d".into(), payload }; count],
+    };
+    let mut case = Case::of(tasks(1));
+    case.claim();
+    let long = "x".repeat(limits::KEY_BYTES_MAX + 1);
+    let too_large = json(&format!("\"{}\"", "x".repeat(limits::PAYLOAD_BYTES_MAX)));
+    let bad = [
+        waiting("", "k", 0, Json::null()),
+        waiting(&long, "k", 0, Json::null()),
+        waiting("s", &long, 0, Json::null()),
+        waiting("s", "k", limits::OUTBOUND_PER_CHANGE_MAX + 1, Json::null()),
+        waiting("s", "k", 1, too_large),
+    ];
+    for outcome in bad {
+        let no = case.refuse(case.reports(outcome));
+        assert!(matches!(no, Rejection::InvalidInput { .. } | Rejection::TooLarge { .. }), "{no}");
+    }
+    case.tell(case.reports(waiting("s", "k", limits::OUTBOUND_PER_CHANGE_MAX, Json::null())));
+}
+
+#[test]
+fn an_output_has_a_limit_and_an_error_is_cut() {
+    let mut case = Case::of(tasks(1));
+    case.claim();
+    let text = "x".repeat(limits::PAYLOAD_BYTES_MAX);
+    let no = case.refuse(case.reports(Outcome::Completed { output: json(&format!("\"{text}\"")) }));
+    assert!(matches!(no, Rejection::TooLarge { what: "the output", .. }), "{no}");
+    let error = StepError { class: ErrorClass::Invalid, code: text.clone(), message: text };
+    case.tell(case.reports(Outcome::Dead { error }));
+    let kept = case.step(0).last_error.clone().unwrap();
+    assert!(kept.message.len() <= limits::ERROR_BYTES_MAX + 4 && kept.code.len() <= limits::NAME_BYTES_MAX);
+}
+
+/// The attempt alone fences: whatever does not name the running one changes nothing.
+#[test]
+fn a_stale_attempt_changes_nothing() {
+    let mut case = Case::of(tasks(2));
+    case.claim().fails(ErrorClass::Unavailable).claim();
+    for (position, attempt) in [(0, 1), (0, 3), (1, 0), (1, 2), (9, 2)] {
+        let outcome = Outcome::Completed { output: Json::null() };
+        let completion = Completion { position, attempt, ..case.completion(outcome) };
+        for command in [
+            Command::Complete(completion),
+            Command::Release { position, attempt },
+            Command::LeaseExpired { position, attempt, receipt: None },
+            Command::StepTimeout { position, attempt, receipt: None },
+        ] {
+            let no = case.refuse(command);
+            assert!(matches!(no, Rejection::StaleAttempt { .. }), "{no}");
+        }
+    }
+    case.complete();
+}
+
+/// Expiry permits a reclaim, it does not invalidate: only the next claim, or the reaper, ends an attempt.
+#[test]
+fn a_late_report_of_the_current_attempt_is_accepted() {
+    let mut case = Case::of(tasks(1));
+    case.claim().after(Millis::from_hours(5)).complete();
+    assert_eq!(case.state(), RunState::Succeeded);
+}
+
+#[test]
+fn a_report_that_was_recorded_is_known() {
+    let recorded = |case: &Case| is_recorded(&case.run, 0, 1);
+    let mut case = Case::of(tasks(2));
+    assert!(!recorded(&case));
+    case.claim();
+    assert!(!recorded(&case));
+    case.complete();
+    assert!(recorded(&case) && !is_recorded(&case.run, 0, 2) && !is_recorded(&case.run, 7, 1));
+
+    let started = || {
+        let mut case = Case::of(plan(vec![task("t").timeout(Millis(5))]));
+        case.claim();
+        case
+    };
+    let mut retried = started();
+    retried.fails(ErrorClass::Unavailable);
+    assert!(recorded(&retried));
+    for end in [Case::lease_expired, Case::release, Case::step_timeout] {
+        let mut given_up = started();
+        given_up.after(Millis(5)).tells(end);
+        assert!(!recorded(&given_up), "{:?}", given_up.change.journal);
+    }
+    let mut canceled = started();
+    canceled.tell(cancel(false)).tells(Case::lease_expired);
+    assert!(!recorded(&canceled));
+}
+
+#[test]
+fn a_failing_attempt_of_a_paused_run_leaves_it_paused() {
+    let mut case = Case::of(tasks(1));
+    case.claim().tell(pause()).dies();
+    assert_eq!((case.state(), case.step(0).state()), (RunState::Paused, StepState::Failed));
+    assert!(matches!(case.refuse(Command::Resume), Rejection::DirectiveDue { .. }));
+}
+
+#[test]
+fn a_paused_run_whose_last_step_completes_has_succeeded() {
+    let mut case = Case::of(tasks(1));
+    case.claim().tell(pause()).complete();
+    assert_eq!(case.state(), RunState::Succeeded);
+}
+
+#[test]
+fn a_retry_that_is_due_at_once_can_be_claimed_in_the_same_change() {
+    let mut case = Case::of(tasks(1));
+    case.claim();
+    let outcome = Outcome::Retry { error: error(ErrorClass::Unavailable), backoff: Some(Millis::ZERO) };
+    case.tell(Command::Complete(Completion { claim_next: Some(session(1)), ..case.completion(outcome) }));
+    assert_eq!((case.step(0).state(), case.step(0).attempt), (StepState::Running, 2));
+    assert_eq!(case.change.claim, ClaimChange::None);
+}

@@ -1,1 +1,195 @@
+//! Doubt: an effect was sent and nobody knows whether it happened.
 
+use super::case::{Case, cancel, error, json, pause, retry, roll_back, skip};
+use super::plans::{Tuned, plan, task};
+use super::wait::waiting;
+use crate::change::SideWrite;
+use crate::decide::{Command, Outcome, is_recorded};
+use crate::json::Json;
+use crate::limits;
+use crate::machine::step::Resolution;
+use crate::plan::OnFailure;
+use crate::rejection::Rejection;
+use crate::retry::ErrorClass;
+use crate::run::Phase;
+use crate::state::{EffectClass, Reason, ReceiptState, RunState, StepState};
+
+fn unsafe_step() -> crate::plan::StepSpec {
+    task("pay").effect(EffectClass::Unsafe).attempts(3)
+}
+
+fn doubtful() -> Case {
+    let mut case = Case::of(plan(vec![unsafe_step(), task("ship")]));
+    case.claim().tells(|case| case.intent(EffectClass::Unsafe)).tells(Case::lease_expired);
+    case
+}
+
+fn resolve(case: &Case, resolution: Resolution, output: Option<Json>) -> Command {
+    Command::Resolve { position: 0, resolution, output, reason: "looked it up".into(), receipt: case.open_receipt() }
+}
+
+#[test]
+fn a_doubt_stops_the_run_and_every_way_of_going_on_blindly() {
+    let mut case = doubtful();
+    assert_eq!((case.state(), case.run.reason), (RunState::Paused, Some(Reason::InDoubt)));
+    assert_eq!((case.row().eligible_at, case.row().wake_at), (None, None));
+    assert!(case.names().contains(&"execution.step.in_doubt"));
+    assert!(matches!(case.change.side.as_slice(),
+        [SideWrite::PutReceipt(receipt)] if receipt.state == ReceiptState::InDoubt));
+    for command in
+        [Command::Claim { session: super::case::session(1) }, Command::Resume, retry(), skip(), Command::Tick]
+    {
+        case.refuse(command);
+    }
+    case.tell(pause());
+    assert!(matches!(case.refuse(Command::Resume), Rejection::DirectiveDue { .. }));
+    for command in [retry(), skip(), Command::RestartFrom { position: 0 }] {
+        case.refuse(command);
+    }
+}
+
+#[test]
+fn it_happened() {
+    let mut case = doubtful();
+    case.tells(|case| resolve(case, Resolution::Happened, Some(json("42"))));
+    assert_eq!(case.steps(), [StepState::Succeeded, StepState::Ready]);
+    assert_eq!((case.state(), case.run.reason), (RunState::Running, None));
+    assert_eq!(case.step(0).output, Some(json("42")));
+    let [SideWrite::PutReceipt(receipt)] = case.change.side.as_slice() else { panic!() };
+    assert_eq!((receipt.state, receipt.response.clone()), (ReceiptState::Succeeded, Some(json("42"))));
+}
+
+#[test]
+fn it_did_not_happen() {
+    let mut case = doubtful();
+    case.tells(|case| resolve(case, Resolution::DidNotHappen, None));
+    assert_eq!(case.step(0).state(), StepState::Ready);
+    assert_eq!((case.step(0).failures, case.step(0).open_intent), (1, None));
+    let [SideWrite::PutReceipt(receipt)] = case.change.side.as_slice() else { panic!() };
+    assert_eq!(receipt.state, ReceiptState::Failed);
+    case.claim();
+    assert_eq!(case.step(0).attempt, 2);
+}
+
+#[test]
+fn it_failed() {
+    let mut case = doubtful();
+    case.tells(|case| resolve(case, Resolution::Failed, None));
+    assert_eq!((case.step(0).state(), case.state()), (StepState::Failed, RunState::Failed));
+    assert_eq!(case.run.reason, Some(Reason::StepFailed));
+    assert_eq!(case.step(0).last_error.as_ref().unwrap().message, "looked it up");
+}
+
+#[test]
+fn a_failed_resolution_follows_the_rule() {
+    let mut case = Case::of(plan(vec![unsafe_step().when_failed(OnFailure::Pause)]));
+    case.claim().tells(|case| case.intent(EffectClass::Unsafe)).tells(Case::lease_expired);
+    case.tells(|case| resolve(case, Resolution::Failed, None));
+    assert_eq!((case.state(), case.step(0).state()), (RunState::Paused, StepState::Failed));
+}
+
+#[test]
+fn a_resolution_needs_a_doubt_and_has_a_limit() {
+    for resolution in Resolution::ALL {
+        let mut case = Case::of(plan(vec![unsafe_step()]));
+        case.claim();
+        let no = case.refuse(resolve(&case, *resolution, None));
+        assert!(matches!(no, Rejection::InvalidTransition { .. }), "{no}");
+    }
+    let mut case = doubtful();
+    let (reason, receipt) = ("x".repeat(limits::REASON_BYTES_MAX + 1), None);
+    let (position, resolution, output) = (0, Resolution::Happened, None);
+    let no = case.refuse(Command::Resolve { position, resolution, output, reason, receipt });
+    assert!(matches!(no, Rejection::TooLarge { .. }), "{no}");
+}
+
+/// A failing report that leaves an unsafe effect open is the same doubt.
+#[test]
+fn a_failure_with_an_open_effect_is_a_doubt() {
+    for outcome in [
+        Outcome::Retry { error: error(ErrorClass::Unavailable), backoff: None },
+        Outcome::Dead { error: error(ErrorClass::Terminal) },
+    ] {
+        let mut case = Case::of(plan(vec![unsafe_step()]));
+        case.claim().tells(|case| case.intent(EffectClass::Unsafe)).tells(|case| case.reports(outcome));
+        assert_eq!((case.step(0).state(), case.step(0).failures), (StepState::InDoubt, 1));
+        assert!(!is_recorded(&case.run, 0, 1));
+    }
+}
+
+/// The attempt that was given up speaks after all: the best evidence there is.
+#[test]
+fn a_late_outcome_settles_the_receipt_and_the_step_runs_again() {
+    for state in [ReceiptState::Succeeded, ReceiptState::Failed] {
+        let mut case = doubtful();
+        case.tells(|case| case.outcome(state));
+        let [SideWrite::PutReceipt(receipt)] = case.change.side.as_slice() else { panic!() };
+        assert_eq!((receipt.state, receipt.late), (state, true));
+        assert_eq!((case.step(0).state(), case.state()), (StepState::Ready, RunState::Running));
+        assert_eq!(case.run.reason, None);
+        assert_eq!(case.step(0).iteration, 0, "the same scope, so the key answers with this receipt");
+        case.run_step();
+    }
+}
+
+#[test]
+fn a_late_outcome_of_another_attempt_or_effect_is_stale() {
+    let mut case = doubtful();
+    let Command::RecordOutcome { position, attempt, receipt } = case.outcome(ReceiptState::Succeeded) else {
+        unreachable!()
+    };
+    let mut other = receipt.clone();
+    other.id = crate::ids::ReceiptId(case.fresh_id());
+    for command in [
+        Command::RecordOutcome { position, attempt: attempt + 1, receipt: receipt.clone() },
+        Command::RecordOutcome { position, attempt, receipt: other },
+        Command::RecordOutcome { position: 1, attempt, receipt: receipt.clone() },
+        Command::RecordOutcome { position: 9, attempt, receipt },
+    ] {
+        let no = case.refuse(command);
+        assert!(matches!(no, Rejection::StaleAttempt { .. }), "{no}");
+    }
+}
+
+#[test]
+fn a_signal_is_not_lost_in_the_doubt() {
+    let settle: [fn(&Case) -> Command; 2] =
+        [|case| resolve(case, Resolution::DidNotHappen, None), |case| case.outcome(ReceiptState::Failed)];
+    for settles in settle {
+        let mut case = Case::of(plan(vec![unsafe_step()]));
+        case.claim().tells(|case| waiting(case, None)).tells(|case| case.wake(r#"{"paid":true}"#));
+        case.claim().tells(|case| case.intent(EffectClass::Unsafe)).tells(Case::lease_expired);
+        case.tells(settles).claim();
+        let Phase::Running { wake: Some(wake), .. } = &case.step(0).phase else { panic!("{:?}", case.step(0)) };
+        assert_eq!(wake.payload, Some(json(r#"{"paid":true}"#)));
+    }
+}
+
+#[test]
+fn an_operator_who_paused_the_doubt_resumes_after_the_resolution() {
+    let mut case = doubtful();
+    case.tell(pause()).tells(|case| resolve(case, Resolution::DidNotHappen, None));
+    assert_eq!((case.state(), case.run.reason), (RunState::Paused, None));
+    case.tell(Command::Resume).claim();
+}
+
+#[test]
+fn a_doubt_can_be_canceled_and_the_receipt_stays_open() {
+    let mut case = doubtful();
+    let receipt = case.open_receipt().unwrap();
+    case.tell(cancel(false));
+    assert_eq!((case.state(), case.step(0).state()), (RunState::Canceled, StepState::Canceled));
+    assert_eq!(case.receipts[&receipt.id].state, ReceiptState::InDoubt);
+}
+
+#[test]
+fn a_doubt_can_be_rolled_back() {
+    let mut case = Case::of(plan(vec![unsafe_step().undoable()]));
+    case.claim().tells(|case| case.intent(EffectClass::Unsafe)).tells(Case::lease_expired);
+    case.tell(roll_back());
+    assert_eq!(case.state(), RunState::RollingBack);
+    assert_eq!(case.steps(), [StepState::Canceled, StepState::Ready]);
+    case.run_step();
+    assert_eq!((case.state(), case.run.reason), (RunState::Failed, Some(Reason::RolledBack)));
+    assert_eq!(case.run.notes.compensation_log.len(), 1);
+}

@@ -1,1 +1,104 @@
+//! Effects: the intent before, the outcome after, and the budget of writes.
 
+use super::case::{Case, json};
+use super::plans::{plan, task, tasks};
+use super::wait::waiting;
+use crate::change::SideWrite;
+use crate::decide::Command;
+use crate::plan::Plan;
+use crate::rejection::Rejection;
+use crate::state::{EffectClass, ReceiptState, RunState, StepState};
+
+#[test]
+fn only_an_unsafe_effect_is_open_until_its_outcome() {
+    for effect in EffectClass::ALL {
+        let mut case = Case::of(tasks(1));
+        case.claim().tells(|case| case.intent(*effect));
+        assert_eq!(case.names(), ["receipt.recorded"]);
+        assert!(matches!(case.change.side.as_slice(), [SideWrite::PutReceipt(_)]));
+        assert_eq!(case.step(0).open_intent.is_some(), *effect == EffectClass::Unsafe, "{effect}");
+    }
+}
+
+#[test]
+fn an_outcome_closes_the_intent() {
+    for state in [ReceiptState::Succeeded, ReceiptState::Failed] {
+        let mut case = Case::of(tasks(1));
+        case.claim().tells(|case| case.intent(EffectClass::Unsafe)).tells(|case| case.outcome(state));
+        assert_eq!(case.step(0).open_intent, None);
+        let [SideWrite::PutReceipt(receipt)] = case.change.side.as_slice() else { panic!() };
+        assert_eq!((receipt.state, receipt.late), (state, false));
+        case.tells(Case::lease_expired);
+        assert_eq!(case.step(0).state(), StepState::Ready, "the outcome is known, so there is no doubt");
+    }
+}
+
+#[test]
+fn an_outcome_must_be_one() {
+    let mut case = Case::of(tasks(1));
+    case.claim().tells(|case| case.intent(EffectClass::Unsafe));
+    for state in [ReceiptState::Intent, ReceiptState::InDoubt] {
+        let no = case.refuse(case.outcome(state));
+        assert!(matches!(no, Rejection::InvalidInput { .. }), "{no}");
+    }
+    case.tells(Case::lease_expired);
+    assert_eq!(case.step(0).state(), StepState::InDoubt);
+}
+
+#[test]
+fn effects_come_one_after_the_other() {
+    let mut case = Case::of(tasks(1));
+    case.claim().tells(|case| case.intent(EffectClass::Unsafe));
+    let no = case.refuse(case.intent(EffectClass::Read));
+    assert!(matches!(no, Rejection::InvalidInput { .. }), "{no}");
+    let no = case.refuse(waiting(&case, None));
+    assert!(matches!(no, Rejection::InvalidInput { .. }), "{no}");
+    case.tells(|case| case.outcome(ReceiptState::Succeeded)).tells(|case| case.intent(EffectClass::Unsafe));
+}
+
+#[test]
+fn an_intent_belongs_to_the_running_attempt() {
+    let mut case = Case::of(tasks(1));
+    let stale = case.refuse(case.intent(EffectClass::Unsafe));
+    assert!(matches!(stale, Rejection::StaleAttempt { .. }), "{stale}");
+    case.claim();
+    let Command::RecordIntent { position, attempt, mut receipt } = case.intent(EffectClass::Unsafe) else {
+        unreachable!()
+    };
+    receipt.state = ReceiptState::Succeeded;
+    let no = case.refuse(Command::RecordIntent { position, attempt, receipt });
+    assert!(matches!(no, Rejection::InvalidInput { .. }), "{no}");
+}
+
+#[test]
+fn writes_are_counted_over_the_run_and_reads_are_free() {
+    let mut case = Case::of(Plan { writes_max: Some(2), ..plan(vec![task("a"), task("b")]) });
+    case.claim().tells(|case| case.intent(EffectClass::Keyed)).tells(|case| case.intent(EffectClass::Read));
+    case.complete().claim().tells(|case| case.intent(EffectClass::Unsafe));
+    case.tells(|case| case.outcome(ReceiptState::Succeeded));
+    assert_eq!(case.run.notes.writes, 2);
+    let no = case.refuse(case.intent(EffectClass::Idempotent));
+    assert!(matches!(no, Rejection::WritesExhausted { max: 2, .. }), "{no}");
+    case.tells(|case| case.intent(EffectClass::Read)).complete();
+    assert_eq!(case.state(), RunState::Succeeded);
+}
+
+#[test]
+fn no_writes_at_all_is_a_limit_too() {
+    let mut case = Case::of(Plan { writes_max: Some(0), ..tasks(1) });
+    case.claim();
+    assert!(matches!(case.refuse(case.intent(EffectClass::Keyed)), Rejection::WritesExhausted { max: 0, .. }));
+    case.tells(|case| case.intent(EffectClass::Read));
+}
+
+#[test]
+fn a_response_is_kept_as_it_came() {
+    let mut case = Case::of(tasks(1));
+    case.claim().tells(|case| case.intent(EffectClass::Unsafe));
+    let Command::RecordOutcome { position, attempt, mut receipt } = case.outcome(ReceiptState::Succeeded) else {
+        unreachable!()
+    };
+    receipt.response = Some(json(r#"{ "id": 1 }"#));
+    case.tell(Command::RecordOutcome { position, attempt, receipt: receipt.clone() });
+    assert_eq!(case.receipts[&receipt.id].response, receipt.response);
+}

@@ -60,7 +60,7 @@ fn attempts_rise(case: &mut Case, before: &Run) {
 fn steps_follow_arrows(case: &Case, before: &Run) {
     for (position, step) in case.run.steps.iter().enumerate() {
         let spec = case.run.spec(position as u32);
-        let mut at = before.steps.get(position).map_or(StepState::Pending, |step| step.state());
+        let mut at = before.steps.get(position).map_or(StepState::Pending, Step::state);
         for arrow in case.walked.iter().filter(|arrow| arrow.position as usize == position) {
             assert_eq!((arrow.from, arrow.kind), (at, spec.kind()));
             assert_eq!(machine::step::next(at, arrow.kind, arrow.event), Some(arrow.to));
@@ -81,7 +81,7 @@ fn is_good(step: &Step) -> bool {
 /// outstanding, it pauses; and a run that was rolled back has not succeeded, whatever its steps did.
 fn naive_projection(run: &Run) -> RunState {
     let (forward, rollback) = run.steps.split_at(run.forward_len());
-    let states = || run.steps.iter().map(|step| step.state());
+    let states = || run.steps.iter().map(Step::state);
     let stuck = rollback.iter().any(|step| matches!(step.state(), StepState::Failed | StepState::InDoubt));
     if !stuck && rollback.iter().any(|step| !step.state().is_finished()) {
         RunState::RollingBack
@@ -157,6 +157,7 @@ fn live_row_follows(case: &Case, before: &Run) {
         LiveChange::Advance(row) => {
             assert!(before.version > 0);
             assert_eq!(LiveParts::of(before).indexed(), LiveParts::of(run).indexed());
+            assert_eq!(before.control, run.control, "the store does not write it here");
             assert_eq!(**row, case.row());
         }
         LiveChange::Put(row) => assert_eq!(**row, case.row()),

@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 
-use super::case::{Case, error, json, pause, retry, roll_back, session, skip};
+use super::case::{Case, cancel, error, json, pause, retry, roll_back, session, skip};
 use super::plans::{Tuned, gate, signal, task, timer, transform};
 use crate::decide::{Bindings, Bound, Command, Completion, Outbound, Outcome};
 use crate::machine::step::{Resolution, Verdict};
@@ -12,7 +12,7 @@ use crate::retry::ErrorClass;
 use crate::state::{Control, EffectClass, Reason, ReceiptState, StepState};
 use crate::time::Millis;
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Move {
     pick: u8,
     flag: u8,
@@ -111,16 +111,16 @@ pub fn next(case: &mut Case, step: Move) -> Command {
 }
 
 /// All commands, whether or not they make sense here.
-pub fn everything(case: &mut Case, step: Move) -> Vec<Command> {
+pub fn everything(case: &Case, step: Move) -> Vec<Command> {
     let mut menu = worker(case, step);
     menu.extend(waiting(case, step));
     menu.extend(operator(case, step));
-    menu.push(case.cancel(step.flag.is_multiple_of(2)));
-    menu.push(stale(case, step));
+    menu.push(cancel(step.flag.is_multiple_of(2)));
+    menu.extend([Command::Claim { session: session(2) }, fail_run(step), stale(case, step)]);
     menu
 }
 
-fn sensible(case: &mut Case, step: Move) -> Vec<Command> {
+fn sensible(case: &Case, step: Move) -> Vec<Command> {
     let mut menu = match case.run.current().state() {
         StepState::Ready => {
             let claim = Command::Claim { session: session(1) };
@@ -140,8 +140,8 @@ fn sensible(case: &mut Case, step: Move) -> Vec<Command> {
     }
     match step.flag % 16 {
         0 => menu.push(pause()),
-        1 => menu.push(case.cancel(true)),
-        2 => menu.push(case.cancel(false)),
+        1 => menu.push(cancel(true)),
+        2 => menu.push(cancel(false)),
         3 => menu.push(fail_run(step)),
         4 => menu.push(Command::Tick),
         _ => {}
@@ -154,7 +154,7 @@ fn fail_run(step: Move) -> Command {
     Command::FailRun { reason: reasons[usize::from(step.flag) % reasons.len()], error: error(ErrorClass::Terminal) }
 }
 
-fn worker(case: &mut Case, step: Move) -> Vec<Command> {
+fn worker(case: &Case, step: Move) -> Vec<Command> {
     let timeout = (!step.flag.is_multiple_of(3)).then(|| Millis(u64::from(step.flag) * 100));
     let outcomes = [
         Outcome::Completed { output: json(r#"{"n":1}"#) },
@@ -186,7 +186,7 @@ fn worker(case: &mut Case, step: Move) -> Vec<Command> {
     menu
 }
 
-fn waiting(case: &mut Case, step: Move) -> Vec<Command> {
+fn waiting(case: &Case, step: Move) -> Vec<Command> {
     let person = format!("p{}", step.flag % 4);
     vec![case.wake("2"), case.vote(&person, true), case.vote(&person, true), case.vote(&person, false), Command::Tick]
 }
@@ -204,7 +204,7 @@ fn operator(case: &Case, step: Move) -> Vec<Command> {
     let input = step.flag.is_multiple_of(2).then(|| json(r#"{"by":"hand"}"#));
     menu.extend([Command::Resume, retry(), Command::Retry { input }, skip(), pause()]);
     menu.extend([Command::RestartFrom { position }, roll_back(), Command::Tick]);
-    menu.push(case.cancel(step.flag % 4 > 1));
+    menu.push(cancel(step.flag % 4 > 1));
     if case.run.current().open_intent.is_some() {
         menu.push(case.outcome(ReceiptState::Succeeded));
     }

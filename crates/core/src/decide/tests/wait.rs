@@ -1,1 +1,156 @@
+//! Waits: a signal, a timer, a timeout; on the `wait` kind and on a task that waits.
 
+use super::case::{Case, json, pause};
+use super::plans::{Tuned, plan, signal, task, tasks, timer};
+use crate::change::SideWrite;
+use crate::decide::{Bindings, Bound, Command, Outcome};
+use crate::limits;
+use crate::machine::step::Verdict;
+use crate::plan::{Accept, OnFailure, StepSpec, WaitFor, Work};
+use crate::rejection::Rejection;
+use crate::run::Phase;
+use crate::state::{Reason, RunState, StepState, TaskType};
+use crate::time::{Millis, Timestamp};
+
+pub fn waiting(case: &Case, timeout: Option<Millis>) -> Command {
+    case.reports(Outcome::Waiting { signal: "go".into(), key: "k".into(), timeout, outbound: Vec::new() })
+}
+
+#[test]
+fn a_signal_ends_a_wait_step_and_is_its_output() {
+    let mut case = Case::of(plan(vec![signal("w", None), task("t")]));
+    assert_eq!((case.state(), case.row().wake_at), (RunState::WaitingSignal, None));
+    case.tells(|case| case.wake(r#"{"by":"ann"}"#));
+    assert_eq!(case.steps(), [StepState::Succeeded, StepState::Ready]);
+    assert_eq!(case.step(0).output, Some(json(r#"{"by":"ann"}"#)));
+    assert!(matches!(
+        case.change.side.as_slice(),
+        [SideWrite::CloseWait { position: 0 }, SideWrite::ConsumeSignal { position: 0, .. }]
+    ));
+    assert_eq!(case.state(), RunState::Running);
+}
+
+#[test]
+fn a_signal_makes_a_task_ready_with_its_payload() {
+    let mut case = Case::of(tasks(1));
+    case.claim().tells(|case| waiting(case, None));
+    case.tells(|case| case.wake("7"));
+    assert_eq!(case.state(), RunState::Running);
+    case.claim();
+    let Phase::Running { wake: Some(wake), .. } = &case.step(0).phase else { panic!() };
+    assert_eq!((wake.task_type, wake.payload.clone()), (TaskType::Signal, Some(json("7"))));
+    assert_eq!((case.step(0).attempt, case.step(0).failures), (2, 0));
+}
+
+#[test]
+fn a_timeout_fails_a_wait_step_and_wakes_a_task() {
+    let mut case = Case::of(plan(vec![signal("w", Some(Millis(100)))]));
+    assert!(matches!(case.refuse(Command::Tick), Rejection::InvalidTransition { .. }));
+    case.after(Millis(100)).tell(Command::Tick);
+    assert_eq!((case.state(), case.run.reason), (RunState::Failed, Some(Reason::WaitTimeout)));
+    assert_eq!(case.step(0).last_error.as_ref().unwrap().code, "WAIT_TIMEOUT");
+
+    let mut case = Case::of(tasks(1));
+    case.claim().tells(|case| waiting(case, Some(Millis(100)))).until_wake().tell(Command::Tick).claim();
+    let Phase::Running { wake: Some(wake), .. } = &case.step(0).phase else { panic!() };
+    assert_eq!((wake.task_type, wake.payload.clone()), (TaskType::WaitingTimeout, None));
+    assert_eq!(case.step(0).failures, 0, "not its fault");
+}
+
+#[test]
+fn a_wait_that_timed_out_follows_the_rule() {
+    let step = signal("w", Some(Millis(100))).when_failed(OnFailure::Pause);
+    let mut case = Case::of(plan(vec![step]));
+    case.until_wake().tell(Command::Tick);
+    assert_eq!((case.state(), case.row().wake_at), (RunState::Paused, None));
+}
+
+#[test]
+fn a_timer_succeeds_when_it_is_due_and_no_signal_ends_it() {
+    let mut case = Case::of(plan(vec![timer("t", Millis(100)), task("u")]));
+    assert_eq!(case.state(), RunState::WaitingSignal);
+    assert!(!case.change.side.iter().any(|side| matches!(side, SideWrite::OpenWait { .. })));
+    let wake = case.wake("1");
+    assert!(matches!(case.refuse(wake), Rejection::InvalidTransition { .. }));
+    case.after(Millis(99)).refuse(Command::Tick);
+    case.after(Millis(1)).tell(Command::Tick);
+    assert_eq!(case.steps(), [StepState::Succeeded, StepState::Ready]);
+}
+
+fn until(bound: Option<Timestamp>) -> Case {
+    let work = Work::Wait { until: WaitFor::Until("${{ inputs.at }}".into()), timeout: None };
+    let bound = Bound { verdict: Ok(Verdict::Go), input: None, wait_key: None, wait_until: bound };
+    let mut opening = super::case::Opening::of(plan(vec![StepSpec::new("u", work)]));
+    opening.bindings = Bindings([(0, bound)].into_iter().collect());
+    opening.start()
+}
+
+#[test]
+fn a_timer_may_be_given_an_instant() {
+    let at = super::case::START + Millis(5_000);
+    let mut case = until(Some(at));
+    assert_eq!(case.row().wake_at, Some(at));
+    case.until_wake().tell(Command::Tick);
+    assert_eq!(case.state(), RunState::Succeeded);
+    let mut past = until(Some(Timestamp(1)));
+    assert_eq!(past.tell(Command::Tick).state(), RunState::Succeeded);
+}
+
+#[test]
+fn which_signals_count() {
+    let accept_from = |accept| {
+        let until = WaitFor::Signal { signal: "go".into(), key: None, accept };
+        let step = StepSpec::new("w", Work::Wait { until, timeout: None });
+        let mut case = Case::of(plan(vec![task("t"), step]));
+        case.claim().after(Millis(30)).complete();
+        let Phase::WaitingSignal(wait) = &case.step(1).phase else { panic!() };
+        let awaited = wait.signal.clone().unwrap();
+        assert_eq!(awaited.key, "INC-1", "the subject is the key by default");
+        awaited.accept_from
+    };
+    assert_eq!(accept_from(Accept::SinceRun), super::case::START);
+    assert_eq!(accept_from(Accept::SinceStep), super::case::START + Millis(30));
+    assert_eq!(accept_from(Accept::Any), Timestamp(0));
+}
+
+#[test]
+fn while_paused_signals_and_timers_are_recorded() {
+    let mut case = Case::of(plan(vec![signal("w", None), task("t")]));
+    let wake = case.wake("1");
+    case.tell(pause()).tell(wake);
+    assert_eq!((case.state(), case.step(1).state()), (RunState::Paused, StepState::Ready));
+    assert_eq!(case.row().eligible_at, None);
+    case.tell(Command::Resume).claim();
+
+    let mut case = Case::of(plan(vec![timer("w", Millis(5)), task("t")]));
+    case.tell(pause()).until_wake().tell(Command::Tick);
+    assert_eq!((case.state(), case.step(1).state()), (RunState::Paused, StepState::Ready));
+}
+
+#[test]
+fn a_signal_for_a_step_that_does_not_wait_is_refused() {
+    let mut case = Case::of(tasks(2));
+    for position in [0, 1, 9] {
+        let Command::Wake { signal, payload, .. } = case.wake("1") else { unreachable!() };
+        let no = case.refuse(Command::Wake { position, signal, payload });
+        assert!(matches!(no, Rejection::InvalidTransition { .. }), "{no}");
+    }
+}
+
+#[test]
+fn a_signal_comes_once_and_loses_against_the_clock() {
+    let mut case = Case::of(plan(vec![signal("w", Some(Millis(100))), task("t")]));
+    case.until_wake().tell(Command::Tick);
+    assert!(case.state().is_terminal());
+    let mut case = Case::of(plan(vec![signal("w", Some(Millis(100))), task("t")]));
+    let (first, second) = (case.wake("1"), case.wake("2"));
+    case.tell(first).refuse(second);
+    case.after(Millis(100)).refuse(Command::Tick);
+}
+
+#[test]
+fn a_signal_that_is_too_large_for_an_output_is_refused() {
+    let mut case = Case::of(plan(vec![signal("w", None)]));
+    let wake = case.wake(&format!("\"{}\"", "x".repeat(limits::PAYLOAD_BYTES_MAX)));
+    assert!(matches!(case.refuse(wake), Rejection::TooLarge { .. }));
+}

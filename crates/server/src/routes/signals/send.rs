@@ -3,6 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use interlock_core::rejection::Rejection;
 use interlock_engine::commands::signal::{SignalRequest, Signaled};
 use interlock_protocol::runs::{Signal, Signaled as Answer};
 
@@ -15,7 +16,14 @@ pub async fn send(
     Body(signal): Body<Signal>,
 ) -> Result<(StatusCode, Json<Answer>), ApiError> {
     let Signal { tenant, signal, key, payload, source_id } = signal;
-    let tenant = tenant.unwrap_or(state.default_tenant());
+    // A signal makes no run that would name its tenant, so nothing else would notice.
+    let tenant = match tenant {
+        Some(tenant) if state.engine().store().tenant(tenant).await?.is_none() => {
+            return Err(Rejection::UnknownTenant { tenant }.into());
+        }
+        Some(tenant) => tenant,
+        None => state.default_tenant(),
+    };
     let request = SignalRequest { tenant, signal_type: signal, key, payload, source_id };
     Ok(answer(state.engine().signal(request).await?))
 }

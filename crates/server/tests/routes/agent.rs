@@ -1,0 +1,109 @@
+//! The calls of workers, as they look on the wire.
+
+use serde_json::json;
+
+use crate::api::{Api, attempt, completed, task};
+
+#[tokio::test(start_paused = true)]
+async fn a_session_is_registered_renewed_and_ended() {
+    let api = Api::new().await;
+    let hello = json!({ "worker": "host:1", "queues": ["default"], "slots": 4, "build_id": "abc" });
+    let registered = api.post("/agent/register", hello).await.ok();
+    assert_eq!((&registered["lease_ms"], &registered["renew_every_ms"]), (&json!(20_000), &json!(5_000)));
+    let session = registered["session"].as_str().unwrap();
+
+    let heartbeat = json!({ "session": session, "held": [] });
+    let renewed = api.post("/agent/heartbeat", heartbeat.clone()).await.ok();
+    assert_eq!(renewed, json!({ "lease_ms": 20_000, "stop": [], "known": true }));
+    assert_eq!(api.post("/agent/unregister", json!({ "session": session })).await.status, 204);
+
+    let after = api.post("/agent/heartbeat", heartbeat).await.ok();
+    assert_eq!(after["known"], false);
+    let poll = api.post("/agent/poll", json!({ "session": session, "max": 1 })).await;
+    assert_eq!(poll.problem(), (410, "SESSION_GONE"));
+    let nobody = api.post("/agent/nobody/complete-step", json!({})).await;
+    assert_eq!(nobody.problem(), (410, "SESSION_GONE"));
+    api.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_worker_that_cannot_be_is_refused() {
+    let api = Api::new().await;
+    for hello in [
+        json!({ "worker": "w", "queues": [], "slots": 1 }),
+        json!({ "worker": "w", "queues": ["default"], "slots": 0 }),
+        json!({ "worker": "w", "queues": ["default"], "slots": 1_000_000 }),
+        json!({ "worker": "", "queues": ["default"], "slots": 1 }),
+        json!({ "worker": "w", "queues": ["interlock.transform"], "slots": 1 }),
+        json!({ "worker": "w", "queues": vec!["q"; 65], "slots": 1 }),
+    ] {
+        let refused = api.post("/agent/register", hello.clone()).await;
+        assert_eq!(refused.problem(), (422, "INPUT_INVALID"), "{hello}");
+    }
+    let misspelt = json!({ "worker": "w", "queues": ["default"], "slots": 1, "labels": [] });
+    assert_eq!(api.post("/agent/register", misspelt).await.problem(), (400, "REQUEST_INVALID"));
+    api.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_attempt_that_is_over_is_refused() {
+    let api = Api::new().await;
+    let run = api.start(json!([task("a")])).await;
+    let session = api.register().await;
+    let mut assignment = api.poll(&session).await;
+    assert_eq!(assignment["run"], json!(run));
+    assignment["attempt"] = json!(7);
+    let stale = api.report(&session, &assignment, completed(json!(1))).await;
+    assert_eq!(stale.problem(), (409, "STEP_STALE_ATTEMPT"));
+    assignment["epoch"] = json!(99);
+    let restored = api.report(&session, &assignment, completed(json!(1))).await;
+    assert_eq!(restored.problem(), (409, "STORE_EPOCH_STALE"));
+    api.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_canceled_attempt_is_stopped_by_the_heartbeat() {
+    let api = Api::new().await;
+    let run = api.start(json!([task("a")])).await;
+    let session = api.register().await;
+    let assignment = api.poll(&session).await;
+    let mut held = attempt(&assignment);
+    held.as_object_mut().unwrap().remove("epoch");
+    api.post(&format!("/runs/{run}/cancel"), json!({ "reason": "wrong order" })).await.ok();
+    let heartbeat = json!({ "session": session, "held": [held] });
+    let renewed = api.post("/agent/heartbeat", heartbeat).await.ok();
+    assert_eq!(renewed["stop"], json!([held]));
+    api.report(&session, &assignment, json!({ "status": "released" })).await.ok();
+    assert_eq!(api.get(&format!("/runs/{run}")).await.ok()["state"], "canceled");
+    api.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_effect_is_performed_once() {
+    let api = Api::new().await;
+    api.start(json!([task("pay")])).await;
+    let session = api.register().await;
+    let assignment = api.poll(&session).await;
+    let mut intent = attempt(&assignment);
+    intent["template"] = json!("card:charge:42");
+    intent["number"] = json!(0);
+    intent["effect"] = json!("keyed");
+    intent["request"] = json!({ "cents": 100 });
+    let effects = format!("/agent/{session}/effects");
+    let answer = api.post(&effects, intent.clone()).await.ok();
+    assert_eq!(answer["answer"], "perform");
+    assert!(answer["key"].as_str().unwrap().starts_with("card:charge:42#"), "{answer}");
+
+    let mut outcome = attempt(&assignment);
+    outcome["receipt"] = answer["receipt"].clone();
+    outcome["happened"] = json!(true);
+    outcome["response"] = json!({ "id": "ch_1" });
+    let outcomes = format!("/agent/{session}/outcomes");
+    assert_eq!(api.post(&outcomes, outcome.clone()).await.status, 204);
+    assert_eq!(api.post(&outcomes, outcome).await.status, 204, "a repeat is harmless");
+
+    let again = api.post(&effects, intent).await.ok();
+    let performed = json!({ "answer": "performed", "receipt": answer["receipt"], "response": { "id": "ch_1" } });
+    assert_eq!(again, performed);
+    api.end().await;
+}

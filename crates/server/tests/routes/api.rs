@@ -1,0 +1,172 @@
+//! A router to ask, without a socket.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::http::{HeaderMap, Request, StatusCode, header};
+use interlock_core::ids::{ServerId, TenantId};
+use interlock_core::time::Timestamp;
+use interlock_engine::clock::Clock;
+use interlock_engine::ids::IdSource;
+use interlock_engine::loops::outbox::LogDeliver;
+use interlock_engine::{Engine, EngineOptions};
+use interlock_server::{ServerOptions, router};
+use interlock_store::{Mode, NoFaults, Options, Store, StoreUrl, Tenant, forget_memory};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+use tower::ServiceExt;
+use uuid::Uuid;
+
+pub struct Api {
+    pub engine: Engine,
+    pub other_tenant: TenantId,
+    router: Router,
+    database: String,
+}
+
+/// An engine on a database of its own, with two tenants.
+pub async fn engine() -> (Engine, [TenantId; 2], String) {
+    static DATABASES: AtomicU64 = AtomicU64::new(0);
+    let number = DATABASES.fetch_add(1, Ordering::Relaxed);
+    let database = format!("routes-{number}");
+    let clock = Clock::starting_at(Timestamp(1_720_000_000_000));
+    let options = EngineOptions {
+        ids: IdSource::seeded(clock.clone(), number),
+        clock,
+        expressions_in_place: true,
+        ..EngineOptions::new(Arc::new(LogDeliver))
+    };
+    let mode = Mode::Inline(Arc::new(NoFaults));
+    let store_options = Options { mode, ..Options::new(ServerId(Uuid::from_u128(1))) };
+    let store = Store::open(&StoreUrl::SqliteMemory(database.clone()), store_options).await.unwrap();
+    let engine = Engine::open(store, options).await.unwrap();
+    let tenants = [1, 2].map(|number| TenantId(Uuid::from_u128(number)));
+    for (tenant, name) in tenants.into_iter().zip(["one", "two"]) {
+        engine.put_tenant(Tenant::new(tenant, name, engine.now())).await.unwrap();
+    }
+    (engine, tenants, database)
+}
+
+pub struct Answer {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    pub body: Value,
+}
+
+impl Answer {
+    /// The status and the code of a problem.
+    pub fn problem(&self) -> (u16, &str) {
+        assert_eq!(self.headers[header::CONTENT_TYPE], "application/problem+json", "{}", self.body);
+        assert_eq!(self.body["status"], self.status.as_u16());
+        (self.status.as_u16(), self.body["code"].as_str().unwrap())
+    }
+
+    pub fn ok(self) -> Value {
+        assert!(self.status.is_success(), "{}: {}", self.status, self.body);
+        self.body
+    }
+
+    pub fn text(&self, field: &str) -> String {
+        self.body[field].as_str().unwrap_or_else(|| panic!("no `{field}` in {}", self.body)).to_owned()
+    }
+}
+
+impl Api {
+    pub async fn new() -> Self {
+        Self::guarded_by(None).await
+    }
+
+    pub async fn guarded_by(token: Option<&str>) -> Self {
+        let (engine, [tenant, other_tenant], database) = engine().await;
+        let mut options = ServerOptions::new(tenant);
+        options.token = token.map(str::to_owned);
+        let router = router(engine.clone(), &options, CancellationToken::new());
+        Self { engine, other_tenant, router, database }
+    }
+
+    pub async fn ask(&self, request: Request<Body>) -> Answer {
+        let response = self.router.clone().oneshot(request).await.unwrap();
+        let (parts, body) = response.into_parts();
+        let bytes = to_bytes(body, usize::MAX).await.unwrap();
+        let body = if bytes.is_empty() { Value::Null } else { serde_json::from_slice(&bytes).unwrap() };
+        Answer { status: parts.status, headers: parts.headers, body }
+    }
+
+    pub async fn get(&self, path: &str) -> Answer {
+        let request = Request::get(format!("/api/v1{path}")).header(header::HOST, "localhost");
+        self.ask(request.body(Body::empty()).unwrap()).await
+    }
+
+    pub async fn post(&self, path: &str, body: Value) -> Answer {
+        self.post_with(path, body, &[]).await
+    }
+
+    pub async fn post_with(&self, path: &str, body: Value, headers: &[(&str, &str)]) -> Answer {
+        let mut request = Request::post(format!("/api/v1{path}"))
+            .header(header::HOST, "localhost")
+            .header(header::CONTENT_TYPE, "application/json");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        self.ask(request.body(Body::from(body.to_string())).unwrap()).await
+    }
+
+    /// Starts a run of these steps and answers with its id.
+    pub async fn start(&self, steps: Value) -> String {
+        let body = json!({ "plan": plan(steps) });
+        self.post("/runs", body).await.ok()["run_id"].as_str().unwrap().to_owned()
+    }
+
+    /// A session of a worker with many slots.
+    pub async fn register(&self) -> String {
+        let hello = json!({ "worker": "test", "queues": ["default"], "slots": 10 });
+        self.post("/agent/register", hello).await.ok()["session"].as_str().unwrap().to_owned()
+    }
+
+    /// The next assignment of a session.
+    pub async fn poll(&self, session: &str) -> Value {
+        let polled = self.post("/agent/poll", json!({ "session": session, "max": 1, "wait_ms": 5000 })).await.ok();
+        polled["assignments"][0].clone()
+    }
+
+    pub async fn report(&self, session: &str, assignment: &Value, outcome: Value) -> Answer {
+        let mut report = attempt(assignment);
+        report["outcome"] = outcome;
+        self.post(&format!("/agent/{session}/complete-step"), report).await
+    }
+
+    pub async fn end(self) {
+        self.engine.stop().await;
+        self.engine.store().clone().close().await;
+        forget_memory(&self.database);
+    }
+}
+
+/// The fields that name an attempt, as every message of a worker carries them.
+pub fn attempt(assignment: &Value) -> Value {
+    json!({
+        "tenant": assignment["tenant"],
+        "run": assignment["run"],
+        "position": assignment["position"],
+        "attempt": assignment["attempt"],
+        "epoch": assignment["epoch"],
+    })
+}
+
+pub fn plan(steps: Value) -> Value {
+    json!({ "workflow": "demo", "version": 1, "steps": steps })
+}
+
+pub fn task(key: &str) -> Value {
+    json!({ "key": key, "kind": "task", "handler": key })
+}
+
+pub fn failed(code: &str) -> Value {
+    json!({ "status": "dead", "error": { "class": "terminal", "code": code, "message": "no" } })
+}
+
+pub fn completed(output: Value) -> Value {
+    json!({ "status": "completed", "output": output })
+}

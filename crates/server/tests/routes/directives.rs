@@ -1,0 +1,145 @@
+//! What an operator can tell a run.
+
+use serde_json::{Value, json};
+
+use crate::api::{Api, attempt, completed, failed, task};
+
+async fn state_of(api: &Api, run: &str) -> Value {
+    api.get(&format!("/runs/{run}")).await.ok()["state"].clone()
+}
+
+#[tokio::test(start_paused = true)]
+async fn pause_resume_and_cancel() {
+    let api = Api::new().await;
+    let run = api.start(json!([task("a")])).await;
+    let because = json!({ "reason": "maintenance" });
+    let paused = api.post(&format!("/runs/{run}/pause"), because.clone()).await.ok();
+    assert_eq!((&paused["run_id"], &paused["state"]), (&json!(run), &json!("paused")));
+    let resumed = api.post(&format!("/runs/{run}/resume"), json!({})).await.ok();
+    assert_ne!(resumed["state"], "paused");
+    let canceled = api.post(&format!("/runs/{run}/cancel"), because.clone()).await.ok();
+    assert_eq!(canceled["state"], "canceled");
+    let version = api.get(&format!("/runs/{run}")).await.ok()["version"].clone();
+    assert_eq!(canceled["version"], version);
+
+    let again = api.post(&format!("/runs/{run}/cancel"), because).await;
+    assert_eq!(again.problem(), (409, "RUN_TERMINAL_STATE"));
+    api.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_directive_needs_a_reason() {
+    let api = Api::new().await;
+    let run = api.start(json!([task("a")])).await;
+    for verb in ["cancel", "pause", "skip", "rollback"] {
+        let silent = api.post(&format!("/runs/{run}/{verb}"), json!({ "reason": "  " })).await;
+        assert_eq!(silent.problem(), (422, "INPUT_INVALID"), "{verb}");
+        let long = api.post(&format!("/runs/{run}/{verb}"), json!({ "reason": "x".repeat(5000) })).await;
+        assert_eq!(long.problem(), (413, "PAYLOAD_TOO_LARGE"), "{verb}");
+    }
+    api.end().await;
+}
+
+/// A run whose first step has succeeded and whose second one has failed.
+async fn broken(api: &Api, on_failure: &str) -> String {
+    let mut second = task("b");
+    second["on_failure"] = json!(on_failure);
+    let run = api.start(json!([task("a"), second, task("c")])).await;
+    let session = api.register().await;
+    let first = api.poll(&session).await;
+    api.report(&session, &first, completed(json!("a's"))).await.ok();
+    let second = api.poll(&session).await;
+    api.report(&session, &second, failed("BROKEN")).await.ok();
+    api.post("/agent/unregister", json!({ "session": session })).await;
+    run
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_paused_run_is_retried_or_skipped_in_place() {
+    let api = Api::new().await;
+    let retried = broken(&api, "pause").await;
+    assert_eq!(state_of(&api, &retried).await, "paused");
+    let plain = api.post(&format!("/runs/{retried}/resume"), json!({})).await;
+    assert_eq!(plain.problem(), (409, "RUN_DIRECTIVE_DUE"));
+    let standing = api.post(&format!("/runs/{retried}/retry"), json!({ "input": { "x": 1 } })).await;
+    assert_eq!((standing.status.as_u16(), standing.text("run_id")), (200, retried.clone()));
+    let session = api.register().await;
+    let again = api.poll(&session).await;
+    assert_eq!((&again["step"], &again["input"]), (&json!("b"), &json!({ "x": 1 })));
+    api.post("/agent/unregister", json!({ "session": session })).await;
+    api.post(&format!("/runs/{retried}/cancel"), json!({ "reason": "enough" })).await.ok();
+
+    let skipped = broken(&api, "pause").await;
+    api.post(&format!("/runs/{skipped}/skip"), json!({ "reason": "not needed" })).await.ok();
+    let session = api.register().await;
+    assert_eq!(api.poll(&session).await["step"], "c");
+    api.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_paused_run_goes_back_to_a_step() {
+    let api = Api::new().await;
+    let run = broken(&api, "pause").await;
+    let unknown = api.post(&format!("/runs/{run}/restart"), json!({ "from": "nowhere" })).await;
+    assert_eq!(unknown.problem(), (404, "STEP_NOT_FOUND"));
+    api.post(&format!("/runs/{run}/restart"), json!({})).await.ok();
+    let session = api.register().await;
+    assert_eq!(api.poll(&session).await["step"], "a");
+    api.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_has_ended_is_continued_by_a_new_one() {
+    let api = Api::new().await;
+    let run = broken(&api, "fail").await;
+    assert_eq!(state_of(&api, &run).await, "failed");
+    let changed = api.post(&format!("/runs/{run}/retry"), json!({ "input": 1 })).await;
+    assert_eq!(changed.problem(), (422, "INPUT_INVALID"));
+
+    let retried = api.post(&format!("/runs/{run}/retry"), json!({})).await;
+    assert_eq!(retried.status, 201);
+    let successor = api.get(&format!("/runs/{}", retried.text("run_id"))).await.ok();
+    assert_eq!((&successor["resumed_from"], &successor["resume_count"]), (&json!(run), &json!(1)));
+    let session = api.register().await;
+    assert_eq!(api.poll(&session).await["step"], "b", "what had succeeded is used again");
+    api.post("/agent/unregister", json!({ "session": session })).await;
+    let path = format!("/runs/{}/cancel", retried.text("run_id"));
+    api.post(&path, json!({ "reason": "enough" })).await.ok();
+
+    let restarted = api.post(&format!("/runs/{run}/restart"), json!({})).await;
+    assert_eq!(restarted.status, 201);
+    let session = api.register().await;
+    assert_eq!(api.poll(&session).await["step"], "a");
+    api.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_doubt_is_resolved_by_a_person() {
+    let api = Api::new().await;
+    let mut step = task("pay");
+    step["effect"] = json!("unsafe");
+    let run = api.start(json!([step])).await;
+    let session = api.register().await;
+    let assignment = api.poll(&session).await;
+    let mut intent = attempt(&assignment);
+    intent["template"] = json!("card:charge");
+    intent["number"] = json!(0);
+    intent["effect"] = json!("unsafe");
+    intent["request"] = json!({ "cents": 100 });
+    let answer = api.post(&format!("/agent/{session}/effects"), intent).await.ok();
+    assert_eq!(answer["answer"], "perform");
+    let timeout = json!({ "class": "timeout", "code": "CARD_TIMEOUT", "message": "no answer" });
+    let lost = json!({ "status": "retry", "error": timeout });
+    api.report(&session, &assignment, lost).await.ok();
+    assert_eq!(state_of(&api, &run).await, "paused");
+
+    let resolution = json!({ "outcome": "happened", "output": { "charged": true }, "reason": "seen at the bank" });
+    let unknown = api.post(&format!("/runs/{run}/steps/other/resolve"), resolution.clone()).await;
+    assert_eq!(unknown.problem(), (404, "STEP_NOT_FOUND"));
+    let resolved = api.post(&format!("/runs/{run}/steps/pay/resolve"), resolution.clone()).await.ok();
+    assert_eq!(resolved["state"], "succeeded");
+    assert_eq!(api.get(&format!("/runs/{run}")).await.ok()["output"], json!({ "charged": true }));
+    let late = api.post(&format!("/runs/{run}/steps/pay/resolve"), resolution).await;
+    assert_eq!(late.problem(), (409, "RUN_TERMINAL_STATE"));
+    api.end().await;
+}

@@ -1,0 +1,11 @@
+//! The routes, asked in-process: an engine on a database in memory, in paused time. Only `over_the_wire` opens a socket.
+
+mod agent;
+mod api;
+mod directives;
+mod documented;
+mod guard;
+mod over_the_wire;
+mod refusals;
+mod runs;
+mod signals;

@@ -1,0 +1,96 @@
+//! A worker, a server and a socket between them.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use interlock_core::json::Json;
+use interlock_core::plan::{Plan, StepSpec};
+use interlock_core::state::{EffectClass, RunState};
+use interlock_engine::{EncodedPlan, StartRun};
+use interlock_server::{Server, ServerError, ServerOptions};
+use interlock_store::forget_memory;
+use interlock_worker::{EffectFailure, HttpTransport, TaskContext, Tasks, Worker, WorkerOptions};
+use serde_json::json;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use crate::api::engine;
+
+const TOKEN: &str = "0123456789abcdef";
+const ANY_PORT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
+
+fn tasks() -> Tasks {
+    Tasks::new().task("count", |_, input: serde_json::Value| async move { Ok(json!({ "seen": input })) }).task(
+        "charge",
+        |ctx: TaskContext, _: serde_json::Value| async move {
+            let charge = |key: String| async move { Ok::<_, EffectFailure>(key) };
+            let key: String = ctx.effect("card:charge", EffectClass::Unsafe, &json!({ "cents": 1 }), charge).await?;
+            Ok(key)
+        },
+    )
+}
+
+#[tokio::test]
+async fn a_remote_worker_runs_a_run_and_leaves_in_good_order() {
+    let (engine, [tenant, _], database) = engine().await;
+    let options = ServerOptions { listen: ANY_PORT, token: Some(TOKEN.into()), ..ServerOptions::new(tenant) };
+    let server = Server::bind(engine.clone(), options).await.unwrap();
+    let address = format!("http://{}", server.address().unwrap());
+    let stop_server = CancellationToken::new();
+    let serving = tokio::spawn(server.run(stop_server.clone()));
+
+    let transport = HttpTransport::new(&address, Some(TOKEN.into())).unwrap();
+    let stop_worker = CancellationToken::new();
+    let worker = Worker::new(transport, tasks(), WorkerOptions::default()).run(stop_worker.clone());
+    let working = tokio::spawn(worker);
+
+    let steps = vec![StepSpec::task("a", "count"), StepSpec::task("b", "charge"), StepSpec::task("c", "count")];
+    let plan = Plan { workflow: "w".into(), version: 1, on_failure: None, timeout: None, writes_max: None, steps };
+    let request = StartRun::new(tenant, EncodedPlan::new(plan).unwrap(), Json::trusted("[1]"));
+    let ended = timeout(Duration::from_secs(30), engine.start_and_wait(request)).await.unwrap().unwrap();
+    assert_eq!(ended.1, RunState::Succeeded);
+    let receipts = engine.store().receipts(tenant, ended.0.run).await.unwrap();
+    assert_eq!(receipts.len(), 1);
+
+    // The worker is waiting in a long poll; neither side waits for the other's patience.
+    stop_worker.cancel();
+    timeout(Duration::from_secs(10), working).await.unwrap().unwrap().unwrap();
+    stop_server.cancel();
+    timeout(Duration::from_secs(5), serving).await.unwrap().unwrap().unwrap();
+    engine.stop().await;
+    forget_memory(&database);
+}
+
+#[tokio::test]
+async fn a_server_that_stops_ends_long_polls() {
+    let (engine, [tenant, _], database) = engine().await;
+    let options = ServerOptions { listen: ANY_PORT, ..ServerOptions::new(tenant) };
+    let server = Server::bind(engine.clone(), options).await.unwrap();
+    let address = format!("http://{}", server.address().unwrap());
+    let stop = CancellationToken::new();
+    let serving = tokio::spawn(server.run(stop.clone()));
+    let transport = HttpTransport::new(&address, None).unwrap();
+    let stop_worker = CancellationToken::new();
+    let working = tokio::spawn(Worker::new(transport, tasks(), WorkerOptions::default()).run(stop_worker.clone()));
+    while engine.store().sessions().await.unwrap().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    stop.cancel();
+    timeout(Duration::from_secs(5), serving).await.unwrap().unwrap().unwrap();
+    stop_worker.cancel();
+    timeout(Duration::from_secs(20), working).await.unwrap().unwrap().unwrap();
+    engine.stop().await;
+    forget_memory(&database);
+}
+
+#[tokio::test]
+async fn an_open_server_needs_a_good_token() {
+    let (engine, [tenant, _], database) = engine().await;
+    let everywhere: SocketAddr = "0.0.0.0:0".parse().unwrap();
+    let open = ServerOptions { listen: everywhere, ..ServerOptions::new(tenant) };
+    assert!(matches!(Server::bind(engine.clone(), open).await, Err(ServerError::Unguarded(_))));
+    let weak = ServerOptions { listen: ANY_PORT, token: Some("secret".into()), ..ServerOptions::new(tenant) };
+    assert!(matches!(Server::bind(engine.clone(), weak).await, Err(ServerError::WeakToken { .. })));
+    engine.stop().await;
+    forget_memory(&database);
+}

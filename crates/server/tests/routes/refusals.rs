@@ -1,0 +1,89 @@
+//! What is not understood is refused, and says why.
+
+use axum::body::Body;
+use axum::http::{Request, header};
+use serde_json::json;
+
+use crate::api::{Answer, Api, plan, task};
+
+async fn raw(api: &Api, content_type: &str, body: String) -> Answer {
+    let request = Request::post("/api/v1/runs")
+        .header(header::HOST, "localhost")
+        .header(header::CONTENT_TYPE, content_type)
+        .body(Body::from(body));
+    api.ask(request.unwrap()).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn bodies_that_cannot_be_read() {
+    let api = Api::new().await;
+    let broken = raw(&api, "application/json", "{".into()).await;
+    assert_eq!(broken.problem(), (400, "REQUEST_INVALID"));
+    assert!(broken.text("detail").contains("line 1 column 1"), "{}", broken.body);
+
+    let misspelt = api.post("/runs", json!({ "plan": plan(json!([task("a")])), "lables": {} })).await;
+    assert_eq!(misspelt.problem(), (400, "REQUEST_INVALID"));
+    assert!(misspelt.text("detail").contains("unknown field `lables`"), "{}", misspelt.body);
+
+    let form = raw(&api, "text/plain", "{}".into()).await;
+    assert_eq!(form.problem(), (415, "CONTENT_TYPE_INVALID"));
+
+    let huge = raw(&api, "application/json", "x".repeat(9 << 20)).await;
+    assert_eq!(huge.problem(), (413, "PAYLOAD_TOO_LARGE"));
+
+    let odd = api.get("/runs?colour=red").await;
+    assert_eq!(odd.problem(), (400, "REQUEST_INVALID"));
+    api.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn requests_that_ask_for_what_cannot_be() {
+    let api = Api::new().await;
+    let empty = api.post("/runs", json!({ "plan": plan(json!([])) })).await;
+    assert_eq!(empty.problem(), (422, "WORKFLOW_INVALID"));
+    let twice = api.post("/runs", json!({ "plan": plan(json!([task("a"), task("a")])) })).await;
+    assert_eq!(twice.problem(), (422, "WORKFLOW_INVALID"));
+    assert!(twice.text("detail").contains("step 2 (`a`)"), "{}", twice.body);
+    let large = json!({ "plan": plan(json!([task("a")])), "inputs": "x".repeat(2 << 20) });
+    assert_eq!(api.post("/runs", large).await.problem(), (413, "PAYLOAD_TOO_LARGE"));
+    let tenant = "ten_000000000000000000000000000000ff";
+    let nowhere = json!({ "plan": plan(json!([task("a")])), "tenant": tenant });
+    assert_eq!(api.post("/runs", nowhere).await.problem(), (404, "TENANT_NOT_FOUND"));
+    api.end().await;
+}
+
+/// A run of another tenant answers exactly like one that does not exist.
+#[tokio::test(start_paused = true)]
+async fn runs_that_are_not_there() {
+    let api = Api::new().await;
+    let body = json!({ "plan": plan(json!([task("a")])), "tenant": api.other_tenant });
+    let foreign = api.post("/runs", body).await.text("run_id");
+    let because = json!({ "reason": "x" });
+    for run in [foreign.as_str(), "run_000000000000000000000000000000ff", "7", "ten_000000000000000000000000000000ff"] {
+        for read in ["", "/steps", "/events"] {
+            let answer = api.get(&format!("/runs/{run}{read}")).await;
+            assert_eq!(answer.problem(), (404, "RUN_NOT_FOUND"), "{run}{read}");
+        }
+        for verb in ["cancel", "pause", "skip", "rollback"] {
+            let answer = api.post(&format!("/runs/{run}/{verb}"), because.clone()).await;
+            assert_eq!(answer.problem(), (404, "RUN_NOT_FOUND"), "{run}/{verb}");
+        }
+        for verb in ["resume", "retry", "restart"] {
+            let answer = api.post(&format!("/runs/{run}/{verb}"), json!({})).await;
+            assert_eq!(answer.problem(), (404, "RUN_NOT_FOUND"), "{run}/{verb}");
+        }
+        let answer = api.post(&format!("/runs/{run}/signals"), json!({ "type": "go" })).await;
+        assert_eq!(answer.problem(), (404, "RUN_NOT_FOUND"), "{run}/signals");
+    }
+    let seen = api.get(&format!("/runs/{foreign}?tenant={}", api.other_tenant)).await;
+    assert_eq!(seen.status, 200);
+    api.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn addresses_and_methods_that_are_not_there() {
+    let api = Api::new().await;
+    assert_eq!(api.get("/nothing").await.problem(), (404, "ROUTE_NOT_FOUND"));
+    assert_eq!(api.get("/signals").await.problem(), (405, "METHOD_NOT_ALLOWED"));
+    api.end().await;
+}

@@ -1,0 +1,86 @@
+//! Every statement is prepared on both databases, and the hot ones are explained.
+
+use interlock_store::sql::{Stmt, all_statements};
+
+use crate::fixture::{Place, World};
+
+/// Statements that look at all live claims, sessions or tenants on purpose: these are few, or the reader is a person.
+const SCANS: &[&str] = &[
+    "SESSIONS", "TENANTS", "LAST_COMMIT", "STATS", "SESSIONS_EXPIRE", "SWEEP_SESSIONS", "LANE_INSERT", "SEAL_READ",
+    "SWEEP_GROUPS", "LOST_CLAIMS", "TIMED_OUT", "CLAIMS_OF", "UNMATCHED", "READY_FIRST", "READY_HEADS", "NEXT_WAKE",
+    "NEXT_OUTBOX", "SERVER_TIME", "RUN_INSERT", "LIVE_INSERT", "JOURNAL_INSERT", "LIVE_PUT", "LIVE_ADVANCE",
+    "LIVE_DELETE", "RUN_END", "NOTIFY", "LIST_ATTR", "SWEEP_FEED", "STEPS",
+];
+
+fn is_check(stmt: &Stmt) -> bool {
+    stmt.name.starts_with("CHECK_")
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sqlite_prepares_all_and_scans_nothing() {
+    let place = Place::file();
+    let World { store, .. } = place.world().await;
+    store.close().await;
+    let connection = rusqlite::Connection::open(place.path()).unwrap();
+    for stmt in all_statements().filter(|stmt| !stmt.sqlite.is_empty()) {
+        let prepared = connection.prepare(stmt.sqlite).unwrap_or_else(|error| panic!("{}: {error}", stmt.name));
+        drop(prepared);
+        if SCANS.contains(&stmt.name) || is_check(stmt) {
+            continue;
+        }
+        let mut explain = connection.prepare(&format!("EXPLAIN QUERY PLAN {}", stmt.sqlite)).unwrap();
+        let parameters = explain.parameter_count();
+        let nulls = vec![rusqlite::types::Value::Null; parameters];
+        let plan: Vec<String> = explain
+            .query_map(rusqlite::params_from_iter(nulls), |row| row.get(3))
+            .unwrap()
+            .collect::<Result<_, _>>()
+            .unwrap();
+        let scans: Vec<_> = plan
+            .iter()
+            .filter(|line| line.starts_with("SCAN") && !line.contains("CONSTANT ROW") && !line.contains("SCAN p"))
+            .collect();
+        assert!(scans.is_empty(), "{} scans: {plan:#?}", stmt.name);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn postgres_prepares_all_and_scans_nothing() {
+    let place = Place::postgres().await;
+    let World { store, .. } = place.world().await;
+    let url = match &place.url {
+        interlock_store::StoreUrl::Postgres(url) => url.clone(),
+        other => panic!("{other}"),
+    };
+    let (client, connection) = tokio_postgres::connect(&url, tokio_postgres::NoTls).await.unwrap();
+    tokio::spawn(connection);
+    // The committer's settings: with an index to use, nothing else is chosen.
+    client
+        .batch_execute(
+            "SET plan_cache_mode = force_generic_plan; SET enable_hashjoin = off; SET enable_mergejoin = off;
+             SET enable_seqscan = off; SET enable_bitmapscan = off",
+        )
+        .await
+        .unwrap();
+    for stmt in all_statements().filter(|stmt| !stmt.postgres.is_empty()) {
+        let prepared = client.prepare(stmt.postgres).await.unwrap_or_else(|error| panic!("{}: {error:?}", stmt.name));
+        if SCANS.contains(&stmt.name) && !stmt.name.starts_with("LIVE_") || is_check(stmt) {
+            continue;
+        }
+        let name = format!("explained_{}", stmt.name.to_lowercase());
+        client.batch_execute(&format!("PREPARE {name} AS {}", stmt.postgres)).await.unwrap();
+        let nulls = vec!["NULL"; prepared.params().len()].join(", ");
+        let call = if nulls.is_empty() { name.clone() } else { format!("{name}({nulls})") };
+        let rows = client.simple_query(&format!("EXPLAIN EXECUTE {call}")).await.unwrap();
+        let plan: Vec<String> = rows
+            .iter()
+            .filter_map(|message| match message {
+                tokio_postgres::SimpleQueryMessage::Row(row) => row.get(0).map(str::to_owned),
+                _ => None,
+            })
+            .collect();
+        assert!(!plan.iter().any(|line| line.contains("Seq Scan")), "{} scans: {plan:#?}", stmt.name);
+    }
+    store.close().await;
+    place.remove().await;
+}
