@@ -13,7 +13,7 @@ use interlock_core::state::{EffectClass, RunState};
 use interlock_core::time::Millis;
 use interlock_engine::commands::signal::SignalRequest;
 use interlock_engine::{EncodedPlan, Engine, EngineError, IdempotencyKey, StartRun};
-use interlock_store::{Page, RunFilter, Tenant};
+use interlock_store::{Page, RunFilter};
 use interlock_worker::{EffectFailure, TaskContext, TaskError, Tasks};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
@@ -26,16 +26,6 @@ const PICKED_UP: &str = "carrier.picked_up";
 struct Order {
     order: String,
     cents: u64,
-}
-
-/// The tenant of the demo, made if it is not there.
-pub async fn tenant(engine: &Engine) -> anyhow::Result<TenantId> {
-    if let Some(tenant) = engine.store().tenant_by_name(TENANT).await? {
-        return Ok(tenant.id);
-    }
-    let id = TenantId(engine.fresh_id());
-    engine.put_tenant(Tenant::new(id, TENANT, engine.now())).await?;
-    Ok(id)
 }
 
 pub fn plan() -> anyhow::Result<Arc<EncodedPlan>> {
@@ -68,6 +58,15 @@ pub fn plan() -> anyhow::Result<Arc<EncodedPlan>> {
     ];
     let plan = Plan { workflow: "order".into(), version: 1, on_failure: None, timeout: Some(Millis::from_hours(1)), writes_max: Some(10), steps };
     Ok(EncodedPlan::new(plan)?)
+}
+
+/// A line that starts a run over HTTP: one step, then a pause of three seconds, then another.
+pub fn curl(address: std::net::SocketAddr) -> anyhow::Result<String> {
+    let pause = StepSpec::new("pause", Work::Wait { until: WaitFor::For(Millis(3_000)), timeout: None });
+    let steps = vec![StepSpec::task("pack", "demo.pack"), pause, StepSpec::task("tell_customer", "demo.tell")];
+    let plan = Plan { workflow: "mine".into(), version: 1, on_failure: None, timeout: None, writes_max: None, steps };
+    let body = serde_json::json!({ "plan": plan, "inputs": { "order": "mine", "cents": 100 }, "subject": "mine" });
+    Ok(format!("curl -s http://{address}/api/v1/runs -H 'content-type: application/json' -d '{body}'"))
 }
 
 /// The demo's tasks. Each takes a moment, so that there is something to watch.

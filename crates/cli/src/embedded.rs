@@ -46,7 +46,7 @@ impl Transport for Embedded {
 
     async fn complete(&self, complete: Complete) -> Result<Completed, TransportError> {
         let completed = self.0.complete(complete.session, complete.report).await.map_err(refused)?;
-        Ok(Completed { next: completed.next, recorded: true })
+        Ok(Completed { next: completed.next, recorded: completed.recorded })
     }
 
     async fn intent(&self, _session: SessionId, intent: EffectIntent) -> Result<EffectAnswer, TransportError> {

@@ -5,9 +5,12 @@ mod db;
 mod demo;
 mod embedded;
 mod open;
+mod server;
 mod shutdown;
 mod timeline;
+mod token;
 mod up;
+mod worker;
 
 use std::process::ExitCode;
 
@@ -26,6 +29,10 @@ struct Cli {
 enum Command {
     /// Start everything on this machine, with a demo to watch.
     Up(up::UpArgs),
+    /// Start a server for workers elsewhere.
+    Server(server::ServerArgs),
+    /// Start a worker whose tasks are programs.
+    Worker(worker::WorkerArgs),
     /// Look after the database: migrate, check, stats, backup, restore.
     #[command(subcommand)]
     Db(db::DbCommand),
@@ -47,6 +54,8 @@ fn main() -> ExitCode {
     let result = runtime.block_on(async {
         match cli.command {
             Command::Up(args) => up::run(args).await,
+            Command::Server(args) => server::run(args).await,
+            Command::Worker(args) => worker::run(args).await,
             Command::Db(command) => db::run(command).await,
             Command::Bench(args) => bench::run(args).await,
         }

@@ -44,10 +44,7 @@ pub async fn run(args: WorkerArgs) -> anyhow::Result<()> {
         tasks = tasks.add(name, ExecTask::new(program));
     }
     let token = args.token_file.as_deref().map(super::token::read).transpose()?;
-    let mut transport = HttpTransport::new(&args.server)?;
-    if let Some(token) = token {
-        transport = transport.bearer(&token);
-    }
+    let transport = HttpTransport::new(&args.server, token)?;
     let options = WorkerOptions {
         name: args.name.unwrap_or_else(|| format!("worker:{}", std::process::id())),
         queues: args.queues,

@@ -180,7 +180,8 @@ impl Engine {
     /// Claims up to `max` steps for a session; waits up to `wait` for the first one.
     pub async fn poll(&self, session: SessionId, max: usize, wait: Duration) -> Result<Vec<Assignment>, EngineError> {
         let max = max.clamp(1, CLAIM_BATCH_MAX);
-        let deadline = tokio::time::Instant::now() + wait;
+        let expired = tokio::time::sleep(wait);
+        tokio::pin!(expired);
         let info = self.session(session).await?;
         let dispatch = &self.0.dispatch;
         loop {
@@ -217,7 +218,7 @@ impl Engine {
                 biased;
                 () = self.0.stopping.cancelled() => return Err(EngineError::Closed),
                 () = work => {}
-                () = tokio::time::sleep_until(deadline) => {
+                () = &mut expired => {
                     let late = dispatch.state().handed.remove(&session).unwrap_or_default();
                     return Ok(late);
                 }

@@ -25,7 +25,9 @@ pub fn is_recorded(run: &Run, position: u32, attempt: u32) -> bool {
         Phase::Succeeded | Phase::WaitingSignal(_) | Phase::WaitingApproval(_) => true,
         Phase::Ready { .. } => step.last_error.as_ref().is_some_and(|error| !ended_by_us(error)),
         Phase::Failed | Phase::RolledBack => !step.last_error.as_ref().is_some_and(ended_by_us),
-        Phase::Pending | Phase::Running { .. } | Phase::InDoubt { .. } | Phase::Skipped { .. } | Phase::Canceled => false,
+        Phase::Pending | Phase::Running { .. } | Phase::InDoubt { .. } | Phase::Skipped { .. } | Phase::Canceled => {
+            false
+        }
     })
 }
 

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use interlock_store::ReadError;
+use tokio::sync::watch;
 
 use crate::Engine;
 use crate::ready::{Candidate, GROUP_READY_MAX, GroupKey};
@@ -19,17 +20,19 @@ pub(crate) async fn run(engine: Engine) {
             biased;
             () = engine.0.stopping.cancelled() => return,
             () = engine.0.dispatch.rescan.notified() => {}
-            changed = remote.changed() => {
-                if changed.is_err() {
-                    // The store is closing; the next read will say so.
-                    tokio::time::sleep(pause).await;
-                } else {
-                    engine.0.feed.publish_all();
-                    engine.0.timers.look();
-                }
+            () = elsewhere(&mut remote) => {
+                engine.0.feed.publish_all();
+                engine.0.timers.look();
             }
             () = tokio::time::sleep(pause) => {}
         }
+    }
+}
+
+/// Another server has committed something. Never, where the store has no other servers.
+async fn elsewhere(remote: &mut watch::Receiver<u64>) {
+    if remote.changed().await.is_err() {
+        std::future::pending::<()>().await;
     }
 }
 

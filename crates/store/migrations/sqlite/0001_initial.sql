@@ -62,7 +62,8 @@ CREATE TABLE runs (
     notes TEXT,
     PRIMARY KEY (tenant_id, run_id)
 ) STRICT;
-CREATE INDEX runs_by_workflow ON runs (tenant_id, workflow, run_id);
+-- Not tenant first: with equal prefixes a planner without statistics takes this one for the primary key.
+CREATE INDEX runs_by_workflow ON runs (workflow, tenant_id, run_id);
 CREATE INDEX runs_by_subject ON runs (tenant_id, subject, run_id) WHERE subject IS NOT NULL;
 CREATE INDEX runs_by_root ON runs (tenant_id, root_run_id, run_id) WHERE root_run_id IS NOT NULL;
 

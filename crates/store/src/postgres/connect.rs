@@ -40,7 +40,8 @@ pub(crate) struct PgDb {
 /// over indexes as the only choice they stay right when the tables grow. Measured: generic plans alone halved the
 /// throughput, these settings gave the best.
 const COMMITTER_SETTINGS: &str = "SET plan_cache_mode = force_generic_plan; SET enable_hashjoin = off;
-    SET enable_mergejoin = off; SET enable_seqscan = off; SET enable_bitmapscan = off; SET jit = off;
+    SET enable_mergejoin = off; SET enable_material = off; SET enable_seqscan = off; SET enable_bitmapscan = off;
+    SET jit = off;
     SET synchronous_commit = on";
 const READER_SETTINGS: &str = "SET jit = off; SET default_transaction_read_only = off";
 

@@ -1,5 +1,10 @@
 //! The hot path: what a start, a completion and an end write. SQLite executes them once per change set; PostgreSQL
 //! once per group, over arrays sorted by key, so that locks are taken in one order everywhere.
+//!
+//! On PostgreSQL rows are found by a scalar subquery over the whole key and updated by their place (`ctid`). A plain
+//! join leaves the planner a choice, and without statistics, or with those of a table that was empty a minute ago, it
+//! reads all of `run_live` once per group: 1,500 sets a second instead of 22,000. Looked up this way there is only one
+//! plan. A row that another transaction changes meanwhile has moved, so it is not updated, and the row count tells.
 
 use super::statements;
 
@@ -38,11 +43,13 @@ statements! {
         postgres: "UPDATE runs r SET state = u.state, reason = u.reason, position = u.position, version = u.version,
                    finished_at = u.finished_at, duration_ms = u.duration_ms, output = u.output, error = u.error,
                    notes = u.notes
+                   FROM (SELECT a.*, (SELECT k.ctid FROM runs k WHERE k.tenant_id = a.tenant_id AND k.run_id = a.run_id)
+                   AS place
                    FROM unnest($1::bytea[], $2::bytea[], $3::text[], $4::text[], $5::bigint[], $6::bigint[],
                    $7::bigint[], $8::bigint[], $9::text[], $10::text[], $11::text[])
-                   AS u (tenant_id, run_id, state, reason, position, version, finished_at, duration_ms, output, error,
-                   notes)
-                   WHERE r.tenant_id = u.tenant_id AND r.run_id = u.run_id"
+                   AS a (tenant_id, run_id, state, reason, position, version, finished_at, duration_ms, output, error,
+                   notes) OFFSET 0) AS u
+                   WHERE r.ctid = u.place"
     }
 
     LIVE_INSERT on run_live {
@@ -73,15 +80,16 @@ statements! {
                    priority = u.priority, eligible_at = u.eligible_at, session_id = u.session_id,
                    claimed_at = u.claimed_at, step_timeout_at = u.step_timeout_at, wake_at = u.wake_at,
                    step_data = u.step_data, notes = u.notes
+                   FROM (SELECT a.*, (SELECT k.ctid FROM run_live k WHERE k.tenant_id = a.tenant_id
+                   AND k.run_id = a.run_id AND k.branch = 0 AND k.version = a.expected) AS place
                    FROM unnest($1::bytea[], $2::bytea[], $3::bigint[], $4::bigint[], $5::text[], $6::text[], $7::text[],
                    $8::text[], $9::bigint[], $10::text[], $11::bigint[], $12::bigint[], $13::bigint[], $14::text[],
                    $15::text[], $16::bigint[], $17::bigint[], $18::bytea[], $19::bigint[], $20::bigint[],
                    $21::bigint[], $22::text[], $23::text[])
-                   AS u (tenant_id, run_id, expected, version, control, state, detail, reason, position, step_state,
+                   AS a (tenant_id, run_id, expected, version, control, state, detail, reason, position, step_state,
                    attempt, failures, iteration, workspace, queue, priority, eligible_at, session_id, claimed_at,
-                   step_timeout_at, wake_at, step_data, notes)
-                   WHERE l.tenant_id = u.tenant_id AND l.run_id = u.run_id AND l.branch = 0
-                   AND l.version = u.expected"
+                   step_timeout_at, wake_at, step_data, notes) OFFSET 0) AS u
+                   WHERE l.ctid = u.place"
     }
 
     /// The hottest statement: no indexed column stands in the SET list, which SQLite would rewrite index entries for.
@@ -94,22 +102,25 @@ statements! {
                    position = u.position, step_state = u.step_state, attempt = u.attempt, failures = u.failures,
                    iteration = u.iteration, claimed_at = u.claimed_at, step_timeout_at = u.step_timeout_at,
                    step_data = u.step_data, notes = u.notes
+                   FROM (SELECT a.*, (SELECT k.ctid FROM run_live k WHERE k.tenant_id = a.tenant_id
+                   AND k.run_id = a.run_id AND k.branch = 0 AND k.version = a.expected) AS place
                    FROM unnest($1::bytea[], $2::bytea[], $3::bigint[], $4::bigint[], $5::text[], $6::text[], $7::text[],
                    $8::bigint[], $9::text[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bigint[],
                    $15::text[], $16::text[])
-                   AS u (tenant_id, run_id, expected, version, state, detail, reason, position, step_state, attempt,
-                   failures, iteration, claimed_at, step_timeout_at, step_data, notes)
-                   WHERE l.tenant_id = u.tenant_id AND l.run_id = u.run_id AND l.branch = 0
-                   AND l.version = u.expected"
+                   AS a (tenant_id, run_id, expected, version, state, detail, reason, position, step_state, attempt,
+                   failures, iteration, claimed_at, step_timeout_at, step_data, notes) OFFSET 0) AS u
+                   WHERE l.ctid = u.place"
     }
 
     /// Guard: one row, or the run has moved on.
     LIVE_DELETE on run_live {
         sqlite: "DELETE FROM run_live WHERE tenant_id = ?1 AND run_id = ?2 AND branch = 0 AND version = ?3",
         postgres: "DELETE FROM run_live l
-                   USING unnest($1::bytea[], $2::bytea[], $3::bigint[]) AS u (tenant_id, run_id, expected)
-                   WHERE l.tenant_id = u.tenant_id AND l.run_id = u.run_id AND l.branch = 0
-                   AND l.version = u.expected"
+                   USING (SELECT (SELECT k.ctid FROM run_live k WHERE k.tenant_id = a.tenant_id AND k.run_id = a.run_id
+                   AND k.branch = 0 AND k.version = a.expected) AS place
+                   FROM unnest($1::bytea[], $2::bytea[], $3::bigint[]) AS a (tenant_id, run_id, expected)
+                   OFFSET 0) AS u
+                   WHERE l.ctid = u.place"
     }
 
     JOURNAL_INSERT on journal {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::Connection;
+use rusqlite::config::DbConfig;
 
 use super::STATEMENTS_MAX;
 use crate::error::OpenError;
@@ -73,5 +74,8 @@ pub(crate) fn connect(path: &Path) -> Result<Connection, OpenError> {
 pub(crate) fn configure(connection: &Connection) -> rusqlite::Result<()> {
     connection.busy_timeout(Duration::from_secs(10))?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
+    // Plans must not depend on the values that are bound. Without this the bundled SQLite (built with STAT4) compiles a
+    // statement anew whenever another value is bound to a column with an index: most of the time went into that.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.execute_batch("PRAGMA foreign_keys = OFF; PRAGMA temp_store = MEMORY;")
 }

@@ -5,16 +5,19 @@ use proptest::test_runner::{Config, TestRunner};
 
 use super::case::{Case, Opening};
 use super::moves::{self, Move, any_moves, any_plan};
-use crate::decide::{Command, decide};
+use crate::decide::{Command, Resumed, decide, resume};
 use crate::plan::Plan;
 use crate::rejection::Rejection;
 
 /// Long enough to get through six steps with a failure, a pause and a rollback on the way.
 pub const MOVES_MAX: usize = 60;
 
-/// Plays the moves until the run ends. `see` is shown every command before it is asked.
-pub fn play(plan: Plan, steps: &[Move], mut see: impl FnMut(&Case, &Command)) -> Case {
-    let mut opening = Opening::of(plan);
+/// Plays the moves on a run of the plan until it ends. `see` is shown every command before it is asked.
+pub fn play(plan: Plan, steps: &[Move], see: impl FnMut(&Case, &Command)) -> Case {
+    play_from(Opening::of(plan), steps, see)
+}
+
+fn play_from(mut opening: Opening, steps: &[Move], mut see: impl FnMut(&Case, &Command)) -> Case {
     opening.bindings = moves::bindings(&opening.plan);
     let mut case = opening.start();
     for step in steps {
@@ -44,19 +47,50 @@ fn config() -> Config {
 fn invariants_hold_whatever_happens() {
     let mut runner = TestRunner::new(config());
     let strategy = (any_plan(), any_moves(MOVES_MAX));
-    runner
-        .run(&strategy, |(plan, steps)| {
-            plan.validate().expect("random plans are valid plans");
-            let case = play(plan, &steps, has_one_answer);
-            if case.run.state.is_terminal() {
-                for command in moves::everything(&case, steps[0]) {
-                    let answer = decide(&case.run, command, &case.bindings, case.asked());
-                    prop_assert!(matches!(answer, Err(Rejection::Terminal { .. })), "{answer:?}");
+    let checked = runner.run(&strategy, |(plan, steps)| {
+        plan.validate().expect("random plans are valid plans");
+        let case = play(plan, &steps, has_one_answer);
+        if case.run.state.is_terminal() {
+            for command in moves::everything(&case, steps[0]) {
+                let answer = decide(&case.run, command, &case.bindings, case.asked());
+                prop_assert!(matches!(answer, Err(Rejection::Terminal { .. })), "{answer:?}");
+            }
+        }
+        Ok(())
+    });
+    checked.unwrap();
+}
+
+/// A run that was made from a terminal one is a run like another.
+#[test]
+fn invariants_hold_after_a_resume() {
+    let mut runner = TestRunner::new(config());
+    let strategy = (any_plan(), any_moves(MOVES_MAX), any_moves(MOVES_MAX), proptest::option::of(0..6_u32));
+    let checked = runner.run(&strategy, |(mut plan, steps, more, from)| {
+        for (at, step) in plan.steps.iter_mut().enumerate() {
+            step.resumable = at % 3 != 1;
+        }
+        let first = play(plan.clone(), &steps, |_, _| ());
+        match resume(&first.run, from) {
+            Ok(Resumed { inherited, .. }) => {
+                let kept = inherited.clone();
+                let second = play_from(Opening { inherited, run: 2, ..Opening::of(plan) }, &more, |_, _| ());
+                // What was inherited is touched by nothing but a restart or a rollback.
+                let restarts = |at: u32| second.step(at).iteration > 0;
+                for (at, step) in kept.into_iter().filter(|(at, _)| !restarts(*at)) {
+                    let now = second.step(at);
+                    prop_assert!(now.attempt == 0 && now.output == step.output);
                 }
             }
-            Ok(())
-        })
-        .unwrap();
+            Err(no) => prop_assert!(
+                !first.run.state.is_terminal()
+                    || matches!(no, Rejection::ResumeFailed { .. } | Rejection::UnknownStep { .. }),
+                "{no}"
+            ),
+        }
+        Ok(())
+    });
+    checked.unwrap();
 }
 
 #[test]

@@ -192,6 +192,7 @@ fn a_failed_rollback_is_tried_again() {
     let mut case = stuck();
     case.tell(retry());
     assert_eq!((case.state(), case.step(3).iteration), (RunState::RollingBack, 1));
+    assert_eq!(case.run.reason, None, "what went wrong is being put right");
     case.run_step().run_step();
     assert_eq!((case.state(), case.run.reason), (RunState::Failed, Some(Reason::RolledBack)));
     assert_eq!(case.steps(), [RolledBack, RolledBack, Failed, Succeeded, Succeeded]);
