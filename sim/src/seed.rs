@@ -10,6 +10,7 @@ use interlock_core::caps::Caps;
 use interlock_core::ids::TenantId;
 use interlock_core::plan::DEFAULT_QUEUE;
 use interlock_store::{Op, Tenant};
+use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
@@ -246,6 +247,7 @@ fn hire(sim: &Arc<Sim>, dice: &Dice, number: u64) -> Arc<Worker> {
         slots: dice.between(1..=4) as u32,
         caller: Caller::new(sim, dice),
         gate: Gate::default(),
+        die: Notify::new(),
     })
 }
 

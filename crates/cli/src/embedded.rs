@@ -40,12 +40,13 @@ impl Transport for Embedded {
     }
 
     async fn poll(&self, poll: Poll) -> Result<Polled, TransportError> {
-        let polled = self.0.poll(poll.session, poll.max as usize, poll.wait_ms.as_duration()).await;
+        let polled = Box::pin(self.0.poll(poll.session, poll.max as usize, poll.wait_ms.as_duration())).await;
         polled.map(|assignments| Polled { assignments }).map_err(refused)
     }
 
     async fn complete(&self, complete: Complete) -> Result<Completed, TransportError> {
-        let completed = self.0.complete(complete.session, complete.report).await.map_err(refused)?;
+        // Boxed, because the worker wraps this call in several futures, each of which would move it by value.
+        let completed = Box::pin(self.0.complete(complete.session, complete.report)).await.map_err(refused)?;
         Ok(Completed { next: completed.next, recorded: completed.recorded })
     }
 

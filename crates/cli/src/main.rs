@@ -17,6 +17,10 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use tracing_subscriber::EnvFilter;
 
+/// Most of what the engine allocates is freed on another thread than it came from; this allocator is made for that.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Durable execution for work that changes real systems.
 #[derive(Parser)]
 #[command(name = "interlock", version, about, propagate_version = true)]

@@ -2,7 +2,7 @@
 //! the store keeps it honest when another server has changed the run. Only runs that are being worked on stay here:
 //! a million waiting runs cost no memory.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use interlock_core::ids::{RunId, TenantId};
@@ -29,7 +29,7 @@ pub type CellRef = Arc<tokio::sync::Mutex<Cell>>;
 type Key = (TenantId, RunId);
 
 pub struct Cells {
-    shards: Vec<Mutex<HashMap<Key, CellRef>>>,
+    shards: Vec<Mutex<BTreeMap<Key, CellRef>>>,
     per_shard_max: usize,
 }
 
@@ -41,7 +41,7 @@ impl Cells {
         }
     }
 
-    fn shard(&self, run: RunId) -> MutexGuard<'_, HashMap<Key, CellRef>> {
+    fn shard(&self, run: RunId) -> MutexGuard<'_, BTreeMap<Key, CellRef>> {
         // The last byte of a UUIDv7 is random.
         let index = usize::from(run.as_bytes()[15]) % SHARDS;
         self.shards[index].lock().unwrap_or_else(PoisonError::into_inner)
@@ -102,8 +102,8 @@ impl Cells {
     }
 }
 
-/// Drops a run that nobody is working on right now; it is loaded again when it is needed.
-fn make_room(shard: &mut HashMap<Key, CellRef>, cells_max: usize) {
+/// Drops the oldest run that nobody is working on right now; it is loaded again when it is needed.
+fn make_room(shard: &mut BTreeMap<Key, CellRef>, cells_max: usize) {
     if shard.len() >= cells_max
         && let Some(idle) = shard.iter().find(|(_, cell)| Arc::strong_count(cell) == 1).map(|(key, _)| *key)
     {

@@ -208,11 +208,16 @@ impl Engine {
                 dispatch.rescan.notify_one();
             }
             self.preload(&candidates).await;
+            let tried = !candidates.is_empty();
             let mut assignments = handed;
             let claims = candidates.into_iter().map(|candidate| self.claim(session, &info.queues, candidate));
             assignments.extend(join_all(claims).await.into_iter().flatten());
             if !assignments.is_empty() {
                 return Ok(assignments);
+            }
+            if tried {
+                // All of these hints were out of date; there may be others that are not.
+                continue;
             }
             tokio::select! {
                 biased;

@@ -1,7 +1,7 @@
 //! The feed: who watches a run, or a tenant, is woken after each commit and reads what is new from the store. Since
 //! everything is read by its dense `seq`, nothing can be missed and nothing comes twice.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -22,12 +22,13 @@ pub const EVENTS_READ_MAX: usize = 500;
 
 #[derive(Default)]
 pub struct Feed {
-    watched: Mutex<HashMap<Topic, Arc<Watched>>>,
+    /// Ordered, so that watchers are woken in an order that a simulation can repeat.
+    watched: Mutex<BTreeMap<Topic, Arc<Watched>>>,
     /// Who waits for a run to end.
     endings: Mutex<HashMap<RunId, Vec<oneshot::Sender<RunState>>>>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Topic {
     Run(TenantId, RunId),
     Tenant(TenantId),

@@ -1,12 +1,13 @@
 //! Pushes runs of five no-op steps through a store: a start that claims the first step, then five completions that
-//! each take the next one. Prints change sets and steps per second.
+//! each take the next one. Prints change sets and steps per second. Instants stand still and ids count up, so that two
+//! measurements write the same rows.
 //!
 //!     cargo run --release -p interlock-store --example store_bench -- sqlite:/tmp/bench.db 1000 5
 //!     cargo run --release -p interlock-store --example store_bench -- postgres://… 1000 5
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use interlock_core::decide::{self, Asked, Bindings, Command, Completion, Outcome, StartRequest};
 use interlock_core::ids::{RunId, ServerId, SessionId, TenantId};
@@ -18,6 +19,15 @@ use interlock_store::{Op, Options, Store, StoreUrl, Tenant};
 use uuid::Uuid;
 
 const STEPS: usize = 5;
+const NOW: Timestamp = Timestamp(1_790_000_000_000);
+
+/// A UUIDv7 of [`NOW`] whose rest is this process and a count.
+fn fresh() -> Uuid {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    let count = NEXT.fetch_add(1, Ordering::Relaxed);
+    let (millis, process) = (NOW.0 as u128, u128::from(std::process::id()));
+    Uuid::from_u128(millis << 80 | 0x7 << 76 | 0b10 << 62 | process << 40 | u128::from(count))
+}
 
 struct Bench {
     store: Store,
@@ -38,11 +48,11 @@ async fn main() {
     let seconds: u64 = args.next().map_or(5, |text| text.parse().expect("a number of seconds"));
     let lanes: usize = args.next().map_or(2, |text| text.parse().expect("a number of lanes"));
 
-    let options = Options { lanes, ..Options::new(ServerId(Uuid::now_v7())) };
+    let options = Options { lanes, ..Options::new(ServerId(fresh())) };
     let store = Store::open(&url, options).await.expect("the store opens");
     let tenant = TenantId(Uuid::from_u128(1));
-    store.execute(Op::PutTenant(Tenant::new(tenant, "bench", now()))).await.expect("a tenant");
-    store.execute(Op::EnsurePartitions { now: now() }).await.expect("partitions");
+    store.execute(Op::PutTenant(Tenant::new(tenant, "bench", NOW))).await.expect("a tenant");
+    store.execute(Op::EnsurePartitions { now: NOW }).await.expect("partitions");
     let steps = (0..STEPS).map(|index| StepSpec::task(format!("step{index}"), "noop")).collect();
     let plan = Plan { workflow: "bench".into(), version: 1, on_failure: None, timeout: None, writes_max: None, steps };
     let encoded = plan.encode();
@@ -59,11 +69,9 @@ async fn main() {
     let tasks: Vec<_> = (0..in_flight).map(|_| tokio::spawn(Arc::clone(&bench).work())).collect();
     // Half a second to warm up.
     tokio::time::sleep(Duration::from_millis(500)).await;
-    let (began, sets, steps) =
-        (Instant::now(), bench.sets.load(Ordering::Relaxed), bench.steps.load(Ordering::Relaxed));
+    let (sets, steps) = (bench.sets.load(Ordering::Relaxed), bench.steps.load(Ordering::Relaxed));
     tokio::time::sleep(Duration::from_secs(seconds)).await;
-    let spent = began.elapsed().as_secs_f64();
-    let rate = |counter: &AtomicU64, before: u64| (counter.load(Ordering::Relaxed) - before) as f64 / spent;
+    let rate = |counter: &AtomicU64, before: u64| (counter.load(Ordering::Relaxed) - before) as f64 / seconds as f64;
     let (sets, steps) = (rate(&bench.sets, sets), rate(&bench.steps, steps));
     let stats = bench.store.stats().await.expect("stats");
     bench.stop.store(true, Ordering::Relaxed);
@@ -75,14 +83,9 @@ async fn main() {
     assert_eq!(stats.refused, 0);
 }
 
-fn now() -> Timestamp {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("a clock after 1970");
-    Timestamp(since.as_millis() as i64)
-}
-
 impl Bench {
     async fn work(self: Arc<Self>) {
-        let session = SessionId(Uuid::now_v7());
+        let session = SessionId(fresh());
         while !self.stop.load(Ordering::Relaxed) {
             let mut run = self.start(session).await;
             while !run.state.is_terminal() {
@@ -94,7 +97,7 @@ impl Bench {
                     receipt: None,
                 };
                 let command = Command::Complete(completion);
-                let change = decide::decide(&run, command, &Bindings::default(), Asked::system(now()))
+                let change = decide::decide(&run, command, &Bindings::default(), Asked::system(NOW))
                     .expect("a running step can be completed");
                 run.apply(&self.store.submit(change).await.expect("committed"));
                 self.sets.fetch_add(1, Ordering::Relaxed);
@@ -107,7 +110,7 @@ impl Bench {
     async fn start(&self, session: SessionId) -> Run {
         let request = StartRequest {
             tenant: self.tenant,
-            run: RunId(Uuid::now_v7()),
+            run: RunId(fresh()),
             header: Header {
                 workspace: "main".into(),
                 plan_hash: HashHex(self.encoded.0),
@@ -116,7 +119,7 @@ impl Bench {
                 labels: std::collections::BTreeMap::new(),
                 trigger: Trigger { kind: "api".into(), reference: None },
                 priority: 0,
-                created_at: now(),
+                created_at: NOW,
                 deadline_at: None,
                 lineage: None,
                 started_by: None,
@@ -129,7 +132,7 @@ impl Bench {
             claim: Some(session),
         };
         let (mut run, change) =
-            decide::start(request, &Bindings::default(), Asked::system(now())).expect("a plan that runs");
+            decide::start(request, &Bindings::default(), Asked::system(NOW)).expect("a plan that runs");
         run.apply(&self.store.submit(change).await.expect("committed"));
         self.sets.fetch_add(1, Ordering::Relaxed);
         run

@@ -77,7 +77,9 @@ mod tests {
                 seq: first_seq + span,
             }).collect();
             let mut bytes = Vec::new();
-            list.iter().for_each(|entry| entry.encode(&mut bytes));
+            for entry in &list {
+                entry.encode(&mut bytes);
+            }
             prop_assert_eq!(decode(&bytes), Some(list));
             let _ = decode(&noise);
         }

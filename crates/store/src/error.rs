@@ -168,7 +168,7 @@ impl From<tokio_postgres::Error> for DbError {
         match error.code() {
             // Without a code the server has not spoken: either nobody is there, or a value of ours does not fit.
             None => {
-                let io = std::error::Error::source(&error).is_some_and(|source| source.is::<std::io::Error>());
+                let io = std::error::Error::source(&error).is_some_and(<dyn std::error::Error>::is::<std::io::Error>);
                 if io || error.is_closed() { Self::Lost(text) } else { Self::Other(describe(&error)) }
             }
             Some(code) if *code == SqlState::T_R_DEADLOCK_DETECTED || *code == SqlState::T_R_SERIALIZATION_FAILURE => {

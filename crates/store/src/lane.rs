@@ -82,16 +82,16 @@ impl<C: Committer> Lane<C> {
             not_before = at;
             self.counters.last_commit_at.fetch_max(at.0, Ordering::Relaxed);
             self.counters.groups.fetch_add(1, Ordering::Relaxed);
-            let (mut refused, mut sets) = (0, 0);
-            let total = group.items.len() as u64;
+            // Counted before anybody is answered, so that whoever has an answer finds it counted.
+            let count = |wanted: fn(&Outcome) -> bool| outcomes.iter().filter(|outcome| wanted(outcome)).count() as u64;
+            let refused = count(|outcome| matches!(outcome, Outcome::Refused(_) | Outcome::Corrupt(_)));
+            let sets = count(|outcome| matches!(outcome, Outcome::Committed));
+            self.counters.refused.fetch_add(refused, Ordering::Relaxed);
+            self.counters.committed.fetch_add(outcomes.len() as u64 - refused, Ordering::Relaxed);
+            self.counters.sets.fetch_add(sets, Ordering::Relaxed);
             for (item, outcome) in group.items.into_iter().zip(outcomes) {
-                refused += u64::from(matches!(outcome, Outcome::Refused(_) | Outcome::Corrupt(_)));
-                sets += u64::from(matches!(outcome, Outcome::Committed));
                 answer(item, outcome);
             }
-            self.counters.refused.fetch_add(refused, Ordering::Relaxed);
-            self.counters.committed.fetch_add(total - refused, Ordering::Relaxed);
-            self.counters.sets.fetch_add(sets, Ordering::Relaxed);
         }
     }
 

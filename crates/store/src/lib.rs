@@ -6,6 +6,7 @@
 //! All SQL stands in [`sql`], named, and is prepared by a test on both databases.
 
 mod apply_op;
+mod backup;
 mod db;
 mod entries;
 mod error;
@@ -22,6 +23,7 @@ mod store;
 mod submit;
 mod value;
 
+pub use backup::restore;
 pub use error::{CorruptRow, OpenError, ReadError, Refusal, SubmitError};
 pub use op::{Op, OpAnswer, OutboxRetry, Sweep};
 pub use options::{CommitFault, Faults, Mode, NoFaults, Options, StoreUrl};

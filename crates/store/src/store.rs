@@ -46,7 +46,7 @@ pub(crate) struct Inner {
 
 pub(crate) enum Reads {
     Sqlite(SqliteReads),
-    Postgres(PgReads),
+    Postgres(Box<PgReads>),
 }
 
 enum LaneTask {
@@ -97,7 +97,7 @@ impl Store {
             }
             StoreUrl::Postgres(address) => {
                 let opened = crate::postgres::open(address, &options).await?;
-                let mut parts = Parts::new(Reads::Postgres(opened.reads), opened.wakes, None);
+                let mut parts = Parts::new(Reads::Postgres(Box::new(opened.reads)), opened.wakes, None);
                 for committer in opened.committers {
                     parts.task_lane(committer, &options);
                 }

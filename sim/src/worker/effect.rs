@@ -60,11 +60,13 @@ pub(super) async fn perform(
         EffectAnswer::Performed { response, .. } => {
             sim.tally.count("effects answered from their receipt");
             let recorded: serde_json::Value = response.and_then(|json| json.decode().ok()).unwrap_or_default();
-            return Ok(recorded["key"].as_str().unwrap_or_default().to_owned());
+            // What a worker recorded, or what an operator found out.
+            let key = recorded["key"].as_str().or(recorded["keys"][0].as_str());
+            return Ok(key.unwrap_or_default().to_owned());
         }
     };
     sleep(dice.millis(0..=60)).await;
-    worker.gate.pass().await;
+    worker.delicate().await;
     // Right before the first byte: is it still ours to send?
     if session.is_stopped(at) || !session.covers_a_send() {
         sim.tally.count("effects not sent: lease too short");
@@ -79,7 +81,7 @@ pub(super) async fn perform(
         sim.broken(what);
     }
     sleep(dice.millis(0..=300)).await;
-    worker.gate.pass().await;
+    worker.delicate().await;
     if fate.is_heard() {
         sim.sink.heard(at.tenant, &key);
     }

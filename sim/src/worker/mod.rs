@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use interlock_core::ids::TenantId;
+use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until};
 
@@ -25,6 +26,7 @@ pub struct Worker {
     pub slots: u32,
     pub caller: Caller,
     pub gate: Gate,
+    pub die: Notify,
 }
 
 /// While it is shut the process stands still: nothing is sent, and what arrives is not looked at.
@@ -100,15 +102,35 @@ impl Worker {
         }
     }
 
-    /// Returns when the process crashes.
+    /// Returns when the process crashes: at any time, or where it hurts.
     async fn crash(&self) {
         let Caller { sim, dice } = &self.caller;
-        loop {
-            sleep(dice.millis(4_000..=12_000)).await;
-            if sim.strikes(Fault::WorkerCrash, dice) {
-                return;
+        let at_any_time = async {
+            loop {
+                sleep(dice.millis(4_000..=12_000)).await;
+                if sim.strikes(Fault::WorkerCrash, dice) {
+                    return;
+                }
             }
+        };
+        tokio::select! {
+            biased;
+            () = self.die.notified() => {}
+            () = at_any_time => {}
         }
+    }
+
+    /// The most delicate moment of an attempt: what can go wrong with a process goes wrong here more often.
+    pub async fn delicate(&self) {
+        let Caller { sim, dice } = &self.caller;
+        if dice.one_in(8) && sim.strikes(Fault::WorkerCrash, dice) {
+            self.die.notify_one();
+            return std::future::pending().await;
+        }
+        if dice.one_in(8) && sim.fires(Fault::WorkerPaused, dice) {
+            self.gate.shut_for(dice.millis(4_000..=25_000));
+        }
+        self.gate.pass().await;
     }
 
     /// Stops the process now and then.

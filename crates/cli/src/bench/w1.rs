@@ -35,7 +35,7 @@ pub async fn run(args: &BenchArgs, workload: &'static str, runs: u64, in_flight:
                 }
                 let tenant = tenants[number as usize % tenants.len()];
                 let started = Instant::now();
-                let (_, state) = engine.start_and_wait(start(tenant, &plan)).await?;
+                let (_, state) = Box::pin(engine.start_and_wait(start(tenant, &plan))).await?;
                 anyhow::ensure!(state == RunState::Succeeded, "a run ended as {state}");
                 latencies.push(started.elapsed().as_micros() as u64);
                 if number.is_multiple_of(64) {

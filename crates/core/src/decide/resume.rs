@@ -37,9 +37,9 @@ pub fn resume(run: &Run, from: Option<u32>) -> Result<Resumed, Rejection> {
     for position in 0..from {
         let (step, spec) = (&run.steps[position as usize], run.spec(position));
         if good(position) && spec.resumable {
-            let phase = step.phase.clone();
-            let output = step.output.clone();
-            inherited.push((position, Step { output, phase, ..Step::default() }));
+            // The input as well: a rollback of the new run needs it.
+            let (input, output, phase) = (step.input.clone(), step.output.clone(), step.phase.clone());
+            inherited.push((position, Step { input, output, phase, ..Step::default() }));
         } else if !spec.is_replayable() && !matches!(step.phase, Phase::Pending | Phase::Canceled) {
             stuck.push(spec.key.clone());
         }

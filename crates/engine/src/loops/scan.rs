@@ -57,6 +57,7 @@ async fn scan(engine: &Engine) -> Result<(), ReadError> {
             priority: run.priority,
             eligible_at: run.eligible_at,
         });
+        tracing::debug!(found = candidates.len(), more, queue = key.queue, "scanned for ready runs");
         engine.0.dispatch.found(&key, candidates, more);
     }
     let next = store.next_eligible(now).await?;

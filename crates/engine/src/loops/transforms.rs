@@ -1,7 +1,7 @@
 //! Transforms run inside the server: their template was rendered when they were activated, so all that is left is to
 //! claim them and hand the value on.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ async fn serve(engine: &Engine) -> Result<(), EngineError> {
     let registered = engine.register(hello).await?;
     let session = registered.session;
     // Side by side, so that a renewal never interrupts a poll in the middle of its claims.
-    let held = Mutex::new(HashSet::new());
+    let held = Mutex::new(BTreeSet::new());
     let worked = tokio::select! {
         biased;
         worked = work(engine, session, &held) => worked,
@@ -51,14 +51,14 @@ async fn serve(engine: &Engine) -> Result<(), EngineError> {
     worked
 }
 
-async fn work(engine: &Engine, session: SessionId, held: &Mutex<HashSet<AttemptRef>>) -> Result<(), EngineError> {
+async fn work(engine: &Engine, session: SessionId, held: &Mutex<BTreeSet<AttemptRef>>) -> Result<(), EngineError> {
     loop {
         let polled = engine.poll(session, SLOTS as usize, POLL_WAIT).await?;
         join_all(polled.into_iter().map(|assignment| finish(engine, session, assignment, held))).await;
     }
 }
 
-async fn renew(engine: &Engine, registered: &Registered, held: &Mutex<HashSet<AttemptRef>>) -> Result<(), EngineError> {
+async fn renew(engine: &Engine, registered: &Registered, held: &Mutex<BTreeSet<AttemptRef>>) -> Result<(), EngineError> {
     loop {
         tokio::time::sleep(registered.renew_every.as_duration()).await;
         let listed: Vec<AttemptRef> = held.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect();
@@ -66,7 +66,7 @@ async fn renew(engine: &Engine, registered: &Registered, held: &Mutex<HashSet<At
     }
 }
 
-async fn finish(engine: &Engine, session: SessionId, mut assignment: Assignment, held: &Mutex<HashSet<AttemptRef>>) {
+async fn finish(engine: &Engine, session: SessionId, mut assignment: Assignment, held: &Mutex<BTreeSet<AttemptRef>>) {
     loop {
         let at = assignment.at;
         held.lock().unwrap_or_else(PoisonError::into_inner).insert(at);

@@ -1,9 +1,10 @@
 //! The hot rows of a whole group as arrays, one statement per table, sorted by key so that every lane of every server
 //! takes its locks in the same order.
 
-use interlock_core::change::{LiveChange, LiveRow};
+use interlock_core::change::{LiveChange, LiveRow, Start};
 use interlock_core::ids::TenantId;
 use interlock_core::json::{Hash, Json};
+use interlock_core::state::{Detail, Reason};
 use tokio_postgres::types::ToSql;
 
 use super::connect::PgDb;
@@ -94,8 +95,8 @@ impl<'a> Bulk<'a> {
     }
 
     fn run_columns(&self) -> Vec<Column<'a>> {
-        let starts: Vec<_> = self.runs.iter().filter_map(|set| set.change.start.as_ref().map(|start| (*set, start))).collect();
-        let lineage = |(_, start): &(&'a Prepared, &'a Box<interlock_core::change::Start>)| start.header.lineage.as_ref();
+        let starts: Vec<_> = self.runs.iter().filter_map(|set| set.change.start.as_deref().map(|start| (*set, start))).collect();
+        let lineage = |(_, start): &(&'a Prepared, &'a Start)| start.header.lineage.as_ref();
         vec![
             column(&self.runs, |set| set.change.tenant.as_bytes().as_slice()),
             column(&self.runs, |set| set.change.run.as_bytes().as_slice()),
@@ -132,7 +133,7 @@ impl<'a> Bulk<'a> {
             column(&ends, |(set, _)| set.change.tenant.as_bytes().as_slice()),
             column(&ends, |(set, _)| set.change.run.as_bytes().as_slice()),
             column(&ends, |(_, end)| end.state.as_str()),
-            column(&ends, |(_, end)| end.reason.map(|reason| reason.as_str())),
+            column(&ends, |(_, end)| end.reason.map(Reason::as_str)),
             column(&ends, |(_, end)| i64::from(end.position)),
             column(&ends, |(set, _)| set.change.version() as i64),
             column(&ends, |(_, end)| end.finished_at.0),
@@ -216,8 +217,8 @@ fn all_columns<'a>(rows: &[(&'a Prepared, &'a LiveRow)]) -> [Column<'a>; 20] {
         column(rows, |(_, row)| row.version as i64),
         column(rows, |(_, row)| row.control.as_str()),
         column(rows, |(_, row)| row.state.as_str()),
-        column(rows, |(_, row)| row.detail.map(|detail| detail.as_str())),
-        column(rows, |(_, row)| row.reason.map(|reason| reason.as_str())),
+        column(rows, |(_, row)| row.detail.map(Detail::as_str)),
+        column(rows, |(_, row)| row.reason.map(Reason::as_str)),
         column(rows, |(_, row)| i64::from(row.position)),
         column(rows, |(_, row)| row.step_state.as_str()),
         column(rows, |(_, row)| i64::from(row.attempt)),
@@ -243,8 +244,8 @@ fn advance_columns<'a>(rows: &[(&'a Prepared, &'a LiveRow)]) -> Vec<Column<'a>> 
         column(rows, |(set, _)| set.change.expected.unwrap_or(0) as i64),
         column(rows, |(_, row)| row.version as i64),
         column(rows, |(_, row)| row.state.as_str()),
-        column(rows, |(_, row)| row.detail.map(|detail| detail.as_str())),
-        column(rows, |(_, row)| row.reason.map(|reason| reason.as_str())),
+        column(rows, |(_, row)| row.detail.map(Detail::as_str)),
+        column(rows, |(_, row)| row.reason.map(Reason::as_str)),
         column(rows, |(_, row)| i64::from(row.position)),
         column(rows, |(_, row)| row.step_state.as_str()),
         column(rows, |(_, row)| i64::from(row.attempt)),

@@ -1,5 +1,5 @@
-//! The journal's partitions: one a week, made ahead of time. A run's id begins with the instant of its start, so a
-//! range of ids is a span of starts.
+//! The journal's partitions: one a week, made ahead of time, and dropped once retention has emptied them. A run's id
+//! begins with the instant of its start, so a range of ids is a span of starts.
 
 use interlock_core::time::{Millis, Timestamp};
 
@@ -11,6 +11,8 @@ use crate::value::args;
 const WEEK: u64 = 7 * 24 * 60 * 60 * 1_000;
 /// This week and the ones to come.
 const WEEKS_AHEAD: u64 = 3;
+/// Weeks that have just ended stay, empty or not: a run of theirs may still be on its way in.
+const WEEKS_BEHIND: u64 = 2;
 
 pub(crate) async fn ensure<D: Db>(db: &D, now: Timestamp) -> Result<(), DbError> {
     // One server at a time; the others find the tables made.
@@ -32,7 +34,26 @@ pub(crate) async fn ensure<D: Db>(db: &D, now: Timestamp) -> Result<(), DbError>
         ))
         .await?;
     }
-    Ok(())
+    // The lock that dropping needs would hold up every commit; where it is not to be had at once, next time will do.
+    let oldest_kept = this_week.saturating_sub(WEEKS_BEHIND);
+    db.batch(&format!(
+        "DO $$ DECLARE part text; filled boolean; BEGIN
+           FOR part IN SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+                       WHERE i.inhparent = 'journal'::regclass AND c.relname ~ '^journal_w[0-9]+$'
+                       AND substring(c.relname FROM 10)::bigint < {oldest_kept} ORDER BY 1 LOOP
+             EXECUTE format('SELECT EXISTS (SELECT 1 FROM %I)', part) INTO filled;
+             IF NOT filled THEN
+               BEGIN
+                 SET LOCAL lock_timeout = '50ms';
+                 EXECUTE format('DROP TABLE %I', part);
+               EXCEPTION WHEN lock_not_available THEN NULL;
+               END;
+             END IF;
+           END LOOP;
+           SET LOCAL lock_timeout = 0;
+         END $$"
+    ))
+    .await
 }
 
 /// The first id of an instant, as hexadecimal digits.

@@ -90,7 +90,7 @@ fn head(mut row: Row) -> Result<Head, CorruptRow> {
 /// The loose scan: from one head to the next lower priority of its group, or else to the next group.
 fn heads_sqlite(db: &SqliteDb<'_>) -> Result<Vec<Head>, DbError> {
     let mut heads: Vec<Head> = Vec::new();
-    let mut next = db.query_now(&read::READY_FIRST, &[])?.pop();
+    let mut next = db.query_now(&read::READY_FIRST, [])?.pop();
     while let Some(row) = next {
         let head = head(row)?;
         let mut key = args![&head.group.queue, head.group.tenant, &head.group.workspace, head.priority];

@@ -8,6 +8,7 @@ use interlock_core::caps::{Caps, Usage};
 use interlock_core::change::{ChangeSet, ClaimChange, LiveChange, LiveRow, Start};
 use interlock_core::ids::{ServerId, TenantId};
 use interlock_core::json::{Hash, Json};
+use interlock_core::state::{Detail, Reason};
 use interlock_core::time::Timestamp;
 use rusqlite::{Connection, params};
 
@@ -142,7 +143,7 @@ fn committed_before(
     group: u64,
     last: Option<&(u64, Vec<Outcome>)>,
 ) -> Result<Option<Vec<Outcome>>, DbError> {
-    if SqliteDb(connection).query_now(&hot::GROUP_EXISTS, &args![lane, group])?.is_empty() {
+    if SqliteDb(connection).query_now(&hot::GROUP_EXISTS, args![lane, group])?.is_empty() {
         return Ok(None);
     }
     // Kept, because the answer of this look can be lost as well.
@@ -182,7 +183,7 @@ impl Transaction<'_> {
         }
         for (tenant, usage) in &self.usage {
             if usage.rate_next_at > Timestamp(0) {
-                self.db.execute_now(&hot::RATE_UPDATE, &args![usage.rate_next_at, *tenant])?;
+                self.db.execute_now(&hot::RATE_UPDATE, args![usage.rate_next_at, *tenant])?;
             }
         }
         connection.prepare_cached(hot::GROUP_INSERT.sqlite)?.execute(params![
@@ -214,6 +215,10 @@ impl Transaction<'_> {
         let outcome = self.write(set)?;
         if matches!(outcome, Outcome::Refused(_)) {
             connection.prepare_cached("ROLLBACK TO s")?.execute([])?;
+            if let Some(start) = &set.change.start {
+                // The plan may have been written with this set, and is gone with it.
+                self.known.plans.remove(&(set.change.tenant, start.plan_hash));
+            }
         }
         connection.prepare_cached("RELEASE s")?.execute([])?;
         Ok(outcome)
@@ -229,7 +234,7 @@ impl Transaction<'_> {
         if change.start.is_some()
             && let Some(max) = limits.pending_max
         {
-            let mut rows = self.db.query_now(&hot::PENDING_COUNT, &args![change.tenant, max])?;
+            let mut rows = self.db.query_now(&hot::PENDING_COUNT, args![change.tenant, max])?;
             let pending: u32 = rows.first_mut().map_or(Ok(0), |row| row.num("count"))?;
             if pending >= max {
                 return Ok(Some(Refusal::TooManyPending));
@@ -253,7 +258,7 @@ impl Transaction<'_> {
 
     fn is_current(&self, change: &ChangeSet) -> Result<bool, DbError> {
         let Some(expected) = change.expected else { return Ok(true) };
-        let mut rows = self.db.query_now(&hot::INSPECT_VERSION, &args![change.tenant, change.run])?;
+        let mut rows = self.db.query_now(&hot::INSPECT_VERSION, args![change.tenant, change.run])?;
         Ok(match rows.first_mut() {
             Some(row) => row.num::<u64>("version")? == expected,
             None => false,
@@ -264,7 +269,7 @@ impl Transaction<'_> {
         if let Some(limits) = self.known.tenants.get(&tenant) {
             return Ok(Some(*limits));
         }
-        let mut rows = self.db.query_now(&hot::TENANT_LIMITS, &args![tenant])?;
+        let mut rows = self.db.query_now(&hot::TENANT_LIMITS, args![tenant])?;
         let Some(row) = rows.first_mut() else { return Ok(None) };
         row.id::<TenantId>("tenant_id")?;
         let caps = Caps {
@@ -284,9 +289,9 @@ impl Transaction<'_> {
         if let Some(usage) = self.usage.get(&tenant) {
             return Ok(*usage);
         }
-        let mut claims = self.db.query_now(&hot::CLAIMS_COUNT, &args![tenant])?;
+        let mut claims = self.db.query_now(&hot::CLAIMS_COUNT, args![tenant])?;
         let live_claims = claims.first_mut().map_or(Ok(0), |row| row.num("count"))?;
-        let mut rows = self.db.query_now(&hot::TENANT_LIMITS, &args![tenant])?;
+        let mut rows = self.db.query_now(&hot::TENANT_LIMITS, args![tenant])?;
         let rate_next_at = match rows.first_mut() {
             Some(row) => {
                 row.id::<TenantId>("tenant_id")?;
@@ -396,8 +401,8 @@ impl Transaction<'_> {
             row.version as i64,
             row.control.as_str(),
             row.state.as_str(),
-            row.detail.map(|detail| detail.as_str()),
-            row.reason.map(|reason| reason.as_str()),
+            row.detail.map(Detail::as_str),
+            row.reason.map(Reason::as_str),
             row.position,
             row.step_state.as_str(),
             row.attempt,
@@ -424,8 +429,8 @@ impl Transaction<'_> {
             row.version as i64,
             row.control.as_str(),
             row.state.as_str(),
-            row.detail.map(|detail| detail.as_str()),
-            row.reason.map(|reason| reason.as_str()),
+            row.detail.map(Detail::as_str),
+            row.reason.map(Reason::as_str),
             row.position,
             row.step_state.as_str(),
             row.attempt,
@@ -451,8 +456,8 @@ impl Transaction<'_> {
             expected as i64,
             row.version as i64,
             row.state.as_str(),
-            row.detail.map(|detail| detail.as_str()),
-            row.reason.map(|reason| reason.as_str()),
+            row.detail.map(Detail::as_str),
+            row.reason.map(Reason::as_str),
             row.position,
             row.step_state.as_str(),
             row.attempt,
@@ -480,7 +485,7 @@ impl Transaction<'_> {
             change.tenant.as_bytes(),
             change.run.as_bytes(),
             end.state.as_str(),
-            end.reason.map(|reason| reason.as_str()),
+            end.reason.map(Reason::as_str),
             end.position,
             change.version() as i64,
             end.finished_at.0,

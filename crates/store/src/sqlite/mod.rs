@@ -32,15 +32,15 @@ impl ToSql for Value {
 pub(crate) struct SqliteDb<'a>(pub &'a Connection);
 
 impl SqliteDb<'_> {
-    pub fn execute_now(&self, stmt: &'static Stmt, args: &[Value]) -> Result<u64, DbError> {
-        let changed = self.0.prepare_cached(stmt.sqlite)?.execute(rusqlite::params_from_iter(args))?;
+    pub fn execute_now(&self, stmt: &'static Stmt, args: impl AsRef<[Value]>) -> Result<u64, DbError> {
+        let changed = self.0.prepare_cached(stmt.sqlite)?.execute(rusqlite::params_from_iter(args.as_ref()))?;
         Ok(changed as u64)
     }
 
-    pub fn query_now(&self, stmt: &'static Stmt, args: &[Value]) -> Result<Vec<Row>, DbError> {
+    pub fn query_now(&self, stmt: &'static Stmt, args: impl AsRef<[Value]>) -> Result<Vec<Row>, DbError> {
         let mut statement = self.0.prepare_cached(stmt.sqlite)?;
         let columns = statement.column_count();
-        let mut rows = statement.query(rusqlite::params_from_iter(args))?;
+        let mut rows = statement.query(rusqlite::params_from_iter(args.as_ref()))?;
         let mut found = Vec::new();
         while let Some(row) = rows.next()? {
             let mut values = Vec::with_capacity(columns);
@@ -70,11 +70,11 @@ fn value_of(value: ValueRef<'_>) -> Result<Value, DbError> {
 
 impl Db for SqliteDb<'_> {
     async fn execute(&self, stmt: &'static Stmt, args: Vec<Value>) -> Result<u64, DbError> {
-        self.execute_now(stmt, &args)
+        self.execute_now(stmt, args)
     }
 
     async fn query(&self, stmt: &'static Stmt, args: Vec<Value>) -> Result<Vec<Row>, DbError> {
-        self.query_now(stmt, &args)
+        self.query_now(stmt, args)
     }
 
     async fn batch(&self, sql: &str) -> Result<(), DbError> {

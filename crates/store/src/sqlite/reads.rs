@@ -30,6 +30,10 @@ impl Pool {
         Self { path, idle: Mutex::default(), permits: Semaphore::new(readers.max(1)) }
     }
 
+    pub fn path(&self) -> &std::path::Path {
+        &self.path
+    }
+
     fn with<T>(&self, read: impl FnOnce(&SqliteDb<'_>) -> Result<T, DbError>) -> Result<T, ReadError> {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let connection = match idle {

@@ -3,8 +3,10 @@
 mod feed;
 mod fixture;
 mod guards;
+mod lanes;
 mod opening;
 mod runs;
+mod servers;
 mod statements;
 
 /// Declares each test once and runs it on a SQLite file, on SQLite in memory and on PostgreSQL.

@@ -64,3 +64,61 @@ async fn an_address_that_answers_nothing_says_so() {
     assert!(!url.to_string().contains("secret"));
     assert!(StoreUrl::parse("mysql://x").is_err());
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_backup_made_while_running_is_restored_with_a_higher_epoch() {
+    let place = Place::file();
+    let world = place.world().await;
+    let run = world.start(&tasks(1), Wanted::default()).await;
+    let copy = place.path().with_file_name("copy.db");
+    let busy = tokio::spawn({
+        let world = world.clone();
+        async move {
+            for _ in 0..200 {
+                world.start(&tasks(1), Wanted::default()).await;
+            }
+        }
+    });
+    world.store.backup(&copy).await.unwrap();
+    assert!(world.store.backup(&copy).await.is_err(), "a backup overwrites nothing");
+    busy.await.unwrap();
+
+    let elsewhere = Place::file();
+    let epoch = interlock_store::restore(Some(&copy), &elsewhere.url, options()).await.unwrap();
+    assert_eq!(epoch, 2);
+    let restored = elsewhere.open().await;
+    assert_eq!(restored.epoch().await.unwrap(), 2);
+    assert_eq!(restored.load_runs(&[(run.tenant, run.id)]).await.unwrap(), [run]);
+    assert_eq!(restored.check().await.unwrap(), []);
+    let again = interlock_store::restore(Some(&copy), &elsewhere.url, options()).await.unwrap_err();
+    assert!(matches!(again, OpenError::Locked { .. }), "{again}");
+    restored.close().await;
+    let again = interlock_store::restore(Some(&copy), &elsewhere.url, options()).await.unwrap_err();
+    assert!(again.to_string().contains("does not overwrite"), "{again}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn weeks_are_made_ahead_and_dropped_when_empty() {
+    use interlock_core::time::Millis;
+    use interlock_store::Op;
+    let place = Place::postgres().await;
+    let world = place.world().await;
+    let StoreUrl::Postgres(url) = place.url.clone() else { panic!("not PostgreSQL") };
+    let weeks = || async {
+        let (client, connection) = tokio_postgres::connect(&url, tokio_postgres::NoTls).await.unwrap();
+        tokio::spawn(connection);
+        let sql = "SELECT count(*) FROM pg_class WHERE relname ~ '^journal_w[0-9]+$'";
+        client.query_one(sql, &[]).await.unwrap().get::<_, i64>(0)
+    };
+    // The tenant's first run comes before its week: it stays in the default partition, and keeps its week out.
+    let early = world.start(&tasks(1), Wanted::default()).await;
+    world.store.execute(Op::EnsurePartitions { now: NOW }).await.unwrap();
+    assert_eq!(weeks().await, 2);
+    world.store.execute(Op::EnsurePartitions { now: NOW }).await.unwrap();
+    assert_eq!(weeks().await, 2);
+    let later = NOW + Millis::from_hours(24 * 7 * 6);
+    world.store.execute(Op::EnsurePartitions { now: later }).await.unwrap();
+    assert_eq!(weeks().await, 3, "the two of before are empty and gone");
+    assert_eq!(world.load(&early).await, early);
+    place.remove().await;
+}

@@ -84,3 +84,61 @@ async fn postgres_prepares_all_and_scans_nothing() {
     store.close().await;
     place.remove().await;
 }
+
+/// Both databases have the same tables with the same columns, whatever each calls its types.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_schema_is_one() {
+    use std::collections::BTreeSet;
+    let file = Place::file();
+    file.open().await.close().await;
+    let connection = rusqlite::Connection::open(file.path()).unwrap();
+    let mut statement = connection
+        .prepare(
+            "SELECT m.name, c.name, c.type, c.\"notnull\" FROM sqlite_schema m, pragma_table_info(m.name) c
+             WHERE m.type IN ('table', 'view') AND m.name NOT LIKE 'sqlite_%' AND m.name NOT LIKE '%_readable'",
+        )
+        .unwrap();
+    let is_view = |name: &str| name == "steps" || name == "run_overview";
+    let sqlite: BTreeSet<(String, String, String)> = statement
+        .query_map([], |row| {
+            let (table, column, kind): (String, String, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
+            let kind = match kind.as_str() {
+                _ if is_view(&table) => "",
+                "INTEGER" | "BIGINT" => "bigint",
+                "BLOB" => "bytea",
+                _ => "text",
+            };
+            let needed = if is_view(&table) || row.get::<_, i64>(3)? == 0 { "" } else { " not null" };
+            Ok((table, column, format!("{kind}{needed}")))
+        })
+        .unwrap()
+        .collect::<Result<_, _>>()
+        .unwrap();
+
+    let place = Place::postgres().await;
+    place.open().await.close().await;
+    let interlock_store::StoreUrl::Postgres(url) = &place.url else { panic!("not PostgreSQL") };
+    let (client, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls).await.unwrap();
+    tokio::spawn(connection);
+    let rows = client
+        .query(
+            "SELECT table_name::text, column_name::text, data_type::text, is_nullable::text
+             FROM information_schema.columns WHERE table_schema = 'public' AND table_name NOT LIKE '%\\_readable'
+             AND table_name NOT LIKE 'journal\\_%'",
+            &[],
+        )
+        .await
+        .unwrap();
+    let postgres: BTreeSet<(String, String, String)> = rows
+        .iter()
+        .map(|row| {
+            let (table, column, kind): (String, String, String) = (row.get(0), row.get(1), row.get(2));
+            let needed = if is_view(&table) || row.get::<_, &str>(3) == "YES" { "" } else { " not null" };
+            let kind = if is_view(&table) { String::new() } else { kind };
+            (table, column, format!("{kind}{needed}"))
+        })
+        .collect();
+    assert_eq!(sqlite.difference(&postgres).collect::<Vec<_>>(), Vec::<&(String, String, String)>::new());
+    assert_eq!(postgres.difference(&sqlite).collect::<Vec<_>>(), Vec::<&(String, String, String)>::new());
+    place.remove().await;
+}

@@ -1,0 +1,81 @@
+//! Backups. SQLite is copied while it runs; PostgreSQL has tools of its own, and only the epoch is ours.
+
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::backup::Backup;
+
+use crate::error::{DbError, OpenError, ReadError};
+use crate::op::{Op, OpAnswer};
+use crate::options::{Options, StoreUrl};
+use crate::sqlite::file;
+use crate::sqlite::reads::SqliteReads;
+use crate::store::{Reads, Store};
+
+/// Pages copied between two pauses: the writer is held up by no more than one such step.
+const PAGES_PER_STEP: i32 = 2_000;
+
+impl Store {
+    /// Copies the whole database to a new file, consistent at one instant, while the store goes on.
+    pub async fn backup(&self, to: &Path) -> Result<(), ReadError> {
+        let Reads::Sqlite(SqliteReads::File(pool)) = &self.inner.reads else {
+            let what = "only a SQLite file is backed up by us; for PostgreSQL use pg_dump or pg_basebackup";
+            return Err(ReadError::Database(what.to_owned()));
+        };
+        if to.exists() {
+            return Err(ReadError::Database(format!("{} exists already; name a file that does not", to.display())));
+        }
+        let (from, to) = (pool.path().to_owned(), to.to_owned());
+        let copied = tokio::task::spawn_blocking(move || copy(&from, &to)).await;
+        copied.map_err(|error| ReadError::Unavailable(error.to_string()))?.map_err(|error| ReadError::Database(error.to_string()))
+    }
+}
+
+/// Copies next to the target and renames, so that a file with the target's name is always whole.
+fn copy(from: &Path, to: &Path) -> Result<(), OpenError> {
+    let failed = |what: String| OpenError::File { path: to.display().to_string(), what };
+    let mut partial = to.as_os_str().to_owned();
+    partial.push(".partial");
+    let partial = Path::new(&partial);
+    let _ = std::fs::remove_file(partial);
+    let source = file::connect(from)?;
+    let mut target = rusqlite::Connection::open(partial).map_err(|error| failed(error.to_string()))?;
+    {
+        let backup = Backup::new(&source, &mut target).map_err(|error| failed(error.to_string()))?;
+        let copied = backup.run_to_completion(PAGES_PER_STEP, Duration::from_millis(1), None);
+        copied.map_err(|error| failed(error.to_string()))?;
+    }
+    // A backup is one file: whatever stands in a log beside it goes into it.
+    target
+        .execute_batch("PRAGMA journal_mode = DELETE; PRAGMA integrity_check")
+        .map_err(|error| failed(error.to_string()))?;
+    target.close().map_err(|(_, error)| failed(error.to_string()))?;
+    let whole = std::fs::File::open(partial).and_then(|file| file.sync_all());
+    whole.and_then(|()| std::fs::rename(partial, to)).map_err(|error| failed(error.to_string()))
+}
+
+/// Brings a backup into service: puts the file in place (SQLite), raises the epoch, which fences every attempt that
+/// was handed out before, and answers with it. On PostgreSQL the database has been restored by its own tools before.
+/// A store that is there already is not overwritten.
+pub async fn restore(backup: Option<&Path>, url: &StoreUrl, options: Options) -> Result<u64, OpenError> {
+    if let (StoreUrl::Sqlite(path), Some(backup)) = (url, backup) {
+        let lock = file::lock(path)?;
+        if path.exists() {
+            let what = "exists already; move it away first, a restore does not overwrite".to_owned();
+            return Err(OpenError::File { path: path.display().to_string(), what });
+        }
+        let (from, to) = (backup.to_owned(), path.clone());
+        tokio::task::spawn_blocking(move || copy(&from, &to))
+            .await
+            .map_err(|error| OpenError::Database(DbError::Other(error.to_string())))??;
+        drop(lock);
+    }
+    let store = Store::open(url, options).await?;
+    let raised = store.execute(Op::RaiseEpoch).await;
+    store.close().await;
+    match raised {
+        Ok(OpAnswer::Epoch(epoch)) => Ok(epoch),
+        Ok(other) => Err(OpenError::Database(DbError::Other(format!("unexpected answer {other:?}")))),
+        Err(error) => Err(OpenError::Database(DbError::Other(error.to_string()))),
+    }
+}

@@ -1,0 +1,153 @@
+//! What a lane promises: order per run, one commit for many, and each change applied once, whatever gets lost.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use interlock_core::ids::SessionId;
+use interlock_store::{CommitFault, Faults, Mode, Op, Options, Store, SubmitError, Tenant};
+
+use crate::fixture::{NOW, Place, Wanted, World, completion, fresh, options, start_set, tasks, tenant_id};
+
+crate::on_every_store!(sets_of_one_run_keep_their_order, many_submissions_share_a_commit, a_closed_store_says_so);
+
+async fn sets_of_one_run_keep_their_order(place: &Place) {
+    let world = place.world().await;
+    let session = SessionId(fresh());
+    let (mut run, start) = start_set(world.tenant, &tasks(4), Wanted { claim: Some(session), ..Wanted::default() });
+    // Decided one upon the other in memory, submitted at once: each expects what the one before it leaves.
+    let mut sets = vec![start.clone()];
+    run.apply(&start);
+    while !run.state.is_terminal() {
+        let change = completion(&run, NOW);
+        run.apply(&change);
+        sets.push(change);
+    }
+    let answers = futures::future::join_all(sets.into_iter().map(|set| world.store.submit(set))).await;
+    for answer in answers {
+        answer.unwrap();
+    }
+    assert_eq!(world.load(&run).await, run);
+}
+
+async fn many_submissions_share_a_commit(place: &Place) {
+    let world = place.world().await;
+    let before = world.store.stats().await.unwrap();
+    let starts: Vec<_> = (0..400).map(|_| start_set(world.tenant, &tasks(1), Wanted::default()).1).collect();
+    let answers = futures::future::join_all(starts.into_iter().map(|set| world.store.submit(set))).await;
+    assert!(answers.into_iter().all(|answer| answer.is_ok()));
+    let after = world.store.stats().await.unwrap();
+    assert_eq!(after.committed - before.committed, 400);
+    assert!(after.groups - before.groups < 100, "{} groups", after.groups - before.groups);
+    assert_eq!((after.live_runs, after.queued), (400, 0));
+}
+
+async fn a_closed_store_says_so(place: &Place) {
+    let world = place.world().await;
+    let store = world.store.clone();
+    let waiting: Vec<_> = (0..50).map(|_| start_set(world.tenant, &tasks(1), Wanted::default()).1).collect();
+    let submissions: Vec<_> = waiting
+        .into_iter()
+        .map(|set| {
+            let store = store.clone();
+            tokio::spawn(async move { store.submit(set).await })
+        })
+        .collect();
+    world.store.close().await;
+    for submission in submissions {
+        // Committed before the end, or told that it was too late; never left without an answer.
+        let answer = submission.await.unwrap();
+        assert!(matches!(answer, Ok(_) | Err(SubmitError::Closed)));
+    }
+    let (_, late) = start_set(tenant_id(1), &tasks(1), Wanted::default());
+    assert!(matches!(store.submit(late).await, Err(SubmitError::Closed)));
+}
+
+/// Loses every second commit, in turn before and after it has happened.
+#[derive(Default)]
+struct Lossy {
+    calls: AtomicU64,
+    lost_before: AtomicU64,
+    lost_after: AtomicU64,
+}
+
+impl Faults for Lossy {
+    fn before_commit(&self, _: u64) -> BoxFuture<'static, CommitFault> {
+        let lost = self.calls.fetch_add(1, Ordering::Relaxed) % 3 == 1;
+        self.lost_before.fetch_add(u64::from(lost), Ordering::Relaxed);
+        async move {
+            tokio::time::sleep(Duration::from_millis(3)).await;
+            if lost { CommitFault::Lost } else { CommitFault::None }
+        }
+        .boxed()
+    }
+
+    fn after_commit(&self, _: u64) -> BoxFuture<'static, CommitFault> {
+        let lost = self.calls.fetch_add(1, Ordering::Relaxed) % 5 == 2;
+        self.lost_after.fetch_add(u64::from(lost), Ordering::Relaxed);
+        std::future::ready(if lost { CommitFault::Lost } else { CommitFault::None }).boxed()
+    }
+
+    fn before_read(&self) -> BoxFuture<'static, ()> {
+        tokio::time::sleep(Duration::from_millis(1)).boxed()
+    }
+}
+
+async fn inline(place: &Place, faults: Arc<dyn Faults>) -> World {
+    let options = Options { mode: Mode::Inline(faults), ..options() };
+    let store = Store::open(&place.url, options).await.unwrap();
+    let tenant = tenant_id(1);
+    store.execute(Op::PutTenant(Tenant::new(tenant, "one", NOW))).await.unwrap();
+    World { store, tenant }
+}
+
+/// Time stands still but for the sleeps, and everything runs on this thread.
+#[tokio::test(start_paused = true)]
+async fn commits_with_unknown_outcome_are_applied_once() {
+    let place = Place::memory();
+    let faults = Arc::new(Lossy::default());
+    let world = inline(&place, Arc::clone(&faults) as _).await;
+    let workers = (0..10).map(|_| async {
+        let session = SessionId(fresh());
+        for _ in 0..5 {
+            let mut run = world.start(&tasks(3), Wanted::default()).await;
+            world.finish(&mut run, session).await;
+            assert_eq!(world.load(&run).await, run);
+        }
+    });
+    futures::future::join_all(workers).await;
+    assert_eq!(world.store.check().await.unwrap(), []);
+    let (before, after) = (faults.lost_before.load(Ordering::Relaxed), faults.lost_after.load(Ordering::Relaxed));
+    assert!(before > 5 && after > 5, "{before} {after}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_killed_store_leaves_what_it_had_committed() {
+    let place = Place::memory();
+    let world = inline(&place, Arc::new(Lossy::default())).await;
+    let run = world.start(&tasks(2), Wanted::default()).await;
+    let (_, unanswered) = start_set(world.tenant, &tasks(1), Wanted::default());
+    let submission = tokio::spawn({
+        let store = world.store.clone();
+        async move { store.submit(unanswered).await }
+    });
+    tokio::task::yield_now().await;
+    world.store.kill();
+    assert!(matches!(submission.await.unwrap(), Err(SubmitError::Closed)));
+    let again = inline(&place, Arc::new(Lossy::default())).await;
+    assert_eq!(again.load(&run).await, run);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_full_queue_is_an_answer() {
+    let place = Place::memory();
+    let options = Options { mode: Mode::Inline(Arc::new(Lossy::default())), queue_max: 3, ..options() };
+    let store = Store::open(&place.url, options).await.unwrap();
+    store.execute(Op::PutTenant(Tenant::new(tenant_id(1), "one", NOW))).await.unwrap();
+    let sets = (0..20).map(|_| store.try_submit(start_set(tenant_id(1), &tasks(1), Wanted::default()).1));
+    let answers = futures::future::join_all(sets).await;
+    let busy = answers.iter().filter(|answer| matches!(answer, Err(SubmitError::Busy))).count();
+    assert_eq!(busy, 17);
+}

@@ -1,0 +1,123 @@
+//! Several servers on one PostgreSQL.
+
+use interlock_core::caps::Caps;
+use interlock_core::decide::Command;
+use interlock_core::ids::SessionId;
+use interlock_store::{Op, Refusal, StoreUrl, SubmitError, Tenant};
+
+use crate::fixture::{NOW, Place, Wanted, World, admin, command, completion, fresh, tasks, tenant_id};
+
+const CAP: u32 = 4;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cap_holds_over_two_servers() {
+    let place = Place::postgres().await;
+    let world = place.world().await;
+    let tenant = tenant_id(5);
+    let caps = Caps { max_concurrency: Some(CAP), max_runs_per_min: None };
+    world.store.execute(Op::PutTenant(Tenant { caps, ..Tenant::new(tenant, "capped", NOW) })).await.unwrap();
+    let stores = [world.store.clone(), place.open().await];
+    let plan = tasks(1);
+    let worlds = stores.map(|store| World { store, tenant });
+    let mut runs = Vec::new();
+    for _ in 0..60 {
+        runs.push(worlds[0].start(&plan, Wanted::default()).await);
+    }
+    // Both servers claim and complete what they can, while somebody counts.
+    let session = SessionId(fresh());
+    let work = |world: World, mut runs: Vec<interlock_core::run::Run>| {
+        tokio::spawn(async move {
+            let mut finished = 0;
+            while !runs.is_empty() {
+                let mut left = Vec::new();
+                let claims = runs.into_iter().map(|run| {
+                    let world = world.clone();
+                    async move {
+                        let claim = command(&run, Command::Claim { session }, NOW);
+                        (world.store.submit(claim).await, run)
+                    }
+                });
+                for (answer, mut run) in futures::future::join_all(claims).await {
+                    match answer {
+                        Ok(change) => {
+                            run.apply(&change);
+                            let done = completion(&run, NOW);
+                            world.apply(&mut run, done).await;
+                            finished += 1;
+                        }
+                        Err(SubmitError::Refused(Refusal::Throttled)) => left.push(run),
+                        Err(other) => panic!("{other}"),
+                    }
+                }
+                runs = left;
+            }
+            finished
+        })
+    };
+    let second = runs.split_off(30);
+    let mut tasks = [work(worlds[0].clone(), runs), work(worlds[1].clone(), second)];
+    let mut most = 0;
+    while tasks.iter().any(|task| !task.is_finished()) {
+        most = most.max(worlds[1].store.claims_of(session).await.unwrap().len());
+    }
+    for task in &mut tasks {
+        assert_eq!(task.await.unwrap(), 30);
+    }
+    assert!(most >= 1 && most <= CAP as usize, "{most} claims at once");
+    drop(worlds);
+    drop(world);
+    place.remove().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_commit_on_one_server_wakes_the_other() {
+    let place = Place::postgres().await;
+    let world = place.world().await;
+    let other = place.open().await;
+    let mut wakes = other.remote_wakes();
+    // The first wake says that it listens now.
+    wakes.changed().await.unwrap();
+    let seen = *wakes.borrow_and_update();
+    other.execute(Op::ExpireSessions { now: NOW }).await.unwrap();
+    world.start(&tasks(1), Wanted::default()).await;
+    wakes.changed().await.unwrap();
+    assert!(*wakes.borrow_and_update() > seen);
+    place.remove().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn lost_connections_lose_and_repeat_nothing() {
+    let place = Place::postgres().await;
+    let world = place.world().await;
+    let StoreUrl::Postgres(url) = place.url.clone() else { panic!("not PostgreSQL") };
+    let workers: Vec<_> = (0..16)
+        .map(|_| {
+            let world = world.clone();
+            tokio::spawn(async move {
+                for _ in 0..6 {
+                    let mut run = world.start(&tasks(4), Wanted::default()).await;
+                    world.finish(&mut run, SessionId(fresh())).await;
+                }
+            })
+        })
+        .collect();
+    let mut kills = 0;
+    while workers.iter().any(|worker| !worker.is_finished()) {
+        admin(
+            &url,
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+             WHERE datname = current_database() AND pid <> pg_backend_pid() AND application_name = 'interlock'",
+        )
+        .await;
+        kills += 1;
+        tokio::time::sleep(std::time::Duration::from_millis(30)).await;
+    }
+    for worker in workers {
+        worker.await.unwrap();
+    }
+    assert!(kills > 2, "{kills}");
+    let again = place.open().await;
+    assert_eq!(again.check().await.unwrap(), []);
+    assert_eq!(again.stats().await.unwrap().live_runs, 0);
+    place.remove().await;
+}

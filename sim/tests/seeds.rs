@@ -1,0 +1,109 @@
+//! Many seeds, each a world of its own. `INTERLOCK_SIM_SEEDS` says how many, `INTERLOCK_SIM_FIRST` where to begin;
+//! `INTERLOCK_SIM_SEED` simulates a single one and prints all that happens in it.
+
+use std::ops::Range;
+
+use interlock_sim::{Counts, Fault, run_seed};
+
+/// Each chunk is a test, so that they run side by side.
+const CHUNKS: u64 = 8;
+const SEEDS: u64 = 2_000;
+
+fn number(name: &str) -> Option<u64> {
+    let text = std::env::var(name).ok()?;
+    Some(text.parse().unwrap_or_else(|_| panic!("{name} is `{text}`, which is not a number")))
+}
+
+fn chunk(index: u64) {
+    if let Some(seed) = number("INTERLOCK_SIM_SEED") {
+        if index == 0 {
+            let passed = run_seed(seed, true).unwrap_or_else(|failed| panic!("{failed}"));
+            println!("seed {seed}: every promise held\n{}", passed.counts);
+        }
+        return;
+    }
+    let (seeds, first) =
+        (number("INTERLOCK_SIM_SEEDS").unwrap_or(SEEDS), number("INTERLOCK_SIM_FIRST").unwrap_or(0));
+    let range = first + index * seeds / CHUNKS..first + (index + 1) * seeds / CHUNKS;
+    let mut counts = Counts::default();
+    for seed in range.clone() {
+        match run_seed(seed, false) {
+            Ok(passed) => counts.merge(&passed.counts),
+            Err(failed) => panic!("{failed}"),
+        }
+    }
+    println!("{range:?}\n{counts}");
+    enough_happened(&range, &counts);
+}
+
+/// What a hundred seeds exercise at the least. Fewer, and a green test means little.
+const PER_HUNDRED: &[(&str, u64)] = &[
+    ("commits", 5_000),
+    ("runs succeeded", 150),
+    ("runs failed", 40),
+    ("runs canceled", 15),
+    ("effects sent: read", 50),
+    ("effects sent: idempotent", 50),
+    ("effects sent: keyed", 50),
+    ("effects sent: unsafe", 50),
+    ("effects answered from their receipt", 20),
+    ("steps taken over or tried again", 60),
+    ("steps handed on", 40),
+    ("reports refused", 5),
+    ("reports answered again", 2),
+    ("sessions lost", 4),
+    ("doubts resolved", 3),
+    ("signals", 200),
+    ("signals dropped as repeats", 100),
+    ("starts replayed", 50),
+    ("votes for", 40),
+    ("votes against", 4),
+    ("tasks that wait", 40),
+    ("messages delivered", 40),
+    ("workers drained", 3),
+    ("watchers came back", 500),
+    ("command: pause", 20),
+    ("command: resume", 10),
+    ("command: retry", 5),
+    ("command: skip", 5),
+    ("command: restart from a step", 4),
+    ("command: roll back", 1),
+    ("command: cancel", 8),
+    ("command: cancel and roll back", 5),
+    ("command: resume as new", 15),
+];
+
+fn enough_happened(seeds: &Range<u64>, counts: &Counts) {
+    let hundreds = (seeds.end - seeds.start) / 100;
+    let faults = Fault::ALL.iter().map(|fault| (fault.name(), 5));
+    let short: Vec<String> = PER_HUNDRED
+        .iter()
+        .copied()
+        .chain(faults)
+        .filter(|(what, least)| counts.get(what) < least * hundreds)
+        .map(|(what, least)| format!("{} times `{what}`, expected at least {}", counts.get(what), least * hundreds))
+        .collect();
+    assert!(short.is_empty(), "too little happened in {seeds:?}:\n{}", short.join("\n"));
+}
+
+macro_rules! chunks {
+    ($($name:ident = $index:literal),+ $(,)?) => {
+        $(
+            #[test]
+            fn $name() {
+                chunk($index);
+            }
+        )+
+    };
+}
+
+chunks! {
+    seeds_0 = 0,
+    seeds_1 = 1,
+    seeds_2 = 2,
+    seeds_3 = 3,
+    seeds_4 = 4,
+    seeds_5 = 5,
+    seeds_6 = 6,
+    seeds_7 = 7,
+}
