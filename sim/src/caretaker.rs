@@ -95,7 +95,7 @@ async fn look_after(caller: &Caller, doubts: &Arc<Doubts>, run: &Run) {
                     tenant,
                     signal_type: awaited.signal.clone(),
                     key: awaited.key.clone(),
-                    payload: json_of(&json!({ "nonce": caller.sim.next_nonce() })),
+                    payload: json_of(&json!({ "from": "caretaker" })),
                     source_id: None,
                 };
                 client::signal(caller, request).await;

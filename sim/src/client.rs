@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use interlock_core::ids::{RunId, TenantId};
+use interlock_core::json::Json;
 use interlock_core::run::Trigger;
 use interlock_engine::commands::signal::{SignalRequest, Signaled};
 use interlock_engine::{EncodedPlan, EngineError, IdempotencyKey, StartRun, Started};
@@ -72,7 +73,9 @@ pub async fn place(caller: Caller, order: Order) {
     if dice.one_in(8) {
         let (other, asked) = (order.clone(), order.request(order.number + 1_000));
         match caller.call(PATIENCE, move |engine| start_once(engine, asked.clone())).await {
-            Err(CallError::Refused(EngineError::IdempotencyMismatch)) => sim.tally.count("key used with another request"),
+            Err(CallError::Refused(EngineError::IdempotencyMismatch)) => {
+                sim.tally.count("key used with another request")
+            }
             Err(error) if error.is_transient() => {}
             answer => sim.broken(format!("{}: another request under the key of {run} got {answer:?}", other.name())),
         }
@@ -158,6 +161,12 @@ pub async fn signal(caller: &Caller, request: SignalRequest) -> Option<Signaled>
     }
 }
 
+/// Only a signal with an id of its own is told apart from a repeat, so only such a one is unique.
+fn payload(sim: &Sim, unique: bool, repeat: u64) -> Json {
+    let nonce = unique.then(|| sim.next_nonce());
+    json_of(&json!({ "nonce": nonce, "repeat": repeat }))
+}
+
 /// Sends what an order's run may wait for, at any time, some of it several times under one id.
 pub async fn send_signals(caller: Caller, order: Order) {
     let Caller { sim, dice } = &caller;
@@ -171,7 +180,7 @@ pub async fn send_signals(caller: Caller, order: Order) {
                 tenant: order.tenant,
                 signal_type: signal_type.into(),
                 key: order.name(),
-                payload: json_of(&json!({ "nonce": sim.next_nonce(), "repeat": repeat })),
+                payload: payload(sim, source.is_some(), repeat),
                 source_id: source.clone(),
             };
             signal(&caller, request).await;

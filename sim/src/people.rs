@@ -73,7 +73,8 @@ fn operator() -> Context {
 /// Carries a verb out; answers whether the engine has.
 pub async fn direct(caller: &Caller, tenant: TenantId, run: &Run, verb: Verb) -> bool {
     let (sim, id) = (&caller.sim, run.id);
-    let step = run.plan.steps[caller.dice.between(0..=u64::from(run.position).min(run.forward_len() as u64 - 1)) as usize]
+    let step = run.plan.steps
+        [caller.dice.between(0..=u64::from(run.position).min(run.forward_len() as u64 - 1)) as usize]
         .key
         .clone();
     let answer = caller.call(PATIENCE, move |engine| carry_out(engine, tenant, id, verb, step.clone())).await;

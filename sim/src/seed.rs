@@ -66,9 +66,8 @@ fn listen_for_panics() {
     INSTALLED.call_once(|| {
         let usual = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
-            let kept = PANICKED.with_borrow_mut(|panics| {
-                panics.as_mut().map(|panics| panics.push(info.to_string())).is_some()
-            });
+            let kept = PANICKED
+                .with_borrow_mut(|panics| panics.as_mut().map(|panics| panics.push(info.to_string())).is_some());
             if !kept {
                 usual(info);
             }

@@ -22,8 +22,7 @@ fn chunk(index: u64) {
         }
         return;
     }
-    let (seeds, first) =
-        (number("INTERLOCK_SIM_SEEDS").unwrap_or(SEEDS), number("INTERLOCK_SIM_FIRST").unwrap_or(0));
+    let (seeds, first) = (number("INTERLOCK_SIM_SEEDS").unwrap_or(SEEDS), number("INTERLOCK_SIM_FIRST").unwrap_or(0));
     let range = first + index * seeds / CHUNKS..first + (index + 1) * seeds / CHUNKS;
     let mut counts = Counts::default();
     for seed in range.clone() {

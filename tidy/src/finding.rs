@@ -14,11 +14,7 @@ pub struct Finding {
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{}:{}: {}\n    instead: {}",
-            self.path, self.line, self.what, self.instead
-        )
+        write!(f, "{}:{}: {}\n    instead: {}", self.path, self.line, self.what, self.instead)
     }
 }
 
@@ -34,10 +30,6 @@ pub fn assert_none(mut findings: Vec<Finding>) {
         findings.is_empty(),
         "{} to tidy:\n\n{}\n",
         findings.len(),
-        findings
-            .iter()
-            .map(ToString::to_string)
-            .collect::<Vec<_>>()
-            .join("\n")
+        findings.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
     );
 }

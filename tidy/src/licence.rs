@@ -23,14 +23,8 @@ const ALLOWED: &[&str] = &[
 /// Can we ship something under this expression? What cannot be read is not allowed.
 pub(crate) fn is_allowed(expression: &str) -> bool {
     // Older manifests write `MIT/Apache-2.0` for a choice.
-    let spaced = expression
-        .replace('/', " OR ")
-        .replace('(', " ( ")
-        .replace(')', " ) ");
-    let mut parser = Parser {
-        words: spaced.split_whitespace().collect(),
-        at: 0,
-    };
+    let spaced = expression.replace('/', " OR ").replace('(', " ( ").replace(')', " ) ");
+    let mut parser = Parser { words: spaced.split_whitespace().collect(), at: 0 };
     let verdict = parser.either();
     verdict == Some(true) && parser.at == parser.words.len()
 }

@@ -25,11 +25,7 @@ pub(crate) struct Link {
 
 impl<'a> Markdown<'a> {
     pub fn new(text: &'a str) -> Self {
-        let mut page = Self {
-            text,
-            prose: text.to_owned(),
-            code: Vec::new(),
-        };
+        let mut page = Self { text, prose: text.to_owned(), code: Vec::new() };
         page.take_fences();
         page.take_spans();
         page
@@ -38,11 +34,7 @@ impl<'a> Markdown<'a> {
     /// Targets of inline links and images, of reference definitions, and of HTML.
     pub fn links(&self) -> Vec<Link> {
         let mut links = Vec::new();
-        for (opening, closing) in [
-            ("](", &[')', ' ', '\n'][..]),
-            ("src=\"", &['"']),
-            ("href=\"", &['"']),
-        ] {
+        for (opening, closing) in [("](", &[')', ' ', '\n'][..]), ("src=\"", &['"']), ("href=\"", &['"'])] {
             for (at, _) in self.prose.match_indices(opening) {
                 let offset = at + opening.len();
                 links.extend(link(offset, &self.prose[offset..], closing));
@@ -94,11 +86,7 @@ impl<'a> Markdown<'a> {
                 }
                 Some((_, language)) => {
                     self.blank(start, line.len());
-                    self.code.push(Code {
-                        offset: start,
-                        text: line,
-                        language,
-                    });
+                    self.code.push(Code { offset: start, text: line, language });
                 }
                 None if !fence.is_empty() => {
                     open = Some((fence, trimmed[fence.len()..].trim()));
@@ -120,21 +108,15 @@ impl<'a> Markdown<'a> {
                 at = body;
                 continue;
             };
-            self.code.push(Code {
-                offset: body,
-                text: &self.text[body..body + len],
-                language: "",
-            });
+            self.code.push(Code { offset: body, text: &self.text[body..body + len], language: "" });
             at = body + len + marks;
             self.blank(start, at - start);
         }
     }
 
     fn blank(&mut self, start: usize, len: usize) {
-        let blanked: String = self.prose[start..start + len]
-            .bytes()
-            .map(|byte| if byte == b'\n' { '\n' } else { ' ' })
-            .collect();
+        let blanked: String =
+            self.prose[start..start + len].bytes().map(|byte| if byte == b'\n' { '\n' } else { ' ' }).collect();
         self.prose.replace_range(start..start + len, &blanked);
     }
 }
@@ -144,10 +126,7 @@ fn link(offset: usize, rest: &str, closing: &[char]) -> Option<Link> {
         Some(bracketed) => bracketed.split('>').next()?,
         None => rest.split(closing).next()?,
     };
-    (!target.is_empty()).then(|| Link {
-        offset,
-        target: target.to_owned(),
-    })
+    (!target.is_empty()).then(|| Link { offset, target: target.to_owned() })
 }
 
 /// The three or more marks that open or close a block of code; empty where there are none.
@@ -179,10 +158,7 @@ fn closing_backticks(text: &str, marks: usize) -> Option<usize> {
 
 fn heading(line: &str) -> Option<&str> {
     let marks = line.len() - line.trim_start_matches('#').len();
-    (1..=6)
-        .contains(&marks)
-        .then(|| line[marks..].strip_prefix(' '))
-        .flatten()
+    (1..=6).contains(&marks).then(|| line[marks..].strip_prefix(' ')).flatten()
 }
 
 fn slug(heading: &str) -> String {
@@ -221,20 +197,13 @@ mod tests {
     #[test]
     fn code_is_taken_line_by_line_with_its_language() {
         let page = Markdown::new("Run `make a`.\n\n```sh\nmake b\nmake c\n```\n");
-        let code: Vec<_> = page
-            .code
-            .iter()
-            .map(|code| (code.language, code.text.trim()))
-            .collect();
+        let code: Vec<_> = page.code.iter().map(|code| (code.language, code.text.trim())).collect();
         assert_eq!(code, [("sh", "make b"), ("sh", "make c"), ("", "make a")]);
     }
 
     #[test]
     fn anchors_are_spelled_as_code_hosts_spell_them() {
         let text = "# The `run` word, once\n## Again\n## Again\n```\n# not one\n```\n";
-        assert_eq!(
-            Markdown::new(text).anchors(),
-            ["the-run-word-once", "again", "again-1"]
-        );
+        assert_eq!(Markdown::new(text).anchors(), ["the-run-word-once", "again", "again-1"]);
     }
 }

@@ -23,31 +23,20 @@ pub fn manifests() -> Value {
 #[must_use]
 pub fn graph() -> Value {
     let host = run(Command::new(env::var("RUSTC").unwrap_or("rustc".to_owned())).arg("-vV"));
-    let host = host
-        .lines()
-        .find_map(|line| line.strip_prefix("host: "))
-        .expect("rustc names its host");
+    let host = host.lines().find_map(|line| line.strip_prefix("host: ")).expect("rustc names its host");
     metadata(&["--locked", "--filter-platform", host])
 }
 
 fn metadata(arguments: &[&str]) -> Value {
-    let json = run(
-        Command::new(env::var("CARGO").unwrap_or("cargo".to_owned()))
-            .args(["metadata", "--format-version", "1"])
-            .args(arguments)
-            .current_dir(repository_root()),
-    );
+    let json = run(Command::new(env::var("CARGO").unwrap_or("cargo".to_owned()))
+        .args(["metadata", "--format-version", "1"])
+        .args(arguments)
+        .current_dir(repository_root()));
     serde_json::from_str(&json).expect("cargo metadata answers in JSON")
 }
 
 fn run(command: &mut Command) -> String {
-    let output = command
-        .output()
-        .unwrap_or_else(|error| panic!("{command:?}: {error}"));
-    assert!(
-        output.status.success(),
-        "{command:?}: {}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).expect("cargo and rustc write UTF-8")
 }

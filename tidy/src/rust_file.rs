@@ -28,12 +28,7 @@ impl<'a> RustFile<'a> {
     pub fn new(path: &'a str, text: &'a str) -> Self {
         let Lexed { code, strings } = lex(text);
         let test_items = test_items(&code);
-        Self {
-            path,
-            code,
-            strings,
-            test_items,
-        }
+        Self { path, code, strings, test_items }
     }
 
     /// The offsets at which `word` stands in code, not as a part of a longer name.
@@ -54,22 +49,19 @@ impl<'a> RustFile<'a> {
 
     /// Does this offset stand inside a string of test code?
     pub fn is_string_in_test(&self, offset: usize) -> bool {
-        let is_inside = |string: &StringLiteral<'_>| {
-            (string.offset..string.offset + string.text.len() + 1).contains(&offset)
-        };
+        let is_inside =
+            |string: &StringLiteral<'_>| (string.offset..string.offset + string.text.len() + 1).contains(&offset);
         self.is_test(offset) && self.strings.iter().any(is_inside)
     }
 }
 
 /// The offsets at which `word` stands in `text`, not as a part of a longer name.
 pub(crate) fn words(text: &str, word: &str) -> impl Iterator<Item = usize> {
-    text.match_indices(word)
-        .map(|(offset, _)| offset)
-        .filter(move |&offset| {
-            let before = text[..offset].chars().next_back();
-            let after = text[offset + word.len()..].chars().next();
-            !before.is_some_and(is_name_char) && !after.is_some_and(is_name_char)
-        })
+    text.match_indices(word).map(|(offset, _)| offset).filter(move |&offset| {
+        let before = text[..offset].chars().next_back();
+        let after = text[offset + word.len()..].chars().next();
+        !before.is_some_and(is_name_char) && !after.is_some_and(is_name_char)
+    })
 }
 
 fn is_name_char(c: char) -> bool {
@@ -95,14 +87,9 @@ fn lex(text: &str) -> Lexed<'_> {
         } else if rest.starts_with("/*") {
             let end = at + block_comment_len(rest);
             (end, at..end)
-        } else if let Some(string) =
-            string_literal(rest).filter(|_| rest.starts_with('"') || !in_a_name)
-        {
+        } else if let Some(string) = string_literal(rest).filter(|_| rest.starts_with('"') || !in_a_name) {
             let inside = at + string.inside.start..at + string.inside.end;
-            strings.push(StringLiteral {
-                offset: inside.start - 1,
-                text: &text[inside.clone()],
-            });
+            strings.push(StringLiteral { offset: inside.start - 1, text: &text[inside.clone()] });
             (at + string.len, inside)
         } else if let Some(len) = char_literal_len(rest) {
             (at + len, at..at + len)
@@ -144,32 +131,19 @@ struct StringSpan {
 
 /// The string literal that `rest` starts with: plain, byte, C, or a raw one of these.
 fn string_literal(rest: &str) -> Option<StringSpan> {
-    let prefix = ["br", "cr", "r", "b", "c", ""]
-        .into_iter()
-        .find(|prefix| rest.starts_with(prefix))?;
+    let prefix = ["br", "cr", "r", "b", "c", ""].into_iter().find(|prefix| rest.starts_with(prefix))?;
     let raw = prefix.ends_with('r');
     let after_prefix = &rest[prefix.len()..];
-    let hashes = if raw {
-        after_prefix.len() - after_prefix.trim_start_matches('#').len()
-    } else {
-        0
-    };
+    let hashes = if raw { after_prefix.len() - after_prefix.trim_start_matches('#').len() } else { 0 };
     if !after_prefix[hashes..].starts_with('"') {
         return None;
     }
     let start = prefix.len() + hashes + 1;
     let body = &rest[start..];
     let close = format!("\"{}", &after_prefix[..hashes]);
-    let body_len = if raw {
-        body.find(&close)
-    } else {
-        unescaped_quote(body)
-    };
+    let body_len = if raw { body.find(&close) } else { unescaped_quote(body) };
     let end = body_len.map_or(rest.len(), |len| start + len);
-    Some(StringSpan {
-        len: (end + close.len()).min(rest.len()),
-        inside: start..end,
-    })
+    Some(StringSpan { len: (end + close.len()).min(rest.len()), inside: start..end })
 }
 
 fn unescaped_quote(body: &str) -> Option<usize> {
@@ -235,9 +209,7 @@ mod tests {
         assert!(!code.contains('x'), "{code}");
         assert_eq!(code.len(), text.len());
         assert_eq!(
-            code.chars()
-                .filter(char::is_ascii_alphabetic)
-                .collect::<String>(),
+            code.chars().filter(char::is_ascii_alphabetic).collect::<String>(),
             "abcbrde",
             "the prefix of a string is code"
         );

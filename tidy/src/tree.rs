@@ -32,17 +32,12 @@ impl Tree {
     /// A small tree for a test.
     #[must_use]
     pub fn planted(files: &[(&str, &str)]) -> Self {
-        let files = files
-            .iter()
-            .map(|&(path, text)| (path.to_owned(), text.to_owned()))
-            .collect();
+        let files = files.iter().map(|&(path, text)| (path.to_owned(), text.to_owned())).collect();
         Self { files }
     }
 
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.files
-            .iter()
-            .map(|(path, text)| (path.as_str(), text.as_str()))
+        self.files.iter().map(|(path, text)| (path.as_str(), text.as_str()))
     }
 
     #[must_use]
@@ -56,18 +51,12 @@ impl Tree {
         let folder = format!("{path}/");
         path.is_empty()
             || self.files.contains_key(path)
-            || self
-                .files
-                .range(folder.clone()..)
-                .next()
-                .is_some_and(|(next, _)| next.starts_with(&folder))
+            || self.files.range(folder.clone()..).next().is_some_and(|(next, _)| next.starts_with(&folder))
     }
 
     /// Every Rust file, with comments and literals told apart from code.
     pub(crate) fn rust_files(&self) -> impl Iterator<Item = RustFile<'_>> {
-        self.iter()
-            .filter(|(path, _)| has_extension(path, &["rs"]))
-            .map(|(path, text)| RustFile::new(path, text))
+        self.iter().filter(|(path, _)| has_extension(path, &["rs"])).map(|(path, text)| RustFile::new(path, text))
     }
 
     fn read_directory(&mut self, directory: &Path, prefix: &str) -> io::Result<()> {
@@ -93,17 +82,12 @@ impl Tree {
 fn is_ours(directory: &Path, name: &str) -> bool {
     let hidden = name.starts_with('.') && !HIDDEN_BUT_OURS.contains(&name);
     // Build directories and Python environments mark themselves.
-    let made_by_a_tool = ["CACHEDIR.TAG", "pyvenv.cfg"]
-        .iter()
-        .any(|marker| directory.join(marker).exists());
+    let made_by_a_tool = ["CACHEDIR.TAG", "pyvenv.cfg"].iter().any(|marker| directory.join(marker).exists());
     !hidden && !SKIPPED.contains(&name) && !made_by_a_tool
 }
 
 pub(crate) fn repository_root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .expect("this crate's folder stands in the repository")
-        .to_owned()
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("this crate's folder stands in the repository").to_owned()
 }
 
 pub(crate) fn has_extension(path: &str, extensions: &[&str]) -> bool {

@@ -4,19 +4,12 @@ use std::sync::LazyLock;
 
 use interlock_tidy::{Tree, assert_none, metadata, rules};
 
-static TREE: LazyLock<Tree> =
-    LazyLock::new(|| Tree::of_repository().expect("the repository can be read"));
+static TREE: LazyLock<Tree> = LazyLock::new(|| Tree::of_repository().expect("the repository can be read"));
 
 /// A walk that finds nothing would let every other test pass.
 #[test]
 fn the_walk_sees_the_repository() {
-    for path in [
-        "Cargo.toml",
-        "Makefile",
-        ".ci/run",
-        "tidy/src/lib.rs",
-        "docs/decisions",
-    ] {
+    for path in ["Cargo.toml", "Makefile", ".ci/run", "tidy/src/lib.rs", "docs/decisions"] {
         assert!(TREE.contains(path), "{path}");
     }
     assert!(!TREE.contains("target"));

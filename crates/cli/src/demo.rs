@@ -38,13 +38,19 @@ pub fn plan() -> anyhow::Result<Arc<EncodedPlan>> {
         with: None,
         conditions: interlock_core::plan::RollbackCondition::ALL.to_vec(),
     });
-    let label = StepSpec::new("label", Work::Transform {
-        value: template(r#"{"text":"Order ${{ inputs.order }}, paid with ${{ steps.pay.output.receipt }}"}"#)?,
-    });
-    let picked_up = StepSpec::new("picked_up", Work::Wait {
-        until: WaitFor::Signal { signal: PICKED_UP.into(), key: None, accept: Accept::SinceRun },
-        timeout: Some(Millis::from_mins(10)),
-    });
+    let label = StepSpec::new(
+        "label",
+        Work::Transform {
+            value: template(r#"{"text":"Order ${{ inputs.order }}, paid with ${{ steps.pay.output.receipt }}"}"#)?,
+        },
+    );
+    let picked_up = StepSpec::new(
+        "picked_up",
+        Work::Wait {
+            until: WaitFor::Signal { signal: PICKED_UP.into(), key: None, accept: Accept::SinceRun },
+            timeout: Some(Millis::from_mins(10)),
+        },
+    );
     let mut gift = StepSpec::task("gift_card", "demo.gift");
     gift.condition = Some("inputs.cents >= 5000".into());
     let steps = vec![
@@ -56,7 +62,14 @@ pub fn plan() -> anyhow::Result<Arc<EncodedPlan>> {
         picked_up,
         StepSpec::task("tell_customer", "demo.tell"),
     ];
-    let plan = Plan { workflow: "order".into(), version: 1, on_failure: None, timeout: Some(Millis::from_hours(1)), writes_max: Some(10), steps };
+    let plan = Plan {
+        workflow: "order".into(),
+        version: 1,
+        on_failure: None,
+        timeout: Some(Millis::from_hours(1)),
+        writes_max: Some(10),
+        steps,
+    };
     Ok(EncodedPlan::new(plan)?)
 }
 

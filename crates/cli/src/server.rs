@@ -63,7 +63,11 @@ impl EngineArgs {
     }
 
     fn options(&self) -> anyhow::Result<EngineOptions> {
-        anyhow::ensure!(self.session_lease_ms >= 400, "--session-lease-ms is {}, the least is 400", self.session_lease_ms);
+        anyhow::ensure!(
+            self.session_lease_ms >= 400,
+            "--session-lease-ms is {}, the least is 400",
+            self.session_lease_ms
+        );
         let mut options = open::engine_options();
         options.session_lease = Millis(self.session_lease_ms);
         options.session_renewal = Millis(self.session_lease_ms / 4);

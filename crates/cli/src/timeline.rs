@@ -112,7 +112,9 @@ fn tell(event: &Event) -> Option<(&'static str, String)> {
         Event::StepStarted { attempt, .. } => (DIM, format!("→ running, attempt {attempt}")),
         Event::StepCompleted { .. } => (GREEN, "✓ done".into()),
         Event::StepFailed { error, .. } => (RED, format!("✗ {error}")),
-        Event::StepRetrying { error, attempt, .. } => (YELLOW, format!("↻ attempt {attempt} failed: {error}; trying again")),
+        Event::StepRetrying { error, attempt, .. } => {
+            (YELLOW, format!("↻ attempt {attempt} failed: {error}; trying again"))
+        }
         Event::StepWaiting { signal: Some(signal), .. } => ("", format!("… waiting for {signal}")),
         Event::StepWaiting { signal: None, .. } => ("", "… waiting".into()),
         Event::StepSkipped { why, .. } => (DIM, format!("– skipped: {why}")),

@@ -100,7 +100,12 @@ async fn survive(mut setup: Setup, servers: usize) {
         fleet[victim].suffer(kind, Duration::from_millis(LEASE_MS * 3 / 2)).await;
         resolve_doubts(&client, &ledger, &runs).await;
         for member in &mut fleet {
-            assert!(!member.gave_up(), "{} ended by itself after blow {blow}; see {}", member.name, setup.folder.display());
+            assert!(
+                !member.gave_up(),
+                "{} ended by itself after blow {blow}; see {}",
+                member.name,
+                setup.folder.display()
+            );
         }
     }
     finish(&client, &ledger, &runs).await;
@@ -113,7 +118,12 @@ async fn survive(mut setup: Setup, servers: usize) {
         .args(["db", "check", "--store", &setup.store])
         .output()
         .unwrap();
-    assert!(check.status.success(), "{}{}", String::from_utf8_lossy(&check.stdout), String::from_utf8_lossy(&check.stderr));
+    assert!(
+        check.status.success(),
+        "{}{}",
+        String::from_utf8_lossy(&check.stdout),
+        String::from_utf8_lossy(&check.stderr)
+    );
     let _ = std::fs::remove_dir_all(&setup.folder);
 }
 

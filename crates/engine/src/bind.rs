@@ -181,7 +181,8 @@ impl Facts {
         };
         let mut steps = Map::new();
         for (index, (spec, step)) in self.plan.steps.iter().zip(&self.steps).enumerate() {
-            let fresh = self.activation.output.as_ref().filter(|(at, _)| *at as usize == index).map(|(_, output)| output);
+            let fresh =
+                self.activation.output.as_ref().filter(|(at, _)| *at as usize == index).map(|(_, output)| output);
             let known = fresh.or(if index < self.activation.from as usize { step.output.as_ref() } else { None });
             let state = if fresh.is_some() { StepState::Succeeded } else { step.state() };
             if let Some(output) = known {

@@ -35,10 +35,7 @@ pub struct Cells {
 
 impl Cells {
     pub fn new(cells_max: usize) -> Self {
-        Self {
-            shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
-            per_shard_max: cells_max.div_ceil(SHARDS),
-        }
+        Self { shards: (0..SHARDS).map(|_| Mutex::default()).collect(), per_shard_max: cells_max.div_ceil(SHARDS) }
     }
 
     fn shard(&self, run: RunId) -> MutexGuard<'_, BTreeMap<Key, CellRef>> {

@@ -33,11 +33,7 @@ impl Clock {
 
     /// A clock that starts at a given instant; for simulations.
     pub fn starting_at(now: Timestamp) -> Self {
-        Self(Arc::new(Source {
-            origin: Instant::now(),
-            base: AtomicI64::new(now.0),
-            floor: AtomicI64::new(now.0),
-        }))
+        Self(Arc::new(Source { origin: Instant::now(), base: AtomicI64::new(now.0), floor: AtomicI64::new(now.0) }))
     }
 
     pub fn now(&self) -> Timestamp {

@@ -16,11 +16,11 @@ use interlock_store::Refusal;
 use std::ops::ControlFlow;
 use tokio::sync::Notify;
 
+use crate::Engine;
 use crate::cells::Streak;
 use crate::commands::assignment;
 use crate::error::EngineError;
 use crate::ready::{Candidate, GroupKey, ReadyRuns};
-use crate::Engine;
 
 /// How many steps one poll claims at most.
 pub const CLAIM_BATCH_MAX: usize = 256;
@@ -37,12 +37,7 @@ pub struct Dispatch {
 
 impl Default for Dispatch {
     fn default() -> Self {
-        Self {
-            state: Mutex::default(),
-            work: Notify::new(),
-            rescan: Notify::new(),
-            scan_at: AtomicI64::new(i64::MAX),
-        }
+        Self { state: Mutex::default(), work: Notify::new(), rescan: Notify::new(), scan_at: AtomicI64::new(i64::MAX) }
     }
 }
 
@@ -160,7 +155,6 @@ impl Dispatch {
     pub fn ready_len(&self) -> usize {
         self.state().ready.len()
     }
-
 }
 
 /// A poll's place in the queue of waiting polls; leaves it when the poll ends, however it ends.
@@ -276,7 +270,12 @@ impl Engine {
                 self.throttled(candidate).await;
                 None
             }
-            Err(EngineError::Rejected(Rejection::NotClaimable { .. } | Rejection::InvalidTransition { .. } | Rejection::Terminal { .. } | Rejection::UnknownRun { .. })) => None,
+            Err(EngineError::Rejected(
+                Rejection::NotClaimable { .. }
+                | Rejection::InvalidTransition { .. }
+                | Rejection::Terminal { .. }
+                | Rejection::UnknownRun { .. },
+            )) => None,
             Err(error) => {
                 tracing::warn!(%run, %error, "a claim failed; the scan will offer the step again");
                 self.0.dispatch.rescan.notify_one();

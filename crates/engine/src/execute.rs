@@ -116,11 +116,8 @@ impl Engine {
         match &change.live {
             LiveChange::Put(row) => {
                 if let Some(eligible_at) = row.eligible_at {
-                    let key = GroupKey {
-                        queue: row.queue.clone(),
-                        tenant: run.tenant,
-                        workspace: row.workspace.clone(),
-                    };
+                    let key =
+                        GroupKey { queue: row.queue.clone(), tenant: run.tenant, workspace: row.workspace.clone() };
                     let priority = row.priority;
                     let candidate = Candidate { tenant: run.tenant, run: run.id, priority, eligible_at };
                     self.0.dispatch.became_ready(key, candidate, now);

@@ -12,8 +12,8 @@ use interlock_store::EventRecord;
 use interlock_store::TenantEvent;
 use tokio::sync::{Notify, oneshot};
 
-use crate::error::EngineError;
 use crate::Engine;
+use crate::error::EngineError;
 
 /// How long a watcher sleeps at most before it looks by itself: the bound on what a lost wake-up costs.
 const LOOK_EVERY: Duration = Duration::from_secs(1);

@@ -55,7 +55,9 @@ pub(crate) struct Inner {
 /// Why an engine does not start.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenEngineError {
-    #[error("this machine's clock is {skew_ms} ms away from the database's (limit {max_ms} ms): set it right, then start again")]
+    #[error(
+        "this machine's clock is {skew_ms} ms away from the database's (limit {max_ms} ms): set it right, then start again"
+    )]
     ClockSkew { skew_ms: i64, max_ms: u64 },
     #[error(transparent)]
     Read(#[from] interlock_store::ReadError),
@@ -82,7 +84,9 @@ impl Engine {
             options,
         };
         let engine = Self(Arc::new(inner));
-        loops::spawn_all(&engine).await?;
+        if engine.0.options.loops {
+            loops::spawn_all(&engine).await?;
+        }
         Ok(engine)
     }
 

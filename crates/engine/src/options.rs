@@ -34,6 +34,8 @@ pub struct EngineOptions {
     /// Where outbox messages go.
     pub deliver: Arc<dyn Deliver>,
     pub outbox_attempts_max: u32,
+    /// Start the loops. A tool that only gives commands does without.
+    pub loops: bool,
     /// The largest difference between this machine's clock and the database's at start.
     pub clock_skew_max: Millis,
 }
@@ -56,6 +58,7 @@ impl EngineOptions {
             expressions_max: 64,
             deliver,
             outbox_attempts_max: 12,
+            loops: true,
             clock_skew_max: Millis::from_mins(5),
         }
     }

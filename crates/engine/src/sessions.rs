@@ -10,8 +10,8 @@ use interlock_core::time::{Millis, Timestamp};
 use interlock_core::work::{AttemptRef, WorkerHello};
 use interlock_store::{Op, OpAnswer, SessionRow};
 
-use crate::error::EngineError;
 use crate::Engine;
+use crate::error::EngineError;
 
 /// What the engine remembers of a session while it polls here.
 #[derive(Debug)]
@@ -89,7 +89,12 @@ impl Engine {
         self.0.sessions.map().insert(session, SessionInfo::new(hello.tenant, hello.queues, false));
         self.0.dispatch.rescan.notify_one();
         let options = &self.0.options;
-        Ok(Registered { session, lease: options.session_lease, renew_every: options.session_renewal, epoch: self.0.epoch })
+        Ok(Registered {
+            session,
+            lease: options.session_lease,
+            renew_every: options.session_renewal,
+            epoch: self.0.epoch,
+        })
     }
 
     /// The session, as this server knows it, or as another one registered it.
@@ -116,11 +121,8 @@ impl Engine {
         let info = self.session(session).await?;
         info.draining.store(draining, std::sync::atomic::Ordering::Relaxed);
         let now = self.now();
-        let renewal = Op::RenewSession {
-            session,
-            lease_expires_at: now + self.0.options.session_lease,
-            heartbeat_at: now,
-        };
+        let renewal =
+            Op::RenewSession { session, lease_expires_at: now + self.0.options.session_lease, heartbeat_at: now };
         if self.0.store.execute(renewal).await? == OpAnswer::Gone {
             self.0.sessions.forget(session);
             self.0.dispatch.forget_session(session);
@@ -129,7 +131,12 @@ impl Engine {
         let claims = self.0.store.claims_of(session).await?;
         let claimed: HashSet<AttemptRef> = claims
             .iter()
-            .map(|claim| AttemptRef { tenant: claim.tenant, run: claim.run, position: claim.position, attempt: claim.attempt })
+            .map(|claim| AttemptRef {
+                tenant: claim.tenant,
+                run: claim.run,
+                position: claim.position,
+                attempt: claim.attempt,
+            })
             .collect();
         self.release_unlisted(&info, &claimed, held).await;
         let mut stop: Vec<AttemptRef> = held.iter().copied().filter(|at| !claimed.contains(at)).collect();
@@ -140,7 +147,8 @@ impl Engine {
     /// A claim that the worker has not listed for a full heartbeat is one whose answer was lost: it goes back.
     async fn release_unlisted(&self, info: &SessionInfo, claimed: &HashSet<AttemptRef>, held: &[AttemptRef]) {
         let unlisted: HashSet<AttemptRef> = claimed.iter().copied().filter(|at| !held.contains(at)).collect();
-        let before = std::mem::replace(&mut *info.unlisted.lock().unwrap_or_else(PoisonError::into_inner), unlisted.clone());
+        let before =
+            std::mem::replace(&mut *info.unlisted.lock().unwrap_or_else(PoisonError::into_inner), unlisted.clone());
         let mut lost: Vec<AttemptRef> = unlisted.intersection(&before).copied().collect();
         lost.sort_unstable();
         for at in lost {
@@ -165,7 +173,8 @@ impl Engine {
     /// Ends a session in good order. What it still holds goes back at once.
     pub async fn unregister(&self, session: SessionId) -> Result<(), EngineError> {
         for claim in self.0.store.claims_of(session).await? {
-            let at = AttemptRef { tenant: claim.tenant, run: claim.run, position: claim.position, attempt: claim.attempt };
+            let at =
+                AttemptRef { tenant: claim.tenant, run: claim.run, position: claim.position, attempt: claim.attempt };
             if let Err(error) = self.release(at).await {
                 tracing::debug!(run = %at.run, %error, "a claim of an ending session could not be released");
             }

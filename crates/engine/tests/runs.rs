@@ -31,7 +31,10 @@ fn quick_retry(mut step: StepSpec, max_attempts: u32) -> StepSpec {
 }
 
 fn failing() -> ReportedOutcome {
-    ReportedOutcome::Retry { error: StepError::new(ErrorClass::Unavailable, "DOWN", "the other side is down"), backoff: None }
+    ReportedOutcome::Retry {
+        error: StepError::new(ErrorClass::Unavailable, "DOWN", "the other side is down"),
+        backoff: None,
+    }
 }
 
 on_both! {

@@ -79,7 +79,10 @@ async fn main() {
         task.await.expect("a worker ends well");
     }
     let group = stats.committed as f64 / stats.groups.max(1) as f64;
-    println!("{url}  in flight {in_flight}  lanes {lanes}  sets/s {sets:.0}  steps/s {steps:.0}  per group {group:.1}  committed {}", stats.committed);
+    println!(
+        "{url}  in flight {in_flight}  lanes {lanes}  sets/s {sets:.0}  steps/s {steps:.0}  per group {group:.1}  committed {}",
+        stats.committed
+    );
     assert_eq!(stats.refused, 0);
 }
 

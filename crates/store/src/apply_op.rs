@@ -58,9 +58,7 @@ pub(crate) async fn apply<D: Db>(db: &D, op: &Op) -> Result<OpAnswer, DbError> {
             let rows = db.execute(&ops::SESSION_CLOSE, args![*at, *session]).await?;
             Ok(if rows == 1 { OpAnswer::Done } else { OpAnswer::Gone })
         }
-        Op::ExpireSessions { now } => {
-            Ok(OpAnswer::Count(db.execute(&ops::SESSIONS_EXPIRE, args![*now]).await?))
-        }
+        Op::ExpireSessions { now } => Ok(OpAnswer::Count(db.execute(&ops::SESSIONS_EXPIRE, args![*now]).await?)),
         Op::StoreSignal(signal) => {
             let values = args![
                 signal.tenant,
@@ -88,16 +86,8 @@ pub(crate) async fn apply<D: Db>(db: &D, op: &Op) -> Result<OpAnswer, DbError> {
             Ok(if rows == 1 { OpAnswer::Done } else { OpAnswer::Gone })
         }
         Op::FinishIdempotency { tenant, client, key, state, response, error, at, expires_at } => {
-            let values = args![
-                state.as_str(),
-                response.as_ref(),
-                error.as_ref(),
-                *at,
-                *expires_at,
-                *tenant,
-                client,
-                key
-            ];
+            let values =
+                args![state.as_str(), response.as_ref(), error.as_ref(), *at, *expires_at, *tenant, client, key];
             let rows = db.execute(&ops::IDEMPOTENCY_FINISH, values).await?;
             Ok(if rows == 1 { OpAnswer::Done } else { OpAnswer::Gone })
         }

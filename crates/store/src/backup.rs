@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use rusqlite::backup::Backup;
+use rusqlite::backup::{Backup, StepResult};
+use rusqlite::{Connection, OpenFlags};
 
 use crate::error::{DbError, OpenError, ReadError};
 use crate::op::{Op, OpAnswer};
@@ -12,8 +13,23 @@ use crate::sqlite::file;
 use crate::sqlite::reads::SqliteReads;
 use crate::store::{Reads, Store};
 
-/// Pages copied between two pauses: the writer is held up by no more than one such step.
-const PAGES_PER_STEP: i32 = 2_000;
+/// All pages at once: a copy in several steps begins anew whenever the writer commits between them. In WAL mode the
+/// writer is not held up; its log grows meanwhile.
+const ALL_PAGES: i32 = -1;
+
+/// Copies a SQLite store to a new file, consistent at one instant, also while a server has it open.
+pub async fn backup_file(from: &Path, to: &Path) -> Result<(), OpenError> {
+    let missing = |path: &Path, what: &str| OpenError::File { path: path.display().to_string(), what: what.to_owned() };
+    if !from.is_file() {
+        return Err(missing(from, "there is no such store"));
+    }
+    if to.exists() {
+        return Err(missing(to, "exists already; name a file that does not"));
+    }
+    let (from, to) = (from.to_owned(), to.to_owned());
+    let copied = tokio::task::spawn_blocking(move || copy(&from, &to)).await;
+    copied.map_err(|error| OpenError::Database(DbError::Other(error.to_string())))?
+}
 
 impl Store {
     /// Copies the whole database to a new file, consistent at one instant, while the store goes on.
@@ -27,7 +43,9 @@ impl Store {
         }
         let (from, to) = (pool.path().to_owned(), to.to_owned());
         let copied = tokio::task::spawn_blocking(move || copy(&from, &to)).await;
-        copied.map_err(|error| ReadError::Unavailable(error.to_string()))?.map_err(|error| ReadError::Database(error.to_string()))
+        copied
+            .map_err(|error| ReadError::Unavailable(error.to_string()))?
+            .map_err(|error| ReadError::Database(error.to_string()))
     }
 }
 
@@ -38,20 +56,30 @@ fn copy(from: &Path, to: &Path) -> Result<(), OpenError> {
     partial.push(".partial");
     let partial = Path::new(&partial);
     let _ = std::fs::remove_file(partial);
-    let source = file::connect(from)?;
-    let mut target = rusqlite::Connection::open(partial).map_err(|error| failed(error.to_string()))?;
+    let source = Connection::open_with_flags(from, OpenFlags::SQLITE_OPEN_READ_ONLY)
+        .and_then(|source| source.busy_timeout(Duration::from_secs(10)).map(|()| source))
+        .map_err(|error| OpenError::File { path: from.display().to_string(), what: error.to_string() })?;
+    let mut target = Connection::open(partial).map_err(|error| failed(error.to_string()))?;
     {
         let backup = Backup::new(&source, &mut target).map_err(|error| failed(error.to_string()))?;
-        let copied = backup.run_to_completion(PAGES_PER_STEP, Duration::from_millis(1), None);
-        copied.map_err(|error| failed(error.to_string()))?;
+        match backup.step(ALL_PAGES).map_err(|error| failed(error.to_string()))? {
+            StepResult::Done => {}
+            other => return Err(failed(format!("the store is busy ({other:?}); try again"))),
+        }
     }
     // A backup is one file: whatever stands in a log beside it goes into it.
-    target
-        .execute_batch("PRAGMA journal_mode = DELETE; PRAGMA integrity_check")
+    target.pragma_update(None, "journal_mode", "DELETE").map_err(|error| failed(error.to_string()))?;
+    let found: String = target
+        .query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))
         .map_err(|error| failed(error.to_string()))?;
+    if found != "ok" {
+        return Err(failed(format!("the copy is damaged, and so may be the store: {found}")));
+    }
     target.close().map_err(|(_, error)| failed(error.to_string()))?;
-    let whole = std::fs::File::open(partial).and_then(|file| file.sync_all());
-    whole.and_then(|()| std::fs::rename(partial, to)).map_err(|error| failed(error.to_string()))
+    let sync = |path: &Path| std::fs::File::open(path).and_then(|file| file.sync_all());
+    let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let placed = sync(partial).and_then(|()| std::fs::rename(partial, to)).and_then(|()| sync(folder));
+    placed.map_err(|error| failed(error.to_string()))
 }
 
 /// Brings a backup into service: puts the file in place (SQLite), raises the epoch, which fences every attempt that

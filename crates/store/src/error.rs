@@ -10,11 +10,17 @@ pub enum OpenError {
     #[error("{path} is in use by another Interlock process{}; stop that one first: one SQLite file has one server",
         .pid.map(|pid| format!(" (pid {pid})")).unwrap_or_default())]
     Locked { path: String, pid: Option<u32> },
-    #[error("the schema of this store is version {found}, this binary knows version {known}: it was written by a newer release; upgrade this binary, or restore a backup made before the upgrade")]
+    #[error(
+        "the schema of this store is version {found}, this binary knows version {known}: it was written by a newer release; upgrade this binary, or restore a backup made before the upgrade"
+    )]
     NewerSchema { found: i64, known: i64 },
-    #[error("the store has no schema yet, or an older one (version {found}, needed {known}): run `interlock db migrate`")]
+    #[error(
+        "the store has no schema yet, or an older one (version {found}, needed {known}): run `interlock db migrate`"
+    )]
     NeedsMigration { found: i64, known: i64 },
-    #[error("migration {version} ({name}) differs from the one that was applied to this store: this binary and the store do not belong together; use the release that made the store")]
+    #[error(
+        "migration {version} ({name}) differs from the one that was applied to this store: this binary and the store do not belong together; use the release that made the store"
+    )]
     ChecksumChanged { version: i64, name: String },
     #[error("cannot reach the database: {what}; check the address, that it is running, and that the user may connect")]
     Connect { what: String },
@@ -140,9 +146,11 @@ impl From<rusqlite::Error> for DbError {
                 {
                     Self::Unique(text)
                 }
-                Code::DatabaseBusy | Code::DatabaseLocked | Code::DiskFull | Code::OutOfMemory | Code::SystemIoFailure => {
-                    Self::Later(text)
-                }
+                Code::DatabaseBusy
+                | Code::DatabaseLocked
+                | Code::DiskFull
+                | Code::OutOfMemory
+                | Code::SystemIoFailure => Self::Later(text),
                 _ => Self::Other(text),
             },
             None => Self::Other(text),

@@ -23,7 +23,7 @@ mod store;
 mod submit;
 mod value;
 
-pub use backup::restore;
+pub use backup::{backup_file, restore};
 pub use error::{CorruptRow, OpenError, ReadError, Refusal, SubmitError};
 pub use op::{Op, OpAnswer, OutboxRetry, Sweep};
 pub use options::{CommitFault, Faults, Mode, NoFaults, Options, StoreUrl};

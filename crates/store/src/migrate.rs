@@ -20,10 +20,7 @@ pub(crate) static SQLITE: &[Migration] =
 pub(crate) static POSTGRES: &[Migration] =
     &[Migration { version: 1, name: "initial", sql: include_str!("../migrations/postgres/0001_initial.sql") }];
 
-static APPLIED: Stmt = both(
-    "MIGRATIONS_APPLIED",
-    "SELECT version, checksum FROM schema_migrations ORDER BY version",
-);
+static APPLIED: Stmt = both("MIGRATIONS_APPLIED", "SELECT version, checksum FROM schema_migrations ORDER BY version");
 static RECORD: Stmt = both(
     "MIGRATION_RECORD",
     "INSERT INTO schema_migrations (version, name, checksum, applied_at) VALUES ($1, $2, $3, $4)",
@@ -54,10 +51,7 @@ pub(crate) async fn run<D: Db>(db: &D, migrations: &[Migration], apply: bool) ->
         match applied.iter().find(|(version, _)| *version == migration.version) {
             Some((_, recorded)) if *recorded == checksum => {}
             Some(_) => {
-                return Err(OpenError::ChecksumChanged {
-                    version: migration.version,
-                    name: migration.name.to_owned(),
-                });
+                return Err(OpenError::ChecksumChanged { version: migration.version, name: migration.name.to_owned() });
             }
             None if !apply => return Err(OpenError::NeedsMigration { found, known }),
             None => {

@@ -13,16 +13,37 @@ pub enum Op {
     PutTenant(Tenant),
     RegisterSession(SessionRow),
     /// Answers [`OpAnswer::Renewed`] or [`OpAnswer::Gone`].
-    RenewSession { session: SessionId, lease_expires_at: Timestamp, heartbeat_at: Timestamp },
+    RenewSession {
+        session: SessionId,
+        lease_expires_at: Timestamp,
+        heartbeat_at: Timestamp,
+    },
     /// `draining` takes no new work; `online` again; a closed one is `offline`.
-    SetSessionState { session: SessionId, state: WorkerState },
-    CloseSession { session: SessionId, at: Timestamp },
+    SetSessionState {
+        session: SessionId,
+        state: WorkerState,
+    },
+    CloseSession {
+        session: SessionId,
+        at: Timestamp,
+    },
     /// Marks sessions whose lease is over as offline. Answers [`OpAnswer::Count`].
-    ExpireSessions { now: Timestamp },
+    ExpireSessions {
+        now: Timestamp,
+    },
     /// Answers [`OpAnswer::Stored`] or [`OpAnswer::Duplicate`].
     StoreSignal(SignalRow),
-    OutboxDelivered { tenant: TenantId, id: OutboxId, at: Timestamp },
-    OutboxFailed { tenant: TenantId, id: OutboxId, error: String, retry: OutboxRetry },
+    OutboxDelivered {
+        tenant: TenantId,
+        id: OutboxId,
+        at: Timestamp,
+    },
+    OutboxFailed {
+        tenant: TenantId,
+        id: OutboxId,
+        error: String,
+        retry: OutboxRetry,
+    },
     /// The answer to a request whose key was recorded, for its repeats.
     FinishIdempotency {
         tenant: TenantId,
@@ -35,13 +56,22 @@ pub enum Op {
         expires_at: Timestamp,
     },
     /// Records that an approval's card has been sent.
-    ApprovalNotified { tenant: TenantId, approval: interlock_core::ids::ApprovalId, at: Timestamp },
+    ApprovalNotified {
+        tenant: TenantId,
+        approval: interlock_core::ids::ApprovalId,
+        at: Timestamp,
+    },
     /// Brings committed groups into the tenants' feeds. Answers [`OpAnswer::Count`]: the events sealed.
-    Seal { now: Timestamp, limit: usize },
+    Seal {
+        now: Timestamp,
+        limit: usize,
+    },
     /// Removes what is past its time, a bounded batch of each. Answers [`OpAnswer::Count`]: the rows removed.
     Sweep(Sweep),
     /// PostgreSQL: makes the journal's weeks ahead of time. SQLite: nothing.
-    EnsurePartitions { now: Timestamp },
+    EnsurePartitions {
+        now: Timestamp,
+    },
     /// After a restore: fences every attempt made before it. Answers [`OpAnswer::Epoch`].
     RaiseEpoch,
 }

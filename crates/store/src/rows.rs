@@ -1,13 +1,15 @@
 //! What reads answer with: one plain struct per kind of row.
 
+use interlock_core::approval::Vote;
 use interlock_core::caps::Caps;
 use interlock_core::change::Context;
 use interlock_core::ids::{ApprovalId, OutboxId, RunId, SessionId, SignalId, TenantId};
 use interlock_core::json::{Hash, Json};
 use interlock_core::receipt::Receipt;
-use interlock_core::state::{ApprovalState, Control, Detail, IdempotencyState, Reason, RunState, StepState, WorkerState};
+use interlock_core::state::{
+    ApprovalState, Control, Detail, IdempotencyState, Reason, RunState, StepState, WorkerState,
+};
 use interlock_core::time::Timestamp;
-use interlock_core::approval::Vote;
 use std::collections::BTreeMap;
 
 /// A tenant with its limits.
@@ -272,4 +274,3 @@ pub struct Finding {
     pub row: String,
     pub what: String,
 }
-

@@ -40,8 +40,8 @@ pub(crate) struct Inner {
     pub plans: PlanCache,
     pub counters: Arc<Counters>,
     wakes: watch::Receiver<u64>,
-    /// Declared last: released when everything else is.
-    _lock: Option<Lock>,
+    /// Released when the store is closed, or when its last clone goes away.
+    lock: Mutex<Option<Lock>>,
 }
 
 pub(crate) enum Reads {
@@ -122,6 +122,7 @@ impl Store {
                 }
             }
         }
+        self.inner.lock.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 
     /// Ends at once, as a crash would: what is queued is neither committed nor answered. For simulation.
@@ -210,12 +211,13 @@ impl Store {
     }
 
     /// The rows of several: on SQLite in one snapshot, on PostgreSQL pipelined.
-    pub(crate) async fn rows_many(&self, queries: Vec<(&'static Stmt, Vec<Value>)>) -> Result<Vec<Vec<Row>>, ReadError> {
+    pub(crate) async fn rows_many(
+        &self,
+        queries: Vec<(&'static Stmt, Vec<Value>)>,
+    ) -> Result<Vec<Vec<Row>>, ReadError> {
         match &self.inner.reads {
             Reads::Sqlite(reads) => {
-                reads
-                    .with(move |db| queries.iter().map(|(stmt, args)| db.query_now(stmt, args)).collect())
-                    .await
+                reads.with(move |db| queries.iter().map(|(stmt, args)| db.query_now(stmt, args)).collect()).await
             }
             Reads::Postgres(reads) => reads.rows_many(queries).await,
         }
@@ -287,7 +289,7 @@ impl Parts {
                 plans: PlanCache::default(),
                 counters: self.counters,
                 wakes: self.wakes,
-                _lock: self.lock,
+                lock: Mutex::new(self.lock),
             }),
         }
     }

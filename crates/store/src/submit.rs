@@ -117,11 +117,7 @@ impl Prepared {
 pub(crate) const STATE_ATTR: &str = "interlock.state";
 
 fn attr(change: &ChangeSet, name: &str, value: &str) -> SideStmt {
-    SideStmt {
-        stmt: &side::ATTR_INSERT,
-        args: args![change.tenant, name, value, change.run],
-        guard: Guard::None,
-    }
+    SideStmt { stmt: &side::ATTR_INSERT, args: args![change.tenant, name, value, change.run], guard: Guard::None }
 }
 
 fn encode<T: Serialize + ?Sized>(value: &T) -> Result<String, SubmitError> {
@@ -155,9 +151,7 @@ fn side_stmt(change: &ChangeSet, write: &SideWrite) -> Result<(SideStmt, Option<
             SideStmt { stmt: &side::SUBJECT_FREE, args: args![tenant, subject, run], guard: Guard::None },
             Some(key(&("subject", tenant, subject))),
         ),
-        SideWrite::AddStep { position, spec } => {
-            plain(&side::STEP_ADD, args![tenant, run, *position, encode(spec)?])
-        }
+        SideWrite::AddStep { position, spec } => plain(&side::STEP_ADD, args![tenant, run, *position, encode(spec)?]),
         SideWrite::OpenWait { position, awaited, opened_at } => plain(
             &side::WAIT_OPEN,
             args![tenant, run, *position, &awaited.signal, &awaited.key, awaited.accept_from, *opened_at],
@@ -225,9 +219,8 @@ fn side_stmt(change: &ChangeSet, write: &SideWrite) -> Result<(SideStmt, Option<
             },
             Some(key(&("receipt", tenant, &receipt.key))),
         ),
-        SideWrite::Outbox(row) => plain(
-            &side::OUTBOX_INSERT,
-            args![tenant, row.id, run, &row.destination, &row.payload, at],
-        ),
+        SideWrite::Outbox(row) => {
+            plain(&side::OUTBOX_INSERT, args![tenant, row.id, run, &row.destination, &row.payload, at])
+        }
     })
 }

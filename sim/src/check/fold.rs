@@ -142,7 +142,10 @@ impl RunModel {
             Event::ReceiptRecorded { step, attempt, receipt, state } => {
                 return self.receipt(*step, *attempt, *receipt, *state);
             }
-            Event::RunAssigned { .. } | Event::RunPaused { .. } | Event::RunResumed {} | Event::RollbackCompleted {} => {}
+            Event::RunAssigned { .. }
+            | Event::RunPaused { .. }
+            | Event::RunResumed {}
+            | Event::RollbackCompleted {} => {}
         }
         Ok(())
     }
@@ -252,7 +255,9 @@ impl RunModel {
                 self.restarted = true;
                 let known = self.step_mut(step);
                 (known.iteration, known.charged, known.inherited) = (known.iteration + 1, 0, false);
-                self.leave(step, Stage::Idle, |stage| !matches!(stage, Stage::Running(_) | Stage::Waiting | Stage::Doubt))
+                self.leave(step, Stage::Idle, |stage| {
+                    !matches!(stage, Stage::Running(_) | Stage::Waiting | Stage::Doubt)
+                })
             }
             _ if why.starts_with("resolved") => self.leave(step, Stage::Idle, |stage| stage == Stage::Doubt),
             _ => Err("has a cause that nobody knows".into()),

@@ -44,7 +44,8 @@ pub fn check(worker: &Worker, session: &Session, assignment: &Assignment) -> Res
 /// The input is what the plan says, also after a crash, a retry, a rollback.
 fn check_input(assignment: &Assignment) -> Result<(), String> {
     let input: Value = assignment.input.decode().map_err(|error| error.to_string())?;
-    let behaviour = Behaviour::parse(&assignment.handler).ok_or_else(|| format!("no handler {}", assignment.handler))?;
+    let behaviour =
+        Behaviour::parse(&assignment.handler).ok_or_else(|| format!("no handler {}", assignment.handler))?;
     let text = || input.to_string();
     let given = |input: &Value| if behaviour.bound { input["bound"].is_string() } else { input["until"].is_i64() };
     let Some(undone) = assignment.step.strip_prefix("rollback:") else {
@@ -163,10 +164,8 @@ async fn report(
         worker.gate.pass().await;
         let report = Report { at, epoch: session.epoch, outcome: outcome.clone(), claim_next };
         let holder = Arc::clone(session);
-        let answer = worker
-            .caller
-            .call(PATIENCE, move |engine| complete(engine, Arc::clone(&holder), report.clone()))
-            .await;
+        let answer =
+            worker.caller.call(PATIENCE, move |engine| complete(engine, Arc::clone(&holder), report.clone())).await;
         worker.gate.pass().await;
         match answer {
             Ok(completed) => {

@@ -183,7 +183,8 @@ async fn poll(worker: &Arc<Worker>, session: &Arc<Session>, life: &mut JoinSet<(
             continue;
         }
         let (id, wait) = (session.id, dice.millis(200..=4_000));
-        let polled = worker.caller.call(wait + PATIENCE, move |engine| async move { engine.poll(id, free, wait).await });
+        let polled =
+            worker.caller.call(wait + PATIENCE, move |engine| async move { engine.poll(id, free, wait).await });
         let polled = polled.await;
         worker.gate.pass().await;
         match polled {

@@ -34,8 +34,7 @@ fn verdict(attribute: &Attribute<'_>) -> Option<(&'static str, &'static str)> {
     let without_spaces: String = attribute.text.split_whitespace().collect();
     let silences_by = |level: &str| {
         without_spaces.starts_with(&format!("{level}("))
-            || (without_spaces.starts_with("cfg_attr(")
-                && without_spaces.contains(&format!(",{level}(")))
+            || (without_spaces.starts_with("cfg_attr(") && without_spaces.contains(&format!(",{level}(")))
     };
     if silences_by("allow") {
         Some((
@@ -43,10 +42,7 @@ fn verdict(attribute: &Attribute<'_>) -> Option<(&'static str, &'static str)> {
             "#[expect(the_lint, reason = \"…\")], or mend what the lint found",
         ))
     } else if silences_by("expect") && !without_spaces.contains("reason=") {
-        Some((
-            "an expected lint has no reason",
-            "#[expect(the_lint, reason = \"…\")]",
-        ))
+        Some(("an expected lint has no reason", "#[expect(the_lint, reason = \"…\")]"))
     } else {
         None
     }
@@ -67,10 +63,7 @@ fn attributes<'a>(file: &'a RustFile<'_>) -> impl Iterator<Item = Attribute<'a>>
                 depth == 0
             });
             let end = len.map_or(file.code.len(), |len| start + len);
-            Attribute {
-                offset,
-                text: &file.code[start..end],
-            }
+            Attribute { offset, text: &file.code[start..end] }
         })
     })
 }
@@ -87,9 +80,8 @@ mod tests {
     #[test]
     fn allow_is_refused_in_every_form() {
         let word = "allow";
-        let text = format!(
-            "fn a() {{}}\n#[{word}(dead_code)]\nfn b() {{}}\n#[cfg_attr(test, {word}(unused))]\nfn c() {{}}\n"
-        );
+        let text =
+            format!("fn a() {{}}\n#[{word}(dead_code)]\nfn b() {{}}\n#[cfg_attr(test, {word}(unused))]\nfn c() {{}}\n");
         assert_eq!(lines(&text), [2, 4]);
         assert_eq!(lines(&format!("#![{word}(unused)]")), [1]);
     }

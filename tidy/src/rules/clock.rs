@@ -45,8 +45,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
                         path: file.path.to_owned(),
                         line: file.line(offset),
                         what: format!("`{global}` is read outside the engine's clock and ids"),
-                        instead: "take `now` (or the id, or the random number) as a parameter"
-                            .to_owned(),
+                        instead: "take `now` (or the id, or the random number) as a parameter".to_owned(),
                     });
                 }
             }

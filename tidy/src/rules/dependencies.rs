@@ -76,8 +76,7 @@ fn major(version: &str) -> &str {
 
 fn line_of(lock: &str, name: &str, version: &str) -> usize {
     let entry = format!("name = \"{name}\"\nversion = \"{version}\"");
-    lock.find(&entry)
-        .map_or(1, |offset| crate::tree::line_at(lock, offset))
+    lock.find(&entry).map_or(1, |offset| crate::tree::line_at(lock, offset))
 }
 
 #[cfg(test)]
@@ -92,8 +91,7 @@ mod tests {
 
     #[test]
     fn a_licence_that_is_not_on_the_list_or_missing_is_found() {
-        let package =
-            |licence: Value| json!([{ "name": "a", "version": "1.0.0", "license": licence }]);
+        let package = |licence: Value| json!([{ "name": "a", "version": "1.0.0", "license": licence }]);
         assert_eq!(count(&package(json!("MIT OR GPL-3.0"))), 0);
         assert_eq!(count(&package(json!("GPL-3.0-only"))), 1);
         assert_eq!(count(&package(Value::Null)), 1);

@@ -20,15 +20,9 @@ const OURS: &[(&str, May)] = &[
     ("policy", May::Use(&["core"])),
     ("connectors", May::Use(&["core"])),
     ("protocol", May::Use(&["core"])),
-    (
-        "engine",
-        May::Use(&["store", "core", "policy", "connectors"]),
-    ),
+    ("engine", May::Use(&["store", "core", "policy", "connectors"])),
     ("server", May::Use(&["engine", "protocol", "store", "core"])),
-    (
-        "worker",
-        May::Use(&["protocol", "core", "policy", "connectors"]),
-    ),
+    ("worker", May::Use(&["protocol", "core", "policy", "connectors"])),
     ("cli", May::UseEverything),
     ("sim", May::UseEverything),
     ("tidy", May::UseEverything),
@@ -36,20 +30,7 @@ const OURS: &[(&str, May)] = &[
 
 /// Other people's crates that would break what a crate of ours promises.
 const KEPT_OUT: &[(&str, &[&str])] = &[
-    (
-        "core",
-        &[
-            "axum",
-            "fastrand",
-            "getrandom",
-            "hyper",
-            "rand",
-            "reqwest",
-            "rusqlite",
-            "tokio",
-            "tokio-postgres",
-        ],
-    ),
+    ("core", &["axum", "fastrand", "getrandom", "hyper", "rand", "reqwest", "rusqlite", "tokio", "tokio-postgres"]),
     ("protocol", &["axum", "rusqlite", "tokio-postgres"]),
     ("engine", &["axum", "rusqlite", "tokio-postgres"]),
     ("server", &["rusqlite", "tokio-postgres"]),
@@ -75,9 +56,7 @@ pub fn check(tree: &Tree, metadata: &Value) -> Vec<Finding> {
             what,
             instead: instead.to_owned(),
         };
-        let entry = name
-            .strip_prefix(PREFIX)
-            .and_then(|short| OURS.iter().find(|(ours, _)| *ours == short));
+        let entry = name.strip_prefix(PREFIX).and_then(|short| OURS.iter().find(|(ours, _)| *ours == short));
         let Some((short, may)) = entry else {
             findings.push(at(
                 "name",
@@ -91,12 +70,8 @@ pub fn check(tree: &Tree, metadata: &Value) -> Vec<Finding> {
                 continue;
             }
             let used = dependency["name"].as_str().unwrap_or_default();
-            let uphill = used
-                .strip_prefix(PREFIX)
-                .filter(|used| matches!(may, May::Use(list) if !list.contains(used)));
-            let kept_out = KEPT_OUT
-                .iter()
-                .any(|(ours, out)| ours == short && out.contains(&used));
+            let uphill = used.strip_prefix(PREFIX).filter(|used| matches!(may, May::Use(list) if !list.contains(used)));
+            let kept_out = KEPT_OUT.iter().any(|(ours, out)| ours == short && out.contains(&used));
             if let Some(uphill) = uphill {
                 findings.push(at(
                     used,
@@ -117,10 +92,7 @@ pub fn check(tree: &Tree, metadata: &Value) -> Vec<Finding> {
 
 /// The first line that starts with this key.
 fn line_of(manifest: &str, key: &str) -> usize {
-    let starts = |line: &str| {
-        line.strip_prefix(key)
-            .is_some_and(|rest| rest.starts_with(['.', ' ', '=']))
-    };
+    let starts = |line: &str| line.strip_prefix(key).is_some_and(|rest| rest.starts_with(['.', ' ', '=']));
     manifest.lines().position(starts).map_or(1, |line| line + 1)
 }
 
@@ -131,8 +103,7 @@ mod tests {
     use super::*;
 
     fn check_package(name: &str, dependencies: &Value) -> Vec<Finding> {
-        let manifest =
-            "[dependencies]\ninterlock-core.workspace = true\ninterlock-engine = \"1\"\n";
+        let manifest = "[dependencies]\ninterlock-core.workspace = true\ninterlock-engine = \"1\"\n";
         let tree = Tree::planted(&[("crates/a/Cargo.toml", manifest)]);
         let metadata = json!({
             "workspace_root": "/repo",
@@ -154,10 +125,7 @@ mod tests {
         ]);
         let found = check_package("interlock-store", &dependencies);
         assert_eq!(found.len(), 1);
-        assert_eq!(
-            (found[0].path.as_str(), found[0].line),
-            ("crates/a/Cargo.toml", 3)
-        );
+        assert_eq!((found[0].path.as_str(), found[0].line), ("crates/a/Cargo.toml", 3));
         assert_eq!(check_package("interlock-core", &dependencies).len(), 2);
     }
 

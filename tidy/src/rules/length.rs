@@ -5,9 +5,7 @@ use crate::{Finding, Tree};
 
 pub const LINES_MAX: usize = 800;
 
-const WRITTEN_BY_HAND: &[&str] = &[
-    "rs", "sql", "ts", "tsx", "js", "mjs", "css", "html", "py", "rego", "sh",
-];
+const WRITTEN_BY_HAND: &[&str] = &["rs", "sql", "ts", "tsx", "js", "mjs", "css", "html", "py", "rego", "sh"];
 
 #[must_use]
 pub fn check(tree: &Tree) -> Vec<Finding> {
@@ -26,8 +24,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
 }
 
 fn is_generated(path: &str, text: &str) -> bool {
-    path.split('/').any(|part| part == "generated")
-        || text.lines().take(5).any(|line| line.contains("@generated"))
+    path.split('/').any(|part| part == "generated") || text.lines().take(5).any(|line| line.contains("@generated"))
 }
 
 #[cfg(test)]

@@ -75,11 +75,8 @@ mod tests {
     use super::*;
 
     fn found(text: &str) -> Vec<String> {
-        let tree = Tree::planted(&[
-            ("docs/guide/start.md", text),
-            ("docs/reference/api.md", "# Runs\n"),
-            ("README.md", ""),
-        ]);
+        let tree =
+            Tree::planted(&[("docs/guide/start.md", text), ("docs/reference/api.md", "# Runs\n"), ("README.md", "")]);
         check(&tree).into_iter().map(|found| found.what).collect()
     }
 
@@ -93,14 +90,8 @@ mod tests {
     #[test]
     fn what_does_not_exist_is_found() {
         assert_eq!(found("[a](api.md)"), ["`api.md` leads to nothing"]);
-        assert_eq!(
-            found("[a](../../../x)"),
-            ["`../../../x` leads out of the repository"]
-        );
-        assert_eq!(
-            found("[a](../reference/api.md#steps)"),
-            ["docs/reference/api.md has no heading `#steps`"]
-        );
+        assert_eq!(found("[a](../../../x)"), ["`../../../x` leads out of the repository"]);
+        assert_eq!(found("[a](../reference/api.md#steps)"), ["docs/reference/api.md has no heading `#steps`"]);
         assert_eq!(found("[a](#nowhere)").len(), 1);
     }
 }

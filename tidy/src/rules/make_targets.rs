@@ -46,9 +46,7 @@ fn targets(makefile: &str) -> BTreeSet<&str> {
 fn named_targets(line: &str) -> impl Iterator<Item = &str> {
     let command = line.split(" #").next().unwrap_or_default();
     command.split(['&', ';', '|']).flat_map(|part| {
-        let mut words = part
-            .split_whitespace()
-            .filter(|word| *word != "$" && !word.contains('='));
+        let mut words = part.split_whitespace().filter(|word| *word != "$" && !word.contains('='));
         let is_make = words.next() == Some("make");
         words.filter(move |word| is_make && !word.starts_with('-'))
     })
@@ -64,28 +62,18 @@ mod tests {
 
     fn count(text: &str) -> usize {
         let makefile = "A := b\n.PHONY: run\nrun: release ## Start\n\tmake inner\nrelease:\n";
-        check(&Tree::planted(&[
-            ("Makefile", makefile),
-            ("README.md", text),
-        ]))
-        .len()
+        check(&Tree::planted(&[("Makefile", makefile), ("README.md", text)])).len()
     }
 
     #[test]
     fn a_target_that_does_not_exist_is_found() {
         assert_eq!(count("Call `make start`."), 1);
-        assert_eq!(
-            count("```sh\n$ cd x && make start ARGS=y # make more\n```"),
-            1
-        );
+        assert_eq!(count("```sh\n$ cd x && make start ARGS=y # make more\n```"), 1);
     }
 
     #[test]
     fn targets_that_exist_and_prose_pass() {
-        assert_eq!(
-            count("`make run ARGS=y` and make sure; `make`; `A=b make release`"),
-            0
-        );
+        assert_eq!(count("`make run ARGS=y` and make sure; `make`; `A=b make release`"), 0);
         assert_eq!(count("```yaml\nmake: start\n```"), 0);
         assert_eq!(count("```yaml\nmake start\n```"), 0);
     }

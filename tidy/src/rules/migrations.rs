@@ -24,12 +24,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
     let mut listed = BTreeMap::new();
 
     for (index, line) in list.lines().enumerate() {
-        let at_line = |what: String, instead: String| Finding {
-            path: LIST.to_owned(),
-            line: index + 1,
-            what,
-            instead,
-        };
+        let at_line = |what: String, instead: String| Finding { path: LIST.to_owned(), line: index + 1, what, instead };
         let Some((hash, path)) = line.split_once("  ") else {
             findings.push(at_line(
                 format!("not a checksum line: {line:?}"),
@@ -69,12 +64,10 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
 }
 
 fn sha256(text: &str) -> String {
-    Sha256::digest(text.as_bytes())
-        .iter()
-        .fold(String::new(), |mut hex, byte| {
-            write!(hex, "{byte:02x}").expect("a String takes everything");
-            hex
-        })
+    Sha256::digest(text.as_bytes()).iter().fold(String::new(), |mut hex, byte| {
+        write!(hex, "{byte:02x}").expect("a String takes everything");
+        hex
+    })
 }
 
 #[cfg(test)]
@@ -84,10 +77,7 @@ mod tests {
     const ABC: &str = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
 
     fn check_with(list: &str, text: &str) -> Vec<Finding> {
-        check(&Tree::planted(&[
-            (LIST, list),
-            ("crates/store/migrations/sqlite/0001.sql", text),
-        ]))
+        check(&Tree::planted(&[(LIST, list), ("crates/store/migrations/sqlite/0001.sql", text)]))
     }
 
     #[test]

@@ -3,9 +3,7 @@
 use crate::tree::has_extension;
 use crate::{Finding, Tree};
 
-const BANNED: &[&str] = &[
-    "util", "utils", "common", "helper", "helpers", "manager", "misc",
-];
+const BANNED: &[&str] = &["util", "utils", "common", "helper", "helpers", "manager", "misc"];
 
 const SOURCES: &[&str] = &["rs", "ts", "tsx", "js", "mjs", "py", "sh"];
 
@@ -71,9 +69,6 @@ mod tests {
     #[test]
     fn words_that_only_contain_one_are_fine() {
         assert_eq!(count("crates/worker/src/common_name.rs", ""), 0);
-        assert_eq!(
-            count("crates/core/src/utilisation.rs", "mod run; // mod util"),
-            0
-        );
+        assert_eq!(count("crates/core/src/utilisation.rs", "mod run; // mod util"), 0);
     }
 }

@@ -19,12 +19,7 @@ const RUNBOOK_SURFACE: &[&str] = &[
 ];
 
 /// Methods of other people's types.
-const FOREIGN: &[&str] = &[
-    ".cancelled(",
-    ".cancelled_owned(",
-    ".is_cancelled(",
-    ".run_until_cancelled(",
-];
+const FOREIGN: &[&str] = &[".cancelled(", ".cancelled_owned(", ".is_cancelled(", ".run_until_cancelled("];
 
 #[must_use]
 pub fn check(tree: &Tree) -> Vec<Finding> {
@@ -44,10 +39,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
         for banned in BANNED {
             for (offset, _) in ours.match_indices(banned) {
                 // A test may say what is refused, or what the runbook surface answers.
-                if rust
-                    .as_ref()
-                    .is_some_and(|file| file.is_string_in_test(offset))
-                {
+                if rust.as_ref().is_some_and(|file| file.is_string_in_test(offset)) {
                     continue;
                 }
                 findings.push(Finding {

@@ -3,9 +3,7 @@
 use crate::{Finding, Tree};
 
 /// A literal that starts with one of these, in capitals, is a statement.
-const STATEMENTS: &[&str] = &[
-    "SELECT", "INSERT", "UPDATE", "DELETE", "CREATE", "ALTER", "DROP", "WITH",
-];
+const STATEMENTS: &[&str] = &["SELECT", "INSERT", "UPDATE", "DELETE", "CREATE", "ALTER", "DROP", "WITH"];
 
 #[must_use]
 pub fn check(tree: &Tree) -> Vec<Finding> {
@@ -30,10 +28,9 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
 
 fn is_statement(text: &str) -> bool {
     let text = text.trim_start();
-    STATEMENTS.iter().any(|statement| {
-        text.strip_prefix(statement)
-            .is_some_and(|rest| rest.starts_with([' ', '\n', '\\']))
-    })
+    STATEMENTS
+        .iter()
+        .any(|statement| text.strip_prefix(statement).is_some_and(|rest| rest.starts_with([' ', '\n', '\\'])))
 }
 
 #[cfg(test)]
@@ -56,8 +53,7 @@ mod tests {
         assert_eq!(count("crates/store/src/a.rs", text), 0);
         assert_eq!(count("crates/engine/tests/a.rs", text), 0);
         assert_eq!(count("sim/src/a.rs", text), 0);
-        let prose =
-            "const A: &str = \"Select a run\"; // \"SELECT 1\"\nconst B: &str = \"UPDATED\";";
+        let prose = "const A: &str = \"Select a run\"; // \"SELECT 1\"\nconst B: &str = \"UPDATED\";";
         assert_eq!(count("crates/cli/src/a.rs", prose), 0);
     }
 }

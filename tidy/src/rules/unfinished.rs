@@ -9,9 +9,7 @@ const PLACEHOLDERS: &[&str] = &[concat!("to", "do!"), concat!("un", "implemented
 /// Notes to self; looked for everywhere, comments above all.
 const NOTES: &[&str] = &[concat!("FIX", "ME"), concat!("XX", "X")];
 
-const SOURCES: &[&str] = &[
-    "rs", "sql", "ts", "tsx", "js", "mjs", "css", "html", "py", "rego", "sh", "toml",
-];
+const SOURCES: &[&str] = &["rs", "sql", "ts", "tsx", "js", "mjs", "css", "html", "py", "rego", "sh", "toml"];
 
 #[must_use]
 pub fn check(tree: &Tree) -> Vec<Finding> {
@@ -23,8 +21,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
                     path: file.path.to_owned(),
                     line: file.line(offset),
                     what: format!("`{placeholder}` panics instead of doing something"),
-                    instead: "write it, or return an error that says what is not supported"
-                        .to_owned(),
+                    instead: "write it, or return an error that says what is not supported".to_owned(),
                 });
             }
         }

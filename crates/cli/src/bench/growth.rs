@@ -54,7 +54,8 @@ async fn waiting(rig: &Rig, args: &BenchArgs, probe_plan: &Arc<EncodedPlan>, bas
     let mut drivers = JoinSet::new();
     let waiting = args.waiting;
     for _ in 0..IN_FLIGHT {
-        let (engine, sleeper, next, progress) = (rig.engine.clone(), Arc::clone(&sleeper), Arc::clone(&next), progress.clone());
+        let (engine, sleeper, next, progress) =
+            (rig.engine.clone(), Arc::clone(&sleeper), Arc::clone(&next), progress.clone());
         let tenant = rig.tenants[0];
         drivers.spawn(async move {
             while next.fetch_add(1, Ordering::Relaxed) < waiting {
@@ -101,7 +102,8 @@ async fn drive(rig: &Rig, plan: &Arc<EncodedPlan>, runs: u64, json: bool, what: 
     let mut drivers = JoinSet::new();
     let began = Instant::now();
     for _ in 0..IN_FLIGHT {
-        let (engine, plan, next, progress) = (rig.engine.clone(), Arc::clone(plan), Arc::clone(&next), progress.clone());
+        let (engine, plan, next, progress) =
+            (rig.engine.clone(), Arc::clone(plan), Arc::clone(&next), progress.clone());
         let tenant = rig.tenants[0];
         drivers.spawn(async move {
             while next.fetch_add(1, Ordering::Relaxed) < runs {

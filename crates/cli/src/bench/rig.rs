@@ -32,7 +32,8 @@ impl Rig {
         let (url, folder) = match &args.store {
             Some(url) => (url.clone(), None),
             None => {
-                let folder = std::env::temp_dir().join(format!("interlock-bench-{}-{}", std::process::id(), fastrand::u32(..)));
+                let folder =
+                    std::env::temp_dir().join(format!("interlock-bench-{}-{}", std::process::id(), fastrand::u32(..)));
                 std::fs::create_dir_all(&folder)?;
                 (format!("sqlite:{}", folder.join("bench.db").display()), Some(folder))
             }
@@ -125,4 +126,3 @@ pub fn bar(total: u64, what: &str, json: bool) -> ProgressBar {
         .unwrap_or_else(|_| ProgressStyle::default_bar());
     ProgressBar::new(total).with_style(style).with_message(what.to_owned())
 }
-

@@ -24,7 +24,8 @@ pub async fn run(args: &BenchArgs, workload: &'static str, runs: u64, in_flight:
     let mut drivers = JoinSet::new();
     let began = Instant::now();
     for _ in 0..in_flight.max(1) {
-        let (engine, plan, next, progress) = (rig.engine.clone(), Arc::clone(&plan), Arc::clone(&next), progress.clone());
+        let (engine, plan, next, progress) =
+            (rig.engine.clone(), Arc::clone(&plan), Arc::clone(&next), progress.clone());
         let tenants = rig.tenants.clone();
         drivers.spawn(async move {
             let mut latencies = Vec::new();

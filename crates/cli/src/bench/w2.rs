@@ -25,7 +25,8 @@ pub async fn run(args: &BenchArgs) -> anyhow::Result<Report> {
     let mut drivers = JoinSet::new();
     let began = Instant::now();
     for _ in 0..callers {
-        let (engine, plan, next, progress) = (rig.engine.clone(), Arc::clone(&plan), Arc::clone(&next), progress.clone());
+        let (engine, plan, next, progress) =
+            (rig.engine.clone(), Arc::clone(&plan), Arc::clone(&next), progress.clone());
         let tenants = rig.tenants.clone();
         drivers.spawn(async move {
             let mut latencies = Vec::new();

@@ -17,7 +17,13 @@ impl Client {
     }
 
     /// Sends until the server answers with something that is not its own trouble.
-    async fn insist(&self, method: reqwest::Method, path: &str, body: Option<&Value>, key: Option<&str>) -> (u16, Value) {
+    async fn insist(
+        &self,
+        method: reqwest::Method,
+        path: &str,
+        body: Option<&Value>,
+        key: Option<&str>,
+    ) -> (u16, Value) {
         for attempt in 0.. {
             let port = self.ports[attempt % self.ports.len()];
             let mut request = self.http.request(method.clone(), format!("http://127.0.0.1:{port}/api/v1{path}"));

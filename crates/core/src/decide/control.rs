@@ -8,7 +8,7 @@ use crate::limits;
 use crate::machine::step::StepEvent;
 use crate::rejection::Rejection;
 use crate::run::Phase;
-use crate::state::{ApprovalState, Control, StepKind, StepState};
+use crate::state::{ApprovalState, Control, Reason, StepKind, StepState};
 
 fn refuse(draft: &Draft<'_>, verb: &'static str) -> Rejection {
     Rejection::InvalidRunState { run: draft.run.id, state: draft.run.state, verb }
@@ -20,6 +20,13 @@ pub(super) fn pause(draft: &mut Draft<'_>, reason: String) -> Result<(), Rejecti
         return Err(refuse(draft, "pause"));
     }
     fail::pause(draft, reason);
+    Ok(())
+}
+
+/// Stops a run that a restore has brought back.
+pub(super) fn park(draft: &mut Draft<'_>) -> Result<(), Rejection> {
+    pause(draft, "restored from a backup; look at what happened since, then resume".to_owned())?;
+    draft.reason = Some(Reason::Restored);
     Ok(())
 }
 

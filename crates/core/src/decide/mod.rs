@@ -112,6 +112,8 @@ pub enum Command {
         approve: bool,
         notes: Option<String>,
     },
+    /// A pause after a restore: somebody must look at what happened since the backup.
+    Park,
     Pause {
         reason: String,
     },
@@ -227,6 +229,7 @@ pub fn decide(run: &Run, command: Command, bindings: &Bindings, asked: Asked) ->
             let ballot = approve::Ballot { position, voter, approve, notes };
             approve::vote(&mut draft, ballot, bindings)?;
         }
+        Command::Park => control::park(&mut draft)?,
         Command::Pause { reason } => control::pause(&mut draft, reason)?,
         Command::Resume => control::resume(&mut draft)?,
         Command::Retry { input } => control::retry(&mut draft, input, bindings)?,

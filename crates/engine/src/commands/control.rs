@@ -26,7 +26,13 @@ pub struct ResolveRequest {
 }
 
 impl Engine {
-    pub async fn pause(&self, tenant: TenantId, run: RunId, reason: String, by: Context) -> Result<Standing, EngineError> {
+    pub async fn pause(
+        &self,
+        tenant: TenantId,
+        run: RunId,
+        reason: String,
+        by: Context,
+    ) -> Result<Standing, EngineError> {
         self.direct(tenant, run, by, Command::Pause { reason }).await
     }
 
@@ -35,20 +41,44 @@ impl Engine {
     }
 
     /// Tries the step that stopped the run again, in place. For a run that has ended, see [`Engine::resume_as_new`].
-    pub async fn retry(&self, tenant: TenantId, run: RunId, input: Option<Json>, by: Context) -> Result<Standing, EngineError> {
+    pub async fn retry(
+        &self,
+        tenant: TenantId,
+        run: RunId,
+        input: Option<Json>,
+        by: Context,
+    ) -> Result<Standing, EngineError> {
         self.direct(tenant, run, by, Command::Retry { input }).await
     }
 
-    pub async fn skip(&self, tenant: TenantId, run: RunId, reason: String, by: Context) -> Result<Standing, EngineError> {
+    pub async fn skip(
+        &self,
+        tenant: TenantId,
+        run: RunId,
+        reason: String,
+        by: Context,
+    ) -> Result<Standing, EngineError> {
         self.direct(tenant, run, by, Command::Skip { reason }).await
     }
 
     /// Goes back to a step, by its key, and runs from there again.
-    pub async fn restart_from(&self, tenant: TenantId, run: RunId, step: &str, by: Context) -> Result<Standing, EngineError> {
+    pub async fn restart_from(
+        &self,
+        tenant: TenantId,
+        run: RunId,
+        step: &str,
+        by: Context,
+    ) -> Result<Standing, EngineError> {
         self.at_step(tenant, run, step, by, |position| Command::RestartFrom { position }).await
     }
 
-    pub async fn roll_back(&self, tenant: TenantId, run: RunId, reason: String, by: Context) -> Result<Standing, EngineError> {
+    pub async fn roll_back(
+        &self,
+        tenant: TenantId,
+        run: RunId,
+        reason: String,
+        by: Context,
+    ) -> Result<Standing, EngineError> {
         self.direct(tenant, run, by, Command::Rollback { reason }).await
     }
 
@@ -76,7 +106,13 @@ impl Engine {
     }
 
     /// Says what became of an effect in doubt.
-    pub async fn resolve(&self, tenant: TenantId, run: RunId, request: ResolveRequest, by: Context) -> Result<Standing, EngineError> {
+    pub async fn resolve(
+        &self,
+        tenant: TenantId,
+        run: RunId,
+        request: ResolveRequest,
+        by: Context,
+    ) -> Result<Standing, EngineError> {
         let ResolveRequest { step, resolution, output, reason } = request;
         self.execute(
             tenant,
@@ -93,7 +129,13 @@ impl Engine {
         .await
     }
 
-    async fn direct(&self, tenant: TenantId, run: RunId, by: Context, command: Command) -> Result<Standing, EngineError> {
+    async fn direct(
+        &self,
+        tenant: TenantId,
+        run: RunId,
+        by: Context,
+        command: Command,
+    ) -> Result<Standing, EngineError> {
         self.execute(
             tenant,
             run,
@@ -125,6 +167,7 @@ impl Engine {
 
 pub(crate) fn position_of(run: &interlock_core::run::Run, step: &str) -> Result<u32, EngineError> {
     let unknown = || Rejection::UnknownStep { run: run.id, step: step.chars().take(80).collect() };
-    let appended = || run.added.iter().position(|spec| spec.key == step).map(|index| (run.forward_len() + index) as u32);
+    let appended =
+        || run.added.iter().position(|spec| spec.key == step).map(|index| (run.forward_len() + index) as u32);
     Ok(run.position_of(step).or_else(appended).ok_or_else(unknown)?)
 }

@@ -10,13 +10,29 @@ use interlock_core::limits;
 use interlock_core::machine::receipt::{ReceiptEvent, next};
 use interlock_core::receipt::Receipt;
 use interlock_core::rejection::Rejection;
-use interlock_core::state::ReceiptState;
+use interlock_core::state::{EffectClass, ReceiptState, StepState};
 use interlock_core::work::{AttemptRef, EffectAnswer, EffectIntent, EffectOutcome};
 use interlock_store::Refusal;
 
 use crate::Engine;
 use crate::error::EngineError;
 use crate::execute::CONFLICTS_MAX;
+
+/// What is asked for, seen from the run.
+#[derive(Default)]
+struct AskedFor {
+    key: String,
+    iteration: u32,
+    version: u64,
+}
+
+/// What stands under a key.
+enum Recorded {
+    Nothing,
+    /// It certainly did not happen.
+    Failed(Receipt),
+    Answer(EffectAnswer),
+}
 
 impl Engine {
     /// Asks to perform an effect.
@@ -28,49 +44,33 @@ impl Engine {
             let what = format!("a step performs at most {} effects", limits::EFFECTS_PER_STEP_MAX);
             return Err(Rejection::InvalidInput { what }.into());
         }
-        let at = intent.at;
-        let key = self.effect_key(&intent).await?;
-        if let Some(answer) = self.recorded_effect(&intent, &key).await? {
-            return Ok(answer);
-        }
-        let id = ReceiptId(self.0.options.ids.fresh());
-        let performed = self
-            .execute(
-                at.tenant,
-                at.run,
-                Context::SYSTEM,
-                |facts| {
-                    let run = facts.run();
-                    let receipt = Receipt {
-                        id,
-                        position: at.position,
-                        iteration: run.steps.get(at.position as usize).map_or(0, |step| step.iteration),
-                        attempt: at.attempt,
-                        key: key.clone(),
-                        effect: intent.effect,
-                        state: ReceiptState::Intent,
-                        request: intent.request.clone(),
-                        response: None,
-                        intent_at: self.now(),
-                        outcome_at: None,
-                        late: false,
-                    };
-                    let (position, attempt) = (at.position, at.attempt);
-                    Ok(ControlFlow::Continue(Command::RecordIntent { position, attempt, receipt: Box::new(receipt) }))
-                },
-                |_, _| (),
-            )
-            .await;
-        match performed {
-            Ok(()) => Ok(EffectAnswer::Perform { receipt: id, key }),
-            Err(EngineError::Refused(Refusal::ReceiptExists)) => {
-                self.recorded_effect(&intent, &key).await?.ok_or(EngineError::Contended { run: at.run })
+        // A repeat may come at the same time: what was found out holds as long as the run has not moved on.
+        for _ in 0..CONFLICTS_MAX {
+            let asked = self.asked(&intent).await?;
+            let receipt = match self.recorded_effect(&intent, &asked.key).await? {
+                Recorded::Answer(answer) => return Ok(answer),
+                // A definite "did not happen" reopens the key.
+                Recorded::Failed(mut receipt) => {
+                    receipt.state = ReceiptState::Intent;
+                    receipt.attempt = intent.at.attempt;
+                    receipt.intent_at = self.now();
+                    receipt.outcome_at = None;
+                    receipt
+                }
+                Recorded::Nothing => self.receipt(&intent, &asked),
+            };
+            let answer = EffectAnswer::Perform { receipt: receipt.id, key: asked.key };
+            match self.record_intent(intent.at, receipt, asked.version).await {
+                Ok(true) => return Ok(answer),
+                Ok(false) | Err(EngineError::Refused(Refusal::ReceiptExists)) => {}
+                Err(error) => return Err(error),
             }
-            Err(error) => Err(error),
         }
+        Err(EngineError::Contended { run: intent.at.run })
     }
 
-    async fn effect_key(&self, intent: &EffectIntent) -> Result<String, EngineError> {
+    /// Where the run stands, and the key that the effect has there. An attempt that is over gets none.
+    async fn asked(&self, intent: &EffectIntent) -> Result<AskedFor, EngineError> {
         let at = intent.at;
         self.execute(
             at.tenant,
@@ -81,58 +81,80 @@ impl Engine {
                 let Some(step) = run.steps.get(at.position as usize) else {
                     return Err(Rejection::UnknownStep { run: run.id, step: at.position.to_string() }.into());
                 };
+                if step.attempt != at.attempt || step.state() != StepState::Running {
+                    let (step, given, current) = (at.position, at.attempt, step.attempt);
+                    return Err(Rejection::StaleAttempt { run: run.id, step, given, current }.into());
+                }
                 let scope = EffectScope {
                     root: run.root(),
                     step_path: &run.spec(at.position).key,
                     iteration: step.iteration,
                     number: intent.number,
                 };
-                Ok(ControlFlow::Break(effect_key(&intent.template, scope)?))
+                let key = effect_key(&intent.template, scope)?;
+                Ok(ControlFlow::Break(AskedFor { key, iteration: step.iteration, version: run.version }))
             },
-            |_, _| String::new(),
+            |_, _| AskedFor::default(),
         )
         .await
     }
 
     /// What an earlier attempt recorded under this key: its answer, or leave to try again where that is safe.
-    async fn recorded_effect(&self, intent: &EffectIntent, key: &str) -> Result<Option<EffectAnswer>, EngineError> {
-        use interlock_core::state::EffectClass;
-        let Some(row) = self.0.store.receipt_by_key(intent.at.tenant, key).await? else { return Ok(None) };
+    async fn recorded_effect(&self, intent: &EffectIntent, key: &str) -> Result<Recorded, EngineError> {
+        let Some(row) = self.0.store.receipt_by_key(intent.at.tenant, key).await? else { return Ok(Recorded::Nothing) };
         // A resumed run shares its predecessor's keys, but its attempts are its own.
         let same_attempt = row.run == intent.at.run && row.receipt.attempt == intent.at.attempt;
         let receipt = row.receipt;
-        match receipt.state {
-            ReceiptState::Succeeded => Ok(Some(EffectAnswer::Performed { receipt: receipt.id, response: receipt.response })),
-            // The key makes a repeat harmless, or it certainly did not happen: perform it under the same key.
-            ReceiptState::Failed => self.reopen(intent, receipt).await.map(Some),
+        Ok(match receipt.state {
+            ReceiptState::Succeeded => {
+                Recorded::Answer(EffectAnswer::Performed { receipt: receipt.id, response: receipt.response })
+            }
+            ReceiptState::Failed => Recorded::Failed(receipt),
+            // The key makes a repeat harmless, or nothing has been sent under it yet.
             ReceiptState::Intent if receipt.effect != EffectClass::Unsafe || same_attempt => {
-                Ok(Some(EffectAnswer::Perform { receipt: receipt.id, key: receipt.key }))
+                Recorded::Answer(EffectAnswer::Perform { receipt: receipt.id, key: receipt.key })
             }
             ReceiptState::Intent | ReceiptState::InDoubt => {
                 let (run, key) = (intent.at.run, receipt.key);
-                Err(Rejection::EffectRecorded { run, key, state: receipt.state.as_str() }.into())
+                return Err(Rejection::EffectRecorded { run, key, state: receipt.state.as_str() }.into());
             }
+        })
+    }
+
+    fn receipt(&self, intent: &EffectIntent, asked: &AskedFor) -> Receipt {
+        Receipt {
+            id: ReceiptId(self.0.options.ids.fresh()),
+            position: intent.at.position,
+            iteration: asked.iteration,
+            attempt: intent.at.attempt,
+            key: asked.key.clone(),
+            effect: intent.effect,
+            state: ReceiptState::Intent,
+            request: intent.request.clone(),
+            response: None,
+            intent_at: self.now(),
+            outcome_at: None,
+            late: false,
         }
     }
 
-    /// A definite "did not happen" reopens the key.
-    async fn reopen(&self, intent: &EffectIntent, mut receipt: Receipt) -> Result<EffectAnswer, EngineError> {
-        let at = intent.at;
-        receipt.state = ReceiptState::Intent;
-        receipt.attempt = at.attempt;
-        receipt.intent_at = self.now();
-        receipt.outcome_at = None;
-        let answer = EffectAnswer::Perform { receipt: receipt.id, key: receipt.key.clone() };
+    /// Answers false if the run is no longer at the version that was seen.
+    async fn record_intent(&self, at: AttemptRef, receipt: Receipt, seen: u64) -> Result<bool, EngineError> {
         let (position, attempt) = (at.position, at.attempt);
         self.execute(
             at.tenant,
             at.run,
             Context::SYSTEM,
-            |_| Ok(ControlFlow::Continue(Command::RecordIntent { position, attempt, receipt: Box::new(receipt.clone()) })),
-            |_, _| (),
+            |facts| {
+                if facts.run().version != seen {
+                    return Ok(ControlFlow::Break(false));
+                }
+                let receipt = Box::new(receipt.clone());
+                Ok(ControlFlow::Continue(Command::RecordIntent { position, attempt, receipt }))
+            },
+            |_, _| true,
         )
-        .await?;
-        Ok(answer)
+        .await
     }
 
     /// Records what became of an effect. Repeating it is harmless.

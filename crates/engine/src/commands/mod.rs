@@ -3,6 +3,7 @@
 pub mod complete;
 pub mod control;
 pub mod effect;
+pub mod restore;
 pub mod resume;
 pub mod signal;
 pub mod start;

@@ -8,9 +8,9 @@ use interlock_core::run::Trigger;
 use std::sync::Arc;
 
 use super::control::position_of;
+use crate::Engine;
 use crate::commands::start::{EncodedPlan, StartRun, Started};
 use crate::error::EngineError;
-use crate::Engine;
 
 impl Engine {
     /// Makes a new run of the same version that keeps the results of the steps before `from`, by default before the

@@ -77,7 +77,12 @@ impl Engine {
     }
 
     /// Pairs open waits with stored signals, both first come, first served.
-    pub(crate) async fn match_signals(&self, tenant: TenantId, signal_type: &str, key: &str) -> Result<(), EngineError> {
+    pub(crate) async fn match_signals(
+        &self,
+        tenant: TenantId,
+        signal_type: &str,
+        key: &str,
+    ) -> Result<(), EngineError> {
         for _ in 0..ROUNDS_MAX {
             let signals = self.0.store.pending_signals(tenant, signal_type, key, MATCH_MAX).await?;
             if signals.is_empty() {

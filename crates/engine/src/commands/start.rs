@@ -81,7 +81,8 @@ impl StartRun {
 
     /// What makes two requests the same one.
     fn request_hash(&self) -> Result<Hash, EngineError> {
-        let invalid = |error: serde_json::Error| Rejection::InvalidInput { what: format!("the input is not JSON: {error}") };
+        let invalid =
+            |error: serde_json::Error| Rejection::InvalidInput { what: format!("the input is not JSON: {error}") };
         let request = serde_json::json!({
             "plan": HashHex(self.plan.hash),
             "inputs": self.inputs.to_value().map_err(invalid)?,
@@ -228,10 +229,7 @@ impl Engine {
 }
 
 impl StartRun {
-    fn idempotency_row(
-        &self,
-        now: interlock_core::time::Timestamp,
-    ) -> Result<Option<IdempotencyRow>, EngineError> {
+    fn idempotency_row(&self, now: interlock_core::time::Timestamp) -> Result<Option<IdempotencyRow>, EngineError> {
         let Some(IdempotencyKey { client, key }) = &self.idempotency else { return Ok(None) };
         if key.is_empty() || key.len() > limits::KEY_BYTES_MAX {
             let what = format!("an idempotency key has 1 to {} bytes", limits::KEY_BYTES_MAX);

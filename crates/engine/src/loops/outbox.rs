@@ -74,7 +74,8 @@ async fn send(engine: &Engine, message: &OutboxMessage) -> Result<(), EngineErro
         Ok(()) => Op::OutboxDelivered { tenant, id, at: engine.now() },
         Err(error) => {
             tracing::warn!(%id, destination = message.destination, attempts = message.attempts + 1, %error, "a message was not delivered");
-            let gave_up = matches!(error, DeliverError::Never(_)) || message.attempts + 1 >= engine.0.options.outbox_attempts_max;
+            let gave_up =
+                matches!(error, DeliverError::Never(_)) || message.attempts + 1 >= engine.0.options.outbox_attempts_max;
             let retry = if gave_up {
                 OutboxRetry::Dead(engine.now())
             } else {

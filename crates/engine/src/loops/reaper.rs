@@ -41,7 +41,9 @@ async fn reap(engine: &Engine, now: Timestamp, patient_until: Timestamp) -> Resu
     let store = &engine.0.store;
     for claim in store.timed_out_steps(now, REAP_BATCH_MAX).await? {
         settle(
-            engine.give_up(&claim, |position, attempt, receipt| Command::StepTimeout { position, attempt, receipt }).await,
+            engine
+                .give_up(&claim, |position, attempt, receipt| Command::StepTimeout { position, attempt, receipt })
+                .await,
         )?;
     }
     if now < patient_until {

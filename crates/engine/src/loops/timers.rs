@@ -91,9 +91,8 @@ async fn fire(engine: &Engine) -> Result<Duration, ReadError> {
 }
 
 async fn tick(engine: &Engine, tenant: TenantId, run: RunId) -> Result<(), EngineError> {
-    let fired = engine
-        .execute(tenant, run, Context::TIMEOUT, |_| Ok(ControlFlow::Continue(Command::Tick)), |_, _| ())
-        .await;
+    let fired =
+        engine.execute(tenant, run, Context::TIMEOUT, |_| Ok(ControlFlow::Continue(Command::Tick)), |_, _| ()).await;
     match fired {
         // A signal, a vote or another server came first.
         Err(EngineError::Rejected(_)) => Ok(()),

@@ -58,7 +58,11 @@ async fn work(engine: &Engine, session: SessionId, held: &Mutex<BTreeSet<Attempt
     }
 }
 
-async fn renew(engine: &Engine, registered: &Registered, held: &Mutex<BTreeSet<AttemptRef>>) -> Result<(), EngineError> {
+async fn renew(
+    engine: &Engine,
+    registered: &Registered,
+    held: &Mutex<BTreeSet<AttemptRef>>,
+) -> Result<(), EngineError> {
     loop {
         tokio::time::sleep(registered.renew_every.as_duration()).await;
         let listed: Vec<AttemptRef> = held.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect();

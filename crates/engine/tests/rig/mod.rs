@@ -97,7 +97,8 @@ pub fn plan(steps: Vec<StepSpec>) -> Arc<EncodedPlan> {
 }
 
 pub fn plan_with(steps: Vec<StepSpec>, change: impl FnOnce(&mut Plan)) -> Arc<EncodedPlan> {
-    let mut plan = Plan { workflow: "test".into(), version: 1, on_failure: None, timeout: None, writes_max: None, steps };
+    let mut plan =
+        Plan { workflow: "test".into(), version: 1, on_failure: None, timeout: None, writes_max: None, steps };
     change(&mut plan);
     EncodedPlan::new(plan).unwrap()
 }
@@ -156,7 +157,12 @@ where
     .abort_handle()
 }
 
-pub async fn report(engine: &Engine, session: SessionId, assignment: &Assignment, outcome: Answer) -> Option<Assignment> {
+pub async fn report(
+    engine: &Engine,
+    session: SessionId,
+    assignment: &Assignment,
+    outcome: Answer,
+) -> Option<Assignment> {
     let report = Report { at: assignment.at, epoch: assignment.epoch, outcome, claim_next: true };
     engine.complete(session, report).await.ok().and_then(|completed| completed.next)
 }

@@ -95,7 +95,8 @@ impl<'a> Bulk<'a> {
     }
 
     fn run_columns(&self) -> Vec<Column<'a>> {
-        let starts: Vec<_> = self.runs.iter().filter_map(|set| set.change.start.as_deref().map(|start| (*set, start))).collect();
+        let starts: Vec<_> =
+            self.runs.iter().filter_map(|set| set.change.start.as_deref().map(|start| (*set, start))).collect();
         let lineage = |(_, start): &(&'a Prepared, &'a Start)| start.header.lineage.as_ref();
         vec![
             column(&self.runs, |set| set.change.tenant.as_bytes().as_slice()),

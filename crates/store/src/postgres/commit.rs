@@ -166,9 +166,8 @@ impl PgCommitter {
             .filter(|(_, set)| set.change.start.is_some() || matches!(set.change.claim, ClaimChange::Take { .. }))
             .map(|(_, set)| set.change.tenant)
             .collect();
-        let bulk = Bulk::new(sets.iter().map(|(_, set)| *set).collect(), |tenant, hash| {
-            self.plans.contains(&(tenant, hash))
-        });
+        let bulk =
+            Bulk::new(sets.iter().map(|(_, set)| *set).collect(), |tenant, hash| self.plans.contains(&(tenant, hash)));
         let sides = sets.iter().flat_map(|(_, set)| &set.side);
         let sides = sides.map(|write| async move {
             let rows = db.execute(write.stmt, write.args.clone()).await?;
@@ -216,9 +215,8 @@ impl PgCommitter {
         }
         self.pending = Some((group.no, outcomes.clone()));
         let rates = usage.values().filter(|standing| standing.usage.rate_next_at != standing.rate_before);
-        let rates = rates.map(|standing| {
-            db.execute(&hot::RATE_UPDATE, args![standing.usage.rate_next_at, standing.tenant])
-        });
+        let rates =
+            rates.map(|standing| db.execute(&hot::RATE_UPDATE, args![standing.usage.rate_next_at, standing.tenant]));
         let (rates, committed) = futures::join!(join_all(rates), db.batch("COMMIT"));
         for rate in rates {
             rate?;
@@ -228,11 +226,7 @@ impl PgCommitter {
     }
 
     /// Asks every set that is left which of its guards refuses it; answers how many are refused.
-    async fn find_refused(
-        &mut self,
-        group: &Group,
-        decided: &mut HashMap<usize, Outcome>,
-    ) -> Result<usize, DbError> {
+    async fn find_refused(&mut self, group: &Group, decided: &mut HashMap<usize, Outcome>) -> Result<usize, DbError> {
         let db = self.connection().await?;
         let refused = inspect::refusals(db, &undecided(group, decided)).await?;
         let found = refused.len();
@@ -264,27 +258,10 @@ impl PgCommitter {
         decided: &HashMap<usize, Outcome>,
     ) -> Result<HashMap<usize, Outcome>, DbError> {
         let db = self.connection().await?;
-        let mut bad = HashMap::new();
         db.batch("BEGIN").await?;
-        for (index, set) in undecided(group, decided) {
-            db.batch("SAVEPOINT probe").await?;
-            let mut written = Bulk::new(vec![set], |_, _| false).run(db).await.map(|_| ());
-            for write in &set.side {
-                if written.is_ok() {
-                    written = db.execute(write.stmt, write.args.clone()).await.map(|_| ());
-                }
-            }
-            match written {
-                Err(error) if error.is_transient() => return Err(error),
-                Err(error) => {
-                    bad.insert(index, Outcome::Corrupt(error.to_string()));
-                }
-                Ok(()) => {}
-            }
-            db.batch("ROLLBACK TO probe").await?;
-        }
+        let found = probe(db, &undecided(group, decided)).await;
         db.batch("ROLLBACK").await?;
-        Ok(bad)
+        found
     }
 
     /// What need not be looked up again, now that it is committed.
@@ -303,6 +280,28 @@ impl PgCommitter {
             }
         }
     }
+}
+
+async fn probe(db: &PgDb, sets: &[(usize, &Prepared)]) -> Result<HashMap<usize, Outcome>, DbError> {
+    let mut bad = HashMap::new();
+    for (index, set) in sets {
+        db.batch("SAVEPOINT probe").await?;
+        let mut written = Bulk::new(vec![set], |_, _| false).run(db).await.map(|_| ());
+        for write in &set.side {
+            if written.is_ok() {
+                written = db.execute(write.stmt, write.args.clone()).await.map(|_| ());
+            }
+        }
+        match written {
+            Err(error) if error.is_transient() => return Err(error),
+            Err(error) => {
+                bad.insert(*index, Outcome::Corrupt(error.to_string()));
+            }
+            Ok(()) => {}
+        }
+        db.batch("ROLLBACK TO probe").await?;
+    }
+    Ok(bad)
 }
 
 /// Where a limited tenant stands inside the transaction.
@@ -330,10 +329,8 @@ async fn usage(db: &PgDb, tenants: &BTreeSet<TenantId>) -> Result<HashMap<Tenant
 
 fn standing(mut row: Row) -> Result<(TenantId, Standing), DbError> {
     let tenant: TenantId = row.id("tenant_id")?;
-    let caps = Caps {
-        max_concurrency: row.opt_num("max_concurrency")?,
-        max_runs_per_min: row.opt_num("max_runs_per_min")?,
-    };
+    let caps =
+        Caps { max_concurrency: row.opt_num("max_concurrency")?, max_runs_per_min: row.opt_num("max_runs_per_min")? };
     let rate_next_at = row.time("rate_next_at")?;
     let pending_max = row.opt_num("pending_runs_max")?;
     let usage = Usage { live_claims: row.num("claims")?, rate_next_at };

@@ -90,20 +90,12 @@ impl PgDb {
     }
 
     /// Executes with arguments of any kind, arrays included.
-    pub async fn execute_raw(
-        &self,
-        stmt: &'static Stmt,
-        args: &[&(dyn ToSql + Sync)],
-    ) -> Result<u64, DbError> {
+    pub async fn execute_raw(&self, stmt: &'static Stmt, args: &[&(dyn ToSql + Sync)]) -> Result<u64, DbError> {
         let statement = self.prepared(stmt).await?;
         Ok(self.client.execute(&statement, args).await?)
     }
 
-    pub async fn query_raw(
-        &self,
-        stmt: &'static Stmt,
-        args: &[&(dyn ToSql + Sync)],
-    ) -> Result<Vec<Row>, DbError> {
+    pub async fn query_raw(&self, stmt: &'static Stmt, args: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>, DbError> {
         let statement = self.prepared(stmt).await?;
         let rows = self.client.query(&statement, args).await?;
         let mut found = Vec::with_capacity(rows.len());

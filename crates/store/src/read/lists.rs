@@ -15,7 +15,12 @@ use crate::value::{Row, Value, args};
 
 impl Store {
     /// Runs, newest first. The narrowest filter chooses the index, the others are checked row by row.
-    pub async fn list_runs(&self, tenant: TenantId, filter: &RunFilter, page: Page) -> Result<Vec<RunSummary>, ReadError> {
+    pub async fn list_runs(
+        &self,
+        tenant: TenantId,
+        filter: &RunFilter,
+        page: Page,
+    ) -> Result<Vec<RunSummary>, ReadError> {
         let below = page.after.map_or(Value::Id([0xff; 16]), Value::from);
         let text = |value: Option<&str>| Value::from(value.unwrap_or(""));
         let from = filter.created_from.unwrap_or(Timestamp(i64::MIN));

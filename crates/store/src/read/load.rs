@@ -9,7 +9,7 @@ use interlock_core::ids::{RunId, SessionId, TenantId};
 use interlock_core::json::{Hash, Json};
 use interlock_core::plan::{Plan, StepSpec};
 use interlock_core::retry::StepError;
-use interlock_core::run::{Header, HashHex, Lineage, Notes, Phase, Run, Step, Trigger};
+use interlock_core::run::{HashHex, Header, Lineage, Notes, Phase, Run, Step, Trigger};
 use interlock_core::state::{Control, Detail, Reason, RunState, StepState};
 use interlock_core::time::Timestamp;
 
@@ -267,11 +267,7 @@ fn finished_step(row: &mut Row) -> Result<Step, CorruptRow> {
 
 impl Live {
     /// Puts the current step over what the journal says about it.
-    fn into_step(
-        self,
-        step: &mut Step,
-        corrupt: impl Fn(&'static str, &str) -> CorruptRow,
-    ) -> Result<(), CorruptRow> {
+    fn into_step(self, step: &mut Step, corrupt: impl Fn(&'static str, &str) -> CorruptRow) -> Result<(), CorruptRow> {
         let data = self.data;
         let finished = step.state() == self.step_state && self.step_state.is_finished();
         step.attempt = self.attempt;
@@ -306,7 +302,9 @@ impl Live {
                 data.wait.ok_or_else(|| corrupt("step_data", "holds no wait for a waiting step"))?,
             )),
             StepState::InDoubt => Phase::InDoubt {
-                receipt: step.open_intent.ok_or_else(|| corrupt("step_data", "holds no receipt for a step in doubt"))?,
+                receipt: step
+                    .open_intent
+                    .ok_or_else(|| corrupt("step_data", "holds no receipt for a step in doubt"))?,
             },
             StepState::Succeeded => Phase::Succeeded,
             StepState::Skipped => Phase::Skipped { why: String::new() },

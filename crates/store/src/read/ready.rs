@@ -33,7 +33,12 @@ impl Store {
     }
 
     /// The group's runs in the order in which they should be claimed.
-    pub async fn ready_runs(&self, group: &ReadyGroup, now: Timestamp, limit: usize) -> Result<Vec<ReadyRun>, ReadError> {
+    pub async fn ready_runs(
+        &self,
+        group: &ReadyGroup,
+        now: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<ReadyRun>, ReadError> {
         let values = args![&group.queue, group.tenant, &group.workspace, now, limit];
         let mut runs = Vec::new();
         for mut row in self.rows(&read::READY_RUNS, values).await? {

@@ -1,13 +1,11 @@
 //! What the loops look for: timers, lost claims, sessions, signals and messages that are due.
 
-use interlock_core::ids::{RunId, SessionId, TenantId};
 use interlock_core::caps::Caps;
+use interlock_core::ids::{RunId, SessionId, TenantId};
 use interlock_core::time::Timestamp;
 
 use crate::error::{CorruptRow, ReadError};
-use crate::rows::{
-    Claimed, IdempotencyRecord, OpenWait, OutboxMessage, SessionRow, StoredSignal, Tenant, Unmatched,
-};
+use crate::rows::{Claimed, IdempotencyRecord, OpenWait, OutboxMessage, SessionRow, StoredSignal, Tenant, Unmatched};
 use crate::sql::read;
 use crate::store::Store;
 use crate::value::{Row, args};
@@ -194,10 +192,8 @@ fn session(mut row: Row) -> Result<SessionRow, CorruptRow> {
 
 fn tenant(mut row: Row) -> Result<Tenant, CorruptRow> {
     let (id, name) = (row.id("tenant_id")?, row.text("name")?);
-    let caps = Caps {
-        max_concurrency: row.opt_num("max_concurrency")?,
-        max_runs_per_min: row.opt_num("max_runs_per_min")?,
-    };
+    let caps =
+        Caps { max_concurrency: row.opt_num("max_concurrency")?, max_runs_per_min: row.opt_num("max_runs_per_min")? };
     Ok(Tenant {
         id,
         name,

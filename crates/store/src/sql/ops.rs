@@ -162,11 +162,13 @@ statements! {
                 ORDER BY i.expires_at LIMIT $2)"
     }
 
-    /// Sealed groups are kept a while: they are the proof of commit for a lane whose answer was lost.
+    /// Sealed groups are kept a while: they are the proof of commit for a lane whose answer was lost. A lane's last
+    /// one stays, because no clock may go below its instant.
     SWEEP_GROUPS on commit_groups {
         both: "DELETE FROM commit_groups WHERE (lane_id, group_no) IN
-               (SELECT g.lane_id, g.group_no FROM feed_positions p JOIN commit_groups g
-                ON g.lane_id = p.lane_id AND g.group_no <= p.group_no WHERE g.at < $1
+               (SELECT g.lane_id, g.group_no FROM commit_groups g LEFT JOIN feed_positions p ON p.lane_id = g.lane_id
+                WHERE g.at < $1 AND (g.group_no <= p.group_no OR length(g.entries) = 0)
+                AND EXISTS (SELECT 1 FROM commit_groups n WHERE n.lane_id = g.lane_id AND n.group_no > g.group_no)
                 ORDER BY g.lane_id, g.group_no LIMIT $2)"
     }
 

@@ -31,7 +31,8 @@ pub(crate) fn lock(path: &Path) -> Result<Lock, OpenError> {
     match file.try_lock() {
         Ok(()) => {
             // Only for the message that another process shows; the lock itself is what counts.
-            let written = file.set_len(0).and_then(|()| file.rewind()).and_then(|()| write!(file, "{}", std::process::id()));
+            let written =
+                file.set_len(0).and_then(|()| file.rewind()).and_then(|()| write!(file, "{}", std::process::id()));
             written.map_err(|error| file_error(&lock_path, error))?;
             Ok(Lock(file))
         }

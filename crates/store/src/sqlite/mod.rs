@@ -59,7 +59,9 @@ fn value_of(value: ValueRef<'_>) -> Result<Value, DbError> {
         ValueRef::Integer(value) => Value::Int(value),
         ValueRef::Real(value) => return Err(DbError::Other(format!("unexpected real number {value}"))),
         ValueRef::Text(text) => Value::Text(
-            std::str::from_utf8(text).map_err(|error| DbError::Other(format!("text is not UTF-8: {error}")))?.to_owned(),
+            std::str::from_utf8(text)
+                .map_err(|error| DbError::Other(format!("text is not UTF-8: {error}")))?
+                .to_owned(),
         ),
         ValueRef::Blob(bytes) => match bytes.try_into() {
             Ok(id) => Value::Id(id),

@@ -1,11 +1,11 @@
 //! Every guard refuses what it should, and only that.
 
+use interlock_core::approval::Vote;
 use interlock_core::caps::Caps;
 use interlock_core::change::{IdempotencyRow, SideWrite};
 use interlock_core::decide::Command;
 use interlock_core::ids::{ApprovalId, ReceiptId, SessionId, SignalId};
 use interlock_core::json::{Hash, Json};
-use interlock_core::approval::Vote;
 use interlock_core::receipt::Receipt;
 use interlock_core::state::{EffectClass, ReceiptState};
 use interlock_core::time::{Millis, Timestamp};

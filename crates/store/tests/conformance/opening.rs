@@ -41,7 +41,8 @@ async fn a_schema_that_is_not_ours_is_refused(place: &Place) {
     assert!(matches!(refused, OpenError::NewerSchema { found: 99, .. }), "{refused}");
     assert!(refused.to_string().contains("upgrade this binary"), "{refused}");
 
-    tamper(place, "DELETE FROM schema_migrations WHERE version = 99; UPDATE schema_migrations SET checksum = 'x'").await;
+    tamper(place, "DELETE FROM schema_migrations WHERE version = 99; UPDATE schema_migrations SET checksum = 'x'")
+        .await;
     let refused = Store::open(&place.url, options()).await.err().expect("changed checksum");
     assert!(matches!(refused, OpenError::ChecksumChanged { version: 1, .. }), "{refused}");
 }

@@ -1,0 +1,92 @@
+//! After a restore: what happened since the backup is not in the store, so runs that act on the outside stop and wait
+//! for a person who can look.
+
+use interlock_core::change::Context;
+use interlock_core::decide::Command;
+use interlock_core::ids::{ReceiptId, RunId, TenantId};
+use interlock_core::run::Run;
+use interlock_core::state::{EffectClass, ReceiptState, StepKind, StepState};
+use interlock_store::{Page, RunFilter};
+use std::ops::ControlFlow;
+
+use crate::Engine;
+use crate::error::EngineError;
+
+const PAGE: usize = 200;
+
+/// A run that was parked, and what it may have done since the backup was made.
+#[derive(Debug, Clone)]
+pub struct Parked {
+    pub tenant: TenantId,
+    pub run: RunId,
+    pub workflow: String,
+    /// The step that the backup shows the run at.
+    pub step: String,
+    pub step_state: StepState,
+    pub effect: EffectClass,
+    /// Effects whose intent is in the backup and whose outcome is not.
+    pub open_effects: Vec<ReceiptId>,
+}
+
+impl Engine {
+    /// Pauses every live run that has a step with side effects still before it or under way.
+    pub async fn park_restored(&self) -> Result<Vec<Parked>, EngineError> {
+        let mut parked = Vec::new();
+        for tenant in self.0.store.tenants().await? {
+            let mut after = None;
+            loop {
+                let page = Page { limit: PAGE, after };
+                let runs = self.0.store.list_runs(tenant.id, &RunFilter::default(), page).await?;
+                let Some(last) = runs.last() else { break };
+                after = Some(last.run);
+                let live: Vec<_> =
+                    runs.iter().filter(|run| !run.state.is_terminal()).map(|run| (tenant.id, run.run)).collect();
+                for run in self.0.store.load_runs(&live).await? {
+                    if acts(&run) {
+                        parked.push(self.park(&run).await?);
+                    }
+                }
+            }
+        }
+        Ok(parked)
+    }
+
+    async fn park(&self, run: &Run) -> Result<Parked, EngineError> {
+        let paused = self
+            .execute(
+                run.tenant,
+                run.id,
+                Context::operator("restore"),
+                |_| Ok(ControlFlow::Continue(Command::Park)),
+                |_, _| (),
+            )
+            .await;
+        match paused {
+            // It was paused before the backup, and still is.
+            Ok(()) | Err(EngineError::Rejected(_)) => {}
+            Err(error) => return Err(error),
+        }
+        let receipts = self.0.store.receipts(run.tenant, run.id).await?;
+        let open = receipts.iter().map(|row| &row.receipt);
+        let open = open.filter(|receipt| matches!(receipt.state, ReceiptState::Intent | ReceiptState::InDoubt));
+        let spec = run.spec(run.position);
+        Ok(Parked {
+            tenant: run.tenant,
+            run: run.id,
+            workflow: run.plan.workflow.clone(),
+            step: spec.key.clone(),
+            step_state: run.current().state(),
+            effect: spec.effect_class(),
+            open_effects: open.map(|receipt| receipt.id).collect(),
+        })
+    }
+}
+
+/// Whether the run may have acted on the outside since the backup: a step at or behind the one it stands at does.
+fn acts(run: &Run) -> bool {
+    (run.position as usize..run.steps.len()).any(|position| {
+        let spec = run.spec(position as u32);
+        let pure = matches!(spec.kind(), StepKind::Transform | StepKind::Approval | StepKind::Wait);
+        !pure && spec.effect_class() != EffectClass::Read
+    })
+}

@@ -1,0 +1,74 @@
+//! A restored store: what was handed out before is refused, runs that act are parked, and effects are not repeated.
+
+mod rig;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use interlock_core::change::Context;
+use interlock_core::ids::ServerId;
+use interlock_core::plan::{StepSpec, WaitFor, Work};
+use interlock_core::state::{EffectClass, Reason, RunState};
+use interlock_core::time::Millis;
+use interlock_core::work::Report;
+use interlock_engine::{Engine, EngineError, EngineOptions};
+use interlock_store::{Options, Store, StoreUrl};
+use rig::{Database, done, ends, engine, options, plan, reaches, start, stop, tenant, work};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_restore_fences_parks_and_lets_people_decide() {
+    let database = Database::sqlite();
+    let StoreUrl::Sqlite(path) = database.url.clone() else { unreachable!() };
+    let backup = path.with_extension("backup");
+
+    let engine_before = engine(&database).await;
+    let tenant = tenant(&engine_before, |_| {}).await;
+    let mut act = StepSpec::task("act", "act");
+    act.effect = Some(EffectClass::Keyed);
+    let acting = engine_before.start(start(tenant, &plan(vec![act]), "null")).await.unwrap().run;
+    let timer = StepSpec::new("sleep", Work::Wait { until: WaitFor::For(Millis(2_000)), timeout: None });
+    let waiting = engine_before.start(start(tenant, &plan(vec![timer]), "null")).await.unwrap().run;
+    let session = engine_before.register(rig::hello(1)).await.unwrap().session;
+    let claimed = engine_before.poll(session, 1, Duration::from_secs(5)).await.unwrap().pop().unwrap();
+    interlock_store::backup_file(&path, &backup).await.unwrap();
+    // After the backup the effect happens: the restored store will not know.
+    let effects = Arc::new(AtomicU32::new(1));
+    let report = Report { at: claimed.at, epoch: claimed.epoch, outcome: done("1"), claim_next: false };
+    engine_before.complete(session, report.clone()).await.unwrap();
+    stop(engine_before).await;
+
+    let restored = Database::sqlite();
+    let epoch = interlock_store::restore(Some(&backup), &restored.url, Options::new(server())).await.unwrap();
+    assert_eq!(epoch, claimed.epoch + 1);
+    let store = Store::open(&restored.url, Options::new(server())).await.unwrap();
+    let tool = Engine::open(store, EngineOptions { loops: false, ..options() }).await.unwrap();
+    let parked = tool.park_restored().await.unwrap();
+    assert_eq!(parked.iter().map(|parked| parked.run).collect::<Vec<_>>(), [acting], "only what acts is parked");
+    stop(tool).await;
+
+    let after = engine(&restored).await;
+    let overview = after.store().run_overview(tenant, acting).await.unwrap().unwrap();
+    assert_eq!((overview.state, overview.reason), (RunState::Paused, Some(Reason::Restored)));
+    assert!(matches!(after.complete(session, report).await, Err(EngineError::StaleEpoch)));
+    assert_eq!(ends(&after, tenant, waiting).await, RunState::Succeeded, "what does not act goes on by itself");
+
+    // Nobody runs it again until a person says so.
+    let counted = Arc::clone(&effects);
+    work(&after, 1, move |_| {
+        counted.fetch_add(1, Ordering::SeqCst);
+        async { done("2") }
+    });
+    tokio::time::sleep(Duration::from_millis(2_500)).await;
+    assert_eq!(effects.load(Ordering::SeqCst), 1);
+    reaches(&after, tenant, acting, RunState::Paused).await;
+    after.resume(tenant, acting, Context::operator("op")).await.unwrap();
+    assert_eq!(ends(&after, tenant, acting).await, RunState::Succeeded);
+    assert_eq!(effects.load(Ordering::SeqCst), 2);
+    assert!(after.store().check().await.unwrap().is_empty());
+    stop(after).await;
+}
+
+fn server() -> ServerId {
+    ServerId(options().ids.fresh())
+}

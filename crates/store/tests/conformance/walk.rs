@@ -1,0 +1,202 @@
+//! Random walks: whatever `decide` makes of a run, the store gives it back. The same walk on every database leaves the
+//! same rows.
+
+use interlock_core::approval::Voter;
+use interlock_core::decide::{self, Asked, Bindings, Bound, Command, Completion, Outbound, Outcome};
+use interlock_core::ids::{SessionId, SignalId};
+use interlock_core::json::Json;
+use interlock_core::machine::step::Verdict;
+use interlock_core::plan::{Accept, Gate, OnFailure, RollbackSpec, StepSpec, WaitFor, Work};
+use interlock_core::retry::{ErrorClass, StepError};
+use interlock_core::run::{Phase, Run};
+use interlock_core::state::{Reason, StepState};
+use interlock_core::time::{Millis, Timestamp};
+use interlock_store::{Op, SignalRow};
+use uuid::Uuid;
+
+use crate::fixture::{NOW, Place, Wanted, World, plan_of, start_set};
+
+crate::on_every_store!(walks_come_back_as_they_were);
+
+/// A small generator, so that a walk is its seed.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) % sides
+    }
+}
+
+fn steps(dice: &mut Dice) -> Vec<StepSpec> {
+    let count = 2 + dice.roll(4);
+    (0..count)
+        .map(|index| {
+            let key = format!("s{index}");
+            match dice.roll(6) {
+                0 => StepSpec::new(
+                    key,
+                    Work::Wait {
+                        until: WaitFor::Signal { signal: "go".into(), key: Some("k".into()), accept: Accept::Any },
+                        timeout: Some(Millis::from_secs(60)),
+                    },
+                ),
+                1 => StepSpec::new(
+                    key,
+                    Work::Approval(Gate {
+                        approvers: vec![],
+                        quorum: 1 + dice.roll(2) as u32,
+                        message: Some("may it?".into()),
+                        on_reject: interlock_core::plan::OnDenial::Pause,
+                        on_expiry: interlock_core::plan::OnDenial::Fail,
+                        escalate_after: Some(Millis::from_secs(20)),
+                        expires_after: Some(Millis::from_secs(50)),
+                    }),
+                ),
+                2 => StepSpec::new(key, Work::Wait { until: WaitFor::For(Millis::from_secs(30)), timeout: None }),
+                _ => {
+                    let mut step = StepSpec::task(key, "noop");
+                    step.on_failure = [None, Some(OnFailure::Pause), Some(OnFailure::Rollback)][dice.roll(3) as usize];
+                    step.rollback = (dice.roll(2) == 0).then(|| RollbackSpec {
+                        handler: "undo".into(),
+                        with: None,
+                        conditions: interlock_core::plan::RollbackCondition::ALL.to_vec(),
+                    });
+                    step
+                }
+            }
+        })
+        .collect()
+}
+
+fn error(class: ErrorClass) -> StepError {
+    StepError::new(class, "E1", "it \"did\" not work")
+}
+
+fn command(run: &Run, dice: &mut Dice, session: SessionId, signal: SignalId) -> Command {
+    let (position, attempt) = (run.position, run.current().attempt);
+    let complete = |outcome, dice: &mut Dice| {
+        let claim_next = (dice.roll(2) == 0).then_some(session);
+        Command::Complete(Completion { position, attempt, outcome, claim_next, receipt: None })
+    };
+    let output = Json::trusted(format!(r#"{{"at":{position},"text":"ü"}}"#));
+    match dice.roll(24) {
+        0..=4 => Command::Claim { session },
+        5..=8 => complete(Outcome::Completed { output }, dice),
+        9 => complete(Outcome::Retry { error: error(ErrorClass::Unavailable), backoff: Some(Millis(1)) }, dice),
+        10 => complete(Outcome::Dead { error: error(ErrorClass::Terminal) }, dice),
+        11 => {
+            let outbound = vec![Outbound { destination: "hook".into(), payload: output }];
+            let waiting = Outcome::Waiting {
+                signal: "go".into(),
+                key: "k".into(),
+                timeout: Some(Millis::from_secs(40)),
+                outbound,
+            };
+            complete(waiting, dice)
+        }
+        12 => Command::Release { position, attempt },
+        13 => Command::LeaseExpired { position, attempt, receipt: None },
+        14 | 15 => Command::Wake { position, signal, payload: output },
+        16 => Command::Tick,
+        17 | 18 => {
+            let person = format!("p{}", dice.roll(3));
+            let voter = Voter { person, groups: vec![], self_approval: false };
+            Command::Vote { position, voter, approve: dice.roll(4) != 0, notes: Some("ok".into()) }
+        }
+        19 => Command::Pause { reason: "look".into() },
+        20 => Command::Resume,
+        21 => Command::Retry { input: (dice.roll(2) == 0).then_some(output) },
+        22 if dice.roll(3) == 0 => Command::Cancel { reason: "no".into(), rollback: dice.roll(2) == 0 },
+        22 => Command::Skip { reason: "not needed".into() },
+        _ if dice.roll(3) == 0 => Command::FailRun { reason: Reason::Deadline, error: error(ErrorClass::Timeout) },
+        _ => Command::Rollback { reason: "undo it".into() },
+    }
+}
+
+/// What a finished step need not remember.
+fn without_leftovers(mut run: Run) -> Run {
+    let current = run.position as usize;
+    for (index, step) in run.steps.iter_mut().enumerate() {
+        if index != current || run.finished_at.is_some() {
+            step.open_intent = None;
+            if step.state() != StepState::Failed {
+                step.last_error = None;
+            }
+        }
+    }
+    run
+}
+
+async fn walk(world: &World, seed: u64) -> Vec<String> {
+    let mut dice = Dice(seed * 0x9e37_79b9_7f4a_7c15 + 1);
+    let plan = plan_of(steps(&mut dice));
+    let id = interlock_core::ids::RunId(Uuid::from_u128(u128::from(seed) << 64 | 7));
+    let wanted = Wanted { id: Some(id), subject: Some(format!("S{seed}")), ..Wanted::default() };
+    let (mut run, change) = start_set(world.tenant, &plan, wanted);
+    run.apply(&world.store.submit(change).await.unwrap());
+    let session = SessionId(Uuid::from_u128(u128::from(seed) << 64 | 9));
+    let mut now = NOW;
+    let mut trace = Vec::new();
+    for turn in 0..60u128 {
+        if run.state.is_terminal() {
+            break;
+        }
+        let signal = SignalId(Uuid::from_u128(u128::from(seed) << 64 | turn << 16 | 1));
+        let command = command(&run, &mut dice, session, signal);
+        let is_wake = matches!(command, Command::Wake { .. });
+        now = Timestamp(now.0 + dice.roll(9_000) as i64);
+        let bound = Bound { verdict: Ok(Verdict::Allow), input: None, wait_key: Some("k".into()), wait_until: None };
+        let bindings = Bindings((0..12).map(|position| (position, bound.clone())).collect());
+        let name = format!("{command:?}");
+        let Ok(change) = decide::decide(&run, command, &bindings, Asked::system(now)) else { continue };
+        if is_wake && matches!(run.current().phase, Phase::WaitingSignal(_)) {
+            let row = SignalRow {
+                tenant: run.tenant,
+                id: signal,
+                signal_type: "go".into(),
+                key: "k".into(),
+                received_at: now,
+                expires_at: now + Millis::from_hours(1),
+                payload: Json::trusted("{}"),
+                source_id: None,
+            };
+            world.store.execute(Op::StoreSignal(row)).await.unwrap();
+        }
+        let committed = world.store.submit(change).await;
+        run.apply(&committed.unwrap_or_else(|error| panic!("seed {seed}: {name}: {error}")));
+        let loaded = world.load(&run).await;
+        assert_eq!(without_leftovers(loaded), without_leftovers(run.clone()), "seed {seed} after {name}");
+        trace.push(format!("{} {}", name.split([' ', '(']).next().unwrap_or(""), run.state));
+    }
+    for step in world.store.steps(run.tenant, run.id).await.unwrap() {
+        let expected = &run.steps[step.position as usize];
+        let canceled = expected.state() == StepState::Pending && step.state == StepState::Canceled;
+        assert!(step.state == expected.state() || canceled, "seed {seed}: {step:?} is {expected:?}");
+        trace.push(format!("{step:?}"));
+    }
+    for event in world.store.events(run.tenant, run.id, 0, 10_000).await.unwrap() {
+        trace.push(format!("{event:?}"));
+    }
+    for approval in world.store.approvals_of(run.tenant, run.id).await.unwrap() {
+        trace.push(format!("{approval:?}"));
+    }
+    trace.push(format!("{:?}", world.store.run_overview(run.tenant, run.id).await.unwrap()));
+    trace
+}
+
+const SEEDS: u64 = 60;
+
+async fn walks_come_back_as_they_were(place: &Place) {
+    let world = place.world().await;
+    // The reference is SQLite in memory; the walk on the store under test must leave the same.
+    let reference = Place::memory();
+    let reference_world = reference.world().await;
+    for seed in 1..=SEEDS {
+        let (here, there) = futures::join!(walk(&world, seed), walk(&reference_world, seed));
+        assert_eq!(here, there, "seed {seed}");
+    }
+    assert_eq!(world.store.check().await.unwrap(), []);
+}
