@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use interlock_core::ids::{ApprovalId, RunId, SignalId, TenantId};
 use interlock_core::work::AttemptRef;
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Books {
     /// Runs by the key they were started with.
     pub starts: BTreeMap<(TenantId, String), RunId>,

@@ -76,6 +76,8 @@ pub async fn place(caller: Caller, order: Order) {
             Err(CallError::Refused(EngineError::IdempotencyMismatch)) => {
                 sim.tally.count("key used with another request")
             }
+            // The key's run is over, and another one has the ticket; or the world was set back.
+            Err(CallError::Refused(EngineError::SubjectBusy { .. })) => {}
             Err(error) if error.is_transient() => {}
             answer => sim.broken(format!("{}: another request under the key of {run} got {answer:?}", other.name())),
         }

@@ -17,6 +17,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
+use crate::archive::Archive;
 use crate::dice::Dice;
 use crate::faults::Weather;
 use crate::sim::Sim;
@@ -38,6 +39,7 @@ pub struct Host {
     lives: AtomicU64,
     crash: Notify,
     up: Notify,
+    pub archive: Archive,
 }
 
 /// One process.
@@ -75,6 +77,7 @@ impl Deliver for Courier {
 impl Host {
     pub fn new(database: String) -> Self {
         Self {
+            archive: Archive::new(&database),
             database,
             began: Instant::now(),
             skew_ms: Mutex::new(0),
@@ -117,11 +120,6 @@ impl Host {
         }
     }
 
-    /// The time on the engine's clock.
-    pub fn now(&self) -> Timestamp {
-        self.life(|life| life.as_ref().map(|life| life.clock.now())).unwrap_or_else(|| self.wall_clock())
-    }
-
     fn wall_clock(&self) -> Timestamp {
         let elapsed = self.began.elapsed().as_millis() as i64;
         Timestamp(EPOCH.0 + elapsed + *self.skew_ms.lock().unwrap_or_else(PoisonError::into_inner))
@@ -162,6 +160,9 @@ impl Host {
             }
             self.kill(sim);
             sleep(dice.millis(0..=4_000)).await;
+            if let Err(what) = self.archive.restore_if_asked(sim, self.options(sim, &dice)).await {
+                sim.broken(what);
+            }
         }
     }
 
@@ -169,9 +170,9 @@ impl Host {
         let number = self.lives.fetch_add(1, Ordering::Relaxed) + 1;
         let weather =
             Weather { sim: Arc::clone(sim), dice: dice.fork(), over: Arc::clone(over), commits: AtomicU64::new(0) };
-        let clock = Clock::starting_at(self.wall_clock());
-        let ids = IdSource::seeded(clock.clone(), dice.between(0..=u64::MAX));
-        let mut store_options = Options::new(ServerId(ids.fresh()));
+        let options = self.options(sim, dice);
+        let clock = options.clock.clone();
+        let mut store_options = Options::new(ServerId(options.ids.fresh()));
         store_options.mode = Mode::Inline(Arc::new(weather));
         store_options.group_max = *dice.pick(&[1, 3, 64]);
         let url = StoreUrl::SqliteMemory(self.database.clone());
@@ -179,17 +180,6 @@ impl Host {
             Ok(store) => store,
             Err(error) => return sim.broken(format!("the store does not open again: {error}")),
         };
-        let courier = Courier { sim: Arc::clone(sim), dice: dice.fork() };
-        let mut options = EngineOptions::new(Arc::new(courier));
-        options.clock = clock.clone();
-        options.ids = ids;
-        options.session_lease = LEASE;
-        options.session_renewal = RENEWAL;
-        options.reap_every = Millis(1_000);
-        options.scan_every = Millis(1_000);
-        options.seal_every = Millis(200);
-        options.cells_max = sim.swarm.cells;
-        options.expressions_in_place = true;
         let killed = store.clone();
         match Engine::open(store, options).await {
             Ok(engine) => {
@@ -203,6 +193,21 @@ impl Host {
                 sim.broken(format!("the engine does not open again: {error}"));
             }
         }
+    }
+
+    fn options(&self, sim: &Arc<Sim>, dice: &Dice) -> EngineOptions {
+        let courier = Courier { sim: Arc::clone(sim), dice: dice.fork() };
+        let mut options = EngineOptions::new(Arc::new(courier));
+        options.clock = Clock::starting_at(self.wall_clock());
+        options.ids = IdSource::seeded(options.clock.clone(), dice.between(0..=u64::MAX));
+        options.session_lease = LEASE;
+        options.session_renewal = RENEWAL;
+        options.reap_every = Millis(1_000);
+        options.scan_every = Millis(1_000);
+        options.seal_every = Millis(200);
+        options.cells_max = sim.swarm.cells;
+        options.expressions_in_place = true;
+        options
     }
 
     /// Ends the process as a power cut would.

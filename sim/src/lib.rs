@@ -6,6 +6,7 @@
 //! the [`host`] kills the engine and opens it again. When the faults are over, a [`caretaker`] sees to it that every
 //! run ends, and [`check`] says whether the promises held, throughout and at the end.
 
+mod archive;
 mod books;
 mod caretaker;
 mod check;

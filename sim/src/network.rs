@@ -80,8 +80,10 @@ impl Caller {
         }
         // A request that was lost keeps its sender, so that the caller waits in vain as it would.
         match timeout(patience, answered).await {
-            Ok(Ok(Ok(answer))) => Ok(answer),
-            Ok(Ok(Err(error))) => {
+            // An answer from before a restore speaks of a world that is gone.
+            Ok(Ok((epoch, _))) if epoch != sim.host.archive.restores() => Err(CallError::Lost),
+            Ok(Ok((_, Ok(answer)))) => Ok(answer),
+            Ok(Ok((_, Err(error)))) => {
                 sim.must_be_lawful(&error);
                 Err(CallError::Refused(error))
             }
@@ -90,7 +92,8 @@ impl Caller {
     }
 }
 
-type Answer<T> = oneshot::Sender<Result<T, EngineError>>;
+/// The answer, and the world that it was given in.
+type Answer<T> = oneshot::Sender<(u64, Result<T, EngineError>)>;
 
 /// One request on its way, and its answer on the way back.
 async fn carry<T, Request, Served>(caller: Caller, request: Arc<Request>, delay: Duration, answer: Option<Answer<T>>)
@@ -105,6 +108,7 @@ where
     let lost = sim.fires(Fault::AnswerLost, &dice);
     let way_back = dice.millis(0..=10);
     let arrived = Arc::clone(&sim);
+    let epoch = sim.host.archive.restores();
     arrived.host.serve(move |engine| {
         Box::pin(async move {
             let served = request(engine);
@@ -121,7 +125,7 @@ where
             }
             sleep(way_back).await;
             if let Some(answer) = answer {
-                let _ = answer.send(result);
+                let _ = answer.send((epoch, result));
             }
         })
     });

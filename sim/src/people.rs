@@ -12,13 +12,14 @@ use interlock_core::ids::{ApprovalId, ReceiptId, RunId, TenantId};
 use interlock_core::json::Json;
 use interlock_core::machine::step::Resolution;
 use interlock_core::run::{Phase, Run};
-use interlock_engine::commands::Standing;
+use interlock_core::state::Control;
 use interlock_engine::commands::control::ResolveRequest;
 use interlock_engine::commands::vote::VoteRequest;
-use interlock_engine::{Engine, EngineError};
+use interlock_engine::{Engine, EngineError, commands};
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 
+use crate::archive::Standing;
 use crate::books::AckedVote;
 use crate::host::LEASE;
 use crate::network::{CallError, Caller, PATIENCE};
@@ -55,13 +56,13 @@ impl Verb {
 
 /// When somebody first saw that an effect is in doubt.
 #[derive(Default)]
-pub struct Doubts(Mutex<BTreeMap<(ReceiptId, u32), Instant>>);
+pub struct Doubts(Mutex<BTreeMap<(u64, ReceiptId, u32), Instant>>);
 
 impl Doubts {
     /// Whether nobody can still be sending it. A worker that has not heard by now has lost its lease.
-    fn is_settled(&self, receipt: ReceiptId, attempt: u32) -> bool {
+    fn is_settled(&self, world: u64, receipt: ReceiptId, attempt: u32) -> bool {
         let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let since = seen.entry((receipt, attempt)).or_insert_with(Instant::now);
+        let since = seen.entry((world, receipt, attempt)).or_insert_with(Instant::now);
         since.elapsed() > LEASE.as_duration() + Duration::from_secs(1)
     }
 }
@@ -73,6 +74,15 @@ fn operator() -> Context {
 /// Carries a verb out; answers whether the engine has.
 pub async fn direct(caller: &Caller, tenant: TenantId, run: &Run, verb: Verb) -> bool {
     let (sim, id) = (&caller.sim, run.id);
+    let canceled = sim.books(|books| books.cancels.contains(&(tenant, id)));
+    let verb = match sim.host.archive.look_at(sim, run).await {
+        Standing::TooEarly => return false,
+        // It has done what the store does not know: to let it go on would be to do that again.
+        Standing::ActedSince => Verb::Cancel,
+        // Its cancel was parked with it.
+        Standing::Fine if run.control == Control::Paused && canceled => Verb::Cancel,
+        Standing::Fine => verb,
+    };
     let step = run.plan.steps
         [caller.dice.between(0..=u64::from(run.position).min(run.forward_len() as u64 - 1)) as usize]
         .key
@@ -106,7 +116,7 @@ async fn carry_out(
     run: RunId,
     verb: Verb,
     step: String,
-) -> Result<Standing, EngineError> {
+) -> Result<commands::Standing, EngineError> {
     let (by, reason) = (operator(), "simulated".to_owned());
     match verb {
         Verb::Pause => engine.pause(tenant, run, reason, by).await,
@@ -124,7 +134,7 @@ async fn carry_out(
 pub async fn resolve(caller: &Caller, doubts: &Doubts, run: &Run) -> bool {
     let Caller { sim, dice } = caller;
     let Phase::InDoubt { receipt } = run.current().phase else { return false };
-    if !doubts.is_settled(receipt, run.current().attempt) {
+    if !doubts.is_settled(sim.host.archive.restores(), receipt, run.current().attempt) {
         return false;
     }
     let (tenant, id) = (run.tenant, run.id);
@@ -170,8 +180,11 @@ pub async fn resolve(caller: &Caller, doubts: &Doubts, run: &Run) -> bool {
 }
 
 /// Makes a new run from one that has ended.
-pub async fn start_over(caller: &Caller, tenant: TenantId, run: RunId) {
-    let sim = &caller.sim;
+pub async fn start_over(caller: &Caller, tenant: TenantId, ended: &Run) {
+    let (sim, run) = (&caller.sim, ended.id);
+    if sim.host.archive.look_at(sim, ended).await != Standing::Fine {
+        return;
+    }
     let answer = caller
         .call(PATIENCE, move |engine| async move { engine.resume_as_new(tenant, run, None, operator()).await })
         .await;
@@ -237,7 +250,7 @@ pub async fn operate(caller: Caller, doubts: std::sync::Arc<Doubts>) {
         let Some(run) = loaded.into_iter().next() else { continue };
         if run.state.is_terminal() {
             if dice.one_in(3) {
-                start_over(&caller, tenant, id).await;
+                start_over(&caller, tenant, &run).await;
             }
             continue;
         }

@@ -94,6 +94,7 @@ pub fn run_seed(seed: u64, print: bool) -> Result<Passed, Box<Failed>> {
     // The tasks that are left are dropped before the database is.
     drop(runtime);
     interlock_store::forget_memory(&database);
+    interlock_store::forget_memory(&format!("{database}-backup"));
     let panicked = panicked();
     PANICKED.set(None);
     match panicked.map(|what| format!("panic: {what}")).or_else(|| sim.what_broke()) {
@@ -205,6 +206,12 @@ async fn make_trouble(gremlin: Caller) {
     while !sim.is_calm() {
         sleep(dice.millis(1_000..=6_000)).await;
         if sim.fires(Fault::Crash, &dice) {
+            sim.host.ask_to_crash();
+        }
+        if sim.swarm.rate(Fault::Restore) > 0.0 && dice.one_in(3) && !sim.host.archive.has_backup() {
+            sim.host.archive.back_up(&sim);
+        } else if dice.one_in(4) && sim.host.archive.has_backup() && sim.strikes(Fault::Restore, &dice) {
+            sim.host.archive.ask_to_restore();
             sim.host.ask_to_crash();
         }
         if sim.fires(Fault::ClockJump, &dice) {

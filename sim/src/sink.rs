@@ -64,6 +64,7 @@ struct Effect {
     happened: u32,
     /// Calls whose fate nobody has found out.
     unheard: u32,
+    is_unsafe: bool,
 }
 
 impl Sink {
@@ -81,6 +82,7 @@ impl Sink {
             }
             let effect = state.effects.entry((call.scope.tenant, call.key.clone())).or_default();
             if call.class == EffectClass::Unsafe {
+                effect.is_unsafe = true;
                 if effect.happened > 0 {
                     return Err(format!("P3: an unsafe effect happens twice: {}, by {:?}", call.key, call.at));
                 }
@@ -112,6 +114,20 @@ impl Sink {
             let Some(effect) = state.effects.get_mut(&(tenant, key.to_owned())) else { return false };
             effect.unheard = 0;
             effect.happened > 0
+        })
+    }
+
+    /// The keys of a run's unsafe effects that have happened, or may have.
+    pub fn unsafe_keys(&self, tenant: TenantId, root: RunId) -> Vec<String> {
+        self.state(|state| {
+            let of_run = state.keys.iter().filter(|(scope, _)| scope.tenant == tenant && scope.root == root);
+            of_run
+                .filter(|(_, key)| {
+                    let effect = state.effects.get(&(tenant, (*key).clone()));
+                    effect.is_some_and(|effect| effect.is_unsafe && effect.happened + effect.unheard > 0)
+                })
+                .map(|(_, key)| key.clone())
+                .collect()
         })
     }
 

@@ -95,10 +95,6 @@ impl Swarm {
         self.rates.get(&fault).copied().unwrap_or(0.0)
     }
 
-    pub fn has(&self, fault: Fault) -> bool {
-        self.rates.contains_key(&fault)
-    }
-
     /// The faults of this seed, for the trace.
     pub fn names(&self) -> String {
         let names: Vec<&str> = self.rates.keys().map(|fault| &fault.name()["fault: ".len()..]).collect();

@@ -14,14 +14,21 @@ pub async fn follow(caller: Caller, tenant: TenantId) {
     let Caller { sim, dice } = &caller;
     let mut cursor = 0;
     let mut seen: BTreeMap<RunId, u64> = BTreeMap::new();
+    let mut world = 0;
     loop {
         let engine = sim.host.reach().await;
+        if world != sim.host.archive.restores() {
+            // The feed was set back with everything else.
+            (world, cursor) = (sim.host.archive.restores(), 0);
+            seen.clear();
+        }
         let mut watcher = engine.watch_tenant(tenant, cursor);
         drop(engine);
         loop {
             let cut_off = dice.millis(200..=6_000);
             let mut events = match timeout(cut_off, watcher.next_of_tenant()).await {
-                Ok(Ok(events)) => events,
+                Ok(Ok(events)) if world == sim.host.archive.restores() => events,
+                Ok(Ok(_)) => break,
                 Ok(Err(EngineError::Closed)) | Err(_) => break,
                 Ok(Err(error)) => return sim.broken(format!("a watcher was refused: {error}")),
             };

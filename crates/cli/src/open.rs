@@ -16,6 +16,9 @@ pub async fn store(url: &str) -> anyhow::Result<Store> {
 
 pub async fn open_store(url: &str, engine: &EngineOptions, migrate: bool) -> anyhow::Result<Store> {
     let url = StoreUrl::parse(url)?;
+    if let StoreUrl::Sqlite(path) = &url {
+        anyhow::ensure!(migrate || path.exists(), "there is no store at {}", path.display());
+    }
     let server = ServerId(engine.ids.fresh());
     let options = Options { migrate, ..Options::new(server) };
     Store::open(&url, options).await.with_context(|| format!("cannot open {url}"))

@@ -53,13 +53,11 @@ pub struct HttpArgs {
 
 impl EngineArgs {
     pub fn url(&self) -> anyhow::Result<String> {
-        match &self.store {
-            Some(url) => Ok(url.clone()),
-            None => {
-                std::fs::create_dir_all(&self.data)?;
-                Ok(format!("sqlite:{}", self.data.join("interlock.db").display()))
-            }
+        if let Some(url) = &self.store {
+            return Ok(url.clone());
         }
+        std::fs::create_dir_all(&self.data)?;
+        Ok(format!("sqlite:{}", self.data.join("interlock.db").display()))
     }
 
     fn options(&self) -> anyhow::Result<EngineOptions> {

@@ -357,6 +357,8 @@ impl<'a> LiveParts<'a> {
         self.control != Control::Canceling
             && self.spec.kind() != StepKind::Rollback
             && !matches!(self.step.phase, Phase::InDoubt { .. })
+            // What it did since the backup is not known, so nothing must begin by itself.
+            && self.reason != Some(Reason::Restored)
     }
 
     fn step_data(&self) -> Option<StepData> {

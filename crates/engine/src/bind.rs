@@ -121,12 +121,11 @@ fn has_expressions(spec: &StepSpec) -> bool {
     spec.condition.is_some()
         || match &spec.work {
             Work::Task { with, .. } => with.is_some(),
-            Work::Transform { .. } => true,
+            Work::Transform { .. } | Work::Wait { until: WaitFor::Until(_), .. } => true,
             Work::Connector { with, .. } | Work::Model { with } | Work::Rollback { with, .. } => dynamic(with),
             Work::Wait { until: WaitFor::Signal { key, .. }, .. } => {
                 key.as_ref().is_some_and(|key| expression::is_dynamic(key))
             }
-            Work::Wait { until: WaitFor::Until(_), .. } => true,
             Work::Wait { .. } | Work::Approval(_) | Work::Command { .. } => false,
         }
 }

@@ -44,7 +44,7 @@ impl From<SubmitError> for EngineError {
             SubmitError::Closed => Self::Closed,
             SubmitError::Refused(Refusal::TooManyPending) => Self::TooManyPending,
             SubmitError::Refused(refusal) => Self::Refused(refusal),
-            other => Self::Store(other.to_string()),
+            SubmitError::Corrupt(what) => Self::Store(what),
         }
     }
 }

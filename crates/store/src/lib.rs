@@ -32,5 +32,5 @@ pub use rows::{
     ReceiptRow, RunFilter, RunSummary, SessionRow, SignalRow, Stats, StepRow, StoredSignal, Tenant, TenantEvent,
     Unmatched,
 };
-pub use sqlite::memory::forget as forget_memory;
+pub use sqlite::memory::{copy as copy_memory, forget as forget_memory};
 pub use store::Store;

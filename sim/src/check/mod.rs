@@ -27,6 +27,7 @@ use crate::trace::say;
 pub const ALL: usize = 10_000;
 
 /// What the checks remember.
+#[derive(Clone)]
 pub struct Ledger {
     caps: BTreeMap<TenantId, Caps>,
     /// Who held an attempt.
@@ -148,7 +149,7 @@ fn compare(model: &RunModel, run: &Run) -> Result<(), String> {
             Stage::Idle => match stored {
                 StepState::Pending | StepState::Ready => true,
                 // Steps that were never reached are canceled without a word.
-                StepState::Canceled => known.attempt == 0,
+                StepState::Canceled => run.notes.cancellation.is_some(),
                 _ => false,
             },
             Stage::Running(_) => stored == StepState::Running,

@@ -86,7 +86,7 @@ async fn one(worker: &Arc<Worker>, session: &Arc<Session>, assignment: &Assignme
         Err(Trouble::Failed(error)) => ReportedOutcome::Retry { error, backoff: None },
         Err(Trouble::Refused(error)) => ReportedOutcome::Dead { error },
     };
-    report(worker, session, at, outcome).await
+    report(worker, session, assignment, outcome).await
 }
 
 async fn perform(
@@ -155,21 +155,22 @@ async fn complete(engine: Engine, session: Arc<Session>, report: Report) -> Resu
 async fn report(
     worker: &Arc<Worker>,
     session: &Arc<Session>,
-    at: AttemptRef,
+    assignment: &Assignment,
     outcome: ReportedOutcome,
 ) -> Option<Assignment> {
     let Caller { sim, dice } = &worker.caller;
+    let (at, epoch) = (assignment.at, assignment.epoch);
     let claim_next = outcome != ReportedOutcome::Released && !session.is_draining() && !dice.one_in(6);
     for _ in 0..40 {
         worker.gate.pass().await;
-        let report = Report { at, epoch: session.epoch, outcome: outcome.clone(), claim_next };
+        let report = Report { at, epoch, outcome: outcome.clone(), claim_next };
         let holder = Arc::clone(session);
         let answer =
             worker.caller.call(PATIENCE, move |engine| complete(engine, Arc::clone(&holder), report.clone())).await;
         worker.gate.pass().await;
         match answer {
             Ok(completed) => {
-                note(worker, at, &outcome, &completed);
+                note(worker, session, at, &outcome, &completed);
                 return completed.next;
             }
             Err(error) if error.is_transient() => sleep(dice.millis(50..=1_000)).await,
@@ -185,8 +186,12 @@ async fn report(
     None
 }
 
-fn note(worker: &Worker, at: AttemptRef, outcome: &ReportedOutcome, completed: &Completed) {
+fn note(worker: &Worker, session: &Session, at: AttemptRef, outcome: &ReportedOutcome, completed: &Completed) {
     let sim = &worker.caller.sim;
+    let holder = sim.books(|books| books.handed.get(&at).copied());
+    if holder != Some(session.id) {
+        sim.broken(format!("P2: the report of {} was taken for {at:?}, which {holder:?} has", session.id));
+    }
     say!(sim, &worker.name, "reported {at:?} (first: {})", completed.recorded);
     if !completed.recorded {
         sim.tally.count("reports answered again");

@@ -42,7 +42,7 @@ pub(super) async fn perform(
     let class = Behaviour::parse(&assignment.handler).expect("it was checked before").class;
     let intent = EffectIntent {
         at,
-        epoch: session.epoch,
+        epoch: assignment.epoch,
         template: format!("sim:{}", assignment.step),
         number,
         effect: class,
@@ -71,7 +71,7 @@ pub(super) async fn perform(
     if session.is_stopped(at) || !session.covers_a_send() {
         sim.tally.count("effects not sent: lease too short");
         say!(sim, &worker.name, "does not send {key}");
-        record(worker, session, assignment, receipt, None).await?;
+        record(worker, assignment, receipt, None).await?;
         return Err(Trouble::Failed(error(ErrorClass::LeaseExpired, at)));
     }
     let fate = fate(worker);
@@ -87,11 +87,11 @@ pub(super) async fn perform(
     }
     match fate {
         Fate::Done => {
-            record(worker, session, assignment, receipt, Some(&key)).await?;
+            record(worker, assignment, receipt, Some(&key)).await?;
             Ok(key)
         }
         Fate::Refused => {
-            record(worker, session, assignment, receipt, None).await?;
+            record(worker, assignment, receipt, None).await?;
             Err(Trouble::Failed(error(ErrorClass::Unavailable, at)))
         }
         Fate::DoneUnheard | Fate::LostUnheard => Err(Trouble::Failed(error(ErrorClass::Timeout, at))),
@@ -154,7 +154,6 @@ fn give_up(worker: &Worker, at: interlock_core::work::AttemptRef, refused: CallE
 /// Records that it happened, under this key, or that it certainly did not.
 async fn record(
     worker: &Arc<Worker>,
-    session: &Arc<Session>,
     assignment: &Assignment,
     receipt: ReceiptId,
     happened: Option<&str>,
@@ -163,7 +162,7 @@ async fn record(
     let at = assignment.at;
     let outcome = EffectOutcome {
         at,
-        epoch: session.epoch,
+        epoch: assignment.epoch,
         receipt,
         happened: happened.is_some(),
         response: happened.map(|key| json_of(&json!({ "key": key }))),

@@ -22,7 +22,6 @@ const SEND_MARGIN: Millis = Millis(2_500);
 
 pub struct Session {
     pub id: SessionId,
-    pub epoch: u64,
     lease: Millis,
     renew_every: Duration,
     state: Mutex<State>,
@@ -118,12 +117,11 @@ async fn register(worker: &Arc<Worker>) -> Arc<Session> {
             .await;
         worker.gate.pass().await;
         match registered {
-            Ok(Registered { session, lease, renew_every, epoch }) => {
+            Ok(Registered { session, lease, renew_every, .. }) => {
                 sim.tally.count("sessions");
                 say!(sim, &worker.name, "registered as {session}");
                 return Arc::new(Session {
                     id: session,
-                    epoch,
                     lease,
                     renew_every: renew_every.as_duration(),
                     state: Mutex::new(State {

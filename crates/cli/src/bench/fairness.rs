@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::BenchArgs;
 use super::report::{Report, percentile, rss_mib};
-use super::rig::{Rig, bar, chain, start};
+use super::rig::{Rig, bar, chain, now, start};
 
 const SLOTS: usize = 64;
 const QUIET_EVERY: Duration = Duration::from_millis(10);
@@ -79,11 +79,6 @@ pub async fn run(args: &BenchArgs) -> anyhow::Result<Report> {
     };
     rig.close().await;
     Ok(report)
-}
-
-#[expect(clippy::disallowed_methods, reason = "a benchmark measures real time")]
-fn now() -> Instant {
-    Instant::now()
 }
 
 /// Starts single-step runs at an even pace; how long each waited until its step ran, in microseconds.

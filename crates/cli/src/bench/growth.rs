@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use interlock_core::plan::{StepSpec, WaitFor, Work};
 use interlock_core::time::Millis;
@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 
 use super::BenchArgs;
 use super::report::{Report, rss_mib};
-use super::rig::{Rig, bar, chain, no_ops, plan, start};
+use super::rig::{Rig, bar, chain, no_ops, now, plan, start};
 
 const PROBE_RUNS: u64 = 20_000;
 const IN_FLIGHT: usize = 512;
@@ -100,7 +100,7 @@ async fn drive(rig: &Rig, plan: &Arc<EncodedPlan>, runs: u64, json: bool, what: 
     let progress = bar(runs, what, json);
     let next = Arc::new(AtomicU64::new(0));
     let mut drivers = JoinSet::new();
-    let began = Instant::now();
+    let began = now();
     for _ in 0..IN_FLIGHT {
         let (engine, plan, next, progress) =
             (rig.engine.clone(), Arc::clone(plan), Arc::clone(&next), progress.clone());

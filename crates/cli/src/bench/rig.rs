@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use interlock_core::ids::TenantId;
@@ -29,14 +29,13 @@ pub struct Rig {
 
 impl Rig {
     pub async fn new(args: &BenchArgs) -> anyhow::Result<Self> {
-        let (url, folder) = match &args.store {
-            Some(url) => (url.clone(), None),
-            None => {
-                let folder =
-                    std::env::temp_dir().join(format!("interlock-bench-{}-{}", std::process::id(), fastrand::u32(..)));
-                std::fs::create_dir_all(&folder)?;
-                (format!("sqlite:{}", folder.join("bench.db").display()), Some(folder))
-            }
+        let (url, folder) = if let Some(url) = &args.store {
+            (url.clone(), None)
+        } else {
+            let name = format!("interlock-bench-{}-{}", std::process::id(), fastrand::u32(..));
+            let folder = std::env::temp_dir().join(name);
+            std::fs::create_dir_all(&folder)?;
+            (format!("sqlite:{}", folder.join("bench.db").display()), Some(folder))
         };
         let engine = open::engine(&url, open::engine_options()).await?;
         let store_name = if url.starts_with("postgres") { "postgres" } else { "sqlite" }.to_owned();
@@ -115,6 +114,12 @@ pub fn plan(name: &str, steps: Vec<StepSpec>) -> anyhow::Result<Arc<EncodedPlan>
 
 pub fn start(tenant: TenantId, plan: &Arc<EncodedPlan>) -> StartRun {
     StartRun::new(tenant, Arc::clone(plan), Json::null())
+}
+
+/// The one clock of the benchmarks.
+#[expect(clippy::disallowed_methods, reason = "a benchmark measures real time")]
+pub fn now() -> Instant {
+    Instant::now()
 }
 
 /// A bar on stderr; none where the output is for a program.

@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
 
 use interlock_core::state::RunState;
 use tokio::task::JoinSet;
 
 use super::BenchArgs;
 use super::report::{Report, percentile, rss_mib};
-use super::rig::{Rig, bar, chain, no_ops, start};
+use super::rig::{Rig, bar, chain, no_ops, now, start};
 
 pub async fn run(args: &BenchArgs, workload: &'static str, runs: u64, in_flight: usize) -> anyhow::Result<Report> {
     let mut rig = Rig::new(args).await?;
@@ -22,7 +21,7 @@ pub async fn run(args: &BenchArgs, workload: &'static str, runs: u64, in_flight:
     let progress = bar(runs, workload, args.json);
     let next = Arc::new(AtomicU64::new(0));
     let mut drivers = JoinSet::new();
-    let began = Instant::now();
+    let began = now();
     for _ in 0..in_flight.max(1) {
         let (engine, plan, next, progress) =
             (rig.engine.clone(), Arc::clone(&plan), Arc::clone(&next), progress.clone());
@@ -35,7 +34,7 @@ pub async fn run(args: &BenchArgs, workload: &'static str, runs: u64, in_flight:
                     return Ok::<_, anyhow::Error>(latencies);
                 }
                 let tenant = tenants[number as usize % tenants.len()];
-                let started = Instant::now();
+                let started = now();
                 let (_, state) = Box::pin(engine.start_and_wait(start(tenant, &plan))).await?;
                 anyhow::ensure!(state == RunState::Succeeded, "a run ended as {state}");
                 latencies.push(started.elapsed().as_micros() as u64);

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio::task::JoinSet;
 
 use super::BenchArgs;
 use super::report::{Report, percentile, rss_mib};
-use super::rig::{Rig, bar, chain, no_ops, start};
+use super::rig::{Rig, bar, chain, no_ops, now, start};
 
 const CALLERS: usize = 64;
 /// Steps that the worker of this workload runs at the same time.
@@ -23,7 +23,7 @@ pub async fn run(args: &BenchArgs) -> anyhow::Result<Report> {
     let progress = bar(runs, "w2: started one by one", args.json);
     let next = Arc::new(AtomicU64::new(0));
     let mut drivers = JoinSet::new();
-    let began = Instant::now();
+    let began = now();
     for _ in 0..callers {
         let (engine, plan, next, progress) =
             (rig.engine.clone(), Arc::clone(&plan), Arc::clone(&next), progress.clone());
@@ -35,7 +35,7 @@ pub async fn run(args: &BenchArgs) -> anyhow::Result<Report> {
                 if number >= runs {
                     return Ok::<_, anyhow::Error>(latencies);
                 }
-                let started = Instant::now();
+                let started = now();
                 engine.start(start(tenants[number as usize % tenants.len()], &plan)).await?;
                 latencies.push(started.elapsed().as_micros() as u64);
                 if number.is_multiple_of(64) {
@@ -53,7 +53,7 @@ pub async fn run(args: &BenchArgs) -> anyhow::Result<Report> {
 
     let progress = bar(runs, "w2: processed", args.json);
     let before = rig.engine.store().stats().await?.live_runs;
-    let began = Instant::now();
+    let began = now();
     rig.work(no_ops, args.workers, SLOTS);
     loop {
         let left = rig.engine.store().stats().await?.live_runs;

@@ -23,8 +23,13 @@ pub(super) fn pause(draft: &mut Draft<'_>, reason: String) -> Result<(), Rejecti
     Ok(())
 }
 
-/// Stops a run that a restore has brought back.
+/// Stops a run that a restore has brought back. One that was being canceled stops too: its rollback would begin by
+/// itself, and may have happened already. Whoever looks at it cancels it again.
 pub(super) fn park(draft: &mut Draft<'_>) -> Result<(), Rejection> {
+    if draft.control == Control::Canceling {
+        draft.control = Control::Active;
+        draft.notes_mut().cancellation = None;
+    }
     pause(draft, "restored from a backup; look at what happened since, then resume".to_owned())?;
     draft.reason = Some(Reason::Restored);
     Ok(())

@@ -77,6 +77,8 @@ pub(super) fn release(draft: &mut Draft<'_>, position: u32, attempt: u32) -> Res
     let eligible_at = draft.now();
     let wake = fail::wake_of(draft, position);
     draft.go(position, StepEvent::Released, Phase::Ready { eligible_at, wake })?;
+    // What an earlier attempt reported must not pass for a report of this one.
+    draft.step_mut(position).last_error = None;
     draft.emit(Event::StepReady { step: position, why: "released".into(), signal: None });
     Ok(())
 }

@@ -41,9 +41,8 @@ pub(super) fn wake(
 /// Carries out what has become due. Refuses when nothing has: the timer looked too early, or came second.
 pub(super) fn tick(draft: &mut Draft<'_>, bindings: &Bindings) -> Result<(), Rejection> {
     let now = draft.now();
-    let canceling = draft.control == Control::Canceling;
-    if draft.run.header.deadline_at.is_some_and(|at| at <= now) && draft.len() == draft.run.forward_len() && !canceling
-    {
+    let held = draft.control == Control::Canceling || draft.run.reason == Some(Reason::Restored);
+    if draft.run.header.deadline_at.is_some_and(|at| at <= now) && draft.len() == draft.run.forward_len() && !held {
         let error = StepError::new(ErrorClass::Timeout, "RUN_DEADLINE", "the run has passed its deadline");
         return lost::fail_run(draft, Reason::Deadline, error);
     }

@@ -82,11 +82,13 @@ impl Engine {
     }
 }
 
-/// Whether the run may have acted on the outside since the backup: a step at or behind the one it stands at does.
+/// Whether the run may have acted on the outside since the backup: a step that is still before it does, or one that is
+/// behind it could have been undone.
 fn acts(run: &Run) -> bool {
-    (run.position as usize..run.steps.len()).any(|position| {
+    (0..run.steps.len()).any(|position| {
         let spec = run.spec(position as u32);
         let pure = matches!(spec.kind(), StepKind::Transform | StepKind::Approval | StepKind::Wait);
-        !pure && spec.effect_class() != EffectClass::Read
+        let reached = position < run.position as usize;
+        !pure && spec.effect_class() != EffectClass::Read && (!reached || spec.rollback.is_some())
     })
 }

@@ -15,7 +15,7 @@ use crate::error::EngineError;
 use crate::sessions::Registered;
 
 const SLOTS: u32 = 64;
-const POLL_WAIT: Duration = Duration::from_secs(3600);
+const POLL_WAIT: Duration = Duration::from_hours(1);
 
 pub(crate) async fn run(engine: Engine) {
     while !engine.0.stopping.is_cancelled() {

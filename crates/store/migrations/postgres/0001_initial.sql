@@ -354,35 +354,39 @@ CREATE TABLE tenant_feed (
 );
 CREATE INDEX tenant_feed_age ON tenant_feed (sealed_at);
 
--- The plan's steps as rows, with their states, wherever these are kept.
+-- The plan's steps as rows, with their states, wherever these are kept: the step that the run stands at in run_live,
+-- the others in their latest record, and those without any follow from the run.
 CREATE VIEW steps AS
 WITH spec AS (
-    SELECT r.tenant_id, r.run_id, r.state AS ended, s.ordinality - 1 AS position, s.value AS body
+    SELECT r.tenant_id, r.run_id, r.state AS ended, false AS added, s.ordinality - 1 AS position, s.value AS body
       FROM runs r
       JOIN plans p ON p.tenant_id = r.tenant_id AND p.plan_hash = r.plan_hash,
            json_array_elements(p.body::json -> 'steps') WITH ORDINALITY s
     UNION ALL
-    SELECT r.tenant_id, r.run_id, r.state, a.position, a.spec::json
+    SELECT r.tenant_id, r.run_id, r.state, true, a.position, a.spec::json
       FROM runs r JOIN steps_added a ON a.tenant_id = r.tenant_id AND a.run_id = r.run_id
 )
 SELECT spec.tenant_id, spec.run_id, spec.position,
        spec.body ->> 'key' AS key,
        spec.body ->> 'kind' AS kind,
-       CASE WHEN l.run_id IS NOT NULL THEN l.step_state
-            WHEN d.seq IS NOT NULL THEN d.done_state
+       CASE WHEN l.position = spec.position THEN l.step_state
+            WHEN d.done_state <> 'pending' THEN d.done_state
             WHEN spec.ended = 'canceled' THEN 'canceled'
+            WHEN NOT spec.added AND l.notes::json ->> 'after_rollback' = 'requested' THEN 'canceled'
             ELSE 'pending' END AS state,
-       coalesce(l.attempt, d.done_attempt, 0) AS attempt,
-       coalesce(l.failures, d.done_failures, 0) AS failures,
-       coalesce(l.iteration, d.done_iteration, 0) AS iteration,
-       coalesce(l.claimed_at, d.done_claimed_at) AS started_at,
-       CASE WHEN l.run_id IS NULL OR l.step_state = d.done_state THEN d.at END AS finished_at,
-       CASE WHEN l.run_id IS NULL OR l.step_state = d.done_state THEN d.output END AS output,
-       CASE WHEN l.run_id IS NULL OR l.step_state = d.done_state THEN d.error
+       coalesce(CASE WHEN l.position = spec.position THEN l.attempt END, d.done_attempt, 0) AS attempt,
+       coalesce(CASE WHEN l.position = spec.position THEN l.failures END, d.done_failures, 0) AS failures,
+       coalesce(CASE WHEN l.position = spec.position THEN l.iteration END, d.done_iteration, 0) AS iteration,
+       coalesce(CASE WHEN l.position = spec.position THEN l.claimed_at END, d.done_claimed_at) AS started_at,
+       CASE WHEN d.done_state = 'pending' THEN NULL
+            WHEN coalesce(l.position <> spec.position, true) OR l.step_state = d.done_state THEN d.at
+            END AS finished_at,
+       CASE WHEN coalesce(l.position <> spec.position, true) OR l.step_state = d.done_state THEN d.output
+            END AS output,
+       CASE WHEN coalesce(l.position <> spec.position, true) OR l.step_state = d.done_state THEN d.error
             ELSE (l.step_data::json -> 'last_error')::text END AS error
   FROM spec
   LEFT JOIN run_live l ON l.tenant_id = spec.tenant_id AND l.run_id = spec.run_id AND l.branch = 0
-       AND l.position = spec.position
   LEFT JOIN LATERAL (
        SELECT j.* FROM journal j
         WHERE j.tenant_id = spec.tenant_id AND j.run_id = spec.run_id AND j.done_position = spec.position

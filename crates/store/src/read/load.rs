@@ -224,7 +224,7 @@ impl Loaded {
                 .ok_or_else(|| corrupt("position", "is not a step of the plan"))?;
             live.into_step(step, corrupt)?;
         }
-        Ok(Run {
+        let mut run = Run {
             tenant: self.tenant,
             id: self.id,
             header: Arc::new(self.header),
@@ -239,7 +239,22 @@ impl Loaded {
             steps,
             notes: self.notes,
             finished_at: self.finished_at,
-        })
+        };
+        cancel_untouched(&mut run);
+        Ok(run)
+    }
+}
+
+/// A cancel writes no record for steps that were never activated: they follow from the run.
+fn cancel_untouched(run: &mut Run) {
+    let ended = run.state == RunState::Canceled;
+    let canceled = ended || run.notes.after_rollback == Some(Reason::Requested);
+    let forward = run.forward_len();
+    for (position, step) in run.steps.iter_mut().enumerate() {
+        let cancels = if position < forward { canceled } else { ended };
+        if cancels && step.state() == StepState::Pending {
+            step.phase = Phase::Canceled;
+        }
     }
 }
 
@@ -277,6 +292,7 @@ impl Live {
         step.input = data.input;
         step.open_intent = data.open_intent;
         step.last_error = data.last_error;
+        step.interrupted = data.wake.clone().filter(|_| self.step_state == StepState::InDoubt);
         if finished {
             return Ok(());
         }

@@ -6,6 +6,7 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use interlock_core::ids::ServerId;
 use rusqlite::Connection;
+use rusqlite::backup::Backup;
 use tokio::sync::watch;
 
 use super::file::configure;
@@ -35,6 +36,17 @@ pub(crate) fn open(name: &str) -> Result<Arc<Memory>, OpenError> {
 /// Ends a database in memory: its content is gone once the last store on it is.
 pub fn forget(name: &str) {
     DATABASES.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
+}
+
+/// Makes one database in memory a copy of another, whatever it held before: a backup, or its restore.
+pub fn copy(from: &str, to: &str) -> Result<(), OpenError> {
+    let failed = |error: rusqlite::Error| OpenError::File { path: to.to_owned(), what: error.to_string() };
+    let (from, to) = (open(from)?, open(to)?);
+    let source = from.connection.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut target = to.connection.lock().unwrap_or_else(PoisonError::into_inner);
+    let backup = Backup::new(&source, &mut target).map_err(failed)?;
+    backup.step(-1).map_err(failed)?;
+    Ok(())
 }
 
 impl Memory {

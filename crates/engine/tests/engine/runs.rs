@@ -1,11 +1,11 @@
 //! Whole runs through the real engine, on both databases.
 
-mod rig;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use crate::on_both;
+use crate::rig::{Database, done, ends, engine, plan, plan_with, reaches, start, stop, tenant, work};
 use interlock_core::approval::Voter;
 use interlock_core::change::Context;
 use interlock_core::ids::TenantId;
@@ -19,7 +19,6 @@ use interlock_core::work::ReportedOutcome;
 use interlock_engine::commands::signal::{SignalRequest, Signaled};
 use interlock_engine::commands::vote::VoteRequest;
 use interlock_engine::{EngineError, IdempotencyKey};
-use rig::{Database, done, ends, engine, plan, plan_with, reaches, start, stop, tenant, work};
 
 fn task(key: &str) -> StepSpec {
     StepSpec::task(key, key)
@@ -320,7 +319,7 @@ on_both! {
         let tenant = tenant(&engine, |_| {}).await;
         let run = engine.start(start(tenant, &plan(vec![task("a")]), "null")).await.unwrap().run;
         // A worker that claims and is never heard of again.
-        let lost = engine.register(rig::hello(1)).await.unwrap().session;
+        let lost = engine.register(crate::rig::hello(1)).await.unwrap().session;
         let claimed = engine.poll(lost, 1, Duration::from_secs(5)).await.unwrap().pop().unwrap();
         assert_eq!(claimed.at.attempt, 1);
         work(&engine, 1, |_| async { done("2") });
@@ -337,7 +336,7 @@ on_both! {
         let engine = engine(database).await;
         let tenant = tenant(&engine, |_| {}).await;
         engine.start(start(tenant, &plan(vec![task("a"), task("b")]), "null")).await.unwrap();
-        let session = engine.register(rig::hello(1)).await.unwrap().session;
+        let session = engine.register(crate::rig::hello(1)).await.unwrap().session;
         let first = engine.poll(session, 1, Duration::from_secs(5)).await.unwrap().pop().unwrap();
         let report = || interlock_core::work::Report { at: first.at, epoch: first.epoch, outcome: done("1"), claim_next: true };
         let answer = engine.complete(session, report()).await.unwrap();

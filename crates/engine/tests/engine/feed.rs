@@ -1,13 +1,12 @@
 //! Readers of events miss nothing and see nothing twice, however commits and readers interleave.
 
-mod rig;
-
 use std::collections::HashMap;
 use std::time::Duration;
 
+use crate::on_both;
+use crate::rig::{Database, done, ends, engine, plan, start, stop, tenant, work};
 use interlock_core::ids::RunId;
 use interlock_core::plan::StepSpec;
-use rig::{Database, done, ends, engine, plan, start, stop, tenant, work};
 
 on_both! {
     async fn a_tenants_feed_is_complete_ordered_and_without_repeats(database: &Database) {

@@ -1,11 +1,10 @@
 //! A restored store: what was handed out before is refused, runs that act are parked, and effects are not repeated.
 
-mod rig;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use crate::rig::{Database, done, ends, engine, options, plan, reaches, start, stop, tenant, work};
 use interlock_core::change::Context;
 use interlock_core::ids::ServerId;
 use interlock_core::plan::{StepSpec, WaitFor, Work};
@@ -14,7 +13,6 @@ use interlock_core::time::Millis;
 use interlock_core::work::Report;
 use interlock_engine::{Engine, EngineError, EngineOptions};
 use interlock_store::{Options, Store, StoreUrl};
-use rig::{Database, done, ends, engine, options, plan, reaches, start, stop, tenant, work};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_restore_fences_parks_and_lets_people_decide() {
@@ -29,7 +27,7 @@ async fn a_restore_fences_parks_and_lets_people_decide() {
     let acting = engine_before.start(start(tenant, &plan(vec![act]), "null")).await.unwrap().run;
     let timer = StepSpec::new("sleep", Work::Wait { until: WaitFor::For(Millis(2_000)), timeout: None });
     let waiting = engine_before.start(start(tenant, &plan(vec![timer]), "null")).await.unwrap().run;
-    let session = engine_before.register(rig::hello(1)).await.unwrap().session;
+    let session = engine_before.register(crate::rig::hello(1)).await.unwrap().session;
     let claimed = engine_before.poll(session, 1, Duration::from_secs(5)).await.unwrap().pop().unwrap();
     interlock_store::backup_file(&path, &backup).await.unwrap();
     // After the backup the effect happens: the restored store will not know.

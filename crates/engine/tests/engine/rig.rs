@@ -1,7 +1,5 @@
 //! What the engine's tests stand on: an engine over either database, and a worker small enough to see through.
 
-#![expect(dead_code, reason = "each test file uses its own part of the rig")]
-
 use std::collections::HashMap;
 use std::future::Future;
 use std::sync::Arc;

@@ -1,14 +1,12 @@
 //! Caps hold at every instant, over several servers.
 
-mod rig;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use crate::rig::{Database, done, ends, engine, plan, start, stop, tenant, work};
 use interlock_core::plan::StepSpec;
 use interlock_core::state::RunState;
-use rig::{Database, done, ends, engine, plan, start, stop, tenant, work};
 
 const CAP: u32 = 5;
 

@@ -1,0 +1,7 @@
+//! The engine over both databases.
+
+mod caps;
+mod feed;
+mod restore;
+mod rig;
+mod runs;

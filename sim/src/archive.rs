@@ -1,0 +1,130 @@
+//! Backup and restore: a copy of the database from some minutes ago takes the place of the real one. What was
+//! acknowledged in between is gone by right; what was done to the outside is not, and must not be done again blindly.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use interlock_core::ids::ServerId;
+use interlock_core::run::Run;
+use interlock_core::state::ReceiptState;
+use interlock_engine::{Engine, EngineOptions};
+use interlock_store::{Mode, NoFaults, Op, Options, Store, StoreUrl};
+use tokio::time::Instant;
+
+use crate::books::Books;
+use crate::check::Ledger;
+use crate::host::LEASE;
+use crate::sim::Sim;
+use crate::swarm::Fault;
+use crate::trace::say;
+
+pub struct Archive {
+    database: String,
+    copy: String,
+    /// What was known when the copy was made.
+    kept: Mutex<Option<(Books, Ledger)>>,
+    asked: AtomicBool,
+    restores: AtomicU64,
+    restored_at: Mutex<Option<Instant>>,
+}
+
+impl Archive {
+    pub fn new(database: &str) -> Self {
+        Self {
+            database: database.to_owned(),
+            copy: format!("{database}-backup"),
+            kept: Mutex::default(),
+            asked: AtomicBool::new(false),
+            restores: AtomicU64::new(0),
+            restored_at: Mutex::default(),
+        }
+    }
+
+    /// How often the world was set back.
+    pub fn restores(&self) -> u64 {
+        self.restores.load(Ordering::Relaxed)
+    }
+
+    pub fn back_up(&self, sim: &Sim) {
+        if let Err(error) = interlock_store::copy_memory(&self.database, &self.copy) {
+            return sim.broken(format!("a backup failed: {error}"));
+        }
+        let known = (sim.books(|books| books.clone()), sim.ledger(|ledger| ledger.clone()));
+        *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(known);
+        say!(sim, "archive", "a backup is made");
+    }
+
+    pub fn has_backup(&self) -> bool {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
+    /// The next engine starts on the backup.
+    pub fn ask_to_restore(&self) {
+        self.asked.store(true, Ordering::Relaxed);
+    }
+
+    /// Does what `interlock db restore` does.
+    pub async fn restore_if_asked(&self, sim: &Arc<Sim>, options: EngineOptions) -> Result<(), String> {
+        if !self.asked.swap(false, Ordering::Relaxed) {
+            return Ok(());
+        }
+        let Some((books, ledger)) = self.kept.lock().unwrap_or_else(PoisonError::into_inner).take() else {
+            return Ok(());
+        };
+        interlock_store::copy_memory(&self.copy, &self.database).map_err(|error| error.to_string())?;
+        sim.books(|current| *current = books);
+        sim.ledger(|current| *current = ledger);
+        self.restores.fetch_add(1, Ordering::Relaxed);
+        *self.restored_at.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+        sim.tally.count(Fault::Restore.name());
+        let mut store_options = Options::new(ServerId(options.ids.fresh()));
+        store_options.mode = Mode::Inline(Arc::new(NoFaults));
+        let url = StoreUrl::SqliteMemory(self.database.clone());
+        let store = Store::open(&url, store_options).await.map_err(|error| error.to_string())?;
+        store.execute(Op::RaiseEpoch).await.map_err(|error| error.to_string())?;
+        let options = EngineOptions { loops: false, ..options };
+        let engine = Engine::open(store.clone(), options).await.map_err(|error| error.to_string())?;
+        let parked = engine.park_restored().await.map_err(|error| error.to_string())?;
+        say!(sim, "archive", "restored; {} runs are parked", parked.len());
+        engine.stop().await;
+        store.close().await;
+        Ok(())
+    }
+
+    /// Whether nobody can be left who sends effects for an attempt from before the restore.
+    fn is_settled(&self) -> bool {
+        let at = *self.restored_at.lock().unwrap_or_else(PoisonError::into_inner);
+        at.is_none_or(|at| at.elapsed() > LEASE.as_duration() + Duration::from_secs(1))
+    }
+
+    /// What a person finds who looks at a run before they let it go on.
+    pub async fn look_at(&self, sim: &Sim, run: &Run) -> Standing {
+        if self.restores() == 0 {
+            return Standing::Fine;
+        }
+        if !self.is_settled() {
+            return Standing::TooEarly;
+        }
+        for key in sim.sink.unsafe_keys(run.tenant, run.root()) {
+            let known = match sim.database().receipt_by_key(run.tenant, &key).await {
+                Ok(row) => row.is_some_and(|row| row.receipt.state != ReceiptState::Failed),
+                Err(_) => return Standing::TooEarly,
+            };
+            if !known {
+                return Standing::ActedSince;
+            }
+        }
+        Standing::Fine
+    }
+}
+
+/// What became of a run's effects since the backup.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    Fine,
+    /// A worker may still be at it.
+    TooEarly,
+    /// It has had effects that the store knows nothing of.
+    ActedSince,
+}
