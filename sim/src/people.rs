@@ -12,7 +12,6 @@ use interlock_core::ids::{ApprovalId, ReceiptId, RunId, TenantId};
 use interlock_core::json::Json;
 use interlock_core::machine::step::Resolution;
 use interlock_core::run::{Phase, Run};
-use interlock_core::state::Control;
 use interlock_engine::commands::control::ResolveRequest;
 use interlock_engine::commands::vote::VoteRequest;
 use interlock_engine::{Engine, EngineError, commands};
@@ -74,13 +73,10 @@ fn operator() -> Context {
 /// Carries a verb out; answers whether the engine has.
 pub async fn direct(caller: &Caller, tenant: TenantId, run: &Run, verb: Verb) -> bool {
     let (sim, id) = (&caller.sim, run.id);
-    let canceled = sim.books(|books| books.cancels.contains(&(tenant, id)));
     let verb = match sim.host.archive.look_at(sim, run).await {
         Standing::TooEarly => return false,
         // It has done what the store does not know: to let it go on would be to do that again.
         Standing::ActedSince => Verb::Cancel,
-        // Its cancel was parked with it.
-        Standing::Fine if run.control == Control::Paused && canceled => Verb::Cancel,
         Standing::Fine => verb,
     };
     let step = run.plan.steps

@@ -358,7 +358,7 @@ impl<'a> LiveParts<'a> {
             && self.spec.kind() != StepKind::Rollback
             && !matches!(self.step.phase, Phase::InDoubt { .. })
             // What it did since the backup is not known, so nothing must begin by itself.
-            && self.reason != Some(Reason::Restored)
+            && !self.notes.restored
     }
 
     fn step_data(&self) -> Option<StepData> {

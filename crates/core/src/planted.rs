@@ -1,11 +1,62 @@
 //! Known-bad variants of the system, for the simulation to find: a checker that has never caught anything proves
-//! nothing. Without the feature `planted`, which only the simulation switches on, [`is_planted`] is a constant `false`.
+//! nothing. Without the feature `planted`, which only the simulation switches on, [`is_planted`] is a constant `false`
+//! and nothing of this is left in the binary.
 
-/// A mistake that somebody could make here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Bug {
+macro_rules! bugs {
+    ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {
+        /// A mistake that somebody could make here.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum Bug { $($(#[$doc])* $name),+ }
+
+        impl Bug {
+            pub const ALL: &'static [Self] = &[$(Self::$name),+];
+        }
+    };
+}
+
+bugs! {
     /// A report of an attempt that is over is taken for one of the current attempt.
     NoFence,
+    /// A claim does not raise the attempt.
+    AttemptNotRaised,
+    /// A worker may perform before its intent is committed.
+    IntentNotCommitted,
+    /// A lost worker's unsafe effect is tried again.
+    BlindRetry,
+    /// The key of an effect changes with the attempt.
+    KeyPerAttempt,
+    /// Failures are not charged to the retry budget.
+    BudgetNotCharged,
+    /// A retry of an operator stays in the old iteration.
+    IterationNotRaised,
+    /// A failed step counts as good when the run's state is projected.
+    FailedIsGood,
+    /// A cancel ends the step under a worker that still runs it.
+    CancelForgetsAttempt,
+    /// A wait that timed out stays open for signals.
+    WaitLeftOpen,
+    /// Steps are undone oldest first.
+    RollbackInOrder,
+    /// The oldest step is not undone.
+    RollbackLeavesOneOut,
+    /// Messages to the outside are not written with the change.
+    OutboxForgotten,
+    /// A ready run is neither hinted nor found by the scan.
+    LostWakeUp,
+    /// A claim takes whatever step the run stands at, of any queue.
+    AnyQueue,
+    /// A signal looks for its wait before it is stored, and nobody looks again.
+    SignalNotMatched,
+    /// The tenant's cap is not looked at in the claiming transaction.
+    CapNotChecked,
+    /// The guard of the idempotency key does not refuse.
+    DuplicateStart,
+    /// A commit whose answer was lost is written again.
+    CommittedTwice,
+    /// The sealer forgets an event when there are several.
+    FeedSkips,
+    /// A restore leaves the epoch as it was.
+    EpochNotRaised,
 }
 
 #[cfg(feature = "planted")]

@@ -1,5 +1,6 @@
 //! The projection: a run's state is this function of its control, steps and rollback, and nothing else sets it.
 
+use crate::planted::{Bug, is_planted};
 use crate::run::{Phase, Step};
 use crate::state::{ApprovalState, Control, RunState, StepState};
 
@@ -29,7 +30,8 @@ pub fn project(view: &View<'_>) -> RunState {
     let current = step(view.position);
     let past_the_end = current.state().is_finished();
     if past_the_end && view.len == view.forward {
-        let good = |state| matches!(state, StepState::Succeeded | StepState::Skipped);
+        let good = |state| matches!(state, StepState::Succeeded | StepState::Skipped)
+                || (state == StepState::Failed && is_planted(Bug::FailedIsGood));
         if (0..view.forward).all(|index| good(step(index).state())) {
             return RunState::Succeeded;
         }

@@ -111,6 +111,10 @@ pub struct Notes {
     /// What the run will end as once its rollback is over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after_rollback: Option<Reason>,
+    /// A restore has brought the run back, and nobody has looked yet what it did since the backup: nothing of it may
+    /// begin by itself.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub restored: bool,
     /// Effects that were not reads, counted against `writes_max`.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub writes: u32,

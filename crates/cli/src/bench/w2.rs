@@ -4,15 +4,25 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use interlock_worker::{TaskContext, Tasks};
 use tokio::task::JoinSet;
 
 use super::BenchArgs;
 use super::report::{Report, percentile, rss_mib};
-use super::rig::{Rig, bar, chain, no_ops, now, start};
+use super::rig::{Rig, bar, chain, now, start};
 
 const CALLERS: usize = 64;
 /// Steps that the worker of this workload runs at the same time.
 const SLOTS: usize = 1_024;
+
+/// A no-op that counts how often it ran.
+fn counting(ran: &Arc<AtomicU64>) -> Tasks {
+    let ran = Arc::clone(ran);
+    Tasks::new().task("noop", move |_ctx: TaskContext, (): ()| {
+        ran.fetch_add(1, Ordering::Relaxed);
+        async { Ok(()) }
+    })
+}
 
 pub async fn run(args: &BenchArgs) -> anyhow::Result<Report> {
     let runs = args.runs.unwrap_or(50_000);
@@ -54,14 +64,13 @@ pub async fn run(args: &BenchArgs) -> anyhow::Result<Report> {
     let progress = bar(runs, "w2: processed", args.json);
     let before = rig.engine.store().stats().await?.live_runs;
     let began = now();
-    rig.work(no_ops, args.workers, SLOTS);
-    loop {
-        let left = rig.engine.store().stats().await?.live_runs;
-        progress.set_position(before - left.min(before));
-        if left == 0 {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
+    let ran = Arc::new(AtomicU64::new(0));
+    let counted = Arc::clone(&ran);
+    rig.work(move || counting(&counted), args.workers, SLOTS);
+    // Counting rows would cost the database more than the runs do, so that begins when all tasks have run.
+    while ran.load(Ordering::Relaxed) < before || rig.engine.store().stats().await?.live_runs > 0 {
+        progress.set_position(ran.load(Ordering::Relaxed));
+        tokio::time::sleep(Duration::from_millis(5)).await;
     }
     let processed_per_s = before as f64 / began.elapsed().as_secs_f64();
     progress.finish_and_clear();

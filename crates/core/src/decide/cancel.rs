@@ -1,13 +1,14 @@
 //! Cancel: decided at once, so that nothing further starts; finished when the live attempt has ended.
 
 use super::draft::Draft;
-use super::rollback;
+use super::{fail, rollback};
 use crate::change::SideWrite;
 use crate::event::Event;
 use crate::limits;
 use crate::machine::approval::ApprovalEvent;
 use crate::machine::step::StepEvent;
 use crate::plan::RollbackCondition;
+use crate::planted::{Bug, is_planted};
 use crate::rejection::Rejection;
 use crate::run::{Cancellation, Phase};
 use crate::state::{ApprovalState, Control, Reason, StepState};
@@ -25,10 +26,11 @@ pub(super) fn cancel(draft: &mut Draft<'_>, reason: String, rollback: bool) -> R
     if rolling_back && draft.control != Control::Paused {
         return refuse("cancel, while it rolls back,");
     }
+    draft.looked_at();
     let (by, at) = (draft.person(), draft.now());
     draft.notes_mut().cancellation =
         Some(Cancellation { by, reason: reason.clone(), at, rollback: rollback && !rolling_back });
-    if draft.current().state() == StepState::Running {
+    if draft.current().state() == StepState::Running && !is_planted(Bug::CancelForgetsAttempt) {
         draft.control = Control::Canceling;
         draft.emit(Event::RunCanceled { reason, done: false });
         return Ok(());
@@ -46,6 +48,10 @@ pub(super) fn attempt_ended(draft: &mut Draft<'_>) -> Result<(), Rejection> {
     }
     let wants_rollback = draft.notes().cancellation.as_ref().is_some_and(|cancellation| cancellation.rollback);
     if wants_rollback && rollback::begin(draft, RollbackCondition::Manual, Reason::Requested)? {
+        if draft.notes().restored {
+            draft.reason = Some(Reason::Restored);
+            fail::pause(draft, "restored from a backup; look whether the rollback was done, then resume".to_owned());
+        }
         return Ok(());
     }
     draft.control = Control::Canceled;

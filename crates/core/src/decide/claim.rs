@@ -4,6 +4,7 @@ use super::draft::Draft;
 use crate::event::Event;
 use crate::ids::SessionId;
 use crate::machine::step::StepEvent;
+use crate::planted::{Bug, is_planted};
 use crate::rejection::Rejection;
 use crate::run::Phase;
 use crate::state::{Control, StepKind, StepState};
@@ -26,7 +27,7 @@ pub(super) fn claim(draft: &mut Draft<'_>, session: SessionId) -> Result<(), Rej
     let task_type = wake.as_ref().map(|wake| wake.task_type);
     draft.go(position, StepEvent::Claimed, Phase::Running { session, timeout_at, wake })?;
     let step = draft.step_mut(position);
-    step.attempt += 1;
+    step.attempt = if is_planted(Bug::AttemptNotRaised) { 1 } else { step.attempt + 1 };
     step.claimed_at = Some(now);
     let attempt = step.attempt;
     draft.emit(Event::StepStarted { step: position, attempt, session, task_type });

@@ -8,6 +8,7 @@ use crate::ids::OutboxId;
 use crate::json::Json;
 use crate::limits;
 use crate::machine::step::StepEvent;
+use crate::planted::{Bug, is_planted};
 use crate::rejection::Rejection;
 use crate::retry::{ErrorClass, StepError};
 use crate::run::{Awaited, Phase, Run, Wait};
@@ -36,7 +37,7 @@ pub(super) fn fence(draft: &Draft<'_>, position: u32, attempt: u32) -> Result<()
     let step = (position as usize) < draft.len();
     let current = if step { draft.step(position).attempt } else { 0 };
     let running = step && position == draft.position && draft.step(position).state() == StepState::Running;
-    if running && current == attempt {
+    if running && (current == attempt || is_planted(Bug::NoFence)) {
         return Ok(());
     }
     Err(Rejection::StaleAttempt { run: draft.run.id, step: position, given: attempt, current })
@@ -136,7 +137,9 @@ fn wait(draft: &mut Draft<'_>, position: u32, awaiting: Awaiting) -> Result<(), 
             return Err(Rejection::TooLarge { what, bytes, max });
         }
         let id = OutboxId(draft.fresh_id());
-        draft.side.push(SideWrite::Outbox(Box::new(OutboxRow { id, destination, payload })));
+        if !is_planted(Bug::OutboxForgotten) {
+            draft.side.push(SideWrite::Outbox(Box::new(OutboxRow { id, destination, payload })));
+        }
     }
     if draft.step(position).open_intent.is_some() {
         let what = "the attempt has an effect whose outcome is not recorded; record it before waiting".to_owned();

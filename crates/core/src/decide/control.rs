@@ -6,6 +6,7 @@ use crate::event::Event;
 use crate::json::Json;
 use crate::limits;
 use crate::machine::step::StepEvent;
+use crate::planted::{Bug, is_planted};
 use crate::rejection::Rejection;
 use crate::run::Phase;
 use crate::state::{ApprovalState, Control, Reason, StepKind, StepState};
@@ -23,14 +24,17 @@ pub(super) fn pause(draft: &mut Draft<'_>, reason: String) -> Result<(), Rejecti
     Ok(())
 }
 
-/// Stops a run that a restore has brought back. One that was being canceled stops too: its rollback would begin by
-/// itself, and may have happened already. Whoever looks at it cancels it again.
+/// Stops a run that a restore has brought back. One that is being canceled stops before its rollback, which may have
+/// been done since the backup.
 pub(super) fn park(draft: &mut Draft<'_>) -> Result<(), Rejection> {
     if draft.control == Control::Canceling {
-        draft.control = Control::Active;
-        draft.notes_mut().cancellation = None;
+        draft.notes_mut().restored = true;
+        let reason = "restored from a backup while it was being canceled".to_owned();
+        draft.emit(Event::RunCanceled { reason, done: false });
+        return Ok(());
     }
     pause(draft, "restored from a backup; look at what happened since, then resume".to_owned())?;
+    draft.notes_mut().restored = true;
     draft.reason = Some(Reason::Restored);
     Ok(())
 }
@@ -61,6 +65,7 @@ fn go_active(draft: &mut Draft<'_>) {
         draft.notes_mut().pause = None;
         draft.emit(Event::RunResumed {});
     }
+    draft.looked_at();
     draft.reason = None;
 }
 
@@ -96,7 +101,7 @@ pub(super) fn retry(draft: &mut Draft<'_>, input: Option<Json>, bindings: &Bindi
 
 fn new_iteration(draft: &mut Draft<'_>, position: u32) {
     let step = draft.step_mut(position);
-    step.iteration += 1;
+    step.iteration += u32::from(!is_planted(Bug::IterationNotRaised));
     step.failures = 0;
     step.last_error = None;
     step.output = None;

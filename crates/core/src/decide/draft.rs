@@ -128,6 +128,13 @@ impl<'a> Draft<'a> {
         }
     }
 
+    /// Somebody has looked at what a restored run may have done.
+    pub fn looked_at(&mut self) {
+        if self.notes().restored {
+            self.notes_mut().restored = false;
+        }
+    }
+
     /// Appends a step behind all others and answers its position.
     pub fn add_step(&mut self, spec: StepSpec, step: Step) -> u32 {
         let position = self.len() as u32;

@@ -7,6 +7,7 @@ use crate::event::Event;
 use crate::json::Json;
 use crate::machine::receipt::ReceiptEvent;
 use crate::machine::step::{Resolution, StepEvent};
+use crate::planted::{Bug, is_planted};
 use crate::receipt::Receipt;
 use crate::rejection::Rejection;
 use crate::retry::{ErrorClass, StepError};
@@ -16,7 +17,8 @@ use crate::state::{EffectClass, Reason, ReceiptState};
 /// The intent is durable before the first byte is sent.
 pub(super) fn intent(draft: &mut Draft<'_>, position: u32, attempt: u32, receipt: Receipt) -> Result<(), Rejection> {
     complete::fence(draft, position, attempt)?;
-    if receipt.state != ReceiptState::Intent || draft.step(position).open_intent.is_some() {
+    let open = draft.step(position).open_intent.is_some() && !is_planted(Bug::BlindRetry);
+    if receipt.state != ReceiptState::Intent || open {
         let what = "an attempt performs its effects one after the other; record the outcome of the open one first";
         return Err(Rejection::InvalidInput { what: what.into() });
     }

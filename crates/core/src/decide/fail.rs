@@ -8,6 +8,7 @@ use crate::event::Event;
 use crate::machine::receipt::ReceiptEvent;
 use crate::machine::step::StepEvent;
 use crate::plan::{OnFailure, RollbackCondition};
+use crate::planted::{Bug, is_planted};
 use crate::receipt::Receipt;
 use crate::rejection::Rejection;
 use crate::retry::{JitterSeed, StepError};
@@ -30,7 +31,9 @@ pub(super) fn try_again(
     let step = draft.step(position);
     let (attempt, failures) = (step.attempt, step.failures);
     let retry = error.class.is_retryable() && !policy.is_exhausted(failures) && draft.control != Control::Canceling;
-    draft.step_mut(position).failures += 1;
+    if !is_planted(Bug::BudgetNotCharged) {
+        draft.step_mut(position).failures += 1;
+    }
     if !retry {
         let reason = complete::reason_of(error.class);
         return fail_step(draft, position, StepEvent::FailedForGood, error, reason);

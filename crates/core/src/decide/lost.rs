@@ -4,6 +4,7 @@ use super::draft::Draft;
 use super::{cancel, complete, fail};
 use crate::event::Event;
 use crate::machine::step::StepEvent;
+use crate::planted::{Bug, is_planted};
 use crate::receipt::Receipt;
 use crate::rejection::Rejection;
 use crate::retry::{ErrorClass, StepError};
@@ -25,7 +26,7 @@ pub(super) fn lease_expired(
         draft.step_mut(position).last_error = Some(error);
         return cancel::attempt_ended(draft);
     }
-    if draft.step(position).open_intent.is_some() {
+    if draft.step(position).open_intent.is_some() && !is_planted(Bug::BlindRetry) {
         return fail::doubt(draft, position, error, receipt);
     }
     let exhausted = draft.spec(position).retry_policy().is_exhausted(draft.step(position).failures);

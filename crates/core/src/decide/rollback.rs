@@ -6,6 +6,7 @@ use crate::json::Json;
 use crate::limits;
 use crate::machine::step::{StepEvent, Verdict};
 use crate::plan::{RollbackCondition, StepSpec, Work};
+use crate::planted::{Bug, is_planted};
 use crate::rejection::Rejection;
 use crate::run::{Compensation, Phase, Step};
 use crate::state::{Control, EffectClass, Reason, StepState};
@@ -21,7 +22,13 @@ pub(super) fn undoes(draft: &Draft<'_>, position: u32) -> u32 {
 
 /// Appends the rollback steps and makes the first one ready. Answers false if there is nothing to undo.
 pub(super) fn begin(draft: &mut Draft<'_>, condition: RollbackCondition, after: Reason) -> Result<bool, Rejection> {
-    let undo = to_undo(draft, condition);
+    let mut undo = to_undo(draft, condition);
+    if is_planted(Bug::RollbackInOrder) {
+        undo.reverse();
+    }
+    if is_planted(Bug::RollbackLeavesOneOut) && undo.len() > 1 {
+        undo.pop();
+    }
     if undo.is_empty() {
         return Ok(false);
     }
@@ -130,6 +137,7 @@ pub(super) fn by_hand(draft: &mut Draft<'_>, reason: String) -> Result<(), Rejec
     if draft.current().state() == StepState::Running {
         return refuse("roll back, while a step is running,");
     }
+    draft.looked_at();
     super::cancel::close_current(draft)?;
     let metadata = Json::of(&serde_json::json!({ "reason": reason })).ok();
     draft.asked.by.metadata = draft.asked.by.metadata.take().or(metadata);

@@ -7,6 +7,7 @@ use crate::event::Event;
 use crate::ids::SignalId;
 use crate::json::Json;
 use crate::machine::step::StepEvent;
+use crate::planted::{Bug, is_planted};
 use crate::rejection::Rejection;
 use crate::retry::{ErrorClass, StepError};
 use crate::run::{Phase, Wait, Wake};
@@ -41,7 +42,7 @@ pub(super) fn wake(
 /// Carries out what has become due. Refuses when nothing has: the timer looked too early, or came second.
 pub(super) fn tick(draft: &mut Draft<'_>, bindings: &Bindings) -> Result<(), Rejection> {
     let now = draft.now();
-    let held = draft.control == Control::Canceling || draft.run.reason == Some(Reason::Restored);
+    let held = draft.control == Control::Canceling || draft.notes().restored;
     if draft.run.header.deadline_at.is_some_and(|at| at <= now) && draft.len() == draft.run.forward_len() && !held {
         let error = StepError::new(ErrorClass::Timeout, "RUN_DEADLINE", "the run has passed its deadline");
         return lost::fail_run(draft, Reason::Deadline, error);
@@ -66,7 +67,9 @@ fn timed_out(draft: &mut Draft<'_>, wait: &Wait, bindings: &Bindings) -> Result<
         // A timer that has run is what the step waited for.
         return complete::succeed(draft, position, StepEvent::Woken, Json::null(), bindings);
     };
-    draft.side.push(SideWrite::CloseWait { position });
+    if !is_planted(Bug::WaitLeftOpen) {
+        draft.side.push(SideWrite::CloseWait { position });
+    }
     if draft.spec(position).kind() == StepKind::Wait {
         let message = format!("no signal `{}` for `{}` came in time", awaited.signal, awaited.key);
         let error = StepError::new(ErrorClass::Timeout, "WAIT_TIMEOUT", message);

@@ -8,6 +8,7 @@ use interlock_core::ids::ReceiptId;
 use interlock_core::keys::{EffectScope, effect_key};
 use interlock_core::limits;
 use interlock_core::machine::receipt::{ReceiptEvent, next};
+use interlock_core::planted::{Bug, is_planted};
 use interlock_core::receipt::Receipt;
 use interlock_core::rejection::Rejection;
 use interlock_core::state::{EffectClass, ReceiptState, StepState};
@@ -60,6 +61,9 @@ impl Engine {
                 Recorded::Nothing => self.receipt(&intent, &asked),
             };
             let answer = EffectAnswer::Perform { receipt: receipt.id, key: asked.key };
+            if is_planted(Bug::IntentNotCommitted) {
+                return Ok(answer);
+            }
             match self.record_intent(intent.at, receipt, asked.version).await {
                 Ok(true) => return Ok(answer),
                 Ok(false) | Err(EngineError::Refused(Refusal::ReceiptExists)) => {}
@@ -91,6 +95,8 @@ impl Engine {
                     iteration: step.iteration,
                     number: intent.number,
                 };
+                let attempt = if is_planted(Bug::KeyPerAttempt) { at.attempt } else { 0 };
+                let scope = EffectScope { number: scope.number + attempt * limits::EFFECTS_PER_STEP_MAX, ..scope };
                 let key = effect_key(&intent.template, scope)?;
                 Ok(ControlFlow::Break(AskedFor { key, iteration: step.iteration, version: run.version }))
             },
@@ -111,7 +117,9 @@ impl Engine {
             }
             ReceiptState::Failed => Recorded::Failed(receipt),
             // The key makes a repeat harmless, or nothing has been sent under it yet.
-            ReceiptState::Intent if receipt.effect != EffectClass::Unsafe || same_attempt => {
+            ReceiptState::Intent
+                if receipt.effect != EffectClass::Unsafe || same_attempt || is_planted(Bug::BlindRetry) =>
+            {
                 Recorded::Answer(EffectAnswer::Perform { receipt: receipt.id, key: receipt.key })
             }
             ReceiptState::Intent | ReceiptState::InDoubt => {
