@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use interlock_core::ids::{ApprovalId, RunId, SignalId, TenantId};
+use interlock_core::ids::{ApprovalId, RunId, TenantId};
 use interlock_core::work::AttemptRef;
 
 #[derive(Clone, Default)]
@@ -27,9 +27,8 @@ pub struct Books {
 #[derive(Debug, Clone)]
 pub struct AckedSignal {
     pub tenant: TenantId,
-    pub id: SignalId,
-    pub key: String,
     pub signal_type: String,
+    pub key: String,
 }
 
 #[derive(Debug, Clone)]

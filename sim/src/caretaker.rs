@@ -12,6 +12,7 @@ use interlock_store::{Page, RunFilter};
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 
+use crate::check;
 use crate::client;
 use crate::network::Caller;
 use crate::people::{self, Doubts, Verb};
@@ -22,7 +23,7 @@ pub const DRAIN_MAX: Duration = Duration::from_secs(900);
 
 /// Works until every run has ended; breaks the promise of liveness if they do not.
 pub async fn drain(caller: &Caller, doubts: &Arc<Doubts>) {
-    let Caller { sim, dice } = caller;
+    let Caller { sim, dice, .. } = caller;
     let began = Instant::now();
     loop {
         let left = unfinished(caller).await;
@@ -73,6 +74,12 @@ async fn live(caller: &Caller, tenant: TenantId) -> Vec<(TenantId, interlock_cor
     }
 }
 
+/// Whether the engine only has to bring the wait and its signal together: then that is not our job.
+async fn is_here_already(caller: &Caller, tenant: TenantId, signal_type: &str, key: &str) -> bool {
+    let unmatched = caller.sim.database().unmatched(check::ALL).await.unwrap_or_default();
+    unmatched.iter().any(|pair| pair.tenant == tenant && pair.signal_type == signal_type && pair.key == key)
+}
+
 async fn look_after(caller: &Caller, doubts: &Arc<Doubts>, run: &Run) {
     let (tenant, dice) = (run.tenant, &caller.dice);
     match &run.current().phase {
@@ -90,7 +97,9 @@ async fn look_after(caller: &Caller, doubts: &Arc<Doubts>, run: &Run) {
             if run.control == Control::Paused {
                 people::direct(caller, tenant, run, Verb::Resume).await;
             }
-            if let Some(awaited) = &wait.signal {
+            if let Some(awaited) = &wait.signal
+                && !is_here_already(caller, tenant, &awaited.signal, &awaited.key).await
+            {
                 let request = SignalRequest {
                     tenant,
                     signal_type: awaited.signal.clone(),

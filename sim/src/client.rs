@@ -12,6 +12,7 @@ use serde_json::json;
 use tokio::time::sleep;
 
 use crate::books::AckedSignal;
+use crate::check::STARTER;
 use crate::host::EPOCH;
 use crate::network::{CallError, Caller, PATIENCE};
 use crate::plans::{REPLY, SIGNAL, json_of};
@@ -50,7 +51,7 @@ impl Order {
             subject: self.subject.clone(),
             priority: self.priority,
             trigger: Trigger { kind: "api".into(), reference: self.key.clone() },
-            started_by: Some("starter".into()),
+            started_by: Some(STARTER.into()),
             idempotency: self.key.clone().map(|key| IdempotencyKey { client: CLIENT.into(), key }),
             ..StartRun::new(self.tenant, Arc::clone(&self.plan), inputs)
         }
@@ -59,7 +60,7 @@ impl Order {
 
 /// Places an order, and behaves afterwards as clients do.
 pub async fn place(caller: Caller, order: Order) {
-    let Caller { sim, dice } = &caller;
+    let Caller { sim, dice, .. } = &caller;
     sleep(std::time::Duration::from_millis(order.at_ms)).await;
     let Some(run) = start(&caller, &order).await else { return };
     if order.key.is_none() {
@@ -89,7 +90,7 @@ async fn start_once(engine: interlock_engine::Engine, request: StartRun) -> Resu
 }
 
 async fn start(caller: &Caller, order: &Order) -> Option<RunId> {
-    let Caller { sim, dice } = caller;
+    let Caller { sim, dice, .. } = caller;
     let tries = if order.key.is_some() { TRIES } else { 1 };
     for _ in 0..tries {
         let request = order.request(order.number);
@@ -146,10 +147,10 @@ pub async fn signal(caller: &Caller, request: SignalRequest) -> Option<Signaled>
         Ok(signaled) => {
             say!(sim, "sender", "{} for {}: {signaled:?}", request.signal_type, request.key);
             match signaled {
-                Signaled::Stored(id) => {
+                Signaled::Stored(_) => {
                     sim.tally.count("signals");
                     let SignalRequest { tenant, signal_type, key, .. } = request;
-                    sim.books(|books| books.signals.push(AckedSignal { tenant, id, key, signal_type }));
+                    sim.books(|books| books.signals.push(AckedSignal { tenant, signal_type, key }));
                 }
                 Signaled::Duplicate => sim.tally.count("signals dropped as repeats"),
             }
@@ -171,7 +172,7 @@ fn payload(sim: &Sim, unique: bool, repeat: u64) -> Json {
 
 /// Sends what an order's run may wait for, at any time, some of it several times under one id.
 pub async fn send_signals(caller: Caller, order: Order) {
-    let Caller { sim, dice } = &caller;
+    let Caller { sim, dice, .. } = &caller;
     for number in 0..dice.between(0..=3) {
         sleep(dice.millis(0..=sim.swarm.storm_ms / 2)).await;
         let source = (!dice.one_in(3)).then(|| format!("{}-{number}", order.name()));

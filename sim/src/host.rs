@@ -120,6 +120,11 @@ impl Host {
         }
     }
 
+    /// The time on the engine's clock.
+    pub fn now(&self) -> Timestamp {
+        self.life(|life| life.as_ref().map(|life| life.clock.now())).unwrap_or_else(|| self.wall_clock())
+    }
+
     fn wall_clock(&self) -> Timestamp {
         let elapsed = self.began.elapsed().as_millis() as i64;
         Timestamp(EPOCH.0 + elapsed + *self.skew_ms.lock().unwrap_or_else(PoisonError::into_inner))

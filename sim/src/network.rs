@@ -19,6 +19,9 @@ use crate::swarm::Fault;
 pub struct Caller {
     pub sim: Arc<Sim>,
     pub dice: Dice,
+    /// Whether what it asks may arrive in a world that was restored meanwhile. What workers ask does, and is fenced;
+    /// a person would not press the old button again.
+    pub persistent: bool,
 }
 
 /// Why a call has no answer.
@@ -55,7 +58,11 @@ pub const PATIENCE: Duration = Duration::from_secs(3);
 
 impl Caller {
     pub fn new(sim: &Arc<Sim>, dice: &Dice) -> Self {
-        Self { sim: Arc::clone(sim), dice: dice.fork() }
+        Self { sim: Arc::clone(sim), dice: dice.fork(), persistent: false }
+    }
+
+    pub fn persistent(self) -> Self {
+        Self { persistent: true, ..self }
     }
 
     /// Calls the engine that is up when the request arrives.
@@ -102,8 +109,12 @@ where
     Request: Fn(Engine) -> Served + Send + Sync + 'static,
     Served: Future<Output = Result<T, EngineError>> + Send + 'static,
 {
+    let Caller { sim, dice, persistent } = caller;
+    let made_in = sim.host.archive.restores();
     sleep(delay).await;
-    let Caller { sim, dice } = caller;
+    if made_in != sim.host.archive.restores() && !persistent {
+        return;
+    }
     let gone = sim.fires(Fault::CallerGone, &dice).then(|| dice.millis(0..=30));
     let lost = sim.fires(Fault::AnswerLost, &dice);
     let way_back = dice.millis(0..=10);

@@ -20,6 +20,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::archive::Standing;
 use crate::books::AckedVote;
+use crate::check::STARTER;
 use crate::host::LEASE;
 use crate::network::{CallError, Caller, PATIENCE};
 use crate::plans::json_of;
@@ -128,7 +129,7 @@ async fn carry_out(
 
 /// Finds out what became of an effect in doubt and says so. False while that cannot be known yet.
 pub async fn resolve(caller: &Caller, doubts: &Doubts, run: &Run) -> bool {
-    let Caller { sim, dice } = caller;
+    let Caller { sim, dice, .. } = caller;
     let Phase::InDoubt { receipt } = run.current().phase else { return false };
     if !doubts.is_settled(sim.host.archive.restores(), receipt, run.current().attempt) {
         return false;
@@ -221,12 +222,12 @@ pub async fn vote(caller: &Caller, tenant: TenantId, run: RunId, approval: Appro
 
 /// Approvers look now and then, and vote on what they find.
 pub async fn approve(caller: Caller, tenant: TenantId) {
-    let Caller { sim, dice } = &caller;
+    let Caller { sim, dice, .. } = &caller;
     while !sim.is_calm() {
         sleep(dice.millis(300..=4_000)).await;
         let open = sim.database().approvals(tenant, interlock_core::state::ApprovalState::Requested, 50).await;
         for row in open.unwrap_or_default() {
-            let person = *dice.pick(&["anna", "ben", "anna", "starter"]);
+            let person = *dice.pick(&["anna", "ben", "anna", STARTER]);
             vote(&caller, tenant, row.run, row.id, person, !dice.one_in(6)).await;
         }
     }
@@ -234,7 +235,7 @@ pub async fn approve(caller: Caller, tenant: TenantId) {
 
 /// An operator does something to some run, again and again.
 pub async fn operate(caller: Caller, doubts: std::sync::Arc<Doubts>) {
-    let Caller { sim, dice } = &caller;
+    let Caller { sim, dice, .. } = &caller;
     while !sim.is_calm() {
         sleep(dice.millis(300..=2_500)).await;
         let runs: Vec<(TenantId, RunId)> = sim.books(|books| books.runs.iter().copied().collect());

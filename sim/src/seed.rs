@@ -166,6 +166,7 @@ async fn story(sim: &Arc<Sim>, dice: &Dice) -> Result<(), String> {
         actors.spawn(people::approve(Caller::new(sim, dice), tenant.id));
         actors.spawn(watcher::follow(Caller::new(sim, dice), tenant.id));
     }
+    actors.spawn(watcher::look_at_runs(Caller::new(sim, dice)));
     for _ in 0..sim.swarm.operators {
         actors.spawn(people::operate(Caller::new(sim, dice), Arc::clone(&doubts)));
     }
@@ -194,6 +195,11 @@ async fn keep_looking(sim: &Sim) {
         if let Err(what) = check::follow(sim).await {
             sim.broken(what);
         }
+        if sim.is_calm()
+            && let Err(what) = check::reclaimed(sim).await
+        {
+            sim.broken(what);
+        }
         if let Some(what) = panicked() {
             sim.broken(what);
         }
@@ -202,7 +208,7 @@ async fn keep_looking(sim: &Sim) {
 
 /// Crashes at any instant, and a clock that somebody sets.
 async fn make_trouble(gremlin: Caller) {
-    let Caller { sim, dice } = gremlin;
+    let Caller { sim, dice, .. } = gremlin;
     while !sim.is_calm() {
         sleep(dice.millis(1_000..=6_000)).await;
         if sim.fires(Fault::Crash, &dice) {
@@ -251,7 +257,7 @@ fn hire(sim: &Arc<Sim>, dice: &Dice, number: u64) -> Arc<Worker> {
         tenant,
         queues: queues.into_iter().map(ToOwned::to_owned).collect(),
         slots: dice.between(1..=4) as u32,
-        caller: Caller::new(sim, dice),
+        caller: Caller::new(sim, dice).persistent(),
         gate: Gate::default(),
         die: Notify::new(),
     })

@@ -40,10 +40,10 @@ impl Sim {
     pub fn new(swarm: Swarm, host: Host, trace: Trace, tenants: Vec<Tenant>, workflows: Vec<Arc<EncodedPlan>>) -> Self {
         let caps: BTreeMap<TenantId, _> = tenants.iter().map(|tenant| (tenant.id, tenant.caps)).collect();
         Self {
+            sink: Sink::new(swarm.rate(Fault::ClockJump) == 0.0 && swarm.rate(Fault::Restore) == 0.0),
             swarm,
             trace,
             tally: Tally::default(),
-            sink: Sink::default(),
             host,
             tenants,
             workflows,
@@ -72,6 +72,13 @@ impl Sim {
 
     pub fn ledger<T>(&self, write: impl FnOnce(&mut Ledger) -> T) -> T {
         write(&mut self.ledger.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The queue of a step, or of its rollback.
+    pub fn queue_of(&self, workflow: &str, step: &str) -> Option<&String> {
+        let plan = &self.workflows.iter().find(|known| known.plan.workflow == workflow)?.plan;
+        let key = step.strip_prefix("rollback:").unwrap_or(step);
+        plan.steps.iter().find(|spec| spec.key == key).map(|spec| &spec.queue)
     }
 
     /// A number that nothing else in this world has.

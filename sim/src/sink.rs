@@ -1,7 +1,7 @@
 //! The outside world that effects act on. It honours keys where the class says that it does, counts everything, and
 //! remembers of every call whether the caller learned what became of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 
 use interlock_core::ids::{RunId, TenantId};
@@ -48,14 +48,20 @@ impl Fate {
     }
 }
 
-#[derive(Default)]
-pub struct Sink(Mutex<State>);
+pub struct Sink {
+    state: Mutex<State>,
+    /// Whether a step's effect may not come after its undoing. A clock that jumps ends leases early, and a restore
+    /// brings steps back: only without them does that hold.
+    in_order: bool,
+}
 
 #[derive(Default)]
 struct State {
     /// By tenant and key.
     effects: BTreeMap<(TenantId, String), Effect>,
     keys: BTreeMap<Scope, String>,
+    /// Steps that a rollback has begun to undo.
+    undone: BTreeSet<(RunId, String)>,
     calls: u64,
 }
 
@@ -68,8 +74,12 @@ struct Effect {
 }
 
 impl Sink {
+    pub fn new(in_order: bool) -> Self {
+        Self { state: Mutex::default(), in_order }
+    }
+
     fn state<T>(&self, look: impl FnOnce(&mut State) -> T) -> T {
-        look(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        look(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Performs an effect. An error is a broken promise of the engine.
@@ -79,6 +89,11 @@ impl Sink {
             let known = state.keys.entry(call.scope.clone()).or_insert_with(|| call.key.clone());
             if *known != call.key {
                 return Err(format!("P3: one effect under two keys: {known} and {} ({:?})", call.key, call.scope));
+            }
+            if let Some(step) = call.scope.step.strip_prefix("rollback:") {
+                state.undone.insert((call.at.run, step.to_owned()));
+            } else if self.in_order && state.undone.contains(&(call.at.run, call.scope.step.clone())) {
+                return Err(format!("P3: {} happens after it was undone, by {:?}", call.key, call.at));
             }
             let effect = state.effects.entry((call.scope.tenant, call.key.clone())).or_default();
             if call.class == EffectClass::Unsafe {

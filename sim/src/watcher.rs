@@ -11,7 +11,7 @@ use crate::network::Caller;
 
 /// Follows a tenant until the simulation is over.
 pub async fn follow(caller: Caller, tenant: TenantId) {
-    let Caller { sim, dice } = &caller;
+    let Caller { sim, dice, .. } = &caller;
     let mut cursor = 0;
     let mut seen: BTreeMap<RunId, u64> = BTreeMap::new();
     let mut world = 0;
@@ -55,5 +55,35 @@ pub async fn follow(caller: Caller, tenant: TenantId) {
         }
         sim.tally.count("watchers came back");
         sleep(dice.millis(0..=500)).await;
+    }
+}
+
+/// Looks at one run after the other, each from its first event on.
+pub async fn look_at_runs(caller: Caller) {
+    let Caller { sim, dice, .. } = &caller;
+    loop {
+        sleep(dice.millis(200..=2_000)).await;
+        let runs: Vec<(TenantId, RunId)> = sim.books(|books| books.runs.iter().copied().collect());
+        if runs.is_empty() {
+            continue;
+        }
+        let (tenant, run) = *dice.pick(&runs);
+        let (world, mut cursor) = (sim.host.archive.restores(), 0);
+        for _ in 0..4 {
+            let mut watcher = sim.host.reach().await.watch_run(tenant, run, cursor);
+            let next = timeout(dice.millis(100..=3_000), watcher.next_of_run()).await;
+            let Ok(Ok(mut events)) = next else { continue };
+            if world != sim.host.archive.restores() {
+                break;
+            }
+            events.truncate(dice.between(1..=events.len() as u64) as usize);
+            for event in events {
+                if event.seq != cursor + 1 {
+                    return sim.broken(format!("watch: after event {cursor} of {run} comes {}", event.seq));
+                }
+                cursor = event.seq;
+            }
+            sim.tally.count("runs watched");
+        }
     }
 }

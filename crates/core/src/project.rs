@@ -30,8 +30,10 @@ pub fn project(view: &View<'_>) -> RunState {
     let current = step(view.position);
     let past_the_end = current.state().is_finished();
     if past_the_end && view.len == view.forward {
-        let good = |state| matches!(state, StepState::Succeeded | StepState::Skipped)
-                || (state == StepState::Failed && is_planted(Bug::FailedIsGood));
+        let good = |state| {
+            matches!(state, StepState::Succeeded | StepState::Skipped)
+                || (state == StepState::Failed && is_planted(Bug::FailedIsGood))
+        };
         if (0..view.forward).all(|index| good(step(index).state())) {
             return RunState::Succeeded;
         }

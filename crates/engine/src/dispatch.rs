@@ -9,6 +9,7 @@ use futures::future::join_all;
 use interlock_core::change::Context;
 use interlock_core::decide::Command;
 use interlock_core::ids::{SessionId, TenantId};
+use interlock_core::planted::{Bug, is_planted};
 use interlock_core::rejection::Rejection;
 use interlock_core::time::Timestamp;
 use interlock_core::work::Assignment;
@@ -72,6 +73,9 @@ impl Dispatch {
             }
             return;
         }
+        if is_planted(Bug::LostWakeUp) {
+            return;
+        }
         self.state().ready.push(key, candidate);
         self.work.notify_waiters();
     }
@@ -81,7 +85,7 @@ impl Dispatch {
         let mut any = false;
         {
             let mut state = self.state();
-            for candidate in runs {
+            for candidate in runs.filter(|_| !is_planted(Bug::LostWakeUp)) {
                 any |= state.ready.push(key.clone(), candidate);
             }
             if more {
@@ -253,7 +257,7 @@ impl Engine {
                 |facts| {
                     // An old hint: the run has gone on to a step that this session must not get.
                     let run = facts.run();
-                    if !queues.contains(&run.spec(run.position).queue) {
+                    if !queues.contains(&run.spec(run.position).queue) && !is_planted(Bug::AnyQueue) {
                         return Err(Rejection::NotClaimable { run: run.id, control: run.control }.into());
                     }
                     Ok(ControlFlow::Continue(Command::Claim { session }))

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use interlock_core::ids::{RunId, TenantId};
+use interlock_core::planted::{Bug, is_planted};
 use interlock_core::time::Timestamp;
 
 use crate::db::Db;
@@ -109,6 +110,7 @@ pub(crate) async fn apply<D: Db>(db: &D, op: &Op) -> Result<OpAnswer, DbError> {
                 Some(row) => row.name("value")?,
                 None => 0,
             };
+            let epoch = if is_planted(Bug::EpochNotRaised) { epoch - 1 } else { epoch };
             db.execute(&ops::META_PUT, args!["store_epoch", (epoch + 1).to_string()]).await?;
             Ok(OpAnswer::Epoch(epoch + 1))
         }
@@ -135,6 +137,9 @@ async fn seal<D: Db>(db: &D, now: Timestamp, limit: usize) -> Result<u64, DbErro
     for (tenant, mut list) in by_tenant {
         // Two lanes may have committed for one run; its own order is the seq.
         list.sort_by_key(|entry| (entry.run, entry.seq));
+        if is_planted(Bug::FeedSkips) && list.len() > 3 {
+            list.pop();
+        }
         let mut last = db.query(&ops::SEAL_CURSOR, args![tenant]).await?;
         let from = last.first_mut().map(|row| row.num::<u64>("cursor_to")).transpose()?.unwrap_or(0) + 1;
         let mut to = from - 1;

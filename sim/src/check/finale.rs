@@ -43,6 +43,7 @@ pub async fn check(sim: &Sim) -> Result<(), String> {
     }
     reports(sim)?;
     votes(sim).await?;
+    signals(sim).await?;
     messages(sim)
 }
 
@@ -205,6 +206,27 @@ async fn votes(sim: &Sim) -> Result<(), String> {
         });
         if !counted {
             return Err(format!("P1: the vote of {} on {} was acknowledged and is gone", vote.person, vote.approval));
+        }
+    }
+    Ok(())
+}
+
+/// A signal that was acknowledged still waits for its wait, or some wait has used it up.
+async fn signals(sim: &Sim) -> Result<(), String> {
+    let mut acked: BTreeMap<(TenantId, String, String), u64> = BTreeMap::new();
+    for signal in sim.books(|books| books.signals.clone()) {
+        *acked.entry((signal.tenant, signal.signal_type, signal.key)).or_default() += 1;
+    }
+    for ((tenant, signal_type, key), count) in acked {
+        let pending = sim.database().pending_signals(tenant, &signal_type, &key, ALL).await.map_err(unreadable)?;
+        let awaited = (signal_type, key);
+        let consumed: u64 = sim.ledger(|ledger| {
+            let runs = ledger.runs.iter().filter(|((of, _), _)| *of == tenant);
+            runs.filter_map(|(_, model)| model.consumed.get(&awaited)).sum()
+        });
+        if count > pending.len() as u64 + consumed {
+            let left = pending.len();
+            return Err(format!("P1: of {count} signals {awaited:?} {consumed} were used up and {left} are left"));
         }
     }
     Ok(())

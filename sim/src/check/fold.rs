@@ -10,6 +10,7 @@ use interlock_core::state::{ReceiptState, RunState, StepKind, StepState};
 use interlock_core::time::Timestamp;
 use interlock_store::EventRecord;
 
+use super::ballots::Ballots;
 use crate::books::Word;
 
 /// Where a step stands.
@@ -45,16 +46,19 @@ pub struct RunModel {
     pub recorded: BTreeSet<(u32, u32, Word)>,
     /// Signals that woke a task.
     pub signals: Vec<SignalId>,
+    /// How many signals its waits have used up, by type and key.
+    pub consumed: BTreeMap<(String, String), u64>,
     /// When it was first claimed, if nothing had happened to it before.
     pub first_claim_at: Option<Timestamp>,
-    /// The order in which rollback steps were asked for.
-    pub rollback: Vec<u32>,
-    pub restarted: bool,
+    rollback: Vec<u32>,
     at: Timestamp,
     untouched: bool,
     canceling: bool,
     steps: Vec<StepModel>,
     receipts: BTreeMap<ReceiptId, ReceiptState>,
+    ballots: Ballots,
+    /// What waiting steps wait for.
+    awaited: BTreeMap<u32, (String, String)>,
 }
 
 impl RunModel {
@@ -97,6 +101,7 @@ impl RunModel {
         {
             return Err("is about a step that does not exist".into());
         }
+        self.ballots.take(run, event)?;
         match event {
             Event::RunCreated { .. } => self.untouched = true,
             Event::RunCanceled { done: false, .. } => self.canceling = true,
@@ -114,7 +119,13 @@ impl RunModel {
                 return self.retrying(run, *step, *attempt);
             }
             Event::StepReady { step, why, signal } => return self.ready(*step, why, *signal),
-            Event::StepWaiting { step, .. } => return self.waits(run, *step),
+            Event::StepWaiting { step, signal, key, .. } => {
+                match signal.clone().zip(key.clone()) {
+                    Some(awaited) => self.awaited.insert(*step, awaited),
+                    None => self.awaited.remove(step),
+                };
+                return self.waits(run, *step);
+            }
             Event::StepInDoubt { step, attempt, .. } => {
                 self.recorded.insert((*step, *attempt, Word::Failed));
                 self.step_mut(*step).charged += 1;
@@ -125,6 +136,10 @@ impl RunModel {
                 return self.leave(*step, Stage::Done(StepState::Skipped), stages);
             }
             Event::StepCanceled { step } => {
+                // A live attempt must have been given the time to end.
+                if matches!(self.step(*step as usize).stage, Stage::Running(_)) && !self.canceling {
+                    return Err("cancels an attempt that is running".into());
+                }
                 let to = Stage::Done(StepState::Canceled);
                 return self.leave(*step, to, |stage| !matches!(stage, Stage::Done(_)));
             }
@@ -198,6 +213,12 @@ impl RunModel {
             self.step_mut(step).inherited = true;
         }
         let known = self.step(step as usize);
+        if kind == StepKind::Approval && !known.inherited && !self.ballots.is_approved(step) {
+            return Err("P5: passes a gate that was not approved".into());
+        }
+        if known.stage == Stage::Waiting {
+            self.consume(step);
+        }
         self.leave(step, Stage::Done(StepState::Succeeded), |stage| match stage {
             Stage::Running(running) => running == attempt,
             Stage::Waiting => kind == StepKind::Wait,
@@ -232,6 +253,9 @@ impl RunModel {
         let attempt = self.step(step as usize).attempt;
         match why {
             "signal" | "timeout" => {
+                if why == "signal" {
+                    self.consume(step);
+                }
                 self.signals.extend(signal);
                 self.leave(step, Stage::Idle, |stage| stage == Stage::Waiting)
             }
@@ -252,7 +276,6 @@ impl RunModel {
                 })
             }
             "restart" => {
-                self.restarted = true;
                 let known = self.step_mut(step);
                 (known.iteration, known.charged, known.inherited) = (known.iteration + 1, 0, false);
                 self.leave(step, Stage::Idle, |stage| {
@@ -261,6 +284,12 @@ impl RunModel {
             }
             _ if why.starts_with("resolved") => self.leave(step, Stage::Idle, |stage| stage == Stage::Doubt),
             _ => Err("has a cause that nobody knows".into()),
+        }
+    }
+
+    fn consume(&mut self, step: u32) {
+        if let Some(awaited) = self.awaited.get(&step) {
+            *self.consumed.entry(awaited.clone()).or_default() += 1;
         }
     }
 

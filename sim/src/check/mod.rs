@@ -2,11 +2,13 @@
 //! through a model of its own ([`fold`]) and compares it with what is stored, [`finale`] looks at everything once
 //! all runs have ended.
 
+mod ballots;
 mod effects;
 pub mod finale;
 mod fold;
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use interlock_core::caps::Caps;
 use interlock_core::ids::{RunId, SessionId, TenantId};
@@ -17,12 +19,18 @@ use interlock_core::time::Timestamp;
 use interlock_core::work::AttemptRef;
 use interlock_store::{Page, RunFilter, RunSummary};
 
+use tokio::time::Instant;
+
+pub use ballots::STARTER;
 pub use fold::{RunModel, Stage};
 
 use crate::host::EPOCH;
 use crate::sim::Sim;
 use crate::trace::say;
 
+/// How long a dead worker's claim may last. The reaper looks every second; it waits one lease after a start, and after
+/// a store that stood still, as it may have done when the faults ended.
+const RECLAIM_MAX: Duration = Duration::from_secs(30);
 /// More rows than any simulated world has.
 pub const ALL: usize = 10_000;
 
@@ -35,11 +43,19 @@ pub struct Ledger {
     pub runs: BTreeMap<(TenantId, RunId), RunModel>,
     /// How far each tenant's watcher has come.
     watched: BTreeMap<TenantId, u64>,
+    /// Claims of dead workers, and since when nobody has taken them.
+    orphans: BTreeMap<AttemptRef, Instant>,
 }
 
 impl Ledger {
     pub fn new(caps: BTreeMap<TenantId, Caps>) -> Self {
-        Self { caps, claims: BTreeMap::new(), runs: BTreeMap::new(), watched: BTreeMap::new() }
+        Self {
+            caps,
+            claims: BTreeMap::new(),
+            runs: BTreeMap::new(),
+            watched: BTreeMap::new(),
+            orphans: BTreeMap::new(),
+        }
     }
 
     pub fn watched(&mut self, tenant: TenantId, cursor: u64) {
@@ -67,6 +83,25 @@ impl Ledger {
         }
         Ok(())
     }
+}
+
+/// After the faults: what a dead worker held is taken from it in time.
+pub async fn reclaimed(sim: &Sim) -> Result<(), String> {
+    let lost = sim.database().lost_claims(sim.host.now(), ALL).await.map_err(|error| error.to_string())?;
+    sim.ledger(|ledger| {
+        let now = Instant::now();
+        let before = std::mem::take(&mut ledger.orphans);
+        for claim in lost {
+            let (tenant, run, position, attempt) = (claim.tenant, claim.run, claim.position, claim.attempt);
+            let at = AttemptRef { tenant, run, position, attempt };
+            let since = before.get(&at).copied().unwrap_or(now);
+            if since.elapsed() > RECLAIM_MAX {
+                return Err(format!("P8: {at:?} is held by a session that has been dead for {:?}", since.elapsed()));
+            }
+            ledger.orphans.insert(at, since);
+        }
+        Ok(())
+    })
 }
 
 /// The claims that are live now: within the caps, and no attempt in two hands.

@@ -31,6 +31,10 @@ pub fn check(worker: &Worker, session: &Session, assignment: &Assignment) -> Res
     if !matches!(assignment.kind, StepKind::Task | StepKind::Rollback) {
         return Err(format!("a worker got a {} step: {at:?}", assignment.kind));
     }
+    let queue = sim.queue_of(&assignment.workflow, &assignment.step);
+    if !queue.is_some_and(|queue| worker.queues.contains(queue)) {
+        return Err(format!("a worker that does not serve {queue:?} got {at:?}"));
+    }
     // One from before a restore is worthless, and its number may be given out again.
     if assignment.epoch == sim.host.archive.epoch() {
         let first = sim.books(|books| *books.handed.entry(at).or_insert(session.id));
@@ -55,8 +59,9 @@ fn check_input(assignment: &Assignment) -> Result<(), String> {
         return given(&input).then_some(()).ok_or_else(text);
     };
     let output = &input["output"];
+    // A step that had no output may have been rewound, and its input with it.
     let fits = input["with"]["undo"] == undone
-        && given(&input["input"])
+        && (output.is_null() || given(&input["input"]))
         && (output.is_null() || output["step"] == undone || output["resolved"] == true);
     fits.then_some(()).ok_or_else(text)
 }
@@ -97,7 +102,7 @@ async fn perform(
     session: &Arc<Session>,
     assignment: &Assignment,
 ) -> Result<ReportedOutcome, Trouble> {
-    let Caller { sim, dice } = &worker.caller;
+    let Caller { sim, dice, .. } = &worker.caller;
     let at = assignment.at;
     let behaviour = Behaviour::parse(&assignment.handler).expect("it was checked before");
     let longer = !sim.is_calm() && dice.one_in(12);
@@ -135,7 +140,7 @@ pub fn error(class: ErrorClass, at: AttemptRef) -> StepError {
 }
 
 fn ask(worker: &Worker, assignment: &Assignment) -> ReportedOutcome {
-    let Caller { sim, dice } = &worker.caller;
+    let Caller { sim, dice, .. } = &worker.caller;
     let at = assignment.at;
     let question = json!({ "run": at.run, "step": assignment.step, "attempt": at.attempt });
     let input: Value = assignment.input.decode().unwrap_or_default();
@@ -161,7 +166,7 @@ async fn report(
     assignment: &Assignment,
     outcome: ReportedOutcome,
 ) -> Option<Assignment> {
-    let Caller { sim, dice } = &worker.caller;
+    let Caller { sim, dice, .. } = &worker.caller;
     let (at, epoch) = (assignment.at, assignment.epoch);
     let claim_next = outcome != ReportedOutcome::Released && !session.is_draining() && !dice.one_in(6);
     for _ in 0..40 {

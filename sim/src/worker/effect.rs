@@ -37,7 +37,7 @@ pub(super) async fn perform(
     assignment: &Assignment,
     number: u32,
 ) -> Result<String, Trouble> {
-    let Caller { sim, dice } = &worker.caller;
+    let Caller { sim, dice, .. } = &worker.caller;
     let at = assignment.at;
     let class = Behaviour::parse(&assignment.handler).expect("it was checked before").class;
     let intent = EffectIntent {
@@ -108,7 +108,7 @@ const fn sent(class: EffectClass) -> &'static str {
 }
 
 fn fate(worker: &Worker) -> Fate {
-    let Caller { sim, dice } = &worker.caller;
+    let Caller { sim, dice, .. } = &worker.caller;
     if sim.fires(Fault::SinkTrouble, dice) {
         return *dice.pick(&[Fate::Refused, Fate::DoneUnheard, Fate::LostUnheard]);
     }
@@ -116,7 +116,7 @@ fn fate(worker: &Worker) -> Fate {
 }
 
 async fn ask(worker: &Arc<Worker>, session: &Arc<Session>, intent: EffectIntent) -> Result<EffectAnswer, Trouble> {
-    let Caller { sim, dice } = &worker.caller;
+    let Caller { sim, dice, .. } = &worker.caller;
     let at = intent.at;
     while session.holds_lease() {
         worker.gate.pass().await;

@@ -71,7 +71,7 @@ enum Ended {
 impl Worker {
     /// Lives again and again, until the simulation is over.
     pub async fn run(self: Arc<Self>) {
-        let Caller { sim, dice } = &self.caller;
+        let Caller { sim, dice, .. } = &self.caller;
         loop {
             // Attempts outlive the session they were claimed in, as they would in a process that was stopped for a
             // while; they do not outlive the process.
@@ -104,7 +104,7 @@ impl Worker {
 
     /// Returns when the process crashes: at any time, or where it hurts.
     async fn crash(&self) {
-        let Caller { sim, dice } = &self.caller;
+        let Caller { sim, dice, .. } = &self.caller;
         let at_any_time = async {
             loop {
                 sleep(dice.millis(4_000..=12_000)).await;
@@ -122,7 +122,7 @@ impl Worker {
 
     /// The most delicate moment of an attempt: what can go wrong with a process goes wrong here more often.
     pub async fn delicate(&self) {
-        let Caller { sim, dice } = &self.caller;
+        let Caller { sim, dice, .. } = &self.caller;
         if dice.one_in(8) && sim.strikes(Fault::WorkerCrash, dice) {
             self.die.notify_one();
             return std::future::pending().await;
@@ -135,7 +135,7 @@ impl Worker {
 
     /// Stops the process now and then.
     pub async fn stand_still(self: Arc<Self>) {
-        let Caller { sim, dice } = &self.caller;
+        let Caller { sim, dice, .. } = &self.caller;
         loop {
             sleep(dice.millis(2_000..=10_000)).await;
             if sim.fires(Fault::WorkerPaused, dice) {

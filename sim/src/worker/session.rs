@@ -97,7 +97,7 @@ pub(super) async fn serve(worker: &Arc<Worker>, life: &mut JoinSet<()>) -> Ended
 }
 
 async fn register(worker: &Arc<Worker>) -> Arc<Session> {
-    let Caller { sim, dice } = &worker.caller;
+    let Caller { sim, dice, .. } = &worker.caller;
     loop {
         worker.gate.pass().await;
         let hello = WorkerHello {
@@ -171,7 +171,7 @@ async fn beat(worker: Arc<Worker>, session: Arc<Session>) {
 
 /// Takes as much as fits; returns when the engine no longer knows the session.
 async fn poll(worker: &Arc<Worker>, session: &Arc<Session>, life: &mut JoinSet<()>) {
-    let Caller { sim, dice } = &worker.caller;
+    let Caller { sim, dice, .. } = &worker.caller;
     loop {
         worker.gate.pass().await;
         while life.try_join_next().is_some() {}
@@ -216,7 +216,7 @@ fn take(worker: &Arc<Worker>, session: &Arc<Session>, life: &mut JoinSet<()>, as
 
 /// Now and then a worker is shut down in good order.
 async fn drain(worker: &Arc<Worker>, session: &Arc<Session>) {
-    let Caller { sim, dice } = &worker.caller;
+    let Caller { sim, dice, .. } = &worker.caller;
     loop {
         sleep(dice.millis(6_000..=20_000)).await;
         if !sim.is_calm() && dice.one_in(6) {

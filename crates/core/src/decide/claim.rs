@@ -40,7 +40,7 @@ pub(super) fn continue_with(draft: &mut Draft<'_>, session: SessionId) {
     let step = draft.current();
     let spec = draft.spec(draft.position);
     let due = matches!(step.phase, Phase::Ready { eligible_at, .. } if eligible_at <= draft.now());
-    let same_queue = spec.queue == draft.spec(draft.run.position).queue;
+    let same_queue = spec.queue == draft.spec(draft.run.position).queue || is_planted(Bug::AnyQueue);
     let for_workers = matches!(spec.kind(), StepKind::Task | StepKind::Rollback | StepKind::Transform);
     if due && same_queue && for_workers && draft.control == Control::Active {
         debug_assert_eq!(step.state(), StepState::Ready);

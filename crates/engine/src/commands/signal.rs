@@ -8,6 +8,7 @@ use interlock_core::decide::Command;
 use interlock_core::ids::{SignalId, TenantId};
 use interlock_core::json::Json;
 use interlock_core::limits;
+use interlock_core::planted::{Bug, is_planted};
 use interlock_core::rejection::Rejection;
 use interlock_core::state::Initiator;
 use interlock_store::{Op, OpAnswer, OpenWait, Refusal, SignalRow, StoredSignal};
@@ -55,6 +56,9 @@ impl Engine {
             payload,
             source_id,
         };
+        if is_planted(Bug::SignalNotMatched) {
+            self.match_signals(tenant, &signal_type, &key).await?;
+        }
         let answer = self.0.store.execute(Op::StoreSignal(row)).await.map_err(|error| match error {
             interlock_store::SubmitError::Refused(Refusal::UnknownTenant) => Rejection::UnknownTenant { tenant }.into(),
             other => EngineError::from(other),
@@ -62,7 +66,9 @@ impl Engine {
         if answer == OpAnswer::Duplicate {
             return Ok(Signaled::Duplicate);
         }
-        self.match_signals(tenant, &signal_type, &key).await?;
+        if !is_planted(Bug::SignalNotMatched) {
+            self.match_signals(tenant, &signal_type, &key).await?;
+        }
         Ok(Signaled::Stored(id))
     }
 

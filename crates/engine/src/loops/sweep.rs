@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use interlock_core::planted::{Bug, is_planted};
+
 use crate::Engine;
 use crate::error::EngineError;
 
@@ -22,6 +24,9 @@ pub(crate) async fn run(engine: Engine) {
 }
 
 async fn rematch(engine: &Engine) -> Result<(), EngineError> {
+    if is_planted(Bug::SignalNotMatched) {
+        return Ok(());
+    }
     for unmatched in engine.0.store.unmatched(SWEEP_MAX).await? {
         engine.match_signals(unmatched.tenant, &unmatched.signal_type, &unmatched.key).await?;
     }

@@ -8,6 +8,7 @@ use interlock_core::caps::{Caps, Usage};
 use interlock_core::change::{ChangeSet, ClaimChange, LiveChange, LiveRow, Start};
 use interlock_core::ids::{ServerId, TenantId};
 use interlock_core::json::{Hash, Json};
+use interlock_core::planted::{Bug, is_planted};
 use interlock_core::state::{Detail, Reason};
 use interlock_core::time::Timestamp;
 use rusqlite::{Connection, params};
@@ -143,6 +144,9 @@ fn committed_before(
     group: u64,
     last: Option<&(u64, Vec<Outcome>)>,
 ) -> Result<Option<Vec<Outcome>>, DbError> {
+    if is_planted(Bug::CommittedTwice) {
+        return Ok(None);
+    }
     if SqliteDb(connection).query_now(&hot::GROUP_EXISTS, args![lane, group])?.is_empty() {
         return Ok(None);
     }
@@ -248,7 +252,7 @@ impl Transaction<'_> {
             if !self.is_current(change)? {
                 return Ok(Some(Refusal::Version));
             }
-            if !usage.admit(&limits.caps, first, change.at) {
+            if !usage.admit(&limits.caps, first, change.at) && !is_planted(Bug::CapNotChecked) {
                 return Ok(Some(Refusal::Throttled));
             }
             self.usage.insert(change.tenant, usage);
@@ -339,6 +343,7 @@ impl Transaction<'_> {
         }
         Ok(match write.guard {
             Guard::None => None,
+            Guard::Idempotency if is_planted(Bug::DuplicateStart) => None,
             Guard::Idempotency => Some(Refusal::IdempotencyExists),
             Guard::Signal => Some(Refusal::SignalConsumed),
             Guard::Vote => Some(Refusal::VoteExists),

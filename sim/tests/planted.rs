@@ -1,0 +1,57 @@
+//! The simulation on trial: each of these mistakes is put into the real code, and it must notice. A checker that
+//! catches nothing proves nothing.
+
+use interlock_core::planted::{Bug, plant};
+use interlock_sim::run_seed;
+
+/// How many seeds it may take.
+const SEEDS_MAX: u64 = 400;
+
+fn is_caught(bug: Bug) {
+    plant(Some(bug));
+    let caught = (0..SEEDS_MAX).find_map(|seed| run_seed(seed, false).err());
+    plant(None);
+    let Some(failed) = caught else { panic!("{bug:?} went unnoticed through {SEEDS_MAX} seeds") };
+    println!("{bug:?}: caught by seed {}, which says: {}", failed.seed, failed.what);
+}
+
+macro_rules! caught {
+    ($($name:ident = $bug:ident),+ $(,)?) => {
+        $(
+            #[test]
+            fn $name() {
+                is_caught(Bug::$bug);
+            }
+        )+
+
+        #[test]
+        fn every_bug_is_tried() {
+            let tried = [$(Bug::$bug),+];
+            assert!(Bug::ALL.iter().all(|bug| tried.contains(bug)), "{:?}", Bug::ALL);
+        }
+    };
+}
+
+caught! {
+    no_fence = NoFence,
+    attempt_not_raised = AttemptNotRaised,
+    intent_not_committed = IntentNotCommitted,
+    blind_retry = BlindRetry,
+    key_per_attempt = KeyPerAttempt,
+    budget_not_charged = BudgetNotCharged,
+    iteration_not_raised = IterationNotRaised,
+    failed_is_good = FailedIsGood,
+    cancel_forgets_attempt = CancelForgetsAttempt,
+    wait_left_open = WaitLeftOpen,
+    rollback_in_order = RollbackInOrder,
+    rollback_leaves_one_out = RollbackLeavesOneOut,
+    outbox_forgotten = OutboxForgotten,
+    lost_wake_up = LostWakeUp,
+    any_queue = AnyQueue,
+    signal_not_matched = SignalNotMatched,
+    cap_not_checked = CapNotChecked,
+    duplicate_start = DuplicateStart,
+    committed_twice = CommittedTwice,
+    feed_skips = FeedSkips,
+    epoch_not_raised = EpochNotRaised,
+}
