@@ -19,7 +19,7 @@ use crate::people::{self, Doubts, Verb};
 use crate::plans::json_of;
 
 /// All runnable work must be done within this simulated time.
-pub const DRAIN_MAX: Duration = Duration::from_secs(900);
+pub const DRAIN_MAX: Duration = Duration::from_mins(15);
 
 /// Works until every run has ended; breaks the promise of liveness if they do not.
 pub async fn drain(caller: &Caller, doubts: &Arc<Doubts>) {

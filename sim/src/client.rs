@@ -75,7 +75,7 @@ pub async fn place(caller: Caller, order: Order) {
         let (other, asked) = (order.clone(), order.request(order.number + 1_000));
         match caller.call(PATIENCE, move |engine| start_once(engine, asked.clone())).await {
             Err(CallError::Refused(EngineError::IdempotencyMismatch)) => {
-                sim.tally.count("key used with another request")
+                sim.tally.count("key used with another request");
             }
             // The key's run is over, and another one has the ticket; or the world was set back.
             Err(CallError::Refused(EngineError::SubjectBusy { .. })) => {}

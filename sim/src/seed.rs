@@ -178,7 +178,9 @@ async fn story(sim: &Arc<Sim>, dice: &Dice) -> Result<(), String> {
     }
     sleep(Duration::from_millis(sim.swarm.storm_ms)).await;
     sim.become_calm();
-    workers.iter().for_each(|worker| worker.gate.open());
+    for worker in &workers {
+        worker.gate.open();
+    }
     let caller = Caller::new(sim, dice);
     // Clients come to their end; then the last message that is still on its way arrives.
     while clients.join_next().await.is_some() {}

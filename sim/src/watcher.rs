@@ -28,8 +28,7 @@ pub async fn follow(caller: Caller, tenant: TenantId) {
             let cut_off = dice.millis(200..=6_000);
             let mut events = match timeout(cut_off, watcher.next_of_tenant()).await {
                 Ok(Ok(events)) if world == sim.host.archive.restores() => events,
-                Ok(Ok(_)) => break,
-                Ok(Err(EngineError::Closed)) | Err(_) => break,
+                Ok(Ok(_) | Err(EngineError::Closed)) | Err(_) => break,
                 Ok(Err(error)) => return sim.broken(format!("a watcher was refused: {error}")),
             };
             // The connection may break in the middle of a batch.
