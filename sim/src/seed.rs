@@ -197,7 +197,9 @@ async fn keep_looking(sim: &Sim) {
         if let Err(what) = check::follow(sim).await {
             sim.broken(what);
         }
+        // A clock that was set back stands still until it has caught up, and with it all leases.
         if sim.is_calm()
+            && sim.swarm.rate(Fault::ClockJump) == 0.0
             && let Err(what) = check::reclaimed(sim).await
         {
             sim.broken(what);

@@ -16,6 +16,8 @@ pub struct Ballots(BTreeMap<ApprovalId, Ballot>);
 
 #[derive(Debug, Clone, Default)]
 struct Ballot {
+    /// The how manieth of the run.
+    number: usize,
     step: u32,
     votes: BTreeMap<String, bool>,
     resolved: Option<ApprovalState>,
@@ -25,7 +27,8 @@ impl Ballots {
     pub fn take(&mut self, run: &Run, event: &Event) -> Result<(), String> {
         match event {
             Event::ApprovalRequested { step, approval, .. } => {
-                self.0.insert(*approval, Ballot { step: *step, ..Ballot::default() });
+                let number = self.0.len();
+                self.0.insert(*approval, Ballot { number, step: *step, ..Ballot::default() });
                 Ok(())
             }
             Event::ApprovalVoted { approval, person, approve, .. } => {
@@ -67,8 +70,7 @@ impl Ballots {
 
     /// Whether the gate's last approval was given.
     pub fn is_approved(&self, step: u32) -> bool {
-        // Ids rise with time, so the last one is the newest.
-        let last = self.0.values().rfind(|ballot| ballot.step == step);
+        let last = self.0.values().filter(|ballot| ballot.step == step).max_by_key(|ballot| ballot.number);
         last.is_some_and(|ballot| ballot.resolved == Some(ApprovalState::Approved))
     }
 }

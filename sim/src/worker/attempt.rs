@@ -178,7 +178,10 @@ async fn report(
         worker.gate.pass().await;
         match answer {
             Ok(completed) => {
-                note(worker, session, at, &outcome, &completed);
+                // The world may have been set back while the process stood still with the answer in its hands.
+                if epoch == sim.host.archive.epoch() {
+                    note(worker, session, at, &outcome, &completed);
+                }
                 return completed.next;
             }
             Err(error) if error.is_transient() => sleep(dice.millis(50..=1_000)).await,
