@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
+use utoipa::ToSchema;
 
 use crate::approval::{Approval, Vote};
 use crate::ids::{ApprovalId, OutboxId, ReceiptId, RunId, SessionId, SignalId, TenantId};
@@ -150,7 +151,7 @@ pub struct Done {
 }
 
 /// Who caused a change (004 §2.2).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Context {
     pub initiator: Initiator,
     #[serde(default, skip_serializing_if = "Option::is_none")]

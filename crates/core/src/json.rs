@@ -80,6 +80,17 @@ impl Serialize for Json {
     }
 }
 
+impl utoipa::PartialSchema for Json {
+    fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::Schema> {
+        utoipa::openapi::ObjectBuilder::new()
+            .schema_type(utoipa::openapi::schema::SchemaType::AnyValue)
+            .description(Some("Any JSON value, kept as the text that was sent."))
+            .into()
+    }
+}
+
+impl utoipa::ToSchema for Json {}
+
 /// serde_json hands a value over as text to whoever asks under this name. Where serde has read the value already to
 /// look for a tag (`flatten`, `tag = "…"`), the text is gone and the value itself is what comes.
 const RAW_VALUE: &str = "$serde_json::private::RawValue";

@@ -2,6 +2,7 @@
 //! canonical bytes, and nothing that happens afterwards needs a definition in anybody's memory.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::json::{Hash, Json, canonical};
 use crate::limits;
@@ -59,7 +60,7 @@ names!(
 );
 
 /// A validated workflow version, as data.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Plan {
     pub workflow: String,
     pub version: u32,
@@ -75,7 +76,7 @@ pub struct Plan {
 }
 
 /// One step of a plan.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct StepSpec {
     pub key: String,
     #[serde(flatten)]
@@ -103,7 +104,7 @@ pub struct StepSpec {
 }
 
 /// What a step does, with the data that only its kind has.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Work {
     Task {
@@ -146,7 +147,7 @@ pub enum Work {
 }
 
 /// What a wait waits for.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WaitFor {
     Signal {
@@ -165,7 +166,7 @@ pub enum WaitFor {
 }
 
 /// A request for human authorisation.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Gate {
     /// Groups whose members may decide; anyone with the role where empty.
     #[serde(default)]
@@ -186,7 +187,7 @@ pub struct Gate {
 }
 
 /// How a step is undone.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct RollbackSpec {
     pub handler: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -2,13 +2,14 @@
 //! after the answer; what a crash leaves between the two is in doubt, and is never tried again blindly.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::ids::ReceiptId;
 use crate::json::Json;
 use crate::state::{EffectClass, ReceiptState};
 use crate::time::Timestamp;
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Receipt {
     pub id: ReceiptId,
     pub position: u32,

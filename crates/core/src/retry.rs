@@ -1,6 +1,7 @@
 //! When a failed attempt is tried again: classification of errors, the budget, and the backoff.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::ids::RunId;
 use crate::json::Hash;
@@ -50,7 +51,7 @@ impl ErrorClass {
 }
 
 /// Why an attempt failed, in words for people and a code for programs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct StepError {
     pub class: ErrorClass,
     pub code: String,
@@ -79,7 +80,7 @@ impl fmt::Display for StepError {
 }
 
 /// How long to wait before attempt `failures + 1`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Backoff {
     /// 5 s, 30 s, 2 min, 10 min (000 §6.2); the last one repeats.
@@ -142,7 +143,7 @@ impl JitterSeed {
 }
 
 /// The retry rule of a step.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct RetryPolicy {
     pub max_attempts: u32,
     pub backoff: Backoff,

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::approval::Approval;
 use crate::ids::{ReceiptId, RunId, SessionId, SignalId, TenantId};
@@ -62,7 +63,7 @@ impl<'de> Deserialize<'de> for HashHex {
 }
 
 /// What caused a run: the seeds' `trigger_type` and `trigger_ref`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Trigger {
     #[serde(rename = "type")]
     pub kind: String,

@@ -2,6 +2,7 @@
 //! Every message names the run, the step and the attempt; the attempt fences, and repeating a message is harmless.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::ids::{ReceiptId, RunId, SignalId, TenantId};
 use crate::json::Json;
@@ -10,7 +11,7 @@ use crate::state::{EffectClass, StepKind, TaskType};
 use crate::time::{Millis, Timestamp};
 
 /// Names one attempt of one step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 pub struct AttemptRef {
     pub tenant: TenantId,
     pub run: RunId,
@@ -19,7 +20,7 @@ pub struct AttemptRef {
 }
 
 /// A claimed step, handed to a worker.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Assignment {
     #[serde(flatten)]
     pub at: AttemptRef,
@@ -48,7 +49,7 @@ pub struct Assignment {
 }
 
 /// What became of an attempt.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Report {
     #[serde(flatten)]
     pub at: AttemptRef,
@@ -59,7 +60,7 @@ pub struct Report {
     pub claim_next: bool,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "status", rename_all = "snake_case")]
 pub enum ReportedOutcome {
     Completed {
@@ -87,14 +88,14 @@ pub enum ReportedOutcome {
     Released,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct OutboundMessage {
     pub destination: String,
     pub payload: Json,
 }
 
 /// A worker asks to perform an effect. The intent is durable when the answer arrives.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct EffectIntent {
     #[serde(flatten)]
     pub at: AttemptRef,
@@ -108,7 +109,7 @@ pub struct EffectIntent {
 }
 
 /// The answer to an [`EffectIntent`].
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "answer", rename_all = "snake_case")]
 pub enum EffectAnswer {
     /// Perform it now, under this key.
@@ -118,7 +119,7 @@ pub enum EffectAnswer {
 }
 
 /// What became of an effect.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct EffectOutcome {
     #[serde(flatten)]
     pub at: AttemptRef,
@@ -131,7 +132,7 @@ pub struct EffectOutcome {
 }
 
 /// Who a worker is, when it registers.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct WorkerHello {
     /// A readable name: host and process.
     pub worker: String,

@@ -7,6 +7,7 @@
 use interlock_core::ids::SessionId;
 use interlock_core::time::Millis;
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 pub use interlock_core::work::{
     Assignment, AttemptRef, EffectAnswer, EffectIntent, EffectOutcome, OutboundMessage, Report, ReportedOutcome,
@@ -37,7 +38,7 @@ pub mod limits {
 }
 
 /// The answer to a registration.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Registered {
     pub session: SessionId,
     /// How long the session lives without a heartbeat.
@@ -49,7 +50,7 @@ pub struct Registered {
 }
 
 /// Renews the session's lease, and says what the worker holds.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Heartbeat {
     pub session: SessionId,
@@ -61,7 +62,7 @@ pub struct Heartbeat {
 }
 
 /// The answer to a [`Heartbeat`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Renewed {
     pub lease_ms: Millis,
     /// Attempts that are to stop: their run is being canceled, or they have been given to somebody else.
@@ -72,7 +73,7 @@ pub struct Renewed {
 }
 
 /// Asks for work, and waits for it for a while.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Poll {
     pub session: SessionId,
@@ -84,7 +85,7 @@ pub struct Poll {
 }
 
 /// The answer to a [`Poll`]; empty when nothing came in time.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Polled {
     pub assignments: Vec<Assignment>,
 }
@@ -97,7 +98,7 @@ pub struct Complete {
 }
 
 /// The answer to a [`Complete`].
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Completed {
     /// The run's next step, claimed for this session in the commit that recorded the report.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -107,7 +108,7 @@ pub struct Completed {
 }
 
 /// Ends a session. What it still holds is given back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Unregister {
     pub session: SessionId,

@@ -7,6 +7,7 @@
 pub mod agent;
 pub mod body;
 pub mod code;
+pub mod health;
 pub mod problem;
 pub mod runs;
 pub mod transport;

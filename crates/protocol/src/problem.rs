@@ -2,6 +2,7 @@
 
 use interlock_core::ids::RunId;
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::transport::TransportError;
 
@@ -9,7 +10,7 @@ use crate::transport::TransportError;
 pub const PROBLEM_JSON: &str = "application/problem+json";
 
 /// What went wrong. `code` is for programs and never changes; `detail` is for people and may.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Problem {
     #[serde(rename = "type")]
     pub kind: String,

@@ -11,6 +11,7 @@ use interlock_core::run::Trigger;
 use interlock_core::state::{Control, Detail, Reason, RunState, StepState};
 use interlock_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 /// Where the calls live.
 pub mod path {
@@ -41,7 +42,7 @@ pub mod limits {
 }
 
 /// Starts a run. Sent again under the same `Idempotency-Key`, it names the run that the first one made.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StartRun {
     /// The server's default tenant where omitted.
@@ -66,13 +67,13 @@ fn no_inputs() -> Json {
 }
 
 /// A run was made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Started {
     pub run_id: RunId,
 }
 
 /// Where a run stands after a directive.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Standing {
     pub run_id: RunId,
     pub state: RunState,
@@ -81,7 +82,7 @@ pub struct Standing {
 }
 
 /// One run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct RunView {
     pub run_id: RunId,
     pub tenant: TenantId,
@@ -126,7 +127,7 @@ pub struct RunView {
 }
 
 /// A page of runs, newest first.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct RunList {
     pub runs: Vec<RunView>,
     /// Pass it as `after` for the next page; absent on the last one.
@@ -135,7 +136,7 @@ pub struct RunList {
 }
 
 /// One step of a run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct StepView {
     pub position: u32,
     pub key: String,
@@ -154,13 +155,13 @@ pub struct StepView {
     pub error: Option<Json>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct StepList {
     pub steps: Vec<StepView>,
 }
 
 /// One event of a run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct EventView {
     /// 1, 2, … without gaps.
     pub seq: u64,
@@ -169,14 +170,14 @@ pub struct EventView {
     pub context: Context,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct EventList {
     pub events: Vec<EventView>,
     /// Pass it as `since` for what comes next.
     pub next_since: u64,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Cancel {
     pub reason: String,
@@ -186,18 +187,18 @@ pub struct Cancel {
 }
 
 /// A directive that needs a reason and nothing else: pause, skip, rollback.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Because {
     pub reason: String,
 }
 
 /// A directive that needs nothing.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Nothing {}
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Retry {
     /// Another input for the step; only for a run that has not ended.
@@ -205,7 +206,7 @@ pub struct Retry {
     pub input: Option<Json>,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Restart {
     /// The key of the step to go back to; the first one where omitted.
@@ -214,7 +215,7 @@ pub struct Restart {
 }
 
 /// What became of an effect in doubt.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Resolve {
     pub outcome: Resolution,
@@ -225,7 +226,7 @@ pub struct Resolve {
 }
 
 /// A signal for whoever waits for its type and key.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Signal {
     /// The server's default tenant where omitted.
@@ -242,7 +243,7 @@ pub struct Signal {
 }
 
 /// A signal for one run: its key is the run's subject, else its id.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RunSignal {
     #[serde(rename = "type")]
@@ -254,7 +255,7 @@ pub struct RunSignal {
 }
 
 /// What became of a signal. One that came before has no id of its own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Signaled {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal_id: Option<SignalId>,

@@ -13,6 +13,7 @@ mod api_error;
 mod directive;
 mod guard;
 mod listen;
+pub mod openapi;
 mod request;
 pub mod routes;
 mod state;

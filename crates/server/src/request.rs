@@ -9,6 +9,9 @@ use interlock_core::rejection::Rejection;
 use interlock_core::time::Millis;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use utoipa::openapi::Required;
+use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
+use utoipa::{IntoParams, PartialSchema};
 
 use crate::api_error::ApiError;
 use crate::limits;
@@ -72,6 +75,12 @@ pub struct Named {
     pub run: RunId,
 }
 
+impl IntoParams for Named {
+    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        vec![in_path::<RunId>("run"), in_query::<TenantId>("tenant")]
+    }
+}
+
 impl FromRequestParts<AppState> for Named {
     type Rejection = ApiError;
 
@@ -92,6 +101,12 @@ pub async fn run_of_path(parts: &mut Parts, state: &AppState) -> Result<RunId, A
 /// The worker session that the path names.
 pub struct OfSession(pub SessionId);
 
+impl IntoParams for OfSession {
+    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        vec![in_path::<SessionId>("session")]
+    }
+}
+
 impl FromRequestParts<AppState> for OfSession {
     type Rejection = ApiError;
 
@@ -103,6 +118,12 @@ impl FromRequestParts<AppState> for OfSession {
 
 /// The step that the path names.
 pub struct StepKey(pub String);
+
+impl IntoParams for StepKey {
+    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        vec![in_path::<String>("step")]
+    }
+}
 
 impl FromRequestParts<AppState> for StepKey {
     type Rejection = ApiError;
@@ -129,6 +150,30 @@ pub fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, ApiError> 
     let invalid = |_| ApiError::malformed(format!("the header `{name}` is not visible ASCII"));
     let key = value.to_str().map_err(invalid)?;
     Ok(Some(key.trim().to_owned()))
+}
+
+/// The headers that [`idempotency_key`] reads.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Header)]
+pub struct IdempotencyHeaders {
+    /// The caller's own name for the request; the same one again is the same request. Quoted or bare.
+    #[param(rename = "idempotency-key", max_length = 514)]
+    _key: Option<String>,
+    /// An alias of `idempotency-key`.
+    #[param(rename = "x-idempotency-key", max_length = 514)]
+    _alias: Option<String>,
+}
+
+/// How an optional parameter of the query is described.
+pub fn in_query<T: PartialSchema>(name: &str) -> Parameter {
+    let described = ParameterBuilder::new().name(name).schema(Some(T::schema()));
+    described.parameter_in(ParameterIn::Query).required(Required::False).build()
+}
+
+/// How a parameter of the path is described.
+pub fn in_path<T: PartialSchema>(name: &str) -> Parameter {
+    let described = ParameterBuilder::new().name(name).schema(Some(T::schema()));
+    described.parameter_in(ParameterIn::Path).required(Required::True).build()
 }
 
 /// Why a person does something: said, and within bounds.

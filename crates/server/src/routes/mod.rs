@@ -11,24 +11,39 @@ use axum::http::StatusCode;
 use axum::middleware::from_fn_with_state;
 use interlock_engine::Engine;
 use tokio_util::sync::CancellationToken;
+use utoipa::openapi::OpenApi;
+use utoipa_axum::router::OpenApiRouter;
 
 use crate::api_error::ApiError;
 use crate::guard;
 use crate::limits;
 use crate::listen::ServerOptions;
+use crate::openapi;
 use crate::state::AppState;
+
+/// The routes that need to know who asks.
+fn guarded() -> OpenApiRouter<AppState> {
+    OpenApiRouter::default().merge(agent::routes()).merge(runs::routes()).merge(signals::routes())
+}
+
+/// The routes that everybody may use.
+fn open() -> OpenApiRouter<AppState> {
+    health::routes()
+}
+
+/// What the guarded and the open routes say of themselves.
+pub(crate) fn described() -> (OpenApi, OpenApi) {
+    (guarded().into_openapi(), open().into_openapi())
+}
 
 /// All routes. `shutdown` lets requests that wait for news answer early.
 pub fn router(engine: Engine, options: &ServerOptions, shutdown: CancellationToken) -> Router {
     let state = AppState::new(engine, options, shutdown);
-    let guarded = Router::new()
-        .merge(agent::routes())
-        .merge(runs::routes())
-        .merge(signals::routes())
-        .layer(from_fn_with_state(state.clone(), guard::check));
+    let guarded = Router::from(guarded()).layer(from_fn_with_state(state.clone(), guard::check));
     Router::new()
         .merge(guarded)
-        .merge(health::routes())
+        .merge(Router::from(open()))
+        .merge(openapi::routes())
         .fallback(no_such_route)
         .method_not_allowed_fallback(no_such_method)
         .layer(DefaultBodyLimit::max(limits::BODY_BYTES_MAX))

@@ -11,7 +11,7 @@ const ONE_WORD: &[&str] = &["OVERLOADED", "RELEASED", "UNAUTHORIZED"];
 fn is_code(word: &str) -> bool {
     let parts: Vec<_> = word.split('_').collect();
     let capitals = |part: &&str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_uppercase());
-    parts.len() > 1 && parts.iter().all(capitals) && !word.starts_with("INTERLOCK_")
+    parts.len() > 1 && parts.iter().all(capitals) && !["INTERLOCK_", "CARGO_"].iter().any(|own| word.starts_with(own))
 }
 
 /// What stands between double quotes, line by line.

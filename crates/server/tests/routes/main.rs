@@ -5,6 +5,7 @@ mod api;
 mod directives;
 mod documented;
 mod guard;
+mod openapi;
 mod over_the_wire;
 mod refusals;
 mod runs;

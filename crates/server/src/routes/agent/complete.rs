@@ -2,13 +2,24 @@
 
 use axum::Json;
 use axum::extract::State;
-use interlock_protocol::agent::Completed;
+use interlock_protocol::agent::{Completed, Report, path};
 use interlock_protocol::body::ReportBody;
 
 use crate::api_error::ApiError;
 use crate::request::{Body, OfSession};
 use crate::state::AppState;
 
+/// Hand in what became of an attempt
+///
+/// The answer may bring the run's next step, claimed for the same session.
+#[utoipa::path(
+    post,
+    path = path::COMPLETE,
+    tag = "agent",
+    params(OfSession),
+    request_body = Report,
+    responses((status = 200, description = "The report is recorded, now or before.", body = Completed)),
+)]
 pub async fn complete(
     State(state): State<AppState>,
     OfSession(session): OfSession,

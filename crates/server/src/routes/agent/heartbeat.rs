@@ -3,12 +3,20 @@
 use axum::Json;
 use axum::extract::State;
 use interlock_engine::EngineError;
-use interlock_protocol::agent::{Heartbeat, Renewed, limits};
+use interlock_protocol::agent::{Heartbeat, Renewed, limits, path};
 
 use crate::api_error::ApiError;
 use crate::request::Body;
 use crate::state::AppState;
 
+/// Renew a session, and hear what to stop
+#[utoipa::path(
+    post,
+    path = path::HEARTBEAT,
+    tag = "agent",
+    request_body = Heartbeat,
+    responses((status = 200, description = "The lease is renewed, or the session is gone.", body = Renewed)),
+)]
 pub async fn heartbeat(
     State(state): State<AppState>,
     Body(heartbeat): Body<Heartbeat>,

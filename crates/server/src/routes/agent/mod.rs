@@ -8,19 +8,18 @@ mod poll;
 mod register;
 mod unregister;
 
-use axum::Router;
-use axum::routing::post;
-use interlock_protocol::agent::path;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use crate::state::AppState;
 
-pub fn routes() -> Router<AppState> {
-    Router::new()
-        .route(path::REGISTER, post(register::register))
-        .route(path::HEARTBEAT, post(heartbeat::heartbeat))
-        .route(path::POLL, post(poll::poll))
-        .route(path::COMPLETE, post(complete::complete))
-        .route(path::EFFECTS, post(intent::intent))
-        .route(path::OUTCOMES, post(outcome::outcome))
-        .route(path::UNREGISTER, post(unregister::unregister))
+pub fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::default()
+        .routes(routes!(register::register))
+        .routes(routes!(heartbeat::heartbeat))
+        .routes(routes!(poll::poll))
+        .routes(routes!(complete::complete))
+        .routes(routes!(intent::intent))
+        .routes(routes!(outcome::outcome))
+        .routes(routes!(unregister::unregister))
 }

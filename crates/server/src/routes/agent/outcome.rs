@@ -2,12 +2,22 @@
 
 use axum::extract::State;
 use axum::http::StatusCode;
+use interlock_protocol::agent::{EffectOutcome, path};
 use interlock_protocol::body::OutcomeBody;
 
 use crate::api_error::ApiError;
 use crate::request::{Body, OfSession};
 use crate::state::AppState;
 
+/// Say what became of an effect
+#[utoipa::path(
+    post,
+    path = path::OUTCOMES,
+    tag = "agent",
+    params(OfSession),
+    request_body = EffectOutcome,
+    responses((status = 204, description = "Recorded.")),
+)]
 pub async fn outcome(
     State(state): State<AppState>,
     _: OfSession,

@@ -2,12 +2,20 @@
 
 use axum::Json;
 use axum::extract::State;
-use interlock_protocol::agent::{Poll, Polled, limits};
+use interlock_protocol::agent::{Poll, Polled, limits, path};
 
 use crate::api_error::ApiError;
 use crate::request::{Body, bounded};
 use crate::state::AppState;
 
+/// Ask for steps, and wait for them for a while
+#[utoipa::path(
+    post,
+    path = path::POLL,
+    tag = "agent",
+    request_body = Poll,
+    responses((status = 200, description = "Claimed steps; empty when nothing came in time.", body = Polled)),
+)]
 pub async fn poll(State(state): State<AppState>, Body(poll): Body<Poll>) -> Result<Json<Polled>, ApiError> {
     let wait = bounded(Some(poll.wait_ms), limits::POLL_WAIT_MAX);
     let polling = state.engine().poll(poll.session, poll.max as usize, wait);

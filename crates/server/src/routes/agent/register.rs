@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use interlock_core::limits::NAME_BYTES_MAX;
 use interlock_core::work::WorkerHello;
-use interlock_protocol::agent::{Registered, limits};
+use interlock_protocol::agent::{Registered, limits, path};
 use interlock_protocol::body::HelloBody;
 
 use crate::api_error::ApiError;
@@ -14,6 +14,14 @@ use crate::state::AppState;
 /// Queues of this kind belong to the servers themselves.
 const OWN_QUEUES: &str = "interlock.";
 
+/// Begin a worker session
+#[utoipa::path(
+    post,
+    path = path::REGISTER,
+    tag = "agent",
+    request_body = WorkerHello,
+    responses((status = 200, description = "The session, and how to keep it.", body = Registered)),
+)]
 pub async fn register(
     State(state): State<AppState>,
     Body(HelloBody(hello)): Body<HelloBody>,

@@ -2,12 +2,20 @@
 
 use axum::extract::State;
 use axum::http::StatusCode;
-use interlock_protocol::agent::Unregister;
+use interlock_protocol::agent::{Unregister, path};
 
 use crate::api_error::ApiError;
 use crate::request::Body;
 use crate::state::AppState;
 
+/// End a session; what it still holds goes back
+#[utoipa::path(
+    post,
+    path = path::UNREGISTER,
+    tag = "agent",
+    request_body = Unregister,
+    responses((status = 204, description = "The session is over.")),
+)]
 pub async fn unregister(
     State(state): State<AppState>,
     Body(Unregister { session }): Body<Unregister>,

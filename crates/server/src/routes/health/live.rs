@@ -1,8 +1,15 @@
 //! `GET /healthz`: the process answers.
 
 use axum::Json;
-use serde_json::{Value, json};
+use interlock_protocol::health::Health;
 
-pub async fn live() -> Json<Value> {
-    Json(json!({ "status": "ok" }))
+/// Whether the process answers
+#[utoipa::path(
+    get,
+    path = "/healthz",
+    tag = "health",
+    responses((status = 200, description = "It does.", body = Health)),
+)]
+pub async fn live() -> Json<Health> {
+    Json(Health { status: "ok".to_owned() })
 }

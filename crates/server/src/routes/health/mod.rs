@@ -3,11 +3,11 @@
 mod live;
 mod ready;
 
-use axum::Router;
-use axum::routing::get;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use crate::state::AppState;
 
-pub fn routes() -> Router<AppState> {
-    Router::new().route("/healthz", get(live::live)).route("/readyz", get(ready::ready))
+pub fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::default().routes(routes!(live::live)).routes(routes!(ready::ready))
 }

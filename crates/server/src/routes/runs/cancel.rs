@@ -2,13 +2,24 @@
 
 use axum::Json;
 use axum::extract::State;
-use interlock_protocol::runs::{Cancel, Standing};
+use interlock_protocol::runs::{Cancel, Standing, path};
 
 use crate::api_error::ApiError;
 use crate::directive::{OPERATOR, answer};
 use crate::request::{Body, Named, reason};
 use crate::state::AppState;
 
+/// Cancel a run
+///
+/// Nothing further starts; what is running is told to stop. With `rollback`, what has been done is undone first.
+#[utoipa::path(
+    post,
+    path = path::CANCEL,
+    tag = "runs",
+    params(Named),
+    request_body = Cancel,
+    responses((status = 200, description = "Where the run stands.", body = Standing)),
+)]
 pub async fn cancel(
     State(state): State<AppState>,
     Named { tenant, run }: Named,

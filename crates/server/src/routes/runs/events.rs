@@ -5,18 +5,20 @@ use axum::extract::State;
 use axum::http::request::Parts;
 use interlock_core::ids::{RunId, TenantId};
 use interlock_core::time::Millis;
-use interlock_protocol::runs::{EventList, limits};
+use interlock_protocol::runs::{EventList, limits, path};
 use interlock_store::EventRecord;
 use serde::Deserialize;
 use tokio::time::timeout;
+use utoipa::IntoParams;
 
 use super::view;
 use crate::api_error::ApiError;
 use crate::request::{Params, bounded, run_of_path};
 use crate::state::AppState;
 
-#[derive(Deserialize)]
+#[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub struct EventParams {
     tenant: Option<TenantId>,
     #[serde(default)]
@@ -25,6 +27,16 @@ pub struct EventParams {
     wait_ms: Option<Millis>,
 }
 
+/// What has happened after an event
+///
+/// With `wait_ms` an empty answer waits for news.
+#[utoipa::path(
+    get,
+    path = path::EVENTS,
+    tag = "runs",
+    params(("run" = RunId, Path), EventParams),
+    responses((status = 200, description = "Events in order, without gaps.", body = EventList)),
+)]
 pub async fn events(
     State(state): State<AppState>,
     Params(params): Params<EventParams>,

@@ -3,24 +3,36 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::request::Parts;
-use interlock_core::ids::TenantId;
+use interlock_core::ids::{RunId, TenantId};
 use interlock_core::time::Millis;
-use interlock_protocol::runs::{RunView, limits};
+use interlock_protocol::runs::{RunView, limits, path};
 use serde::Deserialize;
 use tokio::time::timeout;
+use utoipa::IntoParams;
 
 use super::view;
 use crate::api_error::ApiError;
 use crate::request::{Params, bounded, run_of_path};
 use crate::state::AppState;
 
-#[derive(Deserialize)]
+#[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub struct GetParams {
     tenant: Option<TenantId>,
     wait_ms: Option<Millis>,
 }
 
+/// Look at one run
+///
+/// With `wait_ms` the answer waits for the run's end, but no longer than that.
+#[utoipa::path(
+    get,
+    path = path::RUN,
+    tag = "runs",
+    params(("run" = RunId, Path), GetParams),
+    responses((status = 200, description = "The run.", body = RunView)),
+)]
 pub async fn get(
     State(state): State<AppState>,
     Params(params): Params<GetParams>,

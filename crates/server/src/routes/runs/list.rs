@@ -4,9 +4,10 @@ use axum::Json;
 use axum::extract::State;
 use interlock_core::ids::{RunId, TenantId};
 use interlock_core::state::RunState;
-use interlock_protocol::runs::{RunList, limits};
+use interlock_protocol::runs::{RunList, limits, path};
 use interlock_store::{Page, RunFilter};
 use serde::Deserialize;
+use utoipa::IntoParams;
 
 use super::view;
 use crate::api_error::ApiError;
@@ -15,8 +16,9 @@ use crate::state::AppState;
 
 const PAGE_DEFAULT: usize = 50;
 
-#[derive(Deserialize)]
+#[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub struct ListParams {
     tenant: Option<TenantId>,
     state: Option<RunState>,
@@ -28,6 +30,14 @@ pub struct ListParams {
     after: Option<RunId>,
 }
 
+/// List runs, newest first
+#[utoipa::path(
+    get,
+    path = path::RUNS,
+    tag = "runs",
+    params(ListParams),
+    responses((status = 200, description = "A page of runs.", body = RunList)),
+)]
 pub async fn list(
     State(state): State<AppState>,
     Params(params): Params<ListParams>,

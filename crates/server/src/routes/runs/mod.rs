@@ -16,25 +16,24 @@ mod start;
 mod steps;
 mod view;
 
-use axum::Router;
-use axum::routing::{get, post};
-use interlock_protocol::runs::path;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use crate::state::AppState;
 
-pub fn routes() -> Router<AppState> {
-    Router::new()
-        .route(path::RUNS, post(start::start).get(list::list))
-        .route(path::RUN, get(get::get))
-        .route(path::STEPS, get(steps::steps))
-        .route(path::EVENTS, get(events::events))
-        .route(path::CANCEL, post(cancel::cancel))
-        .route(path::PAUSE, post(pause::pause))
-        .route(path::RESUME, post(resume::resume))
-        .route(path::RETRY, post(retry::retry))
-        .route(path::SKIP, post(skip::skip))
-        .route(path::RESTART, post(restart::restart))
-        .route(path::ROLLBACK, post(rollback::roll_back))
-        .route(path::RESOLVE, post(resolve::resolve))
-        .route(path::RUN_SIGNALS, post(signal::signal))
+pub fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::default()
+        .routes(routes!(start::start, list::list))
+        .routes(routes!(get::get))
+        .routes(routes!(steps::steps))
+        .routes(routes!(events::events))
+        .routes(routes!(cancel::cancel))
+        .routes(routes!(pause::pause))
+        .routes(routes!(resume::resume))
+        .routes(routes!(retry::retry))
+        .routes(routes!(skip::skip))
+        .routes(routes!(restart::restart))
+        .routes(routes!(rollback::roll_back))
+        .routes(routes!(resolve::resolve))
+        .routes(routes!(signal::signal))
 }

@@ -2,13 +2,24 @@
 
 use axum::Json;
 use axum::extract::State;
-use interlock_protocol::runs::{Because, Standing};
+use interlock_protocol::runs::{Because, Standing, path};
 
 use crate::api_error::ApiError;
 use crate::directive::{OPERATOR, answer};
 use crate::request::{Body, Named, reason};
 use crate::state::AppState;
 
+/// Pause a run
+///
+/// Nothing is claimed any more; a running attempt finishes. Signals and votes are still recorded.
+#[utoipa::path(
+    post,
+    path = path::PAUSE,
+    tag = "runs",
+    params(Named),
+    request_body = Because,
+    responses((status = 200, description = "Where the run stands.", body = Standing)),
+)]
 pub async fn pause(
     State(state): State<AppState>,
     Named { tenant, run }: Named,

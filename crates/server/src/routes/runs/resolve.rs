@@ -3,13 +3,22 @@
 use axum::Json;
 use axum::extract::State;
 use interlock_engine::commands::control::ResolveRequest;
-use interlock_protocol::runs::{Resolve, Standing};
+use interlock_protocol::runs::{Resolve, Standing, path};
 
 use crate::api_error::ApiError;
 use crate::directive::{OPERATOR, answer};
 use crate::request::{Body, Named, StepKey, reason};
 use crate::state::AppState;
 
+/// Say what became of an effect in doubt
+#[utoipa::path(
+    post,
+    path = path::RESOLVE,
+    tag = "runs",
+    params(Named, StepKey),
+    request_body = Resolve,
+    responses((status = 200, description = "Where the run stands.", body = Standing)),
+)]
 pub async fn resolve(
     State(state): State<AppState>,
     Named { tenant, run }: Named,

@@ -7,13 +7,27 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use interlock_core::rejection::Rejection;
 use interlock_engine::EngineError;
-use interlock_protocol::runs::{Restart, Started};
+use interlock_protocol::runs::{Restart, Standing, Started, path};
 
 use crate::api_error::ApiError;
 use crate::directive::{OPERATOR, answer};
 use crate::request::{Body, Named};
 use crate::state::AppState;
 
+/// Go back to a step, by default to the first, and run from there
+///
+/// For a run that has ended, a new one does so.
+#[utoipa::path(
+    post,
+    path = path::RESTART,
+    tag = "runs",
+    params(Named),
+    request_body = Restart,
+    responses(
+        (status = 200, description = "Where the run stands.", body = Standing),
+        (status = 201, description = "The run had ended: a new one takes over.", body = Started),
+    ),
+)]
 pub async fn restart(
     State(state): State<AppState>,
     named: Named,

@@ -2,13 +2,24 @@
 
 use axum::Json;
 use axum::extract::State;
-use interlock_protocol::runs::{Nothing, Standing};
+use interlock_protocol::runs::{Nothing, Standing, path};
 
 use crate::api_error::ApiError;
 use crate::directive::{OPERATOR, answer};
 use crate::request::{Body, Named};
 use crate::state::AppState;
 
+/// End a pause
+///
+/// Refused where a directive is due: retry, skip, roll back or cancel instead.
+#[utoipa::path(
+    post,
+    path = path::RESUME,
+    tag = "runs",
+    params(Named),
+    request_body = Nothing,
+    responses((status = 200, description = "Where the run stands.", body = Standing)),
+)]
 pub async fn resume(
     State(state): State<AppState>,
     Named { tenant, run }: Named,

@@ -7,13 +7,27 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use interlock_core::rejection::Rejection;
 use interlock_engine::EngineError;
-use interlock_protocol::runs::{Retry, Started};
+use interlock_protocol::runs::{Retry, Standing, Started, path};
 
 use crate::api_error::ApiError;
 use crate::directive::{OPERATOR, answer};
 use crate::request::{Body, Named};
 use crate::state::AppState;
 
+/// Try the step that stopped the run again
+///
+/// A run that has ended does not change: a new one takes over what it achieved.
+#[utoipa::path(
+    post,
+    path = path::RETRY,
+    tag = "runs",
+    params(Named),
+    request_body = Retry,
+    responses(
+        (status = 200, description = "Where the run stands.", body = Standing),
+        (status = 201, description = "The run had ended: a new one takes over.", body = Started),
+    ),
+)]
 pub async fn retry(
     State(state): State<AppState>,
     Named { tenant, run }: Named,

@@ -2,13 +2,22 @@
 
 use axum::Json;
 use axum::extract::State;
-use interlock_protocol::runs::{Because, Standing};
+use interlock_protocol::runs::{Because, Standing, path};
 
 use crate::api_error::ApiError;
 use crate::directive::{OPERATOR, answer};
 use crate::request::{Body, Named, reason};
 use crate::state::AppState;
 
+/// Undo what the run has done
+#[utoipa::path(
+    post,
+    path = path::ROLLBACK,
+    tag = "runs",
+    params(Named),
+    request_body = Because,
+    responses((status = 200, description = "Where the run stands.", body = Standing)),
+)]
 pub async fn roll_back(
     State(state): State<AppState>,
     Named { tenant, run }: Named,

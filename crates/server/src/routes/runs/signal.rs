@@ -5,13 +5,27 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use interlock_core::rejection::Rejection;
 use interlock_engine::commands::signal::SignalRequest;
-use interlock_protocol::runs::{RunSignal, Signaled};
+use interlock_protocol::runs::{RunSignal, Signaled, path};
 
 use crate::api_error::ApiError;
 use crate::request::{Body, Named};
 use crate::routes::signals::send::answer;
 use crate::state::AppState;
 
+/// Send a signal to a run
+///
+/// Its key is the run's subject, else the run's id.
+#[utoipa::path(
+    post,
+    path = path::RUN_SIGNALS,
+    tag = "runs",
+    params(Named),
+    request_body = RunSignal,
+    responses(
+        (status = 201, description = "The signal is stored.", body = Signaled),
+        (status = 200, description = "The same signal came before; nothing changes.", body = Signaled),
+    ),
+)]
 pub async fn signal(
     State(state): State<AppState>,
     Named { tenant, run }: Named,

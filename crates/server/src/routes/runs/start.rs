@@ -10,13 +10,33 @@ use interlock_engine::{EncodedPlan, IdempotencyKey, StartRun};
 use interlock_protocol::runs::{self, path};
 
 use crate::api_error::ApiError;
-use crate::request::{Body, idempotency_key};
+use crate::request::{Body, IdempotencyHeaders, idempotency_key};
 use crate::state::AppState;
 
 /// Whom idempotency keys belong to while all clients share one token.
 const CLIENT: &str = "api";
 const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 
+/// Start a run
+///
+/// The run, its whole plan and its first event are durable when the answer comes. Under an `Idempotency-Key` the same
+/// request again names the same run and makes no second one.
+#[utoipa::path(
+    post,
+    path = path::RUNS,
+    tag = "runs",
+    params(IdempotencyHeaders),
+    request_body = runs::StartRun,
+    responses((
+        status = 201,
+        description = "The run is made, or was made by the same request before.",
+        body = runs::Started,
+        headers(
+            ("location" = String, description = "Where the run is found."),
+            ("idempotency-replayed" = Option<String>, description = "`true` if the request was made before."),
+        ),
+    )),
+)]
 pub async fn start(
     State(state): State<AppState>,
     headers: HeaderMap,

@@ -2,13 +2,21 @@
 
 use axum::Json;
 use axum::extract::State;
-use interlock_protocol::runs::StepList;
+use interlock_protocol::runs::{StepList, path};
 
 use super::view;
 use crate::api_error::ApiError;
 use crate::request::Named;
 use crate::state::AppState;
 
+/// The whole plan, with where each step stands
+#[utoipa::path(
+    get,
+    path = path::STEPS,
+    tag = "runs",
+    params(Named),
+    responses((status = 200, description = "The steps in order.", body = StepList)),
+)]
 pub async fn steps(State(state): State<AppState>, named: Named) -> Result<Json<StepList>, ApiError> {
     let rows = state.engine().store().steps(named.tenant, named.run).await?;
     // A plan has at least one step.

@@ -2,12 +2,11 @@
 
 pub mod send;
 
-use axum::Router;
-use axum::routing::post;
-use interlock_protocol::runs::path;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use crate::state::AppState;
 
-pub fn routes() -> Router<AppState> {
-    Router::new().route(path::SIGNALS, post(send::send))
+pub fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::default().routes(routes!(send::send))
 }

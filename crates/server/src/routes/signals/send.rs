@@ -5,12 +5,25 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use interlock_core::rejection::Rejection;
 use interlock_engine::commands::signal::{SignalRequest, Signaled};
-use interlock_protocol::runs::{Signal, Signaled as Answer};
+use interlock_protocol::runs::{Signal, Signaled as Answer, path};
 
 use crate::api_error::ApiError;
 use crate::request::Body;
 use crate::state::AppState;
 
+/// Send a signal to whoever waits for its type and key
+///
+/// One that nobody waits for yet is kept for a day.
+#[utoipa::path(
+    post,
+    path = path::SIGNALS,
+    tag = "signals",
+    request_body = Signal,
+    responses(
+        (status = 201, description = "The signal is stored.", body = Answer),
+        (status = 200, description = "The same signal came before; nothing changes.", body = Answer),
+    ),
+)]
 pub async fn send(
     State(state): State<AppState>,
     Body(signal): Body<Signal>,

@@ -1,0 +1,122 @@
+//! The API's own description: OpenAPI 3.1, generated from the handlers and the wire types.
+//!
+//! Handlers say what they take and what a success looks like; [`document`] adds what is the same everywhere: who may
+//! ask ([`BEARER`]), and how requests of this shape can be refused ([`refusals`]). It is served at `/openapi.json`,
+//! with a page for people at `/docs`, and a copy stands in `docs/reference/openapi.json`.
+
+mod page;
+mod refusals;
+
+use std::sync::LazyLock;
+
+use axum::Router;
+use axum::http::header;
+use axum::response::IntoResponse;
+use axum::routing::get;
+use serde_json::Value;
+use utoipa::openapi::path::Operation;
+use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
+use utoipa::openapi::{ComponentsBuilder, Info, License, OpenApi, PathItem, SecurityRequirement, Tag};
+
+use crate::routes;
+use crate::state::AppState;
+
+/// The name under which the description speaks of the token.
+const BEARER: &str = "bearer";
+
+const TAGS: &[(&str, &str)] = &[
+    ("runs", "Start runs, look at them, direct them."),
+    ("signals", "Messages from outside."),
+    ("agent", "The calls of workers. Every one of them is safe to repeat."),
+    ("health", "Whether the server is up. Open to everybody."),
+];
+
+const ABOUT: &str = "Durable execution with governance. JSON in, JSON out. Instants are Unix milliseconds, spans are \
+    milliseconds, ids carry a prefix (`run_…`). Every refusal is a problem document (RFC 9457) with a `code` for \
+    programs; the codes that an answer can carry stand with its status.";
+
+/// The description of the whole API.
+pub fn document() -> OpenApi {
+    let (mut document, open) = routes::described();
+    for operation in operations(&mut document) {
+        refusals::add(operation, refusals::Kind::Guarded);
+        operation.security.get_or_insert_with(|| vec![SecurityRequirement::new::<_, [&str; 0], _>(BEARER, [])]);
+    }
+    let mut open = open;
+    for operation in operations(&mut open) {
+        refusals::add(operation, refusals::Kind::Open);
+        operation.security = Some(vec![]);
+    }
+    document.merge(open);
+    for operation in operations(&mut document) {
+        name(operation);
+    }
+    let mut info = Info::new("Interlock", env!("CARGO_PKG_VERSION"));
+    info.description = Some(ABOUT.to_owned());
+    info.license = Some(License::new("Apache-2.0"));
+    document.info = info;
+    let tag = |(name, about): &(&str, &str)| {
+        let mut tag = Tag::new(*name);
+        tag.description = Some((*about).to_owned());
+        tag
+    };
+    document.tags = Some(TAGS.iter().map(tag).collect());
+    let mut components = document.components.take().unwrap_or_else(|| ComponentsBuilder::new().build());
+    refusals::describe(&mut components);
+    components.add_security_scheme(BEARER, SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer)));
+    document.components = Some(components);
+    document
+}
+
+/// `start` of the runs is `runs_start`: handlers are named by their verb alone.
+fn name(operation: &mut Operation) {
+    let noun = operation.tags.as_ref().and_then(|tags| tags.first()).cloned().unwrap_or_default();
+    operation.operation_id = operation.operation_id.take().map(|verb| format!("{noun}_{verb}"));
+}
+
+fn operations(document: &mut OpenApi) -> impl Iterator<Item = &mut Operation> {
+    document.paths.paths.values_mut().flat_map(|item: &mut PathItem| {
+        let PathItem { get, put, post, delete, patch, .. } = item;
+        [get, put, post, delete, patch].into_iter().flatten()
+    })
+}
+
+/// The description as text, made once.
+pub fn text() -> &'static str {
+    static TEXT: LazyLock<String> = LazyLock::new(|| {
+        let mut value = serde_json::to_value(document()).unwrap_or_default();
+        loosen(&mut value);
+        format!("{value:#}")
+    });
+    &TEXT
+}
+
+/// An optional payload is described as one of "any value" and "null", which null itself would be twice.
+fn loosen(node: &mut Value) {
+    match node {
+        Value::Object(map) => {
+            map.values_mut().for_each(loosen);
+            let optional = map.get("oneOf").and_then(Value::as_array).is_some_and(|options| {
+                options.iter().any(|option| option.get("type").and_then(Value::as_str) == Some("null"))
+            });
+            if optional && let Some(options) = map.remove("oneOf") {
+                map.insert("anyOf".to_owned(), options);
+            }
+        }
+        Value::Array(list) => list.iter_mut().for_each(loosen),
+        _ => {}
+    }
+}
+
+/// Where the description and its page are served. They describe the API and are no part of it.
+pub fn routes() -> Router<AppState> {
+    Router::new()
+        .route("/openapi.json", get(serve))
+        .route("/docs", get(page::html))
+        .route("/docs/page.css", get(page::css))
+        .route("/docs/page.js", get(page::js))
+}
+
+async fn serve() -> impl IntoResponse {
+    ([(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "no-cache")], text())
+}

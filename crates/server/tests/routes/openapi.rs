@@ -1,0 +1,154 @@
+//! The description is complete, unambiguous and up to date.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use axum::body::Body;
+use axum::http::{Request, header};
+use serde_json::Value;
+
+use crate::api::Api;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn document() -> Value {
+    serde_json::from_str(interlock_server::openapi::text()).unwrap()
+}
+
+/// Every operation, as its path, its method and what the description says of it.
+fn operations(document: &Value) -> Vec<(&str, &str, &Value)> {
+    let paths = document["paths"].as_object().unwrap();
+    paths
+        .iter()
+        .flat_map(|(path, item)| {
+            item.as_object().unwrap().iter().map(move |(method, operation)| (path.as_str(), method.as_str(), operation))
+        })
+        .collect()
+}
+
+#[test]
+fn the_copy_in_the_reference_is_fresh() {
+    let path = root().join("docs/reference/openapi.json");
+    let fresh = format!("{}\n", interlock_server::openapi::text());
+    if std::env::var_os("UPDATE_REFERENCE").is_some() {
+        std::fs::write(&path, &fresh).unwrap();
+    }
+    let copy = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(copy == fresh, "docs/reference/openapi.json is stale: run the test with UPDATE_REFERENCE=1 and commit it");
+}
+
+#[test]
+fn every_operation_is_told_apart_and_explained() {
+    let document = document();
+    assert_eq!(document["openapi"], "3.1.0");
+    let tags: BTreeSet<_> = document["tags"].as_array().unwrap().iter().map(|tag| tag["name"].as_str()).collect();
+    let mut ids = BTreeSet::new();
+    for (path, method, operation) in operations(&document) {
+        let id = operation["operationId"].as_str().unwrap();
+        assert!(ids.insert(id), "{id} is there twice");
+        assert!(operation["summary"].is_string(), "{method} {path} has no doc comment");
+        let tag = operation["tags"][0].as_str();
+        assert!(tags.contains(&tag), "{method} {path}: the tag {tag:?} stands in no list of tags");
+        let statuses: Vec<_> = operation["responses"].as_object().unwrap().keys().collect();
+        assert!(statuses.iter().any(|status| status.starts_with('2') || *status == "101"), "{method} {path}");
+        for placeholder in path.split('/').filter_map(|part| part.strip_prefix('{')) {
+            let name = placeholder.trim_end_matches('}');
+            let parameters = operation["parameters"].as_array().unwrap();
+            assert!(parameters.iter().any(|parameter| parameter["name"] == name), "{method} {path}: {name}");
+        }
+    }
+}
+
+/// What is referred to is there: a type that nobody registered would leave a hole.
+#[test]
+fn no_reference_leads_nowhere() {
+    fn walk<'a>(node: &'a Value, found: &mut BTreeSet<&'a str>) {
+        match node {
+            Value::Object(map) => {
+                found.extend(map.get("$ref").and_then(Value::as_str));
+                map.values().for_each(|value| walk(value, found));
+            }
+            Value::Array(list) => list.iter().for_each(|value| walk(value, found)),
+            _ => {}
+        }
+    }
+    let document = document();
+    let mut references = BTreeSet::new();
+    walk(&document, &mut references);
+    assert!(!references.is_empty());
+    for reference in references {
+        assert!(document.pointer(&reference[1..]).is_some(), "{reference} is not there");
+    }
+}
+
+/// A route that is added past `routes!` would be missing from the description, so nothing is.
+#[test]
+fn every_route_is_described() {
+    fn sources(folder: &Path, found: &mut BTreeMap<PathBuf, String>) {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                sources(&path, found);
+            } else {
+                found.insert(path.clone(), std::fs::read_to_string(&path).unwrap());
+            }
+        }
+    }
+    let mut files = BTreeMap::new();
+    sources(&root().join("crates/server/src/routes"), &mut files);
+    for (file, text) in &files {
+        for plain in [".route(", ".route_service(", ".nest(", ".nest_service("] {
+            assert!(!text.contains(plain), "{}: {plain}…) bypasses the description; use routes!", file.display());
+        }
+    }
+    let handlers: usize = files.values().map(|text| text.matches("#[utoipa::path(").count()).sum();
+    assert_eq!(operations(&document()).len(), handlers, "a handler is annotated but not routed");
+}
+
+#[test]
+fn every_code_is_described_and_every_route_is_in_the_reference() {
+    let document = document();
+    let described: BTreeSet<&str> = document["components"]["responses"]
+        .as_object()
+        .unwrap()
+        .values()
+        .flat_map(|response| {
+            let schema = &response["content"]["application/problem+json"]["schema"];
+            schema["allOf"][1]["properties"]["code"]["enum"].as_array().unwrap().iter().filter_map(Value::as_str)
+        })
+        .collect();
+    let page = std::fs::read_to_string(root().join("docs/reference/errors.md")).unwrap();
+    for row in page.lines().filter_map(|line| line.strip_prefix("| `")) {
+        let mut cells = row.split(" | ");
+        let (code, status) = (cells.next().unwrap().trim_end_matches('`'), cells.next().unwrap());
+        if status.parse::<u16>().is_ok() {
+            assert!(described.contains(code), "{code}");
+        }
+    }
+    let page = std::fs::read_to_string(root().join("docs/reference/http.md")).unwrap();
+    for (path, method, _) in operations(&document) {
+        let short = path.strip_prefix("/api/v1").unwrap_or(path);
+        let call = format!("`{} {short}", method.to_uppercase());
+        assert!(page.contains(&call), "docs/reference/http.md does not mention {call}`");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_description_and_its_page_are_open_to_everybody() {
+    let api = Api::guarded_by(Some("0123456789abcdef")).await;
+    for (path, media_type) in [
+        ("/openapi.json", "application/json"),
+        ("/docs", "text/html; charset=utf-8"),
+        ("/docs/page.css", "text/css; charset=utf-8"),
+        ("/docs/page.js", "text/javascript; charset=utf-8"),
+    ] {
+        let response = api.raw(Request::get(path).body(Body::empty()).unwrap()).await;
+        assert_eq!(
+            (response.status().as_u16(), &response.headers()[header::CONTENT_TYPE]),
+            (200, &media_type.parse().unwrap())
+        );
+    }
+    api.end().await;
+}
