@@ -1,10 +1,18 @@
 //! `interlock`: one binary for the server, the worker and the operator.
 
 mod bench;
+mod client;
+mod completion;
+mod context;
 mod db;
 mod demo;
 mod embedded;
+mod exit;
+mod login;
+mod nearest;
 mod open;
+mod output;
+mod run;
 mod server;
 mod shutdown;
 mod timeline;
@@ -16,6 +24,9 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use tracing_subscriber::EnvFilter;
+
+use client::ClientError;
+use exit::{Ended, Exit};
 
 /// Most of what the engine allocates is freed on another thread than it came from; this allocator is made for that.
 #[global_allocator]
@@ -37,11 +48,21 @@ enum Command {
     Server(server::ServerArgs),
     /// Start a worker whose tasks are programs.
     Worker(worker::WorkerArgs),
+    /// Start runs, look at them, direct them.
+    Run(run::RunArgs),
+    /// Name the servers that you work with, and switch between them.
+    Context(context::ContextArgs),
+    /// Store an API key for a server.
+    Login(login::LoginArgs),
+    /// Forget a stored API key.
+    Logout(login::LogoutArgs),
     /// Look after the database: migrate, check, stats, backup, restore.
     #[command(subcommand)]
     Db(db::DbCommand),
     /// Measure this machine: throughput, latency, fairness, growth.
     Bench(bench::BenchArgs),
+    /// Print a completion script for your shell.
+    Completion(completion::CompletionArgs),
 }
 
 fn main() -> ExitCode {
@@ -55,20 +76,43 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let result = runtime.block_on(async {
-        match cli.command {
-            Command::Up(args) => up::run(args).await,
-            Command::Server(args) => server::run(args).await,
-            Command::Worker(args) => worker::run(args).await,
-            Command::Db(command) => db::run(command).await,
-            Command::Bench(args) => bench::run(args).await,
-        }
-    });
-    match result {
+    match runtime.block_on(carry_out(cli.command)) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("interlock: {error:#}");
-            ExitCode::FAILURE
+        Err(error) => ended(&error),
+    }
+}
+
+async fn carry_out(command: Command) -> anyhow::Result<()> {
+    match command {
+        Command::Up(args) => up::run(args).await,
+        Command::Server(args) => server::run(args).await,
+        Command::Worker(args) => worker::run(args).await,
+        Command::Run(args) => run::run(args).await,
+        Command::Context(args) => context::run(args),
+        Command::Login(args) => login::login(args).await,
+        Command::Logout(args) => login::logout(args),
+        Command::Db(command) => db::run(command).await,
+        Command::Bench(args) => bench::run(args).await,
+        Command::Completion(args) => completion::run(args),
+    }
+}
+
+/// Says what went wrong and what to try, and picks the exit code.
+fn ended(error: &anyhow::Error) -> ExitCode {
+    if let Some(ended) = error.downcast_ref::<Ended>() {
+        if let Some(message) = &ended.message {
+            eprintln!("interlock: {message}");
         }
+        return ended.exit.into();
+    }
+    eprintln!("interlock: {error:#}");
+    match error.downcast_ref::<ClientError>() {
+        Some(refused) => {
+            if let Some(hint) = refused.hint() {
+                eprintln!("{hint}");
+            }
+            refused.exit().into()
+        }
+        None => Exit::Unsuccessful.into(),
     }
 }

@@ -6,6 +6,7 @@ use interlock_worker::{Worker, WorkerError, WorkerOptions};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use crate::client::local;
 use crate::embedded::Embedded;
 use crate::server::{EngineArgs, HttpArgs};
 use crate::{demo, server, timeline};
@@ -26,6 +27,8 @@ pub async fn run(args: UpArgs) -> anyhow::Result<()> {
     let tenant = server::tenant(&engine, demo::TENANT).await?;
     let http = args.http.bind(&engine, tenant).await?;
     let address = http.address()?;
+    // Other commands on this machine find the server by this note; it goes when the server does.
+    let _announced = local::announce(format!("http://{address}"), None);
     let stop = CancellationToken::new();
     let serving = tokio::spawn(http.run(stop.clone()));
     let worker = embedded_worker(&engine, stop.clone());

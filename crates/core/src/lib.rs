@@ -24,4 +24,5 @@ pub mod retry;
 pub mod run;
 pub mod state;
 pub mod time;
+pub mod visible;
 pub mod work;

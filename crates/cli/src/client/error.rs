@@ -1,0 +1,161 @@
+//! What can go wrong between the command line and a server, and what to try then.
+
+use std::fmt::Write as _;
+
+use interlock_core::visible::visible;
+use interlock_protocol::problem::Problem;
+
+use crate::exit::Exit;
+
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    #[error("no server answers at {server} ({what})")]
+    Unreachable { server: String, loopback: bool, what: String },
+    #[error("the server at {server} took too long to answer")]
+    TimedOut { server: String },
+    #[error("{}", told(problem))]
+    Refused { server: String, had_credential: bool, problem: Box<Problem> },
+    /// Something between us and the server answered, or what answers is no Interlock server.
+    #[error("{server} answered {status}, but not like an Interlock server: {}", visible(text))]
+    Foreign { server: String, status: u16, text: String },
+    #[error("the answer of {server} cannot be read: {what}")]
+    Unreadable { server: String, what: String },
+    #[error("the HTTP client cannot be set up: {0}")]
+    Setup(String),
+}
+
+/// The problem in one sentence: what the server says, and the code for whoever looks it up.
+fn told(problem: &Problem) -> String {
+    format!("{} ({})", visible(&problem.detail), visible(&problem.code))
+}
+
+impl ClientError {
+    pub fn exit(&self) -> Exit {
+        match self {
+            Self::Unreachable { .. } => Exit::Unavailable,
+            Self::TimedOut { .. } => Exit::TryLater,
+            Self::Refused { problem, .. } => match problem.status {
+                401 | 403 => Exit::NotPermitted,
+                404 => Exit::NotFound,
+                408 | 425 | 429 => Exit::TryLater,
+                500.. => Exit::Unavailable,
+                _ => Exit::Refused,
+            },
+            Self::Foreign { .. } | Self::Unreadable { .. } | Self::Setup(_) => Exit::Internal,
+        }
+    }
+
+    /// The status of a refusal.
+    pub fn status(&self) -> Option<u16> {
+        match self {
+            Self::Refused { problem, .. } => Some(problem.status),
+            Self::Foreign { status, .. } => Some(*status),
+            _ => None,
+        }
+    }
+
+    /// Whether the connection, not the request, is at fault: trying again may help.
+    pub fn is_transient(&self) -> bool {
+        match self {
+            Self::Unreachable { .. } | Self::TimedOut { .. } => true,
+            Self::Refused { problem, .. } => problem.is_transient(),
+            Self::Foreign { status, .. } => *status >= 500,
+            _ => false,
+        }
+    }
+
+    /// What to try next.
+    pub fn hint(&self) -> Option<String> {
+        Some(match self {
+            Self::Unreachable { server, loopback: true, .. } => format!(
+                "Is it running? `interlock up` starts one on this machine; for another address use --server, \
+                 INTERLOCK_SERVER or `interlock context use`. Tried: {server}"
+            ),
+            Self::Unreachable { .. } => "Check the address (`interlock context show`), and whether this machine may \
+                                         reach it: `interlock doctor --server URL` looks."
+                .to_owned(),
+            Self::TimedOut { .. } => "Try again; `interlock doctor` looks at the server's health.".to_owned(),
+            Self::Refused { server, had_credential, problem } => return refusal_hint(server, *had_credential, problem),
+            Self::Foreign { status: 300..=399, .. } => {
+                "Redirects are not followed; use the address that it points to.".to_owned()
+            }
+            Self::Foreign { .. } => "Is this the address of an Interlock server, with nothing in between?".to_owned(),
+            Self::Unreadable { .. } => {
+                "The server may be of another version: compare `interlock --version` on both sides.".to_owned()
+            }
+            Self::Setup(_) => return None,
+        })
+    }
+}
+
+fn refusal_hint(server: &str, had_credential: bool, problem: &Problem) -> Option<String> {
+    let mut hint = match problem.status {
+        401 if had_credential => format!(
+            "The server does not know this credential: it is wrong, expired or revoked. `interlock login --server \
+             {server}` stores another one."
+        ),
+        401 => format!(
+            "Log in with `interlock login --server {server}`, or set INTERLOCK_API_KEY or INTERLOCK_API_KEY_FILE."
+        ),
+        403 => "Ask an administrator for a role that may do this (`interlock user` and `interlock key` manage roles), \
+                or use another context."
+            .to_owned(),
+        409 if problem.code == "RUN_TERMINAL_STATE" => {
+            "`interlock run retry` and `interlock run restart` make a new run from a finished one.".to_owned()
+        }
+        429 | 503 => "Try again in a moment.".to_owned(),
+        _ => String::new(),
+    };
+    if let Some(run) = problem.run_id {
+        let space = if hint.is_empty() { "" } else { " " };
+        // Writing to a string cannot fail.
+        let _ = write!(hint, "{space}`interlock run show {run}` shows the run that is in the way.");
+    }
+    (!hint.is_empty()).then_some(hint)
+}
+
+/// An error with its causes, each said once.
+pub fn in_full(error: &dyn std::error::Error) -> String {
+    let mut text = String::new();
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        let said = error.to_string();
+        if !text.contains(&said) {
+            text = if text.is_empty() { said } else { format!("{text}: {said}") };
+        }
+        cause = error.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(status: u16, code: &str) -> ClientError {
+        let problem = Box::new(Problem::new(status, code, "no \u{1b}[2J"));
+        ClientError::Refused { server: "http://h".into(), had_credential: false, problem }
+    }
+
+    #[test]
+    fn every_refusal_ends_with_a_code_that_says_what_to_do() {
+        for (status, exit) in [
+            (401, Exit::NotPermitted),
+            (403, Exit::NotPermitted),
+            (404, Exit::NotFound),
+            (409, Exit::Refused),
+            (422, Exit::Refused),
+            (429, Exit::TryLater),
+            (503, Exit::Unavailable),
+        ] {
+            assert_eq!(refused(status, "X").exit(), exit, "{status}");
+        }
+        assert!(refused(401, "UNAUTHORIZED").hint().unwrap().contains("interlock login"));
+        assert!(refused(409, "RUN_TERMINAL_STATE").hint().unwrap().contains("retry"));
+    }
+
+    #[test]
+    fn what_a_server_says_cannot_command_the_terminal() {
+        assert_eq!(refused(409, "X").to_string(), "no \\u{1b}[2J (X)");
+    }
+}

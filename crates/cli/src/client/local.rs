@@ -1,0 +1,60 @@
+//! The server that runs on this machine: `interlock up` leaves a note where it listens, so that every other command
+//! finds it without flags. The note is for its owner only, and goes when the server goes.
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::contexts::{config_dir, write_private};
+use super::secret::Secret;
+
+const FILE: &str = "local.json";
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Local {
+    pub server: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub api_key: Option<Secret>,
+    pub pid: u32,
+}
+
+/// The note's author; dropping it takes the note away.
+#[derive(Debug)]
+pub struct Announced(Option<PathBuf>);
+
+impl Drop for Announced {
+    fn drop(&mut self) {
+        if let Some(path) = &self.0
+            && read(path).is_some_and(|local| local.pid == std::process::id())
+        {
+            // A note that stays is noticed as stale by whoever reads it.
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+/// Leaves the note. A machine without a home goes without: flags still work.
+pub fn announce(server: String, api_key: Option<Secret>) -> Announced {
+    let Some(path) = config_dir().map(|dir| dir.join(FILE)) else { return Announced(None) };
+    let local = Local { server, api_key, pid: std::process::id() };
+    let written = serde_json::to_string(&local).map_err(Into::into).and_then(|text| write_private(&path, &text));
+    match written {
+        Ok(()) => Announced(Some(path)),
+        Err(error) => {
+            tracing::warn!(%error, "other commands will need --server to find this one");
+            Announced(None)
+        }
+    }
+}
+
+/// The server that said it is here, if its process still is.
+pub fn find() -> Option<Local> {
+    let local = read(&config_dir()?.join(FILE))?;
+    let pid = rustix::process::Pid::from_raw(i32::try_from(local.pid).ok()?)?;
+    rustix::process::test_kill_process(pid).is_ok().then_some(local)
+}
+
+fn read(path: &PathBuf) -> Option<Local> {
+    serde_json::from_str(&fs::read_to_string(path).ok()?).ok()
+}

@@ -1,0 +1,254 @@
+//! The command line's way to a server: one typed HTTP client over the protocol's types.
+//!
+//! A noun flattens [`ClientArgs`] into its arguments and calls [`ClientArgs::open`] for a [`Client`] and a
+//! [`Printer`](crate::output::Printer). Which server is meant, and with which credential, is looked up by [`target`];
+//! several servers have names in the [`contexts`] file. What can go wrong is a [`ClientError`], which knows what the
+//! user should try next and how the process ends.
+
+pub mod contexts;
+mod error;
+pub mod local;
+mod secret;
+pub mod target;
+
+use std::time::Duration;
+
+use clap::Args;
+use interlock_protocol::problem::Problem;
+use reqwest::header::{AUTHORIZATION, HeaderName, RETRY_AFTER};
+use reqwest::{Method, Response, StatusCode};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::output::{OutputArgs, Printer};
+pub use error::ClientError;
+pub use secret::Secret;
+use target::Target;
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long an answer may take, beyond what a request asked the server to wait.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+/// The largest answer that is read.
+const ANSWER_BYTES_MAX: usize = 64 << 20;
+/// How often a request that the server could not take right now is sent again, and how long each pause is at most.
+const REPEATS_MAX: u32 = 3;
+const PAUSE_MAX: Duration = Duration::from_secs(5);
+
+/// Where the server is and how to print: what every command that talks to a server takes.
+#[derive(Debug, Clone, Args)]
+pub struct ClientArgs {
+    #[command(flatten)]
+    pub server: target::ServerArgs,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+impl ClientArgs {
+    pub fn open(&self) -> anyhow::Result<(Client, Printer)> {
+        Ok((Client::new(self.server.target()?)?, self.output.printer()))
+    }
+}
+
+/// A server to ask. Cloning shares the connections.
+#[derive(Debug, Clone)]
+pub struct Client {
+    http: reqwest::Client,
+    target: Target,
+}
+
+/// A request to be sent: the path, and what goes with it.
+#[derive(Debug)]
+pub struct Call<'a> {
+    method: Method,
+    path: String,
+    query: Vec<(&'static str, String)>,
+    headers: Vec<(HeaderName, String)>,
+    body: Option<serde_json::Result<Vec<u8>>>,
+    /// How long the server was asked to wait before it answers.
+    waits: Duration,
+    client: &'a Client,
+}
+
+impl Client {
+    pub fn new(target: Target) -> Result<Self, ClientError> {
+        let mut builder = reqwest::Client::builder()
+            .connect_timeout(CONNECT_TIMEOUT)
+            .tcp_nodelay(true)
+            // A redirect would take the credential along to where nobody sent it.
+            .redirect(reqwest::redirect::Policy::none())
+            .user_agent(concat!("interlock/", env!("CARGO_PKG_VERSION")));
+        if target.is_loopback() {
+            builder = builder.no_proxy();
+        }
+        let http = builder.build().map_err(|error| ClientError::Setup(error::in_full(&error)))?;
+        Ok(Self { http, target })
+    }
+
+    pub fn get(&self, path: impl Into<String>) -> Call<'_> {
+        self.call(Method::GET, path)
+    }
+
+    pub fn post(&self, path: impl Into<String>, body: &(impl Serialize + ?Sized)) -> Call<'_> {
+        self.call(Method::POST, path).body(body)
+    }
+
+    /// Any other method; a body may follow.
+    pub fn call(&self, method: Method, path: impl Into<String>) -> Call<'_> {
+        Call {
+            method,
+            path: path.into(),
+            query: Vec::new(),
+            headers: Vec::new(),
+            body: None,
+            waits: Duration::ZERO,
+            client: self,
+        }
+    }
+
+    fn lost(&self, error: &reqwest::Error) -> ClientError {
+        let what = error::in_full(error);
+        if error.is_timeout() && !error.is_connect() {
+            return ClientError::TimedOut { server: self.target.server.clone() };
+        }
+        ClientError::Unreachable { server: self.target.server.clone(), loopback: self.target.is_loopback(), what }
+    }
+
+    fn refused(&self, status: StatusCode, answer: &[u8]) -> ClientError {
+        let Ok(problem) = serde_json::from_slice::<Problem>(answer) else {
+            let text: String = String::from_utf8_lossy(answer).chars().take(200).collect();
+            return ClientError::Foreign { server: self.target.server.clone(), status: status.as_u16(), text };
+        };
+        let had_credential = self.target.credential.is_some();
+        ClientError::Refused { server: self.target.server.clone(), had_credential, problem: Box::new(problem) }
+    }
+}
+
+impl Call<'_> {
+    pub fn body(mut self, body: &(impl Serialize + ?Sized)) -> Self {
+        self.body = Some(serde_json::to_vec(body));
+        self
+    }
+
+    /// Adds a parameter to the query, if there is one.
+    pub fn query(mut self, name: &'static str, value: Option<impl ToString>) -> Self {
+        self.query.extend(value.map(|value| (name, value.to_string())));
+        self
+    }
+
+    pub fn header(mut self, name: HeaderName, value: impl Into<String>) -> Self {
+        self.headers.push((name, value.into()));
+        self
+    }
+
+    /// Makes a repeat of this request the same request.
+    pub fn idempotency_key(self, key: impl Into<String>) -> Self {
+        self.header(HeaderName::from_static("idempotency-key"), key)
+    }
+
+    /// The server was asked to wait this long before it answers.
+    pub fn waits(mut self, span: Duration) -> Self {
+        self.waits = span;
+        self
+    }
+
+    /// Sends it and reads the answer.
+    pub async fn send<A: DeserializeOwned>(self) -> Result<A, ClientError> {
+        let server = self.client.target.server.clone();
+        let bytes = self.bytes().await?;
+        serde_json::from_slice(&bytes).map_err(|error| ClientError::Unreadable { server, what: error.to_string() })
+    }
+
+    /// Sends it; the answer has nothing to say, or nothing that is of interest.
+    pub async fn done(self) -> Result<(), ClientError> {
+        self.bytes().await.map(drop)
+    }
+
+    /// Sends it and gives the answer as it is.
+    pub async fn bytes(self) -> Result<Vec<u8>, ClientError> {
+        let mut repeats = 0;
+        loop {
+            let mut response = self.once().await?;
+            let status = response.status();
+            // Only what the server has not begun can be sent again without a thought.
+            let come_back = matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE);
+            if come_back && repeats < REPEATS_MAX {
+                repeats += 1;
+                tokio::time::sleep(retry_after(&response).min(PAUSE_MAX)).await;
+                continue;
+            }
+            let mut answer = Vec::new();
+            while let Some(chunk) = response.chunk().await.map_err(|error| self.client.lost(&error))? {
+                if answer.len() + chunk.len() > ANSWER_BYTES_MAX {
+                    let what = format!("it is larger than {} MiB", ANSWER_BYTES_MAX >> 20);
+                    return Err(ClientError::Unreadable { server: self.client.target.server.clone(), what });
+                }
+                answer.extend_from_slice(&chunk);
+            }
+            return if status.is_success() { Ok(answer) } else { Err(self.client.refused(status, &answer)) };
+        }
+    }
+
+    async fn once(&self) -> Result<Response, ClientError> {
+        let Target { server, credential, .. } = &self.client.target;
+        let mut request = self
+            .client
+            .http
+            .request(self.method.clone(), format!("{server}{}", self.path))
+            .query(&self.query)
+            .timeout(self.waits + ANSWER_TIMEOUT);
+        if let Some(credential) = credential {
+            request = request.header(AUTHORIZATION, credential.bearer());
+        }
+        for (name, value) in &self.headers {
+            request = request.header(name, value);
+        }
+        match &self.body {
+            Some(Ok(body)) => {
+                request = request.header(reqwest::header::CONTENT_TYPE, "application/json").body(body.clone());
+            }
+            Some(Err(error)) => return Err(ClientError::Setup(format!("the request cannot be written: {error}"))),
+            None => {}
+        }
+        request.send().await.map_err(|error| self.client.lost(&error))
+    }
+}
+
+fn retry_after(response: &Response) -> Duration {
+    let seconds = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
+    Duration::from_secs(seconds.unwrap_or(1))
+}
+
+/// A path of the protocol with its places filled: `fill("/api/v1/runs/{run}", &[("run", id)])`.
+pub fn fill(path: &str, places: &[(&str, &dyn std::fmt::Display)]) -> String {
+    let mut filled = path.to_owned();
+    for (name, value) in places {
+        filled = filled.replace(&format!("{{{name}}}"), &percent_encoded(&value.to_string()));
+    }
+    filled
+}
+
+/// Everything but unreserved characters (RFC 3986) as `%XX`.
+fn percent_encoded(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {
+            encoded.push(char::from(byte));
+        } else {
+            use std::fmt::Write;
+            // Writing to a string cannot fail.
+            let _ = write!(encoded, "%{byte:02X}");
+        }
+    }
+    encoded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_fills_a_path_cannot_leave_its_place() {
+        let path = fill("/api/v1/runs/{run}/steps/{step}/resolve", &[("run", &"run_1"), ("step", &"../a b?c#d")]);
+        assert_eq!(path, "/api/v1/runs/run_1/steps/..%2Fa%20b%3Fc%23d/resolve");
+    }
+}

@@ -1,0 +1,163 @@
+//! `interlock context`: the servers that a person works with, by name.
+
+use clap::{Args, Subcommand};
+use serde::Serialize;
+
+use crate::client::contexts::{self, Context, Contexts};
+use crate::client::target::{ServerArgs, address};
+use crate::output::paint::Tone;
+use crate::output::table::{Cell, Table};
+use crate::output::{OutputArgs, Printer};
+
+#[derive(Args)]
+pub struct ContextArgs {
+    #[command(flatten)]
+    output: OutputArgs,
+    #[command(subcommand)]
+    verb: ContextVerb,
+}
+
+#[derive(Subcommand)]
+enum ContextVerb {
+    /// List the contexts; the current one is marked.
+    List,
+    /// Make a context the current one.
+    Use { name: String },
+    /// Add a context, or change the server of one. `interlock login --context NAME` stores its key.
+    Add {
+        name: String,
+        /// The server's address.
+        #[arg(long, value_name = "URL")]
+        server: String,
+        /// Make it the current one as well.
+        #[arg(long = "use")]
+        switch: bool,
+    },
+    /// Remove a context with its key.
+    Remove { name: String },
+    /// Show which server a command would talk to now, and how that was found out.
+    Show {
+        #[command(flatten)]
+        server: ServerArgs,
+    },
+}
+
+/// A context as it is shown: the key itself stays in the file.
+#[derive(Debug, Serialize)]
+struct Shown {
+    name: String,
+    current: bool,
+    server: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    api_key: Option<String>,
+}
+
+pub fn run(args: ContextArgs) -> anyhow::Result<()> {
+    let printer = args.output.printer();
+    match args.verb {
+        ContextVerb::List => list(printer),
+        ContextVerb::Use { name } => {
+            let mut contexts = Contexts::load()?;
+            let server = contexts.named(&name)?.server.clone();
+            contexts.current = Some(name.clone());
+            contexts.save()?;
+            printer.note(&format!("Commands now talk to `{name}`, {server}."));
+            Ok(())
+        }
+        ContextVerb::Add { name, server, switch } => add(printer, &name, &server, switch),
+        ContextVerb::Remove { name } => remove(printer, &name),
+        ContextVerb::Show { server } => show(printer, &server),
+    }
+}
+
+fn list(printer: Printer) -> anyhow::Result<()> {
+    let contexts = Contexts::load()?;
+    let shown: Vec<Shown> = contexts
+        .contexts
+        .iter()
+        .map(|(name, context)| Shown {
+            name: name.clone(),
+            current: contexts.current.as_ref() == Some(name),
+            server: context.server.clone(),
+            api_key: context.api_key.as_ref().map(super::client::Secret::hint),
+        })
+        .collect();
+    let table = |_| {
+        let mut table = Table::new(["", "NAME", "SERVER", "KEY"]);
+        for context in &shown {
+            let mark = if context.current { Cell::toned(Tone::Good, "*") } else { Cell::new("") };
+            table.row([
+                mark,
+                Cell::new(&context.name),
+                Cell::new(&context.server),
+                Cell::or_dash(context.api_key.as_ref()),
+            ]);
+        }
+        table
+    };
+    let if_empty = "There are no contexts: commands talk to the server on this machine.\n\
+                    `interlock context add NAME --server URL` adds one.";
+    printer.list(&shown, table, if_empty)
+}
+
+fn add(printer: Printer, name: &str, server: &str, switch: bool) -> anyhow::Result<()> {
+    let mut contexts = Contexts::load()?;
+    let server = address(server)?;
+    // A key belongs to the server it was made for.
+    let kept = contexts.contexts.get(name).filter(|known| known.server == server);
+    let api_key = kept.and_then(|known| known.api_key.clone());
+    contexts.put(name, Context { server: server.clone(), api_key })?;
+    if switch {
+        contexts.current = Some(name.to_owned());
+    }
+    contexts.save()?;
+    let current = contexts.current.as_deref() == Some(name);
+    let next = if current { "" } else { "; `interlock context use NAME` switches to it" };
+    printer.note(&format!("Added `{name}`, {server}{}.", next.replace("NAME", name)));
+    Ok(())
+}
+
+fn remove(printer: Printer, name: &str) -> anyhow::Result<()> {
+    let mut contexts = Contexts::load()?;
+    contexts.named(name)?;
+    contexts.contexts.remove(name);
+    if contexts.current.as_deref() == Some(name) {
+        contexts.current = None;
+        printer.note(&format!("`{name}` was the current context; commands talk to the server on this machine now."));
+    }
+    contexts.save()?;
+    printer.note(&format!("Removed `{name}`."));
+    Ok(())
+}
+
+#[derive(Serialize)]
+struct Meant {
+    server: String,
+    from: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    context: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    api_key: Option<String>,
+    file: String,
+}
+
+fn show(printer: Printer, server: &ServerArgs) -> anyhow::Result<()> {
+    let target = server.target()?;
+    let meant = Meant {
+        server: target.server,
+        from: target.from,
+        context: server.context.clone().or(Contexts::load()?.current),
+        api_key: target.credential.as_ref().map(super::client::Secret::hint),
+        file: contexts::path()?.display().to_string(),
+    };
+    printer.show(&meant, |paint| {
+        format!(
+            "server   {} {}\ncontext  {}\nkey      {}\nfile     {}\n",
+            meant.server,
+            paint.dim(format!("({})", meant.from)),
+            meant.context.as_deref().unwrap_or("-"),
+            meant.api_key.as_deref().unwrap_or("none"),
+            meant.file
+        )
+    })
+}

@@ -1,0 +1,149 @@
+//! `interlock login` and `interlock logout`: a key for a server, kept in the contexts file.
+
+use std::io::{self, BufRead, IsTerminal, Read, Write};
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use clap::Args;
+use interlock_protocol::runs::path;
+use reqwest::Url;
+use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
+
+use crate::client::contexts::{Context, Contexts};
+use crate::client::target::{DEFAULT_SERVER, Target, address};
+use crate::client::{Client, Secret};
+use crate::exit::{Ended, Exit};
+
+/// The longest key that is read.
+const KEY_BYTES_MAX: u64 = 16 << 10;
+
+#[derive(Args)]
+pub struct LoginArgs {
+    /// The server's address; that of the context by default.
+    #[arg(long, env = "INTERLOCK_SERVER", value_name = "URL")]
+    server: Option<String>,
+    /// The context to store the key in; made if it is not there. By default the current one, else the server's name.
+    #[arg(long, env = "INTERLOCK_CONTEXT", value_name = "NAME")]
+    context: Option<String>,
+    /// A file that holds the API key; asked for, or read from stdin, by default.
+    #[arg(long, env = "INTERLOCK_API_KEY_FILE", value_name = "FILE")]
+    api_key_file: Option<PathBuf>,
+    /// Store the key without asking the server whether it is good.
+    #[arg(long)]
+    no_verify: bool,
+}
+
+#[derive(Args)]
+pub struct LogoutArgs {
+    /// The context whose key is forgotten; the current one by default.
+    #[arg(long, env = "INTERLOCK_CONTEXT", value_name = "NAME")]
+    context: Option<String>,
+}
+
+pub async fn login(args: LoginArgs) -> anyhow::Result<()> {
+    let mut contexts = Contexts::load()?;
+    let (name, server) = place(&args, &contexts)?;
+    let key = match &args.api_key_file {
+        Some(path) => std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?,
+        None => ask(&server)?,
+    };
+    let key = Secret::new(&key)
+        .ok_or_else(|| Ended::saying(Exit::Config, "that is not an API key: it is empty or holds white space"))?;
+    if !args.no_verify {
+        verify(&server, &key).await?;
+    }
+    contexts.put(&name, Context { server: server.clone(), api_key: Some(key) })?;
+    contexts.current = Some(name.clone());
+    contexts.save()?;
+    eprintln!("Logged in to {server}; commands use the context `{name}` now.");
+    Ok(())
+}
+
+pub fn logout(args: LogoutArgs) -> anyhow::Result<()> {
+    let mut contexts = Contexts::load()?;
+    let Some(name) = args.context.or_else(|| contexts.current.clone()) else {
+        eprintln!("There is no current context, so there is no key to forget.");
+        return Ok(());
+    };
+    contexts.named(&name)?;
+    let forgotten = contexts.contexts.get_mut(&name).and_then(|context| context.api_key.take()).is_some();
+    contexts.save()?;
+    let what = if forgotten { "The key is forgotten here; revoke it on the server with" } else { "It had no key; see" };
+    eprintln!("Logged out of `{name}`. {what} `interlock key`.");
+    Ok(())
+}
+
+/// Under which name, and for which server, the key is stored.
+fn place(args: &LoginArgs, contexts: &Contexts) -> anyhow::Result<(String, String)> {
+    let server = args.server.as_deref().map(address).transpose()?;
+    if let Some(name) = &args.context {
+        let known = contexts.contexts.get(name).map(|context| context.server.clone());
+        let server = server.or(known).unwrap_or_else(|| DEFAULT_SERVER.to_owned());
+        return Ok((name.clone(), server));
+    }
+    match server {
+        None => {
+            let current = contexts.current.as_ref().and_then(|name| contexts.contexts.get_key_value(name));
+            let (name, server) =
+                current.map_or_else(|| (None, DEFAULT_SERVER.to_owned()), |(name, c)| (Some(name), c.server.clone()));
+            Ok((name.cloned().unwrap_or_else(|| "local".to_owned()), server))
+        }
+        Some(server) => {
+            let known = contexts.contexts.iter().find(|(_, context)| context.server == server);
+            let name = known.map_or_else(|| name_of(&server), |(name, _)| name.clone());
+            Ok((name, server))
+        }
+    }
+}
+
+/// A name after the server's host, such as `prod.example`.
+fn name_of(server: &str) -> String {
+    let host = Url::parse(server).ok().and_then(|url| url.host_str().map(str::to_owned)).unwrap_or_default();
+    let name: String =
+        host.chars().map(|c| if c.is_ascii_alphanumeric() || matches!(c, '.' | '-') { c } else { '-' }).collect();
+    if name.is_empty() { "server".to_owned() } else { name }
+}
+
+/// Asks something harmless under the key. A key that may not list runs is a good key all the same.
+async fn verify(server: &str, key: &Secret) -> anyhow::Result<()> {
+    let target = Target { server: server.to_owned(), credential: Some(key.clone()), from: "login" };
+    let client = Client::new(target)?;
+    match client.get(path::RUNS).query("limit", Some(1)).done().await {
+        Err(error) if error.status() == Some(403) => Ok(()),
+        answered => Ok(answered?),
+    }
+}
+
+/// From the terminal without an echo, or from whatever is piped in.
+fn ask(server: &str) -> anyhow::Result<String> {
+    let stdin = io::stdin();
+    let mut key = String::new();
+    if !stdin.is_terminal() {
+        stdin.lock().take(KEY_BYTES_MAX).read_to_string(&mut key).context("cannot read the key from stdin")?;
+        return Ok(key);
+    }
+    eprint!("API key for {server}: ");
+    io::stderr().flush()?;
+    let before = tcgetattr(&stdin)?;
+    let mut quiet = before.clone();
+    quiet.local_modes.remove(LocalModes::ECHO);
+    tcsetattr(&stdin, OptionalActions::Flush, &quiet)?;
+    let read = stdin.lock().take(KEY_BYTES_MAX).read_line(&mut key);
+    let restored = tcsetattr(&stdin, OptionalActions::Flush, &before);
+    eprintln!();
+    read.context("cannot read the key")?;
+    restored?;
+    Ok(key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_context_is_named_after_its_host() {
+        assert_eq!(name_of("https://prod.example:8420/x"), "prod.example");
+        assert_eq!(name_of("http://[::1]:1"), "---1-");
+        assert_eq!(name_of("nonsense"), "server");
+    }
+}

@@ -1,0 +1,107 @@
+//! What commands print: a table for people, JSON or YAML for programs, colours where they are wanted.
+//!
+//! A command asks [`OutputArgs::printer`] for a [`Printer`] and gives it a value with a way to tell it in words; the
+//! user's `-o` decides which of the two is printed. Text that came from outside goes through
+//! [`interlock_core::visible`] on its way, in tables ([`table::Table`]) as in JSON and YAML ([`document`]).
+
+pub mod document;
+pub mod paint;
+pub mod span;
+pub mod table;
+
+use std::io::{self, IsTerminal, Write};
+
+use clap::{Args, ValueEnum};
+use serde::Serialize;
+
+use crate::exit::{Ended, Exit};
+use paint::{ColorChoice, Paint};
+
+#[derive(Debug, Clone, Copy, Args)]
+pub struct OutputArgs {
+    /// How to print what was asked for.
+    #[arg(short, long, global = true, value_enum, default_value_t = Format::Table, env = "INTERLOCK_OUTPUT", hide_env = true, help_heading = "Output")]
+    pub output: Format,
+    /// When to use colours; `auto` obeys NO_COLOR, CLICOLOR, CLICOLOR_FORCE and the terminal.
+    #[arg(long, global = true, value_enum, default_value_t = ColorChoice::Auto, value_name = "WHEN", help_heading = "Output")]
+    pub color: ColorChoice,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people.
+    Table,
+    Json,
+    Yaml,
+}
+
+impl OutputArgs {
+    pub fn printer(self) -> Printer {
+        let terminal = io::stdout().is_terminal();
+        Printer { format: self.output, paint: self.color.paint(terminal), terminal }
+    }
+}
+
+/// Prints values the way the user asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct Printer {
+    pub format: Format,
+    pub paint: Paint,
+    /// Somebody looks at it, and it has a width.
+    pub terminal: bool,
+}
+
+impl Printer {
+    /// Prints a value as JSON or YAML, or tells it in words.
+    pub fn show<T: Serialize + ?Sized>(self, value: &T, words: impl FnOnce(Paint) -> String) -> anyhow::Result<()> {
+        match self.format {
+            Format::Table => say(&words(self.paint)),
+            Format::Json => say(&document::json(value)?),
+            Format::Yaml => say(&document::yaml(value)?),
+        }
+    }
+
+    /// Prints a list: rows for people, the value for programs. An empty list says so in words.
+    pub fn list<T: Serialize + ?Sized>(
+        self,
+        value: &T,
+        table: impl FnOnce(Paint) -> table::Table,
+        if_empty: &str,
+    ) -> anyhow::Result<()> {
+        self.show(value, |paint| {
+            let table = table(paint);
+            if table.is_empty() { format!("{if_empty}\n") } else { table.render(paint, self.width()) }
+        })
+    }
+
+    /// Something to know beside the answer: on stderr, and only for people.
+    pub fn note(self, text: &str) {
+        if self.format == Format::Table {
+            eprintln!("{text}");
+        }
+    }
+
+    /// How many columns there are; without a terminal, as many as it takes.
+    pub fn width(self) -> usize {
+        if !self.terminal {
+            return usize::MAX;
+        }
+        columns().unwrap_or(80)
+    }
+}
+
+/// Prints text on stdout, with a line feed at its end. A reader that has gone away ends the command in peace.
+pub fn say(text: &str) -> anyhow::Result<()> {
+    let mut out = io::stdout().lock();
+    let end = if text.ends_with('\n') { "" } else { "\n" };
+    match write!(out, "{text}{end}").and_then(|()| out.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(Ended::silently(Exit::Unsuccessful)),
+        done => Ok(done?),
+    }
+}
+
+/// The width of the terminal behind stdout.
+pub fn columns() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
+    (size.ws_col > 0).then_some(usize::from(size.ws_col))
+}

@@ -1,0 +1,98 @@
+//! Spans and instants in words that are short and still exact enough.
+
+use std::time::Duration;
+
+use interlock_core::time::{Millis, Timestamp};
+use jiff::tz::TimeZone;
+
+/// The machine's clock, for "3 min ago" and the like.
+pub fn now() -> Timestamp {
+    Timestamp(jiff::Timestamp::now().as_millisecond())
+}
+
+/// `340 ms`, `2.5 s`, `4 min 10 s`, `3 h 5 min`, `2 d 4 h`.
+pub fn span(millis: Millis) -> String {
+    let ms = millis.0;
+    let (secs, mins, hours) = (ms / 1_000, ms / 60_000, ms / 3_600_000);
+    match ms {
+        0..1_000 => format!("{ms} ms"),
+        1_000..60_000 => format!("{}.{} s", secs, ms % 1_000 / 100),
+        60_000..3_600_000 => format!("{mins} min {} s", secs % 60),
+        3_600_000..86_400_000 => format!("{hours} h {} min", mins % 60),
+        _ => format!("{} d {} h", hours / 24, hours % 24),
+    }
+}
+
+/// `12 s ago`, `in 3 min`.
+pub fn away(at: Timestamp, now: Timestamp) -> String {
+    if at > now { format!("in {}", rough(at.since(now))) } else { format!("{} ago", rough(now.since(at))) }
+}
+
+fn rough(millis: Millis) -> String {
+    let secs = millis.0 / 1_000;
+    match secs {
+        0..60 => format!("{secs} s"),
+        60..3_600 => format!("{} min", secs / 60),
+        3_600..86_400 => format!("{} h", secs / 3_600),
+        _ => format!("{} d", secs / 86_400),
+    }
+}
+
+/// The time of day where this command runs.
+pub fn clock(at: Timestamp) -> String {
+    local(at, "%H:%M:%S%.3f")
+}
+
+/// Date and time where this command runs.
+pub fn instant(at: Timestamp) -> String {
+    local(at, "%Y-%m-%d %H:%M:%S")
+}
+
+fn local(at: Timestamp, format: &str) -> String {
+    let instant = jiff::Timestamp::from_millisecond(at.0).unwrap_or_default();
+    instant.to_zoned(TimeZone::system()).strftime(format).to_string()
+}
+
+/// `500ms`, `30s`, `10m`, `2h`, `1d`; a bare number means seconds.
+pub fn parse(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("`{text}` is not a span; write 500ms, 30s, 10m, 2h or 1d");
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let count: u64 = text[..digits].parse().map_err(|_| wrong())?;
+    let unit = match text[digits..].trim() {
+        "ms" => 1,
+        "" | "s" => 1_000,
+        "m" | "min" => 60_000,
+        "h" => 3_600_000,
+        "d" => 86_400_000,
+        _ => return Err(wrong()),
+    };
+    count.checked_mul(unit).map(Duration::from_millis).ok_or_else(wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_read_like_speech() {
+        let says = |ms| span(Millis(ms));
+        assert_eq!(says(0), "0 ms");
+        assert_eq!(says(999), "999 ms");
+        assert_eq!(says(2_540), "2.5 s");
+        assert_eq!(says(250_000), "4 min 10 s");
+        assert_eq!(says(11_100_000), "3 h 5 min");
+        assert_eq!(says(187_200_000), "2 d 4 h");
+        assert_eq!(away(Timestamp(10_000), Timestamp(22_000)), "12 s ago");
+        assert_eq!(away(Timestamp(200_000), Timestamp(10_000)), "in 3 min");
+    }
+
+    #[test]
+    fn spans_are_read_with_their_unit() {
+        for (text, ms) in [("500ms", 500), ("30s", 30_000), ("30", 30_000), ("10m", 600_000), ("1d", 86_400_000)] {
+            assert_eq!(parse(text), Ok(Duration::from_millis(ms)), "{text}");
+        }
+        for text in ["", "s", "-1s", "1.5s", "3 weeks", "99999999999999999999d"] {
+            assert!(parse(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! The operator's directives: cancel, pause, resume, retry, skip, restart, rollback.
+
+use std::io::{self, BufRead, IsTerminal, Write};
+
+use clap::Args;
+use interlock_core::ids::RunId;
+use interlock_core::state::RunState;
+use interlock_protocol::runs::{Because, Cancel, Nothing, Restart, Retry, Standing, Started, path};
+use serde::{Deserialize, Serialize};
+
+use super::start::json;
+use super::wait::{self, WaitArgs};
+use super::{RunArg, find};
+use crate::client::{Client, fill};
+use crate::exit::{Ended, Exit};
+use crate::output::Printer;
+use crate::output::paint::run_tone;
+
+/// Why it is done, and that it shall really be done.
+#[derive(Debug, Args)]
+pub struct ReasonArgs {
+    #[command(flatten)]
+    run: RunArg,
+    /// Why; it stands in the run's history.
+    #[arg(long)]
+    reason: String,
+    /// Do not ask.
+    #[arg(long, short = 'y')]
+    yes: bool,
+    #[command(flatten)]
+    wait: WaitArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct CancelArgs {
+    #[command(flatten)]
+    because: ReasonArgs,
+    /// Undo what has been done first.
+    #[arg(long)]
+    rollback: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct PlainArgs {
+    #[command(flatten)]
+    run: RunArg,
+    #[command(flatten)]
+    wait: WaitArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct RetryArgs {
+    #[command(flatten)]
+    run: RunArg,
+    /// Another input for the step: JSON, `@FILE`, or `-` for stdin. Only for a run that has not ended.
+    #[arg(long, value_name = "JSON")]
+    input: Option<String>,
+    #[command(flatten)]
+    wait: WaitArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct RestartArgs {
+    #[command(flatten)]
+    run: RunArg,
+    /// The step to go back to; the first one by default.
+    #[arg(long, value_name = "STEP")]
+    from: Option<String>,
+    /// Do not ask.
+    #[arg(long, short = 'y')]
+    yes: bool,
+    #[command(flatten)]
+    wait: WaitArgs,
+}
+
+/// A directive either moves the run itself, or makes a new one from it.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+enum Directed {
+    Stands(Standing),
+    Succeeded(Started),
+}
+
+pub async fn cancel(client: &Client, printer: Printer, args: CancelArgs) -> anyhow::Result<()> {
+    let CancelArgs { because, rollback } = args;
+    let run = find::run(client, &because.run.run).await?;
+    let what = if rollback { "Cancel and undo" } else { "Cancel" };
+    confirm(because.yes, &format!("{what} {run}?"))?;
+    let body = Cancel { reason: because.reason, rollback };
+    let directed = client.post(fill(path::CANCEL, &[("run", &run)]), &body).send().await?;
+    finish(client, printer, &directed, because.wait, RunState::Canceled).await
+}
+
+pub async fn pause(client: &Client, printer: Printer, args: ReasonArgs) -> anyhow::Result<()> {
+    with_reason(client, printer, args, path::PAUSE, None).await
+}
+
+pub async fn skip(client: &Client, printer: Printer, args: ReasonArgs) -> anyhow::Result<()> {
+    with_reason(client, printer, args, path::SKIP, Some("Skip the step that stopped")).await
+}
+
+pub async fn roll_back(client: &Client, printer: Printer, args: ReasonArgs) -> anyhow::Result<()> {
+    with_reason(client, printer, args, path::ROLLBACK, Some("Undo everything done by")).await
+}
+
+pub async fn resume(client: &Client, printer: Printer, args: PlainArgs) -> anyhow::Result<()> {
+    let run = find::run(client, &args.run.run).await?;
+    let directed = client.post(fill(path::RESUME, &[("run", &run)]), &Nothing {}).send().await?;
+    finish(client, printer, &directed, args.wait, RunState::Succeeded).await
+}
+
+pub async fn retry(client: &Client, printer: Printer, args: RetryArgs) -> anyhow::Result<()> {
+    let run = find::run(client, &args.run.run).await?;
+    let body = Retry { input: args.input.as_deref().map(json).transpose()? };
+    let directed = client.post(fill(path::RETRY, &[("run", &run)]), &body).send().await?;
+    finish(client, printer, &directed, args.wait, RunState::Succeeded).await
+}
+
+pub async fn restart(client: &Client, printer: Printer, args: RestartArgs) -> anyhow::Result<()> {
+    let run = find::run(client, &args.run.run).await?;
+    let from = args.from.as_deref().unwrap_or("its first step");
+    confirm(args.yes, &format!("Restart {run} from {from}?"))?;
+    let body = Restart { from: args.from };
+    let directed = client.post(fill(path::RESTART, &[("run", &run)]), &body).send().await?;
+    finish(client, printer, &directed, args.wait, RunState::Succeeded).await
+}
+
+async fn with_reason(
+    client: &Client,
+    printer: Printer,
+    args: ReasonArgs,
+    path: &str,
+    question: Option<&str>,
+) -> anyhow::Result<()> {
+    let run = find::run(client, &args.run.run).await?;
+    if let Some(question) = question {
+        confirm(args.yes, &format!("{question} {run}?"))?;
+    }
+    let directed = client.post(fill(path, &[("run", &run)]), &Because { reason: args.reason }).send().await?;
+    let wanted = if path == interlock_protocol::runs::path::ROLLBACK { RunState::Failed } else { RunState::Succeeded };
+    finish(client, printer, &directed, args.wait, wanted).await
+}
+
+async fn finish(
+    client: &Client,
+    printer: Printer,
+    directed: &Directed,
+    args: WaitArgs,
+    wanted: RunState,
+) -> anyhow::Result<()> {
+    let run: RunId = match directed {
+        Directed::Stands(standing) => standing.run_id,
+        Directed::Succeeded(started) => started.run_id,
+    };
+    if args.wait {
+        return wait::until(client, printer, run, args, wanted).await;
+    }
+    printer.show(directed, |paint| match directed {
+        Directed::Stands(standing) => format!("{run} is {}\n", paint.tone(run_tone(standing.state), standing.state)),
+        Directed::Succeeded(_) => format!("{run} continues it as a new run\n"),
+    })
+}
+
+/// Asks a person at a terminal; a script has to say `--yes`.
+pub fn confirm(yes: bool, question: &str) -> anyhow::Result<()> {
+    if yes {
+        return Ok(());
+    }
+    if !io::stdin().is_terminal() {
+        return Err(Ended::saying(Exit::Usage, "nobody is there to ask; say --yes to go ahead without a question"));
+    }
+    eprint!("{question} [y/N] ");
+    io::stderr().flush()?;
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer)?;
+    if matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes") {
+        return Ok(());
+    }
+    Err(Ended::saying(Exit::Unsuccessful, "nothing was done"))
+}

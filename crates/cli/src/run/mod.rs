@@ -1,0 +1,76 @@
+//! `interlock run`: start runs, look at them, direct them.
+
+mod direct;
+mod find;
+mod list;
+mod resolve;
+mod show;
+mod signal;
+mod start;
+mod wait;
+
+use clap::{Args, Subcommand};
+
+use crate::client::ClientArgs;
+
+#[derive(Args)]
+pub struct RunArgs {
+    #[command(flatten)]
+    client: ClientArgs,
+    #[command(subcommand)]
+    verb: RunVerb,
+}
+
+#[derive(Subcommand)]
+enum RunVerb {
+    /// Start a run.
+    Start(start::StartArgs),
+    /// List runs, newest first.
+    List(list::ListArgs),
+    /// Show a run and draw its steps with their durations.
+    Show(show::ShowArgs),
+    /// Stop a run: nothing further starts.
+    Cancel(direct::CancelArgs),
+    /// Hold a run: nothing is claimed, a running attempt finishes.
+    Pause(direct::ReasonArgs),
+    /// End a pause.
+    Resume(direct::PlainArgs),
+    /// Try the step that stopped a run again; a finished run gets a successor.
+    Retry(direct::RetryArgs),
+    /// Go on without the step that stopped a run.
+    Skip(direct::ReasonArgs),
+    /// Go back to a step and run from there; a finished run gets a successor.
+    Restart(direct::RestartArgs),
+    /// Undo what a run has done, newest first.
+    Rollback(direct::ReasonArgs),
+    /// Say what became of an effect in doubt.
+    Resolve(resolve::ResolveArgs),
+    /// Send a signal to a run that waits for one.
+    Signal(signal::SignalArgs),
+}
+
+/// The run that a verb is about.
+#[derive(Debug, Clone, Args)]
+struct RunArg {
+    /// A run's id, the end of one, the subject of a run, or `latest`.
+    #[arg(value_name = "RUN")]
+    run: String,
+}
+
+pub async fn run(args: RunArgs) -> anyhow::Result<()> {
+    let (client, printer) = args.client.open()?;
+    match args.verb {
+        RunVerb::Start(args) => start::run(&client, printer, args).await,
+        RunVerb::List(args) => list::run(&client, printer, args).await,
+        RunVerb::Show(args) => show::run(&client, printer, args).await,
+        RunVerb::Cancel(args) => direct::cancel(&client, printer, args).await,
+        RunVerb::Pause(args) => direct::pause(&client, printer, args).await,
+        RunVerb::Resume(args) => direct::resume(&client, printer, args).await,
+        RunVerb::Retry(args) => direct::retry(&client, printer, args).await,
+        RunVerb::Skip(args) => direct::skip(&client, printer, args).await,
+        RunVerb::Restart(args) => direct::restart(&client, printer, args).await,
+        RunVerb::Rollback(args) => direct::roll_back(&client, printer, args).await,
+        RunVerb::Resolve(args) => resolve::run(&client, printer, args).await,
+        RunVerb::Signal(args) => signal::run(&client, printer, args).await,
+    }
+}

@@ -1,0 +1,190 @@
+//! `interlock run show`: a run, and its steps drawn along the time they took.
+
+use std::fmt::Write;
+
+use clap::Args;
+use interlock_core::ids::RunId;
+use interlock_core::json::Json;
+use interlock_core::state::StepState;
+use interlock_core::time::{Millis, Timestamp};
+use interlock_core::visible::visible;
+use interlock_protocol::runs::{RunView, StepList, StepView, path};
+use serde::Serialize;
+
+use super::RunArg;
+use crate::client::{Client, fill};
+use crate::output::paint::{Paint, run_tone, step_tone};
+use crate::output::table::{Cell, Table, cut};
+use crate::output::{Printer, span};
+
+/// The widest that the bars are drawn.
+const BARS_MAX: usize = 40;
+/// How much of a payload is shown in one line.
+const PAYLOAD_CHARS_MAX: usize = 120;
+
+#[derive(Debug, Args)]
+pub struct ShowArgs {
+    #[command(flatten)]
+    run: RunArg,
+}
+
+#[derive(Serialize)]
+struct Shown {
+    #[serde(flatten)]
+    run: RunView,
+    steps: Vec<StepView>,
+}
+
+pub async fn run(client: &Client, printer: Printer, args: ShowArgs) -> anyhow::Result<()> {
+    let id = super::find::run(client, &args.run.run).await?;
+    let shown = Shown { run: view(client, id).await?, steps: steps(client, id).await? };
+    printer.show(&shown, |paint| page(&shown, span::now(), paint, printer.width()))
+}
+
+pub async fn view(client: &Client, run: RunId) -> anyhow::Result<RunView> {
+    Ok(client.get(fill(path::RUN, &[("run", &run)])).send().await?)
+}
+
+pub async fn steps(client: &Client, run: RunId) -> anyhow::Result<Vec<StepView>> {
+    let list: StepList = client.get(fill(path::STEPS, &[("run", &run)])).send().await?;
+    Ok(list.steps)
+}
+
+/// `run_… succeeded in 4.2 s`, with what it ended for.
+pub fn one_line(run: &RunView, paint: Paint) -> String {
+    let state = paint.tone(run_tone(run.state), run.state);
+    let took = run.duration_ms.map_or_else(String::new, |ms| format!(" in {}", span::span(Millis(ms))));
+    let reason = run.reason.map_or_else(String::new, |reason| format!(" ({reason})"));
+    let error = run.error.as_ref().map_or_else(String::new, |error| format!(": {}", error_text(error)));
+    format!("{} {state}{took}{reason}{error}\n", run.run_id)
+}
+
+/// An error as people read it: `CODE: message`.
+pub fn error_text(error: &Json) -> String {
+    let parsed = error.decode::<interlock_core::retry::StepError>();
+    let text = parsed.map_or_else(|_| error.as_str().to_owned(), |error| error.to_string());
+    visible(&text).into_owned()
+}
+
+fn payload(json: &Json) -> String {
+    cut(&visible(json.as_str()), PAYLOAD_CHARS_MAX)
+}
+
+fn page(shown: &Shown, now: Timestamp, paint: Paint, width: usize) -> String {
+    let run = &shown.run;
+    let mut text = String::new();
+    let mut line = |name: &str, value: String| {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{} {value}", paint.dim(format!("{name:<10}")));
+    };
+    line("run", paint.bold(run.run_id));
+    let detail = run.detail.map_or_else(String::new, |detail| format!(" ({detail})"));
+    let reason = run.reason.map_or_else(String::new, |reason| format!(", {reason}"));
+    line("state", format!("{}{detail}{reason}", paint.tone(run_tone(run.state), run.state)));
+    line("workflow", format!("{} {}", visible(&run.workflow), paint.dim(format!("v{}", run.workflow_version))));
+    if let Some(subject) = &run.subject {
+        line("subject", visible(subject).into_owned());
+    }
+    if !run.labels.is_empty() {
+        let labels: Vec<String> = run.labels.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        line("labels", visible(&labels.join(" ")).into_owned());
+    }
+    let by = run.started_by.as_deref().map_or_else(String::new, |person| format!(" by {}", visible(person)));
+    line("started", format!("{}{by}, {}", span::instant(run.created_at), span::away(run.created_at, now)));
+    match (run.finished_at, run.duration_ms) {
+        (Some(at), Some(ms)) => line("ended", format!("{}, after {}", span::instant(at), span::span(Millis(ms)))),
+        _ => line("running for", span::span(now.since(run.created_at))),
+    }
+    if let Some(deadline) = run.deadline_at.filter(|_| run.finished_at.is_none()) {
+        line("deadline", format!("{}, {}", span::instant(deadline), span::away(deadline, now)));
+    }
+    if let Some(from) = run.resumed_from {
+        line("continues", from.to_string());
+    }
+    line("inputs", payload(&run.inputs));
+    if let Some(output) = &run.output {
+        line("output", payload(output));
+    }
+    if let Some(error) = &run.error {
+        line("error", error_text(error));
+    }
+    text.push('\n');
+    text.push_str(&bars(&shown.steps, run, now, paint, width));
+    if !run.state.is_terminal() {
+        let _ = writeln!(text, "\n{}", paint.dim(format!("interlock run why {}   what it waits for", run.run_id)));
+    }
+    text
+}
+
+/// One line for each step, with a bar from when it began to when it ended, all on one scale.
+fn bars(steps: &[StepView], run: &RunView, now: Timestamp, paint: Paint, width: usize) -> String {
+    let begin = run.created_at;
+    let end = run.finished_at.unwrap_or(now);
+    let whole = end.since(begin).0.max(1);
+    let mut table = Table::new(["", "STEP", "KIND", "STATE", "TRIES", "TOOK", ""]);
+    let taken = |step: &StepView| {
+        let finished = step.finished_at.or((!step.state.is_finished()).then_some(end));
+        step.started_at.zip(finished).map(|(from, to)| (from, to.max(from)))
+    };
+    // What the other columns take, so that the bars get the rest.
+    let names = steps.iter().map(|step| step.key.len() + step.kind.len() + step.state.as_str().len()).max();
+    let room = width.saturating_sub(names.unwrap_or(0) + 28).clamp(10, BARS_MAX);
+    for step in steps {
+        let tone = step_tone(step.state);
+        let span_of = taken(step);
+        let tries = if step.attempt > 1 { step.attempt.to_string() } else { String::new() };
+        let bar =
+            span_of.map_or_else(String::new, |(from, to)| bar(from.since(begin).0, to.since(begin).0, whole, room));
+        table.row([
+            Cell::toned(tone, glyph(step.state)),
+            Cell::new(&step.key),
+            Cell::new(&step.kind),
+            Cell::toned(tone, step.state.as_str()),
+            Cell::new(tries),
+            Cell::or_dash(span_of.map(|(from, to)| span::span(to.since(from)))),
+            Cell::toned(tone, bar),
+        ]);
+    }
+    let mut text = table.render(paint, width);
+    for step in steps.iter().filter(|step| step.error.is_some()) {
+        let error = step.error.as_ref().map(error_text).unwrap_or_default();
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{} {}: {error}", paint.tone(step_tone(StepState::Failed), "✗"), visible(&step.key));
+    }
+    text
+}
+
+pub const fn glyph(state: StepState) -> &'static str {
+    match state {
+        StepState::Succeeded => "✓",
+        StepState::Failed => "✗",
+        StepState::InDoubt => "?",
+        StepState::Running => "▶",
+        StepState::Ready => "○",
+        StepState::WaitingApproval | StepState::WaitingSignal => "…",
+        StepState::Pending => "·",
+        StepState::Skipped | StepState::Canceled => "–",
+        StepState::RolledBack => "⟲",
+    }
+}
+
+/// A bar of `room` cells for the stretch `from..to` of `whole`; never shorter than one cell.
+fn bar(from: u64, to: u64, whole: u64, room: usize) -> String {
+    let cell = |at: u64| ((at as f64 / whole as f64) * room as f64).round() as usize;
+    let start = cell(from).min(room - 1);
+    let end = cell(to).clamp(start + 1, room);
+    format!("{}{}", " ".repeat(start), "━".repeat(end - start))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bars_lie_on_one_scale_and_are_never_empty() {
+        assert_eq!(bar(0, 50, 100, 10), "━━━━━");
+        assert_eq!(bar(50, 100, 100, 10), "     ━━━━━");
+        assert_eq!(bar(100, 100, 100, 10), "         ━");
+        assert_eq!(bar(0, 0, 100, 10), "━");
+    }
+}

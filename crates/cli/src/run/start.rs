@@ -1,0 +1,130 @@
+//! `interlock run start`.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+
+use anyhow::Context as _;
+use clap::Args;
+use interlock_core::json::Json;
+use interlock_core::limits::PAYLOAD_BYTES_MAX;
+use interlock_core::state::RunState;
+use interlock_protocol::runs::{StartRun, Started, path};
+use serde_json::{Map, Value};
+
+use super::wait::{self, WaitArgs};
+use crate::client::Client;
+use crate::exit::{Ended, Exit};
+use crate::output::Printer;
+
+#[derive(Debug, Args)]
+pub struct StartArgs {
+    /// A file with the plan of the run, as JSON; `-` for stdin.
+    #[arg(long, value_name = "FILE")]
+    plan: String,
+    /// An input; a value that is JSON is taken as such, everything else as text. May be given several times.
+    #[arg(long = "input", short = 'i', value_name = "NAME=VALUE")]
+    input: Vec<String>,
+    /// All inputs at once: JSON, `@FILE`, or `-` for stdin.
+    #[arg(long, value_name = "JSON", conflicts_with = "input")]
+    inputs: Option<String>,
+    /// What the run is about; one active run per subject.
+    #[arg(long)]
+    subject: Option<String>,
+    /// A label; may be given several times.
+    #[arg(long = "label", short = 'l', value_name = "NAME=VALUE")]
+    labels: Vec<String>,
+    #[arg(long)]
+    workspace: Option<String>,
+    /// Higher goes first.
+    #[arg(long, default_value_t = 0)]
+    priority: i32,
+    /// Your own name for this request: the same one again makes no second run. By default each call has its own.
+    #[arg(long, value_name = "KEY")]
+    idempotency_key: Option<String>,
+    #[command(flatten)]
+    wait: WaitArgs,
+}
+
+pub async fn run(client: &Client, printer: Printer, args: StartArgs) -> anyhow::Result<()> {
+    let plan = json(&if args.plan == "-" { args.plan.clone() } else { format!("@{}", args.plan) })?;
+    let request = StartRun {
+        tenant: None,
+        plan: plan.decode().map_err(|error| Ended::saying(Exit::Usage, format!("{}: {error}", args.plan)))?,
+        inputs: inputs(&args)?,
+        workspace: args.workspace,
+        subject: args.subject,
+        labels: pairs(&args.labels)?.into_iter().collect::<BTreeMap<_, _>>(),
+        priority: args.priority,
+    };
+    // With a key of its own, a request whose answer was lost can be sent again.
+    let key = args.idempotency_key.unwrap_or_else(|| format!("cli-{:032x}", fastrand::u128(..)));
+    let started: Started = client.post(path::RUNS, &request).idempotency_key(key).send().await?;
+    let run = started.run_id;
+    if args.wait.wait {
+        printer.note(&format!("{run} started"));
+        return wait::until(client, printer, run, args.wait, RunState::Succeeded).await;
+    }
+    printer.show(&started, |paint| {
+        let next = paint.dim(format!("interlock run watch {run}   follows it"));
+        format!("{run} started\n{next}\n")
+    })
+}
+
+fn inputs(args: &StartArgs) -> anyhow::Result<Json> {
+    if let Some(inputs) = &args.inputs {
+        return json(inputs);
+    }
+    let mut fields = Map::new();
+    for (name, value) in pairs(&args.input)? {
+        let value = serde_json::from_str(&value).unwrap_or(Value::String(value));
+        fields.insert(name, value);
+    }
+    Ok(Json::of(&fields)?)
+}
+
+fn pairs(texts: &[String]) -> anyhow::Result<Vec<(String, String)>> {
+    let pair = |text: &String| {
+        let (name, value) = text.split_once('=').filter(|(name, _)| !name.is_empty()).ok_or_else(|| {
+            Ended::saying(Exit::Usage, format!("`{text}` is not NAME=VALUE, as in `-i incident=INC-1`"))
+        })?;
+        Ok((name.to_owned(), value.to_owned()))
+    };
+    texts.iter().map(pair).collect()
+}
+
+/// JSON as a user gives it: the text itself, `@FILE`, or `-` for stdin.
+pub fn json(given: &str) -> anyhow::Result<Json> {
+    let text = match given.strip_prefix('@') {
+        _ if given == "-" => {
+            let mut text = String::new();
+            std::io::stdin().lock().take(PAYLOAD_BYTES_MAX as u64 + 1).read_to_string(&mut text)?;
+            text
+        }
+        Some(file) => std::fs::read_to_string(file).with_context(|| format!("cannot read {file}"))?,
+        None => given.to_owned(),
+    };
+    Json::parse(&text, PAYLOAD_BYTES_MAX).map_err(|error| Ended::saying(Exit::Usage, format!("`{given}`: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_that_are_json_are_taken_as_such() {
+        let args = |input: &[&str]| StartArgs {
+            plan: String::new(),
+            input: input.iter().map(|text| (*text).to_owned()).collect(),
+            inputs: None,
+            subject: None,
+            labels: vec![],
+            workspace: None,
+            priority: 0,
+            idempotency_key: None,
+            wait: WaitArgs { wait: false, timeout: None },
+        };
+        let json = inputs(&args(&["a=1", "b=text", "c={\"d\":true}", "e=x=y"])).unwrap();
+        assert_eq!(json.as_str(), r#"{"a":1,"b":"text","c":{"d":true},"e":"x=y"}"#);
+        assert!(inputs(&args(&["novalue"])).is_err());
+    }
+}
