@@ -14,7 +14,7 @@ const SHARDS: usize = 64;
 /// A run's place in memory. Empty until it is loaded, and again after the store has refused a stale version.
 #[derive(Default)]
 pub struct Cell {
-    pub run: Option<Run>,
+    pub run: Option<Box<Run>>,
     pub streak: Streak,
 }
 
@@ -66,7 +66,7 @@ impl Cells {
         let mut shard = self.shard(run.id);
         make_room(&mut shard, self.per_shard_max);
         let key = (run.tenant, run.id);
-        let cell = Cell { run: Some(run), streak: Streak::default() };
+        let cell = Cell { run: Some(Box::new(run)), streak: Streak::default() };
         shard.insert(key, Arc::new(tokio::sync::Mutex::new(cell)));
     }
 
@@ -76,7 +76,7 @@ impl Cells {
         if shard.len() < self.per_shard_max {
             let key = (run.tenant, run.id);
             shard.entry(key).or_insert_with(|| {
-                let cell = Cell { run: Some(run), streak: Streak::default() };
+                let cell = Cell { run: Some(Box::new(run)), streak: Streak::default() };
                 Arc::new(tokio::sync::Mutex::new(cell))
             });
         }

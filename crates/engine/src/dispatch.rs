@@ -264,7 +264,7 @@ impl Engine {
                 },
                 |cell, change| {
                     cell.streak = Streak { steps: 1, since: change.at };
-                    cell.run.as_ref().and_then(|run| assignment(run, epoch))
+                    cell.run.as_deref().and_then(|run| assignment(run, epoch))
                 },
             )
             .await;
@@ -295,7 +295,7 @@ impl Engine {
         if self.load(&mut cell, candidate.tenant, candidate.run).await.is_err() {
             return;
         }
-        let run = cell.run.as_ref().expect("it was loaded above");
+        let run = cell.run.as_deref().expect("it was loaded above");
         let key = GroupKey {
             queue: run.spec(run.position).queue.clone(),
             tenant: run.tenant,

@@ -26,7 +26,7 @@ pub(crate) struct Facts<'a> {
 
 impl Facts<'_> {
     pub fn run(&self) -> &Run {
-        self.cell.run.as_ref().expect("facts are gathered from a loaded run")
+        self.cell.run.as_deref().expect("facts are gathered from a loaded run")
     }
 }
 
@@ -49,7 +49,7 @@ impl Engine {
         for _ in 0..CONFLICTS_MAX {
             let fresh = cell.run.is_none();
             self.load(&mut cell, tenant, id).await?;
-            let receipt = self.open_receipt(cell.run.as_ref()).await?;
+            let receipt = self.open_receipt(cell.run.as_deref()).await?;
             let planned = plan(&Facts { cell: &cell, receipt });
             // If the caller goes away while this waits, the cell stays empty and the next command loads the run: what
             // was submitted may have been committed.
@@ -97,7 +97,7 @@ impl Engine {
             if run.is_err() {
                 self.0.cells.forget(tenant, id);
             }
-            cell.run = Some(run?);
+            cell.run = Some(Box::new(run?));
         }
         Ok(())
     }

@@ -163,7 +163,7 @@ impl Engine {
         for at in held {
             let Some(cell) = self.0.cells.peek(at.tenant, at.run) else { continue };
             let cell = cell.lock().await;
-            if cell.run.as_ref().is_some_and(|run| run.control == interlock_core::state::Control::Canceling) {
+            if cell.run.as_deref().is_some_and(|run| run.control == interlock_core::state::Control::Canceling) {
                 stop.push(*at);
             }
         }

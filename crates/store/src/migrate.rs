@@ -14,11 +14,15 @@ pub(crate) struct Migration {
     pub sql: &'static str,
 }
 
-pub(crate) static SQLITE: &[Migration] =
-    &[Migration { version: 1, name: "initial", sql: include_str!("../migrations/sqlite/0001_initial.sql") }];
+pub(crate) static SQLITE: &[Migration] = &[
+    Migration { version: 1, name: "initial", sql: include_str!("../migrations/sqlite/0001_initial.sql") },
+    Migration { version: 7, name: "cheap_checks", sql: include_str!("../migrations/sqlite/0007_cheap_checks.sql") },
+];
 
-pub(crate) static POSTGRES: &[Migration] =
-    &[Migration { version: 1, name: "initial", sql: include_str!("../migrations/postgres/0001_initial.sql") }];
+pub(crate) static POSTGRES: &[Migration] = &[
+    Migration { version: 1, name: "initial", sql: include_str!("../migrations/postgres/0001_initial.sql") },
+    Migration { version: 7, name: "plain_entries", sql: include_str!("../migrations/postgres/0007_plain_entries.sql") },
+];
 
 static APPLIED: Stmt = both("MIGRATIONS_APPLIED", "SELECT version, checksum FROM schema_migrations ORDER BY version");
 static RECORD: Stmt = both(

@@ -136,7 +136,7 @@ impl Store {
     }
 
     /// Commits a change set, or says which guard refused it. Waits for a place in the queue.
-    pub async fn submit(&self, change: ChangeSet) -> Result<ChangeSet, SubmitError> {
+    pub async fn submit(&self, change: Box<ChangeSet>) -> Result<Box<ChangeSet>, SubmitError> {
         let lane = self.lane(change.run)?;
         let prepared = Box::new(Prepared::new(change)?);
         let (reply, answer) = oneshot::channel();
@@ -146,7 +146,7 @@ impl Store {
     }
 
     /// Like [`Store::submit`], but a full queue is an answer.
-    pub async fn try_submit(&self, change: ChangeSet) -> Result<ChangeSet, SubmitError> {
+    pub async fn try_submit(&self, change: Box<ChangeSet>) -> Result<Box<ChangeSet>, SubmitError> {
         let lane = self.lane(change.run)?;
         let prepared = Box::new(Prepared::new(change)?);
         let (reply, answer) = oneshot::channel();

@@ -16,7 +16,7 @@ use crate::value::{Value, args};
 
 /// One thing for a lane to commit, and where its answer goes.
 pub(crate) enum Item {
-    Set(Box<Prepared>, oneshot::Sender<Result<ChangeSet, SubmitError>>),
+    Set(Box<Prepared>, oneshot::Sender<Result<Box<ChangeSet>, SubmitError>>),
     Op(Box<Op>, oneshot::Sender<Result<OpAnswer, SubmitError>>),
 }
 
@@ -32,7 +32,7 @@ pub(crate) enum Outcome {
 
 /// A change set with its texts.
 pub(crate) struct Prepared {
-    pub change: ChangeSet,
+    pub change: Box<ChangeSet>,
     pub step_data: Option<String>,
     pub notes: Option<String>,
     pub labels: Option<String>,
@@ -64,7 +64,7 @@ pub(crate) enum Guard {
 }
 
 impl Prepared {
-    pub fn new(change: ChangeSet) -> Result<Self, SubmitError> {
+    pub fn new(change: Box<ChangeSet>) -> Result<Self, SubmitError> {
         let row = match &change.live {
             LiveChange::Put(row) | LiveChange::Advance(row) => Some(row),
             LiveChange::Gone => None,

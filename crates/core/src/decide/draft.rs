@@ -232,7 +232,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Projects the run's state and turns the draft into rows.
-    pub fn finish(mut self) -> ChangeSet {
+    pub fn finish(mut self) -> Box<ChangeSet> {
         let state = self.project();
         let ended = state.is_terminal();
         match state {
@@ -291,7 +291,7 @@ impl<'a> Draft<'a> {
             1 => ClaimChange::Take { first: self.run.state == RunState::Pending },
             _ => ClaimChange::Release,
         };
-        ChangeSet {
+        Box::new(ChangeSet {
             tenant: self.run.tenant,
             run: self.run.id,
             expected: (self.run.version > 0).then_some(self.run.version),
@@ -313,7 +313,7 @@ impl<'a> Draft<'a> {
                 notes: self.notes,
                 finished_at: ended.then_some(self.asked.now),
             },
-        }
+        })
     }
 
     fn end(&self, state: RunState) -> End {

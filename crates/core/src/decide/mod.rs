@@ -198,7 +198,7 @@ impl Asked {
 }
 
 /// Carries a command out on paper.
-pub fn decide(run: &Run, command: Command, bindings: &Bindings, asked: Asked) -> Result<ChangeSet, Rejection> {
+pub fn decide(run: &Run, command: Command, bindings: &Bindings, asked: Asked) -> Result<Box<ChangeSet>, Rejection> {
     if run.state.is_terminal() {
         return Err(Rejection::Terminal { run: run.id, state: run.state });
     }

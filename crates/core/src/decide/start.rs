@@ -30,7 +30,7 @@ pub struct StartRequest {
 }
 
 /// The new run, still at version 0, and the change set that makes it.
-pub fn start(request: StartRequest, bindings: &Bindings, asked: Asked) -> Result<(Run, ChangeSet), Rejection> {
+pub fn start(request: StartRequest, bindings: &Bindings, asked: Asked) -> Result<(Run, Box<ChangeSet>), Rejection> {
     check(&request.header)?;
     let run = Run {
         tenant: request.tenant,

@@ -73,7 +73,7 @@ impl Engine {
     }
 
     fn next_of(&self, cell: &Cell, session: SessionId) -> Option<Assignment> {
-        let run = cell.run.as_ref()?;
+        let run = cell.run.as_deref()?;
         if run.state.is_terminal() || run.current().session() != Some(session) {
             return None;
         }

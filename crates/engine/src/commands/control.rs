@@ -124,7 +124,7 @@ impl Engine {
                 let (output, reason) = (output.clone(), reason.clone());
                 Ok(ControlFlow::Continue(Command::Resolve { position, resolution, output, reason, receipt }))
             },
-            |cell, _| Standing::of(cell.run.as_ref().expect("a command ran on it")),
+            |cell, _| Standing::of(cell.run.as_deref().expect("a command ran on it")),
         )
         .await
     }
@@ -141,7 +141,7 @@ impl Engine {
             run,
             by,
             |_| Ok(ControlFlow::Continue(command.clone())),
-            |cell, _| Standing::of(cell.run.as_ref().expect("a command ran on it")),
+            |cell, _| Standing::of(cell.run.as_deref().expect("a command ran on it")),
         )
         .await
     }
@@ -159,7 +159,7 @@ impl Engine {
             run,
             by,
             |facts| Ok(ControlFlow::Continue(command(position_of(facts.run(), step)?))),
-            |cell, _| Standing::of(cell.run.as_ref().expect("a command ran on it")),
+            |cell, _| Standing::of(cell.run.as_deref().expect("a command ran on it")),
         )
         .await
     }

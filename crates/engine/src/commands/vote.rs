@@ -46,7 +46,7 @@ impl Engine {
                 let (voter, notes) = (voter.clone(), notes.clone());
                 Ok(ControlFlow::Continue(Command::Vote { position: run.position, voter, approve, notes }))
             },
-            |cell, _| Standing::of(cell.run.as_ref().expect("a command ran on it")),
+            |cell, _| Standing::of(cell.run.as_deref().expect("a command ran on it")),
         )
         .await
     }

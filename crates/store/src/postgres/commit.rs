@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use futures::future::join_all;
 use interlock_core::caps::{Caps, Usage};
 use interlock_core::change::ClaimChange;
-use interlock_core::ids::{ServerId, TenantId};
+use interlock_core::ids::TenantId;
 use interlock_core::json::Hash;
 use interlock_core::time::Timestamp;
 use tokio_postgres::Config;
@@ -16,6 +16,7 @@ use tokio_postgres::types::ToSql;
 use super::bulk::Bulk;
 use super::connect::{PgDb, Role, connect};
 use super::inspect;
+use super::listen::Announcer;
 use crate::apply_op;
 use crate::db::Db as _;
 use crate::error::{DbError, Refusal};
@@ -29,7 +30,9 @@ pub(crate) struct PgCommitter {
     config: Config,
     db: Option<PgDb>,
     lane: i64,
-    server: String,
+    announcer: Announcer,
+    /// The statements of the hot path are prepared on this connection.
+    prepared: bool,
     plans: HashSet<(TenantId, Hash)>,
     tenants: HashSet<TenantId>,
     /// The outcomes of the try that was under way when the connection was lost.
@@ -52,12 +55,13 @@ const TRIES_MAX: usize = 20;
 const KNOWN_MAX: usize = 100_000;
 
 impl PgCommitter {
-    pub fn new(config: Config, db: PgDb, lane: i64, server: ServerId) -> Self {
+    pub fn new(config: Config, db: PgDb, lane: i64, announcer: Announcer) -> Self {
         Self {
             config,
             db: Some(db),
             lane,
-            server: server.to_string(),
+            announcer,
+            prepared: false,
             plans: HashSet::new(),
             tenants: HashSet::new(),
             pending: None,
@@ -68,12 +72,16 @@ impl PgCommitter {
     /// would be sent behind those that follow it.
     async fn connection(&mut self) -> Result<&PgDb, DbError> {
         if self.db.as_ref().is_none_or(PgDb::is_closed) {
+            self.prepared = false;
             self.db = Some(connect(&self.config, Role::Committer, None).await?);
         }
         let db = self.db.as_ref().ok_or_else(|| DbError::Lost("no connection".into()))?;
-        let needed = hot::ALL.iter().chain(side::ALL).filter(|stmt| !stmt.postgres.is_empty());
-        for prepared in join_all(needed.map(|stmt| db.prepared(stmt))).await {
-            prepared?;
+        if !self.prepared {
+            let needed = hot::ALL.iter().chain(side::ALL).filter(|stmt| !stmt.postgres.is_empty());
+            for prepared in join_all(needed.map(|stmt| db.prepared(stmt))).await {
+                prepared?;
+            }
+            self.prepared = true;
         }
         Ok(db)
     }
@@ -174,13 +182,12 @@ impl PgCommitter {
             Ok::<_, DbError>(write.guard == Guard::None || rows == 1)
         });
         let group_args: [&(dyn ToSql + Sync); 4] = [&self.lane, &(group.no as i64), &group.at().0, &entries];
-        let (begun, inserted, usage, written, sides, notified) = futures::join!(
+        let (begun, inserted, usage, written, sides) = futures::join!(
             db.batch("BEGIN"),
             db.execute_raw(&hot::GROUP_INSERT, &group_args),
             usage(db, &limited),
             bulk.run(db),
             join_all(sides),
-            db.execute(&hot::NOTIFY, args![&self.server]),
         );
         begun?;
         match inserted {
@@ -195,7 +202,6 @@ impl PgCommitter {
         for side in sides {
             fits &= side?;
         }
-        notified?;
         if !fits {
             db.batch("ROLLBACK").await?;
             return Ok(Tried::Mismatch);
@@ -222,6 +228,7 @@ impl PgCommitter {
             rate?;
         }
         committed?;
+        self.announcer.committed();
         Ok(Tried::Committed(outcomes))
     }
 

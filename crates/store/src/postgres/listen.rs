@@ -1,4 +1,5 @@
-//! Wake-ups from other servers: one NOTIFY per committed group, whose payload is the server that sent it.
+//! Wake-ups between servers: a NOTIFY after commits, whose payload is the server that sent it. It is a hint, so it stands
+//! outside the transaction, where its lock would let only one commit through at a time, and many commits share one.
 
 use std::time::Duration;
 
@@ -6,11 +7,53 @@ use interlock_core::ids::ServerId;
 use tokio::sync::{mpsc, watch};
 use tokio_postgres::Config;
 
-use super::connect::{Role, connect};
+use super::connect::{PgDb, Role, connect};
 use crate::db::Db as _;
+use crate::error::DbError;
+use crate::sql::hot;
+use crate::value::args;
 
 pub(crate) const CHANNEL: &str = "interlock";
 const RECONNECT_AFTER: Duration = Duration::from_secs(1);
+/// The least time between two wake-ups of the others.
+const ANNOUNCE_EVERY: Duration = Duration::from_millis(2);
+
+/// Tells the other servers that something was committed.
+#[derive(Clone)]
+pub(crate) struct Announcer(mpsc::Sender<()>);
+
+impl Announcer {
+    pub fn committed(&self) {
+        // A full queue means that the news is on its way already.
+        let _ = self.0.try_send(());
+    }
+}
+
+/// Announces until nobody holds the announcer.
+pub(crate) fn announcer(config: Config, server: ServerId) -> Announcer {
+    let (sender, mut commits) = mpsc::channel(1);
+    tokio::spawn(async move {
+        let mut db: Option<PgDb> = None;
+        while commits.recv().await.is_some() {
+            if let Err(error) = announce(&mut db, &config, server).await {
+                tracing::warn!(%error, "cannot wake other servers; they look by themselves");
+                db = None;
+                tokio::time::sleep(RECONNECT_AFTER).await;
+            }
+            tokio::time::sleep(ANNOUNCE_EVERY).await;
+        }
+    });
+    Announcer(sender)
+}
+
+async fn announce(db: &mut Option<PgDb>, config: &Config, server: ServerId) -> Result<(), DbError> {
+    let db = match db {
+        Some(db) => db,
+        None => db.insert(connect(config, Role::Reader, None).await?),
+    };
+    db.execute(&hot::NOTIFY, args![server.to_string()]).await?;
+    Ok(())
+}
 
 /// Listens until nobody holds the receiver.
 pub(crate) fn listen(config: Config, server: ServerId) -> watch::Receiver<u64> {

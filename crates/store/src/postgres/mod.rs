@@ -42,10 +42,11 @@ pub(crate) async fn open(address: &str, options: &Options) -> Result<Opened, Ope
     db.batch("COMMIT").await?;
     drop(db);
 
+    let announcer = listen::announcer(config.clone(), options.server);
     let mut committers = Vec::new();
     for lane in lanes {
         let db = connect(&config, Role::Committer, None).await.map_err(unreachable)?;
-        committers.push(commit::PgCommitter::new(config.clone(), db, lane, options.server));
+        committers.push(commit::PgCommitter::new(config.clone(), db, lane, announcer.clone()));
     }
     let wakes = listen::listen(config.clone(), options.server);
     let reads = reads::PgReads::new(config, options.readers, options.read_timeout);

@@ -165,7 +165,7 @@ statements! {
                    OR t.max_runs_per_min IS NOT NULL OR t.pending_runs_max IS NOT NULL)"
     }
 
-    /// Wakes the other servers: once per group, inside the transaction.
+    /// Wakes the other servers, after a commit.
     NOTIFY on commit_groups {
         sqlite: "",
         postgres: "SELECT pg_notify('interlock', $1)"

@@ -137,7 +137,7 @@ pub fn tasks(count: usize) -> Arc<Plan> {
     plan_of((0..count).map(|index| StepSpec::task(format!("step{index}"), "noop")).collect())
 }
 
-pub fn start_set(tenant: TenantId, plan: &Arc<Plan>, wanted: Wanted) -> (Run, ChangeSet) {
+pub fn start_set(tenant: TenantId, plan: &Arc<Plan>, wanted: Wanted) -> (Run, Box<ChangeSet>) {
     let (plan_hash, plan_text) = plan.encode();
     let created_at = wanted.at.unwrap_or(NOW);
     let request = StartRequest {
@@ -166,12 +166,12 @@ pub fn start_set(tenant: TenantId, plan: &Arc<Plan>, wanted: Wanted) -> (Run, Ch
     decide::start(request, &Bindings::default(), Asked::system(created_at)).unwrap()
 }
 
-pub fn command(run: &Run, command: Command, at: Timestamp) -> ChangeSet {
+pub fn command(run: &Run, command: Command, at: Timestamp) -> Box<ChangeSet> {
     decide::decide(run, command, &Bindings::default(), Asked::system(at)).unwrap()
 }
 
 /// The completion of the current step, which takes the next one for the same session.
-pub fn completion(run: &Run, at: Timestamp) -> ChangeSet {
+pub fn completion(run: &Run, at: Timestamp) -> Box<ChangeSet> {
     let step = run.current();
     let done = Completion {
         position: run.position,
@@ -190,7 +190,7 @@ impl World {
         run
     }
 
-    pub async fn apply(&self, run: &mut Run, change: ChangeSet) {
+    pub async fn apply(&self, run: &mut Run, change: Box<ChangeSet>) {
         run.apply(&self.store.submit(change).await.unwrap());
     }
 

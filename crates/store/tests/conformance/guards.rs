@@ -36,7 +36,7 @@ fn idempotency(key: &str) -> IdempotencyRow {
     }
 }
 
-fn refusal(answer: Result<interlock_core::change::ChangeSet, SubmitError>) -> Option<Refusal> {
+fn refusal(answer: Result<Box<interlock_core::change::ChangeSet>, SubmitError>) -> Option<Refusal> {
     match answer {
         Ok(_) => None,
         Err(SubmitError::Refused(refusal)) => Some(refusal),
@@ -88,7 +88,7 @@ async fn a_subject_is_held_by_one_run_at_a_time(place: &Place) {
 }
 
 /// A harmless change of the run with one more side write.
-fn with_side(world: &World, side: SideWrite) -> interlock_core::change::ChangeSet {
+fn with_side(world: &World, side: SideWrite) -> Box<interlock_core::change::ChangeSet> {
     let (_, mut change) = start_set(world.tenant, &tasks(1), Wanted::default());
     change.side.push(side);
     change

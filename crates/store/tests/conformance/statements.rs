@@ -33,6 +33,7 @@ const USES: &[(&str, &str)] = &[
     ("LIVE_PUT", "run_live_pkey"),
     ("LIVE_ADVANCE", "run_live_pkey"),
     ("LIVE_DELETE", "run_live_pkey"),
+    ("SEAL_READ", "commit_groups_pkey"),
     ("RUN_END", "runs_pkey"),
     ("RUN_LOAD", "run_live_pkey"),
     ("RUN_DONE", "journal"),
@@ -147,6 +148,20 @@ async fn postgres_prepares_all_and_scans_nothing() {
 }
 
 /// Both databases have the same tables with the same columns, whatever each calls its types.
+/// SQLite makes a temporary table for an `IN` with more than two values, also for one in a CHECK, at each execution.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn writing_makes_no_temporary_tables_on_sqlite() {
+    let file = Place::file();
+    file.open().await.close().await;
+    let connection = rusqlite::Connection::open(file.path()).unwrap();
+    let writes = interlock_store::sql::hot::ALL.iter().chain(interlock_store::sql::side::ALL);
+    for stmt in writes.filter(|stmt| !stmt.sqlite.is_empty()) {
+        let mut explained = connection.prepare(&format!("EXPLAIN {}", stmt.sqlite)).unwrap();
+        let opcodes: Vec<String> = explained.raw_query().mapped(|row| row.get(1)).collect::<Result<_, _>>().unwrap();
+        assert!(!opcodes.iter().any(|opcode| opcode == "OpenEphemeral"), "{} makes a temporary table", stmt.name);
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_schema_is_one() {
     use std::collections::BTreeSet;

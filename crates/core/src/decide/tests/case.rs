@@ -32,7 +32,7 @@ pub struct Case {
     pub now: Timestamp,
     pub bindings: Bindings,
     /// The last change that was accepted.
-    pub change: ChangeSet,
+    pub change: Box<ChangeSet>,
     /// The arrows that it walked.
     pub walked: Vec<Arrow>,
     pub receipts: BTreeMap<ReceiptId, Receipt>,
