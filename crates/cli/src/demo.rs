@@ -74,12 +74,14 @@ pub fn plan() -> anyhow::Result<Arc<EncodedPlan>> {
 }
 
 /// A line that starts a run over HTTP: one step, then a pause of three seconds, then another.
-pub fn curl(address: std::net::SocketAddr) -> String {
+pub fn curl(address: std::net::SocketAddr, data: &std::path::Path) -> String {
     let pause = StepSpec::new("pause", Work::Wait { until: WaitFor::For(Millis(3_000)), timeout: None });
     let steps = vec![StepSpec::task("pack", "demo.pack"), pause, StepSpec::task("tell_customer", "demo.tell")];
     let plan = Plan { workflow: "mine".into(), version: 1, on_failure: None, timeout: None, writes_max: None, steps };
     let body = serde_json::json!({ "plan": plan, "inputs": { "order": "mine", "cents": 100 }, "subject": "mine" });
-    format!("curl -s http://{address}/api/v1/runs -H 'content-type: application/json' -d '{body}'")
+    let key = data.join(crate::server::LOCAL_KEY_FILE);
+    let authorization = format!("\"authorization: Bearer $(cat {})\"", key.display());
+    format!("curl -s http://{address}/api/v1/runs -H {authorization} -H 'content-type: application/json' -d '{body}'")
 }
 
 /// The demo's tasks. Each takes a moment, so that there is something to watch.

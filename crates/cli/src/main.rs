@@ -8,6 +8,7 @@ mod db;
 mod demo;
 mod embedded;
 mod exit;
+mod key_file;
 mod login;
 mod nearest;
 mod open;
@@ -16,7 +17,6 @@ mod run;
 mod server;
 mod shutdown;
 mod timeline;
-mod token;
 mod up;
 mod worker;
 

@@ -1,21 +1,28 @@
 //! `interlock server`: the engine and its HTTP surface, for workers elsewhere.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use interlock_core::ids::TenantId;
 use interlock_core::limits;
 use interlock_core::time::Millis;
 use interlock_engine::{Engine, EngineOptions};
-use interlock_server::{Server, ServerOptions};
+use interlock_server::identity::first_key;
+use interlock_server::{Server, ServerOptions, ServerSecret};
 use interlock_store::Tenant;
 use tokio_util::sync::CancellationToken;
 
+use crate::client::Secret;
+use crate::client::local::{self, Announced};
 use crate::open;
 
-/// The tenant of requests that name none, until there are identities.
+/// The tenant of a new store, and of people who sign in without naming one.
 const DEFAULT_TENANT: &str = "default";
+
+/// In the data folder: the secret of the server, and the key for whoever may read the folder.
+const SECRET_FILE: &str = "server.secret";
+pub const LOCAL_KEY_FILE: &str = "local.key";
 
 #[derive(Args)]
 pub struct ServerArgs {
@@ -43,15 +50,29 @@ pub struct EngineArgs {
 
 #[derive(Args)]
 pub struct HttpArgs {
-    /// Where to listen; anything but loopback needs a token.
+    /// Where to listen.
     #[arg(long, env = "INTERLOCK_LISTEN", default_value = "127.0.0.1:8420")]
     listen: SocketAddr,
-    /// A file that holds the token which guards every route but the health checks.
-    #[arg(long, env = "INTERLOCK_TOKEN_FILE")]
-    token_file: Option<PathBuf>,
+    /// The file that holds the server's secret, made if it is not there; by default `server.secret` in the data folder.
+    /// All servers of one store need the same.
+    #[arg(long, env = "INTERLOCK_SECRET_FILE")]
+    secret_file: Option<PathBuf>,
+    /// On a new store, write the first admin's key to this file.
+    #[arg(long, env = "INTERLOCK_BOOTSTRAP_KEY_FILE")]
+    bootstrap_key_file: Option<PathBuf>,
+}
+
+/// A server that listens, and the note by which other commands on this machine find it.
+pub struct Bound {
+    pub server: Server,
+    pub announced: Option<Announced>,
 }
 
 impl EngineArgs {
+    pub fn data(&self) -> &Path {
+        &self.data
+    }
+
     pub fn url(&self) -> anyhow::Result<String> {
         if let Some(url) = &self.store {
             return Ok(url.clone());
@@ -84,20 +105,37 @@ impl EngineArgs {
 }
 
 impl HttpArgs {
-    pub async fn bind(&self, engine: &Engine, tenant: TenantId) -> anyhow::Result<Server> {
-        let options = ServerOptions {
-            listen: self.listen,
-            token: self.token_file.as_deref().map(crate::token::read).transpose()?,
-            ..ServerOptions::new(tenant)
+    /// Listens, after seeing to it that somebody can get in: by the first admin's key where one is asked for, and on
+    /// loopback by a key in the data folder, which the command line and workers of this machine use by themselves.
+    pub async fn bind(&self, engine: &Engine, tenant: TenantId, data: &Path) -> anyhow::Result<Bound> {
+        let path = self.secret_file.clone().unwrap_or_else(|| data.join(SECRET_FILE));
+        let secret = ServerSecret::open(&path)?;
+        secret.claim(engine).await?;
+        if let Some(path) = &self.bootstrap_key_file
+            && first_key::bootstrap(engine, &secret, tenant, path).await?
+        {
+            println!("The first admin's key is in {}.", path.display());
+        }
+        let local_key = if self.listen.ip().is_loopback() {
+            let key = first_key::local(engine, &secret, tenant, &data.join(LOCAL_KEY_FILE)).await?;
+            Secret::new(key.reveal())
+        } else {
+            None
         };
-        Ok(Server::bind(engine.clone(), options).await?)
+        let options = ServerOptions { listen: self.listen, secret, ..ServerOptions::new(tenant) };
+        let server = Server::bind(engine.clone(), options).await?;
+        let announced = local_key.map(|key| {
+            let address = server.address().unwrap_or(self.listen);
+            local::announce(format!("http://{address}"), Some(key))
+        });
+        Ok(Bound { server, announced })
     }
 }
 
 pub async fn run(args: ServerArgs) -> anyhow::Result<()> {
     let engine = args.engine.open().await?;
     let tenant = tenant(&engine, DEFAULT_TENANT).await?;
-    let server = args.http.bind(&engine, tenant).await?;
+    let Bound { server, announced: _announced } = args.http.bind(&engine, tenant, args.engine.data()).await?;
     println!("interlock listens on http://{}", server.address()?);
     let stop = CancellationToken::new();
     let stopping = stop.clone();

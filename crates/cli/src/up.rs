@@ -6,9 +6,8 @@ use interlock_worker::{Worker, WorkerError, WorkerOptions};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::client::local;
 use crate::embedded::Embedded;
-use crate::server::{EngineArgs, HttpArgs};
+use crate::server::{Bound, EngineArgs, HttpArgs};
 use crate::{demo, server, timeline};
 
 #[derive(Args)]
@@ -25,16 +24,14 @@ pub struct UpArgs {
 pub async fn run(args: UpArgs) -> anyhow::Result<()> {
     let engine = args.engine.open().await?;
     let tenant = server::tenant(&engine, demo::TENANT).await?;
-    let http = args.http.bind(&engine, tenant).await?;
+    let Bound { server: http, announced: _announced } = args.http.bind(&engine, tenant, args.engine.data()).await?;
     let address = http.address()?;
-    // Other commands on this machine find the server by this note; it goes when the server does.
-    let _announced = local::announce(format!("http://{address}"), None);
     let stop = CancellationToken::new();
     let serving = tokio::spawn(http.run(stop.clone()));
     let worker = embedded_worker(&engine, stop.clone());
 
     println!("Interlock is up: http://{address}, on {}.", interlock_store::StoreUrl::parse(&args.engine.url()?)?);
-    println!("\nStart a run of your own:\n  {}\n", demo::curl(address));
+    println!("\nStart a run of your own:\n  {}\n", demo::curl(address, args.engine.data()));
     if !args.no_demo {
         println!("An order is placed every few seconds. Card payments fail now and then, and are tried again.");
         println!("Try it: kill -9 {}, start again, and watch every order go on where it was.", std::process::id());

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use clap::Args;
-use interlock_core::ids::TenantId;
 use interlock_core::plan::DEFAULT_QUEUE;
 use interlock_worker::{ExecTask, HttpTransport, Tasks, Worker, WorkerOptions};
 use tokio_util::sync::CancellationToken;
@@ -23,12 +22,13 @@ pub struct WorkerArgs {
     /// How many steps run at the same time.
     #[arg(long, default_value_t = 16)]
     slots: u32,
-    /// The tenant to work for.
-    #[arg(long, env = "INTERLOCK_TENANT")]
-    tenant: Option<TenantId>,
-    /// A file that holds the server's token.
-    #[arg(long, env = "INTERLOCK_TOKEN_FILE")]
-    token_file: Option<PathBuf>,
+    /// A file that holds a key with the role `worker`; by default the one that a server on this machine has left in
+    /// its data folder.
+    #[arg(long, env = "INTERLOCK_API_KEY_FILE", value_name = "FILE")]
+    api_key_file: Option<PathBuf>,
+    /// The data folder of a server on this machine.
+    #[arg(long, env = "INTERLOCK_DATA", default_value = "interlock-data")]
+    data: PathBuf,
     /// A name that people recognise; the process id by default.
     #[arg(long)]
     name: Option<String>,
@@ -43,13 +43,12 @@ pub async fn run(args: WorkerArgs) -> anyhow::Result<()> {
             .with_context(|| format!("`--task {task}` is not NAME=PROGRAM, as in `--task resize=./resize.sh`"))?;
         tasks = tasks.add(name, ExecTask::new(program));
     }
-    let token = args.token_file.as_deref().map(super::token::read).transpose()?;
-    let transport = HttpTransport::new(&args.server, token)?;
+    let key = crate::key_file::read(args.api_key_file.as_deref(), &args.data).await?;
+    let transport = HttpTransport::new(&args.server, Some(key))?;
     let options = WorkerOptions {
         name: args.name.unwrap_or_else(|| format!("worker:{}", std::process::id())),
         queues: args.queues,
         slots: args.slots,
-        tenant: args.tenant,
         seed: fastrand::u64(..),
         ..WorkerOptions::default()
     };

@@ -80,7 +80,7 @@ async fn survive(mut setup: Setup, servers: usize) {
     let mut fleet: Vec<Member> = ports.iter().map(|port| setup.server(*port)).collect();
     let workers = 3;
     fleet.extend((0..workers).map(|number| setup.worker(number, ports[number % ports.len()])));
-    let client = Client::new(ports);
+    let client = Client::new(ports, &setup.folder).await;
     let plan = plan();
 
     let mut runs = Vec::new();

@@ -118,6 +118,14 @@ id!(
     OutboxId, "out", "outbox message"
 );
 id!(
+    /// One API key.
+    KeyId, "key", "key"
+);
+id!(
+    /// One person's account in a tenant.
+    UserId, "usr", "user"
+);
+id!(
     /// One server process; its lanes and wake-ups carry this id.
     ServerId, "srv", "server"
 );

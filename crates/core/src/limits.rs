@@ -11,6 +11,8 @@ pub const SUBJECT_BYTES_MAX: usize = 512;
 pub const KEY_BYTES_MAX: usize = 512;
 pub const REASON_BYTES_MAX: usize = 4 << 10;
 pub const LABELS_MAX: usize = 32;
+/// Groups of one person.
+pub const GROUPS_MAX: usize = 64;
 pub const OUTBOUND_PER_CHANGE_MAX: usize = 64;
 pub const VOTES_PER_APPROVAL_MAX: usize = 64;
 pub const EFFECTS_PER_STEP_MAX: u32 = 1_000;

@@ -111,6 +111,13 @@ impl Engine {
         Ok(info)
     }
 
+    /// Whether this is a live session of this tenant. One of another tenant is as good as none, and so is one that
+    /// serves all of them: that one is inside a server.
+    pub async fn check_session(&self, tenant: TenantId, session: SessionId) -> Result<(), EngineError> {
+        let info = self.session(session).await?;
+        if info.tenant == Some(tenant) { Ok(()) } else { Err(EngineError::SessionGone) }
+    }
+
     /// Renews the lease. Answers with the attempts that the worker must stop: canceled, or no longer its own.
     pub async fn heartbeat(
         &self,

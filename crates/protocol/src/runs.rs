@@ -45,9 +45,6 @@ pub mod limits {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StartRun {
-    /// The server's default tenant where omitted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tenant: Option<TenantId>,
     pub plan: Plan,
     #[serde(default = "no_inputs")]
     pub inputs: Json,
@@ -229,9 +226,6 @@ pub struct Resolve {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Signal {
-    /// The server's default tenant where omitted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tenant: Option<TenantId>,
     #[serde(rename = "type")]
     pub signal: String,
     pub key: String,

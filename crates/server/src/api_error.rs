@@ -4,23 +4,26 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use interlock_core::ids::RunId;
 use interlock_core::rejection::Rejection;
+use interlock_core::time::Millis;
 use interlock_engine::EngineError;
 use interlock_protocol::problem::{PROBLEM_JSON, Problem};
 use interlock_store::ReadError;
 
-/// When a client that was told to come back may do so, in seconds.
-const RETRY_AFTER: HeaderValue = HeaderValue::from_static("1");
+/// When a client that was told to come back may do so, unless it is told otherwise.
+const RETRY_AFTER_SECS: u64 = 1;
 
 /// A problem on its way out.
 #[derive(Debug)]
 pub struct ApiError {
     status: StatusCode,
     problem: Box<Problem>,
+    retry_after_secs: u64,
 }
 
 impl ApiError {
     pub fn new(status: StatusCode, code: &str, detail: impl Into<String>) -> Self {
-        Self { status, problem: Box::new(Problem::new(status.as_u16(), code, detail)) }
+        let problem = Box::new(Problem::new(status.as_u16(), code, detail));
+        Self { status, problem, retry_after_secs: RETRY_AFTER_SECS }
     }
 
     /// The request itself cannot be read.
@@ -31,6 +34,23 @@ impl ApiError {
     /// The request can be read, and asks for something that cannot be.
     pub fn invalid(detail: impl Into<String>) -> Self {
         Rejection::InvalidInput { what: detail.into() }.into()
+    }
+
+    /// No credential, or none that counts. Which of the two is nobody's business.
+    pub fn unauthorized() -> Self {
+        let detail = "send a key as `authorization: Bearer ilk_…`; it must exist, be neither revoked nor expired";
+        Self::new(StatusCode::UNAUTHORIZED, "UNAUTHORIZED", detail)
+    }
+
+    pub fn rate_limited(per_min: u32, wait: Millis) -> Self {
+        let detail = format!("this client may ask {per_min} times a minute; wait {} ms", wait.0);
+        let mut error = Self::new(StatusCode::TOO_MANY_REQUESTS, "RATE_LIMITED", detail);
+        error.retry_after_secs = wait.0.div_ceil(1_000).max(1);
+        error
+    }
+
+    pub fn no_such_route() -> Self {
+        Self::new(StatusCode::NOT_FOUND, "ROUTE_NOT_FOUND", "there is nothing at this address")
     }
 
     pub fn unknown_run(run: RunId) -> Self {
@@ -48,7 +68,7 @@ impl IntoResponse for ApiError {
         let body = serde_json::to_string(&*self.problem).unwrap_or_default();
         let mut response = (self.status, [(header::CONTENT_TYPE, PROBLEM_JSON)], body).into_response();
         if self.problem.is_transient() {
-            response.headers_mut().insert(header::RETRY_AFTER, RETRY_AFTER);
+            response.headers_mut().insert(header::RETRY_AFTER, self.retry_after_secs.into());
         }
         if self.status == StatusCode::UNAUTHORIZED {
             response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));

@@ -1,42 +1,58 @@
-//! Who may talk to the server: whoever knows the token; without a token, whoever is on this machine.
+//! Stands before every route: who asks, and whether the matrix lets them.
 
-use axum::extract::{Request, State};
+use axum::extract::{MatchedPath, Request, State};
 use axum::http::{StatusCode, header};
 use axum::middleware::Next;
 use axum::response::Response;
-use interlock_core::json::Hash;
+use interlock_core::identity::{Permission, Role};
 
 use crate::api_error::ApiError;
+use crate::identity::Caller;
+use crate::matrix;
 use crate::state::AppState;
 
-/// Refuses requests without the server's token.
-pub async fn check(State(state): State<AppState>, request: Request, next: Next) -> Result<Response, ApiError> {
-    match state.token_hash() {
-        Some(expected) => check_token(&request, expected)?,
-        None => check_host(&request)?,
+/// Finds the caller, and refuses whom the route is not for. A route that the matrix does not know is not there.
+pub async fn check(State(state): State<AppState>, mut request: Request, next: Next) -> Result<Response, ApiError> {
+    let pattern = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str).unwrap_or_default();
+    let Some(line) = matrix::find(request.method().as_str(), pattern) else {
+        tracing::error!(method = %request.method(), pattern, "a route is missing from the permission matrix");
+        return Err(ApiError::no_such_route());
+    };
+    if line.needs == Permission::Public {
+        return Ok(next.run(request).await);
     }
+    let Some(caller) = state.identity().authenticate(request.headers()).await? else {
+        check_host(&state, &request)?;
+        return Err(ApiError::unauthorized());
+    };
+    if !caller.may(line.needs) {
+        return Err(denied(&caller, line.needs));
+    }
+    request.extensions_mut().insert(caller);
     Ok(next.run(request).await)
 }
 
-/// Hashes are compared instead of texts, so the time it takes says nothing about the token.
-fn check_token(request: &Request, expected: Hash) -> Result<(), ApiError> {
-    let authorization = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-    let token = authorization.and_then(|value| value.strip_prefix("Bearer ")).unwrap_or_default();
-    if Hash::of(token.trim().as_bytes()) == expected {
-        return Ok(());
+fn denied(caller: &Caller, needed: Permission) -> ApiError {
+    let enough: Vec<_> = Role::ALL.iter().filter(|role| role.grants(needed)).map(|role| role.as_str()).collect();
+    let mut detail = format!("this needs the role {}; yours: {}", enough.join(" or "), caller.roles);
+    if needed == Permission::Install {
+        detail.push_str(", and charge of the installation");
     }
-    let detail = "send the server's token as `authorization: Bearer …`";
-    Err(ApiError::new(StatusCode::UNAUTHORIZED, "UNAUTHORIZED", detail))
+    ApiError::new(StatusCode::FORBIDDEN, "PERMISSION_DENIED", detail)
 }
 
-/// A web page can make a browser connect to loopback under a name of its own; the name gives it away.
-fn check_host(request: &Request) -> Result<(), ApiError> {
+/// A web page can make a browser connect to loopback under a name of its own; the name gives it away. A request with a
+/// key needs no such check: no page can make a browser send one.
+fn check_host(state: &AppState, request: &Request) -> Result<(), ApiError> {
+    if !state.is_on_loopback() {
+        return Ok(());
+    }
     let host = request.headers().get(header::HOST).and_then(|value| value.to_str().ok());
     let host = host.or_else(|| request.uri().host()).unwrap_or_default();
     if is_loopback(host) {
         return Ok(());
     }
-    let detail = "this server has no token and answers only on loopback; start it with a token file to open it";
+    let detail = "this server listens on loopback and answers only to loopback names";
     Err(ApiError::new(StatusCode::FORBIDDEN, "HOST_REFUSED", detail))
 }
 

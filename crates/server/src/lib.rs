@@ -5,19 +5,21 @@
 //! [`routes`] that reads like prose: parse, ask the engine, answer. Every refusal is a problem document
 //! ([`api_error`]).
 //!
-//! There are no identities yet. One optional token guards all routes but the health checks; without a token the server
-//! listens on loopback only, and answers only requests that name a loopback host, so that a web page cannot reach it
-//! through a browser.
+//! Every request but a few is somebody's: [`guard`] asks [`identity`] who it is and [`matrix`] whether that is enough,
+//! and the handler gets a [`Caller`], whose tenant is the only one it can reach.
 
 mod api_error;
 mod directive;
 mod guard;
+pub mod identity;
 mod listen;
+pub mod matrix;
 pub mod openapi;
 mod request;
 pub mod routes;
 mod state;
 
+pub use identity::{Caller, Identity, ServerSecret};
 pub use listen::{Server, ServerError, ServerOptions};
 pub use routes::router;
 
@@ -27,6 +29,8 @@ pub mod limits {
 
     /// A request's body: a plan, or a report with its outbound messages.
     pub const BODY_BYTES_MAX: usize = 8 << 20;
+    /// How often one client may ask, unless the operator or its key says otherwise.
+    pub const REQUESTS_PER_MIN: u32 = 1_200_000;
     /// How long a readiness check may take.
     pub const READY_TIMEOUT: Duration = Duration::from_secs(2);
 

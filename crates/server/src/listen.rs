@@ -9,6 +9,8 @@ use interlock_engine::Engine;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use crate::identity::{SecretError, ServerSecret};
+use crate::limits;
 use crate::routes::router;
 
 /// The port of a server that nobody gave another one.
@@ -16,22 +18,26 @@ pub const DEFAULT_PORT: u16 = 8420;
 
 #[derive(Debug, Clone)]
 pub struct ServerOptions {
-    /// Loopback by default; anything else needs a token.
+    /// Loopback by default.
     pub listen: SocketAddr,
-    /// The tenant of requests that name none.
+    /// The tenant of people who sign in without naming one.
     pub default_tenant: TenantId,
-    /// Guards every route but the health checks.
-    pub token: Option<String>,
+    /// The key of all hashes of credentials. Shared by all servers of one store.
+    pub secret: ServerSecret,
+    /// How often one client may ask, unless its key says otherwise.
+    pub requests_per_min: Option<u32>,
     /// How long requests that are under way may take once the shutdown has begun.
     pub drain: Duration,
 }
 
 impl ServerOptions {
+    /// With a secret of its own, which no other process knows.
     pub fn new(default_tenant: TenantId) -> Self {
         Self {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, DEFAULT_PORT)),
             default_tenant,
-            token: None,
+            secret: ServerSecret::random(),
+            requests_per_min: Some(limits::REQUESTS_PER_MIN),
             drain: Duration::from_secs(10),
         }
     }
@@ -40,20 +46,13 @@ impl ServerOptions {
 /// Why a server does not come up, or breaks off.
 #[derive(Debug, thiserror::Error)]
 pub enum ServerError {
-    #[error(
-        "a server without a token listens on loopback only, not on {0}: give it a token file, or listen on 127.0.0.1"
-    )]
-    Unguarded(SocketAddr),
-    #[error("the server's token is shorter than {min} characters: make one with `openssl rand -hex 32`")]
-    WeakToken { min: usize },
+    #[error(transparent)]
+    Secret(#[from] SecretError),
     #[error("cannot listen on {at}: {source}")]
     Listen { at: SocketAddr, source: io::Error },
     #[error("the server broke off: {0}")]
     Serve(#[from] io::Error),
 }
-
-/// A shorter token can be guessed.
-const TOKEN_CHARS_MIN: usize = 16;
 
 /// A bound server, ready to [`run`](Server::run).
 pub struct Server {
@@ -64,13 +63,7 @@ pub struct Server {
 
 impl Server {
     pub async fn bind(engine: Engine, options: ServerOptions) -> Result<Self, ServerError> {
-        match &options.token {
-            Some(token) if token.len() < TOKEN_CHARS_MIN => {
-                return Err(ServerError::WeakToken { min: TOKEN_CHARS_MIN });
-            }
-            None if !options.listen.ip().is_loopback() => return Err(ServerError::Unguarded(options.listen)),
-            _ => {}
-        }
+        options.secret.claim(&engine).await?;
         let at = options.listen;
         let listener = TcpListener::bind(at).await.map_err(|source| ServerError::Listen { at, source })?;
         Ok(Self { listener, engine, options })

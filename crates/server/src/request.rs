@@ -7,13 +7,14 @@ use axum::http::{HeaderMap, StatusCode, header};
 use interlock_core::ids::{RunId, SessionId, TenantId};
 use interlock_core::rejection::Rejection;
 use interlock_core::time::Millis;
-use serde::Deserialize;
+use interlock_engine::EngineError;
 use serde::de::DeserializeOwned;
 use utoipa::openapi::Required;
 use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
 use utoipa::{IntoParams, PartialSchema};
 
 use crate::api_error::ApiError;
+use crate::identity::Caller;
 use crate::limits;
 use crate::state::AppState;
 
@@ -61,14 +62,7 @@ impl<T: DeserializeOwned + Send> FromRequestParts<AppState> for Params<T> {
     }
 }
 
-/// `?tenant=…`, for requests without a body that could name it.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct InTenant {
-    pub tenant: Option<TenantId>,
-}
-
-/// The run that the path names, in the tenant that the query names, else in the server's default one.
+/// The run that the path names, in the caller's tenant. The query, if any, is the handler's own.
 #[derive(Debug, Clone, Copy)]
 pub struct Named {
     pub tenant: TenantId,
@@ -77,7 +71,7 @@ pub struct Named {
 
 impl IntoParams for Named {
     fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
-        vec![in_path::<RunId>("run"), in_query::<TenantId>("tenant")]
+        vec![in_path::<RunId>("run")]
     }
 }
 
@@ -85,20 +79,21 @@ impl FromRequestParts<AppState> for Named {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, ApiError> {
-        let Params(InTenant { tenant }) = Params::from_request_parts(parts, state).await?;
+        let caller = Caller::from_request_parts(parts, state).await?;
         let run = run_of_path(parts, state).await?;
-        Ok(Self { tenant: tenant.unwrap_or(state.default_tenant()), run })
+        caller.reach(state, run).await?;
+        Ok(Self { tenant: caller.tenant, run })
     }
 }
 
 /// An id that is none names no run, like one that nobody has.
-pub async fn run_of_path(parts: &mut Parts, state: &AppState) -> Result<RunId, ApiError> {
+async fn run_of_path(parts: &mut Parts, state: &AppState) -> Result<RunId, ApiError> {
     let id = named_in_path(parts, state, "run").await?;
     let detail = |_| format!("run `{}` does not exist", id.chars().take(80).collect::<String>());
     id.parse().map_err(|error| ApiError::new(StatusCode::NOT_FOUND, "RUN_NOT_FOUND", detail(error)))
 }
 
-/// The worker session that the path names.
+/// The worker session that the path names, which is one of the caller's tenant.
 pub struct OfSession(pub SessionId);
 
 impl IntoParams for OfSession {
@@ -112,7 +107,10 @@ impl FromRequestParts<AppState> for OfSession {
 
     async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, ApiError> {
         let id = named_in_path(parts, state, "session").await?;
-        id.parse().map(Self).map_err(|_| interlock_engine::EngineError::SessionGone.into())
+        let session = id.parse().map_err(|_| EngineError::SessionGone)?;
+        let caller = Caller::from_request_parts(parts, state).await?;
+        state.engine().check_session(caller.tenant, session).await?;
+        Ok(Self(session))
     }
 }
 
@@ -162,12 +160,6 @@ pub struct IdempotencyHeaders {
     /// An alias of `idempotency-key`.
     #[param(rename = "x-idempotency-key", max_length = 514)]
     _alias: Option<String>,
-}
-
-/// How an optional parameter of the query is described.
-pub fn in_query<T: PartialSchema>(name: &str) -> Parameter {
-    let described = ParameterBuilder::new().name(name).schema(Some(T::schema()));
-    described.parameter_in(ParameterIn::Query).required(Required::False).build()
 }
 
 /// How a parameter of the path is described.

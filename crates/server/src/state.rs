@@ -1,12 +1,13 @@
 //! What every route can reach.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use interlock_core::ids::TenantId;
-use interlock_core::json::Hash;
 use interlock_engine::Engine;
 use tokio_util::sync::CancellationToken;
 
+use crate::identity::Identity;
 use crate::listen::ServerOptions;
 
 #[derive(Clone)]
@@ -15,27 +16,34 @@ pub struct AppState(Arc<Inner>);
 struct Inner {
     engine: Engine,
     default_tenant: TenantId,
-    token_hash: Option<Hash>,
+    identity: Identity,
+    listen: SocketAddr,
     shutdown: CancellationToken,
 }
 
 impl AppState {
     pub(crate) fn new(engine: Engine, options: &ServerOptions, shutdown: CancellationToken) -> Self {
-        let token_hash = options.token.as_ref().map(|token| Hash::of(token.as_bytes()));
-        Self(Arc::new(Inner { engine, default_tenant: options.default_tenant, token_hash, shutdown }))
+        let identity = Identity::new(engine.clone(), options.secret.clone(), options.requests_per_min);
+        let (default_tenant, listen) = (options.default_tenant, options.listen);
+        Self(Arc::new(Inner { engine, default_tenant, identity, listen, shutdown }))
     }
 
     pub fn engine(&self) -> &Engine {
         &self.0.engine
     }
 
-    /// The tenant of a request that names none.
+    /// The tenant of people who sign in without naming one.
     pub fn default_tenant(&self) -> TenantId {
         self.0.default_tenant
     }
 
-    pub(crate) fn token_hash(&self) -> Option<Hash> {
-        self.0.token_hash
+    pub fn identity(&self) -> &Identity {
+        &self.0.identity
+    }
+
+    /// Whether only this machine can reach the server.
+    pub(crate) fn is_on_loopback(&self) -> bool {
+        self.0.listen.ip().is_loopback()
     }
 
     /// Fires when the server stops: whoever waits for news answers with what there is.

@@ -10,7 +10,7 @@ use crate::db::Db;
 use crate::entries::{self, Entry};
 use crate::error::DbError;
 use crate::op::{Op, OpAnswer, OutboxRetry, Sweep};
-use crate::sql::{ops, read};
+use crate::sql::{identity, ops, read};
 use crate::submit::STATE_ATTR;
 use crate::value::{Value, args};
 
@@ -18,6 +18,8 @@ pub(crate) async fn apply<D: Db>(db: &D, op: &Op) -> Result<OpAnswer, DbError> {
     match op {
         Op::PutTenant(tenant) => {
             let caps = tenant.caps;
+            let settings =
+                serde_json::to_string(&tenant.settings).map_err(|error| DbError::Other(error.to_string()))?;
             let values = args![
                 tenant.id,
                 &tenant.name,
@@ -25,11 +27,14 @@ pub(crate) async fn apply<D: Db>(db: &D, op: &Op) -> Result<OpAnswer, DbError> {
                 caps.max_runs_per_min,
                 tenant.pending_runs_max,
                 tenant.weight,
-                tenant.created_at
+                tenant.created_at,
+                settings,
+                tenant.disabled_at
             ];
             db.execute(&ops::TENANT_PUT, values).await?;
             Ok(OpAnswer::Done)
         }
+        Op::Identity(op) => crate::apply_identity::apply(db, op).await,
         Op::RegisterSession(session) => {
             let queues = serde_json::to_string(&session.queues).map_err(|error| DbError::Other(error.to_string()))?;
             let values = args![
@@ -165,6 +170,8 @@ async fn sweep<D: Db>(db: &D, sweep: &Sweep) -> Result<u64, DbError> {
     removed += db.execute(&ops::SWEEP_IDEMPOTENCY, args![now - sweep.runs_kept, limit]).await?;
     removed += db.execute(&ops::SWEEP_GROUPS, args![now - sweep.groups_kept, limit]).await?;
     removed += db.execute(&ops::SWEEP_FEED, args![now - sweep.feed_kept, limit]).await?;
+    removed += db.execute(&identity::SWEEP_USER_SESSIONS, args![now, limit]).await?;
+    removed += db.execute(&identity::SWEEP_INVITES, args![now, limit]).await?;
     Ok(removed)
 }
 

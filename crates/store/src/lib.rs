@@ -5,11 +5,13 @@
 //! plain structs of [`rows`]; [`Store::load_runs`] gives the [`interlock_core::run::Run`]s that `decide` needs.
 //! All SQL stands in [`sql`], named, and is prepared by a test on both databases.
 
+mod apply_identity;
 mod apply_op;
 mod backup;
 mod db;
 mod entries;
 mod error;
+mod identity;
 mod lane;
 mod migrate;
 mod op;
@@ -25,6 +27,7 @@ mod value;
 
 pub use backup::{backup_file, restore};
 pub use error::{CorruptRow, OpenError, ReadError, Refusal, SubmitError};
+pub use identity::{IdentityOp, InviteRow, KeyRow, UserRow, UserSessionRow};
 pub use op::{Op, OpAnswer, OutboxRetry, Sweep};
 pub use options::{CommitFault, Faults, Mode, NoFaults, Options, StoreUrl};
 pub use rows::{

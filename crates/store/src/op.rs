@@ -5,12 +5,15 @@ use interlock_core::json::Json;
 use interlock_core::state::{IdempotencyState, WorkerState};
 use interlock_core::time::{Millis, Timestamp};
 
+use crate::identity::IdentityOp;
 use crate::rows::{SessionRow, SignalRow, Tenant};
 
 #[derive(Debug, Clone)]
 pub enum Op {
     /// Makes a tenant, or changes the limits of the one with this id.
     PutTenant(Tenant),
+    /// Keys, people and their sessions.
+    Identity(IdentityOp),
     RegisterSession(SessionRow),
     /// Answers [`OpAnswer::Renewed`] or [`OpAnswer::Gone`].
     RenewSession {

@@ -9,6 +9,7 @@ use interlock_core::receipt::Receipt;
 use interlock_core::state::{
     ApprovalState, Control, Detail, IdempotencyState, Reason, RunState, StepState, WorkerState,
 };
+use interlock_core::tenant::TenantSettings;
 use interlock_core::time::Timestamp;
 use std::collections::BTreeMap;
 
@@ -23,12 +24,24 @@ pub struct Tenant {
     /// The share of capacity in the round robin.
     pub weight: u32,
     pub created_at: Timestamp,
+    pub settings: TenantSettings,
+    /// No credential of the tenant counts from then on; what is running goes on.
+    pub disabled_at: Option<Timestamp>,
 }
 
 impl Tenant {
     /// A tenant without limits.
     pub fn new(id: TenantId, name: impl Into<String>, created_at: Timestamp) -> Self {
-        Self { id, name: name.into(), caps: Caps::default(), pending_runs_max: None, weight: 1, created_at }
+        Self {
+            id,
+            name: name.into(),
+            caps: Caps::default(),
+            pending_runs_max: None,
+            weight: 1,
+            created_at,
+            settings: TenantSettings::default(),
+            disabled_at: None,
+        }
     }
 }
 
@@ -154,6 +167,7 @@ pub struct TenantEvent {
 pub struct RunFilter {
     pub state: Option<RunState>,
     pub workflow: Option<String>,
+    pub workspace: Option<String>,
     pub subject: Option<String>,
     /// A label's name and value.
     pub label: Option<(String, String)>,

@@ -1,7 +1,9 @@
 //! The palette of values both databases share, and rows read back with distrust: a value that is not what the schema
 //! says is an error that names the table, the column and the row.
 
-use interlock_core::ids::{ApprovalId, OutboxId, ReceiptId, RunId, ServerId, SessionId, SignalId, TenantId};
+use interlock_core::ids::{
+    ApprovalId, KeyId, OutboxId, ReceiptId, RunId, ServerId, SessionId, SignalId, TenantId, UserId,
+};
 use interlock_core::json::{Hash, Json};
 use interlock_core::time::Timestamp;
 
@@ -97,7 +99,7 @@ macro_rules! id_values {
         })+
     };
 }
-id_values!(TenantId, RunId, SessionId, ApprovalId, ReceiptId, SignalId, OutboxId, ServerId);
+id_values!(TenantId, RunId, SessionId, ApprovalId, ReceiptId, SignalId, OutboxId, ServerId, KeyId, UserId);
 
 /// Arguments in the order of `$1…$n`.
 macro_rules! args {
@@ -279,4 +281,4 @@ macro_rules! from16 {
         })+
     };
 }
-from16!(TenantId, RunId, SessionId, ApprovalId, ReceiptId, SignalId, OutboxId, ServerId);
+from16!(TenantId, RunId, SessionId, ApprovalId, ReceiptId, SignalId, OutboxId, ServerId, KeyId, UserId);

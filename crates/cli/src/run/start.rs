@@ -48,7 +48,6 @@ pub struct StartArgs {
 pub async fn run(client: &Client, printer: Printer, args: StartArgs) -> anyhow::Result<()> {
     let plan = json(&if args.plan == "-" { args.plan.clone() } else { format!("@{}", args.plan) })?;
     let request = StartRun {
-        tenant: None,
         plan: plan.decode().map_err(|error| Ended::saying(Exit::Usage, format!("{}: {error}", args.plan)))?,
         inputs: inputs(&args)?,
         workspace: args.workspace,

@@ -1,6 +1,7 @@
 //! A client that insists: it repeats every request until it has an answer, as clients of a server that is being killed
 //! must. All its requests may be repeated.
 
+use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -8,12 +9,21 @@ use serde_json::{Value, json};
 pub struct Client {
     http: reqwest::Client,
     ports: Vec<u16>,
+    key: String,
 }
 
 impl Client {
-    pub fn new(ports: Vec<u16>) -> Self {
+    /// Waits for the key that the first server leaves in its data folder.
+    pub async fn new(ports: Vec<u16>, folder: &Path) -> Self {
         let http = reqwest::Client::builder().timeout(Duration::from_secs(5)).build().unwrap();
-        Self { http, ports }
+        let path = folder.join("interlock-data/local.key");
+        for _ in 0..600 {
+            if let Ok(text) = std::fs::read_to_string(&path) {
+                return Self { http, ports, key: text.trim().to_owned() };
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        panic!("no server has made {}", path.display());
     }
 
     /// Sends until the server answers with something that is not its own trouble.
@@ -27,6 +37,7 @@ impl Client {
         for attempt in 0.. {
             let port = self.ports[attempt % self.ports.len()];
             let mut request = self.http.request(method.clone(), format!("http://127.0.0.1:{port}/api/v1{path}"));
+            request = request.bearer_auth(&self.key);
             if let Some(body) = body {
                 request = request.json(body);
             }

@@ -78,7 +78,7 @@ impl Setup {
         let mut command = Command::new(env!("CARGO_BIN_EXE_interlock"));
         let log = std::fs::OpenOptions::new().create(true).append(true).open(folder.join("fleet.log")).unwrap();
         command.current_dir(folder).stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
-        command.env_remove("INTERLOCK_STORE");
+        command.env_remove("INTERLOCK_STORE").env_remove("INTERLOCK_DATA").env_remove("INTERLOCK_API_KEY_FILE");
         command
     }
 

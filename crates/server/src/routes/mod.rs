@@ -39,7 +39,7 @@ pub(crate) fn described() -> (OpenApi, OpenApi) {
 /// All routes. `shutdown` lets requests that wait for news answer early.
 pub fn router(engine: Engine, options: &ServerOptions, shutdown: CancellationToken) -> Router {
     let state = AppState::new(engine, options, shutdown);
-    let guarded = Router::from(guarded()).layer(from_fn_with_state(state.clone(), guard::check));
+    let guarded = Router::from(guarded()).route_layer(from_fn_with_state(state.clone(), guard::check));
     Router::new()
         .merge(guarded)
         .merge(Router::from(open()))
@@ -51,7 +51,7 @@ pub fn router(engine: Engine, options: &ServerOptions, shutdown: CancellationTok
 }
 
 async fn no_such_route() -> ApiError {
-    ApiError::new(StatusCode::NOT_FOUND, "ROUTE_NOT_FOUND", "there is nothing at this address")
+    ApiError::no_such_route()
 }
 
 async fn no_such_method() -> ApiError {

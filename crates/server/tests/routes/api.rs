@@ -7,13 +7,15 @@ use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Request, StatusCode, header};
 use axum::response::Response;
+use interlock_core::identity::{Role, Roles};
 use interlock_core::ids::{ServerId, TenantId};
 use interlock_core::time::Timestamp;
 use interlock_engine::clock::Clock;
 use interlock_engine::ids::IdSource;
 use interlock_engine::loops::outbox::LogDeliver;
 use interlock_engine::{Engine, EngineOptions};
-use interlock_server::{ServerOptions, router};
+use interlock_server::identity::{NewKey, create_key};
+use interlock_server::{ServerOptions, ServerSecret, router};
 use interlock_store::{Mode, NoFaults, Options, Store, StoreUrl, Tenant, forget_memory};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -22,7 +24,12 @@ use uuid::Uuid;
 
 pub struct Api {
     pub engine: Engine,
+    pub tenant: TenantId,
     pub other_tenant: TenantId,
+    /// Of the tenant, for everything; and of the other tenant.
+    pub key: String,
+    pub other_key: String,
+    secret: ServerSecret,
     router: Router,
     database: String,
 }
@@ -48,6 +55,10 @@ pub async fn engine() -> (Engine, [TenantId; 2], String) {
         engine.put_tenant(Tenant::new(tenant, name, engine.now())).await.unwrap();
     }
     (engine, tenants, database)
+}
+
+async fn key(engine: &Engine, secret: &ServerSecret, new: NewKey) -> String {
+    create_key(engine, secret, new).await.unwrap().1.reveal().to_owned()
 }
 
 pub struct Answer {
@@ -76,15 +87,32 @@ impl Answer {
 
 impl Api {
     pub async fn new() -> Self {
-        Self::guarded_by(None).await
+        let (engine, [tenant, other_tenant], database) = engine().await;
+        let options = ServerOptions::new(tenant);
+        let router = router(engine.clone(), &options, CancellationToken::new());
+        let all: Roles = Role::ALL.iter().copied().collect();
+        let secret = options.secret;
+        let key = key(&engine, &secret, NewKey::new(tenant, "test", all)).await;
+        let other_key = self::key(&engine, &secret, NewKey::new(other_tenant, "other", all)).await;
+        Self { engine, tenant, other_tenant, key, other_key, secret, router, database }
     }
 
-    pub async fn guarded_by(token: Option<&str>) -> Self {
-        let (engine, [tenant, other_tenant], database) = engine().await;
-        let mut options = ServerOptions::new(tenant);
-        options.token = token.map(str::to_owned);
-        let router = router(engine.clone(), &options, CancellationToken::new());
-        Self { engine, other_tenant, router, database }
+    /// Another key.
+    pub async fn new_key(&self, new: NewKey) -> String {
+        key(&self.engine, &self.secret, new).await
+    }
+
+    /// The same server, asked by somebody else.
+    pub fn with_key(&self, key: &str) -> Self {
+        Self {
+            engine: self.engine.clone(),
+            router: self.router.clone(),
+            secret: self.secret.clone(),
+            database: self.database.clone(),
+            key: key.to_owned(),
+            other_key: self.other_key.clone(),
+            ..*self
+        }
     }
 
     pub async fn raw(&self, request: Request<Body>) -> Response {
@@ -100,7 +128,9 @@ impl Api {
     }
 
     pub async fn get(&self, path: &str) -> Answer {
-        let request = Request::get(format!("/api/v1{path}")).header(header::HOST, "localhost");
+        let request = Request::get(format!("/api/v1{path}"))
+            .header(header::HOST, "localhost")
+            .header(header::AUTHORIZATION, format!("Bearer {}", self.key));
         self.ask(request.body(Body::empty()).unwrap()).await
     }
 
@@ -111,6 +141,7 @@ impl Api {
     pub async fn post_with(&self, path: &str, body: Value, headers: &[(&str, &str)]) -> Answer {
         let mut request = Request::post(format!("/api/v1{path}"))
             .header(header::HOST, "localhost")
+            .header(header::AUTHORIZATION, format!("Bearer {}", self.key))
             .header(header::CONTENT_TYPE, "application/json");
         for (name, value) in headers {
             request = request.header(*name, *value);

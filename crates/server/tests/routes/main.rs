@@ -5,6 +5,8 @@ mod api;
 mod directives;
 mod documented;
 mod guard;
+mod keys;
+mod matrix;
 mod openapi;
 mod over_the_wire;
 mod refusals;

@@ -3,10 +3,12 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use interlock_core::identity::Role;
 use interlock_core::json::Json;
 use interlock_core::plan::{Plan, StepSpec};
 use interlock_core::state::{EffectClass, RunState};
-use interlock_engine::{EncodedPlan, StartRun};
+use interlock_engine::{EncodedPlan, Engine, StartRun};
+use interlock_server::identity::{NewKey, create_key};
 use interlock_server::{Server, ServerError, ServerOptions};
 use interlock_store::forget_memory;
 use interlock_worker::{EffectFailure, HttpTransport, TaskContext, Tasks, Worker, WorkerOptions};
@@ -16,7 +18,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::api::engine;
 
-const TOKEN: &str = "0123456789abcdef";
 const ANY_PORT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
 
 fn tasks() -> Tasks {
@@ -30,16 +31,22 @@ fn tasks() -> Tasks {
     )
 }
 
+async fn worker_key(engine: &Engine, options: &ServerOptions) -> String {
+    let new = NewKey::new(options.default_tenant, "worker", [Role::Worker].into_iter().collect());
+    create_key(engine, &options.secret, new).await.unwrap().1.reveal().to_owned()
+}
+
 #[tokio::test]
 async fn a_remote_worker_runs_a_run_and_leaves_in_good_order() {
     let (engine, [tenant, _], database) = engine().await;
-    let options = ServerOptions { listen: ANY_PORT, token: Some(TOKEN.into()), ..ServerOptions::new(tenant) };
+    let options = ServerOptions { listen: ANY_PORT, ..ServerOptions::new(tenant) };
+    let key = worker_key(&engine, &options).await;
     let server = Server::bind(engine.clone(), options).await.unwrap();
     let address = format!("http://{}", server.address().unwrap());
     let stop_server = CancellationToken::new();
     let serving = tokio::spawn(server.run(stop_server.clone()));
 
-    let transport = HttpTransport::new(&address, Some(TOKEN.into())).unwrap();
+    let transport = HttpTransport::new(&address, Some(key)).unwrap();
     let stop_worker = CancellationToken::new();
     let worker = Worker::new(transport, tasks(), WorkerOptions::default()).run(stop_worker.clone());
     let working = tokio::spawn(worker);
@@ -65,11 +72,12 @@ async fn a_remote_worker_runs_a_run_and_leaves_in_good_order() {
 async fn a_server_that_stops_ends_long_polls() {
     let (engine, [tenant, _], database) = engine().await;
     let options = ServerOptions { listen: ANY_PORT, ..ServerOptions::new(tenant) };
+    let key = worker_key(&engine, &options).await;
     let server = Server::bind(engine.clone(), options).await.unwrap();
     let address = format!("http://{}", server.address().unwrap());
     let stop = CancellationToken::new();
     let serving = tokio::spawn(server.run(stop.clone()));
-    let transport = HttpTransport::new(&address, None).unwrap();
+    let transport = HttpTransport::new(&address, Some(key)).unwrap();
     let stop_worker = CancellationToken::new();
     let working = tokio::spawn(Worker::new(transport, tasks(), WorkerOptions::default()).run(stop_worker.clone()));
     while engine.store().sessions().await.unwrap().is_empty() {
@@ -84,13 +92,15 @@ async fn a_server_that_stops_ends_long_polls() {
 }
 
 #[tokio::test]
-async fn an_open_server_needs_a_good_token() {
+async fn a_server_with_another_secret_than_the_store_is_told_so() {
     let (engine, [tenant, _], database) = engine().await;
-    let everywhere: SocketAddr = "0.0.0.0:0".parse().unwrap();
-    let open = ServerOptions { listen: everywhere, ..ServerOptions::new(tenant) };
-    assert!(matches!(Server::bind(engine.clone(), open).await, Err(ServerError::Unguarded(_))));
-    let weak = ServerOptions { listen: ANY_PORT, token: Some("secret".into()), ..ServerOptions::new(tenant) };
-    assert!(matches!(Server::bind(engine.clone(), weak).await, Err(ServerError::WeakToken { .. })));
+    let first = ServerOptions { listen: ANY_PORT, ..ServerOptions::new(tenant) };
+    Server::bind(engine.clone(), first.clone()).await.unwrap();
+    Server::bind(engine.clone(), first).await.unwrap();
+    let second = ServerOptions { listen: ANY_PORT, ..ServerOptions::new(tenant) };
+    let error = Server::bind(engine.clone(), second).await.err().unwrap();
+    assert!(matches!(error, ServerError::Secret(_)), "{error}");
+    assert!(error.to_string().contains("server.secret"), "{error}");
     engine.stop().await;
     forget_memory(&database);
 }

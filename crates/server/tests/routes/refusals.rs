@@ -9,6 +9,7 @@ use crate::api::{Answer, Api, plan, task};
 async fn raw(api: &Api, content_type: &str, body: String) -> Answer {
     let request = Request::post("/api/v1/runs")
         .header(header::HOST, "localhost")
+        .header(header::AUTHORIZATION, format!("Bearer {}", api.key))
         .header(header::CONTENT_TYPE, content_type)
         .body(Body::from(body));
     api.ask(request.unwrap()).await
@@ -46,9 +47,8 @@ async fn requests_that_ask_for_what_cannot_be() {
     assert!(twice.text("detail").contains("step 2 (`a`)"), "{}", twice.body);
     let large = json!({ "plan": plan(json!([task("a")])), "inputs": "x".repeat(2 << 20) });
     assert_eq!(api.post("/runs", large).await.problem(), (413, "PAYLOAD_TOO_LARGE"));
-    let tenant = "ten_000000000000000000000000000000ff";
-    let nowhere = json!({ "plan": plan(json!([task("a")])), "tenant": tenant });
-    assert_eq!(api.post("/runs", nowhere).await.problem(), (404, "TENANT_NOT_FOUND"));
+    let elsewhere = json!({ "plan": plan(json!([task("a")])), "tenant": api.other_tenant });
+    assert_eq!(api.post("/runs", elsewhere).await.problem(), (400, "REQUEST_INVALID"), "the key names the tenant");
     api.end().await;
 }
 
@@ -56,8 +56,8 @@ async fn requests_that_ask_for_what_cannot_be() {
 #[tokio::test(start_paused = true)]
 async fn runs_that_are_not_there() {
     let api = Api::new().await;
-    let body = json!({ "plan": plan(json!([task("a")])), "tenant": api.other_tenant });
-    let foreign = api.post("/runs", body).await.text("run_id");
+    let other = api.with_key(&api.other_key);
+    let foreign = other.start(json!([task("a")])).await;
     let because = json!({ "reason": "x" });
     for run in [foreign.as_str(), "run_000000000000000000000000000000ff", "7", "ten_000000000000000000000000000000ff"] {
         for read in ["", "/steps", "/events"] {
@@ -75,8 +75,7 @@ async fn runs_that_are_not_there() {
         let answer = api.post(&format!("/runs/{run}/signals"), json!({ "type": "go" })).await;
         assert_eq!(answer.problem(), (404, "RUN_NOT_FOUND"), "{run}/signals");
     }
-    let seen = api.get(&format!("/runs/{foreign}?tenant={}", api.other_tenant)).await;
-    assert_eq!(seen.status, 200);
+    assert_eq!(other.get(&format!("/runs/{foreign}")).await.status, 200);
     api.end().await;
 }
 

@@ -32,7 +32,8 @@ impl Store {
             before,
             text(filter.state.map(RunState::as_str)),
             text(filter.workflow.as_deref()),
-            text(filter.subject.as_deref())
+            text(filter.subject.as_deref()),
+            text(filter.workspace.as_deref())
         ];
         let live = filter.state.is_some_and(|state| !state.is_terminal());
         let ended_badly = filter.state.filter(|state| matches!(state, RunState::Failed | RunState::Canceled));

@@ -1,8 +1,10 @@
 //! Reads, by what they are for: [`load`] for `decide`, [`ready`] for dispatch, [`timers`] for the loops, [`lists`]
-//! for people, [`feed`] for streams, [`health`] for operators.
+//! for people, [`feed`] for streams, [`health`] for operators, [`identity`] for
+//! the question who asks.
 
 mod feed;
 mod health;
+mod identity;
 mod lists;
 mod load;
 mod ready;

@@ -201,5 +201,7 @@ fn tenant(mut row: Row) -> Result<Tenant, CorruptRow> {
         pending_runs_max: row.opt_num("pending_runs_max")?,
         weight: row.num("weight")?,
         created_at: row.time("created_at")?,
+        settings: row.decoded("settings")?,
+        disabled_at: row.opt_time("disabled_at")?,
     })
 }

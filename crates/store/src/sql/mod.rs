@@ -2,6 +2,7 @@
 //! and since SQLite numbers them by first appearance, the digits first appear in order (a test checks).
 
 pub mod hot;
+pub mod identity;
 pub mod ops;
 pub mod read;
 pub mod side;
@@ -38,7 +39,7 @@ pub(crate) use statement;
 
 /// All of them, for the test that prepares each on both databases.
 pub fn all_statements() -> impl Iterator<Item = &'static Stmt> {
-    hot::ALL.iter().chain(side::ALL).chain(ops::ALL).chain(read::ALL).copied()
+    hot::ALL.iter().chain(side::ALL).chain(ops::ALL).chain(identity::ALL).chain(read::ALL).copied()
 }
 
 #[cfg(test)]

@@ -4,11 +4,11 @@ use super::statements;
 
 statements! {
     TENANT_PUT on tenants {
-        both: "INSERT INTO tenants (tenant_id, name, max_concurrency, max_runs_per_min, pending_runs_max, weight, created_at)
-               VALUES ($1, $2, $3, $4, $5, $6, $7)
+        both: "INSERT INTO tenants (tenant_id, name, max_concurrency, max_runs_per_min, pending_runs_max, weight, created_at,
+               settings, disabled_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
                ON CONFLICT (tenant_id) DO UPDATE SET name = excluded.name, max_concurrency = excluded.max_concurrency,
                max_runs_per_min = excluded.max_runs_per_min, pending_runs_max = excluded.pending_runs_max,
-               weight = excluded.weight"
+               weight = excluded.weight, settings = excluded.settings, disabled_at = excluded.disabled_at"
     }
 
     SESSION_PUT on worker_sessions {

@@ -122,17 +122,20 @@ statements! {
     }
 
     TENANTS on tenants {
-        both: "SELECT tenant_id, name, max_concurrency, max_runs_per_min, pending_runs_max, weight, created_at FROM tenants
+        both: "SELECT tenant_id, name, max_concurrency, max_runs_per_min, pending_runs_max, weight, created_at,
+               settings, disabled_at FROM tenants
                ORDER BY tenant_id"
     }
 
     TENANT_GET on tenants {
-        both: "SELECT tenant_id, name, max_concurrency, max_runs_per_min, pending_runs_max, weight, created_at FROM tenants
+        both: "SELECT tenant_id, name, max_concurrency, max_runs_per_min, pending_runs_max, weight, created_at,
+               settings, disabled_at FROM tenants
                WHERE tenant_id = $1"
     }
 
     TENANT_NAMED on tenants {
-        both: "SELECT tenant_id, name, max_concurrency, max_runs_per_min, pending_runs_max, weight, created_at FROM tenants
+        both: "SELECT tenant_id, name, max_concurrency, max_runs_per_min, pending_runs_max, weight, created_at,
+               settings, disabled_at FROM tenants
                WHERE name = $1"
     }
 
@@ -201,8 +204,8 @@ statements! {
                started_by, root_run_id, resumed_from, resume_count, state, detail, reason, position, control, version,
                created_at, deadline_at, finished_at, duration_ms, inputs, output, error
                FROM run_overview WHERE tenant_id = $1 AND run_id < $2 AND created_at >= $3 AND created_at < $4
-               AND ($5 = '' OR state = $5) AND ($6 = '' OR workflow = $6) AND ($7 = '' OR subject = $7)
-               ORDER BY run_id DESC LIMIT $8"
+               AND ($5 = '' OR state = $5) AND ($6 = '' OR workflow = $6) AND ($7 = '' OR subject = $7) AND ($8 = '' OR workspace = $8)
+               ORDER BY run_id DESC LIMIT $9"
     }
 
     LIST_WORKFLOW on run_overview {
@@ -210,8 +213,8 @@ statements! {
                started_by, root_run_id, resumed_from, resume_count, state, detail, reason, position, control, version,
                created_at, deadline_at, finished_at, duration_ms, inputs, output, error
                FROM run_overview WHERE tenant_id = $1 AND run_id < $2 AND created_at >= $3 AND created_at < $4
-               AND ($5 = '' OR state = $5) AND workflow = $6 AND ($7 = '' OR subject = $7)
-               ORDER BY run_id DESC LIMIT $8"
+               AND ($5 = '' OR state = $5) AND workflow = $6 AND ($7 = '' OR subject = $7) AND ($8 = '' OR workspace = $8)
+               ORDER BY run_id DESC LIMIT $9"
     }
 
     LIST_SUBJECT on run_overview {
@@ -219,8 +222,8 @@ statements! {
                started_by, root_run_id, resumed_from, resume_count, state, detail, reason, position, control, version,
                created_at, deadline_at, finished_at, duration_ms, inputs, output, error
                FROM run_overview WHERE tenant_id = $1 AND run_id < $2 AND created_at >= $3 AND created_at < $4
-               AND ($5 = '' OR state = $5) AND ($6 = '' OR workflow = $6) AND subject = $7
-               ORDER BY run_id DESC LIMIT $8"
+               AND ($5 = '' OR state = $5) AND ($6 = '' OR workflow = $6) AND subject = $7 AND ($8 = '' OR workspace = $8)
+               ORDER BY run_id DESC LIMIT $9"
     }
 
     /// run_attrs: a label, or `interlock.state` of runs that ended badly.
@@ -231,8 +234,8 @@ statements! {
                FROM run_attrs a JOIN run_overview o ON o.tenant_id = a.tenant_id AND o.run_id = a.run_id
                WHERE a.tenant_id = $1 AND a.run_id < $2 AND created_at >= $3 AND created_at < $4
                AND ($5 = '' OR state = $5) AND ($6 = '' OR workflow = $6) AND ($7 = '' OR subject = $7)
-               AND a.name = $8 AND a.value = $9
-               ORDER BY a.run_id DESC LIMIT $10"
+               AND ($8 = '' OR workspace = $8) AND a.name = $9 AND a.value = $10
+               ORDER BY a.run_id DESC LIMIT $11"
     }
 
     /// run_live: runs that live are few beside those that ended.
@@ -242,8 +245,8 @@ statements! {
                o.control, o.version, created_at, deadline_at, finished_at, duration_ms, inputs, output, error
                FROM run_live v JOIN run_overview o ON o.tenant_id = v.tenant_id AND o.run_id = v.run_id
                WHERE v.tenant_id = $1 AND v.run_id < $2 AND created_at >= $3 AND created_at < $4 AND v.state = $5
-               AND ($6 = '' OR workflow = $6) AND ($7 = '' OR subject = $7)
-               ORDER BY v.run_id DESC LIMIT $8"
+               AND ($6 = '' OR workflow = $6) AND ($7 = '' OR subject = $7) AND ($8 = '' OR o.workspace = $8)
+               ORDER BY v.run_id DESC LIMIT $9"
     }
 
     STEPS on steps {

@@ -6,6 +6,7 @@ use interlock_protocol::agent::{Completed, Report, path};
 use interlock_protocol::body::ReportBody;
 
 use crate::api_error::ApiError;
+use crate::identity::Caller;
 use crate::request::{Body, OfSession};
 use crate::state::AppState;
 
@@ -22,9 +23,11 @@ use crate::state::AppState;
 )]
 pub async fn complete(
     State(state): State<AppState>,
+    caller: Caller,
     OfSession(session): OfSession,
     Body(ReportBody(report)): Body<ReportBody>,
 ) -> Result<Json<Completed>, ApiError> {
+    caller.check_tenant(report.at)?;
     let completed = state.engine().complete(session, report).await?;
     Ok(Json(Completed { next: completed.next, recorded: completed.recorded }))
 }

@@ -6,6 +6,7 @@ use interlock_engine::EngineError;
 use interlock_protocol::agent::{Heartbeat, Renewed, limits, path};
 
 use crate::api_error::ApiError;
+use crate::identity::Caller;
 use crate::request::Body;
 use crate::state::AppState;
 
@@ -19,6 +20,7 @@ use crate::state::AppState;
 )]
 pub async fn heartbeat(
     State(state): State<AppState>,
+    caller: Caller,
     Body(heartbeat): Body<Heartbeat>,
 ) -> Result<Json<Renewed>, ApiError> {
     let Heartbeat { session, held, draining } = heartbeat;
@@ -26,7 +28,12 @@ pub async fn heartbeat(
         return Err(ApiError::invalid(format!("a worker holds at most {} attempts", limits::SLOTS_MAX)));
     }
     let lease_ms = state.engine().session_lease();
-    match state.engine().heartbeat(session, &held, draining).await {
+    let known = state.engine().check_session(caller.tenant, session).await;
+    let renewed = match known {
+        Ok(()) => state.engine().heartbeat(session, &held, draining).await,
+        Err(error) => Err(error),
+    };
+    match renewed {
         Ok(stop) => Ok(Json(Renewed { lease_ms, stop, known: true })),
         Err(EngineError::SessionGone) => Ok(Json(Renewed { lease_ms, stop: held, known: false })),
         Err(error) => Err(error.into()),

@@ -6,6 +6,7 @@ use interlock_protocol::agent::{EffectAnswer, EffectIntent, path};
 use interlock_protocol::body::{AnswerBody, IntentBody};
 
 use crate::api_error::ApiError;
+use crate::identity::Caller;
 use crate::request::{Body, OfSession};
 use crate::state::AppState;
 
@@ -22,8 +23,10 @@ use crate::state::AppState;
 )]
 pub async fn intent(
     State(state): State<AppState>,
+    caller: Caller,
     _: OfSession,
     Body(IntentBody(intent)): Body<IntentBody>,
 ) -> Result<Json<AnswerBody>, ApiError> {
+    caller.check_tenant(intent.at)?;
     Ok(Json(AnswerBody(state.engine().intent(intent).await?)))
 }

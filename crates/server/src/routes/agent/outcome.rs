@@ -6,6 +6,7 @@ use interlock_protocol::agent::{EffectOutcome, path};
 use interlock_protocol::body::OutcomeBody;
 
 use crate::api_error::ApiError;
+use crate::identity::Caller;
 use crate::request::{Body, OfSession};
 use crate::state::AppState;
 
@@ -20,9 +21,11 @@ use crate::state::AppState;
 )]
 pub async fn outcome(
     State(state): State<AppState>,
+    caller: Caller,
     _: OfSession,
     Body(OutcomeBody(outcome)): Body<OutcomeBody>,
 ) -> Result<StatusCode, ApiError> {
+    caller.check_tenant(outcome.at)?;
     state.engine().outcome(outcome).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -5,6 +5,7 @@ use axum::extract::State;
 use interlock_protocol::agent::{Poll, Polled, limits, path};
 
 use crate::api_error::ApiError;
+use crate::identity::Caller;
 use crate::request::{Body, bounded};
 use crate::state::AppState;
 
@@ -16,7 +17,12 @@ use crate::state::AppState;
     request_body = Poll,
     responses((status = 200, description = "Claimed steps; empty when nothing came in time.", body = Polled)),
 )]
-pub async fn poll(State(state): State<AppState>, Body(poll): Body<Poll>) -> Result<Json<Polled>, ApiError> {
+pub async fn poll(
+    State(state): State<AppState>,
+    caller: Caller,
+    Body(poll): Body<Poll>,
+) -> Result<Json<Polled>, ApiError> {
+    state.engine().check_session(caller.tenant, poll.session).await?;
     let wait = bounded(Some(poll.wait_ms), limits::POLL_WAIT_MAX);
     let polling = state.engine().poll(poll.session, poll.max as usize, wait);
     // A server that stops answers with nothing, and the worker asks the next one.

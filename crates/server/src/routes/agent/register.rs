@@ -3,11 +3,13 @@
 use axum::Json;
 use axum::extract::State;
 use interlock_core::limits::NAME_BYTES_MAX;
+use interlock_core::rejection::Rejection;
 use interlock_core::work::WorkerHello;
 use interlock_protocol::agent::{Registered, limits, path};
 use interlock_protocol::body::HelloBody;
 
 use crate::api_error::ApiError;
+use crate::identity::Caller;
 use crate::request::Body;
 use crate::state::AppState;
 
@@ -24,9 +26,14 @@ const OWN_QUEUES: &str = "interlock.";
 )]
 pub async fn register(
     State(state): State<AppState>,
-    Body(HelloBody(hello)): Body<HelloBody>,
+    caller: Caller,
+    Body(HelloBody(mut hello)): Body<HelloBody>,
 ) -> Result<Json<Registered>, ApiError> {
     check(&hello)?;
+    if let Some(tenant) = hello.tenant.filter(|tenant| *tenant != caller.tenant) {
+        return Err(Rejection::UnknownTenant { tenant }.into());
+    }
+    hello.tenant = Some(caller.tenant);
     let registered = state.engine().register(hello).await?;
     Ok(Json(Registered {
         session: registered.session,

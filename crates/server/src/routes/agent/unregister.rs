@@ -5,6 +5,7 @@ use axum::http::StatusCode;
 use interlock_protocol::agent::{Unregister, path};
 
 use crate::api_error::ApiError;
+use crate::identity::Caller;
 use crate::request::Body;
 use crate::state::AppState;
 
@@ -18,8 +19,10 @@ use crate::state::AppState;
 )]
 pub async fn unregister(
     State(state): State<AppState>,
+    caller: Caller,
     Body(Unregister { session }): Body<Unregister>,
 ) -> Result<StatusCode, ApiError> {
+    state.engine().check_session(caller.tenant, session).await?;
     state.engine().unregister(session).await?;
     Ok(StatusCode::NO_CONTENT)
 }

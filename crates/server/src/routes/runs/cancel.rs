@@ -5,7 +5,8 @@ use axum::extract::State;
 use interlock_protocol::runs::{Cancel, Standing, path};
 
 use crate::api_error::ApiError;
-use crate::directive::{OPERATOR, answer};
+use crate::directive::answer;
+use crate::identity::Caller;
 use crate::request::{Body, Named, reason};
 use crate::state::AppState;
 
@@ -22,9 +23,10 @@ use crate::state::AppState;
 )]
 pub async fn cancel(
     State(state): State<AppState>,
+    caller: Caller,
     Named { tenant, run }: Named,
     Body(cancel): Body<Cancel>,
 ) -> Result<Json<Standing>, ApiError> {
     let because = reason(cancel.reason)?;
-    Ok(answer(state.engine().cancel(tenant, run, because, cancel.rollback, OPERATOR).await?))
+    Ok(answer(state.engine().cancel(tenant, run, because, cancel.rollback, caller.operator()).await?))
 }

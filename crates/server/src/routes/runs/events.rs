@@ -2,7 +2,6 @@
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::request::Parts;
 use interlock_core::ids::{RunId, TenantId};
 use interlock_core::time::Millis;
 use interlock_protocol::runs::{EventList, limits, path};
@@ -13,14 +12,13 @@ use utoipa::IntoParams;
 
 use super::view;
 use crate::api_error::ApiError;
-use crate::request::{Params, bounded, run_of_path};
+use crate::request::{Named, Params, bounded};
 use crate::state::AppState;
 
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct EventParams {
-    tenant: Option<TenantId>,
     #[serde(default)]
     since: u64,
     limit: Option<usize>,
@@ -39,11 +37,9 @@ pub struct EventParams {
 )]
 pub async fn events(
     State(state): State<AppState>,
+    Named { tenant, run }: Named,
     Params(params): Params<EventParams>,
-    mut parts: Parts,
 ) -> Result<Json<EventList>, ApiError> {
-    let run = run_of_path(&mut parts, &state).await?;
-    let tenant = params.tenant.unwrap_or(state.default_tenant());
     let mut events = read(&state, tenant, run, &params).await?;
     if events.is_empty() {
         let overview = state.engine().store().run_overview(tenant, run).await?;

@@ -2,8 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::request::Parts;
-use interlock_core::ids::{RunId, TenantId};
+use interlock_core::ids::RunId;
 use interlock_core::time::Millis;
 use interlock_protocol::runs::{RunView, limits, path};
 use serde::Deserialize;
@@ -12,14 +11,13 @@ use utoipa::IntoParams;
 
 use super::view;
 use crate::api_error::ApiError;
-use crate::request::{Params, bounded, run_of_path};
+use crate::request::{Named, Params, bounded};
 use crate::state::AppState;
 
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct GetParams {
-    tenant: Option<TenantId>,
     wait_ms: Option<Millis>,
 }
 
@@ -35,11 +33,9 @@ pub struct GetParams {
 )]
 pub async fn get(
     State(state): State<AppState>,
+    Named { tenant, run }: Named,
     Params(params): Params<GetParams>,
-    mut parts: Parts,
 ) -> Result<Json<RunView>, ApiError> {
-    let run = run_of_path(&mut parts, &state).await?;
-    let tenant = params.tenant.unwrap_or(state.default_tenant());
     if params.wait_ms.is_some() {
         let ending = timeout(bounded(params.wait_ms, limits::WAIT_MAX), state.engine().wait_for_end(tenant, run));
         if let Some(Ok(ended)) = state.shutdown().run_until_cancelled(ending).await {

@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use interlock_core::ids::{RunId, TenantId};
+use interlock_core::ids::RunId;
 use interlock_core::state::RunState;
 use interlock_protocol::runs::{RunList, limits, path};
 use interlock_store::{Page, RunFilter};
@@ -11,6 +11,7 @@ use utoipa::IntoParams;
 
 use super::view;
 use crate::api_error::ApiError;
+use crate::identity::Caller;
 use crate::request::Params;
 use crate::state::AppState;
 
@@ -20,7 +21,6 @@ const PAGE_DEFAULT: usize = 50;
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct ListParams {
-    tenant: Option<TenantId>,
     state: Option<RunState>,
     workflow: Option<String>,
     subject: Option<String>,
@@ -40,9 +40,9 @@ pub struct ListParams {
 )]
 pub async fn list(
     State(state): State<AppState>,
+    caller: Caller,
     Params(params): Params<ListParams>,
 ) -> Result<Json<RunList>, ApiError> {
-    let tenant = params.tenant.unwrap_or(state.default_tenant());
     let label = params.label.map(|label| {
         let (name, value) =
             label.split_once(':').ok_or_else(|| ApiError::malformed("write a label as `name:value`"))?;
@@ -53,12 +53,13 @@ pub async fn list(
         workflow: params.workflow,
         subject: params.subject,
         label: label.transpose()?,
+        workspace: caller.workspace.as_deref().map(str::to_owned),
         ..RunFilter::default()
     };
     let limit = params.limit.unwrap_or(PAGE_DEFAULT).clamp(1, limits::PAGE_MAX);
     // One more than asked for says whether there is another page.
     let page = Page { limit: limit + 1, after: params.after };
-    let mut rows = state.engine().store().list_runs(tenant, &filter, page).await?;
+    let mut rows = state.engine().store().list_runs(caller.tenant, &filter, page).await?;
     let more = rows.len() > limit;
     rows.truncate(limit);
     let next_after = rows.last().filter(|_| more).map(|row| row.run);

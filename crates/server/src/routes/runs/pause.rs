@@ -5,7 +5,8 @@ use axum::extract::State;
 use interlock_protocol::runs::{Because, Standing, path};
 
 use crate::api_error::ApiError;
-use crate::directive::{OPERATOR, answer};
+use crate::directive::answer;
+use crate::identity::Caller;
 use crate::request::{Body, Named, reason};
 use crate::state::AppState;
 
@@ -22,8 +23,9 @@ use crate::state::AppState;
 )]
 pub async fn pause(
     State(state): State<AppState>,
+    caller: Caller,
     Named { tenant, run }: Named,
     Body(because): Body<Because>,
 ) -> Result<Json<Standing>, ApiError> {
-    Ok(answer(state.engine().pause(tenant, run, reason(because.reason)?, OPERATOR).await?))
+    Ok(answer(state.engine().pause(tenant, run, reason(because.reason)?, caller.operator()).await?))
 }

@@ -6,7 +6,8 @@ use interlock_engine::commands::control::ResolveRequest;
 use interlock_protocol::runs::{Resolve, Standing, path};
 
 use crate::api_error::ApiError;
-use crate::directive::{OPERATOR, answer};
+use crate::directive::answer;
+use crate::identity::Caller;
 use crate::request::{Body, Named, StepKey, reason};
 use crate::state::AppState;
 
@@ -21,11 +22,12 @@ use crate::state::AppState;
 )]
 pub async fn resolve(
     State(state): State<AppState>,
+    caller: Caller,
     Named { tenant, run }: Named,
     StepKey(step): StepKey,
     Body(resolve): Body<Resolve>,
 ) -> Result<Json<Standing>, ApiError> {
     let Resolve { outcome: resolution, output, reason: because } = resolve;
     let request = ResolveRequest { step, resolution, output, reason: reason(because)? };
-    Ok(answer(state.engine().resolve(tenant, run, request, OPERATOR).await?))
+    Ok(answer(state.engine().resolve(tenant, run, request, caller.operator()).await?))
 }

@@ -10,7 +10,8 @@ use interlock_engine::EngineError;
 use interlock_protocol::runs::{Restart, Standing, Started, path};
 
 use crate::api_error::ApiError;
-use crate::directive::{OPERATOR, answer};
+use crate::directive::answer;
+use crate::identity::Caller;
 use crate::request::{Body, Named};
 use crate::state::AppState;
 
@@ -30,6 +31,7 @@ use crate::state::AppState;
 )]
 pub async fn restart(
     State(state): State<AppState>,
+    caller: Caller,
     named: Named,
     Body(restart): Body<Restart>,
 ) -> Result<Response, ApiError> {
@@ -38,10 +40,10 @@ pub async fn restart(
         Some(step) => step,
         None => first_step(&state, named).await?,
     };
-    match state.engine().restart_from(tenant, run, &from, OPERATOR).await {
+    match state.engine().restart_from(tenant, run, &from, caller.operator()).await {
         Ok(standing) => Ok(answer(standing).into_response()),
         Err(EngineError::Rejected(Rejection::Terminal { .. })) => {
-            let started = state.engine().resume_as_new(tenant, run, Some(&from), OPERATOR).await?;
+            let started = state.engine().resume_as_new(tenant, run, Some(&from), caller.operator()).await?;
             Ok((StatusCode::CREATED, Json(Started { run_id: started.run })).into_response())
         }
         Err(error) => Err(error.into()),

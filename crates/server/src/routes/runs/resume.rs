@@ -5,7 +5,8 @@ use axum::extract::State;
 use interlock_protocol::runs::{Nothing, Standing, path};
 
 use crate::api_error::ApiError;
-use crate::directive::{OPERATOR, answer};
+use crate::directive::answer;
+use crate::identity::Caller;
 use crate::request::{Body, Named};
 use crate::state::AppState;
 
@@ -22,8 +23,9 @@ use crate::state::AppState;
 )]
 pub async fn resume(
     State(state): State<AppState>,
+    caller: Caller,
     Named { tenant, run }: Named,
     Body(Nothing {}): Body<Nothing>,
 ) -> Result<Json<Standing>, ApiError> {
-    Ok(answer(state.engine().resume(tenant, run, OPERATOR).await?))
+    Ok(answer(state.engine().resume(tenant, run, caller.operator()).await?))
 }

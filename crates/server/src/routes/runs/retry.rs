@@ -10,7 +10,8 @@ use interlock_engine::EngineError;
 use interlock_protocol::runs::{Retry, Standing, Started, path};
 
 use crate::api_error::ApiError;
-use crate::directive::{OPERATOR, answer};
+use crate::directive::answer;
+use crate::identity::Caller;
 use crate::request::{Body, Named};
 use crate::state::AppState;
 
@@ -30,17 +31,18 @@ use crate::state::AppState;
 )]
 pub async fn retry(
     State(state): State<AppState>,
+    caller: Caller,
     Named { tenant, run }: Named,
     Body(retry): Body<Retry>,
 ) -> Result<Response, ApiError> {
     let changed_input = retry.input.is_some();
-    match state.engine().retry(tenant, run, retry.input, OPERATOR).await {
+    match state.engine().retry(tenant, run, retry.input, caller.operator()).await {
         Ok(standing) => Ok(answer(standing).into_response()),
         Err(EngineError::Rejected(Rejection::Terminal { .. })) if changed_input => {
             Err(ApiError::invalid("a run that has ended is retried with its own inputs; start a new run for others"))
         }
         Err(EngineError::Rejected(Rejection::Terminal { .. })) => {
-            let started = state.engine().resume_as_new(tenant, run, None, OPERATOR).await?;
+            let started = state.engine().resume_as_new(tenant, run, None, caller.operator()).await?;
             Ok((StatusCode::CREATED, Json(Started { run_id: started.run })).into_response())
         }
         Err(error) => Err(error.into()),

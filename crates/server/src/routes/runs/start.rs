@@ -4,17 +4,15 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use interlock_core::change::Context;
 use interlock_core::state::Initiator;
 use interlock_engine::{EncodedPlan, IdempotencyKey, StartRun};
 use interlock_protocol::runs::{self, path};
 
 use crate::api_error::ApiError;
+use crate::identity::Caller;
 use crate::request::{Body, IdempotencyHeaders, idempotency_key};
 use crate::state::AppState;
 
-/// Whom idempotency keys belong to while all clients share one token.
-const CLIENT: &str = "api";
 const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 
 /// Start a run
@@ -39,19 +37,20 @@ const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 )]
 pub async fn start(
     State(state): State<AppState>,
+    caller: Caller,
     headers: HeaderMap,
     Body(body): Body<runs::StartRun>,
 ) -> Result<Response, ApiError> {
-    let runs::StartRun { tenant, plan, inputs, workspace, subject, labels, priority } = body;
-    let tenant = tenant.unwrap_or(state.default_tenant());
+    let runs::StartRun { plan, inputs, workspace, subject, labels, priority } = body;
     let key = idempotency_key(&headers)?;
-    let mut request = StartRun::new(tenant, EncodedPlan::new(plan)?, inputs);
-    request.workspace = workspace.unwrap_or(request.workspace);
+    let mut request = StartRun::new(caller.tenant, EncodedPlan::new(plan)?, inputs);
+    request.workspace = caller.workspace_of_start(workspace)?.unwrap_or(request.workspace);
     request.subject = subject;
     request.labels = labels;
     request.priority = priority;
-    request.idempotency = key.map(|key| IdempotencyKey { client: CLIENT.to_owned(), key });
-    request.by = Context { initiator: Initiator::User, person: None, metadata: None };
+    request.idempotency = key.map(|key| IdempotencyKey { client: caller.client.to_string(), key });
+    request.by = caller.context(Initiator::User);
+    request.started_by = caller.responsible().map(str::to_owned);
 
     let started = state.engine().start(request).await?;
     let location = path::RUN.replace("{run}", &started.run.to_string());

@@ -3,11 +3,11 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use interlock_core::rejection::Rejection;
 use interlock_engine::commands::signal::{SignalRequest, Signaled};
 use interlock_protocol::runs::{Signal, Signaled as Answer, path};
 
 use crate::api_error::ApiError;
+use crate::identity::Caller;
 use crate::request::Body;
 use crate::state::AppState;
 
@@ -26,18 +26,11 @@ use crate::state::AppState;
 )]
 pub async fn send(
     State(state): State<AppState>,
+    caller: Caller,
     Body(signal): Body<Signal>,
 ) -> Result<(StatusCode, Json<Answer>), ApiError> {
-    let Signal { tenant, signal, key, payload, source_id } = signal;
-    // A signal makes no run that would name its tenant, so nothing else would notice.
-    let tenant = match tenant {
-        Some(tenant) if state.engine().store().tenant(tenant).await?.is_none() => {
-            return Err(Rejection::UnknownTenant { tenant }.into());
-        }
-        Some(tenant) => tenant,
-        None => state.default_tenant(),
-    };
-    let request = SignalRequest { tenant, signal_type: signal, key, payload, source_id };
+    let Signal { signal, key, payload, source_id } = signal;
+    let request = SignalRequest { tenant: caller.tenant, signal_type: signal, key, payload, source_id };
     Ok(answer(state.engine().signal(request).await?))
 }
 

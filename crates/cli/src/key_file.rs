@@ -1,0 +1,32 @@
+//! Keys are kept in files, so that they appear in no argument list and no environment.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Context as _;
+
+use crate::server::LOCAL_KEY_FILE;
+
+/// A worker that is started together with its server waits this long for the server to make the key.
+const PATIENCE: Duration = Duration::from_secs(10);
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// The key in `named`, else the one that a server on this machine has left in its data folder.
+pub async fn read(named: Option<&Path>, data: &Path) -> anyhow::Result<String> {
+    let path = named.map_or_else(|| data.join(LOCAL_KEY_FILE), Path::to_owned);
+    let mut patience = PATIENCE;
+    while !path.exists() && !patience.is_zero() {
+        tokio::time::sleep(LOOK_EVERY).await;
+        patience = patience.saturating_sub(LOOK_EVERY);
+    }
+    let text = std::fs::read_to_string(&path).with_context(|| match named {
+        Some(_) => format!("cannot read the key file {}", path.display()),
+        None => format!(
+            "there is no key for the server: name one with --api-key-file, or start this where a server has its data folder (looked for {})",
+            path.display()
+        ),
+    })?;
+    let key = text.trim();
+    anyhow::ensure!(!key.is_empty(), "the key file {} is empty", path.display());
+    Ok(key.to_owned())
+}

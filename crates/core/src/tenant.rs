@@ -1,0 +1,30 @@
+//! What a tenant has decided for itself.
+
+use serde::{Deserialize, Serialize};
+
+/// Settings of one tenant, kept as JSON: what an older release wrote has the defaults for what it did not know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TenantSettings {
+    /// People may approve what they started, where one vote is enough (`approval.self`).
+    pub self_approval: bool,
+    /// `X-Request-ID` counts as an idempotency key where no other is sent.
+    pub request_id_is_key: bool,
+}
+
+impl Default for TenantSettings {
+    fn default() -> Self {
+        Self { self_approval: false, request_id_is_key: true }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_not_said_has_its_default() {
+        let settings: TenantSettings = serde_json::from_str(r#"{"self_approval":true}"#).unwrap();
+        assert_eq!(settings, TenantSettings { self_approval: true, ..TenantSettings::default() });
+    }
+}

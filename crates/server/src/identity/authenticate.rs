@@ -1,0 +1,97 @@
+//! From the headers of a request to its [`Caller`].
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use axum::http::{HeaderMap, header};
+use interlock_core::time::{Millis, Timestamp};
+use interlock_store::{IdentityOp, KeyRow, Op};
+
+use super::Identity;
+use super::cache::{Entry, Loaded};
+use super::caller::{Caller, Via};
+use super::key::{self, KeyText};
+use crate::api_error::ApiError;
+
+/// `last_used_at` is written no more often than this.
+const TOUCH_EVERY: Millis = Millis::from_mins(1);
+
+impl Identity {
+    /// The caller that the request's credential names. None of it is an error: whether that is enough the matrix says.
+    pub async fn authenticate(&self, headers: &HeaderMap) -> Result<Option<Caller>, ApiError> {
+        let Some(text) = bearer(headers)? else { return Ok(None) };
+        let entry = self.key_entry(text).await?.ok_or_else(ApiError::unauthorized)?;
+        let now = self.0.engine.now();
+        if let Some(per_min) = entry.requests_per_min.or(self.0.requests_per_min) {
+            let client = &entry.caller.client;
+            self.0.rates.take(client, per_min, now).map_err(|wait| ApiError::rate_limited(per_min, wait))?;
+        }
+        self.touch(&entry, now);
+        Ok(Some(entry.caller.clone()))
+    }
+
+    /// The key, if there is one that works now.
+    pub(super) async fn key_entry(&self, text: &str) -> Result<Option<Arc<Entry>>, ApiError> {
+        let Some(key) = KeyText::parse(text) else { return Ok(None) };
+        let hash = key.hash(&self.0.secret);
+        let now = self.0.engine.now();
+        let is_live = |entry: &Arc<Entry>| {
+            key::same(entry.hash, hash) && entry.expires_at.is_none_or(|expires_at| now < expires_at)
+        };
+        if let Some(entry) = self.0.keys.get(key.lookup(), now) {
+            return Ok(Some(entry).filter(is_live));
+        }
+        let seen = self.0.keys.seen();
+        let rows = self.0.engine.store().find_keys(key.lookup()).await?;
+        let row = rows.into_iter().find(|row| row.revoked_at.is_none() && key::same(row.hash, hash));
+        let entry = row.map(|row| self.0.keys.put(key.lookup(), loaded(row), now, seen));
+        Ok(entry.filter(is_live))
+    }
+
+    /// Notes now and then that the key is used; nobody waits for it.
+    fn touch(&self, entry: &Arc<Entry>, now: Timestamp) {
+        let before = Timestamp(entry.touched_at.load(Ordering::Relaxed));
+        if now.since(before) < TOUCH_EVERY {
+            return;
+        }
+        let claimed = entry.touched_at.compare_exchange(before.0, now.0, Ordering::Relaxed, Ordering::Relaxed);
+        if let (Ok(_), Via::Key { id, .. }) = (claimed, &entry.caller.via) {
+            let op = IdentityOp::TouchKey { tenant: entry.caller.tenant, key: *id, at: now };
+            let store = self.0.engine.store().clone();
+            tokio::spawn(async move {
+                if let Err(error) = store.execute(Op::Identity(op)).await {
+                    tracing::debug!(%error, "the use of a key could not be noted");
+                }
+            });
+        }
+    }
+}
+
+fn loaded(row: KeyRow) -> Loaded {
+    Loaded {
+        hash: row.hash,
+        expires_at: row.expires_at,
+        requests_per_min: row.requests_per_min,
+        touched_at: row.last_used_at,
+        caller: Caller {
+            tenant: row.tenant,
+            client: row.client.into(),
+            person: None,
+            roles: row.roles,
+            groups: Arc::default(),
+            workspace: row.workspace.map(Into::into),
+            installation: row.installation,
+            via: Via::Key { id: row.id, owner: row.owner.map(Into::into) },
+        },
+    }
+}
+
+/// The text behind `Bearer`. Another scheme is no credential of ours, and is refused rather than ignored.
+fn bearer(headers: &HeaderMap) -> Result<Option<&str>, ApiError> {
+    let Some(value) = headers.get(header::AUTHORIZATION) else { return Ok(None) };
+    let (scheme, text) = value.to_str().unwrap_or_default().split_once(' ').ok_or_else(ApiError::unauthorized)?;
+    if !scheme.eq_ignore_ascii_case("bearer") {
+        return Err(ApiError::unauthorized());
+    }
+    Ok(Some(text.trim()))
+}

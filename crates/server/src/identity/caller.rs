@@ -1,0 +1,111 @@
+//! [`Caller`]: who asks, as every handler gets it.
+
+use std::sync::Arc;
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use interlock_core::change::Context;
+use interlock_core::identity::{Permission, Roles};
+use interlock_core::ids::{KeyId, RunId, TenantId, UserId};
+use interlock_core::json::{Hash, Json};
+use interlock_core::state::Initiator;
+use interlock_core::work::AttemptRef;
+
+use crate::api_error::ApiError;
+use crate::state::AppState;
+
+/// Whoever is behind a request. All of it comes from the credential; nothing a request says changes it.
+#[derive(Debug, Clone)]
+pub struct Caller {
+    pub tenant: TenantId,
+    /// Whom idempotency keys belong to; stays the same when a key is rotated.
+    pub client: Arc<str>,
+    /// The person, if it is one: only people vote.
+    pub person: Option<Arc<str>>,
+    pub roles: Roles,
+    pub groups: Arc<[String]>,
+    /// Only runs of this workspace exist for this caller.
+    pub workspace: Option<Arc<str>>,
+    /// Has charge of the installation, and so of all its tenants.
+    pub installation: bool,
+    pub via: Via,
+}
+
+/// How the caller has proven who it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Via {
+    Key {
+        id: KeyId,
+        owner: Option<Arc<str>>,
+    },
+    /// A browser's visit.
+    Session {
+        user: UserId,
+        token_hash: Hash,
+    },
+    /// A short-lived token for a WebSocket.
+    Token,
+}
+
+impl Caller {
+    pub fn may(&self, permission: Permission) -> bool {
+        self.roles.grant(permission) && (permission != Permission::Install || self.installation)
+    }
+
+    /// The person who answers for what is done here: the one who asks, or the owner of the key.
+    pub fn responsible(&self) -> Option<&str> {
+        match &self.via {
+            Via::Key { owner, .. } => owner.as_deref(),
+            _ => self.person.as_deref(),
+        }
+    }
+
+    /// For the history of what this caller changes.
+    pub fn context(&self, initiator: Initiator) -> Context {
+        let metadata = match &self.via {
+            Via::Key { id, .. } => Some(Json::trusted(format!("{{\"key\":\"{id}\"}}"))),
+            _ => None,
+        };
+        Context { initiator, person: self.responsible().map(str::to_owned), metadata }
+    }
+
+    /// As the one who directs a run.
+    pub fn operator(&self) -> Context {
+        self.context(Initiator::Operator)
+    }
+
+    /// Refuses an attempt of another tenant's run as one of a run that does not exist.
+    pub fn check_tenant(&self, at: AttemptRef) -> Result<(), ApiError> {
+        if at.tenant == self.tenant { Ok(()) } else { Err(ApiError::unknown_run(at.run)) }
+    }
+
+    /// The workspace of a run that this caller starts.
+    pub fn workspace_of_start(&self, asked: Option<String>) -> Result<Option<String>, ApiError> {
+        match (&self.workspace, asked) {
+            (Some(own), Some(asked)) if **own != *asked => {
+                Err(ApiError::invalid(format!("this key is for workspace `{own}` and cannot start runs in another")))
+            }
+            (Some(own), _) => Ok(Some(own.to_string())),
+            (None, asked) => Ok(asked),
+        }
+    }
+
+    /// Refuses a run that does not exist for this caller: a key that is limited to a workspace sees no other's.
+    pub async fn reach(&self, state: &AppState, run: RunId) -> Result<(), ApiError> {
+        let Some(workspace) = &self.workspace else { return Ok(()) };
+        let overview = state.engine().store().run_overview(self.tenant, run).await?;
+        match overview {
+            Some(overview) if *overview.workspace == **workspace => Ok(()),
+            _ => Err(ApiError::unknown_run(run)),
+        }
+    }
+}
+
+/// The guard has put it there; a route that it does not stand before has no caller.
+impl FromRequestParts<AppState> for Caller {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &AppState) -> Result<Self, ApiError> {
+        parts.extensions.get::<Self>().cloned().ok_or_else(ApiError::unauthorized)
+    }
+}

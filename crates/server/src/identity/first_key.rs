@@ -1,0 +1,98 @@
+//! Keys that a server makes by itself: the first one of a new store, for automation, and the one that lets the command
+//! line and a worker on the same machine in without being told.
+//!
+//! Both are written to their file first and to the store after that. Whatever happens in between, the next start finds
+//! the file and finishes: a key that nobody knows is never made.
+
+use std::path::Path;
+
+use interlock_core::identity::{Role, Roles};
+use interlock_core::ids::{KeyId, TenantId};
+use interlock_core::json::Hash;
+use interlock_engine::{Engine, EngineError};
+use interlock_store::{IdentityOp, Op, OpAnswer};
+
+use super::key::{self, KeyText};
+use super::keys::NewKey;
+use super::secret::{ServerSecret, write_once};
+
+#[derive(Debug, thiserror::Error)]
+pub enum FirstKeyError {
+    #[error("cannot use the key file {path}: {what}")]
+    File { path: String, what: String },
+    #[error(transparent)]
+    Store(#[from] EngineError),
+}
+
+/// Writes the first admin's key to `path`, if the store has never had a key. Answers whether it did.
+pub async fn bootstrap(
+    engine: &Engine,
+    secret: &ServerSecret,
+    tenant: TenantId,
+    path: &Path,
+) -> Result<bool, FirstKeyError> {
+    if engine.store().kept("bootstrapped").await.map_err(EngineError::from)?.is_some() {
+        return Ok(false);
+    }
+    let text = in_file(path)?;
+    let mut new = NewKey::new(tenant, "bootstrap", admin());
+    new.installation = true;
+    let key = Box::new(new.row(engine, secret, &text, None));
+    let op = Op::Identity(IdentityOp::AddKey { key, first: true });
+    Ok(engine.store().execute(op).await.map_err(EngineError::from)? == OpAnswer::Stored)
+}
+
+/// Sees to it that `path` holds a key of this store which may do everything, for whoever may read the file.
+pub async fn local(
+    engine: &Engine,
+    secret: &ServerSecret,
+    tenant: TenantId,
+    path: &Path,
+) -> Result<KeyText, FirstKeyError> {
+    for _ in 0..2 {
+        let text = in_file(path)?;
+        let hash = text.hash(secret);
+        let rows = engine.store().find_keys(text.lookup()).await.map_err(EngineError::from)?;
+        match rows.iter().find(|row| key::same(row.hash, hash)) {
+            Some(row) if row.revoked_at.is_none() => return Ok(text),
+            // Somebody has revoked it: the next one is another.
+            Some(_) => remove(path)?,
+            None => {
+                let mut new = NewKey::new(tenant, "local", admin().with(Role::Worker));
+                new.installation = true;
+                let mut key = Box::new(new.row(engine, secret, &text, None));
+                key.id = id_of(hash);
+                key.client = key.id.to_string();
+                let op = Op::Identity(IdentityOp::AddKey { key, first: false });
+                engine.store().execute(op).await.map_err(EngineError::from)?;
+                return Ok(text);
+            }
+        }
+    }
+    Err(failed(path, "it holds a revoked key again and again; is another server using it?"))
+}
+
+/// Two servers that start at the same moment with the same file make one key.
+fn id_of(hash: Hash) -> KeyId {
+    let mut bytes = [0; 16];
+    bytes[6..].copy_from_slice(&hash.0[..10]);
+    KeyId::from_bytes(bytes)
+}
+
+fn admin() -> Roles {
+    [Role::Admin].into_iter().collect()
+}
+
+/// The key in this file, made if it is not there.
+fn in_file(path: &Path) -> Result<KeyText, FirstKeyError> {
+    let text = write_once(path, KeyText::random().reveal()).map_err(|error| failed(path, &error.to_string()))?;
+    KeyText::parse(text.trim()).ok_or_else(|| failed(path, "it holds something else than a key; move it away"))
+}
+
+fn remove(path: &Path) -> Result<(), FirstKeyError> {
+    std::fs::remove_file(path).map_err(|error| failed(path, &error.to_string()))
+}
+
+fn failed(path: &Path, what: &str) -> FirstKeyError {
+    FirstKeyError::File { path: path.display().to_string(), what: what.to_owned() }
+}

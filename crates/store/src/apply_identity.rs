@@ -1,0 +1,127 @@
+//! Carries out an [`IdentityOp`] inside a lane's transaction.
+
+use crate::db::Db;
+use crate::error::DbError;
+use crate::identity::{IdentityOp, KeyRow, UserRow};
+use crate::op::OpAnswer;
+use crate::sql::{Stmt, identity};
+use crate::value::{Value, args};
+
+/// Marks that the store has had its first key.
+const BOOTSTRAPPED: &str = "bootstrapped";
+
+pub(crate) async fn apply<D: Db>(db: &D, op: &IdentityOp) -> Result<OpAnswer, DbError> {
+    match op {
+        IdentityOp::SetOnce { name, value } => stored(db, &identity::SET_ONCE, args![*name, value]).await,
+        IdentityOp::AddKey { key, first } => {
+            if *first && db.execute(&identity::SET_ONCE, args![BOOTSTRAPPED, key.id.to_string()]).await? == 0 {
+                return Ok(OpAnswer::Duplicate);
+            }
+            if !*first {
+                db.execute(&identity::SET_ONCE, args![BOOTSTRAPPED, key.id.to_string()]).await?;
+            }
+            stored(db, &identity::KEY_ADD, key_values(key)).await
+        }
+        IdentityOp::RevokeKey { tenant, key, at } => {
+            changed(db, &identity::KEY_REVOKE, args![*at, *tenant, *key]).await
+        }
+        IdentityOp::RotateKey { key, old, old_until } => {
+            if db.execute(&identity::KEY_SHORTEN, args![*old_until, key.tenant, *old]).await? == 0 {
+                return Ok(OpAnswer::Gone);
+            }
+            stored(db, &identity::KEY_ADD, key_values(key)).await
+        }
+        IdentityOp::TouchKey { tenant, key, at } => changed(db, &identity::KEY_TOUCH, args![*at, *tenant, *key]).await,
+        IdentityOp::AddUser(user) => stored(db, &identity::USER_ADD, new_user_values(user)?).await,
+        IdentityOp::ChangeUser(user) => changed(db, &identity::USER_CHANGE, changed_user_values(user)?).await,
+        IdentityOp::SignedIn { tenant, user, at } => {
+            changed(db, &identity::USER_SIGNED_IN, args![*at, *tenant, *user]).await
+        }
+        IdentityOp::OpenSession(row) => {
+            let values = args![row.tenant, row.token_hash, row.user, row.created_at, row.expires_at, row.last_used_at];
+            stored(db, &identity::SESSION_OPEN, values).await
+        }
+        IdentityOp::TouchSession { tenant, token_hash, at } => {
+            changed(db, &identity::SESSION_TOUCH, args![*at, *tenant, *token_hash]).await
+        }
+        IdentityOp::EndSession { tenant, token_hash } => {
+            changed(db, &identity::SESSION_END, args![*tenant, *token_hash]).await
+        }
+        IdentityOp::EndSessionsOf { tenant, user } => {
+            Ok(OpAnswer::Count(db.execute(&identity::SESSIONS_END, args![*tenant, *user]).await?))
+        }
+        IdentityOp::AddInvite(row) => {
+            let values = args![row.tenant, row.token_hash, row.user, row.created_at, row.expires_at];
+            stored(db, &identity::INVITE_ADD, values).await
+        }
+        IdentityOp::UseInvite { tenant, token_hash, at } => {
+            changed(db, &identity::INVITE_USE, args![*at, *tenant, *token_hash]).await
+        }
+    }
+}
+
+async fn stored<D: Db>(db: &D, stmt: &'static Stmt, values: Vec<Value>) -> Result<OpAnswer, DbError> {
+    Ok(if db.execute(stmt, values).await? == 1 { OpAnswer::Stored } else { OpAnswer::Duplicate })
+}
+
+async fn changed<D: Db>(db: &D, stmt: &'static Stmt, values: Vec<Value>) -> Result<OpAnswer, DbError> {
+    Ok(if db.execute(stmt, values).await? == 1 { OpAnswer::Done } else { OpAnswer::Gone })
+}
+
+fn key_values(key: &KeyRow) -> Vec<Value> {
+    args![
+        key.tenant,
+        key.id,
+        &key.lookup,
+        key.hash,
+        &key.name,
+        &key.client,
+        key.owner.as_ref(),
+        key.roles.to_string(),
+        key.workspace.as_ref(),
+        key.installation,
+        key.requests_per_min,
+        key.created_at,
+        key.created_by.as_ref(),
+        key.expires_at
+    ]
+}
+
+fn new_user_values(user: &UserRow) -> Result<Vec<Value>, DbError> {
+    Ok(args![
+        user.tenant,
+        user.id,
+        &user.name,
+        user.display_name.as_ref(),
+        user.email.as_ref(),
+        user.roles.to_string(),
+        groups(user)?,
+        user.installation,
+        user.password.as_ref(),
+        user.issuer.as_ref(),
+        user.subject.as_ref(),
+        user.created_at,
+        user.created_by.as_ref(),
+        user.disabled_at
+    ])
+}
+
+fn changed_user_values(user: &UserRow) -> Result<Vec<Value>, DbError> {
+    Ok(args![
+        user.display_name.as_ref(),
+        user.email.as_ref(),
+        user.roles.to_string(),
+        groups(user)?,
+        user.installation,
+        user.password.as_ref(),
+        user.issuer.as_ref(),
+        user.subject.as_ref(),
+        user.disabled_at,
+        user.tenant,
+        user.id
+    ])
+}
+
+fn groups(user: &UserRow) -> Result<String, DbError> {
+    serde_json::to_string(&user.groups).map_err(|error| DbError::Other(error.to_string()))
+}
