@@ -1,7 +1,7 @@
 //! Dependencies point downhill.
 //!
 //! `cli → server → engine → store → core`; `cli → worker → protocol → core`; `server → protocol`;
-//! `engine, worker → policy, connectors → core`. What a test depends on is its own business.
+//! `engine, worker → policy, connectors → core`; whoever calls the outside → `outbound`. What a test depends on is its own business.
 
 use serde_json::Value;
 
@@ -18,11 +18,12 @@ const OURS: &[(&str, May)] = &[
     ("core", May::Use(&[])),
     ("store", May::Use(&["core"])),
     ("policy", May::Use(&["core"])),
-    ("connectors", May::Use(&["core"])),
+    ("connectors", May::Use(&["core", "outbound"])),
     ("protocol", May::Use(&["core"])),
-    ("engine", May::Use(&["store", "core", "policy", "connectors"])),
-    ("server", May::Use(&["engine", "protocol", "store", "core"])),
-    ("worker", May::Use(&["protocol", "core", "policy", "connectors"])),
+    ("outbound", May::Use(&[])),
+    ("engine", May::Use(&["store", "core", "policy", "connectors", "outbound"])),
+    ("server", May::Use(&["engine", "protocol", "store", "core", "outbound"])),
+    ("worker", May::Use(&["protocol", "core", "policy", "connectors", "outbound"])),
     ("cli", May::UseEverything),
     ("sim", May::UseEverything),
     ("tidy", May::UseEverything),
