@@ -126,6 +126,18 @@ id!(
     UserId, "usr", "user"
 );
 id!(
+    /// What starts a workflow at times.
+    ScheduleId, "sch", "schedule"
+);
+id!(
+    /// An address at which a tenant takes webhooks.
+    InboundId, "whi", "inbound webhook endpoint"
+);
+id!(
+    /// An address to which a tenant's events are sent.
+    OutboundId, "who", "outbound webhook endpoint"
+);
+id!(
     /// One server process; its lanes and wake-ups carry this id.
     ServerId, "srv", "server"
 );

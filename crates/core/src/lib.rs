@@ -7,6 +7,7 @@
 pub mod approval;
 pub mod caps;
 pub mod change;
+pub mod cloudevent;
 pub mod decide;
 pub mod event;
 pub mod identity;
@@ -27,6 +28,7 @@ pub mod schedule;
 pub mod state;
 pub mod tenant;
 pub mod time;
+pub mod trigger;
 pub mod visible;
 pub mod webhook;
 pub mod work;

@@ -6,11 +6,12 @@ use interlock_core::ids::{RunId, TenantId};
 use interlock_core::planted::{Bug, is_planted};
 use interlock_core::time::Timestamp;
 
+use crate::apply_trigger;
 use crate::db::Db;
 use crate::entries::{self, Entry};
 use crate::error::DbError;
 use crate::op::{Op, OpAnswer, OutboxRetry, Sweep};
-use crate::sql::{identity, ops, read};
+use crate::sql::{identity, ops, read, triggers};
 use crate::submit::STATE_ATTR;
 use crate::value::{Value, args};
 
@@ -97,6 +98,7 @@ pub(crate) async fn apply<D: Db>(db: &D, op: &Op) -> Result<OpAnswer, DbError> {
             let rows = db.execute(&ops::IDEMPOTENCY_FINISH, values).await?;
             Ok(if rows == 1 { OpAnswer::Done } else { OpAnswer::Gone })
         }
+        Op::Trigger(op) => apply_trigger::apply(db, op).await,
         Op::ApprovalNotified { tenant, approval, at } => {
             let rows = db.execute(&ops::APPROVAL_NOTIFIED, args![*at, *tenant, *approval]).await?;
             Ok(if rows == 1 { OpAnswer::Done } else { OpAnswer::Gone })
@@ -172,6 +174,10 @@ async fn sweep<D: Db>(db: &D, sweep: &Sweep) -> Result<u64, DbError> {
     removed += db.execute(&ops::SWEEP_FEED, args![now - sweep.feed_kept, limit]).await?;
     removed += db.execute(&identity::SWEEP_USER_SESSIONS, args![now, limit]).await?;
     removed += db.execute(&identity::SWEEP_INVITES, args![now, limit]).await?;
+    for stmt in [&triggers::SWEEP_SLOTS, &triggers::SWEEP_DELIVERIES, &triggers::SWEEP_FINGERPRINTS] {
+        removed += db.execute(stmt, args![now - sweep.runs_kept, limit]).await?;
+    }
+    removed += db.execute(&triggers::SWEEP_ATTEMPTS, args![now - sweep.outbox_kept, limit]).await?;
     Ok(removed)
 }
 

@@ -7,6 +7,7 @@
 
 mod apply_identity;
 mod apply_op;
+mod apply_trigger;
 mod backup;
 mod db;
 mod entries;
@@ -23,6 +24,7 @@ pub mod sql;
 mod sqlite;
 mod store;
 mod submit;
+mod triggers;
 mod value;
 
 pub use backup::{backup_file, restore};
@@ -31,9 +33,13 @@ pub use identity::{IdentityOp, InviteRow, KeyRow, UserRow, UserSessionRow};
 pub use op::{Op, OpAnswer, OutboxRetry, Sweep};
 pub use options::{CommitFault, Faults, Mode, NoFaults, Options, StoreUrl};
 pub use rows::{
-    ApprovalRow, Claimed, EventRecord, Finding, IdempotencyRecord, OpenWait, OutboxMessage, Page, ReadyGroup, ReadyRun,
-    ReceiptRow, RunFilter, RunSummary, SessionRow, SignalRow, Stats, StepRow, StoredSignal, Tenant, TenantEvent,
-    Unmatched,
+    ApprovalRow, Claimed, EventRecord, Finding, IdempotencyRecord, ListedWait, OpenWait, OutboxMessage, Page,
+    ReadyGroup, ReadyRun, ReceiptRow, RunFilter, RunSummary, SessionRow, SignalRow, Stats, StepRow, StoredSignal,
+    Tenant, TenantEvent, Unmatched,
 };
 pub use sqlite::memory::{copy as copy_memory, forget as forget_memory};
 pub use store::Store;
+pub use triggers::{
+    AttemptRow, DeliveryRecord, DeliveryRef, DeliveryRow, InboundRow, MessageRow, NewMessage, OutboundRow, ScheduleRow,
+    Secrets, SlotRow, TriggerOp, destination as webhook_destination,
+};

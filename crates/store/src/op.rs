@@ -7,6 +7,7 @@ use interlock_core::time::{Millis, Timestamp};
 
 use crate::identity::IdentityOp;
 use crate::rows::{SessionRow, SignalRow, Tenant};
+use crate::triggers::TriggerOp;
 
 #[derive(Debug, Clone)]
 pub enum Op {
@@ -58,6 +59,8 @@ pub enum Op {
         at: Timestamp,
         expires_at: Timestamp,
     },
+    /// Schedules and webhooks.
+    Trigger(Box<TriggerOp>),
     /// Records that an approval's card has been sent.
     ApprovalNotified {
         tenant: TenantId,
@@ -123,4 +126,16 @@ pub enum OpAnswer {
     Duplicate,
     Count(u64),
     Epoch(u64),
+    /// A delivery is the caller's to process: its attempt.
+    Begun(u32),
+    /// It was processed before.
+    Finished,
+    /// Somebody else processes it.
+    InFlight,
+    /// It has failed as often as it may.
+    Spent,
+    /// The key belongs to another request.
+    Mismatch,
+    /// Another delivery was about the same a moment ago.
+    Recent,
 }

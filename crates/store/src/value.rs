@@ -2,7 +2,8 @@
 //! says is an error that names the table, the column and the row.
 
 use interlock_core::ids::{
-    ApprovalId, KeyId, OutboxId, ReceiptId, RunId, ServerId, SessionId, SignalId, TenantId, UserId,
+    ApprovalId, InboundId, KeyId, OutboundId, OutboxId, ReceiptId, RunId, ScheduleId, ServerId, SessionId, SignalId,
+    TenantId, UserId,
 };
 use interlock_core::json::{Hash, Json};
 use interlock_core::time::Timestamp;
@@ -47,6 +48,11 @@ impl From<i32> for Value {
 impl From<bool> for Value {
     fn from(value: bool) -> Self {
         Self::Int(i64::from(value))
+    }
+}
+impl From<interlock_core::time::Millis> for Value {
+    fn from(value: interlock_core::time::Millis) -> Self {
+        Self::from(value.0)
     }
 }
 impl From<Timestamp> for Value {
@@ -100,6 +106,7 @@ macro_rules! id_values {
     };
 }
 id_values!(TenantId, RunId, SessionId, ApprovalId, ReceiptId, SignalId, OutboxId, ServerId, KeyId, UserId);
+id_values!(ScheduleId, InboundId, OutboundId);
 
 /// Arguments in the order of `$1…$n`.
 macro_rules! args {
@@ -282,3 +289,4 @@ macro_rules! from16 {
     };
 }
 from16!(TenantId, RunId, SessionId, ApprovalId, ReceiptId, SignalId, OutboxId, ServerId, KeyId, UserId);
+from16!(ScheduleId, InboundId, OutboundId);

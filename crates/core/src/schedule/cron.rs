@@ -1,4 +1,5 @@
-//! Cron expressions: five fields (minute, hour, day of month, month, day of week), or a nickname such as `@daily`.
+//! Cron expressions: five fields (minute, hour, day of month, month, day of week), six with seconds in front, or a
+//! nickname such as `@daily`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -17,7 +18,9 @@ pub struct Cron {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is not a cron expression: {what}. Write five fields: minute, hour, day of month, month, day of week")]
+#[error(
+    "`{text}` is not a cron expression: {what}. Write five fields (minute, hour, day of month, month, day of week), or seconds in front of them"
+)]
 pub struct InvalidCron {
     pub text: String,
     pub what: String,
@@ -31,7 +34,7 @@ impl FromStr for Cron {
         if text.len() > BYTES_MAX {
             return Err(invalid(format!("it is longer than {BYTES_MAX} bytes")));
         }
-        let parser = CronParser::builder().seconds(Seconds::Disallowed).year(Year::Disallowed).build();
+        let parser = CronParser::builder().seconds(Seconds::Optional).year(Year::Disallowed).build();
         let inner = parser.parse(text.trim()).map_err(|error| invalid(error.to_string()))?;
         let every_hour = (0..24).all(|hour| inner.pattern.hour_match(hour).unwrap_or(false));
         Ok(Self { text: text.trim().to_owned(), inner, every_hour })

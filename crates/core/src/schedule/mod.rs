@@ -39,7 +39,7 @@ names!(
         Skip = "skip",
         /// A time that is left out runs as the clock jumps over it; one that comes twice runs the first time.
         Once = "once",
-        /// Whenever the clock shows the time: not at all where it is left out, twice where it comes twice.
+        /// Like `once`, but a time that comes twice runs both times.
         Twice = "twice",
     }
 );

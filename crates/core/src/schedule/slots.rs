@@ -29,7 +29,7 @@ pub(super) fn next(cron: &Cron, zone: &TimeZone, dst: DstPolicy, after: Timestam
             (_, Some(change)) => {
                 let at = change.timestamp();
                 let left_out = change.offset().duration_since(offset);
-                if dst == DstPolicy::Once && !cron.every_hour && left_out.is_positive() {
+                if dst != DstPolicy::Skip && !cron.every_hour && left_out.is_positive() {
                     let slot = search(cron, at, offset, true);
                     if slot.is_some_and(|slot| slot.duration_since(at) < left_out) {
                         return Some(Timestamp(at.as_millisecond()));

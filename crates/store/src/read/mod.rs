@@ -9,5 +9,6 @@ mod lists;
 mod load;
 mod ready;
 mod timers;
+mod triggers;
 
 pub(crate) use load::PlanCache;

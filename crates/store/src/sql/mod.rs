@@ -6,6 +6,7 @@ pub mod identity;
 pub mod ops;
 pub mod read;
 pub mod side;
+pub mod triggers;
 
 /// A named statement.
 #[derive(Debug)]
@@ -39,7 +40,8 @@ pub(crate) use statement;
 
 /// All of them, for the test that prepares each on both databases.
 pub fn all_statements() -> impl Iterator<Item = &'static Stmt> {
-    hot::ALL.iter().chain(side::ALL).chain(ops::ALL).chain(identity::ALL).chain(read::ALL).copied()
+    let loose = identity::ALL.iter().chain(triggers::ALL);
+    hot::ALL.iter().chain(side::ALL).chain(ops::ALL).chain(read::ALL).chain(loose).copied()
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ mod opening;
 mod runs;
 mod servers;
 mod statements;
+mod triggers;
 mod walk;
 
 /// Declares each test once and runs it on a SQLite file, on SQLite in memory and on PostgreSQL.

@@ -25,6 +25,8 @@ const SCANS: &[&str] = &[
     "SERVER_TIME",
     "SWEEP_FEED",
     "STEPS",
+    "OUTBOUNDS_FED",
+    "SCHEDULES_NEXT",
 ];
 
 /// The index that a statement has to use, on either database: a plan without a scan can still read a whole tenant.
@@ -50,6 +52,14 @@ const USES: &[(&str, &str)] = &[
     ("WAITS_OPEN", "waits_by_key"),
     ("SIGNALS_PENDING", "signals_pending"),
     ("OUTBOX_DUE", "outbox_due"),
+    ("SCHEDULES_DUE", "schedules_due"),
+    ("SCHEDULES", "schedules_by_name"),
+    ("SLOTS_QUEUED", "schedule_slots"),
+    ("INBOUND_GET", "inbound_endpoints_by_id"),
+    ("DELIVERIES_DUE", "inbound_deliveries_due"),
+    ("DELIVERIES", "inbound_deliveries_recent"),
+    ("MESSAGES", "outbox_by_destination"),
+    ("MESSAGES_BETWEEN", "outbox_by_destination"),
 ];
 
 /// The names of the indexes that a statement has to use.

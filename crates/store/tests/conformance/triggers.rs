@@ -1,0 +1,270 @@
+//! Schedules, deliveries and messages: what each guard lets through, and what it does not.
+
+use interlock_core::ids::{InboundId, OutboundId, OutboxId, RunId, ScheduleId};
+use interlock_core::json::{Hash, Json};
+use interlock_core::schedule::{DstPolicy, Overlap, SlotState};
+use interlock_core::state::IdempotencyState;
+use interlock_core::time::{Millis, Timestamp};
+use interlock_core::trigger::{EndpointState, Origin, Source};
+use interlock_store::{
+    AttemptRow, DeliveryRef, DeliveryRow, InboundRow, NewMessage, Op, OpAnswer, OutboundRow, ScheduleRow, Secrets,
+    SlotRow, Store, TriggerOp,
+};
+
+use crate::fixture::{NOW, Place, World, fresh};
+
+crate::on_every_store!(
+    a_schedule_changes_only_from_what_was_read,
+    a_delivery_is_processed_once_and_taken_over_when_left,
+    what_was_about_the_same_is_recent_for_a_while,
+    messages_are_published_once_and_taken_by_one,
+);
+
+const LOCK: Millis = Millis::from_mins(5);
+
+async fn ask(store: &Store, op: TriggerOp) -> OpAnswer {
+    store.execute(Op::Trigger(Box::new(op))).await.unwrap()
+}
+
+fn secrets() -> Secrets {
+    Secrets { current: "sealed".into(), previous: Some(("older".into(), NOW)) }
+}
+
+fn schedule(world: &World, name: &str) -> ScheduleRow {
+    ScheduleRow {
+        tenant: world.tenant,
+        id: ScheduleId(fresh()),
+        name: name.into(),
+        workflow: "nightly".into(),
+        origin: Origin::Api,
+        cron: "0 3 * * *".into(),
+        timezone: "Europe/Berlin".into(),
+        dst: DstPolicy::Once,
+        overlap: Overlap::Queue,
+        catch_up: Millis::from_hours(1),
+        jitter: Millis(7),
+        inputs: Json::trusted("{}"),
+        workspace: "main".into(),
+        paused: false,
+        note: None,
+        done_at: NOW,
+        next_at: Some(NOW + Millis(10)),
+        last_run: None,
+        revision: 1,
+        created_at: NOW,
+        created_by: Some("ada".into()),
+        updated_at: NOW,
+    }
+}
+
+async fn a_schedule_changes_only_from_what_was_read(place: &Place) {
+    let world = place.world().await;
+    let store = &world.store;
+    let row = schedule(&world, "nightly");
+    assert_eq!(ask(store, TriggerOp::AddSchedule(row.clone())).await, OpAnswer::Stored);
+    assert_eq!(ask(store, TriggerOp::AddSchedule(schedule(&world, "nightly"))).await, OpAnswer::Duplicate);
+    assert_eq!(store.schedule_named(world.tenant, "nightly").await.unwrap(), Some(row.clone()));
+    assert_eq!(store.due_schedules(NOW, 10).await.unwrap(), []);
+    assert_eq!(store.due_schedules(NOW + Millis(10), 10).await.unwrap(), std::slice::from_ref(&row));
+    assert_eq!(store.next_schedule().await.unwrap(), row.next_at);
+
+    let slot = |at: u64, state| SlotRow {
+        slot_at: NOW + Millis(at),
+        state,
+        run: Some(RunId(fresh())),
+        note: Some("why".into()),
+        at: NOW,
+    };
+    let slots = vec![slot(1, SlotState::Started), slot(2, SlotState::Queued)];
+    let changed = ScheduleRow { next_at: None, paused: true, note: Some("n".into()), ..row.clone() };
+    let op = TriggerOp::ChangeSchedule { row: changed.clone(), slots: slots.clone() };
+    assert_eq!(ask(store, op.clone()).await, OpAnswer::Done);
+    assert_eq!(ask(store, op).await, OpAnswer::Gone, "the revision has moved on");
+    let kept = store.schedule(world.tenant, row.id).await.unwrap().unwrap();
+    assert_eq!(kept, ScheduleRow { revision: 2, ..changed });
+    assert_eq!(store.slots(world.tenant, row.id, 10).await.unwrap(), [slots[1].clone(), slots[0].clone()]);
+    assert_eq!(store.queued_slots(world.tenant, row.id, 10).await.unwrap(), [slots[1].clone()]);
+
+    let remove = TriggerOp::RemoveSchedule { tenant: world.tenant, schedule: row.id };
+    assert_eq!(ask(store, remove.clone()).await, OpAnswer::Done);
+    assert_eq!(ask(store, remove).await, OpAnswer::Gone);
+    assert_eq!(store.slots(world.tenant, row.id, 10).await.unwrap(), []);
+    world.store.close().await;
+}
+
+async fn inbound(world: &World) -> InboundRow {
+    let row = InboundRow {
+        tenant: world.tenant,
+        id: InboundId(fresh()),
+        name: "hooks".into(),
+        source: Source::GitHub,
+        header: None,
+        secondary: true,
+        paused: false,
+        secrets: secrets(),
+        created_at: NOW,
+        created_by: None,
+    };
+    assert_eq!(ask(&world.store, TriggerOp::AddInbound(row.clone())).await, OpAnswer::Stored);
+    row
+}
+
+fn delivery(row: &InboundRow, key: &str) -> DeliveryRow {
+    DeliveryRow {
+        at: DeliveryRef { tenant: row.tenant, endpoint: row.id, key: key.into() },
+        event: "push".into(),
+        payload: Json::trusted("{}"),
+        received_at: NOW,
+        retry_at: Some(NOW + LOCK),
+    }
+}
+
+fn begin(delivery: &DeliveryRow, now: Timestamp) -> TriggerOp {
+    TriggerOp::BeginDelivery {
+        delivery: delivery.clone(),
+        source: Source::GitHub,
+        request_hash: Hash::of(b"body"),
+        fingerprint: None,
+        now,
+        lock_until: now + LOCK,
+    }
+}
+
+async fn a_delivery_is_processed_once_and_taken_over_when_left(place: &Place) {
+    let world = place.world().await;
+    let store = &world.store;
+    let endpoint = inbound(&world).await;
+    assert_eq!(store.inbound_endpoint(endpoint.id).await.unwrap(), Some(endpoint.clone()));
+    let row = delivery(&endpoint, "github:1");
+    let at = row.at.clone();
+    assert_eq!(ask(store, begin(&row, NOW)).await, OpAnswer::Begun(1));
+    assert_eq!(ask(store, begin(&row, NOW)).await, OpAnswer::InFlight);
+    let mut other = begin(&row, NOW);
+    if let TriggerOp::BeginDelivery { request_hash, .. } = &mut other {
+        *request_hash = Hash::of(b"another body");
+    }
+    assert_eq!(ask(store, other).await, OpAnswer::Mismatch);
+
+    // Its server is gone; the lock runs out.
+    assert_eq!(store.due_deliveries(NOW, 10).await.unwrap(), []);
+    let later = NOW + LOCK;
+    assert_eq!(store.due_deliveries(later, 10).await.unwrap(), std::slice::from_ref(&row));
+    let retake = |now: Timestamp| TriggerOp::RetakeDelivery { at: at.clone(), now, lock_until: now + LOCK };
+    assert_eq!(ask(store, retake(later)).await, OpAnswer::Begun(2));
+    assert_eq!(ask(store, retake(later)).await, OpAnswer::InFlight);
+
+    let finish = |attempt, state, now: Timestamp| TriggerOp::FinishDelivery {
+        at: at.clone(),
+        attempt,
+        state,
+        response: Some(Json::trusted("{\"runs\":[]}")),
+        error: Some("why".into()),
+        now,
+        expires_at: now + Millis::from_hours(1),
+        retry_at: None,
+    };
+    let gone = ask(store, finish(1, IdempotencyState::Completed, later)).await;
+    assert_eq!(gone, OpAnswer::Gone, "the first attempt was taken over");
+    assert_eq!(ask(store, finish(2, IdempotencyState::Failed, later)).await, OpAnswer::Done);
+    assert_eq!(ask(store, retake(later)).await, OpAnswer::Begun(3));
+    assert_eq!(ask(store, finish(3, IdempotencyState::Failed, later)).await, OpAnswer::Done);
+    assert_eq!(ask(store, begin(&row, later)).await, OpAnswer::Spent);
+    let forgotten = later + Millis::from_hours(1);
+    assert_eq!(ask(store, begin(&row, forgotten)).await, OpAnswer::Begun(1), "an old failure is forgotten");
+    assert_eq!(ask(store, finish(1, IdempotencyState::Completed, forgotten)).await, OpAnswer::Done);
+    assert_eq!(ask(store, begin(&row, forgotten)).await, OpAnswer::Finished);
+    assert_eq!(store.due_deliveries(forgotten + LOCK, 10).await.unwrap(), []);
+    let listed = store.deliveries(world.tenant, endpoint.id, forgotten, 10).await.unwrap();
+    assert_eq!((listed.len(), listed[0].state, listed[0].attempts), (1, IdempotencyState::Completed, 1));
+
+    let remove = TriggerOp::RemoveInbound { tenant: world.tenant, endpoint: endpoint.id };
+    assert_eq!(ask(store, remove).await, OpAnswer::Done);
+    assert_eq!(store.inbound_endpoint(endpoint.id).await.unwrap(), None);
+    world.store.close().await;
+}
+
+async fn what_was_about_the_same_is_recent_for_a_while(place: &Place) {
+    let world = place.world().await;
+    let endpoint = inbound(&world).await;
+    let print = Hash::of(b"pull request 7");
+    let begin = |key: &str, now: Timestamp| {
+        let mut row = delivery(&endpoint, key);
+        row.received_at = now;
+        let mut op = begin(&row, now);
+        if let TriggerOp::BeginDelivery { fingerprint, .. } = &mut op {
+            *fingerprint = Some((print, now - Millis::from_secs(5)));
+        }
+        op
+    };
+    let store = &world.store;
+    assert_eq!(ask(store, begin("github:1", NOW)).await, OpAnswer::Begun(1));
+    assert_eq!(ask(store, begin("github:2", NOW + Millis(4_999))).await, OpAnswer::Recent);
+    assert_eq!(ask(store, begin("github:3", NOW + Millis(5_000))).await, OpAnswer::Recent);
+    assert_eq!(ask(store, begin("github:4", NOW + Millis(5_001))).await, OpAnswer::Begun(1));
+    let holder = store.fingerprint_holder(world.tenant, endpoint.id, print).await.unwrap();
+    assert_eq!(holder.as_deref(), Some("github:4"));
+    world.store.close().await;
+}
+
+async fn messages_are_published_once_and_taken_by_one(place: &Place) {
+    let world = place.world().await;
+    let store = &world.store;
+    let row = OutboundRow {
+        tenant: world.tenant,
+        id: OutboundId(fresh()),
+        url: "https://example.org/".into(),
+        description: None,
+        events: Some(vec!["session.*".into()]),
+        workflows: None,
+        secrets: secrets(),
+        state: EndpointState::Enabled,
+        note: None,
+        fed_to: 7,
+        fed_at: NOW,
+        failing_since: None,
+        created_at: NOW,
+        created_by: None,
+    };
+    let (tenant, endpoint) = (world.tenant, row.id);
+    assert_eq!(ask(store, TriggerOp::AddOutbound(row.clone())).await, OpAnswer::Stored);
+    assert_eq!(store.fed_endpoints().await.unwrap(), std::slice::from_ref(&row));
+    let (run, first, second) = (RunId(fresh()), OutboxId(fresh()), OutboxId(fresh()));
+    let messages = [first, second].map(|id| NewMessage { id, run, payload: Json::trusted("{}") }).to_vec();
+    let publish = TriggerOp::Publish { tenant, endpoint, from: 7, to: 9, messages, at: NOW };
+    assert_eq!(ask(store, publish.clone()).await, OpAnswer::Done);
+    assert_eq!(ask(store, publish).await, OpAnswer::Gone, "another server has published these");
+    let due = store.due_outbox(NOW, 10).await.unwrap();
+    assert_eq!(due.iter().map(|message| message.id).collect::<Vec<_>>(), [first], "one at a time, in order");
+
+    let until = NOW + Millis::from_mins(1);
+    let take = TriggerOp::TakeMessage { tenant, id: first, attempts: 0, now: NOW, until };
+    assert_eq!(ask(store, take.clone()).await, OpAnswer::Done);
+    assert_eq!(ask(store, take).await, OpAnswer::Gone);
+    let attempt = AttemptRow {
+        attempt: 1,
+        at: NOW,
+        duration: Millis(3),
+        status: Some(500),
+        error: Some("no".into()),
+        excerpt: Some("oops".into()),
+    };
+    let log = TriggerOp::LogAttempt { tenant, endpoint, message: first, attempt: attempt.clone() };
+    assert_eq!(ask(store, log).await, OpAnswer::Done);
+    assert_eq!(store.attempts(tenant, first).await.unwrap(), std::slice::from_ref(&attempt));
+    let failing = store.outbound_endpoint(tenant, endpoint).await.unwrap().unwrap();
+    assert_eq!((failing.failing_since, failing.fed_to), (Some(NOW), 9));
+    let well = AttemptRow { attempt: 2, status: Some(200), error: None, ..attempt };
+    ask(store, TriggerOp::LogAttempt { tenant, endpoint, message: first, attempt: well }).await;
+    assert_eq!(store.outbound_endpoint(tenant, endpoint).await.unwrap().unwrap().failing_since, None);
+
+    let listed = store.messages(tenant, endpoint, None, 10).await.unwrap();
+    assert_eq!(listed.iter().map(|message| message.id).collect::<Vec<_>>(), [second, first]);
+    let between = store.messages_between(tenant, endpoint, NOW..NOW + Millis(1), 10).await.unwrap();
+    assert_eq!(between.len(), 2);
+    let disable = TriggerOp::DisableOutbound { tenant, endpoint, note: "too long".into() };
+    assert_eq!(ask(store, disable).await, OpAnswer::Done);
+    assert_eq!(store.fed_endpoints().await.unwrap(), []);
+    assert_eq!(ask(store, TriggerOp::RemoveOutbound { tenant, endpoint, at: NOW }).await, OpAnswer::Done);
+    assert_eq!(store.due_outbox(until, 10).await.unwrap(), [], "its messages end with it");
+    world.store.close().await;
+}
