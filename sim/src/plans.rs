@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use interlock_core::json::Json;
 use interlock_core::plan::{
-    Accept, Gate, OnDenial, OnFailure, Plan, RollbackCondition, RollbackSpec, StepSpec, WaitFor, Work,
+    Accept, Gate, OnDenial, OnFailure, Plan, RollbackCondition, RollbackSpec, StepSpec, Undo, WaitFor, Work,
 };
 use interlock_core::retry::{Backoff, RetryPolicy};
 use interlock_core::state::EffectClass;
@@ -65,6 +65,7 @@ pub fn workflow(dice: &Dice, number: u64) -> Arc<EncodedPlan> {
         ]),
         timeout: dice.one_in(6).then(|| Millis(dice.between(8_000..=60_000))),
         writes_max: dice.one_in(12).then(|| dice.between(1..=4) as u32),
+        rules: interlock_core::rules::PlanRules::default(),
         steps,
     };
     EncodedPlan::new(plan).unwrap_or_else(|error| panic!("the generator makes valid plans: {error}"))
@@ -141,7 +142,7 @@ fn task(dice: &Dice, key: String) -> StepSpec {
             1 => vec![RollbackCondition::Manual],
             _ => RollbackCondition::ALL.to_vec(),
         };
-        spec.rollback = Some(RollbackSpec { handler: undoing.name("undo"), with: Some(undo), conditions });
+        spec.rollback = Some(RollbackSpec { by: Undo::Handler(undoing.name("undo")), with: Some(undo), conditions });
     }
     spec
 }

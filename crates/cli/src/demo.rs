@@ -1,18 +1,14 @@
 //! The demo: orders that are checked, paid, packed and shipped, with a card network that times out now and then and a
 //! carrier that sends a signal. Kill the process at any point and start it again: every order goes on where it was.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use interlock_core::ids::TenantId;
 use interlock_core::json::Json;
-use interlock_core::plan::{Accept, Plan, RollbackSpec, StepSpec, WaitFor, Work};
-use interlock_core::retry::{Backoff, RetryPolicy};
 use interlock_core::state::{EffectClass, RunState};
-use interlock_core::time::Millis;
 use interlock_engine::commands::signal::SignalRequest;
-use interlock_engine::{EncodedPlan, Engine, EngineError, IdempotencyKey, StartRun};
+use interlock_engine::{ApplyWorkflow, Engine, EngineError, Expected, IdempotencyKey, StartWorkflow};
 use interlock_store::{Page, RunFilter};
 use interlock_worker::{EffectFailure, TaskContext, TaskError, Tasks};
 use serde::{Deserialize, Serialize};
@@ -28,57 +24,27 @@ struct Order {
     cents: u64,
 }
 
-pub fn plan() -> anyhow::Result<Arc<EncodedPlan>> {
-    let template = |text: &str| Json::parse(text, text.len()).context("the demo's template");
-    let mut pay = StepSpec::task("pay", "demo.pay");
-    pay.effect = Some(EffectClass::Keyed);
-    pay.retry = Some(RetryPolicy { max_attempts: 5, backoff: Backoff::Fixed { delay: Millis(1_500) } });
-    pay.rollback = Some(RollbackSpec {
-        handler: "demo.refund".into(),
-        with: None,
-        conditions: interlock_core::plan::RollbackCondition::ALL.to_vec(),
-    });
-    let label = StepSpec::new(
-        "label",
-        Work::Transform {
-            value: template(r#"{"text":"Order ${{ inputs.order }}, paid with ${{ steps.pay.output.receipt }}"}"#)?,
-        },
-    );
-    let picked_up = StepSpec::new(
-        "picked_up",
-        Work::Wait {
-            until: WaitFor::Signal { signal: PICKED_UP.into(), key: None, accept: Accept::SinceRun },
-            timeout: Some(Millis::from_mins(10)),
-        },
-    );
-    let mut gift = StepSpec::task("gift_card", "demo.gift");
-    gift.condition = Some("inputs.cents >= 5000".into());
-    let steps = vec![
-        StepSpec::task("check", "demo.check"),
-        pay,
-        label,
-        StepSpec::task("pack", "demo.pack"),
-        gift,
-        picked_up,
-        StepSpec::task("tell_customer", "demo.tell"),
-    ];
-    let plan = Plan {
-        workflow: "order".into(),
-        version: 1,
-        on_failure: None,
-        timeout: Some(Millis::from_hours(1)),
-        writes_max: Some(10),
-        steps,
+/// The demo's workflow: `examples/order/order.yaml`.
+const FILE: &str = include_str!("../../../examples/order/order.yaml");
+const WORKFLOW: &str = "order";
+
+/// Stores the demo's workflow; a file that is there already changes nothing.
+pub async fn apply(engine: &Engine, tenant: TenantId) -> anyhow::Result<()> {
+    let request = ApplyWorkflow {
+        tenant,
+        file: "examples/order/order.yaml".into(),
+        source: FILE.into(),
+        name: Some(WORKFLOW.into()),
+        expected: Expected::Anything,
+        person: None,
     };
-    Ok(EncodedPlan::new(plan)?)
+    engine.apply_workflow(request).await.context("the demo's workflow")?;
+    Ok(())
 }
 
-/// A line that starts a run over HTTP: one step, then a pause of three seconds, then another.
+/// A line that starts a run over HTTP.
 pub fn curl(address: std::net::SocketAddr, data: &std::path::Path) -> String {
-    let pause = StepSpec::new("pause", Work::Wait { until: WaitFor::For(Millis(3_000)), timeout: None });
-    let steps = vec![StepSpec::task("pack", "demo.pack"), pause, StepSpec::task("tell_customer", "demo.tell")];
-    let plan = Plan { workflow: "mine".into(), version: 1, on_failure: None, timeout: None, writes_max: None, steps };
-    let body = serde_json::json!({ "plan": plan, "inputs": { "order": "mine", "cents": 100 }, "subject": "mine" });
+    let body = serde_json::json!({ "workflow": WORKFLOW, "inputs": { "order": "mine", "cents": 100 } });
     let key = data.join(crate::server::LOCAL_KEY_FILE);
     let authorization = format!("\"authorization: Bearer $(cat {})\"", key.display());
     format!("curl -s http://{address}/api/v1/runs -H {authorization} -H 'content-type: application/json' -d '{body}'")
@@ -133,18 +99,16 @@ fn crc(text: &str) -> u32 {
 
 /// Places an order every few seconds, and sends the carrier to those that are packed.
 pub async fn drive(engine: Engine, tenant: TenantId, stop: CancellationToken) -> anyhow::Result<()> {
-    let plan = plan()?;
     let first = engine.now().0 / 1_000 % 100_000;
     for number in 0.. {
         let order = format!("order-{}", first + number);
         let cents = 1_900 + (number as u64 * 1_237) % 6_000;
         let inputs = Json::of(&Order { order: order.clone(), cents })?;
-        let request = StartRun {
-            subject: Some(order.clone()),
+        let request = StartWorkflow {
             idempotency: Some(IdempotencyKey { client: "demo".into(), key: order.clone() }),
-            ..StartRun::new(tenant, Arc::clone(&plan), inputs)
+            ..StartWorkflow::new(tenant, WORKFLOW, inputs)
         };
-        match engine.start(request).await {
+        match engine.start_workflow(request).await {
             Ok(_) => {}
             Err(EngineError::Closed) => return Ok(()),
             Err(error) => tracing::warn!(%error, order, "the demo could not place an order"),

@@ -19,6 +19,7 @@ mod shutdown;
 mod timeline;
 mod up;
 mod worker;
+mod workflow;
 
 use std::process::ExitCode;
 
@@ -50,6 +51,8 @@ enum Command {
     Worker(worker::WorkerArgs),
     /// Start runs, look at them, direct them.
     Run(run::RunArgs),
+    /// Check workflow files, try them on paper, apply them.
+    Workflow(workflow::WorkflowArgs),
     /// Name the servers that you work with, and switch between them.
     Context(context::ContextArgs),
     /// Store an API key for a server.
@@ -88,6 +91,7 @@ async fn carry_out(command: Command) -> anyhow::Result<()> {
         Command::Server(args) => server::run(args).await,
         Command::Worker(args) => worker::run(args).await,
         Command::Run(args) => run::run(args).await,
+        Command::Workflow(args) => workflow::run(args).await,
         Command::Context(args) => context::run(args),
         Command::Login(args) => login::login(args).await,
         Command::Logout(args) => login::logout(args),

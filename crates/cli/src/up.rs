@@ -24,6 +24,7 @@ pub struct UpArgs {
 pub async fn run(args: UpArgs) -> anyhow::Result<()> {
     let engine = args.engine.open().await?;
     let tenant = server::tenant(&engine, demo::TENANT).await?;
+    demo::apply(&engine, tenant).await?;
     let Bound { server: http, announced: _announced } = args.http.bind(&engine, tenant, args.engine.data()).await?;
     let address = http.address()?;
     let stop = CancellationToken::new();

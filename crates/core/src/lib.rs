@@ -23,6 +23,7 @@ pub mod project;
 pub mod receipt;
 pub mod rejection;
 pub mod retry;
+pub mod rules;
 pub mod run;
 pub mod schedule;
 pub mod state;

@@ -8,9 +8,10 @@ use crate::json::{Hash, Json, canonical};
 use crate::limits;
 use crate::rejection::Rejection;
 use crate::retry::RetryPolicy;
+use crate::rules::{PlanRules, StepRules};
 use crate::state::{EffectClass, StepKind, UnknownName, names};
 use crate::time::Millis;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::str::FromStr;
 
@@ -72,6 +73,9 @@ pub struct Plan {
     /// `max_writes_per_run`: how many effects that are not reads a run may have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub writes_max: Option<u32>,
+    /// What the workflow says about permission and spending.
+    #[serde(default, skip_serializing_if = "PlanRules::is_empty")]
+    pub rules: PlanRules,
     pub steps: Vec<StepSpec>,
 }
 
@@ -101,6 +105,9 @@ pub struct StepSpec {
     /// On resume of a terminal run the stored output is used again.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub resumable: bool,
+    /// What the step says about permission and about whoever may run it.
+    #[serde(default, skip_serializing_if = "StepRules::is_empty")]
+    pub rules: StepRules,
 }
 
 /// What a step does, with the data that only its kind has.
@@ -128,12 +135,15 @@ pub enum Work {
     Rollback {
         /// The position of the step that this one undoes.
         undoes: u32,
-        handler: String,
+        #[serde(flatten)]
+        by: Undo,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         with: Option<Json>,
     },
     Command {
         argv: Vec<String>,
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        env: BTreeMap<String, String>,
     },
     Connector {
         operation: String,
@@ -141,6 +151,8 @@ pub enum Work {
         with: Option<Json>,
     },
     Model {
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        model: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         with: Option<Json>,
     },
@@ -189,11 +201,34 @@ pub struct Gate {
 /// How a step is undone.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct RollbackSpec {
-    pub handler: String,
+    #[serde(flatten)]
+    pub by: Undo,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub with: Option<Json>,
     #[serde(default = "on_any_condition")]
     pub conditions: Vec<RollbackCondition>,
+}
+
+/// What undoes a step.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Undo {
+    /// A task.
+    Handler(String),
+    /// A command.
+    Argv(Vec<String>),
+    /// A connector's operation.
+    Operation(String),
+}
+
+impl Undo {
+    /// The name by which a worker knows it.
+    pub fn handler(&self) -> &str {
+        match self {
+            Self::Handler(name) | Self::Operation(name) => name,
+            Self::Argv(_) => "command",
+        }
+    }
 }
 
 pub const DEFAULT_QUEUE: &str = "default";
@@ -241,6 +276,7 @@ impl StepSpec {
             on_failure: None,
             rollback: None,
             resumable: true,
+            rules: StepRules::default(),
         }
     }
 
@@ -276,6 +312,14 @@ impl StepSpec {
         self.retry.clone().unwrap_or_else(|| RetryPolicy::default_for(self.kind(), self.effect_class()))
     }
 
+    /// How far the step reaches: what was declared, else low for reads and medium for the rest.
+    pub fn blast_radius(&self) -> BlastRadius {
+        self.blast_radius.unwrap_or(match self.effect_class() {
+            EffectClass::Read => BlastRadius::Low,
+            EffectClass::Idempotent | EffectClass::Keyed | EffectClass::Unsafe => BlastRadius::Medium,
+        })
+    }
+
     /// May be performed again on resume without asking anybody.
     pub fn is_replayable(&self) -> bool {
         self.effect_class() != EffectClass::Unsafe
@@ -283,6 +327,19 @@ impl StepSpec {
 }
 
 impl Plan {
+    /// A first version of a workflow, with nothing optional.
+    pub fn new(workflow: impl Into<String>, steps: Vec<StepSpec>) -> Self {
+        Self {
+            workflow: workflow.into(),
+            version: 1,
+            on_failure: None,
+            timeout: None,
+            writes_max: None,
+            rules: PlanRules::default(),
+            steps,
+        }
+    }
+
     pub fn step(&self, position: u32) -> Option<&StepSpec> {
         self.steps.get(position as usize)
     }
@@ -341,6 +398,14 @@ impl StepSpec {
         if self.condition.as_ref().is_some_and(|text| text.len() > limits::EXPRESSION_BYTES_MAX) {
             return Err(format!("the condition is longer than {} bytes", limits::EXPRESSION_BYTES_MAX));
         }
+        if let Some(RollbackSpec { by, .. }) = &self.rollback {
+            match by {
+                Undo::Handler(name) => check_name(name).map_err(|what| format!("the rollback task's name {what}"))?,
+                Undo::Argv(_) | Undo::Operation(_) => {
+                    return Err("only tasks can roll a step back yet: this version has no executor for the rest".into());
+                }
+            }
+        }
         match &self.work {
             Work::Task { handler, .. } => check_name(handler).map_err(|what| format!("the task's name {what}")),
             Work::Wait { until: WaitFor::Signal { signal, .. }, .. } => {
@@ -363,7 +428,8 @@ impl StepSpec {
     }
 }
 
-fn check_name(name: &str) -> Result<(), String> {
+/// What every name must be: not empty, not long, without white space.
+pub fn check_name(name: &str) -> Result<(), String> {
     if name.is_empty() {
         return Err("is empty".into());
     }
@@ -381,7 +447,7 @@ mod tests {
     use super::*;
 
     fn plan(steps: Vec<StepSpec>) -> Plan {
-        Plan { workflow: "demo".into(), version: 1, on_failure: None, timeout: None, writes_max: None, steps }
+        Plan::new("demo", steps)
     }
 
     #[test]
@@ -390,7 +456,7 @@ mod tests {
         assert!(says(plan(vec![])).contains("no steps"));
         let twice = says(plan(vec![StepSpec::task("a", "t"), StepSpec::task("a", "t")]));
         assert!(twice.contains("step 2 (`a`)") && twice.contains("used twice"), "{twice}");
-        let command = says(plan(vec![StepSpec::new("c", Work::Command { argv: vec![] })]));
+        let command = says(plan(vec![StepSpec::new("c", Work::Command { argv: vec![], env: BTreeMap::new() })]));
         assert!(command.contains("no executor"), "{command}");
         assert!(says(plan(vec![StepSpec::task("", "t")])).contains("is empty"));
     }

@@ -1,51 +1,24 @@
-//! Binding: before a command is decided, the conditions and templates of the steps that it may activate are
-//! evaluated here, so that `decide` stays pure and no expression runs on a committer.
+//! Binding: what a command needs to have evaluated is evaluated on the pool, so that no expression runs on a committer
+//! or an async thread.
 
 use std::sync::Arc;
 
-use interlock_core::approval::Vote;
-use interlock_core::decide::{Bindings, Bound, Command, Outcome};
+use interlock_core::decide::{Bindings, Bound, Command};
 use interlock_core::ids::RunId;
-use interlock_core::json::Json;
-use interlock_core::limits;
-use interlock_core::machine::step::{Resolution, Verdict};
-use interlock_core::plan::{Plan, StepSpec, WaitFor, Work};
-use interlock_core::retry::{ErrorClass, StepError};
-use interlock_core::run::{Header, Phase, Run, Step};
-use interlock_core::state::{StepKind, StepState};
-use interlock_core::time::Timestamp;
-use serde_json::{Map, Value, json};
+use interlock_core::plan::Plan;
+use interlock_core::run::{Header, Run, Step};
+use interlock_workflow::bind::Facts;
 
 use crate::Engine;
-use crate::error::EngineError;
-use crate::expression::{self, Scope};
 
-/// Which steps a command may activate: those from a position on, given one more output than the run holds.
-struct Activation {
-    from: u32,
-    output: Option<(u32, Json)>,
-    /// The step at `from` is activated again, whatever its state.
-    again: bool,
-}
-
-/// The bindings for a command on a run.
-pub(crate) async fn for_command(engine: &Engine, run: &Run, command: &Command) -> Result<Bindings, EngineError> {
-    let Some(activation) = activation(run, command, engine.now()) else { return Ok(Bindings::default()) };
-    // Steps whose results were inherited are passed over.
-    let pending = |position: &u32| run.steps[*position as usize].state() == StepState::Pending;
-    let next = (activation.from..run.forward_len() as u32).find(pending);
-    let first = if activation.again { activation.from } else { next.unwrap_or(activation.from) };
-    if run.spec(run.position).kind() == StepKind::Rollback || !needs_binding(&run.plan, first) {
-        return Ok(Bindings::default());
+/// The bindings for a command on a run. If nothing could be evaluated, the step that would have been activated fails
+/// with what went wrong.
+pub(crate) async fn for_command(engine: &Engine, run: &Run, command: &Command) -> Bindings {
+    let Some(facts) = Facts::for_command(run, command, engine.now()) else { return Bindings::default() };
+    match engine.0.evaluator.run(move || facts.bind()).await {
+        Ok(bindings) => bindings,
+        Err(error) => Bindings([(run.position, Bound::new(Err(error)))].into_iter().collect()),
     }
-    let facts = Facts {
-        id: run.id,
-        header: Arc::clone(&run.header),
-        plan: Arc::clone(&run.plan),
-        steps: run.steps[..run.forward_len()].to_vec(),
-        activation,
-    };
-    Ok(engine.0.evaluator.run(move || facts.bind()).await.unwrap_or_else(|error| not_evaluated(run, error)))
 }
 
 /// The bindings for a run that is being made.
@@ -56,214 +29,6 @@ pub(crate) async fn for_start(
     plan: &Arc<Plan>,
     inherited: &[(u32, Step)],
 ) -> Bindings {
-    let mut steps = vec![Step::default(); plan.steps.len()];
-    for (position, step) in inherited {
-        steps[*position as usize] = step.clone();
-    }
-    let first = steps.iter().position(|step| step.state() == StepState::Pending).unwrap_or(0);
-    if !needs_binding(plan, first as u32) {
-        return Bindings::default();
-    }
-    let activation = Activation { from: 0, output: None, again: false };
-    let facts = Facts { id, header: Arc::new(header.clone()), plan: Arc::clone(plan), steps, activation };
+    let Some(facts) = Facts::for_start(id, header, plan, inherited) else { return Bindings::default() };
     engine.0.evaluator.run(move || facts.bind()).await.unwrap_or_default()
-}
-
-/// Nothing could be evaluated: the step that would have been activated fails with what went wrong.
-fn not_evaluated(run: &Run, error: StepError) -> Bindings {
-    let bound = Bound { verdict: Err(error), input: None, wait_key: None, wait_until: None };
-    Bindings([(run.position, bound)].into_iter().collect())
-}
-
-fn activation(run: &Run, command: &Command, now: Timestamp) -> Option<Activation> {
-    let after = |position: u32, output: Json| {
-        Some(Activation { from: position + 1, output: Some((position, output)), again: false })
-    };
-    match command {
-        Command::Complete(completion) => match &completion.outcome {
-            Outcome::Completed { output } => after(completion.position, output.clone()),
-            _ => None,
-        },
-        Command::Wake { position, payload, .. } if run.spec(*position).kind() == StepKind::Wait => {
-            after(*position, payload.clone())
-        }
-        Command::Tick => match &run.current().phase {
-            Phase::WaitingSignal(wait) if wait.signal.is_none() && wait.deadline_at.is_some_and(|at| at <= now) => {
-                after(run.position, Json::null())
-            }
-            _ => None,
-        },
-        Command::Vote { position, voter, approve: true, .. } => match &run.current().phase {
-            Phase::WaitingApproval(approval) => {
-                let vote = Vote { person: voter.person.clone(), approve: true, notes: None, at: now };
-                let voted = approval.vote(voter, vote).ok()?;
-                after(*position, voted.output())
-            }
-            _ => None,
-        },
-        Command::Resolve { position, resolution: Resolution::Happened, output, .. } => {
-            after(*position, output.clone().unwrap_or_else(Json::null))
-        }
-        Command::Skip { .. } => Some(Activation { from: run.position + 1, output: None, again: false }),
-        Command::Retry { .. } => Some(Activation { from: run.position, output: None, again: true }),
-        Command::RestartFrom { position } => Some(Activation { from: *position, output: None, again: true }),
-        _ => None,
-    }
-}
-
-/// Whether the step at this position, or the one that follows if it is skipped, has anything to evaluate.
-fn needs_binding(plan: &Plan, from: u32) -> bool {
-    plan.steps.get(from as usize).is_some_and(has_expressions)
-}
-
-fn has_expressions(spec: &StepSpec) -> bool {
-    let dynamic = |template: &Option<Json>| template.as_ref().is_some_and(|with| expression::is_dynamic(with.as_str()));
-    spec.condition.is_some()
-        || match &spec.work {
-            Work::Task { with, .. } => with.is_some(),
-            Work::Transform { .. } | Work::Wait { until: WaitFor::Until(_), .. } => true,
-            Work::Connector { with, .. } | Work::Model { with } | Work::Rollback { with, .. } => dynamic(with),
-            Work::Wait { until: WaitFor::Signal { key, .. }, .. } => {
-                key.as_ref().is_some_and(|key| expression::is_dynamic(key))
-            }
-            Work::Wait { .. } | Work::Approval(_) | Work::Command { .. } => false,
-        }
-}
-
-/// All that an evaluation looks at, owned, so that it can run on another thread.
-struct Facts {
-    id: RunId,
-    header: Arc<Header>,
-    plan: Arc<Plan>,
-    steps: Vec<Step>,
-    activation: Activation,
-}
-
-impl Facts {
-    fn bind(self) -> Bindings {
-        let mut bindings = Bindings::default();
-        let scope = match self.scope() {
-            Ok(scope) => scope,
-            Err(error) => {
-                let bound = Bound { verdict: Err(error), input: None, wait_key: None, wait_until: None };
-                bindings.0.push((self.activation.from, bound));
-                return bindings;
-            }
-        };
-        for (index, spec) in self.plan.steps.iter().enumerate().skip(self.activation.from as usize) {
-            let position = index as u32;
-            let again = self.activation.again;
-            if !again && self.steps[index].state() != StepState::Pending {
-                continue;
-            }
-            if !has_expressions(spec) {
-                break;
-            }
-            let bound = bind_step(spec, &scope).unwrap_or_else(|error| Bound {
-                verdict: Err(error),
-                input: None,
-                wait_key: None,
-                wait_until: None,
-            });
-            let skipped = matches!(bound.verdict, Ok(Verdict::ConditionFalse));
-            bindings.0.push((position, bound));
-            if !skipped {
-                break;
-            }
-        }
-        bindings
-    }
-
-    fn scope(&self) -> Result<Scope, StepError> {
-        let broken = |error: serde_json::Error| {
-            StepError::new(ErrorClass::Invalid, "EXPRESSION_FAILED", format!("a stored value is not JSON: {error}"))
-        };
-        let mut steps = Map::new();
-        for (index, (spec, step)) in self.plan.steps.iter().zip(&self.steps).enumerate() {
-            let fresh =
-                self.activation.output.as_ref().filter(|(at, _)| *at as usize == index).map(|(_, output)| output);
-            let known = fresh.or(if index < self.activation.from as usize { step.output.as_ref() } else { None });
-            let state = if fresh.is_some() { StepState::Succeeded } else { step.state() };
-            if let Some(output) = known {
-                steps.insert(spec.key.clone(), json!({ "output": output.to_value().map_err(broken)?, "state": state }));
-            } else if index < self.activation.from as usize {
-                steps.insert(spec.key.clone(), json!({ "output": null, "state": state }));
-            }
-        }
-        let mut scope = Map::new();
-        scope.insert("inputs".into(), self.header.inputs.to_value().map_err(broken)?);
-        scope.insert("steps".into(), Value::Object(steps));
-        scope.insert(
-            "run".into(),
-            json!({
-                "id": self.id,
-                "subject": self.header.subject,
-                "workspace": self.header.workspace,
-                "labels": self.header.labels,
-                "workflow": self.plan.workflow,
-                "version": self.plan.version,
-            }),
-        );
-        Ok(Scope(scope))
-    }
-}
-
-fn bind_step(spec: &StepSpec, scope: &Scope) -> Result<Bound, StepError> {
-    let mut bound = Bound { verdict: Ok(Verdict::Go), input: None, wait_key: None, wait_until: None };
-    if let Some(source) = &spec.condition
-        && !expression::condition(source, scope)?
-    {
-        bound.verdict = Ok(Verdict::ConditionFalse);
-        return Ok(bound);
-    }
-    match &spec.work {
-        Work::Task { with: Some(template), .. }
-        | Work::Transform { value: template }
-        | Work::Connector { with: Some(template), .. }
-        | Work::Model { with: Some(template) } => bound.input = Some(render(template, scope)?),
-        Work::Wait { until: WaitFor::Signal { key: Some(key), .. }, .. } => {
-            bound.wait_key = Some(text(expression::render_text(key, scope)?));
-        }
-        Work::Wait { until: WaitFor::Until(template), .. } => {
-            bound.wait_until = Some(instant(&expression::render_text(template, scope)?)?);
-        }
-        _ => {}
-    }
-    Ok(bound)
-}
-
-fn render(template: &Json, scope: &Scope) -> Result<Json, StepError> {
-    let invalid = |message: String| StepError::new(ErrorClass::Invalid, "EXPRESSION_FAILED", message);
-    if !expression::is_dynamic(template.as_str()) {
-        return Ok(template.clone());
-    }
-    let value = template.to_value().map_err(|error| invalid(error.to_string()))?;
-    let rendered = Json::of(&expression::render(&value, scope)?).map_err(|error| invalid(error.to_string()))?;
-    if rendered.len() > limits::PAYLOAD_BYTES_MAX {
-        let (bytes, max) = (rendered.len(), limits::PAYLOAD_BYTES_MAX);
-        return Err(invalid(format!("the rendered input is {bytes} bytes long, the limit is {max}")));
-    }
-    Ok(rendered)
-}
-
-fn text(value: Value) -> String {
-    match value {
-        Value::String(text) => text,
-        other => other.to_string(),
-    }
-}
-
-fn instant(value: &Value) -> Result<Timestamp, StepError> {
-    let invalid = || {
-        let message = format!("{value} is not an instant: expected RFC 3339 text or Unix milliseconds");
-        StepError::new(ErrorClass::Invalid, "EXPRESSION_FAILED", message)
-    };
-    match value {
-        Value::Number(number) => number.as_i64().map(Timestamp).ok_or_else(invalid),
-        Value::String(text) => match text.parse::<i64>() {
-            Ok(millis) => Ok(Timestamp(millis)),
-            Err(_) => text.parse::<jiff::Timestamp>().map(|at| Timestamp(at.as_millisecond())).map_err(|_| invalid()),
-        },
-        _ => Err(invalid()),
-    }
 }

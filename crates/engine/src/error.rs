@@ -9,6 +9,10 @@ pub enum EngineError {
     /// The request is wrong, or does not apply: do not repeat it.
     #[error(transparent)]
     Rejected(#[from] Rejection),
+    #[error("there is no workflow `{workflow}`{}", .version.map(|version| format!(" in version {version}")).unwrap_or_default())]
+    UnknownWorkflow { workflow: String, version: Option<u32> },
+    #[error("the workflow `{workflow}` is disabled and takes no starts; enable it first")]
+    WorkflowDisabled { workflow: String },
     #[error("a run for subject `{subject}` is active already: {run}")]
     SubjectBusy { subject: String, run: RunId },
     #[error("the idempotency key was used with another request; use a new key for a new request")]
@@ -54,6 +58,8 @@ impl EngineError {
     pub const fn code(&self) -> &'static str {
         match self {
             Self::Rejected(rejection) => rejection.code(),
+            Self::UnknownWorkflow { .. } => "WORKFLOW_NOT_FOUND",
+            Self::WorkflowDisabled { .. } => "WORKFLOW_DISABLED",
             Self::SubjectBusy { .. } => "RUN_SUBJECT_BUSY",
             Self::IdempotencyMismatch => "IDEMPOTENCY_MISMATCH",
             Self::IdempotencyExpired { .. } => "IDEMPOTENCY_EXPIRED",

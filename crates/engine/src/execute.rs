@@ -60,7 +60,7 @@ impl Engine {
                     return Ok(answer);
                 }
                 Ok(ControlFlow::Continue(command)) => {
-                    let bindings = bind::for_command(self, &run, &command).await?;
+                    let bindings = bind::for_command(self, &run, &command).await;
                     let asked = Asked { by: by.clone(), now: self.now() };
                     decide(&run, command, &bindings, asked).map_err(EngineError::from)
                 }

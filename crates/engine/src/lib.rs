@@ -11,14 +11,15 @@ pub mod clock;
 pub mod commands;
 pub mod dispatch;
 pub mod error;
+pub mod evaluator;
 mod execute;
-pub mod expression;
 pub mod feed;
 pub mod ids;
 pub mod loops;
 pub mod options;
 pub mod ready;
 pub mod sessions;
+pub mod workflows;
 
 use std::sync::Arc;
 
@@ -28,9 +29,12 @@ use interlock_store::{Op, Store, Tenant};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+pub use commands::apply::{Applied, ApplyError, ApplyWorkflow, Expected};
 pub use commands::start::{EncodedPlan, IdempotencyKey, StartRun, Started};
+pub use commands::start_workflow::StartWorkflow;
 pub use error::EngineError;
 pub use options::EngineOptions;
+pub use workflows::WorkflowVersion;
 
 /// A running engine. Cheap to clone; all clones are one engine.
 #[derive(Clone)]
@@ -44,7 +48,8 @@ pub(crate) struct Inner {
     pub dispatch: dispatch::Dispatch,
     pub sessions: sessions::Sessions,
     pub feed: feed::Feed,
-    pub evaluator: expression::Evaluator,
+    pub evaluator: evaluator::Evaluator,
+    pub workflows: workflows::Cache,
     pub timers: loops::timers::Alarm,
     pub seal: tokio::sync::Notify,
     pub relay: tokio::sync::Notify,
@@ -74,7 +79,8 @@ impl Engine {
             dispatch: dispatch::Dispatch::default(),
             sessions: sessions::Sessions::default(),
             feed: feed::Feed::default(),
-            evaluator: expression::Evaluator::new(options.expressions_in_place, options.expressions_max),
+            workflows: workflows::Cache::default(),
+            evaluator: evaluator::Evaluator::new(options.expressions_in_place, options.expressions_max),
             timers: loops::timers::Alarm::default(),
             seal: tokio::sync::Notify::new(),
             relay: tokio::sync::Notify::new(),
@@ -109,6 +115,14 @@ impl Engine {
         self.0.store.execute(Op::PutTenant(tenant)).await?;
         self.0.dispatch.set_weight(id, weight);
         Ok(())
+    }
+
+    /// Runs something that takes a while on the pool of the expressions.
+    pub async fn evaluate<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, EngineError> {
+        self.0.evaluator.run(work).await.map_err(|error| EngineError::Store(error.message))
     }
 
     /// How long a worker session lives without a renewal.

@@ -11,3 +11,4 @@ pub mod health;
 pub mod problem;
 pub mod runs;
 pub mod transport;
+pub mod workflows;

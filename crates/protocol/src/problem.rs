@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::transport::TransportError;
+use crate::workflows::Diagnostic;
 
 /// The media type of a [`Problem`].
 pub const PROBLEM_JSON: &str = "application/problem+json";
@@ -21,6 +22,9 @@ pub struct Problem {
     /// The run that stands in the way: the one that holds the subject or the idempotency key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_id: Option<RunId>,
+    /// What is wrong with a workflow file, each with its place.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub diagnostics: Vec<Diagnostic>,
 }
 
 impl Problem {
@@ -32,6 +36,7 @@ impl Problem {
             detail: detail.into(),
             code: code.to_owned(),
             run_id: None,
+            diagnostics: Vec::new(),
         }
     }
 

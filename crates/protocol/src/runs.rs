@@ -45,18 +45,27 @@ pub mod limits {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StartRun {
-    pub plan: Plan,
+    /// The workflow's name. A run is made of a workflow or of a plan.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workflow: Option<String>,
+    /// The workflow's version; the newest one where omitted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<u32>,
+    /// A plan instead of a workflow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<Plan>,
     #[serde(default = "no_inputs")]
     pub inputs: Json,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<String>,
-    /// What the run is about; one active run per subject.
+    /// What the run is about, instead of what the workflow says; one active run per subject.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
-    #[serde(default)]
-    pub priority: i32,
+    /// Instead of the workflow's priority.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<i32>,
 }
 
 fn no_inputs() -> Json {

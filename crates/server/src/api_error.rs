@@ -7,6 +7,7 @@ use interlock_core::rejection::Rejection;
 use interlock_core::time::Millis;
 use interlock_engine::EngineError;
 use interlock_protocol::problem::{PROBLEM_JSON, Problem};
+use interlock_protocol::workflows::Diagnostic;
 use interlock_store::ReadError;
 
 /// When a client that was told to come back may do so, unless it is told otherwise.
@@ -51,6 +52,13 @@ impl ApiError {
 
     pub fn no_such_route() -> Self {
         Self::new(StatusCode::NOT_FOUND, "ROUTE_NOT_FOUND", "there is nothing at this address")
+    }
+
+    /// A workflow file with what is wrong with it.
+    pub fn invalid_workflow(detail: impl Into<String>, diagnostics: Vec<Diagnostic>) -> Self {
+        let mut error = Self::new(StatusCode::UNPROCESSABLE_ENTITY, "WORKFLOW_INVALID", detail);
+        error.problem.diagnostics = diagnostics;
+        error
     }
 
     pub fn unknown_run(run: RunId) -> Self {
@@ -101,6 +109,8 @@ impl From<EngineError> for ApiError {
             EngineError::SubjectBusy { run, .. } | EngineError::IdempotencyExpired { run } => {
                 Self::new(StatusCode::CONFLICT, code, detail).about(run)
             }
+            EngineError::UnknownWorkflow { .. } => Self::new(StatusCode::NOT_FOUND, code, detail),
+            EngineError::WorkflowDisabled { .. } => Self::new(StatusCode::CONFLICT, code, detail),
             EngineError::IdempotencyMismatch => Self::new(StatusCode::UNPROCESSABLE_ENTITY, code, detail),
             EngineError::SessionGone => Self::new(StatusCode::GONE, code, detail),
             EngineError::StaleEpoch => Self::new(StatusCode::CONFLICT, code, detail),

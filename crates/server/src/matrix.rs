@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use interlock_core::identity::Permission;
-use interlock_protocol::{agent, runs};
+use interlock_protocol::{agent, runs, workflows};
 
 /// Where a request can name something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +30,10 @@ pub enum Place {
 pub enum Thing {
     Tenant,
     Run,
+    /// A workflow, by its name.
+    Workflow,
+    /// A version of the workflow in the same request.
+    Version,
     /// A worker session.
     Session,
     /// The step of the run in the same request: it has no owner but the run's.
@@ -51,6 +55,7 @@ const fn line(method: &'static str, path: &'static str, needs: Permission, ids: 
 }
 
 const OF_RUN: &[(Place, Thing)] = &[(Place::Path("run"), Thing::Run)];
+const OF_WORKFLOW: &[(Place, Thing)] = &[(Place::Path("workflow"), Thing::Workflow)];
 const OF_ATTEMPT: &[(Place, Thing)] = &[
     (Place::Path("session"), Thing::Session),
     (Place::Body("/tenant"), Thing::Tenant),
@@ -59,11 +64,12 @@ const OF_ATTEMPT: &[(Place, Thing)] = &[
 const SESSION_IN_BODY: &[(Place, Thing)] = &[(Place::Body("/session"), Thing::Session)];
 
 pub static MATRIX: &[Line] = {
-    use Permission::{Operate, Public, Read, Work};
+    use Permission::{Define, Operate, Public, Read, Work};
     &[
         line("GET", "/healthz", Public, &[]),
         line("GET", "/readyz", Public, &[]),
-        line("POST", runs::path::RUNS, Operate, &[]),
+        line("GET", workflows::path::SCHEMA, Public, &[]),
+        line("POST", runs::path::RUNS, Operate, &[(Place::Body("/workflow"), Thing::Workflow)]),
         line("GET", runs::path::RUNS, Read, &[(Place::Cursor("after"), Thing::Run)]),
         line("GET", runs::path::RUN, Read, OF_RUN),
         line("GET", runs::path::STEPS, Read, OF_RUN),
@@ -83,6 +89,20 @@ pub static MATRIX: &[Line] = {
         ),
         line("POST", runs::path::RUN_SIGNALS, Operate, OF_RUN),
         line("POST", runs::path::SIGNALS, Operate, &[]),
+        line("POST", workflows::path::WORKFLOWS, Define, &[]),
+        line("GET", workflows::path::WORKFLOWS, Read, &[(Place::Cursor("after"), Thing::Workflow)]),
+        line("PUT", workflows::path::WORKFLOW, Define, OF_WORKFLOW),
+        line("GET", workflows::path::WORKFLOW, Read, OF_WORKFLOW),
+        line("GET", workflows::path::VERSIONS, Read, OF_WORKFLOW),
+        line(
+            "GET",
+            workflows::path::VERSION,
+            Read,
+            &[(Place::Path("workflow"), Thing::Workflow), (Place::Path("version"), Thing::Version)],
+        ),
+        line("POST", workflows::path::DISABLE, Define, OF_WORKFLOW),
+        line("POST", workflows::path::ENABLE, Define, OF_WORKFLOW),
+        line("POST", workflows::path::VALIDATE, Read, &[]),
         line("POST", agent::path::REGISTER, Work, &[(Place::Body("/tenant"), Thing::Tenant)]),
         line(
             "POST",

@@ -131,6 +131,41 @@ impl FromRequestParts<AppState> for StepKey {
     }
 }
 
+/// The workflow that the path names.
+pub struct WorkflowName(pub String);
+
+impl FromRequestParts<AppState> for WorkflowName {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, ApiError> {
+        named_in_path(parts, state, "workflow").await.map(Self)
+    }
+}
+
+impl IntoParams for WorkflowName {
+    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        vec![in_path::<String>("workflow")]
+    }
+}
+
+/// The version that the path names. What is no number names no version.
+pub struct VersionNumber(pub u32);
+
+impl FromRequestParts<AppState> for VersionNumber {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, ApiError> {
+        let number = named_in_path(parts, state, "version").await?;
+        Ok(Self(number.parse().unwrap_or(0)))
+    }
+}
+
+impl IntoParams for VersionNumber {
+    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        vec![in_path::<u32>("version")]
+    }
+}
+
 async fn named_in_path(parts: &mut Parts, state: &AppState, name: &str) -> Result<String, ApiError> {
     let Path(named) = Path::<Vec<(String, String)>>::from_request_parts(parts, state)
         .await

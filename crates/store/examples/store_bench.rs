@@ -54,7 +54,7 @@ async fn main() {
     store.execute(Op::PutTenant(Tenant::new(tenant, "bench", NOW))).await.expect("a tenant");
     store.execute(Op::EnsurePartitions { now: NOW }).await.expect("partitions");
     let steps = (0..STEPS).map(|index| StepSpec::task(format!("step{index}"), "noop")).collect();
-    let plan = Plan { workflow: "bench".into(), version: 1, on_failure: None, timeout: None, writes_max: None, steps };
+    let plan = Plan::new("bench", steps);
     let encoded = plan.encode();
     let bench = Arc::new(Bench {
         store,

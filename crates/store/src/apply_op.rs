@@ -11,7 +11,8 @@ use crate::db::Db;
 use crate::entries::{self, Entry};
 use crate::error::DbError;
 use crate::op::{Op, OpAnswer, OutboxRetry, Sweep};
-use crate::sql::{identity, ops, read, triggers};
+use crate::rows::WorkflowVersionRow;
+use crate::sql::{identity, ops, read, triggers, workflows};
 use crate::submit::STATE_ATTR;
 use crate::value::{Value, args};
 
@@ -36,6 +37,12 @@ pub(crate) async fn apply<D: Db>(db: &D, op: &Op) -> Result<OpAnswer, DbError> {
             Ok(OpAnswer::Done)
         }
         Op::Identity(op) => crate::apply_identity::apply(db, op).await,
+        Op::PutWorkflow { tenant, version } => put_workflow(db, *tenant, version).await,
+        Op::SetWorkflowDisabled { tenant, name, disabled, at } => {
+            let state = if *disabled { "disabled" } else { "active" };
+            let rows = db.execute(&workflows::WORKFLOW_STATE, args![state, *at, *tenant, name]).await?;
+            Ok(if rows == 1 { OpAnswer::Done } else { OpAnswer::Gone })
+        }
         Op::RegisterSession(session) => {
             let queues = serde_json::to_string(&session.queues).map_err(|error| DbError::Other(error.to_string()))?;
             let values = args![
@@ -122,6 +129,30 @@ pub(crate) async fn apply<D: Db>(db: &D, op: &Op) -> Result<OpAnswer, DbError> {
             Ok(OpAnswer::Epoch(epoch + 1))
         }
     }
+}
+
+async fn put_workflow<D: Db>(db: &D, tenant: TenantId, new: &WorkflowVersionRow) -> Result<OpAnswer, DbError> {
+    // The upsert would make a new name with any version.
+    if new.version > 1 && db.query(&workflows::WORKFLOW_HEAD, args![tenant, &new.name]).await?.is_empty() {
+        return Ok(OpAnswer::Gone);
+    }
+    let values = args![tenant, &new.name, new.version, new.created_at];
+    if db.execute(&workflows::WORKFLOW_ADVANCE, values).await? != 1 {
+        return Ok(OpAnswer::Gone);
+    }
+    let values = args![
+        tenant,
+        &new.name,
+        new.version,
+        &new.source,
+        new.source_hash,
+        &new.definition,
+        new.plan_hash,
+        new.created_at,
+        new.created_by.as_ref()
+    ];
+    db.execute(&workflows::WORKFLOW_VERSION_INSERT, values).await?;
+    Ok(OpAnswer::Stored)
 }
 
 /// Reads the groups that no sealer has read yet and appends their events to the tenants' feeds.

@@ -35,7 +35,7 @@ pub use options::{CommitFault, Faults, Mode, NoFaults, Options, StoreUrl};
 pub use rows::{
     ApprovalRow, Claimed, EventRecord, Finding, IdempotencyRecord, ListedWait, OpenWait, OutboxMessage, Page,
     ReadyGroup, ReadyRun, ReceiptRow, RunFilter, RunSummary, SessionRow, SignalRow, Stats, StepRow, StoredSignal,
-    Tenant, TenantEvent, Unmatched,
+    Tenant, TenantEvent, Unmatched, WorkflowRow, WorkflowVersionRow, WorkflowVersionSummary,
 };
 pub use sqlite::memory::{copy as copy_memory, forget as forget_memory};
 pub use store::Store;

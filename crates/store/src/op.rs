@@ -6,7 +6,7 @@ use interlock_core::state::{IdempotencyState, WorkerState};
 use interlock_core::time::{Millis, Timestamp};
 
 use crate::identity::IdentityOp;
-use crate::rows::{SessionRow, SignalRow, Tenant};
+use crate::rows::{SessionRow, SignalRow, Tenant, WorkflowVersionRow};
 use crate::triggers::TriggerOp;
 
 #[derive(Debug, Clone)]
@@ -15,6 +15,19 @@ pub enum Op {
     PutTenant(Tenant),
     /// Keys, people and their sessions.
     Identity(IdentityOp),
+    /// Adds a version to a workflow; its number follows the latest one. Answers [`OpAnswer::Stored`], or
+    /// [`OpAnswer::Gone`] if another version has come first.
+    PutWorkflow {
+        tenant: TenantId,
+        version: Box<WorkflowVersionRow>,
+    },
+    /// Answers [`OpAnswer::Done`] or [`OpAnswer::Gone`].
+    SetWorkflowDisabled {
+        tenant: TenantId,
+        name: String,
+        disabled: bool,
+        at: Timestamp,
+    },
     RegisterSession(SessionRow),
     /// Answers [`OpAnswer::Renewed`] or [`OpAnswer::Gone`].
     RenewSession {

@@ -24,7 +24,11 @@ pub fn check(sim: &Sim, run: &Run) -> Result<(), String> {
             }
             continue;
         }
-        let (Work::Task { handler, .. } | Work::Rollback { handler, .. }) = &spec.work else { continue };
+        let handler = match &spec.work {
+            Work::Task { handler, .. } => handler.as_str(),
+            Work::Rollback { by, .. } => by.handler(),
+            _ => continue,
+        };
         if output["resolved"] == true {
             continue;
         }

@@ -1,7 +1,8 @@
 //! Dependencies point downhill.
 //!
 //! `cli → server → engine → store → core`; `cli → worker → protocol → core`; `server → protocol`;
-//! `engine, worker → policy, connectors → core`; whoever calls the outside → `outbound`. What a test depends on is its own business.
+//! `engine, worker → policy, connectors → core`; `engine, server → workflow → core`; whoever calls the outside →
+//! `outbound`. What a test depends on is its own business.
 
 use serde_json::Value;
 
@@ -21,8 +22,9 @@ const OURS: &[(&str, May)] = &[
     ("connectors", May::Use(&["core", "outbound"])),
     ("protocol", May::Use(&["core"])),
     ("outbound", May::Use(&[])),
-    ("engine", May::Use(&["store", "core", "policy", "connectors", "outbound"])),
-    ("server", May::Use(&["engine", "protocol", "store", "core", "outbound"])),
+    ("workflow", May::Use(&["core"])),
+    ("engine", May::Use(&["store", "workflow", "core", "policy", "connectors", "outbound"])),
+    ("server", May::Use(&["engine", "protocol", "store", "workflow", "core", "outbound"])),
     ("worker", May::Use(&["protocol", "core", "policy", "connectors", "outbound"])),
     ("cli", May::UseEverything),
     ("sim", May::UseEverything),

@@ -108,7 +108,7 @@ pub fn chain(steps: u32) -> anyhow::Result<Arc<EncodedPlan>> {
 }
 
 pub fn plan(name: &str, steps: Vec<StepSpec>) -> anyhow::Result<Arc<EncodedPlan>> {
-    let plan = Plan { workflow: name.into(), version: 1, on_failure: None, timeout: None, writes_max: None, steps };
+    let plan = Plan::new(name, steps);
     Ok(EncodedPlan::new(plan)?)
 }
 

@@ -55,6 +55,10 @@ impl Paint {
     #[cfg(test)]
     pub const ON: Self = Self { on: true };
 
+    pub const fn is_on(self) -> bool {
+        self.on
+    }
+
     pub fn tone(self, tone: Tone, text: impl Display) -> String {
         let start = match tone {
             _ if !self.on => "",

@@ -6,7 +6,7 @@ mod list;
 mod resolve;
 mod show;
 mod signal;
-mod start;
+pub mod start;
 mod wait;
 
 use clap::{Args, Subcommand};

@@ -7,6 +7,7 @@ use anyhow::Context as _;
 use clap::Args;
 use interlock_core::json::Json;
 use interlock_core::limits::PAYLOAD_BYTES_MAX;
+use interlock_core::plan::Plan;
 use interlock_core::state::RunState;
 use interlock_protocol::runs::{StartRun, Started, path};
 use serde_json::{Map, Value};
@@ -16,17 +17,30 @@ use crate::client::Client;
 use crate::exit::{Ended, Exit};
 use crate::output::Printer;
 
+/// What a run is given.
 #[derive(Debug, Args)]
-pub struct StartArgs {
-    /// A file with the plan of the run, as JSON; `-` for stdin.
-    #[arg(long, value_name = "FILE")]
-    plan: String,
+pub struct InputArgs {
     /// An input; a value that is JSON is taken as such, everything else as text. May be given several times.
     #[arg(long = "input", short = 'i', value_name = "NAME=VALUE")]
     input: Vec<String>,
     /// All inputs at once: JSON, `@FILE`, or `-` for stdin.
     #[arg(long, value_name = "JSON", conflicts_with = "input")]
     inputs: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct StartArgs {
+    /// The workflow's name.
+    #[arg(value_name = "WORKFLOW", required_unless_present = "plan")]
+    workflow: Option<String>,
+    /// The workflow's version; the newest one where omitted.
+    #[arg(long, value_name = "NUMBER", conflicts_with = "plan")]
+    workflow_version: Option<u32>,
+    /// A file with a plan instead of a workflow, as JSON; `-` for stdin.
+    #[arg(long, value_name = "FILE", conflicts_with = "workflow")]
+    plan: Option<String>,
+    #[command(flatten)]
+    inputs: InputArgs,
     /// What the run is about; one active run per subject.
     #[arg(long)]
     subject: Option<String>,
@@ -35,9 +49,9 @@ pub struct StartArgs {
     labels: Vec<String>,
     #[arg(long)]
     workspace: Option<String>,
-    /// Higher goes first.
-    #[arg(long, default_value_t = 0)]
-    priority: i32,
+    /// Higher goes first; the workflow's own where omitted.
+    #[arg(long)]
+    priority: Option<i32>,
     /// Your own name for this request: the same one again makes no second run. By default each call has its own.
     #[arg(long, value_name = "KEY")]
     idempotency_key: Option<String>,
@@ -46,10 +60,12 @@ pub struct StartArgs {
 }
 
 pub async fn run(client: &Client, printer: Printer, args: StartArgs) -> anyhow::Result<()> {
-    let plan = json(&if args.plan == "-" { args.plan.clone() } else { format!("@{}", args.plan) })?;
+    let plan = args.plan.as_deref().map(plan).transpose()?;
     let request = StartRun {
-        plan: plan.decode().map_err(|error| Ended::saying(Exit::Usage, format!("{}: {error}", args.plan)))?,
-        inputs: inputs(&args)?,
+        workflow: args.workflow,
+        version: args.workflow_version,
+        plan,
+        inputs: inputs(&args.inputs)?,
         workspace: args.workspace,
         subject: args.subject,
         labels: pairs(&args.labels)?.into_iter().collect::<BTreeMap<_, _>>(),
@@ -69,7 +85,12 @@ pub async fn run(client: &Client, printer: Printer, args: StartArgs) -> anyhow::
     })
 }
 
-fn inputs(args: &StartArgs) -> anyhow::Result<Json> {
+fn plan(file: &str) -> anyhow::Result<Plan> {
+    let text = json(&if file == "-" { file.to_owned() } else { format!("@{file}") })?;
+    text.decode().map_err(|error| Ended::saying(Exit::Usage, format!("{file}: {error}")))
+}
+
+pub fn inputs(args: &InputArgs) -> anyhow::Result<Json> {
     if let Some(inputs) = &args.inputs {
         return json(inputs);
     }
@@ -111,17 +132,8 @@ mod tests {
 
     #[test]
     fn values_that_are_json_are_taken_as_such() {
-        let args = |input: &[&str]| StartArgs {
-            plan: String::new(),
-            input: input.iter().map(|text| (*text).to_owned()).collect(),
-            inputs: None,
-            subject: None,
-            labels: vec![],
-            workspace: None,
-            priority: 0,
-            idempotency_key: None,
-            wait: WaitArgs { wait: false, timeout: None },
-        };
+        let args =
+            |input: &[&str]| InputArgs { input: input.iter().map(|text| (*text).to_owned()).collect(), inputs: None };
         let json = inputs(&args(&["a=1", "b=text", "c={\"d\":true}", "e=x=y"])).unwrap();
         assert_eq!(json.as_str(), r#"{"a":1,"b":"text","c":{"d":true},"e":"x=y"}"#);
         assert!(inputs(&args(&["novalue"])).is_err());

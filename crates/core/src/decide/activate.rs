@@ -66,7 +66,10 @@ pub(super) fn activate(
             wait_for(draft, position, event, wait)
         }
         Work::Approval(gate) => {
-            let gate = gate.clone();
+            let mut gate = gate.clone();
+            if let Some(message) = bindings.get(position).and_then(|bound| bound.message.clone()) {
+                gate.message = Some(message);
+            }
             let approval = request(draft, &gate);
             draft.emit(Event::ApprovalRequested {
                 step: position,

@@ -53,6 +53,15 @@ pub struct Bound {
     pub wait_key: Option<String>,
     /// The rendered instant of a timer.
     pub wait_until: Option<Timestamp>,
+    /// The rendered message of a gate.
+    pub message: Option<String>,
+}
+
+impl Bound {
+    /// Nothing but the verdict.
+    pub const fn new(verdict: Result<Verdict, StepError>) -> Self {
+        Self { verdict, input: None, wait_key: None, wait_until: None, message: None }
+    }
 }
 
 impl Bindings {

@@ -77,7 +77,7 @@ fn first_eligible_at(draft: &Draft<'_>) -> Timestamp {
 fn rollback_spec(draft: &Draft<'_>, position: u32) -> StepSpec {
     let undone = draft.spec(position);
     let rollback = undone.rollback.as_ref().expect("only steps that declare a rollback are undone");
-    let work = Work::Rollback { undoes: position, handler: rollback.handler.clone(), with: rollback.with.clone() };
+    let work = Work::Rollback { undoes: position, by: rollback.by.clone(), with: rollback.with.clone() };
     let mut spec = StepSpec::new(format!("rollback:{}", undone.key), work);
     spec.queue.clone_from(&undone.queue);
     spec.timeout = undone.timeout;

@@ -1,5 +1,6 @@
 //! What can be asked of the engine, one verb a file.
 
+pub mod apply;
 pub mod complete;
 pub mod control;
 pub mod effect;
@@ -7,6 +8,7 @@ pub mod restore;
 pub mod resume;
 pub mod signal;
 pub mod start;
+pub mod start_workflow;
 pub mod vote;
 
 use interlock_core::ids::RunId;
@@ -34,7 +36,8 @@ pub(crate) fn assignment(run: &Run, epoch: u64) -> Option<Assignment> {
     let (step, spec) = (run.current(), run.spec(run.position));
     let Phase::Running { wake, .. } = &step.phase else { return None };
     let handler = match &spec.work {
-        Work::Task { handler, .. } | Work::Rollback { handler, .. } => handler.clone(),
+        Work::Task { handler, .. } => handler.clone(),
+        Work::Rollback { by, .. } => by.handler().to_owned(),
         other => other_handler(other),
     };
     Some(Assignment {

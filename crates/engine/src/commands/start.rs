@@ -13,10 +13,11 @@ use interlock_core::rejection::Rejection;
 use interlock_core::run::{HashHex, Header, Lineage, Step, Trigger};
 use interlock_core::state::{Control, RunState, StepState};
 use interlock_store::{Refusal, SubmitError};
+use interlock_workflow::expression;
 
 use crate::commands::assignment;
 use crate::error::EngineError;
-use crate::{Engine, bind, expression};
+use crate::{Engine, bind};
 
 /// A plan that has been checked, with the text under whose hash it is stored. Made once per workflow version.
 #[derive(Debug, Clone)]
@@ -32,9 +33,7 @@ impl EncodedPlan {
         plan.validate()?;
         for step in &plan.steps {
             if let Some(source) = &step.condition {
-                let source = source.trim();
-                let inner = source.strip_prefix("${{").and_then(|rest| rest.strip_suffix("}}")).unwrap_or(source);
-                expression::check(inner).map_err(|error| Rejection::InvalidPlan {
+                expression::check(expression::pieces::unwrapped(source)).map_err(|error| Rejection::InvalidPlan {
                     workflow: plan.workflow.clone(),
                     what: format!("step `{}`: {}", step.key, error.message),
                 })?;
@@ -58,6 +57,8 @@ pub struct StartRun {
     pub priority: i32,
     pub started_by: Option<String>,
     pub idempotency: Option<IdempotencyKey>,
+    /// What makes two requests the same one, where that is not the plan and all that stands here.
+    pub fingerprint: Option<Hash>,
     pub by: Context,
 }
 
@@ -75,12 +76,16 @@ impl StartRun {
             priority: 0,
             started_by: None,
             idempotency: None,
+            fingerprint: None,
             by: Context::SYSTEM,
         }
     }
 
     /// What makes two requests the same one.
     fn request_hash(&self) -> Result<Hash, EngineError> {
+        if let Some(fingerprint) = self.fingerprint {
+            return Ok(fingerprint);
+        }
         let invalid =
             |error: serde_json::Error| Rejection::InvalidInput { what: format!("the input is not JSON: {error}") };
         let request = serde_json::json!({

@@ -5,3 +5,4 @@ mod feed;
 mod restore;
 mod rig;
 mod runs;
+mod workflows;

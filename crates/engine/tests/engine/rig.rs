@@ -95,8 +95,7 @@ pub fn plan(steps: Vec<StepSpec>) -> Arc<EncodedPlan> {
 }
 
 pub fn plan_with(steps: Vec<StepSpec>, change: impl FnOnce(&mut Plan)) -> Arc<EncodedPlan> {
-    let mut plan =
-        Plan { workflow: "test".into(), version: 1, on_failure: None, timeout: None, writes_max: None, steps };
+    let mut plan = Plan::new("test", steps);
     change(&mut plan);
     EncodedPlan::new(plan).unwrap()
 }

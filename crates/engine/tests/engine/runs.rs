@@ -10,7 +10,7 @@ use interlock_core::approval::Voter;
 use interlock_core::change::Context;
 use interlock_core::ids::TenantId;
 use interlock_core::json::Json;
-use interlock_core::plan::{Accept, OnFailure, RollbackCondition, RollbackSpec, StepSpec, WaitFor, Work};
+use interlock_core::plan::{Accept, OnFailure, RollbackCondition, RollbackSpec, StepSpec, Undo, WaitFor, Work};
 use interlock_core::rejection::Rejection;
 use interlock_core::retry::{Backoff, ErrorClass, RetryPolicy, StepError};
 use interlock_core::state::{RunState, StepState};
@@ -230,7 +230,7 @@ on_both! {
         });
         let undoable = |key: &str| {
             let mut step = task(key);
-            step.rollback = Some(RollbackSpec { handler: "undo".into(), with: None, conditions: RollbackCondition::ALL.to_vec() });
+            step.rollback = Some(RollbackSpec { by: Undo::Handler("undo".into()), with: None, conditions: RollbackCondition::ALL.to_vec() });
             step
         };
         let run = engine.start(start(tenant, &plan(vec![undoable("a"), undoable("b"), task("c")]), "null")).await.unwrap().run;

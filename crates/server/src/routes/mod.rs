@@ -4,6 +4,7 @@ pub mod agent;
 pub mod health;
 pub mod runs;
 pub mod signals;
+pub mod workflows;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
@@ -23,12 +24,16 @@ use crate::state::AppState;
 
 /// The routes that need to know who asks.
 fn guarded() -> OpenApiRouter<AppState> {
-    OpenApiRouter::default().merge(agent::routes()).merge(runs::routes()).merge(signals::routes())
+    OpenApiRouter::default()
+        .merge(agent::routes())
+        .merge(runs::routes())
+        .merge(signals::routes())
+        .merge(workflows::routes())
 }
 
 /// The routes that everybody may use.
 fn open() -> OpenApiRouter<AppState> {
-    health::routes()
+    health::routes().merge(workflows::open())
 }
 
 /// What the guarded and the open routes say of themselves.

@@ -12,3 +12,4 @@ mod over_the_wire;
 mod refusals;
 mod runs;
 mod signals;
+mod workflows;

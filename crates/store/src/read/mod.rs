@@ -1,6 +1,6 @@
 //! Reads, by what they are for: [`load`] for `decide`, [`ready`] for dispatch, [`timers`] for the loops, [`lists`]
-//! for people, [`feed`] for streams, [`health`] for operators, [`identity`] for
-//! the question who asks.
+//! for people, [`feed`] for streams, [`workflows`] for definitions, [`health`] for operators, [`identity`] for the
+//! question who asks.
 
 mod feed;
 mod health;
@@ -10,5 +10,6 @@ mod load;
 mod ready;
 mod timers;
 mod triggers;
+mod workflows;
 
 pub(crate) use load::PlanCache;

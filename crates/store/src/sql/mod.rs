@@ -7,6 +7,7 @@ pub mod ops;
 pub mod read;
 pub mod side;
 pub mod triggers;
+pub mod workflows;
 
 /// A named statement.
 #[derive(Debug)]
@@ -40,7 +41,7 @@ pub(crate) use statement;
 
 /// All of them, for the test that prepares each on both databases.
 pub fn all_statements() -> impl Iterator<Item = &'static Stmt> {
-    let loose = identity::ALL.iter().chain(triggers::ALL);
+    let loose = identity::ALL.iter().chain(triggers::ALL).chain(workflows::ALL);
     hot::ALL.iter().chain(side::ALL).chain(ops::ALL).chain(read::ALL).chain(loose).copied()
 }
 

@@ -130,7 +130,7 @@ pub struct Wanted {
 }
 
 pub fn plan_of(steps: Vec<StepSpec>) -> Arc<Plan> {
-    Arc::new(Plan { workflow: "demo".into(), version: 1, on_failure: None, timeout: None, writes_max: None, steps })
+    Arc::new(Plan::new("demo", steps))
 }
 
 pub fn tasks(count: usize) -> Arc<Plan> {

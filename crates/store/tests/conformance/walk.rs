@@ -6,7 +6,7 @@ use interlock_core::decide::{self, Asked, Bindings, Bound, Command, Completion, 
 use interlock_core::ids::{SessionId, SignalId};
 use interlock_core::json::Json;
 use interlock_core::machine::step::Verdict;
-use interlock_core::plan::{Accept, Gate, OnFailure, RollbackSpec, StepSpec, WaitFor, Work};
+use interlock_core::plan::{Accept, Gate, OnFailure, RollbackSpec, StepSpec, Undo, WaitFor, Work};
 use interlock_core::retry::{ErrorClass, StepError};
 use interlock_core::run::{Phase, Run};
 use interlock_core::state::{Reason, StepState};
@@ -60,7 +60,7 @@ fn steps(dice: &mut Dice) -> Vec<StepSpec> {
                     let mut step = StepSpec::task(key, "noop");
                     step.on_failure = [None, Some(OnFailure::Pause), Some(OnFailure::Rollback)][dice.roll(3) as usize];
                     step.rollback = (dice.roll(2) == 0).then(|| RollbackSpec {
-                        handler: "undo".into(),
+                        by: Undo::Handler("undo".into()),
                         with: None,
                         conditions: interlock_core::plan::RollbackCondition::ALL.to_vec(),
                     });
@@ -153,7 +153,8 @@ async fn walk(world: &World, seed: u64) -> Vec<String> {
         let is_wake = matches!(command, Command::Wake { .. });
         now = Timestamp(now.0 + dice.roll(9_000) as i64);
         let verdict = if dice.roll(6) == 0 { Verdict::ConditionFalse } else { Verdict::Go };
-        let bound = Bound { verdict: Ok(verdict), input: None, wait_key: Some("k".into()), wait_until: None };
+        let bound =
+            Bound { verdict: Ok(verdict), input: None, wait_key: Some("k".into()), wait_until: None, message: None };
         let bindings = Bindings((0..12).map(|position| (position, bound.clone())).collect());
         let name = format!("{command:?}");
         let Ok(change) = decide::decide(&run, command, &bindings, Asked::system(now)) else { continue };

@@ -97,7 +97,7 @@ fn retry_and_skip_need_a_paused_run_and_a_step_that_stopped_it() {
 #[test]
 fn a_step_that_could_not_be_bound_needs_an_input() {
     let verdict = Err(error(ErrorClass::Invalid));
-    let bound = Bound { verdict, input: None, wait_key: None, wait_until: None };
+    let bound = Bound { verdict, input: None, wait_key: None, wait_until: None, message: None };
     let mut opening = Opening::of(Plan { on_failure: Some(OnFailure::Pause), ..tasks(1) });
     opening.bindings = Bindings([(0, bound)].into_iter().collect());
     let mut case = opening.start();
@@ -175,7 +175,7 @@ fn restart_from_the_first_and_from_the_failed_step() {
 fn restart_binds_and_judges_anew() {
     use StepState::{Pending, Ready, Skipped, Succeeded};
     let mut case = stopped_at_the_third();
-    let bound = |verdict, input| Bound { verdict: Ok(verdict), input, wait_key: None, wait_until: None };
+    let bound = |verdict, input| Bound { verdict: Ok(verdict), input, wait_key: None, wait_until: None, message: None };
     let first = (1, bound(Verdict::ConditionFalse, None));
     let second = (2, bound(Verdict::Go, Some(json(r#"{"again":1}"#))));
     case.bindings = Bindings([first, second].into_iter().collect());

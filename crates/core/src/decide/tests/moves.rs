@@ -88,6 +88,7 @@ pub fn bindings(plan: &Plan) -> Bindings {
         input: (condition == "input").then(|| json(r#"{"bound":1}"#)),
         wait_key: None,
         wait_until: None,
+        message: None,
     };
     let conditions = plan.steps.iter().map(|step| step.condition.as_deref()).enumerate();
     Bindings(conditions.filter_map(|(at, text)| Some((at as u32, bound(text?)))).collect())

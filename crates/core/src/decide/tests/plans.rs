@@ -1,13 +1,15 @@
 //! Plans to test with, built from steps of one line each.
 
 use crate::json::Json;
-use crate::plan::{Accept, Gate, OnDenial, OnFailure, Plan, RollbackCondition, RollbackSpec, StepSpec, WaitFor, Work};
+use crate::plan::{
+    Accept, Gate, OnDenial, OnFailure, Plan, RollbackCondition, RollbackSpec, StepSpec, Undo, WaitFor, Work,
+};
 use crate::retry::{Backoff, RetryPolicy};
 use crate::state::EffectClass;
 use crate::time::Millis;
 
 pub fn plan(steps: Vec<StepSpec>) -> Plan {
-    Plan { workflow: "demo".into(), version: 1, on_failure: None, timeout: None, writes_max: None, steps }
+    Plan::new("demo", steps)
 }
 
 pub fn tasks(count: usize) -> Plan {
@@ -64,7 +66,8 @@ impl Tuned for StepSpec {
     }
 
     fn undoable_when(mut self, conditions: &[RollbackCondition]) -> Self {
-        self.rollback = Some(RollbackSpec { handler: "undo".into(), with: None, conditions: conditions.to_vec() });
+        self.rollback =
+            Some(RollbackSpec { by: Undo::Handler("undo".into()), with: None, conditions: conditions.to_vec() });
         self
     }
 

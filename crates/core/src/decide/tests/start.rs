@@ -14,7 +14,7 @@ use crate::run::{Header, Phase, Step};
 use crate::state::{Reason, RunState, StepState};
 
 fn bound(verdict: Verdict) -> Bound {
-    Bound { verdict: Ok(verdict), input: None, wait_key: None, wait_until: None }
+    Bound { verdict: Ok(verdict), input: None, wait_key: None, wait_until: None, message: None }
 }
 
 fn skipping(steps: usize, skipped: &[u32]) -> Case {

@@ -79,7 +79,7 @@ fn a_timer_succeeds_when_it_is_due_and_no_signal_ends_it() {
 
 fn until(bound: Option<Timestamp>) -> Case {
     let work = Work::Wait { until: WaitFor::Until("${{ inputs.at }}".into()), timeout: None };
-    let bound = Bound { verdict: Ok(Verdict::Go), input: None, wait_key: None, wait_until: bound };
+    let bound = Bound { verdict: Ok(Verdict::Go), input: None, wait_key: None, wait_until: bound, message: None };
     let mut opening = super::case::Opening::of(plan(vec![StepSpec::new("u", work)]));
     opening.bindings = Bindings([(0, bound)].into_iter().collect());
     opening.start()

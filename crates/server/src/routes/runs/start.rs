@@ -1,11 +1,11 @@
-//! `POST /runs`: makes a run of a plan, once per idempotency key and once per active subject.
+//! `POST /runs`: makes a run of a workflow or a plan, once per idempotency key and once per active subject.
 
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use interlock_core::state::Initiator;
-use interlock_engine::{EncodedPlan, IdempotencyKey, StartRun};
+use interlock_engine::{EncodedPlan, IdempotencyKey, StartRun, StartWorkflow};
 use interlock_protocol::runs::{self, path};
 
 use crate::api_error::ApiError;
@@ -41,18 +41,28 @@ pub async fn start(
     headers: HeaderMap,
     Body(body): Body<runs::StartRun>,
 ) -> Result<Response, ApiError> {
-    let runs::StartRun { plan, inputs, workspace, subject, labels, priority } = body;
-    let key = idempotency_key(&headers)?;
-    let mut request = StartRun::new(caller.tenant, EncodedPlan::new(plan)?, inputs);
-    request.workspace = caller.workspace_of_start(workspace)?.unwrap_or(request.workspace);
-    request.subject = subject;
-    request.labels = labels;
-    request.priority = priority;
-    request.idempotency = key.map(|key| IdempotencyKey { client: caller.client.to_string(), key });
-    request.by = caller.context(Initiator::User);
-    request.started_by = caller.responsible().map(str::to_owned);
-
-    let started = state.engine().start(request).await?;
+    let runs::StartRun { workflow, version, plan, inputs, workspace, subject, labels, priority } = body;
+    let client = caller.client.to_string();
+    let idempotency = idempotency_key(&headers)?.map(|key| IdempotencyKey { client, key });
+    let by = caller.context(Initiator::User);
+    let workspace = caller.workspace_of_start(workspace)?;
+    let started_by = caller.responsible().map(str::to_owned);
+    let started = match (workflow, plan) {
+        (Some(workflow), None) => {
+            let start = StartWorkflow::new(caller.tenant, workflow, inputs);
+            let start =
+                StartWorkflow { version, workspace, subject, labels, priority, started_by, idempotency, by, ..start };
+            state.engine().start_workflow(start).await?
+        }
+        (None, Some(plan)) if version.is_none() => {
+            let mut start = StartRun::new(caller.tenant, EncodedPlan::new(plan)?, inputs);
+            start.workspace = workspace.unwrap_or(start.workspace);
+            let priority = priority.unwrap_or(0);
+            state.engine().start(StartRun { subject, labels, priority, started_by, idempotency, by, ..start }).await?
+        }
+        (None, Some(_)) => return Err(ApiError::malformed("`version` belongs to a `workflow`, not to a `plan`")),
+        _ => return Err(ApiError::malformed("give either `workflow`, the name of one, or `plan`")),
+    };
     let location = path::RUN.replace("{run}", &started.run.to_string());
     let body = Json(runs::Started { run_id: started.run });
     let mut response = (StatusCode::CREATED, [(header::LOCATION, location)], body).into_response();

@@ -1,5 +1,9 @@
-//! Expressions: CEL, evaluated off the async threads, with limits. `${{ … }}` inside a JSON template is replaced by
-//! the expression's value; a string that is nothing but one expression takes the value with its type.
+//! Expressions: CEL, with limits. `${{ … }}` inside a JSON template is replaced by the expression's value; a string
+//! that is nothing but one expression takes the value with its type. [`reference`] checks expressions without running
+//! them; [`pieces`] finds them in a text.
+
+pub mod pieces;
+pub mod reference;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,58 +13,52 @@ use cel::{Context, Program};
 use interlock_core::limits;
 use interlock_core::retry::{ErrorClass, StepError};
 use serde_json::Value;
-use tokio::sync::Semaphore;
 
-const OPEN: &str = "${{";
-const CLOSE: &str = "}}";
+use pieces::Piece;
+
+/// The field that marks a reference to a secret inside a rendered value: `{"$secret": "NAME"}`.
+pub const SECRET: &str = "$secret";
 
 /// Whether a template holds an expression at all.
 pub fn is_dynamic(template: &str) -> bool {
-    template.contains(OPEN)
+    template.contains(pieces::OPEN)
 }
 
 /// What expressions see.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Scope(pub serde_json::Map<String, Value>);
-
-/// Runs expressions on a bounded pool of threads, or in place in a simulation.
-pub struct Evaluator {
-    in_place: bool,
-    permits: Arc<Semaphore>,
-}
-
-impl Evaluator {
-    pub fn new(in_place: bool, at_once_max: usize) -> Self {
-        Self { in_place, permits: Arc::new(Semaphore::new(at_once_max)) }
-    }
-
-    /// Runs a piece of evaluation.
-    pub async fn run<T: Send + 'static>(&self, evaluate: impl FnOnce() -> T + Send + 'static) -> Result<T, StepError> {
-        if self.in_place {
-            return Ok(evaluate());
-        }
-        let permit = Arc::clone(&self.permits).acquire_owned().await.map_err(|_| failed("the engine is stopping"))?;
-        let running = tokio::task::spawn_blocking(move || {
-            let answer = evaluate();
-            drop(permit);
-            answer
-        });
-        running.await.map_err(|_| failed("the evaluation of an expression was aborted"))
-    }
-}
 
 fn failed(message: impl Into<String>) -> StepError {
     StepError::new(ErrorClass::Invalid, "EXPRESSION_FAILED", message)
 }
 
-/// Checks that a text is an expression, without running it.
-pub fn check(source: &str) -> Result<(), StepError> {
-    compile(source).map(|_| ())
+/// Why a text is no expression.
+#[derive(Debug, thiserror::Error)]
+pub enum NoExpression {
+    #[error("the expression is longer than {} bytes", limits::EXPRESSION_BYTES_MAX)]
+    TooLong,
+    #[error("the expression is nested deeper than {}", limits::EXPRESSION_DEPTH_MAX)]
+    TooDeep,
+    #[error("{message}")]
+    Syntax { message: String, line: usize, column: usize },
 }
 
-fn compile(source: &str) -> Result<Program, StepError> {
+/// Checks that a text is an expression, without running it.
+pub fn check(source: &str) -> Result<(), StepError> {
+    compile(source).map(|_| ()).map_err(|error| about(source, &error))
+}
+
+fn about(source: &str, error: &dyn std::fmt::Display) -> StepError {
+    // An expression that is too long is not repeated.
     if source.len() > limits::EXPRESSION_BYTES_MAX {
-        return Err(failed(format!("the expression is longer than {} bytes", limits::EXPRESSION_BYTES_MAX)));
+        return failed(error.to_string());
+    }
+    failed(format!("`{}`: {error}", source.trim()))
+}
+
+pub(crate) fn compile(source: &str) -> Result<Program, NoExpression> {
+    if source.len() > limits::EXPRESSION_BYTES_MAX {
+        return Err(NoExpression::TooLong);
     }
     let mut depth = 0usize;
     for c in source.chars() {
@@ -70,27 +68,58 @@ fn compile(source: &str) -> Result<Program, StepError> {
             _ => {}
         }
         if depth > limits::EXPRESSION_DEPTH_MAX {
-            return Err(failed(format!("the expression is nested deeper than {}", limits::EXPRESSION_DEPTH_MAX)));
+            return Err(NoExpression::TooDeep);
         }
     }
-    Program::compile(source).map_err(|error| failed(format!("`{}`: {error}", source.trim())))
+    // Signs nest without brackets.
+    let signs = source.split(|c: char| !matches!(c, '!' | '-' | ' ')).map(str::len).max().unwrap_or(0);
+    if signs > 2 * limits::EXPRESSION_DEPTH_MAX && source.contains(['!', '-']) {
+        return Err(NoExpression::TooDeep);
+    }
+    Program::compile(source).map_err(|errors| {
+        let first = errors.errors.into_iter().next();
+        let (message, line, column) = first.map_or_else(
+            || ("this is not CEL".to_owned(), 1, 1),
+            |error| (error.msg, usize::try_from(error.pos.0).unwrap_or(1), usize::try_from(error.pos.1).unwrap_or(1)),
+        );
+        NoExpression::Syntax { message, line, column }
+    })
 }
 
 /// The value of one expression.
 pub fn evaluate(source: &str, scope: &Scope) -> Result<Value, StepError> {
-    let program = compile(source)?;
+    if let Some(name) = reference::secret(source) {
+        return Ok(serde_json::json!({ SECRET: name }));
+    }
+    let program = compile(source).map_err(|error| about(source, &error))?;
     let mut context = Context::default();
     for (name, value) in &scope.0 {
         context.add_variable_from_value(name.as_str(), to_cel(value));
     }
-    let value = program.execute(&context).map_err(|error| failed(format!("`{}`: {error}", source.trim())))?;
-    value.json().map_err(|error| failed(format!("`{}`: {error}", source.trim())))
+    let value = program.execute(&context).map_err(|error| about(source, &error))?;
+    value.json().map_err(|error| about(source, &error))
+}
+
+/// The value of a text that needs no computing: without expressions, or nothing but one path such as `inputs.ticket`.
+pub fn look_up(text: &str, scope: &Scope) -> Option<Value> {
+    if !is_dynamic(text) {
+        return Some(Value::String(text.to_owned()));
+    }
+    let pieces = pieces::split(text).ok()?;
+    let [Piece::Expression { source, .. }] = pieces.as_slice() else { return None };
+    let mut names = source.trim().split('.');
+    let mut value = scope.0.get(names.next()?)?;
+    for name in names {
+        let plain = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        value = value.as_object()?.get(name).filter(|_| plain)?;
+    }
+    Some(value.clone())
 }
 
 /// The truth of a condition; anything but true and false is an error.
 pub fn condition(source: &str, scope: &Scope) -> Result<bool, StepError> {
-    let source = source.trim();
-    let inner = source.strip_prefix(OPEN).and_then(|rest| rest.strip_suffix(CLOSE)).unwrap_or(source);
+    let inner = pieces::unwrapped(source);
     match evaluate(inner, scope)? {
         Value::Bool(truth) => Ok(truth),
         other => Err(failed(format!("the condition `{}` is {other}, neither true nor false", inner.trim()))),
@@ -115,26 +144,26 @@ pub fn render_text(text: &str, scope: &Scope) -> Result<Value, StepError> {
     if !is_dynamic(text) {
         return Ok(Value::String(text.to_owned()));
     }
+    let pieces = pieces::split(text).map_err(|error| failed(format!("`{text}`: {error}")))?;
+    if let [Piece::Expression { source, .. }] = pieces.as_slice() {
+        return evaluate(source, scope);
+    }
     let mut rendered = String::new();
-    let mut rest = text;
-    while let Some(start) = rest.find(OPEN) {
-        let (before, after) = (&rest[..start], &rest[start + OPEN.len()..]);
-        let end = after.find(CLOSE).ok_or_else(|| failed(format!("`{text}`: `{OPEN}` without `{CLOSE}`")))?;
-        let value = evaluate(&after[..end], scope)?;
-        rest = &after[end + CLOSE.len()..];
-        if before.is_empty() && rest.is_empty() && rendered.is_empty() {
-            return Ok(value);
-        }
-        rendered.push_str(before);
-        match value {
-            Value::String(text) => rendered.push_str(&text),
-            other => rendered.push_str(&other.to_string()),
+    for piece in pieces {
+        match piece {
+            Piece::Text(text) => rendered.push_str(text),
+            Piece::Expression { source, .. } if reference::secret(source).is_some() => {
+                return Err(failed(format!("`{}` is a secret, and can only stand alone as a value", source.trim())));
+            }
+            Piece::Expression { source, .. } => match evaluate(source, scope)? {
+                Value::String(text) => rendered.push_str(&text),
+                other => rendered.push_str(&other.to_string()),
+            },
         }
         if rendered.len() > limits::PAYLOAD_BYTES_MAX {
             return Err(failed(format!("the rendered text is longer than {} bytes", limits::PAYLOAD_BYTES_MAX)));
         }
     }
-    rendered.push_str(rest);
     Ok(Value::String(rendered))
 }
 
@@ -180,6 +209,15 @@ mod tests {
         assert_eq!(render(json!("hello ${{ inputs.name }}!")), json!("hello Ada!"));
         assert_eq!(render(json!({"a": ["${{ inputs.list }}", 7]})), json!({"a": [[1, 2, 3], 7]}));
         assert_eq!(render(json!("exit ${{ steps.check.output.exit_code }}")), json!("exit 0"));
+        assert_eq!(render(json!("${{ {'a': {'b': inputs.n}} }}")), json!({"a": {"b": 41}}));
+    }
+
+    #[test]
+    fn a_secret_stays_a_reference() {
+        assert_eq!(render(&json!("${{ secrets.DB }}"), &scope()).unwrap(), json!({"$secret": "DB"}));
+        let error = render(&json!("x ${{ secrets.DB }}"), &scope()).unwrap_err();
+        assert!(error.message.contains("stand alone"), "{error}");
+        assert!(evaluate("secrets.DB + 'x'", &scope()).is_err());
     }
 
     #[test]
@@ -197,6 +235,7 @@ mod tests {
         assert!(error.message.contains("inputs.nope.deeper"), "{error}");
         assert!(check("1 +").is_err());
         assert!(check(&"(".repeat(100)).unwrap_err().message.contains("nested"));
+        assert!(check(&format!("{}true", "!".repeat(3000))).unwrap_err().message.contains("nested"));
         assert!(check(&"1+".repeat(5000)).unwrap_err().message.contains("longer"));
         assert!(render_text("a ${{ b", &scope()).unwrap_err().message.contains("without"));
     }

@@ -1,0 +1,52 @@
+//! Files as they are given: read within bounds, checked, and told about.
+
+use std::io::Read;
+
+use anyhow::Context as _;
+use interlock_workflow::diagnostic::{Diagnostics, Style};
+use interlock_workflow::limits::SOURCE_BYTES_MAX;
+use interlock_workflow::{Checked, parse};
+
+use crate::exit::{Ended, Exit};
+use crate::output::Printer;
+
+/// The text of a file; `-` is stdin.
+pub fn text(path: &str) -> anyhow::Result<String> {
+    let mut text = String::new();
+    // One more than allowed, so that the check can say that it is too large.
+    let limit = SOURCE_BYTES_MAX as u64 + 1;
+    let read = if path == "-" {
+        std::io::stdin().lock().take(limit).read_to_string(&mut text)
+    } else {
+        std::fs::File::open(path).and_then(|file| file.take(limit).read_to_string(&mut text))
+    };
+    read.with_context(|| format!("cannot read {path}"))?;
+    Ok(text)
+}
+
+pub fn style(printer: Printer) -> Style {
+    Style { colour: printer.paint.is_on() }
+}
+
+/// A file without errors; what is wrong is told on stderr, and ends the command.
+pub fn checked(path: &str, printer: Printer) -> anyhow::Result<Checked> {
+    parse(path, &text(path)?).map_err(|found| refused(&found, printer))
+}
+
+pub fn refused(found: &Diagnostics, printer: Printer) -> anyhow::Error {
+    eprint!("{}", found.render(style(printer)));
+    Ended::saying(Exit::Unsuccessful, count(found))
+}
+
+/// `deploy.yaml: 2 errors, 1 warning`.
+pub fn count(found: &Diagnostics) -> String {
+    let plural = |count: usize, word: &str| format!("{count} {word}{}", if count == 1 { "" } else { "s" });
+    let mut parts = Vec::new();
+    if found.errors() > 0 {
+        parts.push(plural(found.errors(), "error"));
+    }
+    if found.warnings() > 0 {
+        parts.push(plural(found.warnings(), "warning"));
+    }
+    format!("{}: {}", found.source.name, parts.join(", "))
+}

@@ -1,0 +1,89 @@
+//! `interlock workflow plan`: what would be done, without doing it.
+
+use std::fmt::Write;
+
+use clap::Args;
+use interlock_core::visible::visible;
+use interlock_workflow::walk::{Walk, Walked, Would, walk};
+
+use super::files;
+use crate::exit::{Ended, Exit};
+use crate::output::Printer;
+use crate::output::paint::{Paint, Tone};
+use crate::run::start::{InputArgs, inputs};
+
+#[derive(Debug, Args)]
+pub struct PlanArgs {
+    /// The workflow file; `-` for stdin.
+    #[arg(value_name = "FILE")]
+    file: String,
+    #[command(flatten)]
+    inputs: InputArgs,
+}
+
+pub fn run(printer: Printer, args: PlanArgs) -> anyhow::Result<()> {
+    let checked = files::checked(&args.file, printer)?;
+    let given = inputs(&args.inputs)?.to_value()?;
+    let walked = walk(&checked.definition, &given)
+        .map_err(|error| Ended::saying(Exit::Unsuccessful, format!("the inputs do not fit: {error}")))?;
+    printer.show(&walked, |paint| page(&walked, paint))?;
+    let fails = walked.steps.iter().any(|step| step.would == Would::Fail);
+    if fails { Err(Ended::silently(Exit::Unsuccessful)) } else { Ok(()) }
+}
+
+fn page(walk: &Walk, paint: Paint) -> String {
+    let mut text = format!("{}  inputs {}\n", paint.bold(&walk.workflow), visible(&walk.inputs.to_string()));
+    if let Some(subject) = &walk.subject {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "subject {}", visible(subject));
+    }
+    let profile = walk.profile.as_deref().unwrap_or("none");
+    let _ = writeln!(text, "profile {}, blast radius {}\n", visible(profile), walk.blast_radius);
+    for (index, step) in walk.steps.iter().enumerate() {
+        told(&mut text, index + 1, step, paint);
+    }
+    text
+}
+
+fn told(text: &mut String, number: usize, step: &Walked, paint: Paint) {
+    let (word, tone) = match step.would {
+        Would::Run => ("runs", Tone::Good),
+        Would::Skip => ("is skipped", Tone::Dim),
+        Would::Depends => ("may run", Tone::Careful),
+        Would::Fail => ("would fail", Tone::Bad),
+    };
+    let _ =
+        writeln!(text, "{number:>3}. {}  {}  {}", paint.bold(&step.step), paint.tone(tone, word), visible(&step.does));
+    let mut line = |name: &str, value: String| {
+        let _ = writeln!(text, "     {} {}", paint.dim(format!("{name:<9}")), visible(&value));
+    };
+    if let Some(condition) = &step.condition {
+        line("if", condition.clone());
+    }
+    if let Some(input) = &step.input {
+        line("input", input.to_string());
+    }
+    if let Some(output) = &step.output {
+        line("output", output.to_string());
+    }
+    if let Some(approval) = &step.approval {
+        line("approval", approval.to_string());
+    }
+    if let Some(wait) = &step.waits_for {
+        line("waits for", wait.to_string());
+    }
+    if let (Some(effect), Some(radius)) = (step.effect, step.blast_radius) {
+        line("effect", format!("{effect}, blast radius {radius}"));
+    }
+    match &step.undone_by {
+        Some(Some(by)) => line("undone by", by.clone()),
+        Some(None) => line("undone by", "nothing: it cannot be rolled back".to_owned()),
+        None => {}
+    }
+    if step.asks {
+        line("asks", "people approve first, by the workflow's mode".to_owned());
+    }
+    for note in &step.notes {
+        line("note", note.clone());
+    }
+}

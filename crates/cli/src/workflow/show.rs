@@ -1,0 +1,56 @@
+//! `interlock workflow show`.
+
+use clap::Args;
+use interlock_protocol::workflows::{VersionDetail, VersionList, path};
+
+use crate::client::{Client, fill};
+use crate::output::table::{Cell, Table};
+use crate::output::{Printer, span};
+
+#[derive(Debug, Args)]
+pub struct ShowArgs {
+    /// The workflow's name.
+    #[arg(value_name = "NAME")]
+    name: String,
+    /// A version; the newest one where omitted.
+    #[arg(long, value_name = "NUMBER", conflicts_with = "versions")]
+    workflow_version: Option<u32>,
+    /// List the versions instead.
+    #[arg(long)]
+    versions: bool,
+}
+
+pub async fn run(client: &Client, printer: Printer, args: ShowArgs) -> anyhow::Result<()> {
+    let name = ("workflow", &args.name as &dyn std::fmt::Display);
+    if args.versions {
+        let list: VersionList = client.get(fill(path::VERSIONS, &[name])).query("limit", Some(500)).send().await?;
+        return printer.list(&list.versions, |_| table(&list), "There are no versions.");
+    }
+    let path = match &args.workflow_version {
+        Some(version) => fill(path::VERSION, &[name, ("version", version)]),
+        None => fill(path::WORKFLOW, &[name]),
+    };
+    let shown: VersionDetail = client.get(path).send().await?;
+    printer.note(&format!(
+        "{} version {}, applied {}{}",
+        shown.view.workflow,
+        shown.view.version,
+        span::away(shown.view.applied_at, span::now()),
+        if shown.disabled { ", disabled" } else { "" },
+    ));
+    printer.show(&shown, |_| shown.source.clone())
+}
+
+fn table(list: &VersionList) -> Table {
+    let now = span::now();
+    let mut table = Table::new(["VERSION", "APPLIED", "BY", "SOURCE"]);
+    for version in &list.versions {
+        table.row([
+            Cell::new(version.version.to_string()),
+            Cell::new(span::away(version.applied_at, now)),
+            Cell::or_dash(version.applied_by.as_ref()),
+            Cell::new(version.source_hash.get(..12).unwrap_or_default()),
+        ]);
+    }
+    table
+}

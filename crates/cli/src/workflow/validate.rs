@@ -1,0 +1,69 @@
+//! `interlock workflow validate`.
+
+use clap::Args;
+use interlock_workflow::diagnostic::{Diagnostic, Diagnostics};
+use interlock_workflow::parse;
+use serde::Serialize;
+
+use super::files;
+use crate::exit::{Ended, Exit};
+use crate::output::Printer;
+
+#[derive(Debug, Args)]
+pub struct ValidateArgs {
+    /// Workflow files; `-` for stdin.
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<String>,
+    /// Treat warnings as errors.
+    #[arg(long)]
+    strict: bool,
+}
+
+#[derive(Serialize)]
+struct Found {
+    file: String,
+    valid: bool,
+    /// Every step has an executor in this version: it could be applied.
+    runnable: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    workflow: Option<String>,
+    diagnostics: Vec<Diagnostic>,
+}
+
+pub fn run(printer: Printer, args: ValidateArgs) -> anyhow::Result<()> {
+    let mut all = Vec::new();
+    let mut words = String::new();
+    let mut failed = false;
+    for file in &args.files {
+        let (found, diagnostics) = match parse(file, &files::text(file)?) {
+            Ok(checked) => {
+                let missing = checked.check_runnable().err().map(|found| found.list).unwrap_or_default();
+                let name = checked.definition.name.0.clone();
+                let (steps, runnable) = (checked.definition.steps.len(), missing.is_empty());
+                let diagnostics = Diagnostics { source: checked.source, list: checked.warnings };
+                let note = if runnable { "" } else { "; it cannot be applied yet: it has steps without an executor" };
+                words.push_str(&format!("{file}: `{name}` is valid, {steps} steps{note}\n"));
+                let found = Found {
+                    file: file.clone(),
+                    valid: true,
+                    runnable,
+                    workflow: Some(name),
+                    diagnostics: diagnostics.list.iter().cloned().chain(missing).collect(),
+                };
+                (found, diagnostics)
+            }
+            Err(diagnostics) => {
+                let (file, list) = (file.clone(), diagnostics.list.clone());
+                (Found { file, valid: false, runnable: false, workflow: None, diagnostics: list }, diagnostics)
+            }
+        };
+        failed |= !found.valid || (args.strict && !diagnostics.list.is_empty());
+        if !diagnostics.list.is_empty() {
+            let shown = diagnostics.render(files::style(printer));
+            words.push_str(&format!("{shown}\n{}\n", files::count(&diagnostics)));
+        }
+        all.push(found);
+    }
+    printer.show(&all, |_| words)?;
+    if failed { Err(Ended::silently(Exit::Unsuccessful)) } else { Ok(()) }
+}

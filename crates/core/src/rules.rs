@@ -1,0 +1,192 @@
+//! What a workflow says about permission: how it is approved, how far it may go, who may carry it out. Declared
+//! values only ever tighten what policy demands, so a plan carries them to wherever a verdict is made.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::plan::OnDenial;
+use crate::state::{UnknownName, names};
+use crate::time::Millis;
+
+names!(
+    /// When people are asked (DESIGN §5, validation modes).
+    ValidationMode, "validation mode", {
+        PerStep = "per_step",
+        PerPhase = "per_phase",
+        CriticalOnly = "critical_only",
+        /// Once, before the last step; only for what cannot reach far.
+        FinalOnly = "final_only",
+    }
+);
+
+names!(
+    /// Which part of a runbook a step belongs to.
+    StepPhase, "phase", {
+        Prechecks = "prechecks",
+        Main = "main",
+        Postchecks = "postchecks",
+    }
+);
+
+names!(
+    /// What a start does when its subject has an active run already.
+    OnConflict, "conflict rule", {
+        /// Refuse, and name the active run.
+        Reject = "reject",
+        /// Start when the active run has ended.
+        Queue = "queue",
+        /// Send the active run a signal instead.
+        Signal = "signal",
+        /// Cancel the active run, then start.
+        CancelPrevious = "cancel_previous",
+    }
+);
+
+names!(
+    /// Where a repeated effect counts as the same one.
+    Dedupe, "dedupe scope", {
+        Run = "run",
+        Tenant = "tenant",
+    }
+);
+
+names!(
+    /// What becomes of a worker's directory while the run waits.
+    Workdir, "workdir rule", {
+        Keep = "keep",
+    }
+);
+
+/// The rules of a whole workflow.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct PlanRules {
+    /// Environment, sandbox contract, command scope and rollback rule in one name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<ApprovalRules>,
+    /// Live claims of all runs of the workflow together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub concurrency_max: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runs_per_min_max: Option<u32>,
+    /// What model calls of one run may cost, in millionths of the currency unit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spend_max_micros: Option<u64>,
+}
+
+impl PlanRules {
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    pub fn is_prod(&self) -> bool {
+        self.profile.as_deref().is_some_and(is_prod)
+    }
+}
+
+/// Profiles whose name begins with `prod-` have the strict rules of production.
+pub fn is_prod(profile: &str) -> bool {
+    profile.starts_with("prod-")
+}
+
+/// Who is asked, when, and what follows.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct ApprovalRules {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<ValidationMode>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub approvers: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quorum: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_reject: Option<OnDenial>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_expiry: Option<OnDenial>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub escalate_after: Option<Millis>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_after: Option<Millis>,
+}
+
+/// The rules of one step.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct StepRules {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phase: Option<StepPhase>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub critical: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub destructive: bool,
+    /// How sure whoever proposed the step is, 0 to 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confidence_score: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub auto_approve_threshold: Option<f64>,
+    /// Names of credentials, never their values.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub credentials: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requires: Option<Requires>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idempotency: Option<IdempotencyRule>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workdir: Option<Workdir>,
+}
+
+impl StepRules {
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// What a worker must offer to be given the step.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Requires {
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub capabilities: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network_segment: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_latency: Option<Millis>,
+}
+
+/// When two effects are one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct IdempotencyRule {
+    /// A template; the connector's own where omitted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    pub dedupe: Dedupe,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window: Option<Millis>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{Plan, StepSpec};
+
+    #[test]
+    fn a_plan_without_rules_is_stored_as_it_always_was() {
+        let (_, text) = Plan::new("demo", vec![StepSpec::task("a", "t")]).encode();
+        assert!(!text.as_str().contains("rules"), "{text:?}");
+    }
+
+    #[test]
+    fn rules_survive_storage() {
+        let mut step = StepSpec::task("a", "t");
+        step.rules.phase = Some(StepPhase::Main);
+        step.rules.confidence_score = Some(0.5);
+        step.rules.requires = Some(Requires { max_latency: Some(Millis(2000)), ..Requires::default() });
+        let mut plan = Plan::new("demo", vec![step]);
+        plan.rules.profile = Some("prod-critical".into());
+        plan.rules.approval = Some(ApprovalRules { mode: Some(ValidationMode::PerStep), ..ApprovalRules::default() });
+        let (_, text) = plan.encode();
+        assert_eq!(text.decode::<Plan>().unwrap(), plan);
+        assert!(plan.rules.is_prod() && !is_prod("staging-standard"));
+    }
+}

@@ -1,0 +1,138 @@
+//! Applying a workflow file: a new immutable version, or nothing where the file has not changed.
+
+use std::sync::Arc;
+
+use interlock_core::ids::TenantId;
+use interlock_core::json::{Hash, Json};
+use interlock_core::rejection::Rejection;
+use interlock_store::{Op, OpAnswer, WorkflowRow, WorkflowVersionRow};
+use interlock_workflow::diagnostic::Diagnostics;
+
+use crate::Engine;
+use crate::commands::start::EncodedPlan;
+use crate::error::EngineError;
+use crate::workflows::WorkflowVersion;
+
+/// How often two who apply the same workflow at once may get in each other's way.
+const TRIES_MAX: usize = 10;
+
+/// A request to apply a file.
+#[derive(Debug, Clone)]
+pub struct ApplyWorkflow {
+    pub tenant: TenantId,
+    /// How the file is called in diagnostics.
+    pub file: String,
+    pub source: String,
+    /// The name that the file must have, where the caller knows it.
+    pub name: Option<String>,
+    pub expected: Expected,
+    pub person: Option<String>,
+}
+
+/// What the caller believes to be there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Expected {
+    Anything,
+    /// The name is new.
+    Nothing,
+    /// Some version, whichever.
+    Something,
+    /// The newest version is this one.
+    Version(u32),
+}
+
+#[derive(Debug, Clone)]
+pub struct Applied {
+    pub head: WorkflowRow,
+    pub version: Arc<WorkflowVersion>,
+    pub created: bool,
+    pub warnings: Diagnostics,
+}
+
+/// Why a file is not applied.
+#[derive(Debug, thiserror::Error)]
+pub enum ApplyError {
+    #[error("{0}")]
+    Invalid(Box<Diagnostics>),
+    #[error("the file is the workflow `{found}`, not `{expected}`")]
+    OtherName { expected: String, found: String },
+    #[error("the workflow `{name}` has changed in the meantime: look at it again, then apply")]
+    Changed { name: String },
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+}
+
+impl Engine {
+    pub async fn apply_workflow(&self, request: ApplyWorkflow) -> Result<Applied, ApplyError> {
+        let ApplyWorkflow { tenant, file, source, name, expected, person } = request;
+        let text = source.clone();
+        let read = move || {
+            let checked = interlock_workflow::parse(&file, &text)?;
+            checked.check_runnable()?;
+            Ok::<_, Diagnostics>(checked)
+        };
+        let checked = self.0.evaluator.run(read).await.map_err(|error| EngineError::Store(error.to_string()))?;
+        let checked = checked.map_err(|diagnostics| ApplyError::Invalid(Box::new(diagnostics)))?;
+        let found = checked.definition.name.0.clone();
+        if let Some(expected) = name.filter(|name| *name != found) {
+            return Err(ApplyError::OtherName { expected, found });
+        }
+        if self.0.store.tenant(tenant).await.map_err(EngineError::from)?.is_none() {
+            return Err(EngineError::from(Rejection::UnknownTenant { tenant }).into());
+        }
+        let name = found;
+        let source_hash = Hash::of(source.as_bytes());
+        let warnings = Diagnostics { source: checked.source.clone(), list: checked.warnings.clone() };
+        for _ in 0..TRIES_MAX {
+            let latest = self.0.store.workflow(tenant, &name).await.map_err(EngineError::from)?;
+            let fits = match (expected, &latest) {
+                (Expected::Anything, _) | (Expected::Nothing, None) => true,
+                (Expected::Something, Some(_)) => true,
+                (Expected::Version(version), Some(latest)) => latest.latest_version == version,
+                (Expected::Nothing, Some(_)) | (Expected::Something | Expected::Version(_), None) => false,
+            };
+            if !fits {
+                return Err(ApplyError::Changed { name });
+            }
+            let created = latest.as_ref().is_none_or(|latest| latest.source_hash != source_hash);
+            if created {
+                let number = latest.map_or(1, |latest| latest.latest_version + 1);
+                let plan = EncodedPlan::new(checked.plan(number)).map_err(EngineError::from)?;
+                let version = WorkflowVersionRow {
+                    name: name.clone(),
+                    version: number,
+                    source: source.clone(),
+                    source_hash,
+                    definition: Json::trusted(checked.to_json().to_string()),
+                    plan_hash: plan.hash,
+                    created_at: self.now(),
+                    created_by: person.clone(),
+                };
+                let op = Op::PutWorkflow { tenant, version: Box::new(version) };
+                if self.0.store.execute(op).await.map_err(EngineError::from)? != OpAnswer::Stored {
+                    continue;
+                }
+            }
+            self.refresh_workflow(tenant, &name).await?;
+            let now = self.workflow_head(tenant, &name).await?;
+            let (head, version) = now.ok_or_else(|| EngineError::Store(format!("workflow `{name}` is gone")))?;
+            return Ok(Applied { head, version, created, warnings });
+        }
+        Err(EngineError::Overloaded.into())
+    }
+
+    /// Lets a workflow take no more starts, or take them again. Answers false if there is none of this name.
+    pub async fn set_workflow_disabled(
+        &self,
+        tenant: TenantId,
+        name: &str,
+        disabled: bool,
+    ) -> Result<bool, EngineError> {
+        let op = Op::SetWorkflowDisabled { tenant, name: name.to_owned(), disabled, at: self.now() };
+        let found = self.0.store.execute(op).await? == OpAnswer::Done;
+        if found {
+            self.refresh_workflow(tenant, name).await?;
+        }
+        Ok(found)
+    }
+}

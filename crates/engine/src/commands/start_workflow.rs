@@ -1,0 +1,204 @@
+//! Starting a run by the workflow's name: its newest version or a given one, its inputs checked and completed, its
+//! subject and labels evaluated, and what its definition says about a busy subject.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use interlock_core::change::Context;
+use interlock_core::ids::TenantId;
+use interlock_core::json::{Hash, Json, canonical_hash};
+use interlock_core::rejection::Rejection;
+use interlock_core::rules::OnConflict;
+use interlock_core::run::Trigger;
+use interlock_workflow::definition::Subject;
+use interlock_workflow::expression::{self, Scope};
+use interlock_workflow::shape::TextTemplate;
+use serde_json::{Map, Value};
+
+use crate::Engine;
+use crate::commands::start::{IdempotencyKey, StartRun, Started};
+use crate::error::EngineError;
+use crate::workflows::WorkflowVersion;
+
+/// How long a start waits for the run that it cancels, and how many of them it cancels.
+const CANCEL_PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
+const CANCELS_MAX: usize = 3;
+
+/// Searchable inputs are labels under this prefix.
+pub const INPUT_LABEL: &str = "input.";
+
+/// A request to start a run of a workflow.
+#[derive(Debug, Clone)]
+pub struct StartWorkflow {
+    pub tenant: TenantId,
+    pub workflow: String,
+    /// The newest one where omitted.
+    pub version: Option<u32>,
+    pub inputs: Json,
+    pub workspace: Option<String>,
+    /// Instead of what the definition says.
+    pub subject: Option<String>,
+    /// Beside those of the definition; the same name here wins.
+    pub labels: BTreeMap<String, String>,
+    pub priority: Option<i32>,
+    pub trigger: Trigger,
+    pub started_by: Option<String>,
+    pub idempotency: Option<IdempotencyKey>,
+    pub by: Context,
+}
+
+impl StartWorkflow {
+    pub fn new(tenant: TenantId, workflow: impl Into<String>, inputs: Json) -> Self {
+        Self {
+            tenant,
+            workflow: workflow.into(),
+            version: None,
+            inputs,
+            workspace: None,
+            subject: None,
+            labels: BTreeMap::new(),
+            priority: None,
+            trigger: Trigger { kind: "api".into(), reference: None },
+            started_by: None,
+            idempotency: None,
+            by: Context::SYSTEM,
+        }
+    }
+
+    /// What makes two requests the same one: what was asked, not which version was the newest then.
+    fn fingerprint(&self, inputs: &Value) -> Result<Hash, EngineError> {
+        let request = serde_json::json!({
+            "workflow": self.workflow,
+            "version": self.version,
+            "inputs": inputs,
+            "workspace": self.workspace,
+            "subject": self.subject,
+            "labels": self.labels,
+            "priority": self.priority,
+        });
+        Ok(canonical_hash(&request).map_err(|error| invalid(format!("the input is not JSON: {error}")))?)
+    }
+}
+
+fn invalid(what: String) -> Rejection {
+    Rejection::InvalidInput { what }
+}
+
+impl Engine {
+    /// The version that a start takes.
+    pub async fn workflow_to_start(
+        &self,
+        tenant: TenantId,
+        name: &str,
+        version: Option<u32>,
+    ) -> Result<Arc<WorkflowVersion>, EngineError> {
+        let unknown = || EngineError::UnknownWorkflow { workflow: name.to_owned(), version };
+        let (head, newest) = self.workflow_head(tenant, name).await?.ok_or_else(unknown)?;
+        if head.disabled {
+            return Err(EngineError::WorkflowDisabled { workflow: name.to_owned() });
+        }
+        match version.filter(|version| *version != newest.version) {
+            None => Ok(newest),
+            Some(version) => self.workflow_version(tenant, name, version).await?.ok_or_else(unknown),
+        }
+    }
+
+    pub async fn start_workflow(&self, request: StartWorkflow) -> Result<Started, EngineError> {
+        let workflow = self.workflow_to_start(request.tenant, &request.workflow, request.version).await?;
+        self.start_version(&workflow, request).await
+    }
+
+    /// Starts a run of this version.
+    pub async fn start_version(
+        &self,
+        workflow: &WorkflowVersion,
+        request: StartWorkflow,
+    ) -> Result<Started, EngineError> {
+        let given = request.inputs.to_value().map_err(|error| invalid(format!("the inputs are not JSON: {error}")))?;
+        let fingerprint = request.idempotency.is_some().then(|| request.fingerprint(&given)).transpose()?;
+        let bound = workflow.inputs.bind(&given).map_err(|faults| invalid(faults.to_string()))?;
+        let mut labels: BTreeMap<String, String> = BTreeMap::new();
+        for (name, value) in workflow.inputs.searchable(&bound) {
+            labels.insert(format!("{INPUT_LABEL}{name}"), value);
+        }
+        let inputs = Json::of(&bound).map_err(|error| invalid(format!("the inputs are not JSON: {error}")))?;
+        let definition = &workflow.definition;
+        let subject = definition.subject.as_ref().map(|subject| &subject.key).filter(|_| request.subject.is_none());
+        let texts: Vec<&TextTemplate> =
+            subject.into_iter().chain(definition.labels.0.iter().map(|(_, text)| text)).collect();
+        let mut rendered = self.render(&texts, bound).await?.into_iter();
+        let subject = if subject.is_some() { rendered.next() } else { request.subject };
+        labels.extend(definition.labels.0.iter().map(|(key, _)| key.name.clone()).zip(rendered));
+        labels.extend(request.labels);
+
+        let mut start = StartRun::new(request.tenant, Arc::clone(&workflow.plan), inputs);
+        start.workspace = request.workspace.unwrap_or(start.workspace);
+        // An expression that gives nothing names no subject.
+        start.subject = subject.filter(|subject| !subject.is_empty());
+        start.labels = labels;
+        start.priority = request.priority.or(definition.priority).unwrap_or(0);
+        start.trigger = request.trigger;
+        start.started_by = request.started_by;
+        start.idempotency = request.idempotency;
+        start.fingerprint = fingerprint;
+        start.by = request.by;
+        let rule = definition.subject.as_ref().map_or(OnConflict::Reject, Subject::on_conflict);
+        if rule == OnConflict::CancelPrevious { self.start_instead(start).await } else { self.start(start).await }
+    }
+
+    /// Starts a run, and cancels whichever holds its subject first. The subject stays held until a live attempt has
+    /// acknowledged; a run that takes longer than that to end keeps it, and the start is refused.
+    async fn start_instead(&self, start: StartRun) -> Result<Started, EngineError> {
+        let mut busy = match self.start(start.clone()).await {
+            Err(EngineError::SubjectBusy { subject, run }) => (subject, run),
+            answer => return answer,
+        };
+        for _ in 0..CANCELS_MAX {
+            let (_, run) = &busy;
+            let reason = format!("a newer run of `{}` takes its place", start.plan.plan.workflow);
+            match self.cancel(start.tenant, *run, reason, false, start.by.clone()).await {
+                // It may have ended, or be on its way, by itself.
+                Ok(_) | Err(EngineError::Rejected(_)) => {}
+                Err(error) => return Err(error),
+            }
+            let ending = self.wait_for_end(start.tenant, *run);
+            if tokio::time::timeout(CANCEL_PATIENCE, ending).await.is_err() {
+                break;
+            }
+            busy = match self.start(start.clone()).await {
+                Err(EngineError::SubjectBusy { subject, run }) => (subject, run),
+                answer => return answer,
+            };
+        }
+        let (subject, run) = busy;
+        Err(EngineError::SubjectBusy { subject, run })
+    }
+
+    /// Texts over the inputs. Those that only look something up are rendered in place.
+    async fn render(&self, texts: &[&TextTemplate], inputs: Value) -> Result<Vec<String>, EngineError> {
+        if texts.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut scope = Map::new();
+        scope.insert("inputs".into(), inputs);
+        let scope = Scope(scope);
+        let quick: Option<Vec<Value>> = texts.iter().map(|text| expression::look_up(&text.0, &scope)).collect();
+        let values = match quick {
+            Some(values) => values,
+            None => {
+                let texts: Vec<String> = texts.iter().map(|text| text.0.value.clone()).collect();
+                let render = move || texts.iter().map(|text| expression::render_text(text, &scope)).collect();
+                let rendered: Result<Result<Vec<Value>, _>, _> = self.0.evaluator.run(render).await;
+                rendered.and_then(|rendered| rendered).map_err(|error| invalid(error.message))?
+            }
+        };
+        Ok(values
+            .into_iter()
+            .map(|value| match value {
+                Value::String(text) => text,
+                Value::Null => String::new(),
+                other => other.to_string(),
+            })
+            .collect())
+    }
+}

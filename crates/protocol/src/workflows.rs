@@ -1,0 +1,136 @@
+//! What is asked and answered about workflows.
+
+use interlock_core::json::Json;
+use interlock_core::time::Timestamp;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// Where the calls live.
+pub mod path {
+    pub const WORKFLOWS: &str = "/api/v1/workflows";
+    pub const WORKFLOW: &str = "/api/v1/workflows/{workflow}";
+    pub const VERSIONS: &str = "/api/v1/workflows/{workflow}/versions";
+    pub const VERSION: &str = "/api/v1/workflows/{workflow}/versions/{version}";
+    pub const DISABLE: &str = "/api/v1/workflows/{workflow}/disable";
+    pub const ENABLE: &str = "/api/v1/workflows/{workflow}/enable";
+    pub const VALIDATE: &str = "/api/v1/workflows/validate";
+    pub const SCHEMA: &str = "/schema/workflow.json";
+}
+
+/// Bounds of the workflow calls.
+pub mod limits {
+    /// Workflows, or versions, of one answer.
+    pub const PAGE_MAX: usize = 500;
+}
+
+/// Something that is wrong with a workflow file, and where. Lines and columns count from 1, columns in characters.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Diagnostic {
+    /// `error` or `warning`.
+    pub severity: String,
+    /// For programs; `docs/reference/workflow.md` has the list.
+    pub code: String,
+    pub line: usize,
+    pub column: usize,
+    pub end_line: usize,
+    pub end_column: usize,
+    pub message: String,
+    /// What to write instead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub help: Option<String>,
+}
+
+/// A workflow file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct File {
+    /// The YAML text.
+    pub source: String,
+    /// How the file is called in messages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+}
+
+/// A workflow was applied.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Applied {
+    pub workflow: String,
+    pub version: u32,
+    /// False if the file has not changed since this version.
+    pub created: bool,
+    pub source_hash: String,
+    pub plan_hash: String,
+    pub warnings: Vec<Diagnostic>,
+}
+
+/// What a check of a file found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Validation {
+    /// There are no errors.
+    pub valid: bool,
+    /// It is valid, and this server has an executor for every step: it could be applied.
+    pub runnable: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workflow: Option<String>,
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// A workflow as it stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct WorkflowView {
+    pub workflow: String,
+    /// The newest version.
+    pub version: u32,
+    /// It takes no starts.
+    pub disabled: bool,
+    pub source_hash: String,
+    pub plan_hash: String,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+    /// Who applied the newest version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub applied_by: Option<String>,
+}
+
+/// A page of workflows, by name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct WorkflowList {
+    pub workflows: Vec<WorkflowView>,
+    /// Pass it as `after` for the next page; absent on the last one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_after: Option<String>,
+}
+
+/// One version of a workflow, which never changes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct VersionView {
+    pub workflow: String,
+    pub version: u32,
+    pub source_hash: String,
+    pub plan_hash: String,
+    pub applied_at: Timestamp,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub applied_by: Option<String>,
+}
+
+/// One version with everything it says.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct VersionDetail {
+    #[serde(flatten)]
+    pub view: VersionView,
+    /// It takes no starts; a property of the workflow.
+    pub disabled: bool,
+    /// The file as it was applied.
+    pub source: String,
+    /// The same as JSON.
+    pub definition: Json,
+}
+
+/// A page of versions, newest first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct VersionList {
+    pub versions: Vec<VersionView>,
+    /// Pass it as `before` for the next page; absent on the last one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_before: Option<u32>,
+}

@@ -1,0 +1,113 @@
+//! `POST /workflows` and `PUT /workflows/{workflow}`: a file becomes a version, unless it is the newest one already.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use interlock_core::json::Hash;
+use interlock_engine::{ApplyError, ApplyWorkflow};
+use interlock_protocol::workflows::{Applied, File, path};
+
+use super::etag::{self, ConditionHeaders};
+use super::view;
+use crate::api_error::ApiError;
+use crate::identity::Caller;
+use crate::request::{Body, WorkflowName};
+use crate::state::AppState;
+
+/// How a file without a name is called in messages.
+pub const UNNAMED: &str = "workflow.yaml";
+
+/// Apply a workflow file
+///
+/// The workflow's name stands in the file. A file that is the newest version already changes nothing. Runs keep the
+/// version that they were started with.
+#[utoipa::path(
+    post,
+    path = path::WORKFLOWS,
+    tag = "workflows",
+    params(ConditionHeaders),
+    request_body = File,
+    responses(
+        (status = 201, description = "A new version.", body = Applied, headers(("etag" = String))),
+        (status = 200, description = "The file is the newest version already.", body = Applied, headers(("etag" = String))),
+    ),
+)]
+pub async fn apply(
+    State(state): State<AppState>,
+    caller: Caller,
+    headers: HeaderMap,
+    Body(file): Body<File>,
+) -> Result<Response, ApiError> {
+    store(&state, &caller, &headers, file, None).await
+}
+
+/// Apply a workflow file under its name
+///
+/// Like `POST`, and refused if the file has another name. `If-Match` guards against replacing what one has not seen.
+#[utoipa::path(
+    put,
+    path = path::WORKFLOW,
+    tag = "workflows",
+    params(WorkflowName, ConditionHeaders),
+    request_body = File,
+    responses(
+        (status = 201, description = "A new version.", body = Applied, headers(("etag" = String))),
+        (status = 200, description = "The file is the newest version already.", body = Applied, headers(("etag" = String))),
+    ),
+)]
+pub async fn put(
+    State(state): State<AppState>,
+    caller: Caller,
+    WorkflowName(name): WorkflowName,
+    headers: HeaderMap,
+    Body(file): Body<File>,
+) -> Result<Response, ApiError> {
+    store(&state, &caller, &headers, file, Some(name)).await
+}
+
+async fn store(
+    state: &AppState,
+    caller: &Caller,
+    headers: &HeaderMap,
+    file: File,
+    name: Option<String>,
+) -> Result<Response, ApiError> {
+    let request = ApplyWorkflow {
+        tenant: caller.tenant,
+        file: file.file.unwrap_or_else(|| UNNAMED.to_owned()),
+        source: file.source,
+        name,
+        expected: etag::expected(headers)?,
+        person: caller.responsible().map(str::to_owned),
+    };
+    let applied = state.engine().apply_workflow(request).await?;
+    let (version, hash): (u32, Hash) = (applied.version.version, applied.version.source_hash);
+    let body = Applied {
+        workflow: applied.version.name.clone(),
+        version,
+        created: applied.created,
+        source_hash: hash.to_string(),
+        plan_hash: applied.version.plan.hash.to_string(),
+        warnings: view::diagnostics(&applied.warnings.list),
+    };
+    let status = if applied.created { StatusCode::CREATED } else { StatusCode::OK };
+    let location = path::WORKFLOW.replace("{workflow}", &body.workflow);
+    let mut response = (status, [(header::LOCATION, location)], Json(body)).into_response();
+    response.headers_mut().insert(header::ETAG, etag::of(version, hash));
+    Ok(response)
+}
+
+impl From<ApplyError> for ApiError {
+    fn from(error: ApplyError) -> Self {
+        let detail = error.to_string();
+        match error {
+            ApplyError::Invalid(found) => Self::invalid_workflow(detail, view::diagnostics(&found.list)),
+            ApplyError::OtherName { .. } => {
+                Self::new(StatusCode::UNPROCESSABLE_ENTITY, "WORKFLOW_NAME_MISMATCH", detail)
+            }
+            ApplyError::Changed { .. } => Self::new(StatusCode::PRECONDITION_FAILED, "WORKFLOW_CHANGED", detail),
+            ApplyError::Engine(error) => error.into(),
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! `GET /workflows/{workflow}`: the newest version, with its source.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use interlock_engine::EngineError;
+use interlock_protocol::workflows::{VersionDetail, path};
+
+use super::etag::{self, CacheHeaders};
+use super::version::detail;
+use crate::api_error::ApiError;
+use crate::identity::Caller;
+use crate::request::WorkflowName;
+use crate::state::AppState;
+
+/// Look at a workflow
+///
+/// Its newest version, with the file as it was applied. With `If-None-Match` the answer is 304 if nothing has changed.
+#[utoipa::path(
+    get,
+    path = path::WORKFLOW,
+    tag = "workflows",
+    params(WorkflowName, CacheHeaders),
+    responses(
+        (status = 200, description = "The workflow.", body = VersionDetail, headers(("etag" = String))),
+        (status = 304, description = "The caller has it already."),
+    ),
+)]
+pub async fn get(
+    State(state): State<AppState>,
+    caller: Caller,
+    WorkflowName(name): WorkflowName,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    let tenant = caller.tenant;
+    let unknown = || EngineError::UnknownWorkflow { workflow: name.clone(), version: None };
+    let head = state.engine().store().workflow(tenant, &name).await?.ok_or_else(unknown)?;
+    let tag = etag::of(head.latest_version, head.source_hash);
+    if etag::has(&headers, &tag)? {
+        return Ok((StatusCode::NOT_MODIFIED, [(header::ETAG, tag)]).into_response());
+    }
+    let version = state.engine().store().workflow_version(tenant, &name, head.latest_version).await?;
+    let body = detail(version.ok_or_else(unknown)?, head.disabled);
+    Ok(([(header::ETAG, tag)], Json(body)).into_response())
+}

@@ -1,0 +1,49 @@
+//! `GET /workflows`: workflows by name.
+
+use axum::Json;
+use axum::extract::State;
+use interlock_protocol::workflows::{WorkflowList, limits, path};
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use super::view;
+use crate::api_error::ApiError;
+use crate::identity::Caller;
+use crate::request::Params;
+use crate::state::AppState;
+
+const PAGE_DEFAULT: usize = 50;
+
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct ListParams {
+    limit: Option<usize>,
+    /// The name behind which the page begins.
+    after: Option<String>,
+}
+
+/// List workflows
+///
+/// By name, with the newest version of each.
+#[utoipa::path(
+    get,
+    path = path::WORKFLOWS,
+    tag = "workflows",
+    params(ListParams),
+    responses((status = 200, description = "A page of workflows.", body = WorkflowList)),
+)]
+pub async fn list(
+    State(state): State<AppState>,
+    caller: Caller,
+    Params(params): Params<ListParams>,
+) -> Result<Json<WorkflowList>, ApiError> {
+    let limit = params.limit.unwrap_or(PAGE_DEFAULT).clamp(1, limits::PAGE_MAX);
+    let store = state.engine().store();
+    // One more than asked for says whether there is another page.
+    let mut rows = store.list_workflows(caller.tenant, params.after.as_deref(), limit + 1).await?;
+    let more = rows.len() > limit;
+    rows.truncate(limit);
+    let next_after = rows.last().filter(|_| more).map(|row| row.name.clone());
+    Ok(Json(WorkflowList { workflows: rows.into_iter().map(view::workflow).collect(), next_after }))
+}

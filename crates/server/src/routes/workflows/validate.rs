@@ -1,0 +1,44 @@
+//! `POST /workflows/validate`: what is wrong with a file, without storing anything.
+
+use axum::Json;
+use axum::extract::State;
+use interlock_protocol::workflows::{File, Validation, path};
+
+use super::apply::UNNAMED;
+use super::view;
+use crate::api_error::ApiError;
+use crate::request::Body;
+use crate::state::AppState;
+
+/// Check a workflow file
+///
+/// Says everything that is wrong with it at once, each with line and column, and stores nothing.
+#[utoipa::path(
+    post,
+    path = path::VALIDATE,
+    tag = "workflows",
+    request_body = File,
+    responses((status = 200, description = "What was found.", body = Validation)),
+)]
+pub async fn validate(State(state): State<AppState>, Body(file): Body<File>) -> Result<Json<Validation>, ApiError> {
+    let check = move || {
+        let name = file.file.as_deref().unwrap_or(UNNAMED);
+        match interlock_workflow::parse(name, &file.source) {
+            Err(found) => Validation {
+                valid: false,
+                runnable: false,
+                workflow: None,
+                diagnostics: view::diagnostics(&found.list),
+            },
+            Ok(checked) => {
+                let missing = checked.check_runnable().err().map(|found| found.list).unwrap_or_default();
+                let mut diagnostics = view::diagnostics(&checked.warnings);
+                diagnostics.extend(view::diagnostics(&missing));
+                let workflow = Some(checked.definition.name.0.clone());
+                Validation { valid: true, runnable: missing.is_empty(), workflow, diagnostics }
+            }
+        }
+    };
+    let checked = state.engine().evaluate(check).await?;
+    Ok(Json(checked))
+}

@@ -1,0 +1,25 @@
+//! What a definition must hold beyond its shape. Each file checks one side and reports everything it finds.
+
+mod expressions;
+mod inputs;
+mod rules;
+mod steps;
+mod triggers;
+
+use crate::definition::Definition;
+use crate::diagnostic::Report;
+use crate::source::Source;
+
+/// Everything that `validate` demands.
+pub fn check(definition: &Definition, source: &Source, report: &mut Report) {
+    steps::check(definition, report);
+    inputs::check(definition, report);
+    triggers::check(definition, report);
+    rules::check(definition, report);
+    expressions::check(definition, source, report);
+}
+
+/// Whether steps of a kind do anything outside.
+pub use rules::acts;
+/// What `apply` demands beside it: an executor for every step.
+pub use steps::without_executor;

@@ -1,0 +1,312 @@
+//! What a run is given, held against what the workflow declares. A [`Rule`] is a schema made ready once; checking is
+//! cheap enough for every start.
+
+use std::fmt;
+
+use regex::Regex;
+use serde_json::{Map, Value};
+
+use crate::definition::{Definition, Input, InputType};
+use crate::expression::{SECRET, pieces, reference};
+use crate::nearest::hint;
+
+/// The inputs of a workflow, ready to check.
+#[derive(Debug)]
+pub struct Inputs {
+    fields: Vec<(String, Field)>,
+}
+
+#[derive(Debug)]
+struct Field {
+    rule: Rule,
+    required: bool,
+    default: Option<Value>,
+    searchable: bool,
+}
+
+/// One thing that is wrong with what was given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InputFault {
+    /// `inputs.servers[2].name`.
+    pub field: String,
+    pub what: String,
+}
+
+impl fmt::Display for InputFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` {}", self.field, self.what)
+    }
+}
+
+/// Everything that is wrong with what was given.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}", self.0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+pub struct InvalidInputs(pub Vec<InputFault>);
+
+impl Inputs {
+    /// Fails only where a pattern cannot be compiled, which the checks of a file have ruled out.
+    pub fn of(definition: &Definition) -> Result<Self, regex::Error> {
+        let field = |input: &Input| {
+            Ok::<_, regex::Error>(Field {
+                rule: Rule::of(input)?,
+                required: input.is_required(),
+                default: input.default.as_ref().map(|default| {
+                    let value = default.to_json();
+                    if input.is_secret() { as_reference(&value).unwrap_or(value) } else { value }
+                }),
+                searchable: input.is_searchable(),
+            })
+        };
+        let fields = definition.inputs.0.iter().map(|(key, input)| Ok((key.name.clone(), field(input)?)));
+        Ok(Self { fields: fields.collect::<Result<_, regex::Error>>()? })
+    }
+
+    /// What the run gets: what was given, with defaults, secrets as references.
+    pub fn bind(&self, given: &Value) -> Result<Value, InvalidInputs> {
+        let none = Map::new();
+        let given = match given {
+            Value::Object(given) => given,
+            Value::Null => &none,
+            other => {
+                let what = format!("is {}, expected an object with a field for each input", kind(other));
+                return Err(InvalidInputs(vec![InputFault { field: "inputs".into(), what }]));
+            }
+        };
+        let mut faults = Vec::new();
+        for name in given.keys().filter(|name| !self.fields.iter().any(|(known, _)| known == *name)) {
+            let known = self.fields.iter().map(|(known, _)| known.as_str());
+            let help = if self.fields.is_empty() { "the workflow takes none".to_owned() } else { hint(name, known) };
+            faults.push(InputFault { field: format!("inputs.{name}"), what: format!("is not an input; {help}") });
+        }
+        let mut bound = Map::new();
+        for (name, field) in &self.fields {
+            match given.get(name).filter(|value| !value.is_null()) {
+                Some(value) => {
+                    let (value, found) = field.rule.check(value, &format!("inputs.{name}"));
+                    faults.extend(found);
+                    bound.insert(name.clone(), value);
+                }
+                None => match &field.default {
+                    Some(default) => drop(bound.insert(name.clone(), default.clone())),
+                    None if field.required => {
+                        faults.push(InputFault { field: format!("inputs.{name}"), what: "is missing".into() });
+                    }
+                    // Expressions may ask for it all the same.
+                    None => drop(bound.insert(name.clone(), Value::Null)),
+                },
+            }
+        }
+        if faults.is_empty() { Ok(Value::Object(bound)) } else { Err(InvalidInputs(faults)) }
+    }
+
+    /// What runs can be found by: the searchable inputs as texts.
+    pub fn searchable<'a>(&'a self, bound: &'a Value) -> impl Iterator<Item = (&'a str, String)> {
+        self.fields.iter().filter(|(_, field)| field.searchable).filter_map(|(name, _)| {
+            let text = match bound.get(name)? {
+                Value::Null => return None,
+                Value::String(text) => text.clone(),
+                other => other.to_string(),
+            };
+            Some((name.as_str(), text))
+        })
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.fields.is_empty()
+    }
+}
+
+/// A schema, ready to check.
+#[derive(Debug)]
+pub struct Rule {
+    kind: Option<InputType>,
+    one_of: Option<Vec<Value>>,
+    pattern: Option<Regex>,
+    min: Option<f64>,
+    max: Option<f64>,
+    min_length: Option<usize>,
+    max_length: Option<usize>,
+    items: Option<Box<Rule>>,
+    properties: Option<Vec<(String, bool, Rule)>>,
+    secret: bool,
+}
+
+/// Patterns with a bound on what they compile to.
+pub fn compile(pattern: &str) -> Result<Regex, regex::Error> {
+    regex::RegexBuilder::new(pattern).size_limit(1 << 20).build()
+}
+
+impl Rule {
+    pub fn of(input: &Input) -> Result<Self, regex::Error> {
+        let properties = |all: &crate::shape::Map<Input>| {
+            all.0
+                .iter()
+                .map(|(key, input)| Ok((key.name.clone(), input.is_required(), Self::of(input)?)))
+                .collect::<Result<Vec<_>, regex::Error>>()
+        };
+        Ok(Self {
+            kind: input.kind,
+            one_of: input.one_of.as_ref().map(|all| all.iter().map(crate::shape::Template::to_json).collect()),
+            pattern: input.pattern.as_ref().map(|pattern| compile(pattern)).transpose()?,
+            min: input.min.map(|min| min.value),
+            max: input.max.map(|max| max.value),
+            min_length: input.min_length.map(|min| min.value as usize),
+            max_length: input.max_length.map(|max| max.value as usize),
+            items: input.items.as_ref().map(|items| Self::of(items).map(Box::new)).transpose()?,
+            properties: input.properties.as_ref().map(properties).transpose()?,
+            secret: input.is_secret(),
+        })
+    }
+
+    /// The value as the run gets it, and everything that is wrong with it.
+    pub fn check(&self, value: &Value, field: &str) -> (Value, Vec<InputFault>) {
+        let mut faults = Vec::new();
+        let value = self.look(value, field, &mut faults);
+        (value, faults)
+    }
+
+    fn look(&self, value: &Value, field: &str, faults: &mut Vec<InputFault>) -> Value {
+        let mut fault = |what: String| faults.push(InputFault { field: field.to_owned(), what });
+        if self.secret {
+            let reference = as_reference(value);
+            if reference.is_none() {
+                fault("is a secret: give it as a reference, `${{ secrets.NAME }}`, never as its value".into());
+            }
+            return reference.unwrap_or(Value::Null);
+        }
+        if holds_reference(value) {
+            fault("refers to a secret, and is not declared as one".into());
+            return Value::Null;
+        }
+        if let Some(expected) = self.kind.filter(|expected| !is(value, *expected)) {
+            fault(format!("is {}, expected {}", kind(value), said(expected)));
+            return value.clone();
+        }
+        if let Some(choices) = self.one_of.as_ref().filter(|choices| !choices.contains(value)) {
+            let choices: Vec<_> = choices.iter().map(ToString::to_string).collect();
+            fault(format!("is {value}, expected one of {}", choices.join(", ")));
+        }
+        match value {
+            Value::String(text) => {
+                if let Some(pattern) = self.pattern.as_ref().filter(|pattern| !pattern.is_match(text)) {
+                    fault(format!("does not match the pattern `{pattern}`"));
+                }
+                self.length(text.chars().count(), "characters", &mut fault);
+            }
+            Value::Number(number) => {
+                let number = number.as_f64().unwrap_or(f64::NAN);
+                if let Some(min) = self.min.filter(|min| number < *min) {
+                    fault(format!("is {value}, the least is {min}"));
+                }
+                if let Some(max) = self.max.filter(|max| number > *max) {
+                    fault(format!("is {value}, the most is {max}"));
+                }
+            }
+            Value::Array(items) => {
+                self.length(items.len(), "items", &mut fault);
+                if let Some(rule) = &self.items {
+                    let each = items.iter().enumerate();
+                    return each.map(|(at, item)| rule.look(item, &format!("{field}[{at}]"), faults)).collect();
+                }
+            }
+            Value::Object(given) => {
+                if let Some(properties) = &self.properties {
+                    return object(properties, given, field, faults);
+                }
+            }
+            _ => {}
+        }
+        value.clone()
+    }
+
+    fn length(&self, length: usize, what: &str, fault: &mut impl FnMut(String)) {
+        if let Some(min) = self.min_length.filter(|min| length < *min) {
+            fault(format!("has {length} {what}, the fewest are {min}"));
+        }
+        if let Some(max) = self.max_length.filter(|max| length > *max) {
+            fault(format!("has {length} {what}, the most are {max}"));
+        }
+    }
+}
+
+fn object(
+    properties: &[(String, bool, Rule)],
+    given: &Map<String, Value>,
+    field: &str,
+    faults: &mut Vec<InputFault>,
+) -> Value {
+    let known = || properties.iter().map(|(name, ..)| name.as_str());
+    for name in given.keys().filter(|name| !known().any(|known| known == *name)) {
+        let what = format!("is not a field of it; {}", hint(name, known().collect::<Vec<_>>()));
+        faults.push(InputFault { field: format!("{field}.{name}"), what });
+    }
+    let mut bound = Map::new();
+    for (name, required, rule) in properties {
+        match given.get(name) {
+            Some(value) => drop(bound.insert(name.clone(), rule.look(value, &format!("{field}.{name}"), faults))),
+            None if *required => {
+                faults.push(InputFault { field: format!("{field}.{name}"), what: "is missing".into() })
+            }
+            None => {}
+        }
+    }
+    Value::Object(bound)
+}
+
+/// `${{ secrets.NAME }}` or `{"$secret": "NAME"}`, as the latter.
+fn as_reference(value: &Value) -> Option<Value> {
+    let name = match value {
+        Value::String(text) => match pieces::split(text.trim()).ok()?.as_slice() {
+            [pieces::Piece::Expression { source, .. }] => reference::secret(source)?.to_owned(),
+            _ => return None,
+        },
+        Value::Object(fields) if fields.len() == 1 => {
+            let name = fields.get(SECRET)?.as_str()?;
+            reference::secret(&format!("secrets.{name}"))?.to_owned()
+        }
+        _ => return None,
+    };
+    Some(serde_json::json!({ SECRET: name }))
+}
+
+/// Whoever gives inputs must not smuggle in a reference that the workflow's author did not ask for.
+fn holds_reference(value: &Value) -> bool {
+    match value {
+        Value::Object(fields) => fields.iter().any(|(name, value)| name == SECRET || holds_reference(value)),
+        Value::Array(items) => items.iter().any(holds_reference),
+        _ => false,
+    }
+}
+
+fn is(value: &Value, expected: InputType) -> bool {
+    match expected {
+        InputType::String => value.is_string(),
+        InputType::Integer => value.is_i64() || value.as_f64().is_some_and(|number| number.fract() == 0.0),
+        InputType::Number => value.is_number(),
+        InputType::Boolean => value.is_boolean(),
+        InputType::Object => value.is_object(),
+        InputType::Array => value.is_array(),
+    }
+}
+
+const fn said(kind: InputType) -> &'static str {
+    match kind {
+        InputType::String => "text",
+        InputType::Integer => "a whole number",
+        InputType::Number => "a number",
+        InputType::Boolean => "true or false",
+        InputType::Object => "an object",
+        InputType::Array => "a list",
+    }
+}
+
+const fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "true or false",
+        Value::Number(_) => "a number",
+        Value::String(_) => "text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}

@@ -1,0 +1,308 @@
+//! A walk over the steps without side effects: what would be done, as far as it can be known beforehand. What depends
+//! on the answer of a step is left open, and said so.
+
+use interlock_core::plan::{BlastRadius, Plan, StepSpec, WaitFor, Work};
+use interlock_core::rules::ValidationMode;
+use interlock_core::state::{EffectClass, StepKind};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use crate::check::acts;
+use crate::definition::Definition;
+use crate::expression::pieces::{self, Piece};
+use crate::expression::{self, Scope, reference};
+use crate::graph::{summary, undo};
+use crate::inputs::{Inputs, InvalidInputs};
+
+/// Whether a step would run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Would {
+    Run,
+    Skip,
+    /// It depends on what an earlier step answers.
+    Depends,
+    /// Its condition or its input cannot be evaluated.
+    Fail,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct Walked {
+    pub step: String,
+    pub kind: StepKind,
+    pub would: Would,
+    /// What it does, in a few words.
+    pub does: String,
+    #[serde(rename = "if", skip_serializing_if = "Option::is_none")]
+    pub condition: Option<String>,
+    /// What it is given; expressions that depend on earlier answers stand as they are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input: Option<Value>,
+    /// The output, where it is known beforehand.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub effect: Option<EffectClass>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub blast_radius: Option<BlastRadius>,
+    /// How it would be undone; `null` for a step that acts and cannot be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub undone_by: Option<Option<String>>,
+    /// Who has to approve, for a gate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub approval: Option<Value>,
+    /// The declared mode asks people before this step, once governance enforces it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub asks: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waits_for: Option<Value>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct Walk {
+    pub workflow: String,
+    pub inputs: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subject: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profile: Option<String>,
+    /// The furthest that any step that may run reaches.
+    pub blast_radius: BlastRadius,
+    pub steps: Vec<Walked>,
+}
+
+/// Walks the steps for these inputs.
+pub fn walk(definition: &Definition, given: &Value) -> Result<Walk, InvalidInputs> {
+    let plan = definition.plan(1);
+    let inputs = match Inputs::of(definition) {
+        Ok(inputs) => inputs.bind(given)?,
+        Err(_) => given.clone(),
+    };
+    let mut walker = Walker::new(&plan, &inputs);
+    let subject = definition.subject.as_ref().and_then(|subject| walker.text(&subject.key.0));
+    walker.about_run(&plan, subject.as_ref());
+    let mut steps: Vec<_> = plan.steps.iter().map(|spec| walker.step(spec)).collect();
+    let furthest = steps.iter().filter(|step| step.would != Would::Skip).filter_map(|step| step.blast_radius).max();
+    let blast_radius = furthest.unwrap_or(BlastRadius::Low);
+    asks(&plan, blast_radius, &mut steps);
+    Ok(Walk {
+        workflow: plan.workflow.clone(),
+        inputs,
+        subject,
+        profile: plan.rules.profile.clone(),
+        blast_radius,
+        steps,
+    })
+}
+
+/// Marks the steps before which the mode asks (DESIGN §5).
+fn asks(plan: &Plan, furthest: BlastRadius, steps: &mut [Walked]) {
+    let declared = plan.rules.approval.as_ref().and_then(|approval| approval.mode);
+    let Some(mode) = declared.or_else(|| {
+        plan.rules.profile.as_ref().map(|_| {
+            if plan.rules.is_prod() || furthest == BlastRadius::High {
+                ValidationMode::PerStep
+            } else {
+                ValidationMode::CriticalOnly
+            }
+        })
+    }) else {
+        return;
+    };
+    let last = steps.len().saturating_sub(1);
+    let mut phase = None;
+    for (index, (step, spec)) in steps.iter_mut().zip(&plan.steps).enumerate() {
+        let begins = phase != Some(spec.rules.phase);
+        step.asks = step.would != Would::Skip
+            && match mode {
+                ValidationMode::PerStep => acts(spec.kind()),
+                ValidationMode::PerPhase => begins && acts(spec.kind()),
+                ValidationMode::CriticalOnly => spec.rules.critical,
+                ValidationMode::FinalOnly => index == last,
+            };
+        if acts(spec.kind()) {
+            phase = Some(spec.rules.phase);
+        }
+    }
+}
+
+struct Walker {
+    scope: Map<String, Value>,
+    /// Steps whose output is known.
+    known: Vec<String>,
+}
+
+impl Walker {
+    fn new(plan: &Plan, inputs: &Value) -> Self {
+        let mut scope = Map::new();
+        scope.insert("inputs".into(), inputs.clone());
+        scope.insert("steps".into(), json!({}));
+        let mut walker = Self { scope, known: Vec::new() };
+        walker.about_run(plan, None);
+        walker
+    }
+
+    fn about_run(&mut self, plan: &Plan, subject: Option<&String>) {
+        let run = json!({ "id": "run_…", "subject": subject, "workspace": "default", "labels": {},
+            "workflow": plan.workflow, "version": plan.version });
+        self.scope.insert("run".into(), run);
+    }
+
+    /// Whether an expression needs nothing that only a running workflow knows.
+    fn is_known(&self, source: &str) -> bool {
+        reference::steps_of(source).iter().all(|step| self.known.contains(step))
+    }
+
+    fn text(&self, text: &str) -> Option<String> {
+        match expression::render_text(text, &Scope(self.scope.clone())).ok()? {
+            Value::String(text) => Some(text),
+            Value::Null => None,
+            other => Some(other.to_string()),
+        }
+    }
+
+    fn knows(&mut self, step: &str, output: Value, state: &str) {
+        if let Some(Value::Object(steps)) = self.scope.get_mut("steps") {
+            steps.insert(step.to_owned(), json!({ "output": output, "state": state }));
+        }
+        self.known.push(step.to_owned());
+    }
+
+    fn step(&mut self, spec: &StepSpec) -> Walked {
+        let kind = spec.kind();
+        let mut walked = Walked {
+            step: spec.key.clone(),
+            kind,
+            would: Would::Run,
+            does: summary(spec),
+            condition: spec.condition.clone(),
+            input: None,
+            output: None,
+            effect: acts(kind).then(|| spec.effect_class()),
+            blast_radius: acts(kind).then(|| spec.blast_radius()),
+            undone_by: (acts(kind) && spec.effect_class() != EffectClass::Read).then(|| undo(spec)),
+            approval: None,
+            asks: false,
+            waits_for: None,
+            notes: Vec::new(),
+        };
+        if let Some(condition) = &spec.condition {
+            walked.would = self.condition(condition, &mut walked.notes);
+        }
+        if walked.would == Would::Skip {
+            self.knows(&spec.key, Value::Null, "skipped");
+            return walked;
+        }
+        self.work(spec, &mut walked);
+        walked
+    }
+
+    fn condition(&self, source: &str, notes: &mut Vec<String>) -> Would {
+        if !self.is_known(source) {
+            let steps: Vec<_> = reference::steps_of(source).into_iter().map(|step| format!("`{step}`")).collect();
+            notes.push(format!("whether it runs depends on {}", steps.join(", ")));
+            return Would::Depends;
+        }
+        match expression::condition(source, &Scope(self.scope.clone())) {
+            Ok(true) => Would::Run,
+            Ok(false) => Would::Skip,
+            Err(error) => {
+                notes.push(error.message);
+                Would::Fail
+            }
+        }
+    }
+
+    fn work(&mut self, spec: &StepSpec, walked: &mut Walked) {
+        match &spec.work {
+            Work::Task { with, .. } => {
+                let inputs = self.scope.get("inputs").cloned();
+                walked.input = match with {
+                    Some(with) => Some(self.value(&with.to_value().unwrap_or_default(), walked)),
+                    None => inputs,
+                };
+            }
+            Work::Connector { with: Some(with), .. } | Work::Model { with: Some(with), .. } => {
+                walked.input = Some(self.value(&with.to_value().unwrap_or_default(), walked));
+            }
+            Work::Command { argv, .. } => walked.input = Some(self.value(&json!(argv), walked)),
+            Work::Transform { value } => {
+                let template = value.to_value().unwrap_or_default();
+                let open = open_expressions(&template, self);
+                let rendered = self.value(&template, walked);
+                if open || walked.would == Would::Fail {
+                    walked.input = Some(rendered);
+                } else {
+                    walked.output = Some(rendered.clone());
+                    if walked.would == Would::Run {
+                        self.knows(&spec.key, rendered, "succeeded");
+                    }
+                }
+            }
+            Work::Approval(gate) => {
+                let message = gate.message.as_ref().map(|message| self.value(&json!(message), walked));
+                walked.approval = Some(json!({
+                    "message": message, "approvers": gate.approvers, "quorum": gate.quorum,
+                    "on_reject": gate.on_reject, "on_expiry": gate.on_expiry,
+                }));
+            }
+            Work::Wait { until, timeout } => {
+                walked.waits_for = Some(match until {
+                    WaitFor::Signal { signal, key, .. } => {
+                        let key = key.as_ref().map(|key| self.value(&json!(key), walked));
+                        let own = || self.scope.get("run").map(|run| run["subject"].clone()).unwrap_or_default();
+                        json!({ "signal": signal, "key": key.unwrap_or_else(own), "timeout_ms": timeout })
+                    }
+                    WaitFor::For(span) => json!({ "for_ms": span }),
+                    WaitFor::Until(text) => json!({ "until": self.value(&json!(text), walked) }),
+                });
+            }
+            _ => {}
+        }
+    }
+
+    /// The template with what is known rendered and the rest as it stands.
+    fn value(&self, template: &Value, walked: &mut Walked) -> Value {
+        match template {
+            Value::String(text) => self.rendered(text, walked),
+            Value::Array(items) => items.iter().map(|item| self.value(item, walked)).collect(),
+            Value::Object(fields) => {
+                let fields = fields.iter().map(|(name, value)| (name.clone(), self.value(value, walked)));
+                Value::Object(fields.collect())
+            }
+            other => other.clone(),
+        }
+    }
+
+    fn rendered(&self, text: &str, walked: &mut Walked) -> Value {
+        let Ok(found) = pieces::split(text) else { return json!(text) };
+        let known = found.iter().all(|piece| match piece {
+            Piece::Expression { source, .. } => self.is_known(source),
+            Piece::Text(_) => true,
+        });
+        if !known {
+            return json!(text);
+        }
+        match expression::render_text(text, &Scope(self.scope.clone())) {
+            Ok(value) => value,
+            Err(error) => {
+                walked.would = Would::Fail;
+                walked.notes.push(error.message);
+                json!(text)
+            }
+        }
+    }
+}
+
+fn open_expressions(template: &Value, walker: &Walker) -> bool {
+    match template {
+        Value::String(text) => pieces::split(text).is_ok_and(|pieces| {
+            pieces.iter().any(|piece| matches!(piece, Piece::Expression { source, .. } if !walker.is_known(source)))
+        }),
+        Value::Array(items) => items.iter().any(|item| open_expressions(item, walker)),
+        Value::Object(fields) => fields.values().any(|value| open_expressions(value, walker)),
+        _ => false,
+    }
+}

@@ -1,0 +1,6 @@
+//! Whole files: what is read, what is refused and how it is said, and what becomes of it.
+
+mod diagnostics;
+mod inputs;
+mod plans;
+mod published;
