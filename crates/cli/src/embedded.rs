@@ -50,12 +50,12 @@ impl Transport for Embedded {
         Ok(Completed { next: completed.next, recorded: completed.recorded })
     }
 
-    async fn intent(&self, _session: SessionId, intent: EffectIntent) -> Result<EffectAnswer, TransportError> {
-        self.0.intent(intent).await.map_err(refused)
+    async fn intent(&self, session: SessionId, intent: EffectIntent) -> Result<EffectAnswer, TransportError> {
+        self.0.intent(session, intent).await.map_err(refused)
     }
 
-    async fn outcome(&self, _session: SessionId, outcome: EffectOutcome) -> Result<(), TransportError> {
-        self.0.outcome(outcome).await.map_err(refused)
+    async fn outcome(&self, session: SessionId, outcome: EffectOutcome) -> Result<(), TransportError> {
+        self.0.outcome(session, outcome).await.map_err(refused)
     }
 
     async fn unregister(&self, session: SessionId) -> Result<(), TransportError> {

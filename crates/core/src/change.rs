@@ -133,9 +133,9 @@ pub struct JournalRow {
 }
 
 /// A step that finished, written once. The state of a step that is not the current one is read from here: the latest
-/// record of a position counts. A step that a restart went back over has a record that says `pending`. A step that
-/// was never activated has none: it is `pending`, or `canceled` in a run that has been canceled or is rolling back on
-/// request.
+/// record of a position counts. A step that a restart went back over has a record that says `pending`; what it
+/// answered before stands in an earlier one. A step that was never activated has none: it is `pending`, or `canceled`
+/// in a run that has been canceled or is rolling back on request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Done {
     pub position: u32,
@@ -174,8 +174,8 @@ impl Context {
 pub enum ClaimChange {
     /// Nothing, or a claim handed on from one step of the run to the next.
     None,
-    /// A new live claim, which the tenant's caps must admit. `first`: the run was pending until now, so it also
-    /// counts against `max_runs_per_min`.
+    /// A new live claim, which the tenant's caps must admit. `first`: nothing of the run was claimed before, so it
+    /// also counts against `max_runs_per_min`.
     Take {
         first: bool,
     },
@@ -187,11 +187,20 @@ pub enum ClaimChange {
 pub enum SideWrite {
     /// Guard: the (client, key) pair must be new.
     Idempotency(Box<IdempotencyRow>),
-    /// Guard: no other active run may hold the subject.
+    /// Guard: no other active run may hold the subject, and none may wait for it that came earlier.
     TakeSubject {
         subject: String,
     },
     FreeSubject {
+        subject: String,
+    },
+    /// The run waits until it is the first in the subject's queue and nobody holds the subject. Guard: there is room
+    /// in the queue. `cancels`: whoever stands before it is to be canceled.
+    QueueSubject {
+        subject: String,
+        cancels: bool,
+    },
+    LeaveQueue {
         subject: String,
     },
     AddStep {

@@ -8,6 +8,8 @@ pub const PAYLOAD_BYTES_MAX: usize = 1 << 20;
 pub const ERROR_BYTES_MAX: usize = 8 << 10;
 pub const NAME_BYTES_MAX: usize = 128;
 pub const SUBJECT_BYTES_MAX: usize = 512;
+/// How many runs may wait for one subject.
+pub const SUBJECT_QUEUE_MAX: usize = 1_000;
 pub const KEY_BYTES_MAX: usize = 512;
 pub const REASON_BYTES_MAX: usize = 4 << 10;
 pub const LABELS_MAX: usize = 32;
@@ -16,6 +18,8 @@ pub const GROUPS_MAX: usize = 64;
 pub const OUTBOUND_PER_CHANGE_MAX: usize = 64;
 pub const VOTES_PER_APPROVAL_MAX: usize = 64;
 pub const EFFECTS_PER_STEP_MAX: u32 = 1_000;
+/// How often a run may be continued by a new one.
+pub const RESUMES_MAX: u32 = 1_000;
 pub const ATTEMPTS_MAX: u32 = 1_000;
 pub const EXPRESSION_BYTES_MAX: usize = 4 << 10;
 pub const EXPRESSION_DEPTH_MAX: usize = 32;

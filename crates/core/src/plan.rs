@@ -15,6 +15,8 @@ use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::str::FromStr;
 
+mod step_fields;
+
 names!(
     /// What a run does when a step has failed for good.
     OnFailure, "failure rule", {
@@ -62,6 +64,7 @@ names!(
 
 /// A validated workflow version, as data.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Plan {
     pub workflow: String,
     pub version: u32,
@@ -79,8 +82,10 @@ pub struct Plan {
     pub steps: Vec<StepSpec>,
 }
 
-/// One step of a plan.
+/// One step of a plan. Read and written by [`step_fields`], because serde cannot refuse what it does not know beside
+/// a flattened field.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(remote = "Self")]
 pub struct StepSpec {
     pub key: String,
     #[serde(flatten)]
@@ -160,7 +165,7 @@ pub enum Work {
 
 /// What a wait waits for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum WaitFor {
     Signal {
         #[serde(rename = "type")]

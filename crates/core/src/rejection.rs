@@ -35,6 +35,8 @@ pub enum Rejection {
     DirectiveDue { run: RunId },
     #[error("run {run} is {control}; nothing is claimed from it")]
     NotClaimable { run: RunId, control: Control },
+    #[error("run {run} is being canceled: nothing further starts; end the attempt")]
+    Canceling { run: RunId },
     #[error("approval {approval} does not take this vote: {why}")]
     VoteRefused { approval: ApprovalId, why: String },
     #[error(
@@ -62,6 +64,7 @@ impl Rejection {
             Self::StaleAttempt { .. } => "STEP_STALE_ATTEMPT",
             Self::DirectiveDue { .. } => "RUN_DIRECTIVE_DUE",
             Self::NotClaimable { .. } => "RUN_NOT_CLAIMABLE",
+            Self::Canceling { .. } => "RUN_CANCELING",
             Self::VoteRefused { .. } => "APPROVAL_VOTE_REFUSED",
             Self::ResumeFailed { .. } => "RUN_RESUME_FAILED",
             Self::WritesExhausted { .. } => "RUN_WRITES_EXHAUSTED",

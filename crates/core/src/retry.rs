@@ -81,7 +81,7 @@ impl fmt::Display for StepError {
 
 /// How long to wait before attempt `failures + 1`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Backoff {
     /// 5 s, 30 s, 2 min, 10 min (000 §6.2); the last one repeats.
     Ladder,
@@ -144,6 +144,7 @@ impl JitterSeed {
 
 /// The retry rule of a step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct RetryPolicy {
     pub max_attempts: u32,
     pub backoff: Backoff,

@@ -119,6 +119,10 @@ pub struct Notes {
     /// Effects that were not reads, counted against `writes_max`.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub writes: u32,
+    /// Who started or resumed an earlier run of the chain that this run continues; excluded from approving it, as
+    /// whoever started this one is.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub starters: Vec<String>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes the field by reference")]
@@ -173,6 +177,8 @@ pub struct Step {
     pub iteration: u32,
     /// The bound input, where it is not the run's inputs or the plan's own text.
     pub input: Option<Json>,
+    /// What it answered when it last succeeded. A step that runs again keeps it until it has a new one, because a
+    /// rollback must be told what was done; others ask for [`Step::result`].
     pub output: Option<Json>,
     pub last_error: Option<StepError>,
     /// An effect whose intent is committed and whose outcome is not known yet.
@@ -271,6 +277,11 @@ impl Step {
         self.phase.state()
     }
 
+    /// The output of a step that has succeeded, as it stands.
+    pub fn result(&self) -> Option<&Json> {
+        self.output.as_ref().filter(|_| self.state() == StepState::Succeeded)
+    }
+
     pub const fn session(&self) -> Option<SessionId> {
         match self.phase {
             Phase::Running { session, .. } => Some(session),
@@ -296,6 +307,11 @@ impl Run {
 
     pub fn position_of(&self, key: &str) -> Option<u32> {
         self.plan.steps.iter().position(|step| step.key == key).map(|index| index as u32)
+    }
+
+    /// Admitted, but another run holds the subject: nothing of it is activated yet.
+    pub fn is_queued(&self) -> bool {
+        self.version > 0 && !self.state.is_terminal() && matches!(self.current().phase, Phase::Pending)
     }
 
     pub fn root(&self) -> RunId {

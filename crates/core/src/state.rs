@@ -232,6 +232,17 @@ names!(
 );
 
 names!(
+    /// What became of a request to start a run.
+    Admission, "admission", {
+        Started = "started",
+        /// Another run holds the subject; this one waits for its turn.
+        Queued = "queued",
+        /// Another run holds the subject and got a signal; there is no new run.
+        Signaled = "signaled",
+    }
+);
+
+names!(
     /// Why a claimed step is being run.
     TaskType, "task type", {
         Execute = "EXECUTE",

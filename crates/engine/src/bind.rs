@@ -17,7 +17,7 @@ pub(crate) async fn for_command(engine: &Engine, run: &Run, command: &Command) -
     let Some(facts) = Facts::for_command(run, command, engine.now()) else { return Bindings::default() };
     match engine.0.evaluator.run(move || facts.bind()).await {
         Ok(bindings) => bindings,
-        Err(error) => Bindings([(run.position, Bound::new(Err(error)))].into_iter().collect()),
+        Err(error) => Bindings::of([(run.position, Bound::new(Err(error)))]),
     }
 }
 

@@ -15,6 +15,8 @@ pub enum EngineError {
     WorkflowDisabled { workflow: String },
     #[error("a run for subject `{subject}` is active already: {run}")]
     SubjectBusy { subject: String, run: RunId },
+    #[error("as many runs wait for subject `{subject}` as may; try again later")]
+    SubjectQueueFull { subject: String },
     #[error("the idempotency key was used with another request; use a new key for a new request")]
     IdempotencyMismatch,
     #[error("the idempotency key's record has expired; it belongs to run {run}")]
@@ -61,6 +63,7 @@ impl EngineError {
             Self::UnknownWorkflow { .. } => "WORKFLOW_NOT_FOUND",
             Self::WorkflowDisabled { .. } => "WORKFLOW_DISABLED",
             Self::SubjectBusy { .. } => "RUN_SUBJECT_BUSY",
+            Self::SubjectQueueFull { .. } => "RUN_SUBJECT_QUEUE_FULL",
             Self::IdempotencyMismatch => "IDEMPOTENCY_MISMATCH",
             Self::IdempotencyExpired { .. } => "IDEMPOTENCY_EXPIRED",
             Self::TooManyPending => "TENANT_PENDING_RUNS",
@@ -78,6 +81,7 @@ impl EngineError {
         matches!(
             self,
             Self::TooManyPending
+                | Self::SubjectQueueFull { .. }
                 | Self::Contended { .. }
                 | Self::Overloaded
                 | Self::Closed

@@ -18,10 +18,9 @@ use crate::{Engine, bind};
 /// How often a command decides again after another writer came first.
 pub(crate) const CONFLICTS_MAX: u32 = 32;
 
-/// What a command is made from: the run as it stands, and the receipt of its open effect, if it has one.
+/// What a command is made from: the run as it stands.
 pub(crate) struct Facts<'a> {
     pub cell: &'a Cell,
-    pub receipt: Option<Box<Receipt>>,
 }
 
 impl Facts<'_> {
@@ -49,8 +48,7 @@ impl Engine {
         for _ in 0..CONFLICTS_MAX {
             let fresh = cell.run.is_none();
             self.load(&mut cell, tenant, id).await?;
-            let receipt = self.open_receipt(cell.run.as_deref()).await?;
-            let planned = plan(&Facts { cell: &cell, receipt });
+            let planned = plan(&Facts { cell: &cell });
             // If the caller goes away while this waits, the cell stays empty and the next command loads the run: what
             // was submitted may have been committed.
             let mut run = cell.run.take().expect("it was loaded above");
@@ -60,7 +58,8 @@ impl Engine {
                     return Ok(answer);
                 }
                 Ok(ControlFlow::Continue(command)) => {
-                    let bindings = bind::for_command(self, &run, &command).await;
+                    let mut bindings = bind::for_command(self, &run, &command).await;
+                    bindings.receipt = self.open_receipt(&run).await?;
                     let asked = Asked { by: by.clone(), now: self.now() };
                     decide(&run, command, &bindings, asked).map_err(EngineError::from)
                 }
@@ -102,10 +101,8 @@ impl Engine {
         Ok(())
     }
 
-    async fn open_receipt(&self, run: Option<&Run>) -> Result<Option<Box<Receipt>>, EngineError> {
-        let Some((run, id)) = run.and_then(|run| run.current().open_intent.map(|id| (run, id))) else {
-            return Ok(None);
-        };
+    async fn open_receipt(&self, run: &Run) -> Result<Option<Box<Receipt>>, EngineError> {
+        let Some(id) = run.current().open_intent else { return Ok(None) };
         let receipts = self.0.store.receipts(run.tenant, run.id).await?;
         Ok(receipts.into_iter().find(|row| row.receipt.id == id).map(|row| Box::new(row.receipt)))
     }
@@ -142,6 +139,11 @@ impl Engine {
                     self.match_in_background(run.tenant, awaited.signal.clone(), awaited.key.clone());
                 }
                 SideWrite::Outbox(_) => self.0.relay.notify_one(),
+                SideWrite::FreeSubject { subject }
+                | SideWrite::LeaveQueue { subject }
+                | SideWrite::QueueSubject { subject, .. } => {
+                    self.tend_in_background(run.tenant, subject.clone());
+                }
                 _ => {}
             }
         }

@@ -118,6 +118,24 @@ impl Engine {
         if info.tenant == Some(tenant) { Ok(()) } else { Err(EngineError::SessionGone) }
     }
 
+    /// Whether the session may speak for this attempt: a run of another tenant does not exist for it. A session that
+    /// is offline may, since a late report of the current attempt is as good as one in time; one that was never
+    /// registered, or so long ago that it was swept away, may not.
+    pub(crate) async fn speaks_for(&self, session: SessionId, at: AttemptRef) -> Result<Arc<SessionInfo>, EngineError> {
+        let info = match self.0.sessions.get(session) {
+            Some(info) => info,
+            None => {
+                let row = self.0.store.sessions().await?.into_iter().find(|row| row.id == session);
+                let row = row.ok_or(EngineError::SessionGone)?;
+                SessionInfo::new(row.tenant, row.queues, row.state != WorkerState::Online)
+            }
+        };
+        if info.tenant.is_some_and(|tenant| tenant != at.tenant) {
+            return Err(Rejection::UnknownRun { run: at.run }.into());
+        }
+        Ok(info)
+    }
+
     /// Renews the lease. Answers with the attempts that the worker must stop: canceled, or no longer its own.
     pub async fn heartbeat(
         &self,

@@ -8,7 +8,8 @@ use interlock_core::json::Json;
 use interlock_core::machine::step::Resolution;
 use interlock_core::plan::Plan;
 use interlock_core::run::Trigger;
-use interlock_core::state::{Control, Detail, Reason, RunState, StepState};
+use interlock_core::rules::OnConflict;
+use interlock_core::state::{Admission, Control, Detail, Reason, RunState, StepState};
 use interlock_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -61,6 +62,9 @@ pub struct StartRun {
     /// What the run is about, instead of what the workflow says; one active run per subject.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
+    /// What becomes of the request while another run holds the subject; `reject` where omitted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_conflict: Option<OnConflict>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
     /// Instead of the workflow's priority.
@@ -72,10 +76,11 @@ fn no_inputs() -> Json {
     Json::trusted("{}")
 }
 
-/// A run was made.
+/// A run was made, or (`signaled`) the one that holds the subject was told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Started {
     pub run_id: RunId,
+    pub admission: Admission,
 }
 
 /// Where a run stands after a directive.

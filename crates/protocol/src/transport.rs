@@ -36,6 +36,11 @@ impl TransportError {
         self.has_code(code::STEP_STALE_ATTEMPT) || self.has_code(code::STORE_EPOCH_STALE)
     }
 
+    /// The run is being canceled: the attempt should end, and report that it has.
+    pub fn is_canceling(&self) -> bool {
+        self.has_code(code::RUN_CANCELING)
+    }
+
     pub fn is_session_gone(&self) -> bool {
         self.has_code(code::SESSION_GONE)
     }

@@ -114,7 +114,9 @@ impl From<EngineError> for ApiError {
             EngineError::IdempotencyMismatch => Self::new(StatusCode::UNPROCESSABLE_ENTITY, code, detail),
             EngineError::SessionGone => Self::new(StatusCode::GONE, code, detail),
             EngineError::StaleEpoch => Self::new(StatusCode::CONFLICT, code, detail),
-            EngineError::TooManyPending => Self::new(StatusCode::TOO_MANY_REQUESTS, code, detail),
+            EngineError::TooManyPending | EngineError::SubjectQueueFull { .. } => {
+                Self::new(StatusCode::TOO_MANY_REQUESTS, code, detail)
+            }
             EngineError::Contended { .. } | EngineError::Overloaded | EngineError::Closed => {
                 Self::new(StatusCode::SERVICE_UNAVAILABLE, code, detail)
             }

@@ -97,7 +97,6 @@ impl Bench {
                     attempt: run.current().attempt,
                     outcome: Outcome::Completed { output: Json::trusted(r#"{"ok":true}"#) },
                     claim_next: Some(session),
-                    receipt: None,
                 };
                 let command = Command::Complete(completion);
                 let change = decide::decide(&run, command, &Bindings::default(), Asked::system(NOW))
@@ -132,6 +131,8 @@ impl Bench {
             plan_text: self.encoded.1.clone(),
             idempotency: None,
             inherited: vec![],
+            starters: vec![],
+            queued: None,
             claim: Some(session),
         };
         let (mut run, change) =

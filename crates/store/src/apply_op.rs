@@ -10,9 +10,9 @@ use crate::apply_trigger;
 use crate::db::Db;
 use crate::entries::{self, Entry};
 use crate::error::DbError;
-use crate::op::{Op, OpAnswer, OutboxRetry, Sweep};
-use crate::rows::WorkflowVersionRow;
-use crate::sql::{identity, ops, read, triggers, workflows};
+use crate::op::{Op, OpAnswer, OutboxRetry, SubjectSignal, Sweep};
+use crate::rows::{SignalRow, WorkflowVersionRow};
+use crate::sql::{hot, identity, ops, read, side, triggers, workflows};
 use crate::submit::STATE_ATTR;
 use crate::value::{Value, args};
 
@@ -74,19 +74,12 @@ pub(crate) async fn apply<D: Db>(db: &D, op: &Op) -> Result<OpAnswer, DbError> {
         }
         Op::ExpireSessions { now } => Ok(OpAnswer::Count(db.execute(&ops::SESSIONS_EXPIRE, args![*now]).await?)),
         Op::StoreSignal(signal) => {
-            let values = args![
-                signal.tenant,
-                signal.id,
-                &signal.signal_type,
-                &signal.key,
-                signal.received_at,
-                signal.expires_at,
-                &signal.payload,
-                signal.source_id.as_ref()
-            ];
-            let rows = db.execute(&ops::SIGNAL_INSERT, values).await?;
-            Ok(if rows == 1 { OpAnswer::Stored } else { OpAnswer::Duplicate })
+            if db.query(&hot::TENANT_EXISTS, args![signal.tenant]).await?.is_empty() {
+                return Ok(OpAnswer::UnknownTenant);
+            }
+            store_signal(db, signal).await
         }
+        Op::SignalSubject(wanted) => signal_subject(db, wanted).await,
         Op::OutboxDelivered { tenant, id, at } => {
             let rows = db.execute(&ops::OUTBOX_DELIVERED, args![*at, *tenant, *id]).await?;
             Ok(if rows == 1 { OpAnswer::Done } else { OpAnswer::Gone })
@@ -153,6 +146,39 @@ async fn put_workflow<D: Db>(db: &D, tenant: TenantId, new: &WorkflowVersionRow)
     ];
     db.execute(&workflows::WORKFLOW_VERSION_INSERT, values).await?;
     Ok(OpAnswer::Stored)
+}
+
+async fn store_signal<D: Db>(db: &D, signal: &SignalRow) -> Result<OpAnswer, DbError> {
+    let values = args![
+        signal.tenant,
+        signal.id,
+        &signal.signal_type,
+        &signal.key,
+        signal.received_at,
+        signal.expires_at,
+        &signal.payload,
+        signal.source_id.as_ref()
+    ];
+    let rows = db.execute(&ops::SIGNAL_INSERT, values).await?;
+    Ok(if rows == 1 { OpAnswer::Stored } else { OpAnswer::Duplicate })
+}
+
+async fn signal_subject<D: Db>(db: &D, wanted: &SubjectSignal) -> Result<OpAnswer, DbError> {
+    let SubjectSignal { signal, run, request } = wanted;
+    // The holder's end waits for this lock: a signal is never stored for a run that has just gone.
+    let held = db.query(&ops::SUBJECT_LOCK, args![signal.tenant, &signal.key]).await?;
+    if held.is_empty() && db.query(&read::SUBJECT_QUEUED, args![signal.tenant, &signal.key, 1i64]).await?.is_empty() {
+        return Ok(OpAnswer::Gone);
+    }
+    if let Some(row) = request {
+        let at = signal.received_at;
+        let values =
+            args![signal.tenant, &row.client, &row.key, &row.source, row.request_hash, *run, at, row.expires_at];
+        if db.execute(&side::IDEMPOTENCY_INSERT, values).await? == 0 {
+            return Ok(OpAnswer::Duplicate);
+        }
+    }
+    store_signal(db, signal).await
 }
 
 /// Reads the groups that no sealer has read yet and appends their events to the tenants' feeds.

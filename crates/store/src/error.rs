@@ -87,6 +87,8 @@ pub enum Refusal {
     IdempotencyExists,
     #[error("run {run} holds the subject")]
     SubjectBusy { run: RunId },
+    #[error("as many runs wait for the subject as may")]
+    SubjectQueueFull,
     #[error("the signal has been consumed")]
     SignalConsumed,
     #[error("this person has voted already")]

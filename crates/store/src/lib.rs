@@ -30,12 +30,12 @@ mod value;
 pub use backup::{backup_file, restore};
 pub use error::{CorruptRow, OpenError, ReadError, Refusal, SubmitError};
 pub use identity::{IdentityOp, InviteRow, KeyRow, UserRow, UserSessionRow};
-pub use op::{Op, OpAnswer, OutboxRetry, Sweep};
+pub use op::{Op, OpAnswer, OutboxRetry, SubjectSignal, Sweep};
 pub use options::{CommitFault, Faults, Mode, NoFaults, Options, StoreUrl};
 pub use rows::{
-    ApprovalRow, Claimed, EventRecord, Finding, IdempotencyRecord, ListedWait, OpenWait, OutboxMessage, Page,
+    ApprovalRow, Claimed, EventRecord, Finding, IdempotencyRecord, ListedWait, OpenWait, OutboxMessage, Page, QueuedRun,
     ReadyGroup, ReadyRun, ReceiptRow, RunFilter, RunSummary, SessionRow, SignalRow, Stats, StepRow, StoredSignal,
-    Tenant, TenantEvent, Unmatched, WorkflowRow, WorkflowVersionRow, WorkflowVersionSummary,
+    SubjectLine, Tenant, TenantEvent, Unmatched, WorkflowRow, WorkflowVersionRow, WorkflowVersionSummary,
 };
 pub use sqlite::memory::{copy as copy_memory, forget as forget_memory};
 pub use store::Store;

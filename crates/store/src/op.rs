@@ -1,6 +1,7 @@
 //! Small writes that belong to no run. They go through the same lanes and groups as change sets.
 
-use interlock_core::ids::{OutboxId, SessionId, TenantId};
+use interlock_core::change::IdempotencyRow;
+use interlock_core::ids::{OutboxId, RunId, SessionId, TenantId};
 use interlock_core::json::Json;
 use interlock_core::state::{IdempotencyState, WorkerState};
 use interlock_core::time::{Millis, Timestamp};
@@ -48,8 +49,11 @@ pub enum Op {
     ExpireSessions {
         now: Timestamp,
     },
-    /// Answers [`OpAnswer::Stored`] or [`OpAnswer::Duplicate`].
+    /// Answers [`OpAnswer::Stored`], [`OpAnswer::Duplicate`] or [`OpAnswer::UnknownTenant`].
     StoreSignal(SignalRow),
+    /// A start whose subject is busy becomes a signal. Answers [`OpAnswer::Stored`], [`OpAnswer::Duplicate`] if the
+    /// request's key is on record, or [`OpAnswer::Gone`] if the subject is free by now.
+    SignalSubject(Box<SubjectSignal>),
     OutboxDelivered {
         tenant: TenantId,
         id: OutboxId,
@@ -95,6 +99,16 @@ pub enum Op {
     RaiseEpoch,
 }
 
+/// A signal instead of a run; its key is the subject.
+#[derive(Debug, Clone)]
+pub struct SubjectSignal {
+    pub signal: SignalRow,
+    /// The run that is in the way.
+    pub run: RunId,
+    /// The key of the request, recorded with the signal so that a repeat is one request too.
+    pub request: Option<IdempotencyRow>,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutboxRetry {
     At(Timestamp),
@@ -137,6 +151,7 @@ pub enum OpAnswer {
     Gone,
     Stored,
     Duplicate,
+    UnknownTenant,
     Count(u64),
     Epoch(u64),
     /// A delivery is the caller's to process: its attempt.

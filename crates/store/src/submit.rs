@@ -4,6 +4,7 @@
 use std::hash::{DefaultHasher, Hasher as _};
 
 use interlock_core::change::{ChangeSet, LiveChange, SideWrite};
+use interlock_core::limits;
 use interlock_core::state::{ApprovalState, RunState};
 use serde::Serialize;
 use smallvec::SmallVec;
@@ -58,6 +59,7 @@ pub(crate) enum Guard {
     None,
     Idempotency,
     Subject,
+    Queue,
     Signal,
     Vote,
     Receipt,
@@ -149,6 +151,18 @@ fn side_stmt(change: &ChangeSet, write: &SideWrite) -> Result<(SideStmt, Option<
         ),
         SideWrite::FreeSubject { subject } => (
             SideStmt { stmt: &side::SUBJECT_FREE, args: args![tenant, subject, run], guard: Guard::None },
+            Some(key(&("subject", tenant, subject))),
+        ),
+        SideWrite::QueueSubject { subject, cancels } => (
+            SideStmt {
+                stmt: &side::SUBJECT_QUEUE,
+                args: args![tenant, subject, run, *cancels, at, limits::SUBJECT_QUEUE_MAX],
+                guard: Guard::Queue,
+            },
+            Some(key(&("subject", tenant, subject))),
+        ),
+        SideWrite::LeaveQueue { subject } => (
+            SideStmt { stmt: &side::QUEUE_LEAVE, args: args![tenant, subject, run], guard: Guard::None },
             Some(key(&("subject", tenant, subject))),
         ),
         SideWrite::AddStep { position, spec } => plain(&side::STEP_ADD, args![tenant, run, *position, encode(spec)?]),

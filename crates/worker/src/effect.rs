@@ -126,7 +126,7 @@ impl Inner {
     }
 
     fn refused(&self, error: TransportError) -> TaskError {
-        if error.is_stale_attempt() || error.is_session_gone() {
+        if error.is_stale_attempt() || error.is_session_gone() || error.is_canceling() {
             self.token.cancel();
         }
         match error {

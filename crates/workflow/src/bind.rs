@@ -55,6 +55,7 @@ fn activation(run: &Run, command: &Command, now: Timestamp) -> Option<Activation
         Command::Resolve { position, resolution: Resolution::Happened, output, .. } => {
             after(*position, output.clone().unwrap_or_else(Json::null))
         }
+        Command::Admit => Some(Activation { from: 0, output: None, again: false }),
         Command::Skip { .. } => Some(Activation { from: run.position + 1, output: None, again: false }),
         Command::Retry { .. } => Some(Activation { from: run.position, output: None, again: true }),
         Command::RestartFrom { position } => Some(Activation { from: *position, output: None, again: true }),
@@ -131,7 +132,7 @@ impl Facts {
             Ok(scope) => scope,
             Err(error) => {
                 let bound = Bound::new(Err(error));
-                bindings.0.push((self.activation.from, bound));
+                bindings.steps.push((self.activation.from, bound));
                 return bindings;
             }
         };
@@ -146,7 +147,7 @@ impl Facts {
             }
             let bound = bind_step(spec, &scope).unwrap_or_else(|error| Bound::new(Err(error)));
             let skipped = matches!(bound.verdict, Ok(Verdict::ConditionFalse));
-            bindings.0.push((position, bound));
+            bindings.steps.push((position, bound));
             if !skipped {
                 break;
             }
@@ -162,7 +163,7 @@ impl Facts {
         for (index, (spec, step)) in self.plan.steps.iter().zip(&self.steps).enumerate() {
             let fresh =
                 self.activation.output.as_ref().filter(|(at, _)| *at as usize == index).map(|(_, output)| output);
-            let known = fresh.or(if index < self.activation.from as usize { step.output.as_ref() } else { None });
+            let known = fresh.or(if index < self.activation.from as usize { step.result() } else { None });
             let state = if fresh.is_some() { StepState::Succeeded } else { step.state() };
             if let Some(output) = known {
                 steps.insert(spec.key.clone(), json!({ "output": output.to_value().map_err(broken)?, "state": state }));

@@ -35,8 +35,10 @@ pub(super) fn next_from(draft: &mut Draft<'_>, from: u32, bindings: &Bindings) -
             skip(draft, position, StepEvent::Activated(verdict), "condition is false".to_owned())?;
             continue;
         }
-        if let Some(input) = bound.and_then(|bound| bound.input.clone()) {
-            draft.step_mut(position).input = Some(input);
+        // Also where there is none: what an earlier iteration was given is not for this one.
+        let input = bound.and_then(|bound| bound.input.clone());
+        if draft.step(position).input != input {
+            draft.step_mut(position).input = input;
         }
         return activate(draft, position, StepEvent::Activated(verdict), bindings);
     }
@@ -140,6 +142,6 @@ fn request(draft: &mut Draft<'_>, gate: &Gate) -> Approval {
         escalate_at: Some(now + gate.escalate_after.unwrap_or(limits::APPROVAL_ESCALATE_OTHER)),
         expires_at: now + gate.expires_after.unwrap_or(limits::APPROVAL_EXPIRES_AFTER),
         votes: Vec::new(),
-        excluded: draft.run.header.started_by.iter().cloned().collect(),
+        excluded: draft.run.header.started_by.iter().chain(&draft.notes().starters).cloned().collect(),
     }
 }

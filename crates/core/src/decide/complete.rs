@@ -44,7 +44,7 @@ pub(super) fn fence(draft: &Draft<'_>, position: u32, attempt: u32) -> Result<()
 }
 
 pub(super) fn complete(draft: &mut Draft<'_>, completion: Completion, bindings: &Bindings) -> Result<(), Rejection> {
-    let Completion { position, attempt, outcome, claim_next, receipt } = completion;
+    let Completion { position, attempt, outcome, claim_next } = completion;
     fence(draft, position, attempt)?;
     match outcome {
         Outcome::Completed { output } => {
@@ -54,13 +54,13 @@ pub(super) fn complete(draft: &mut Draft<'_>, completion: Completion, bindings: 
             wait(draft, position, Awaiting { signal, key, timeout, outbound })?;
         }
         Outcome::Retry { error, backoff } => {
-            fail::try_again(draft, position, bounded(error), backoff, receipt)?;
+            fail::try_again(draft, position, bounded(error), backoff)?;
         }
         Outcome::Dead { mut error } => {
             if error.class.is_retryable() {
                 error.class = ErrorClass::Terminal;
             }
-            fail::try_again(draft, position, bounded(error), None, receipt)?;
+            fail::try_again(draft, position, bounded(error), None)?;
         }
     }
     if draft.control == Control::Canceling {

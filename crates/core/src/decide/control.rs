@@ -104,7 +104,6 @@ fn new_iteration(draft: &mut Draft<'_>, position: u32) {
     step.iteration += u32::from(!is_planted(Bug::IterationNotRaised));
     step.failures = 0;
     step.last_error = None;
-    step.output = None;
     step.open_intent = None;
     step.interrupted = None;
 }
@@ -148,7 +147,6 @@ pub(super) fn restart_from(draft: &mut Draft<'_>, position: u32, bindings: &Bind
     for at in position..=draft.position {
         draft.go(at, StepEvent::Rewound, Phase::Pending)?;
         new_iteration(draft, at);
-        draft.step_mut(at).input = None;
         draft.emit(Event::StepReady { step: at, why: "restart".into(), signal: None });
         if at > position {
             // The live row speaks for the first one; the others must not be taken for what they were.

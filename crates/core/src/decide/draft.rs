@@ -14,6 +14,7 @@ use crate::machine;
 use crate::machine::step::StepEvent;
 use crate::plan::StepSpec;
 use crate::project::{View, project};
+use crate::receipt::Receipt;
 use crate::rejection::Rejection;
 use crate::run::{Notes, Phase, Run, Step};
 use crate::state::{Control, Detail, Reason, RunState, StepState};
@@ -36,6 +37,8 @@ pub(super) struct Draft<'a> {
     seq: u64,
     claims: i32,
     derived: u32,
+    /// The receipt of the effect that is open.
+    pub receipt: Option<Box<Receipt>>,
     /// The attempt was ended over the worker's head, which may not know yet.
     pub attempt_lives: bool,
 }
@@ -58,6 +61,7 @@ impl<'a> Draft<'a> {
             seq: run.version,
             claims: 0,
             derived: 0,
+            receipt: None,
             attempt_lives: false,
         }
     }
@@ -185,7 +189,10 @@ impl<'a> Draft<'a> {
             iteration: step.iteration,
             claimed_at: step.claimed_at,
             input: step.input.clone(),
-            output: step.output.clone(),
+            output: match step.state() {
+                StepState::Succeeded | StepState::RolledBack => step.output.clone(),
+                _ => None,
+            },
             error: match step.state() {
                 StepState::Failed | StepState::RolledBack => step.last_error.clone(),
                 _ => None,
@@ -226,6 +233,7 @@ impl<'a> Draft<'a> {
             return Some(Detail::Canceling);
         }
         match self.current() {
+            Step { phase: Phase::Pending, .. } => Some(Detail::SubjectBusy),
             Step { phase: Phase::Ready { .. }, failures: 1.., .. } => Some(Detail::Retrying),
             _ => None,
         }
@@ -283,12 +291,15 @@ impl<'a> Draft<'a> {
             LiveChange::Put(Box::new(parts.row()))
         };
         let end = ended.then(|| Box::new(self.end(state)));
-        if ended && let Some(subject) = &self.run.header.subject {
-            self.side.push(SideWrite::FreeSubject { subject: subject.clone() });
+        if ended && let Some(subject) = self.run.header.subject.clone() {
+            let takes = |write: &SideWrite| matches!(write, SideWrite::TakeSubject { .. });
+            let waited = self.run.is_queued() && !self.side.iter().any(takes);
+            let free = if waited { SideWrite::LeaveQueue { subject } } else { SideWrite::FreeSubject { subject } };
+            self.side.push(free);
         }
         let claim = match self.claims {
             0 => ClaimChange::None,
-            1 => ClaimChange::Take { first: self.run.state == RunState::Pending },
+            1 => ClaimChange::Take { first: self.run.steps.iter().all(|step| step.attempt == 0) },
             _ => ClaimChange::Release,
         };
         Box::new(ChangeSet {
@@ -328,7 +339,7 @@ impl<'a> Draft<'a> {
             position: self.position,
             finished_at: self.asked.now,
             duration_ms: self.asked.now.since(self.run.header.created_at).0,
-            output: if state == RunState::Succeeded { self.step(last).output.clone() } else { None },
+            output: if state == RunState::Succeeded { self.step(last).result().cloned() } else { None },
             error: failed.and_then(|step| step.last_error.clone()),
             notes: (!self.notes().is_empty()).then(|| self.notes().clone()),
         }

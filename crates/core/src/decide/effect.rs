@@ -12,11 +12,14 @@ use crate::receipt::Receipt;
 use crate::rejection::Rejection;
 use crate::retry::{ErrorClass, StepError};
 use crate::run::Phase;
-use crate::state::{EffectClass, Reason, ReceiptState};
+use crate::state::{Control, EffectClass, Reason, ReceiptState};
 
 /// The intent is durable before the first byte is sent.
 pub(super) fn intent(draft: &mut Draft<'_>, position: u32, attempt: u32, receipt: Receipt) -> Result<(), Rejection> {
     complete::fence(draft, position, attempt)?;
+    if draft.control == Control::Canceling {
+        return Err(Rejection::Canceling { run: draft.run.id });
+    }
     let open = draft.step(position).open_intent.is_some() && !is_planted(Bug::BlindRetry);
     if receipt.state != ReceiptState::Intent || open {
         let what = "an attempt performs its effects one after the other; record the outcome of the open one first";
@@ -86,19 +89,18 @@ pub(super) struct Resolve {
     pub resolution: Resolution,
     pub output: Option<Json>,
     pub reason: String,
-    pub receipt: Option<Box<Receipt>>,
 }
 
 /// A probe or a person says what became of an effect in doubt.
 pub(super) fn resolve(draft: &mut Draft<'_>, resolve: Resolve, bindings: &Bindings) -> Result<(), Rejection> {
-    let Resolve { position, resolution, output, reason, receipt } = resolve;
+    let Resolve { position, resolution, output, reason } = resolve;
     super::control::check_reason(&reason)?;
     let event = StepEvent::Resolved(resolution);
     if position != draft.position || !matches!(draft.current().phase, Phase::InDoubt { .. }) {
         let from = draft.current().state();
         return Err(Rejection::InvalidTransition { run: draft.run.id, step: position, from, event });
     }
-    if let Some(mut receipt) = receipt {
+    if let Some(mut receipt) = draft.receipt.take() {
         let outcome = match resolution {
             Resolution::Happened => ReceiptEvent::Succeeded,
             Resolution::DidNotHappen | Resolution::Failed => ReceiptEvent::Failed,

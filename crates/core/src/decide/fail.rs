@@ -9,7 +9,6 @@ use crate::machine::receipt::ReceiptEvent;
 use crate::machine::step::StepEvent;
 use crate::plan::{OnFailure, RollbackCondition};
 use crate::planted::{Bug, is_planted};
-use crate::receipt::Receipt;
 use crate::rejection::Rejection;
 use crate::retry::{JitterSeed, StepError};
 use crate::run::{Compensation, Pause, Phase};
@@ -22,10 +21,9 @@ pub(super) fn try_again(
     position: u32,
     error: StepError,
     backoff: Option<Millis>,
-    receipt: Option<Box<Receipt>>,
 ) -> Result<(), Rejection> {
     if draft.step(position).open_intent.is_some() {
-        return doubt(draft, position, error, receipt);
+        return doubt(draft, position, error);
     }
     let policy = draft.spec(position).retry_policy();
     let step = draft.step(position);
@@ -63,12 +61,7 @@ pub(super) fn wake_of(draft: &Draft<'_>, position: u32) -> Option<crate::run::Wa
 }
 
 /// An effect was sent and nobody knows whether it happened: the run stops for a probe or a person.
-pub(super) fn doubt(
-    draft: &mut Draft<'_>,
-    position: u32,
-    error: StepError,
-    receipt: Option<Box<Receipt>>,
-) -> Result<(), Rejection> {
+pub(super) fn doubt(draft: &mut Draft<'_>, position: u32, error: StepError) -> Result<(), Rejection> {
     let id = draft.step(position).open_intent.expect("only a step with an open intent can be in doubt");
     let wake = wake_of(draft, position);
     draft.go(position, StepEvent::LeaseExpiredInDoubt, Phase::InDoubt { receipt: id })?;
@@ -79,7 +72,7 @@ pub(super) fn doubt(
     let attempt = step.attempt;
     draft.reason = Some(Reason::InDoubt);
     draft.emit(Event::StepInDoubt { step: position, attempt, receipt: id });
-    if let Some(mut receipt) = receipt
+    if let Some(mut receipt) = draft.receipt.take()
         && let Some(state) = crate::machine::receipt::next(receipt.state, ReceiptEvent::Lost)
     {
         receipt.state = state;

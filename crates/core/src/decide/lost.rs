@@ -5,7 +5,6 @@ use super::{cancel, complete, fail};
 use crate::event::Event;
 use crate::machine::step::StepEvent;
 use crate::planted::{Bug, is_planted};
-use crate::receipt::Receipt;
 use crate::rejection::Rejection;
 use crate::retry::{ErrorClass, StepError};
 use crate::run::Phase;
@@ -13,12 +12,7 @@ use crate::state::{Control, Reason, StepState};
 
 /// The worker's session has died. By effect class: doubt where an unsafe effect may have happened, else another
 /// try, charged to the budget.
-pub(super) fn lease_expired(
-    draft: &mut Draft<'_>,
-    position: u32,
-    attempt: u32,
-    receipt: Option<Box<Receipt>>,
-) -> Result<(), Rejection> {
+pub(super) fn lease_expired(draft: &mut Draft<'_>, position: u32, attempt: u32) -> Result<(), Rejection> {
     complete::fence(draft, position, attempt)?;
     let error = StepError::new(ErrorClass::LeaseExpired, "LEASE_EXPIRED", "the worker was lost while it ran the step");
     if draft.control == Control::Canceling {
@@ -27,7 +21,7 @@ pub(super) fn lease_expired(
         return cancel::attempt_ended(draft);
     }
     if draft.step(position).open_intent.is_some() && !is_planted(Bug::BlindRetry) {
-        return fail::doubt(draft, position, error, receipt);
+        return fail::doubt(draft, position, error);
     }
     let exhausted = draft.spec(position).retry_policy().is_exhausted(draft.step(position).failures);
     draft.step_mut(position).failures += 1;
@@ -43,12 +37,7 @@ pub(super) fn lease_expired(
 }
 
 /// Stuck code in a live session.
-pub(super) fn step_timeout(
-    draft: &mut Draft<'_>,
-    position: u32,
-    attempt: u32,
-    receipt: Option<Box<Receipt>>,
-) -> Result<(), Rejection> {
+pub(super) fn step_timeout(draft: &mut Draft<'_>, position: u32, attempt: u32) -> Result<(), Rejection> {
     complete::fence(draft, position, attempt)?;
     let due = matches!(draft.step(position).phase, Phase::Running { timeout_at: Some(at), .. } if at <= draft.now());
     if !due {
@@ -62,7 +51,7 @@ pub(super) fn step_timeout(
         draft.step_mut(position).last_error = Some(error);
         return cancel::attempt_ended(draft);
     }
-    fail::try_again(draft, position, error, None, receipt)
+    fail::try_again(draft, position, error, None)
 }
 
 /// The worker gives the step back, uncharged.
@@ -73,7 +62,7 @@ pub(super) fn release(draft: &mut Draft<'_>, position: u32, attempt: u32) -> Res
     }
     if draft.step(position).open_intent.is_some() {
         let error = StepError::new(ErrorClass::LeaseExpired, "RELEASED", "the step was given back with an open effect");
-        return fail::doubt(draft, position, error, None);
+        return fail::doubt(draft, position, error);
     }
     let eligible_at = draft.now();
     let wake = fail::wake_of(draft, position);
@@ -94,7 +83,7 @@ pub(super) fn fail_run(draft: &mut Draft<'_>, reason: Reason, error: StepError) 
     let position = draft.position;
     let running = draft.current().state() == StepState::Running;
     if running && draft.current().open_intent.is_some() {
-        return fail::doubt(draft, position, error, None);
+        return fail::doubt(draft, position, error);
     }
     draft.unpause();
     if draft.current().state() == StepState::Failed {

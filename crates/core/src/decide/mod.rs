@@ -36,12 +36,17 @@ use crate::time::{Millis, Timestamp};
 
 pub use complete::is_recorded;
 pub use resume::{Resumed, resume};
-pub use start::{StartRequest, start};
+pub use start::{Queued, StartRequest, start};
 
-/// What the engine evaluated before deciding: conditions, templates and policy, for the steps that may be
-/// activated. A step that needs no evaluation has no entry.
+/// What the engine found out before deciding: conditions, templates and policy of the steps that may be activated,
+/// and the receipt of the effect that is open.
 #[derive(Debug, Clone, Default)]
-pub struct Bindings(pub SmallVec<[(u32, Bound); 1]>);
+pub struct Bindings {
+    /// By position. A step that needs no evaluation has no entry.
+    pub steps: SmallVec<[(u32, Bound); 1]>,
+    /// The receipt of the current step's open intent, or of its doubt: whatever ends the attempt moves it along.
+    pub receipt: Option<Box<Receipt>>,
+}
 
 /// What activation of one step found.
 #[derive(Debug, Clone)]
@@ -65,14 +70,20 @@ impl Bound {
 }
 
 impl Bindings {
+    pub fn of(steps: impl IntoIterator<Item = (u32, Bound)>) -> Self {
+        Self { steps: steps.into_iter().collect(), receipt: None }
+    }
+
     pub fn get(&self, position: u32) -> Option<&Bound> {
-        self.0.iter().find(|(at, _)| *at == position).map(|(_, bound)| bound)
+        self.steps.iter().find(|(at, _)| *at == position).map(|(_, bound)| bound)
     }
 }
 
 /// What can be asked of a run that exists.
 #[derive(Debug, Clone)]
 pub enum Command {
+    /// The subject that the run has waited for is free.
+    Admit,
     Claim {
         session: SessionId,
     },
@@ -84,12 +95,10 @@ pub enum Command {
     LeaseExpired {
         position: u32,
         attempt: u32,
-        receipt: Option<Box<Receipt>>,
     },
     StepTimeout {
         position: u32,
         attempt: u32,
-        receipt: Option<Box<Receipt>>,
     },
     RecordIntent {
         position: u32,
@@ -106,7 +115,6 @@ pub enum Command {
         resolution: Resolution,
         output: Option<Json>,
         reason: String,
-        receipt: Option<Box<Receipt>>,
     },
     Wake {
         position: u32,
@@ -157,8 +165,6 @@ pub struct Completion {
     pub outcome: Outcome,
     /// The session that takes the next step in the same commit, where that is allowed.
     pub claim_next: Option<SessionId>,
-    /// The open receipt of the attempt, if the outcome leaves it in doubt.
-    pub receipt: Option<Box<Receipt>>,
 }
 
 #[derive(Debug, Clone)]
@@ -212,24 +218,22 @@ pub fn decide(run: &Run, command: Command, bindings: &Bindings, asked: Asked) ->
         return Err(Rejection::Terminal { run: run.id, state: run.state });
     }
     let mut draft = draft::Draft::of(run, asked);
+    draft.receipt.clone_from(&bindings.receipt);
     match command {
+        Command::Admit => start::admit(&mut draft, bindings)?,
         Command::Claim { session } => claim::claim(&mut draft, session)?,
         Command::Complete(completion) => complete::complete(&mut draft, completion, bindings)?,
         Command::Release { position, attempt } => lost::release(&mut draft, position, attempt)?,
-        Command::LeaseExpired { position, attempt, receipt } => {
-            lost::lease_expired(&mut draft, position, attempt, receipt)?;
-        }
-        Command::StepTimeout { position, attempt, receipt } => {
-            lost::step_timeout(&mut draft, position, attempt, receipt)?;
-        }
+        Command::LeaseExpired { position, attempt } => lost::lease_expired(&mut draft, position, attempt)?,
+        Command::StepTimeout { position, attempt } => lost::step_timeout(&mut draft, position, attempt)?,
         Command::RecordIntent { position, attempt, receipt } => {
             effect::intent(&mut draft, position, attempt, *receipt)?;
         }
         Command::RecordOutcome { position, attempt, receipt } => {
             effect::outcome(&mut draft, position, attempt, *receipt)?;
         }
-        Command::Resolve { position, resolution, output, reason, receipt } => {
-            let resolve = effect::Resolve { position, resolution, output, reason, receipt };
+        Command::Resolve { position, resolution, output, reason } => {
+            let resolve = effect::Resolve { position, resolution, output, reason };
             effect::resolve(&mut draft, resolve, bindings)?;
         }
         Command::Wake { position, signal, payload } => wait::wake(&mut draft, position, signal, payload, bindings)?,

@@ -1,5 +1,7 @@
 //! A new run from a terminal one: what can be reused is reused, what can be repeated is repeated, the rest is named.
 
+use crate::limits;
+use crate::plan::Work;
 use crate::rejection::Rejection;
 use crate::run::{Lineage, Phase, Run, Step};
 use crate::state::StepState;
@@ -8,8 +10,10 @@ use crate::state::StepState;
 #[derive(Debug)]
 pub struct Resumed {
     pub lineage: Lineage,
-    /// Steps that keep their result.
+    /// Steps that keep their result, and those that run again in a later iteration, which are pending.
     pub inherited: Vec<(u32, Step)>,
+    /// Who started or resumed a run of this chain before.
+    pub starters: Vec<String>,
 }
 
 /// `from`: the step to start at; by default the first that did not succeed. Steps before it keep their results if
@@ -39,14 +43,53 @@ pub fn resume(run: &Run, from: Option<u32>) -> Result<Resumed, Rejection> {
         if good(position) && spec.resumable {
             // The input as well: a rollback of the new run needs it.
             let (input, output, phase) = (step.input.clone(), step.output.clone(), step.phase.clone());
-            inherited.push((position, Step { input, output, phase, ..Step::default() }));
-        } else if !spec.is_replayable() && !matches!(step.phase, Phase::Pending | Phase::Canceled) {
+            let iteration = step.iteration.max(undone_in(run, position));
+            inherited.push((position, Step { iteration, input, output, phase, ..Step::default() }));
+            continue;
+        }
+        if !spec.is_replayable() && !matches!(step.phase, Phase::Pending | Phase::Canceled) {
             stuck.push(spec.key.clone());
         }
     }
     if !stuck.is_empty() {
         return Err(Rejection::ResumeFailed { run: run.id, steps: stuck });
     }
+    for position in 0..forward {
+        let kept = inherited.iter().any(|(kept, _)| *kept == position);
+        let iteration = if kept { 0 } else { next_iteration(run, position, position >= from) };
+        if iteration > 0 {
+            inherited.push((position, Step { iteration, ..Step::default() }));
+        }
+    }
+    inherited.sort_by_key(|(position, _)| *position);
     let resume_count = run.header.lineage.as_ref().map_or(0, |lineage| lineage.resume_count) + 1;
-    Ok(Resumed { lineage: Lineage { root_run_id: run.root(), resumed_from: run.id, resume_count }, inherited })
+    if resume_count > limits::RESUMES_MAX {
+        let what =
+            format!("the run has been resumed {} times, which is the limit; start a new one", limits::RESUMES_MAX);
+        return Err(Rejection::InvalidInput { what });
+    }
+    let mut starters = run.notes.starters.clone();
+    starters.extend(run.header.started_by.iter().filter(|person| !run.notes.starters.contains(person)).cloned());
+    let lineage = Lineage { root_run_id: run.root(), resumed_from: run.id, resume_count };
+    Ok(Resumed { lineage, inherited, starters })
+}
+
+/// The iteration in which a step of the new run begins. Effects share their keys with the old run, so one that was
+/// recorded there is not performed again: unless it was undone, or somebody goes back over a step that had succeeded.
+fn next_iteration(run: &Run, position: u32, from_here: bool) -> u32 {
+    let step = &run.steps[position as usize];
+    let mut log = run.notes.compensation_log.iter();
+    let undone = step.state() == StepState::RolledBack
+        || log.any(|entry| entry.step == position && entry.outcome == StepState::RolledBack);
+    if undone || (from_here && step.state() == StepState::Succeeded) {
+        step.iteration.max(undone_in(run, position)) + 1
+    } else {
+        step.iteration
+    }
+}
+
+/// The last iteration of the step that undid this one, or tried to. Its keys must not meet those of the next rollback.
+fn undone_in(run: &Run, position: u32) -> u32 {
+    let undoes = |at: &usize| matches!(run.spec(*at as u32).work, Work::Rollback { undoes, .. } if undoes == position);
+    (run.forward_len()..run.steps.len()).filter(undoes).map(|at| run.steps[at].iteration).max().unwrap_or(0)
 }

@@ -47,23 +47,34 @@ pub(super) fn begin(draft: &mut Draft<'_>, condition: RollbackCondition, after: 
         draft.unpause();
         draft.control = Control::Active;
     }
-    draft.position = first;
-    draft.go(first, StepEvent::Activated(Verdict::Go), Phase::Ready { eligible_at, wake: None })?;
+    ready(draft, first, eligible_at)?;
     Ok(true)
 }
 
-/// The step that stopped the run, if it may have had an effect, then the succeeded ones, newest first.
+/// The run stands at a rollback step now. It has the iteration of what it undoes: another run of the chain may have
+/// undone an earlier one, which was another effect.
+fn ready(draft: &mut Draft<'_>, position: u32, eligible_at: Timestamp) -> Result<(), Rejection> {
+    draft.position = position;
+    draft.step_mut(position).iteration = draft.step(undoes(draft, position)).iteration;
+    draft.go(position, StepEvent::Activated(Verdict::Go), Phase::Ready { eligible_at, wake: None })
+}
+
+/// The step that stopped the run, if it may have had an effect, then those that have succeeded, newest first.
 fn to_undo(draft: &Draft<'_>, condition: RollbackCondition) -> Vec<u32> {
     (0..draft.run.forward_len() as u32)
         .rev()
         .filter(|position| {
             let (spec, step) = (draft.spec(*position), draft.step(*position));
             let declared = spec.rollback.as_ref().is_some_and(|rollback| rollback.conditions.contains(&condition));
-            let may_have_acted = match step.state() {
-                StepState::Succeeded | StepState::InDoubt => true,
-                StepState::Failed | StepState::Canceled => step.attempt > 0 && spec.effect_class() != EffectClass::Read,
-                _ => false,
-            };
+            // A step that a restart went back over has an output as long as what it did stands.
+            let may_have_acted = step.output.is_some()
+                || match step.state() {
+                    StepState::Succeeded | StepState::InDoubt => true,
+                    StepState::Failed | StepState::Canceled => {
+                        step.attempt > 0 && spec.effect_class() != EffectClass::Read
+                    }
+                    _ => false,
+                };
             declared && may_have_acted
         })
         .collect()
@@ -89,8 +100,9 @@ fn rollback_spec(draft: &Draft<'_>, position: u32) -> StepSpec {
 /// A rollback step is done: its step is rolled back, and the next one follows.
 pub(super) fn step_succeeded(draft: &mut Draft<'_>, position: u32) -> Result<(), Rejection> {
     let undone = undoes(draft, position);
-    if draft.step(undone).state() == StepState::Canceled {
-        // Canceled is final; what was undone stands in the compensation log.
+    let state = draft.step(undone).state();
+    if matches!(state, StepState::Canceled | StepState::Pending | StepState::Skipped) {
+        // It stays what it is; that an earlier iteration of it was undone stands in the compensation log.
     } else {
         draft.go(undone, StepEvent::RollbackFinished, Phase::RolledBack)?;
         draft.emit(Event::StepReady { step: undone, why: "rolled_back".into(), signal: None });
@@ -111,10 +123,7 @@ pub(super) fn step_succeeded(draft: &mut Draft<'_>, position: u32) -> Result<(),
 pub(super) fn go_on(draft: &mut Draft<'_>, position: u32) -> Result<(), Rejection> {
     let next = position + 1;
     if (next as usize) < draft.len() {
-        draft.position = next;
-        let eligible_at = draft.now();
-        let event = StepEvent::Activated(Verdict::Go);
-        return draft.go(next, event, Phase::Ready { eligible_at, wake: None });
+        return ready(draft, next, draft.now());
     }
     draft.emit(Event::RollbackCompleted {});
     // A pause holds back what is still to be done, and nothing is.

@@ -23,10 +23,22 @@ pub struct StartRequest {
     pub plan_hash: Hash,
     pub plan_text: Json,
     pub idempotency: Option<IdempotencyRow>,
-    /// Steps inherited from an earlier run, by position.
+    /// What an earlier run leaves to this one, by position: finished steps keep their result, pending ones begin in a
+    /// later iteration.
     pub inherited: Vec<(u32, Step)>,
+    /// Who started or resumed an earlier run of the chain.
+    pub starters: Vec<String>,
     /// A session with room that takes the first step in the same commit.
     pub claim: Option<SessionId>,
+    /// Another run holds the subject: this one is admitted and waits.
+    pub queued: Option<Queued>,
+}
+
+/// How a run waits for its subject.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Queued {
+    /// Whoever stands before it is to be canceled.
+    pub cancels: bool,
 }
 
 /// The new run, still at version 0, and the change set that makes it.
@@ -45,7 +57,7 @@ pub fn start(request: StartRequest, bindings: &Bindings, asked: Asked) -> Result
         detail: None,
         reason: None,
         position: 0,
-        notes: Notes::default(),
+        notes: Notes { starters: request.starters, ..Notes::default() },
         finished_at: None,
     };
     let mut draft = Draft::of(&run, asked);
@@ -54,6 +66,7 @@ pub fn start(request: StartRequest, bindings: &Bindings, asked: Asked) -> Result
         // Attempt 0: the result of an earlier run is used again.
         draft.emit(match &step.phase {
             Phase::Skipped { why } => Event::StepSkipped { step: position, why: why.clone() },
+            Phase::Pending => Event::StepReady { step: position, why: "resumed".into(), signal: None },
             _ => Event::StepCompleted {
                 step: position,
                 attempt: 0,
@@ -66,12 +79,18 @@ pub fn start(request: StartRequest, bindings: &Bindings, asked: Asked) -> Result
     if let Some(idempotency) = request.idempotency {
         draft.side.push(SideWrite::Idempotency(Box::new(idempotency)));
     }
-    if let Some(subject) = &run.header.subject {
-        draft.side.push(SideWrite::TakeSubject { subject: subject.clone() });
-    }
-    activate::next_from(&mut draft, 0, bindings)?;
-    if let Some(session) = request.claim {
-        claim::continue_with(&mut draft, session);
+    match (&run.header.subject, request.queued) {
+        (Some(subject), Some(Queued { cancels })) => {
+            draft.side.push(SideWrite::QueueSubject { subject: subject.clone(), cancels });
+        }
+        (subject, _) => {
+            let taken = subject.iter().map(|subject| SideWrite::TakeSubject { subject: subject.clone() });
+            draft.side.extend(taken);
+            activate::next_from(&mut draft, 0, bindings)?;
+            if let Some(session) = request.claim {
+                claim::continue_with(&mut draft, session);
+            }
+        }
     }
     let mut change = draft.finish();
     change.start = Some(Box::new(Start {
@@ -82,6 +101,19 @@ pub fn start(request: StartRequest, bindings: &Bindings, asked: Asked) -> Result
         workflow_version: run.plan.version,
     }));
     Ok((run, change))
+}
+
+/// The subject is free and it is this run's turn: what a start does otherwise happens now.
+pub(super) fn admit(draft: &mut Draft<'_>, bindings: &Bindings) -> Result<(), Rejection> {
+    let subject = draft.run.header.subject.clone().filter(|_| draft.run.is_queued());
+    let Some(subject) = subject else {
+        let (run, state) = (draft.run.id, draft.run.state);
+        return Err(Rejection::InvalidRunState { run, state, verb: "admit, since it does not wait for its subject," });
+    };
+    draft.side.push(SideWrite::LeaveQueue { subject: subject.clone() });
+    draft.side.push(SideWrite::TakeSubject { subject });
+    draft.emit(Event::StepReady { step: draft.position, why: "subject_free".into(), signal: None });
+    activate::next_from(draft, 0, bindings)
 }
 
 fn check(header: &Header) -> Result<(), Rejection> {

@@ -30,7 +30,8 @@ impl Engine {
         if epoch != self.0.epoch {
             return Err(EngineError::StaleEpoch);
         }
-        let goes_on = claim_next && self.0.sessions.get(session).is_some_and(|info| info.takes_work());
+        let info = self.speaks_for(session, at).await?;
+        let goes_on = claim_next && info.takes_work();
         let mut outcome = Some(outcome);
         self.execute(
             at.tenant,
@@ -113,5 +114,5 @@ fn command(facts: &Facts<'_>, at: AttemptRef, outcome: ReportedOutcome, claim_ne
         ReportedOutcome::Dead { error } => Outcome::Dead { error },
         ReportedOutcome::Released => return Command::Release { position, attempt },
     };
-    Command::Complete(Completion { position, attempt, outcome, claim_next, receipt: facts.receipt.clone() })
+    Command::Complete(Completion { position, attempt, outcome, claim_next })
 }

@@ -120,9 +120,8 @@ impl Engine {
             by,
             |facts| {
                 let position = position_of(facts.run(), &step)?;
-                let receipt = facts.receipt.clone();
                 let (output, reason) = (output.clone(), reason.clone());
-                Ok(ControlFlow::Continue(Command::Resolve { position, resolution, output, reason, receipt }))
+                Ok(ControlFlow::Continue(Command::Resolve { position, resolution, output, reason }))
             },
             |cell, _| Standing::of(cell.run.as_deref().expect("a command ran on it")),
         )

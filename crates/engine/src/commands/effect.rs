@@ -4,14 +4,14 @@ use std::ops::ControlFlow;
 
 use interlock_core::change::Context;
 use interlock_core::decide::Command;
-use interlock_core::ids::ReceiptId;
+use interlock_core::ids::{ReceiptId, SessionId};
 use interlock_core::keys::{EffectScope, effect_key};
 use interlock_core::limits;
 use interlock_core::machine::receipt::{ReceiptEvent, next};
 use interlock_core::planted::{Bug, is_planted};
 use interlock_core::receipt::Receipt;
 use interlock_core::rejection::Rejection;
-use interlock_core::state::{EffectClass, ReceiptState, StepState};
+use interlock_core::state::{Control, EffectClass, ReceiptState, StepState};
 use interlock_core::work::{AttemptRef, EffectAnswer, EffectIntent, EffectOutcome};
 use interlock_store::Refusal;
 
@@ -25,6 +25,8 @@ struct AskedFor {
     key: String,
     iteration: u32,
     version: u64,
+    /// A cancel was decided: nothing further starts.
+    canceling: bool,
 }
 
 /// What stands under a key.
@@ -37,10 +39,11 @@ enum Recorded {
 
 impl Engine {
     /// Asks to perform an effect.
-    pub async fn intent(&self, intent: EffectIntent) -> Result<EffectAnswer, EngineError> {
+    pub async fn intent(&self, session: SessionId, intent: EffectIntent) -> Result<EffectAnswer, EngineError> {
         if intent.epoch != self.0.epoch {
             return Err(EngineError::StaleEpoch);
         }
+        self.speaks_for(session, intent.at).await?;
         if intent.number >= limits::EFFECTS_PER_STEP_MAX {
             let what = format!("a step performs at most {} effects", limits::EFFECTS_PER_STEP_MAX);
             return Err(Rejection::InvalidInput { what }.into());
@@ -48,7 +51,7 @@ impl Engine {
         // A repeat may come at the same time: what was found out holds as long as the run has not moved on.
         for _ in 0..CONFLICTS_MAX {
             let asked = self.asked(&intent).await?;
-            let receipt = match self.recorded_effect(&intent, &asked.key).await? {
+            let receipt = match self.recorded_effect(&intent, &asked).await? {
                 Recorded::Answer(answer) => return Ok(answer),
                 // A definite "did not happen" reopens the key.
                 Recorded::Failed(mut receipt) => {
@@ -98,7 +101,8 @@ impl Engine {
                 let attempt = if is_planted(Bug::KeyPerAttempt) { at.attempt } else { 0 };
                 let scope = EffectScope { number: scope.number + attempt * limits::EFFECTS_PER_STEP_MAX, ..scope };
                 let key = effect_key(&intent.template, scope)?;
-                Ok(ControlFlow::Break(AskedFor { key, iteration: step.iteration, version: run.version }))
+                let canceling = run.control == Control::Canceling;
+                Ok(ControlFlow::Break(AskedFor { key, iteration: step.iteration, version: run.version, canceling }))
             },
             |_, _| AskedFor::default(),
         )
@@ -106,8 +110,10 @@ impl Engine {
     }
 
     /// What an earlier attempt recorded under this key: its answer, or leave to try again where that is safe.
-    async fn recorded_effect(&self, intent: &EffectIntent, key: &str) -> Result<Recorded, EngineError> {
-        let Some(row) = self.0.store.receipt_by_key(intent.at.tenant, key).await? else { return Ok(Recorded::Nothing) };
+    async fn recorded_effect(&self, intent: &EffectIntent, asked: &AskedFor) -> Result<Recorded, EngineError> {
+        let Some(row) = self.0.store.receipt_by_key(intent.at.tenant, &asked.key).await? else {
+            return Ok(Recorded::Nothing);
+        };
         // A resumed run shares its predecessor's keys, but its attempts are its own.
         let same_attempt = row.run == intent.at.run && row.receipt.attempt == intent.at.attempt;
         let receipt = row.receipt;
@@ -116,6 +122,9 @@ impl Engine {
                 Recorded::Answer(EffectAnswer::Performed { receipt: receipt.id, response: receipt.response })
             }
             ReceiptState::Failed => Recorded::Failed(receipt),
+            ReceiptState::Intent if asked.canceling && !same_attempt => {
+                return Err(Rejection::Canceling { run: intent.at.run }.into());
+            }
             // The key makes a repeat harmless, or nothing has been sent under it yet.
             ReceiptState::Intent
                 if receipt.effect != EffectClass::Unsafe || same_attempt || is_planted(Bug::BlindRetry) =>
@@ -166,10 +175,11 @@ impl Engine {
     }
 
     /// Records what became of an effect. Repeating it is harmless.
-    pub async fn outcome(&self, outcome: EffectOutcome) -> Result<(), EngineError> {
+    pub async fn outcome(&self, session: SessionId, outcome: EffectOutcome) -> Result<(), EngineError> {
         if outcome.epoch != self.0.epoch {
             return Err(EngineError::StaleEpoch);
         }
+        self.speaks_for(session, outcome.at).await?;
         // A repeat may come at the same time: what the receipt says holds as long as the run has not moved on.
         for _ in 0..CONFLICTS_MAX {
             let seen = self.version(outcome.at).await?;

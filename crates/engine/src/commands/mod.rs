@@ -9,6 +9,7 @@ pub mod resume;
 pub mod signal;
 pub mod start;
 pub mod start_workflow;
+pub mod subject;
 pub mod vote;
 
 use interlock_core::ids::RunId;

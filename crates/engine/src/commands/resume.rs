@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::control::position_of;
 use crate::Engine;
-use crate::commands::start::{EncodedPlan, StartRun, Started};
+use crate::commands::start::{Earlier, EncodedPlan, StartRun, Started};
 use crate::error::EngineError;
 
 impl Engine {
@@ -40,6 +40,8 @@ impl Engine {
             ..StartRun::new(tenant, plan, header.inputs.clone())
         };
         let id = RunId(self.0.options.ids.fresh());
-        self.start_from(id, request, Some(resumed.lineage), resumed.inherited).await
+        let earlier =
+            Earlier { lineage: Some(resumed.lineage), inherited: resumed.inherited, starters: resumed.starters };
+        self.start_from(id, request, earlier).await
     }
 }

@@ -59,12 +59,10 @@ impl Engine {
         if is_planted(Bug::SignalNotMatched) {
             self.match_signals(tenant, &signal_type, &key).await?;
         }
-        let answer = self.0.store.execute(Op::StoreSignal(row)).await.map_err(|error| match error {
-            interlock_store::SubmitError::Refused(Refusal::UnknownTenant) => Rejection::UnknownTenant { tenant }.into(),
-            other => EngineError::from(other),
-        })?;
-        if answer == OpAnswer::Duplicate {
-            return Ok(Signaled::Duplicate);
+        match self.0.store.execute(Op::StoreSignal(row)).await? {
+            OpAnswer::UnknownTenant => return Err(Rejection::UnknownTenant { tenant }.into()),
+            OpAnswer::Duplicate => return Ok(Signaled::Duplicate),
+            _ => {}
         }
         if !is_planted(Bug::SignalNotMatched) {
             self.match_signals(tenant, &signal_type, &key).await?;

@@ -3,20 +3,22 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use interlock_core::change::{Context, IdempotencyRow};
-use interlock_core::decide::{self, Asked, StartRequest};
-use interlock_core::ids::{RunId, TenantId};
+use interlock_core::change::{ChangeSet, Context, IdempotencyRow};
+use interlock_core::decide::{self, Asked, Queued, StartRequest};
+use interlock_core::ids::{RunId, SessionId, TenantId};
 use interlock_core::json::{Hash, Json, canonical_hash};
 use interlock_core::limits;
 use interlock_core::plan::Plan;
 use interlock_core::rejection::Rejection;
-use interlock_core::run::{HashHex, Header, Lineage, Step, Trigger};
-use interlock_core::state::{Control, RunState, StepState};
+use interlock_core::run::{HashHex, Header, Lineage, Run, Step, Trigger};
+use interlock_core::rules::OnConflict;
+use interlock_core::state::{Admission, Control, RunState, StepState};
 use interlock_store::{Refusal, SubmitError};
 use interlock_workflow::expression;
 
 use crate::commands::assignment;
 use crate::error::EngineError;
+use crate::execute::CONFLICTS_MAX;
 use crate::{Engine, bind};
 
 /// A plan that has been checked, with the text under whose hash it is stored. Made once per workflow version.
@@ -52,6 +54,8 @@ pub struct StartRun {
     pub inputs: Json,
     pub workspace: String,
     pub subject: Option<String>,
+    /// What becomes of the request while another run holds the subject.
+    pub on_conflict: OnConflict,
     pub labels: BTreeMap<String, String>,
     pub trigger: Trigger,
     pub priority: i32,
@@ -71,6 +75,7 @@ impl StartRun {
             inputs,
             workspace: "default".into(),
             subject: None,
+            on_conflict: OnConflict::Reject,
             labels: BTreeMap::new(),
             trigger: Trigger { kind: "api".into(), reference: None },
             priority: 0,
@@ -93,6 +98,7 @@ impl StartRun {
             "inputs": self.inputs.to_value().map_err(invalid)?,
             "workspace": self.workspace,
             "subject": self.subject,
+            "on_conflict": self.on_conflict,
             "labels": self.labels,
             "priority": self.priority,
         });
@@ -112,12 +118,22 @@ pub struct Started {
     pub run: RunId,
     /// The request was made before; this is the run it made.
     pub replayed: bool,
+    /// Where it is `signaled`, `run` is the one that got the signal.
+    pub admission: Admission,
+}
+
+/// What a run that continues an earlier one brings along.
+#[derive(Default)]
+pub(crate) struct Earlier {
+    pub lineage: Option<Lineage>,
+    pub inherited: Vec<(u32, Step)>,
+    pub starters: Vec<String>,
 }
 
 impl Engine {
     pub async fn start(&self, request: StartRun) -> Result<Started, EngineError> {
         let id = RunId(self.0.options.ids.fresh());
-        self.start_from(id, request, None, Vec::new()).await
+        self.start_from(id, request, Earlier::default()).await
     }
 
     /// Starts a run and waits until it has ended.
@@ -125,7 +141,7 @@ impl Engine {
         let id = RunId(self.0.options.ids.fresh());
         let tenant = request.tenant;
         let told = self.0.feed.when_ended(id);
-        let started = self.start_from(id, request, None, Vec::new()).await?;
+        let started = self.start_from(id, request, Earlier::default()).await?;
         if started.run != id {
             return Ok((started, self.wait_for_end(tenant, started.run).await?));
         }
@@ -144,13 +160,14 @@ impl Engine {
         &self,
         id: RunId,
         request: StartRun,
-        lineage: Option<Lineage>,
-        inherited: Vec<(u32, Step)>,
+        earlier: Earlier,
     ) -> Result<Started, EngineError> {
         let now = self.now();
         let tenant = request.tenant;
         let plan = Arc::clone(&request.plan.plan);
         let idempotency = request.idempotency_row(now)?;
+        let on_conflict = request.on_conflict;
+        let Earlier { lineage, inherited, starters } = earlier;
         let header = Header {
             workspace: request.workspace,
             plan_hash: HashHex(request.plan.hash),
@@ -168,7 +185,7 @@ impl Engine {
         // Where a session with room is waiting and nobody is ahead, the first step is claimed in the same commit.
         let queue = plan.steps.first().map(|step| step.queue.as_str()).unwrap_or_default();
         let mut claim = if inherited.is_empty() { self.0.dispatch.reserve(queue, tenant, now) } else { None };
-        let draft = |claim| {
+        let draft = |claim, queued| {
             let start = StartRequest {
                 tenant,
                 run: id,
@@ -178,42 +195,64 @@ impl Engine {
                 plan_text: request.plan.text.clone(),
                 idempotency: idempotency.clone(),
                 inherited: inherited.clone(),
+                starters: starters.clone(),
                 claim,
+                queued,
             };
             decide::start(start, &bindings, Asked { by: request.by.clone(), now })
         };
-        let (mut run, change) = draft(claim)?;
-        let mut submitted = self.0.store.submit(change).await;
-        if matches!(submitted, Err(SubmitError::Refused(Refusal::Throttled))) {
-            // The cap refuses the claim, not the run: it starts without one.
-            claim = None;
-            let change;
-            (run, change) = draft(None)?;
-            submitted = self.0.store.submit(change).await;
+        let mut queued = None;
+        for _ in 0..CONFLICTS_MAX {
+            let (mut run, change) = draft(claim, queued)?;
+            let refusal = match self.0.store.submit(change).await {
+                Ok(change) => {
+                    run.apply(&change);
+                    self.started(run, &change, claim);
+                    let admission = if queued.is_some() { Admission::Queued } else { Admission::Started };
+                    return Ok(Started { run: id, replayed: false, admission });
+                }
+                Err(SubmitError::Refused(refusal)) => refusal,
+                Err(error) => return Err(error.into()),
+            };
+            let subject = || header.subject.clone().unwrap_or_default();
+            match refusal {
+                // The cap refuses the claim, not the run: it starts without one.
+                Refusal::Throttled if claim.is_some() => claim = None,
+                Refusal::IdempotencyExists => {
+                    return self.replay(tenant, &idempotency.expect("only a keyed start can meet its key")).await;
+                }
+                Refusal::SubjectBusy { run } => match on_conflict {
+                    OnConflict::Reject => return Err(EngineError::SubjectBusy { subject: subject(), run }),
+                    OnConflict::Queue => (claim, queued) = (None, Some(Queued { cancels: false })),
+                    OnConflict::CancelPrevious => (claim, queued) = (None, Some(Queued { cancels: true })),
+                    OnConflict::Signal => match self.signal_holder(tenant, run, &header, idempotency.as_ref()).await? {
+                        Some(true) => return Ok(Started { run, replayed: false, admission: Admission::Signaled }),
+                        Some(false) => {
+                            return self.replay(tenant, &idempotency.expect("only a keyed start is a repeat")).await;
+                        }
+                        // The subject is free by now.
+                        None => {}
+                    },
+                },
+                Refusal::SubjectQueueFull => return Err(EngineError::SubjectQueueFull { subject: subject() }),
+                Refusal::UnknownTenant => return Err(Rejection::UnknownTenant { tenant }.into()),
+                other => return Err(SubmitError::Refused(other).into()),
+            }
         }
-        match submitted {
-            Ok(change) => {
-                run.apply(&change);
-                let handed = claim.zip(assignment(&run, self.0.epoch));
-                self.committed(&run, &change);
-                if run.current().session().is_some() {
-                    self.0.cells.put(run);
-                } else if run.control == Control::Active && run.current().state() == StepState::Ready {
-                    self.0.cells.offer(run);
-                }
-                if let Some((session, assignment)) = handed {
-                    self.0.dispatch.hand_over(session, assignment);
-                }
-                Ok(Started { run: id, replayed: false })
-            }
-            Err(SubmitError::Refused(Refusal::IdempotencyExists)) => {
-                self.replay(tenant, &idempotency.expect("only a keyed start can meet its key")).await
-            }
-            Err(SubmitError::Refused(Refusal::SubjectBusy { run })) => {
-                Err(EngineError::SubjectBusy { subject: header.subject.unwrap_or_default(), run })
-            }
-            Err(SubmitError::Refused(Refusal::UnknownTenant)) => Err(Rejection::UnknownTenant { tenant }.into()),
-            Err(error) => Err(error.into()),
+        Err(EngineError::Contended { run: id })
+    }
+
+    /// The hints that go out once a run is made.
+    fn started(&self, run: Run, change: &ChangeSet, claim: Option<SessionId>) {
+        let handed = claim.zip(assignment(&run, self.0.epoch));
+        self.committed(&run, change);
+        if run.current().session().is_some() {
+            self.0.cells.put(run);
+        } else if run.control == Control::Active && run.current().state() == StepState::Ready {
+            self.0.cells.offer(run);
+        }
+        if let Some((session, assignment)) = handed {
+            self.0.dispatch.hand_over(session, assignment);
         }
     }
 
@@ -229,7 +268,7 @@ impl Engine {
         if record.expires_at <= self.now() {
             return Err(EngineError::IdempotencyExpired { run });
         }
-        Ok(Started { run, replayed: true })
+        Ok(Started { run, replayed: true, admission: Admission::Started })
     }
 }
 

@@ -20,10 +20,6 @@ use crate::commands::start::{IdempotencyKey, StartRun, Started};
 use crate::error::EngineError;
 use crate::workflows::WorkflowVersion;
 
-/// How long a start waits for the run that it cancels, and how many of them it cancels.
-const CANCEL_PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
-const CANCELS_MAX: usize = 3;
-
 /// Searchable inputs are labels under this prefix.
 pub const INPUT_LABEL: &str = "input.";
 
@@ -38,6 +34,8 @@ pub struct StartWorkflow {
     pub workspace: Option<String>,
     /// Instead of what the definition says.
     pub subject: Option<String>,
+    /// Instead of what the definition says about a busy subject.
+    pub on_conflict: Option<OnConflict>,
     /// Beside those of the definition; the same name here wins.
     pub labels: BTreeMap<String, String>,
     pub priority: Option<i32>,
@@ -56,6 +54,7 @@ impl StartWorkflow {
             inputs,
             workspace: None,
             subject: None,
+            on_conflict: None,
             labels: BTreeMap::new(),
             priority: None,
             trigger: Trigger { kind: "api".into(), reference: None },
@@ -73,6 +72,7 @@ impl StartWorkflow {
             "inputs": inputs,
             "workspace": self.workspace,
             "subject": self.subject,
+            "on_conflict": self.on_conflict,
             "labels": self.labels,
             "priority": self.priority,
         });
@@ -142,36 +142,9 @@ impl Engine {
         start.idempotency = request.idempotency;
         start.fingerprint = fingerprint;
         start.by = request.by;
-        let rule = definition.subject.as_ref().map_or(OnConflict::Reject, Subject::on_conflict);
-        if rule == OnConflict::CancelPrevious { self.start_instead(start).await } else { self.start(start).await }
-    }
-
-    /// Starts a run, and cancels whichever holds its subject first. The subject stays held until a live attempt has
-    /// acknowledged; a run that takes longer than that to end keeps it, and the start is refused.
-    async fn start_instead(&self, start: StartRun) -> Result<Started, EngineError> {
-        let mut busy = match self.start(start.clone()).await {
-            Err(EngineError::SubjectBusy { subject, run }) => (subject, run),
-            answer => return answer,
-        };
-        for _ in 0..CANCELS_MAX {
-            let (_, run) = &busy;
-            let reason = format!("a newer run of `{}` takes its place", start.plan.plan.workflow);
-            match self.cancel(start.tenant, *run, reason, false, start.by.clone()).await {
-                // It may have ended, or be on its way, by itself.
-                Ok(_) | Err(EngineError::Rejected(_)) => {}
-                Err(error) => return Err(error),
-            }
-            let ending = self.wait_for_end(start.tenant, *run);
-            if tokio::time::timeout(CANCEL_PATIENCE, ending).await.is_err() {
-                break;
-            }
-            busy = match self.start(start.clone()).await {
-                Err(EngineError::SubjectBusy { subject, run }) => (subject, run),
-                answer => return answer,
-            };
-        }
-        let (subject, run) = busy;
-        Err(EngineError::SubjectBusy { subject, run })
+        let declared = definition.subject.as_ref().map(Subject::on_conflict);
+        start.on_conflict = request.on_conflict.or(declared).unwrap_or(OnConflict::Reject);
+        self.start(start).await
     }
 
     /// Texts over the inputs. Those that only look something up are rendered in place.

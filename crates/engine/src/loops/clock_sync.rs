@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use interlock_core::time::{Millis, Timestamp};
+use interlock_core::time::Timestamp;
 use interlock_store::{ReadError, Store};
 
 use crate::options::EngineOptions;
@@ -14,9 +14,7 @@ const TOLERATED_MS: i64 = 20;
 
 /// Measures before anything is decided; a clock that is far off is refused, since something is wrong with it.
 pub(crate) async fn at_start(store: &Store, options: &EngineOptions) -> Result<(), OpenEngineError> {
-    let skew = difference(store, options).await?;
-    let store_has_no_clock = skew.is_none();
-    if let Some(skew_ms) = skew {
+    if let Some(skew_ms) = difference(store, options).await? {
         if skew_ms.unsigned_abs() > options.clock_skew_max.0 {
             return Err(OpenEngineError::ClockSkew { skew_ms, max_ms: options.clock_skew_max.0 });
         }
@@ -24,22 +22,17 @@ pub(crate) async fn at_start(store: &Store, options: &EngineOptions) -> Result<(
             options.clock.adjust(skew_ms);
         }
     }
-    let last = store.last_commit_at().await?;
-    let behind = last.since(options.clock.now());
-    // Where the store has no clock of its own, a clock that was set back goes on from the last commit. Waiting until
-    // it has caught up would stop every timer and every lease for as long.
-    if store_has_no_clock && behind > Millis::ZERO {
-        options.clock.adjust(i64::try_from(behind.0).unwrap_or(i64::MAX));
-    }
-    options.clock.not_before(last);
+    // A clock that was set back meanwhile goes on from the last commit, slower, until the time has caught up.
+    options.clock.not_before(store.last_commit_at().await?);
     Ok(())
 }
 
 /// How far the database's clock is ahead of ours; `None` where the store has no clock of its own.
 async fn difference(store: &Store, options: &EngineOptions) -> Result<Option<i64>, ReadError> {
-    let before = options.clock.now();
+    // Not against what the clock shows: while it slows down, the same difference would be corrected again and again.
+    let before = options.clock.true_time();
     let Some(theirs) = store.server_time().await? else { return Ok(None) };
-    let after = options.clock.now();
+    let after = options.clock.true_time();
     let middle = Timestamp(before.0.midpoint(after.0));
     Ok(Some(theirs.0 - middle.0))
 }

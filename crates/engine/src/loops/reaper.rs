@@ -40,11 +40,7 @@ pub(crate) async fn run(engine: Engine) {
 async fn reap(engine: &Engine, now: Timestamp, patient_until: Timestamp) -> Result<(), EngineError> {
     let store = &engine.0.store;
     for claim in store.timed_out_steps(now, REAP_BATCH_MAX).await? {
-        settle(
-            engine
-                .give_up(&claim, |position, attempt, receipt| Command::StepTimeout { position, attempt, receipt })
-                .await,
-        )?;
+        settle(engine.give_up(&claim, |position, attempt| Command::StepTimeout { position, attempt }).await)?;
     }
     if now < patient_until {
         return Ok(());
@@ -55,11 +51,7 @@ async fn reap(engine: &Engine, now: Timestamp, patient_until: Timestamp) -> Resu
         let full = lost.len() == REAP_BATCH_MAX;
         for claim in lost {
             tracing::info!(run = %claim.run, step = claim.position, attempt = claim.attempt, "the worker of a step is lost");
-            settle(
-                engine
-                    .give_up(&claim, |position, attempt, receipt| Command::LeaseExpired { position, attempt, receipt })
-                    .await,
-            )?;
+            settle(engine.give_up(&claim, |position, attempt| Command::LeaseExpired { position, attempt }).await)?;
         }
         if !full {
             return Ok(());
@@ -79,13 +71,13 @@ impl Engine {
     async fn give_up(
         &self,
         claim: &Claimed,
-        command: impl Fn(u32, u32, Option<Box<interlock_core::receipt::Receipt>>) -> Command + Send + Sync,
+        command: impl Fn(u32, u32) -> Command + Send + Sync,
     ) -> Result<(), EngineError> {
         self.execute(
             claim.tenant,
             claim.run,
             Context::TIMEOUT,
-            |facts| Ok(ControlFlow::Continue(command(claim.position, claim.attempt, facts.receipt.clone()))),
+            |_| Ok(ControlFlow::Continue(command(claim.position, claim.attempt))),
             |_, _| (),
         )
         .await

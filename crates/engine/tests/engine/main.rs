@@ -5,4 +5,6 @@ mod feed;
 mod restore;
 mod rig;
 mod runs;
+mod subjects;
+mod tenants;
 mod workflows;

@@ -5,20 +5,20 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use crate::on_both;
-use crate::rig::{Database, done, ends, engine, plan, plan_with, reaches, start, stop, tenant, work};
+use crate::rig::{Database, done, ends, engine, hello, plan, plan_with, reaches, start, stop, tenant, work};
 use interlock_core::approval::Voter;
 use interlock_core::change::Context;
-use interlock_core::ids::TenantId;
+use interlock_core::ids::{SessionId, TenantId};
 use interlock_core::json::Json;
 use interlock_core::plan::{Accept, OnFailure, RollbackCondition, RollbackSpec, StepSpec, Undo, WaitFor, Work};
 use interlock_core::rejection::Rejection;
 use interlock_core::retry::{Backoff, ErrorClass, RetryPolicy, StepError};
-use interlock_core::state::{RunState, StepState};
+use interlock_core::state::{EffectClass, RunState, StepState};
 use interlock_core::time::Millis;
-use interlock_core::work::ReportedOutcome;
+use interlock_core::work::{Assignment, EffectAnswer, EffectIntent, EffectOutcome, Report, ReportedOutcome};
 use interlock_engine::commands::signal::{SignalRequest, Signaled};
 use interlock_engine::commands::vote::VoteRequest;
-use interlock_engine::{EngineError, IdempotencyKey};
+use interlock_engine::{Engine, EngineError, IdempotencyKey};
 
 fn task(key: &str) -> StepSpec {
     StepSpec::task(key, key)
@@ -346,4 +346,78 @@ on_both! {
         assert_eq!(answer.next.unwrap().step, "b");
         stop(engine).await;
     }
+
+    // The keys of effects are shared by the whole chain; what was undone must be performed again all the same.
+    async fn an_effect_that_was_undone_is_performed_again_in_a_resumed_run(database: &Database) {
+        let engine = engine(database).await;
+        let tenant = tenant(&engine, |_| {}).await;
+        let session = engine.register(hello(1)).await.unwrap().session;
+        let mut pay = task("pay");
+        pay.rollback = Some(RollbackSpec { handler: "refund".into(), with: None, conditions: RollbackCondition::ALL.to_vec() });
+        let plan = plan(vec![pay, task("ship")]);
+        let first = engine.start(start(tenant, &plan, "null")).await.unwrap().run;
+        let mut performed = Vec::new();
+        for (step, outcome) in [("pay", done("1")), ("ship", dead()), ("rollback:pay", done("2"))] {
+            let assignment = next(&engine, session).await;
+            assert_eq!(assignment.step, step);
+            if step != "ship" {
+                performed.push(perform(&engine, session, &assignment).await);
+            }
+            report_only(&engine, session, &assignment, outcome).await;
+        }
+        assert_eq!(ends(&engine, tenant, first).await, RunState::Failed);
+        let second = engine.resume_as_new(tenant, first, None, Context::operator("ann")).await.unwrap().run;
+        for (step, outcome) in [("pay", done("1")), ("ship", dead()), ("rollback:pay", done("2"))] {
+            let assignment = next(&engine, session).await;
+            assert_eq!((assignment.at.run, assignment.step.as_str()), (second, step));
+            if step != "ship" {
+                performed.push(perform(&engine, session, &assignment).await);
+            }
+            report_only(&engine, session, &assignment, outcome).await;
+        }
+        assert_eq!(ends(&engine, tenant, second).await, RunState::Failed);
+        let keys: std::collections::BTreeSet<_> = performed.iter().flatten().collect();
+        assert_eq!((performed.len(), keys.len()), (4, 4), "each is performed, under a key of its own: {performed:?}");
+        stop(engine).await;
+    }
+
+    async fn a_run_behind_a_gate_counts_against_the_rate(database: &Database) {
+        let engine = engine(database).await;
+        let tenant = tenant(&engine, |tenant| tenant.caps.max_runs_per_min = Some(1)).await;
+        let timer = StepSpec::new("wait", Work::Wait { until: WaitFor::For(Millis(1)), timeout: None });
+        let plan = plan(vec![timer, task("a")]);
+        let session = engine.register(hello(8)).await.unwrap().session;
+        for _ in 0..3 {
+            engine.start(start(tenant, &plan, "null")).await.unwrap();
+        }
+        let mut claimed = 0;
+        for _ in 0..4 {
+            claimed += engine.poll(session, 8, Duration::from_millis(300)).await.unwrap().len();
+        }
+        assert_eq!(claimed, 1);
+        stop(engine).await;
+    }
+}
+
+fn dead() -> ReportedOutcome {
+    ReportedOutcome::Dead { error: StepError::new(ErrorClass::Terminal, "NO", "not today") }
+}
+
+async fn next(engine: &Engine, session: SessionId) -> Assignment {
+    engine.poll(session, 1, Duration::from_secs(10)).await.unwrap().pop().expect("work")
+}
+
+/// Performs one effect, if it may, and answers with its key.
+async fn perform(engine: &Engine, session: SessionId, assignment: &Assignment) -> Option<String> {
+    let (at, epoch) = (assignment.at, assignment.epoch);
+    let effect = EffectClass::Keyed;
+    let intent = EffectIntent { at, epoch, template: "bank".into(), number: 0, effect, request: Json::null() };
+    let EffectAnswer::Perform { receipt, key } = engine.intent(session, intent).await.unwrap() else { return None };
+    engine.outcome(session, EffectOutcome { at, epoch, receipt, happened: true, response: None }).await.unwrap();
+    Some(key)
+}
+
+async fn report_only(engine: &Engine, session: SessionId, assignment: &Assignment, outcome: ReportedOutcome) {
+    let report = Report { at: assignment.at, epoch: assignment.epoch, outcome, claim_next: false };
+    engine.complete(session, report).await.unwrap();
 }

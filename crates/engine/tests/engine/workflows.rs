@@ -6,7 +6,7 @@ use interlock_core::ids::TenantId;
 use interlock_core::json::Json;
 use interlock_engine::{ApplyError, ApplyWorkflow, Engine, EngineError, Expected, IdempotencyKey, StartWorkflow};
 
-use crate::rig::{Database, engine, stop, tenant};
+use crate::rig::{Database, ends, engine, stop, tenant};
 
 const FILE: &str = "name: restart
 inputs:
@@ -129,11 +129,10 @@ async fn a_newer_run_takes_the_place_of_the_older(database: Database) {
     let first = engine.start_workflow(start()).await.unwrap();
     let second = engine.start_workflow(start()).await.unwrap();
     assert_ne!(first.run, second.run);
-    let first = engine.store().run_overview(tenant, first.run).await.unwrap().unwrap();
-    assert_eq!(first.state, interlock_core::state::RunState::Canceled);
-    let queued = file.replace("cancel_previous", "queue");
-    let refused = engine.apply_workflow(request(tenant, &queued)).await.unwrap_err().to_string();
-    assert!(refused.contains("`on_conflict: queue` cannot be carried out yet"), "{refused}");
+    assert_eq!(ends(&engine, tenant, first.run).await, interlock_core::state::RunState::Canceled);
+    apply(&engine, tenant, &file.replace("cancel_previous", "queue")).await;
+    let third = engine.start_workflow(start()).await.unwrap();
+    assert_eq!(third.admission, interlock_core::state::Admission::Queued);
     stop(engine).await;
 }
 

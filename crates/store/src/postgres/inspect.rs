@@ -3,6 +3,8 @@
 
 use std::collections::HashMap;
 
+use interlock_core::ids::RunId;
+
 use super::connect::PgDb;
 use crate::error::{DbError, Refusal};
 use crate::sql::{Stmt, hot, side};
@@ -45,7 +47,8 @@ fn question(write: &SideStmt) -> Option<(&'static Stmt, Vec<Value>)> {
     match write.guard {
         Guard::None => None,
         Guard::Idempotency => Some((&side::INSPECT_IDEMPOTENCY, pick(&[0, 1, 2]))),
-        Guard::Subject => Some((&side::INSPECT_SUBJECT, pick(&[0, 1]))),
+        Guard::Subject => Some((&side::INSPECT_SUBJECT, pick(&[0, 1, 2]))),
+        Guard::Queue => Some((&side::INSPECT_QUEUE, pick(&[0, 1, 5]))),
         Guard::Signal => Some((&side::INSPECT_SIGNAL, pick(&[3, 4]))),
         Guard::Vote => Some((&side::INSPECT_VOTE, pick(&[0, 1, 2]))),
         Guard::Receipt => Some((&side::INSPECT_RECEIPT, pick(&[0, 6]))),
@@ -54,10 +57,7 @@ fn question(write: &SideStmt) -> Option<(&'static Stmt, Vec<Value>)> {
 
 impl Asked<'_> {
     fn refusal(&self, row: Option<Row>) -> Result<Option<Refusal>, DbError> {
-        let is_own = |row: Row, column, own: &Value| {
-            let mut row = row;
-            row.id::<interlock_core::ids::RunId>(column).map(|id| (Value::from(id) == *own, id))
-        };
+        let is_own = |mut row: Row, column, own: &Value| row.id::<RunId>(column).map(|id| Value::from(id) == *own);
         Ok(match (self, row) {
             (Self::Run(None), Some(_)) => Some(Refusal::RunExists),
             (Self::Run(None), None) => None,
@@ -69,12 +69,13 @@ impl Asked<'_> {
                 (Guard::Idempotency, Some(_)) => Some(Refusal::IdempotencyExists),
                 (Guard::Vote, Some(_)) => Some(Refusal::VoteExists),
                 (Guard::Signal, None) => Some(Refusal::SignalConsumed),
-                (Guard::Subject, Some(row)) => {
-                    let (own, run) = is_own(row, "run_id", &write.args[2])?;
-                    (!own).then_some(Refusal::SubjectBusy { run })
+                (Guard::Subject, Some(mut row)) => {
+                    let holder = row.opt_id::<RunId>("run_id")?.filter(|run| Value::from(*run) != write.args[2]);
+                    holder.map(|run| Refusal::SubjectBusy { run })
                 }
+                (Guard::Queue, Some(_)) => Some(Refusal::SubjectQueueFull),
                 (Guard::Receipt, Some(row)) => {
-                    (!is_own(row, "receipt_id", &write.args[1])?.0).then_some(Refusal::ReceiptExists)
+                    (!is_own(row, "receipt_id", &write.args[1])?).then_some(Refusal::ReceiptExists)
                 }
                 _ => None,
             },

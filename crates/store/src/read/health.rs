@@ -19,6 +19,8 @@ static CHECKS: &[(&Stmt, &str)] = &[
     (&read::CHECK_JOURNAL_DENSE, "the run's events are not dense"),
     (&read::CHECK_PLAN, "the run's plan does not exist"),
     (&read::CHECK_SUBJECT, "a subject is held by a run that is not live"),
+    (&read::CHECK_QUEUE, "the queue of a subject holds a run that does not wait for it"),
+    (&read::CHECK_QUEUED, "a run waits for its subject and stands in no queue"),
     (&read::CHECK_WAIT, "a wait is open that the run does not stand at"),
     (&read::CHECK_TENANT, "the run's tenant does not exist"),
 ];

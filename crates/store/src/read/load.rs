@@ -204,7 +204,10 @@ impl Loaded {
             let Some(step) = steps.get_mut(position) else {
                 return Err(row.corrupt("done_position", format!("{position} is not a step of the plan")));
             };
+            // What it answered before stands until a later record says otherwise.
+            let before = step.output.take();
             *step = finished_step(&mut row)?;
+            step.output = step.output.take().or(before);
         }
         let control = match &self.live {
             Some(live) => live.control,
@@ -296,7 +299,6 @@ impl Live {
         if finished {
             return Ok(());
         }
-        step.output = None;
         step.phase = match self.step_state {
             StepState::Pending => Phase::Pending,
             StepState::Ready => Phase::Ready {

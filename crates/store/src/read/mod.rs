@@ -8,6 +8,7 @@ mod identity;
 mod lists;
 mod load;
 mod ready;
+mod subjects;
 mod timers;
 mod triggers;
 mod workflows;

@@ -79,12 +79,6 @@ impl Store {
         }))
     }
 
-    /// The run that holds a subject.
-    pub async fn subject_holder(&self, tenant: TenantId, subject: &str) -> Result<Option<RunId>, ReadError> {
-        let mut rows = self.rows(&read::SUBJECT_GET, args![tenant, subject]).await?;
-        Ok(rows.first_mut().map(|row| row.id("run_id")).transpose()?)
-    }
-
     /// Waits for a signal, in the order in which they were opened.
     pub async fn open_waits(
         &self,

@@ -46,6 +46,12 @@ statements! {
                VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING"
     }
 
+    /// On PostgreSQL whoever frees the subject waits for this transaction.
+    SUBJECT_LOCK on subjects {
+        sqlite: "SELECT run_id FROM subjects WHERE tenant_id = ?1 AND subject = ?2",
+        postgres: "SELECT run_id FROM subjects WHERE tenant_id = $1 AND subject = $2 FOR UPDATE"
+    }
+
     OUTBOX_DELIVERED on outbox {
         both: "UPDATE outbox SET delivered_at = $1, attempts = attempts + 1 WHERE tenant_id = $2 AND outbox_id = $3
                AND delivered_at IS NULL"

@@ -148,6 +148,19 @@ statements! {
         both: "SELECT run_id FROM subjects WHERE tenant_id = $1 AND subject = $2"
     }
 
+    /// Key of subject_queue, in its order.
+    SUBJECT_QUEUED on subject_queue {
+        both: "SELECT run_id, cancels FROM subject_queue WHERE tenant_id = $1 AND subject = $2 ORDER BY run_id LIMIT $3"
+    }
+
+    /// Subjects with somebody who waits where nobody is in the way, or nobody should be. The queue is short: it holds
+    /// runs that wait now.
+    SUBJECTS_UNTENDED on subject_queue {
+        both: "SELECT DISTINCT q.tenant_id, q.subject FROM subject_queue q
+               LEFT JOIN subjects s ON s.tenant_id = q.tenant_id AND s.subject = q.subject
+               WHERE s.run_id IS NULL OR q.cancels = 1 LIMIT $1"
+    }
+
     /// waits_by_key: first come, first served.
     WAITS_OPEN on waits {
         both: "SELECT run_id, position, accept_from, opened_at FROM waits WHERE tenant_id = $1 AND type = $2 AND key = $3
@@ -345,6 +358,17 @@ statements! {
     CHECK_SUBJECT on subjects {
         both: "SELECT s.tenant_id, s.run_id FROM subjects s LEFT JOIN run_live l ON l.tenant_id = s.tenant_id
                AND l.run_id = s.run_id WHERE l.run_id IS NULL LIMIT 100"
+    }
+
+    CHECK_QUEUE on subject_queue {
+        both: "SELECT q.tenant_id, q.run_id FROM subject_queue q LEFT JOIN run_live l ON l.tenant_id = q.tenant_id
+               AND l.run_id = q.run_id WHERE l.run_id IS NULL OR l.step_state <> 'pending' LIMIT 100"
+    }
+
+    CHECK_QUEUED on run_live {
+        both: "SELECT l.tenant_id, l.run_id FROM run_live l WHERE l.step_state = 'pending' AND NOT EXISTS
+               (SELECT 1 FROM runs r JOIN subject_queue q ON q.tenant_id = r.tenant_id AND q.subject = r.subject
+               AND q.run_id = r.run_id WHERE r.tenant_id = l.tenant_id AND r.run_id = l.run_id) LIMIT 100"
     }
 
     CHECK_WAIT on waits {

@@ -10,11 +10,31 @@ statements! {
                ON CONFLICT (tenant_id, client, key) DO NOTHING"
     }
 
-    /// Guard; a run that holds the subject already keeps it.
+    /// Guard: nobody else holds the subject, and nobody who came earlier waits for it.
     SUBJECT_TAKE on subjects {
-        both: "INSERT INTO subjects (tenant_id, subject, run_id) VALUES ($1, $2, $3)
-               ON CONFLICT (tenant_id, subject) DO UPDATE SET run_id = excluded.run_id
-               WHERE subjects.run_id = excluded.run_id"
+        sqlite: "INSERT INTO subjects (tenant_id, subject, run_id) SELECT ?1, ?2, ?3
+                 WHERE NOT EXISTS (SELECT 1 FROM subject_queue q WHERE q.tenant_id = ?1 AND q.subject = ?2
+                 AND q.run_id < ?3)
+                 ON CONFLICT (tenant_id, subject) DO UPDATE SET run_id = excluded.run_id
+                 WHERE subjects.run_id = excluded.run_id",
+        postgres: "INSERT INTO subjects (tenant_id, subject, run_id) SELECT $1::bytea, $2::text, $3::bytea
+                   WHERE NOT EXISTS (SELECT 1 FROM subject_queue q WHERE q.tenant_id = $1 AND q.subject = $2
+                   AND q.run_id < $3)
+                   ON CONFLICT (tenant_id, subject) DO UPDATE SET run_id = excluded.run_id
+                   WHERE subjects.run_id = excluded.run_id"
+    }
+
+    /// Guard: there is room.
+    SUBJECT_QUEUE on subject_queue {
+        sqlite: "INSERT INTO subject_queue (tenant_id, subject, run_id, cancels, queued_at) SELECT ?1, ?2, ?3, ?4, ?5
+                 WHERE (SELECT count(*) FROM subject_queue q WHERE q.tenant_id = ?1 AND q.subject = ?2) < ?6",
+        postgres: "INSERT INTO subject_queue (tenant_id, subject, run_id, cancels, queued_at)
+                   SELECT $1::bytea, $2::text, $3::bytea, $4::bigint, $5::bigint
+                   WHERE (SELECT count(*) FROM subject_queue q WHERE q.tenant_id = $1 AND q.subject = $2) < $6"
+    }
+
+    QUEUE_LEAVE on subject_queue {
+        both: "DELETE FROM subject_queue WHERE tenant_id = $1 AND subject = $2 AND run_id = $3"
     }
 
     SUBJECT_FREE on subjects {
@@ -86,8 +106,16 @@ statements! {
         both: "SELECT 1 FROM idempotency WHERE tenant_id = $1 AND client = $2 AND key = $3"
     }
 
+    /// Who is in the way of this run: the holder, else the first of those who wait and came earlier, else NULL.
     INSPECT_SUBJECT on subjects {
-        both: "SELECT run_id FROM subjects WHERE tenant_id = $1 AND subject = $2"
+        both: "SELECT coalesce((SELECT s.run_id FROM subjects s WHERE s.tenant_id = $1 AND s.subject = $2),
+               (SELECT q.run_id FROM subject_queue q WHERE q.tenant_id = $1 AND q.subject = $2 AND q.run_id < $3
+               ORDER BY q.run_id LIMIT 1))"
+    }
+
+    /// A row if the queue is full.
+    INSPECT_QUEUE on subject_queue {
+        both: "SELECT 1 WHERE (SELECT count(*) FROM subject_queue q WHERE q.tenant_id = $1 AND q.subject = $2) >= $3"
     }
 
     INSPECT_SIGNAL on signals {

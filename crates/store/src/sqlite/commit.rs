@@ -349,10 +349,11 @@ impl Transaction<'_> {
             Guard::Vote => Some(Refusal::VoteExists),
             Guard::Receipt => Some(Refusal::ReceiptExists),
             Guard::Subject => {
-                let mut rows = self.db.query_now(&side::INSPECT_SUBJECT, &write.args[..2])?;
-                let run = rows.first_mut().map(|row| row.id("run_id")).transpose()?;
+                let mut rows = self.db.query_now(&side::INSPECT_SUBJECT, &write.args)?;
+                let run = rows.first_mut().map(|row| row.opt_id("run_id")).transpose()?.flatten();
                 run.map(|run| Refusal::SubjectBusy { run })
             }
+            Guard::Queue => Some(Refusal::SubjectQueueFull),
         })
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use interlock_core::change::{ChangeSet, IdempotencyRow};
-use interlock_core::decide::{self, Asked, Bindings, Command, Completion, Outcome, StartRequest};
+use interlock_core::decide::{self, Asked, Bindings, Command, Completion, Outcome, Queued, StartRequest};
 use interlock_core::ids::{RunId, ServerId, SessionId, TenantId};
 use interlock_core::json::Json;
 use interlock_core::plan::{Plan, StepSpec};
@@ -125,6 +125,7 @@ pub struct Wanted {
     pub idempotency: Option<IdempotencyRow>,
     pub priority: i32,
     pub claim: Option<SessionId>,
+    pub queued: Option<Queued>,
     pub at: Option<Timestamp>,
     pub id: Option<RunId>,
 }
@@ -161,7 +162,9 @@ pub fn start_set(tenant: TenantId, plan: &Arc<Plan>, wanted: Wanted) -> (Run, Bo
         plan_text,
         idempotency: wanted.idempotency,
         inherited: vec![],
+        starters: vec![],
         claim: wanted.claim,
+        queued: wanted.queued,
     };
     decide::start(request, &Bindings::default(), Asked::system(created_at)).unwrap()
 }
@@ -178,7 +181,6 @@ pub fn completion(run: &Run, at: Timestamp) -> Box<ChangeSet> {
         attempt: step.attempt,
         outcome: Outcome::Completed { output: Json::trusted(format!(r#"{{"step":{}}}"#, run.position)) },
         claim_next: step.session(),
-        receipt: None,
     };
     command(run, Command::Complete(done), at)
 }

@@ -3,19 +3,26 @@
 use interlock_core::approval::Vote;
 use interlock_core::caps::Caps;
 use interlock_core::change::{IdempotencyRow, SideWrite};
-use interlock_core::decide::Command;
-use interlock_core::ids::{ApprovalId, ReceiptId, SessionId, SignalId};
+use interlock_core::decide::{Command, Queued};
+use interlock_core::ids::{ApprovalId, ReceiptId, RunId, SessionId, SignalId};
 use interlock_core::json::{Hash, Json};
+use interlock_core::limits;
 use interlock_core::receipt::Receipt;
-use interlock_core::state::{EffectClass, ReceiptState};
+use interlock_core::run::Run;
+use interlock_core::state::{EffectClass, ReceiptState, StepState};
 use interlock_core::time::{Millis, Timestamp};
-use interlock_store::{Op, OpAnswer, Refusal, SignalRow, SubmitError, Tenant};
+use interlock_store::{Op, OpAnswer, Refusal, SignalRow, SubjectSignal, SubmitError, Tenant};
 
 use crate::fixture::{NOW, Place, Wanted, World, command, fresh, start_set, tasks, tenant_id};
 
 crate::on_every_store!(
     one_of_many_starts_with_the_same_key_wins,
     a_subject_is_held_by_one_run_at_a_time,
+    a_subject_is_passed_on_in_order,
+    the_queue_of_a_subject_has_a_limit,
+    a_signal_instead_of_a_run_needs_a_holder,
+    a_signal_needs_a_tenant,
+    what_a_step_answered_before_a_restart_is_kept,
     a_signal_is_consumed_once,
     a_person_votes_once,
     an_effect_key_has_one_receipt_that_can_move_on,
@@ -85,6 +92,120 @@ async fn a_subject_is_held_by_one_run_at_a_time(place: &Place) {
     world.finish(&mut first, SessionId(fresh())).await;
     assert_eq!(world.store.subject_holder(world.tenant, "T-7").await.unwrap(), None);
     world.start(&plan, wanted()).await;
+}
+
+fn waits_for(subject: &str) -> Wanted {
+    Wanted { subject: Some(subject.into()), queued: Some(Queued { cancels: false }), ..Wanted::default() }
+}
+
+async fn a_subject_is_passed_on_in_order(place: &Place) {
+    let world = place.world().await;
+    let plan = tasks(1);
+    let wanted = || Wanted { subject: Some("T-8".into()), ..Wanted::default() };
+    let mut holder = world.start(&plan, wanted()).await;
+    // Those who wait stand in the order of their ids, whenever they were written.
+    let mut ids: Vec<_> = (0..3).map(|_| RunId(fresh())).collect();
+    ids.sort_unstable();
+    let mut queued = Vec::new();
+    for id in [ids[1], ids[0], ids[2]] {
+        queued.push(world.start(&plan, Wanted { id: Some(id), ..waits_for("T-8") }).await);
+    }
+    queued.sort_by_key(|run| run.id);
+    let line = world.store.subject_line(world.tenant, "T-8", 10).await.unwrap();
+    assert_eq!((line.holder, line.queue.iter().map(|queued| queued.run).collect()), (Some(holder.id), ids.clone()));
+    assert!(world.store.untended_subjects(10).await.unwrap().is_empty());
+    world.finish(&mut holder, SessionId(fresh())).await;
+    assert_eq!(world.store.untended_subjects(10).await.unwrap(), [(world.tenant, "T-8".to_owned())]);
+    // The subject is free, but others came first.
+    let (_, late) = start_set(world.tenant, &plan, wanted());
+    assert_eq!(refusal(world.store.submit(late).await), Some(Refusal::SubjectBusy { run: ids[0] }));
+    let admit = |run: &Run| command(run, Command::Admit, NOW);
+    let overtakes = refusal(world.store.submit(admit(&queued[2])).await);
+    assert_eq!(overtakes, Some(Refusal::SubjectBusy { run: ids[0] }));
+    // Many try, one gets it.
+    let tries = queued.iter().chain(&queued).map(|run| world.store.submit(admit(run)));
+    let answers = futures::future::join_all(tries).await;
+    assert_eq!(answers.iter().filter(|answer| answer.is_ok()).count(), 1);
+    queued[0] = world.load(&queued[0]).await;
+    assert_eq!(queued[0].current().state(), StepState::Ready);
+    for next in 1..3 {
+        let mut first = queued[next - 1].clone();
+        assert_eq!(
+            refusal(world.store.submit(admit(&queued[next])).await),
+            Some(Refusal::SubjectBusy { run: first.id })
+        );
+        world.finish(&mut first, SessionId(fresh())).await;
+        let change = admit(&queued[next]);
+        world.apply(&mut queued[next], change).await;
+        assert_eq!(world.load(&queued[next]).await, queued[next]);
+    }
+    assert!(world.store.check().await.unwrap().is_empty());
+}
+
+async fn the_queue_of_a_subject_has_a_limit(place: &Place) {
+    let world = place.world().await;
+    let plan = tasks(1);
+    let starts = (0..=limits::SUBJECT_QUEUE_MAX).map(|_| start_set(world.tenant, &plan, waits_for("T-9")).1);
+    let answers = futures::future::join_all(starts.map(|change| world.store.submit(change))).await;
+    let full: Vec<_> = answers.into_iter().filter_map(refusal).collect();
+    assert_eq!(full, [Refusal::SubjectQueueFull]);
+    world.start(&plan, waits_for("T-10")).await;
+}
+
+fn signal(world: &World, key: &str) -> SignalRow {
+    SignalRow {
+        tenant: world.tenant,
+        id: SignalId(fresh()),
+        signal_type: "run.requested".into(),
+        key: key.into(),
+        received_at: NOW,
+        expires_at: NOW + Millis::from_hours(1),
+        payload: Json::trusted("{}"),
+        source_id: None,
+    }
+}
+
+async fn a_signal_instead_of_a_run_needs_a_holder(place: &Place) {
+    let world = place.world().await;
+    let run = RunId(fresh());
+    let tell = |run, request: Option<&str>| {
+        let wanted = SubjectSignal { signal: signal(&world, "T-11"), run, request: request.map(idempotency) };
+        world.store.execute(Op::SignalSubject(Box::new(wanted)))
+    };
+    assert_eq!(tell(run, Some("k1")).await.unwrap(), OpAnswer::Gone);
+    let holder = world.start(&tasks(1), Wanted { subject: Some("T-11".into()), ..Wanted::default() }).await;
+    assert_eq!(tell(holder.id, Some("k1")).await.unwrap(), OpAnswer::Stored);
+    assert_eq!(tell(holder.id, Some("k1")).await.unwrap(), OpAnswer::Duplicate);
+    assert_eq!(tell(holder.id, None).await.unwrap(), OpAnswer::Stored);
+    let pending = world.store.pending_signals(world.tenant, "run.requested", "T-11", 10).await.unwrap();
+    assert_eq!(pending.len(), 2);
+    let record = world.store.idempotency(world.tenant, "cli", "k1").await.unwrap().unwrap();
+    assert_eq!(record.run, Some(holder.id));
+}
+
+async fn a_signal_needs_a_tenant(place: &Place) {
+    let world = place.world().await;
+    let row = SignalRow { tenant: tenant_id(404), ..signal(&world, "k") };
+    assert_eq!(world.store.execute(Op::StoreSignal(row)).await.unwrap(), OpAnswer::UnknownTenant);
+    assert!(world.store.pending_signals(tenant_id(404), "run.requested", "k", 10).await.unwrap().is_empty());
+}
+
+async fn what_a_step_answered_before_a_restart_is_kept(place: &Place) {
+    let world = place.world().await;
+    let mut run = world.start(&tasks(3), Wanted::default()).await;
+    world.claim(&mut run, SessionId(fresh())).await;
+    world.complete(&mut run).await;
+    world.complete(&mut run).await;
+    for step in [
+        Command::Release { position: 2, attempt: 1 },
+        Command::Pause { reason: "look".into() },
+        Command::RestartFrom { position: 0 },
+    ] {
+        let change = command(&run, step, NOW);
+        world.apply(&mut run, change).await;
+    }
+    assert_eq!(run.steps[1].output, Some(Json::trusted(r#"{"step":1}"#)));
+    assert_eq!(world.load(&run).await, run);
 }
 
 /// A harmless change of the run with one more side write.

@@ -19,6 +19,7 @@ const SCANS: &[&str] = &[
     "TIMED_OUT",
     "CLAIMS_OF",
     "UNMATCHED",
+    "SUBJECTS_UNTENDED",
     "READY_FIRST",
     "NEXT_WAKE",
     "NEXT_OUTBOX",

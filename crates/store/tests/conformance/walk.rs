@@ -79,7 +79,7 @@ fn command(run: &Run, dice: &mut Dice, session: SessionId, signal: SignalId) -> 
     let (position, attempt) = (run.position, run.current().attempt);
     let complete = |outcome, dice: &mut Dice| {
         let claim_next = (dice.roll(2) == 0).then_some(session);
-        Command::Complete(Completion { position, attempt, outcome, claim_next, receipt: None })
+        Command::Complete(Completion { position, attempt, outcome, claim_next })
     };
     let output = Json::trusted(format!(r#"{{"at":{position},"text":"ü"}}"#));
     match dice.roll(24) {
@@ -98,7 +98,7 @@ fn command(run: &Run, dice: &mut Dice, session: SessionId, signal: SignalId) -> 
             complete(waiting, dice)
         }
         12 => Command::Release { position, attempt },
-        13 => Command::LeaseExpired { position, attempt, receipt: None },
+        13 => Command::LeaseExpired { position, attempt },
         14 | 15 => Command::Wake { position, signal, payload: output },
         16 => Command::Tick,
         17 | 18 => {
@@ -155,7 +155,7 @@ async fn walk(world: &World, seed: u64) -> Vec<String> {
         let verdict = if dice.roll(6) == 0 { Verdict::ConditionFalse } else { Verdict::Go };
         let bound =
             Bound { verdict: Ok(verdict), input: None, wait_key: Some("k".into()), wait_until: None, message: None };
-        let bindings = Bindings((0..12).map(|position| (position, bound.clone())).collect());
+        let bindings = Bindings::of((0..12).map(|position| (position, bound.clone())));
         let name = format!("{command:?}");
         let Ok(change) = decide::decide(&run, command, &bindings, Asked::system(now)) else { continue };
         if is_wake && matches!(run.current().phase, Phase::WaitingSignal(_)) {

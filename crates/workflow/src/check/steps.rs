@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use interlock_core::limits::{ATTEMPTS_MAX, RUN_TIMEOUT_MAX, STEPS_PER_WORKFLOW_MAX, VOTES_PER_APPROVAL_MAX, WAIT_MAX};
-use interlock_core::rules::{Dedupe, OnConflict};
+use interlock_core::rules::Dedupe;
 use interlock_core::state::StepKind;
 use interlock_core::time::Millis;
 
@@ -222,11 +222,6 @@ const RUNS: &[StepKind] = &[StepKind::Task, StepKind::Transform, StepKind::Wait,
 
 /// What this version cannot run yet.
 pub fn without_executor(definition: &Definition, report: &mut Report) {
-    let rule = definition.subject.as_ref().and_then(|subject| subject.on_conflict);
-    if let Some(rule) = rule.filter(|rule| matches!(rule.value, OnConflict::Queue | OnConflict::Signal)) {
-        let message = format!("`on_conflict: {}` cannot be carried out yet", rule.value);
-        report.error(Code::NoExecutor, rule.span, message).help("use `reject` or `cancel_previous` until then");
-    }
     for step in definition.steps.iter() {
         for (kind, field, span) in step.kinds().filter(|(kind, ..)| !RUNS.contains(kind)) {
             report

@@ -11,7 +11,7 @@ use super::fold::Rows;
 use super::invariants;
 use crate::approval::Voter;
 use crate::change::{ChangeSet, Context, LiveRow, SideWrite};
-use crate::decide::{Asked, Bindings, Command, Completion, Outcome, StartRequest, decide, start};
+use crate::decide::{Asked, Bindings, Command, Completion, Outcome, Queued, StartRequest, decide, start};
 use crate::event::Event;
 use crate::ids::{ReceiptId, RunId, SessionId, SignalId, TenantId};
 use crate::json::Json;
@@ -47,13 +47,23 @@ pub struct Opening {
     pub plan: Plan,
     pub bindings: Bindings,
     pub inherited: Vec<(u32, Step)>,
+    pub starters: Vec<String>,
     pub claim: Option<SessionId>,
+    pub queued: Option<Queued>,
     pub run: u128,
 }
 
 impl Opening {
     pub fn of(plan: Plan) -> Self {
-        Self { plan, bindings: Bindings::default(), inherited: Vec::new(), claim: None, run: 1 }
+        Self {
+            plan,
+            bindings: Bindings::default(),
+            inherited: Vec::new(),
+            starters: Vec::new(),
+            claim: None,
+            queued: None,
+            run: 1,
+        }
     }
 
     pub fn request(self) -> (StartRequest, Bindings) {
@@ -81,7 +91,9 @@ impl Opening {
             plan_text,
             idempotency: None,
             inherited: self.inherited,
+            starters: self.starters,
             claim: self.claim,
+            queued: self.queued,
         };
         (request, self.bindings)
     }
@@ -133,10 +145,15 @@ impl Case {
         Asked { by: Context::operator("ann@example.com"), now: self.now }
     }
 
+    /// What an engine would find out before it decides.
+    fn facts(&self) -> Bindings {
+        Bindings { receipt: self.open_receipt(), ..self.bindings.clone() }
+    }
+
     /// Decides; applies and checks what was accepted.
     pub fn ask_by(&mut self, command: Command, asked: Asked) -> Result<&mut Self, Rejection> {
         arrows::take();
-        let change = decide(&self.run, command, &self.bindings, asked)?;
+        let change = decide(&self.run, command, &self.facts(), asked)?;
         self.walked = arrows::take();
         let before = self.run.clone();
         self.run.apply(&change);
@@ -182,7 +199,7 @@ impl Case {
     }
 
     pub fn is_accepted(&self, command: Command) -> bool {
-        let answer = decide(&self.run, command, &self.bindings, self.asked());
+        let answer = decide(&self.run, command, &self.facts(), self.asked());
         arrows::take();
         answer.is_ok()
     }
@@ -190,7 +207,7 @@ impl Case {
     pub fn would_accept(&self, command: Command, at: Timestamp) {
         let text = format!("{command:?}");
         let asked = Asked::timeout(self.now.max(at));
-        let answer = decide(&self.run, command, &self.bindings, asked);
+        let answer = decide(&self.run, command, &self.facts(), asked);
         arrows::take();
         if let Err(no) = answer {
             panic!("{text} is due at {at:?} and is refused: {no}\n{:?}", self.run);
@@ -204,7 +221,6 @@ impl Case {
             resolution: Resolution::Failed,
             output: None,
             reason: "looked".into(),
-            receipt: self.open_receipt(),
         };
         vec![Command::Resume, retry(), skip(), resolve]
     }
@@ -258,13 +274,7 @@ impl Case {
     }
 
     pub fn completion(&self, outcome: Outcome) -> Completion {
-        Completion {
-            position: self.run.position,
-            attempt: self.run.current().attempt,
-            outcome,
-            claim_next: None,
-            receipt: self.open_receipt(),
-        }
+        Completion { position: self.run.position, attempt: self.run.current().attempt, outcome, claim_next: None }
     }
 
     pub fn reports(&self, outcome: Outcome) -> Command {
@@ -292,19 +302,11 @@ impl Case {
     }
 
     pub fn lease_expired(&self) -> Command {
-        Command::LeaseExpired {
-            position: self.run.position,
-            attempt: self.run.current().attempt,
-            receipt: self.open_receipt(),
-        }
+        Command::LeaseExpired { position: self.run.position, attempt: self.run.current().attempt }
     }
 
     pub fn step_timeout(&self) -> Command {
-        Command::StepTimeout {
-            position: self.run.position,
-            attempt: self.run.current().attempt,
-            receipt: self.open_receipt(),
-        }
+        Command::StepTimeout { position: self.run.position, attempt: self.run.current().attempt }
     }
 
     pub fn release(&self) -> Command {

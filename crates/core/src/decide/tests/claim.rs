@@ -123,3 +123,16 @@ fn the_first_step_can_be_claimed_with_the_start() {
     assert_eq!(case.change.claim, ClaimChange::Take { first: true });
     assert!(matches!(case.step(0).phase, Phase::Running { session: by, .. } if by == session(4)));
 }
+
+/// Whatever stands before it: the first claim is what the tenant's rate counts.
+#[test]
+fn a_run_counts_with_its_first_claim() {
+    let mut plain = Case::of(tasks(2));
+    plain.claim();
+    assert_eq!(plain.change.claim, ClaimChange::Take { first: true });
+    plain.complete().claim();
+    assert_eq!(plain.change.claim, ClaimChange::Take { first: false });
+    let mut gated = Case::of(plan(vec![gate("g", OnDenial::Fail), task("t")]));
+    gated.tells(|case| case.vote("eve@example.com", true)).claim();
+    assert_eq!(gated.change.claim, ClaimChange::Take { first: true });
+}

@@ -199,8 +199,8 @@ fn a_stale_attempt_changes_nothing() {
         for command in [
             Command::Complete(completion),
             Command::Release { position, attempt },
-            Command::LeaseExpired { position, attempt, receipt: None },
-            Command::StepTimeout { position, attempt, receipt: None },
+            Command::LeaseExpired { position, attempt },
+            Command::StepTimeout { position, attempt },
         ] {
             let no = case.refuse(command);
             assert!(matches!(no, Rejection::StaleAttempt { .. }), "{no}");

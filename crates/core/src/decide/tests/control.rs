@@ -99,7 +99,7 @@ fn a_step_that_could_not_be_bound_needs_an_input() {
     let verdict = Err(error(ErrorClass::Invalid));
     let bound = Bound { verdict, input: None, wait_key: None, wait_until: None, message: None };
     let mut opening = Opening::of(Plan { on_failure: Some(OnFailure::Pause), ..tasks(1) });
-    opening.bindings = Bindings([(0, bound)].into_iter().collect());
+    opening.bindings = Bindings::of([(0, bound)]);
     let mut case = opening.start();
     assert_eq!((case.state(), case.step(0).state()), (RunState::Paused, StepState::Failed));
     assert!(matches!(case.refuse(retry()), Rejection::InvalidInput { .. }));
@@ -152,7 +152,7 @@ fn restart_goes_back_and_runs_everything_from_there_again() {
     assert_eq!(iterations, [0, 1, 1, 0]);
     let attempts: Vec<_> = case.run.steps.iter().map(|step| step.attempt).collect();
     assert_eq!(attempts, [1, 1, 1, 0], "attempts are never reused");
-    assert_eq!(case.step(1).output, None);
+    assert_eq!(case.step(1).result(), None);
     case.run_step().run_step().run_step();
     assert_eq!(case.state(), RunState::Succeeded);
     assert_eq!(case.step(2).attempt, 2);
@@ -178,7 +178,7 @@ fn restart_binds_and_judges_anew() {
     let bound = |verdict, input| Bound { verdict: Ok(verdict), input, wait_key: None, wait_until: None, message: None };
     let first = (1, bound(Verdict::ConditionFalse, None));
     let second = (2, bound(Verdict::Go, Some(json(r#"{"again":1}"#))));
-    case.bindings = Bindings([first, second].into_iter().collect());
+    case.bindings = Bindings::of([first, second]);
     case.tell(Command::RestartFrom { position: 1 });
     assert_eq!(case.steps(), [Succeeded, Skipped, Ready, Pending]);
     assert_eq!(case.run.input(2), json(r#"{"again":1}"#));

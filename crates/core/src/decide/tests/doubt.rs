@@ -8,11 +8,12 @@ use crate::decide::{Command, Outcome, is_recorded};
 use crate::json::Json;
 use crate::limits;
 use crate::machine::step::Resolution;
-use crate::plan::OnFailure;
+use crate::plan::{OnFailure, Plan};
 use crate::rejection::Rejection;
 use crate::retry::ErrorClass;
 use crate::run::Phase;
 use crate::state::{EffectClass, Reason, ReceiptState, RunState, StepState};
+use crate::time::Millis;
 
 fn unsafe_step() -> crate::plan::StepSpec {
     task("pay").effect(EffectClass::Unsafe).attempts(3)
@@ -24,8 +25,8 @@ fn doubtful() -> Case {
     case
 }
 
-fn resolve(case: &Case, resolution: Resolution, output: Option<Json>) -> Command {
-    Command::Resolve { position: 0, resolution, output, reason: "looked it up".into(), receipt: case.open_receipt() }
+fn resolve(resolution: Resolution, output: Option<Json>) -> Command {
+    Command::Resolve { position: 0, resolution, output, reason: "looked it up".into() }
 }
 
 #[test]
@@ -51,7 +52,7 @@ fn a_doubt_stops_the_run_and_every_way_of_going_on_blindly() {
 #[test]
 fn it_happened() {
     let mut case = doubtful();
-    case.tells(|case| resolve(case, Resolution::Happened, Some(json("42"))));
+    case.tell(resolve(Resolution::Happened, Some(json("42"))));
     assert_eq!(case.steps(), [StepState::Succeeded, StepState::Ready]);
     assert_eq!((case.state(), case.run.reason), (RunState::Running, None));
     assert_eq!(case.step(0).output, Some(json("42")));
@@ -62,7 +63,7 @@ fn it_happened() {
 #[test]
 fn it_did_not_happen() {
     let mut case = doubtful();
-    case.tells(|case| resolve(case, Resolution::DidNotHappen, None));
+    case.tell(resolve(Resolution::DidNotHappen, None));
     assert_eq!(case.step(0).state(), StepState::Ready);
     assert_eq!((case.step(0).failures, case.step(0).open_intent), (1, None));
     let [SideWrite::PutReceipt(receipt)] = case.change.side.as_slice() else { panic!() };
@@ -74,7 +75,7 @@ fn it_did_not_happen() {
 #[test]
 fn it_failed() {
     let mut case = doubtful();
-    case.tells(|case| resolve(case, Resolution::Failed, None));
+    case.tell(resolve(Resolution::Failed, None));
     assert_eq!((case.step(0).state(), case.state()), (StepState::Failed, RunState::Failed));
     assert_eq!(case.run.reason, Some(Reason::StepFailed));
     assert_eq!(case.step(0).last_error.as_ref().unwrap().message, "looked it up");
@@ -84,7 +85,7 @@ fn it_failed() {
 fn a_failed_resolution_follows_the_rule() {
     let mut case = Case::of(plan(vec![unsafe_step().when_failed(OnFailure::Pause)]));
     case.claim().tells(|case| case.intent(EffectClass::Unsafe)).tells(Case::lease_expired);
-    case.tells(|case| resolve(case, Resolution::Failed, None));
+    case.tell(resolve(Resolution::Failed, None));
     assert_eq!((case.state(), case.step(0).state()), (RunState::Paused, StepState::Failed));
 }
 
@@ -93,13 +94,13 @@ fn a_resolution_needs_a_doubt_and_has_a_limit() {
     for resolution in Resolution::ALL {
         let mut case = Case::of(plan(vec![unsafe_step()]));
         case.claim();
-        let no = case.refuse(resolve(&case, *resolution, None));
+        let no = case.refuse(resolve(*resolution, None));
         assert!(matches!(no, Rejection::InvalidTransition { .. }), "{no}");
     }
     let mut case = doubtful();
-    let (reason, receipt) = ("x".repeat(limits::REASON_BYTES_MAX + 1), None);
+    let reason = "x".repeat(limits::REASON_BYTES_MAX + 1);
     let (position, resolution, output) = (0, Resolution::Happened, None);
-    let no = case.refuse(Command::Resolve { position, resolution, output, reason, receipt });
+    let no = case.refuse(Command::Resolve { position, resolution, output, reason });
     assert!(matches!(no, Rejection::TooLarge { .. }), "{no}");
 }
 
@@ -154,7 +155,7 @@ fn a_late_outcome_of_another_attempt_or_effect_is_stale() {
 #[test]
 fn a_signal_is_not_lost_in_the_doubt() {
     let settle: [fn(&Case) -> Command; 2] =
-        [|case| resolve(case, Resolution::DidNotHappen, None), |case| case.outcome(ReceiptState::Failed)];
+        [|_| resolve(Resolution::DidNotHappen, None), |case| case.outcome(ReceiptState::Failed)];
     for settles in settle {
         let mut case = Case::of(plan(vec![unsafe_step()]));
         case.claim().tells(|case| waiting(case, None)).tells(|case| case.wake(r#"{"paid":true}"#));
@@ -168,7 +169,7 @@ fn a_signal_is_not_lost_in_the_doubt() {
 #[test]
 fn an_operator_who_paused_the_doubt_resumes_after_the_resolution() {
     let mut case = doubtful();
-    case.tell(pause()).tells(|case| resolve(case, Resolution::DidNotHappen, None));
+    case.tell(pause()).tell(resolve(Resolution::DidNotHappen, None));
     assert_eq!((case.state(), case.run.reason), (RunState::Paused, None));
     case.tell(Command::Resume).claim();
 }
@@ -192,4 +193,16 @@ fn a_doubt_can_be_rolled_back() {
     case.run_step();
     assert_eq!((case.state(), case.run.reason), (RunState::Failed, Some(Reason::RolledBack)));
     assert_eq!(case.run.notes.compensation_log.len(), 1);
+}
+
+/// Whatever ends the attempt, the receipt says what the step says.
+#[test]
+fn a_deadline_and_a_release_move_the_receipt_too() {
+    let deadline = Plan { timeout: Some(Millis::from_mins(1)), ..plan(vec![task("t").effect(EffectClass::Unsafe)]) };
+    for ends in [|_: &Case| Command::Tick, Case::release] {
+        let mut case = Case::of(deadline.clone());
+        case.claim().tells(|case| case.intent(EffectClass::Unsafe)).until_wake().tells(ends);
+        assert_eq!(case.step(0).state(), StepState::InDoubt);
+        assert_eq!(case.open_receipt().unwrap().state, ReceiptState::InDoubt);
+    }
 }

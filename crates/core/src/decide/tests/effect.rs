@@ -1,6 +1,6 @@
 //! Effects: the intent before, the outcome after, and the budget of writes.
 
-use super::case::{Case, json};
+use super::case::{Case, cancel, json};
 use super::plans::{plan, task, tasks};
 use super::wait::waiting;
 use crate::change::SideWrite;
@@ -101,4 +101,15 @@ fn a_response_is_kept_as_it_came() {
     receipt.response = Some(json(r#"{ "id": 1 }"#));
     case.tell(Command::RecordOutcome { position, attempt, receipt: receipt.clone() });
     assert_eq!(case.receipts[&receipt.id].response, receipt.response);
+}
+
+/// A cancel is decided at once: nothing further starts.
+#[test]
+fn a_run_that_is_being_canceled_begins_no_effect() {
+    let mut case = Case::of(tasks(1));
+    case.claim().tell(cancel(false));
+    for effect in EffectClass::ALL {
+        let no = case.refuse(case.intent(*effect));
+        assert!(matches!(no, Rejection::Canceling { .. }), "{no}");
+    }
 }

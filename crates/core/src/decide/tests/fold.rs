@@ -72,7 +72,12 @@ impl Rows {
         }
         self.end = change.end.as_deref().cloned();
         for done in change.journal.iter().filter_map(|row| row.done.as_deref()) {
-            self.done.insert(done.position, done.clone());
+            let mut done = done.clone();
+            if let Some(earlier) = self.done.remove(&done.position) {
+                // What was answered before stands until a later record says otherwise.
+                done.output = done.output.or(earlier.output);
+            }
+            self.done.insert(done.position, done);
         }
         for side in &change.side {
             self.write_side(side);
@@ -189,7 +194,7 @@ fn current(step: &mut Step, live: &LiveRow) {
         failures: live.failures,
         iteration: live.iteration,
         input,
-        output: step.output.take().filter(|_| live.step_state.is_finished()),
+        output: step.output.take(),
         last_error,
         open_intent,
         interrupted,

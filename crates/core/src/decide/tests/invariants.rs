@@ -134,7 +134,7 @@ fn claims_are_counted(case: &Case, before: &Run) {
     assert!(live <= 1, "two live claims");
     let expected = match live - running(before) {
         0 => ClaimChange::None,
-        1 => ClaimChange::Take { first: before.state == RunState::Pending },
+        1 => ClaimChange::Take { first: before.steps.iter().all(|step| step.attempt == 0) },
         _ => ClaimChange::Release,
     };
     assert_eq!(case.change.claim, expected);
@@ -147,8 +147,14 @@ fn live_row_follows(case: &Case, before: &Run) {
     assert_eq!(change.end.is_some(), terminal);
     assert_eq!(run.finished_at.is_some(), terminal);
     assert_eq!(change.start.is_some(), before.version == 0);
-    let put = |side: &SideWrite| matches!(side, SideWrite::FreeSubject { .. });
-    assert_eq!(change.side.iter().any(put), terminal, "the subject is freed at the end");
+    let wrote = |wanted: fn(&SideWrite) -> bool| change.side.iter().any(wanted);
+    let freed = wrote(|side| matches!(side, SideWrite::FreeSubject { .. }));
+    let (took, left) = (
+        wrote(|side| matches!(side, SideWrite::TakeSubject { .. })),
+        wrote(|side| matches!(side, SideWrite::LeaveQueue { .. })),
+    );
+    assert_eq!(freed, terminal && (took || !before.is_queued()), "the subject is freed at the end");
+    assert_eq!(left, before.is_queued() && !run.is_queued(), "the queue is left once");
     match &change.live {
         LiveChange::Gone => {
             let end = change.end.as_deref().unwrap();
@@ -203,6 +209,7 @@ fn somebody_can_go_on(case: &Case) {
     let claimable = row.eligible_at.is_some() || row.session.is_some();
     let in_hands = match run.state {
         RunState::Succeeded | RunState::Failed | RunState::Canceled => true,
+        RunState::Pending if run.is_queued() => case.is_accepted(Command::Admit),
         RunState::Pending | RunState::Running => claimable,
         RunState::WaitingApproval => case.rows.open_approvals() == 1 && row.wake_at.is_some(),
         RunState::WaitingSignal => case.rows.open_waits() == 1 || row.wake_at.is_some(),

@@ -19,5 +19,6 @@ mod property;
 mod resume;
 mod rollback;
 mod start;
+mod subject;
 mod terminal;
 mod wait;

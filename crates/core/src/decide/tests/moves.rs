@@ -91,7 +91,7 @@ pub fn bindings(plan: &Plan) -> Bindings {
         message: None,
     };
     let conditions = plan.steps.iter().map(|step| step.condition.as_deref()).enumerate();
-    Bindings(conditions.filter_map(|(at, text)| Some((at as u32, bound(text?)))).collect())
+    Bindings::of(conditions.filter_map(|(at, text)| Some((at as u32, bound(text?)))))
 }
 
 /// Lets some time pass and picks a command.
@@ -198,7 +198,6 @@ fn operator(case: &Case, step: Move) -> Vec<Command> {
         resolution,
         output: None,
         reason: "looked".into(),
-        receipt: case.open_receipt(),
     };
     let mut menu: Vec<_> = Resolution::ALL.iter().map(|resolution| resolve(*resolution)).collect();
     let position = u32::from(step.flag) % case.run.steps.len() as u32;

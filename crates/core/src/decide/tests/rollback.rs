@@ -237,9 +237,8 @@ fn a_rollback_in_doubt_pauses_and_its_resolution_goes_on() {
         case.run_step().claim().dies().claim();
         case.tells(|case| case.intent(EffectClass::Unsafe)).tells(Case::lease_expired);
         assert_eq!((case.state(), case.step(2).state()), (RunState::Paused, StepState::InDoubt));
-        let receipt = case.open_receipt();
         let (position, resolution) = (2, *resolution);
-        case.tell(Command::Resolve { position, resolution, output: None, reason: "looked".into(), receipt });
+        case.tell(Command::Resolve { position, resolution, output: None, reason: "looked".into() });
         let expected = match resolution {
             Resolution::Happened => RunState::Failed,
             Resolution::DidNotHappen => RunState::RollingBack,
@@ -267,4 +266,32 @@ fn a_rollback_is_not_ended_by_the_deadline_that_caused_it() {
     assert_eq!((case.now, case.state()), (START + Millis::from_mins(1), RunState::RollingBack));
     case.run_step();
     assert_eq!((case.state(), case.run.reason), (RunState::Failed, Some(Reason::RolledBack)));
+}
+
+/// Went back over steps that had succeeded, then stopped: what they did is still there.
+#[test]
+fn what_a_restart_went_back_over_is_undone_and_the_handler_is_told_what_was_done() {
+    let paused = || {
+        let mut case = Case::of(Plan {
+            on_failure: Some(OnFailure::Pause),
+            ..plan(vec![task("a").undoable(), task("b").undoable(), task("c")])
+        });
+        case.run_step().run_step().claim().dies().tell(Command::RestartFrom { position: 0 });
+        case
+    };
+    let mut canceled = paused();
+    canceled.tell(cancel(true));
+    let mut by_hand = paused();
+    by_hand.claim().dies().tell(roll_back());
+    for case in [&mut canceled, &mut by_hand] {
+        assert_eq!(case.state(), RunState::RollingBack);
+        for undone in ["rollback:b", "rollback:a"] {
+            assert_eq!(case.run.spec(case.run.position).key, undone);
+            let told = case.run.input(case.run.position).to_value().unwrap();
+            assert_eq!(told["output"], serde_json::json!({"ok": true}), "{undone}");
+            case.run_step();
+        }
+        assert!(case.state().is_terminal());
+        assert_eq!(case.run.notes.compensation_log.len(), 2);
+    }
 }

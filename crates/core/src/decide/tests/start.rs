@@ -19,7 +19,7 @@ fn bound(verdict: Verdict) -> Bound {
 
 fn skipping(steps: usize, skipped: &[u32]) -> Case {
     let mut opening = Opening::of(tasks(steps));
-    opening.bindings = Bindings(skipped.iter().map(|at| (*at, bound(Verdict::ConditionFalse))).collect());
+    opening.bindings = Bindings::of(skipped.iter().map(|at| (*at, bound(Verdict::ConditionFalse))));
     opening.start()
 }
 
@@ -71,13 +71,13 @@ fn an_expression_that_fails_fails_its_step() {
     for (rule, state) in [(OnFailure::Fail, RunState::Failed), (OnFailure::Pause, RunState::Paused)] {
         let broken = Bound { verdict: Err(error(ErrorClass::Invalid)), ..bound(Verdict::Go) };
         let mut opening = Opening::of(Plan { on_failure: Some(rule), ..tasks(2) });
-        opening.bindings = Bindings([(0, broken.clone())].into_iter().collect());
+        opening.bindings = Bindings::of([(0, broken.clone())]);
         let case = opening.start();
         assert_eq!((case.state(), case.steps()), (state, vec![StepState::Failed, StepState::Pending]));
         assert_eq!(case.run.reason, Some(Reason::StepFailed));
 
         let mut opening = Opening::of(Plan { on_failure: Some(rule), ..tasks(2) });
-        opening.bindings = Bindings([(1, broken)].into_iter().collect());
+        opening.bindings = Bindings::of([(1, broken)]);
         let mut case = opening.start();
         case.run_step();
         assert_eq!((case.state(), case.steps()), (state, vec![StepState::Succeeded, StepState::Failed]));
@@ -89,7 +89,7 @@ fn an_expression_that_fails_fails_its_step() {
 fn a_bound_input_is_what_the_step_gets() {
     let mut opening = Opening::of(tasks(2));
     let input = Some(json(r#"{"rendered":1}"#));
-    opening.bindings = Bindings([(1, Bound { input, ..bound(Verdict::Go) })].into_iter().collect());
+    opening.bindings = Bindings::of([(1, Bound { input, ..bound(Verdict::Go) })]);
     let mut case = opening.start();
     assert_eq!(case.run.input(0), json(r#"{"order":7}"#), "the run's inputs by default");
     case.run_step();
@@ -102,7 +102,7 @@ fn a_bound_input_is_what_the_step_gets() {
 fn the_key_of_a_wait_is_the_rendered_one() {
     let mut opening = Opening::of(plan(vec![signal("w", None)]));
     let key = Some("order-7".to_owned());
-    opening.bindings = Bindings([(0, Bound { wait_key: key, ..bound(Verdict::Go) })].into_iter().collect());
+    opening.bindings = Bindings::of([(0, Bound { wait_key: key, ..bound(Verdict::Go) })]);
     let case = opening.start();
     let Phase::WaitingSignal(wait) = &case.step(0).phase else { panic!() };
     assert_eq!(wait.signal.as_ref().unwrap().key, "order-7");

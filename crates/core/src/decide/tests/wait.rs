@@ -81,7 +81,7 @@ fn until(bound: Option<Timestamp>) -> Case {
     let work = Work::Wait { until: WaitFor::Until("${{ inputs.at }}".into()), timeout: None };
     let bound = Bound { verdict: Ok(Verdict::Go), input: None, wait_key: None, wait_until: bound, message: None };
     let mut opening = super::case::Opening::of(plan(vec![StepSpec::new("u", work)]));
-    opening.bindings = Bindings([(0, bound)].into_iter().collect());
+    opening.bindings = Bindings::of([(0, bound)]);
     opening.start()
 }
 

@@ -24,9 +24,9 @@ use crate::state::AppState;
 pub async fn intent(
     State(state): State<AppState>,
     caller: Caller,
-    _: OfSession,
+    OfSession(session): OfSession,
     Body(IntentBody(intent)): Body<IntentBody>,
 ) -> Result<Json<AnswerBody>, ApiError> {
     caller.check_tenant(intent.at)?;
-    Ok(Json(AnswerBody(state.engine().intent(intent).await?)))
+    Ok(Json(AnswerBody(state.engine().intent(session, intent).await?)))
 }

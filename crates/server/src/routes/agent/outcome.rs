@@ -22,10 +22,10 @@ use crate::state::AppState;
 pub async fn outcome(
     State(state): State<AppState>,
     caller: Caller,
-    _: OfSession,
+    OfSession(session): OfSession,
     Body(OutcomeBody(outcome)): Body<OutcomeBody>,
 ) -> Result<StatusCode, ApiError> {
     caller.check_tenant(outcome.at)?;
-    state.engine().outcome(outcome).await?;
+    state.engine().outcome(session, outcome).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use interlock_core::state::Initiator;
+use interlock_core::state::{Admission, Initiator};
 use interlock_engine::{EncodedPlan, IdempotencyKey, StartRun, StartWorkflow};
 use interlock_protocol::runs::{self, path};
 
@@ -41,7 +41,7 @@ pub async fn start(
     headers: HeaderMap,
     Body(body): Body<runs::StartRun>,
 ) -> Result<Response, ApiError> {
-    let runs::StartRun { workflow, version, plan, inputs, workspace, subject, labels, priority } = body;
+    let runs::StartRun { workflow, version, plan, inputs, workspace, subject, on_conflict, labels, priority } = body;
     let client = caller.client.to_string();
     let idempotency = idempotency_key(&headers)?.map(|key| IdempotencyKey { client, key });
     let by = caller.context(Initiator::User);
@@ -51,12 +51,15 @@ pub async fn start(
         (Some(workflow), None) => {
             let start = StartWorkflow::new(caller.tenant, workflow, inputs);
             let start =
-                StartWorkflow { version, workspace, subject, labels, priority, started_by, idempotency, by, ..start };
+                StartWorkflow {
+                    version, workspace, subject, on_conflict, labels, priority, started_by, idempotency, by, ..start
+                };
             state.engine().start_workflow(start).await?
         }
         (None, Some(plan)) if version.is_none() => {
             let mut start = StartRun::new(caller.tenant, EncodedPlan::new(plan)?, inputs);
             start.workspace = workspace.unwrap_or(start.workspace);
+            start.on_conflict = on_conflict.unwrap_or(start.on_conflict);
             let priority = priority.unwrap_or(0);
             state.engine().start(StartRun { subject, labels, priority, started_by, idempotency, by, ..start }).await?
         }
@@ -64,8 +67,12 @@ pub async fn start(
         _ => return Err(ApiError::malformed("give either `workflow`, the name of one, or `plan`")),
     };
     let location = path::RUN.replace("{run}", &started.run.to_string());
-    let body = Json(runs::Started { run_id: started.run });
-    let mut response = (StatusCode::CREATED, [(header::LOCATION, location)], body).into_response();
+    let body = Json(runs::Started { run_id: started.run, admission: started.admission });
+    let status = match started.admission {
+        Admission::Started | Admission::Queued => StatusCode::CREATED,
+        Admission::Signaled => StatusCode::ACCEPTED,
+    };
+    let mut response = (status, [(header::LOCATION, location)], body).into_response();
     if started.replayed {
         response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
     }

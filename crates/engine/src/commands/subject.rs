@@ -1,0 +1,116 @@
+//! One active run per subject: those that wait for their turn, those that are replaced, and the signal that a start
+//! becomes where the run that holds the subject is to hear of it. Whoever commits last, the run that ends or the one
+//! that joins the queue, looks after the subject; a crash in between is mended by the sweep.
+
+use std::ops::ControlFlow;
+
+use interlock_core::change::{Context, IdempotencyRow};
+use interlock_core::decide::Command;
+use interlock_core::ids::{RunId, SignalId, TenantId};
+use interlock_core::json::Json;
+use interlock_core::limits;
+use interlock_core::rejection::Rejection;
+use interlock_core::run::Header;
+use interlock_store::{Op, OpAnswer, QueuedRun, Refusal, SignalRow, SubjectLine, SubjectSignal};
+
+use crate::Engine;
+use crate::error::EngineError;
+
+/// The type of the signal that a start becomes with `on_conflict: signal`. Its key is the subject, its payload says
+/// what the run would have been made from.
+pub const START_SIGNAL: &str = "run.requested";
+/// How often a subject is looked at again after somebody else was faster.
+const ROUNDS_MAX: usize = 16;
+
+impl Engine {
+    /// After a subject was freed, or somebody queued for it.
+    pub(crate) fn tend_in_background(&self, tenant: TenantId, subject: String) {
+        let engine = self.clone();
+        self.0.tasks.spawn(async move {
+            if let Err(error) = engine.tend_subject(tenant, &subject).await {
+                tracing::warn!(%error, "a subject could not be passed on; the sweep will do it");
+            }
+        });
+    }
+
+    /// Cancels whoever is to make room, and starts the first who waits if nobody holds the subject.
+    pub(crate) async fn tend_subject(&self, tenant: TenantId, subject: &str) -> Result<(), EngineError> {
+        for _ in 0..ROUNDS_MAX {
+            let line = self.0.store.subject_line(tenant, subject, limits::SUBJECT_QUEUE_MAX).await?;
+            self.make_room(tenant, &line).await?;
+            let Some(first) = line.queue.first() else { return Ok(()) };
+            if line.holder.is_some() {
+                // Its end brings us here again.
+                return Ok(());
+            }
+            let admitted = self
+                .execute(tenant, first.run, Context::SYSTEM, |_| Ok(ControlFlow::Continue(Command::Admit)), |_, _| ())
+                .await;
+            match admitted {
+                // Somebody else was faster: another server, a cancel, a start that came earlier.
+                Err(EngineError::Rejected(_) | EngineError::Refused(Refusal::SubjectBusy { .. })) => {}
+                other => return other,
+            }
+        }
+        Ok(())
+    }
+
+    /// Cancels everybody who stands before the last one that wants that.
+    async fn make_room(&self, tenant: TenantId, line: &SubjectLine) -> Result<(), EngineError> {
+        let Some(last) = line.queue.iter().rposition(|queued| queued.cancels) else { return Ok(()) };
+        let by = line.queue[last].run;
+        let before = line.queue[..last].iter().map(|queued: &QueuedRun| queued.run);
+        for run in before.chain(line.holder) {
+            let reason = format!("replaced by {by} (on_conflict: cancel_previous)");
+            match self.cancel(tenant, run, reason, false, Context::SYSTEM).await {
+                // It is being canceled, rolls back, or has ended.
+                Ok(_) | Err(EngineError::Rejected(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells the run that holds the subject instead of starting another one. Answers `false` if the request's key is
+    /// on record, and nothing if the subject is free by now.
+    pub(crate) async fn signal_holder(
+        &self,
+        tenant: TenantId,
+        holder: RunId,
+        header: &Header,
+        request: Option<&IdempotencyRow>,
+    ) -> Result<Option<bool>, EngineError> {
+        let invalid = |error: serde_json::Error| Rejection::InvalidInput { what: error.to_string() };
+        let payload = Json::of(&serde_json::json!({
+            "inputs": header.inputs.to_value().map_err(invalid)?,
+            "trigger": header.trigger,
+            "labels": header.labels,
+            "started_by": header.started_by,
+        }))
+        .map_err(invalid)?;
+        if payload.len() > limits::PAYLOAD_BYTES_MAX {
+            let (bytes, max) = (payload.len(), limits::PAYLOAD_BYTES_MAX);
+            return Err(Rejection::TooLarge { what: "the request, as a signal,", bytes, max }.into());
+        }
+        let received_at = self.now();
+        let key = header.subject.clone().unwrap_or_default();
+        let signal = SignalRow {
+            tenant,
+            id: SignalId(self.0.options.ids.fresh()),
+            signal_type: START_SIGNAL.to_owned(),
+            key: key.clone(),
+            received_at,
+            expires_at: received_at + limits::SIGNAL_KEPT,
+            payload,
+            source_id: None,
+        };
+        let wanted = SubjectSignal { signal, run: holder, request: request.cloned() };
+        match self.0.store.execute(Op::SignalSubject(Box::new(wanted))).await? {
+            OpAnswer::Gone => return Ok(None),
+            OpAnswer::Duplicate => return Ok(Some(false)),
+            _ => {}
+        }
+        self.match_signals(tenant, START_SIGNAL, &key).await?;
+        Ok(Some(true))
+    }
+}

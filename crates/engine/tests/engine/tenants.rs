@@ -1,0 +1,64 @@
+//! What is somebody else's does not exist, on both databases.
+
+use std::time::Duration;
+
+use crate::on_both;
+use crate::rig::{Database, done, engine, hello, plan, start, stop, tenant};
+use interlock_core::ids::{SessionId, TenantId};
+use interlock_core::json::Json;
+use interlock_core::plan::StepSpec;
+use interlock_core::rejection::Rejection;
+use interlock_core::state::EffectClass;
+use interlock_core::work::{EffectAnswer, EffectIntent, EffectOutcome, Report, WorkerHello};
+use interlock_engine::EngineError;
+use interlock_engine::commands::signal::SignalRequest;
+
+on_both! {
+    async fn a_session_speaks_only_for_its_own_tenant(database: &Database) {
+        let engine = engine(database).await;
+        let (ours, theirs) = (tenant(&engine, |_| {}).await, tenant(&engine, |_| {}).await);
+        let of = |tenant| WorkerHello { tenant: Some(tenant), ..hello(4) };
+        let own = engine.register(of(ours)).await.unwrap().session;
+        let other = engine.register(of(theirs)).await.unwrap().session;
+        let run = engine.start(start(ours, &plan(vec![StepSpec::task("a", "a")]), "{}")).await.unwrap().run;
+        let assignment = engine.poll(own, 1, Duration::from_secs(5)).await.unwrap().pop().unwrap();
+        let (at, epoch) = (assignment.at, assignment.epoch);
+        let intent = || EffectIntent {
+            at, epoch, template: "pay".into(), number: 0, effect: EffectClass::Keyed, request: Json::null(),
+        };
+        let report = || Report { at, epoch, outcome: done("1"), claim_next: false };
+        let absent = |answer: Option<EngineError>| {
+            assert!(
+                matches!(answer, Some(EngineError::Rejected(Rejection::UnknownRun { run: id })) if id == run),
+                "{answer:?}"
+            );
+        };
+        absent(engine.intent(other, intent()).await.err());
+        let EffectAnswer::Perform { receipt, .. } = engine.intent(own, intent()).await.unwrap() else { panic!() };
+        let outcome = || EffectOutcome { at, epoch, receipt, happened: true, response: None };
+        absent(engine.outcome(other, outcome()).await.err());
+        absent(engine.complete(other, report()).await.err());
+        let nobody = SessionId(engine.fresh_id());
+        assert!(matches!(engine.complete(nobody, report()).await, Err(EngineError::SessionGone)));
+        engine.outcome(own, outcome()).await.unwrap();
+        assert!(engine.complete(own, report()).await.unwrap().recorded);
+        stop(engine).await;
+    }
+
+    async fn a_signal_for_nobodys_tenant_is_refused(database: &Database) {
+        let engine = engine(database).await;
+        let tenant = TenantId(engine.fresh_id());
+        let payload = Json::null();
+        let signal =
+            SignalRequest { tenant, signal_type: "go".into(), key: "k".into(), payload, source_id: Some("1".into()) };
+        for _ in 0..2 {
+            let answer = engine.signal(signal.clone()).await;
+            assert!(
+                matches!(answer, Err(EngineError::Rejected(Rejection::UnknownTenant { .. }))),
+                "{answer:?}"
+            );
+        }
+        assert!(engine.store().pending_signals(tenant, "go", "k", 10).await.unwrap().is_empty());
+        stop(engine).await;
+    }
+}
