@@ -46,11 +46,6 @@ impl Archive {
         self.restores.load(Ordering::Relaxed)
     }
 
-    /// The store's epoch: every restore raises it.
-    pub fn epoch(&self) -> u64 {
-        self.restores() + 1
-    }
-
     pub fn back_up(&self, sim: &Sim) {
         if let Err(error) = interlock_store::copy_memory(&self.database, &self.copy) {
             return sim.broken(format!("a backup failed: {error}"));

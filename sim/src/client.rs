@@ -6,6 +6,8 @@ use std::sync::Arc;
 use interlock_core::ids::{RunId, TenantId};
 use interlock_core::json::Json;
 use interlock_core::run::Trigger;
+use interlock_core::rules::OnConflict;
+use interlock_core::state::Admission;
 use interlock_engine::commands::signal::{SignalRequest, Signaled};
 use interlock_engine::{EncodedPlan, EngineError, IdempotencyKey, StartRun, Started};
 use serde_json::json;
@@ -32,6 +34,7 @@ pub struct Order {
     /// None: a client that does not care about repeats, and so must not repeat.
     pub key: Option<String>,
     pub subject: Option<String>,
+    pub on_conflict: OnConflict,
     pub at_ms: u64,
     pub priority: i32,
     pub workspace: String,
@@ -49,6 +52,7 @@ impl Order {
         StartRun {
             workspace: self.workspace.clone(),
             subject: self.subject.clone(),
+            on_conflict: self.on_conflict,
             priority: self.priority,
             trigger: Trigger { kind: "api".into(), reference: self.key.clone() },
             started_by: Some(STARTER.into()),
@@ -79,6 +83,8 @@ pub async fn place(caller: Caller, order: Order) {
             }
             // The key's run is over, and another one has the ticket; or the world was set back.
             Err(CallError::Refused(EngineError::SubjectBusy { .. })) => {}
+            // Likewise, for an order that does not mind.
+            Ok(started) if started.admission != Admission::Started => {}
             Err(error) if error.is_transient() => {}
             answer => sim.broken(format!("{}: another request under the key of {run} got {answer:?}", other.name())),
         }
@@ -89,12 +95,23 @@ async fn start_once(engine: interlock_engine::Engine, request: StartRun) -> Resu
     engine.start(request).await
 }
 
+async fn start_and_wait(engine: interlock_engine::Engine, request: StartRun) -> Result<Started, EngineError> {
+    let (started, state) = engine.start_and_wait(request).await?;
+    if state.is_terminal() { Ok(started) } else { Err(EngineError::Store(format!("{} ended as {state}", started.run))) }
+}
+
 async fn start(caller: &Caller, order: &Order) -> Option<RunId> {
     let Caller { sim, dice, .. } = caller;
     let tries = if order.key.is_some() { TRIES } else { 1 };
+    let waits = dice.one_in(6);
     for _ in 0..tries {
         let request = order.request(order.number);
-        match caller.call(PATIENCE, move |engine| start_once(engine, request.clone())).await {
+        let answer = if waits {
+            caller.call(PATIENCE * 2, move |engine| start_and_wait(engine, request.clone())).await
+        } else {
+            caller.call(PATIENCE, move |engine| start_once(engine, request.clone())).await
+        };
+        match answer {
             Ok(started) => {
                 say!(sim, "client", "{} is {} (again: {})", order.name(), started.run, started.replayed);
                 note_start(sim, order, started);
@@ -125,7 +142,12 @@ fn note_start(sim: &Sim, order: &Order, started: Started) {
         let key = order.key.clone()?;
         Some(*books.starts.entry((order.tenant, key)).or_insert(started.run))
     });
-    sim.tally.count(if started.replayed { "starts replayed" } else { "starts" });
+    sim.tally.count(match (started.replayed, started.admission) {
+        (true, _) => "starts replayed",
+        (false, Admission::Started) => "starts",
+        (false, Admission::Queued) => "starts queued",
+        (false, Admission::Signaled) => "starts signaled",
+    });
     if let Some(first) = first
         && first != started.run
     {

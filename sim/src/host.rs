@@ -3,6 +3,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use futures::future::BoxFuture;
 use interlock_core::ids::ServerId;
@@ -14,7 +15,7 @@ use interlock_engine::{Engine, EngineOptions};
 use interlock_store::{Mode, NoFaults, Options, OutboxMessage, Store, StoreUrl};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 use uuid::Uuid;
 
 use crate::archive::Archive;
@@ -28,6 +29,8 @@ use crate::trace::say;
 pub const EPOCH: Timestamp = Timestamp(1_720_000_000_000);
 pub const LEASE: Millis = Millis(10_000);
 pub const RENEWAL: Millis = Millis(2_500);
+/// How long a shutdown in good order may take, with a slow store and a caller that polls.
+const STOP_MAX: Duration = Duration::from_mins(2);
 
 pub struct Host {
     /// The name of the database in memory.
@@ -38,6 +41,8 @@ pub struct Host {
     life: Mutex<Option<Life>>,
     lives: AtomicU64,
     crash: Notify,
+    /// The next end is one in good order.
+    gently: AtomicBool,
     up: Notify,
     pub archive: Archive,
 }
@@ -84,6 +89,7 @@ impl Host {
             life: Mutex::default(),
             lives: AtomicU64::new(0),
             crash: Notify::new(),
+            gently: AtomicBool::new(false),
             up: Notify::new(),
         }
     }
@@ -154,6 +160,12 @@ impl Host {
         self.crash.notify_one();
     }
 
+    /// Asks for a shutdown in good order, as before an upgrade.
+    pub fn ask_to_stop(&self) {
+        self.gently.store(true, Ordering::Relaxed);
+        self.crash.notify_one();
+    }
+
     /// Opens the engine, and again after every crash, until the simulation is over.
     pub async fn run(&self, sim: &Arc<Sim>, dice: Dice) {
         loop {
@@ -163,7 +175,11 @@ impl Host {
                 () = self.crash.notified() => over.store(true, Ordering::Relaxed),
                 () = self.open(sim, &dice, &over) => self.crash.notified().await,
             }
-            self.kill(sim);
+            if self.gently.swap(false, Ordering::Relaxed) {
+                self.stop(sim).await;
+            } else {
+                self.kill(sim);
+            }
             sleep(dice.millis(0..=4_000)).await;
             if let Err(what) = self.archive.restore_if_asked(sim, self.options(sim, &dice)).await {
                 sim.broken(what);
@@ -180,6 +196,7 @@ impl Host {
         let mut store_options = Options::new(ServerId(options.ids.fresh()));
         store_options.mode = Mode::Inline(Arc::new(weather));
         store_options.group_max = *dice.pick(&[1, 3, 64]);
+        store_options.queue_max = *dice.pick(&[1, 16, 10_000]);
         let url = StoreUrl::SqliteMemory(self.database.clone());
         let store = match Store::open(&url, store_options).await {
             Ok(store) => store,
@@ -213,6 +230,22 @@ impl Host {
         options.cells_max = sim.swarm.cells;
         options.expressions_in_place = true;
         options
+    }
+
+    /// Ends the process in good order: what it was asked before is answered.
+    async fn stop(&self, sim: &Sim) {
+        let Some(mut life) = self.life(Option::take) else { return };
+        say!(sim, "host", "engine {} stops", self.lives());
+        sim.tally.count("engines stopped in good order");
+        let finishing = async {
+            life.engine.stop().await;
+            while life.serving.join_next().await.is_some() {}
+            life.engine.store().clone().close().await;
+        };
+        if timeout(STOP_MAX, finishing).await.is_err() {
+            sim.broken(format!("P8: the engine has not stopped after {STOP_MAX:?}"));
+        }
+        life.over.store(true, Ordering::Relaxed);
     }
 
     /// Ends the process as a power cut would.

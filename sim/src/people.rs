@@ -11,7 +11,9 @@ use interlock_core::change::Context;
 use interlock_core::ids::{ApprovalId, ReceiptId, RunId, TenantId};
 use interlock_core::json::Json;
 use interlock_core::machine::step::Resolution;
+use interlock_core::retry::{ErrorClass, StepError};
 use interlock_core::run::{Phase, Run};
+use interlock_core::state::Reason;
 use interlock_engine::commands::control::ResolveRequest;
 use interlock_engine::commands::vote::VoteRequest;
 use interlock_engine::{Engine, EngineError, commands};
@@ -37,6 +39,8 @@ pub enum Verb {
     RollBack,
     Cancel,
     CancelAndRollBack,
+    /// Ends it as failed, from outside.
+    Fail,
 }
 
 impl Verb {
@@ -50,6 +54,7 @@ impl Verb {
             Self::RollBack => "command: roll back",
             Self::Cancel => "command: cancel",
             Self::CancelAndRollBack => "command: cancel and roll back",
+            Self::Fail => "command: fail",
         }
     }
 }
@@ -124,6 +129,10 @@ async fn carry_out(
         Verb::RollBack => engine.roll_back(tenant, run, reason, by).await,
         Verb::Cancel => engine.cancel(tenant, run, reason, false, by).await,
         Verb::CancelAndRollBack => engine.cancel(tenant, run, reason, true, by).await,
+        Verb::Fail => {
+            let error = StepError::new(ErrorClass::Terminal, "BACKED_OUT", reason);
+            engine.fail_run(tenant, run, Reason::Backout, error, by).await
+        }
     }
 }
 
@@ -182,8 +191,12 @@ pub async fn start_over(caller: &Caller, tenant: TenantId, ended: &Run) {
     if sim.host.archive.look_at(sim, ended).await != Standing::Fine {
         return;
     }
+    // Somebody who may be asked to approve what they have resumed.
+    let person = *caller.dice.pick(&["olga", "anna"]);
     let answer = caller
-        .call(PATIENCE, move |engine| async move { engine.resume_as_new(tenant, run, None, operator()).await })
+        .call(PATIENCE, move |engine| async move {
+            engine.resume_as_new(tenant, run, None, Context::operator(person)).await
+        })
         .await;
     match answer {
         Ok(started) => {
@@ -263,6 +276,7 @@ pub async fn operate(caller: Caller, doubts: std::sync::Arc<Doubts>) {
             (1, Verb::RollBack),
             (1, Verb::Cancel),
             (1, Verb::CancelAndRollBack),
+            (1, Verb::Fail),
         ]);
         direct(&caller, tenant, &run, verb).await;
     }

@@ -85,6 +85,10 @@ fn step(dice: &Dice, position: u64) -> StepSpec {
     if dice.one_in(6) {
         spec.condition = Some((*dice.pick(&["inputs.n % 2 == 0", "${{ inputs.n % 3 != 0 }}", "inputs.n > 0"])).into());
     }
+    if position > 0 && dice.one_in(20) {
+        // Holds where the first step is a task that ran; cannot be evaluated where it is not.
+        spec.condition = Some("steps.s0.output.attempt > 0".into());
+    }
     spec
 }
 

@@ -9,6 +9,7 @@ use std::time::Duration;
 use interlock_core::caps::Caps;
 use interlock_core::ids::TenantId;
 use interlock_core::plan::DEFAULT_QUEUE;
+use interlock_core::rules::OnConflict;
 use interlock_store::{Op, Tenant};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
@@ -144,6 +145,7 @@ fn tenant(dice: &Dice, number: u64) -> Tenant {
         max_concurrency: dice.one_in(2).then(|| dice.between(1..=3) as u32),
         max_runs_per_min: dice.one_in(4).then(|| dice.between(4..=30) as u32),
     };
+    tenant.pending_runs_max = dice.one_in(6).then(|| dice.between(2..=6) as u32);
     tenant.weight = dice.between(1..=3) as u32;
     tenant
 }
@@ -197,9 +199,7 @@ async fn keep_looking(sim: &Sim) {
         if let Err(what) = check::follow(sim).await {
             sim.broken(what);
         }
-        // A clock that was set back stands still until it has caught up, and with it all leases.
         if sim.is_calm()
-            && sim.swarm.rate(Fault::ClockJump) == 0.0
             && let Err(what) = check::reclaimed(sim).await
         {
             sim.broken(what);
@@ -217,6 +217,8 @@ async fn make_trouble(gremlin: Caller) {
         sleep(dice.millis(1_000..=6_000)).await;
         if sim.fires(Fault::Crash, &dice) {
             sim.host.ask_to_crash();
+        } else if dice.one_in(12) {
+            sim.host.ask_to_stop();
         }
         if sim.swarm.rate(Fault::Restore) > 0.0 && dice.one_in(3) && !sim.host.archive.has_backup() {
             sim.host.archive.back_up(&sim);
@@ -269,13 +271,19 @@ fn hire(sim: &Arc<Sim>, dice: &Dice, number: u64) -> Arc<Worker> {
 
 fn order(sim: &Sim, dice: &Dice, number: u64) -> Order {
     let keyless = dice.one_in(8);
-    let subject = dice.one_in(5).then(|| format!("ticket-{}", dice.between(1..=3)));
+    let subject = dice.one_in(4).then(|| format!("ticket-{}", dice.between(1..=3)));
     Order {
         number,
         tenant: dice.pick(&sim.tenants).id,
         plan: Arc::clone(dice.pick(&sim.workflows)),
         key: (!keyless).then(|| format!("key-{number}")),
         subject,
+        on_conflict: dice.weighted(&[
+            (2, OnConflict::Reject),
+            (3, OnConflict::Queue),
+            (1, OnConflict::Signal),
+            (1, OnConflict::CancelPrevious),
+        ]),
         at_ms: dice.between(0..=sim.swarm.storm_ms * 2 / 3),
         priority: dice.between(0..=2) as i32,
         workspace: (*dice.pick(&["default", "lab"])).to_owned(),

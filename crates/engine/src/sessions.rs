@@ -122,13 +122,12 @@ impl Engine {
     /// is offline may, since a late report of the current attempt is as good as one in time; one that was never
     /// registered, or so long ago that it was swept away, may not.
     pub(crate) async fn speaks_for(&self, session: SessionId, at: AttemptRef) -> Result<Arc<SessionInfo>, EngineError> {
-        let info = match self.0.sessions.get(session) {
-            Some(info) => info,
-            None => {
-                let row = self.0.store.sessions().await?.into_iter().find(|row| row.id == session);
-                let row = row.ok_or(EngineError::SessionGone)?;
-                SessionInfo::new(row.tenant, row.queues, row.state != WorkerState::Online)
-            }
+        let info = if let Some(info) = self.0.sessions.get(session) {
+            info
+        } else {
+            let row = self.0.store.sessions().await?.into_iter().find(|row| row.id == session);
+            let row = row.ok_or(EngineError::SessionGone)?;
+            SessionInfo::new(row.tenant, row.queues, row.state != WorkerState::Online)
         };
         if info.tenant.is_some_and(|tenant| tenant != at.tenant) {
             return Err(Rejection::UnknownRun { run: at.run }.into());

@@ -38,6 +38,8 @@ pub async fn check(sim: &Sim) -> Result<(), String> {
             rolled_back(run)?;
             once(sim, run, &mut nonces)?;
         }
+        continued(&runs)?;
+        chains(sim, &runs).await?;
         rate(sim, tenant)?;
         feed(sim, tenant.id, &summaries).await?;
     }
@@ -85,6 +87,48 @@ fn ended(sim: &Sim, run: &Run) -> Result<(), String> {
         RunState::Failed => "runs failed",
         _ => "runs canceled",
     });
+    Ok(())
+}
+
+/// A step that was undone is done again in a new iteration, so that no old receipt answers for it.
+fn continued(runs: &[Run]) -> Result<(), String> {
+    let by_id: BTreeMap<RunId, &Run> = runs.iter().map(|run| (run.id, run)).collect();
+    for run in runs {
+        let old = run.header.lineage.as_ref().and_then(|lineage| by_id.get(&lineage.resumed_from));
+        let Some(old) = old else { continue };
+        for position in 0..run.forward_len() {
+            let (before, now) = (&old.steps[position], &run.steps[position]);
+            let undone = before.state() == StepState::RolledBack;
+            if now.iteration < before.iteration + u32::from(undone) {
+                let (from, to) = (before.iteration, now.iteration);
+                return Err(format!(
+                    "P3: step {position} of {} was {} in iteration {from} and goes on in {to} as {}",
+                    old.id,
+                    before.state(),
+                    run.id
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Nobody decides on a run that continues one which they started or resumed.
+async fn chains(sim: &Sim, runs: &[Run]) -> Result<(), String> {
+    let by_id: BTreeMap<RunId, &Run> = runs.iter().map(|run| (run.id, run)).collect();
+    for run in runs.iter().filter(|run| run.header.lineage.is_some()) {
+        let mut people = BTreeSet::new();
+        let mut at = Some(run);
+        while let Some(run) = at {
+            people.extend(run.header.started_by.clone());
+            at = run.header.lineage.as_ref().and_then(|lineage| by_id.get(&lineage.resumed_from).copied());
+        }
+        for approval in sim.database().approvals_of(run.tenant, run.id).await.map_err(unreadable)? {
+            if let Some(vote) = approval.votes.iter().find(|vote| people.contains(&vote.person)) {
+                return Err(format!("P5: {} has decided on {}, whose chain they are part of", vote.person, run.id));
+            }
+        }
+    }
     Ok(())
 }
 

@@ -48,11 +48,10 @@ pub struct RunModel {
     pub signals: Vec<SignalId>,
     /// How many signals its waits have used up, by type and key.
     pub consumed: BTreeMap<(String, String), u64>,
-    /// When it was first claimed, if nothing had happened to it before.
+    /// When something of it was first claimed.
     pub first_claim_at: Option<Timestamp>,
     rollback: Vec<u32>,
     at: Timestamp,
-    untouched: bool,
     canceling: bool,
     steps: Vec<StepModel>,
     receipts: BTreeMap<ReceiptId, ReceiptState>,
@@ -103,7 +102,6 @@ impl RunModel {
         }
         self.ballots.take(run, event)?;
         match event {
-            Event::RunCreated { .. } => self.untouched = true,
             Event::RunCanceled { done: false, .. } => self.canceling = true,
             Event::RunCanceled { done: true, .. } => self.ended = Some(RunState::Canceled),
             Event::RunFailed { .. } => self.ended = Some(RunState::Failed),
@@ -145,7 +143,6 @@ impl RunModel {
             }
             Event::RollbackStarted { steps } => return self.roll_back(run, steps),
             Event::ApprovalRequested { step, .. } => {
-                self.untouched = false;
                 let stages = |stage| matches!(stage, Stage::Idle | Stage::Asking | Stage::Done(StepState::Failed));
                 return self.leave(*step, Stage::Asking, stages);
             }
@@ -157,7 +154,8 @@ impl RunModel {
             Event::ReceiptRecorded { step, attempt, receipt, state } => {
                 return self.receipt(*step, *attempt, *receipt, *state);
             }
-            Event::RunAssigned { .. }
+            Event::RunCreated { .. }
+            | Event::RunAssigned { .. }
             | Event::RunPaused { .. }
             | Event::RunResumed {}
             | Event::RollbackCompleted {} => {}
@@ -197,16 +195,13 @@ impl RunModel {
         if let Some(before) = (first..step).find(|before| !behind(self.step(*before as usize).stage)) {
             return Err(format!("overtakes step {before}"));
         }
-        if std::mem::take(&mut self.untouched) {
-            self.first_claim_at = Some(self.at);
-        }
+        self.first_claim_at.get_or_insert(self.at);
         self.leave(step, Stage::Running(attempt), |stage| stage == Stage::Idle)?;
         self.step_mut(step).attempt = attempt;
         Ok(())
     }
 
     fn succeeded(&mut self, run: &Run, step: u32, attempt: u32) -> Result<(), String> {
-        self.untouched = false;
         let kind = run.spec(step).kind();
         self.recorded.insert((step, attempt, Word::Completed));
         if run.header.lineage.is_some() && attempt == 0 && self.step(step as usize).stage == Stage::Idle {
@@ -231,7 +226,6 @@ impl RunModel {
 
     /// The error of a simulated attempt names it: an error of another one was let in.
     fn ended_by(&mut self, step: u32, attempt: u32, message: &str) -> Result<(), String> {
-        self.untouched = false;
         self.recorded.insert((step, attempt, Word::Failed));
         match message.strip_prefix("attempt ") {
             Some(by) if by != attempt.to_string() => Err(format!("P2: tells of attempt {by}")),
@@ -259,6 +253,8 @@ impl RunModel {
                 self.signals.extend(signal);
                 self.leave(step, Stage::Idle, |stage| stage == Stage::Waiting)
             }
+            // The subject has become free, or an earlier run has left it for a later iteration: it waits as before.
+            "subject_free" | "resumed" => self.leave(step, Stage::Idle, |stage| stage == Stage::Idle),
             "released" => self.leave(step, Stage::Idle, |stage| stage == Stage::Running(attempt)),
             "late_outcome" => self.leave(step, Stage::Idle, |stage| stage == Stage::Doubt),
             "rolled_back" => {
@@ -294,7 +290,6 @@ impl RunModel {
     }
 
     fn waits(&mut self, run: &Run, step: u32) -> Result<(), String> {
-        self.untouched = false;
         let known = self.step(step as usize);
         if let Stage::Running(attempt) = known.stage {
             self.recorded.insert((step, attempt, Word::Waiting));
@@ -327,12 +322,15 @@ impl RunModel {
                 if stage != Stage::Running(attempt) {
                     return Err(format!("P2: is an intent of attempt {attempt} while the step is {stage:?}"));
                 }
+                if self.canceling && self.rollback.is_empty() {
+                    return Err("begins an effect while the run is being canceled".into());
+                }
                 if !matches!(before, None | Some(ReceiptState::Failed)) {
                     return Err(format!("is an intent after {before:?}"));
                 }
             }
             ReceiptState::Succeeded | ReceiptState::Failed => {
-                if before != Some(ReceiptState::Intent) {
+                if !matches!(before, Some(ReceiptState::Intent | ReceiptState::InDoubt)) {
                     return Err(format!("is an outcome after {before:?}"));
                 }
             }

@@ -12,9 +12,10 @@ use std::time::Duration;
 
 use interlock_core::caps::Caps;
 use interlock_core::ids::{RunId, SessionId, TenantId};
+use interlock_core::plan::Work;
 use interlock_core::project::{View, project};
 use interlock_core::run::Run;
-use interlock_core::state::StepState;
+use interlock_core::state::{Detail, StepState};
 use interlock_core::time::Timestamp;
 use interlock_core::work::AttemptRef;
 use interlock_store::{Page, RunFilter, RunSummary};
@@ -128,6 +129,7 @@ pub async fn follow(sim: &Sim) -> Result<(), String> {
         if runs.len() < known {
             return Err(format!("P1: {known} runs of {} were there, now {}", tenant.id, runs.len()));
         }
+        one_per_subject(&runs)?;
         for summary in runs {
             follow_run(sim, &summary).await.map_err(|what| format!("{what} ({})", summary.run))?;
         }
@@ -196,11 +198,38 @@ fn compare(model: &RunModel, run: &Run) -> Result<(), String> {
         if !same {
             return Err(format!("P4: step {position} is stored as {stored}, its events say {stage:?}"));
         }
-        if (step.attempt, step.iteration) != (known.attempt, known.iteration) {
+        if step.attempt != known.attempt
+            || !iterations(run, position).contains(&(step.iteration.wrapping_sub(known.iteration)))
+        {
             return Err(format!(
                 "P2: step {position} is stored with attempt {} of iteration {}, its events say {} of {}",
                 step.attempt, step.iteration, known.attempt, known.iteration
             ));
+        }
+    }
+    Ok(())
+}
+
+/// Where the iterations of a step may begin: with those of what it undoes, or with what an earlier run has left, which
+/// the end looks into.
+fn iterations(run: &Run, position: usize) -> std::ops::RangeInclusive<u32> {
+    match run.spec(position as u32).work {
+        // One that was not reached has none of its own yet.
+        Work::Rollback { undoes, .. } if run.steps[position].attempt == 0 => 0..=run.steps[undoes as usize].iteration,
+        Work::Rollback { undoes, .. } => run.steps[undoes as usize].iteration..=run.steps[undoes as usize].iteration,
+        _ if run.header.lineage.is_some() => 0..=u32::MAX,
+        _ => 0..=0,
+    }
+}
+
+/// One active run per subject: all others that live wait for it.
+fn one_per_subject(runs: &[RunSummary]) -> Result<(), String> {
+    let mut active: BTreeMap<&str, RunId> = BTreeMap::new();
+    for run in runs.iter().filter(|run| !run.state.is_terminal() && run.detail != Some(Detail::SubjectBusy)) {
+        if let Some(subject) = run.subject.as_deref()
+            && let Some(other) = active.insert(subject, run.run)
+        {
+            return Err(format!("{subject} has two active runs, {other} and {}", run.run));
         }
     }
     Ok(())

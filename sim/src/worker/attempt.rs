@@ -20,8 +20,15 @@ use crate::network::{CallError, Caller, PATIENCE};
 use crate::plans::{Behaviour, DESTINATION, REPLY, json_of};
 use crate::trace::say;
 
+/// A step in a worker's hands, and the world it was given out in: a restore makes another one.
+pub struct Handed {
+    pub assignment: Assignment,
+    pub world: u64,
+}
+
 /// What must hold of every assignment.
-pub fn check(worker: &Worker, session: &Session, assignment: &Assignment) -> Result<(), String> {
+pub fn check(worker: &Worker, session: &Session, handed: &Handed) -> Result<(), String> {
+    let Handed { assignment, world } = handed;
     let at = assignment.at;
     let sim = &worker.caller.sim;
     sim.tally.count("assignments");
@@ -36,7 +43,7 @@ pub fn check(worker: &Worker, session: &Session, assignment: &Assignment) -> Res
         return Err(format!("a worker that does not serve {queue:?} got {at:?}"));
     }
     // One from before a restore is worthless, and its number may be given out again.
-    if assignment.epoch == sim.host.archive.epoch() {
+    if *world == sim.host.archive.restores() {
         let first = sim.books(|books| *books.handed.entry(at).or_insert(session.id));
         if first != session.id {
             return Err(format!("P2: {at:?} was handed to {first} and to {}", session.id));
@@ -67,24 +74,25 @@ fn check_input(assignment: &Assignment) -> Result<(), String> {
 }
 
 /// Works on an attempt, and on the steps that come with the answers to its reports.
-pub(super) async fn work(worker: Arc<Worker>, session: Arc<Session>, mut assignment: Assignment) {
+pub(super) async fn work(worker: Arc<Worker>, session: Arc<Session>, mut handed: Handed) {
     loop {
-        let at = assignment.at;
-        let next = one(&worker, &session, &assignment).await;
+        let at = handed.assignment.at;
+        let next = one(&worker, &session, &handed).await;
         session.let_go(at);
         let Some(next) = next else { return };
         if let Err(what) = check(&worker, &session, &next) {
             return worker.caller.sim.broken(what);
         }
-        if !session.hold(next.at) {
+        if !session.hold(next.assignment.at) {
             return;
         }
         worker.caller.sim.tally.count("steps handed on");
-        assignment = next;
+        handed = next;
     }
 }
 
-async fn one(worker: &Arc<Worker>, session: &Arc<Session>, assignment: &Assignment) -> Option<Assignment> {
+async fn one(worker: &Arc<Worker>, session: &Arc<Session>, handed: &Handed) -> Option<Handed> {
+    let assignment = &handed.assignment;
     let (sim, at) = (&worker.caller.sim, assignment.at);
     say!(sim, &worker.name, "works on {} {} {at:?}", assignment.step, assignment.handler);
     let outcome = match perform(worker, session, assignment).await {
@@ -94,7 +102,7 @@ async fn one(worker: &Arc<Worker>, session: &Arc<Session>, assignment: &Assignme
         Err(Trouble::Failed(error)) => ReportedOutcome::Retry { error, backoff: None },
         Err(Trouble::Refused(error)) => ReportedOutcome::Dead { error },
     };
-    report(worker, session, assignment, outcome).await
+    report(worker, session, handed, outcome).await
 }
 
 async fn perform(
@@ -163,11 +171,11 @@ async fn complete(engine: Engine, session: Arc<Session>, report: Report) -> Resu
 async fn report(
     worker: &Arc<Worker>,
     session: &Arc<Session>,
-    assignment: &Assignment,
+    handed: &Handed,
     outcome: ReportedOutcome,
-) -> Option<Assignment> {
+) -> Option<Handed> {
     let Caller { sim, dice, .. } = &worker.caller;
-    let (at, epoch) = (assignment.at, assignment.epoch);
+    let (at, epoch) = (handed.assignment.at, handed.assignment.epoch);
     let claim_next = outcome != ReportedOutcome::Released && !session.is_draining() && !dice.one_in(6);
     for _ in 0..40 {
         worker.gate.pass().await;
@@ -175,14 +183,18 @@ async fn report(
         let holder = Arc::clone(session);
         let answer =
             worker.caller.call(PATIENCE, move |engine| complete(engine, Arc::clone(&holder), report.clone())).await;
+        let world = sim.host.archive.restores();
         worker.gate.pass().await;
         match answer {
             Ok(completed) => {
+                if world != handed.world {
+                    sim.broken(format!("P2: a report of {at:?} from before a restore was accepted after it"));
+                }
                 // The world may have been set back while the process stood still with the answer in its hands.
-                if epoch == sim.host.archive.epoch() {
+                if world == sim.host.archive.restores() {
                     note(worker, session, at, &outcome, &completed);
                 }
-                return completed.next;
+                return completed.next.map(|assignment| Handed { assignment, world });
             }
             Err(error) if error.is_transient() => sleep(dice.millis(50..=1_000)).await,
             Err(CallError::Refused(refused)) => {

@@ -71,7 +71,7 @@ pub(super) async fn perform(
     if session.is_stopped(at) || !session.covers_a_send() {
         sim.tally.count("effects not sent: lease too short");
         say!(sim, &worker.name, "does not send {key}");
-        record(worker, assignment, receipt, None).await?;
+        record(worker, session, assignment, receipt, None).await?;
         return Err(Trouble::Failed(error(ErrorClass::LeaseExpired, at)));
     }
     let fate = fate(worker);
@@ -87,11 +87,11 @@ pub(super) async fn perform(
     }
     match fate {
         Fate::Done => {
-            record(worker, assignment, receipt, Some(&key)).await?;
+            record(worker, session, assignment, receipt, Some(&key)).await?;
             Ok(key)
         }
         Fate::Refused => {
-            record(worker, assignment, receipt, None).await?;
+            record(worker, session, assignment, receipt, None).await?;
             Err(Trouble::Failed(error(ErrorClass::Unavailable, at)))
         }
         Fate::DoneUnheard | Fate::LostUnheard => Err(Trouble::Failed(error(ErrorClass::Timeout, at))),
@@ -120,12 +120,12 @@ async fn ask(worker: &Arc<Worker>, session: &Arc<Session>, intent: EffectIntent)
     let at = intent.at;
     while session.holds_lease() {
         worker.gate.pass().await;
-        let asked = intent.clone();
+        let (asked, id) = (intent.clone(), session.id);
         let answer = worker
             .caller
             .call(PATIENCE, move |engine| {
                 let asked = asked.clone();
-                async move { engine.intent(asked).await }
+                async move { engine.intent(id, asked).await }
             })
             .await;
         worker.gate.pass().await;
@@ -154,6 +154,7 @@ fn give_up(worker: &Worker, at: interlock_core::work::AttemptRef, refused: CallE
 /// Records that it happened, under this key, or that it certainly did not.
 async fn record(
     worker: &Arc<Worker>,
+    session: &Arc<Session>,
     assignment: &Assignment,
     receipt: ReceiptId,
     happened: Option<&str>,
@@ -169,12 +170,12 @@ async fn record(
     };
     for _ in 0..40 {
         worker.gate.pass().await;
-        let told = outcome.clone();
+        let (told, id) = (outcome.clone(), session.id);
         let answer = worker
             .caller
             .call(PATIENCE, move |engine| {
                 let told = told.clone();
-                async move { engine.outcome(told).await }
+                async move { engine.outcome(id, told).await }
             })
             .await;
         match answer {

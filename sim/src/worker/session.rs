@@ -6,14 +6,15 @@ use std::time::Duration;
 
 use interlock_core::ids::SessionId;
 use interlock_core::time::Millis;
-use interlock_core::work::{Assignment, AttemptRef, WorkerHello};
+use interlock_core::work::{AttemptRef, WorkerHello};
 use interlock_engine::EngineError;
 use interlock_engine::sessions::Registered;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
-use super::{Ended, Worker, attempt};
+use super::attempt::{self, Handed};
+use super::{Ended, Worker};
 use crate::network::{CallError, Caller, PATIENCE};
 use crate::trace::say;
 
@@ -184,6 +185,7 @@ async fn poll(worker: &Arc<Worker>, session: &Arc<Session>, life: &mut JoinSet<(
         let polled =
             worker.caller.call(wait + PATIENCE, move |engine| async move { engine.poll(id, free, wait).await });
         let polled = polled.await;
+        let world = sim.host.archive.restores();
         worker.gate.pass().await;
         match polled {
             Ok(assignments) => {
@@ -191,7 +193,7 @@ async fn poll(worker: &Arc<Worker>, session: &Arc<Session>, life: &mut JoinSet<(
                     sleep(Duration::from_millis(20)).await;
                 }
                 for assignment in assignments {
-                    take(worker, session, life, assignment);
+                    take(worker, session, life, Handed { assignment, world });
                 }
             }
             Err(CallError::Refused(EngineError::SessionGone)) => return,
@@ -205,12 +207,12 @@ async fn poll(worker: &Arc<Worker>, session: &Arc<Session>, life: &mut JoinSet<(
     }
 }
 
-fn take(worker: &Arc<Worker>, session: &Arc<Session>, life: &mut JoinSet<()>, assignment: Assignment) {
-    if let Err(what) = attempt::check(worker, session, &assignment) {
+fn take(worker: &Arc<Worker>, session: &Arc<Session>, life: &mut JoinSet<()>, handed: Handed) {
+    if let Err(what) = attempt::check(worker, session, &handed) {
         return worker.caller.sim.broken(what);
     }
-    if session.hold(assignment.at) {
-        life.spawn(attempt::work(Arc::clone(worker), Arc::clone(session), assignment));
+    if session.hold(handed.assignment.at) {
+        life.spawn(attempt::work(Arc::clone(worker), Arc::clone(session), handed));
     }
 }
 

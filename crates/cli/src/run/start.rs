@@ -45,6 +45,10 @@ pub struct StartArgs {
     /// What the run is about; one active run per subject.
     #[arg(long)]
     subject: Option<String>,
+    /// While another run holds the subject: `reject` this one, `queue` it, `signal` the other, or `cancel_previous`. By
+    /// default as the workflow says, else `reject`.
+    #[arg(long, value_name = "RULE")]
+    on_conflict: Option<OnConflict>,
     /// A label; may be given several times.
     #[arg(long = "label", short = 'l', value_name = "NAME=VALUE")]
     labels: Vec<String>,
@@ -69,6 +73,7 @@ pub async fn run(client: &Client, printer: Printer, args: StartArgs) -> anyhow::
         inputs: inputs(&args.inputs)?,
         workspace: args.workspace,
         subject: args.subject,
+        on_conflict: args.on_conflict,
         labels: pairs(&args.labels)?.into_iter().collect::<BTreeMap<_, _>>(),
         priority: args.priority,
     };
@@ -77,12 +82,12 @@ pub async fn run(client: &Client, printer: Printer, args: StartArgs) -> anyhow::
     let started: Started = client.post(path::RUNS, &request).idempotency_key(key).send().await?;
     let run = started.run_id;
     if args.wait.wait {
-        printer.note(&format!("{run} started"));
+        printer.note(&format!("{run} {}", started.admission));
         return wait::until(client, printer, run, args.wait, RunState::Succeeded).await;
     }
     printer.show(&started, |paint| {
         let next = paint.dim(format!("interlock run watch {run}   follows it"));
-        format!("{run} started\n{next}\n")
+        format!("{run} {}\n{next}\n", started.admission)
     })
 }
 

@@ -44,7 +44,8 @@ pub async fn restart(
         Ok(standing) => Ok(answer(standing).into_response()),
         Err(EngineError::Rejected(Rejection::Terminal { .. })) => {
             let started = state.engine().resume_as_new(tenant, run, Some(&from), caller.operator()).await?;
-            Ok((StatusCode::CREATED, Json(Started { run_id: started.run, admission: started.admission })).into_response())
+            Ok((StatusCode::CREATED, Json(Started { run_id: started.run, admission: started.admission }))
+                .into_response())
         }
         Err(error) => Err(error.into()),
     }

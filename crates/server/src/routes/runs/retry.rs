@@ -43,7 +43,8 @@ pub async fn retry(
         }
         Err(EngineError::Rejected(Rejection::Terminal { .. })) => {
             let started = state.engine().resume_as_new(tenant, run, None, caller.operator()).await?;
-            Ok((StatusCode::CREATED, Json(Started { run_id: started.run, admission: started.admission })).into_response())
+            Ok((StatusCode::CREATED, Json(Started { run_id: started.run, admission: started.admission }))
+                .into_response())
         }
         Err(error) => Err(error.into()),
     }
