@@ -183,7 +183,7 @@ pub async fn start_over(caller: &Caller, tenant: TenantId, ended: &Run) {
         return;
     }
     let answer = caller
-        .call(PATIENCE, move |engine| async move { engine.resume_as_new(tenant, run, None, operator()).await })
+        .call(PATIENCE, move |engine| async move { engine.resume_as_new(tenant, run, None, None, operator()).await })
         .await;
     match answer {
         Ok(started) => {

@@ -18,6 +18,7 @@ pub(crate) static SQLITE: &[Migration] = &[
     Migration { version: 1, name: "initial", sql: include_str!("../migrations/sqlite/0001_initial.sql") },
     Migration { version: 2, name: "identity", sql: include_str!("../migrations/sqlite/0002_identity.sql") },
     Migration { version: 3, name: "workflows", sql: include_str!("../migrations/sqlite/0003_workflows.sql") },
+    Migration { version: 4, name: "http", sql: include_str!("../migrations/sqlite/0004_http.sql") },
     Migration { version: 5, name: "triggers", sql: include_str!("../migrations/sqlite/0005_triggers.sql") },
     Migration { version: 7, name: "cheap_checks", sql: include_str!("../migrations/sqlite/0007_cheap_checks.sql") },
 ];
@@ -26,6 +27,7 @@ pub(crate) static POSTGRES: &[Migration] = &[
     Migration { version: 1, name: "initial", sql: include_str!("../migrations/postgres/0001_initial.sql") },
     Migration { version: 2, name: "identity", sql: include_str!("../migrations/postgres/0002_identity.sql") },
     Migration { version: 3, name: "workflows", sql: include_str!("../migrations/postgres/0003_workflows.sql") },
+    Migration { version: 4, name: "http", sql: include_str!("../migrations/postgres/0004_http.sql") },
     Migration { version: 5, name: "triggers", sql: include_str!("../migrations/postgres/0005_triggers.sql") },
     Migration { version: 7, name: "plain_entries", sql: include_str!("../migrations/postgres/0007_plain_entries.sql") },
 ];

@@ -1,10 +1,11 @@
 //! Small writes that belong to no run. They go through the same lanes and groups as change sets.
 
 use interlock_core::ids::{OutboxId, SessionId, TenantId};
-use interlock_core::json::Json;
+use interlock_core::json::{Hash, Json};
 use interlock_core::state::{IdempotencyState, WorkerState};
 use interlock_core::time::{Millis, Timestamp};
 
+use crate::bulk::BulkOp;
 use crate::identity::IdentityOp;
 use crate::rows::{SessionRow, SignalRow, Tenant, WorkflowVersionRow};
 use crate::triggers::TriggerOp;
@@ -61,6 +62,9 @@ pub enum Op {
         error: String,
         retry: OutboxRetry,
     },
+    /// Takes a key before work that is not one commit, or takes over one whose work was given up. Answers
+    /// [`OpAnswer::Stored`] or [`OpAnswer::Duplicate`].
+    BeginIdempotency(Box<BeginIdempotency>),
     /// The answer to a request whose key was recorded, for its repeats.
     FinishIdempotency {
         tenant: TenantId,
@@ -72,6 +76,7 @@ pub enum Op {
         at: Timestamp,
         expires_at: Timestamp,
     },
+    Bulk(BulkOp),
     /// Schedules and webhooks.
     Trigger(Box<TriggerOp>),
     /// Records that an approval's card has been sent.
@@ -93,6 +98,22 @@ pub enum Op {
     },
     /// After a restore: fences every attempt made before it. Answers [`OpAnswer::Epoch`].
     RaiseEpoch,
+}
+
+/// A request whose key is taken before its work begins.
+#[derive(Debug, Clone)]
+pub struct BeginIdempotency {
+    pub tenant: TenantId,
+    pub client: String,
+    pub key: String,
+    pub source: String,
+    pub request_hash: Hash,
+    pub now: Timestamp,
+    /// Until then a repeat is told to wait; after that it takes over.
+    pub lock_until: Timestamp,
+    pub expires_at: Timestamp,
+    /// A request that failed is tried again while it has had fewer attempts than this.
+    pub attempts_max: u32,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -44,6 +44,8 @@ pub struct StartWorkflow {
     pub trigger: Trigger,
     pub started_by: Option<String>,
     pub idempotency: Option<IdempotencyKey>,
+    /// The W3C trace context of the request.
+    pub traceparent: Option<String>,
     pub by: Context,
 }
 
@@ -61,6 +63,7 @@ impl StartWorkflow {
             trigger: Trigger { kind: "api".into(), reference: None },
             started_by: None,
             idempotency: None,
+            traceparent: None,
             by: Context::SYSTEM,
         }
     }
@@ -141,6 +144,7 @@ impl Engine {
         start.started_by = request.started_by;
         start.idempotency = request.idempotency;
         start.fingerprint = fingerprint;
+        start.traceparent = request.traceparent;
         start.by = request.by;
         let rule = definition.subject.as_ref().map_or(OnConflict::Reject, Subject::on_conflict);
         if rule == OnConflict::CancelPrevious { self.start_instead(start).await } else { self.start(start).await }
