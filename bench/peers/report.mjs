@@ -191,12 +191,33 @@ function w2(measured) {
 }
 
 function ingress(measured) {
-  const entries = measured.filter(({ workload }) => workload === "ingress");
+  const entries = measured.filter(({ workload }) => workload === "ingress" || workload === "http");
   if (entries.length === 0) return null;
-  const answers = entries.map(
-    (entry) => `${NAMES[entry.peer]} ${count(figure(entry, "runs_per_s"))}/s over ${entry.in_flight} connections`,
-  );
-  return `Empty handlers called over HTTP: ${answers.join(", ")}.`;
+  const ours = entries.find(({ workload }) => workload === "http");
+  const rows = entries.map((entry) => [
+    named(entry),
+    STORES[entry.store] ?? "–",
+    count(figure(entry, "runs_per_s")),
+    `${latency(entry, "p50_ms")} / ${latency(entry, "p99_ms")}`,
+    latency(entry, "half_load_p99_ms"),
+  ]);
+  const against = entries
+    .filter((entry) => ours && entry !== ours)
+    .map((entry) => [`Interlock ÷ ${NAMES[entry.peer]}`, ratio(ours, entry, "runs_per_s")]);
+  return [
+    `### HTTP: started over ${entries[0].in_flight} connections`,
+    "Interlock: `POST /runs`, authenticated, each under its own idempotency key, answered when the run is durable. " +
+      "Restate: an empty handler called through its ingress, answered when the handler has returned.",
+    table(["", "store", "answers/s", "ms, p50 / p99", "ms at half that load, p99"], rows),
+    against.length > 0 && table(["times better", "answers/s"], against),
+  ]
+    .filter(Boolean)
+    .join("\n\n");
+}
+
+function latency(entry, field) {
+  const value = figure(entry, field);
+  return Number.isFinite(value) ? value.toFixed(1) : "–";
 }
 
 function panels(measured) {

@@ -195,7 +195,7 @@ pub async fn start_over(caller: &Caller, tenant: TenantId, ended: &Run) {
     let person = *caller.dice.pick(&["olga", "anna"]);
     let answer = caller
         .call(PATIENCE, move |engine| async move {
-            engine.resume_as_new(tenant, run, None, Context::operator(person)).await
+            engine.resume_as_new(tenant, run, None, None, Context::operator(person)).await
         })
         .await;
     match answer {

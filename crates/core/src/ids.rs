@@ -138,6 +138,10 @@ id!(
     OutboundId, "who", "outbound webhook endpoint"
 );
 id!(
+    /// One action on many runs.
+    JobId, "job", "bulk job"
+);
+id!(
     /// One server process; its lanes and wake-ups carry this id.
     ServerId, "srv", "server"
 );

@@ -5,6 +5,7 @@
 //! draws a random number, waits, or talks to anything: the same inputs give the same answer.
 
 pub mod approval;
+pub mod bulk;
 pub mod caps;
 pub mod change;
 pub mod cloudevent;

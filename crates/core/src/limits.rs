@@ -15,6 +15,14 @@ pub const REASON_BYTES_MAX: usize = 4 << 10;
 pub const LABELS_MAX: usize = 32;
 /// Groups of one person.
 pub const GROUPS_MAX: usize = 64;
+/// Labels whose names begin so are ours: kept with the run, found by nobody.
+pub const OWN_LABELS: &str = "interlock.";
+/// Labels whose names begin so are inputs that the workflow declares searchable.
+pub const INPUT_LABELS: &str = "input.";
+/// The W3C trace context that a run was started in.
+pub const TRACEPARENT: &str = "interlock.traceparent";
+/// Runs of one bulk job.
+pub const BULK_RUNS_MAX: usize = 50_000;
 pub const OUTBOUND_PER_CHANGE_MAX: usize = 64;
 pub const VOTES_PER_APPROVAL_MAX: usize = 64;
 pub const EFFECTS_PER_STEP_MAX: u32 = 1_000;

@@ -46,6 +46,9 @@ pub struct Assignment {
     pub timeout: Option<Millis>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline_at: Option<Timestamp>,
+    /// The W3C trace context that the run was started in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traceparent: Option<String>,
 }
 
 /// What became of an attempt.

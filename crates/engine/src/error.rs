@@ -21,6 +21,12 @@ pub enum EngineError {
     IdempotencyMismatch,
     #[error("the idempotency key's record has expired; it belongs to run {run}")]
     IdempotencyExpired { run: RunId },
+    #[error("the same request is being worked on; ask again in a moment, or send `Prefer: wait`")]
+    IdempotencyConflict,
+    #[error("the request under this idempotency key has failed too often; use a new key")]
+    IdempotencySpent,
+    #[error("the filter matches {found} runs, not {expected}: look at the preview again")]
+    BulkCount { expected: u64, found: u64 },
     #[error("the tenant has too many pending runs; try again later")]
     TooManyPending,
     #[error("this worker session is gone; register again")]
@@ -66,6 +72,9 @@ impl EngineError {
             Self::SubjectQueueFull { .. } => "RUN_SUBJECT_QUEUE_FULL",
             Self::IdempotencyMismatch => "IDEMPOTENCY_MISMATCH",
             Self::IdempotencyExpired { .. } => "IDEMPOTENCY_EXPIRED",
+            Self::IdempotencyConflict => "IDEMPOTENCY_CONFLICT",
+            Self::IdempotencySpent => "IDEMPOTENCY_SPENT",
+            Self::BulkCount { .. } => "BULK_COUNT_MISMATCH",
             Self::TooManyPending => "TENANT_PENDING_RUNS",
             Self::SessionGone => "SESSION_GONE",
             Self::StaleEpoch => "STORE_EPOCH_STALE",

@@ -76,7 +76,9 @@ impl Engine {
             };
             match self.0.store.submit(change).await {
                 Ok(change) => {
+                    let before = run.state;
                     run.apply(&change);
+                    self.0.counters.record(Some(before), run.state, &change);
                     self.committed(&run, &change);
                     cell.run = Some(run);
                     return Ok(answer(&mut cell, &change));

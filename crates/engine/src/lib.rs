@@ -9,6 +9,7 @@ pub mod bind;
 pub mod cells;
 pub mod clock;
 pub mod commands;
+pub mod counters;
 pub mod dispatch;
 pub mod error;
 pub mod evaluator;
@@ -53,6 +54,8 @@ pub(crate) struct Inner {
     pub timers: loops::timers::Alarm,
     pub seal: tokio::sync::Notify,
     pub relay: tokio::sync::Notify,
+    pub bulk: tokio::sync::Notify,
+    pub counters: counters::Counters,
     pub tasks: TaskTracker,
     pub stopping: CancellationToken,
 }
@@ -84,6 +87,8 @@ impl Engine {
             timers: loops::timers::Alarm::default(),
             seal: tokio::sync::Notify::new(),
             relay: tokio::sync::Notify::new(),
+            bulk: tokio::sync::Notify::new(),
+            counters: counters::Counters::default(),
             tasks: TaskTracker::new(),
             stopping: CancellationToken::new(),
             store,
@@ -102,6 +107,10 @@ impl Engine {
 
     pub fn store(&self) -> &Store {
         &self.0.store
+    }
+
+    pub fn counters(&self) -> &counters::Counters {
+        &self.0.counters
     }
 
     /// A fresh id from the engine's own source.

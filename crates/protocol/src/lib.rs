@@ -6,6 +6,7 @@
 
 pub mod agent;
 pub mod body;
+pub mod bulk;
 pub mod code;
 pub mod health;
 pub mod problem;

@@ -7,6 +7,7 @@ use interlock_core::ids::{RunId, SignalId, TenantId};
 use interlock_core::json::Json;
 use interlock_core::machine::step::Resolution;
 use interlock_core::plan::Plan;
+use interlock_core::receipt::Receipt;
 use interlock_core::run::Trigger;
 use interlock_core::rules::OnConflict;
 use interlock_core::state::{Admission, Control, Detail, Reason, RunState, StepState};
@@ -19,6 +20,7 @@ pub mod path {
     pub const RUNS: &str = "/api/v1/runs";
     pub const RUN: &str = "/api/v1/runs/{run}";
     pub const STEPS: &str = "/api/v1/runs/{run}/steps";
+    pub const RECEIPTS: &str = "/api/v1/runs/{run}/receipts";
     pub const EVENTS: &str = "/api/v1/runs/{run}/events";
     pub const CANCEL: &str = "/api/v1/runs/{run}/cancel";
     pub const PAUSE: &str = "/api/v1/runs/{run}/pause";
@@ -30,6 +32,7 @@ pub mod path {
     pub const RESOLVE: &str = "/api/v1/runs/{run}/steps/{step}/resolve";
     pub const RUN_SIGNALS: &str = "/api/v1/runs/{run}/signals";
     pub const SIGNALS: &str = "/api/v1/signals";
+    pub const WAITS: &str = "/api/v1/waits";
 }
 
 /// Bounds of the run calls.
@@ -114,6 +117,12 @@ pub struct RunView {
     pub subject: Option<String>,
     #[serde(default)]
     pub labels: BTreeMap<String, String>,
+    /// Inputs that the workflow declares searchable, as texts.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub searchable: BTreeMap<String, String>,
+    /// The W3C trace context that the run was started in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traceparent: Option<String>,
     pub trigger: Trigger,
     pub priority: i32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -144,6 +153,59 @@ pub struct RunList {
     /// Pass it as `after` for the next page; absent on the last one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_after: Option<RunId>,
+}
+
+/// Which runs: those that have all of this in common. At most three labels and inputs together.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RunQuery {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<RunState>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workflow: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subject: Option<String>,
+    /// What caused the run: `api`, `schedule`, `webhook` …
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trigger: Option<String>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
+    /// Inputs that the workflow declares searchable.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub inputs: BTreeMap<String, String>,
+    /// Unix milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created_from: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created_before: Option<Timestamp>,
+}
+
+/// The effects of a run, in the order of their intents.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct ReceiptList {
+    pub receipts: Vec<Receipt>,
+}
+
+/// A step that waits for a signal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct WaitView {
+    pub run_id: RunId,
+    pub position: u32,
+    #[serde(rename = "type")]
+    pub signal: String,
+    pub key: String,
+    /// Signals received before this instant do not count.
+    pub accept_from: Timestamp,
+    pub opened_at: Timestamp,
+}
+
+/// A page of waits, by type, key and age.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct WaitList {
+    pub waits: Vec<WaitView>,
+    /// Pass it as `after` for the next page; absent on the last one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_after: Option<String>,
 }
 
 /// One step of a run.

@@ -65,6 +65,10 @@ impl ApiError {
         Rejection::UnknownRun { run }.into()
     }
 
+    pub fn code(&self) -> &str {
+        &self.problem.code
+    }
+
     fn about(mut self, run: RunId) -> Self {
         self.problem.run_id = Some(run);
         self
@@ -75,7 +79,7 @@ impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let body = serde_json::to_string(&*self.problem).unwrap_or_default();
         let mut response = (self.status, [(header::CONTENT_TYPE, PROBLEM_JSON)], body).into_response();
-        if self.problem.is_transient() {
+        if self.problem.is_transient() || self.problem.code == "IDEMPOTENCY_CONFLICT" {
             response.headers_mut().insert(header::RETRY_AFTER, self.retry_after_secs.into());
         }
         if self.status == StatusCode::UNAUTHORIZED {
@@ -111,6 +115,9 @@ impl From<EngineError> for ApiError {
             }
             EngineError::UnknownWorkflow { .. } => Self::new(StatusCode::NOT_FOUND, code, detail),
             EngineError::WorkflowDisabled { .. } => Self::new(StatusCode::CONFLICT, code, detail),
+            EngineError::IdempotencyConflict | EngineError::IdempotencySpent | EngineError::BulkCount { .. } => {
+                Self::new(StatusCode::CONFLICT, code, detail)
+            }
             EngineError::IdempotencyMismatch => Self::new(StatusCode::UNPROCESSABLE_ENTITY, code, detail),
             EngineError::SessionGone => Self::new(StatusCode::GONE, code, detail),
             EngineError::StaleEpoch => Self::new(StatusCode::CONFLICT, code, detail),
@@ -151,6 +158,9 @@ mod tests {
             EngineError::SubjectBusy { subject: "s".into(), run },
             EngineError::IdempotencyMismatch,
             EngineError::IdempotencyExpired { run },
+            EngineError::IdempotencyConflict,
+            EngineError::IdempotencySpent,
+            EngineError::BulkCount { expected: 1, found: 2 },
             EngineError::TooManyPending,
             EngineError::SessionGone,
             EngineError::StaleEpoch,

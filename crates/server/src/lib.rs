@@ -10,14 +10,20 @@
 
 mod api_error;
 mod directive;
+pub mod etag;
 mod guard;
+mod idempotency;
 pub mod identity;
 mod listen;
 pub mod matrix;
+mod metrics;
+mod observe;
 pub mod openapi;
+mod plans;
 mod request;
 pub mod routes;
 mod state;
+mod trace;
 
 pub use identity::{Caller, Identity, ServerSecret};
 pub use listen::{Server, ServerError, ServerOptions};

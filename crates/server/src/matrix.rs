@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use interlock_core::identity::Permission;
-use interlock_protocol::{agent, runs, workflows};
+use interlock_protocol::{agent, bulk, runs, workflows};
 
 /// Where a request can name something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +36,8 @@ pub enum Thing {
     Version,
     /// A worker session.
     Session,
+    /// A bulk job.
+    Job,
     /// The step of the run in the same request: it has no owner but the run's.
     Step,
 }
@@ -56,6 +58,7 @@ const fn line(method: &'static str, path: &'static str, needs: Permission, ids: 
 
 const OF_RUN: &[(Place, Thing)] = &[(Place::Path("run"), Thing::Run)];
 const OF_WORKFLOW: &[(Place, Thing)] = &[(Place::Path("workflow"), Thing::Workflow)];
+const OF_JOB: &[(Place, Thing)] = &[(Place::Path("job"), Thing::Job)];
 const OF_ATTEMPT: &[(Place, Thing)] = &[
     (Place::Path("session"), Thing::Session),
     (Place::Body("/tenant"), Thing::Tenant),
@@ -74,6 +77,14 @@ pub static MATRIX: &[Line] = {
         line("GET", runs::path::RUN, Read, OF_RUN),
         line("GET", runs::path::STEPS, Read, OF_RUN),
         line("GET", runs::path::EVENTS, Read, OF_RUN),
+        line("GET", runs::path::RECEIPTS, Read, OF_RUN),
+        line("GET", runs::path::WAITS, Read, &[]),
+        line("POST", bulk::path::PREVIEW, Read, &[]),
+        line("POST", bulk::path::BULK, Operate, &[]),
+        line("GET", bulk::path::BULK, Read, &[(Place::Cursor("after"), Thing::Job)]),
+        line("GET", bulk::path::JOB, Read, OF_JOB),
+        line("GET", bulk::path::FAILURES, Read, OF_JOB),
+        line("GET", "/metrics", Read, &[]),
         line("POST", runs::path::CANCEL, Operate, OF_RUN),
         line("POST", runs::path::PAUSE, Operate, OF_RUN),
         line("POST", runs::path::RESUME, Operate, OF_RUN),

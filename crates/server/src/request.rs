@@ -1,10 +1,12 @@
 //! Reading requests strictly: what is not understood is refused, and the refusal says where.
 
+use std::str::FromStr;
+
 use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
-use interlock_core::ids::{RunId, SessionId, TenantId};
+use interlock_core::ids::{JobId, RunId, SessionId, TenantId};
 use interlock_core::rejection::Rejection;
 use interlock_core::time::Millis;
 use interlock_engine::EngineError;
@@ -17,6 +19,9 @@ use crate::api_error::ApiError;
 use crate::identity::Caller;
 use crate::limits;
 use crate::state::AppState;
+
+/// How much of a list one answer holds, unless the caller says otherwise.
+pub const PAGE_DEFAULT: usize = 50;
 
 /// A JSON body. An empty one counts as `{}`, for requests that need to say nothing.
 pub struct Body<T>(pub T);
@@ -114,6 +119,47 @@ impl FromRequestParts<AppState> for OfSession {
     }
 }
 
+/// The bulk job that the path names.
+pub struct OfJob(pub JobId);
+
+impl IntoParams for OfJob {
+    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        vec![in_path::<JobId>("job")]
+    }
+}
+
+impl FromRequestParts<AppState> for OfJob {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, ApiError> {
+        let id = named_in_path(parts, state, "job").await?;
+        let detail = format!("bulk job `{}` does not exist", id.chars().take(80).collect::<String>());
+        id.parse().map(Self).map_err(|_| ApiError::new(StatusCode::NOT_FOUND, "BULK_NOT_FOUND", detail))
+    }
+}
+
+/// The query string as pairs, for queries whose parameters may be repeated.
+pub struct Pairs(Vec<(String, String)>);
+
+impl Pairs {
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+}
+
+/// A parameter's value as what its name says it is.
+pub fn parsed<T: FromStr<Err: std::fmt::Display>>(name: &str, value: &str) -> Result<T, ApiError> {
+    value.parse().map_err(|error| ApiError::malformed(format!("the query: `{name}`: {error}")))
+}
+
+impl FromRequestParts<AppState> for Pairs {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, ApiError> {
+        Params::from_request_parts(parts, state).await.map(|Params(pairs)| Self(pairs))
+    }
+}
+
 /// The step that the path names.
 pub struct StepKey(pub String);
 
@@ -172,29 +218,6 @@ async fn named_in_path(parts: &mut Parts, state: &AppState, name: &str) -> Resul
         .map_err(|rejection| ApiError::malformed(rejection.body_text()))?;
     let found = named.into_iter().find(|(key, _)| key == name);
     Ok(found.map(|(_, value)| value).unwrap_or_default())
-}
-
-/// The caller's own name for the request. The standard header comes first, then its aliases.
-pub fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
-    const NAMES: [&str; 3] = ["idempotency-key", "x-idempotency-key", "x-request-id"];
-    let Some((name, value)) = NAMES.into_iter().find_map(|name| headers.get(name).map(|value| (name, value))) else {
-        return Ok(None);
-    };
-    let invalid = |_| ApiError::malformed(format!("the header `{name}` is not visible ASCII"));
-    let key = value.to_str().map_err(invalid)?;
-    Ok(Some(key.trim().to_owned()))
-}
-
-/// The headers that [`idempotency_key`] reads.
-#[derive(IntoParams)]
-#[into_params(parameter_in = Header)]
-pub struct IdempotencyHeaders {
-    /// The caller's own name for the request; the same one again is the same request. Quoted or bare.
-    #[param(rename = "idempotency-key", max_length = 514)]
-    _key: Option<String>,
-    /// An alias of `idempotency-key`.
-    #[param(rename = "x-idempotency-key", max_length = 514)]
-    _alias: Option<String>,
 }
 
 /// How a parameter of the path is described.

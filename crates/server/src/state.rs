@@ -9,6 +9,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::identity::Identity;
 use crate::listen::ServerOptions;
+use crate::metrics::Metrics;
+use crate::plans::Plans;
 
 #[derive(Clone)]
 pub struct AppState(Arc<Inner>);
@@ -19,13 +21,16 @@ struct Inner {
     identity: Identity,
     listen: SocketAddr,
     shutdown: CancellationToken,
+    metrics: Metrics,
+    plans: Plans,
 }
 
 impl AppState {
     pub(crate) fn new(engine: Engine, options: &ServerOptions, shutdown: CancellationToken) -> Self {
         let identity = Identity::new(engine.clone(), options.secret.clone(), options.requests_per_min);
         let (default_tenant, listen) = (options.default_tenant, options.listen);
-        Self(Arc::new(Inner { engine, default_tenant, identity, listen, shutdown }))
+        let (metrics, plans) = (Metrics::default(), Plans::default());
+        Self(Arc::new(Inner { engine, default_tenant, identity, listen, shutdown, metrics, plans }))
     }
 
     pub fn engine(&self) -> &Engine {
@@ -35,6 +40,14 @@ impl AppState {
     /// The tenant of people who sign in without naming one.
     pub fn default_tenant(&self) -> TenantId {
         self.0.default_tenant
+    }
+
+    pub(crate) fn metrics(&self) -> &Metrics {
+        &self.0.metrics
+    }
+
+    pub(crate) fn plans(&self) -> &Plans {
+        &self.0.plans
     }
 
     pub fn identity(&self) -> &Identity {

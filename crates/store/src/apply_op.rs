@@ -7,12 +7,13 @@ use interlock_core::planted::{Bug, is_planted};
 use interlock_core::time::Timestamp;
 
 use crate::apply_trigger;
+use crate::bulk;
 use crate::db::Db;
 use crate::entries::{self, Entry};
 use crate::error::DbError;
 use crate::op::{Op, OpAnswer, OutboxRetry, SubjectSignal, Sweep};
 use crate::rows::{SignalRow, WorkflowVersionRow};
-use crate::sql::{hot, identity, ops, read, side, triggers, workflows};
+use crate::sql::{bulk as sql_bulk, hot, identity, ops, read, side, triggers, workflows};
 use crate::submit::STATE_ATTR;
 use crate::value::{Value, args};
 
@@ -92,6 +93,22 @@ pub(crate) async fn apply<D: Db>(db: &D, op: &Op) -> Result<OpAnswer, DbError> {
             let rows = db.execute(&ops::OUTBOX_FAILED, args![error, next, dead, *tenant, *id]).await?;
             Ok(if rows == 1 { OpAnswer::Done } else { OpAnswer::Gone })
         }
+        Op::BeginIdempotency(begin) => {
+            let values = args![
+                begin.tenant,
+                &begin.client,
+                &begin.key,
+                &begin.source,
+                begin.request_hash,
+                begin.now,
+                begin.expires_at,
+                begin.lock_until,
+                begin.attempts_max
+            ];
+            let rows = db.execute(&ops::IDEMPOTENCY_BEGIN, values).await?;
+            Ok(if rows == 1 { OpAnswer::Stored } else { OpAnswer::Duplicate })
+        }
+        Op::Bulk(op) => bulk::apply(db, op).await,
         Op::FinishIdempotency { tenant, client, key, state, response, error, at, expires_at } => {
             let values =
                 args![state.as_str(), response.as_ref(), error.as_ref(), *at, *expires_at, *tenant, client, key];
@@ -248,6 +265,9 @@ async fn sweep_runs<D: Db>(db: &D, sweep: &Sweep) -> Result<u64, DbError> {
         let tenant: TenantId = row.id("tenant_id")?;
         let values = args![tenant, first_id_at(outbox_bound), outbox_bound, sweep.batch_max];
         removed += db.execute(&ops::SWEEP_OUTBOX, values).await?;
+        for stmt in [&sql_bulk::SWEEP_BULK_FAILURES, &sql_bulk::SWEEP_BULK] {
+            removed += db.execute(stmt, args![tenant, first_id_at(bound), bound]).await?;
+        }
         let runs = db.query(&ops::SWEEP_RUNS, args![tenant, first_id_at(bound), bound, left]).await?;
         left -= runs.len().min(left);
         for mut row in runs {

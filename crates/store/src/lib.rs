@@ -9,6 +9,7 @@ mod apply_identity;
 mod apply_op;
 mod apply_trigger;
 mod backup;
+mod bulk;
 mod db;
 mod entries;
 mod error;
@@ -28,14 +29,16 @@ mod triggers;
 mod value;
 
 pub use backup::{backup_file, restore};
+pub use bulk::{BulkFailure, BulkJob, BulkOp, BulkProgress};
 pub use error::{CorruptRow, OpenError, ReadError, Refusal, SubmitError};
 pub use identity::{IdentityOp, InviteRow, KeyRow, UserRow, UserSessionRow};
-pub use op::{Op, OpAnswer, OutboxRetry, SubjectSignal, Sweep};
+pub use op::{BeginIdempotency, Op, OpAnswer, OutboxRetry, SubjectSignal, Sweep};
 pub use options::{CommitFault, Faults, Mode, NoFaults, Options, StoreUrl};
 pub use rows::{
-    ApprovalRow, Claimed, EventRecord, Finding, IdempotencyRecord, ListedWait, OpenWait, OutboxMessage, Page, QueuedRun,
-    ReadyGroup, ReadyRun, ReceiptRow, RunFilter, RunSummary, SessionRow, SignalRow, Stats, StepRow, StoredSignal,
-    SubjectLine, Tenant, TenantEvent, Unmatched, WorkflowRow, WorkflowVersionRow, WorkflowVersionSummary,
+    ATTR_FILTERS_MAX, ApprovalRow, Claimed, EventRecord, Finding, IdempotencyRecord, ListedWait, OpenWait,
+    OutboxMessage, Page, QueuedRun, ReadyGroup, ReadyRun, ReceiptRow, RunFilter, RunSummary, SessionRow, SignalRow,
+    Stats, StepRow, StoredSignal, SubjectLine, Tenant, TenantEvent, Unmatched, WaitFilter, WaitRow, WorkflowRow,
+    WorkflowVersionRow, WorkflowVersionSummary,
 };
 pub use sqlite::memory::{copy as copy_memory, forget as forget_memory};
 pub use store::Store;

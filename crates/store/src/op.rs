@@ -2,10 +2,11 @@
 
 use interlock_core::change::IdempotencyRow;
 use interlock_core::ids::{OutboxId, RunId, SessionId, TenantId};
-use interlock_core::json::Json;
+use interlock_core::json::{Hash, Json};
 use interlock_core::state::{IdempotencyState, WorkerState};
 use interlock_core::time::{Millis, Timestamp};
 
+use crate::bulk::BulkOp;
 use crate::identity::IdentityOp;
 use crate::rows::{SessionRow, SignalRow, Tenant, WorkflowVersionRow};
 use crate::triggers::TriggerOp;
@@ -65,6 +66,9 @@ pub enum Op {
         error: String,
         retry: OutboxRetry,
     },
+    /// Takes a key before work that is not one commit, or takes over one whose work was given up. Answers
+    /// [`OpAnswer::Stored`] or [`OpAnswer::Duplicate`].
+    BeginIdempotency(Box<BeginIdempotency>),
     /// The answer to a request whose key was recorded, for its repeats.
     FinishIdempotency {
         tenant: TenantId,
@@ -76,6 +80,7 @@ pub enum Op {
         at: Timestamp,
         expires_at: Timestamp,
     },
+    Bulk(BulkOp),
     /// Schedules and webhooks.
     Trigger(Box<TriggerOp>),
     /// Records that an approval's card has been sent.
@@ -107,6 +112,22 @@ pub struct SubjectSignal {
     pub run: RunId,
     /// The key of the request, recorded with the signal so that a repeat is one request too.
     pub request: Option<IdempotencyRow>,
+}
+
+/// A request whose key is taken before its work begins.
+#[derive(Debug, Clone)]
+pub struct BeginIdempotency {
+    pub tenant: TenantId,
+    pub client: String,
+    pub key: String,
+    pub source: String,
+    pub request_hash: Hash,
+    pub now: Timestamp,
+    /// Until then a repeat is told to wait; after that it takes over.
+    pub lock_until: Timestamp,
+    pub expires_at: Timestamp,
+    /// A request that failed is tried again while it has had fewer attempts than this.
+    pub attempts_max: u32,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -164,6 +164,25 @@ pub struct QueuedRun {
     pub cancels: bool,
 }
 
+/// A wait, as a list shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WaitRow {
+    pub run: RunId,
+    pub position: u32,
+    pub signal_type: String,
+    pub key: String,
+    /// Signals received before this instant do not count.
+    pub accept_from: Timestamp,
+    pub opened_at: Timestamp,
+}
+
+/// Which waits to list. A key needs a type.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct WaitFilter {
+    pub signal_type: Option<String>,
+    pub key: Option<String>,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenWait {
     pub run: RunId,
@@ -238,10 +257,22 @@ pub struct RunFilter {
     pub workflow: Option<String>,
     pub workspace: Option<String>,
     pub subject: Option<String>,
-    /// A label's name and value.
-    pub label: Option<(String, String)>,
+    /// What caused the run: `api`, `schedule`, `webhook` …
+    pub trigger: Option<String>,
+    /// Names and values of labels and searchable inputs that the run has, at most [`ATTR_FILTERS_MAX`].
+    pub attrs: Vec<(String, String)>,
     pub created_from: Option<Timestamp>,
     pub created_before: Option<Timestamp>,
+}
+
+/// How many attributes one list can be narrowed by.
+pub const ATTR_FILTERS_MAX: usize = 3;
+
+impl RunFilter {
+    /// Matches every run that the caller may see.
+    pub fn is_empty(&self) -> bool {
+        Self { workspace: None, ..self.clone() } == Self::default()
+    }
 }
 
 /// Newest first; `after` is the last run of the page before.

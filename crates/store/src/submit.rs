@@ -4,7 +4,7 @@
 use std::hash::{DefaultHasher, Hasher as _};
 
 use interlock_core::change::{ChangeSet, LiveChange, SideWrite};
-use interlock_core::limits;
+use interlock_core::limits::{self, OWN_LABELS};
 use interlock_core::state::{ApprovalState, RunState};
 use serde::Serialize;
 use smallvec::SmallVec;
@@ -92,7 +92,7 @@ impl Prepared {
             && !start.header.labels.is_empty()
         {
             prepared.labels = Some(encode(&start.header.labels)?);
-            for (name, value) in &start.header.labels {
+            for (name, value) in start.header.labels.iter().filter(|(name, _)| !name.starts_with(OWN_LABELS)) {
                 prepared.side.push(attr(change, name, value));
             }
         }

@@ -2,8 +2,8 @@
 //! says is an error that names the table, the column and the row.
 
 use interlock_core::ids::{
-    ApprovalId, InboundId, KeyId, OutboundId, OutboxId, ReceiptId, RunId, ScheduleId, ServerId, SessionId, SignalId,
-    TenantId, UserId,
+    ApprovalId, InboundId, JobId, KeyId, OutboundId, OutboxId, ReceiptId, RunId, ScheduleId, ServerId, SessionId,
+    SignalId, TenantId, UserId,
 };
 use interlock_core::json::{Hash, Json};
 use interlock_core::time::Timestamp;
@@ -106,7 +106,7 @@ macro_rules! id_values {
     };
 }
 id_values!(TenantId, RunId, SessionId, ApprovalId, ReceiptId, SignalId, OutboxId, ServerId, KeyId, UserId);
-id_values!(ScheduleId, InboundId, OutboundId);
+id_values!(JobId, ScheduleId, InboundId, OutboundId);
 
 /// Arguments in the order of `$1…$n`.
 macro_rules! args {
@@ -289,4 +289,4 @@ macro_rules! from16 {
     };
 }
 from16!(TenantId, RunId, SessionId, ApprovalId, ReceiptId, SignalId, OutboxId, ServerId, KeyId, UserId);
-from16!(ScheduleId, InboundId, OutboundId);
+from16!(JobId, ScheduleId, InboundId, OutboundId);

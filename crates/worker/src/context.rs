@@ -66,6 +66,11 @@ impl TaskContext {
         &self.0.assignment.handler
     }
 
+    /// The W3C trace context that the run was started in.
+    pub fn traceparent(&self) -> Option<&str> {
+        self.0.assignment.traceparent.as_deref()
+    }
+
     /// The step's key: its stable name in the workflow.
     pub fn step(&self) -> &str {
         &self.0.assignment.step

@@ -3,6 +3,7 @@
 
 mod fairness;
 mod growth;
+mod http;
 mod report;
 mod rig;
 mod w1;
@@ -23,7 +24,8 @@ pub struct BenchArgs {
     /// How many steps a run has (w1, latency).
     #[arg(long, default_value_t = 5)]
     steps: u32,
-    /// How many runs are under way at the same time (w1), or how many callers start them (w2).
+    /// How many runs are under way at the same time (w1), how many callers start them (w2), or over how
+    /// many connections (http).
     #[arg(long)]
     in_flight: Option<usize>,
     /// How many embedded workers share the load.
@@ -55,6 +57,8 @@ enum Workload {
     Fairness,
     /// The cost of a step as finished steps and waiting runs pile up.
     Growth,
+    /// Runs started by `POST /runs`, over 64 kept connections; then at half that rate.
+    Http,
     /// All of the above.
     All,
 }
@@ -70,6 +74,9 @@ pub async fn run(args: BenchArgs) -> anyhow::Result<()> {
     }
     if wants(Workload::W2) {
         w2::run(&args).await?.print(args.json)?;
+    }
+    if wants(Workload::Http) {
+        http::run(&args).await?.print(args.json)?;
     }
     if wants(Workload::Fairness) {
         fairness::run(&args).await?.print(args.json)?;

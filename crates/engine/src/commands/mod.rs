@@ -1,9 +1,11 @@
 //! What can be asked of the engine, one verb a file.
 
 pub mod apply;
+pub mod bulk;
 pub mod complete;
 pub mod control;
 pub mod effect;
+pub mod once;
 pub mod restore;
 pub mod resume;
 pub mod signal;
@@ -13,6 +15,7 @@ pub mod subject;
 pub mod vote;
 
 use interlock_core::ids::RunId;
+use interlock_core::limits::TRACEPARENT;
 use interlock_core::plan::Work;
 use interlock_core::run::{Phase, Run};
 use interlock_core::state::{RunState, TaskType};
@@ -57,6 +60,7 @@ pub(crate) fn assignment(run: &Run, epoch: u64) -> Option<Assignment> {
         signal: wake.as_ref().and_then(|wake| wake.signal),
         timeout: spec.timeout,
         deadline_at: run.header.deadline_at,
+        traceparent: run.header.labels.get(TRACEPARENT).cloned(),
     })
 }
 

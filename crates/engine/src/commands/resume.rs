@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::control::position_of;
 use crate::Engine;
-use crate::commands::start::{Earlier, EncodedPlan, StartRun, Started};
+use crate::commands::start::{Earlier, EncodedPlan, IdempotencyKey, StartRun, Started};
 use crate::error::EngineError;
 
 impl Engine {
@@ -20,6 +20,7 @@ impl Engine {
         tenant: TenantId,
         run: RunId,
         from: Option<&str>,
+        key: Option<IdempotencyKey>,
         by: Context,
     ) -> Result<Started, EngineError> {
         let old = self.0.store.load_runs(&[(tenant, run)]).await?.pop().ok_or(Rejection::UnknownRun { run })?;
@@ -35,7 +36,7 @@ impl Engine {
             trigger: Trigger { kind: "resume".into(), reference: Some(run.to_string()) },
             priority: header.priority,
             started_by: by.person.clone().or_else(|| header.started_by.clone()),
-            idempotency: None,
+            idempotency: key,
             by,
             ..StartRun::new(tenant, plan, header.inputs.clone())
         };

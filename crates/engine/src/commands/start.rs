@@ -63,6 +63,10 @@ pub struct StartRun {
     pub idempotency: Option<IdempotencyKey>,
     /// What makes two requests the same one, where that is not the plan and all that stands here.
     pub fingerprint: Option<Hash>,
+    /// Inputs that the workflow declares searchable, as texts. Values longer than a label's are left out.
+    pub searchable: BTreeMap<String, String>,
+    /// The W3C trace context of the request.
+    pub traceparent: Option<String>,
     pub by: Context,
 }
 
@@ -82,12 +86,14 @@ impl StartRun {
             started_by: None,
             idempotency: None,
             fingerprint: None,
+            searchable: BTreeMap::new(),
+            traceparent: None,
             by: Context::SYSTEM,
         }
     }
 
     /// What makes two requests the same one.
-    fn request_hash(&self) -> Result<Hash, EngineError> {
+    fn request_hash(&self, lineage: Option<&Lineage>) -> Result<Hash, EngineError> {
         if let Some(fingerprint) = self.fingerprint {
             return Ok(fingerprint);
         }
@@ -101,6 +107,7 @@ impl StartRun {
             "on_conflict": self.on_conflict,
             "labels": self.labels,
             "priority": self.priority,
+            "resumed_from": lineage.map(|lineage| lineage.resumed_from),
         });
         Ok(canonical_hash(&request).map_err(invalid)?)
     }
@@ -165,15 +172,16 @@ impl Engine {
         let now = self.now();
         let tenant = request.tenant;
         let plan = Arc::clone(&request.plan.plan);
-        let idempotency = request.idempotency_row(now)?;
         let on_conflict = request.on_conflict;
         let Earlier { lineage, inherited, starters } = earlier;
+        let idempotency = request.idempotency_row(now, lineage.as_ref())?;
+        let labels = labels(request.labels, request.searchable, request.traceparent);
         let header = Header {
             workspace: request.workspace,
             plan_hash: HashHex(request.plan.hash),
             inputs: request.inputs,
             subject: request.subject,
-            labels: request.labels,
+            labels,
             trigger: request.trigger,
             priority: request.priority,
             created_at: now,
@@ -244,6 +252,7 @@ impl Engine {
 
     /// The hints that go out once a run is made.
     fn started(&self, run: Run, change: &ChangeSet, claim: Option<SessionId>) {
+        self.0.counters.record(None, run.state, change);
         let handed = claim.zip(assignment(&run, self.0.epoch));
         self.committed(&run, change);
         if run.current().session().is_some() {
@@ -273,18 +282,41 @@ impl Engine {
 }
 
 impl StartRun {
-    fn idempotency_row(&self, now: interlock_core::time::Timestamp) -> Result<Option<IdempotencyRow>, EngineError> {
-        let Some(IdempotencyKey { client, key }) = &self.idempotency else { return Ok(None) };
-        if key.is_empty() || key.len() > limits::KEY_BYTES_MAX {
-            let what = format!("an idempotency key has 1 to {} bytes", limits::KEY_BYTES_MAX);
-            return Err(Rejection::InvalidInput { what }.into());
-        }
+    fn idempotency_row(
+        &self,
+        now: interlock_core::time::Timestamp,
+        lineage: Option<&Lineage>,
+    ) -> Result<Option<IdempotencyRow>, EngineError> {
+        let Some(given) = &self.idempotency else { return Ok(None) };
+        check_key(given)?;
+        let IdempotencyKey { client, key } = given;
         Ok(Some(IdempotencyRow {
             client: client.clone(),
             key: key.clone(),
             source: self.trigger.kind.clone(),
-            request_hash: self.request_hash()?,
+            request_hash: self.request_hash(lineage)?,
             expires_at: now + limits::IDEMPOTENCY_COMPLETED_TTL,
         }))
     }
+}
+
+pub(crate) fn check_key(key: &IdempotencyKey) -> Result<(), Rejection> {
+    if key.key.is_empty() || key.key.len() > limits::KEY_BYTES_MAX {
+        let what = format!("an idempotency key has 1 to {} bytes", limits::KEY_BYTES_MAX);
+        return Err(Rejection::InvalidInput { what });
+    }
+    Ok(())
+}
+
+/// The caller's labels, with what is kept beside them under names of our own.
+fn labels(
+    mut labels: BTreeMap<String, String>,
+    searchable: BTreeMap<String, String>,
+    traceparent: Option<String>,
+) -> BTreeMap<String, String> {
+    let short = |text: &str| text.len() <= limits::NAME_BYTES_MAX;
+    let inputs = searchable.into_iter().map(|(name, value)| (format!("{}{name}", limits::INPUT_LABELS), value));
+    labels.extend(inputs.filter(|(name, value)| short(name) && short(value)));
+    labels.extend(traceparent.map(|trace| (limits::TRACEPARENT.to_owned(), trace)));
+    labels
 }

@@ -42,6 +42,8 @@ pub struct StartWorkflow {
     pub trigger: Trigger,
     pub started_by: Option<String>,
     pub idempotency: Option<IdempotencyKey>,
+    /// The W3C trace context of the request.
+    pub traceparent: Option<String>,
     pub by: Context,
 }
 
@@ -60,6 +62,7 @@ impl StartWorkflow {
             trigger: Trigger { kind: "api".into(), reference: None },
             started_by: None,
             idempotency: None,
+            traceparent: None,
             by: Context::SYSTEM,
         }
     }
@@ -141,6 +144,7 @@ impl Engine {
         start.started_by = request.started_by;
         start.idempotency = request.idempotency;
         start.fingerprint = fingerprint;
+        start.traceparent = request.traceparent;
         start.by = request.by;
         let declared = definition.subject.as_ref().map(Subject::on_conflict);
         start.on_conflict = request.on_conflict.or(declared).unwrap_or(OnConflict::Reject);

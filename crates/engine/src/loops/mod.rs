@@ -1,5 +1,6 @@
 //! The loops, each small and named for what it does. Every one of them can be lost for a while without losing work.
 
+pub mod bulk;
 pub mod clock_sync;
 pub mod outbox;
 pub mod reaper;
@@ -27,5 +28,6 @@ pub(crate) async fn spawn_all(engine: &Engine) -> Result<(), OpenEngineError> {
     tasks.spawn(retention::run(engine.clone()));
     tasks.spawn(clock_sync::run(engine.clone()));
     tasks.spawn(transforms::run(engine.clone()));
+    tasks.spawn(bulk::run(engine.clone()));
     Ok(())
 }

@@ -287,7 +287,7 @@ on_both! {
         let run = engine.start(start(tenant, &plan(vec![task("a"), task("b")]), "null")).await.unwrap().run;
         assert_eq!(ends(&engine, tenant, run).await, RunState::Failed);
         assert!(matches!(engine.cancel(tenant, run, "x".into(), false, Context::SYSTEM).await, Err(EngineError::Rejected(Rejection::Terminal { .. }))));
-        let second = engine.resume_as_new(tenant, run, None, Context::operator("op")).await.unwrap().run;
+        let second = engine.resume_as_new(tenant, run, None, None, Context::operator("op")).await.unwrap().run;
         assert_eq!(ends(&engine, tenant, second).await, RunState::Succeeded);
         assert_eq!(*ran.lock().unwrap(), ["a", "b", "b"]);
         let overview = engine.store().run_overview(tenant, second).await.unwrap().unwrap();

@@ -91,6 +91,7 @@ fn an_assignment_survives_the_wire_and_its_input_keeps_its_text() {
         signal: None,
         timeout: Some(Millis(9)),
         deadline_at: None,
+        traceparent: None,
     };
     assert_eq!(through_text(&assignment), assignment);
 }

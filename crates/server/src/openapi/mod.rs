@@ -27,9 +27,10 @@ const BEARER: &str = "bearer";
 const TAGS: &[(&str, &str)] = &[
     ("runs", "Start runs, look at them, direct them."),
     ("workflows", "Apply workflow files, look at what is there."),
-    ("signals", "Messages from outside."),
+    ("bulk", "One action on many runs: look first, then act on exactly what was seen."),
+    ("signals", "Messages from outside, and who waits for them."),
     ("agent", "The calls of workers. Every one of them is safe to repeat."),
-    ("health", "Whether the server is up. Open to everybody."),
+    ("health", "Whether the server is up, and its numbers."),
 ];
 
 const ABOUT: &str = "Durable execution with governance. JSON in, JSON out. Instants are Unix milliseconds, spans are \

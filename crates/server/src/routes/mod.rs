@@ -1,9 +1,12 @@
 //! The routes: a folder for each noun, a file for each verb.
 
 pub mod agent;
+pub mod bulk;
 pub mod health;
+pub mod metrics;
 pub mod runs;
 pub mod signals;
+pub mod waits;
 pub mod workflows;
 
 use axum::Router;
@@ -19,6 +22,7 @@ use crate::api_error::ApiError;
 use crate::guard;
 use crate::limits;
 use crate::listen::ServerOptions;
+use crate::observe;
 use crate::openapi;
 use crate::state::AppState;
 
@@ -27,7 +31,10 @@ fn guarded() -> OpenApiRouter<AppState> {
     OpenApiRouter::default()
         .merge(agent::routes())
         .merge(runs::routes())
+        .merge(bulk::routes())
         .merge(signals::routes())
+        .merge(waits::routes())
+        .merge(metrics::routes())
         .merge(workflows::routes())
 }
 
@@ -52,6 +59,7 @@ pub fn router(engine: Engine, options: &ServerOptions, shutdown: CancellationTok
         .fallback(no_such_route)
         .method_not_allowed_fallback(no_such_method)
         .layer(DefaultBodyLimit::max(limits::BODY_BYTES_MAX))
+        .layer(from_fn_with_state(state.clone(), observe::observe))
         .with_state(state)
 }
 

@@ -57,7 +57,7 @@ pub async fn engine() -> (Engine, [TenantId; 2], String) {
     (engine, tenants, database)
 }
 
-async fn key(engine: &Engine, secret: &ServerSecret, new: NewKey) -> String {
+pub async fn key(engine: &Engine, secret: &ServerSecret, new: NewKey) -> String {
     create_key(engine, secret, new).await.unwrap().1.reveal().to_owned()
 }
 
@@ -123,7 +123,7 @@ impl Api {
         let response = self.raw(request).await;
         let (parts, body) = response.into_parts();
         let bytes = to_bytes(body, usize::MAX).await.unwrap();
-        let body = if bytes.is_empty() { Value::Null } else { serde_json::from_slice(&bytes).unwrap() };
+        let body = if bytes.is_empty() { Value::Null } else { serde_json::from_slice(&bytes).unwrap_or(Value::Null) };
         Answer { status: parts.status, headers: parts.headers, body }
     }
 

@@ -2,11 +2,15 @@
 
 mod agent;
 mod api;
+mod bulk;
 mod directives;
 mod documented;
+mod duplicates;
 mod guard;
 mod keys;
+mod lists;
 mod matrix;
+mod observe;
 mod openapi;
 mod over_the_wire;
 mod refusals;

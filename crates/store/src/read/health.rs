@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use interlock_core::ids::{RunId, TenantId};
+use interlock_core::state::RunState;
 use interlock_core::time::Timestamp;
 
 use crate::error::ReadError;
@@ -48,6 +49,12 @@ impl Store {
     pub async fn epoch(&self) -> Result<u64, ReadError> {
         let mut rows = self.rows(&ops::META_GET, args!["store_epoch"]).await?;
         Ok(rows.first_mut().map_or(Ok(1), |row| row.name("value"))?)
+    }
+
+    /// How many runs live in each state.
+    pub async fn live_by_state(&self) -> Result<Vec<(RunState, u64)>, ReadError> {
+        let rows = self.rows(&read::LIVE_BY_STATE, vec![]).await?;
+        rows.into_iter().map(|mut row| Ok((row.name("state")?, row.num("runs")?))).collect()
     }
 
     pub async fn stats(&self) -> Result<Stats, ReadError> {

@@ -6,12 +6,18 @@ use interlock_core::receipt::Receipt;
 use interlock_core::state::{ApprovalState, RunState};
 use interlock_core::time::Timestamp;
 
+use crate::apply_op::first_id_at;
 use crate::error::{CorruptRow, ReadError};
-use crate::rows::{ApprovalRow, Page, ReceiptRow, RunFilter, RunSummary, StepRow};
+use crate::rows::{
+    ATTR_FILTERS_MAX, ApprovalRow, Page, ReceiptRow, RunFilter, RunSummary, StepRow, WaitFilter, WaitRow,
+};
 use crate::sql::{Stmt, read};
 use crate::store::Store;
 use crate::submit::STATE_ATTR;
 use crate::value::{Row, Value, args};
+
+/// A run's id is drawn a moment before its `created_at`, and never behind the newest one: this much apart at most.
+const ID_SLACK_MS: i64 = 60_000;
 
 impl Store {
     /// Runs, newest first. The narrowest filter chooses the index, the others are checked row by row.
@@ -21,32 +27,40 @@ impl Store {
         filter: &RunFilter,
         page: Page,
     ) -> Result<Vec<RunSummary>, ReadError> {
-        let below = page.after.map_or(Value::Id([0xff; 16]), Value::from);
         let text = |value: Option<&str>| Value::from(value.unwrap_or(""));
         let from = filter.created_from.unwrap_or(Timestamp(i64::MIN));
         let before = filter.created_before.unwrap_or(Timestamp(i64::MAX));
         let mut values = args![
             tenant,
-            below,
+            first_id_at(Timestamp(from.0.saturating_sub(ID_SLACK_MS))),
+            page.after.map_or(Value::Id([0xff; 16]), Value::from),
             from,
             before,
             text(filter.state.map(RunState::as_str)),
             text(filter.workflow.as_deref()),
             text(filter.subject.as_deref()),
+            text(filter.trigger.as_deref()),
             text(filter.workspace.as_deref())
         ];
         let live = filter.state.is_some_and(|state| !state.is_terminal());
         let ended_badly = filter.state.filter(|state| matches!(state, RunState::Failed | RunState::Canceled));
-        let stmt: &'static Stmt = if let Some((name, value)) = &filter.label {
-            values.extend(args![name, value]);
+        let mut attrs: Vec<(&str, &str)> =
+            filter.attrs.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        // Few runs end badly: where nothing else narrows the list, the state does.
+        let narrowed = !attrs.is_empty() || filter.subject.is_some() || live;
+        attrs.extend(ended_badly.filter(|_| !narrowed).map(|state| (STATE_ATTR, state.as_str())));
+        let stmt: &'static Stmt = if !attrs.is_empty() {
+            attrs.resize(ATTR_FILTERS_MAX.max(attrs.len()), ("", ""));
+            for (name, value) in attrs.into_iter().take(ATTR_FILTERS_MAX) {
+                values.extend(args![name, value]);
+            }
             &read::LIST_ATTR
         } else if filter.subject.is_some() {
             &read::LIST_SUBJECT
         } else if live {
             &read::LIST_LIVE
-        } else if let Some(state) = ended_badly {
-            values.extend(args![STATE_ATTR, state.as_str()]);
-            &read::LIST_ATTR
+        } else if filter.trigger.as_deref().is_some_and(|trigger| trigger != "api") {
+            &read::LIST_TRIGGER
         } else if filter.workflow.is_some() {
             &read::LIST_WORKFLOW
         } else {
@@ -55,6 +69,38 @@ impl Store {
         values.push(page.limit.into());
         let rows = self.rows(stmt, values).await?;
         Ok(rows.into_iter().map(|row| summary(tenant, row)).collect::<Result<_, _>>()?)
+    }
+
+    /// Open waits by type and key, after the last one of the page before.
+    pub async fn list_waits(
+        &self,
+        tenant: TenantId,
+        filter: &WaitFilter,
+        after: Option<&WaitRow>,
+        limit: usize,
+    ) -> Result<Vec<WaitRow>, ReadError> {
+        let signal_type = filter.signal_type.as_deref().or(after.map(|wait| wait.signal_type.as_str())).unwrap_or("");
+        let key = filter.key.as_deref().or(after.map(|wait| wait.key.as_str())).unwrap_or("");
+        let opened_at = after.map_or(Timestamp(i64::MIN), |wait| wait.opened_at);
+        let run = after.map_or(Value::Id([0; 16]), |wait| wait.run.into());
+        let stmt: &'static Stmt = match (&filter.signal_type, &filter.key) {
+            (Some(_), Some(_)) => &read::WAITS_OF_KEY,
+            (Some(_), None) => &read::WAITS_OF_TYPE,
+            (None, _) => &read::WAITS_LIST,
+        };
+        let rows = self.rows(stmt, args![tenant, signal_type, key, opened_at, run, limit]).await?;
+        rows.into_iter()
+            .map(|mut row| {
+                Ok(WaitRow {
+                    run: row.id("run_id")?,
+                    position: row.num("position")?,
+                    signal_type: row.text("type")?,
+                    key: row.text("key")?,
+                    accept_from: row.time("accept_from")?,
+                    opened_at: row.time("opened_at")?,
+                })
+            })
+            .collect()
     }
 
     pub async fn run_overview(&self, tenant: TenantId, run: RunId) -> Result<Option<RunSummary>, ReadError> {

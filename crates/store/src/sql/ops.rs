@@ -62,6 +62,21 @@ statements! {
                WHERE tenant_id = $4 AND outbox_id = $5 AND delivered_at IS NULL"
     }
 
+    /// Guard: a key is free if it is new, if whoever had it went silent, if it failed and may be tried again, or if
+    /// its record has expired and no run stands for it.
+    IDEMPOTENCY_BEGIN on idempotency {
+        both: "INSERT INTO idempotency (tenant_id, client, key, source, request_hash, state, created_at, updated_at,
+               expires_at, lock_expires_at) VALUES ($1, $2, $3, $4, $5, 'processing', $6, $6, $7, $8)
+               ON CONFLICT (tenant_id, client, key) DO UPDATE SET state = 'processing', attempts = CASE
+               WHEN idempotency.expires_at <= $6 THEN 1 ELSE idempotency.attempts + 1 END, updated_at = $6,
+               source = excluded.source, request_hash = excluded.request_hash, response = NULL, error = NULL,
+               expires_at = excluded.expires_at, lock_expires_at = excluded.lock_expires_at
+               WHERE idempotency.run_id IS NULL AND (idempotency.expires_at <= $6
+               OR (idempotency.request_hash = excluded.request_hash
+               AND ((idempotency.state = 'processing' AND idempotency.lock_expires_at <= $6)
+               OR (idempotency.state = 'failed' AND idempotency.attempts < $9))))"
+    }
+
     IDEMPOTENCY_FINISH on idempotency {
         both: "UPDATE idempotency SET state = $1, response = $2, error = $3, updated_at = $4, expires_at = $5,
                lock_expires_at = NULL WHERE tenant_id = $6 AND client = $7 AND key = $8"

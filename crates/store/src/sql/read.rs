@@ -209,57 +209,75 @@ statements! {
 
     // Lists, newest first: run ids begin with the instant of their start. Each takes the index of its narrowest
     // filter; what is left is checked row by row. The arguments are the same in all of them:
-    // $1 tenant, $2 below this run id, $3 and $4 created from and before, $5 state or NULL, $6 the filter's value,
-    // and the page's limit last.
+    // $1 tenant, $2 and $3 run ids from and below, $4 and $5 created from and before, $6 state, $7 workflow,
+    // $8 subject, $9 trigger, $10 workspace (each '' for any), then the attributes where there are some, and the page's limit last.
 
     LIST_ALL on run_overview {
-        both: "SELECT run_id, workspace, workflow, workflow_version, subject, labels, trigger_type, trigger_ref, priority,
-               started_by, root_run_id, resumed_from, resume_count, state, detail, reason, position, control, version,
-               created_at, deadline_at, finished_at, duration_ms, inputs, output, error
-               FROM run_overview WHERE tenant_id = $1 AND run_id < $2 AND created_at >= $3 AND created_at < $4
-               AND ($5 = '' OR state = $5) AND ($6 = '' OR workflow = $6) AND ($7 = '' OR subject = $7) AND ($8 = '' OR workspace = $8)
-               ORDER BY run_id DESC LIMIT $9"
+        list: "run_overview o WHERE o", "o.run_id",
+            "($6 = '' OR o.state = $6) AND ($7 = '' OR o.workflow = $7) AND ($8 = '' OR o.subject = $8)
+             AND ($9 = '' OR o.trigger_type = $9) AND ($10 = '' OR o.workspace = $10) ORDER BY o.run_id DESC LIMIT $11"
     }
 
     LIST_WORKFLOW on run_overview {
-        both: "SELECT run_id, workspace, workflow, workflow_version, subject, labels, trigger_type, trigger_ref, priority,
-               started_by, root_run_id, resumed_from, resume_count, state, detail, reason, position, control, version,
-               created_at, deadline_at, finished_at, duration_ms, inputs, output, error
-               FROM run_overview WHERE tenant_id = $1 AND run_id < $2 AND created_at >= $3 AND created_at < $4
-               AND ($5 = '' OR state = $5) AND workflow = $6 AND ($7 = '' OR subject = $7) AND ($8 = '' OR workspace = $8)
-               ORDER BY run_id DESC LIMIT $9"
+        list: "run_overview o WHERE o", "o.run_id",
+            "($6 = '' OR o.state = $6) AND o.workflow = $7 AND ($8 = '' OR o.subject = $8)
+             AND ($9 = '' OR o.trigger_type = $9) AND ($10 = '' OR o.workspace = $10) ORDER BY o.run_id DESC LIMIT $11"
     }
 
     LIST_SUBJECT on run_overview {
-        both: "SELECT run_id, workspace, workflow, workflow_version, subject, labels, trigger_type, trigger_ref, priority,
-               started_by, root_run_id, resumed_from, resume_count, state, detail, reason, position, control, version,
-               created_at, deadline_at, finished_at, duration_ms, inputs, output, error
-               FROM run_overview WHERE tenant_id = $1 AND run_id < $2 AND created_at >= $3 AND created_at < $4
-               AND ($5 = '' OR state = $5) AND ($6 = '' OR workflow = $6) AND subject = $7 AND ($8 = '' OR workspace = $8)
-               ORDER BY run_id DESC LIMIT $9"
+        list: "run_overview o WHERE o", "o.run_id",
+            "($6 = '' OR o.state = $6) AND ($7 = '' OR o.workflow = $7) AND o.subject = $8
+             AND ($9 = '' OR o.trigger_type = $9) AND ($10 = '' OR o.workspace = $10) ORDER BY o.run_id DESC LIMIT $11"
     }
 
-    /// run_attrs: a label, or `interlock.state` of runs that ended badly.
+    /// runs_by_trigger, which leaves out the runs that the API started: they are the many.
+    LIST_TRIGGER on run_overview {
+        list: "run_overview o WHERE o", "o.run_id",
+            "($6 = '' OR o.state = $6) AND ($7 = '' OR o.workflow = $7) AND ($8 = '' OR o.subject = $8)
+             AND o.trigger_type <> 'api' AND o.trigger_type = $9 AND ($10 = '' OR o.workspace = $10) ORDER BY o.run_id DESC LIMIT $11"
+    }
+
+    /// run_attrs: a label, a searchable input, or `interlock.state` of runs that ended badly; the second and third
+    /// attribute are looked up for each run that has the first.
     LIST_ATTR on run_overview {
-        both: "SELECT o.run_id, workspace, workflow, workflow_version, subject, labels, trigger_type, trigger_ref, priority,
-               started_by, root_run_id, resumed_from, resume_count, state, detail, reason, position, control, version,
-               created_at, deadline_at, finished_at, duration_ms, inputs, output, error
-               FROM run_attrs a JOIN run_overview o ON o.tenant_id = a.tenant_id AND o.run_id = a.run_id
-               WHERE a.tenant_id = $1 AND a.run_id < $2 AND created_at >= $3 AND created_at < $4
-               AND ($5 = '' OR state = $5) AND ($6 = '' OR workflow = $6) AND ($7 = '' OR subject = $7)
-               AND ($8 = '' OR workspace = $8) AND a.name = $9 AND a.value = $10
-               ORDER BY a.run_id DESC LIMIT $11"
+        list: "run_attrs a JOIN run_overview o ON o.tenant_id = a.tenant_id AND o.run_id = a.run_id
+             WHERE a", "a.run_id",
+            "($6 = '' OR o.state = $6) AND ($7 = '' OR o.workflow = $7) AND ($8 = '' OR o.subject = $8)
+             AND ($9 = '' OR o.trigger_type = $9) AND ($10 = '' OR o.workspace = $10) AND a.name = $11 AND a.value = $12
+             AND ($13 = '' OR EXISTS (SELECT 1 FROM run_attrs b WHERE b.tenant_id = a.tenant_id AND b.name = $13
+             AND b.value = $14 AND b.run_id = a.run_id))
+             AND ($15 = '' OR EXISTS (SELECT 1 FROM run_attrs c WHERE c.tenant_id = a.tenant_id AND c.name = $15
+             AND c.value = $16 AND c.run_id = a.run_id))
+             ORDER BY a.run_id DESC LIMIT $17"
     }
 
     /// run_live: runs that live are few beside those that ended.
     LIST_LIVE on run_overview {
-        both: "SELECT o.run_id, o.workspace, workflow, workflow_version, subject, labels, trigger_type, trigger_ref,
-               o.priority, started_by, root_run_id, resumed_from, resume_count, o.state, o.detail, o.reason, o.position,
-               o.control, o.version, created_at, deadline_at, finished_at, duration_ms, inputs, output, error
-               FROM run_live v JOIN run_overview o ON o.tenant_id = v.tenant_id AND o.run_id = v.run_id
-               WHERE v.tenant_id = $1 AND v.run_id < $2 AND created_at >= $3 AND created_at < $4 AND v.state = $5
-               AND ($6 = '' OR workflow = $6) AND ($7 = '' OR subject = $7) AND ($8 = '' OR o.workspace = $8)
-               ORDER BY v.run_id DESC LIMIT $9"
+        list: "run_live v JOIN run_overview o ON o.tenant_id = v.tenant_id AND o.run_id = v.run_id
+             WHERE v", "v.run_id",
+            "v.state = $6 AND ($7 = '' OR o.workflow = $7) AND ($8 = '' OR o.subject = $8)
+             AND ($9 = '' OR o.trigger_type = $9) AND ($10 = '' OR o.workspace = $10) ORDER BY v.run_id DESC LIMIT $11"
+    }
+
+    // Who waits for what: by type and key, by type, or all of a tenant. Pages go on after a wait: $2 type, $3 key,
+    // $4 opened_at, $5 run id of the last one.
+
+    WAITS_LIST on waits {
+        both: "SELECT run_id, position, type, key, accept_from, opened_at FROM waits
+               WHERE tenant_id = $1 AND (type, key, opened_at, run_id) > ($2, $3, $4, $5)
+               ORDER BY type, key, opened_at, run_id LIMIT $6"
+    }
+
+    WAITS_OF_TYPE on waits {
+        both: "SELECT run_id, position, type, key, accept_from, opened_at FROM waits
+               WHERE tenant_id = $1 AND type = $2 AND (key, opened_at, run_id) > ($3, $4, $5)
+               ORDER BY key, opened_at, run_id LIMIT $6"
+    }
+
+    WAITS_OF_KEY on waits {
+        both: "SELECT run_id, position, type, key, accept_from, opened_at FROM waits
+               WHERE tenant_id = $1 AND type = $2 AND key = $3 AND (opened_at, run_id) > ($4, $5)
+               ORDER BY opened_at, run_id LIMIT $6"
     }
 
     STEPS on steps {
@@ -325,6 +343,11 @@ statements! {
 
     STATS on run_live {
         both: "SELECT count(*), count(session_id) FROM run_live"
+    }
+
+    /// Looks at every live run: for whoever watches the server, now and then.
+    LIVE_BY_STATE on run_live {
+        both: "SELECT state, count(*) AS runs FROM run_live GROUP BY state ORDER BY state"
     }
 
     // What `check` asks. Each answers with (tenant_id, run_id) of rows that must not exist.

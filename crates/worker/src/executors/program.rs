@@ -64,6 +64,11 @@ impl ExecTask {
             .env("INTERLOCK_STEP", ctx.step())
             .env("INTERLOCK_ATTEMPT", ctx.attempt().to_string())
             .env("INTERLOCK_EFFECT_KEY", key);
+        match ctx.traceparent() {
+            Some(trace) => command.env("TRACEPARENT", trace),
+            // The worker's own, if it has one, is about something else.
+            None => command.env_remove("TRACEPARENT"),
+        };
         command
     }
 

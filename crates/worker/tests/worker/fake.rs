@@ -112,6 +112,7 @@ impl Fake {
             signal: None,
             timeout: None,
             deadline_at: None,
+            traceparent: None,
         }
     }
 

@@ -2,31 +2,40 @@
 
 use axum::Json;
 use axum::extract::State;
+use axum::http::{HeaderMap, HeaderValue, Uri, header};
 use interlock_core::ids::RunId;
 use interlock_core::state::RunState;
-use interlock_protocol::runs::{RunList, limits, path};
-use interlock_store::{Page, RunFilter};
-use serde::Deserialize;
+use interlock_core::time::Timestamp;
+use interlock_protocol::runs::{RunList, RunQuery, limits, path};
+use interlock_store::Page;
 use utoipa::IntoParams;
 
-use super::view;
+use super::{filter, view};
 use crate::api_error::ApiError;
 use crate::identity::Caller;
-use crate::request::Params;
+use crate::request::{PAGE_DEFAULT, Pairs, parsed};
 use crate::state::AppState;
 
-const PAGE_DEFAULT: usize = 50;
-
-#[derive(Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
+/// What the query string may hold. `label` and `input` may come up to three times together.
+#[derive(Default, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct ListParams {
     state: Option<RunState>,
     workflow: Option<String>,
     subject: Option<String>,
+    /// What caused the run: `api`, `schedule`, `webhook` …
+    trigger: Option<String>,
     /// `name:value`.
-    label: Option<String>,
+    #[param(value_type = Option<Vec<String>>, style = Form, explode)]
+    label: Vec<(String, String)>,
+    /// `name:value` of an input that the workflow declares searchable.
+    #[param(value_type = Option<Vec<String>>, style = Form, explode)]
+    input: Vec<(String, String)>,
+    /// Unix milliseconds.
+    created_from: Option<Timestamp>,
+    created_before: Option<Timestamp>,
     limit: Option<usize>,
+    /// `next_after` of the page before.
     after: Option<RunId>,
 }
 
@@ -36,32 +45,68 @@ pub struct ListParams {
     path = path::RUNS,
     tag = "runs",
     params(ListParams),
-    responses((status = 200, description = "A page of runs.", body = RunList)),
+    responses((
+        status = 200,
+        description = "A page of runs.",
+        body = RunList,
+        headers(("link" = Option<String>, description = "The next page, as `rel=\"next\"`.")),
+    )),
 )]
 pub async fn list(
     State(state): State<AppState>,
     caller: Caller,
-    Params(params): Params<ListParams>,
-) -> Result<Json<RunList>, ApiError> {
-    let label = params.label.map(|label| {
-        let (name, value) =
-            label.split_once(':').ok_or_else(|| ApiError::malformed("write a label as `name:value`"))?;
-        Ok::<_, ApiError>((name.to_owned(), value.to_owned()))
-    });
-    let filter = RunFilter {
+    uri: Uri,
+    pairs: Pairs,
+) -> Result<(HeaderMap, Json<RunList>), ApiError> {
+    let params = read(&pairs)?;
+    let query = RunQuery {
         state: params.state,
         workflow: params.workflow,
         subject: params.subject,
-        label: label.transpose()?,
-        workspace: caller.workspace.as_deref().map(str::to_owned),
-        ..RunFilter::default()
+        trigger: params.trigger,
+        labels: params.label.into_iter().collect(),
+        inputs: params.input.into_iter().collect(),
+        created_from: params.created_from,
+        created_before: params.created_before,
     };
     let limit = params.limit.unwrap_or(PAGE_DEFAULT).clamp(1, limits::PAGE_MAX);
     // One more than asked for says whether there is another page.
     let page = Page { limit: limit + 1, after: params.after };
-    let mut rows = state.engine().store().list_runs(caller.tenant, &filter, page).await?;
+    let mut rows = state.engine().store().list_runs(caller.tenant, &filter::checked(query, &caller)?, page).await?;
     let more = rows.len() > limit;
     rows.truncate(limit);
     let next_after = rows.last().filter(|_| more).map(|row| row.run);
-    Ok(Json(RunList { runs: rows.into_iter().map(view::run).collect(), next_after }))
+    let mut headers = HeaderMap::new();
+    if let Some(link) = next_after.and_then(|after| next_link(&uri, after)) {
+        headers.insert(header::LINK, link);
+    }
+    Ok((headers, Json(RunList { runs: rows.into_iter().map(view::run).collect(), next_after })))
+}
+
+fn read(pairs: &Pairs) -> Result<ListParams, ApiError> {
+    let mut params = ListParams::default();
+    for (name, value) in pairs.iter() {
+        match name {
+            "state" => params.state = Some(parsed(name, value)?),
+            "workflow" => params.workflow = Some(value.to_owned()),
+            "subject" => params.subject = Some(value.to_owned()),
+            "trigger" => params.trigger = Some(value.to_owned()),
+            "label" => params.label.push(filter::pair(value, name)?),
+            "input" => params.input.push(filter::pair(value, name)?),
+            "created_from" => params.created_from = Some(Timestamp(parsed(name, value)?)),
+            "created_before" => params.created_before = Some(Timestamp(parsed(name, value)?)),
+            "limit" => params.limit = Some(parsed(name, value)?),
+            "after" => params.after = Some(parsed(name, value)?),
+            _ => return Err(ApiError::malformed(format!("the query has an unknown parameter `{name}`"))),
+        }
+    }
+    Ok(params)
+}
+
+/// The same question for the next page (RFC 8288).
+fn next_link(uri: &Uri, after: RunId) -> Option<HeaderValue> {
+    let kept = uri.query().unwrap_or_default().split('&');
+    let kept: Vec<_> = kept.filter(|part| !part.is_empty() && !part.starts_with("after=")).collect();
+    let joint = if kept.is_empty() { "" } else { "&" };
+    HeaderValue::try_from(format!("<{}?{}{joint}after={after}>; rel=\"next\"", path::RUNS, kept.join("&"))).ok()
 }

@@ -2,9 +2,11 @@
 
 mod cancel;
 mod events;
+pub mod filter;
 mod get;
 mod list;
 mod pause;
+mod receipts;
 mod resolve;
 mod restart;
 mod resume;
@@ -14,7 +16,7 @@ mod signal;
 mod skip;
 mod start;
 mod steps;
-mod view;
+pub mod view;
 
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -27,6 +29,7 @@ pub fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(get::get))
         .routes(routes!(steps::steps))
         .routes(routes!(events::events))
+        .routes(routes!(receipts::receipts))
         .routes(routes!(cancel::cancel))
         .routes(routes!(pause::pause))
         .routes(routes!(resume::resume))

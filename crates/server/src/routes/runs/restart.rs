@@ -1,9 +1,8 @@
 //! `POST /runs/{run}/restart`: goes back to a step, the first one unless another is named, and runs from there. For a
 //! run that has ended, a new one does so.
 
-use axum::Json;
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 use interlock_core::rejection::Rejection;
 use interlock_engine::EngineError;
@@ -11,8 +10,10 @@ use interlock_protocol::runs::{Restart, Standing, Started, path};
 
 use crate::api_error::ApiError;
 use crate::directive::answer;
+use crate::idempotency::{IdempotencyHeaders, key_of};
 use crate::identity::Caller;
 use crate::request::{Body, Named};
+use crate::routes::runs::start::created;
 use crate::state::AppState;
 
 /// Go back to a step, by default to the first, and run from there
@@ -22,7 +23,7 @@ use crate::state::AppState;
     post,
     path = path::RESTART,
     tag = "runs",
-    params(Named),
+    params(Named, IdempotencyHeaders),
     request_body = Restart,
     responses(
         (status = 200, description = "Where the run stands.", body = Standing),
@@ -33,6 +34,7 @@ pub async fn restart(
     State(state): State<AppState>,
     caller: Caller,
     named: Named,
+    headers: HeaderMap,
     Body(restart): Body<Restart>,
 ) -> Result<Response, ApiError> {
     let Named { tenant, run } = named;
@@ -43,9 +45,9 @@ pub async fn restart(
     match state.engine().restart_from(tenant, run, &from, caller.operator()).await {
         Ok(standing) => Ok(answer(standing).into_response()),
         Err(EngineError::Rejected(Rejection::Terminal { .. })) => {
-            let started = state.engine().resume_as_new(tenant, run, Some(&from), caller.operator()).await?;
-            Ok((StatusCode::CREATED, Json(Started { run_id: started.run, admission: started.admission }))
-                .into_response())
+            let key = key_of(&headers, &caller)?;
+            let started = state.engine().resume_as_new(tenant, run, Some(&from), key, caller.operator()).await?;
+            Ok(created(started))
         }
         Err(error) => Err(error.into()),
     }

@@ -1,9 +1,8 @@
 //! `POST /runs/{run}/retry`: tries the step that stopped the run again. A run that has ended does not change: a new
 //! one takes over what it achieved, and is answered as a new run.
 
-use axum::Json;
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 use interlock_core::rejection::Rejection;
 use interlock_engine::EngineError;
@@ -11,8 +10,10 @@ use interlock_protocol::runs::{Retry, Standing, Started, path};
 
 use crate::api_error::ApiError;
 use crate::directive::answer;
+use crate::idempotency::{IdempotencyHeaders, key_of};
 use crate::identity::Caller;
 use crate::request::{Body, Named};
+use crate::routes::runs::start::created;
 use crate::state::AppState;
 
 /// Try the step that stopped the run again
@@ -22,7 +23,7 @@ use crate::state::AppState;
     post,
     path = path::RETRY,
     tag = "runs",
-    params(Named),
+    params(Named, IdempotencyHeaders),
     request_body = Retry,
     responses(
         (status = 200, description = "Where the run stands.", body = Standing),
@@ -33,6 +34,7 @@ pub async fn retry(
     State(state): State<AppState>,
     caller: Caller,
     Named { tenant, run }: Named,
+    headers: HeaderMap,
     Body(retry): Body<Retry>,
 ) -> Result<Response, ApiError> {
     let changed_input = retry.input.is_some();
@@ -42,9 +44,9 @@ pub async fn retry(
             Err(ApiError::invalid("a run that has ended is retried with its own inputs; start a new run for others"))
         }
         Err(EngineError::Rejected(Rejection::Terminal { .. })) => {
-            let started = state.engine().resume_as_new(tenant, run, None, caller.operator()).await?;
-            Ok((StatusCode::CREATED, Json(Started { run_id: started.run, admission: started.admission }))
-                .into_response())
+            let key = key_of(&headers, &caller)?;
+            let started = state.engine().resume_as_new(tenant, run, None, key, caller.operator()).await?;
+            Ok(created(started))
         }
         Err(error) => Err(error.into()),
     }

@@ -1,19 +1,25 @@
 //! `POST /runs`: makes a run of a workflow or a plan, once per idempotency key and once per active subject.
 
+use std::collections::BTreeMap;
+
 use axum::Json;
 use axum::extract::State;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use interlock_core::state::{Admission, Initiator};
-use interlock_engine::{EncodedPlan, IdempotencyKey, StartRun, StartWorkflow};
+use interlock_core::json::Json as Payload;
+use interlock_core::limits::{INPUT_LABELS, OWN_LABELS};
+use interlock_core::state::{Admission, Initiator, OnConflict};
+use interlock_engine::{EngineError, IdempotencyKey, StartRun, StartWorkflow, Started};
 use interlock_protocol::runs::{self, path};
+use serde::Deserialize;
 
 use crate::api_error::ApiError;
+use crate::idempotency::{IdempotencyHeaders, key_of, mark};
 use crate::identity::Caller;
-use crate::request::{Body, IdempotencyHeaders, idempotency_key};
+use crate::metrics::Hit;
+use crate::request::Body;
 use crate::state::AppState;
-
-const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
+use crate::trace;
 
 /// Start a run
 ///
@@ -39,33 +45,85 @@ pub async fn start(
     State(state): State<AppState>,
     caller: Caller,
     headers: HeaderMap,
-    Body(body): Body<runs::StartRun>,
+    Body(body): Body<StartBody>,
 ) -> Result<Response, ApiError> {
-    let runs::StartRun { workflow, version, plan, inputs, workspace, subject, on_conflict, labels, priority } = body;
-    let client = caller.client.to_string();
-    let idempotency = idempotency_key(&headers)?.map(|key| IdempotencyKey { client, key });
+    let idempotency = key_of(&headers, &caller)?;
+    let keyed = idempotency.is_some();
+    let started = make(&state, &caller, Asked { idempotency, traceparent: trace::parent(&headers), body }).await;
+    if keyed {
+        let hit = match &started {
+            Ok(started) if started.replayed => Hit::Replayed,
+            Ok(_) => Hit::New,
+            Err(Refused::Engine(error)) => Hit::of(error),
+            Err(Refused::Request(_)) => Hit::Failed,
+        };
+        state.metrics().idempotency("api", hit);
+    }
+    Ok(created(started?))
+}
+
+struct Asked {
+    idempotency: Option<IdempotencyKey>,
+    traceparent: Option<String>,
+    body: StartBody,
+}
+
+/// Why no run is made: the request is wrong, or the engine says no.
+enum Refused {
+    Request(ApiError),
+    Engine(EngineError),
+}
+
+impl From<ApiError> for Refused {
+    fn from(error: ApiError) -> Self {
+        Self::Request(error)
+    }
+}
+
+impl From<EngineError> for Refused {
+    fn from(error: EngineError) -> Self {
+        Self::Engine(error)
+    }
+}
+
+impl From<Refused> for ApiError {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::Request(error) => error,
+            Refused::Engine(error) => error.into(),
+        }
+    }
+}
+
+async fn make(state: &AppState, caller: &Caller, asked: Asked) -> Result<Started, Refused> {
+    let Asked { idempotency, traceparent, body } = asked;
+    let StartBody { workflow, version, plan, inputs, workspace, subject, on_conflict, labels, priority } = body;
     let by = caller.context(Initiator::User);
     let workspace = caller.workspace_of_start(workspace)?;
     let started_by = caller.responsible().map(str::to_owned);
-    let started = match (workflow, plan) {
+    let labels = free_labels(labels)?;
+    match (workflow, plan) {
         (Some(workflow), None) => {
             let start = StartWorkflow::new(caller.tenant, workflow, inputs);
             let start =
-                StartWorkflow {
-                    version, workspace, subject, on_conflict, labels, priority, started_by, idempotency, by, ..start
-                };
-            state.engine().start_workflow(start).await?
+                StartWorkflow { version, workspace, subject, on_conflict, labels, priority, started_by, ..start };
+            Ok(state.engine().start_workflow(StartWorkflow { idempotency, traceparent, by, ..start }).await?)
         }
         (None, Some(plan)) if version.is_none() => {
-            let mut start = StartRun::new(caller.tenant, EncodedPlan::new(plan)?, inputs);
+            let mut start = StartRun::new(caller.tenant, state.plans().read(&plan)?, inputs);
             start.workspace = workspace.unwrap_or(start.workspace);
             start.on_conflict = on_conflict.unwrap_or(start.on_conflict);
             let priority = priority.unwrap_or(0);
-            state.engine().start(StartRun { subject, labels, priority, started_by, idempotency, by, ..start }).await?
+            let start = StartRun { subject, labels, priority, started_by, idempotency, ..start };
+            Ok(state.engine().start(StartRun { traceparent, by, ..start }).await?)
         }
-        (None, Some(_)) => return Err(ApiError::malformed("`version` belongs to a `workflow`, not to a `plan`")),
-        _ => return Err(ApiError::malformed("give either `workflow`, the name of one, or `plan`")),
-    };
+        (None, Some(_)) => Err(ApiError::malformed("`version` belongs to a `workflow`, not to a `plan`").into()),
+        _ => Err(ApiError::malformed("give either `workflow`, the name of one, or `plan`").into()),
+    }
+}
+
+/// A new run, or the one that the same request made before.
+pub fn created(started: Started) -> Response {
     let location = path::RUN.replace("{run}", &started.run.to_string());
     let body = Json(runs::Started { run_id: started.run, admission: started.admission });
     let status = match started.admission {
@@ -73,8 +131,39 @@ pub async fn start(
         Admission::Signaled => StatusCode::ACCEPTED,
     };
     let mut response = (status, [(header::LOCATION, location)], body).into_response();
-    if started.replayed {
-        response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
+    mark(&mut response, started.replayed);
+    response
+}
+
+/// What [`runs::StartRun`] says, with the plan as it was written: whoever sends the same one again need not wait until
+/// it is read again.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StartBody {
+    workflow: Option<String>,
+    version: Option<u32>,
+    plan: Option<Payload>,
+    #[serde(default = "no_inputs")]
+    inputs: Payload,
+    workspace: Option<String>,
+    subject: Option<String>,
+    on_conflict: Option<OnConflict>,
+    #[serde(default)]
+    labels: BTreeMap<String, String>,
+    priority: Option<i32>,
+}
+
+fn no_inputs() -> Payload {
+    Payload::trusted("{}")
+}
+
+/// Names that begin like ours are ours.
+fn free_labels(labels: BTreeMap<String, String>) -> Result<BTreeMap<String, String>, ApiError> {
+    let ours = |name: &&String| name.starts_with(OWN_LABELS) || name.starts_with(INPUT_LABELS);
+    match labels.keys().find(ours) {
+        Some(name) => Err(ApiError::invalid(format!(
+            "the label `{name}` has a reserved name: `{OWN_LABELS}` and `{INPUT_LABELS}` begin names of our own"
+        ))),
+        None => Ok(labels),
     }
-    Ok(response)
 }

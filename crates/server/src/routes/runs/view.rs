@@ -1,10 +1,21 @@
 //! Rows of the store as answers.
 
+use std::collections::BTreeMap;
+
+use interlock_core::limits::{INPUT_LABELS, TRACEPARENT};
 use interlock_core::run::Trigger;
 use interlock_protocol::runs::{EventView, RunView, StepView};
 use interlock_store::{EventRecord, RunSummary, StepRow};
 
-pub fn run(row: RunSummary) -> RunView {
+pub fn run(mut row: RunSummary) -> RunView {
+    let traceparent = row.labels.remove(TRACEPARENT);
+    let (mut labels, mut searchable) = (BTreeMap::new(), BTreeMap::new());
+    for (name, value) in row.labels {
+        match name.strip_prefix(INPUT_LABELS) {
+            Some(input) => searchable.insert(input.to_owned(), value),
+            None => labels.insert(name, value),
+        };
+    }
     RunView {
         run_id: row.run,
         tenant: row.tenant,
@@ -18,7 +29,9 @@ pub fn run(row: RunSummary) -> RunView {
         position: row.position,
         version: row.version,
         subject: row.subject,
-        labels: row.labels,
+        labels,
+        searchable,
+        traceparent,
         trigger: Trigger { kind: row.trigger_type, reference: row.trigger_ref },
         priority: row.priority,
         started_by: row.started_by,

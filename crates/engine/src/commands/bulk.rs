@@ -1,0 +1,98 @@
+//! One action on many runs, as a job: which runs is fixed when the job is made, so what was previewed is what is done.
+//! A loop ([`crate::loops::bulk`]) carries it out and survives crashes.
+
+use interlock_core::bulk::BulkAction;
+use interlock_core::change::Context;
+use interlock_core::ids::{JobId, RunId, TenantId};
+use interlock_core::json::Json;
+use interlock_core::limits::BULK_RUNS_MAX;
+use interlock_core::rejection::Rejection;
+use interlock_store::{BulkJob, BulkOp, Op, Page, RunFilter, RunSummary};
+
+use crate::Engine;
+use crate::error::EngineError;
+
+/// How many runs a preview shows.
+const SAMPLE_MAX: usize = 10;
+/// How many rows are read at once while runs are counted.
+const PAGE: usize = 500;
+
+#[derive(Debug, Clone)]
+pub struct BulkRequest {
+    pub tenant: TenantId,
+    pub action: BulkAction,
+    pub filter: RunFilter,
+    /// The filter in the words of whoever asked, for the record.
+    pub filter_text: Json,
+    pub reason: String,
+    /// Cancel only: undo first what each run has done.
+    pub rollback: bool,
+    pub by: Context,
+    /// What the preview counted. The job is refused if it is another number now.
+    pub expected_count: u64,
+}
+
+/// The runs that a filter matches now.
+#[derive(Debug, Clone)]
+pub struct Matching {
+    pub runs: Vec<RunId>,
+    /// The newest of them.
+    pub sample: Vec<RunSummary>,
+}
+
+impl Engine {
+    /// Which runs a job with this filter would act on.
+    pub async fn matching(&self, tenant: TenantId, filter: &RunFilter) -> Result<Matching, EngineError> {
+        if filter.is_empty() {
+            let what = "the filter is empty and would match every run; say which ones you mean";
+            return Err(Rejection::InvalidInput { what: what.into() }.into());
+        }
+        let mut found = Matching { runs: Vec::new(), sample: Vec::new() };
+        loop {
+            let page = Page { limit: PAGE, after: found.runs.last().copied() };
+            let rows = self.0.store.list_runs(tenant, filter, page).await?;
+            let full = rows.len() == PAGE;
+            found.runs.extend(rows.iter().map(|row| row.run));
+            if found.runs.len() > BULK_RUNS_MAX {
+                let what =
+                    format!("the filter matches more than {BULK_RUNS_MAX} runs; narrow it, by time for instance");
+                return Err(Rejection::InvalidInput { what }.into());
+            }
+            let wanted = SAMPLE_MAX - found.sample.len();
+            found.sample.extend(rows.into_iter().take(wanted));
+            if !full {
+                return Ok(found);
+            }
+        }
+    }
+
+    /// Makes a job. It is durable when this answers; the loop begins at once.
+    pub async fn start_bulk(&self, request: BulkRequest) -> Result<BulkJob, EngineError> {
+        let Matching { runs, .. } = self.matching(request.tenant, &request.filter).await?;
+        let found = runs.len() as u64;
+        if found != request.expected_count {
+            return Err(EngineError::BulkCount { expected: request.expected_count, found });
+        }
+        let now = self.now();
+        let job = BulkJob {
+            id: JobId(self.fresh_id()),
+            action: request.action,
+            filter: request.filter_text,
+            reason: request.reason,
+            rollback: request.rollback,
+            person: request.by.person,
+            total: runs.len() as u32,
+            runs,
+            next: 0,
+            succeeded: 0,
+            failed: 0,
+            created_at: now,
+            // Nothing to do is done.
+            finished_at: (found == 0).then_some(now),
+        };
+        let op = BulkOp::Put { tenant: request.tenant, job: Box::new(job.clone()) };
+        self.0.store.execute(Op::Bulk(op)).await?;
+        self.0.bulk.notify_one();
+        Ok(job)
+    }
+}

@@ -1,0 +1,85 @@
+//! Requests whose work is not one commit, done once: the key is taken before, the answer is kept after.
+
+use interlock_core::ids::TenantId;
+use interlock_core::json::{Hash, Json};
+use interlock_core::limits;
+use interlock_core::state::IdempotencyState;
+use interlock_store::{BeginIdempotency, Op, OpAnswer};
+
+use crate::Engine;
+use crate::commands::start::{IdempotencyKey, check_key};
+use crate::error::EngineError;
+
+/// A request under a key.
+#[derive(Debug, Clone)]
+pub struct OnceRequest {
+    pub tenant: TenantId,
+    pub key: IdempotencyKey,
+    /// What kind of request it is: the same key of another kind is another request.
+    pub source: String,
+    pub hash: Hash,
+}
+
+/// What is to be done about a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Once {
+    /// Nobody has done it: do it, then [`Engine::finish_once`].
+    Begin,
+    /// It was done; this was the answer.
+    Done(Json),
+}
+
+impl Engine {
+    /// Takes the key, or says what became of the request that had it.
+    pub async fn begin_once(&self, request: &OnceRequest) -> Result<Once, EngineError> {
+        check_key(&request.key)?;
+        let now = self.now();
+        let begin = BeginIdempotency {
+            tenant: request.tenant,
+            client: request.key.client.clone(),
+            key: request.key.key.clone(),
+            source: request.source.clone(),
+            request_hash: request.hash,
+            now,
+            lock_until: now + limits::IDEMPOTENCY_LOCK,
+            expires_at: now + limits::IDEMPOTENCY_COMPLETED_TTL,
+            attempts_max: limits::IDEMPOTENCY_ATTEMPTS_MAX,
+        };
+        if self.0.store.execute(Op::BeginIdempotency(Box::new(begin))).await? == OpAnswer::Stored {
+            return Ok(Once::Begin);
+        }
+        let record = self.0.store.idempotency(request.tenant, &request.key.client, &request.key.key).await?;
+        // Swept away between the two looks: the same request may simply be made again.
+        let record = record.ok_or(EngineError::Overloaded)?;
+        if record.request_hash != request.hash || record.source != request.source {
+            return Err(EngineError::IdempotencyMismatch);
+        }
+        match (record.state, record.response, record.run) {
+            (_, _, Some(run)) if record.expires_at <= now => Err(EngineError::IdempotencyExpired { run }),
+            (IdempotencyState::Completed, Some(response), _) => Ok(Once::Done(response)),
+            (IdempotencyState::Failed, _, _) => Err(EngineError::IdempotencySpent),
+            _ => Err(EngineError::IdempotencyConflict),
+        }
+    }
+
+    /// Keeps the answer for repeats, or lets the request be made again if it failed.
+    pub async fn finish_once(&self, request: &OnceRequest, outcome: Result<Json, String>) -> Result<(), EngineError> {
+        let now = self.now();
+        let (state, response, error, kept) = match outcome {
+            Ok(response) => (IdempotencyState::Completed, Some(response), None, limits::IDEMPOTENCY_COMPLETED_TTL),
+            Err(error) => (IdempotencyState::Failed, None, Some(error), limits::IDEMPOTENCY_FAILED_TTL),
+        };
+        let finish = Op::FinishIdempotency {
+            tenant: request.tenant,
+            client: request.key.client.clone(),
+            key: request.key.key.clone(),
+            state,
+            response,
+            error,
+            at: now,
+            expires_at: now + kept,
+        };
+        self.0.store.execute(finish).await?;
+        Ok(())
+    }
+}

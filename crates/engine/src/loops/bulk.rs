@@ -1,0 +1,173 @@
+//! Carries out bulk jobs. One server works on a job at a time, under a lease that it renews with every batch; if it
+//! goes away, another one goes on from the last batch on record. What the lost server did beyond that is found by the
+//! job's mark on the run's events, so that nothing is done twice.
+
+use std::time::Duration;
+
+use futures::future::join_all;
+use interlock_core::bulk::BulkAction;
+use interlock_core::change::Context;
+use interlock_core::ids::{JobId, RunId, ServerId, TenantId};
+use interlock_core::json::Json;
+use interlock_core::rejection::Rejection;
+use interlock_core::state::{Initiator, RunState};
+use interlock_core::time::Millis;
+use interlock_store::{BulkFailure, BulkJob, BulkOp, BulkProgress, Op, OpAnswer};
+
+use crate::Engine;
+use crate::commands::start::IdempotencyKey;
+use crate::error::EngineError;
+
+const LOOK_EVERY: Duration = Duration::from_secs(5);
+/// How long a server that went silent is believed to be at work.
+const LEASE: Millis = Millis::from_secs(30);
+const JOBS_MAX: usize = 16;
+/// Runs that are acted on at once; their progress is one commit.
+const BATCH: usize = 32;
+const EVENTS_PAGE: usize = 500;
+/// Whom the keys of runs that a job makes belong to. No client can have this name: it has a dot.
+const CLIENT: &str = "interlock.bulk";
+
+pub(crate) async fn run(engine: Engine) {
+    let me = ServerId(engine.fresh_id());
+    loop {
+        if let Err(error) = work(&engine, me).await {
+            tracing::warn!(%error, "bulk jobs could not go on; they will be tried again");
+        }
+        tokio::select! {
+            biased;
+            () = engine.0.stopping.cancelled() => return,
+            () = engine.0.bulk.notified() => {}
+            () = tokio::time::sleep(LOOK_EVERY) => {}
+        }
+    }
+}
+
+async fn work(engine: &Engine, me: ServerId) -> Result<(), EngineError> {
+    for (tenant, job) in engine.0.store.open_bulk_jobs(me, engine.now(), JOBS_MAX).await? {
+        let now = engine.now();
+        let claim = BulkOp::Claim { tenant, job, server: me, now, until: now + LEASE };
+        if engine.0.store.execute(Op::Bulk(claim)).await? == OpAnswer::Renewed {
+            carry_out(engine, me, tenant, job).await?;
+        }
+        if engine.0.stopping.is_cancelled() {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+async fn carry_out(engine: &Engine, me: ServerId, tenant: TenantId, id: JobId) -> Result<(), EngineError> {
+    let Some(job) = engine.0.store.bulk_job(tenant, id).await? else { return Ok(()) };
+    let mut next = job.next as usize;
+    // Only the first batch can have been begun by a server that is gone.
+    let mut uncertain = true;
+    while next < job.runs.len() && !engine.0.stopping.is_cancelled() {
+        let batch = &job.runs[next..job.runs.len().min(next + BATCH)];
+        let acts = batch.iter().zip(next..).map(|(run, position)| {
+            let target = Target { tenant, run: *run, position: position as u32 };
+            act(engine, &job, target, uncertain)
+        });
+        let mut failures = Vec::new();
+        for outcome in join_all(acts).await {
+            failures.extend(outcome?);
+        }
+        uncertain = false;
+        let to = next + batch.len();
+        let now = engine.now();
+        let progress = BulkProgress {
+            tenant,
+            job: id,
+            server: me,
+            from: next as u32,
+            to: to as u32,
+            failures,
+            until: now + LEASE,
+            finished_at: (to == job.runs.len()).then_some(now),
+        };
+        let recorded = engine.0.store.execute(Op::Bulk(BulkOp::Progress(Box::new(progress)))).await?;
+        if recorded == OpAnswer::Gone {
+            tracing::warn!(job = %id, "another server took the bulk job over");
+            return Ok(());
+        }
+        next = to;
+    }
+    Ok(())
+}
+
+#[derive(Clone, Copy)]
+struct Target {
+    tenant: TenantId,
+    run: RunId,
+    position: u32,
+}
+
+/// Acts on one run. A refusal is the run's own; a store that is away stops the job for now.
+async fn act(
+    engine: &Engine,
+    job: &BulkJob,
+    target: Target,
+    uncertain: bool,
+) -> Result<Option<BulkFailure>, EngineError> {
+    let Target { tenant, run, position } = target;
+    if uncertain && did_before(engine, job.id, target).await? {
+        return Ok(None);
+    }
+    match perform(engine, job, target).await {
+        Ok(()) => Ok(None),
+        // Somebody else has canceled it: that is what was wanted.
+        Err(EngineError::Rejected(Rejection::Terminal { state: RunState::Canceled, .. }))
+            if job.action == BulkAction::Cancel =>
+        {
+            Ok(None)
+        }
+        Err(error) if error.is_transient() && !matches!(error, EngineError::Contended { .. }) => Err(error),
+        Err(error) => {
+            let failure = BulkFailure { position, run, code: error.code().to_owned(), message: error.to_string() };
+            tracing::debug!(job = %job.id, %tenant, %run, code = failure.code, "a run of a bulk job was left as it was");
+            Ok(Some(failure))
+        }
+    }
+}
+
+async fn perform(engine: &Engine, job: &BulkJob, target: Target) -> Result<(), EngineError> {
+    let Target { tenant, run, position } = target;
+    let by = Context { initiator: Initiator::Operator, person: job.person.clone(), metadata: Some(mark(job.id)) };
+    match job.action {
+        BulkAction::Cancel => {
+            engine.cancel(tenant, run, job.reason.clone(), job.rollback, by).await?;
+        }
+        BulkAction::Resume => {
+            engine.resume(tenant, run, by).await?;
+        }
+        BulkAction::Retry => match engine.retry(tenant, run, None, by.clone()).await {
+            Err(EngineError::Rejected(Rejection::Terminal { .. })) => {
+                // The key makes the new run once, however often the job is taken over.
+                let key = IdempotencyKey { client: CLIENT.to_owned(), key: format!("{}:{position}", job.id) };
+                engine.resume_as_new(tenant, run, None, Some(key), by).await?;
+            }
+            other => {
+                other?;
+            }
+        },
+    }
+    Ok(())
+}
+
+/// The job's mark on what it does.
+fn mark(job: JobId) -> Json {
+    Json::trusted(format!(r#"{{"bulk_job":"{job}"}}"#))
+}
+
+async fn did_before(engine: &Engine, job: JobId, target: Target) -> Result<bool, EngineError> {
+    let mark = mark(job);
+    let mut since = 0;
+    loop {
+        let events = engine.0.store.events(target.tenant, target.run, since, EVENTS_PAGE).await?;
+        let Some(last) = events.last() else { return Ok(false) };
+        since = last.seq;
+        if events.iter().any(|event| event.context.metadata.as_ref() == Some(&mark)) {
+            return Ok(true);
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! Repeated requests (DESIGN §3.7): the caller names its request, and the same one again is one request.
+//!
+//! A start commits its key with the run. Everything else that creates goes through [`Keyed::once`]: the key is taken
+//! first, the answer is kept, and a repeat gets the answer again. `Prefer: wait` waits for a request under way.
+
+use std::time::Duration;
+
+use axum::body::Bytes;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use interlock_core::json::{Json, canonical_hash};
+use interlock_engine::commands::once::{Once, OnceRequest};
+use interlock_engine::{EngineError, IdempotencyKey};
+use serde::{Deserialize, Serialize};
+use tokio::time::{Instant, sleep};
+use utoipa::IntoParams;
+
+use crate::api_error::ApiError;
+use crate::identity::Caller;
+use crate::metrics::Hit;
+use crate::state::AppState;
+
+pub const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
+
+/// How long `Prefer: wait` may wait, and how often it looks.
+const WAIT_MAX: Duration = Duration::from_mins(1);
+const WAIT_DEFAULT: Duration = Duration::from_secs(10);
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// The headers that [`key_of`] reads.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Header)]
+#[expect(dead_code, reason = "only described: the headers are read by name")]
+pub struct IdempotencyHeaders {
+    /// The caller's own name for the request; the same one again is the same request. Quoted (RFC 8941) or bare.
+    #[param(rename = "idempotency-key", max_length = 514)]
+    key: Option<String>,
+    /// An alias of `idempotency-key`; `x-request-id` is another.
+    #[param(rename = "x-idempotency-key", max_length = 514)]
+    alias: Option<String>,
+    /// `wait` or `wait=5`: wait (seconds) for a request under way with the same key, instead of a 409.
+    prefer: Option<String>,
+}
+
+/// The caller's own name for the request; another caller's is another. The standard header comes first, then its aliases.
+pub fn key_of(headers: &HeaderMap, caller: &Caller) -> Result<Option<IdempotencyKey>, ApiError> {
+    const NAMES: [&str; 3] = ["idempotency-key", "x-idempotency-key", "x-request-id"];
+    let Some((name, value)) = NAMES.into_iter().find_map(|name| headers.get(name).map(|value| (name, value))) else {
+        return Ok(None);
+    };
+    let invalid = |_| ApiError::malformed(format!("the header `{name}` is not visible ASCII"));
+    let key = unquoted(value.to_str().map_err(invalid)?.trim());
+    Ok(Some(IdempotencyKey { client: caller.client.to_string(), key }))
+}
+
+/// An RFC 8941 string loses its quotes and escapes; anything else is taken as it is.
+fn unquoted(text: &str) -> String {
+    let Some(inner) = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) else { return text.to_owned() };
+    let mut key = String::with_capacity(inner.len());
+    let mut chars = inner.chars();
+    while let Some(char) = chars.next() {
+        key.push(if char == '\\' { chars.next().unwrap_or(char) } else { char });
+    }
+    key
+}
+
+/// How long the caller is willing to wait for a request under way; `None` if it is not.
+fn patience(headers: &HeaderMap) -> Option<Duration> {
+    let preferences = headers.get_all("prefer").iter().filter_map(|value| value.to_str().ok());
+    preferences.flat_map(|value| value.split([',', ';'])).find_map(|preference| {
+        let (name, value) = preference.split_once('=').unwrap_or((preference, ""));
+        let seconds = value.trim().trim_matches('"').parse().map_or(WAIT_DEFAULT, Duration::from_secs);
+        name.trim().eq_ignore_ascii_case("wait").then_some(seconds.min(WAIT_MAX))
+    })
+}
+
+/// A request that may carry a key.
+pub struct Keyed<'a> {
+    pub state: &'a AppState,
+    pub headers: &'a HeaderMap,
+    pub caller: &'a Caller,
+    /// What kind of request it is.
+    pub source: &'static str,
+}
+
+/// An answer, kept for repeats.
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    status: u16,
+    body: Json,
+}
+
+impl Keyed<'_> {
+    /// Does the work, unless the same request did it before: then this is its answer again.
+    pub async fn once<T: Serialize>(
+        &self,
+        asked: &impl Serialize,
+        work: impl Future<Output = Result<(StatusCode, T), ApiError>>,
+    ) -> Result<Response, ApiError> {
+        let Some(key) = key_of(self.headers, self.caller)? else {
+            let (status, body) = work.await?;
+            return Ok((status, axum::Json(body)).into_response());
+        };
+        let hash = canonical_hash(asked).map_err(|error| ApiError::malformed(error.to_string()))?;
+        let request = OnceRequest { tenant: self.caller.tenant, key, source: self.source.to_owned(), hash };
+        match self.begin(&request).await? {
+            Begun::Answered(response) => Ok(response),
+            Begun::Begin => {
+                let outcome = work.await;
+                let kept = outcome.and_then(|(status, body)| {
+                    let body = Json::of(&body).map_err(|error| ApiError::invalid(error.to_string()))?;
+                    Ok(Kept { status: status.as_u16(), body })
+                });
+                let record = match &kept {
+                    Ok(kept) => Json::of(kept).map_err(|error| error.to_string()),
+                    Err(error) => Err(error.code().to_owned()),
+                };
+                self.state.engine().finish_once(&request, record).await?;
+                kept.map(|kept| respond(kept, false))
+            }
+        }
+    }
+
+    async fn begin(&self, request: &OnceRequest) -> Result<Begun, ApiError> {
+        let patience = patience(self.headers);
+        let until = patience.map(|patience| Instant::now() + patience);
+        loop {
+            match self.state.engine().begin_once(request).await {
+                Ok(Once::Begin) => {
+                    self.count(Hit::New);
+                    return Ok(Begun::Begin);
+                }
+                Ok(Once::Done(kept)) => {
+                    self.count(Hit::Replayed);
+                    let kept = kept.decode().map_err(|error| ApiError::invalid(error.to_string()))?;
+                    return Ok(Begun::Answered(respond(kept, true)));
+                }
+                Err(EngineError::IdempotencyConflict) if until.is_some_and(|until| Instant::now() < until) => {
+                    sleep(LOOK_EVERY).await;
+                }
+                Err(EngineError::IdempotencyConflict) if until.is_some() => {
+                    self.count(Hit::Conflict);
+                    return Ok(Begun::Answered(StatusCode::ACCEPTED.into_response()));
+                }
+                Err(error) => {
+                    self.count(Hit::of(&error));
+                    return Err(error.into());
+                }
+            }
+        }
+    }
+
+    fn count(&self, hit: Hit) {
+        self.state.metrics().idempotency(self.source, hit);
+    }
+}
+
+enum Begun {
+    Begin,
+    Answered(Response),
+}
+
+fn respond(kept: Kept, replayed: bool) -> Response {
+    let status = StatusCode::from_u16(kept.status).unwrap_or(StatusCode::OK);
+    let body = Bytes::copy_from_slice(kept.body.as_str().as_bytes());
+    let mut response = (status, [(header::CONTENT_TYPE, "application/json")], body).into_response();
+    mark(&mut response, replayed);
+    response
+}
+
+/// Says of an answer whether it is the first one again.
+pub fn mark(response: &mut Response, replayed: bool) {
+    if replayed {
+        response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_may_be_quoted() {
+        for (text, key) in [("abc", "abc"), (r#""abc""#, "abc"), (r#""a\"b\\c""#, r#"a"b\c"#), (r#""open"#, r#""open"#)]
+        {
+            assert_eq!(unquoted(text), key);
+        }
+    }
+
+    #[test]
+    fn patience_is_read_and_bounded() {
+        let wait = |text: &'static str| {
+            let mut headers = HeaderMap::new();
+            headers.insert("prefer", HeaderValue::from_static(text));
+            patience(&headers)
+        };
+        assert_eq!(wait("wait"), Some(WAIT_DEFAULT));
+        assert_eq!(wait("respond-async, wait=5"), Some(Duration::from_secs(5)));
+        assert_eq!(wait("wait=100000"), Some(WAIT_MAX));
+        assert_eq!(wait("return=minimal"), None);
+        assert_eq!(patience(&HeaderMap::new()), None);
+    }
+}

@@ -1,0 +1,194 @@
+//! Numbers for Prometheus. Labels are bounded: routes by their pattern, never by what stands in it; no tenants.
+
+use std::fmt;
+use std::time::Duration;
+
+use axum::http::{Method, StatusCode};
+use interlock_core::state::RunState;
+use interlock_engine::counters::DURATION_BOUNDS_MS;
+use interlock_engine::{Engine, EngineError};
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, NoLabelSet};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::{Registry, Unit};
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+
+use crate::api_error::ApiError;
+
+/// Counting live runs looks at all of them; this often is enough.
+const LIVE_KEPT: Duration = Duration::from_secs(10);
+/// Upper bounds of answer times, in seconds.
+const ANSWER_BOUNDS: [f64; 10] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 2.5, 10.0, 60.0];
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Answer {
+    method: &'static str,
+    route: String,
+    status: u16,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Route {
+    method: &'static str,
+    route: String,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Hits {
+    source: &'static str,
+    result: &'static str,
+}
+
+/// What became of a request that carried a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hit {
+    New,
+    Replayed,
+    Conflict,
+    Mismatch,
+    Expired,
+    Failed,
+}
+
+impl Hit {
+    pub fn of(error: &EngineError) -> Self {
+        match error {
+            EngineError::IdempotencyConflict => Self::Conflict,
+            EngineError::IdempotencyMismatch => Self::Mismatch,
+            EngineError::IdempotencyExpired { .. } => Self::Expired,
+            _ => Self::Failed,
+        }
+    }
+
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::New => "new",
+            Self::Replayed => "replayed",
+            Self::Conflict => "conflict",
+            Self::Mismatch => "mismatch",
+            Self::Expired => "expired",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// How many runs live in each state.
+type Live = Vec<(RunState, u64)>;
+
+/// The numbers of one server.
+pub struct Metrics {
+    requests: Family<Answer, Counter>,
+    durations: Family<Route, Histogram, fn() -> Histogram>,
+    hits: Family<Hits, Counter>,
+    live: Mutex<Option<(Instant, Live)>>,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        let durations = Family::new_with_constructor((|| Histogram::new(ANSWER_BOUNDS)) as fn() -> Histogram);
+        Self { requests: Family::default(), durations, hits: Family::default(), live: Mutex::default() }
+    }
+}
+
+impl Metrics {
+    pub fn answered(&self, method: &Method, route: &str, status: StatusCode, took: Duration) {
+        let method = name_of(method);
+        let answer = Answer { method, route: route.to_owned(), status: status.as_u16() };
+        self.requests.get_or_create(&answer).inc();
+        let Answer { method, route, .. } = answer;
+        self.durations.get_or_create(&Route { method, route }).observe(took.as_secs_f64());
+    }
+
+    pub fn idempotency(&self, source: &'static str, hit: Hit) {
+        self.hits.get_or_create(&Hits { source, result: hit.as_str() }).inc();
+    }
+
+    /// All numbers as OpenMetrics text.
+    pub async fn text(&self, engine: &Engine) -> Result<String, ApiError> {
+        let live = self.live(engine).await?;
+        let mut registry = Registry::with_prefix("interlock");
+        registry.register("http_requests", "Answered requests.", self.requests.clone());
+        let about = "Time from a request's head to its answer's head; reads that wait for news wait.";
+        registry.register_with_unit("http_request_duration", about, Unit::Seconds, self.durations.clone());
+        registry.register(
+            "idempotency_hits",
+            "Requests that carried a key, by what became of them.",
+            self.hits.clone(),
+        );
+        registry.register_collector(Box::new(OfRuns {
+            live,
+            transitions: engine.counters().transitions(),
+            durations: engine.counters().durations(),
+        }));
+        let mut text = String::new();
+        // Writing into a string cannot fail.
+        let _ = encode(&mut text, &registry);
+        Ok(text)
+    }
+
+    async fn live(&self, engine: &Engine) -> Result<Live, ApiError> {
+        let mut kept = self.live.lock().await;
+        if let Some((at, counts)) = &*kept
+            && at.elapsed() < LIVE_KEPT
+        {
+            return Ok(counts.clone());
+        }
+        let counts = engine.store().live_by_state().await?;
+        *kept = Some((Instant::now(), counts.clone()));
+        Ok(counts)
+    }
+}
+
+/// Methods that nobody has heard of are one.
+fn name_of(method: &Method) -> &'static str {
+    match *method {
+        Method::GET => "GET",
+        Method::POST => "POST",
+        Method::PUT => "PUT",
+        Method::PATCH => "PATCH",
+        Method::DELETE => "DELETE",
+        Method::HEAD => "HEAD",
+        Method::OPTIONS => "OPTIONS",
+        _ => "other",
+    }
+}
+
+/// What the engine counts, as it stands.
+#[derive(Debug)]
+struct OfRuns {
+    live: Live,
+    transitions: Vec<(Option<RunState>, RunState, u64)>,
+    durations: Vec<(RunState, interlock_engine::counters::Histogram)>,
+}
+
+impl Collector for OfRuns {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        let about = "Runs that have not ended, of all servers on this store.";
+        let mut active = encoder.encode_descriptor("runs_active", about, None, MetricType::Gauge)?;
+        for (state, count) in &self.live {
+            active.encode_family(&[("status", state.as_str())])?.encode_gauge(count)?;
+        }
+        let about = "Changes of a run's state that this server has committed.";
+        let mut transitions = encoder.encode_descriptor("run_transitions", about, None, MetricType::Counter)?;
+        for (from, to, count) in &self.transitions {
+            let labels = [("from_state", from.map_or("none", RunState::as_str)), ("to_state", to.as_str())];
+            transitions.encode_family(&labels)?.encode_counter::<NoLabelSet, _, u64>(count, None)?;
+        }
+        let about = "How long runs took that this server has ended.";
+        let mut durations =
+            encoder.encode_descriptor("run_duration", about, Some(&Unit::Seconds), MetricType::Histogram)?;
+        for (state, histogram) in &self.durations {
+            let bounds = DURATION_BOUNDS_MS.iter().map(|bound| *bound as f64 / 1_000.0).chain([f64::MAX]);
+            let buckets: Vec<_> = bounds.zip(histogram.counts.iter().copied()).collect();
+            let (sum, count) = (histogram.sum_ms as f64 / 1_000.0, histogram.counts.iter().sum());
+            let labels = [("status", state.as_str())];
+            durations.encode_family(&labels)?.encode_histogram::<NoLabelSet>(sum, count, &buckets, None)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,59 @@
+//! `GET /bulk/{job}/failures`: the runs that a job left as they were, and why.
+
+use axum::Json;
+use axum::extract::State;
+use interlock_core::ids::JobId;
+use interlock_protocol::bulk::{BulkFailureList, BulkFailureView, path};
+use interlock_protocol::runs::limits::PAGE_MAX;
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use super::unknown_job;
+use crate::api_error::ApiError;
+use crate::identity::Caller;
+use crate::request::{OfJob, PAGE_DEFAULT, Params};
+use crate::state::AppState;
+
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct FailureParams {
+    limit: Option<usize>,
+    /// The position of the last one of the page before.
+    after: Option<u32>,
+}
+
+/// What went wrong, run by run
+#[utoipa::path(
+    get,
+    path = path::FAILURES,
+    tag = "bulk",
+    params(("job" = JobId, Path), FailureParams),
+    responses((status = 200, description = "Failures in the job's order.", body = BulkFailureList)),
+)]
+pub async fn failures(
+    State(state): State<AppState>,
+    caller: Caller,
+    OfJob(job): OfJob,
+    Params(params): Params<FailureParams>,
+) -> Result<Json<BulkFailureList>, ApiError> {
+    let (store, tenant) = (state.engine().store(), caller.tenant);
+    let limit = params.limit.unwrap_or(PAGE_DEFAULT).clamp(1, PAGE_MAX);
+    let mut failures = store.bulk_failures(tenant, job, params.after, limit + 1).await?;
+    if failures.is_empty() && store.bulk_job(tenant, job).await?.is_none() {
+        return Err(unknown_job(job));
+    }
+    let more = failures.len() > limit;
+    failures.truncate(limit);
+    let next_after = failures.last().filter(|_| more).map(|failure| failure.position);
+    let failures = failures
+        .into_iter()
+        .map(|failure| BulkFailureView {
+            position: failure.position,
+            run_id: failure.run,
+            code: failure.code,
+            message: failure.message,
+        })
+        .collect();
+    Ok(Json(BulkFailureList { failures, next_after }))
+}

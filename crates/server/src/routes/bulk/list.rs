@@ -1,0 +1,44 @@
+//! `GET /bulk`: jobs, newest first.
+
+use axum::Json;
+use axum::extract::State;
+use interlock_core::ids::JobId;
+use interlock_protocol::bulk::{BulkList, path};
+use interlock_protocol::runs::limits::PAGE_MAX;
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use super::view;
+use crate::api_error::ApiError;
+use crate::identity::Caller;
+use crate::request::{PAGE_DEFAULT, Params};
+use crate::state::AppState;
+
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct ListParams {
+    limit: Option<usize>,
+    after: Option<JobId>,
+}
+
+/// List jobs, newest first
+#[utoipa::path(
+    get,
+    path = path::BULK,
+    tag = "bulk",
+    params(ListParams),
+    responses((status = 200, description = "A page of jobs.", body = BulkList)),
+)]
+pub async fn list(
+    State(state): State<AppState>,
+    caller: Caller,
+    Params(params): Params<ListParams>,
+) -> Result<Json<BulkList>, ApiError> {
+    let limit = params.limit.unwrap_or(PAGE_DEFAULT).clamp(1, PAGE_MAX);
+    let mut jobs = state.engine().store().bulk_jobs(caller.tenant, params.after, limit + 1).await?;
+    let more = jobs.len() > limit;
+    jobs.truncate(limit);
+    let next_after = jobs.last().filter(|_| more).map(|job| job.id);
+    Ok(Json(BulkList { jobs: jobs.into_iter().map(view).collect(), next_after }))
+}

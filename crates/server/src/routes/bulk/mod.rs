@@ -1,0 +1,47 @@
+//! One action on many runs: look first, then act on exactly what was seen.
+
+mod failures;
+mod get;
+mod list;
+mod preview;
+mod start;
+
+use axum::http::StatusCode;
+use interlock_core::ids::JobId;
+use interlock_protocol::bulk::BulkView;
+use interlock_store::BulkJob;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::api_error::ApiError;
+use crate::state::AppState;
+
+pub fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::default()
+        .routes(routes!(preview::preview))
+        .routes(routes!(start::start, list::list))
+        .routes(routes!(get::get))
+        .routes(routes!(failures::failures))
+}
+
+fn view(job: BulkJob) -> BulkView {
+    BulkView {
+        job_id: job.id,
+        action: job.action,
+        filter: job.filter.decode().unwrap_or_default(),
+        reason: job.reason,
+        rollback: job.rollback,
+        person: job.person,
+        total: job.total,
+        done: job.next,
+        succeeded: job.succeeded,
+        failed: job.failed,
+        finished: job.finished_at.is_some(),
+        created_at: job.created_at,
+        finished_at: job.finished_at,
+    }
+}
+
+fn unknown_job(job: JobId) -> ApiError {
+    ApiError::new(StatusCode::NOT_FOUND, "BULK_NOT_FOUND", format!("bulk job {job} does not exist"))
+}

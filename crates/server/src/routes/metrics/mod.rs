@@ -1,0 +1,12 @@
+//! Numbers for whoever watches the server.
+
+mod show;
+
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::state::AppState;
+
+pub fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::default().routes(routes!(show::show))
+}

@@ -1,0 +1,113 @@
+//! `GET /waits`: steps that wait for a signal, by its type and key.
+
+use std::fmt::Write as _;
+
+use axum::Json;
+use axum::extract::State;
+use interlock_core::time::Timestamp;
+use interlock_protocol::runs::{WaitList, WaitView, limits, path};
+use interlock_store::{WaitFilter, WaitRow};
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use crate::api_error::ApiError;
+use crate::identity::Caller;
+use crate::request::{PAGE_DEFAULT, Params};
+use crate::state::AppState;
+
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct ListParams {
+    /// The signal's type.
+    #[serde(rename = "type")]
+    #[param(rename = "type")]
+    signal: Option<String>,
+    /// The signal's key; needs its type.
+    key: Option<String>,
+    limit: Option<usize>,
+    /// `next_after` of the page before.
+    after: Option<String>,
+}
+
+/// List who waits for what
+#[utoipa::path(
+    get,
+    path = path::WAITS,
+    tag = "signals",
+    params(ListParams),
+    responses((status = 200, description = "A page of waits, by type, key and age.", body = WaitList)),
+)]
+pub async fn list(
+    State(state): State<AppState>,
+    caller: Caller,
+    Params(params): Params<ListParams>,
+) -> Result<Json<WaitList>, ApiError> {
+    if params.key.is_some() && params.signal.is_none() {
+        return Err(ApiError::malformed("`key` needs `type`: keys are looked up under the type of their signal"));
+    }
+    let after = params.after.as_deref().map(from_cursor).transpose()?;
+    let filter = WaitFilter { signal_type: params.signal, key: params.key };
+    let limit = params.limit.unwrap_or(PAGE_DEFAULT).clamp(1, limits::PAGE_MAX);
+    let store = state.engine().store();
+    let mut rows = store.list_waits(caller.tenant, &filter, after.as_ref(), limit + 1).await?;
+    let more = rows.len() > limit;
+    rows.truncate(limit);
+    let next_after = rows.last().filter(|_| more).map(to_cursor);
+    Ok(Json(WaitList { waits: rows.into_iter().map(view).collect(), next_after }))
+}
+
+fn view(row: WaitRow) -> WaitView {
+    let WaitRow { run, position, signal_type, key, accept_from, opened_at } = row;
+    WaitView { run_id: run, position, signal: signal_type, key, accept_from, opened_at }
+}
+
+/// Where a page ended: opaque to whoever gets it, so that it can change.
+fn to_cursor(row: &WaitRow) -> String {
+    let place = serde_json::json!([row.signal_type, row.key, row.opened_at.0, row.run]).to_string();
+    place.bytes().fold(String::with_capacity(place.len() * 2), |mut hex, byte| {
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    })
+}
+
+fn from_cursor(text: &str) -> Result<WaitRow, ApiError> {
+    let invalid = || ApiError::malformed("`after` is no `next_after` of an earlier page");
+    let bytes = text.as_bytes().chunks(2).map(|pair| {
+        let pair = std::str::from_utf8(pair).map_err(|_| invalid())?;
+        u8::from_str_radix(pair, 16).map_err(|_| invalid())
+    });
+    let bytes = bytes.collect::<Result<Vec<u8>, _>>()?;
+    let (signal_type, key, opened_at, run) = serde_json::from_slice(&bytes).map_err(|_| invalid())?;
+    Ok(WaitRow {
+        run,
+        position: 0,
+        signal_type,
+        key,
+        accept_from: Timestamp::default(),
+        opened_at: Timestamp(opened_at),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use interlock_core::ids::RunId;
+
+    use super::*;
+
+    #[test]
+    fn a_cursor_leads_back_to_its_place() {
+        let row = WaitRow {
+            run: RunId::from_bytes([7; 16]),
+            position: 0,
+            signal_type: "größer".into(),
+            key: "k\"1".into(),
+            accept_from: Timestamp::default(),
+            opened_at: Timestamp(9),
+        };
+        assert_eq!(from_cursor(&to_cursor(&row)).unwrap(), row);
+        for broken in ["", "x", "zz", "5b5d", "é"] {
+            assert!(from_cursor(broken).is_err(), "{broken}");
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Finding runs, and who waits for what.
+
+use std::time::Duration;
+
+use interlock_core::json::Json;
+use interlock_engine::{EncodedPlan, StartRun};
+use serde_json::{Value, json};
+
+use crate::api::{Api, plan, task};
+
+fn ids(list: &Value) -> Vec<&str> {
+    list["runs"].as_array().unwrap().iter().map(|run| run["run_id"].as_str().unwrap()).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn runs_are_found_by_everything_they_have_in_common() {
+    let api = Api::new().await;
+    let body = |labels: Value| json!({ "plan": plan(json!([task("a")])), "labels": labels });
+    let both = api.post("/runs", body(json!({ "team": "sales", "region": "eu" }))).await.text("run_id");
+    tokio::time::advance(Duration::from_mins(2)).await;
+    let one = api.post("/runs", body(json!({ "team": "sales", "region": "us" }))).await.text("run_id");
+    let list = async |query: &str| api.get(&format!("/runs?{query}")).await.ok();
+
+    assert_eq!(ids(&list("label=team:sales").await), [one.as_str(), both.as_str()]);
+    assert_eq!(ids(&list("label=team:sales&label=region:eu").await), [both.as_str()]);
+    assert_eq!(ids(&list("label=team:sales&label=region:asia").await), Vec::<&str>::new());
+    let created = api.get(&format!("/runs/{one}")).await.ok()["created_at"].as_i64().unwrap();
+    assert_eq!(ids(&list(&format!("created_from={created}")).await), [one.as_str()]);
+    assert_eq!(ids(&list(&format!("created_before={created}")).await), [both.as_str()]);
+    assert_eq!(ids(&list("trigger=api").await).len(), 2);
+    assert_eq!(ids(&list("trigger=schedule").await).len(), 0);
+
+    let first = api.get("/runs?label=team:sales&limit=1").await;
+    let link = first.headers["link"].to_str().unwrap().to_owned();
+    assert!(
+        link.starts_with("</api/v1/runs?label=team:sales&limit=1&after=run_") && link.ends_with("; rel=\"next\""),
+        "{link}"
+    );
+    let next = link.trim_start_matches("</api/v1").split('>').next().unwrap().to_owned();
+    assert_eq!(ids(&api.get(&next).await.ok()), [both.as_str()]);
+
+    for odd in ["state=odd", "limit=x", "after=7", "label=x", "colour=red", "created_from=yesterday"] {
+        assert_eq!(api.get(&format!("/runs?{odd}")).await.problem(), (400, "REQUEST_INVALID"), "{odd}");
+    }
+    assert_eq!(api.get("/runs?workflow=").await.problem(), (422, "INPUT_INVALID"));
+    let reserved = api.post("/runs", body(json!({ "input.order": "1" }))).await;
+    assert_eq!(reserved.problem(), (422, "INPUT_INVALID"));
+    api.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn declared_inputs_and_triggers_are_searchable() {
+    let api = Api::new().await;
+    let plan: interlock_core::plan::Plan = serde_json::from_value(plan(json!([task("a")]))).unwrap();
+    let mut request = StartRun::new(api.tenant, EncodedPlan::new(plan).unwrap(), Json::trusted(r#"{"order":"o-1"}"#));
+    request.trigger.kind = "schedule".into();
+    request.searchable = [("order".to_owned(), "o-1".to_owned())].into();
+    request.searchable.insert("note".to_owned(), "long ".repeat(100));
+    let run = api.engine.start(request).await.unwrap().run.to_string();
+    for query in ["input=order:o-1", "trigger=schedule", "trigger=schedule&input=order:o-1&state=pending"] {
+        let list = api.get(&format!("/runs?{query}")).await.ok();
+        assert_eq!(ids(&list), [run.as_str()], "{query}");
+        assert_eq!(list["runs"][0]["searchable"], json!({ "order": "o-1" }));
+        assert_eq!(list["runs"][0]["labels"], json!({}));
+    }
+    assert_eq!(ids(&api.get("/runs?input=order:o-2").await.ok()).len(), 0);
+    api.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_waits_for_what() {
+    let api = Api::new().await;
+    let waiting = plan(json!([{ "key": "w", "kind": "wait", "signal": { "type": "go" } }]));
+    let mut runs = Vec::new();
+    for subject in ["INC-1", "INC-2", "INC-3"] {
+        runs.push(api.post("/runs", json!({ "plan": waiting, "subject": subject })).await.text("run_id"));
+    }
+    let one = api.get("/waits?type=go&key=INC-2").await.ok();
+    assert_eq!(one["waits"].as_array().unwrap().len(), 1);
+    assert_eq!((&one["waits"][0]["run_id"], &one["waits"][0]["key"]), (&json!(runs[1]), &json!("INC-2")));
+    let mut seen = Vec::new();
+    let mut path = "/waits?limit=2".to_owned();
+    loop {
+        let page = api.get(&path).await.ok();
+        seen.extend(page["waits"].as_array().unwrap().iter().map(|wait| wait["run_id"].as_str().unwrap().to_owned()));
+        let Some(after) = page["next_after"].as_str() else { break };
+        path = format!("/waits?limit=2&after={after}");
+    }
+    assert_eq!(seen, runs);
+    assert_eq!(api.get("/waits?type=stop").await.ok()["waits"], json!([]));
+    assert_eq!(api.get("/waits?key=INC-1").await.problem(), (400, "REQUEST_INVALID"));
+    assert_eq!(api.get("/waits?after=zz").await.problem(), (400, "REQUEST_INVALID"));
+    assert_eq!(api.get(&format!("/runs/{}/receipts", runs[0])).await.ok(), json!({ "receipts": [] }));
+    assert_eq!(api.get("/runs/run_000000000000000000000000000000ff/receipts").await.problem(), (404, "RUN_NOT_FOUND"));
+    api.end().await;
+}

@@ -1,0 +1,66 @@
+//! What every request leaves behind, and what is carried on.
+
+use axum::body::{Body, to_bytes};
+use axum::http::{Request, header};
+use serde_json::json;
+
+use crate::api::{Api, plan, task};
+
+const TRACE: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+
+#[tokio::test(start_paused = true)]
+async fn a_request_has_a_name() {
+    let api = Api::new().await;
+    let ask = async |id: &str| {
+        let request = Request::get("/healthz").header("x-request-id", id).body(Body::empty());
+        api.raw(request.unwrap()).await.headers()["x-request-id"].to_str().unwrap().to_owned()
+    };
+    assert_eq!(ask("mine-7").await, "mine-7");
+    assert_eq!(ask(&"x".repeat(200)).await.len(), 32, "a name that is too long is replaced");
+    let unknown = api.get("/nothing").await;
+    assert_eq!(unknown.headers["x-request-id"].len(), 32);
+    api.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_trace_goes_with_the_run_to_its_worker() {
+    let api = Api::new().await;
+    let body = json!({ "plan": plan(json!([task("a")])) });
+    let run = api.post_with("/runs", body.clone(), &[("traceparent", TRACE)]).await.text("run_id");
+    let seen = api.get(&format!("/runs/{run}")).await.ok();
+    assert_eq!((&seen["traceparent"], &seen["labels"]), (&json!(TRACE), &json!({})));
+    let session = api.register().await;
+    assert_eq!(api.poll(&session).await["traceparent"], TRACE);
+    let untraced = api.post_with("/runs", body, &[("traceparent", "nonsense")]).await.text("run_id");
+    assert_eq!(api.get(&format!("/runs/{untraced}")).await.ok().get("traceparent"), None);
+    api.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_numbers_are_there() {
+    let api = Api::new().await;
+    let run = api.start(json!([task("a")])).await;
+    api.post(&format!("/runs/{run}/cancel"), json!({ "reason": "why" })).await.ok();
+    api.post_with("/runs", json!({ "plan": plan(json!([task("a")])) }), &[("idempotency-key", "k")]).await.ok();
+    let request = Request::get("/metrics")
+        .header(header::HOST, "localhost")
+        .header(header::AUTHORIZATION, format!("Bearer {}", api.key))
+        .body(Body::empty());
+    let response = api.raw(request.unwrap()).await;
+    assert_eq!(response.status(), 200);
+    let bytes = to_bytes(response.into_body(), usize::MAX).await.unwrap();
+    let text = String::from_utf8(bytes.to_vec()).unwrap();
+    for line in [
+        "interlock_http_requests_total{method=\"POST\",route=\"/api/v1/runs\",status=\"201\"} 2",
+        "interlock_run_transitions_total{from_state=\"none\",to_state=\"pending\"} 2",
+        "interlock_run_transitions_total{from_state=\"pending\",to_state=\"canceled\"} 1",
+        "interlock_run_duration_seconds_count{status=\"canceled\"} 1",
+        "interlock_runs_active{status=\"pending\"} 1",
+        "interlock_idempotency_hits_total{source=\"api\",result=\"new\"} 1",
+        "# EOF",
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");
+    }
+    assert!(!text.contains(&run) && !text.contains("ten_"), "labels are bounded");
+    api.end().await;
+}
