@@ -28,6 +28,11 @@ const TAGS: &[(&str, &str)] = &[
     ("runs", "Start runs, look at them, direct them."),
     ("workflows", "Apply workflow files, look at what is there."),
     ("signals", "Messages from outside."),
+    ("approvals", "What waits for people's word, and their votes."),
+    ("auth", "Who asks: signing in and out."),
+    ("tenants", "The boundaries that own everything."),
+    ("keys", "API keys of the tenant."),
+    ("users", "People of the tenant."),
     ("agent", "The calls of workers. Every one of them is safe to repeat."),
     ("health", "Whether the server is up. Open to everybody."),
 ];

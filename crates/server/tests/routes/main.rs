@@ -2,13 +2,16 @@
 
 mod agent;
 mod api;
+mod approvals;
 mod directives;
 mod documented;
 mod guard;
+mod isolation;
 mod keys;
 mod matrix;
 mod openapi;
 mod over_the_wire;
+mod people;
 mod refusals;
 mod runs;
 mod signals;
