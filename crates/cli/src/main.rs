@@ -11,6 +11,7 @@ mod exit;
 mod key_file;
 mod login;
 mod nearest;
+mod oidc;
 mod open;
 mod output;
 mod run;

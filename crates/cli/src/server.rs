@@ -60,6 +60,17 @@ pub struct HttpArgs {
     /// On a new store, write the first admin's key to this file.
     #[arg(long, env = "INTERLOCK_BOOTSTRAP_KEY_FILE")]
     bootstrap_key_file: Option<PathBuf>,
+    /// How people reach the server, if not by the address it listens on, as in `https://interlock.example.org`.
+    #[arg(long, env = "INTERLOCK_PUBLIC_URL", value_name = "URL")]
+    public_url: Option<String>,
+    /// How often one client may ask in a minute, unless its key says otherwise; 0 for no limit.
+    #[arg(long, env = "INTERLOCK_REQUESTS_PER_MIN", default_value_t = interlock_server::limits::REQUESTS_PER_MIN)]
+    requests_per_min: u32,
+    /// Private ranges that the server may call, as in `10.1.0.0/16`: an identity provider inside, for instance.
+    #[arg(long, env = "INTERLOCK_OUTBOUND_OPEN", value_name = "RANGE", value_delimiter = ',')]
+    outbound_open: Vec<interlock_outbound::Range>,
+    #[command(flatten)]
+    oidc: crate::oidc::OidcArgs,
 }
 
 /// A server that listens, and the note by which other commands on this machine find it.
@@ -122,7 +133,14 @@ impl HttpArgs {
         } else {
             None
         };
-        let options = ServerOptions { listen: self.listen, secret, ..ServerOptions::new(tenant) };
+        let options = ServerOptions {
+            listen: self.listen,
+            secret,
+            public_url: self.public_url.as_deref().map(public_url).transpose()?,
+            requests_per_min: Some(self.requests_per_min).filter(|limit| *limit > 0),
+            oidc: self.oidc.provider(tenant, &self.outbound_open)?,
+            ..ServerOptions::new(tenant)
+        };
         let server = Server::bind(engine.clone(), options).await?;
         let announced = local_key.map(|key| {
             let address = server.address().unwrap_or(self.listen);
@@ -132,11 +150,29 @@ impl HttpArgs {
     }
 }
 
+/// An address that others can be sent to: with its scheme, and nothing behind the host.
+fn public_url(text: &str) -> anyhow::Result<String> {
+    let url = text.trim_end_matches('/');
+    let host = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://")).unwrap_or_default();
+    let plain = !host.is_empty() && !host.contains(['/', '?', '#', '@', ' ']);
+    anyhow::ensure!(plain, "--public-url is `{text}`; write it as https://HOST or http://HOST:PORT, without a path");
+    Ok(url.to_owned())
+}
+
+/// Tells whoever watches how to become the first admin, while there is none.
+pub async fn print_first_admin_link(server: &Server) -> anyhow::Result<()> {
+    if let Some(link) = server.first_admin_link().await? {
+        println!("Nobody can sign in yet. Become the first admin here, once, within the hour:\n  {link}");
+    }
+    Ok(())
+}
+
 pub async fn run(args: ServerArgs) -> anyhow::Result<()> {
     let engine = args.engine.open().await?;
     let tenant = tenant(&engine, DEFAULT_TENANT).await?;
     let Bound { server, announced: _announced } = args.http.bind(&engine, tenant, args.engine.data()).await?;
     println!("interlock listens on http://{}", server.address()?);
+    print_first_admin_link(&server).await?;
     let stop = CancellationToken::new();
     let stopping = stop.clone();
     tokio::spawn(async move {

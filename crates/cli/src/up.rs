@@ -27,12 +27,18 @@ pub async fn run(args: UpArgs) -> anyhow::Result<()> {
     demo::apply(&engine, tenant).await?;
     let Bound { server: http, announced: _announced } = args.http.bind(&engine, tenant, args.engine.data()).await?;
     let address = http.address()?;
+    let link = http.first_admin_link().await?;
     let stop = CancellationToken::new();
     let serving = tokio::spawn(http.run(stop.clone()));
     let worker = embedded_worker(&engine, stop.clone());
 
     println!("Interlock is up: http://{address}, on {}.", interlock_store::StoreUrl::parse(&args.engine.url()?)?);
     println!("\nStart a run of your own:\n  {}\n", demo::curl(address, args.engine.data()));
+    if let Some(link) = link {
+        println!(
+            "Sign in, to approve and to look around: become the first admin here, once, within the hour:\n  {link}\n"
+        );
+    }
     if !args.no_demo {
         println!("An order is placed every few seconds. Card payments fail now and then, and are tried again.");
         println!("Try it: kill -9 {}, start again, and watch every order go on where it was.", std::process::id());

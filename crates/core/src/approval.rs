@@ -2,6 +2,7 @@
 //! people approves. The function [`Approval::vote`] is the only way a vote counts, whatever path it came by.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::ids::ApprovalId;
 use crate::json::Json;
@@ -35,7 +36,7 @@ pub struct Approval {
 }
 
 /// One person's word on an approval.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Vote {
     pub person: String,
     pub approve: bool,

@@ -133,6 +133,18 @@ impl Serialize for Roles {
     }
 }
 
+impl utoipa::PartialSchema for Roles {
+    fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::Schema> {
+        <Vec<Role> as utoipa::PartialSchema>::schema()
+    }
+}
+
+impl utoipa::ToSchema for Roles {
+    fn schemas(schemas: &mut Vec<(String, utoipa::openapi::RefOr<utoipa::openapi::Schema>)>) {
+        schemas.push((<Role as utoipa::ToSchema>::name().into_owned(), <Role as utoipa::PartialSchema>::schema()));
+    }
+}
+
 impl<'de> Deserialize<'de> for Roles {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Vec::<Role>::deserialize(deserializer).map(|roles| roles.into_iter().collect())

@@ -1,9 +1,10 @@
 //! What a tenant has decided for itself.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 /// Settings of one tenant, kept as JSON: what an older release wrote has the defaults for what it did not know.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct TenantSettings {
     /// People may approve what they started, where one vote is enough (`approval.self`).

@@ -5,10 +5,12 @@
 //! [`problem::Problem`] is how every refusal looks on the wire. [`body`] reads the few messages whose JSON needs care.
 
 pub mod agent;
+pub mod approvals;
 pub mod body;
 pub mod bulk;
 pub mod code;
 pub mod health;
+pub mod identity;
 pub mod problem;
 pub mod runs;
 pub mod transport;

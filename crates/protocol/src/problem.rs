@@ -1,6 +1,7 @@
 //! Problem details (RFC 9457): how every refusal and failure looks on the wire.
 
 use interlock_core::ids::RunId;
+use interlock_core::json::Json;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -25,6 +26,9 @@ pub struct Problem {
     /// What is wrong with a workflow file, each with its place.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub diagnostics: Vec<Diagnostic>,
+    /// The approval as it is now, where a vote was about an earlier one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<Json>,
 }
 
 impl Problem {
@@ -37,6 +41,7 @@ impl Problem {
             code: code.to_owned(),
             run_id: None,
             diagnostics: Vec::new(),
+            approval: None,
         }
     }
 

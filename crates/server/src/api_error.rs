@@ -3,9 +3,11 @@
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use interlock_core::ids::RunId;
+use interlock_core::json::Json;
 use interlock_core::rejection::Rejection;
 use interlock_core::time::Millis;
 use interlock_engine::EngineError;
+use interlock_protocol::approvals::ApprovalView;
 use interlock_protocol::problem::{PROBLEM_JSON, Problem};
 use interlock_protocol::workflows::Diagnostic;
 use interlock_store::ReadError;
@@ -25,6 +27,61 @@ impl ApiError {
     pub fn new(status: StatusCode, code: &str, detail: impl Into<String>) -> Self {
         let problem = Box::new(Problem::new(status.as_u16(), code, detail));
         Self { status, problem, retry_after_secs: RETRY_AFTER_SECS }
+    }
+
+    pub fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    pub fn code(&self) -> &str {
+        &self.problem.code
+    }
+
+    pub fn detail(&self) -> &str {
+        &self.problem.detail
+    }
+
+    /// Something that does not exist for the caller. `text` is what they called it.
+    pub fn unknown(kind: &str, text: &str) -> Self {
+        let code = match kind {
+            "tenant" => "TENANT_NOT_FOUND",
+            "key" => "KEY_NOT_FOUND",
+            "user" => "USER_NOT_FOUND",
+            _ => "APPROVAL_NOT_FOUND",
+        };
+        let named: String = text.chars().take(80).collect();
+        Self::new(StatusCode::NOT_FOUND, code, format!("{kind} `{named}` does not exist"))
+    }
+
+    /// Which of the two is wrong, and whether the account exists, is not said.
+    pub fn login_failed() -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, "LOGIN_FAILED", "the name or the password is wrong")
+    }
+
+    pub fn login_throttled(wait: Millis) -> Self {
+        let seconds = wait.0.div_ceil(1_000).max(1);
+        let detail = format!("too many wrong passwords for this account; try again in {seconds} s");
+        let mut error = Self::new(StatusCode::TOO_MANY_REQUESTS, "LOGIN_THROTTLED", detail);
+        error.retry_after_secs = seconds;
+        error
+    }
+
+    pub fn invite_over() -> Self {
+        let detail = "the link has been used, is too old, or never was; ask for a new one";
+        Self::new(StatusCode::GONE, "INVITE_OVER", detail)
+    }
+
+    pub fn csrf() -> Self {
+        let detail = "a write under a cookie needs the header `x-interlock-csrf` with the value that `GET /me` gives";
+        Self::new(StatusCode::FORBIDDEN, "CSRF_INVALID", detail)
+    }
+
+    /// A vote on something else than what there is to decide now, which comes along.
+    pub fn approval_changed(shown: &ApprovalView) -> Self {
+        let detail = "the digest is not that of this approval as it is now; look again, and decide on that";
+        let mut error = Self::new(StatusCode::CONFLICT, "APPROVAL_CHANGED", detail);
+        error.problem.approval = Json::of(shown).ok();
+        error
     }
 
     /// The request itself cannot be read.

@@ -1,15 +1,20 @@
 //! Stands before every route: who asks, and whether the matrix lets them.
 
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderMap, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::Response;
 use interlock_core::identity::{Permission, Role};
+use interlock_protocol::identity::CSRF_HEADER;
 
 use crate::api_error::ApiError;
-use crate::identity::Caller;
+use crate::identity::{Caller, key};
 use crate::matrix;
+use crate::origin;
 use crate::state::AppState;
+
+/// Routes below this are opened by browsers as WebSockets, which can send no headers.
+const WEB_SOCKETS: &str = "/ws/";
 
 /// Finds the caller, and refuses whom the route is not for. A route that the matrix does not know is not there.
 pub async fn check(State(state): State<AppState>, mut request: Request, next: Next) -> Result<Response, ApiError> {
@@ -21,15 +26,59 @@ pub async fn check(State(state): State<AppState>, mut request: Request, next: Ne
     if line.needs == Permission::Public {
         return Ok(next.run(request).await);
     }
-    let Some(caller) = state.identity().authenticate(request.headers()).await? else {
-        check_host(&state, &request)?;
-        return Err(ApiError::unauthorized());
+    let asked = Asked {
+        method: request.method(),
+        headers: request.headers(),
+        query: request.uri().query(),
+        is_socket: pattern.starts_with(WEB_SOCKETS),
     };
+    let caller = caller(&state, asked).await?;
     if !caller.may(line.needs) {
         return Err(denied(&caller, line.needs));
     }
     request.extensions_mut().insert(caller);
     Ok(next.run(request).await)
+}
+
+/// The parts of a request that tell who asks.
+struct Asked<'a> {
+    method: &'a Method,
+    headers: &'a HeaderMap,
+    query: Option<&'a str>,
+    is_socket: bool,
+}
+
+/// A key, or a token where a socket is opened, or a browser's cookie.
+async fn caller(state: &AppState, asked: Asked<'_>) -> Result<Caller, ApiError> {
+    let Asked { method, headers, query, is_socket } = asked;
+    let identity = state.identity();
+    if let Some(caller) = identity.key_holder(headers).await? {
+        return Ok(caller);
+    }
+    if let Some(token) = query.and_then(token_in).filter(|_| is_socket) {
+        return identity.ws_caller(token).ok_or_else(ApiError::unauthorized);
+    }
+    origin::check_host(state, headers)?;
+    let caller = identity.visitor(headers).await?.ok_or_else(ApiError::unauthorized)?;
+    let reads = matches!(*method, Method::GET | Method::HEAD);
+    // A page of another site can open sockets too, and would then read what comes.
+    if is_socket || !reads {
+        origin::check_origin(state, headers)?;
+    }
+    if !reads {
+        check_csrf(state, headers, &caller)?;
+    }
+    Ok(caller)
+}
+
+fn token_in(query: &str) -> Option<&str> {
+    query.split('&').find_map(|pair| pair.strip_prefix("token="))
+}
+
+fn check_csrf(state: &AppState, headers: &HeaderMap, caller: &Caller) -> Result<(), ApiError> {
+    let sent = headers.get(CSRF_HEADER).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let right = state.identity().csrf(caller).is_some_and(|csrf| key::same_text(&csrf, sent));
+    if right { Ok(()) } else { Err(ApiError::csrf()) }
 }
 
 fn denied(caller: &Caller, needed: Permission) -> ApiError {
@@ -39,47 +88,4 @@ fn denied(caller: &Caller, needed: Permission) -> ApiError {
         detail.push_str(", and charge of the installation");
     }
     ApiError::new(StatusCode::FORBIDDEN, "PERMISSION_DENIED", detail)
-}
-
-/// A web page can make a browser connect to loopback under a name of its own; the name gives it away. A request with a
-/// key needs no such check: no page can make a browser send one.
-fn check_host(state: &AppState, request: &Request) -> Result<(), ApiError> {
-    if !state.is_on_loopback() {
-        return Ok(());
-    }
-    let host = request.headers().get(header::HOST).and_then(|value| value.to_str().ok());
-    let host = host.or_else(|| request.uri().host()).unwrap_or_default();
-    if is_loopback(host) {
-        return Ok(());
-    }
-    let detail = "this server listens on loopback and answers only to loopback names";
-    Err(ApiError::new(StatusCode::FORBIDDEN, "HOST_REFUSED", detail))
-}
-
-fn is_loopback(host: &str) -> bool {
-    let name = match host.rsplit_once(':') {
-        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
-        _ => host,
-    };
-    let name = name.trim_start_matches('[').trim_end_matches(']');
-    name.eq_ignore_ascii_case("localhost")
-        || name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_loopback_names_are_loopback() {
-        for host in ["localhost", "localhost:8420", "LocalHost:1", "127.0.0.1:8420", "127.0.0.1", "[::1]:8420", "[::1]"]
-        {
-            assert!(is_loopback(host), "{host}");
-        }
-        for host in
-            ["", "example.org", "localhost.example.org", "127.0.0.1.example.org:80", "10.0.0.1:8420", "[fe80::1]"]
-        {
-            assert!(!is_loopback(host), "{host}");
-        }
-    }
 }

@@ -19,6 +19,8 @@ pub mod matrix;
 mod metrics;
 mod observe;
 pub mod openapi;
+mod origin;
+pub mod pages;
 mod plans;
 mod request;
 pub mod routes;
@@ -35,6 +37,8 @@ pub mod limits {
 
     /// A request's body: a plan, or a report with its outbound messages.
     pub const BODY_BYTES_MAX: usize = 8 << 20;
+    /// How deep a body may be nested.
+    pub const JSON_DEPTH_MAX: usize = 64;
     /// How often one client may ask, unless the operator or its key says otherwise.
     pub const REQUESTS_PER_MIN: u32 = 1_200_000;
     /// How long a readiness check may take.

@@ -5,18 +5,20 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use interlock_core::ids::TenantId;
-use interlock_engine::Engine;
+use interlock_core::time::Millis;
+use interlock_engine::{Engine, EngineError};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::identity::{SecretError, ServerSecret};
-use crate::limits;
+use crate::identity::oidc::Provider;
+use crate::identity::{Identity, IdentityOptions, SecretError, ServerSecret};
 use crate::routes::router;
+use crate::{limits, pages};
 
 /// The port of a server that nobody gave another one.
 pub const DEFAULT_PORT: u16 = 8420;
 
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct ServerOptions {
     /// Loopback by default.
     pub listen: SocketAddr,
@@ -26,6 +28,13 @@ pub struct ServerOptions {
     pub secret: ServerSecret,
     /// How often one client may ask, unless its key says otherwise.
     pub requests_per_min: Option<u32>,
+    /// How people reach the server, if not by the address it listens on: `https://interlock.example.org`.
+    pub public_url: Option<String>,
+    /// How long a visit of a person lasts, and a link by which a password is set.
+    pub session: Millis,
+    pub invite: Millis,
+    /// Who vouches for people.
+    pub oidc: Option<Provider>,
     /// How long requests that are under way may take once the shutdown has begun.
     pub drain: Duration,
 }
@@ -38,7 +47,23 @@ impl ServerOptions {
             default_tenant,
             secret: ServerSecret::random(),
             requests_per_min: Some(limits::REQUESTS_PER_MIN),
+            public_url: None,
+            session: Millis::from_hours(12),
+            invite: Millis::from_hours(1),
+            oidc: None,
             drain: Duration::from_secs(10),
+        }
+    }
+}
+
+impl ServerOptions {
+    pub(crate) fn identity(&self) -> IdentityOptions {
+        let https = self.public_url.as_ref().is_some_and(|url| url.starts_with("https://"));
+        IdentityOptions {
+            requests_per_min: self.requests_per_min,
+            session: self.session,
+            invite: self.invite,
+            secure_cookies: https || !self.listen.ip().is_loopback(),
         }
     }
 }
@@ -72,6 +97,20 @@ impl Server {
     /// Where it really listens: port 0 asks for any.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
+    }
+
+    /// While the default tenant has no people: an address at which somebody becomes its first admin. It works once,
+    /// and not for long.
+    pub async fn first_admin_link(&self) -> Result<Option<String>, EngineError> {
+        let Self { engine, options, .. } = self;
+        if !engine.store().users(options.default_tenant, None, 1).await?.is_empty() {
+            return Ok(None);
+        }
+        let identity = Identity::new(engine.clone(), options.secret.clone(), options.identity());
+        let invite = identity.invite(options.default_tenant, None).await?;
+        let address = self.address().unwrap_or(options.listen);
+        let base = options.public_url.clone().unwrap_or_else(|| format!("http://{address}"));
+        Ok(Some(pages::setup_link(&base, &invite.token)))
     }
 
     /// Answers until `shutdown` fires, and then what is under way. The engine stays open.

@@ -8,7 +8,10 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use interlock_core::identity::Permission;
-use interlock_protocol::{agent, bulk, runs, workflows};
+use interlock_protocol::{agent, approvals, bulk, identity, runs, workflows};
+
+use crate::identity::oidc;
+use crate::pages;
 
 /// Where a request can name something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +41,10 @@ pub enum Thing {
     Session,
     /// A bulk job.
     Job,
+    Approval,
+    Key,
+    /// A person's account.
+    User,
     /// The step of the run in the same request: it has no owner but the run's.
     Step,
 }
@@ -64,14 +71,64 @@ const OF_ATTEMPT: &[(Place, Thing)] = &[
     (Place::Body("/tenant"), Thing::Tenant),
     (Place::Body("/run"), Thing::Run),
 ];
+const OF_TENANT: &[(Place, Thing)] = &[(Place::Path("tenant"), Thing::Tenant)];
+const OF_KEY: &[(Place, Thing)] = &[(Place::Path("key"), Thing::Key)];
+const OF_USER: &[(Place, Thing)] = &[(Place::Path("user"), Thing::User)];
+const OF_APPROVAL: &[(Place, Thing)] = &[(Place::Path("approval"), Thing::Approval)];
 const SESSION_IN_BODY: &[(Place, Thing)] = &[(Place::Body("/session"), Thing::Session)];
 
 pub static MATRIX: &[Line] = {
-    use Permission::{Define, Operate, Public, Read, Work};
+    use Permission::{Administer, Define, Install, Known, Operate, Public, Read, Vote, Work};
     &[
         line("GET", "/healthz", Public, &[]),
         line("GET", "/readyz", Public, &[]),
         line("GET", workflows::path::SCHEMA, Public, &[]),
+        line("GET", "/openapi.json", Public, &[]),
+        line("GET", "/docs", Public, &[]),
+        line("GET", "/docs/page.css", Public, &[]),
+        line("GET", "/docs/page.js", Public, &[]),
+        line("GET", pages::path::SETUP, Public, &[]),
+        line("POST", pages::path::SETUP, Public, &[]),
+        line("GET", pages::path::LOGIN, Public, &[]),
+        line("POST", pages::path::LOGIN, Public, &[]),
+        line("POST", pages::path::LOGOUT, Public, &[]),
+        line("GET", pages::path::ACCOUNT, Public, &[]),
+        line("GET", pages::path::STYLE, Public, &[]),
+        line("GET", oidc::path::START, Public, &[]),
+        line("GET", oidc::path::CALLBACK, Public, &[]),
+        line("POST", identity::path::LOGIN, Public, &[]),
+        line("POST", identity::path::LOGOUT, Known, &[]),
+        line("POST", identity::path::WS_TOKEN, Known, &[]),
+        line("GET", identity::path::ME, Known, &[]),
+        line("GET", identity::path::TENANTS, Read, &[]),
+        line("POST", identity::path::TENANTS, Install, &[]),
+        line("GET", identity::path::TENANT, Read, OF_TENANT),
+        line("PATCH", identity::path::TENANT, Administer, OF_TENANT),
+        line("GET", identity::path::KEYS, Administer, &[(Place::Cursor("after"), Thing::Key)]),
+        line("POST", identity::path::KEYS, Administer, &[]),
+        line("GET", identity::path::KEY, Administer, OF_KEY),
+        line("DELETE", identity::path::KEY, Administer, OF_KEY),
+        line("POST", identity::path::KEY_ROTATE, Administer, OF_KEY),
+        line("GET", identity::path::USERS, Administer, &[(Place::Cursor("after"), Thing::User)]),
+        line("POST", identity::path::USERS, Administer, &[]),
+        line("GET", identity::path::USER, Administer, OF_USER),
+        line("PATCH", identity::path::USER, Administer, OF_USER),
+        line("POST", identity::path::USER_PASSWORD, Known, OF_USER),
+        line("POST", identity::path::USER_INVITE, Administer, OF_USER),
+        line(
+            "GET",
+            approvals::path::APPROVALS,
+            Read,
+            &[(Place::Query("run"), Thing::Run), (Place::Cursor("after"), Thing::Approval)],
+        ),
+        line("GET", approvals::path::APPROVAL, Read, OF_APPROVAL),
+        line("POST", approvals::path::VOTE, Vote, OF_APPROVAL),
+        line(
+            "POST",
+            approvals::path::APPROVE,
+            Vote,
+            &[(Place::Path("run"), Thing::Run), (Place::Body("/approval"), Thing::Approval)],
+        ),
         line("POST", runs::path::RUNS, Operate, &[(Place::Body("/workflow"), Thing::Workflow)]),
         line("GET", runs::path::RUNS, Read, &[(Place::Cursor("after"), Thing::Run)]),
         line("GET", runs::path::RUN, Read, OF_RUN),

@@ -44,6 +44,7 @@ impl<T: DeserializeOwned> FromRequest<AppState> for Body<T> {
             return Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "CONTENT_TYPE_INVALID", detail));
         }
         let text: &[u8] = if bytes.is_empty() { b"{}" } else { &bytes };
+        check_depth(text)?;
         serde_json::from_slice(text).map(Self).map_err(|error| ApiError::malformed(format!("the body: {error}")))
     }
 }
@@ -51,6 +52,26 @@ impl<T: DeserializeOwned> FromRequest<AppState> for Body<T> {
 fn is_json(headers: &HeaderMap) -> bool {
     let media_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     media_type.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json")
+}
+
+/// Payloads are kept as they come, so nobody else would notice how deep they are before reading them hurts.
+fn check_depth(json: &[u8]) -> Result<(), ApiError> {
+    let (mut depth, mut in_text, mut escaped) = (0_usize, false, false);
+    for byte in json {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_text => escaped = true,
+            b'"' => in_text = !in_text,
+            b'{' | b'[' if !in_text => depth += 1,
+            b'}' | b']' if !in_text => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > limits::JSON_DEPTH_MAX {
+            let detail = format!("the body is nested deeper than {} levels", limits::JSON_DEPTH_MAX);
+            return Err(ApiError::malformed(detail));
+        }
+    }
+    Ok(())
 }
 
 /// The query string.
@@ -212,7 +233,7 @@ impl IntoParams for VersionNumber {
     }
 }
 
-async fn named_in_path(parts: &mut Parts, state: &AppState, name: &str) -> Result<String, ApiError> {
+pub async fn named_in_path(parts: &mut Parts, state: &AppState, name: &str) -> Result<String, ApiError> {
     let Path(named) = Path::<Vec<(String, String)>>::from_request_parts(parts, state)
         .await
         .map_err(|rejection| ApiError::malformed(rejection.body_text()))?;
@@ -224,6 +245,23 @@ async fn named_in_path(parts: &mut Parts, state: &AppState, name: &str) -> Resul
 pub fn in_path<T: PartialSchema>(name: &str) -> Parameter {
     let described = ParameterBuilder::new().name(name).schema(Some(T::schema()));
     described.parameter_in(ParameterIn::Path).required(Required::True).build()
+}
+
+/// How long a list is if nobody says.
+pub const PAGE_DEFAULT: usize = 50;
+
+/// A name of ours: said, within bounds, and without anything that cannot be seen.
+pub fn name(field: &str, name: String) -> Result<String, ApiError> {
+    let max = interlock_core::limits::NAME_BYTES_MAX;
+    if name.trim().is_empty() || name.len() > max || name.chars().any(char::is_control) {
+        return Err(ApiError::invalid(format!("`{field}` has 1 to {max} bytes, and no control characters")));
+    }
+    Ok(name)
+}
+
+/// A text that may be left out.
+pub fn text(field: &str, text: Option<String>) -> Result<Option<String>, ApiError> {
+    text.map(|text| name(field, text)).transpose()
 }
 
 /// Why a person does something: said, and within bounds.

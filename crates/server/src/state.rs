@@ -3,11 +3,14 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use axum::http::{HeaderMap, header};
 use interlock_core::ids::TenantId;
 use interlock_engine::Engine;
 use tokio_util::sync::CancellationToken;
 
+use crate::api_error::ApiError;
 use crate::identity::Identity;
+use crate::identity::oidc::Provider;
 use crate::listen::ServerOptions;
 use crate::metrics::Metrics;
 use crate::plans::Plans;
@@ -19,6 +22,8 @@ struct Inner {
     engine: Engine,
     default_tenant: TenantId,
     identity: Identity,
+    oidc: Option<Provider>,
+    public_url: Option<String>,
     listen: SocketAddr,
     shutdown: CancellationToken,
     metrics: Metrics,
@@ -27,10 +32,12 @@ struct Inner {
 
 impl AppState {
     pub(crate) fn new(engine: Engine, options: &ServerOptions, shutdown: CancellationToken) -> Self {
-        let identity = Identity::new(engine.clone(), options.secret.clone(), options.requests_per_min);
+        let identity = Identity::new(engine.clone(), options.secret.clone(), options.identity());
         let (default_tenant, listen) = (options.default_tenant, options.listen);
+        let (oidc, public_url) = (options.oidc.clone(), options.public_url.clone());
         let (metrics, plans) = (Metrics::default(), Plans::default());
-        Self(Arc::new(Inner { engine, default_tenant, identity, listen, shutdown, metrics, plans }))
+        let inner = Inner { engine, default_tenant, identity, oidc, public_url, listen, shutdown, metrics, plans };
+        Self(Arc::new(inner))
     }
 
     pub fn engine(&self) -> &Engine {
@@ -52,6 +59,31 @@ impl AppState {
 
     pub fn identity(&self) -> &Identity {
         &self.0.identity
+    }
+
+    /// The tenant of this name; the default one if none is named. `None` if there is no such tenant.
+    pub async fn tenant_named(&self, name: Option<&str>) -> Result<Option<TenantId>, ApiError> {
+        let Some(name) = name else { return Ok(Some(self.default_tenant())) };
+        Ok(self.engine().store().tenant_by_name(name).await?.map(|tenant| tenant.id))
+    }
+
+    /// Who vouches for people, if anybody does.
+    pub fn oidc(&self) -> Option<&Provider> {
+        self.0.oidc.as_ref()
+    }
+
+    /// How people reach this server: as the operator says, else as this request did.
+    pub fn base_url(&self, headers: &HeaderMap) -> String {
+        self.0.public_url.clone().unwrap_or_else(|| {
+            let host = headers.get(header::HOST).and_then(|value| value.to_str().ok());
+            format!("http://{}", host.map_or_else(|| self.0.listen.to_string(), str::to_owned))
+        })
+    }
+
+    /// The host of the public address.
+    pub(crate) fn public_host(&self) -> Option<&str> {
+        let url = self.0.public_url.as_deref()?;
+        url.split_once("://").map(|(_, rest)| rest.split('/').next().unwrap_or(rest))
     }
 
     /// Whether only this machine can reach the server.

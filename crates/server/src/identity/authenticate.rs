@@ -17,12 +17,12 @@ use crate::api_error::ApiError;
 const TOUCH_EVERY: Millis = Millis::from_mins(1);
 
 impl Identity {
-    /// The caller that the request's credential names. None of it is an error: whether that is enough the matrix says.
-    pub async fn authenticate(&self, headers: &HeaderMap) -> Result<Option<Caller>, ApiError> {
+    /// The caller whose key the request carries. No key is no error: there may be a cookie.
+    pub async fn key_holder(&self, headers: &HeaderMap) -> Result<Option<Caller>, ApiError> {
         let Some(text) = bearer(headers)? else { return Ok(None) };
         let entry = self.key_entry(text).await?.ok_or_else(ApiError::unauthorized)?;
         let now = self.0.engine.now();
-        if let Some(per_min) = entry.requests_per_min.or(self.0.requests_per_min) {
+        if let Some(per_min) = entry.requests_per_min.or(self.0.options.requests_per_min) {
             let client = &entry.caller.client;
             self.0.rates.take(client, per_min, now).map_err(|wait| ApiError::rate_limited(per_min, wait))?;
         }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
+use axum::http::StatusCode;
 use axum::http::request::Parts;
 use interlock_core::change::Context;
 use interlock_core::identity::{Permission, Roles};
@@ -50,6 +51,20 @@ pub enum Via {
 impl Caller {
     pub fn may(&self, permission: Permission) -> bool {
         self.roles.grant(permission) && (permission != Permission::Install || self.installation)
+    }
+
+    /// For the note of who made or changed something.
+    pub fn name(&self) -> String {
+        self.responsible().map_or_else(|| self.client.to_string(), str::to_owned)
+    }
+
+    /// What has charge of the installation is changed only by somebody who has it too.
+    pub fn check_charge_of(&self, installation: bool) -> Result<(), ApiError> {
+        if !installation || self.installation {
+            return Ok(());
+        }
+        let detail = "this has charge of the installation, and you have not";
+        Err(ApiError::new(StatusCode::FORBIDDEN, "PERMISSION_DENIED", detail))
     }
 
     /// The person who answers for what is done here: the one who asks, or the owner of the key.

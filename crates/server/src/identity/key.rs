@@ -57,6 +57,11 @@ pub fn same(one: Hash, other: Hash) -> bool {
     one.0.ct_eq(&other.0).into()
 }
 
+/// The same for texts; their lengths are no secret.
+pub fn same_text(one: &str, other: &str) -> bool {
+    one.as_bytes().ct_eq(other.as_bytes()).into()
+}
+
 /// Letters and digits, each as likely as any other.
 pub(crate) fn random_text(chars: usize) -> String {
     let mut text = String::with_capacity(chars);

@@ -2,8 +2,9 @@
 //!
 //! [`Caller`] is what a handler gets: the tenant, roles and groups of the credential, and never of the request.
 //! [`Identity`] finds it: [`authenticate`] reads the credential of a request, [`cache`] keeps keys that were just
-//! looked up, [`key`] knows how a key is written, [`secret`] hashes what must not be stored. [`keys`] makes and revokes
-//! keys; [`first_key`] gives a new store its first one.
+//! looked up, [`key`] knows how a key is written, [`secret`] hashes what must not be stored. [`keys`] makes keys;
+//! [`first_key`] gives a new store its first one. People prove who they are by a [`password`] or by whoever vouches
+//! for them ([`oidc`]), and then have a [`session`].
 
 mod authenticate;
 mod cache;
@@ -11,11 +12,18 @@ mod caller;
 pub mod first_key;
 pub mod key;
 pub mod keys;
+mod login;
+pub mod oidc;
+mod password;
+pub mod people;
 mod rate;
 mod secret;
+mod session;
+mod ws_token;
 
 use std::sync::Arc;
 
+use interlock_core::time::Millis;
 use interlock_engine::Engine;
 
 pub use caller::{Caller, Via};
@@ -29,15 +37,37 @@ pub struct Identity(Arc<Inner>);
 struct Inner {
     engine: Engine,
     secret: ServerSecret,
+    options: IdentityOptions,
     keys: cache::Cache,
     rates: rate::Rates,
-    requests_per_min: Option<u32>,
+    passwords: password::Passwords,
+}
+
+/// How long things last, and how careful browsers are told to be.
+#[derive(Debug, Clone, Copy)]
+pub struct IdentityOptions {
+    pub requests_per_min: Option<u32>,
+    /// A visit of a person, from signing in.
+    pub session: Millis,
+    /// A link by which a password is set.
+    pub invite: Millis,
+    /// Cookies only over HTTPS.
+    pub secure_cookies: bool,
 }
 
 impl Identity {
-    pub fn new(engine: Engine, secret: ServerSecret, requests_per_min: Option<u32>) -> Self {
+    pub fn new(engine: Engine, secret: ServerSecret, options: IdentityOptions) -> Self {
         let keys = cache::Cache::new(engine.store().remote_wakes());
-        Self(Arc::new(Inner { engine, secret, keys, rates: rate::Rates::default(), requests_per_min }))
+        let (rates, passwords) = (rate::Rates::default(), password::Passwords::default());
+        Self(Arc::new(Inner { engine, secret, options, keys, rates, passwords }))
+    }
+
+    pub fn options(&self) -> &IdentityOptions {
+        &self.0.options
+    }
+
+    pub(crate) fn passwords(&self) -> &password::Passwords {
+        &self.0.passwords
     }
 
     pub fn engine(&self) -> &Engine {

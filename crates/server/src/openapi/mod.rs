@@ -29,6 +29,11 @@ const TAGS: &[(&str, &str)] = &[
     ("workflows", "Apply workflow files, look at what is there."),
     ("bulk", "One action on many runs: look first, then act on exactly what was seen."),
     ("signals", "Messages from outside, and who waits for them."),
+    ("approvals", "What waits for people's word, and their votes."),
+    ("auth", "Who asks: signing in and out."),
+    ("tenants", "The boundaries that own everything."),
+    ("keys", "API keys of the tenant."),
+    ("users", "People of the tenant."),
     ("agent", "The calls of workers. Every one of them is safe to repeat."),
     ("health", "Whether the server is up, and its numbers."),
 ];

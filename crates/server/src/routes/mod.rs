@@ -1,11 +1,17 @@
 //! The routes: a folder for each noun, a file for each verb.
 
 pub mod agent;
+pub mod approvals;
+pub mod auth;
 pub mod bulk;
 pub mod health;
+pub mod keys;
+pub mod me;
 pub mod metrics;
 pub mod runs;
 pub mod signals;
+pub mod tenants;
+pub mod users;
 pub mod waits;
 pub mod workflows;
 
@@ -24,17 +30,24 @@ use crate::limits;
 use crate::listen::ServerOptions;
 use crate::observe;
 use crate::openapi;
+use crate::pages;
 use crate::state::AppState;
 
 /// The routes that need to know who asks.
 fn guarded() -> OpenApiRouter<AppState> {
     OpenApiRouter::default()
         .merge(agent::routes())
+        .merge(approvals::routes())
+        .merge(auth::routes())
+        .merge(keys::routes())
+        .merge(me::routes())
         .merge(runs::routes())
         .merge(bulk::routes())
         .merge(signals::routes())
         .merge(waits::routes())
         .merge(metrics::routes())
+        .merge(tenants::routes())
+        .merge(users::routes())
         .merge(workflows::routes())
 }
 
@@ -56,6 +69,7 @@ pub fn router(engine: Engine, options: &ServerOptions, shutdown: CancellationTok
         .merge(guarded)
         .merge(Router::from(open()))
         .merge(openapi::routes())
+        .merge(pages::routes())
         .fallback(no_such_route)
         .method_not_allowed_fallback(no_such_method)
         .layer(DefaultBodyLimit::max(limits::BODY_BYTES_MAX))

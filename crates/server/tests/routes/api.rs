@@ -9,12 +9,12 @@ use axum::http::{HeaderMap, Request, StatusCode, header};
 use axum::response::Response;
 use interlock_core::identity::{Role, Roles};
 use interlock_core::ids::{ServerId, TenantId};
-use interlock_core::time::Timestamp;
+use interlock_core::time::{Millis, Timestamp};
 use interlock_engine::clock::Clock;
 use interlock_engine::ids::IdSource;
 use interlock_engine::loops::outbox::LogDeliver;
 use interlock_engine::{Engine, EngineOptions};
-use interlock_server::identity::{NewKey, create_key};
+use interlock_server::identity::{Identity, IdentityOptions, NewKey, create_key};
 use interlock_server::{ServerOptions, ServerSecret, router};
 use interlock_store::{Mode, NoFaults, Options, Store, StoreUrl, Tenant, forget_memory};
 use serde_json::{Value, json};
@@ -123,7 +123,9 @@ impl Api {
         let response = self.raw(request).await;
         let (parts, body) = response.into_parts();
         let bytes = to_bytes(body, usize::MAX).await.unwrap();
-        let body = if bytes.is_empty() { Value::Null } else { serde_json::from_slice(&bytes).unwrap_or(Value::Null) };
+        let text = || Value::String(String::from_utf8_lossy(&bytes).into_owned());
+        let body =
+            if bytes.is_empty() { Value::Null } else { serde_json::from_slice(&bytes).unwrap_or_else(|_| text()) };
         Answer { status: parts.status, headers: parts.headers, body }
     }
 
@@ -147,6 +149,28 @@ impl Api {
             request = request.header(*name, *value);
         }
         self.ask(request.body(Body::from(body.to_string())).unwrap()).await
+    }
+
+    /// Any request of this caller.
+    pub async fn send(&self, method: &str, path: &str, body: Value) -> Answer {
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(header::HOST, "localhost")
+            .header(header::AUTHORIZATION, format!("Bearer {}", self.key))
+            .header(header::CONTENT_TYPE, "application/json");
+        self.ask(request.body(Body::from(body.to_string())).unwrap()).await
+    }
+
+    /// The server's own idea of who people are, for tests that need somebody.
+    pub fn identity(&self) -> Identity {
+        let options = IdentityOptions {
+            requests_per_min: None,
+            session: Millis::from_hours(12),
+            invite: Millis::from_hours(1),
+            secure_cookies: false,
+        };
+        Identity::new(self.engine.clone(), self.secret.clone(), options)
     }
 
     /// Starts a run of these steps and answers with its id.

@@ -1,11 +1,13 @@
-//! The keys that a server makes by itself.
+//! Keys: those that a server makes by itself, and those that admins make; and tenants.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
+use interlock_core::identity::Role;
 use interlock_server::ServerSecret;
-use interlock_server::identity::first_key;
+use interlock_server::identity::{NewKey, first_key};
 use interlock_store::forget_memory;
+use serde_json::json;
 
 use crate::api::engine;
 
@@ -66,4 +68,78 @@ async fn the_local_key_is_kept_while_it_works() {
     std::fs::remove_dir_all(&folder).unwrap();
     engine.stop().await;
     forget_memory(&database);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_is_made_rotated_and_revoked_at_once() {
+    let api = crate::api::Api::new().await;
+    let made = api.post("/keys", json!({ "name": "ci", "roles": ["viewer"], "expires_in_ms": 3_600_000 })).await;
+    assert_eq!(made.status, 201);
+    let (key, text) = (made.text("key"), made.text("text"));
+    assert!(text.starts_with(&made.text("begins")) && text.len() == 59, "{}", made.body);
+    let ci = api.with_key(&text);
+    assert_eq!(ci.get("/me").await.ok()["roles"], json!(["viewer"]));
+    let listed = api.get("/keys").await.ok();
+    assert!(!listed.to_string().contains(&text[16..]), "no list shows a key");
+
+    let rotated = api.post(&format!("/keys/{key}/rotate"), json!({ "overlap_ms": 60_000 })).await;
+    let renewed = api.with_key(&rotated.text("text"));
+    assert_eq!(renewed.get("/me").await.ok()["client"], ci.get("/me").await.ok()["client"], "the client stays");
+    tokio::time::advance(std::time::Duration::from_secs(61)).await;
+    assert_eq!(ci.get("/me").await.status, 401, "the old text is over");
+
+    let path = format!("/api/v1/keys/{}", rotated.text("key"));
+    assert_eq!(renewed.get("/me").await.status, 200);
+    assert!(api.send("DELETE", &path, json!({})).await.ok()["revoked_at"].is_i64());
+    assert_eq!(renewed.get("/me").await.status, 401, "at once");
+    let again = api.post(&format!("/keys/{}/rotate", rotated.text("key")), json!({})).await;
+    assert_eq!(again.problem(), (409, "KEY_OVER"));
+    for body in [
+        json!({ "name": "x", "roles": [] }),
+        json!({ "name": "", "roles": ["viewer"] }),
+        json!({ "name": "x", "roles": ["viewer"], "owner": "nobody" }),
+    ] {
+        assert_eq!(api.post("/keys", body.clone()).await.problem(), (422, "INPUT_INVALID"), "{body}");
+    }
+    api.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn tenants_are_made_by_whoever_has_charge_of_the_installation() {
+    let api = crate::api::Api::new().await;
+    assert_eq!(api.post("/tenants", json!({ "name": "three" })).await.problem(), (403, "PERMISSION_DENIED"));
+    let mut new = NewKey::new(api.tenant, "root", [Role::Admin].into_iter().collect());
+    new.installation = true;
+    let root = api.with_key(&api.new_key(new).await);
+    let made = root.post("/tenants", json!({ "name": "three", "with": { "max_concurrency": 5 } })).await;
+    assert_eq!((made.status.as_u16(), &made.body["max_concurrency"]), (201, &json!(5)));
+    assert_eq!(root.post("/tenants", json!({ "name": "three" })).await.problem(), (409, "TENANT_EXISTS"));
+    assert_eq!(root.get("/tenants").await.ok()["tenants"].as_array().unwrap().len(), 3);
+
+    let admin = api.with_key(&made.text("admin_key"));
+    let me = admin.get("/me").await.ok();
+    assert_eq!((&me["tenant_name"], &me["installation"]), (&json!("three"), &json!(false)));
+    assert_eq!(admin.get("/tenants").await.ok()["tenants"].as_array().unwrap().len(), 1);
+    let path = format!("/api/v1/tenants/{}", made.text("tenant"));
+    assert_eq!(admin.send("PATCH", &path, json!({ "weight": 9 })).await.problem(), (403, "PERMISSION_DENIED"));
+    assert_eq!(admin.send("PATCH", &path, json!({ "self_approval": true })).await.status, 200);
+    let changed = root.send("PATCH", &path, json!({ "max_concurrency": 0, "disabled": true })).await.ok();
+    assert_eq!(changed.get("max_concurrency"), None);
+    assert_eq!(admin.get("/me").await.status, 401, "a disabled tenant's keys are none");
+    root.send("PATCH", &path, json!({ "disabled": false })).await.ok();
+    assert_eq!(admin.get("/me").await.status, 200);
+    api.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_is_nested_too_deep_is_not_read() {
+    let api = crate::api::Api::new().await;
+    let mut deep = json!("a \" [[[ b");
+    for _ in 0..62 {
+        deep = json!([deep]);
+    }
+    assert_eq!(api.post("/signals", json!({ "type": "go", "key": "k", "payload": deep })).await.status, 201);
+    let deeper = json!({ "type": "go", "key": "k", "payload": [[deep]] });
+    assert_eq!(api.post("/signals", deeper).await.problem(), (400, "REQUEST_INVALID"));
+    api.end().await;
 }

@@ -2,17 +2,20 @@
 
 mod agent;
 mod api;
+mod approvals;
 mod bulk;
 mod directives;
 mod documented;
 mod duplicates;
 mod guard;
+mod isolation;
 mod keys;
 mod lists;
 mod matrix;
 mod observe;
 mod openapi;
 mod over_the_wire;
+mod people;
 mod refusals;
 mod runs;
 mod signals;

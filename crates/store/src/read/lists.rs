@@ -130,13 +130,16 @@ impl Store {
             .collect()
     }
 
+    /// Oldest first; `after` is the last one of the page before.
     pub async fn approvals(
         &self,
         tenant: TenantId,
         state: ApprovalState,
+        after: Option<ApprovalId>,
         limit: usize,
     ) -> Result<Vec<ApprovalRow>, ReadError> {
-        let rows = self.rows(&read::APPROVALS, args![tenant, state.as_str(), limit]).await?;
+        let above = after.map_or(Value::Id([0; 16]), Value::from);
+        let rows = self.rows(&read::APPROVALS, args![tenant, state.as_str(), above, limit]).await?;
         self.with_votes(tenant, rows).await
     }
 

@@ -288,7 +288,7 @@ statements! {
     APPROVALS on approvals {
         both: "SELECT approval_id, run_id, position, state, quorum, approvers, message, requested_at, escalate_at,
                expires_at, resolved_at, excluded FROM approvals WHERE tenant_id = $1 AND state = $2
-               ORDER BY approval_id LIMIT $3"
+               AND approval_id > $3 ORDER BY approval_id LIMIT $4"
     }
 
     APPROVALS_RUN on approvals {

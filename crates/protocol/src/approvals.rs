@@ -1,0 +1,85 @@
+//! What is asked and answered about approvals.
+
+use interlock_core::approval::Vote;
+use interlock_core::ids::{ApprovalId, RunId};
+use interlock_core::state::{ApprovalState, RunState};
+use interlock_core::time::Timestamp;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// Where the calls live.
+pub mod path {
+    pub const APPROVALS: &str = "/api/v1/approvals";
+    pub const APPROVAL: &str = "/api/v1/approvals/{approval}";
+    pub const VOTE: &str = "/api/v1/approvals/{approval}/vote";
+    pub const APPROVE: &str = "/api/v1/runs/{run}/approve";
+}
+
+/// One request for people's word.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct ApprovalView {
+    pub approval: ApprovalId,
+    pub run_id: RunId,
+    /// The step that waits for it.
+    pub position: u32,
+    pub state: ApprovalState,
+    /// What exactly is being approved: a vote names it, and counts for nothing else.
+    pub digest: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// How many different people must say yes.
+    pub quorum: u32,
+    /// The groups whose members may vote; anybody with the role may where empty.
+    pub approvers: Vec<String>,
+    /// People who may not.
+    pub excluded: Vec<String>,
+    pub votes: Vec<Vote>,
+    pub requested_at: Timestamp,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub escalate_at: Option<Timestamp>,
+    pub expires_at: Timestamp,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resolved_at: Option<Timestamp>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct ApprovalList {
+    pub approvals: Vec<ApprovalView>,
+    /// Pass it as `after` for the next page; absent on the last one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_after: Option<ApprovalId>,
+}
+
+/// One person's word.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CastVote {
+    pub approve: bool,
+    /// The digest of what was looked at.
+    pub digest: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notes: Option<String>,
+}
+
+/// A vote on the one approval that a run waits for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Approve {
+    pub approve: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notes: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<ApprovalId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+}
+
+/// Where approval and run stand after a vote.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Voted {
+    #[serde(flatten)]
+    pub approval: ApprovalView,
+    pub run_state: RunState,
+    /// The `seq` of the run's last event.
+    pub run_version: u64,
+}

@@ -1,0 +1,108 @@
+//! From a code to claims that the provider has signed.
+
+use interlock_core::time::Timestamp;
+use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode, decode_header};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::fetch::Known;
+use super::flow::Arrival;
+use super::{OidcError, Provider};
+
+/// Signatures that need the provider's private key. A shared secret proves nothing about who signed.
+const ALGORITHMS: &[Algorithm] = &[
+    Algorithm::RS256,
+    Algorithm::RS384,
+    Algorithm::RS512,
+    Algorithm::PS256,
+    Algorithm::PS384,
+    Algorithm::PS512,
+    Algorithm::ES256,
+    Algorithm::ES384,
+    Algorithm::EdDSA,
+];
+/// How far the provider's clock may be off, in seconds.
+const LEEWAY: u64 = 60;
+
+pub type Claims = Map<String, Value>;
+
+#[derive(Deserialize)]
+struct Tokens {
+    id_token: String,
+    #[serde(default)]
+    access_token: Option<String>,
+}
+
+impl Provider {
+    /// What the provider says about the person who has come back.
+    pub async fn claims(&self, arrival: &Arrival, now: Timestamp) -> Result<Claims, OidcError> {
+        let mut known = self.known(now, false).await?;
+        let form = vec![
+            ("grant_type", "authorization_code"),
+            ("code", arrival.code.as_str()),
+            ("redirect_uri", arrival.redirect.as_str()),
+            ("code_verifier", arrival.verifier.as_str()),
+        ];
+        let tokens: Tokens = self.post_form(&known.metadata, form).await?;
+        let header = decode_header(&tokens.id_token).map_err(|error| OidcError::Untrusted(error.to_string()))?;
+        if header.kid.as_ref().is_some_and(|kid| known.keys.find(kid).is_none()) {
+            // The provider has changed its keys.
+            known = self.known(now, true).await?;
+        }
+        let mut claims = self.verified(&tokens.id_token, &known, arrival, now)?;
+        self.add_userinfo(&mut claims, &known, tokens.access_token.as_deref()).await?;
+        Ok(claims)
+    }
+
+    fn verified(&self, token: &str, known: &Known, arrival: &Arrival, now: Timestamp) -> Result<Claims, OidcError> {
+        let untrusted = |what: &str| OidcError::Untrusted(what.to_owned());
+        let header = decode_header(token).map_err(|error| OidcError::Untrusted(error.to_string()))?;
+        if !ALGORITHMS.contains(&header.alg) {
+            return Err(untrusted("its algorithm is not one that we believe"));
+        }
+        let key = match &header.kid {
+            Some(kid) => known.keys.find(kid),
+            None if known.keys.keys.len() == 1 => known.keys.keys.first(),
+            None => None,
+        };
+        let key = key.ok_or_else(|| untrusted("the key that signed it is not the provider's"))?;
+        let key = DecodingKey::from_jwk(key).map_err(|error| OidcError::Untrusted(error.to_string()))?;
+        let mut validation = Validation::new(header.alg);
+        validation.set_issuer(&[&self.options().issuer]);
+        validation.set_audience(&[&self.options().client_id]);
+        validation.set_required_spec_claims(&["iss", "aud", "sub", "exp"]);
+        // Time is the engine's.
+        validation.validate_exp = false;
+        let claims = decode::<Claims>(token, &key, &validation);
+        let claims = claims.map_err(|error| OidcError::Untrusted(error.to_string()))?.claims;
+        let seconds = now.0.max(0) as u64 / 1_000;
+        let number = |name: &str| claims.get(name).and_then(Value::as_u64);
+        if number("exp").is_none_or(|exp| exp + LEEWAY <= seconds) {
+            return Err(untrusted("it has expired"));
+        }
+        if number("nbf").is_some_and(|nbf| nbf > seconds + LEEWAY) {
+            return Err(untrusted("it is not valid yet"));
+        }
+        if claims.get("nonce").and_then(Value::as_str) != Some(&arrival.nonce) {
+            return Err(untrusted("it answers another sign-in"));
+        }
+        let azp = claims.get("azp").and_then(Value::as_str);
+        if azp.is_some_and(|azp| azp != self.options().client_id) {
+            return Err(untrusted("it was made for another client"));
+        }
+        Ok(claims)
+    }
+
+    /// Claims that the provider gives only on request. They never take the place of signed ones.
+    async fn add_userinfo(&self, claims: &mut Claims, known: &Known, access: Option<&str>) -> Result<(), OidcError> {
+        let (Some(url), Some(access)) = (&known.metadata.userinfo_endpoint, access) else { return Ok(()) };
+        let more: Claims = self.get(url, Some(access)).await?;
+        if more.get("sub") != claims.get("sub") {
+            return Err(OidcError::Untrusted("its claims are about somebody else".into()));
+        }
+        for (name, value) in more {
+            claims.entry(name).or_insert(value);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,157 @@
+//! People with accounts: what an account may look like, and the links by which a password is set.
+
+use axum::http::StatusCode;
+use interlock_core::identity::Roles;
+use interlock_core::ids::{TenantId, UserId};
+use interlock_core::limits::{GROUPS_MAX, NAME_BYTES_MAX};
+use interlock_core::time::Timestamp;
+use interlock_engine::EngineError;
+use interlock_store::{IdentityOp, InviteRow, Op, OpAnswer, UserRow};
+
+use super::Identity;
+use super::key::random_text;
+use crate::api_error::ApiError;
+
+const INVITE_CHARS: usize = 43;
+
+/// A link that has just been made.
+pub struct NewInvite {
+    /// The secret part of the link.
+    pub token: String,
+    pub expires_at: Timestamp,
+}
+
+impl Identity {
+    /// Makes a link by which `user` sets a password; without a user, one that makes the tenant's first admin.
+    pub async fn invite(&self, tenant: TenantId, user: Option<UserId>) -> Result<NewInvite, EngineError> {
+        let token = random_text(INVITE_CHARS);
+        let now = self.engine().now();
+        let expires_at = now + self.options().invite;
+        let row = InviteRow {
+            tenant,
+            token_hash: self.secret().hash("invite", token.as_bytes()),
+            user,
+            created_at: now,
+            expires_at,
+            used_at: None,
+        };
+        self.engine().store().execute(Op::Identity(IdentityOp::AddInvite(row))).await?;
+        Ok(NewInvite { token, expires_at })
+    }
+
+    /// The link, if it can still be used.
+    pub async fn open_invite(&self, token: &str) -> Result<InviteRow, ApiError> {
+        let row = self.engine().store().invite(self.secret().hash("invite", token.as_bytes())).await?;
+        let now = self.engine().now();
+        row.filter(|row| row.used_at.is_none() && row.expires_at > now).ok_or_else(ApiError::invite_over)
+    }
+
+    /// Whom a link is for. For the first admin's there must be nobody yet.
+    pub async fn invited(&self, invite: &InviteRow) -> Result<Option<UserRow>, ApiError> {
+        let store = self.engine().store();
+        match invite.user {
+            Some(user) => {
+                let user = store.user(invite.tenant, user).await?;
+                user.filter(|user| user.disabled_at.is_none()).map(Some).ok_or_else(ApiError::invite_over)
+            }
+            None if store.users(invite.tenant, None, 1).await?.is_empty() => Ok(None),
+            None => Err(ApiError::invite_over()),
+        }
+    }
+
+    /// Uses a link up: its person has this password now. Answers the person.
+    pub async fn accept_invite(
+        &self,
+        token: &str,
+        name: Option<String>,
+        password: String,
+    ) -> Result<UserRow, ApiError> {
+        let invite = self.open_invite(token).await?;
+        let invited = self.invited(&invite).await?;
+        let name = match (&invited, name) {
+            (Some(user), _) => user.name.clone(),
+            (None, name) => person_name(name.unwrap_or_default())?,
+        };
+        let kept = self.passwords().hash(password).await?;
+        let now = self.engine().now();
+        let used = IdentityOp::UseInvite { tenant: invite.tenant, token_hash: invite.token_hash, at: now };
+        // First the link, then the account: two who use it at the same moment do not both get in.
+        if self.write(used).await? == OpAnswer::Gone {
+            return Err(ApiError::invite_over());
+        }
+        if let Some(mut user) = invited {
+            user.password = Some(kept);
+            self.write(IdentityOp::ChangeUser(Box::new(user.clone()))).await?;
+            self.write(IdentityOp::EndSessionsOf { tenant: user.tenant, user: user.id }).await?;
+            return Ok(user);
+        }
+        let user = UserRow {
+            roles: [interlock_core::identity::Role::Admin].into_iter().collect(),
+            installation: true,
+            password: Some(kept),
+            ..self.new_user(invite.tenant, name)
+        };
+        self.add_user(user).await
+    }
+
+    /// An account with nothing in it yet.
+    pub fn new_user(&self, tenant: TenantId, name: String) -> UserRow {
+        UserRow {
+            tenant,
+            id: UserId(self.engine().fresh_id()),
+            name,
+            display_name: None,
+            email: None,
+            roles: Roles::NONE,
+            groups: Vec::new(),
+            installation: false,
+            password: None,
+            issuer: None,
+            subject: None,
+            created_at: self.engine().now(),
+            created_by: None,
+            disabled_at: None,
+            last_login_at: None,
+        }
+    }
+
+    pub async fn add_user(&self, user: UserRow) -> Result<UserRow, ApiError> {
+        if self.write(IdentityOp::AddUser(Box::new(user.clone()))).await? == OpAnswer::Duplicate {
+            let detail = format!("there is already a person called `{}`", user.name);
+            return Err(ApiError::new(StatusCode::CONFLICT, "USER_EXISTS", detail));
+        }
+        Ok(user)
+    }
+
+    /// Writes, and forgets what was looked up before.
+    pub async fn write(&self, op: IdentityOp) -> Result<OpAnswer, ApiError> {
+        let answer = self.engine().store().execute(Op::Identity(op)).await.map_err(EngineError::from)?;
+        self.forget();
+        Ok(answer)
+    }
+}
+
+/// A person's name: what stands in votes and histories, so nothing that could be mistaken for another.
+pub fn person_name(name: String) -> Result<String, ApiError> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '@' | '+');
+    if name.is_empty() || name.len() > NAME_BYTES_MAX || !name.chars().all(plain) {
+        return Err(ApiError::invalid(format!(
+            "a person's name has 1 to {NAME_BYTES_MAX} letters, digits and . _ - @ +, as in `ada` or `ada@example.org`"
+        )));
+    }
+    Ok(name)
+}
+
+pub fn groups(groups: Vec<String>) -> Result<Vec<String>, ApiError> {
+    if groups.len() > GROUPS_MAX {
+        return Err(ApiError::invalid(format!("a person is in at most {GROUPS_MAX} groups")));
+    }
+    let mut checked = Vec::with_capacity(groups.len());
+    for group in groups {
+        let group = crate::request::name("groups", group)?;
+        if !checked.contains(&group) {
+            checked.push(group);
+        }
+    }
+    Ok(checked)
+}

@@ -1,0 +1,122 @@
+//! A person's visit with a browser: a cookie, and a row that can be taken away.
+
+use axum::http::{HeaderMap, HeaderValue, header};
+use interlock_core::json::Hash;
+use interlock_core::time::Millis;
+use interlock_engine::EngineError;
+use interlock_store::{IdentityOp, Op, UserRow, UserSessionRow};
+
+use super::Identity;
+use super::caller::{Caller, Via};
+use super::key::random_text;
+use crate::api_error::ApiError;
+
+/// The name says what a browser must check: `__Host-` is only kept from HTTPS, for this host and all of its paths.
+const COOKIE_SECURE: &str = "__Host-interlock_session";
+const COOKIE_LOCAL: &str = "interlock_session";
+const TOKEN_CHARS: usize = 43;
+/// `last_used_at` is written no more often than this.
+const TOUCH_EVERY: Millis = Millis::from_mins(1);
+
+/// A visit that has just begun.
+pub struct Opened {
+    pub cookie: HeaderValue,
+    pub caller: Caller,
+}
+
+impl Identity {
+    /// Begins a visit of a person who has proven who they are.
+    pub async fn open_session(&self, user: UserRow) -> Result<Opened, ApiError> {
+        let token = random_text(TOKEN_CHARS);
+        let now = self.engine().now();
+        let row = UserSessionRow {
+            tenant: user.tenant,
+            token_hash: self.session_hash(&token),
+            user: user.id,
+            created_at: now,
+            expires_at: now + self.options().session,
+            last_used_at: now,
+        };
+        let signed_in = IdentityOp::SignedIn { tenant: user.tenant, user: user.id, at: now };
+        for op in [IdentityOp::OpenSession(row), signed_in] {
+            self.engine().store().execute(Op::Identity(op)).await.map_err(EngineError::from)?;
+        }
+        let cookie = self.cookie(&token, self.options().session);
+        Ok(Opened { cookie, caller: caller(user, row.token_hash) })
+    }
+
+    pub async fn end_session(&self, caller: &Caller) -> Result<HeaderValue, ApiError> {
+        if let Via::Session { token_hash, .. } = caller.via {
+            let op = IdentityOp::EndSession { tenant: caller.tenant, token_hash };
+            self.engine().store().execute(Op::Identity(op)).await.map_err(EngineError::from)?;
+        }
+        Ok(self.cookie("", Millis(0)))
+    }
+
+    /// Who the cookie says it is, if the visit is not over and the person still has an account.
+    pub async fn visitor(&self, headers: &HeaderMap) -> Result<Option<Caller>, ApiError> {
+        let Some(token) = self.token(headers) else { return Ok(None) };
+        let store = self.engine().store();
+        let Some(session) = store.user_session(self.session_hash(token)).await? else { return Ok(None) };
+        let now = self.engine().now();
+        if session.expires_at <= now {
+            return Ok(None);
+        }
+        let Some(user) = store.user(session.tenant, session.user).await? else { return Ok(None) };
+        if user.disabled_at.is_some() {
+            return Ok(None);
+        }
+        if now.since(session.last_used_at) >= TOUCH_EVERY {
+            let op = IdentityOp::TouchSession { tenant: session.tenant, token_hash: session.token_hash, at: now };
+            store.execute(Op::Identity(op)).await.map_err(EngineError::from)?;
+        }
+        Ok(Some(caller(user, session.token_hash)))
+    }
+
+    /// What a page must send beside the cookie to change something: another site can make a browser send the cookie,
+    /// and cannot know this.
+    pub fn csrf(&self, caller: &Caller) -> Option<String> {
+        let Via::Session { token_hash, .. } = caller.via else { return None };
+        Some(self.secret().hash("csrf", &token_hash.0).to_string())
+    }
+
+    fn session_hash(&self, token: &str) -> Hash {
+        self.secret().hash("session", token.as_bytes())
+    }
+
+    fn token<'a>(&self, headers: &'a HeaderMap) -> Option<&'a str> {
+        let name = self.cookie_name();
+        headers
+            .get_all(header::COOKIE)
+            .iter()
+            .filter_map(|value| value.to_str().ok())
+            .flat_map(|value| value.split(';'))
+            .filter_map(|pair| pair.trim().split_once('='))
+            .find(|(key, value)| *key == name && value.len() == TOKEN_CHARS)
+            .map(|(_, value)| value)
+    }
+
+    fn cookie_name(&self) -> &'static str {
+        if self.options().secure_cookies { COOKIE_SECURE } else { COOKIE_LOCAL }
+    }
+
+    fn cookie(&self, token: &str, lives: Millis) -> HeaderValue {
+        let secure = if self.options().secure_cookies { "; Secure" } else { "" };
+        let (name, seconds) = (self.cookie_name(), lives.0 / 1_000);
+        let text = format!("{name}={token}; Path=/; HttpOnly; SameSite=Lax; Max-Age={seconds}{secure}");
+        HeaderValue::from_str(&text).expect("a cookie of letters and digits is a header")
+    }
+}
+
+fn caller(user: UserRow, token_hash: Hash) -> Caller {
+    Caller {
+        tenant: user.tenant,
+        client: user.id.to_string().into(),
+        person: Some(user.name.into()),
+        roles: user.roles,
+        groups: user.groups.into(),
+        workspace: None,
+        installation: user.installation,
+        via: Via::Session { user: user.id, token_hash },
+    }
+}

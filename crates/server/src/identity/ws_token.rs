@@ -1,0 +1,75 @@
+//! A token for one WebSocket: a browser sends no headers when it opens one, and an address may end up in a log, so what
+//! stands in it is worth nothing a minute later.
+
+use std::sync::Arc;
+
+use interlock_core::identity::Roles;
+use interlock_core::ids::TenantId;
+use interlock_core::time::{Millis, Timestamp};
+use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
+use serde::{Deserialize, Serialize};
+
+use super::Identity;
+use super::caller::{Caller, Via};
+use crate::api_error::ApiError;
+
+const LIVES: Millis = Millis::from_secs(60);
+const AUDIENCE: &str = "interlock-ws";
+
+#[derive(Serialize, Deserialize)]
+struct Claims {
+    aud: String,
+    exp: u64,
+    sub: String,
+    tenant: TenantId,
+    roles: Roles,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    person: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    groups: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    workspace: Option<String>,
+}
+
+impl Identity {
+    pub fn ws_token(&self, caller: &Caller) -> Result<(String, Timestamp), ApiError> {
+        let expires_at = self.engine().now() + LIVES;
+        let claims = Claims {
+            aud: AUDIENCE.to_owned(),
+            exp: expires_at.0.max(0) as u64 / 1_000,
+            sub: caller.client.to_string(),
+            tenant: caller.tenant,
+            roles: caller.roles,
+            person: caller.person.as_deref().map(str::to_owned),
+            groups: caller.groups.to_vec(),
+            workspace: caller.workspace.as_deref().map(str::to_owned),
+        };
+        let key = EncodingKey::from_secret(&self.secret().hash("ws-token", b"").0);
+        let token = jsonwebtoken::encode(&Header::new(Algorithm::HS256), &claims, &key)
+            .map_err(|error| ApiError::invalid(format!("no token can be made: {error}")))?;
+        Ok((token, expires_at))
+    }
+
+    /// The caller that a token names, while it lasts. It carries less than the caller had: no charge of anything.
+    pub fn ws_caller(&self, token: &str) -> Option<Caller> {
+        let mut validation = Validation::new(Algorithm::HS256);
+        validation.set_audience(&[AUDIENCE]);
+        // Time is the engine's.
+        validation.validate_exp = false;
+        let key = DecodingKey::from_secret(&self.secret().hash("ws-token", b"").0);
+        let claims = jsonwebtoken::decode::<Claims>(token, &key, &validation).ok()?.claims;
+        if claims.exp <= self.engine().now().0.max(0) as u64 / 1_000 {
+            return None;
+        }
+        Some(Caller {
+            tenant: claims.tenant,
+            client: claims.sub.into(),
+            person: claims.person.map(Into::into),
+            roles: claims.roles,
+            groups: Arc::from(claims.groups),
+            workspace: claims.workspace.map(Into::into),
+            installation: false,
+            via: Via::Token,
+        })
+    }
+}

@@ -1,0 +1,108 @@
+//! `/login`: signing in with a password, or by whoever vouches for people here.
+
+use axum::Form;
+use axum::extract::{Query, State};
+use axum::http::header::{LOCATION, SET_COOKIE};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+
+use super::layout::{alert, escape, page};
+use super::path;
+use crate::api_error::ApiError;
+use crate::identity::oidc;
+use crate::origin;
+use crate::state::AppState;
+
+#[derive(Deserialize, Default)]
+pub struct Wish {
+    /// Where to go afterwards.
+    #[serde(default)]
+    next: String,
+    #[serde(default)]
+    tenant: String,
+}
+
+#[derive(Deserialize)]
+pub struct SignIn {
+    name: String,
+    password: String,
+    #[serde(flatten)]
+    wish: Wish,
+}
+
+pub async fn show(State(state): State<AppState>, headers: HeaderMap, Query(wish): Query<Wish>) -> Response {
+    match origin::check_host(&state, &headers) {
+        Ok(()) => form(&state, StatusCode::OK, &wish, "", None),
+        Err(error) => error.into_response(),
+    }
+}
+
+pub async fn submit(State(state): State<AppState>, headers: HeaderMap, Form(form): Form<SignIn>) -> Response {
+    let SignIn { name, password, wish } = form;
+    match sign_in(&state, &headers, &name, password, &wish).await {
+        Ok(response) => response,
+        Err(error) => self::form(&state, error.status(), &wish, &name, Some(error.detail())),
+    }
+}
+
+async fn sign_in(
+    state: &AppState,
+    headers: &HeaderMap,
+    name: &str,
+    password: String,
+    wish: &Wish,
+) -> Result<Response, ApiError> {
+    origin::check_host(state, headers)?;
+    origin::check_origin(state, headers)?;
+    let tenant = state.tenant_named(Some(wish.tenant.as_str()).filter(|tenant| !tenant.is_empty())).await?;
+    let user = state.identity().log_in(tenant, name, password).await?;
+    let opened = state.identity().open_session(user).await?;
+    let next = local(&wish.next).to_owned();
+    Ok((StatusCode::SEE_OTHER, [(SET_COOKIE, opened.cookie)], [(LOCATION, next)]).into_response())
+}
+
+/// A path on this server; anything else could lead somewhere else.
+pub fn local(next: &str) -> &str {
+    let plain = next.starts_with('/') && !next.starts_with("//") && !next.contains(['\\', '\r', '\n']);
+    if plain { next } else { path::ACCOUNT }
+}
+
+fn form(state: &AppState, status: StatusCode, wish: &Wish, name: &str, message: Option<&str>) -> Response {
+    let (alert, name, action) = (alert(message), escape(name), path::LOGIN);
+    let (next, tenant) = (escape(&wish.next), escape(&wish.tenant));
+    let provider = match state.oidc() {
+        Some(provider) => format!(
+            "<p class=\"or\">or</p><a class=\"button second\" href=\"{}\">Sign in with {}</a>",
+            oidc::path::START,
+            escape(provider.label())
+        ),
+        None => String::new(),
+    };
+    let content = format!(
+        "{alert}<form method=\"post\" action=\"{action}\">
+<input type=\"hidden\" name=\"next\" value=\"{next}\">
+<input type=\"hidden\" name=\"tenant\" value=\"{tenant}\">
+<div class=\"field\"><label for=\"name\">Name</label>
+<input id=\"name\" name=\"name\" value=\"{name}\" autocomplete=\"username\" autocapitalize=\"none\" spellcheck=\"false\" \
+maxlength=\"128\" required autofocus></div>
+<div class=\"field\"><label for=\"password\">Password</label>
+<input id=\"password\" name=\"password\" type=\"password\" autocomplete=\"current-password\" required></div>
+<button type=\"submit\">Sign in</button>
+</form>{provider}"
+    );
+    page(status, "Sign in", &content)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn afterwards_stays_on_this_server() {
+        assert_eq!(local("/runs/1?x=2"), "/runs/1?x=2");
+        for elsewhere in ["", "//evil.example", "https://evil.example", "/\\evil.example", "javascript:1", "/a\r\nb"] {
+            assert_eq!(local(elsewhere), path::ACCOUNT, "{elsewhere}");
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! The few pages that the server draws by itself, so that people can get in without the console: setting a password by
+//! a link, signing in, and seeing as whom one is signed in. Plain HTML, no script.
+
+mod account;
+mod layout;
+mod login;
+mod oidc;
+mod setup;
+
+use axum::Router;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::response::IntoResponse;
+use axum::routing::{get, post};
+
+use crate::identity::oidc::path as provider;
+use crate::state::AppState;
+
+pub mod path {
+    pub const SETUP: &str = "/setup";
+    pub const LOGIN: &str = "/login";
+    pub const LOGOUT: &str = "/logout";
+    pub const ACCOUNT: &str = "/account";
+    pub const STYLE: &str = "/sign-in.css";
+}
+
+pub fn routes() -> Router<AppState> {
+    Router::new()
+        .route(path::SETUP, get(setup::show).post(setup::submit))
+        .route(path::LOGIN, get(login::show).post(login::submit))
+        .route(path::LOGOUT, post(account::log_out))
+        .route(path::ACCOUNT, get(account::show))
+        .route(path::STYLE, get(style))
+        .route(provider::START, get(oidc::start))
+        .route(provider::CALLBACK, get(oidc::callback))
+}
+
+/// The address by which a person sets a password.
+pub fn setup_link(base: &str, token: &str) -> String {
+    format!("{base}{}?token={token}", path::SETUP)
+}
+
+async fn style() -> impl IntoResponse {
+    let headers = [(CONTENT_TYPE, "text/css; charset=utf-8"), (CACHE_CONTROL, "public, max-age=3600")];
+    (headers, include_str!("sign-in.css"))
+}

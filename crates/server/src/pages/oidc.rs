@@ -1,0 +1,80 @@
+//! `/auth/oidc/…`: to the provider and back.
+
+use axum::extract::{Query, State};
+use axum::http::header::{COOKIE, LOCATION, SET_COOKIE};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{AppendHeaders, IntoResponse, Response};
+use serde::Deserialize;
+
+use super::layout::{alert, page};
+use super::{login, path};
+use crate::api_error::ApiError;
+use crate::identity::oidc::{OidcError, Provider, flow};
+use crate::origin;
+use crate::state::AppState;
+
+#[derive(Deserialize)]
+pub struct Wish {
+    #[serde(default)]
+    next: String,
+}
+
+#[derive(Deserialize)]
+pub struct Back {
+    #[serde(default)]
+    code: String,
+    #[serde(default)]
+    state: String,
+    #[serde(default)]
+    error: String,
+}
+
+pub async fn start(State(state): State<AppState>, headers: HeaderMap, Query(wish): Query<Wish>) -> Response {
+    match depart(&state, &headers, &wish.next).await {
+        Ok(response) => response,
+        Err(error) => failed(&error),
+    }
+}
+
+pub async fn callback(State(state): State<AppState>, headers: HeaderMap, Query(back): Query<Back>) -> Response {
+    match arrive(&state, &headers, back).await {
+        Ok(response) => response,
+        Err(error) => failed(&error),
+    }
+}
+
+async fn depart(state: &AppState, headers: &HeaderMap, next: &str) -> Result<Response, ApiError> {
+    origin::check_host(state, headers)?;
+    let provider = provider(state)?;
+    let departure = provider.depart(state.identity(), &state.base_url(headers), login::local(next)).await?;
+    let headers = [(LOCATION, departure.location), (SET_COOKIE, departure.cookie)];
+    Ok((StatusCode::SEE_OTHER, headers).into_response())
+}
+
+async fn arrive(state: &AppState, headers: &HeaderMap, back: Back) -> Result<Response, ApiError> {
+    origin::check_host(state, headers)?;
+    let provider = provider(state)?;
+    if !back.error.is_empty() {
+        let word: String = back.error.chars().take(80).collect();
+        return Err(OidcError::Refused(format!("the identity provider says: {word}")).into());
+    }
+    let cookies = headers.get(COOKIE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let arrival = provider.arrive(state.identity(), flow::carried(cookies), &back.state, back.code)?;
+    let claims = provider.claims(&arrival, state.engine().now()).await?;
+    let user = provider.account(state.identity(), &claims).await?;
+    let opened = state.identity().open_session(user).await?;
+    let next = login::local(&arrival.next).to_owned();
+    let forget = flow::forget(state.identity());
+    let session = opened.cookie.to_str().unwrap_or_default().to_owned();
+    let headers = AppendHeaders([(LOCATION, next), (SET_COOKIE, session), (SET_COOKIE, forget)]);
+    Ok((StatusCode::SEE_OTHER, headers).into_response())
+}
+
+fn provider(state: &AppState) -> Result<&Provider, ApiError> {
+    state.oidc().ok_or_else(ApiError::no_such_route)
+}
+
+fn failed(error: &ApiError) -> Response {
+    let back = format!("<a class=\"button second\" href=\"{}\">Back to sign in</a>", path::LOGIN);
+    page(error.status(), "You are not signed in", &format!("{}{back}", alert(Some(error.detail()))))
+}

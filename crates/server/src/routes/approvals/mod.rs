@@ -1,0 +1,20 @@
+//! Approvals: what waits for people's word, and their votes.
+
+mod approve;
+mod get;
+mod list;
+mod view;
+mod vote;
+
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::state::AppState;
+
+pub fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::default()
+        .routes(routes!(list::list))
+        .routes(routes!(get::get))
+        .routes(routes!(vote::vote))
+        .routes(routes!(approve::approve))
+}

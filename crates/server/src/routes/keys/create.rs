@@ -1,0 +1,62 @@
+//! `POST /keys`: a new key, whose text is in the answer and nowhere else.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use interlock_core::limits::NAME_BYTES_MAX;
+use interlock_protocol::identity::{CreateKey, CreatedKey, path};
+
+use super::view;
+use crate::api_error::ApiError;
+use crate::identity::{Caller, NewKey, create_key};
+use crate::request::{Body, name};
+use crate::state::AppState;
+
+/// Make a key
+///
+/// Its text is in the answer and nowhere else.
+#[utoipa::path(
+    post,
+    path = path::KEYS,
+    tag = "keys",
+    request_body = CreateKey,
+    responses((status = 201, description = "The key, with its text.", body = CreatedKey)),
+)]
+pub async fn create(
+    State(state): State<AppState>,
+    caller: Caller,
+    Body(body): Body<CreateKey>,
+) -> Result<(StatusCode, Json<CreatedKey>), ApiError> {
+    let new = checked(&state, &caller, body).await?;
+    let (row, text) = create_key(state.engine(), state.identity().secret(), new).await?;
+    state.identity().forget();
+    Ok((StatusCode::CREATED, Json(CreatedKey { key: view::key(row), text: text.reveal().to_owned() })))
+}
+
+async fn checked(state: &AppState, caller: &Caller, body: CreateKey) -> Result<NewKey, ApiError> {
+    let mut new = NewKey::new(caller.tenant, name("name", body.name)?, body.roles);
+    if new.roles.is_empty() {
+        return Err(ApiError::invalid("a key needs at least one role: viewer, operator, approver, admin, worker"));
+    }
+    if body.workspace.as_ref().is_some_and(|workspace| workspace.is_empty() || workspace.len() > NAME_BYTES_MAX) {
+        return Err(ApiError::invalid(format!("a workspace's name has 1 to {NAME_BYTES_MAX} bytes")));
+    }
+    // An admin of one workspace makes keys for that workspace.
+    new.workspace = caller.workspace_of_start(body.workspace)?;
+    new.owner = match body.owner {
+        Some(owner) => Some(owner_named(state, caller, owner).await?),
+        None => caller.responsible().map(str::to_owned),
+    };
+    new.requests_per_min = body.requests_per_min.filter(|limit| *limit > 0);
+    new.expires_at = body.expires_in_ms.map(|span| state.engine().now() + span);
+    new.created_by = Some(caller.name());
+    Ok(new)
+}
+
+/// Somebody who can be asked about the key.
+async fn owner_named(state: &AppState, caller: &Caller, owner: String) -> Result<String, ApiError> {
+    match state.engine().store().user_named(caller.tenant, &owner).await? {
+        Some(user) if user.disabled_at.is_none() => Ok(user.name),
+        _ => Err(ApiError::invalid(format!("the owner `{owner}` is no person of this tenant"))),
+    }
+}

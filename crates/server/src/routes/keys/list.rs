@@ -1,0 +1,45 @@
+//! `GET /keys`: the tenant's keys, newest first, revoked ones too.
+
+use axum::Json;
+use axum::extract::State;
+use interlock_core::ids::KeyId;
+use interlock_protocol::identity::{KeyList, limits, path};
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use super::view;
+use crate::api_error::ApiError;
+use crate::identity::Caller;
+use crate::request::{PAGE_DEFAULT, Params};
+use crate::state::AppState;
+
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct ListParams {
+    limit: Option<usize>,
+    after: Option<KeyId>,
+}
+
+/// List keys
+///
+/// Newest first, revoked ones too.
+#[utoipa::path(
+    get,
+    path = path::KEYS,
+    tag = "keys",
+    params(ListParams),
+    responses((status = 200, description = "A page of keys.", body = KeyList)),
+)]
+pub async fn list(
+    State(state): State<AppState>,
+    caller: Caller,
+    Params(params): Params<ListParams>,
+) -> Result<Json<KeyList>, ApiError> {
+    let limit = params.limit.unwrap_or(PAGE_DEFAULT).clamp(1, limits::PAGE_MAX);
+    let mut rows = state.engine().store().keys(caller.tenant, params.after, limit + 1).await?;
+    let more = rows.len() > limit;
+    rows.truncate(limit);
+    let next_after = rows.last().filter(|_| more).map(|row| row.id);
+    Ok(Json(KeyList { keys: rows.into_iter().map(view::key).collect(), next_after }))
+}

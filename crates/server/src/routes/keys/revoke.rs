@@ -1,0 +1,35 @@
+//! `DELETE /keys/{key}`: from now on the key is none. Its row stays, for whoever reads the history.
+
+use axum::Json;
+use axum::extract::State;
+use interlock_core::ids::KeyId;
+use interlock_protocol::identity::{KeyView, path};
+use interlock_store::IdentityOp;
+
+use super::view::{self, OfKey};
+use crate::api_error::ApiError;
+use crate::identity::Caller;
+use crate::state::AppState;
+
+/// Revoke a key
+///
+/// From now on the key is none. Its row stays, for whoever reads the history.
+#[utoipa::path(
+    delete,
+    path = path::KEY,
+    tag = "keys",
+    params(("key" = KeyId, Path)),
+    responses((status = 200, description = "The key as it was.", body = KeyView)),
+)]
+pub async fn revoke(
+    State(state): State<AppState>,
+    caller: Caller,
+    OfKey(mut row): OfKey,
+) -> Result<Json<KeyView>, ApiError> {
+    caller.check_charge_of(row.installation)?;
+    let at = state.engine().now();
+    let op = IdentityOp::RevokeKey { tenant: row.tenant, key: row.id, at };
+    state.identity().write(op).await?;
+    row.revoked_at = row.revoked_at.or(Some(at));
+    Ok(Json(view::key(row)))
+}

@@ -1,0 +1,59 @@
+//! `POST /keys/{key}/rotate`: a new text for the same client. The old one works on for as long as was asked for.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use interlock_core::ids::KeyId;
+use interlock_protocol::identity::{CreatedKey, RotateKey, limits, path};
+use interlock_store::{IdentityOp, OpAnswer};
+
+use super::view::{self, OfKey};
+use crate::api_error::ApiError;
+use crate::identity::key::KeyText;
+use crate::identity::{Caller, NewKey};
+use crate::request::Body;
+use crate::state::AppState;
+
+/// Rotate a key
+///
+/// A new text for the same client. The old one works on for as long as was asked for.
+#[utoipa::path(
+    post,
+    path = path::KEY_ROTATE,
+    tag = "keys",
+    params(("key" = KeyId, Path)),
+    request_body = RotateKey,
+    responses((status = 201, description = "The new key, with its text.", body = CreatedKey)),
+)]
+pub async fn rotate(
+    State(state): State<AppState>,
+    caller: Caller,
+    OfKey(old): OfKey,
+    Body(rotate): Body<RotateKey>,
+) -> Result<(StatusCode, Json<CreatedKey>), ApiError> {
+    caller.check_charge_of(old.installation)?;
+    let now = state.engine().now();
+    let over = old.revoked_at.is_some() || old.expires_at.is_some_and(|at| at <= now);
+    let gone = || ApiError::new(StatusCode::CONFLICT, "KEY_OVER", "the key is revoked or expired; make a new one");
+    if over {
+        return Err(gone());
+    }
+    let new = NewKey {
+        name: old.name.clone(),
+        workspace: old.workspace.clone(),
+        installation: old.installation,
+        owner: old.owner.clone(),
+        requests_per_min: old.requests_per_min,
+        expires_at: old.expires_at,
+        created_by: Some(caller.name()),
+        ..NewKey::new(old.tenant, "", old.roles)
+    };
+    let text = KeyText::random();
+    let row = new.row(state.engine(), state.identity().secret(), &text, Some(old.client));
+    let old_until = now + rotate.overlap_ms.unwrap_or_default().min(limits::ROTATE_OVERLAP_MAX);
+    let op = IdentityOp::RotateKey { key: Box::new(row.clone()), old: old.id, old_until };
+    if state.identity().write(op).await? == OpAnswer::Gone {
+        return Err(gone());
+    }
+    Ok((StatusCode::CREATED, Json(CreatedKey { key: view::key(row), text: text.reveal().to_owned() })))
+}

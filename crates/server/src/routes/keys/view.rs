@@ -1,0 +1,47 @@
+//! A key as an answer, and the key that a path names.
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use interlock_protocol::identity::KeyView;
+use interlock_store::KeyRow;
+
+use crate::api_error::ApiError;
+use crate::identity::{Caller, key};
+use crate::request::named_in_path;
+use crate::state::AppState;
+
+pub fn key(row: KeyRow) -> KeyView {
+    KeyView {
+        key: row.id,
+        name: row.name,
+        begins: format!("{}{}", key::PREFIX, row.lookup),
+        client: row.client,
+        owner: row.owner,
+        roles: row.roles,
+        workspace: row.workspace,
+        installation: row.installation,
+        requests_per_min: row.requests_per_min,
+        created_at: row.created_at,
+        created_by: row.created_by,
+        expires_at: row.expires_at,
+        revoked_at: row.revoked_at,
+        last_used_at: row.last_used_at,
+    }
+}
+
+/// The key that the path names, if it is one of the caller's tenant.
+pub struct OfKey(pub KeyRow);
+
+impl FromRequestParts<AppState> for OfKey {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, ApiError> {
+        let caller = Caller::from_request_parts(parts, state).await?;
+        let text = named_in_path(parts, state, "key").await?;
+        let found = match text.parse() {
+            Ok(id) => state.engine().store().key(caller.tenant, id).await?,
+            Err(_) => None,
+        };
+        found.map(Self).ok_or_else(|| ApiError::unknown("key", &text))
+    }
+}

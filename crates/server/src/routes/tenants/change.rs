@@ -1,0 +1,50 @@
+//! `PATCH /tenants/{tenant}`: limits and settings. Limits, and whether a tenant is there at all, are up to whoever has
+//! charge of the installation; settings are up to the tenant's own admins.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use interlock_core::identity::Permission;
+use interlock_core::ids::TenantId;
+use interlock_protocol::identity::{ChangeTenant, TenantView, path};
+
+use super::view::{self, OfTenant};
+use crate::api_error::ApiError;
+use crate::identity::Caller;
+use crate::request::Body;
+use crate::state::AppState;
+
+/// Change a tenant
+///
+/// Limits are up to whoever has charge of the installation, settings to the tenant's admins.
+#[utoipa::path(
+    patch,
+    path = path::TENANT,
+    tag = "tenants",
+    params(("tenant" = TenantId, Path)),
+    request_body = ChangeTenant,
+    responses((status = 200, description = "The tenant.", body = TenantView)),
+)]
+pub async fn change(
+    State(state): State<AppState>,
+    caller: Caller,
+    OfTenant(tenant): OfTenant,
+    Body(change): Body<ChangeTenant>,
+) -> Result<Json<TenantView>, ApiError> {
+    let settings_only = ChangeTenant {
+        self_approval: change.self_approval,
+        request_id_is_key: change.request_id_is_key,
+        ..ChangeTenant::default()
+    };
+    if change != settings_only && !caller.may(Permission::Install) {
+        let detail = "a tenant's limits are set by whoever has charge of the installation";
+        return Err(ApiError::new(StatusCode::FORBIDDEN, "PERMISSION_DENIED", detail));
+    }
+    if change.disabled == Some(true) && tenant.id == caller.tenant {
+        return Err(ApiError::invalid("nobody disables the tenant they are in: nobody could enable it again"));
+    }
+    let tenant = view::changed(tenant, change, &state)?;
+    state.engine().put_tenant(tenant.clone()).await?;
+    state.identity().forget();
+    Ok(Json(view::tenant(tenant)))
+}

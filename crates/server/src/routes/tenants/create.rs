@@ -1,0 +1,46 @@
+//! `POST /tenants`: a new tenant, and the key of its first admin.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use interlock_core::identity::Role;
+use interlock_core::ids::TenantId;
+use interlock_protocol::identity::{CreateTenant, CreatedTenant, path};
+use interlock_store::Tenant;
+
+use super::view;
+use crate::api_error::ApiError;
+use crate::identity::{Caller, NewKey, create_key};
+use crate::request::{Body, name};
+use crate::state::AppState;
+
+/// Make a tenant
+///
+/// The answer holds the key of its first admin, this once.
+#[utoipa::path(
+    post,
+    path = path::TENANTS,
+    tag = "tenants",
+    request_body = CreateTenant,
+    responses((status = 201, description = "The tenant, with its first admin's key.", body = CreatedTenant)),
+)]
+pub async fn create(
+    State(state): State<AppState>,
+    caller: Caller,
+    Body(body): Body<CreateTenant>,
+) -> Result<(StatusCode, Json<CreatedTenant>), ApiError> {
+    let engine = state.engine();
+    let name = name("name", body.name)?;
+    if engine.store().tenant_by_name(&name).await?.is_some() {
+        let detail = format!("there is already a tenant called `{name}`");
+        return Err(ApiError::new(StatusCode::CONFLICT, "TENANT_EXISTS", detail));
+    }
+    let tenant = Tenant::new(TenantId(engine.fresh_id()), name, engine.now());
+    let tenant = view::changed(tenant, body.with, &state)?;
+    engine.put_tenant(tenant.clone()).await?;
+    let mut key = NewKey::new(tenant.id, "first admin", [Role::Admin].into_iter().collect());
+    key.created_by = Some(caller.name());
+    let (_, text) = create_key(engine, state.identity().secret(), key).await?;
+    let answer = CreatedTenant { tenant: view::tenant(tenant), admin_key: text.reveal().to_owned() };
+    Ok((StatusCode::CREATED, Json(answer)))
+}

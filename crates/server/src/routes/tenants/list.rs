@@ -1,0 +1,30 @@
+//! `GET /tenants`: those that exist for the caller.
+
+use axum::Json;
+use axum::extract::State;
+use interlock_core::identity::Permission;
+use interlock_protocol::identity::{TenantList, path};
+
+use super::view;
+use crate::api_error::ApiError;
+use crate::identity::Caller;
+use crate::state::AppState;
+
+/// List tenants
+///
+/// Those that exist for the caller.
+#[utoipa::path(
+    get,
+    path = path::TENANTS,
+    tag = "tenants",
+    responses((status = 200, description = "The tenants.", body = TenantList)),
+)]
+pub async fn list(State(state): State<AppState>, caller: Caller) -> Result<Json<TenantList>, ApiError> {
+    let store = state.engine().store();
+    let rows = if caller.may(Permission::Install) {
+        store.tenants().await?
+    } else {
+        store.tenant(caller.tenant).await?.into_iter().collect()
+    };
+    Ok(Json(TenantList { tenants: rows.into_iter().map(view::tenant).collect() }))
+}

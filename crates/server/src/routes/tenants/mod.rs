@@ -1,0 +1,16 @@
+//! Tenants. Whoever has charge of the installation sees them all; everybody else their own.
+
+mod change;
+mod create;
+mod get;
+mod list;
+pub(crate) mod view;
+
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::state::AppState;
+
+pub fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::default().routes(routes!(create::create, list::list)).routes(routes!(get::get, change::change))
+}

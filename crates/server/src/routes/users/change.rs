@@ -1,0 +1,50 @@
+//! `PATCH /users/{user}`: other roles, other groups; disabled, a person is nobody from now on.
+
+use axum::Json;
+use axum::extract::State;
+use interlock_core::ids::UserId;
+use interlock_protocol::identity::{ChangeUser, UserView, path};
+use interlock_store::IdentityOp;
+
+use super::view::{self, OfUser};
+use crate::api_error::ApiError;
+use crate::identity::{Caller, people};
+use crate::request::{Body, text};
+use crate::state::AppState;
+
+/// Change a person
+///
+/// Other roles, other groups; disabled, a person is nobody from now on.
+#[utoipa::path(
+    patch,
+    path = path::USER,
+    tag = "users",
+    params(("user" = UserId, Path)),
+    request_body = ChangeUser,
+    responses((status = 200, description = "The person.", body = UserView)),
+)]
+pub async fn change(
+    State(state): State<AppState>,
+    caller: Caller,
+    OfUser(mut user): OfUser,
+    Body(change): Body<ChangeUser>,
+) -> Result<Json<UserView>, ApiError> {
+    caller.check_charge_of(user.installation)?;
+    let ends_sessions = change.disabled == Some(true);
+    user.roles = change.roles.unwrap_or(user.roles);
+    if let Some(groups) = change.groups {
+        user.groups = people::groups(groups)?;
+    }
+    user.display_name = text("display_name", change.display_name)?.or(user.display_name);
+    user.email = text("email", change.email)?.or(user.email);
+    user.disabled_at = match change.disabled {
+        Some(true) => user.disabled_at.or(Some(state.engine().now())),
+        Some(false) => None,
+        None => user.disabled_at,
+    };
+    state.identity().write(IdentityOp::ChangeUser(Box::new(user.clone()))).await?;
+    if ends_sessions {
+        state.identity().write(IdentityOp::EndSessionsOf { tenant: user.tenant, user: user.id }).await?;
+    }
+    Ok(Json(view::user(user)))
+}

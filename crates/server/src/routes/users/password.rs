@@ -1,0 +1,53 @@
+//! `POST /users/{user}/password`: a new password. An admin sets anybody's; one's own needs the old one. Visits that
+//! were begun with the old one end.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use interlock_core::identity::Permission;
+use interlock_core::ids::UserId;
+use interlock_protocol::identity::{SetPassword, path};
+use interlock_store::IdentityOp;
+
+use super::view::OfUser;
+use crate::api_error::ApiError;
+use crate::identity::{Caller, Via};
+use crate::request::Body;
+use crate::state::AppState;
+
+/// Set a password
+///
+/// An admin sets anybody's; one's own needs the old one. Visits begun with the old one end.
+#[utoipa::path(
+    post,
+    path = path::USER_PASSWORD,
+    tag = "users",
+    params(("user" = UserId, Path)),
+    request_body = SetPassword,
+    responses((status = 204, description = "Done.")),
+)]
+pub async fn set(
+    State(state): State<AppState>,
+    caller: Caller,
+    OfUser(mut user): OfUser,
+    Body(body): Body<SetPassword>,
+) -> Result<StatusCode, ApiError> {
+    let own = matches!(caller.via, Via::Session { user: own, .. } if own == user.id);
+    if own {
+        let (identity, now) = (state.identity(), state.engine().now());
+        identity.passwords().check_wait(user.tenant, &user.name, now)?;
+        let old = body.old_password.unwrap_or_default();
+        let right = identity.passwords().verify(user.password.clone(), old).await?;
+        identity.passwords().note(user.tenant, &user.name, right, now);
+        if !right {
+            return Err(ApiError::invalid("`old_password` is not your password"));
+        }
+    } else if !caller.may(Permission::Administer) {
+        return Err(ApiError::unknown("user", &user.id.to_string()));
+    }
+    caller.check_charge_of(user.installation && !own)?;
+    user.password = Some(state.identity().passwords().hash(body.password).await?);
+    let (tenant, id) = (user.tenant, user.id);
+    state.identity().write(IdentityOp::ChangeUser(Box::new(user))).await?;
+    state.identity().write(IdentityOp::EndSessionsOf { tenant, user: id }).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

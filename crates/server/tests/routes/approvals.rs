@@ -1,0 +1,113 @@
+//! Votes over HTTP: whose they are comes from the credential.
+
+use axum::body::Body;
+use axum::http::{Request, header};
+use serde_json::{Value, json};
+
+use crate::api::{Answer, Api, plan};
+
+const PASSWORD: &str = "correct horse battery";
+
+/// A person who is signed in, and asks with cookie and header.
+struct Person<'a> {
+    api: &'a Api,
+    cookie: String,
+    csrf: String,
+}
+
+impl<'a> Person<'a> {
+    async fn new(api: &'a Api, name: &str, roles: Value, groups: Value) -> Self {
+        let body = json!({ "name": name, "roles": roles, "groups": groups, "password": PASSWORD });
+        api.post("/users", body).await.ok();
+        let request = Request::post("/api/v1/auth/login")
+            .header(header::HOST, "localhost")
+            .header(header::CONTENT_TYPE, "application/json")
+            .body(Body::from(json!({ "name": name, "password": PASSWORD }).to_string()));
+        let answer = api.ask(request.unwrap()).await;
+        let cookie = answer.headers[header::SET_COOKIE].to_str().unwrap().split(';').next().unwrap().to_owned();
+        Self { api, cookie, csrf: answer.text("csrf") }
+    }
+
+    async fn post(&self, path: &str, body: Value) -> Answer {
+        let request = Request::post(format!("/api/v1{path}"))
+            .header(header::HOST, "localhost")
+            .header(header::ORIGIN, "http://localhost")
+            .header(header::COOKIE, &self.cookie)
+            .header("x-interlock-csrf", &self.csrf)
+            .header(header::CONTENT_TYPE, "application/json")
+            .body(Body::from(body.to_string()));
+        self.api.ask(request.unwrap()).await
+    }
+}
+
+fn gate(quorum: u32, approvers: Value) -> Value {
+    plan(
+        json!([{ "key": "gate", "kind": "approval", "quorum": quorum, "approvers": approvers, "message": "ship it?" }]),
+    )
+}
+
+#[tokio::test]
+async fn a_person_of_the_right_group_decides() {
+    let api = Api::new().await;
+    let run = api.post("/runs", json!({ "plan": gate(1, json!(["sre"])) })).await.text("run_id");
+    let open = api.get("/approvals").await.ok()["approvals"][0].clone();
+    assert_eq!((&open["run_id"], &open["message"]), (&json!(run), &json!("ship it?")));
+    let vote = format!("/approvals/{}/vote", open["approval"].as_str().unwrap());
+    let word = json!({ "approve": true, "digest": open["digest"] });
+
+    let by_key = api.post(&vote, word.clone()).await;
+    assert_eq!(by_key.problem(), (403, "PERSON_REQUIRED"));
+    let viewer = Person::new(&api, "vera", json!(["viewer"]), json!(["sre"])).await;
+    assert_eq!(viewer.post(&vote, word.clone()).await.problem(), (403, "PERMISSION_DENIED"));
+    let outsider = Person::new(&api, "otto", json!(["approver"]), json!(["sales"])).await;
+    assert_eq!(outsider.post(&vote, word.clone()).await.problem(), (409, "VOTE_REFUSED"));
+    let ada = Person::new(&api, "ada", json!(["approver"]), json!(["sre"])).await;
+    let stale = ada.post(&vote, json!({ "approve": true, "digest": "0".repeat(64) })).await;
+    assert_eq!(stale.problem(), (409, "APPROVAL_CHANGED"));
+    assert_eq!(stale.body["approval"]["digest"], open["digest"], "the card as it is now comes along");
+
+    let voted = ada.post(&vote, word).await.ok();
+    assert_eq!((&voted["state"], &voted["run_state"]), (&json!("approved"), &json!("succeeded")));
+    assert_eq!((&voted["votes"][0]["person"], &voted["votes"][0]["approve"]), (&json!("ada"), &json!(true)));
+    let shown = api.get(&format!("/approvals?run={run}")).await.ok();
+    assert_eq!(shown["approvals"][0]["state"], "approved");
+    assert!(api.get("/approvals").await.ok()["approvals"].as_array().unwrap().is_empty());
+    api.end().await;
+}
+
+#[tokio::test]
+async fn whoever_started_it_does_not_decide_unless_the_tenant_says_so() {
+    let api = Api::new().await;
+    let ada = Person::new(&api, "ada", json!(["operator", "approver"]), json!([])).await;
+    let run = ada.post("/runs", json!({ "plan": gate(1, json!([])) })).await.text("run_id");
+    let own = ada.post(&format!("/runs/{run}/approve"), json!({ "approve": true })).await;
+    assert_eq!(own.problem(), (409, "VOTE_REFUSED"));
+
+    // The same for the owner of the key that started it.
+    let body = json!({ "name": "ci", "roles": ["operator"], "owner": "ada" });
+    let key = api.post("/keys", body).await.text("text");
+    let by_key = api.with_key(&key).post("/runs", json!({ "plan": gate(1, json!([])) })).await.text("run_id");
+    let owners = ada.post(&format!("/runs/{by_key}/approve"), json!({ "approve": true })).await;
+    assert_eq!(owners.problem(), (409, "VOTE_REFUSED"));
+
+    let tenant = format!("/api/v1/tenants/{}", api.tenant);
+    api.send("PATCH", &tenant, json!({ "self_approval": true })).await.ok();
+    let voted = ada.post(&format!("/runs/{run}/approve"), json!({ "approve": true, "notes": "mine" })).await.ok();
+    assert_eq!((&voted["state"], &voted["votes"][0]["notes"]), (&json!("approved"), &json!("mine")));
+    let over = ada.post(&format!("/runs/{run}/approve"), json!({ "approve": true })).await;
+    assert_eq!(over.problem(), (409, "APPROVAL_NOT_OPEN"));
+    api.end().await;
+}
+
+#[tokio::test]
+async fn two_keys_need_two_people() {
+    let api = Api::new().await;
+    let run = api.post("/runs", json!({ "plan": gate(2, json!([])) })).await.text("run_id");
+    let path = format!("/runs/{run}/approve");
+    let ada = Person::new(&api, "ada", json!(["approver"]), json!([])).await;
+    let bob = Person::new(&api, "bob", json!(["approver"]), json!([])).await;
+    assert_eq!(ada.post(&path, json!({ "approve": true })).await.ok()["state"], "requested");
+    assert_eq!(ada.post(&path, json!({ "approve": true })).await.problem(), (409, "VOTE_REFUSED"));
+    assert_eq!(bob.post(&path, json!({ "approve": true })).await.ok()["run_state"], "succeeded");
+    api.end().await;
+}

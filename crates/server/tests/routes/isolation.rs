@@ -1,0 +1,259 @@
+//! Tenant isolation, generated from the matrix: every route, every role, every place where a request can name
+//! something. Another tenant's id must be answered with the same bytes as an id that does not exist.
+
+use std::collections::BTreeSet;
+
+use axum::body::{Body, to_bytes};
+use axum::http::{HeaderMap, Request, StatusCode, header};
+use interlock_core::identity::{Role, Roles};
+use interlock_core::ids::TenantId;
+use interlock_server::identity::NewKey;
+use interlock_server::matrix::{Line, MATRIX, Place, Thing};
+use serde_json::{Value, json};
+
+use crate::api::{Api, plan, task};
+
+/// One of each kind of thing, all of one tenant.
+#[derive(Debug, Clone)]
+struct Things {
+    tenant: String,
+    run: String,
+    session: String,
+    approval: String,
+    key: String,
+    user: String,
+    workflow: String,
+}
+
+impl Things {
+    async fn of(api: &Api, tenant: TenantId, workflow: &str) -> Self {
+        api.post("/workflows", json!({ "source": source(workflow) })).await.ok();
+        let gate = json!([{ "key": "gate", "kind": "approval" }, task("a")]);
+        let run = api.post("/runs", json!({ "plan": plan(gate) })).await.text("run_id");
+        let listed = api.get("/approvals").await.ok();
+        let approval = listed["approvals"][0]["approval"].as_str().unwrap().to_owned();
+        let key = api.post("/keys", json!({ "name": "spare", "roles": ["viewer"] })).await.text("key");
+        let user = api.post("/users", json!({ "name": "ada", "roles": ["viewer"] })).await.text("user");
+        let (tenant, session, workflow) = (tenant.to_string(), api.register().await, workflow.to_owned());
+        Self { tenant, run, session, approval, key, user, workflow }
+    }
+
+    fn get(&self, thing: Thing) -> &str {
+        match thing {
+            Thing::Tenant => &self.tenant,
+            Thing::Run => &self.run,
+            Thing::Session => &self.session,
+            Thing::Approval => &self.approval,
+            Thing::Key => &self.key,
+            Thing::User => &self.user,
+            Thing::Step => "gate",
+            Thing::Workflow => &self.workflow,
+            Thing::Version => "1",
+        }
+    }
+}
+
+fn source(workflow: &str) -> String {
+    format!("name: {workflow}\nsteps:\n  - {{ id: a, task: a }}\n")
+}
+
+/// The next id, which nobody has: it also sorts like its neighbour, for cursors.
+fn neighbour(id: &str) -> String {
+    let (rest, last) = id.split_at(id.len() - 1);
+    let next = if last == "0" { "1" } else { "0" };
+    format!("{rest}{next}")
+}
+
+/// A body with which the route would do its work, if everything in it were the caller's own.
+fn body(line: &Line, own: &Things) -> Value {
+    let attempt = json!({ "tenant": own.tenant, "run": own.run, "position": 1, "attempt": 1, "epoch": 1 });
+    let with = |more: Value| {
+        let mut body = attempt.clone();
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        body
+    };
+    let receipt = "rcp_000000000000000000000000000000ff";
+    match line.path.strip_prefix("/api/v1").unwrap_or(line.path) {
+        "/runs" => json!({ "workflow": own.workflow }),
+        "/workflows" | "/workflows/{workflow}" => json!({ "source": source(&own.workflow) }),
+        "/agent/register" => json!({ "worker": "w", "queues": ["q"], "slots": 1, "tenant": own.tenant }),
+        "/agent/heartbeat" => json!({
+            "session": own.session,
+            "held": [{ "tenant": own.tenant, "run": own.run, "position": 1, "attempt": 1 }],
+        }),
+        "/agent/poll" => json!({ "session": own.session, "max": 1, "wait_ms": 0 }),
+        "/agent/unregister" => json!({ "session": own.session }),
+        "/agent/{session}/complete-step" => with(json!({ "outcome": { "status": "completed", "output": 1 } })),
+        "/agent/{session}/effects" => with(json!({ "template": "t", "number": 0, "effect": "keyed", "request": 1 })),
+        "/agent/{session}/outcomes" => with(json!({ "receipt": receipt, "happened": true, "response": 1 })),
+        "/runs/{run}/cancel" | "/runs/{run}/pause" | "/runs/{run}/skip" | "/runs/{run}/rollback" => {
+            json!({ "reason": "x" })
+        }
+        "/runs/{run}/steps/{step}/resolve" => json!({ "outcome": "happened", "reason": "x" }),
+        "/runs/{run}/signals" => json!({ "type": "go" }),
+        "/runs/{run}/approve" => json!({ "approve": true, "approval": own.approval }),
+        "/approvals/{approval}/vote" => json!({ "approve": true, "digest": "x" }),
+        "/users/{user}/password" => json!({ "password": "correct horse battery" }),
+        _ => json!({}),
+    }
+}
+
+/// The request of a line, with `id` in one place and the caller's own things in all the others.
+fn request(line: &Line, own: &Things, at: usize, id: &str, key: &str) -> Request<Body> {
+    let mut path = line.path.to_owned();
+    let mut query = Vec::new();
+    let mut headers = HeaderMap::new();
+    let mut body = body(line, own);
+    for (number, (place, thing)) in line.ids.iter().enumerate() {
+        let value = if number == at { id } else { own.get(*thing) };
+        match place {
+            Place::Path(name) => path = path.replace(&format!("{{{name}}}"), value),
+            Place::Query(name) | Place::Cursor(name) if number == at => query.push(format!("{name}={value}")),
+            Place::Query(_) | Place::Cursor(_) => {}
+            Place::Body(pointer) => {
+                let place = body.pointer_mut(pointer);
+                let place = place.unwrap_or_else(|| panic!("{}: the body has no {pointer}", line.path));
+                *place = json!(value);
+            }
+            Place::Header(name) => {
+                headers.insert(*name, value.parse().unwrap());
+            }
+            Place::Frame(name) => panic!("{}: teach this test to send the frame {name}", line.path),
+        }
+    }
+    let uri = if query.is_empty() { path } else { format!("{path}?{}", query.join("&")) };
+    let mut request = Request::builder().method(line.method).uri(uri).header(header::HOST, "localhost");
+    request = request.header(header::AUTHORIZATION, format!("Bearer {key}"));
+    for (name, value) in headers {
+        request = request.header(name.unwrap(), value);
+    }
+    if line.method == "GET" {
+        return request.body(Body::empty()).unwrap();
+    }
+    request.header(header::CONTENT_TYPE, "application/json").body(Body::from(body.to_string())).unwrap()
+}
+
+/// Everything that can be told from an answer, with the id itself taken out.
+async fn told(api: &Api, request: Request<Body>, id: &str) -> (StatusCode, Vec<(String, String)>, String) {
+    let response = api.raw(request).await;
+    let status = response.status();
+    let headers = response.headers().iter().map(|(name, value)| (name.to_string(), value.to_str().unwrap().to_owned()));
+    let headers = headers.filter(|(name, _)| name != "content-length").collect();
+    let bytes = to_bytes(response.into_body(), usize::MAX).await.unwrap();
+    (status, headers, String::from_utf8(bytes.to_vec()).unwrap().replace(id, "ID"))
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_tenants_ids_are_ids_that_do_not_exist() {
+    let api = Api::new().await;
+    let other = api.with_key(&api.other_key);
+    let own = Things::of(&api, api.tenant, "ours").await;
+    let foreign = Things::of(&other, api.other_tenant, "theirs").await;
+    let before = other.get(&format!("/runs/{}", foreign.run)).await.ok();
+    let mut tried = 0;
+    for role in Role::ALL.iter().copied().map(Some).chain([None]) {
+        let roles: Roles =
+            role.map_or_else(|| Role::ALL.iter().copied().collect(), |role| [role].into_iter().collect());
+        let key = api.new_key(NewKey::new(api.tenant, "asking", roles)).await;
+        for line in MATRIX {
+            for (at, (place, thing)) in line.ids.iter().enumerate() {
+                if matches!(thing, Thing::Step | Thing::Version) {
+                    continue;
+                }
+                let (there, nowhere) = (foreign.get(*thing).to_owned(), neighbour(foreign.get(*thing)));
+                let known = told(&api, request(line, &own, at, &there, &key), &there).await;
+                let unknown = told(&api, request(line, &own, at, &nowhere, &key), &nowhere).await;
+                let what = format!("{} {} as {role:?}, {place:?}", line.method, line.path);
+                assert_eq!(known, unknown, "{what}");
+                assert_ne!(known.0, StatusCode::UNAUTHORIZED, "{what}");
+                assert!(!known.0.is_server_error(), "{what}: {known:?}");
+                if role.is_none() && matches!(place, Place::Path(_)) {
+                    assert!(matches!(known.0.as_u16(), 404 | 410), "{what}: {known:?}");
+                }
+                tried += 1;
+            }
+        }
+    }
+    assert!(tried > 200, "only {tried}");
+    assert_eq!(other.get(&format!("/runs/{}", foreign.run)).await.ok(), before, "and nothing has happened to them");
+    assert_eq!(other.get(&format!("/keys/{}", foreign.key)).await.ok().get("revoked_at"), None);
+    api.end().await;
+}
+
+/// The description of the API is made from the handlers: whatever it knows, the matrix must know too.
+#[test]
+fn every_route_is_in_the_matrix_with_every_place_that_holds_an_id() {
+    let document: Value = serde_json::from_str(interlock_server::openapi::text()).unwrap();
+    let mut described = BTreeSet::new();
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            let method = method.to_uppercase();
+            let line = MATRIX.iter().find(|line| line.method == method && line.path == path);
+            let line = line.unwrap_or_else(|| panic!("{method} {path} is missing from the matrix"));
+            described.insert((method.clone(), path.clone()));
+            let mut places = BTreeSet::new();
+            for parameter in operation["parameters"].as_array().into_iter().flatten() {
+                if is_id(&parameter["schema"], &document) {
+                    places.insert(parameter["name"].as_str().unwrap().to_owned());
+                }
+            }
+            let schema = &operation["requestBody"]["content"]["application/json"]["schema"];
+            ids_in(schema, &document, String::new(), &mut places, 0);
+            for place in places {
+                let listed = line.ids.iter().any(|(at, _)| match at {
+                    Place::Path(name) | Place::Query(name) | Place::Cursor(name) | Place::Header(name) => {
+                        *name == place
+                    }
+                    Place::Body(pointer) | Place::Frame(pointer) => *pointer == place,
+                });
+                // A receipt is found by the run and the attempt that the same body names.
+                assert!(listed || place == "/receipt", "{method} {path}: the id at `{place}` is not in the matrix");
+            }
+        }
+    }
+    for line in MATRIX.iter().filter(|line| line.path.starts_with("/api/")) {
+        let route = (line.method.to_owned(), line.path.to_owned());
+        assert!(described.contains(&route), "{route:?} is in the matrix and nowhere else");
+    }
+}
+
+fn resolve<'a>(schema: &'a Value, document: &'a Value) -> &'a Value {
+    match schema["$ref"].as_str() {
+        Some(reference) => document.pointer(&reference[1..]).unwrap(),
+        None => schema,
+    }
+}
+
+/// Ids are texts with a pattern that begins with their prefix.
+fn is_id(schema: &Value, document: &Value) -> bool {
+    let schema = resolve(schema, document);
+    let options = schema["anyOf"].as_array().or_else(|| schema["oneOf"].as_array());
+    if let Some(options) = options {
+        return options.iter().any(|option| is_id(option, document));
+    }
+    schema["pattern"].as_str().is_some_and(|pattern| pattern.starts_with('^') && pattern.contains("_[0-9a-f"))
+}
+
+/// Plans and payloads are the caller's own words: what they hold is not looked up.
+fn ids_in(schema: &Value, document: &Value, at: String, found: &mut BTreeSet<String>, depth: usize) {
+    let schema = resolve(schema, document);
+    if depth > 4 || at == "/plan" {
+        return;
+    }
+    for (name, property) in schema["properties"].as_object().into_iter().flatten() {
+        let place = format!("{at}/{name}");
+        if is_id(property, document) {
+            found.insert(place);
+            continue;
+        }
+        let inner = resolve(property, document);
+        if inner["type"] == "array" {
+            ids_in(&inner["items"], document, format!("{place}/0"), found, depth + 1);
+        } else {
+            ids_in(inner, document, place, found, depth + 1);
+        }
+    }
+    for part in schema["allOf"].as_array().into_iter().flatten() {
+        ids_in(part, document, at.clone(), found, depth + 1);
+    }
+}
