@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use interlock_core::ids::{RunId, TenantId};
 use interlock_core::json::Json;
-use interlock_core::run::Trigger;
 use interlock_core::rules::OnConflict;
+use interlock_core::run::Trigger;
 use interlock_core::state::Admission;
 use interlock_engine::commands::signal::{SignalRequest, Signaled};
 use interlock_engine::{EncodedPlan, EngineError, IdempotencyKey, StartRun, Started};

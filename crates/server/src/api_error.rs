@@ -122,10 +122,6 @@ impl ApiError {
         Rejection::UnknownRun { run }.into()
     }
 
-    pub fn code(&self) -> &str {
-        &self.problem.code
-    }
-
     fn about(mut self, run: RunId) -> Self {
         self.problem.run_id = Some(run);
         self

@@ -247,9 +247,6 @@ pub fn in_path<T: PartialSchema>(name: &str) -> Parameter {
     described.parameter_in(ParameterIn::Path).required(Required::True).build()
 }
 
-/// How long a list is if nobody says.
-pub const PAGE_DEFAULT: usize = 50;
-
 /// A name of ours: said, within bounds, and without anything that cannot be seen.
 pub fn name(field: &str, name: String) -> Result<String, ApiError> {
     let max = interlock_core::limits::NAME_BYTES_MAX;

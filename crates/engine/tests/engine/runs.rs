@@ -353,7 +353,7 @@ on_both! {
         let tenant = tenant(&engine, |_| {}).await;
         let session = engine.register(hello(1)).await.unwrap().session;
         let mut pay = task("pay");
-        pay.rollback = Some(RollbackSpec { handler: "refund".into(), with: None, conditions: RollbackCondition::ALL.to_vec() });
+        pay.rollback = Some(RollbackSpec { by: Undo::Handler("refund".into()), with: None, conditions: RollbackCondition::ALL.to_vec() });
         let plan = plan(vec![pay, task("ship")]);
         let first = engine.start(start(tenant, &plan, "null")).await.unwrap().run;
         let mut performed = Vec::new();
@@ -366,7 +366,7 @@ on_both! {
             report_only(&engine, session, &assignment, outcome).await;
         }
         assert_eq!(ends(&engine, tenant, first).await, RunState::Failed);
-        let second = engine.resume_as_new(tenant, first, None, Context::operator("ann")).await.unwrap().run;
+        let second = engine.resume_as_new(tenant, first, None, None, Context::operator("ann")).await.unwrap().run;
         for (step, outcome) in [("pay", done("1")), ("ship", dead()), ("rollback:pay", done("2"))] {
             let assignment = next(&engine, session).await;
             assert_eq!((assignment.at.run, assignment.step.as_str()), (second, step));

@@ -22,6 +22,7 @@ struct Things {
     approval: String,
     key: String,
     user: String,
+    job: String,
     workflow: String,
 }
 
@@ -34,8 +35,11 @@ impl Things {
         let approval = listed["approvals"][0]["approval"].as_str().unwrap().to_owned();
         let key = api.post("/keys", json!({ "name": "spare", "roles": ["viewer"] })).await.text("key");
         let user = api.post("/users", json!({ "name": "ada", "roles": ["viewer"] })).await.text("user");
+        let nobody =
+            json!({ "action": "cancel", "filter": { "subject": "nobody" }, "expected_count": 0, "reason": "x" });
+        let job = api.post("/bulk", nobody).await.text("job_id");
         let (tenant, session, workflow) = (tenant.to_string(), api.register().await, workflow.to_owned());
-        Self { tenant, run, session, approval, key, user, workflow }
+        Self { tenant, run, session, approval, key, user, job, workflow }
     }
 
     fn get(&self, thing: Thing) -> &str {
@@ -46,6 +50,7 @@ impl Things {
             Thing::Approval => &self.approval,
             Thing::Key => &self.key,
             Thing::User => &self.user,
+            Thing::Job => &self.job,
             Thing::Step => "gate",
             Thing::Workflow => &self.workflow,
             Thing::Version => "1",

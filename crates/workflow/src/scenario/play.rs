@@ -163,6 +163,8 @@ fn start(workflow: &Checked, scenario: &Scenario) -> Result<(Run, Box<ChangeSet>
         idempotency: None,
         inherited: Vec::new(),
         claim: None,
+        starters: Vec::new(),
+        queued: None,
     };
     decide::start(request, &bindings, Asked::system(START)).map_err(|error| error.to_string())
 }
@@ -179,7 +181,7 @@ impl Stage<'_> {
             Phase::Running { timeout_at, .. } => {
                 let ends_at = step.claimed_at.unwrap_or(self.now) + self.stub_takes(position);
                 match timeout_at.filter(|timeout_at| *timeout_at < ends_at) {
-                    Some(at) => Some((at, Command::StepTimeout { position, attempt: step.attempt, receipt: None })),
+                    Some(at) => Some((at, Command::StepTimeout { position, attempt: step.attempt })),
                     None => Some((ends_at, self.completion(position))),
                 }
             }
@@ -228,7 +230,7 @@ impl Stage<'_> {
             (_, None) => Outcome::Completed { output: Json::null() },
         };
         let attempt = self.run.steps[position as usize].attempt;
-        Command::Complete(Completion { position, attempt, outcome, claim_next: None, receipt: None })
+        Command::Complete(Completion { position, attempt, outcome, claim_next: None })
     }
 
     /// Carries out what was due.
