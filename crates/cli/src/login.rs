@@ -45,7 +45,7 @@ pub async fn login(args: LoginArgs) -> anyhow::Result<()> {
     let (name, server) = place(&args, &contexts)?;
     let key = match &args.api_key_file {
         Some(path) => std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?,
-        None => ask(&server)?,
+        None => ask(&format!("API key for {server}"))?,
     };
     let key = Secret::new(&key)
         .ok_or_else(|| Ended::saying(Exit::Config, "that is not an API key: it is empty or holds white space"))?;
@@ -114,15 +114,15 @@ async fn verify(server: &str, key: &Secret) -> anyhow::Result<()> {
     }
 }
 
-/// From the terminal without an echo, or from whatever is piped in.
-fn ask(server: &str) -> anyhow::Result<String> {
+/// A secret from the terminal without an echo, or from whatever is piped in.
+pub fn ask(what: &str) -> anyhow::Result<String> {
     let stdin = io::stdin();
     let mut key = String::new();
     if !stdin.is_terminal() {
         stdin.lock().take(KEY_BYTES_MAX).read_to_string(&mut key).context("cannot read the key from stdin")?;
         return Ok(key);
     }
-    eprint!("API key for {server}: ");
+    eprint!("{what}: ");
     io::stderr().flush()?;
     let before = tcgetattr(&stdin)?;
     let mut quiet = before.clone();

@@ -8,6 +8,7 @@ mod db;
 mod demo;
 mod embedded;
 mod exit;
+mod key;
 mod key_file;
 mod login;
 mod nearest;
@@ -17,8 +18,10 @@ mod output;
 mod run;
 mod server;
 mod shutdown;
+mod tenant;
 mod timeline;
 mod up;
+mod user;
 mod worker;
 mod workflow;
 
@@ -54,6 +57,12 @@ enum Command {
     Run(run::RunArgs),
     /// Check workflow files, try them on paper, apply them.
     Workflow(workflow::WorkflowArgs),
+    /// Make tenants and change their limits.
+    Tenant(tenant::TenantArgs),
+    /// Make, rotate and revoke API keys.
+    Key(key::KeyArgs),
+    /// Give people accounts, roles and groups.
+    User(user::UserArgs),
     /// Name the servers that you work with, and switch between them.
     Context(context::ContextArgs),
     /// Store an API key for a server.
@@ -93,6 +102,9 @@ async fn carry_out(command: Command) -> anyhow::Result<()> {
         Command::Worker(args) => worker::run(args).await,
         Command::Run(args) => run::run(args).await,
         Command::Workflow(args) => workflow::run(args).await,
+        Command::Tenant(args) => tenant::run(args).await,
+        Command::Key(args) => key::run(args).await,
+        Command::User(args) => user::run(args).await,
         Command::Context(args) => context::run(args),
         Command::Login(args) => login::login(args).await,
         Command::Logout(args) => login::logout(args),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use axum::http::{HeaderMap, header};
 use interlock_core::ids::TenantId;
 use interlock_engine::Engine;
+use interlock_store::Store;
 use tokio_util::sync::CancellationToken;
 
 use crate::api_error::ApiError;
@@ -59,6 +60,11 @@ impl AppState {
 
     pub fn identity(&self) -> &Identity {
         &self.0.identity
+    }
+
+    /// The store, for reads on behalf of a tenant: the database itself hides all others' rows, where it can.
+    pub fn reads(&self, tenant: TenantId) -> Store {
+        self.engine().store().on_behalf_of(tenant)
     }
 
     /// The tenant of this name; the default one if none is named. `None` if there is no such tenant.

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use interlock_core::change::ChangeSet;
-use interlock_core::ids::{RunId, ServerId};
+use interlock_core::ids::{RunId, ServerId, TenantId};
 use interlock_core::time::Timestamp;
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -15,6 +15,7 @@ use crate::migrate;
 use crate::op::{Op, OpAnswer};
 use crate::options::{Mode, Options, StoreUrl};
 use crate::postgres::reads::PgReads;
+use crate::postgres::wall::Walled;
 use crate::read::PlanCache;
 use crate::sql::{Stmt, ops};
 use crate::sqlite::commit::{Known, SqliteCommitter, Writer};
@@ -28,6 +29,8 @@ use crate::value::{Row, Value, args};
 #[derive(Clone)]
 pub struct Store {
     pub(crate) inner: Arc<Inner>,
+    /// Reads through this clone are on behalf of one tenant.
+    tenant: Option<TenantId>,
 }
 
 pub(crate) struct Inner {
@@ -46,7 +49,7 @@ pub(crate) struct Inner {
 
 pub(crate) enum Reads {
     Sqlite(SqliteReads),
-    Postgres(Box<PgReads>),
+    Postgres(Box<PgReads>, Box<Walled>),
 }
 
 enum LaneTask {
@@ -97,7 +100,8 @@ impl Store {
             }
             StoreUrl::Postgres(address) => {
                 let opened = crate::postgres::open(address, &options).await?;
-                let mut parts = Parts::new(Reads::Postgres(Box::new(opened.reads)), opened.wakes, None);
+                let mut parts =
+                    Parts::new(Reads::Postgres(Box::new(opened.reads), Box::new(opened.walled)), opened.wakes, None);
                 for committer in opened.committers {
                     parts.task_lane(committer, &options);
                 }
@@ -219,8 +223,17 @@ impl Store {
             Reads::Sqlite(reads) => {
                 reads.with(move |db| queries.iter().map(|(stmt, args)| db.query_now(stmt, args)).collect()).await
             }
-            Reads::Postgres(reads) => reads.rows_many(queries).await,
+            Reads::Postgres(reads, walled) => match self.tenant {
+                Some(tenant) => walled.rows_many(tenant, queries).await,
+                None => reads.rows_many(queries).await,
+            },
         }
+    }
+
+    /// The same store, for reads on behalf of a tenant: on PostgreSQL the database itself then hides all other
+    /// tenants' rows. Writes are not concerned.
+    pub fn on_behalf_of(&self, tenant: TenantId) -> Self {
+        Self { inner: Arc::clone(&self.inner), tenant: Some(tenant) }
     }
 }
 
@@ -281,6 +294,7 @@ impl Parts {
 
     fn finish(self) -> Store {
         Store {
+            tenant: None,
             inner: Arc::new(Inner {
                 lanes: Mutex::new(self.lanes),
                 run_lanes: self.run_lanes,

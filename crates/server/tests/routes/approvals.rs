@@ -60,7 +60,7 @@ async fn a_person_of_the_right_group_decides() {
     let viewer = Person::new(&api, "vera", json!(["viewer"]), json!(["sre"])).await;
     assert_eq!(viewer.post(&vote, word.clone()).await.problem(), (403, "PERMISSION_DENIED"));
     let outsider = Person::new(&api, "otto", json!(["approver"]), json!(["sales"])).await;
-    assert_eq!(outsider.post(&vote, word.clone()).await.problem(), (409, "VOTE_REFUSED"));
+    assert_eq!(outsider.post(&vote, word.clone()).await.problem(), (409, "APPROVAL_VOTE_REFUSED"));
     let ada = Person::new(&api, "ada", json!(["approver"]), json!(["sre"])).await;
     let stale = ada.post(&vote, json!({ "approve": true, "digest": "0".repeat(64) })).await;
     assert_eq!(stale.problem(), (409, "APPROVAL_CHANGED"));
@@ -81,14 +81,14 @@ async fn whoever_started_it_does_not_decide_unless_the_tenant_says_so() {
     let ada = Person::new(&api, "ada", json!(["operator", "approver"]), json!([])).await;
     let run = ada.post("/runs", json!({ "plan": gate(1, json!([])) })).await.text("run_id");
     let own = ada.post(&format!("/runs/{run}/approve"), json!({ "approve": true })).await;
-    assert_eq!(own.problem(), (409, "VOTE_REFUSED"));
+    assert_eq!(own.problem(), (409, "APPROVAL_VOTE_REFUSED"));
 
     // The same for the owner of the key that started it.
     let body = json!({ "name": "ci", "roles": ["operator"], "owner": "ada" });
     let key = api.post("/keys", body).await.text("text");
     let by_key = api.with_key(&key).post("/runs", json!({ "plan": gate(1, json!([])) })).await.text("run_id");
     let owners = ada.post(&format!("/runs/{by_key}/approve"), json!({ "approve": true })).await;
-    assert_eq!(owners.problem(), (409, "VOTE_REFUSED"));
+    assert_eq!(owners.problem(), (409, "APPROVAL_VOTE_REFUSED"));
 
     let tenant = format!("/api/v1/tenants/{}", api.tenant);
     api.send("PATCH", &tenant, json!({ "self_approval": true })).await.ok();
@@ -107,7 +107,7 @@ async fn two_keys_need_two_people() {
     let ada = Person::new(&api, "ada", json!(["approver"]), json!([])).await;
     let bob = Person::new(&api, "bob", json!(["approver"]), json!([])).await;
     assert_eq!(ada.post(&path, json!({ "approve": true })).await.ok()["state"], "requested");
-    assert_eq!(ada.post(&path, json!({ "approve": true })).await.problem(), (409, "VOTE_REFUSED"));
+    assert_eq!(ada.post(&path, json!({ "approve": true })).await.problem(), (409, "APPROVAL_VOTE_REFUSED"));
     assert_eq!(bob.post(&path, json!({ "approve": true })).await.ok()["run_state"], "succeeded");
     api.end().await;
 }

@@ -7,6 +7,7 @@ mod inspect;
 mod listen;
 pub(crate) mod partitions;
 pub(crate) mod reads;
+pub(crate) mod wall;
 
 use tokio::sync::watch;
 
@@ -19,6 +20,7 @@ use connect::{Role, config, connect};
 /// What opening gives to the store.
 pub(crate) struct Opened {
     pub reads: reads::PgReads,
+    pub walled: wall::Walled,
     pub committers: Vec<commit::PgCommitter>,
     pub wakes: watch::Receiver<u64>,
 }
@@ -34,6 +36,9 @@ pub(crate) async fn open(address: &str, options: &Options) -> Result<Opened, Ope
     db.batch(&format!("SELECT pg_advisory_xact_lock({MIGRATION_LOCK})")).await?;
     // An error leaves the transaction to the connection's end.
     migrate::run(&db, migrate::POSTGRES, options.migrate).await?;
+    if options.migrate {
+        wall::raise(&db).await?;
+    }
     let mut lanes = Vec::new();
     // One more than asked for: sealing and sweeping have a lane of their own, and do not hold up anybody's commit.
     for _ in 0..=options.lanes.max(1) {
@@ -49,6 +54,7 @@ pub(crate) async fn open(address: &str, options: &Options) -> Result<Opened, Ope
         committers.push(commit::PgCommitter::new(config.clone(), db, lane, announcer.clone()));
     }
     let wakes = listen::listen(config.clone(), options.server);
+    let walled = wall::Walled::new(config.clone(), options.readers, options.read_timeout);
     let reads = reads::PgReads::new(config, options.readers, options.read_timeout);
-    Ok(Opened { reads, committers, wakes })
+    Ok(Opened { reads, walled, committers, wakes })
 }

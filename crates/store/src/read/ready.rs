@@ -76,7 +76,7 @@ impl Store {
     async fn heads(&self) -> Result<Vec<Head>, ReadError> {
         match &self.inner.reads {
             Reads::Sqlite(reads) => reads.with(heads_sqlite).await,
-            Reads::Postgres(_) => {
+            Reads::Postgres(..) => {
                 let rows = self.rows(&read::READY_HEADS, vec![]).await?;
                 Ok(rows.into_iter().map(head).collect::<Result<_, _>>()?)
             }

@@ -4,6 +4,12 @@
 use super::statements;
 
 statements! {
+    /// Which tenant's rows the session sees behind row-level security.
+    SET_TENANT on meta {
+        sqlite: "",
+        postgres: "SELECT set_config('interlock.tenant', $1, false)"
+    }
+
     SET_ONCE on meta {
         both: "INSERT INTO meta (key, value) VALUES ($1, $2) ON CONFLICT (key) DO NOTHING"
     }

@@ -10,6 +10,7 @@ mod servers;
 mod statements;
 mod triggers;
 mod walk;
+mod wall;
 mod workflows;
 
 /// Declares each test once and runs it on a SQLite file, on SQLite in memory and on PostgreSQL.

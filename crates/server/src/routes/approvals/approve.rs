@@ -29,7 +29,7 @@ pub async fn approve(
     Named { tenant, run }: Named,
     Body(body): Body<Approve>,
 ) -> Result<Json<Voted>, ApiError> {
-    let store = state.engine().store();
+    let store = state.reads(tenant);
     if store.run_overview(tenant, run).await?.is_none() {
         return Err(ApiError::unknown_run(run));
     }

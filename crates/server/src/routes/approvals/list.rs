@@ -41,7 +41,7 @@ pub async fn list(
     caller: Caller,
     Params(params): Params<ListParams>,
 ) -> Result<Json<ApprovalList>, ApiError> {
-    let store = state.engine().store();
+    let store = state.reads(caller.tenant);
     let limit = params.limit.unwrap_or(PAGE_DEFAULT).clamp(1, limits::PAGE_MAX);
     let mut rows = match params.run {
         Some(run) => {

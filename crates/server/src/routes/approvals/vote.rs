@@ -65,7 +65,7 @@ pub async fn cast(
         Voter { person: person.to_owned(), groups: caller.groups.to_vec(), self_approval: settings.self_approval };
     let request = VoteRequest { approval, voter, approve: word.approve, notes: word.notes };
     let standing = state.engine().vote(tenant, run, request).await?;
-    let row = state.engine().store().approval(tenant, approval).await?;
+    let row = state.reads(tenant).approval(tenant, approval).await?;
     let row = row.ok_or_else(|| ApiError::unknown("approval", &approval.to_string()))?;
     let approval = view::approval(tenant, row)?;
     Ok(Json(Voted { approval, run_state: standing.state, run_version: standing.version }))

@@ -37,7 +37,7 @@ pub async fn list(
     Params(params): Params<ListParams>,
 ) -> Result<Json<KeyList>, ApiError> {
     let limit = params.limit.unwrap_or(PAGE_DEFAULT).clamp(1, limits::PAGE_MAX);
-    let mut rows = state.engine().store().keys(caller.tenant, params.after, limit + 1).await?;
+    let mut rows = state.reads(caller.tenant).keys(caller.tenant, params.after, limit + 1).await?;
     let more = rows.len() > limit;
     rows.truncate(limit);
     let next_after = rows.last().filter(|_| more).map(|row| row.id);

@@ -39,7 +39,7 @@ impl FromRequestParts<AppState> for OfKey {
         let caller = Caller::from_request_parts(parts, state).await?;
         let text = named_in_path(parts, state, "key").await?;
         let found = match text.parse() {
-            Ok(id) => state.engine().store().key(caller.tenant, id).await?,
+            Ok(id) => state.reads(caller.tenant).key(caller.tenant, id).await?,
             Err(_) => None,
         };
         found.map(Self).ok_or_else(|| ApiError::unknown("key", &text))

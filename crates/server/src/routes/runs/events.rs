@@ -42,7 +42,7 @@ pub async fn events(
 ) -> Result<Json<EventList>, ApiError> {
     let mut events = read(&state, tenant, run, &params).await?;
     if events.is_empty() {
-        let overview = state.engine().store().run_overview(tenant, run).await?;
+        let overview = state.reads(tenant).run_overview(tenant, run).await?;
         let ended = overview.ok_or_else(|| ApiError::unknown_run(run))?.state.is_terminal();
         if params.wait_ms.is_some() && !ended {
             wait_for_news(&state, tenant, run, &params).await?;
@@ -60,7 +60,7 @@ async fn read(
     params: &EventParams,
 ) -> Result<Vec<EventRecord>, ApiError> {
     let limit = params.limit.unwrap_or(limits::PAGE_MAX).clamp(1, limits::PAGE_MAX);
-    Ok(state.engine().store().events(tenant, run, params.since, limit).await?)
+    Ok(state.reads(tenant).events(tenant, run, params.since, limit).await?)
 }
 
 async fn wait_for_news(state: &AppState, tenant: TenantId, run: RunId, params: &EventParams) -> Result<(), ApiError> {

@@ -42,6 +42,6 @@ pub async fn get(
             ended?;
         }
     }
-    let overview = state.engine().store().run_overview(tenant, run).await?;
+    let overview = state.reads(tenant).run_overview(tenant, run).await?;
     overview.map(|row| Json(view::run(row))).ok_or_else(|| ApiError::unknown_run(run))
 }

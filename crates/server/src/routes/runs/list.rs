@@ -72,7 +72,8 @@ pub async fn list(
     let limit = params.limit.unwrap_or(PAGE_DEFAULT).clamp(1, limits::PAGE_MAX);
     // One more than asked for says whether there is another page.
     let page = Page { limit: limit + 1, after: params.after };
-    let mut rows = state.engine().store().list_runs(caller.tenant, &filter::checked(query, &caller)?, page).await?;
+    let filter = filter::checked(query, &caller)?;
+    let mut rows = state.reads(caller.tenant).list_runs(caller.tenant, &filter, page).await?;
     let more = rows.len() > limit;
     rows.truncate(limit);
     let next_after = rows.last().filter(|_| more).map(|row| row.run);

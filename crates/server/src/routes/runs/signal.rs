@@ -31,7 +31,7 @@ pub async fn signal(
     Named { tenant, run }: Named,
     Body(signal): Body<RunSignal>,
 ) -> Result<(StatusCode, Json<Signaled>), ApiError> {
-    let overview = state.engine().store().run_overview(tenant, run).await?;
+    let overview = state.reads(tenant).run_overview(tenant, run).await?;
     let overview = overview.ok_or_else(|| ApiError::unknown_run(run))?;
     if overview.state.is_terminal() {
         return Err(Rejection::Terminal { run, state: overview.state }.into());

@@ -1,0 +1,124 @@
+//! `interlock key`: API keys of the tenant.
+
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use interlock_core::identity::Roles;
+use interlock_core::ids::KeyId;
+use interlock_core::time::Millis;
+use interlock_protocol::identity::{CreateKey, CreatedKey, KeyList, KeyView, RotateKey, limits, path};
+use reqwest::Method;
+
+use crate::client::{Client, ClientArgs, fill};
+use crate::output::paint::Tone;
+use crate::output::table::{Cell, Table};
+use crate::output::{Printer, span};
+
+#[derive(Args)]
+pub struct KeyArgs {
+    #[command(flatten)]
+    client: ClientArgs,
+    #[command(subcommand)]
+    verb: KeyVerb,
+}
+
+#[derive(Subcommand)]
+enum KeyVerb {
+    /// Make a key. Its text is printed once, on stdout.
+    Create {
+        /// What it is for.
+        name: String,
+        /// viewer, operator, approver, admin, worker; several with commas.
+        #[arg(long, value_name = "ROLES")]
+        role: Roles,
+        /// Only runs of this workspace.
+        #[arg(long)]
+        workspace: Option<String>,
+        /// How long it works, as in `90d`; for ever by default.
+        #[arg(long, value_name = "SPAN", value_parser = span::parse)]
+        expires_in: Option<Duration>,
+        /// How often it may ask in a minute.
+        #[arg(long, value_name = "COUNT")]
+        requests_per_min: Option<u32>,
+        /// The person who answers for it; you by default.
+        #[arg(long, value_name = "NAME")]
+        owner: Option<String>,
+    },
+    /// List keys, newest first.
+    List,
+    /// Revoke a key: it is refused at once.
+    Revoke { key: KeyId },
+    /// Give a key a new text. Its client stays the same.
+    Rotate {
+        key: KeyId,
+        /// How long the old text still works, as in `1h`; not at all by default.
+        #[arg(long, value_name = "SPAN", value_parser = span::parse)]
+        overlap: Option<Duration>,
+    },
+}
+
+pub async fn run(args: KeyArgs) -> anyhow::Result<()> {
+    let (client, printer) = args.client.open()?;
+    match args.verb {
+        KeyVerb::Create { name, role, workspace, expires_in, requests_per_min, owner } => {
+            let expires_in_ms = expires_in.map(millis);
+            let body = CreateKey { name, roles: role, workspace, expires_in_ms, requests_per_min, owner };
+            made(printer, &client.post(path::KEYS, &body).send().await?)
+        }
+        KeyVerb::List => list(&client, printer).await,
+        KeyVerb::Revoke { key } => {
+            let revoked: KeyView = client.call(Method::DELETE, fill(path::KEY, &[("key", &key)])).send().await?;
+            printer.show(&revoked, |_| format!("Revoked `{}` ({}…).\n", revoked.name, revoked.begins))
+        }
+        KeyVerb::Rotate { key, overlap } => {
+            let body = RotateKey { overlap_ms: overlap.map(millis) };
+            made(printer, &client.post(fill(path::KEY_ROTATE, &[("key", &key)]), &body).send().await?)
+        }
+    }
+}
+
+/// The text alone on stdout, so that it can be sent where it belongs; the rest is said beside it.
+fn made(printer: Printer, created: &CreatedKey) -> anyhow::Result<()> {
+    printer.note(&format!("{} for `{}`. It is shown this once:", created.key.key, created.key.name));
+    printer.show(created, |_| format!("{}\n", created.text))
+}
+
+async fn list(client: &Client, printer: Printer) -> anyhow::Result<()> {
+    let mut keys: Vec<KeyView> = Vec::new();
+    let mut after = None;
+    loop {
+        let call = client.get(path::KEYS).query("limit", Some(limits::PAGE_MAX)).query("after", after);
+        let page: KeyList = call.send().await?;
+        keys.extend(page.keys);
+        after = page.next_after;
+        if after.is_none() {
+            break;
+        }
+    }
+    let now = span::now();
+    let table = |_| {
+        let mut table = Table::new(["KEY", "NAME", "BEGINS", "ROLES", "STATE", "LAST USED"]);
+        for key in &keys {
+            let over = key.expires_at.is_some_and(|at| at <= now);
+            let state = match (key.revoked_at, over) {
+                (Some(_), _) => Cell::toned(Tone::Bad, "revoked"),
+                (None, true) => Cell::toned(Tone::Bad, "expired"),
+                (None, false) => Cell::toned(Tone::Good, "works"),
+            };
+            table.row([
+                Cell::new(key.key.to_string()),
+                Cell::new(&key.name),
+                Cell::new(&key.begins),
+                Cell::new(key.roles.to_string()),
+                state,
+                Cell::or_dash(key.last_used_at.map(|at| span::away(at, now))),
+            ]);
+        }
+        table
+    };
+    printer.list(&keys, table, "There are no keys.")
+}
+
+pub fn millis(span: Duration) -> Millis {
+    Millis(u64::try_from(span.as_millis()).unwrap_or(u64::MAX))
+}

@@ -1,0 +1,158 @@
+//! `interlock tenant`: the boundaries that own everything.
+
+use clap::{Args, Subcommand};
+use interlock_core::ids::TenantId;
+use interlock_protocol::identity::{ChangeTenant, CreateTenant, CreatedTenant, TenantList, TenantView, path};
+use reqwest::Method;
+
+use crate::client::{Client, ClientArgs, fill};
+use crate::exit::{Ended, Exit};
+use crate::output::Printer;
+use crate::output::paint::Tone;
+use crate::output::table::{Cell, Table};
+
+#[derive(Args)]
+pub struct TenantArgs {
+    #[command(flatten)]
+    client: ClientArgs,
+    #[command(subcommand)]
+    verb: TenantVerb,
+}
+
+#[derive(Subcommand)]
+enum TenantVerb {
+    /// Make a tenant. The key of its first admin is printed once, on stdout.
+    Create {
+        name: String,
+        #[command(flatten)]
+        with: Limits,
+    },
+    /// List the tenants that exist for you.
+    List,
+    /// Show a tenant, by its name or id.
+    Show { tenant: String },
+    /// Change a tenant's limits or settings.
+    Update {
+        tenant: String,
+        #[command(flatten)]
+        with: Limits,
+        /// Refuse all of its credentials; what is running goes on.
+        #[arg(long, conflicts_with = "enable")]
+        disable: bool,
+        /// Let it in again.
+        #[arg(long)]
+        enable: bool,
+    },
+}
+
+/// A limit of 0 takes the limit away.
+#[derive(Args)]
+struct Limits {
+    /// Steps that run at the same time.
+    #[arg(long, value_name = "COUNT")]
+    max_concurrency: Option<u32>,
+    #[arg(long, value_name = "COUNT")]
+    max_runs_per_min: Option<u32>,
+    /// Starts past this many pending runs are refused.
+    #[arg(long, value_name = "COUNT")]
+    pending_runs_max: Option<u32>,
+    /// The share of capacity beside other tenants.
+    #[arg(long, value_name = "SHARE")]
+    weight: Option<u32>,
+    /// Whether people may approve what they started, where one vote is enough.
+    #[arg(long, value_name = "BOOL")]
+    self_approval: Option<bool>,
+    /// Whether `X-Request-ID` counts as an idempotency key.
+    #[arg(long, value_name = "BOOL")]
+    request_id_is_key: Option<bool>,
+}
+
+impl Limits {
+    fn change(&self, disabled: Option<bool>) -> ChangeTenant {
+        ChangeTenant {
+            max_concurrency: self.max_concurrency,
+            max_runs_per_min: self.max_runs_per_min,
+            pending_runs_max: self.pending_runs_max,
+            weight: self.weight,
+            self_approval: self.self_approval,
+            request_id_is_key: self.request_id_is_key,
+            disabled,
+        }
+    }
+}
+
+pub async fn run(args: TenantArgs) -> anyhow::Result<()> {
+    let (client, printer) = args.client.open()?;
+    match args.verb {
+        TenantVerb::Create { name, with } => {
+            let body = CreateTenant { name, with: with.change(None) };
+            let created: CreatedTenant = client.post(path::TENANTS, &body).send().await?;
+            let TenantView { tenant, name, .. } = &created.tenant;
+            printer.note(&format!("Made `{name}`, {tenant}. The key of its first admin, shown this once:"));
+            printer.show(&created, |_| format!("{}\n", created.admin_key))
+        }
+        TenantVerb::List => {
+            let tenants = all(&client).await?;
+            printer.list(&tenants, |_| table(&tenants), "There are no tenants.")
+        }
+        TenantVerb::Show { tenant } => show(printer, &find(&client, &tenant).await?),
+        TenantVerb::Update { tenant, with, disable, enable } => {
+            let found = find(&client, &tenant).await?;
+            let disabled = (disable || enable).then_some(disable);
+            let path = fill(path::TENANT, &[("tenant", &found.tenant)]);
+            let changed: TenantView = client.call(Method::PATCH, path).body(&with.change(disabled)).send().await?;
+            show(printer, &changed)
+        }
+    }
+}
+
+async fn all(client: &Client) -> anyhow::Result<Vec<TenantView>> {
+    let list: TenantList = client.get(path::TENANTS).send().await?;
+    Ok(list.tenants)
+}
+
+async fn find(client: &Client, named: &str) -> anyhow::Result<TenantView> {
+    if let Ok(id) = named.parse::<TenantId>() {
+        return Ok(client.get(fill(path::TENANT, &[("tenant", &id)])).send().await?);
+    }
+    let found = all(client).await?.into_iter().find(|tenant| tenant.name == named);
+    found.ok_or_else(|| {
+        Ended::saying(Exit::NotFound, format!("there is no tenant `{named}`; see `interlock tenant list`"))
+    })
+}
+
+fn table(tenants: &[TenantView]) -> Table {
+    let count = |limit: Option<u32>| Cell::or_dash(limit.map(|limit| limit.to_string()));
+    let mut table = Table::new(["TENANT", "NAME", "CONCURRENCY", "RUNS/MIN", "WEIGHT", "STATE"]);
+    for tenant in tenants {
+        let state = match tenant.disabled_at {
+            Some(_) => Cell::toned(Tone::Bad, "disabled"),
+            None => Cell::toned(Tone::Good, "enabled"),
+        };
+        table.row([
+            Cell::new(tenant.tenant.to_string()),
+            Cell::new(&tenant.name),
+            count(tenant.max_concurrency),
+            count(tenant.max_runs_per_min),
+            Cell::new(tenant.weight.to_string()),
+            state,
+        ]);
+    }
+    table
+}
+
+fn show(printer: Printer, tenant: &TenantView) -> anyhow::Result<()> {
+    let limit = |limit: Option<u32>| limit.map_or_else(|| "no limit".to_owned(), |limit| limit.to_string());
+    printer.show(tenant, |paint| {
+        format!(
+            "{}  {}\nconcurrency    {}\nruns a minute  {}\npending runs   {}\nweight         {}\nself-approval  {}\n",
+            paint.bold(&tenant.name),
+            paint.dim(tenant.tenant),
+            limit(tenant.max_concurrency),
+            limit(tenant.max_runs_per_min),
+            limit(tenant.pending_runs_max),
+            tenant.weight,
+            if tenant.settings.self_approval { "allowed" } else { "denied" },
+        )
+    })
+}
