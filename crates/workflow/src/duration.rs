@@ -1,5 +1,7 @@
 //! Durations as people write them: `30s`, `10m`, `1h30m`, `7d`, `500ms`.
 
+use std::fmt::Write as _;
+
 use interlock_core::time::Millis;
 
 /// The same as a JSON Schema pattern.
@@ -44,7 +46,7 @@ pub fn show(span: Millis) -> String {
     let mut text = String::new();
     for (unit, millis) in UNITS.iter().rev() {
         if rest >= *millis {
-            text.push_str(&format!("{}{unit}", rest / millis));
+            let _ = write!(text, "{}{unit}", rest / millis);
             rest %= millis;
         }
     }

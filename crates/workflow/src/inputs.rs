@@ -245,7 +245,7 @@ fn object(
         match given.get(name) {
             Some(value) => drop(bound.insert(name.clone(), rule.look(value, &format!("{field}.{name}"), faults))),
             None if *required => {
-                faults.push(InputFault { field: format!("{field}.{name}"), what: "is missing".into() })
+                faults.push(InputFault { field: format!("{field}.{name}"), what: "is missing".into() });
             }
             None => {}
         }

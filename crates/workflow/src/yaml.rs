@@ -99,13 +99,13 @@ impl Builder {
                 self.begin(anchor, span, Items::Map { fields: Vec::new(), key: None }, report)
             }
             Event::SequenceEnd | Event::MappingEnd => self.finish(span, report),
-            Event::Alias(id) => match self.anchors.get(&id).cloned() {
-                Some((node, size)) => self.put(node, 0, size, report),
-                None => {
+            Event::Alias(id) => {
+                let Some((node, size)) = self.anchors.get(&id).cloned() else {
                     report.error(Code::Syntax, span, "this alias refers to itself");
-                    false
-                }
-            },
+                    return false;
+                };
+                self.put(node, 0, size, report)
+            }
             Event::Nothing | Event::StreamStart | Event::StreamEnd | Event::DocumentEnd => true,
         }
     }
@@ -223,6 +223,8 @@ fn resolve(text: &str, style: ScalarStyle) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write as _;
+
     use super::*;
 
     fn read(text: &str) -> (Option<Node>, Vec<String>) {
@@ -269,7 +271,7 @@ mod tests {
         for level in 1..10 {
             let before = level - 1;
             let row = format!("*a{before}, ").repeat(10);
-            text.push_str(&format!("a{level}: &a{level} [{row}x]\n"));
+            let _ = writeln!(text, "a{level}: &a{level} [{row}x]");
         }
         says(&text, "more than");
     }

@@ -1,5 +1,6 @@
 //! `interlock workflow test`: scenario files, played on paper.
 
+use std::fmt::Write as _;
 use std::path::Path;
 
 use clap::Args;
@@ -82,12 +83,15 @@ fn told(verdict: &Verdict, paint: Paint, verbose: bool) -> String {
     if let Some(played) = verdict.played.as_ref().filter(|_| verbose || !passed) {
         for line in &played.lines {
             let at = paint.dim(format!("{:>8}", show(line.after)));
-            text.push_str(&format!("  {at}  {}\n", visible(&line.text)));
+            let _ = writeln!(text, "  {at}  {}", visible(&line.text));
         }
     }
     text
 }
 
 fn indented(text: &str) -> String {
-    text.lines().map(|line| format!("  {line}\n")).collect()
+    text.lines().fold(String::new(), |mut all, line| {
+        let _ = writeln!(all, "  {line}");
+        all
+    })
 }

@@ -1,5 +1,7 @@
 //! `interlock workflow validate`.
 
+use std::fmt::Write as _;
+
 use clap::Args;
 use interlock_workflow::diagnostic::{Diagnostic, Diagnostics};
 use interlock_workflow::parse;
@@ -42,7 +44,7 @@ pub fn run(printer: Printer, args: ValidateArgs) -> anyhow::Result<()> {
                 let (steps, runnable) = (checked.definition.steps.len(), missing.is_empty());
                 let diagnostics = Diagnostics { source: checked.source, list: checked.warnings };
                 let note = if runnable { "" } else { "; it cannot be applied yet: it has steps without an executor" };
-                words.push_str(&format!("{file}: `{name}` is valid, {steps} steps{note}\n"));
+                let _ = writeln!(words, "{file}: `{name}` is valid, {steps} steps{note}");
                 let found = Found {
                     file: file.clone(),
                     valid: true,
@@ -60,7 +62,7 @@ pub fn run(printer: Printer, args: ValidateArgs) -> anyhow::Result<()> {
         failed |= !found.valid || (args.strict && !diagnostics.list.is_empty());
         if !diagnostics.list.is_empty() {
             let shown = diagnostics.render(files::style(printer));
-            words.push_str(&format!("{shown}\n{}\n", files::count(&diagnostics)));
+            let _ = writeln!(words, "{shown}\n{}", files::count(&diagnostics));
         }
         all.push(found);
     }

@@ -86,8 +86,7 @@ impl Engine {
         for _ in 0..TRIES_MAX {
             let latest = self.0.store.workflow(tenant, &name).await.map_err(EngineError::from)?;
             let fits = match (expected, &latest) {
-                (Expected::Anything, _) | (Expected::Nothing, None) => true,
-                (Expected::Something, Some(_)) => true,
+                (Expected::Anything, _) | (Expected::Nothing, None) | (Expected::Something, Some(_)) => true,
                 (Expected::Version(version), Some(latest)) => latest.latest_version == version,
                 (Expected::Nothing, Some(_)) | (Expected::Something | Expected::Version(_), None) => false,
             };

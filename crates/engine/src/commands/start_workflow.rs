@@ -160,14 +160,13 @@ impl Engine {
         scope.insert("inputs".into(), inputs);
         let scope = Scope(scope);
         let quick: Option<Vec<Value>> = texts.iter().map(|text| expression::look_up(&text.0, &scope)).collect();
-        let values = match quick {
-            Some(values) => values,
-            None => {
-                let texts: Vec<String> = texts.iter().map(|text| text.0.value.clone()).collect();
-                let render = move || texts.iter().map(|text| expression::render_text(text, &scope)).collect();
-                let rendered: Result<Result<Vec<Value>, _>, _> = self.0.evaluator.run(render).await;
-                rendered.and_then(|rendered| rendered).map_err(|error| invalid(error.message))?
-            }
+        let values = if let Some(values) = quick {
+            values
+        } else {
+            let texts: Vec<String> = texts.iter().map(|text| text.0.value.clone()).collect();
+            let render = move || texts.iter().map(|text| expression::render_text(text, &scope)).collect();
+            let rendered: Result<Result<Vec<Value>, _>, _> = self.0.evaluator.run(render).await;
+            rendered.and_then(|rendered| rendered).map_err(|error| invalid(error.message))?
         };
         Ok(values
             .into_iter()

@@ -48,12 +48,11 @@ fn close(text: &str) -> Option<usize> {
         match (quote, bytes[i]) {
             (Some(_), b'\\') => i += 1,
             (Some(open), byte) if byte == open => quote = None,
-            (Some(_), _) => {}
             (None, byte @ (b'"' | b'\'')) => quote = Some(byte),
             (None, b'{') => depth += 1,
             (None, b'}') if depth > 0 => depth -= 1,
             (None, b'}') if bytes.get(i + 1) == Some(&b'}') => return Some(i),
-            (None, _) => {}
+            (Some(_) | None, _) => {}
         }
         i += 1;
     }

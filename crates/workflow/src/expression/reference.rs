@@ -407,11 +407,8 @@ impl Check<'_> {
                 ("string", _) => Some(Type::Text),
                 ("size" | "int", _) => Some(Type::Int),
                 ("double", _) => Some(Type::Double),
-                (operators::ADD | operators::SUBSTRACT | operators::MULTIPLY, [left, right]) => {
-                    let (left, right) = (self.kind(left)?, self.kind(right)?);
-                    (left == right).then_some(left)
-                }
-                (operators::CONDITIONAL, [_, left, right]) => {
+                (operators::ADD | operators::SUBSTRACT | operators::MULTIPLY, [left, right])
+                | (operators::CONDITIONAL, [_, left, right]) => {
                     let (left, right) = (self.kind(left)?, self.kind(right)?);
                     (left == right).then_some(left)
                 }
@@ -464,7 +461,7 @@ fn collect(node: &IdedExpr, found: &mut Vec<String>) {
     match &node.expr {
         Expr::Select(select) => collect(&select.operand, found),
         Expr::Call(call) => {
-            call.target.iter().map(AsRef::as_ref).chain(&call.args).for_each(|part| collect(part, found))
+            call.target.iter().map(AsRef::as_ref).chain(&call.args).for_each(|part| collect(part, found));
         }
         Expr::List(list) => list.elements.iter().for_each(|element| collect(element, found)),
         Expr::Map(map) => map.entries.iter().for_each(|entry| {

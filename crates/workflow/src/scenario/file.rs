@@ -5,6 +5,7 @@ use interlock_core::state::{Reason, RunState, StepKind, StepState};
 use interlock_core::time::Millis;
 
 use crate::Checked;
+use crate::definition::Step;
 use crate::diagnostic::{Code, Report};
 use crate::nearest::hint;
 use crate::node::{Node, Span, Value};
@@ -193,8 +194,7 @@ pub fn check(workflow: &Checked, scenario: &Scenario, report: &mut Report) {
         }
     }
     for (key, stubs) in &scenario.steps.0 {
-        let kind =
-            workflow.definition.steps.iter().find(|step| &*step.id.value == key.name).and_then(|step| step.kind());
+        let kind = workflow.definition.steps.iter().find(|step| *step.id.value == *key.name).and_then(Step::kind);
         if let Some(kind @ (StepKind::Transform | StepKind::Wait | StepKind::Approval)) = kind {
             let message = format!("a {kind} step needs no answer: it is carried out as it is");
             report.error(Code::MisplacedField, key.span, message);

@@ -215,18 +215,17 @@ impl Stage<'_> {
         let outcome = match (self.run.spec(position).kind(), self.stubs(position)) {
             // A transform's output is its rendered value.
             (StepKind::Transform, _) => Outcome::Completed { output: self.run.input(position) },
-            (_, Some(stub)) => match &stub.error {
-                Some(error) => {
+            (_, Some(stub)) => {
+                if let Some(error) = &stub.error {
                     let class = error.class.unwrap_or(ErrorClass::Unclassified);
                     let code = error.code.as_deref().unwrap_or("STUB_FAILED");
                     let message = error.message.clone().unwrap_or_else(|| "the scenario says so".to_owned());
                     Outcome::Retry { error: StepError::new(class, code, message), backoff: None }
-                }
-                None => {
+                } else {
                     let output = stub.output.as_ref().map_or(Value::Null, crate::shape::Template::to_json);
                     Outcome::Completed { output: Json::trusted(output.to_string()) }
                 }
-            },
+            }
             (_, None) => Outcome::Completed { output: Json::null() },
         };
         let attempt = self.run.steps[position as usize].attempt;
@@ -256,8 +255,7 @@ impl Stage<'_> {
     }
 
     fn decide(&mut self, command: Command, by: Context) -> Result<(), String> {
-        let bindings =
-            Facts::for_command(&self.run, &command, self.now).map(Facts::bind).unwrap_or_else(Bindings::default);
+        let bindings = Facts::for_command(&self.run, &command, self.now).map_or_else(Bindings::default, Facts::bind);
         let asked = Asked { by, now: self.now };
         let change = decide::decide(&self.run, command, &bindings, asked).map_err(|error| error.to_string())?;
         self.take(&change);

@@ -1,5 +1,6 @@
 //! The copies in the reference are fresh. Run with `UPDATE_REFERENCE=1` to write them anew.
 
+use std::fmt::Write as _;
 use std::path::Path;
 
 use interlock_workflow::diagnostic::Code;
@@ -25,8 +26,8 @@ fn the_schema_in_the_reference_is_fresh() {
 fn the_page_in_the_reference_is_fresh() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/workflow.md");
     let page = std::fs::read_to_string(&path).unwrap();
-    let codes: String =
-        Code::ALL.iter().map(|code| format!("| `{}` | {} |\n", code.as_str(), code.meaning())).collect();
+    let rows: Vec<_> = Code::ALL.iter().map(|code| format!("| `{}` | {} |", code.as_str(), code.meaning())).collect();
+    let codes = rows.join("\n");
     let mut page = section(&page, "fields", &tables(&schema()));
     page = section(&page, "codes", &format!("| code | meaning |\n|---|---|\n{codes}"));
     page = section(&page, "scenarios", &tables(&scenario_schema()));
@@ -55,7 +56,7 @@ fn table(name: &str, record: &Value) -> String {
     let mut out = format!("### {name}\n\n{}\n\n| field | type | meaning |\n|---|---|---|\n", text(record));
     for (field, property) in record["properties"].as_object().unwrap() {
         let must = if required.contains(&field.as_str()) { ", required" } else { "" };
-        out.push_str(&format!("| `{field}` | {}{must} | {} |\n", kind(property), text(property)));
+        let _ = writeln!(out, "| `{field}` | {}{must} | {} |", kind(property), text(property));
     }
     out.push('\n');
     out
