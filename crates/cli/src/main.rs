@@ -6,16 +6,20 @@ mod completion;
 mod context;
 mod db;
 mod demo;
+mod doctor;
 mod embedded;
+mod events;
 mod exit;
 mod key_file;
 mod login;
 mod nearest;
 mod open;
 mod output;
+mod reference;
 mod run;
 mod server;
 mod shutdown;
+mod tell;
 mod timeline;
 mod up;
 mod worker;
@@ -53,6 +57,8 @@ enum Command {
     Run(run::RunArgs),
     /// Check workflow files, try them on paper, apply them.
     Workflow(workflow::WorkflowArgs),
+    /// Print what happens in all runs, or in one.
+    Events(events::EventsArgs),
     /// Name the servers that you work with, and switch between them.
     Context(context::ContextArgs),
     /// Store an API key for a server.
@@ -64,8 +70,13 @@ enum Command {
     Db(db::DbCommand),
     /// Measure this machine: throughput, latency, fairness, growth.
     Bench(bench::BenchArgs),
+    /// Look at everything that Interlock needs here, and say how to fix what is wrong.
+    Doctor(doctor::DoctorArgs),
     /// Print a completion script for your shell.
     Completion(completion::CompletionArgs),
+    /// Print the reference page of the command line, `docs/reference/cli.md`.
+    #[command(hide = true)]
+    Reference,
 }
 
 fn main() -> ExitCode {
@@ -92,12 +103,15 @@ async fn carry_out(command: Command) -> anyhow::Result<()> {
         Command::Worker(args) => worker::run(args).await,
         Command::Run(args) => run::run(args).await,
         Command::Workflow(args) => workflow::run(args).await,
+        Command::Events(args) => events::run(args).await,
         Command::Context(args) => context::run(args),
         Command::Login(args) => login::login(args).await,
         Command::Logout(args) => login::logout(args),
         Command::Db(command) => db::run(command).await,
         Command::Bench(args) => bench::run(args).await,
+        Command::Doctor(args) => doctor::run(args).await,
         Command::Completion(args) => completion::run(args),
+        Command::Reference => output::say(&reference::page()),
     }
 }
 

@@ -32,7 +32,8 @@ pub async fn run(args: UpArgs) -> anyhow::Result<()> {
     let worker = embedded_worker(&engine, stop.clone());
 
     println!("Interlock is up: http://{address}, on {}.", interlock_store::StoreUrl::parse(&args.engine.url()?)?);
-    println!("\nStart a run of your own:\n  {}\n", demo::curl(address, args.engine.data()));
+    println!("\nStart a run of your own:\n  {}", demo::curl(address, args.engine.data()));
+    println!("\nFollow it as it happens:\n  {} run watch {}\n", this_program(), demo::SUBJECT);
     if !args.no_demo {
         println!("An order is placed every few seconds. Card payments fail now and then, and are tried again.");
         println!("Try it: kill -9 {}, start again, and watch every order go on where it was.", std::process::id());
@@ -53,6 +54,11 @@ pub async fn run(args: UpArgs) -> anyhow::Result<()> {
     serving.await??;
     engine.store().clone().close().await;
     Ok(())
+}
+
+/// This program as the user called it, so that a printed line works as it stands.
+fn this_program() -> String {
+    std::env::args().next().filter(|name| !name.contains(char::is_whitespace)).unwrap_or_else(|| "interlock".to_owned())
 }
 
 /// A worker inside this process, for the demo's tasks.

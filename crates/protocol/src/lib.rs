@@ -8,6 +8,7 @@ pub mod agent;
 pub mod body;
 pub mod code;
 pub mod health;
+pub mod live;
 pub mod problem;
 pub mod runs;
 pub mod transport;

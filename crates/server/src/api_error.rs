@@ -65,6 +65,14 @@ impl ApiError {
         Rejection::UnknownRun { run }.into()
     }
 
+    pub fn code(&self) -> &str {
+        &self.problem.code
+    }
+
+    pub fn detail(&self) -> &str {
+        &self.problem.detail
+    }
+
     fn about(mut self, run: RunId) -> Self {
         self.problem.run_id = Some(run);
         self

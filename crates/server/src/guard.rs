@@ -1,7 +1,7 @@
 //! Stands before every route: who asks, and whether the matrix lets them.
 
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::Response;
 use interlock_core::identity::{Permission, Role};
@@ -22,7 +22,7 @@ pub async fn check(State(state): State<AppState>, mut request: Request, next: Ne
         return Ok(next.run(request).await);
     }
     let Some(caller) = state.identity().authenticate(request.headers()).await? else {
-        check_host(&state, &request)?;
+        check_host(&state, request.headers(), request.uri())?;
         return Err(ApiError::unauthorized());
     };
     if !caller.may(line.needs) {
@@ -32,7 +32,7 @@ pub async fn check(State(state): State<AppState>, mut request: Request, next: Ne
     Ok(next.run(request).await)
 }
 
-fn denied(caller: &Caller, needed: Permission) -> ApiError {
+pub fn denied(caller: &Caller, needed: Permission) -> ApiError {
     let enough: Vec<_> = Role::ALL.iter().filter(|role| role.grants(needed)).map(|role| role.as_str()).collect();
     let mut detail = format!("this needs the role {}; yours: {}", enough.join(" or "), caller.roles);
     if needed == Permission::Install {
@@ -43,12 +43,12 @@ fn denied(caller: &Caller, needed: Permission) -> ApiError {
 
 /// A web page can make a browser connect to loopback under a name of its own; the name gives it away. A request with a
 /// key needs no such check: no page can make a browser send one.
-fn check_host(state: &AppState, request: &Request) -> Result<(), ApiError> {
+pub fn check_host(state: &AppState, headers: &HeaderMap, uri: &Uri) -> Result<(), ApiError> {
     if !state.is_on_loopback() {
         return Ok(());
     }
-    let host = request.headers().get(header::HOST).and_then(|value| value.to_str().ok());
-    let host = host.or_else(|| request.uri().host()).unwrap_or_default();
+    let host = headers.get(header::HOST).and_then(|value| value.to_str().ok());
+    let host = host.or_else(|| uri.host()).unwrap_or_default();
     if is_loopback(host) {
         return Ok(());
     }

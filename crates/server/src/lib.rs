@@ -13,6 +13,7 @@ mod directive;
 mod guard;
 pub mod identity;
 mod listen;
+mod live;
 pub mod matrix;
 pub mod openapi;
 mod request;

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use interlock_core::identity::Permission;
-use interlock_protocol::{agent, runs, workflows};
+use interlock_protocol::{agent, live, runs, workflows};
 
 /// Where a request can name something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,6 +74,13 @@ pub static MATRIX: &[Line] = {
         line("GET", runs::path::RUN, Read, OF_RUN),
         line("GET", runs::path::STEPS, Read, OF_RUN),
         line("GET", runs::path::EVENTS, Read, OF_RUN),
+        line("GET", runs::path::WHY, Read, OF_RUN),
+        line("GET", live::path::SSE_RUN, Read, OF_RUN),
+        line("GET", live::path::SSE_FEED, Read, &[]),
+        line("GET", live::path::FEED, Read, &[]),
+        line("GET", live::path::WS_RUN, Read, OF_RUN),
+        line("GET", live::path::WS_EXECUTION, Read, OF_RUN),
+        line("GET", live::path::WS_FEED, Read, &[]),
         line("POST", runs::path::CANCEL, Operate, OF_RUN),
         line("POST", runs::path::PAUSE, Operate, OF_RUN),
         line("POST", runs::path::RESUME, Operate, OF_RUN),

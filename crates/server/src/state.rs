@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::identity::Identity;
 use crate::listen::ServerOptions;
+use crate::live::Hub;
 
 #[derive(Clone)]
 pub struct AppState(Arc<Inner>);
@@ -19,13 +20,15 @@ struct Inner {
     identity: Identity,
     listen: SocketAddr,
     shutdown: CancellationToken,
+    hub: Hub,
 }
 
 impl AppState {
     pub(crate) fn new(engine: Engine, options: &ServerOptions, shutdown: CancellationToken) -> Self {
         let identity = Identity::new(engine.clone(), options.secret.clone(), options.requests_per_min);
         let (default_tenant, listen) = (options.default_tenant, options.listen);
-        Self(Arc::new(Inner { engine, default_tenant, identity, listen, shutdown }))
+        let hub = Hub::new(engine.clone(), shutdown.clone());
+        Self(Arc::new(Inner { engine, default_tenant, identity, listen, shutdown, hub }))
     }
 
     pub fn engine(&self) -> &Engine {
@@ -49,5 +52,10 @@ impl AppState {
     /// Fires when the server stops: whoever waits for news answers with what there is.
     pub(crate) fn shutdown(&self) -> &CancellationToken {
         &self.0.shutdown
+    }
+
+    /// Everybody who watches live.
+    pub(crate) fn hub(&self) -> &Hub {
+        &self.0.hub
     }
 }

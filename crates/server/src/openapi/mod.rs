@@ -26,6 +26,7 @@ const BEARER: &str = "bearer";
 
 const TAGS: &[(&str, &str)] = &[
     ("runs", "Start runs, look at them, direct them."),
+    ("live", "Events as they happen: WebSocket, server-sent events, polling."),
     ("workflows", "Apply workflow files, look at what is there."),
     ("signals", "Messages from outside."),
     ("agent", "The calls of workers. Every one of them is safe to repeat."),

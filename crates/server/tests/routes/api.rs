@@ -122,6 +122,9 @@ impl Api {
     pub async fn ask(&self, request: Request<Body>) -> Answer {
         let response = self.raw(request).await;
         let (parts, body) = response.into_parts();
+        // A stream that has opened does not end by itself.
+        let streams = parts.headers.get(header::CONTENT_TYPE).is_some_and(|value| value == "text/event-stream");
+        let body = if streams { Body::empty() } else { body };
         let bytes = to_bytes(body, usize::MAX).await.unwrap();
         let body = if bytes.is_empty() { Value::Null } else { serde_json::from_slice(&bytes).unwrap() };
         Answer { status: parts.status, headers: parts.headers, body }

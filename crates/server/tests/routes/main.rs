@@ -1,4 +1,5 @@
-//! The routes, asked in-process: an engine on a database in memory, in paused time. Only `over_the_wire` opens a socket.
+//! The routes, asked in-process: an engine on a database in memory, in paused time. Only `live` and
+//! `over_the_wire` open sockets.
 
 mod agent;
 mod api;
@@ -6,6 +7,7 @@ mod directives;
 mod documented;
 mod guard;
 mod keys;
+mod live;
 mod matrix;
 mod openapi;
 mod over_the_wire;

@@ -6,7 +6,7 @@ use interlock_core::ids::{RunId, TenantId};
 use interlock_core::time::Timestamp;
 
 use crate::error::ReadError;
-use crate::rows::{Finding, Stats};
+use crate::rows::{DurableSetting, Finding, Stats};
 use crate::sql::{Stmt, ops, read};
 use crate::store::{Reads, Store};
 use crate::value::args;
@@ -46,6 +46,20 @@ impl Store {
     pub async fn epoch(&self) -> Result<u64, ReadError> {
         let mut rows = self.rows(&ops::META_GET, args!["store_epoch"]).await?;
         Ok(rows.first_mut().map_or(Ok(1), |row| row.name("value"))?)
+    }
+
+    /// What decides whether a commit survives a crash of the machine.
+    pub async fn durability(&self) -> Result<Vec<DurableSetting>, ReadError> {
+        if matches!(self.inner.reads, Reads::Sqlite(_)) {
+            // Every connection sets these when it opens, so they are what they are.
+            let ours = [("journal_mode", "WAL"), ("synchronous", "FULL")];
+            return Ok(ours.map(|(name, value)| DurableSetting::new(name.into(), value.into(), value)).into());
+        }
+        let mut settings = Vec::new();
+        for mut row in self.rows(&read::DURABILITY, vec![]).await? {
+            settings.push(DurableSetting::new(row.text("name")?, row.text("setting")?, "on"));
+        }
+        Ok(settings)
     }
 
     pub async fn stats(&self) -> Result<Stats, ReadError> {

@@ -21,3 +21,4 @@ mod rollback;
 mod start;
 mod terminal;
 mod wait;
+mod why;

@@ -15,6 +15,7 @@ mod skip;
 mod start;
 mod steps;
 mod view;
+mod why;
 
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -27,6 +28,7 @@ pub fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(get::get))
         .routes(routes!(steps::steps))
         .routes(routes!(events::events))
+        .routes(routes!(why::why))
         .routes(routes!(cancel::cancel))
         .routes(routes!(pause::pause))
         .routes(routes!(resume::resume))
