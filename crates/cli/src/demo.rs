@@ -15,6 +15,8 @@ use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 pub const TENANT: &str = "demo";
+/// What the run of the printed line is about.
+pub const SUBJECT: &str = "mine";
 const ORDER_EVERY: Duration = Duration::from_secs(8);
 const PICKED_UP: &str = "carrier.picked_up";
 
@@ -44,7 +46,7 @@ pub async fn apply(engine: &Engine, tenant: TenantId) -> anyhow::Result<()> {
 
 /// A line that starts a run over HTTP.
 pub fn curl(address: std::net::SocketAddr, data: &std::path::Path) -> String {
-    let body = serde_json::json!({ "workflow": WORKFLOW, "inputs": { "order": "mine", "cents": 100 } });
+    let body = serde_json::json!({ "workflow": WORKFLOW, "inputs": { "order": SUBJECT, "cents": 100 } });
     let key = data.join(crate::server::LOCAL_KEY_FILE);
     let authorization = format!("\"authorization: Bearer $(cat {})\"", key.display());
     format!("curl -s http://{address}/api/v1/runs -H {authorization} -H 'content-type: application/json' -d '{body}'")

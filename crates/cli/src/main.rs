@@ -6,7 +6,9 @@ mod completion;
 mod context;
 mod db;
 mod demo;
+mod doctor;
 mod embedded;
+mod events;
 mod exit;
 mod key;
 mod key_file;
@@ -15,9 +17,11 @@ mod nearest;
 mod oidc;
 mod open;
 mod output;
+mod reference;
 mod run;
 mod server;
 mod shutdown;
+mod tell;
 mod tenant;
 mod timeline;
 mod up;
@@ -57,6 +61,8 @@ enum Command {
     Run(run::RunArgs),
     /// Check workflow files, try them on paper, apply them.
     Workflow(workflow::WorkflowArgs),
+    /// Print what happens in all runs, or in one.
+    Events(events::EventsArgs),
     /// Make tenants and change their limits.
     Tenant(tenant::TenantArgs),
     /// Make, rotate and revoke API keys.
@@ -74,8 +80,13 @@ enum Command {
     Db(db::DbCommand),
     /// Measure this machine: throughput, latency, fairness, growth.
     Bench(bench::BenchArgs),
+    /// Look at everything that Interlock needs here, and say how to fix what is wrong.
+    Doctor(doctor::DoctorArgs),
     /// Print a completion script for your shell.
     Completion(completion::CompletionArgs),
+    /// Print the reference page of the command line, `docs/reference/cli.md`.
+    #[command(hide = true)]
+    Reference,
 }
 
 fn main() -> ExitCode {
@@ -102,6 +113,7 @@ async fn carry_out(command: Command) -> anyhow::Result<()> {
         Command::Worker(args) => worker::run(args).await,
         Command::Run(args) => run::run(args).await,
         Command::Workflow(args) => workflow::run(args).await,
+        Command::Events(args) => events::run(args).await,
         Command::Tenant(args) => tenant::run(args).await,
         Command::Key(args) => key::run(args).await,
         Command::User(args) => user::run(args).await,
@@ -110,7 +122,9 @@ async fn carry_out(command: Command) -> anyhow::Result<()> {
         Command::Logout(args) => login::logout(args),
         Command::Db(command) => db::run(command).await,
         Command::Bench(args) => bench::run(args).await,
+        Command::Doctor(args) => doctor::run(args).await,
         Command::Completion(args) => completion::run(args),
+        Command::Reference => output::say(&reference::page()),
     }
 }
 

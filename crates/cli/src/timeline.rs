@@ -10,8 +10,9 @@ use interlock_core::visible::visible;
 use interlock_engine::{Engine, EngineError};
 use interlock_store::TenantEvent;
 
-use crate::output::paint::{ColorChoice, Paint, Tone};
+use crate::output::paint::{ColorChoice, Paint};
 use crate::output::span::clock;
+use crate::tell::tell;
 
 /// Runs whose names are remembered; the oldest are forgotten.
 const NAMES_MAX: usize = 10_000;
@@ -87,36 +88,4 @@ fn unnamed(run: RunId) -> Names {
 fn short(run: RunId) -> String {
     let text = run.to_string();
     format!("…{}", &text[text.len() - 8..])
-}
-
-/// The event in words; none for those that only matter to machines.
-fn tell(event: &Event) -> Option<(Tone, String)> {
-    Some(match event {
-        Event::RunCreated { workflow, .. } => (Tone::Bold, format!("● {workflow} started")),
-        Event::RunCompleted {} => (Tone::Good, "● succeeded".into()),
-        Event::RunFailed { reason, .. } => {
-            (Tone::Bad, format!("● failed{}", reason.map_or_else(String::new, |reason| format!(" ({reason})"))))
-        }
-        Event::RunCanceled { done: true, reason } => (Tone::Careful, format!("● canceled: {reason}")),
-        Event::RunCanceled { done: false, reason } => (Tone::Careful, format!("● canceling: {reason}")),
-        Event::RunPaused { reason } => (Tone::Careful, format!("‖ paused: {reason}")),
-        Event::RunResumed {} => (Tone::Plain, "▶ resumed".into()),
-        Event::StepStarted { attempt: 1, .. } => (Tone::Dim, "→ running".into()),
-        Event::StepStarted { attempt, .. } => (Tone::Dim, format!("→ running, attempt {attempt}")),
-        Event::StepCompleted { .. } => (Tone::Good, "✓ done".into()),
-        Event::StepFailed { error, .. } => (Tone::Bad, format!("✗ {error}")),
-        Event::StepRetrying { error, attempt, .. } => {
-            (Tone::Careful, format!("↻ attempt {attempt} failed: {error}; trying again"))
-        }
-        Event::StepWaiting { signal: Some(signal), .. } => (Tone::Plain, format!("… waiting for {signal}")),
-        Event::StepWaiting { signal: None, .. } => (Tone::Plain, "… waiting".into()),
-        Event::StepSkipped { why, .. } => (Tone::Dim, format!("– skipped: {why}")),
-        Event::StepInDoubt { .. } => (Tone::Bad, "? nobody knows whether it happened; resolve it".into()),
-        Event::StepCanceled { .. } => (Tone::Careful, "– canceled".into()),
-        Event::RollbackStarted { steps } => (Tone::Careful, format!("⟲ rolling back {} steps", steps.len())),
-        Event::RollbackCompleted {} => (Tone::Careful, "⟲ rolled back".into()),
-        Event::ApprovalRequested { .. } => (Tone::Careful, "? waiting for approval".into()),
-        Event::ApprovalResolved { status, .. } => (Tone::Plain, format!("approval {status}")),
-        _ => return None,
-    })
 }

@@ -33,7 +33,8 @@ pub async fn run(args: UpArgs) -> anyhow::Result<()> {
     let worker = embedded_worker(&engine, stop.clone());
 
     println!("Interlock is up: http://{address}, on {}.", interlock_store::StoreUrl::parse(&args.engine.url()?)?);
-    println!("\nStart a run of your own:\n  {}\n", demo::curl(address, args.engine.data()));
+    println!("\nStart a run of your own:\n  {}", demo::curl(address, args.engine.data()));
+    println!("\nFollow it as it happens:\n  {} run watch {}\n", this_program(), demo::SUBJECT);
     if let Some(link) = link {
         println!(
             "Sign in, to approve and to look around: become the first admin here, once, within the hour:\n  {link}\n"
@@ -59,6 +60,11 @@ pub async fn run(args: UpArgs) -> anyhow::Result<()> {
     serving.await??;
     engine.store().clone().close().await;
     Ok(())
+}
+
+/// This program as the user called it, so that a printed line works as it stands.
+fn this_program() -> String {
+    std::env::args().next().filter(|name| !name.contains(char::is_whitespace)).unwrap_or_else(|| "interlock".to_owned())
 }
 
 /// A worker inside this process, for the demo's tasks.

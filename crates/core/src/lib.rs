@@ -33,4 +33,5 @@ pub mod time;
 pub mod trigger;
 pub mod visible;
 pub mod webhook;
+pub mod why;
 pub mod work;

@@ -40,14 +40,19 @@ struct Watched {
 }
 
 impl Feed {
-    /// Wakes whoever watches the run or the tenant.
+    /// Wakes whoever watches the run. The tenant's watchers see nothing of it before it is sealed.
     pub(crate) fn publish(&self, tenant: TenantId, run: RunId) {
         let watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
-        if watched.is_empty() {
-            return;
+        if let Some(watched) = watched.get(&Topic::Run(tenant, run)) {
+            watched.news.notify_waiters();
         }
-        for topic in [Topic::Run(tenant, run), Topic::Tenant(tenant)] {
-            if let Some(watched) = watched.get(&topic) {
+    }
+
+    /// Wakes who watches whole tenants: something was sealed.
+    pub(crate) fn publish_sealed(&self) {
+        let watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
+        for (topic, watched) in watched.iter() {
+            if matches!(topic, Topic::Tenant(_)) {
                 watched.news.notify_waiters();
             }
         }

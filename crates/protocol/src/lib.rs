@@ -11,6 +11,7 @@ pub mod bulk;
 pub mod code;
 pub mod health;
 pub mod identity;
+pub mod live;
 pub mod problem;
 pub mod runs;
 pub mod transport;

@@ -22,6 +22,7 @@ pub mod path {
     pub const STEPS: &str = "/api/v1/runs/{run}/steps";
     pub const RECEIPTS: &str = "/api/v1/runs/{run}/receipts";
     pub const EVENTS: &str = "/api/v1/runs/{run}/events";
+    pub const WHY: &str = "/api/v1/runs/{run}/why";
     pub const CANCEL: &str = "/api/v1/runs/{run}/cancel";
     pub const PAUSE: &str = "/api/v1/runs/{run}/pause";
     pub const RESUME: &str = "/api/v1/runs/{run}/resume";

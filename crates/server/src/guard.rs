@@ -13,9 +13,6 @@ use crate::matrix;
 use crate::origin;
 use crate::state::AppState;
 
-/// Routes below this are opened by browsers as WebSockets, which can send no headers.
-const WEB_SOCKETS: &str = "/ws/";
-
 /// Finds the caller, and refuses whom the route is not for. A route that the matrix does not know is not there.
 pub async fn check(State(state): State<AppState>, mut request: Request, next: Next) -> Result<Response, ApiError> {
     let pattern = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str).unwrap_or_default();
@@ -26,13 +23,7 @@ pub async fn check(State(state): State<AppState>, mut request: Request, next: Ne
     if line.needs == Permission::Public {
         return Ok(next.run(request).await);
     }
-    let asked = Asked {
-        method: request.method(),
-        headers: request.headers(),
-        query: request.uri().query(),
-        is_socket: pattern.starts_with(WEB_SOCKETS),
-    };
-    let caller = caller(&state, asked).await?;
+    let caller = caller(&state, request.method(), request.headers()).await?;
     if !caller.may(line.needs) {
         return Err(denied(&caller, line.needs));
     }
@@ -40,39 +31,20 @@ pub async fn check(State(state): State<AppState>, mut request: Request, next: Ne
     Ok(next.run(request).await)
 }
 
-/// The parts of a request that tell who asks.
-struct Asked<'a> {
-    method: &'a Method,
-    headers: &'a HeaderMap,
-    query: Option<&'a str>,
-    is_socket: bool,
-}
-
-/// A key, or a token where a socket is opened, or a browser's cookie.
-async fn caller(state: &AppState, asked: Asked<'_>) -> Result<Caller, ApiError> {
-    let Asked { method, headers, query, is_socket } = asked;
+/// A key, or a browser's cookie. Sockets look at more ([`crate::live`]).
+async fn caller(state: &AppState, method: &Method, headers: &HeaderMap) -> Result<Caller, ApiError> {
     let identity = state.identity();
     if let Some(caller) = identity.key_holder(headers).await? {
         return Ok(caller);
     }
-    if let Some(token) = query.and_then(token_in).filter(|_| is_socket) {
-        return identity.ws_caller(token).ok_or_else(ApiError::unauthorized);
-    }
     origin::check_host(state, headers)?;
     let caller = identity.visitor(headers).await?.ok_or_else(ApiError::unauthorized)?;
     let reads = matches!(*method, Method::GET | Method::HEAD);
-    // A page of another site can open sockets too, and would then read what comes.
-    if is_socket || !reads {
-        origin::check_origin(state, headers)?;
-    }
     if !reads {
+        origin::check_origin(state, headers)?;
         check_csrf(state, headers, &caller)?;
     }
     Ok(caller)
-}
-
-fn token_in(query: &str) -> Option<&str> {
-    query.split('&').find_map(|pair| pair.strip_prefix("token="))
 }
 
 fn check_csrf(state: &AppState, headers: &HeaderMap, caller: &Caller) -> Result<(), ApiError> {
@@ -81,7 +53,7 @@ fn check_csrf(state: &AppState, headers: &HeaderMap, caller: &Caller) -> Result<
     if right { Ok(()) } else { Err(ApiError::csrf()) }
 }
 
-fn denied(caller: &Caller, needed: Permission) -> ApiError {
+pub fn denied(caller: &Caller, needed: Permission) -> ApiError {
     let enough: Vec<_> = Role::ALL.iter().filter(|role| role.grants(needed)).map(|role| role.as_str()).collect();
     let mut detail = format!("this needs the role {}; yours: {}", enough.join(" or "), caller.roles);
     if needed == Permission::Install {

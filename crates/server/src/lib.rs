@@ -15,6 +15,7 @@ mod guard;
 mod idempotency;
 pub mod identity;
 mod listen;
+mod live;
 pub mod matrix;
 mod metrics;
 mod observe;

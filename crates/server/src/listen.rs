@@ -12,7 +12,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::identity::oidc::Provider;
 use crate::identity::{Identity, IdentityOptions, SecretError, ServerSecret};
-use crate::routes::router;
+use crate::routes::router_of;
+use crate::state::AppState;
 use crate::{limits, pages};
 
 /// The port of a server that nobody gave another one.
@@ -116,8 +117,16 @@ impl Server {
     /// Answers until `shutdown` fires, and then what is under way. The engine stays open.
     pub async fn run(self, shutdown: CancellationToken) -> Result<(), ServerError> {
         let Self { listener, engine, options } = self;
-        let router = router(engine, &options, shutdown.clone());
-        let serving = axum::serve(listener, router).with_graceful_shutdown(shutdown.clone().cancelled_owned());
+        let state = AppState::new(engine, &options, shutdown.clone());
+        let hub = state.hub().clone();
+        let serving =
+            axum::serve(listener, router_of(state)).with_graceful_shutdown(shutdown.clone().cancelled_owned());
+        // WebSockets have left HTTP, and so they are waited for on their own.
+        let serving = async {
+            let served = serving.await;
+            hub.drained().await;
+            served
+        };
         let drained = async {
             shutdown.cancelled().await;
             tokio::time::sleep(options.drain).await;

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use interlock_core::identity::Permission;
-use interlock_protocol::{agent, approvals, bulk, identity, runs, workflows};
+use interlock_protocol::{agent, approvals, bulk, identity, live, runs, workflows};
 
 use crate::identity::oidc;
 use crate::pages;
@@ -142,6 +142,13 @@ pub static MATRIX: &[Line] = {
         line("GET", bulk::path::JOB, Read, OF_JOB),
         line("GET", bulk::path::FAILURES, Read, OF_JOB),
         line("GET", "/metrics", Read, &[]),
+        line("GET", runs::path::WHY, Read, OF_RUN),
+        line("GET", live::path::SSE_RUN, Read, OF_RUN),
+        line("GET", live::path::SSE_FEED, Read, &[]),
+        line("GET", live::path::FEED, Read, &[]),
+        line("GET", live::path::WS_RUN, Read, OF_RUN),
+        line("GET", live::path::WS_EXECUTION, Read, OF_RUN),
+        line("GET", live::path::WS_FEED, Read, &[]),
         line("POST", runs::path::CANCEL, Operate, OF_RUN),
         line("POST", runs::path::PAUSE, Operate, OF_RUN),
         line("POST", runs::path::RESUME, Operate, OF_RUN),

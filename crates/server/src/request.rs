@@ -113,7 +113,7 @@ impl FromRequestParts<AppState> for Named {
 }
 
 /// An id that is none names no run, like one that nobody has.
-async fn run_of_path(parts: &mut Parts, state: &AppState) -> Result<RunId, ApiError> {
+pub async fn run_of_path(parts: &mut Parts, state: &AppState) -> Result<RunId, ApiError> {
     let id = named_in_path(parts, state, "run").await?;
     let detail = |_| format!("run `{}` does not exist", id.chars().take(80).collect::<String>());
     id.parse().map_err(|error| ApiError::new(StatusCode::NOT_FOUND, "RUN_NOT_FOUND", detail(error)))

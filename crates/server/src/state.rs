@@ -13,6 +13,7 @@ use crate::api_error::ApiError;
 use crate::identity::Identity;
 use crate::identity::oidc::Provider;
 use crate::listen::ServerOptions;
+use crate::live::Hub;
 use crate::metrics::Metrics;
 use crate::plans::Plans;
 
@@ -29,6 +30,7 @@ struct Inner {
     shutdown: CancellationToken,
     metrics: Metrics,
     plans: Plans,
+    hub: Hub,
 }
 
 impl AppState {
@@ -37,7 +39,8 @@ impl AppState {
         let (default_tenant, listen) = (options.default_tenant, options.listen);
         let (oidc, public_url) = (options.oidc.clone(), options.public_url.clone());
         let (metrics, plans) = (Metrics::default(), Plans::default());
-        let inner = Inner { engine, default_tenant, identity, oidc, public_url, listen, shutdown, metrics, plans };
+        let hub = Hub::new(engine.clone(), shutdown.clone());
+        let inner = Inner { engine, default_tenant, identity, oidc, public_url, listen, shutdown, metrics, plans, hub };
         Self(Arc::new(inner))
     }
 
@@ -100,5 +103,10 @@ impl AppState {
     /// Fires when the server stops: whoever waits for news answers with what there is.
     pub(crate) fn shutdown(&self) -> &CancellationToken {
         &self.0.shutdown
+    }
+
+    /// Everybody who watches live.
+    pub(crate) fn hub(&self) -> &Hub {
+        &self.0.hub
     }
 }

@@ -380,6 +380,23 @@ pub struct Stats {
     pub live_claims: u64,
 }
 
+/// A setting of the database that decides whether a commit survives a crash.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DurableSetting {
+    pub name: String,
+    pub value: String,
+    /// The value with which nothing is lost.
+    pub wanted: &'static str,
+    pub durable: bool,
+}
+
+impl DurableSetting {
+    pub(crate) fn new(name: String, value: String, wanted: &'static str) -> Self {
+        let durable = value == wanted;
+        Self { name, value, wanted, durable }
+    }
+}
+
 /// One thing that `check` found to be wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {

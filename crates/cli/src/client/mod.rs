@@ -7,6 +7,7 @@
 
 pub mod contexts;
 mod error;
+pub mod live;
 pub mod local;
 mod secret;
 pub mod target;
@@ -30,6 +31,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 /// The largest answer that is read.
 const ANSWER_BYTES_MAX: usize = 64 << 20;
+/// The largest refusal that is read.
+const PROBLEM_BYTES_MAX: usize = 64 << 10;
 /// How often a request that the server could not take right now is sent again, and how long each pause is at most.
 const REPEATS_MAX: u32 = 3;
 const PAUSE_MAX: Duration = Duration::from_secs(5);
@@ -84,6 +87,10 @@ impl Client {
         Ok(Self { http, target })
     }
 
+    pub fn target(&self) -> &Target {
+        &self.target
+    }
+
     pub fn get(&self, path: impl Into<String>) -> Call<'_> {
         self.call(Method::GET, path)
     }
@@ -111,6 +118,19 @@ impl Client {
             return ClientError::TimedOut { server: self.target.server.clone() };
         }
         ClientError::Unreachable { server: self.target.server.clone(), loopback: self.target.is_loopback(), what }
+    }
+
+    /// What a refusal says, if it is one of ours.
+    pub async fn refusal(&self, mut response: Response) -> Option<ClientError> {
+        let mut answer = Vec::new();
+        while let Ok(Some(chunk)) = response.chunk().await {
+            answer.extend_from_slice(&chunk);
+            if answer.len() > PROBLEM_BYTES_MAX {
+                return None;
+            }
+        }
+        let refused = self.refused(response.status(), &answer);
+        matches!(refused, ClientError::Refused { .. }).then_some(refused)
     }
 
     fn refused(&self, status: StatusCode, answer: &[u8]) -> ClientError {
@@ -167,7 +187,7 @@ impl Call<'_> {
     pub async fn bytes(self) -> Result<Vec<u8>, ClientError> {
         let mut repeats = 0;
         loop {
-            let mut response = self.once().await?;
+            let mut response = self.once(Some(self.waits + ANSWER_TIMEOUT)).await?;
             let status = response.status();
             // Only what the server has not begun can be sent again without a thought.
             let come_back = matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE);
@@ -188,14 +208,18 @@ impl Call<'_> {
         }
     }
 
-    async fn once(&self) -> Result<Response, ClientError> {
+    /// Sends it for an answer that does not end: a stream, or another protocol.
+    pub async fn open(self) -> Result<Response, ClientError> {
+        self.once(None).await
+    }
+
+    async fn once(&self, limit: Option<Duration>) -> Result<Response, ClientError> {
         let Target { server, credential, .. } = &self.client.target;
-        let mut request = self
-            .client
-            .http
-            .request(self.method.clone(), format!("{server}{}", self.path))
-            .query(&self.query)
-            .timeout(self.waits + ANSWER_TIMEOUT);
+        let mut request =
+            self.client.http.request(self.method.clone(), format!("{server}{}", self.path)).query(&self.query);
+        if let Some(limit) = limit {
+            request = request.timeout(limit);
+        }
         if let Some(credential) = credential {
             request = request.header(AUTHORIZATION, credential.bearer());
         }
@@ -219,7 +243,7 @@ fn retry_after(response: &Response) -> Duration {
 }
 
 /// A path of the protocol with its places filled: `fill("/api/v1/runs/{run}", &[("run", id)])`.
-pub fn fill(path: &str, places: &[(&str, &dyn std::fmt::Display)]) -> String {
+pub fn fill(path: &str, places: &[(&str, &(dyn std::fmt::Display + Sync))]) -> String {
     let mut filled = path.to_owned();
     for (name, value) in places {
         filled = filled.replace(&format!("{{{name}}}"), &percent_encoded(&value.to_string()));

@@ -1,13 +1,16 @@
 //! `interlock run`: start runs, look at them, direct them.
 
+mod board;
 mod direct;
-mod find;
+pub mod find;
 mod list;
 mod resolve;
 mod show;
 mod signal;
 pub mod start;
 mod wait;
+mod watch;
+mod why;
 
 use clap::{Args, Subcommand};
 
@@ -29,6 +32,10 @@ enum RunVerb {
     List(list::ListArgs),
     /// Show a run and draw its steps with their durations.
     Show(show::ShowArgs),
+    /// Follow a run as it happens, until it ends.
+    Watch(watch::WatchArgs),
+    /// Explain why a run stands where it stands, and what to do about it.
+    Why(why::WhyArgs),
     /// Stop a run: nothing further starts.
     Cancel(direct::CancelArgs),
     /// Hold a run: nothing is claimed, a running attempt finishes.
@@ -63,6 +70,8 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
         RunVerb::Start(args) => start::run(&client, printer, args).await,
         RunVerb::List(args) => list::run(&client, printer, args).await,
         RunVerb::Show(args) => show::run(&client, printer, args).await,
+        RunVerb::Watch(args) => watch::run(&client, printer, args).await,
+        RunVerb::Why(args) => why::run(&client, printer, args).await,
         RunVerb::Cancel(args) => direct::cancel(&client, printer, args).await,
         RunVerb::Pause(args) => direct::pause(&client, printer, args).await,
         RunVerb::Resume(args) => direct::resume(&client, printer, args).await,

@@ -21,7 +21,7 @@ pub struct ShowArgs {
 }
 
 pub async fn run(client: &Client, printer: Printer, args: ShowArgs) -> anyhow::Result<()> {
-    let name = ("workflow", &args.name as &dyn std::fmt::Display);
+    let name = ("workflow", &args.name as &(dyn std::fmt::Display + Sync));
     if args.versions {
         let list: VersionList = client.get(fill(path::VERSIONS, &[name])).query("limit", Some(500)).send().await?;
         return printer.list(&list.versions, |_| table(&list), "There are no versions.");

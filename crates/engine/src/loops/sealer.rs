@@ -31,7 +31,7 @@ pub(crate) async fn run(engine: Engine) {
         tokio::time::sleep(engine.0.options.seal_every.as_duration()).await;
         loop {
             match engine.0.store.execute(Op::Seal { now: engine.now(), limit: SEAL_BATCH_MAX }).await {
-                Ok(OpAnswer::Count(sealed)) if sealed > 0 => engine.0.feed.publish_all(),
+                Ok(OpAnswer::Count(sealed)) if sealed > 0 => engine.0.feed.publish_sealed(),
                 Ok(_) => break,
                 Err(error) => {
                     tracing::warn!(%error, "sealing failed; it will be tried again");

@@ -6,6 +6,7 @@ pub mod auth;
 pub mod bulk;
 pub mod health;
 pub mod keys;
+pub mod live;
 pub mod me;
 pub mod metrics;
 pub mod runs;
@@ -43,6 +44,7 @@ fn guarded() -> OpenApiRouter<AppState> {
         .merge(me::routes())
         .merge(runs::routes())
         .merge(bulk::routes())
+        .merge(live::routes())
         .merge(signals::routes())
         .merge(waits::routes())
         .merge(metrics::routes())
@@ -58,15 +60,19 @@ fn open() -> OpenApiRouter<AppState> {
 
 /// What the guarded and the open routes say of themselves.
 pub(crate) fn described() -> (OpenApi, OpenApi) {
-    (guarded().into_openapi(), open().into_openapi())
+    (guarded().merge(live::sockets()).into_openapi(), open().into_openapi())
 }
 
 /// All routes. `shutdown` lets requests that wait for news answer early.
 pub fn router(engine: Engine, options: &ServerOptions, shutdown: CancellationToken) -> Router {
-    let state = AppState::new(engine, options, shutdown);
+    router_of(AppState::new(engine, options, shutdown))
+}
+
+pub(crate) fn router_of(state: AppState) -> Router {
     let guarded = Router::from(guarded()).route_layer(from_fn_with_state(state.clone(), guard::check));
     Router::new()
         .merge(guarded)
+        .merge(Router::from(live::sockets()))
         .merge(Router::from(open()))
         .merge(openapi::routes())
         .merge(pages::routes())

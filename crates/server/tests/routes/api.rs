@@ -122,6 +122,9 @@ impl Api {
     pub async fn ask(&self, request: Request<Body>) -> Answer {
         let response = self.raw(request).await;
         let (parts, body) = response.into_parts();
+        // A stream that has opened does not end by itself.
+        let streams = parts.headers.get(header::CONTENT_TYPE).is_some_and(|value| value == "text/event-stream");
+        let body = if streams { Body::empty() } else { body };
         let bytes = to_bytes(body, usize::MAX).await.unwrap();
         let text = || Value::String(String::from_utf8_lossy(&bytes).into_owned());
         let body =

@@ -1,4 +1,5 @@
-//! The routes, asked in-process: an engine on a database in memory, in paused time. Only `over_the_wire` opens a socket.
+//! The routes, asked in-process: an engine on a database in memory, in paused time. Only `live` and
+//! `over_the_wire` open sockets.
 
 mod agent;
 mod api;
@@ -11,6 +12,7 @@ mod guard;
 mod isolation;
 mod keys;
 mod lists;
+mod live;
 mod matrix;
 mod observe;
 mod openapi;

@@ -7,7 +7,7 @@ use interlock_core::state::RunState;
 use interlock_core::time::Timestamp;
 
 use crate::error::ReadError;
-use crate::rows::{Finding, Stats};
+use crate::rows::{DurableSetting, Finding, Stats};
 use crate::sql::{Stmt, ops, read};
 use crate::store::{Reads, Store};
 use crate::value::args;
@@ -55,6 +55,20 @@ impl Store {
     pub async fn live_by_state(&self) -> Result<Vec<(RunState, u64)>, ReadError> {
         let rows = self.rows(&read::LIVE_BY_STATE, vec![]).await?;
         rows.into_iter().map(|mut row| Ok((row.name("state")?, row.num("runs")?))).collect()
+    }
+
+    /// What decides whether a commit survives a crash of the machine.
+    pub async fn durability(&self) -> Result<Vec<DurableSetting>, ReadError> {
+        if matches!(self.inner.reads, Reads::Sqlite(_)) {
+            // Every connection sets these when it opens, so they are what they are.
+            let ours = [("journal_mode", "WAL"), ("synchronous", "FULL")];
+            return Ok(ours.map(|(name, value)| DurableSetting::new(name.into(), value.into(), value)).into());
+        }
+        let mut settings = Vec::new();
+        for mut row in self.rows(&read::DURABILITY, vec![]).await? {
+            settings.push(DurableSetting::new(row.text("name")?, row.text("setting")?, "on"));
+        }
+        Ok(settings)
     }
 
     pub async fn stats(&self) -> Result<Stats, ReadError> {

@@ -330,6 +330,12 @@ statements! {
         both: "SELECT next_at FROM outbox WHERE delivered_at IS NULL AND dead_at IS NULL ORDER BY next_at LIMIT 1"
     }
 
+    // What decides whether a commit survives a crash of the machine. SQLite's are set by every connection of ours.
+    DURABILITY on pg_settings {
+        sqlite: "",
+        postgres: "SELECT name, setting FROM pg_settings WHERE name IN ('fsync', 'full_page_writes') ORDER BY name"
+    }
+
     SERVER_TIME on meta {
         sqlite: "SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER)",
         postgres: "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint"

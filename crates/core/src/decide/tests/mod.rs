@@ -22,3 +22,4 @@ mod start;
 mod subject;
 mod terminal;
 mod wait;
+mod why;

@@ -17,6 +17,7 @@ mod skip;
 mod start;
 mod steps;
 pub mod view;
+mod why;
 
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -30,6 +31,7 @@ pub fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(steps::steps))
         .routes(routes!(events::events))
         .routes(routes!(receipts::receipts))
+        .routes(routes!(why::why))
         .routes(routes!(cancel::cancel))
         .routes(routes!(pause::pause))
         .routes(routes!(resume::resume))

@@ -1,0 +1,78 @@
+//! The last resort: asking again and again, with the server holding each question until it has an answer.
+
+use interlock_core::ids::RunId;
+use interlock_core::time::Millis;
+use interlock_protocol::live::{FeedPage, path};
+use interlock_protocol::runs::{self, EventList, RunView};
+
+use super::{Failed, Happened, Said, Topic};
+use crate::client::{Client, ClientError, fill};
+
+/// How long the server holds a question.
+const WAIT: Millis = Millis::from_secs(20);
+
+pub struct Polling {
+    topic: Topic,
+    since: u64,
+}
+
+impl Polling {
+    pub async fn open(client: &Client, topic: Topic, cursor: Option<u64>) -> Result<Self, Failed> {
+        let since = match (cursor, topic) {
+            (Some(cursor), _) => cursor,
+            (None, Topic::Run(_)) => 0,
+            (None, Topic::Feed) => newest(client).await?,
+        };
+        Ok(Self { topic, since })
+    }
+
+    pub async fn next(&mut self, client: &Client) -> Result<Said, Failed> {
+        let events = match self.topic {
+            Topic::Run(run) => self.of_run(client, run).await?,
+            Topic::Feed => self.of_feed(client).await?,
+        };
+        if !events.is_empty() {
+            return Ok(Said::Events(events));
+        }
+        match self.topic {
+            Topic::Run(run) if is_over(client, run, self.since).await? => Ok(Said::End),
+            _ => Ok(Said::Nothing),
+        }
+    }
+
+    async fn of_run(&mut self, client: &Client, run: RunId) -> Result<Vec<Happened>, Failed> {
+        let path = fill(runs::path::EVENTS, &[("run", &run)]);
+        let call = client.get(path).query("since", Some(self.since)).query("wait_ms", Some(WAIT.0));
+        let list: EventList = call.waits(WAIT.as_duration()).send().await.map_err(failed)?;
+        self.since = list.next_since;
+        Ok(list.events.iter().map(|view| Happened::from_view(run, view)).collect())
+    }
+
+    async fn of_feed(&mut self, client: &Client) -> Result<Vec<Happened>, Failed> {
+        let call = client.get(path::FEED).query("since", Some(self.since)).query("wait_ms", Some(WAIT.0));
+        let page: FeedPage = call.waits(WAIT.as_duration()).send().await.map_err(failed)?;
+        self.since = page.next_since;
+        Ok(page.events.into_iter().filter_map(Happened::from_envelope).collect())
+    }
+}
+
+async fn is_over(client: &Client, run: RunId, since: u64) -> Result<bool, Failed> {
+    let view: RunView = client.get(fill(runs::path::RUN, &[("run", &run)])).send().await.map_err(failed)?;
+    Ok(view.state.is_terminal() && since >= view.version)
+}
+
+/// The cursor of the newest event: what is there already is walked over.
+async fn newest(client: &Client) -> Result<u64, Failed> {
+    let mut since = 0;
+    loop {
+        let page: FeedPage = client.get(path::FEED).query("since", Some(since)).send().await.map_err(failed)?;
+        if page.events.is_empty() {
+            return Ok(since);
+        }
+        since = page.next_since;
+    }
+}
+
+fn failed(error: ClientError) -> Failed {
+    if error.is_transient() { Failed::Away(error) } else { Failed::Refused(error) }
+}

@@ -1,0 +1,115 @@
+//! What the command line itself needs: its config, and a server that answers.
+
+use std::time::Duration;
+
+use interlock_protocol::runs::path;
+
+use super::Finding;
+use crate::client::contexts::{self, Contexts};
+use crate::client::target::ServerArgs;
+use crate::client::{Client, ClientError};
+use crate::nearest::nearest;
+use crate::output::span;
+
+/// Every variable that some command reads. Another one that begins the same way is likely a typing mistake.
+const VARIABLES: &[&str] = &[
+    "INTERLOCK_API_KEY",
+    "INTERLOCK_API_KEY_FILE",
+    "INTERLOCK_BENCH_STORE",
+    "INTERLOCK_BOOTSTRAP_KEY_FILE",
+    "INTERLOCK_CONFIG_DIR",
+    "INTERLOCK_CONTEXT",
+    "INTERLOCK_DATA",
+    "INTERLOCK_LISTEN",
+    "INTERLOCK_LOG",
+    "INTERLOCK_OUTPUT",
+    "INTERLOCK_RETENTION_DAYS",
+    "INTERLOCK_SECRET_FILE",
+    "INTERLOCK_SERVER",
+    "INTERLOCK_SESSION_LEASE_MS",
+    "INTERLOCK_STORE",
+    "INTERLOCK_TENANT",
+    "INTERLOCK_TOKEN_FILE",
+];
+/// A clock that is further off than this is worth a word.
+const SKEW_MAX: Duration = Duration::from_secs(5);
+
+pub fn config() -> Vec<Finding> {
+    let mut findings = Vec::new();
+    findings.push(match (Contexts::load(), contexts::path()) {
+        (Ok(contexts), Ok(path)) => {
+            let current = contexts.current.as_deref().unwrap_or("none");
+            let count = contexts.contexts.len();
+            let found = format!("{count} contexts, current: {current} ({})", path.display());
+            match contexts.current.as_deref().filter(|name| !contexts.contexts.contains_key(*name)) {
+                Some(gone) => {
+                    let fix = "choose another one: interlock context use NAME";
+                    Finding::problem("config", format!("the current context `{gone}` does not exist"), fix)
+                }
+                None => Finding::ok("config", found),
+            }
+        }
+        (Err(error), _) => Finding::problem("config", error.to_string(), "mend or remove the file"),
+        (_, Err(_)) => Finding::skipped("config", "there is no home folder, so there are no contexts"),
+    });
+    let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    for name in names.filter(|name| name.starts_with("INTERLOCK_") && !VARIABLES.contains(&name.as_str())) {
+        let fix = match nearest(&name, VARIABLES.iter().copied()) {
+            Some(near) => format!("did you mean {near}?"),
+            None => "remove it from the environment".to_owned(),
+        };
+        findings.push(Finding::warning("environment", format!("{name} is set, and nothing reads it"), fix));
+    }
+    findings
+}
+
+/// Whether the server that commands would talk to answers, takes the credential, and agrees about the time.
+pub async fn server(args: &ServerArgs) -> Vec<Finding> {
+    let client = match args.target().and_then(|target| Ok(Client::new(target)?)) {
+        Ok(client) => client,
+        Err(error) => return vec![Finding::problem("server", error.to_string(), "interlock context show")],
+    };
+    let (server, from) = (client.target().server.clone(), client.target().from);
+    let response = match client.get("/readyz").open().await {
+        Ok(response) => response,
+        Err(error) => {
+            let fix = error.hint().unwrap_or_default();
+            // Whoever asks for no particular server may well be about to start one.
+            return vec![match from {
+                "the default" => Finding::warning("server", error.to_string(), fix),
+                _ => Finding::problem("server", error.to_string(), fix),
+            }];
+        }
+    };
+    let mut findings = Vec::new();
+    findings.push(if response.status().is_success() {
+        Finding::ok("server", format!("{server} is ready ({from})"))
+    } else {
+        let found = format!("{server} answers {}: it is not ready", response.status());
+        Finding::problem("server", found, "look into the server's log; its database may be away")
+    });
+    findings.extend(skew(&response));
+    findings.push(match client.get(path::RUNS).query("limit", Some(1)).done().await {
+        Ok(()) => Finding::ok("credential", "the server takes it"),
+        Err(error @ ClientError::Refused { .. }) => {
+            let fix = error.hint().unwrap_or_else(|| "interlock login".to_owned());
+            Finding::problem("credential", error.to_string(), fix)
+        }
+        Err(error) => Finding::warning("credential", error.to_string(), "try again"),
+    });
+    findings
+}
+
+/// How far this machine's clock is from the server's. The header counts whole seconds.
+fn skew(response: &reqwest::Response) -> Option<Finding> {
+    let date = response.headers().get(reqwest::header::DATE)?.to_str().ok()?;
+    let theirs = jiff::fmt::rfc2822::parse(date).ok()?.timestamp().as_millisecond();
+    let off = span::now().0.abs_diff(theirs);
+    Some(if off <= SKEW_MAX.as_millis() as u64 {
+        Finding::ok("clock", "agrees with the server's")
+    } else {
+        let found =
+            format!("this machine's clock is {} away from the server's", span::span(interlock_core::time::Millis(off)));
+        Finding::warning("clock", found, "turn on time synchronisation: timedatectl set-ntp true")
+    })
+}

@@ -1,0 +1,126 @@
+//! `interlock doctor`: looks at everything that a server or the command line needs here, and says how to fix what it
+//! finds.
+
+mod client;
+mod machine;
+mod sandbox;
+mod store;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::Args;
+use serde::Serialize;
+
+use crate::client::ClientArgs;
+use crate::exit::{Ended, Exit};
+use crate::output::paint::{Paint, Tone};
+
+#[derive(Args)]
+pub struct DoctorArgs {
+    #[command(flatten)]
+    client: ClientArgs,
+    /// The folder that holds the embedded store.
+    #[arg(long, env = "INTERLOCK_DATA", default_value = "interlock-data")]
+    data: PathBuf,
+    /// Where the store is; by default the SQLite file in the data folder.
+    #[arg(long, env = "INTERLOCK_STORE")]
+    store: Option<String>,
+    /// Where a server would listen.
+    #[arg(long, env = "INTERLOCK_LISTEN", default_value = "127.0.0.1:8420")]
+    listen: SocketAddr,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    Ok,
+    /// It works, and could bite.
+    Warning,
+    Problem,
+    /// There is nothing to look at here.
+    Skipped,
+}
+
+/// One thing that was looked at.
+#[derive(Debug, Clone, Serialize)]
+pub struct Finding {
+    pub check: &'static str,
+    pub verdict: Verdict,
+    pub found: String,
+    /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fix: Option<String>,
+}
+
+impl Finding {
+    pub fn ok(check: &'static str, found: impl Into<String>) -> Self {
+        Self { check, verdict: Verdict::Ok, found: found.into(), fix: None }
+    }
+
+    pub fn skipped(check: &'static str, found: impl Into<String>) -> Self {
+        Self { check, verdict: Verdict::Skipped, found: found.into(), fix: None }
+    }
+
+    pub fn warning(check: &'static str, found: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self { check, verdict: Verdict::Warning, found: found.into(), fix: Some(fix.into()) }
+    }
+
+    pub fn problem(check: &'static str, found: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self { check, verdict: Verdict::Problem, found: found.into(), fix: Some(fix.into()) }
+    }
+}
+
+#[derive(Serialize)]
+struct Report {
+    healthy: bool,
+    findings: Vec<Finding>,
+}
+
+pub async fn run(args: DoctorArgs) -> anyhow::Result<()> {
+    let printer = args.client.output.printer();
+    let mut findings = Vec::new();
+    findings.extend(client::config());
+    findings.extend(client::server(&args.client.server).await);
+    findings.extend(machine::clock());
+    findings.push(machine::disk(&args.data));
+    findings.push(machine::files());
+    findings.push(machine::port(args.listen).await);
+    findings.extend(store::look(args.store.as_deref(), &args.data).await);
+    findings.extend(sandbox::look());
+    let problems = findings.iter().filter(|finding| finding.verdict == Verdict::Problem).count();
+    let report = Report { healthy: problems == 0, findings };
+    printer.show(&report, |paint| page(&report.findings, paint))?;
+    if problems == 0 { Ok(()) } else { Err(Ended::silently(Exit::Unsuccessful)) }
+}
+
+fn page(findings: &[Finding], paint: Paint) -> String {
+    let mut text = String::new();
+    for finding in findings {
+        let (tone, mark) = match finding.verdict {
+            Verdict::Ok => (Tone::Good, "✓"),
+            Verdict::Warning => (Tone::Careful, "!"),
+            Verdict::Problem => (Tone::Bad, "✗"),
+            Verdict::Skipped => (Tone::Dim, "–"),
+        };
+        let found = interlock_core::visible::visible_lines(&finding.found);
+        text.push_str(&format!("{} {:<16} {found}\n", paint.tone(tone, mark), finding.check));
+        if let Some(fix) = &finding.fix {
+            text.push_str(&format!("  {:<16} {}\n", "", paint.dim(format!("→ {fix}"))));
+        }
+    }
+    let count = |verdict| findings.iter().filter(|finding| finding.verdict == verdict).count();
+    let (problems, warnings) = (count(Verdict::Problem), count(Verdict::Warning));
+    let plural = |count: usize| if count == 1 { "" } else { "s" };
+    let sum = format!("\n{problems} problem{}, {warnings} warning{}", plural(problems), plural(warnings));
+    let tone = if problems > 0 {
+        Tone::Bad
+    } else if warnings > 0 {
+        Tone::Careful
+    } else {
+        Tone::Good
+    };
+    text.push_str(&paint.tone(tone, sum));
+    text.push('\n');
+    text
+}

@@ -1,0 +1,95 @@
+//! The database: reachable, of this binary's version, set to keep what it was told, and with rows that agree.
+
+use std::path::Path;
+
+use interlock_store::{OpenError, StoreUrl};
+
+use super::Finding;
+use crate::open;
+use crate::output::span;
+
+pub async fn look(store: Option<&str>, data: &Path) -> Vec<Finding> {
+    let url = store.map_or_else(|| format!("sqlite:{}", data.join("interlock.db").display()), str::to_owned);
+    let parsed = match StoreUrl::parse(&url) {
+        Ok(parsed) => parsed,
+        Err(error) => return vec![Finding::problem("store", error.to_string(), "sqlite:PATH or postgres://…")],
+    };
+    if let StoreUrl::Sqlite(path) = &parsed
+        && !path.exists()
+    {
+        let found = format!("{} does not exist yet; `interlock up` makes it", path.display());
+        return vec![Finding::skipped("store", found)];
+    }
+    let opened = match open::open_store(&url, &open::engine_options(), false).await {
+        Ok(opened) => opened,
+        Err(error) => return vec![refused(&error)],
+    };
+    let mut findings = vec![Finding::ok("store", format!("{parsed} opens, and its schema is this binary's"))];
+    findings.extend(clock(&opened).await);
+    findings.extend(durable(&opened).await);
+    match opened.stats().await {
+        Ok(stats) => {
+            let found = format!("{} live runs, {} steps under way", stats.live_runs, stats.live_claims);
+            findings.push(Finding::ok("store contents", found));
+        }
+        Err(error) => {
+            findings.push(Finding::problem("store contents", error.to_string(), "interlock db check --store …"));
+        }
+    }
+    opened.close().await;
+    findings
+}
+
+fn refused(error: &anyhow::Error) -> Finding {
+    let what = format!("{error:#}");
+    match error.downcast_ref::<OpenError>() {
+        // A server has it: that is how it should be.
+        Some(OpenError::Locked { .. }) => Finding::ok("store", "in use by a server on this machine"),
+        Some(OpenError::NeedsMigration { .. }) => {
+            Finding::warning("store", what, "interlock db migrate, or just start the server: it migrates by itself")
+        }
+        Some(OpenError::NewerSchema { .. } | OpenError::ChecksumChanged { .. }) => {
+            Finding::problem("store", what, "use the release that wrote it, or a newer one")
+        }
+        Some(OpenError::Connect { .. }) => {
+            Finding::problem("store", what, "start the database, and check the address, user and password in --store")
+        }
+        _ => Finding::problem("store", what, "check the address in --store and the permissions of the file"),
+    }
+}
+
+/// How far the database's clock is from ours, where it has its own.
+async fn clock(store: &interlock_store::Store) -> Option<Finding> {
+    let theirs = store.server_time().await.ok().flatten()?;
+    let off = span::now().0.abs_diff(theirs.0);
+    Some(if off < 5_000 {
+        Finding::ok("store clock", "agrees with this machine's")
+    } else {
+        let found = format!("{} away from this machine's", span::span(interlock_core::time::Millis(off)));
+        Finding::problem("store clock", found, "set both machines' clocks by the network (NTP)")
+    })
+}
+
+/// Whether what is committed survives a crash of the machine.
+async fn durable(store: &interlock_store::Store) -> Vec<Finding> {
+    let settings = match store.durability().await {
+        Ok(settings) => settings,
+        Err(error) => {
+            let fix = "check the permissions of the database user";
+            return vec![Finding::warning("durability", error.to_string(), fix)];
+        }
+    };
+    settings
+        .into_iter()
+        .map(|setting| {
+            let found = format!("{} = {}", setting.name, setting.value);
+            if setting.durable {
+                Finding::ok("durability", found)
+            } else {
+                let fix =
+                    format!("set {} to {}: with this value a crash can lose commits", setting.name, setting.wanted);
+                Finding::problem("durability", found, fix)
+            }
+        })
+        .collect()
+}

@@ -1,0 +1,208 @@
+//! `interlock run why`: why a run stands where it stands, in plain words, with what to do next.
+
+use std::fmt::Write;
+
+use clap::Args;
+use interlock_core::ids::RunId;
+use interlock_core::time::Timestamp;
+use interlock_core::visible::visible;
+use interlock_core::why::{Cause, Explanation, Remedy};
+use interlock_protocol::runs::path;
+
+use super::{RunArg, find};
+use crate::client::{Client, ClientError, fill};
+use crate::output::paint::{Paint, run_tone};
+use crate::output::{Printer, span};
+
+#[derive(Debug, Args)]
+pub struct WhyArgs {
+    #[command(flatten)]
+    run: RunArg,
+}
+
+pub async fn run(client: &Client, printer: Printer, args: WhyArgs) -> anyhow::Result<()> {
+    let run = find::run(client, &args.run.run).await?;
+    let explanation = ask(client, run).await?;
+    printer.show(&explanation, |paint| page(&explanation, span::now(), paint))
+}
+
+pub async fn ask(client: &Client, run: RunId) -> Result<Explanation, ClientError> {
+    client.get(fill(path::WHY, &[("run", &run)])).send().await
+}
+
+fn page(explanation: &Explanation, now: Timestamp, paint: Paint) -> String {
+    let state = paint.tone(run_tone(explanation.state), explanation.state);
+    let mut text = format!("{} is {state}", paint.bold(explanation.run_id));
+    if !explanation.state.is_terminal() {
+        // Writing to a string cannot fail.
+        let _ = write!(text, ", at step {}", paint.bold(visible(&explanation.step)));
+    }
+    text.push_str(".\n\n");
+    for cause in &explanation.because {
+        let _ = writeln!(text, "  {}", words(cause, now));
+    }
+    if !explanation.next.is_empty() {
+        text.push_str("\nWhat you can do:\n");
+        for remedy in &explanation.next {
+            let (command, what) = advice(*remedy, explanation);
+            match command {
+                Some(command) => {
+                    let _ = writeln!(text, "  {}\n      {}", paint.bold(command), paint.dim(what));
+                }
+                None => {
+                    let _ = writeln!(text, "  {what}");
+                }
+            }
+        }
+    }
+    text
+}
+
+/// A cause as a sentence.
+pub fn words(cause: &Cause, now: Timestamp) -> String {
+    let by = |person: &Option<String>| {
+        person.as_deref().map_or_else(String::new, |person| format!(" by {}", visible(person)))
+    };
+    let when = |at: &Timestamp| format!("{} ({})", span::away(*at, now), span::instant(*at));
+    match cause {
+        Cause::Running { session, attempt, since, times_out_at } => {
+            let since = since.map_or_else(String::new, |at| format!(" since {}", span::span(now.since(at))));
+            let limit = times_out_at.map_or_else(String::new, |at| format!("; it times out {}", when(&at)));
+            format!("A worker ({session}) has been running attempt {attempt}{since}{limit}.")
+        }
+        Cause::Unclaimed { queue, task, since, workers } => {
+            let task = task.as_deref().map_or_else(String::new, |task| format!(" the task `{}`", visible(task)));
+            let workers = match workers {
+                Some(0) => format!("no worker takes from the queue `{}` now", visible(queue)),
+                Some(1) => {
+                    format!("one worker takes from the queue `{}`; it is busy or does not know it", visible(queue))
+                }
+                Some(n) => {
+                    format!("{n} workers take from the queue `{}`; they are busy or do not know it", visible(queue))
+                }
+                None => format!("it is on the queue `{}`", visible(queue)),
+            };
+            format!("It has waited {} for a worker to run{task}: {workers}.", span::span(now.since(*since)))
+        }
+        Cause::Backoff { error, failures, attempts_max, next_attempt_at } => format!(
+            "The last attempt failed ({} of {attempts_max}): {}. The next one starts {}.",
+            failures,
+            visible(&error.to_string()),
+            when(next_attempt_at)
+        ),
+        Cause::Signal { signal, key, since, until } => {
+            let until =
+                until.map_or_else(|| "; it waits for ever".to_owned(), |at| format!("; it gives up {}", when(&at)));
+            format!(
+                "It has waited {} for the signal `{}` with the key `{}`{until}.",
+                span::span(now.since(*since)),
+                visible(signal),
+                visible(key)
+            )
+        }
+        Cause::Timer { until } => format!("It waits for its time to come, {}.", when(until)),
+        Cause::Approval { approval, needed, approved_by, approvers, excluded, message, expires_at } => approval_words(
+            &[approved_by, approvers, excluded],
+            *needed,
+            message.as_deref(),
+            &format!("{approval}"),
+            &when(expires_at),
+        ),
+        Cause::Denied { approval, state } => {
+            format!("The approval {approval} was {state}; somebody has to say how to go on.")
+        }
+        Cause::Doubt { receipt } => format!(
+            "An effect was sent ({receipt}) and nobody knows whether it took place. Look in the system it was sent to; \
+             it is never repeated blindly."
+        ),
+        Cause::Paused { by: person, reason, since } => {
+            format!("It was paused{} {}: {}", by(person), when(since), visible(reason))
+        }
+        Cause::StepFailed { step, error } => {
+            let error = error.as_ref().map_or_else(|| "no error was recorded".to_owned(), ToString::to_string);
+            format!("Step `{}` has failed: {}.", visible(step), visible(&error))
+        }
+        Cause::Canceling { by: person, reason, since } => format!(
+            "It was canceled{} {} ({}); the running attempt has not acknowledged yet.",
+            by(person),
+            span::away(*since, now),
+            visible(reason)
+        ),
+        Cause::RollingBack { undone, left } => {
+            format!("What it did is being undone: {undone} of {} steps so far.", undone + left)
+        }
+        Cause::Throttled {} => "The tenant's limits on runs or claims hold it back; it goes on by itself.".to_owned(),
+        Cause::Restored {} => {
+            "It came back with a backup, and may have done more than the store knows. Look at its effects first."
+                .to_owned()
+        }
+        Cause::Ended { at, reason } => {
+            let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
+            format!("It ended {}{reason}.", when(at))
+        }
+    }
+}
+
+fn approval_words(people: &[&Vec<String>; 3], needed: u32, message: Option<&str>, id: &str, expires: &str) -> String {
+    let [approved_by, approvers, excluded] = people;
+    let listed = |names: &[String]| visible(&names.join(", ")).into_owned();
+    let whom = if approvers.is_empty() {
+        "anybody who may approve".to_owned()
+    } else {
+        format!("somebody of {}", listed(approvers))
+    };
+    let missing = needed.saturating_sub(approved_by.len() as u32);
+    let mut text = format!("It waits for {missing} more approval{} from {whom}", if missing == 1 { "" } else { "s" });
+    if !approved_by.is_empty() {
+        // Writing to a string cannot fail.
+        let _ = write!(text, " ({} approved already)", listed(approved_by));
+    }
+    if !excluded.is_empty() {
+        let _ = write!(text, "; not {}, who started it", listed(excluded));
+    }
+    if let Some(message) = message {
+        let _ = write!(text, ". The question: {}", visible(message));
+    }
+    let _ = write!(text, ". {id} expires {expires}.");
+    text
+}
+
+/// The command that carries out a remedy, and what it does.
+fn advice(remedy: Remedy, explanation: &Explanation) -> (Option<String>, &'static str) {
+    let run = explanation.run_id;
+    let command = |text: String| Some(format!("interlock {text}"));
+    match remedy {
+        Remedy::Wait => (None, "Nothing needs to be done; it goes on by itself."),
+        Remedy::StartWorker => (command("worker --task NAME=PROGRAM".into()), "start a worker for this queue"),
+        Remedy::Signal => {
+            let signal = explanation.because.iter().find_map(|cause| match cause {
+                Cause::Signal { signal, .. } => Some(visible(signal).into_owned()),
+                _ => None,
+            });
+            let signal = signal.unwrap_or_else(|| "TYPE".to_owned());
+            (command(format!("run signal {run} {signal}")), "send the signal yourself")
+        }
+        Remedy::Approve | Remedy::Reject => {
+            let approval = explanation.because.iter().find_map(|cause| match cause {
+                Cause::Approval { approval, .. } => Some(approval.to_string()),
+                _ => None,
+            });
+            let approval = approval.unwrap_or_else(|| "APPROVAL".to_owned());
+            let what = if remedy == Remedy::Approve { "let it go on" } else { "stop it here" };
+            (command(format!("approval {remedy} {approval}")), what)
+        }
+        Remedy::Resolve => (
+            command(format!("run resolve {run} --outcome happened --reason …")),
+            "say what became of the effect: happened, did-not-happen or failed",
+        ),
+        Remedy::Resume => (command(format!("run resume {run}")), "end the pause"),
+        Remedy::Retry if explanation.state.is_terminal() => {
+            (command(format!("run retry {run}")), "make a new run that takes over what this one achieved")
+        }
+        Remedy::Retry => (command(format!("run retry {run}")), "try the step again"),
+        Remedy::Skip => (command(format!("run skip {run} --reason …")), "go on without the step"),
+        Remedy::Rollback => (command(format!("run rollback {run} --reason …")), "undo what was done"),
+        Remedy::Restart => (command(format!("run restart {run}")), "make a new run from the beginning"),
+        Remedy::Cancel => (command(format!("run cancel {run} --reason …")), "stop it"),
+    }
+}

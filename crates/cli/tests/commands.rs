@@ -1,0 +1,158 @@
+//! The command line against a real server on loopback: what it prints, how it ends, and that what `up` prints works.
+
+#[path = "commands/rig.rs"]
+mod rig;
+
+use rig::Up;
+use serde_json::Value;
+
+/// What a new user does: the printed `curl` starts a run, the printed `watch` follows it to its end.
+#[test]
+fn the_lines_that_up_prints_work_as_printed() {
+    let up = Up::start(&[]);
+    let curl = up.shell(&up.printed("curl "));
+    let run = serde_json::from_str::<Value>(&curl.out).unwrap_or_else(|error| panic!("{error}: {curl:?}"));
+    let run = run["run_id"].as_str().unwrap().to_owned();
+    let watched = up.shell(&up.printed(" run watch "));
+    assert_eq!(watched.code, 0, "{watched:?}");
+    for part in ["● mine started", "pack            → running", "✓ done", "waiting", "tell_customer", "● succeeded"]
+    {
+        assert!(watched.out.contains(part), "no `{part}` in {}", watched.out);
+    }
+    assert!(watched.out.contains(&format!("{run} succeeded in")), "{}", watched.out);
+    assert!(!watched.out.contains('\x1b'), "no colours for a pipe: {}", watched.out);
+}
+
+#[test]
+fn a_run_is_followed_over_every_way() {
+    let up = Up::start(&["--no-demo"]);
+    let mut lines = Vec::new();
+    for via in ["ws", "sse", "poll"] {
+        up.shell(&up.printed("curl "));
+        // Nobody plays the carrier here.
+        assert_eq!(up.run(&["run", "signal", "mine", "carrier.picked_up"]).code, 0);
+        let watched = up.run(&["run", "watch", "mine", "--via", via, "-o", "json"]);
+        assert_eq!(watched.code, 0, "{via}: {watched:?}");
+        let events: Vec<Value> = watched.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let seqs: Vec<u64> = events.iter().map(|event| event["seq"].as_u64().unwrap()).collect();
+        assert_eq!(seqs, (1..=seqs.len() as u64).collect::<Vec<_>>(), "{via}");
+        lines.push(events.iter().map(|event| event["event"].as_str().unwrap().to_owned()).collect::<Vec<_>>());
+    }
+    assert!(lines.iter().all(|names| names.len() > 10), "{lines:?}");
+    assert_eq!(lines[0].last().map(String::as_str), Some("session.completed"));
+}
+
+#[test]
+fn runs_are_started_shown_explained_and_directed() {
+    let up = Up::start(&["--no-demo"]);
+    let plan = up.file("plan.json", r#"{"workflow":"w","version":1,"steps":[
+        {"key":"gate","kind":"wait","signal":{"signal":"go","accept":"since_run"},"timeout":600000},{"key":"pack","kind":"task","handler":"demo.pack"}]}"#);
+    let started = up.run(&[
+        "run",
+        "start",
+        "--plan",
+        &plan,
+        "--subject",
+        "INC-1",
+        "-i",
+        "order=a",
+        "-i",
+        "cents=100",
+        "-o",
+        "json",
+    ]);
+    assert_eq!(started.code, 0, "{started:?}");
+    let run = started.json()["run_id"].as_str().unwrap().to_owned();
+
+    let why = up.run(&["run", "why", "INC-1"]);
+    assert!(
+        why.out.contains("waiting_signal") && why.out.contains("for the signal `go` with the key `INC-1`"),
+        "{why:?}"
+    );
+    assert!(why.out.contains(&format!("interlock run signal {run} go")), "{why:?}");
+
+    let short = &run[run.len() - 8..];
+    let paused = up.run(&["run", "pause", short, "--reason", "lunch"]);
+    assert_eq!((paused.code, paused.out.trim()), (0, &*format!("{run} is paused")), "{paused:?}");
+    assert!(up.run(&["run", "why", "latest"]).out.contains("lunch"));
+    assert_eq!(up.run(&["run", "resume", &run]).code, 0);
+
+    let signaled = up.run(&["run", "signal", &run, "go", "--payload", r#"{"by":"me"}"#]);
+    assert_eq!(signaled.code, 0, "{signaled:?}");
+    let ended = up.run(&["run", "retry", &run, "--wait"]);
+    assert_eq!(ended.code, 65, "a run that is under way has nothing to retry: {ended:?}");
+    let shown = up.run(&["run", "show", "INC-1", "-o", "yaml"]);
+    assert!(shown.out.starts_with("run_id: run_"), "{}", shown.out);
+    let watched = up.run(&["run", "watch", &run]);
+    assert_eq!(watched.code, 0, "{watched:?}");
+    let shown = up.run(&["run", "show", &run]);
+    for part in ["INC-1", "gate", "pack", "succeeded", "━"] {
+        assert!(shown.out.contains(part), "no `{part}` in {}", shown.out);
+    }
+    let listed = up.run(&["run", "list", "--state", "succeeded", "-o", "json"]);
+    assert_eq!(listed.json()[0]["run_id"], run.as_str());
+}
+
+#[test]
+fn what_goes_wrong_ends_with_its_code_and_a_hint() {
+    let up = Up::start(&["--no-demo"]);
+    let unknown = up.run(&["run", "show", "nonsense"]);
+    assert_eq!(unknown.code, 66, "{unknown:?}");
+    assert!(unknown.err.contains("there is no run `nonsense`"), "{unknown:?}");
+    let gone = up.run(&["run", "show", "run_00000000000070008000000000000000"]);
+    assert_eq!(gone.code, 66, "{gone:?}");
+
+    let stranger = up.run_with(&[("INTERLOCK_API_KEY", "il_wrong")], &["run", "list"]);
+    assert_eq!(stranger.code, 77, "{stranger:?}");
+    assert!(stranger.err.contains("interlock login"), "{stranger:?}");
+
+    let nowhere = up.run(&["run", "list", "--server", "http://127.0.0.1:9"]);
+    assert_eq!(nowhere.code, 69, "{nowhere:?}");
+    assert!(nowhere.err.contains("`interlock up` starts one"), "{nowhere:?}");
+
+    assert_eq!(up.run(&["run", "cancel", "latest"]).code, 2, "a reason is asked for");
+    let unasked = up.run(&["run", "skip", "run_00000000000070008000000000000000", "--reason", "x"]);
+    assert_eq!(unasked.code, 2, "{unasked:?}");
+    assert!(unasked.err.contains("--yes"), "{unasked:?}");
+}
+
+#[test]
+fn contexts_are_kept_privately_and_a_key_goes_only_to_its_server() {
+    let up = Up::start(&["--no-demo"]);
+    assert_eq!(up.run(&["context", "add", "prod", "--server", "https://prod.example", "--use"]).code, 0);
+    let shown = up.run(&["context", "show", "-o", "json"]).json();
+    assert_eq!(
+        (shown["server"].as_str(), shown["from"].as_str()),
+        (Some("https://prod.example"), Some("the current context"))
+    );
+    let unknown = up.run(&["context", "use", "prd"]);
+    assert_eq!(unknown.code, 78, "{unknown:?}");
+    assert!(unknown.err.contains("did you mean `prod`?"), "{unknown:?}");
+    let key = up.key();
+    let logged_in = up.run_fed(&["login", "--server", &up.server(), "--context", "here"], &key);
+    assert_eq!(logged_in.code, 0, "{logged_in:?}");
+    assert!(!logged_in.err.contains(key.trim()) && !up.run(&["context", "list"]).out.contains(key.trim()));
+    assert_eq!(up.run(&["run", "list"]).code, 0);
+    assert_eq!(up.run(&["logout"]).code, 0);
+    assert_eq!(up.run(&["context", "remove", "prod"]).code, 0);
+    assert_eq!(up.run_fed(&["login", "--server", &up.server()], "il_nonsense").code, 77);
+}
+
+#[test]
+fn doctor_looks_at_everything_and_completion_knows_the_verbs() {
+    let up = Up::start(&["--no-demo"]);
+    let report = up.run(&["doctor", "-o", "json"]);
+    let report = report.json();
+    let checks: Vec<&str> =
+        report["findings"].as_array().unwrap().iter().map(|finding| finding["check"].as_str().unwrap()).collect();
+    for check in ["config", "server", "credential", "disk", "port", "store", "user namespaces", "seccomp", "cgroups"] {
+        assert!(checks.contains(&check), "{check} is not in {checks:?}");
+    }
+    let lost = up.run(&["doctor", "--server", "http://127.0.0.1:9"]);
+    assert_eq!(lost.code, 1, "{lost:?}");
+    assert!(lost.out.contains("→"), "{lost:?}");
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = up.run(&["completion", shell]);
+        assert!(script.code == 0 && script.out.contains("restart"), "{shell}");
+    }
+}

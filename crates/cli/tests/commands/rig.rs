@@ -1,0 +1,120 @@
+//! `interlock up` on a free port with a folder of its own, and the commands that a user would type beside it.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_interlock");
+
+pub struct Up {
+    server: Child,
+    folder: PathBuf,
+    /// What it printed before it was ready.
+    lines: Vec<String>,
+}
+
+#[derive(Debug)]
+pub struct Output {
+    pub code: i32,
+    pub out: String,
+    pub err: String,
+}
+
+impl Output {
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+}
+
+impl Up {
+    pub fn start(more: &[&str]) -> Self {
+        static FOLDERS: AtomicU32 = AtomicU32::new(0);
+        let number = FOLDERS.fetch_add(1, Ordering::Relaxed);
+        let folder = std::env::temp_dir().join(format!("interlock-commands-{}-{number}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let mut command = quiet(&folder);
+        command.args(["up", "--listen", "127.0.0.1:0", "--data"]).arg(folder.join("data")).args(more);
+        let mut server = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut output = BufReader::new(server.stdout.take().unwrap()).lines();
+        let mut lines = Vec::new();
+        for line in output.by_ref() {
+            lines.push(line.unwrap());
+            if lines.last().unwrap().contains("Ctrl-C") {
+                break;
+            }
+        }
+        // Whatever else it prints is read, so that it does not have to wait for us.
+        std::thread::spawn(move || output.for_each(drop));
+        Self { server, folder, lines }
+    }
+
+    /// The line that holds this text, as a user would copy it.
+    pub fn printed(&self, part: &str) -> String {
+        let line = self.lines.iter().find(|line| line.contains(part));
+        line.unwrap_or_else(|| panic!("no `{part}` in {:#?}", self.lines)).trim().to_owned()
+    }
+
+    pub fn server(&self) -> String {
+        let line = self.printed("http://");
+        let start = line.find("http://").unwrap();
+        line[start..].split([',', ' ']).next().unwrap().to_owned()
+    }
+
+    pub fn key(&self) -> String {
+        std::fs::read_to_string(self.folder.join("data/local.key")).unwrap()
+    }
+
+    pub fn file(&self, name: &str, text: &str) -> String {
+        let path = self.folder.join(name);
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    }
+
+    pub fn shell(&self, line: &str) -> Output {
+        let mut command = Command::new("bash");
+        let quiet = quiet(&self.folder);
+        for (name, value) in quiet.get_envs() {
+            command.env(name, value.unwrap_or_default());
+        }
+        output(command.args(["-c", line]), "")
+    }
+
+    pub fn run(&self, arguments: &[&str]) -> Output {
+        self.run_with(&[], arguments)
+    }
+
+    pub fn run_with(&self, variables: &[(&str, &str)], arguments: &[&str]) -> Output {
+        output(quiet(&self.folder).envs(variables.iter().copied()).args(arguments), "")
+    }
+
+    pub fn run_fed(&self, arguments: &[&str], input: &str) -> Output {
+        output(quiet(&self.folder).args(arguments), input)
+    }
+}
+
+impl Drop for Up {
+    fn drop(&mut self) {
+        // It may have ended already; the folder goes in any case.
+        let _ = self.server.kill();
+        let _ = self.server.wait();
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// The program in a home of its own.
+fn quiet(folder: &std::path::Path) -> Command {
+    let mut command = Command::new(PROGRAM);
+    command.env("INTERLOCK_CONFIG_DIR", folder.join("config")).env("HOME", folder).stdin(Stdio::null());
+    command
+}
+
+fn output(command: &mut Command, input: &str) -> Output {
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    // A command that does not read its input is none the worse for it.
+    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+    let output = child.wait_with_output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    Output { code: output.status.code().unwrap_or(-1), out: text(output.stdout), err: text(output.stderr) }
+}

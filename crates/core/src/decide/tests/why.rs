@@ -1,0 +1,115 @@
+//! What `why` reads off a run, and that whatever it advises is accepted.
+
+use super::case::{Case, cancel, pause, retry, roll_back, skip};
+use super::plans::{gate, plan, signal, task, tasks, timer};
+use crate::decide::Command;
+use crate::plan::{OnDenial, OnFailure, Plan};
+use crate::retry::ErrorClass;
+use crate::state::{ApprovalState, EffectClass, RunState};
+use crate::time::Millis;
+use crate::why::{Cause, Explanation, Remedy, why};
+
+fn explain(case: &Case) -> Explanation {
+    let explanation = why(&case.run, case.now, Some(0));
+    assert_eq!(explanation.state, case.state());
+    for remedy in &explanation.next {
+        let command = match remedy {
+            Remedy::Cancel => cancel(false),
+            Remedy::Resume => Command::Resume,
+            Remedy::Retry if !case.state().is_terminal() => retry(),
+            Remedy::Skip => skip(),
+            Remedy::Rollback => roll_back(),
+            Remedy::Approve => case.vote("bob", true),
+            Remedy::Reject => case.vote("bob", false),
+            Remedy::Signal => case.wake("1"),
+            // What a worker, a person with facts, or a new run does.
+            Remedy::Wait | Remedy::StartWorker | Remedy::Resolve | Remedy::Restart | Remedy::Retry => continue,
+        };
+        assert!(case.is_accepted(command), "{remedy} was advised for {explanation:?}");
+    }
+    explanation
+}
+
+fn first(case: &Case) -> Cause {
+    explain(case).because.into_iter().next().expect("there is always a cause")
+}
+
+#[test]
+fn an_unclaimed_step_names_its_queue_and_task() {
+    let case = Case::of(tasks(1));
+    let explanation = explain(&case);
+    assert!(matches!(&explanation.because[..], [Cause::Unclaimed { queue, task: Some(_), workers: Some(0), .. }]
+        if queue == "default"));
+    assert_eq!(explanation.next, [Remedy::StartWorker, Remedy::Cancel]);
+    let staffed = why(&case.run, case.now, Some(3));
+    assert_eq!(staffed.next, [Remedy::Wait, Remedy::Cancel]);
+}
+
+#[test]
+fn a_running_step_a_retry_and_a_timer_say_until_when() {
+    let mut case = Case::of(tasks(1));
+    case.claim();
+    assert!(matches!(first(&case), Cause::Running { attempt: 1, .. }));
+    case.fails(ErrorClass::Unavailable);
+    match first(&case) {
+        Cause::Backoff { failures: 1, next_attempt_at, error, .. } => {
+            assert!(next_attempt_at > case.now && error.code == "E");
+        }
+        // Full jitter may draw no wait at all.
+        other => assert!(matches!(other, Cause::Unclaimed { .. }), "{other:?}"),
+    }
+    let case = Case::of(plan(vec![timer("t", Millis(500))]));
+    assert_eq!(first(&case), Cause::Timer { until: case.now + Millis(500) });
+}
+
+#[test]
+fn waits_name_whom_they_wait_for() {
+    let case = Case::of(plan(vec![signal("w", Some(Millis(100))), task("t")]));
+    assert!(matches!(first(&case), Cause::Signal { key, until: Some(_), .. } if key == "INC-1"));
+    assert_eq!(explain(&case).next, [Remedy::Signal, Remedy::Cancel]);
+
+    let case = Case::of(plan(vec![gate("g", OnDenial::Fail)]));
+    assert!(matches!(first(&case), Cause::Approval { needed: 1.., .. }));
+    assert_eq!(explain(&case).next, [Remedy::Approve, Remedy::Reject, Remedy::Cancel]);
+}
+
+#[test]
+fn a_pause_says_who_and_a_due_directive_which() {
+    let mut case = Case::of(tasks(1));
+    case.tell(pause());
+    assert!(matches!(first(&case), Cause::Paused { by: Some(by), .. } if by == "ann@example.com"));
+    assert_eq!(explain(&case).next, [Remedy::Resume, Remedy::Cancel]);
+
+    let mut case = Case::of(Plan { on_failure: Some(OnFailure::Pause), ..tasks(2) });
+    case.claim().dies();
+    let explanation = explain(&case);
+    assert!(explanation.because.iter().any(|cause| matches!(cause, Cause::StepFailed { error: Some(_), .. })));
+    assert_eq!(explanation.next, [Remedy::Retry, Remedy::Skip, Remedy::Rollback, Remedy::Cancel]);
+
+    let mut case = Case::of(plan(vec![gate("g", OnDenial::Pause), task("t")]));
+    case.tells(|case| case.vote("bob", false));
+    let explanation = explain(&case);
+    let denied = |cause: &Cause| matches!(cause, Cause::Denied { state: ApprovalState::Rejected, .. });
+    assert!(explanation.because.iter().any(denied), "{explanation:?}");
+}
+
+#[test]
+fn a_doubt_is_for_a_person_and_an_end_is_an_end() {
+    let mut case = Case::of(tasks(1));
+    case.claim().tells(|case| case.intent(EffectClass::Unsafe));
+    case.tells(Case::lease_expired);
+    assert!(explain(&case).because.iter().any(|cause| matches!(cause, Cause::Doubt { .. })));
+    assert_eq!(explain(&case).next, [Remedy::Resolve, Remedy::Cancel]);
+
+    let mut case = Case::of(tasks(1));
+    case.run_step();
+    assert_eq!(case.state(), RunState::Succeeded);
+    assert!(matches!(explain(&case).because[..], [Cause::Ended { .. }]));
+    assert!(explain(&case).next.is_empty());
+
+    let mut case = Case::of(tasks(1));
+    case.claim().dies();
+    let explanation = explain(&case);
+    assert!(matches!(&explanation.because[..], [Cause::Ended { .. }, Cause::StepFailed { .. }]));
+    assert_eq!(explanation.next, [Remedy::Retry, Remedy::Restart]);
+}

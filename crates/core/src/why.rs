@@ -1,0 +1,284 @@
+//! Why a run stands where it stands: read off the run, told apart for programs, with what can be done about it.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::ids::{ApprovalId, ReceiptId, RunId, SessionId};
+use crate::plan::Work;
+use crate::retry::StepError;
+use crate::run::{Phase, Run};
+use crate::state::{ApprovalState, Control, Detail, Reason, RunState, StepState, names};
+use crate::time::Timestamp;
+use std::fmt;
+use std::str::FromStr;
+
+use crate::state::UnknownName;
+
+/// Where a run stands, for what causes, and what can be done.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Explanation {
+    pub run_id: RunId,
+    pub state: RunState,
+    /// The key of the step that it stands at.
+    pub step: String,
+    /// The weightiest first.
+    pub because: Vec<Cause>,
+    pub next: Vec<Remedy>,
+}
+
+/// One thing that keeps a run where it is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(tag = "cause", rename_all = "snake_case")]
+pub enum Cause {
+    /// A worker has the step.
+    Running {
+        session: SessionId,
+        attempt: u32,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        since: Option<Timestamp>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        times_out_at: Option<Timestamp>,
+    },
+    /// The step can be claimed, and nobody has claimed it yet.
+    Unclaimed {
+        queue: String,
+        /// The task that a worker must know.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        task: Option<String>,
+        since: Timestamp,
+        /// Worker sessions that take from this queue now; absent where nobody has counted.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        workers: Option<u32>,
+    },
+    /// The last attempt failed; the next one waits for its time.
+    Backoff { error: StepError, failures: u32, attempts_max: u32, next_attempt_at: Timestamp },
+    /// It waits for a signal from outside.
+    Signal {
+        signal: String,
+        key: String,
+        since: Timestamp,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        until: Option<Timestamp>,
+    },
+    /// It waits for an instant.
+    Timer { until: Timestamp },
+    /// It waits for people.
+    Approval {
+        approval: ApprovalId,
+        needed: u32,
+        approved_by: Vec<String>,
+        /// Groups of whom one must be a member; everybody who may approve, if empty.
+        approvers: Vec<String>,
+        /// People whose word does not count here.
+        excluded: Vec<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        message: Option<String>,
+        expires_at: Timestamp,
+    },
+    /// An approval was refused or has expired, and the workflow asks for a directive.
+    Denied { approval: ApprovalId, state: ApprovalState },
+    /// Nobody knows whether an effect took place.
+    Doubt { receipt: ReceiptId },
+    /// Somebody, or a rule of the workflow, has stopped it.
+    Paused {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<String>,
+        reason: String,
+        since: Timestamp,
+    },
+    /// A step has failed for good.
+    StepFailed {
+        step: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<StepError>,
+    },
+    /// A cancel waits for the running attempt to acknowledge.
+    Canceling {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<String>,
+        reason: String,
+        since: Timestamp,
+    },
+    /// What was done is being undone.
+    RollingBack { undone: u32, left: u32 },
+    /// The tenant's limits hold it back.
+    Throttled {},
+    /// It came back with a backup, and nobody has looked yet what it did since.
+    Restored {},
+    /// It has ended.
+    Ended {
+        at: Timestamp,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<Reason>,
+    },
+}
+
+names!(
+    /// What can be done about it: the verbs of the command line and the API.
+    Remedy, "remedy", {
+        /// Nothing needs to be done.
+        Wait = "wait",
+        StartWorker = "start_worker",
+        Signal = "signal",
+        Approve = "approve",
+        Reject = "reject",
+        Resolve = "resolve",
+        Resume = "resume",
+        Retry = "retry",
+        Skip = "skip",
+        Rollback = "rollback",
+        Restart = "restart",
+        Cancel = "cancel",
+    }
+);
+
+/// Reads the explanation off a run. `workers` is how many sessions take from the current step's queue now.
+pub fn why(run: &Run, now: Timestamp, workers: Option<u32>) -> Explanation {
+    let mut because = Vec::new();
+    if let Some(at) = run.finished_at {
+        because.push(Cause::Ended { at, reason: run.reason });
+    }
+    because.extend(control(run));
+    let current = standing(run, now, workers);
+    because.extend(current);
+    if let Some(failed) = failed_step(run)
+        && !because.iter().any(|cause| matches!(cause, Cause::StepFailed { .. }))
+        && matches!(run.state, RunState::Failed | RunState::Paused | RunState::RollingBack)
+    {
+        because.push(failed);
+    }
+    if run.detail == Some(Detail::Throttled) {
+        because.insert(0, Cause::Throttled {});
+    }
+    let next = remedies(run, &because);
+    Explanation { run_id: run.id, state: run.state, step: run.spec(run.position).key.clone(), because, next }
+}
+
+/// What an operator, a rule or a restore has asked of the run as a whole.
+fn control(run: &Run) -> Vec<Cause> {
+    let mut causes = Vec::new();
+    if run.state.is_terminal() {
+        return causes;
+    }
+    if run.notes.restored {
+        causes.push(Cause::Restored {});
+    }
+    if run.control == Control::Canceling
+        && let Some(cancellation) = &run.notes.cancellation
+    {
+        let (by, reason) = (cancellation.by.clone(), cancellation.reason.clone());
+        causes.push(Cause::Canceling { by, reason, since: cancellation.at });
+    }
+    if run.control == Control::Paused
+        && let Some(pause) = &run.notes.pause
+    {
+        causes.push(Cause::Paused { by: pause.by.clone(), reason: pause.reason.clone(), since: pause.at });
+    }
+    if run.state == RunState::RollingBack {
+        let added = &run.steps[run.forward_len()..];
+        let undone = added.iter().filter(|step| step.state() == StepState::Succeeded).count() as u32;
+        causes.push(Cause::RollingBack { undone, left: added.len() as u32 - undone });
+    }
+    causes
+}
+
+/// What the current step waits for.
+fn standing(run: &Run, now: Timestamp, workers: Option<u32>) -> Option<Cause> {
+    if run.state.is_terminal() {
+        return None;
+    }
+    let (step, spec) = (run.current(), run.spec(run.position));
+    match &step.phase {
+        Phase::Running { session, timeout_at, .. } => Some(Cause::Running {
+            session: *session,
+            attempt: step.attempt,
+            since: step.claimed_at,
+            times_out_at: *timeout_at,
+        }),
+        Phase::Ready { eligible_at, .. } => match &step.last_error {
+            Some(error) if *eligible_at > now && step.failures > 0 => Some(Cause::Backoff {
+                error: error.clone(),
+                failures: step.failures,
+                attempts_max: spec.retry_policy().max_attempts,
+                next_attempt_at: *eligible_at,
+            }),
+            _ if *eligible_at > now => Some(Cause::Timer { until: *eligible_at }),
+            _ => Some(Cause::Unclaimed {
+                queue: spec.queue.clone(),
+                task: match &spec.work {
+                    Work::Task { handler, .. } => Some(handler.clone()),
+                    Work::Rollback { by, .. } => Some(by.handler().to_owned()),
+                    _ => None,
+                },
+                since: *eligible_at,
+                workers,
+            }),
+        },
+        Phase::WaitingSignal(wait) => match (&wait.signal, wait.deadline_at) {
+            (Some(awaited), until) => Some(Cause::Signal {
+                signal: awaited.signal.clone(),
+                key: awaited.key.clone(),
+                since: wait.opened_at,
+                until,
+            }),
+            (None, Some(until)) => Some(Cause::Timer { until }),
+            (None, None) => None,
+        },
+        Phase::WaitingApproval(approval) if approval.state == ApprovalState::Requested => Some(Cause::Approval {
+            approval: approval.id,
+            needed: approval.quorum,
+            approved_by: approval.votes.iter().filter(|vote| vote.approve).map(|vote| vote.person.clone()).collect(),
+            approvers: approval.approvers.clone(),
+            excluded: approval.excluded.clone(),
+            message: approval.message.clone(),
+            expires_at: approval.expires_at,
+        }),
+        Phase::WaitingApproval(approval) => Some(Cause::Denied { approval: approval.id, state: approval.state }),
+        Phase::InDoubt { receipt } => Some(Cause::Doubt { receipt: *receipt }),
+        _ => None,
+    }
+}
+
+fn failed_step(run: &Run) -> Option<Cause> {
+    let position = run.steps.iter().position(|step| step.state() == StepState::Failed)?;
+    let step = &run.steps[position];
+    Some(Cause::StepFailed { step: run.spec(position as u32).key.clone(), error: step.last_error.clone() })
+}
+
+fn remedies(run: &Run, because: &[Cause]) -> Vec<Remedy> {
+    match run.state {
+        RunState::Succeeded => return vec![],
+        RunState::Failed | RunState::Canceled => return vec![Remedy::Retry, Remedy::Restart],
+        _ => {}
+    }
+    let has = |wanted: fn(&Cause) -> bool| because.iter().any(wanted);
+    if run.control == Control::Canceling {
+        return vec![Remedy::Wait];
+    }
+    if has(|cause| matches!(cause, Cause::Doubt { .. })) {
+        return vec![Remedy::Resolve, Remedy::Cancel];
+    }
+    if run.state == RunState::Paused {
+        let due = has(|cause| matches!(cause, Cause::StepFailed { .. } | Cause::Denied { .. }));
+        if due {
+            return vec![Remedy::Retry, Remedy::Skip, Remedy::Rollback, Remedy::Cancel];
+        }
+        return vec![Remedy::Resume, Remedy::Cancel];
+    }
+    let mut next = Vec::new();
+    for cause in because {
+        match cause {
+            Cause::Approval { .. } => next.extend([Remedy::Approve, Remedy::Reject]),
+            Cause::Signal { .. } => next.push(Remedy::Signal),
+            Cause::Unclaimed { workers: Some(0), .. } => next.push(Remedy::StartWorker),
+            _ => {}
+        }
+    }
+    if next.is_empty() {
+        next.push(Remedy::Wait);
+    }
+    if run.state != RunState::RollingBack {
+        next.push(Remedy::Cancel);
+    }
+    next
+}

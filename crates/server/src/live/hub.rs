@@ -1,0 +1,186 @@
+//! Who watches what: one channel and one pump for each topic that has a watcher.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use axum::http::StatusCode;
+use interlock_core::ids::RunId;
+use interlock_core::state::RunState;
+use interlock_engine::{Engine, EngineError};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::channel::Channel;
+use super::envelope::Encoder;
+use super::names::Names;
+use super::subscription::Subscription;
+use super::{Topic, limits};
+use crate::api_error::ApiError;
+
+/// Cheap to clone; all clones are one hub.
+#[derive(Clone)]
+pub struct Hub(Arc<Inner>);
+
+pub struct Inner {
+    pub engine: Engine,
+    pub names: Arc<Names>,
+    /// Weak: a channel lives as long as somebody watches.
+    topics: Mutex<HashMap<Topic, Weak<Channel>>>,
+    subscribers: AtomicUsize,
+    /// Sockets and pumps, so that a server that stops can wait for their last words.
+    tasks: TaskTracker,
+    shutdown: CancellationToken,
+}
+
+/// A place among the subscribers; free again when it is dropped.
+pub struct Seat(Arc<Inner>);
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.0.subscribers.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Hub {
+    pub fn new(engine: Engine, shutdown: CancellationToken) -> Self {
+        Self(Arc::new(Inner {
+            names: Arc::new(Names::new(engine.clone())),
+            engine,
+            topics: Mutex::default(),
+            subscribers: AtomicUsize::new(0),
+            tasks: TaskTracker::new(),
+            shutdown,
+        }))
+    }
+
+    pub fn encoder(&self, topic: Topic) -> Encoder {
+        Encoder::new(topic, Arc::clone(&self.0.names))
+    }
+
+    /// Fires when the server stops.
+    pub fn shutdown(&self) -> &CancellationToken {
+        &self.0.shutdown
+    }
+
+    pub fn tasks(&self) -> &TaskTracker {
+        &self.0.tasks
+    }
+
+    /// Waits until everybody who watches has been told that the server stops.
+    pub async fn drained(&self) {
+        self.0.tasks.close();
+        self.0.tasks.wait().await;
+    }
+
+    /// A place for one more watcher.
+    pub fn seat(&self) -> Result<Seat, ApiError> {
+        let before = self.0.subscribers.fetch_add(1, Ordering::Relaxed);
+        let seat = Seat(Arc::clone(&self.0));
+        if before < limits::SUBSCRIBERS_MAX {
+            return Ok(seat);
+        }
+        let detail =
+            format!("this server has {} live streams open already; poll, or try again", limits::SUBSCRIBERS_MAX);
+        Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "LIVE_STREAMS_FULL", detail))
+    }
+
+    /// Watches a topic from a cursor on.
+    pub fn subscribe(&self, topic: Topic, cursor: u64, seat: Seat) -> Subscription {
+        let channel = self.channel(topic, cursor);
+        Subscription::new(self.0.engine.clone(), self.encoder(topic), topic, channel, cursor, seat)
+    }
+
+    fn channel(&self, topic: Topic, cursor: u64) -> Arc<Channel> {
+        let mut topics = self.0.topics.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(channel) = topics.get(&topic).and_then(Weak::upgrade) {
+            return channel;
+        }
+        // Before it grows, what nobody watches any more goes.
+        topics.retain(|_, channel| channel.strong_count() > 0);
+        let channel = Arc::new(Channel::from(cursor));
+        topics.insert(topic, Arc::downgrade(&channel));
+        let pump = Pump {
+            engine: self.0.engine.clone(),
+            encoder: self.encoder(topic),
+            topic,
+            cursor,
+            channel: Arc::downgrade(&channel),
+        };
+        let shutdown = self.0.shutdown.clone();
+        self.0.tasks.spawn(async move { shutdown.run_until_cancelled(pump.run()).await });
+        channel
+    }
+}
+
+/// Reads what is new on a topic, once for all its watchers.
+struct Pump {
+    engine: Engine,
+    encoder: Encoder,
+    topic: Topic,
+    cursor: u64,
+    /// Weak: when nobody watches any more, the pump ends.
+    channel: Weak<Channel>,
+}
+
+/// How long a pump waits after the store failed it.
+const AFTER_FAILURE: std::time::Duration = std::time::Duration::from_secs(1);
+/// How often a pump with nothing to do looks whether somebody still watches.
+const LOOK_EVERY: std::time::Duration = std::time::Duration::from_secs(5);
+
+impl Pump {
+    async fn run(mut self) {
+        loop {
+            match self.turn().await {
+                Ok(true) => {}
+                Ok(false) | Err(EngineError::Closed) => return,
+                Err(error) => {
+                    tracing::warn!(%error, "the live stream could not be read; it is tried again");
+                    tokio::time::sleep(AFTER_FAILURE).await;
+                }
+            }
+        }
+    }
+
+    /// One read. False when there is nothing left to do.
+    async fn turn(&mut self) -> Result<bool, EngineError> {
+        let Some(channel) = self.channel.upgrade() else { return Ok(false) };
+        if let Topic::Run(_, run) = self.topic
+            && self.is_over(run).await?
+        {
+            channel.end();
+            return Ok(false);
+        }
+        drop(channel);
+        let frames = match self.topic {
+            Topic::Run(tenant, run) => {
+                let mut watcher = self.engine.watch_run(tenant, run, self.cursor);
+                match tokio::time::timeout(LOOK_EVERY, watcher.next_of_run()).await {
+                    Ok(events) => self.encoder.of_run(run, events?).await?,
+                    Err(_) => return Ok(true),
+                }
+            }
+            Topic::Tenant(tenant) => {
+                let mut watcher = self.engine.watch_tenant(tenant, self.cursor);
+                match tokio::time::timeout(LOOK_EVERY, watcher.next_of_tenant()).await {
+                    Ok(events) => self.encoder.of_tenant(events?).await?,
+                    Err(_) => return Ok(true),
+                }
+            }
+        };
+        let Some(channel) = self.channel.upgrade() else { return Ok(false) };
+        self.cursor = frames.last().map_or(self.cursor, |frame| frame.cursor);
+        channel.push(frames);
+        let pause = (limits::PAUSE_PER_WATCHER * channel.listeners() as u32).min(limits::PAUSE_MAX);
+        drop(channel);
+        tokio::time::sleep(pause).await;
+        Ok(true)
+    }
+
+    /// Whether the run has ended and all its events have been read.
+    async fn is_over(&self, run: RunId) -> Result<bool, EngineError> {
+        let overview = self.engine.store().run_overview(self.topic.tenant(), run).await?;
+        // Retention has swept it, or it never was: nothing more will come.
+        Ok(overview.is_none_or(|run| RunState::is_terminal(run.state) && self.cursor >= run.version))
+    }
+}

@@ -1,0 +1,57 @@
+//! The live stream: events to many watchers, each event read and encoded once.
+//!
+//! [`hub::Hub`] keeps a [`channel::Channel`] for each run, or tenant, that somebody watches: one pump reads what is new
+//! from the engine's feed, encodes it ([`frame::Frame`]) and keeps the newest frames. A
+//! [`subscription::Subscription`] is one watcher's place: it replays from the store what is older than those frames,
+//! then takes shared frames at the pace of its own socket. Nothing is queued for a watcher; one that falls behind the
+//! kept frames is told to resync. [`socket`] and [`events`] are the two ways onto the wire.
+
+mod admit;
+mod channel;
+mod envelope;
+mod events;
+mod frame;
+mod hub;
+mod names;
+mod socket;
+mod subscription;
+
+pub use admit::{Admission, verify_token};
+pub use events::stream;
+pub use hub::Hub;
+pub use socket::{Heard, Socket, serve};
+
+use interlock_core::ids::{RunId, TenantId};
+
+/// What is watched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Topic {
+    Run(TenantId, RunId),
+    Tenant(TenantId),
+}
+
+impl Topic {
+    pub const fn tenant(self) -> TenantId {
+        let (Self::Run(tenant, _) | Self::Tenant(tenant)) = self;
+        tenant
+    }
+}
+
+/// Bounds of the streams.
+pub mod limits {
+    use std::time::Duration;
+
+    /// Watchers of one server, whatever they watch.
+    pub const SUBSCRIBERS_MAX: usize = 10_000;
+    /// The newest frames of a topic that are kept for everybody, by number and by size.
+    pub const KEPT_FRAMES_MAX: usize = 1_024;
+    pub const KEPT_BYTES_MAX: usize = 1 << 20;
+    /// Frames that one write takes.
+    pub const BATCH_FRAMES_MAX: usize = 256;
+    /// A socket that takes nothing for this long is given up.
+    pub const SEND_TIMEOUT: Duration = Duration::from_secs(20);
+    /// With many watchers, wake-ups are spaced by this much for each of them, up to the longest pause: a burst of
+    /// events becomes one write per watcher.
+    pub const PAUSE_PER_WATCHER: Duration = Duration::from_micros(200);
+    pub const PAUSE_MAX: Duration = Duration::from_millis(200);
+}

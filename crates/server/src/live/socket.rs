@@ -1,0 +1,156 @@
+//! A stream over a WebSocket: frames at the pace of the socket, heartbeats in between, a word before it closes.
+
+use std::time::Duration;
+
+use axum::extract::ws::{CloseFrame, Message, WebSocket};
+use futures::SinkExt;
+use interlock_core::time::Millis;
+use interlock_engine::EngineError;
+use interlock_protocol::live::{Control, Cursor, Subscribe, close};
+use tokio::time::{Instant, sleep_until, timeout};
+
+use super::frame::{Frame, control_message};
+use super::hub::Hub;
+use super::subscription::{Next, Subscription};
+use super::{Topic, limits};
+
+const HEARTBEAT: Millis = interlock_protocol::live::limits::HEARTBEAT;
+
+/// An open WebSocket. Whatever fails on it means that the watcher has gone, which is no error of ours.
+pub struct Socket(WebSocket);
+
+/// The watcher has gone, or takes nothing any more.
+pub struct Gone;
+
+/// What a watcher sent.
+pub enum Heard {
+    Subscribe { last_event_id: Option<String>, token: Option<String> },
+    NotUnderstood(String),
+}
+
+impl Socket {
+    pub fn new(socket: WebSocket) -> Self {
+        Self(socket)
+    }
+
+    pub async fn say(&mut self, control: &Control) -> Result<(), Gone> {
+        within(self.0.send(Message::Text(control_message(control)))).await
+    }
+
+    /// Many frames with one flush: the socket is written to once.
+    async fn send(&mut self, frames: Vec<Frame>) -> Result<(), Gone> {
+        let socket = &mut self.0;
+        within(async move {
+            for frame in frames {
+                socket.feed(Message::Text(frame.message)).await?;
+            }
+            socket.flush().await
+        })
+        .await
+    }
+
+    /// A last word, then the close frame with its code.
+    pub async fn close(mut self, control: &Control, code: u16) {
+        if self.say(control).await.is_ok() {
+            let frame = CloseFrame { code, reason: "".into() };
+            // Whoever has gone already needs no goodbye.
+            let _ = within(self.0.send(Message::Close(Some(frame)))).await;
+        }
+    }
+
+    /// The watcher's next frame; pings are answered by themselves.
+    pub async fn hear(&mut self) -> Result<Heard, Gone> {
+        loop {
+            match self.0.recv().await {
+                Some(Ok(Message::Text(text))) => {
+                    return Ok(match serde_json::from_str(&text) {
+                        Ok(Subscribe::Subscribe { last_event_id, token }) => Heard::Subscribe { last_event_id, token },
+                        Err(error) => Heard::NotUnderstood(error.to_string()),
+                    });
+                }
+                Some(Ok(Message::Binary(_))) => return Ok(Heard::NotUnderstood("it is not text".into())),
+                Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
+                Some(Ok(Message::Close(_)) | Err(_)) | None => return Err(Gone),
+            }
+        }
+    }
+}
+
+/// A write that takes too long has nobody who reads.
+async fn within(write: impl Future<Output = Result<(), axum::Error>>) -> Result<(), Gone> {
+    match timeout(limits::SEND_TIMEOUT, write).await {
+        Ok(Ok(())) => Ok(()),
+        _ => Err(Gone),
+    }
+}
+
+/// Follows a topic until the watcher goes, the run ends, or the server stops.
+pub async fn serve(socket: Socket, hub: Hub, topic: Topic, subscription: Subscription) {
+    let _tracked = hub.tasks().token();
+    // Whoever has gone needs nothing more.
+    let _ = follow(socket, &hub, topic, subscription).await;
+}
+
+async fn follow(mut socket: Socket, hub: &Hub, topic: Topic, mut subscription: Subscription) -> Result<(), Gone> {
+    let here = |subscription: &Subscription| Cursor::after(subscription.cursor()).to_string();
+    socket.say(&Control::Subscribed { last_event_id: here(&subscription) }).await?;
+    let mut silent_since = Instant::now();
+    loop {
+        tokio::select! {
+            () = hub.shutdown().cancelled() => {
+                socket.close(&Control::Closing { last_event_id: here(&subscription) }, close::RESTART).await;
+                return Ok(());
+            }
+            next = subscription.next() => match next {
+                Ok(Next::Frames(frames)) => {
+                    socket.send(frames).await?;
+                    silent_since = Instant::now();
+                }
+                Ok(Next::End) => {
+                    socket.close(&Control::End { last_event_id: here(&subscription) }, close::ENDED).await;
+                    return Ok(());
+                }
+                Ok(Next::Behind) => {
+                    let reason = "events came faster than this connection took them".to_owned();
+                    let resync = Control::Resync { last_event_id: here(&subscription), reason };
+                    socket.close(&resync, close::RESYNC).await;
+                    return Ok(());
+                }
+                Err(error) => {
+                    if !matches!(error, EngineError::Closed) {
+                        tracing::warn!(%error, "a live stream could not be read");
+                    }
+                    socket.close(&Control::Closing { last_event_id: here(&subscription) }, close::RESTART).await;
+                    return Ok(());
+                }
+            },
+            heard = socket.hear() => match heard? {
+                Heard::Subscribe { last_event_id, .. } => match moved(hub, topic, last_event_id.as_deref()) {
+                    Ok(fresh) => {
+                        subscription = fresh;
+                        socket.say(&Control::Subscribed { last_event_id: here(&subscription) }).await?;
+                    }
+                    Err(detail) => return refuse(socket, detail).await,
+                },
+                Heard::NotUnderstood(what) => return refuse(socket, what).await,
+            },
+            () = sleep_until(silent_since + Duration::from_millis(HEARTBEAT.0)) => {
+                socket.say(&Control::Heartbeat { last_event_id: here(&subscription) }).await?;
+                silent_since = Instant::now();
+            }
+        }
+    }
+}
+
+/// The same stream from another place on.
+fn moved(hub: &Hub, topic: Topic, last_event_id: Option<&str>) -> Result<Subscription, String> {
+    let cursor: Cursor = last_event_id.unwrap_or("0").parse().map_err(|error| format!("{error}"))?;
+    let seat = hub.seat().map_err(|error| error.detail().to_owned())?;
+    Ok(hub.subscribe(topic, cursor.seq, seat))
+}
+
+async fn refuse(socket: Socket, detail: String) -> Result<(), Gone> {
+    let detail = format!("{detail}; send {{\"type\":\"subscribe\",\"last_event_id\":\"…\"}}");
+    socket.close(&Control::Refused { code: "REQUEST_INVALID".to_owned(), detail }, close::REFUSED).await;
+    Ok(())
+}

@@ -1,0 +1,105 @@
+//! One watcher's place in a stream: first what the store holds, then what everybody gets.
+
+use std::sync::Arc;
+
+use interlock_engine::feed::EVENTS_READ_MAX;
+use interlock_engine::{Engine, EngineError};
+use tokio::sync::watch;
+
+use super::Topic;
+use super::channel::{Channel, Found};
+use super::envelope::Encoder;
+use super::frame::Frame;
+use super::hub::Seat;
+
+/// What comes next for a watcher.
+#[derive(Debug)]
+pub enum Next {
+    Frames(Vec<Frame>),
+    /// The watcher was live and fell behind what is kept: it has to come back and replay.
+    Behind,
+    /// The run has ended, and this was all.
+    End,
+}
+
+pub struct Subscription {
+    engine: Engine,
+    encoder: Encoder,
+    topic: Topic,
+    channel: Arc<Channel>,
+    news: watch::Receiver<u64>,
+    cursor: u64,
+    /// It has caught up once: from then on falling behind is its own slowness.
+    live: bool,
+    _seat: Seat,
+}
+
+impl Subscription {
+    pub(super) fn new(
+        engine: Engine,
+        encoder: Encoder,
+        topic: Topic,
+        channel: Arc<Channel>,
+        cursor: u64,
+        seat: Seat,
+    ) -> Self {
+        let news = channel.listen();
+        Self { engine, encoder, topic, channel, news, cursor, live: false, _seat: seat }
+    }
+
+    /// The place behind the last frame that was handed out.
+    pub fn cursor(&self) -> u64 {
+        self.cursor
+    }
+
+    /// The next frames; waits for them. Dropping the future loses nothing.
+    pub async fn next(&mut self) -> Result<Next, EngineError> {
+        loop {
+            // Before the look, so that what comes after it wakes us.
+            self.news.mark_unchanged();
+            match self.channel.after(self.cursor) {
+                Found::Frames(frames) => {
+                    self.live = true;
+                    return Ok(Next::Frames(self.hand_out(frames)));
+                }
+                Found::TooOld if self.live => return Ok(Next::Behind),
+                Found::TooOld => {
+                    let frames = self.replay().await?;
+                    if !frames.is_empty() {
+                        return Ok(Next::Frames(self.hand_out(frames)));
+                    }
+                    // The store is behind what the pump has read: impossible on one database, and no reason to spin.
+                    if self.news.changed().await.is_err() {
+                        return Ok(Next::End);
+                    }
+                }
+                Found::End => return Ok(Next::End),
+                Found::Nothing => {
+                    self.live = true;
+                    if self.news.changed().await.is_err() {
+                        return Ok(Next::End);
+                    }
+                }
+            }
+        }
+    }
+
+    fn hand_out(&mut self, frames: Vec<Frame>) -> Vec<Frame> {
+        self.cursor = frames.last().map_or(self.cursor, |frame| frame.cursor);
+        frames
+    }
+
+    /// What is older than what is kept comes from the store, for this watcher alone.
+    async fn replay(&self) -> Result<Vec<Frame>, EngineError> {
+        match self.topic {
+            Topic::Run(tenant, run) => {
+                let events = self.engine.store().events(tenant, run, self.cursor, EVENTS_READ_MAX).await?;
+                self.encoder.of_run(run, events).await
+            }
+            Topic::Tenant(tenant) => {
+                let events = self.engine.store().tenant_events(tenant, self.cursor, EVENTS_READ_MAX).await?;
+                self.encoder.of_tenant(events).await
+            }
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! `WS /ws/feed` and `GET /events/stream`: all runs of the tenant as they happen, from now on unless `last_event_id`
+//! says otherwise.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use interlock_protocol::live::{Cursor, Envelope, path};
+
+use super::place::{Place, StreamParams, Upgrade, Watched, ahead, open};
+use crate::api_error::ApiError;
+use crate::identity::Caller;
+use crate::live::{Admission, Topic, stream};
+use crate::state::AppState;
+
+/// Follow all runs over a WebSocket
+#[utoipa::path(
+    get,
+    path = path::WS_FEED,
+    tag = "live",
+    params(StreamParams),
+    responses((status = 101, description = "The WebSocket is open."), (status = 409), (status = 426)),
+)]
+pub async fn feed_socket(
+    State(state): State<AppState>,
+    admission: Admission,
+    Place(place): Place,
+    upgrade: Upgrade,
+) -> Result<Response, ApiError> {
+    open(state, upgrade, (admission, place), AllRuns).await
+}
+
+/// Follow all runs as server-sent events
+///
+/// From now on, unless `Last-Event-ID` says otherwise.
+#[utoipa::path(
+    get,
+    path = path::SSE_FEED,
+    tag = "live",
+    params(StreamParams),
+    responses(
+        (status = 200, description = "Envelopes as server-sent events.", body = Envelope, content_type = "text/event-stream"),
+        (status = 409),
+    ),
+)]
+pub async fn feed_events(
+    State(state): State<AppState>,
+    caller: Caller,
+    Place(place): Place,
+) -> Result<Response, ApiError> {
+    let (topic, cursor) = AllRuns.topic(&state, &caller, place).await?;
+    let hub = state.hub().clone();
+    let subscription = hub.subscribe(topic, cursor, hub.seat()?);
+    Ok(stream(hub, subscription))
+}
+
+struct AllRuns;
+
+impl Watched for AllRuns {
+    async fn topic(&self, state: &AppState, caller: &Caller, place: Option<Cursor>) -> Result<(Topic, u64), ApiError> {
+        of_whole_tenant(caller)?;
+        let newest = state.engine().store().last_cursor(caller.tenant).await?;
+        let cursor = place.map_or(newest, |place| place.seq);
+        if cursor > newest {
+            return Err(ahead());
+        }
+        Ok((Topic::Tenant(caller.tenant), cursor))
+    }
+}
+
+/// The feed is the whole tenant's: a key that is limited to a workspace would see runs that do not exist for it.
+pub fn of_whole_tenant(caller: &Caller) -> Result<(), ApiError> {
+    let Some(workspace) = &caller.workspace else { return Ok(()) };
+    let detail = format!("this key is for workspace `{workspace}`, and the feed shows all; follow its runs one by one");
+    Err(ApiError::new(StatusCode::FORBIDDEN, "PERMISSION_DENIED", detail))
+}

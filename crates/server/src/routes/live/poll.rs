@@ -1,0 +1,62 @@
+//! `GET /events?since=`: what has happened in the tenant after a cursor. With `wait_ms` an empty answer waits for news.
+
+use axum::Json;
+use axum::extract::State;
+use interlock_core::time::Millis;
+use interlock_protocol::live::{FeedPage, path};
+use interlock_protocol::runs::limits;
+use serde::Deserialize;
+use tokio::time::timeout;
+use utoipa::IntoParams;
+
+use super::feed::of_whole_tenant;
+use crate::api_error::ApiError;
+use crate::identity::Caller;
+use crate::live::Topic;
+use crate::request::{Params, bounded};
+use crate::state::AppState;
+
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct PollParams {
+    /// The cursor of the last event that you have seen.
+    #[serde(default)]
+    since: u64,
+    limit: Option<usize>,
+    /// How long an empty answer waits for news.
+    wait_ms: Option<Millis>,
+}
+
+/// What has happened in all runs
+///
+/// Events after a cursor, in the tenant's own order. With `wait_ms` an empty answer waits for news.
+#[utoipa::path(
+    get,
+    path = path::FEED,
+    tag = "live",
+    params(PollParams),
+    responses((status = 200, description = "Events in order, without gaps.", body = FeedPage)),
+)]
+pub async fn feed_page(
+    State(state): State<AppState>,
+    caller: Caller,
+    Params(params): Params<PollParams>,
+) -> Result<Json<FeedPage>, ApiError> {
+    of_whole_tenant(&caller)?;
+    let tenant = caller.tenant;
+    let limit = params.limit.unwrap_or(limits::PAGE_MAX).clamp(1, limits::PAGE_MAX);
+    let store = state.engine().store();
+    let mut events = store.tenant_events(tenant, params.since, limit).await?;
+    if events.is_empty() && params.wait_ms.is_some() {
+        let mut watcher = state.engine().watch_tenant(tenant, params.since);
+        let news = timeout(bounded(params.wait_ms, limits::WAIT_MAX), watcher.next_of_tenant());
+        if let Some(Ok(arrived)) = state.shutdown().run_until_cancelled(news).await {
+            events = arrived?;
+            events.truncate(limit);
+        }
+    }
+    let envelopes = state.hub().encoder(Topic::Tenant(tenant)).envelopes(events).await?;
+    let next_since = envelopes.last().map_or(params.since, |(cursor, _)| *cursor);
+    Ok(Json(FeedPage { events: envelopes.into_iter().map(|(_, envelope)| envelope).collect(), next_since }))
+}

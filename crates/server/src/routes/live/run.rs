@@ -1,0 +1,105 @@
+//! `WS /ws/runs/{run}` (also `/ws/executions/{run}`) and `GET /runs/{run}/events/stream`: one run as it happens, from
+//! its first event on unless `last_event_id` says otherwise.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::http::request::Parts;
+use axum::response::{IntoResponse, Response};
+use interlock_core::ids::RunId;
+use interlock_protocol::live::{Cursor, Envelope, path};
+
+use super::place::{Place, StreamParams, Upgrade, Watched, ahead, open};
+use crate::api_error::ApiError;
+use crate::identity::Caller;
+use crate::live::{Admission, Topic, stream};
+use crate::request::{Named, run_of_path};
+use crate::state::AppState;
+
+/// Follow a run over a WebSocket
+///
+/// Every message is an envelope, or says how the stream stands. See `docs/reference/live.md`.
+#[utoipa::path(
+    get,
+    path = path::WS_RUN,
+    tag = "live",
+    params(("run" = RunId, Path), StreamParams),
+    responses((status = 101, description = "The WebSocket is open."), (status = 409), (status = 426)),
+)]
+pub async fn run_socket(
+    State(state): State<AppState>,
+    admission: Admission,
+    Place(place): Place,
+    upgrade: Upgrade,
+    mut parts: Parts,
+) -> Result<Response, ApiError> {
+    let run = run_of_path(&mut parts, &state).await?;
+    open(state, upgrade, (admission, place), OneRun(run)).await
+}
+
+/// Follow an execution over a WebSocket
+///
+/// The same under the runbook surface's name.
+#[utoipa::path(
+    get,
+    path = path::WS_EXECUTION,
+    tag = "live",
+    params(("run" = RunId, Path), StreamParams),
+    responses((status = 101, description = "The WebSocket is open."), (status = 409), (status = 426)),
+)]
+pub async fn execution_socket(
+    state: State<AppState>,
+    admission: Admission,
+    place: Place,
+    upgrade: Upgrade,
+    parts: Parts,
+) -> Result<Response, ApiError> {
+    run_socket(state, admission, place, upgrade, parts).await
+}
+
+/// Follow a run as server-sent events
+///
+/// From its first event on, unless `Last-Event-ID` says otherwise. Ends when the run has ended; 204 where nothing more
+/// will come.
+#[utoipa::path(
+    get,
+    path = path::SSE_RUN,
+    tag = "live",
+    params(("run" = RunId, Path), StreamParams),
+    responses(
+        (status = 200, description = "Envelopes as server-sent events.", body = Envelope, content_type = "text/event-stream"),
+        (status = 204, description = "The run has ended, and you have seen all of it."),
+        (status = 409),
+    ),
+)]
+pub async fn run_events(
+    State(state): State<AppState>,
+    caller: Caller,
+    Named { tenant, run }: Named,
+    Place(place): Place,
+) -> Result<Response, ApiError> {
+    let overview = state.engine().store().run_overview(tenant, run).await?;
+    let overview = overview.ok_or_else(|| ApiError::unknown_run(run))?;
+    // A browser reconnects whenever a stream closes; this answer tells it that there is nothing more to come.
+    if overview.state.is_terminal() && place.is_some_and(|place| place.seq == overview.version) {
+        return Ok(StatusCode::NO_CONTENT.into_response());
+    }
+    let (topic, cursor) = OneRun(run).topic(&state, &caller, place).await?;
+    let hub = state.hub().clone();
+    let subscription = hub.subscribe(topic, cursor, hub.seat()?);
+    Ok(stream(hub, subscription))
+}
+
+struct OneRun(RunId);
+
+impl Watched for OneRun {
+    async fn topic(&self, state: &AppState, caller: &Caller, place: Option<Cursor>) -> Result<(Topic, u64), ApiError> {
+        caller.reach(state, self.0).await?;
+        let overview = state.engine().store().run_overview(caller.tenant, self.0).await?;
+        let overview = overview.ok_or_else(|| ApiError::unknown_run(self.0))?;
+        let cursor = place.map_or(0, |place| place.seq);
+        if cursor > overview.version {
+            return Err(ahead());
+        }
+        Ok((Topic::Run(caller.tenant, self.0), cursor))
+    }
+}

@@ -1,0 +1,44 @@
+//! `GET /runs/{run}/why`: why the run stands where it stands, and what can be done about it.
+
+use axum::Json;
+use axum::extract::State;
+use interlock_core::ids::RunId;
+use interlock_core::run::Run;
+use interlock_core::state::WorkerState;
+use interlock_core::why::{self, Explanation};
+use interlock_protocol::runs::path;
+
+use crate::api_error::ApiError;
+use crate::request::Named;
+use crate::state::AppState;
+
+/// Why a run stands where it stands
+///
+/// What it waits for, since and until when, the last error, and what can be done about it.
+#[utoipa::path(
+    get,
+    path = path::WHY,
+    tag = "runs",
+    params(("run" = RunId, Path)),
+    responses((status = 200, description = "The causes, the weightiest first, and the remedies.", body = Explanation)),
+)]
+pub async fn why(State(state): State<AppState>, named: Named) -> Result<Json<Explanation>, ApiError> {
+    let found = state.engine().store().load_runs(&[(named.tenant, named.run)]).await?.pop();
+    let run = found.ok_or_else(|| ApiError::unknown_run(named.run))?;
+    let workers = workers(&state, &run).await?;
+    Ok(Json(why::why(&run, state.engine().now(), Some(workers))))
+}
+
+/// How many worker sessions would take the run's current step.
+async fn workers(state: &AppState, run: &Run) -> Result<u32, ApiError> {
+    let queue = &run.spec(run.position).queue;
+    let now = state.engine().now();
+    let sessions = state.engine().store().sessions().await?;
+    let takes = |session: &&interlock_store::SessionRow| {
+        session.state == WorkerState::Online
+            && session.lease_expires_at > now
+            && session.tenant.is_none_or(|tenant| tenant == run.tenant)
+            && session.queues.contains(queue)
+    };
+    Ok(sessions.iter().filter(takes).count() as u32)
+}

@@ -1,0 +1,373 @@
+//! Live streams over real sockets: everything once and in order, however often a subscriber comes back.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use futures::{SinkExt, StreamExt};
+use interlock_core::change::Context;
+use interlock_core::identity::Role;
+use interlock_core::ids::{RunId, TenantId};
+use interlock_core::json::Json;
+use interlock_core::plan::{Plan, StepSpec};
+use interlock_core::state::Initiator;
+use interlock_engine::{EncodedPlan, Engine, StartRun};
+use interlock_server::identity::{NewKey, create_key};
+use interlock_server::{Server, ServerOptions};
+use interlock_store::forget_memory;
+use interlock_worker::{HttpTransport, Tasks, Worker, WorkerOptions};
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpSocket, TcpStream};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::{WebSocketStream, client_async};
+use tokio_util::sync::CancellationToken;
+
+use crate::api::engine;
+
+const PATIENCE: Duration = Duration::from_mins(1);
+
+struct Rig {
+    engine: Engine,
+    tenant: TenantId,
+    /// May listen, and work.
+    key: String,
+    address: SocketAddr,
+    stop: CancellationToken,
+    serving: JoinHandle<Result<(), interlock_server::ServerError>>,
+    database: String,
+}
+
+impl Rig {
+    async fn new() -> Self {
+        let (engine, [tenant, _], database) = engine().await;
+        let options = ServerOptions { listen: "127.0.0.1:0".parse().unwrap(), ..ServerOptions::new(tenant) };
+        let roles = [Role::Viewer, Role::Worker].into_iter().collect();
+        let key = create_key(&engine, &options.secret, NewKey::new(tenant, "test", roles)).await.unwrap().1;
+        let key = key.reveal().to_owned();
+        let server = Server::bind(engine.clone(), options).await.unwrap();
+        let address = server.address().unwrap();
+        let stop = CancellationToken::new();
+        let serving = tokio::spawn(server.run(stop.clone()));
+        Self { engine, tenant, key, address, stop, serving, database }
+    }
+
+    /// A run whose steps somebody completes, one after the other.
+    async fn start(&self, steps: usize) -> RunId {
+        let steps = (0..steps).map(|number| StepSpec::task(format!("s{number}"), "t")).collect();
+        let plan = Plan {
+            workflow: "w".into(),
+            version: 1,
+            on_failure: None,
+            timeout: None,
+            writes_max: None,
+            steps,
+            rules: Default::default(),
+        };
+        let request = StartRun::new(self.tenant, EncodedPlan::new(plan).unwrap(), Json::null());
+        self.engine.start(request).await.unwrap().run
+    }
+
+    /// A worker whose task does nothing, until it is stopped.
+    fn work(&self) -> CancellationToken {
+        let transport = HttpTransport::new(&format!("http://{}", self.address), Some(self.key.clone())).unwrap();
+        let tasks = Tasks::new().task("t", |_, _: Value| async { Ok(()) });
+        let stop = CancellationToken::new();
+        tokio::spawn(Worker::new(transport, tasks, WorkerOptions::default()).run(stop.clone()));
+        stop
+    }
+
+    /// A request for a WebSocket, with the key unless it is to go without.
+    fn request(&self, path: &str, key: Option<&str>) -> axum::http::Request<()> {
+        let mut request = format!("ws://{}{path}", self.address).into_client_request().unwrap();
+        if let Some(key) = key {
+            request.headers_mut().insert("authorization", format!("Bearer {key}").parse().unwrap());
+        }
+        request
+    }
+
+    async fn socket(&self, path: &str) -> WebSocketStream<TcpStream> {
+        let stream = TcpStream::connect(self.address).await.unwrap();
+        client_async(self.request(path, Some(&self.key)), stream).await.unwrap().0
+    }
+
+    async fn stranger(&self, path: &str) -> WebSocketStream<TcpStream> {
+        let stream = TcpStream::connect(self.address).await.unwrap();
+        client_async(self.request(path, None), stream).await.unwrap().0
+    }
+
+    async fn end(self) {
+        self.stop.cancel();
+        timeout(Duration::from_secs(10), self.serving).await.unwrap().unwrap().unwrap();
+        self.engine.stop().await;
+        forget_memory(&self.database);
+    }
+}
+
+/// The next message that is an event, or the control frame that ends the stream.
+async fn next(socket: &mut WebSocketStream<TcpStream>) -> Option<Value> {
+    loop {
+        match timeout(PATIENCE, socket.next()).await.expect("something comes in time")? {
+            Ok(Message::Text(text)) => {
+                let value: Value = serde_json::from_str(&text).unwrap();
+                if !matches!(value["type"].as_str(), Some("subscribed" | "heartbeat")) {
+                    return Some(value);
+                }
+            }
+            Ok(Message::Close(_)) | Err(_) => return None,
+            Ok(_) => {}
+        }
+    }
+}
+
+/// Server-sent events over a plain connection, so that it can be cut anywhere.
+struct Sse {
+    stream: TcpStream,
+    text: String,
+}
+
+impl Sse {
+    async fn open(rig: &Rig, path: &str, last_event_id: u64) -> Self {
+        let mut stream = TcpStream::connect(rig.address).await.unwrap();
+        let request = format!(
+            "GET {path} HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {}\r\nlast-event-id: {last_event_id}\r\n\
+             connection: close\r\n\r\n",
+            rig.address, rig.key
+        );
+        stream.write_all(request.as_bytes()).await.unwrap();
+        Self { stream, text: String::new() }
+    }
+
+    /// The status line, and all that came with it.
+    async fn status(&mut self) -> String {
+        while !self.text.contains("\r\n\r\n") {
+            assert!(self.read().await > 0, "{}", self.text);
+        }
+        self.text.lines().next().unwrap_or_default().to_owned()
+    }
+
+    async fn read(&mut self) -> usize {
+        let mut bytes = [0; 4096];
+        let read = timeout(PATIENCE, self.stream.read(&mut bytes)).await.unwrap().unwrap_or(0);
+        self.text.push_str(std::str::from_utf8(&bytes[..read]).unwrap());
+        read
+    }
+
+    /// The next event: its name and its data. None when the stream has ended.
+    async fn next(&mut self) -> Option<(String, Value)> {
+        loop {
+            // A whole event stands between two empty lines; chunk sizes stand on lines of their own.
+            if let Some(end) = self.text.find("\n\n") {
+                let block: String = self.text.drain(..end + 2).collect();
+                let field = |name: &str| block.lines().find_map(|line| line.strip_prefix(name));
+                if let (Some(name), Some(data)) = (field("event: "), field("data: ")) {
+                    return Some((name.to_owned(), serde_json::from_str(data).unwrap()));
+                }
+                continue;
+            }
+            if self.read().await == 0 {
+                return None;
+            }
+        }
+    }
+}
+
+fn seq(event: &Value) -> u64 {
+    event["id"].as_str().unwrap().parse().unwrap()
+}
+
+/// The bar: a subscriber that comes back 1,000 times at random sees every event once, in order.
+#[tokio::test]
+async fn a_subscriber_that_reconnects_a_thousand_times_sees_every_event_once_in_order() {
+    let rig = Rig::new().await;
+    let run = rig.start(400).await;
+    let worker = rig.work();
+    let (mut cursor, mut connections, mut seen) = (0, 0u32, Vec::new());
+    let mut dice = fastrand::Rng::with_seed(7);
+    loop {
+        connections += 1;
+        // Reconnects are spread over the run and beyond its end: the last ones replay parts of it.
+        let budget = dice.usize(0..6);
+        let mut ended = false;
+        if dice.bool() {
+            let mut socket = rig.socket(&format!("/ws/runs/{run}?last_event_id={cursor}")).await;
+            for _ in 0..budget {
+                match next(&mut socket).await {
+                    Some(event) if event["type"] == "end" => ended = true,
+                    Some(event) => {
+                        cursor = seq(&event);
+                        seen.push(event);
+                    }
+                    None => break,
+                }
+            }
+        } else {
+            let mut stream = Sse::open(&rig, &format!("/api/v1/runs/{run}/events/stream"), cursor).await;
+            let status = stream.status().await;
+            ended = status.contains("204");
+            for _ in 0..if ended { 0 } else { budget } {
+                match stream.next().await {
+                    Some((name, _)) if name == "stream.end" => ended = true,
+                    Some((name, event)) => {
+                        assert_eq!(event["event"], name.as_str());
+                        cursor = seq(&event);
+                        seen.push(event);
+                    }
+                    None => break,
+                }
+            }
+        }
+        if ended && connections >= 1_000 {
+            break;
+        }
+        if ended {
+            // Everything was seen before the thousandth time: go back, and see a part of it again.
+            let back = dice.u64(0..=cursor);
+            seen.truncate(back as usize);
+            cursor = back;
+        }
+    }
+    let version = rig.engine.store().run_overview(rig.tenant, run).await.unwrap().unwrap().version;
+    let sequence: Vec<u64> = seen.iter().map(seq).collect();
+    assert_eq!(sequence, (1..=version).collect::<Vec<_>>(), "after {connections} connections");
+    assert_eq!(
+        (seen[0]["event"].as_str(), seen[0]["session_id"].as_str()),
+        (Some("session.created"), Some(&*run.to_string()))
+    );
+    assert_eq!(seen.last().unwrap()["event"], "session.completed");
+    worker.cancel();
+    rig.end().await;
+}
+
+#[tokio::test]
+async fn the_feed_shows_all_runs_in_the_tenants_order_and_goes_on_where_one_was() {
+    let rig = Rig::new().await;
+    let first = rig.start(1).await;
+    let worker = rig.work();
+    let mut socket = rig.socket("/ws/feed?last_event_id=0").await;
+    let mut cursor = 0;
+    let mut runs = std::collections::BTreeMap::<String, u64>::new();
+    let second = rig.start(1).await;
+    for reconnect in [true, false] {
+        for _ in 0..4 {
+            let event = next(&mut socket).await.unwrap();
+            assert_eq!(seq(&event), cursor + 1, "dense");
+            cursor += 1;
+            let run = runs.entry(event["session_id"].as_str().unwrap().to_owned()).or_default();
+            *run += 1;
+            assert_eq!(event["meta"]["seq"], *run, "a run's own events are in order, too");
+        }
+        if reconnect {
+            socket = rig.socket(&format!("/ws/feed?last_event_id={cursor}")).await;
+        }
+    }
+    assert_eq!(runs.keys().cloned().collect::<Vec<_>>(), {
+        let mut both = vec![first.to_string(), second.to_string()];
+        both.sort();
+        both
+    });
+    worker.cancel();
+    rig.end().await;
+}
+
+#[tokio::test]
+async fn a_server_that_stops_says_goodbye_to_watchers() {
+    let rig = Rig::new().await;
+    let run = rig.start(1).await;
+    let mut socket = rig.socket(&format!("/ws/executions/{run}")).await;
+    let mut stream = Sse::open(&rig, "/api/v1/events/stream", 0).await;
+    assert_eq!(next(&mut socket).await.unwrap()["event"], "session.created");
+    assert_eq!(stream.next().await.unwrap().0, "session.created");
+    rig.stop.cancel();
+    assert_eq!(next(&mut socket).await.unwrap(), json!({ "type": "closing", "last_event_id": "1" }));
+    assert!(next(&mut socket).await.is_none());
+    assert_eq!(stream.next().await.unwrap().0, "stream.closing");
+    rig.end().await;
+}
+
+#[tokio::test]
+async fn a_token_may_come_in_the_query_or_the_first_frame_and_must_be_right() {
+    let rig = Rig::new().await;
+    let run = rig.start(1).await;
+    let mut by_query = rig.stranger(&format!("/ws/runs/{run}?token={}", rig.key)).await;
+    assert_eq!(next(&mut by_query).await.unwrap()["event"], "session.created");
+
+    let mut by_frame = rig.stranger(&format!("/ws/runs/{run}")).await;
+    let frame = json!({ "type": "subscribe", "token": rig.key, "last_event_id": "0" }).to_string();
+    by_frame.send(Message::text(frame)).await.unwrap();
+    assert_eq!(next(&mut by_frame).await.unwrap()["event"], "session.created");
+
+    for frame in [json!({ "type": "subscribe", "token": "guess" }), json!({ "type": "subscribe" })] {
+        let mut wrong = rig.stranger(&format!("/ws/runs/{run}")).await;
+        wrong.send(Message::text(frame.to_string())).await.unwrap();
+        assert_eq!(next(&mut wrong).await.unwrap()["code"], "UNAUTHORIZED");
+        assert!(next(&mut wrong).await.is_none());
+    }
+    let stream = TcpStream::connect(rig.address).await.unwrap();
+    assert!(client_async(rig.request(&format!("/ws/runs/{run}?token=guess"), None), stream).await.is_err());
+    rig.end().await;
+}
+
+#[tokio::test]
+async fn a_page_of_another_site_and_a_run_that_is_not_there_are_refused_before_the_upgrade() {
+    let rig = Rig::new().await;
+    let run = rig.start(1).await;
+    let refusal = async |path: String, origin: Option<&str>| {
+        let stream = TcpStream::connect(rig.address).await.unwrap();
+        let mut request = rig.request(&path, origin.is_none().then_some(&*rig.key));
+        if let Some(origin) = origin {
+            request.headers_mut().insert("origin", origin.parse().unwrap());
+        }
+        match client_async(request, stream).await {
+            Err(tokio_tungstenite::tungstenite::Error::Http(response)) => response.status().as_u16(),
+            Err(other) => panic!("{other}"),
+            Ok(_) => 101,
+        }
+    };
+    assert_eq!(refusal(format!("/ws/runs/{run}"), Some("https://evil.example")).await, 403);
+    assert_eq!(refusal(format!("/ws/runs/{run}"), Some(&format!("http://{}", rig.address))).await, 101);
+    assert_eq!(refusal(format!("/ws/runs/{}", RunId::from_bytes([9; 16])), None).await, 404);
+    assert_eq!(refusal("/ws/runs/nonsense".into(), None).await, 404);
+    assert_eq!(refusal(format!("/ws/runs/{run}?last_event_id=x"), None).await, 400);
+    assert_eq!(refusal(format!("/ws/runs/{run}?last_event_id=999"), None).await, 409);
+    rig.end().await;
+}
+
+/// A watcher that does not read is told to resync; the server keeps nothing for it.
+#[tokio::test]
+async fn a_slow_watcher_is_told_to_resync_and_loses_nothing() {
+    const PAUSES: u64 = 2_000;
+    let rig = Rig::new().await;
+    let run = rig.start(1).await;
+    // A small buffer here, so that little is under way when nobody reads.
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.set_recv_buffer_size(64 << 10).unwrap();
+    let stream = socket.connect(rig.address).await.unwrap();
+    let request = rig.request(&format!("/ws/runs/{run}"), Some(&rig.key));
+    let mut slow = client_async(request, stream).await.unwrap().0;
+    assert_eq!(next(&mut slow).await.unwrap()["event"], "session.created");
+    // Far more than the buffers of a connection hold, in large events.
+    let operator = || Context { initiator: Initiator::Operator, person: None, metadata: None };
+    for _ in 0..PAUSES {
+        rig.engine.pause(rig.tenant, run, "x".repeat(4_000), operator()).await.unwrap();
+        rig.engine.resume(rig.tenant, run, operator()).await.unwrap();
+    }
+    let (mut cursor, mut resyncs) = (1, 0);
+    while cursor < 1 + 2 * PAUSES {
+        match next(&mut slow).await {
+            Some(event) if event["type"] == "resync" => {
+                assert_eq!(event["last_event_id"].as_str().unwrap(), cursor.to_string());
+                resyncs += 1;
+            }
+            Some(event) => {
+                assert_eq!(seq(&event), cursor + 1);
+                cursor += 1;
+            }
+            None => slow = rig.socket(&format!("/ws/runs/{run}?last_event_id={cursor}")).await,
+        }
+    }
+    assert!(resyncs >= 1, "it was never told to resync");
+    rig.end().await;
+}
