@@ -42,9 +42,10 @@ pub fn add(operation: &mut Operation, kind: Kind) {
         RefOr::T(parameter) => Some(parameter),
         RefOr::Ref(_) => None,
     });
-    let (mut in_path, mut conditional) = (false, false);
+    let (mut in_path, mut in_query, mut conditional) = (false, false, false);
     for parameter in parameters {
         in_path |= matches!(parameter.parameter_in, ParameterIn::Path);
+        in_query |= matches!(parameter.parameter_in, ParameterIn::Query);
         conditional |= parameter.name.eq_ignore_ascii_case("if-match");
     }
     let is_agent = operation.tags.iter().flatten().any(|tag| tag == "agent");
@@ -54,6 +55,9 @@ pub fn add(operation: &mut Operation, kind: Kind) {
     }
     if in_path {
         statuses.push(404);
+    }
+    if in_query {
+        statuses.push(422);
     }
     if operation.request_body.is_some() {
         statuses.extend([400, 404, 409, 413, 415, 422]);
