@@ -143,7 +143,7 @@ async fn told(api: &Api, request: Request<Body>, id: &str) -> (StatusCode, Vec<(
     let response = api.raw(request).await;
     let status = response.status();
     let headers = response.headers().iter().map(|(name, value)| (name.to_string(), value.to_str().unwrap().to_owned()));
-    let headers = headers.filter(|(name, _)| name != "content-length").collect();
+    let headers = headers.filter(|(name, _)| name != "content-length" && name != "x-request-id").collect();
     let bytes = to_bytes(response.into_body(), usize::MAX).await.unwrap();
     (status, headers, String::from_utf8(bytes.to_vec()).unwrap().replace(id, "ID"))
 }
