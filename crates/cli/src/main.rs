@@ -19,6 +19,7 @@ mod open;
 mod output;
 mod reference;
 mod run;
+mod schedule;
 mod server;
 mod shutdown;
 mod tell;
@@ -26,6 +27,7 @@ mod tenant;
 mod timeline;
 mod up;
 mod user;
+mod webhook;
 mod worker;
 mod workflow;
 
@@ -69,6 +71,10 @@ enum Command {
     Key(key::KeyArgs),
     /// Give people accounts, roles and groups.
     User(user::UserArgs),
+    /// Start workflows at times.
+    Schedule(schedule::ScheduleArgs),
+    /// Take webhooks, and tell others of events.
+    Webhook(webhook::WebhookArgs),
     /// Name the servers that you work with, and switch between them.
     Context(context::ContextArgs),
     /// Store an API key for a server.
@@ -117,6 +123,8 @@ async fn carry_out(command: Command) -> anyhow::Result<()> {
         Command::Tenant(args) => tenant::run(args).await,
         Command::Key(args) => key::run(args).await,
         Command::User(args) => user::run(args).await,
+        Command::Schedule(args) => schedule::run(args).await,
+        Command::Webhook(args) => webhook::run(args).await,
         Command::Context(args) => context::run(args),
         Command::Login(args) => login::login(args).await,
         Command::Logout(args) => login::logout(args),

@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use clap::Args;
 use interlock_core::identity::Roles;
 use interlock_core::ids::TenantId;
-use interlock_outbound::{Outbound, OutboundOptions, Range};
+use interlock_outbound::Outbound;
 use interlock_server::identity::oidc::{OidcOptions, Provider};
 
 #[derive(Args)]
@@ -39,7 +39,7 @@ pub struct OidcArgs {
 }
 
 impl OidcArgs {
-    pub fn provider(&self, tenant: TenantId, open: &[Range]) -> anyhow::Result<Option<Provider>> {
+    pub fn provider(&self, tenant: TenantId, outbound: &Outbound) -> anyhow::Result<Option<Provider>> {
         let (Some(issuer), Some(client_id)) = (&self.oidc_issuer, &self.oidc_client_id) else { return Ok(None) };
         let mut options = OidcOptions::new(issuer, client_id, tenant);
         if let Some(path) = &self.oidc_client_secret_file {
@@ -59,7 +59,6 @@ impl OidcArgs {
             let roles = roles.parse::<Roles>().with_context(|| format!("`--oidc-role {mapping}`"))?;
             options.roles.insert(group.to_owned(), roles);
         }
-        let outbound = Outbound::new(OutboundOptions { open: open.to_vec(), ..OutboundOptions::default() })?;
-        Ok(Some(Provider::new(options, outbound)))
+        Ok(Some(Provider::new(options, outbound.clone())))
     }
 }

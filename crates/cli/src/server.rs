@@ -3,11 +3,13 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use anyhow::Context as _;
 use clap::Args;
 use interlock_core::ids::TenantId;
 use interlock_core::limits;
 use interlock_core::time::Millis;
 use interlock_engine::{Engine, EngineOptions};
+use interlock_outbound::{Outbound, OutboundOptions, Range};
 use interlock_server::identity::first_key;
 use interlock_server::{Server, ServerOptions, ServerSecret};
 use interlock_store::Tenant;
@@ -57,6 +59,12 @@ pub struct HttpArgs {
     /// All servers of one store need the same.
     #[arg(long, env = "INTERLOCK_SECRET_FILE")]
     secret_file: Option<PathBuf>,
+    /// A range that calls to the outside may not reach, whatever is allowed. May be given several times.
+    #[arg(long, env = "INTERLOCK_OUTBOUND_DENY", value_name = "RANGE", value_delimiter = ',')]
+    outbound_deny: Vec<Range>,
+    /// Certificates (PEM) that calls to the outside trust beside this machine's own.
+    #[arg(long, env = "INTERLOCK_OUTBOUND_CA_FILE", value_name = "FILE")]
+    outbound_ca_file: Option<PathBuf>,
     /// On a new store, write the first admin's key to this file.
     #[arg(long, env = "INTERLOCK_BOOTSTRAP_KEY_FILE")]
     bootstrap_key_file: Option<PathBuf>,
@@ -68,7 +76,7 @@ pub struct HttpArgs {
     requests_per_min: u32,
     /// Private ranges that the server may call, as in `10.1.0.0/16`: an identity provider inside, for instance.
     #[arg(long, env = "INTERLOCK_OUTBOUND_OPEN", value_name = "RANGE", value_delimiter = ',')]
-    outbound_open: Vec<interlock_outbound::Range>,
+    outbound_open: Vec<Range>,
     #[command(flatten)]
     oidc: crate::oidc::OidcArgs,
 }
@@ -116,6 +124,20 @@ impl EngineArgs {
 }
 
 impl HttpArgs {
+    /// The one client for all calls to the outside.
+    fn outbound(&self) -> anyhow::Result<Outbound> {
+        let roots = self
+            .outbound_ca_file
+            .iter()
+            .map(|path| std::fs::read(path).with_context(|| format!("cannot read {}", path.display())));
+        Ok(Outbound::new(OutboundOptions {
+            open: self.outbound_open.clone(),
+            closed: self.outbound_deny.clone(),
+            roots_pem: roots.collect::<anyhow::Result<_>>()?,
+            ..OutboundOptions::default()
+        })?)
+    }
+
     /// Listens, after seeing to it that somebody can get in: by the first admin's key where one is asked for, and on
     /// loopback by a key in the data folder, which the command line and workers of this machine use by themselves.
     pub async fn bind(&self, engine: &Engine, tenant: TenantId, data: &Path) -> anyhow::Result<Bound> {
@@ -133,12 +155,14 @@ impl HttpArgs {
         } else {
             None
         };
+        let outbound = self.outbound()?;
         let options = ServerOptions {
             listen: self.listen,
             secret,
             public_url: self.public_url.as_deref().map(public_url).transpose()?,
             requests_per_min: Some(self.requests_per_min).filter(|limit| *limit > 0),
-            oidc: self.oidc.provider(tenant, &self.outbound_open)?,
+            oidc: self.oidc.provider(tenant, &outbound)?,
+            outbound: Some(outbound),
             ..ServerOptions::new(tenant)
         };
         let server = Server::bind(engine.clone(), options).await?;

@@ -27,6 +27,16 @@ pub enum EngineError {
     IdempotencySpent,
     #[error("the filter matches {found} runs, not {expected}: look at the preview again")]
     BulkCount { expected: u64, found: u64 },
+    #[error("there is no schedule `{name}`")]
+    UnknownSchedule { name: String },
+    #[error("there is no webhook endpoint or delivery `{name}`")]
+    UnknownEndpoint { name: String },
+    #[error("there is a {what} `{name}` already; take another name, or change that one")]
+    NameTaken { what: &'static str, name: String },
+    #[error("this server cannot open the store's secrets; start it with the secret file of the server that made them")]
+    SecretsClosed,
+    #[error("this server makes no calls to the outside")]
+    OutboundClosed,
     #[error("the tenant has too many pending runs; try again later")]
     TooManyPending,
     #[error("this worker session is gone; register again")]
@@ -75,6 +85,11 @@ impl EngineError {
             Self::IdempotencyConflict => "IDEMPOTENCY_CONFLICT",
             Self::IdempotencySpent => "IDEMPOTENCY_SPENT",
             Self::BulkCount { .. } => "BULK_COUNT_MISMATCH",
+            Self::UnknownSchedule { .. } => "SCHEDULE_NOT_FOUND",
+            Self::UnknownEndpoint { .. } => "WEBHOOK_NOT_FOUND",
+            Self::NameTaken { .. } => "NAME_TAKEN",
+            Self::SecretsClosed => "SECRETS_UNAVAILABLE",
+            Self::OutboundClosed => "OUTBOUND_UNAVAILABLE",
             Self::TooManyPending => "TENANT_PENDING_RUNS",
             Self::SessionGone => "SESSION_GONE",
             Self::StaleEpoch => "STORE_EPOCH_STALE",
@@ -91,6 +106,8 @@ impl EngineError {
             self,
             Self::TooManyPending
                 | Self::SubjectQueueFull { .. }
+                | Self::SecretsClosed
+                | Self::OutboundClosed
                 | Self::Contended { .. }
                 | Self::Overloaded
                 | Self::Closed

@@ -19,13 +19,18 @@ pub mod ids;
 pub mod loops;
 pub mod options;
 pub mod ready;
+pub mod schedules;
 pub mod sessions;
+mod triggers;
+pub mod vault;
+pub mod webhooks;
 pub mod workflows;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use interlock_core::ids::ServerId;
 use interlock_core::time::{Millis, Timestamp};
+use interlock_outbound::Outbound;
 use interlock_store::{Op, Store, Tenant};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -56,6 +61,10 @@ pub(crate) struct Inner {
     pub relay: tokio::sync::Notify,
     pub bulk: tokio::sync::Notify,
     pub counters: counters::Counters,
+    pub publish: tokio::sync::Notify,
+    pub schedules: loops::schedules::Bell,
+    pub vault: OnceLock<vault::Vault>,
+    pub outbound: OnceLock<Outbound>,
     pub tasks: TaskTracker,
     pub stopping: CancellationToken,
 }
@@ -89,6 +98,10 @@ impl Engine {
             relay: tokio::sync::Notify::new(),
             bulk: tokio::sync::Notify::new(),
             counters: counters::Counters::default(),
+            publish: tokio::sync::Notify::new(),
+            schedules: loops::schedules::Bell::default(),
+            vault: OnceLock::new(),
+            outbound: OnceLock::new(),
             tasks: TaskTracker::new(),
             stopping: CancellationToken::new(),
             store,
@@ -132,6 +145,18 @@ impl Engine {
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, EngineError> {
         self.0.evaluator.run(work).await.map_err(|error| EngineError::Store(error.message))
+    }
+
+    /// Gives the engine what webhooks need: a key for their secrets, and a way to call out. The first one counts.
+    pub fn equip(&self, vault: vault::Vault, outbound: Outbound) {
+        // Whoever comes second has the same: both stand on the store's one secret.
+        let _ = self.0.vault.set(vault);
+        let _ = self.0.outbound.set(outbound);
+    }
+
+    /// The client for calls to the outside, once the engine has one.
+    pub fn outbound(&self) -> Option<&Outbound> {
+        self.0.outbound.get()
     }
 
     /// How long a worker session lives without a renewal.

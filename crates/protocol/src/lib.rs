@@ -1,6 +1,7 @@
 //! What goes over the wire, and nothing else: no server, no database, no clock.
 //!
-//! [`runs`] holds what is asked and answered about runs, [`agent`] the calls of a worker;
+//! [`runs`] holds what is asked and answered about runs, [`schedules`] and [`webhooks`] about what starts them and
+//! what they tell, [`agent`] the calls of a worker;
 //! [`transport::Transport`] is the trait through which a worker makes them, wherever the engine is.
 //! [`problem::Problem`] is how every refusal looks on the wire. [`body`] reads the few messages whose JSON needs care.
 
@@ -14,5 +15,7 @@ pub mod identity;
 pub mod live;
 pub mod problem;
 pub mod runs;
+pub mod schedules;
 pub mod transport;
+pub mod webhooks;
 pub mod workflows;

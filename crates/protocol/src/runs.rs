@@ -326,9 +326,12 @@ pub struct RunSignal {
 }
 
 /// What became of a signal. One that came before has no id of its own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Signaled {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal_id: Option<SignalId>,
     pub duplicate: bool,
+    /// The runs that it started by `on.signal`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub runs: Vec<crate::webhooks::DeliveredRun>,
 }

@@ -171,6 +171,13 @@ impl From<EngineError> for ApiError {
             EngineError::IdempotencyConflict | EngineError::IdempotencySpent | EngineError::BulkCount { .. } => {
                 Self::new(StatusCode::CONFLICT, code, detail)
             }
+            EngineError::UnknownSchedule { .. } | EngineError::UnknownEndpoint { .. } => {
+                Self::new(StatusCode::NOT_FOUND, code, detail)
+            }
+            EngineError::NameTaken { .. } => Self::new(StatusCode::CONFLICT, code, detail),
+            EngineError::SecretsClosed | EngineError::OutboundClosed => {
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, code, detail)
+            }
             EngineError::IdempotencyMismatch => Self::new(StatusCode::UNPROCESSABLE_ENTITY, code, detail),
             EngineError::SessionGone => Self::new(StatusCode::GONE, code, detail),
             EngineError::StaleEpoch => Self::new(StatusCode::CONFLICT, code, detail),

@@ -7,6 +7,7 @@ use std::time::Duration;
 use interlock_core::ids::TenantId;
 use interlock_core::time::Millis;
 use interlock_engine::{Engine, EngineError};
+use interlock_outbound::Outbound;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -36,6 +37,8 @@ pub struct ServerOptions {
     pub invite: Millis,
     /// Who vouches for people.
     pub oidc: Option<Provider>,
+    /// The client for calls to the outside; one without private ranges where omitted.
+    pub outbound: Option<Outbound>,
     /// How long requests that are under way may take once the shutdown has begun.
     pub drain: Duration,
 }
@@ -52,6 +55,7 @@ impl ServerOptions {
             session: Millis::from_hours(12),
             invite: Millis::from_hours(1),
             oidc: None,
+            outbound: None,
             drain: Duration::from_secs(10),
         }
     }
@@ -117,6 +121,8 @@ impl Server {
     /// Answers until `shutdown` fires, and then what is under way. The engine stays open.
     pub async fn run(self, shutdown: CancellationToken) -> Result<(), ServerError> {
         let Self { listener, engine, options } = self;
+        // The port that was really taken is the one that must not be called.
+        let options = ServerOptions { listen: listener.local_addr()?, ..options };
         let state = AppState::new(engine, &options, shutdown.clone());
         let hub = state.hub().clone();
         let serving =

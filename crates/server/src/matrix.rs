@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use interlock_core::identity::Permission;
-use interlock_protocol::{agent, approvals, bulk, identity, live, runs, workflows};
+use interlock_protocol::{agent, approvals, bulk, identity, live, runs, schedules, webhooks, workflows};
 
 use crate::identity::oidc;
 use crate::pages;
@@ -47,6 +47,15 @@ pub enum Thing {
     User,
     /// The step of the run in the same request: it has no owner but the run's.
     Step,
+    Schedule,
+    /// An address at which webhooks come in.
+    Inbound,
+    /// An address that is told of events.
+    Outbound,
+    /// A message to such an address.
+    Message,
+    /// The address that a sender knows; its signature says whose it is.
+    Address,
 }
 
 /// One route.
@@ -75,6 +84,9 @@ const OF_TENANT: &[(Place, Thing)] = &[(Place::Path("tenant"), Thing::Tenant)];
 const OF_KEY: &[(Place, Thing)] = &[(Place::Path("key"), Thing::Key)];
 const OF_USER: &[(Place, Thing)] = &[(Place::Path("user"), Thing::User)];
 const OF_APPROVAL: &[(Place, Thing)] = &[(Place::Path("approval"), Thing::Approval)];
+const OF_SCHEDULE: &[(Place, Thing)] = &[(Place::Path("schedule"), Thing::Schedule)];
+const OF_INBOUND: &[(Place, Thing)] = &[(Place::Path("endpoint"), Thing::Inbound)];
+const OF_OUTBOUND: &[(Place, Thing)] = &[(Place::Path("endpoint"), Thing::Outbound)];
 const SESSION_IN_BODY: &[(Place, Thing)] = &[(Place::Body("/session"), Thing::Session)];
 
 pub static MATRIX: &[Line] = {
@@ -178,6 +190,42 @@ pub static MATRIX: &[Line] = {
         line("POST", workflows::path::DISABLE, Define, OF_WORKFLOW),
         line("POST", workflows::path::ENABLE, Define, OF_WORKFLOW),
         line("POST", workflows::path::VALIDATE, Read, &[]),
+        line("GET", runs::path::WAITS, Read, &[(Place::Cursor("after"), Thing::Run)]),
+        line("POST", schedules::path::SCHEDULES, Define, &[]),
+        line("GET", schedules::path::SCHEDULES, Read, &[]),
+        line("GET", schedules::path::SCHEDULE, Read, OF_SCHEDULE),
+        line("DELETE", schedules::path::SCHEDULE, Define, OF_SCHEDULE),
+        line("POST", schedules::path::PAUSE, Define, OF_SCHEDULE),
+        line("POST", schedules::path::RESUME, Define, OF_SCHEDULE),
+        line("POST", schedules::path::TRIGGER, Operate, OF_SCHEDULE),
+        line("GET", schedules::path::NEXT, Read, OF_SCHEDULE),
+        line("POST", webhooks::path::INBOUND, Define, &[]),
+        line("GET", webhooks::path::INBOUND, Read, &[]),
+        line("POST", webhooks::path::INBOUND_ONE, Public, &[(Place::Path("endpoint"), Thing::Address)]),
+        line("GET", webhooks::path::INBOUND_ONE, Read, OF_INBOUND),
+        line("PATCH", webhooks::path::INBOUND_ONE, Define, OF_INBOUND),
+        line("DELETE", webhooks::path::INBOUND_ONE, Define, OF_INBOUND),
+        line("POST", webhooks::path::INBOUND_ROTATE, Define, OF_INBOUND),
+        line("GET", webhooks::path::INBOUND_DELIVERIES, Read, OF_INBOUND),
+        line("POST", webhooks::path::OUTBOUND, Define, &[]),
+        line("GET", webhooks::path::OUTBOUND, Read, &[]),
+        line("GET", webhooks::path::OUTBOUND_ONE, Read, OF_OUTBOUND),
+        line("DELETE", webhooks::path::OUTBOUND_ONE, Define, OF_OUTBOUND),
+        line("POST", webhooks::path::OUTBOUND_ROTATE, Define, OF_OUTBOUND),
+        line("POST", webhooks::path::OUTBOUND_ENABLE, Define, OF_OUTBOUND),
+        line("POST", webhooks::path::OUTBOUND_DISABLE, Define, OF_OUTBOUND),
+        line(
+            "GET",
+            webhooks::path::OUTBOUND_DELIVERIES,
+            Read,
+            &[(Place::Path("endpoint"), Thing::Outbound), (Place::Cursor("before"), Thing::Message)],
+        ),
+        line(
+            "POST",
+            webhooks::path::OUTBOUND_REPLAY,
+            Operate,
+            &[(Place::Path("endpoint"), Thing::Outbound), (Place::Body("/delivery_id"), Thing::Message)],
+        ),
         line("POST", agent::path::REGISTER, Work, &[(Place::Body("/tenant"), Thing::Tenant)]),
         line(
             "POST",
@@ -224,7 +272,9 @@ mod tests {
                 })
                 .collect();
             assert_eq!(named, listed, "{} {}: every {{name}} of the route is an id position", line.method, line.path);
-            assert!(line.needs != Permission::Public || line.ids.is_empty(), "{}: whose ids?", line.path);
+            let public = line.needs == Permission::Public;
+            let open = line.ids.iter().all(|(_, thing)| *thing == Thing::Address);
+            assert!(!public || open, "{}: whose ids?", line.path);
         }
     }
 }

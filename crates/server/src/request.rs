@@ -181,6 +181,40 @@ impl FromRequestParts<AppState> for Pairs {
     }
 }
 
+/// The schedule that the path names, by id or by name.
+pub struct OfSchedule(pub String);
+
+impl IntoParams for OfSchedule {
+    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        vec![in_path::<String>("schedule")]
+    }
+}
+
+impl FromRequestParts<AppState> for OfSchedule {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, ApiError> {
+        named_in_path(parts, state, "schedule").await.map(Self)
+    }
+}
+
+/// The webhook endpoint that the path names.
+pub struct OfEndpoint(pub String);
+
+impl IntoParams for OfEndpoint {
+    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        vec![in_path::<String>("endpoint")]
+    }
+}
+
+impl FromRequestParts<AppState> for OfEndpoint {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, ApiError> {
+        named_in_path(parts, state, "endpoint").await.map(Self)
+    }
+}
+
 /// The step that the path names.
 pub struct StepKey(pub String);
 

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use axum::http::{HeaderMap, header};
 use interlock_core::ids::TenantId;
 use interlock_engine::Engine;
+use interlock_engine::vault::Vault;
+use interlock_outbound::{Outbound, OutboundOptions};
 use interlock_store::Store;
 use tokio_util::sync::CancellationToken;
 
@@ -16,6 +18,9 @@ use crate::listen::ServerOptions;
 use crate::live::Hub;
 use crate::metrics::Metrics;
 use crate::plans::Plans;
+
+/// What the key of stored secrets is drawn from the server's secret for.
+const VAULT: &str = "vault";
 
 #[derive(Clone)]
 pub struct AppState(Arc<Inner>);
@@ -35,6 +40,14 @@ struct Inner {
 
 impl AppState {
     pub(crate) fn new(engine: Engine, options: &ServerOptions, shutdown: CancellationToken) -> Self {
+        // A client that cannot be set up leaves webhooks waiting, and nothing else.
+        match options.outbound.clone().map_or_else(|| Outbound::new(OutboundOptions::default()), Ok) {
+            Ok(outbound) => {
+                outbound.add_listener(options.listen);
+                engine.equip(Vault::new(&options.secret.hash(VAULT, b"").0), outbound);
+            }
+            Err(error) => tracing::error!(%error, "there are no calls to the outside"),
+        }
         let identity = Identity::new(engine.clone(), options.secret.clone(), options.identity());
         let (default_tenant, listen) = (options.default_tenant, options.listen);
         let (oidc, public_url) = (options.oidc.clone(), options.public_url.clone());

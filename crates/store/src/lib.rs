@@ -35,10 +35,10 @@ pub use identity::{IdentityOp, InviteRow, KeyRow, UserRow, UserSessionRow};
 pub use op::{BeginIdempotency, Op, OpAnswer, OutboxRetry, SubjectSignal, Sweep};
 pub use options::{CommitFault, Faults, Mode, NoFaults, Options, StoreUrl};
 pub use rows::{
-    ATTR_FILTERS_MAX, ApprovalRow, Claimed, EventRecord, Finding, IdempotencyRecord, ListedWait, OpenWait,
-    OutboxMessage, Page, QueuedRun, ReadyGroup, ReadyRun, ReceiptRow, RunFilter, RunSummary, SessionRow, SignalRow,
-    Stats, StepRow, StoredSignal, SubjectLine, Tenant, TenantEvent, Unmatched, WaitFilter, WaitRow, WorkflowRow,
-    WorkflowVersionRow, WorkflowVersionSummary,
+    ATTR_FILTERS_MAX, ApprovalRow, Claimed, EventRecord, Finding, IdempotencyRecord, OpenWait, OutboxMessage, Page,
+    QueuedRun, ReadyGroup, ReadyRun, ReceiptRow, RunFilter, RunSummary, SessionRow, SignalRow, Stats, StepRow,
+    StoredSignal, SubjectLine, Tenant, TenantEvent, Unmatched, WaitFilter, WaitRow, WorkflowRow, WorkflowVersionRow,
+    WorkflowVersionSummary,
 };
 pub use sqlite::memory::{copy as copy_memory, forget as forget_memory};
 pub use store::Store;

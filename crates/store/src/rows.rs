@@ -191,17 +191,6 @@ pub struct OpenWait {
     pub opened_at: Timestamp,
 }
 
-/// A wait as a list shows it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ListedWait {
-    pub run: RunId,
-    pub position: u32,
-    pub signal_type: String,
-    pub key: String,
-    pub accept_from: Timestamp,
-    pub opened_at: Timestamp,
-}
-
 /// A signal that came in.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SignalRow {

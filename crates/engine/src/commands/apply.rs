@@ -115,6 +115,7 @@ impl Engine {
             self.refresh_workflow(tenant, &name).await?;
             let now = self.workflow_head(tenant, &name).await?;
             let (head, version) = now.ok_or_else(|| EngineError::Store(format!("workflow `{name}` is gone")))?;
+            self.follow_schedules(tenant, &version).await?;
             return Ok(Applied { head, version, created, warnings });
         }
         Err(EngineError::Overloaded.into())

@@ -1,5 +1,6 @@
 //! What can be asked of the engine, one verb a file.
 
+pub mod announce;
 pub mod apply;
 pub mod bulk;
 pub mod complete;

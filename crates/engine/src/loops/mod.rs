@@ -2,10 +2,13 @@
 
 pub mod bulk;
 pub mod clock_sync;
+pub mod deliveries;
 pub mod outbox;
+pub mod publisher;
 pub mod reaper;
 pub mod retention;
 pub mod scan;
+pub mod schedules;
 pub mod sealer;
 pub mod sweep;
 pub mod timers;
@@ -24,6 +27,9 @@ pub(crate) async fn spawn_all(engine: &Engine) -> Result<(), OpenEngineError> {
     tasks.spawn(reaper::run(engine.clone()));
     tasks.spawn(sealer::run(engine.clone()));
     tasks.spawn(outbox::run(engine.clone()));
+    tasks.spawn(publisher::run(engine.clone()));
+    tasks.spawn(schedules::run(engine.clone()));
+    tasks.spawn(deliveries::run(engine.clone()));
     tasks.spawn(sweep::run(engine.clone()));
     tasks.spawn(retention::run(engine.clone()));
     tasks.spawn(clock_sync::run(engine.clone()));

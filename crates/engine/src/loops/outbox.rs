@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use crate::Engine;
 use crate::error::EngineError;
+use crate::webhooks::deliver::{self, Tried};
 
 const RELAY_BATCH_MAX: usize = 64;
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -68,6 +69,9 @@ async fn relay(engine: &Engine) -> Result<bool, EngineError> {
 }
 
 async fn send(engine: &Engine, message: &OutboxMessage) -> Result<(), EngineError> {
+    if message.destination.starts_with(deliver::DESTINATION) {
+        return send_webhook(engine, message).await;
+    }
     let delivered = engine.0.options.deliver.deliver(message).await;
     let (tenant, id) = (message.tenant, message.id);
     let op = match delivered {
@@ -88,6 +92,19 @@ async fn send(engine: &Engine, message: &OutboxMessage) -> Result<(), EngineErro
             };
             Op::OutboxFailed { tenant, id, error: error.to_string(), retry }
         }
+    };
+    engine.0.store.execute(op).await?;
+    Ok(())
+}
+
+/// Endpoints have their own waits between tries, and a sender has a message to itself while it tries.
+async fn send_webhook(engine: &Engine, message: &OutboxMessage) -> Result<(), EngineError> {
+    let (tenant, id) = (message.tenant, message.id);
+    let op = match deliver::deliver(engine, message).await? {
+        Tried::Held => return Ok(()),
+        Tried::Delivered => Op::OutboxDelivered { tenant, id, at: engine.now() },
+        Tried::Later { error, at } => Op::OutboxFailed { tenant, id, error, retry: OutboxRetry::At(at) },
+        Tried::Never { error } => Op::OutboxFailed { tenant, id, error, retry: OutboxRetry::Dead(engine.now()) },
     };
     engine.0.store.execute(op).await?;
     Ok(())

@@ -35,6 +35,9 @@ const TAGS: &[(&str, &str)] = &[
     ("tenants", "The boundaries that own everything."),
     ("keys", "API keys of the tenant."),
     ("users", "People of the tenant."),
+    ("schedules", "What starts workflows at times."),
+    ("webhooks", "The addresses at which webhooks come in."),
+    ("webhook-endpoints", "The addresses that are told of events."),
     ("agent", "The calls of workers. Every one of them is safe to repeat."),
     ("health", "Whether the server is up, and its numbers."),
 ];

@@ -10,10 +10,13 @@ pub mod live;
 pub mod me;
 pub mod metrics;
 pub mod runs;
+pub mod schedules;
 pub mod signals;
 pub mod tenants;
 pub mod users;
 pub mod waits;
+pub mod webhook_endpoints;
+pub mod webhooks;
 pub mod workflows;
 
 use axum::Router;
@@ -50,12 +53,15 @@ fn guarded() -> OpenApiRouter<AppState> {
         .merge(metrics::routes())
         .merge(tenants::routes())
         .merge(users::routes())
+        .merge(schedules::routes())
+        .merge(webhook_endpoints::routes())
+        .merge(webhooks::routes())
         .merge(workflows::routes())
 }
 
 /// The routes that everybody may use.
 fn open() -> OpenApiRouter<AppState> {
-    health::routes().merge(workflows::open())
+    health::routes().merge(workflows::open()).merge(webhooks::open_routes())
 }
 
 /// What the guarded and the open routes say of themselves.

@@ -20,5 +20,8 @@ mod over_the_wire;
 mod people;
 mod refusals;
 mod runs;
+mod schedules;
 mod signals;
+mod webhook_endpoints;
+mod webhooks;
 mod workflows;

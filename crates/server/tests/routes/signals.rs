@@ -47,3 +47,62 @@ async fn signals_that_cannot_be_are_refused() {
     assert_eq!(elsewhere.problem(), (400, "REQUEST_INVALID"), "the key names the tenant");
     api.end().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_cloud_event_is_a_signal_in_either_mode() {
+    let api = Api::new().await;
+    let first = api.post("/runs", json!({ "plan": waiting(), "subject": "INC-1" })).await.text("run_id");
+    let second = api.post("/runs", json!({ "plan": waiting(), "subject": "INC-2" })).await.text("run_id");
+    let waits = api.get("/waits?type=go").await.ok();
+    let keys: Vec<_> = waits["waits"].as_array().unwrap().iter().map(|wait| wait["key"].clone()).collect();
+    assert_eq!(keys, [json!("INC-1"), json!("INC-2")]);
+
+    let event = json!({
+        "specversion": "1.0", "id": "1", "source": "/monitor", "type": "go", "subject": "INC-1", "data": { "by": "me" },
+    });
+    let ask = async |kind: &str, headers: &[(&str, &str)], body: String| {
+        let mut request = axum::http::Request::post("/api/v1/signals").header("host", "localhost");
+        request = request.header("authorization", format!("Bearer {}", api.key)).header("content-type", kind);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        api.ask(request.body(axum::body::Body::from(body)).unwrap()).await
+    };
+    assert_eq!(ask("application/cloudevents+json", &[], event.to_string()).await.status, 201);
+    let ended = api.get(&format!("/runs/{first}?wait_ms=5000")).await.ok();
+    assert_eq!((&ended["state"], &ended["output"]), (&json!("succeeded"), &json!({ "by": "me" })));
+    let again = ask("application/cloudevents+json", &[], event.to_string()).await;
+    assert_eq!((again.status.as_u16(), &again.body["duplicate"]), (200, &json!(true)));
+
+    let headers = [
+        ("ce-specversion", "1.0"),
+        ("ce-id", "2"),
+        ("ce-source", "/monitor"),
+        ("ce-type", "go"),
+        ("ce-subject", "INC-2"),
+    ];
+    assert_eq!(ask("application/json", &headers, "7".into()).await.status, 201);
+    let ended = api.get(&format!("/runs/{second}?wait_ms=5000")).await.ok();
+    assert_eq!(ended["output"], json!(7));
+
+    let keyless = json!({ "specversion": "1.0", "id": "3", "source": "/monitor", "type": "go" });
+    assert_eq!(ask("application/cloudevents+json", &[], keyless.to_string()).await.problem(), (422, "INPUT_INVALID"));
+    let old = json!({ "specversion": "0.3", "id": "3", "source": "/monitor", "type": "go" });
+    assert_eq!(ask("application/cloudevents+json", &[], old.to_string()).await.problem(), (400, "REQUEST_INVALID"));
+    api.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_signal_starts_the_workflows_that_name_its_type() {
+    let api = Api::new().await;
+    let source = "name: recover\non:\n  signal: { type: disk.full, filter: event.percent > 90, inputs: { host: \"${{ trigger.key }}\" } }\ninputs: { host: { type: string, required: true } }\nsteps:\n  - id: a\n    transform: ${{ inputs.host }}\n";
+    crate::schedules::apply(&api.engine, api.tenant, source).await;
+    let signal = |percent: u32, id: &str| json!({ "type": "disk.full", "key": "db-1", "payload": { "percent": percent }, "source_id": id });
+    let started = api.post("/signals", signal(95, "m-1")).await;
+    assert_eq!((started.status.as_u16(), &started.body["runs"][0]["workflow"]), (201, &json!("recover")));
+    let again = api.post("/signals", signal(95, "m-1")).await;
+    assert_eq!((again.status.as_u16(), &again.body["runs"]), (200, &started.body["runs"]));
+    assert_eq!(api.post("/signals", signal(50, "m-2")).await.body.get("runs"), None);
+    assert_eq!(api.get("/runs?workflow=recover").await.ok()["runs"].as_array().unwrap().len(), 1);
+    api.end().await;
+}

@@ -1,12 +1,11 @@
 //! Schedules and webhooks as they stand, and what of them is due.
 
-use interlock_core::ids::{InboundId, OutboundId, OutboxId, RunId, ScheduleId, TenantId};
+use interlock_core::ids::{InboundId, OutboundId, OutboxId, ScheduleId, TenantId};
 use interlock_core::json::Hash;
 use interlock_core::time::{Millis, Timestamp};
 
 use crate::apply_op::first_id_at;
 use crate::error::{CorruptRow, ReadError};
-use crate::rows::ListedWait;
 use crate::sql::{Stmt, triggers};
 use crate::store::Store;
 use crate::triggers::{
@@ -173,34 +172,6 @@ impl Store {
             })
         })
         .await
-    }
-
-    /// Who waits for what, after a run and a step.
-    pub async fn waits(
-        &self,
-        tenant: TenantId,
-        signal_type: Option<&str>,
-        after: Option<(RunId, u32)>,
-        limit: usize,
-    ) -> Result<Vec<ListedWait>, ReadError> {
-        let (run, position) = after.map_or((Value::Id([0; 16]), Value::Int(-1)), |(run, at)| (run.into(), at.into()));
-        let read = |mut row: Row| {
-            Ok(ListedWait {
-                run: row.id("run_id")?,
-                position: row.num("position")?,
-                signal_type: row.text("type")?,
-                key: row.text("key")?,
-                accept_from: row.time("accept_from")?,
-                opened_at: row.time("opened_at")?,
-            })
-        };
-        match signal_type {
-            Some(signal_type) => {
-                let values = vec![tenant.into(), signal_type.into(), run, position, limit.into()];
-                self.every(&triggers::WAITS_TYPED, values, read).await
-            }
-            None => self.every(&triggers::WAITS, vec![tenant.into(), run, position, limit.into()], read).await,
-        }
     }
 
     async fn found<T>(

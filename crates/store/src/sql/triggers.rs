@@ -293,19 +293,6 @@ statements! {
                    ORDER BY outbox_id LIMIT $5"
     }
 
-    /// waits' key.
-    WAITS on waits {
-        both: "SELECT run_id, position, type, key, accept_from, opened_at FROM waits
-               WHERE tenant_id = $1 AND (run_id, position) > ($2, $3) ORDER BY run_id, position LIMIT $4"
-    }
-
-    /// waits_by_key.
-    WAITS_TYPED on waits {
-        both: "SELECT run_id, position, type, key, accept_from, opened_at FROM waits
-               WHERE tenant_id = $1 AND type = $2 AND (run_id, position) > ($3, $4)
-               ORDER BY run_id, position LIMIT $5"
-    }
-
     SWEEP_SLOTS on schedule_slots {
         both: "DELETE FROM schedule_slots WHERE (tenant_id, schedule_id, slot_at) IN
                (SELECT tenant_id, schedule_id, slot_at FROM schedule_slots WHERE at < $1 AND state <> 'queued'

@@ -9,9 +9,7 @@ mod trigger;
 pub use approval::{Approval, ApprovalBlock};
 pub use input::{Input, InputType};
 pub use step::{Argv, Backoff, Idempotency, Requires, Retry, Rollback, Step, Wait};
-pub use trigger::{
-    DaylightPolicy, GitHub, Overlap, Schedule, ServiceNow, Signal, Slack, Ticket, TriggerKind, Triggers, Webhook,
-};
+pub use trigger::{GitHub, Schedule, ServiceNow, Signal, Slack, Ticket, TriggerKind, Triggers, Webhook};
 
 use interlock_core::plan::{Accept, BlastRadius, OnDenial, OnFailure, RollbackCondition};
 use interlock_core::rules::{Dedupe, OnConflict, StepPhase, ValidationMode, Workdir};

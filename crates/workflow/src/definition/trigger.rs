@@ -4,6 +4,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use interlock_core::schedule::{DstPolicy, Overlap};
 use interlock_core::time::Millis;
 
 use crate::diagnostic::{Code, Report};
@@ -42,28 +43,6 @@ macro_rules! word_set {
 }
 
 word_set! {
-    /// What happens when the local time of a slot is skipped or repeated by daylight saving.
-    DaylightPolicy {
-        /// A slot in the gap does not run, one in the overlap runs the first time.
-        Skip = "skip",
-        /// Every slot runs once: one in the gap right after it, one in the overlap the first time.
-        Once = "once",
-        /// Like once, but a slot in the overlap runs both times.
-        Twice = "twice",
-    }
-}
-
-word_set! {
-    /// What happens when a slot comes while the run of an earlier one is active.
-    Overlap {
-        Allow = "allow",
-        Skip = "skip",
-        Queue = "queue",
-        CancelPrevious = "cancel_previous",
-    }
-}
-
-word_set! {
     /// The forms of a trigger.
     TriggerKind {
         Webhook = "webhook",
@@ -77,7 +56,7 @@ word_set! {
     }
 }
 
-words!(DaylightPolicy, Overlap);
+words!(DstPolicy, Overlap);
 
 record! {
     /// A request to a webhook endpoint.
@@ -151,12 +130,12 @@ record! {
         /// The schedule's name, for `interlock schedule`; made from its place in the list where omitted.
         name: Option<At<Name>>,
         /// What daylight saving does to a slot; `once` where omitted.
-        dst: Option<DaylightPolicy>,
+        dst: Option<DstPolicy>,
         /// What happens while the run of an earlier slot is active; `skip` where omitted.
         overlap: Option<Overlap>,
-        /// How far back slots are made up for that passed while no server ran; none where omitted.
+        /// How far back slots are made up for that passed while no server ran; `1h` where omitted.
         catch_up: Option<At<Millis>>,
-        /// Slots are delayed by a random time up to this.
+        /// Slots are delayed by a span up to this, drawn from the slot.
         jitter: Option<At<Millis>>,
         /// Made, but not running.
         paused: Option<bool>,

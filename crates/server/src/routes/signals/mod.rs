@@ -1,5 +1,6 @@
 //! Messages from outside.
 
+pub mod event;
 pub mod send;
 
 use utoipa_axum::router::OpenApiRouter;

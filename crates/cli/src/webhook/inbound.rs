@@ -1,0 +1,132 @@
+//! `interlock webhook in`.
+
+use clap::{Args, Subcommand};
+use interlock_core::trigger::Source;
+use interlock_protocol::webhooks::{
+    ChangeInbound, InboundDeliveryList, InboundList, InboundMade, InboundView, NewInbound, Rotate, path,
+};
+use reqwest::Method;
+
+use super::{Named, SecretArgs, told};
+use crate::client::{Client, fill};
+use crate::output::table::{Cell, Table};
+use crate::output::{Printer, span};
+
+#[derive(Subcommand)]
+pub enum InboundVerb {
+    /// List them.
+    List,
+    /// Make one, and say where senders send to.
+    Create(CreateArgs),
+    /// Give one another secret; the one before counts for another day.
+    Rotate(RotateArgs),
+    /// Take nothing for a while.
+    Pause(Named),
+    /// Take webhooks again.
+    Resume(Named),
+    /// Remove one.
+    Delete(Named),
+    /// List what came in, and what became of it.
+    Deliveries(Named),
+}
+
+#[derive(Debug, Args)]
+pub struct CreateArgs {
+    /// Its name, by which `on.webhook.endpoint` of a workflow finds it.
+    #[arg(value_name = "NAME")]
+    name: String,
+    /// Who sends: github, slack, servicenow, standard, generic.
+    #[arg(long)]
+    source: Source,
+    /// Where a generic sender puts its signature.
+    #[arg(long)]
+    header: Option<String>,
+    /// GitHub: take the same pull request, event, action and head within 5 s as several deliveries.
+    #[arg(long)]
+    no_secondary: bool,
+    #[command(flatten)]
+    secret: SecretArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct RotateArgs {
+    #[command(flatten)]
+    named: Named,
+    #[command(flatten)]
+    secret: SecretArgs,
+}
+
+pub async fn run(client: &Client, printer: Printer, verb: InboundVerb) -> anyhow::Result<()> {
+    match verb {
+        InboundVerb::List => list(client, printer).await,
+        InboundVerb::Create(args) => {
+            let secret = args.secret.read()?;
+            let (name, source, header) = (args.name, args.source, args.header);
+            let new = NewInbound { name, source, header, secondary: !args.no_secondary, secret };
+            made(printer, &client.post(path::INBOUND, &new).send().await?)
+        }
+        InboundVerb::Rotate(args) => {
+            let body = Rotate { secret: args.secret.read()? };
+            made(printer, &client.post(at(path::INBOUND_ROTATE, &args.named), &body).send().await?)
+        }
+        InboundVerb::Pause(named) => change(client, printer, &named, true).await,
+        InboundVerb::Resume(named) => change(client, printer, &named, false).await,
+        InboundVerb::Delete(named) => {
+            client.call(Method::DELETE, at(path::INBOUND_ONE, &named)).done().await?;
+            printer.show(&serde_json::json!({ "removed": named.name }), |_| format!("{} is removed", named.name))
+        }
+        InboundVerb::Deliveries(named) => deliveries(client, printer, &named).await,
+    }
+}
+
+fn at(path: &str, named: &Named) -> String {
+    fill(path, &[("endpoint", &named.name)])
+}
+
+async fn list(client: &Client, printer: Printer) -> anyhow::Result<()> {
+    let list: InboundList = client.get(path::INBOUND).send().await?;
+    let table = |_| {
+        let mut table = Table::new(["NAME", "SOURCE", "PATH", "STATE"]);
+        for endpoint in &list.endpoints {
+            let state = if endpoint.paused { "paused" } else { "open" };
+            let source = endpoint.source.as_str();
+            table.row([Cell::new(&endpoint.name), Cell::new(source), Cell::new(&endpoint.path), Cell::new(state)]);
+        }
+        table
+    };
+    printer.list(&list, table, "No webhooks are taken.")
+}
+
+fn made(printer: Printer, made: &InboundMade) -> anyhow::Result<()> {
+    printer.show(made, |_| {
+        let InboundView { name, path, .. } = &made.endpoint;
+        format!("{name} takes webhooks at {path}\n{}", told(made.secret.as_deref()))
+    })
+}
+
+async fn change(client: &Client, printer: Printer, named: &Named, paused: bool) -> anyhow::Result<()> {
+    let body = ChangeInbound { paused: Some(paused), secondary: None };
+    let view: InboundView = client.call(Method::PATCH, at(path::INBOUND_ONE, named)).body(&body).send().await?;
+    let word = if paused { "takes nothing for now" } else { "takes webhooks" };
+    printer.show(&view, |_| format!("{} {word}", view.name))
+}
+
+async fn deliveries(client: &Client, printer: Printer, named: &Named) -> anyhow::Result<()> {
+    let list: InboundDeliveryList = client.get(at(path::INBOUND_DELIVERIES, named)).send().await?;
+    let now = span::now();
+    let table = |_| {
+        let mut table = Table::new(["DELIVERY", "EVENT", "CAME", "STATUS", "ANSWER"]);
+        for delivery in &list.deliveries {
+            let answer = delivery.answer.as_ref().map(|answer| answer.as_str().to_owned());
+            table.row([
+                Cell::new(&delivery.delivery),
+                Cell::new(&delivery.event),
+                Cell::new(span::away(delivery.received_at, now)),
+                Cell::new(delivery.status.as_str()),
+                Cell::or_dash(answer.or_else(|| delivery.error.clone())),
+            ]);
+        }
+        table
+    };
+    printer.list(&list, table, "Nothing came in.")
+}

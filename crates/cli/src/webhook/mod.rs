@@ -1,0 +1,70 @@
+//! `interlock webhook`: the addresses at which webhooks come in, and those that are told of events.
+
+mod inbound;
+mod outbound;
+
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use clap::{Args, Subcommand};
+
+use crate::client::ClientArgs;
+
+#[derive(Args)]
+pub struct WebhookArgs {
+    #[command(flatten)]
+    client: ClientArgs,
+    #[command(subcommand)]
+    way: Way,
+}
+
+#[derive(Subcommand)]
+enum Way {
+    /// The addresses at which webhooks come in and start workflows.
+    #[command(subcommand)]
+    In(inbound::InboundVerb),
+    /// The addresses that are told of events.
+    #[command(subcommand)]
+    Out(outbound::OutboundVerb),
+}
+
+/// An endpoint.
+#[derive(Debug, Args)]
+struct Named {
+    /// The endpoint's id; one for webhooks that come in may also be called by its name.
+    #[arg(value_name = "ENDPOINT")]
+    name: String,
+}
+
+/// A secret never stands in the arguments, where every process can read it.
+#[derive(Debug, Args)]
+struct SecretArgs {
+    /// A file that holds the sender's secret, `-` for stdin; without it the server makes one.
+    #[arg(long, value_name = "FILE")]
+    secret_file: Option<PathBuf>,
+}
+
+impl SecretArgs {
+    fn read(&self) -> anyhow::Result<Option<String>> {
+        let Some(path) = &self.secret_file else { return Ok(None) };
+        let text = if path.as_os_str() == "-" {
+            std::io::read_to_string(std::io::stdin().lock()).context("cannot read stdin")?
+        } else {
+            std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?
+        };
+        Ok(Some(text.trim_end_matches(['\r', '\n']).to_owned()))
+    }
+}
+
+pub async fn run(args: WebhookArgs) -> anyhow::Result<()> {
+    let (client, printer) = args.client.open()?;
+    match args.way {
+        Way::In(verb) => inbound::run(&client, printer, verb).await,
+        Way::Out(verb) => outbound::run(&client, printer, verb).await,
+    }
+}
+
+/// What is told once is told with a word of warning.
+fn told(secret: Option<&str>) -> String {
+    secret.map_or_else(String::new, |secret| format!("secret: {secret}\nKeep it now; it is not shown again.\n"))
+}

@@ -1,0 +1,46 @@
+//! Takes over deliveries that nobody has finished: their server died, or starting their runs failed for a while.
+
+use std::time::Duration;
+
+use interlock_core::limits;
+use interlock_store::{DeliveryRow, Op, OpAnswer, TriggerOp};
+
+use crate::Engine;
+use crate::error::EngineError;
+use crate::webhooks::process;
+
+const DUE_BATCH_MAX: usize = 32;
+const LOOK_EVERY: Duration = Duration::from_secs(5);
+
+pub(crate) async fn run(engine: Engine) {
+    loop {
+        if let Err(error) = take_over(&engine).await {
+            tracing::warn!(%error, "deliveries could not be taken over; it will be tried again");
+        }
+        tokio::select! {
+            biased;
+            () = engine.0.stopping.cancelled() => return,
+            () = tokio::time::sleep(LOOK_EVERY) => {}
+        }
+    }
+}
+
+async fn take_over(engine: &Engine) -> Result<(), EngineError> {
+    for row in engine.0.store.due_deliveries(engine.now(), DUE_BATCH_MAX).await? {
+        one(engine, row).await?;
+    }
+    Ok(())
+}
+
+async fn one(engine: &Engine, row: DeliveryRow) -> Result<(), EngineError> {
+    let now = engine.now();
+    let retake = TriggerOp::RetakeDelivery { at: row.at.clone(), now, lock_until: now + limits::IDEMPOTENCY_LOCK };
+    let OpAnswer::Begun(attempt) = engine.0.store.execute(Op::Trigger(Box::new(retake))).await? else {
+        return Ok(());
+    };
+    let Some(endpoint) = engine.0.store.inbound_endpoint(row.at.endpoint).await? else { return Ok(()) };
+    tracing::info!(delivery = row.at.key, attempt, "a delivery is taken over");
+    // Its failure is on record; the next one has its own chance.
+    let _ = process::process(engine, &endpoint, &row, attempt).await;
+    Ok(())
+}

@@ -1,0 +1,138 @@
+//! Schedules that stand in workflow files follow them: made, changed and removed with the newest version.
+
+use interlock_core::ids::TenantId;
+use interlock_core::json::Json;
+use interlock_core::schedule::{CATCH_UP_DEFAULT, DstPolicy, Overlap};
+use interlock_core::time::Millis;
+use interlock_core::trigger::Origin;
+use interlock_store::{Op, ScheduleRow, TriggerOp};
+use interlock_workflow::definition::Schedule;
+
+use super::{NewSchedule, next_look};
+use crate::Engine;
+use crate::error::EngineError;
+use crate::workflows::WorkflowVersion;
+
+const PAGE: usize = 200;
+const DEFAULT_ZONE: &str = "UTC";
+const DEFAULT_WORKSPACE: &str = "default";
+
+/// Every tenant's files, once at the start: a server may have died between applying a file and following it.
+pub(crate) async fn all(engine: &Engine) -> Result<(), EngineError> {
+    for tenant in engine.0.store.tenants().await? {
+        let mut after: Option<String> = None;
+        loop {
+            let page = engine.0.store.list_workflows(tenant.id, after.as_deref(), PAGE).await?;
+            let full = page.len() == PAGE;
+            after = page.last().map(|row| row.name.clone());
+            for row in page {
+                if let Some(version) = engine.workflow(tenant.id, &row.name).await? {
+                    engine.follow_schedules(tenant.id, &version).await?;
+                }
+            }
+            if !full {
+                break;
+            }
+        }
+    }
+    Ok(())
+}
+
+impl Engine {
+    /// Brings the schedules of a workflow to what its newest version says.
+    pub(crate) async fn follow_schedules(
+        &self,
+        tenant: TenantId,
+        version: &WorkflowVersion,
+    ) -> Result<(), EngineError> {
+        let on = version.definition.on.as_ref();
+        let wanted: Vec<NewSchedule> = on.map_or_else(Vec::new, |on| {
+            on.schedule.0.iter().enumerate().map(|(index, schedule)| wanted(version, index, schedule)).collect()
+        });
+        let mut kept = self.of_workflow(tenant, &version.name).await?;
+        for new in wanted {
+            match kept.iter().position(|row| row.name == new.name) {
+                Some(index) => {
+                    let row = kept.swap_remove(index);
+                    if differs(&row, &new) {
+                        self.change_to(tenant, &row, &new).await?;
+                    }
+                }
+                None => match self.create_schedule(tenant, new, version.created_by.clone()).await {
+                    Ok(_) => {}
+                    // Somebody has made one of that name by hand, or another server follows the same file.
+                    Err(EngineError::NameTaken { name, .. }) => {
+                        tracing::warn!(schedule = name, workflow = version.name, "the name of a schedule is taken");
+                    }
+                    Err(error) => return Err(error),
+                },
+            }
+        }
+        for row in kept {
+            let op = TriggerOp::RemoveSchedule { tenant, schedule: row.id };
+            self.0.store.execute(Op::Trigger(Box::new(op))).await?;
+        }
+        Ok(())
+    }
+
+    async fn of_workflow(&self, tenant: TenantId, workflow: &str) -> Result<Vec<ScheduleRow>, EngineError> {
+        let mut found = Vec::new();
+        let mut after = String::new();
+        loop {
+            let page = self.0.store.schedules(tenant, &after, PAGE).await?;
+            let full = page.len() == PAGE;
+            after = page.last().map(|row| row.name.clone()).unwrap_or_default();
+            found.extend(page.into_iter().filter(|row| row.origin == Origin::Workflow && row.workflow == workflow));
+            if !full {
+                return Ok(found);
+            }
+        }
+    }
+
+    /// What an operator has paused stays paused.
+    async fn change_to(&self, tenant: TenantId, row: &ScheduleRow, new: &NewSchedule) -> Result<(), EngineError> {
+        self.change_schedule(tenant, &row.id.to_string(), |row, now| {
+            let moved = row.cron != new.cron || row.timezone != new.timezone || row.dst != new.dst;
+            (row.cron, row.timezone) = (new.cron.clone(), new.timezone.clone());
+            (row.dst, row.overlap, row.catch_up, row.jitter) = (new.dst, new.overlap, new.catch_up, new.jitter);
+            row.inputs = new.inputs.clone();
+            if moved {
+                row.done_at = now;
+            }
+            row.next_at = next_look(row, now)?;
+            Ok(())
+        })
+        .await
+        .map(|_| ())
+    }
+}
+
+fn differs(row: &ScheduleRow, new: &NewSchedule) -> bool {
+    row.cron != new.cron
+        || row.timezone != new.timezone
+        || row.dst != new.dst
+        || row.overlap != new.overlap
+        || row.catch_up != new.catch_up
+        || row.jitter != new.jitter
+        || row.inputs != new.inputs
+}
+
+fn wanted(version: &WorkflowVersion, index: usize, schedule: &Schedule) -> NewSchedule {
+    let by_place = || if index == 0 { version.name.clone() } else { format!("{}-{}", version.name, index + 1) };
+    let inputs: serde_json::Map<_, _> =
+        schedule.inputs.0.iter().map(|(key, template)| (key.name.clone(), template.to_json())).collect();
+    NewSchedule {
+        name: schedule.name.as_ref().map_or_else(by_place, |name| name.0.clone()),
+        workflow: version.name.clone(),
+        origin: Origin::Workflow,
+        cron: schedule.cron.value.clone(),
+        timezone: schedule.timezone.as_ref().map_or_else(|| DEFAULT_ZONE.to_owned(), |zone| zone.value.clone()),
+        dst: schedule.dst.unwrap_or(DstPolicy::Once),
+        overlap: schedule.overlap.unwrap_or(Overlap::Skip),
+        catch_up: schedule.catch_up.map_or(CATCH_UP_DEFAULT, |span| span.value),
+        jitter: schedule.jitter.map_or(Millis::ZERO, |span| span.value),
+        inputs: Json::trusted(serde_json::Value::Object(inputs).to_string()),
+        workspace: DEFAULT_WORKSPACE.to_owned(),
+        paused: schedule.paused.unwrap_or(false),
+    }
+}

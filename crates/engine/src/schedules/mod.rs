@@ -1,0 +1,263 @@
+//! Schedules: what people and workflow files ask of them. [`fire`] deals with those that have come.
+
+pub(crate) mod fire;
+pub(crate) mod follow;
+
+use interlock_core::change::Context;
+use interlock_core::ids::{ScheduleId, TenantId};
+use interlock_core::json::Json;
+use interlock_core::keys::TriggerKey;
+use interlock_core::limits;
+use interlock_core::rejection::Rejection;
+use interlock_core::run::Trigger;
+use interlock_core::schedule::{
+    CATCH_UP_MAX, Cadence, Cron, DstPolicy, JITTER_MAX, Overlap, Slot, TimeZone, slot_text,
+};
+use interlock_core::time::{Millis, Timestamp};
+use interlock_core::trigger::Origin;
+use interlock_store::{Op, OpAnswer, ScheduleRow, TriggerOp};
+use serde_json::json;
+
+use crate::error::EngineError;
+use crate::triggers::Keyed;
+use crate::{Engine, IdempotencyKey, StartWorkflow, Started};
+
+/// Whom the keys of slots belong to.
+pub(crate) const CLIENT: &str = "scheduler";
+/// How often a change is tried again after somebody else came first.
+const ROUNDS_MAX: usize = 8;
+/// Slots that one preview shows.
+pub const UPCOMING_MAX: usize = 100;
+
+/// A schedule to be made.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewSchedule {
+    pub name: String,
+    pub workflow: String,
+    pub origin: Origin,
+    pub cron: String,
+    pub timezone: String,
+    pub dst: DstPolicy,
+    pub overlap: Overlap,
+    pub catch_up: Millis,
+    pub jitter: Millis,
+    pub inputs: Json,
+    pub workspace: String,
+    pub paused: bool,
+}
+
+impl Engine {
+    /// Makes a schedule. Slots count from now on.
+    pub async fn create_schedule(
+        &self,
+        tenant: TenantId,
+        new: NewSchedule,
+        by: Option<String>,
+    ) -> Result<ScheduleRow, EngineError> {
+        let now = self.now();
+        let mut row = ScheduleRow {
+            tenant,
+            id: ScheduleId(self.fresh_id()),
+            name: new.name,
+            workflow: new.workflow,
+            origin: new.origin,
+            cron: new.cron,
+            timezone: new.timezone,
+            dst: new.dst,
+            overlap: new.overlap,
+            catch_up: new.catch_up,
+            jitter: new.jitter,
+            inputs: new.inputs,
+            workspace: new.workspace,
+            paused: new.paused,
+            note: None,
+            done_at: now,
+            next_at: None,
+            last_run: None,
+            revision: 1,
+            created_at: now,
+            created_by: by,
+            updated_at: now,
+        };
+        check(&row)?;
+        row.next_at = next_look(&row, now)?;
+        match self.0.store.execute(Op::Trigger(Box::new(TriggerOp::AddSchedule(row.clone())))).await? {
+            OpAnswer::Stored => {
+                self.0.schedules.look();
+                Ok(row)
+            }
+            _ => Err(EngineError::NameTaken { what: "schedule", name: row.name }),
+        }
+    }
+
+    /// A schedule by its id or its name.
+    pub async fn schedule(&self, tenant: TenantId, named: &str) -> Result<ScheduleRow, EngineError> {
+        let found = match named.parse::<ScheduleId>() {
+            Ok(id) => self.0.store.schedule(tenant, id).await?,
+            Err(_) => self.0.store.schedule_named(tenant, named).await?,
+        };
+        found.ok_or_else(|| EngineError::UnknownSchedule { name: named.chars().take(80).collect() })
+    }
+
+    /// No slot runs until it is resumed; those that pass meanwhile are left out.
+    pub async fn pause_schedule(
+        &self,
+        tenant: TenantId,
+        named: &str,
+        why: Option<String>,
+    ) -> Result<ScheduleRow, EngineError> {
+        self.change_schedule(tenant, named, |row, _| {
+            (row.paused, row.next_at) = (true, None);
+            row.note.clone_from(&why);
+            Ok(())
+        })
+        .await
+    }
+
+    pub async fn resume_schedule(&self, tenant: TenantId, named: &str) -> Result<ScheduleRow, EngineError> {
+        self.change_schedule(tenant, named, |row, now| {
+            if row.paused {
+                (row.paused, row.note, row.done_at) = (false, None, now);
+            }
+            row.next_at = next_look(row, now)?;
+            Ok(())
+        })
+        .await
+    }
+
+    pub async fn remove_schedule(&self, tenant: TenantId, named: &str) -> Result<(), EngineError> {
+        let row = self.schedule(tenant, named).await?;
+        if row.origin == Origin::Workflow {
+            let what = format!(
+                "schedule `{}` stands in the file of workflow `{}`; take it out there, or pause it here",
+                row.name, row.workflow
+            );
+            return Err(Rejection::InvalidInput { what }.into());
+        }
+        let op = TriggerOp::RemoveSchedule { tenant, schedule: row.id };
+        self.0.store.execute(Op::Trigger(Box::new(op))).await?;
+        Ok(())
+    }
+
+    /// Starts a run now, whatever the clock and the overlap policy say. The request's own id makes repeats one run.
+    pub async fn trigger_schedule(
+        &self,
+        tenant: TenantId,
+        named: &str,
+        request: &str,
+        by: Context,
+    ) -> Result<Started, EngineError> {
+        let row = self.schedule(tenant, named).await?;
+        let slot = format!("now:{request}");
+        let key = TriggerKey::Scheduler { schedule: &row.id.to_string(), slot: &slot }.render()?;
+        let started = self.start_slot(&row, self.now(), key, by).await?;
+        let started = Started { run: started.run, replayed: !started.fresh, admission: started.admission };
+        self.change_schedule(tenant, &row.id.to_string(), |row, _| {
+            row.last_run = Some(started.run);
+            Ok(())
+        })
+        .await?;
+        Ok(started)
+    }
+
+    /// What a schedule will do, as far as the clock tells.
+    pub fn upcoming(row: &ScheduleRow, after: Timestamp, count: usize) -> Result<Vec<Slot>, EngineError> {
+        let cadence = cadence(row)?;
+        let first = cadence.next(after);
+        let slots = std::iter::successors(first, |slot| cadence.next(slot.at));
+        Ok(slots.take(count.min(UPCOMING_MAX)).collect())
+    }
+
+    /// Changes what was read, and reads again where somebody else came first.
+    pub(crate) async fn change_schedule(
+        &self,
+        tenant: TenantId,
+        named: &str,
+        mut change: impl FnMut(&mut ScheduleRow, Timestamp) -> Result<(), EngineError> + Send,
+    ) -> Result<ScheduleRow, EngineError> {
+        for _ in 0..ROUNDS_MAX {
+            let mut row = self.schedule(tenant, named).await?;
+            let now = self.now();
+            change(&mut row, now)?;
+            row.updated_at = now;
+            let op = TriggerOp::ChangeSchedule { row: row.clone(), slots: Vec::new() };
+            if self.0.store.execute(Op::Trigger(Box::new(op))).await? == OpAnswer::Done {
+                row.revision += 1;
+                self.0.schedules.look();
+                return Ok(row);
+            }
+        }
+        Err(EngineError::Overloaded)
+    }
+}
+
+/// Everything about the row that does not depend on the instant.
+pub(crate) fn check(row: &ScheduleRow) -> Result<(), EngineError> {
+    let invalid = |what: String| Err(Rejection::InvalidInput { what }.into());
+    let bytes = row.name.len();
+    // As workflows are named: a schedule in a file is named after it. One that looks like an id could not be found.
+    let plain = row.name.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_.:/".contains(letter));
+    if bytes == 0 || bytes > limits::NAME_BYTES_MAX || !plain || row.name.starts_with("sch_") {
+        let max = limits::NAME_BYTES_MAX;
+        return invalid(format!(
+            "a schedule's name has 1 to {max} letters, digits, `-`, `_`, `.`, `:` or `/`, and does not look like an id"
+        ));
+    }
+    if row.jitter > JITTER_MAX {
+        return invalid(format!("the jitter is {} ms, the limit is {} ms", row.jitter.0, JITTER_MAX.0));
+    }
+    if row.catch_up > CATCH_UP_MAX {
+        return invalid(format!("the catch-up window is {} ms, the limit is {} ms", row.catch_up.0, CATCH_UP_MAX.0));
+    }
+    if row.inputs.len() > limits::PAYLOAD_BYTES_MAX {
+        let (what, max) = ("the inputs", limits::PAYLOAD_BYTES_MAX);
+        return Err(Rejection::TooLarge { what, bytes: row.inputs.len(), max }.into());
+    }
+    if cadence(row)?.next(row.done_at).is_none() {
+        return invalid(format!("`{}` means no date that comes; a schedule would never run", row.cron));
+    }
+    Ok(())
+}
+
+pub(crate) fn cadence(row: &ScheduleRow) -> Result<Cadence, EngineError> {
+    let invalid = |what: String| EngineError::from(Rejection::InvalidInput { what });
+    let cron: Cron =
+        row.cron.parse().map_err(|error: interlock_core::schedule::InvalidCron| invalid(error.to_string()))?;
+    let zone = TimeZone::get(&row.timezone).map_err(|_| {
+        invalid(format!("there is no time zone `{}`; use a name such as `Europe/Berlin` or `UTC`", row.timezone))
+    })?;
+    let (dst, jitter, catch_up) = (row.dst, row.jitter, row.catch_up);
+    Ok(Cadence { cron, zone, dst, jitter, catch_up, seed: *row.id.as_bytes() })
+}
+
+/// When the loop has to look at it.
+pub(crate) fn next_look(row: &ScheduleRow, now: Timestamp) -> Result<Option<Timestamp>, EngineError> {
+    if row.paused {
+        return Ok(None);
+    }
+    let next = cadence(row)?.next(row.done_at.max(now - row.catch_up));
+    Ok(next.map(|slot| slot.starts_at))
+}
+
+impl Engine {
+    /// Starts a slot's run, once.
+    pub(crate) async fn start_slot(
+        &self,
+        row: &ScheduleRow,
+        slot: Timestamp,
+        key: String,
+        by: Context,
+    ) -> Result<Keyed, EngineError> {
+        let trigger = json!({ "kind": "schedule", "schedule": row.name, "slot": slot_text(slot), "key": key });
+        let inputs = self.render_inputs(&row.inputs, json!({ "trigger": trigger })).await?;
+        let start = StartWorkflow {
+            workspace: Some(row.workspace.clone()),
+            trigger: Trigger { kind: "schedule".into(), reference: Some(key.clone()) },
+            started_by: row.created_by.clone(),
+            idempotency: Some(IdempotencyKey { client: CLIENT.into(), key }),
+            by,
+            ..StartWorkflow::new(row.tenant, row.workflow.clone(), inputs)
+        };
+        self.start_keyed(start).await
+    }
+}

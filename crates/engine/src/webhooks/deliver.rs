@@ -1,0 +1,159 @@
+//! Bringing a message to its endpoint: signed by Standard Webhooks, once at a time, with a log of every try.
+
+use interlock_core::ids::OutboundId;
+use interlock_core::time::{Millis, Timestamp};
+use interlock_core::trigger::EndpointState;
+use interlock_core::visible::visible;
+use interlock_core::webhook::standard;
+use interlock_outbound::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use interlock_outbound::{Call, Excess, OutboundError, StatusCode};
+use interlock_store::{AttemptRow, Op, OpAnswer, OutboundRow, OutboxMessage, TriggerOp};
+
+use super::outbound::Message;
+use crate::Engine;
+use crate::error::EngineError;
+
+/// What the destinations of endpoints begin with.
+pub(crate) const DESTINATION: &str = "webhook:";
+const TIMEOUT: std::time::Duration = std::time::Duration::from_secs(15);
+/// How much of an answer is kept in the log.
+const EXCERPT_BYTES_MAX: usize = 1 << 10;
+/// How long one sender has a message to itself: longer than a try can take.
+const TAKEN_FOR: Millis = Millis::from_secs(60);
+/// The waits between tries; with the first one there are twelve tries over about three days.
+const WAITS: [Millis; 11] = [
+    Millis::from_secs(5),
+    Millis::from_secs(30),
+    Millis::from_mins(2),
+    Millis::from_mins(10),
+    Millis::from_mins(30),
+    Millis::from_hours(2),
+    Millis::from_hours(5),
+    Millis::from_hours(10),
+    Millis::from_hours(14),
+    Millis::from_hours(20),
+    Millis::from_hours(24),
+];
+/// An endpoint that has taken nothing for so long is disabled.
+pub const DISABLED_AFTER: Millis = Millis::from_hours(24 * 5);
+
+/// What became of one try.
+pub(crate) enum Tried {
+    Delivered,
+    /// Not ours to send now: another server has it, or the endpoint is disabled.
+    Held,
+    Later {
+        error: String,
+        at: Timestamp,
+    },
+    Never {
+        error: String,
+    },
+}
+
+/// One try.
+pub(crate) async fn deliver(engine: &Engine, message: &OutboxMessage) -> Result<Tried, EngineError> {
+    let named = message.destination.strip_prefix(DESTINATION).and_then(|id| id.parse::<OutboundId>().ok());
+    let Some(id) = named else { return Ok(Tried::Never { error: "the destination is no endpoint".into() }) };
+    let now = engine.now();
+    let (tenant, attempts) = (message.tenant, message.attempts);
+    let take = TriggerOp::TakeMessage { tenant, id: message.id, attempts, now, until: now + TAKEN_FOR };
+    if engine.0.store.execute(Op::Trigger(Box::new(take))).await? != OpAnswer::Done {
+        return Ok(Tried::Held);
+    }
+    let Some(endpoint) = engine.0.store.outbound_endpoint(tenant, id).await? else {
+        return Ok(Tried::Never { error: "the endpoint was removed".into() });
+    };
+    if endpoint.state == EndpointState::Disabled {
+        return Ok(Tried::Held);
+    }
+    let (status, excerpt, error) = match send(engine, &endpoint, message, now).await? {
+        Ok((status, excerpt)) if status.is_success() => (Some(status), Some(excerpt), None),
+        Ok((status, excerpt)) => {
+            (Some(status), Some(excerpt), Some(format!("the endpoint answered {}", status.as_u16())))
+        }
+        Err(error) => (None, None, Some(error.to_string())),
+    };
+    let attempt = AttemptRow {
+        attempt: attempts + 1,
+        at: now,
+        duration: engine.now().since(now),
+        status: status.map(|status| status.as_u16()),
+        error: error.clone(),
+        excerpt,
+    };
+    let log = TriggerOp::LogAttempt { tenant, endpoint: id, message: message.id, attempt };
+    engine.0.store.execute(Op::Trigger(Box::new(log))).await?;
+    let Some(error) = error else { return Ok(Tried::Delivered) };
+    give_up_on(engine, &endpoint, status, now).await?;
+    if status == Some(StatusCode::GONE) {
+        return Ok(Tried::Never { error });
+    }
+    let Some(wait) = WAITS.get(attempts as usize) else { return Ok(Tried::Never { error }) };
+    Ok(Tried::Later { error, at: now + jittered(*wait, message) })
+}
+
+type Answered = Result<(StatusCode, String), OutboundError>;
+
+async fn send(
+    engine: &Engine,
+    endpoint: &OutboundRow,
+    message: &OutboxMessage,
+    now: Timestamp,
+) -> Result<Answered, EngineError> {
+    let outbound = engine.outbound().ok_or(EngineError::OutboundClosed)?;
+    let secrets = engine.open_secrets(endpoint.tenant, endpoint.id.0, &endpoint.secrets, now)?;
+    let keys: Vec<Vec<u8>> = secrets.iter().filter_map(|secret| standard::key_of_secret(secret)).collect();
+    let Message { id, body, .. } =
+        message.payload.decode().map_err(|error| EngineError::Store(format!("a message cannot be read: {error}")))?;
+    let body = body.as_str().as_bytes().to_vec();
+    let signature = standard::sign(&keys, &id, now, &body);
+    let mut call = Call { timeout: TIMEOUT, redirects_max: 0, excess: Excess::Cut, ..Call::post(&endpoint.url, body) };
+    call.answer_bytes_max = EXCERPT_BYTES_MAX;
+    call.headers = headers(&id, &(now.0 / 1_000).to_string(), &signature);
+    Ok(outbound.send(call).await.map(|answer| {
+        let excerpt = String::from_utf8_lossy(&answer.body);
+        (answer.status, visible(&excerpt).into_owned())
+    }))
+}
+
+fn headers(id: &str, seconds: &str, signature: &str) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/cloudevents+json; charset=utf-8"));
+    for (name, value) in [(standard::ID, id), (standard::TIMESTAMP, seconds), (standard::SIGNATURE, signature)] {
+        if let Ok(mut value) = HeaderValue::from_str(value) {
+            value.set_sensitive(name == standard::SIGNATURE);
+            headers.insert(HeaderName::from_static(name), value);
+        }
+    }
+    headers
+}
+
+/// Disables an endpoint that says it is gone, or that has failed for days.
+async fn give_up_on(
+    engine: &Engine,
+    endpoint: &OutboundRow,
+    status: Option<StatusCode>,
+    now: Timestamp,
+) -> Result<(), EngineError> {
+    let note = if status == Some(StatusCode::GONE) {
+        "it answered 410 Gone".to_owned()
+    } else if endpoint.failing_since.is_some_and(|since| now.since(since) > DISABLED_AFTER) {
+        format!("no message was taken for {} days", DISABLED_AFTER.0 / Millis::from_hours(24).0)
+    } else {
+        return Ok(());
+    };
+    tracing::warn!(endpoint = %endpoint.id, note, "a webhook endpoint is disabled");
+    let op = TriggerOp::DisableOutbound { tenant: endpoint.tenant, endpoint: endpoint.id, note };
+    engine.0.store.execute(Op::Trigger(Box::new(op))).await?;
+    Ok(())
+}
+
+/// Half of the wait is certain, so that a failing receiver is never hammered; the rest spreads messages out.
+fn jittered(wait: Millis, message: &OutboxMessage) -> Millis {
+    let mut seed = message.id.as_bytes().to_vec();
+    seed.extend_from_slice(&message.attempts.to_be_bytes());
+    let hash = interlock_core::json::Hash::of(&seed).0;
+    let drawn = u64::from_be_bytes(*hash.first_chunk().expect("a hash has 32 bytes"));
+    Millis(wait.0 / 2 + drawn % (wait.0 / 2 + 1))
+}

@@ -1,0 +1,155 @@
+//! The addresses at which a tenant takes webhooks.
+
+use interlock_core::ids::{InboundId, TenantId};
+use interlock_core::limits;
+use interlock_core::rejection::Rejection;
+use interlock_core::trigger::Source;
+use interlock_core::webhook::standard;
+use interlock_store::{InboundRow, Op, OpAnswer, Secrets, TriggerOp};
+
+use super::{ENDPOINTS_MAX, SECRET_BYTES_MAX, SECRET_BYTES_MIN};
+use crate::Engine;
+use crate::error::EngineError;
+
+/// An address to be made.
+#[derive(Clone)]
+pub struct NewInbound {
+    pub name: String,
+    pub source: Source,
+    pub header: Option<String>,
+    pub secondary: bool,
+    /// The sender's secret; one is made where omitted.
+    pub secret: Option<String>,
+}
+
+/// What may change about an address.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct InboundChange {
+    pub secondary: Option<bool>,
+    pub paused: Option<bool>,
+}
+
+impl Engine {
+    /// Makes an address. Its secret is told once, here, where the server has made it.
+    pub async fn create_inbound(
+        &self,
+        tenant: TenantId,
+        new: NewInbound,
+        by: Option<String>,
+    ) -> Result<(InboundRow, Option<String>), EngineError> {
+        check_name(&new.name)?;
+        if new.header.as_ref().is_some_and(|header| !is_header(header)) {
+            let what = "`header` is not the name of an HTTP header".to_owned();
+            return Err(Rejection::InvalidInput { what }.into());
+        }
+        if self.0.store.inbound_endpoints(tenant, "", ENDPOINTS_MAX).await?.len() == ENDPOINTS_MAX {
+            let what = format!("a tenant has at most {ENDPOINTS_MAX} endpoints; remove one first");
+            return Err(Rejection::InvalidInput { what }.into());
+        }
+        let id = InboundId(self.fresh_id());
+        let (secret, told) = self.secret_of(new.source, new.secret)?;
+        let row = InboundRow {
+            tenant,
+            id,
+            name: new.name,
+            source: new.source,
+            header: new.header.map(|header| header.to_ascii_lowercase()),
+            secondary: new.secondary,
+            paused: false,
+            secrets: Secrets { current: self.seal(tenant, id.0, &secret)?, previous: None },
+            created_at: self.now(),
+            created_by: by,
+        };
+        match self.0.store.execute(Op::Trigger(Box::new(TriggerOp::AddInbound(row.clone())))).await? {
+            OpAnswer::Stored => Ok((row, told)),
+            _ => Err(EngineError::NameTaken { what: "webhook endpoint", name: row.name }),
+        }
+    }
+
+    /// A tenant's address by its id or its name.
+    pub async fn inbound(&self, tenant: TenantId, named: &str) -> Result<InboundRow, EngineError> {
+        let found = match named.parse::<InboundId>() {
+            Ok(id) => self.0.store.inbound_endpoint(id).await?.filter(|row| row.tenant == tenant),
+            Err(_) => self.0.store.inbound_named(tenant, named).await?,
+        };
+        found.ok_or_else(|| EngineError::UnknownEndpoint { name: named.chars().take(80).collect() })
+    }
+
+    pub async fn change_inbound(
+        &self,
+        tenant: TenantId,
+        named: &str,
+        change: InboundChange,
+    ) -> Result<InboundRow, EngineError> {
+        let mut row = self.inbound(tenant, named).await?;
+        row.secondary = change.secondary.unwrap_or(row.secondary);
+        row.paused = change.paused.unwrap_or(row.paused);
+        self.put_inbound(row).await
+    }
+
+    /// Gives an address another secret. The one before counts for another day.
+    pub async fn rotate_inbound(
+        &self,
+        tenant: TenantId,
+        named: &str,
+        secret: Option<String>,
+    ) -> Result<(InboundRow, Option<String>), EngineError> {
+        let mut row = self.inbound(tenant, named).await?;
+        let (secret, told) = self.secret_of(row.source, secret)?;
+        row.secrets = self.rotated(tenant, row.id.0, &row.secrets, &secret)?;
+        Ok((self.put_inbound(row).await?, told))
+    }
+
+    pub async fn remove_inbound(&self, tenant: TenantId, named: &str) -> Result<(), EngineError> {
+        let row = self.inbound(tenant, named).await?;
+        let op = TriggerOp::RemoveInbound { tenant, endpoint: row.id };
+        self.0.store.execute(Op::Trigger(Box::new(op))).await?;
+        Ok(())
+    }
+
+    async fn put_inbound(&self, row: InboundRow) -> Result<InboundRow, EngineError> {
+        let op = TriggerOp::ChangeInbound(row.clone());
+        match self.0.store.execute(Op::Trigger(Box::new(op))).await? {
+            OpAnswer::Done => Ok(row),
+            _ => Err(EngineError::UnknownEndpoint { name: row.name }),
+        }
+    }
+
+    /// The secret to keep, and what of it the caller has to be told.
+    fn secret_of(&self, source: Source, given: Option<String>) -> Result<(String, Option<String>), EngineError> {
+        let Some(secret) = given else {
+            let made = standard::secret_of_key(&Self::secret_bytes());
+            return Ok((made.clone(), Some(made)));
+        };
+        let length = secret.len();
+        let invalid = |what: String| Err(Rejection::InvalidInput { what }.into());
+        if !(SECRET_BYTES_MIN..=SECRET_BYTES_MAX).contains(&length) {
+            return invalid(format!(
+                "a secret has {SECRET_BYTES_MIN} to {SECRET_BYTES_MAX} bytes; omit it to have one made"
+            ));
+        }
+        if source == Source::Standard && standard::key_of_secret(&secret).is_none() {
+            return invalid("a secret of Standard Webhooks is `whsec_` and base64".into());
+        }
+        Ok((secret, None))
+    }
+}
+
+pub(super) fn check_name(name: &str) -> Result<(), EngineError> {
+    let plain = name.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_.".contains(letter));
+    if name.is_empty() || name.len() > limits::NAME_BYTES_MAX || !plain {
+        let max = limits::NAME_BYTES_MAX;
+        let what = format!("an endpoint's name has 1 to {max} letters, digits, `-`, `_` or `.`");
+        return Err(Rejection::InvalidInput { what }.into());
+    }
+    // It could be taken for an id.
+    if name.starts_with("whi_") || name.starts_with("who_") {
+        return Err(Rejection::InvalidInput { what: "an endpoint's name must not look like an id".into() }.into());
+    }
+    Ok(())
+}
+
+fn is_header(name: &str) -> bool {
+    let token = |letter: char| letter.is_ascii_alphanumeric() || "-_".contains(letter);
+    !name.is_empty() && name.len() <= 64 && name.chars().all(token)
+}

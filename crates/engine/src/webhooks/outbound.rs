@@ -1,0 +1,198 @@
+//! The addresses that are told of a tenant's events.
+
+use interlock_core::event::Event;
+use interlock_core::ids::{OutboundId, OutboxId, TenantId};
+use interlock_core::json::Json;
+use interlock_core::rejection::Rejection;
+use interlock_core::time::Timestamp;
+use interlock_core::trigger::EndpointState;
+use interlock_core::webhook::standard;
+use interlock_store::{MessageRow, NewMessage, Op, OutboundRow, Secrets, TriggerOp};
+
+use super::{ENDPOINTS_MAX, publish};
+use crate::Engine;
+use crate::error::EngineError;
+
+/// Messages that one replay queues again.
+pub const REPLAY_MAX: usize = 1_000;
+const FILTERS_MAX: usize = 64;
+const DESCRIPTION_BYTES_MAX: usize = 1 << 10;
+
+/// An address to be told of events.
+#[derive(Debug, Clone)]
+pub struct NewOutbound {
+    pub url: String,
+    pub description: Option<String>,
+    pub events: Option<Vec<String>>,
+    pub workflows: Option<Vec<String>>,
+}
+
+/// What is queued again.
+#[derive(Debug, Clone, Copy)]
+pub enum Replay {
+    One(OutboxId),
+    /// What was queued in this span; only what was given up, where asked so.
+    Between {
+        from: Timestamp,
+        to: Timestamp,
+        dead_only: bool,
+    },
+}
+
+impl Engine {
+    /// Makes an endpoint. Its secret is told here and never again. Events count from now on.
+    pub async fn create_outbound(
+        &self,
+        tenant: TenantId,
+        new: NewOutbound,
+        by: Option<String>,
+    ) -> Result<(OutboundRow, String), EngineError> {
+        self.check_outbound(&new)?;
+        if self.0.store.outbound_endpoints(tenant, ENDPOINTS_MAX).await?.len() == ENDPOINTS_MAX {
+            let what = format!("a tenant has at most {ENDPOINTS_MAX} endpoints; remove one first");
+            return Err(Rejection::InvalidInput { what }.into());
+        }
+        let id = OutboundId(self.fresh_id());
+        let secret = standard::secret_of_key(&Self::secret_bytes());
+        let now = self.now();
+        let row = OutboundRow {
+            tenant,
+            id,
+            url: new.url,
+            description: new.description,
+            events: new.events,
+            workflows: new.workflows,
+            secrets: Secrets { current: self.seal(tenant, id.0, &secret)?, previous: None },
+            state: EndpointState::Enabled,
+            note: None,
+            fed_to: self.0.store.last_cursor(tenant).await?,
+            fed_at: now,
+            failing_since: None,
+            created_at: now,
+            created_by: by,
+        };
+        self.0.store.execute(Op::Trigger(Box::new(TriggerOp::AddOutbound(row.clone())))).await?;
+        Ok((row, secret))
+    }
+
+    pub async fn outbound_endpoint(&self, tenant: TenantId, named: &str) -> Result<OutboundRow, EngineError> {
+        let unknown = || EngineError::UnknownEndpoint { name: named.chars().take(80).collect() };
+        let id: OutboundId = named.parse().map_err(|_| unknown())?;
+        self.0.store.outbound_endpoint(tenant, id).await?.ok_or_else(unknown)
+    }
+
+    /// Gives an endpoint another secret. For a day messages are signed with both.
+    pub async fn rotate_outbound(&self, tenant: TenantId, named: &str) -> Result<(OutboundRow, String), EngineError> {
+        let mut row = self.outbound_endpoint(tenant, named).await?;
+        let secret = standard::secret_of_key(&Self::secret_bytes());
+        row.secrets = self.rotated(tenant, row.id.0, &row.secrets, &secret)?;
+        Ok((self.put_outbound(row).await?, secret))
+    }
+
+    /// Messages wait until it is enabled again.
+    pub async fn disable_outbound(
+        &self,
+        tenant: TenantId,
+        named: &str,
+        why: Option<String>,
+    ) -> Result<OutboundRow, EngineError> {
+        let mut row = self.outbound_endpoint(tenant, named).await?;
+        (row.state, row.note) = (EndpointState::Disabled, why);
+        self.put_outbound(row).await
+    }
+
+    /// Goes on where it stopped, or with what is new only.
+    pub async fn enable_outbound(
+        &self,
+        tenant: TenantId,
+        named: &str,
+        skip_missed: bool,
+    ) -> Result<OutboundRow, EngineError> {
+        let mut row = self.outbound_endpoint(tenant, named).await?;
+        (row.state, row.note, row.failing_since) = (EndpointState::Enabled, None, None);
+        if skip_missed {
+            row.fed_to = self.0.store.last_cursor(tenant).await?;
+        }
+        self.put_outbound(row).await
+    }
+
+    /// Its messages that are still on their way end with it.
+    pub async fn remove_outbound(&self, tenant: TenantId, named: &str) -> Result<(), EngineError> {
+        let row = self.outbound_endpoint(tenant, named).await?;
+        let op = TriggerOp::RemoveOutbound { tenant, endpoint: row.id, at: self.now() };
+        self.0.store.execute(Op::Trigger(Box::new(op))).await?;
+        Ok(())
+    }
+
+    /// Queues messages again, with the ids that receivers know them by. Answers how many.
+    pub async fn replay_messages(&self, tenant: TenantId, named: &str, what: Replay) -> Result<usize, EngineError> {
+        let row = self.outbound_endpoint(tenant, named).await?;
+        let found = match what {
+            Replay::One(id) => {
+                let message = self.0.store.message(tenant, row.id, id).await?;
+                vec![message.ok_or_else(|| EngineError::UnknownEndpoint { name: id.to_string() })?]
+            }
+            Replay::Between { from, to, dead_only } => {
+                let found = self.0.store.messages_between(tenant, row.id, from..to, REPLAY_MAX + 1).await?;
+                if found.len() > REPLAY_MAX {
+                    let what = format!("more than {REPLAY_MAX} messages lie in this span; take a shorter one");
+                    return Err(Rejection::InvalidInput { what }.into());
+                }
+                found.into_iter().filter(|message| !dead_only || message.dead_at.is_some()).collect()
+            }
+        };
+        let now = self.now();
+        let again = |(index, message): (usize, MessageRow)| NewMessage {
+            id: publish::message_id(now, index, &message.payload),
+            run: message.run,
+            payload: message.payload,
+        };
+        let messages: Vec<NewMessage> = found.into_iter().enumerate().map(again).collect();
+        let count = messages.len();
+        let op = TriggerOp::Replay { tenant, endpoint: row.id, messages, at: now };
+        self.0.store.execute(Op::Trigger(Box::new(op))).await?;
+        self.0.relay.notify_one();
+        Ok(count)
+    }
+
+    async fn put_outbound(&self, row: OutboundRow) -> Result<OutboundRow, EngineError> {
+        self.0.store.execute(Op::Trigger(Box::new(TriggerOp::ChangeOutbound(row.clone())))).await?;
+        self.0.publish.notify_one();
+        Ok(row)
+    }
+
+    fn check_outbound(&self, new: &NewOutbound) -> Result<(), EngineError> {
+        let invalid = |what: String| Err(Rejection::InvalidInput { what }.into());
+        let outbound = self.outbound().ok_or(EngineError::OutboundClosed)?;
+        if let Err(error) = outbound.check_url(&new.url) {
+            return invalid(format!("`url`: {error}"));
+        }
+        if new.description.as_ref().is_some_and(|text| text.len() > DESCRIPTION_BYTES_MAX) {
+            return invalid(format!("`description` is longer than {DESCRIPTION_BYTES_MAX} bytes"));
+        }
+        for list in [&new.events, &new.workflows].into_iter().flatten() {
+            if list.is_empty() || list.len() > FILTERS_MAX {
+                return invalid(format!("a filter names 1 to {FILTERS_MAX}; omit it to take all"));
+            }
+        }
+        for pattern in new.events.iter().flatten() {
+            if !Event::NAMES.iter().any(|name| publish::fits(pattern, name)) {
+                let known = Event::NAMES.join(", ");
+                let shown: String = pattern.chars().take(80).collect();
+                return invalid(format!(
+                    "there is no event `{shown}`; there are {known}, and `session.*` and its like"
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A message as it is stored in the outbox: the id that receivers know it by, and the body that is signed.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Message {
+    pub id: String,
+    #[serde(rename = "type")]
+    pub event: String,
+    pub body: Json,
+}

@@ -1,0 +1,56 @@
+//! `POST /schedules`: makes a schedule. Its slots count from now on.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use interlock_core::trigger::Origin;
+use interlock_engine::schedules::NewSchedule;
+use interlock_protocol::schedules::{self, ScheduleView, path};
+
+use super::view;
+use crate::api_error::ApiError;
+use crate::identity::Caller;
+use crate::request::Body;
+use crate::state::AppState;
+
+const WORKSPACE_DEFAULT: &str = "default";
+
+/// Make a schedule
+///
+/// It starts the newest version of a workflow. Slots count from now on.
+#[utoipa::path(
+    post,
+    path = path::SCHEDULES,
+    tag = "schedules",
+    request_body = schedules::NewSchedule,
+    responses((status = 201, description = "The schedule.", body = ScheduleView)),
+)]
+pub async fn create(
+    State(state): State<AppState>,
+    caller: Caller,
+    Body(new): Body<schedules::NewSchedule>,
+) -> Result<Response, ApiError> {
+    let workspace = caller.workspace_of_start(new.workspace)?;
+    // A schedule for a workflow that is not there would fail at every slot.
+    state.engine().workflow_to_start(caller.tenant, &new.workflow, None).await?;
+    let new = NewSchedule {
+        name: new.name,
+        workflow: new.workflow,
+        origin: Origin::Api,
+        cron: new.cron,
+        timezone: new.timezone,
+        dst: new.dst,
+        overlap: new.overlap,
+        catch_up: new.catch_up_ms,
+        jitter: new.jitter_ms,
+        inputs: new.inputs,
+        workspace: workspace.unwrap_or_else(|| WORKSPACE_DEFAULT.to_owned()),
+        paused: new.paused,
+    };
+    let by = caller.responsible().map(str::to_owned);
+    let row = state.engine().create_schedule(caller.tenant, new, by).await?;
+    let location = path::SCHEDULE.replace("{schedule}", &row.id.to_string());
+    let body = Json(view::schedule(row, state.engine().now()));
+    Ok((StatusCode::CREATED, [(header::LOCATION, location)], body).into_response())
+}

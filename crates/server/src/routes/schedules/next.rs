@@ -1,0 +1,43 @@
+//! `GET /schedules/{schedule}/next`: when it will run, in its zone and in UTC.
+
+use axum::Json;
+use axum::extract::State;
+use interlock_protocol::schedules::{Upcoming, path};
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use super::view;
+use crate::api_error::ApiError;
+use crate::identity::Caller;
+use crate::request::{OfSchedule, Params};
+use crate::state::AppState;
+
+const COUNT_DEFAULT: usize = 10;
+
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct NextParams {
+    /// How many; at most 100.
+    count: Option<usize>,
+}
+
+/// Preview the next slots of a schedule
+#[utoipa::path(
+    get,
+    path = path::NEXT,
+    tag = "schedules",
+    params(OfSchedule, NextParams),
+    responses((status = 200, description = "The next slots, also of a paused schedule.", body = Upcoming)),
+)]
+pub async fn next(
+    State(state): State<AppState>,
+    caller: Caller,
+    OfSchedule(named): OfSchedule,
+    Params(params): Params<NextParams>,
+) -> Result<Json<Upcoming>, ApiError> {
+    let row = state.engine().schedule(caller.tenant, &named).await?;
+    let after = state.engine().now().max(row.done_at);
+    let slots = view::upcoming(&row, after, params.count.unwrap_or(COUNT_DEFAULT));
+    Ok(Json(Upcoming { name: row.name, timezone: row.timezone, slots }))
+}

@@ -1,0 +1,45 @@
+//! `POST /schedules/{schedule}/trigger`: a run of it now, whatever the clock says.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use interlock_core::state::Initiator;
+use interlock_protocol::runs::{self, Started};
+use interlock_protocol::schedules::path;
+
+use crate::api_error::ApiError;
+use crate::idempotency::{IdempotencyHeaders, key_of};
+use crate::identity::Caller;
+use crate::request::OfSchedule;
+use crate::state::AppState;
+
+/// Start a run of a schedule now
+///
+/// The overlap policy does not apply. Sent again under the same `Idempotency-Key`, it names the run of the first time.
+#[utoipa::path(
+    post,
+    path = path::TRIGGER,
+    tag = "schedules",
+    params(OfSchedule, IdempotencyHeaders),
+    responses(
+        (status = 201, description = "The run.", body = Started),
+        (status = 409, description = "The subject has an active run."),
+        (status = 422, description = "The workflow does not take the schedule's inputs."),
+    ),
+)]
+pub async fn trigger(
+    State(state): State<AppState>,
+    caller: Caller,
+    OfSchedule(named): OfSchedule,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    let key = key_of(&headers, &caller)?;
+    let request =
+        key.map_or_else(|| state.engine().fresh_id().to_string(), |key| format!("{}:{}", key.client, key.key));
+    let by = caller.context(Initiator::User);
+    let started = state.engine().trigger_schedule(caller.tenant, &named, &request, by).await?;
+    let location = runs::path::RUN.replace("{run}", &started.run.to_string());
+    let body = Json(Started { run_id: started.run, admission: started.admission });
+    Ok((StatusCode::CREATED, [(header::LOCATION, location)], body).into_response())
+}

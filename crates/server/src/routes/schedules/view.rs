@@ -1,0 +1,53 @@
+//! A schedule's row as it goes over the wire.
+
+use interlock_core::schedule::{Slot, TimeZone, slot_text};
+use interlock_core::time::Timestamp;
+use interlock_engine::Engine;
+use interlock_protocol::schedules::{PastSlot, ScheduleView, SlotView};
+use interlock_store::{ScheduleRow, SlotRow};
+
+pub fn schedule(row: ScheduleRow, now: Timestamp) -> ScheduleView {
+    let next = if row.paused { None } else { upcoming(&row, now.max(row.done_at), 1).into_iter().next() };
+    let description = row.cron.parse().map(|cron: interlock_core::schedule::Cron| cron.describe()).unwrap_or_default();
+    ScheduleView {
+        schedule_id: row.id,
+        name: row.name,
+        workflow: row.workflow,
+        origin: row.origin,
+        cron: row.cron,
+        description,
+        timezone: row.timezone,
+        dst: row.dst,
+        overlap: row.overlap,
+        catch_up_ms: row.catch_up,
+        jitter_ms: row.jitter,
+        inputs: row.inputs,
+        workspace: row.workspace,
+        paused: row.paused,
+        note: row.note,
+        next,
+        last_run_id: row.last_run,
+        created_at: row.created_at,
+        created_by: row.created_by,
+    }
+}
+
+/// The next slots; none of a schedule that cannot be read any more.
+pub fn upcoming(row: &ScheduleRow, after: Timestamp, count: usize) -> Vec<SlotView> {
+    let slots = Engine::upcoming(row, after, count).unwrap_or_default();
+    slots.into_iter().map(|slot| slot_view(slot, &row.timezone)).collect()
+}
+
+fn slot_view(slot: Slot, timezone: &str) -> SlotView {
+    let utc = slot_text(slot.at);
+    let zone = TimeZone::get(timezone).ok();
+    let local = zone.zip(utc.parse::<jiff::Timestamp>().ok()).map(|(zone, at)| {
+        let zoned = at.to_zoned(zone);
+        zoned.strftime("%a %Y-%m-%d %H:%M:%S %Z (%:z)").to_string()
+    });
+    SlotView { at: slot.at, starts_at: slot.starts_at, local: local.unwrap_or_else(|| utc.clone()), utc }
+}
+
+pub fn past(row: SlotRow) -> PastSlot {
+    PastSlot { at: row.slot_at, utc: slot_text(row.slot_at), state: row.state, run_id: row.run, note: row.note }
+}

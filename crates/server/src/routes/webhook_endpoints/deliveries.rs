@@ -1,0 +1,56 @@
+//! `GET /webhook-endpoints/{endpoint}/deliveries`: what was sent there, newest first, with every try.
+
+use axum::Json;
+use axum::extract::State;
+use interlock_core::ids::OutboxId;
+use interlock_protocol::webhooks::{OutboundDeliveryList, path};
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use super::view;
+use crate::api_error::ApiError;
+use crate::identity::Caller;
+use crate::request::{OfEndpoint, Params};
+use crate::state::AppState;
+
+const PAGE_DEFAULT: usize = 20;
+/// Each delivery brings its tries along.
+const PAGE_MAX: usize = 100;
+
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct ListParams {
+    limit: Option<usize>,
+    /// The delivery before which the page begins.
+    before: Option<OutboxId>,
+}
+
+/// List what was sent to an endpoint
+#[utoipa::path(
+    get,
+    path = path::OUTBOUND_DELIVERIES,
+    tag = "webhook-endpoints",
+    params(OfEndpoint, ListParams),
+    responses((status = 200, description = "A page of deliveries, newest first.", body = OutboundDeliveryList)),
+)]
+pub async fn deliveries(
+    State(state): State<AppState>,
+    caller: Caller,
+    OfEndpoint(named): OfEndpoint,
+    Params(params): Params<ListParams>,
+) -> Result<Json<OutboundDeliveryList>, ApiError> {
+    let engine = state.engine();
+    let row = engine.outbound_endpoint(caller.tenant, &named).await?;
+    let limit = params.limit.unwrap_or(PAGE_DEFAULT).clamp(1, PAGE_MAX);
+    let mut messages = engine.store().messages(caller.tenant, row.id, params.before, limit + 1).await?;
+    let more = messages.len() > limit;
+    messages.truncate(limit);
+    let next_before = messages.last().filter(|_| more).map(|message| message.id);
+    let mut deliveries = Vec::with_capacity(messages.len());
+    for message in messages {
+        let attempts = engine.store().attempts(caller.tenant, message.id).await?;
+        deliveries.push(view::delivery(message, attempts));
+    }
+    Ok(Json(OutboundDeliveryList { deliveries, next_before }))
+}

@@ -1,0 +1,58 @@
+//! `GET /webhooks/{endpoint}/deliveries`: what came in, newest first, and what became of it.
+
+use axum::Json;
+use axum::extract::State;
+use interlock_core::time::Timestamp;
+use interlock_protocol::runs::limits;
+use interlock_protocol::webhooks::{InboundDelivery, InboundDeliveryList, path};
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use crate::api_error::ApiError;
+use crate::identity::Caller;
+use crate::request::{OfEndpoint, Params};
+use crate::state::AppState;
+
+const PAGE_DEFAULT: usize = 50;
+
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct ListParams {
+    limit: Option<usize>,
+    /// The instant before which the page begins.
+    before: Option<Timestamp>,
+}
+
+/// List what came in at an address
+#[utoipa::path(
+    get,
+    path = path::INBOUND_DELIVERIES,
+    tag = "webhooks",
+    params(OfEndpoint, ListParams),
+    responses((status = 200, description = "A page of deliveries, newest first.", body = InboundDeliveryList)),
+)]
+pub async fn deliveries(
+    State(state): State<AppState>,
+    caller: Caller,
+    OfEndpoint(named): OfEndpoint,
+    Params(params): Params<ListParams>,
+) -> Result<Json<InboundDeliveryList>, ApiError> {
+    let row = state.engine().inbound(caller.tenant, &named).await?;
+    let limit = params.limit.unwrap_or(PAGE_DEFAULT).clamp(1, limits::PAGE_MAX);
+    let before = params.before.unwrap_or(Timestamp(i64::MAX));
+    let mut records = state.engine().store().deliveries(caller.tenant, row.id, before, limit + 1).await?;
+    let more = records.len() > limit;
+    records.truncate(limit);
+    let next_before = records.last().filter(|_| more).map(|record| record.delivery.received_at);
+    let deliveries = records.into_iter().map(|record| InboundDelivery {
+        delivery: record.delivery.at.key,
+        event: record.delivery.event,
+        received_at: record.delivery.received_at,
+        status: record.state,
+        attempts: record.attempts,
+        answer: record.response,
+        error: record.error,
+    });
+    Ok(Json(InboundDeliveryList { deliveries: deliveries.collect(), next_before }))
+}

@@ -1,0 +1,119 @@
+//! `POST /webhooks/{endpoint}`: takes a webhook. The signature is checked over the raw bytes before anything is read.
+
+use std::collections::BTreeMap;
+
+use axum::Json;
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use interlock_core::ids::InboundId;
+use interlock_core::state::IdempotencyState;
+use interlock_core::trigger::Source;
+use interlock_engine::webhooks::receive::{Answer, InboundRequest, ReceiveError, Received};
+use interlock_engine::webhooks::{Outcome, receive as engine};
+use interlock_protocol::webhooks::{Delivered, DeliveredRun, SkippedRun, path};
+
+use crate::api_error::ApiError;
+use crate::request::OfEndpoint;
+use crate::state::AppState;
+
+const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
+
+/// Take a webhook
+///
+/// The sender proves itself by its signature: GitHub's `X-Hub-Signature-256`, Slack's `X-Slack-Signature`, the secret
+/// of a ServiceNow endpoint, Standard Webhooks, or an HMAC in the endpoint's header. Every workflow whose trigger takes
+/// it gets one run. A repeat gets the first answer.
+#[utoipa::path(
+    post,
+    path = path::INBOUND_ONE,
+    tag = "webhooks",
+    params(OfEndpoint),
+    request_body(content = String, description = "As the sender signs it: JSON, or a form.", content_type = "application/json"),
+    responses(
+        (status = 202, description = "It is stored; `status` says whether its runs are started.", body = Delivered),
+        (status = 200, description = "Slack: an answer that it shows to whoever gave the command."),
+        (status = 401, description = "The signature is missing, wrong or old."),
+        (status = 503, description = "It cannot be dealt with now; it is tried again."),
+    ),
+)]
+pub async fn receive(
+    State(state): State<AppState>,
+    OfEndpoint(named): OfEndpoint,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Result<Response, ApiError> {
+    let endpoint: InboundId = named.parse().map_err(|_| refused(ReceiveError::Unknown))?;
+    let request = InboundRequest { endpoint, headers: by_name(&headers), body: body.to_vec() };
+    let Received { source, answer } = state.engine().receive(request).await.map_err(refused)?;
+    Ok(match answer {
+        Answer::Nothing => StatusCode::OK.into_response(),
+        Answer::Challenge(challenge) => {
+            ([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], challenge).into_response()
+        }
+        answer if source == Source::Slack => Json(for_slack(&answer)).into_response(),
+        Answer::Done(outcome) => (StatusCode::ACCEPTED, Json(delivered(outcome))).into_response(),
+        Answer::Replayed(outcome) => {
+            let replayed = [(REPLAYED, HeaderValue::from_static("true"))];
+            (StatusCode::ACCEPTED, replayed, Json(delivered(outcome))).into_response()
+        }
+        Answer::Processing { delivery } => (StatusCode::ACCEPTED, Json(processing(delivery))).into_response(),
+    })
+}
+
+/// The last of equal names counts; what is not text counts as absent.
+fn by_name(headers: &HeaderMap) -> BTreeMap<String, String> {
+    let texts =
+        headers.iter().filter_map(|(name, value)| Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned())));
+    texts.collect()
+}
+
+fn delivered(outcome: Outcome) -> Delivered {
+    let runs = outcome.runs.into_iter().map(|run| DeliveredRun { workflow: run.workflow, run_id: run.run_id });
+    let skipped = outcome.skipped.into_iter().map(|run| SkippedRun {
+        workflow: run.workflow,
+        code: run.code,
+        reason: run.reason,
+        run_id: run.run_id,
+    });
+    Delivered {
+        delivery: outcome.delivery,
+        status: IdempotencyState::Completed,
+        duplicate_of: outcome.duplicate_of,
+        runs: runs.collect(),
+        skipped: skipped.collect(),
+    }
+}
+
+fn processing(delivery: String) -> Delivered {
+    Delivered { delivery, status: IdempotencyState::Processing, duplicate_of: None, runs: vec![], skipped: vec![] }
+}
+
+/// What Slack shows to whoever gave the command, and to nobody else.
+fn for_slack(answer: &Answer) -> serde_json::Value {
+    let text = match answer {
+        Answer::Done(outcome) | Answer::Replayed(outcome) => said(outcome),
+        _ => "Accepted; the run starts in a moment.".to_owned(),
+    };
+    serde_json::json!({ "response_type": "ephemeral", "text": text })
+}
+
+fn said(outcome: &Outcome) -> String {
+    let started = outcome.runs.iter().map(|run| format!("Started {}: {}", run.workflow, run.run_id));
+    let skipped = outcome.skipped.iter().map(|run| format!("Did not start {}: {}", run.workflow, run.reason));
+    let lines: Vec<String> = started.chain(skipped).collect();
+    if lines.is_empty() { "No workflow takes this command.".to_owned() } else { lines.join("\n") }
+}
+
+fn refused(error: engine::ReceiveError) -> ApiError {
+    let detail = error.to_string();
+    match error {
+        ReceiveError::Unknown => ApiError::new(StatusCode::NOT_FOUND, "WEBHOOK_NOT_FOUND", detail),
+        ReceiveError::Signature(_) => ApiError::new(StatusCode::UNAUTHORIZED, "WEBHOOK_SIGNATURE_INVALID", detail),
+        ReceiveError::Read(_) => ApiError::new(StatusCode::BAD_REQUEST, "WEBHOOK_INVALID", detail),
+        ReceiveError::Mismatch => ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, "IDEMPOTENCY_MISMATCH", detail),
+        ReceiveError::Failed(_) => ApiError::new(StatusCode::CONFLICT, "WEBHOOK_FAILED", detail),
+        ReceiveError::Engine(error) => error.into(),
+    }
+}

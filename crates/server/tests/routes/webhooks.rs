@@ -1,0 +1,275 @@
+//! Webhooks that come in: judged, stored, started once, and finished by somebody else if need be.
+
+use axum::body::Body;
+use axum::http::Request;
+use base64::Engine as _;
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use interlock_core::ids::InboundId;
+use interlock_core::json::{Hash, Json};
+use interlock_core::time::Millis;
+use interlock_core::trigger::Source;
+use interlock_store::{DeliveryRef, DeliveryRow, Op, OpAnswer, TriggerOp};
+use serde_json::{Value, json};
+use sha2::Sha256;
+use std::time::Duration;
+
+use crate::api::{Answer, Api};
+use crate::schedules::apply;
+
+const SECRET: &str = "it is a secret to everybody";
+const REVIEW: &str = "name: review\non:\n  github:\n    events: pull_request\n    filter: event.action == 'opened'\n    inputs: { number: \"${{ event.pull_request.number }}\" }\ninputs: { number: { type: integer, required: true } }\nsubject: pr-${{ inputs.number }}\nsteps:\n  - id: a\n    wait: { for: 1h }\n";
+const COUNT: &str = "name: count\non:\n  webhook: { source: github }\nsteps:\n  - id: a\n    transform: seen\n";
+
+fn hmac(secret: &[u8], text: &[u8]) -> Vec<u8> {
+    let mut mac = Hmac::<Sha256>::new_from_slice(secret).unwrap();
+    mac.update(text);
+    mac.finalize().into_bytes().to_vec()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+async fn endpoint(api: &Api, source: &str) -> String {
+    let body = json!({ "name": format!("{source}-main"), "source": source, "secret": SECRET });
+    let made = api.post("/webhooks", body).await;
+    assert_eq!(made.status, 201, "{}", made.body);
+    assert_eq!(made.body.get("secret"), None, "a secret that was given is not repeated");
+    made.text("path")
+}
+
+/// Sends as a stranger does: without a key.
+async fn send(api: &Api, path: &str, body: &str, headers: &[(&str, &str)]) -> Answer {
+    let mut request = Request::post(path);
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    api.ask(request.body(Body::from(body.to_owned())).unwrap()).await
+}
+
+async fn github(api: &Api, path: &str, delivery: &str, body: &Value) -> Answer {
+    let text = body.to_string();
+    let signature = format!("sha256={}", hex(&hmac(SECRET.as_bytes(), text.as_bytes())));
+    let headers =
+        [("x-github-delivery", delivery), ("x-github-event", "pull_request"), ("x-hub-signature-256", &*signature)];
+    send(api, path, &text, &headers).await
+}
+
+fn pull_request(number: u32, action: &str, head: &str) -> Value {
+    let head = json!({ "sha": head });
+    json!({ "action": action, "repository": { "id": 1 }, "pull_request": { "number": number, "head": head } })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_delivery_starts_every_workflow_that_takes_it_once() {
+    let api = Api::new().await;
+    apply(&api.engine, api.tenant, REVIEW).await;
+    apply(&api.engine, api.tenant, COUNT).await;
+    let path = endpoint(&api, "github").await;
+    let opened = pull_request(7, "opened", "abc");
+    let first = github(&api, &path, "d-1", &opened).await;
+    assert_eq!(first.status, 202, "{}", first.body);
+    assert_eq!((&first.body["status"], &first.body["delivery"]), (&json!("completed"), &json!("github:d-1")));
+    let runs = first.body["runs"].as_array().unwrap();
+    assert_eq!(runs.iter().map(|run| run["workflow"].as_str().unwrap()).collect::<Vec<_>>(), ["count", "review"]);
+    let run = runs[1]["run_id"].as_str().unwrap();
+    let started = api.get(&format!("/runs/{run}")).await.ok();
+    assert_eq!((&started["inputs"], &started["trigger"]["reference"]), (&json!({ "number": 7 }), &json!("github:d-1")));
+
+    let again = github(&api, &path, "d-1", &opened).await;
+    assert_eq!((again.status.as_u16(), &again.body), (202, &first.body));
+    assert_eq!(again.headers["idempotency-replayed"], "true");
+    let other = github(&api, &path, "d-1", &pull_request(8, "opened", "abc")).await;
+    assert_eq!(other.problem(), (422, "IDEMPOTENCY_MISMATCH"));
+
+    // The subject is busy: recorded, and answered like any other.
+    tokio::time::sleep(Duration::from_secs(6)).await;
+    let busy = github(&api, &path, "d-2", &opened).await;
+    assert_eq!((busy.status.as_u16(), busy.body["runs"].as_array().unwrap().len()), (202, 1));
+    assert_eq!(
+        (&busy.body["skipped"][0]["code"], &busy.body["skipped"][0]["run_id"]),
+        (&json!("RUN_SUBJECT_BUSY"), &json!(run))
+    );
+    let closed = github(&api, &path, "d-3", &pull_request(7, "closed", "abc")).await;
+    assert_eq!(closed.body["runs"].as_array().unwrap().len(), 1, "the filter does not take it");
+    let log = api.get("/webhooks/github-main/deliveries").await.ok();
+    assert_eq!(log["deliveries"].as_array().unwrap().len(), 3);
+    api.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_same_pull_request_within_seconds_is_one_delivery() {
+    let api = Api::new().await;
+    apply(&api.engine, api.tenant, COUNT).await;
+    let path = endpoint(&api, "github").await;
+    let opened = pull_request(7, "opened", "abc");
+    assert_eq!(github(&api, &path, "d-1", &opened).await.body["runs"].as_array().unwrap().len(), 1);
+    tokio::time::sleep(Duration::from_millis(4_900)).await;
+    let second = github(&api, &path, "d-2", &opened).await;
+    assert_eq!((second.status.as_u16(), &second.body["duplicate_of"]), (202, &json!("github:d-1")));
+    assert_eq!(second.body["runs"], json!([]));
+    let another = github(&api, &path, "d-3", &pull_request(7, "opened", "def")).await;
+    assert_eq!(another.body["runs"].as_array().unwrap().len(), 1, "another head is another matter");
+    tokio::time::sleep(Duration::from_millis(5_100)).await;
+    assert_eq!(github(&api, &path, "d-4", &opened).await.body["runs"].as_array().unwrap().len(), 1);
+
+    let body = Request::patch(&path).header("host", "localhost").header("content-type", "application/json");
+    let body = body.header("authorization", format!("Bearer {}", api.key)).body(Body::from(r#"{"secondary":false}"#));
+    assert_eq!(api.ask(body.unwrap()).await.ok()["secondary"], false);
+    assert_eq!(github(&api, &path, "d-5", &opened).await.body["runs"].as_array().unwrap().len(), 1);
+    api.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_not_genuine_leaves_no_trace() {
+    let api = Api::new().await;
+    apply(&api.engine, api.tenant, COUNT).await;
+    let path = endpoint(&api, "github").await;
+    let text = pull_request(7, "opened", "abc").to_string();
+    let headers = [("x-github-delivery", "d-1"), ("x-github-event", "pull_request")];
+    let unsigned = send(&api, &path, &text, &headers).await;
+    assert_eq!(unsigned.problem(), (401, "WEBHOOK_SIGNATURE_INVALID"));
+    let signature = format!("sha256={}", hex(&hmac(b"another secret", text.as_bytes())));
+    let forged = send(&api, &path, &text, &[headers[0], headers[1], ("x-hub-signature-256", &*signature)]).await;
+    assert_eq!(forged.problem(), (401, "WEBHOOK_SIGNATURE_INVALID"));
+    assert!(!forged.body.to_string().contains(SECRET));
+    let signature = format!("sha256={}", hex(&hmac(SECRET.as_bytes(), b"{")));
+    let broken = send(&api, &path, "{", &[headers[0], headers[1], ("x-hub-signature-256", &*signature)]).await;
+    assert_eq!(broken.problem(), (400, "WEBHOOK_INVALID"));
+    assert_eq!(api.get("/webhooks/github-main/deliveries").await.ok()["deliveries"], json!([]));
+    let nowhere = send(&api, "/api/v1/webhooks/whi_000000000000000000000000000000ff", "{}", &[]).await;
+    assert_eq!(nowhere.problem(), (404, "WEBHOOK_NOT_FOUND"));
+    let shown = api.get("/webhooks").await.ok().to_string() + &api.get("/webhooks/github-main").await.ok().to_string();
+    assert!(!shown.contains(SECRET) && !shown.contains("v1:"), "{shown}");
+    let elsewhere = api.with_key(&api.other_key);
+    assert_eq!(elsewhere.get("/webhooks/github-main").await.problem(), (404, "WEBHOOK_NOT_FOUND"));
+    let id = path.rsplit('/').next().unwrap();
+    assert_eq!(elsewhere.get(&format!("/webhooks/{id}")).await.problem(), (404, "WEBHOOK_NOT_FOUND"));
+    api.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn slack_is_answered_at_once() {
+    let api = Api::new().await;
+    let deploy = "name: deploy\non:\n  slack: { command: /deploy, inputs: { what: \"${{ event.text }}\" } }\ninputs: { what: { type: string, required: true } }\nsteps:\n  - id: a\n    transform: ${{ inputs.what }}\n";
+    apply(&api.engine, api.tenant, deploy).await;
+    let path = endpoint(&api, "slack").await;
+    let signed = async |body: &str, kind: &str| {
+        let seconds = (api.engine.now().0 / 1_000).to_string();
+        let signature = format!("v0={}", hex(&hmac(SECRET.as_bytes(), format!("v0:{seconds}:{body}").as_bytes())));
+        let mut request = Request::post(&path).header("content-type", kind);
+        request = request.header("x-slack-request-timestamp", seconds).header("x-slack-signature", signature);
+        api.raw(request.body(Body::from(body.to_owned())).unwrap()).await
+    };
+    let text = async |response: axum::response::Response| {
+        let status = response.status().as_u16();
+        let bytes = axum::body::to_bytes(response.into_body(), 10_000).await.unwrap();
+        (status, String::from_utf8(bytes.to_vec()).unwrap())
+    };
+    let form = "application/x-www-form-urlencoded";
+    let command = "token=t&team_id=T1&trigger_id=1.2&command=%2Fdeploy&text=api+v2&user_name=ada";
+    let (status, answer) = text(signed(command, form).await).await;
+    assert_eq!(status, 200, "{answer}");
+    assert!(answer.contains("ephemeral") && answer.contains("Started deploy: run_"), "{answer}");
+    assert_eq!(text(signed(command, form).await).await.1, answer, "a repeat gets the first answer");
+    let (_, unknown) = text(signed("team_id=T1&trigger_id=1.3&command=%2Fother&text=", form).await).await;
+    assert!(unknown.contains("No workflow takes this command"), "{unknown}");
+    assert_eq!(text(signed("ssl_check=1", form).await).await, (200, String::new()));
+    let challenge = r#"{"type":"url_verification","challenge":"c-1"}"#;
+    assert_eq!(text(signed(challenge, "application/json").await).await, (200, "c-1".into()));
+    let runs = api.get("/runs?workflow=deploy").await.ok();
+    assert_eq!(runs["runs"].as_array().unwrap().len(), 1);
+    assert_eq!(runs["runs"][0]["inputs"], json!({ "what": "api v2" }));
+    api.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn servicenow_generic_and_standard_senders_prove_themselves() {
+    let api = Api::new().await;
+    let any = "name: any\non: webhook\nsteps:\n  - id: a\n    transform: seen\n";
+    apply(&api.engine, api.tenant, any).await;
+    let servicenow = endpoint(&api, "servicenow").await;
+    let record = r#"{"instance":"dev1","table":"incident","sys_id":"abc","sys_mod_count":3}"#;
+    let taken = send(&api, &servicenow, record, &[("x-interlock-secret", SECRET)]).await;
+    assert_eq!((taken.status.as_u16(), taken.text("delivery")), (202, "servicenow:dev1:abc:3".into()));
+    assert_eq!(send(&api, &servicenow, record, &[("x-interlock-secret", "no")]).await.status, 401);
+
+    let generic = endpoint(&api, "generic").await;
+    let signature = hex(&hmac(SECRET.as_bytes(), br#"{"id":"e-1"}"#));
+    let taken = send(&api, &generic, r#"{"id":"e-1"}"#, &[("x-signature-256", &signature)]).await;
+    assert_eq!((taken.status.as_u16(), taken.body["runs"].as_array().unwrap().len()), (202, 1));
+
+    // A secret that the server made is told once; after a rotation both count for a day.
+    let made = api.post("/webhooks", json!({ "name": "std", "source": "standard" })).await;
+    let (path, old) = (made.text("path"), made.text("secret"));
+    let new = api.post("/webhooks/std/rotate", json!({})).await.text("secret");
+    assert_ne!(old, new);
+    let signed = async |secret: &str, id: &str| {
+        let key = base64::engine::general_purpose::STANDARD.decode(&secret["whsec_".len()..]).unwrap();
+        let seconds = (api.engine.now().0 / 1_000).to_string();
+        let text = format!("{id}.{seconds}.{{}}");
+        let digest = base64::engine::general_purpose::STANDARD.encode(hmac(&key, text.as_bytes()));
+        let signature = format!("v1,{digest}");
+        let headers = [("webhook-id", id), ("webhook-timestamp", &*seconds), ("webhook-signature", &*signature)];
+        send(&api, &path, "{}", &headers).await
+    };
+    assert_eq!(signed(&old, "m-1").await.status, 202);
+    assert_eq!(signed(&new, "m-2").await.status, 202);
+    api.end().await;
+}
+
+/// A server stores a delivery, starts one of two runs, and dies. Another one finishes it when the lock has run out.
+#[tokio::test(start_paused = true)]
+async fn a_delivery_that_was_left_is_finished_once() {
+    let api = Api::new().await;
+    apply(&api.engine, api.tenant, REVIEW).await;
+    apply(&api.engine, api.tenant, COUNT).await;
+    let path = endpoint(&api, "github").await;
+    let id: InboundId = path.rsplit('/').next().unwrap().parse().unwrap();
+    let body = pull_request(7, "opened", "abc");
+    let now = api.engine.now();
+    let lock_until = now + Millis::from_mins(5);
+    let delivery = DeliveryRow {
+        at: DeliveryRef { tenant: api.tenant, endpoint: id, key: "github:d-1".into() },
+        event: "pull_request".into(),
+        payload: Json::of(&body).unwrap(),
+        received_at: now,
+        retry_at: Some(lock_until),
+    };
+    let request_hash = Hash::of(body.to_string().as_bytes());
+    let begin =
+        TriggerOp::BeginDelivery { delivery, source: Source::GitHub, request_hash, fingerprint: None, now, lock_until };
+    assert_eq!(api.engine.store().execute(Op::Trigger(Box::new(begin))).await.unwrap(), OpAnswer::Begun(1));
+
+    let meanwhile = github(&api, &path, "d-1", &body).await;
+    assert_eq!((meanwhile.status.as_u16(), &meanwhile.body["status"]), (202, &json!("processing")));
+    assert_eq!(api.get("/runs").await.ok()["runs"], json!([]));
+    tokio::time::sleep(Duration::from_secs(5 * 60 + 10)).await;
+    assert_eq!(api.get("/runs").await.ok()["runs"].as_array().unwrap().len(), 2);
+    let answer = github(&api, &path, "d-1", &body).await;
+    assert_eq!(answer.headers["idempotency-replayed"], "true");
+    assert_eq!(answer.body["runs"].as_array().unwrap().len(), 2);
+    tokio::time::sleep(Duration::from_secs(20 * 60)).await;
+    assert_eq!(api.get("/runs").await.ok()["runs"].as_array().unwrap().len(), 2);
+    api.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_endpoint_that_rests_takes_nothing() {
+    let api = Api::new().await;
+    let path = endpoint(&api, "github").await;
+    let change = |method: &str, body: &str| {
+        let request = Request::builder().method(method).uri(&path).header("host", "localhost");
+        let request = request.header("content-type", "application/json");
+        request.header("authorization", format!("Bearer {}", api.key)).body(Body::from(body.to_owned())).unwrap()
+    };
+    api.ask(change("PATCH", r#"{"paused":true}"#)).await.ok();
+    assert_eq!(github(&api, &path, "d-1", &json!({})).await.problem(), (404, "WEBHOOK_NOT_FOUND"));
+    api.ask(change("PATCH", r#"{"paused":false}"#)).await.ok();
+    assert_eq!(github(&api, &path, "d-1", &json!({})).await.status, 202);
+    assert_eq!(api.ask(change("DELETE", "")).await.status, 204);
+    assert_eq!(github(&api, &path, "d-1", &json!({})).await.problem(), (404, "WEBHOOK_NOT_FOUND"));
+    let weak = api.post("/webhooks", json!({ "name": "a", "source": "generic", "secret": "short" })).await;
+    assert_eq!(weak.problem(), (422, "INPUT_INVALID"));
+    api.end().await;
+}
