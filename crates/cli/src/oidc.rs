@@ -9,6 +9,7 @@ use interlock_core::ids::TenantId;
 use interlock_outbound::Outbound;
 use interlock_server::identity::oidc::{OidcOptions, Provider};
 
+#[expect(clippy::struct_field_names, reason = "the fields are the names of the flags")]
 #[derive(Args)]
 #[command(next_help_heading = "Identity provider")]
 pub struct OidcArgs {

@@ -86,9 +86,10 @@ fn options(command: &Command, page: &mut String) {
             _ => format!(" One of {}.", values.join(", ")),
         };
         let default: Vec<_> = arg.get_default_values().iter().map(|value| value.to_string_lossy()).collect();
-        let default = match default.is_empty() || !arg.get_action().takes_values() {
-            true => String::new(),
-            false => format!(" Default: `{}`.", default.join(",")),
+        let default = if default.is_empty() || !arg.get_action().takes_values() {
+            String::new()
+        } else {
+            format!(" Default: `{}`.", default.join(","))
         };
         let variable = arg.get_env().map_or_else(String::new, |name| format!(" `{}`.", name.to_string_lossy()));
         let sentence = if help.is_empty() || help.ends_with(['.', '…']) { help } else { format!("{help}.") };

@@ -166,27 +166,25 @@ impl From<EngineError> for ApiError {
             EngineError::SubjectBusy { run, .. } | EngineError::IdempotencyExpired { run } => {
                 Self::new(StatusCode::CONFLICT, code, detail).about(run)
             }
-            EngineError::UnknownWorkflow { .. } => Self::new(StatusCode::NOT_FOUND, code, detail),
-            EngineError::WorkflowDisabled { .. } => Self::new(StatusCode::CONFLICT, code, detail),
-            EngineError::IdempotencyConflict | EngineError::IdempotencySpent | EngineError::BulkCount { .. } => {
-                Self::new(StatusCode::CONFLICT, code, detail)
-            }
-            EngineError::UnknownSchedule { .. } | EngineError::UnknownEndpoint { .. } => {
-                Self::new(StatusCode::NOT_FOUND, code, detail)
-            }
-            EngineError::NameTaken { .. } => Self::new(StatusCode::CONFLICT, code, detail),
-            EngineError::SecretsClosed | EngineError::OutboundClosed => {
-                Self::new(StatusCode::SERVICE_UNAVAILABLE, code, detail)
-            }
+            EngineError::UnknownWorkflow { .. }
+            | EngineError::UnknownSchedule { .. }
+            | EngineError::UnknownEndpoint { .. } => Self::new(StatusCode::NOT_FOUND, code, detail),
+            EngineError::WorkflowDisabled { .. }
+            | EngineError::IdempotencyConflict
+            | EngineError::IdempotencySpent
+            | EngineError::BulkCount { .. }
+            | EngineError::NameTaken { .. }
+            | EngineError::StaleEpoch => Self::new(StatusCode::CONFLICT, code, detail),
             EngineError::IdempotencyMismatch => Self::new(StatusCode::UNPROCESSABLE_ENTITY, code, detail),
             EngineError::SessionGone => Self::new(StatusCode::GONE, code, detail),
-            EngineError::StaleEpoch => Self::new(StatusCode::CONFLICT, code, detail),
             EngineError::TooManyPending | EngineError::SubjectQueueFull { .. } => {
                 Self::new(StatusCode::TOO_MANY_REQUESTS, code, detail)
             }
-            EngineError::Contended { .. } | EngineError::Overloaded | EngineError::Closed => {
-                Self::new(StatusCode::SERVICE_UNAVAILABLE, code, detail)
-            }
+            EngineError::SecretsClosed
+            | EngineError::OutboundClosed
+            | EngineError::Contended { .. }
+            | EngineError::Overloaded
+            | EngineError::Closed => Self::new(StatusCode::SERVICE_UNAVAILABLE, code, detail),
             EngineError::Read(error) => error.into(),
             EngineError::Refused(_) | EngineError::Store(_) => store_failed(code, &detail),
         }

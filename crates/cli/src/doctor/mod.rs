@@ -6,6 +6,7 @@ mod machine;
 mod sandbox;
 mod store;
 
+use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -104,9 +105,9 @@ fn page(findings: &[Finding], paint: Paint) -> String {
             Verdict::Skipped => (Tone::Dim, "–"),
         };
         let found = interlock_core::visible::visible_lines(&finding.found);
-        text.push_str(&format!("{} {:<16} {found}\n", paint.tone(tone, mark), finding.check));
+        let _ = writeln!(text, "{} {:<16} {found}", paint.tone(tone, mark), finding.check);
         if let Some(fix) = &finding.fix {
-            text.push_str(&format!("  {:<16} {}\n", "", paint.dim(format!("→ {fix}"))));
+            let _ = writeln!(text, "  {:<16} {}", "", paint.dim(format!("→ {fix}")));
         }
     }
     let count = |verdict| findings.iter().filter(|finding| finding.verdict == verdict).count();

@@ -47,7 +47,7 @@ impl Engine {
             return Err(Rejection::InvalidInput { what }.into());
         }
         let id = InboundId(self.fresh_id());
-        let (secret, told) = self.secret_of(new.source, new.secret)?;
+        let (secret, told) = Self::secret_of(new.source, new.secret)?;
         let row = InboundRow {
             tenant,
             id,
@@ -95,7 +95,7 @@ impl Engine {
         secret: Option<String>,
     ) -> Result<(InboundRow, Option<String>), EngineError> {
         let mut row = self.inbound(tenant, named).await?;
-        let (secret, told) = self.secret_of(row.source, secret)?;
+        let (secret, told) = Self::secret_of(row.source, secret)?;
         row.secrets = self.rotated(tenant, row.id.0, &row.secrets, &secret)?;
         Ok((self.put_inbound(row).await?, told))
     }
@@ -116,7 +116,7 @@ impl Engine {
     }
 
     /// The secret to keep, and what of it the caller has to be told.
-    fn secret_of(&self, source: Source, given: Option<String>) -> Result<(String, Option<String>), EngineError> {
+    fn secret_of(source: Source, given: Option<String>) -> Result<(String, Option<String>), EngineError> {
         let Some(secret) = given else {
             let made = standard::secret_of_key(&Self::secret_bytes());
             return Ok((made.clone(), Some(made)));

@@ -1,5 +1,7 @@
 //! `/account`: as whom one is signed in, and the way out.
 
+use std::fmt::Write as _;
+
 use axum::Form;
 use axum::extract::State;
 use axum::http::header::{LOCATION, SET_COOKIE};
@@ -32,7 +34,10 @@ pub async fn show(State(state): State<AppState>, headers: HeaderMap) -> Result<R
         ("Roles", me.roles.to_string()),
         ("Groups", groups),
     ];
-    let list: String = facts.iter().map(|(name, value)| format!("<dt>{name}</dt><dd>{}</dd>", escape(value))).collect();
+    let mut list = String::new();
+    for (name, value) in facts {
+        let _ = write!(list, "<dt>{name}</dt><dd>{}</dd>", escape(&value));
+    }
     let content = format!(
         "<dl>{list}</dl>
 <form method=\"post\" action=\"{}\">

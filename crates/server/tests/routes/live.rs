@@ -64,7 +64,7 @@ impl Rig {
             timeout: None,
             writes_max: None,
             steps,
-            rules: Default::default(),
+            rules: interlock_core::rules::PlanRules::default(),
         };
         let request = StartRun::new(self.tenant, EncodedPlan::new(plan).unwrap(), Json::null());
         self.engine.start(request).await.unwrap().run

@@ -239,7 +239,7 @@ async fn restarts_at_every_tick_lose_and_double_nothing() {
     // Nobody is there for an hour, or the clock jumps: old slots are missed, those of the window are made up for.
     last.stop().await;
     last.store().clone().close().await;
-    sleep(Duration::from_secs(3_600)).await;
+    sleep(Duration::from_hours(1)).await;
     let engine = server(database, &clock, 100).await;
     sleep(Duration::from_secs(40)).await;
     let after = engine.store().slots(tenant, row.id, 500).await.unwrap();

@@ -27,7 +27,7 @@ fn hmac(secret: &[u8], text: &[u8]) -> Vec<u8> {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    bytes.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
 }
 
 async fn endpoint(api: &Api, source: &str) -> String {
@@ -249,7 +249,7 @@ async fn a_delivery_that_was_left_is_finished_once() {
     let answer = github(&api, &path, "d-1", &body).await;
     assert_eq!(answer.headers["idempotency-replayed"], "true");
     assert_eq!(answer.body["runs"].as_array().unwrap().len(), 2);
-    tokio::time::sleep(Duration::from_secs(20 * 60)).await;
+    tokio::time::sleep(Duration::from_mins(20)).await;
     assert_eq!(api.get("/runs").await.ok()["runs"].as_array().unwrap().len(), 2);
     api.end().await;
 }

@@ -105,9 +105,8 @@ impl Socket {
         events: &mut Vec<Happened>,
     ) -> Result<Option<Said>, Failed> {
         let text = match message {
-            None => return Ok(Some(Said::Closed)),
+            None | Some(Ok(Message::Close(_))) => return Ok(Some(Said::Closed)),
             Some(Ok(Message::Text(text))) => text,
-            Some(Ok(Message::Close(_))) => return Ok(Some(Said::Closed)),
             Some(Ok(_)) => return Ok(None),
             Some(Err(error)) => return Err(self.away(&error.to_string())),
         };

@@ -43,18 +43,15 @@ pub async fn list(
 ) -> Result<Json<ApprovalList>, ApiError> {
     let store = state.reads(caller.tenant);
     let limit = params.limit.unwrap_or(PAGE_DEFAULT).clamp(1, limits::PAGE_MAX);
-    let mut rows = match params.run {
-        Some(run) => {
-            caller.reach(&state, run).await?;
-            let mut rows = store.approvals_of(caller.tenant, run).await?;
-            rows.retain(|row| params.state.is_none_or(|state| row.state == state));
-            rows.retain(|row| params.after.is_none_or(|after| row.id > after));
-            rows
-        }
-        None => {
-            let wanted = params.state.unwrap_or(ApprovalState::Requested);
-            store.approvals(caller.tenant, wanted, params.after, limit + 1).await?
-        }
+    let mut rows = if let Some(run) = params.run {
+        caller.reach(&state, run).await?;
+        let mut rows = store.approvals_of(caller.tenant, run).await?;
+        rows.retain(|row| params.state.is_none_or(|state| row.state == state));
+        rows.retain(|row| params.after.is_none_or(|after| row.id > after));
+        rows
+    } else {
+        let wanted = params.state.unwrap_or(ApprovalState::Requested);
+        store.approvals(caller.tenant, wanted, params.after, limit + 1).await?
     };
     let more = rows.len() > limit;
     rows.truncate(limit);
