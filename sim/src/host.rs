@@ -242,10 +242,20 @@ impl Host {
             while life.serving.join_next().await.is_some() {}
             life.engine.store().clone().close().await;
         };
-        if timeout(STOP_MAX, finishing).await.is_err() {
-            sim.broken(format!("P8: the engine has not stopped after {STOP_MAX:?}"));
+        let finished = tokio::select! {
+            biased;
+            // It dies on its way out.
+            () = self.crash.notified() => None,
+            finished = timeout(STOP_MAX, finishing) => Some(finished),
+        };
+        match finished {
+            Some(Ok(())) => life.over.store(true, Ordering::Relaxed),
+            Some(Err(_)) => sim.broken(format!("P8: the engine has not stopped after {STOP_MAX:?}")),
+            None => {
+                self.life(|slot| *slot = Some(life));
+                self.kill(sim);
+            }
         }
-        life.over.store(true, Ordering::Relaxed);
     }
 
     /// Ends the process as a power cut would.

@@ -1,7 +1,7 @@
 //! What a worker reports: completed, waiting, retry, dead. The attempt alone fences.
 
 use super::draft::Draft;
-use super::{Bindings, Completion, Outbound, Outcome, activate, cancel, claim, fail, rollback};
+use super::{Bindings, Completion, Outbound, Outcome, activate, cancel, claim, fail, lost, rollback};
 use crate::change::{OutboxRow, SideWrite};
 use crate::event::Event;
 use crate::ids::OutboxId;
@@ -20,7 +20,7 @@ use crate::time::Millis;
 /// apart any more, the repeat is refused, and the worker drops what was recorded long ago.
 pub fn is_recorded(run: &Run, position: u32, attempt: u32) -> bool {
     let ended_by_us = |error: &StepError| {
-        error.class == ErrorClass::LeaseExpired || matches!(error.code.as_str(), "STEP_TIMEOUT" | "RUN_DEADLINE")
+        error.class == ErrorClass::LeaseExpired || error.code == "STEP_TIMEOUT" || error.code.starts_with(lost::OURS)
     };
     run.steps.get(position as usize).filter(|step| step.attempt == attempt).is_some_and(|step| match step.phase {
         Phase::Succeeded | Phase::WaitingSignal(_) | Phase::WaitingApproval(_) => true,

@@ -89,12 +89,7 @@ pub(super) fn fail_step(
     error: StepError,
     reason: Reason,
 ) -> Result<(), Rejection> {
-    draft.go(position, event, Phase::Failed)?;
-    let step = draft.step_mut(position);
-    step.last_error = Some(error.clone());
-    let attempt = step.attempt;
-    draft.emit(Event::StepFailed { step: position, attempt, error });
-    draft.record_done(position);
+    end_step(draft, position, event, error)?;
     if draft.spec(position).kind() == StepKind::Rollback {
         rollback_failed(draft, position);
         return Ok(());
@@ -113,6 +108,22 @@ pub(super) fn fail_step(
         }
         OnFailure::Rollback => rollback::begin(draft, RollbackCondition::Failure, Reason::RolledBack).map(|_| ()),
     }
+}
+
+/// The step has failed; what the run does is up to the caller.
+pub(super) fn end_step(
+    draft: &mut Draft<'_>,
+    position: u32,
+    event: StepEvent,
+    error: StepError,
+) -> Result<(), Rejection> {
+    draft.go(position, event, Phase::Failed)?;
+    let step = draft.step_mut(position);
+    step.last_error = Some(error.clone());
+    let attempt = step.attempt;
+    draft.emit(Event::StepFailed { step: position, attempt, error });
+    draft.record_done(position);
+    Ok(())
 }
 
 fn on_failure(draft: &Draft<'_>, position: u32) -> OnFailure {

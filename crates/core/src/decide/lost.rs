@@ -10,6 +10,9 @@ use crate::retry::{ErrorClass, StepError};
 use crate::run::Phase;
 use crate::state::{Control, Reason, StepState};
 
+/// What the codes of errors begin with that end an attempt over its worker's head.
+pub(super) const OURS: &str = "RUN_";
+
 /// The worker's session has died. By effect class: doubt where an unsafe effect may have happened, else another
 /// try, charged to the budget.
 pub(super) fn lease_expired(draft: &mut Draft<'_>, position: u32, attempt: u32) -> Result<(), Rejection> {
@@ -75,7 +78,8 @@ pub(super) fn release(draft: &mut Draft<'_>, position: u32, attempt: u32) -> Res
 
 /// The run's own deadline, a failed assignment, a backout: the current step fails and the run with it.
 pub(super) fn fail_run(draft: &mut Draft<'_>, reason: Reason, error: StepError) -> Result<(), Rejection> {
-    if draft.control == Control::Canceling {
+    // Also while what it did is being undone: whoever canceled it was told so.
+    if draft.notes().cancellation.is_some() {
         let (run, state) = (draft.run.id, draft.run.state);
         let verb = "fail, while it is being canceled,";
         return Err(Rejection::InvalidRunState { run, state, verb });
@@ -93,8 +97,17 @@ pub(super) fn fail_run(draft: &mut Draft<'_>, reason: Reason, error: StepError) 
     }
     if running {
         draft.attempt_lives = true;
+        // Under a code of ours: the worker's own report comes too late, and must not be taken for recorded.
+        let code = format!("{OURS}{}", reason.as_str().to_uppercase());
+        let message = if error.code == code { error.message } else { format!("{}: {}", error.code, error.message) };
+        let error = StepError::new(error.class, &code, message);
         draft.step_mut(position).failures += 1;
         return fail::fail_step(draft, position, StepEvent::FailedForGood, error, reason);
+    }
+    if draft.run.is_queued() {
+        // Nothing has begun, so there is nothing to undo, and no directive could give it the subject.
+        draft.reason = Some(reason);
+        return fail::end_step(draft, position, StepEvent::RunFailed, error);
     }
     cancel::close_questions(draft);
     fail::fail_step(draft, position, StepEvent::RunFailed, error, reason)

@@ -226,3 +226,25 @@ fn the_engine_can_fail_a_run() {
     canceling.claim().tell(cancel(false));
     assert!(matches!(canceling.refuse(fail()), Rejection::InvalidRunState { .. }));
 }
+
+/// The worker's own word comes too late, whatever the cause was called.
+#[test]
+fn a_run_that_was_failed_from_outside_has_not_recorded_the_workers_report() {
+    let mut case = Case::of(plan(vec![task("t")]));
+    case.claim().tell(Command::FailRun { reason: Reason::Backout, error: error(ErrorClass::Terminal) });
+    assert!(!crate::decide::is_recorded(&case.run, 0, 1));
+    let told = case.step(0).last_error.as_ref().unwrap();
+    assert_eq!((told.code.as_str(), told.message.as_str()), ("RUN_BACKOUT", "E: it went wrong"));
+}
+
+/// The cancel was acknowledged, so the run ends as canceled, even if its rollback gets stuck.
+#[test]
+fn a_run_that_is_being_canceled_cannot_be_failed() {
+    let mut case = Case::of(plan(vec![task("t").undoable(), task("u")]));
+    case.run_step().tell(cancel(true)).claim().dies();
+    assert_eq!(case.state(), RunState::Paused);
+    let no = case.refuse(Command::FailRun { reason: Reason::Backout, error: error(ErrorClass::Terminal) });
+    assert!(matches!(no, Rejection::InvalidRunState { .. }), "{no}");
+    case.tell(cancel(false));
+    assert_eq!(case.state(), RunState::Canceled);
+}

@@ -134,6 +134,8 @@ fn sensible(case: &Case, step: Move) -> Vec<Command> {
             menu
         }
         StepState::WaitingSignal | StepState::WaitingApproval => waiting(case, step),
+        // It waits for its subject.
+        StepState::Pending => vec![Command::Admit, Command::Tick, fail_run(step), pause()],
         _ => operator(case, step),
     };
     if case.run.control == Control::Paused {

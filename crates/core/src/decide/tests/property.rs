@@ -5,7 +5,7 @@ use proptest::test_runner::{Config, TestRunner};
 
 use super::case::{Case, Opening};
 use super::moves::{self, Move, any_moves, any_plan};
-use crate::decide::{Command, Resumed, decide, resume};
+use crate::decide::{Command, Queued, Resumed, decide, resume};
 use crate::plan::Plan;
 use crate::rejection::Rejection;
 use crate::run::Step;
@@ -57,6 +57,19 @@ fn invariants_hold_whatever_happens() {
                 prop_assert!(matches!(answer, Err(Rejection::Terminal { .. })), "{answer:?}");
             }
         }
+        Ok(())
+    });
+    checked.unwrap();
+}
+
+/// So do they for one that has to wait for its subject.
+#[test]
+fn invariants_hold_for_a_queued_run() {
+    let mut runner = TestRunner::new(config());
+    let strategy = (any_plan(), any_moves(MOVES_MAX));
+    let checked = runner.run(&strategy, |(plan, steps)| {
+        let queued = Some(Queued { cancels: false });
+        play_from(Opening { queued, ..Opening::of(plan) }, &steps, has_one_answer);
         Ok(())
     });
     checked.unwrap();

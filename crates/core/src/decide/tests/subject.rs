@@ -1,11 +1,12 @@
 //! Runs that wait for their subject.
 
-use super::case::{Case, Opening, cancel, pause, retry, roll_back, skip};
+use super::case::{Case, Opening, cancel, error, pause, retry, roll_back, skip};
 use super::plans::{plan, task, tasks};
 use crate::change::SideWrite;
 use crate::decide::{Command, Queued};
-use crate::plan::Plan;
+use crate::plan::{OnFailure, Plan};
 use crate::rejection::Rejection;
+use crate::retry::ErrorClass;
 use crate::state::{Control, Detail, Reason, RunState, StepState};
 use crate::time::Millis;
 
@@ -57,7 +58,11 @@ fn one_that_ends_before_its_turn_leaves_the_queue() {
     let mut late = queued(Plan { timeout: Some(Millis(100)), ..plan(vec![task("t")]) });
     late.until_wake().tell(Command::Tick);
     assert_eq!((late.state(), late.run.reason), (RunState::Failed, Some(Reason::Deadline)));
-    for case in [&canceled, &late] {
+    // There is no directive that could give it the subject.
+    let mut failed = queued(Plan { on_failure: Some(OnFailure::Pause), ..tasks(1) });
+    failed.tell(pause()).tell(Command::FailRun { reason: Reason::Backout, error: error(ErrorClass::Terminal) });
+    assert_eq!((failed.state(), failed.run.reason), (RunState::Failed, Some(Reason::Backout)));
+    for case in [&canceled, &late, &failed] {
         assert!(case.state().is_terminal());
         assert!(matches!(case.change.side.as_slice(), [SideWrite::LeaveQueue { .. }]), "{:?}", case.change.side);
     }
