@@ -190,7 +190,6 @@ pub static MATRIX: &[Line] = {
         line("POST", workflows::path::DISABLE, Define, OF_WORKFLOW),
         line("POST", workflows::path::ENABLE, Define, OF_WORKFLOW),
         line("POST", workflows::path::VALIDATE, Read, &[]),
-        line("GET", runs::path::WAITS, Read, &[(Place::Cursor("after"), Thing::Run)]),
         line("POST", schedules::path::SCHEDULES, Define, &[]),
         line("GET", schedules::path::SCHEDULES, Read, &[]),
         line("GET", schedules::path::SCHEDULE, Read, OF_SCHEDULE),
