@@ -15,7 +15,7 @@ fn the_lines_that_up_prints_work_as_printed() {
     let run = run["run_id"].as_str().unwrap().to_owned();
     let watched = up.shell(&up.printed(" run watch "));
     assert_eq!(watched.code, 0, "{watched:?}");
-    for part in ["● mine started", "pack            → running", "✓ done", "waiting", "tell_customer", "● succeeded"]
+    for part in ["● order started", "pack            → running", "✓ done", "waiting", "tell_customer", "● succeeded"]
     {
         assert!(watched.out.contains(part), "no `{part}` in {}", watched.out);
     }
@@ -46,7 +46,7 @@ fn a_run_is_followed_over_every_way() {
 fn runs_are_started_shown_explained_and_directed() {
     let up = Up::start(&["--no-demo"]);
     let plan = up.file("plan.json", r#"{"workflow":"w","version":1,"steps":[
-        {"key":"gate","kind":"wait","signal":{"signal":"go","accept":"since_run"},"timeout":600000},{"key":"pack","kind":"task","handler":"demo.pack"}]}"#);
+        {"key":"gate","kind":"wait","signal":{"type":"go","accept":"since_run"},"timeout":600000},{"key":"pack","kind":"task","handler":"demo.pack"}]}"#);
     let started = up.run(&[
         "run",
         "start",

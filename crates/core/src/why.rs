@@ -3,8 +3,9 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::decide::is_undoable;
 use crate::ids::{ApprovalId, ReceiptId, RunId, SessionId};
-use crate::plan::Work;
+use crate::plan::{RollbackCondition, Work};
 use crate::retry::StepError;
 use crate::run::{Phase, Run};
 use crate::state::{ApprovalState, Control, Detail, Reason, RunState, StepState, names};
@@ -261,7 +262,10 @@ fn remedies(run: &Run, because: &[Cause]) -> Vec<Remedy> {
     if run.state == RunState::Paused {
         let due = has(|cause| matches!(cause, Cause::StepFailed { .. } | Cause::Denied { .. }));
         if due {
-            return vec![Remedy::Retry, Remedy::Skip, Remedy::Rollback, Remedy::Cancel];
+            let mut next = vec![Remedy::Retry, Remedy::Skip];
+            next.extend(can_be_undone(run).then_some(Remedy::Rollback));
+            next.push(Remedy::Cancel);
+            return next;
         }
         return vec![Remedy::Resume, Remedy::Cancel];
     }
@@ -281,4 +285,11 @@ fn remedies(run: &Run, because: &[Cause]) -> Vec<Remedy> {
         next.push(Remedy::Cancel);
     }
     next
+}
+
+/// Whether an operator's rollback would find something to undo.
+fn can_be_undone(run: &Run) -> bool {
+    let forward = run.forward_len() as u32;
+    (0..forward)
+        .any(|position| is_undoable(run.spec(position), &run.steps[position as usize], RollbackCondition::Manual))
 }

@@ -147,7 +147,7 @@ pub static MATRIX: &[Line] = {
         line("GET", runs::path::STEPS, Read, OF_RUN),
         line("GET", runs::path::EVENTS, Read, OF_RUN),
         line("GET", runs::path::RECEIPTS, Read, OF_RUN),
-        line("GET", runs::path::WAITS, Read, &[]),
+        line("GET", runs::path::WAITS, Read, &[(Place::Cursor("after"), Thing::Run)]),
         line("POST", bulk::path::PREVIEW, Read, &[]),
         line("POST", bulk::path::BULK, Operate, &[]),
         line("GET", bulk::path::BULK, Read, &[(Place::Cursor("after"), Thing::Job)]),

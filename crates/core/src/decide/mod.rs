@@ -36,6 +36,7 @@ use crate::time::{Millis, Timestamp};
 
 pub use complete::is_recorded;
 pub use resume::{Resumed, resume};
+pub(crate) use rollback::is_undoable;
 pub use start::{Queued, StartRequest, start};
 
 /// What the engine found out before deciding: conditions, templates and policy of the steps that may be activated,

@@ -63,21 +63,21 @@ fn ready(draft: &mut Draft<'_>, position: u32, eligible_at: Timestamp) -> Result
 fn to_undo(draft: &Draft<'_>, condition: RollbackCondition) -> Vec<u32> {
     (0..draft.run.forward_len() as u32)
         .rev()
-        .filter(|position| {
-            let (spec, step) = (draft.spec(*position), draft.step(*position));
-            let declared = spec.rollback.as_ref().is_some_and(|rollback| rollback.conditions.contains(&condition));
-            // A step that a restart went back over has an output as long as what it did stands.
-            let may_have_acted = step.output.is_some()
-                || match step.state() {
-                    StepState::Succeeded | StepState::InDoubt => true,
-                    StepState::Failed | StepState::Canceled => {
-                        step.attempt > 0 && spec.effect_class() != EffectClass::Read
-                    }
-                    _ => false,
-                };
-            declared && may_have_acted
-        })
+        .filter(|position| is_undoable(draft.spec(*position), draft.step(*position), condition))
         .collect()
+}
+
+/// Whether a rollback under this condition has something to undo here.
+pub(crate) fn is_undoable(spec: &StepSpec, step: &Step, condition: RollbackCondition) -> bool {
+    let declared = spec.rollback.as_ref().is_some_and(|rollback| rollback.conditions.contains(&condition));
+    // A step that a restart went back over has an output as long as what it did stands.
+    let may_have_acted = step.output.is_some()
+        || match step.state() {
+            StepState::Succeeded | StepState::InDoubt => true,
+            StepState::Failed | StepState::Canceled => step.attempt > 0 && spec.effect_class() != EffectClass::Read,
+            _ => false,
+        };
+    declared && may_have_acted
 }
 
 /// The worker may not have heard yet that its attempt is over: its lease must have passed.

@@ -68,7 +68,7 @@ async fn a_schedule_is_made_previewed_rests_and_goes() {
         api.post_with("/schedules/mondays/trigger", json!({}), &[("idempotency-key", "k")]).await.text("run_id");
     assert_eq!(run, again);
     let ended = api.get(&format!("/runs/{run}?wait_ms=5000")).await.ok();
-    assert_eq!(ended["trigger"]["kind"], "schedule");
+    assert_eq!(ended["trigger"]["type"], "schedule");
     assert!(ended["output"]["since"].as_str().unwrap().starts_with("2024-07-03T"), "{ended}");
     let id = made.text("schedule_id");
     assert_eq!(api.get(&format!("/schedules/{id}")).await.text("name"), "mondays");

@@ -74,7 +74,7 @@ async fn a_delivery_starts_every_workflow_that_takes_it_once() {
     assert_eq!(runs.iter().map(|run| run["workflow"].as_str().unwrap()).collect::<Vec<_>>(), ["count", "review"]);
     let run = runs[1]["run_id"].as_str().unwrap();
     let started = api.get(&format!("/runs/{run}")).await.ok();
-    assert_eq!((&started["inputs"], &started["trigger"]["reference"]), (&json!({ "number": 7 }), &json!("github:d-1")));
+    assert_eq!((&started["inputs"], &started["trigger"]["ref"]), (&json!({ "number": 7 }), &json!("github:d-1")));
 
     let again = github(&api, &path, "d-1", &opened).await;
     assert_eq!((again.status.as_u16(), &again.body), (202, &first.body));
