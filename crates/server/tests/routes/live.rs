@@ -338,7 +338,7 @@ async fn a_page_of_another_site_and_a_run_that_is_not_there_are_refused_before_t
 /// A watcher that does not read is told to resync; the server keeps nothing for it.
 #[tokio::test]
 async fn a_slow_watcher_is_told_to_resync_and_loses_nothing() {
-    const PAUSES: u64 = 1_200;
+    const PAUSES: u64 = 500;
     let rig = Rig::new().await;
     let run = rig.start(1).await;
     // A small buffer here, so that little is under way when nobody reads.

@@ -1,7 +1,7 @@
 //! What `why` reads off a run, and that whatever it advises is accepted.
 
 use super::case::{Case, cancel, pause, retry, roll_back, skip};
-use super::plans::{gate, plan, signal, task, tasks, timer};
+use super::plans::{Tuned as _, gate, plan, signal, task, tasks, timer};
 use crate::decide::Command;
 use crate::plan::{OnDenial, OnFailure, Plan};
 use crate::retry::ErrorClass;
@@ -84,7 +84,13 @@ fn a_pause_says_who_and_a_due_directive_which() {
     case.claim().dies();
     let explanation = explain(&case);
     assert!(explanation.because.iter().any(|cause| matches!(cause, Cause::StepFailed { error: Some(_), .. })));
-    assert_eq!(explanation.next, [Remedy::Retry, Remedy::Skip, Remedy::Rollback, Remedy::Cancel]);
+    // There is nothing to undo yet.
+    assert_eq!(explanation.next, [Remedy::Retry, Remedy::Skip, Remedy::Cancel]);
+
+    let steps = vec![task("t").undoable(), task("u")];
+    let mut case = Case::of(Plan { on_failure: Some(OnFailure::Pause), ..plan(steps) });
+    case.run_step().claim().dies();
+    assert_eq!(explain(&case).next, [Remedy::Retry, Remedy::Skip, Remedy::Rollback, Remedy::Cancel]);
 
     let mut case = Case::of(plan(vec![gate("g", OnDenial::Pause), task("t")]));
     case.tells(|case| case.vote("bob", false));
