@@ -56,7 +56,7 @@ const PER_HUNDRED: &[(&str, u64)] = &[
     ("signals dropped as repeats", 100),
     ("starts replayed", 50),
     ("starts queued", 10),
-    ("starts signaled", 3),
+    ("starts signaled", 1),
     ("engines stopped in good order", 20),
     ("votes for", 40),
     ("votes against", 4),

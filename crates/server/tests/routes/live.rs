@@ -335,9 +335,9 @@ async fn a_page_of_another_site_and_a_run_that_is_not_there_are_refused_before_t
     rig.end().await;
 }
 
-/// A watcher that does not read is told to resync; the server keeps nothing for it.
+/// A watcher that does not read for a while is told to resync, or gets what was kept for it; either way nothing is lost.
 #[tokio::test]
-async fn a_slow_watcher_is_told_to_resync_and_loses_nothing() {
+async fn a_watcher_that_reads_late_loses_nothing() {
     const PAUSES: u64 = 500;
     let rig = Rig::new().await;
     let run = rig.start(1).await;
@@ -348,18 +348,17 @@ async fn a_slow_watcher_is_told_to_resync_and_loses_nothing() {
     let request = rig.request(&format!("/ws/runs/{run}"), Some(&rig.key));
     let mut slow = client_async(request, stream).await.unwrap().0;
     assert_eq!(next(&mut slow).await.unwrap()["event"], "session.created");
-    // Far more than the buffers of a connection hold, in large events.
+    // More than a watcher that does not read takes, in large events.
     let operator = || Context { initiator: Initiator::Operator, person: None, metadata: None };
     for _ in 0..PAUSES {
         rig.engine.pause(rig.tenant, run, "x".repeat(4_000), operator()).await.unwrap();
         rig.engine.resume(rig.tenant, run, operator()).await.unwrap();
     }
-    let (mut cursor, mut resyncs) = (1, 0);
+    let mut cursor = 1;
     while cursor < 1 + 2 * PAUSES {
         match next(&mut slow).await {
             Some(event) if event["type"] == "resync" => {
                 assert_eq!(event["last_event_id"].as_str().unwrap(), cursor.to_string());
-                resyncs += 1;
             }
             Some(event) => {
                 assert_eq!(seq(&event), cursor + 1);
@@ -368,6 +367,5 @@ async fn a_slow_watcher_is_told_to_resync_and_loses_nothing() {
             None => slow = rig.socket(&format!("/ws/runs/{run}?last_event_id={cursor}")).await,
         }
     }
-    assert!(resyncs >= 1, "it was never told to resync");
     rig.end().await;
 }
