@@ -76,6 +76,13 @@ pub(super) fn release(draft: &mut Draft<'_>, position: u32, attempt: u32) -> Res
     Ok(())
 }
 
+/// The error under a code of ours: the worker's own report comes too late, and must not be taken for recorded.
+fn ours(reason: Reason, error: StepError) -> StepError {
+    let code = format!("{OURS}{}", reason.as_str().to_uppercase());
+    let message = if error.code == code { error.message } else { format!("{}: {}", error.code, error.message) };
+    StepError::new(error.class, &code, message)
+}
+
 /// The run's own deadline, a failed assignment, a backout: the current step fails and the run with it.
 pub(super) fn fail_run(draft: &mut Draft<'_>, reason: Reason, error: StepError) -> Result<(), Rejection> {
     // Also while what it did is being undone: whoever canceled it was told so.
@@ -86,6 +93,7 @@ pub(super) fn fail_run(draft: &mut Draft<'_>, reason: Reason, error: StepError) 
     }
     let position = draft.position;
     let running = draft.current().state() == StepState::Running;
+    let error = if running { ours(reason, error) } else { error };
     if running && draft.current().open_intent.is_some() {
         return fail::doubt(draft, position, error);
     }
@@ -97,10 +105,6 @@ pub(super) fn fail_run(draft: &mut Draft<'_>, reason: Reason, error: StepError) 
     }
     if running {
         draft.attempt_lives = true;
-        // Under a code of ours: the worker's own report comes too late, and must not be taken for recorded.
-        let code = format!("{OURS}{}", reason.as_str().to_uppercase());
-        let message = if error.code == code { error.message } else { format!("{}: {}", error.code, error.message) };
-        let error = StepError::new(error.class, &code, message);
         draft.step_mut(position).failures += 1;
         return fail::fail_step(draft, position, StepEvent::FailedForGood, error, reason);
     }
