@@ -79,3 +79,8 @@ fn links_lead_somewhere() {
 fn make_commands_in_pages_exist() {
     assert_none(rules::make_targets::check(&TREE));
 }
+
+#[test]
+fn states_have_one_name() {
+    assert_none(rules::states::check(&TREE));
+}

@@ -13,9 +13,10 @@ use crate::open;
 pub enum DbCommand {
     /// Bring the schema up to date.
     Migrate(StoreArg),
-    /// Look for rows that contradict each other; lists the offending ids and fails if it finds any.
+    /// Look for rows that contradict each other; lists the offending ids and fails if it finds any. Also while a server
+    /// runs.
     Check(StoreArg),
-    /// Show how much is in the store and what is under way.
+    /// Show how much is in the store and what is under way. Also while a server runs.
     Stats(StoreArg),
     /// Copy a SQLite store to a new file, also while a server has it open. For PostgreSQL use its own tools.
     Backup {
@@ -58,7 +59,7 @@ pub async fn run(command: DbCommand) -> anyhow::Result<()> {
 }
 
 async fn check(url: &str) -> anyhow::Result<()> {
-    let store = open::open_store(url, &open::engine_options(), false).await?;
+    let store = open::store_to_read(url).await?;
     let findings = store.check().await?;
     for finding in &findings {
         let tenant = finding.tenant.map(|tenant| tenant.to_string()).unwrap_or_default();
@@ -71,7 +72,7 @@ async fn check(url: &str) -> anyhow::Result<()> {
 }
 
 async fn stats(url: &str) -> anyhow::Result<()> {
-    let store = open::open_store(url, &open::engine_options(), false).await?;
+    let store = open::store_to_read(url).await?;
     let stats = store.stats().await?;
     println!("epoch        {:>12}", store.epoch().await?);
     println!("tenants      {:>12}", store.tenants().await?.len());

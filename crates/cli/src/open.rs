@@ -24,6 +24,16 @@ pub async fn open_store(url: &str, engine: &EngineOptions, migrate: bool) -> any
     Store::open(&url, options).await.with_context(|| format!("cannot open {url}"))
 }
 
+/// A store to look at, also while a server has it.
+pub async fn store_to_read(url: &str) -> anyhow::Result<Store> {
+    let url = StoreUrl::parse(url)?;
+    if let StoreUrl::Sqlite(path) = &url {
+        anyhow::ensure!(path.exists(), "there is no store at {}", path.display());
+    }
+    let server = ServerId(engine_options().ids.fresh());
+    Store::open_to_read(&url, Options::new(server)).await.with_context(|| format!("cannot open {url}"))
+}
+
 pub fn engine_options() -> EngineOptions {
     EngineOptions::new(Arc::new(LogDeliver))
 }

@@ -58,7 +58,7 @@ async fn two_servers_on_postgres() {
     client.batch_execute(&format!("CREATE DATABASE {name}")).await.unwrap();
     drop(client);
     connection.await.unwrap().unwrap();
-    let store = format!("{}/{name}", server.rsplit_once('/').unwrap().0);
+    let store = server.replace("/postgres?", &format!("/{name}?"));
     survive(Setup { folder: folder("postgres"), store, ledger_port: 0, lease_ms: LEASE_MS }, 2).await;
 }
 

@@ -51,9 +51,16 @@ const TABLE: &str = "CREATE TABLE IF NOT EXISTS schema_migrations (
 /// a transaction that keeps other servers out, and commits it.
 pub(crate) async fn run<D: Db>(db: &D, migrations: &[Migration], apply: bool) -> Result<(), OpenError> {
     let known = migrations.last().map_or(0, |migration| migration.version);
-    db.batch(TABLE).await?;
+    if apply {
+        db.batch(TABLE).await?;
+    }
+    let rows = match db.query(&APPLIED, vec![]).await {
+        // There is no such table: nothing was ever applied.
+        Err(DbError::Other(_)) if !apply => return Err(OpenError::NeedsMigration { found: 0, known }),
+        rows => rows?,
+    };
     let mut applied = Vec::new();
-    for mut row in db.query(&APPLIED, vec![]).await? {
+    for mut row in rows {
         applied.push((row.int("version")?, row.text("checksum")?));
     }
     let found = applied.last().map_or(0, |(version, _)| *version);

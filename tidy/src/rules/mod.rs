@@ -11,5 +11,6 @@ pub mod migrations;
 pub mod names;
 pub mod spelling;
 pub mod sql;
+pub mod states;
 pub mod unfinished;
 pub mod unsafe_code;

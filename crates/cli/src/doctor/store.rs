@@ -20,13 +20,14 @@ pub async fn look(store: Option<&str>, data: &Path) -> Vec<Finding> {
         let found = format!("{} does not exist yet; `interlock up` makes it", path.display());
         return vec![Finding::skipped("store", found)];
     }
-    let opened = match open::open_store(&url, &open::engine_options(), false).await {
+    let opened = match open::store_to_read(&url).await {
         Ok(opened) => opened,
         Err(error) => return vec![refused(&error)],
     };
     let mut findings = vec![Finding::ok("store", format!("{parsed} opens, and its schema is this binary's"))];
     findings.extend(clock(&opened).await);
     findings.extend(durable(&opened).await);
+    findings.extend(encrypted(&parsed, &opened).await);
     match opened.stats().await {
         Ok(stats) => {
             let found = format!("{} live runs, {} steps under way", stats.live_runs, stats.live_claims);
@@ -43,14 +44,17 @@ pub async fn look(store: Option<&str>, data: &Path) -> Vec<Finding> {
 fn refused(error: &anyhow::Error) -> Finding {
     let what = format!("{error:#}");
     match error.downcast_ref::<OpenError>() {
-        // A server has it: that is how it should be.
-        Some(OpenError::Locked { .. }) => Finding::ok("store", "in use by a server on this machine"),
         Some(OpenError::NeedsMigration { .. }) => {
             Finding::warning("store", what, "interlock db migrate, or just start the server: it migrates by itself")
         }
         Some(OpenError::NewerSchema { .. } | OpenError::ChecksumChanged { .. }) => {
             Finding::problem("store", what, "use the release that wrote it, or a newer one")
         }
+        Some(OpenError::Tls { .. }) => Finding::problem(
+            "store",
+            what,
+            "mend the `ssl…` parameters of --store; docs/reference/config.md lists them",
+        ),
         Some(OpenError::Connect { .. }) => {
             Finding::problem("store", what, "start the database, and check the address, user and password in --store")
         }
@@ -67,6 +71,19 @@ async fn clock(store: &interlock_store::Store) -> Option<Finding> {
     } else {
         let found = format!("{} away from this machine's", span::span(interlock_core::time::Millis(off)));
         Finding::problem("store clock", found, "set both machines' clocks by the network (NTP)")
+    })
+}
+
+/// Whether others on the way to the database can read along.
+async fn encrypted(url: &StoreUrl, store: &interlock_store::Store) -> Option<Finding> {
+    let encrypted = store.encrypted().await.ok().flatten()?;
+    Some(if encrypted {
+        Finding::ok("store connection", "encrypted")
+    } else if url.is_local() {
+        Finding::ok("store connection", "not encrypted, and does not leave this machine")
+    } else {
+        let fix = "turn on `ssl` in the database and add `sslmode=verify-full` to --store";
+        Finding::warning("store connection", "not encrypted: whoever is on the way can read along", fix)
     })
 }
 

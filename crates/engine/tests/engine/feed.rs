@@ -52,3 +52,42 @@ on_both! {
         stop(engine).await;
     }
 }
+
+/// Two servers commit and seal side by side: the cursor has no hole, and no event comes twice.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_servers_seal_one_feed() {
+    let database = Database::postgres().await;
+    let engines = [engine(&database).await, engine(&database).await];
+    let tenant = tenant(&engines[0], |_| {}).await;
+    for engine in &engines {
+        work(engine, 16, |_| async { done("1") });
+    }
+    let plan = plan(vec![StepSpec::task("a", "a"), StepSpec::task("b", "b"), StepSpec::task("c", "c")]);
+    let mut runs = Vec::new();
+    for _ in 0..5 {
+        let starts = (0..40).map(|number| engines[number % 2].start(start(tenant, &plan, "null")));
+        runs.extend(futures::future::join_all(starts).await.into_iter().map(|started| started.unwrap().run));
+    }
+    let mut expected = HashMap::new();
+    for run in runs {
+        ends(&engines[0], tenant, run).await;
+        let overview = engines[0].store().run_overview(tenant, run).await.unwrap().unwrap();
+        expected.insert(run, overview.version);
+    }
+    let total: u64 = expected.values().sum();
+    let (mut cursor, mut seen) = (0, HashMap::<RunId, u64>::new());
+    let mut watcher = engines[1].watch_tenant(tenant, 0);
+    while cursor < total {
+        let next = tokio::time::timeout(Duration::from_secs(20), watcher.next_of_tenant()).await;
+        for event in next.expect("everything is sealed in time").unwrap() {
+            assert_eq!(event.cursor, cursor + 1, "cursors are dense");
+            let last = seen.insert(event.run, event.seq).unwrap_or(0);
+            assert_eq!(event.seq, last + 1, "a run's events come in order, once");
+            cursor = event.cursor;
+        }
+    }
+    assert_eq!((cursor, seen), (total, expected));
+    for engine in engines {
+        stop(engine).await;
+    }
+}

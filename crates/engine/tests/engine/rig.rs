@@ -42,8 +42,8 @@ impl Database {
         client.batch_execute(&format!("CREATE DATABASE {name}")).await.unwrap();
         drop(client);
         connection.await.unwrap().unwrap();
-        let (base, _) = server.rsplit_once('/').unwrap();
-        Self { url: StoreUrl::Postgres(format!("{base}/{name}")), folder: None }
+        let url = server.replace("/postgres?", &format!("/{name}?"));
+        Self { url: StoreUrl::Postgres(url), folder: None }
     }
 }
 

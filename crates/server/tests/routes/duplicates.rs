@@ -91,6 +91,6 @@ async fn postgres_makes_one_run_of_ten_thousand_duplicates() {
     let (client, connection) = tokio_postgres::connect(&server, tokio_postgres::NoTls).await.unwrap();
     tokio::spawn(connection);
     client.batch_execute(&format!("CREATE DATABASE {name}")).await.unwrap();
-    let (base, _) = server.rsplit_once('/').unwrap();
-    repeat(StoreUrl::Postgres(format!("{base}/{name}"))).await;
+    let url = server.replace("/postgres?", &format!("/{name}?"));
+    repeat(StoreUrl::Postgres(url)).await;
 }

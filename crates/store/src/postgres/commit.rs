@@ -10,11 +10,10 @@ use interlock_core::change::ClaimChange;
 use interlock_core::ids::TenantId;
 use interlock_core::json::Hash;
 use interlock_core::time::Timestamp;
-use tokio_postgres::Config;
 use tokio_postgres::types::ToSql;
 
 use super::bulk::Bulk;
-use super::connect::{PgDb, Role, connect};
+use super::connect::{PgDb, Role, Target, connect};
 use super::inspect;
 use super::listen::Announcer;
 use crate::apply_op;
@@ -27,7 +26,7 @@ use crate::submit::{Guard, Item, Outcome, Prepared};
 use crate::value::{Row, args};
 
 pub(crate) struct PgCommitter {
-    config: Config,
+    target: Target,
     db: Option<PgDb>,
     lane: i64,
     announcer: Announcer,
@@ -55,9 +54,9 @@ const TRIES_MAX: usize = 20;
 const KNOWN_MAX: usize = 100_000;
 
 impl PgCommitter {
-    pub fn new(config: Config, db: PgDb, lane: i64, announcer: Announcer) -> Self {
+    pub fn new(target: Target, db: PgDb, lane: i64, announcer: Announcer) -> Self {
         Self {
-            config,
+            target,
             db: Some(db),
             lane,
             announcer,
@@ -73,7 +72,7 @@ impl PgCommitter {
     async fn connection(&mut self) -> Result<&PgDb, DbError> {
         if self.db.as_ref().is_none_or(PgDb::is_closed) {
             self.prepared = false;
-            self.db = Some(connect(&self.config, Role::Committer, None).await?);
+            self.db = Some(connect(&self.target, Role::Committer, None).await?);
         }
         let db = self.db.as_ref().ok_or_else(|| DbError::Lost("no connection".into()))?;
         if !self.prepared {

@@ -1,33 +1,42 @@
 //! Connections to PostgreSQL, and the connection as a [`Db`] with its prepared statements.
 
 use std::collections::HashMap;
-use std::str::FromStr as _;
 use std::sync::{Mutex, PoisonError};
 
 use bytes::BytesMut;
 use futures::future::join_all;
 use tokio::sync::mpsc;
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, accepts, to_sql_checked};
-use tokio_postgres::{AsyncMessage, Client, Config, NoTls, Statement};
+use tokio_postgres::{AsyncMessage, Client, Config, Statement};
+use tokio_postgres_rustls::MakeRustlsConnect;
 
+use super::tls;
 use crate::db::Db;
 use crate::error::{DbError, OpenError};
 use crate::sql::Stmt;
 use crate::value::{Row, Value};
 
-/// Where to connect to: several hosts are allowed, and the one that takes writes is used.
-pub(crate) fn config(address: &str) -> Result<Config, OpenError> {
-    let mut config = Config::from_str(address).map_err(|error| OpenError::Connect { what: error.to_string() })?;
-    if config.get_hosts().len() > 1 {
-        config.target_session_attrs(tokio_postgres::config::TargetSessionAttrs::ReadWrite);
+/// Where to connect to, and how: several hosts are allowed, and the one that takes writes is used.
+#[derive(Clone)]
+pub(crate) struct Target {
+    config: Config,
+    tls: MakeRustlsConnect,
+}
+
+impl Target {
+    pub fn parse(address: &str) -> Result<Self, OpenError> {
+        let (mut config, tls) = tls::configure(address)?;
+        if config.get_hosts().len() > 1 {
+            config.target_session_attrs(tokio_postgres::config::TargetSessionAttrs::ReadWrite);
+        }
+        if config.get_connect_timeout().is_none() {
+            config.connect_timeout(std::time::Duration::from_secs(10));
+        }
+        if config.get_application_name().is_none() {
+            config.application_name("interlock");
+        }
+        Ok(Self { config, tls })
     }
-    if config.get_connect_timeout().is_none() {
-        config.connect_timeout(std::time::Duration::from_secs(10));
-    }
-    if config.get_application_name().is_none() {
-        config.application_name("interlock");
-    }
-    Ok(config)
 }
 
 /// One connection with the statements prepared on it.
@@ -52,11 +61,11 @@ pub(crate) enum Role {
 
 /// Connects. Notifications, if anybody wants them, go to `notices` as they come.
 pub(crate) async fn connect(
-    config: &Config,
+    target: &Target,
     role: Role,
     notices: Option<mpsc::UnboundedSender<String>>,
 ) -> Result<PgDb, DbError> {
-    let (client, mut connection) = config.connect(NoTls).await?;
+    let (client, mut connection) = target.config.connect(target.tls.clone()).await?;
     tokio::spawn(async move {
         let messages = futures::stream::poll_fn(move |context| connection.poll_message(context));
         futures::pin_mut!(messages);

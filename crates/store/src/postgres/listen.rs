@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use interlock_core::ids::ServerId;
 use tokio::sync::{mpsc, watch};
-use tokio_postgres::Config;
 
-use super::connect::{PgDb, Role, connect};
+use super::connect::{PgDb, Role, Target, connect};
 use crate::db::Db as _;
 use crate::error::DbError;
 use crate::sql::hot;
@@ -30,12 +29,12 @@ impl Announcer {
 }
 
 /// Announces until nobody holds the announcer.
-pub(crate) fn announcer(config: Config, server: ServerId) -> Announcer {
+pub(crate) fn announcer(target: Target, server: ServerId) -> Announcer {
     let (sender, mut commits) = mpsc::channel(1);
     tokio::spawn(async move {
         let mut db: Option<PgDb> = None;
         while commits.recv().await.is_some() {
-            if let Err(error) = announce(&mut db, &config, server).await {
+            if let Err(error) = announce(&mut db, &target, server).await {
                 tracing::warn!(%error, "cannot wake other servers; they look by themselves");
                 db = None;
                 tokio::time::sleep(RECONNECT_AFTER).await;
@@ -46,22 +45,22 @@ pub(crate) fn announcer(config: Config, server: ServerId) -> Announcer {
     Announcer(sender)
 }
 
-async fn announce(db: &mut Option<PgDb>, config: &Config, server: ServerId) -> Result<(), DbError> {
+async fn announce(db: &mut Option<PgDb>, target: &Target, server: ServerId) -> Result<(), DbError> {
     let db = match db {
         Some(db) => db,
-        None => db.insert(connect(config, Role::Reader, None).await?),
+        None => db.insert(connect(target, Role::Reader, None).await?),
     };
     db.execute(&hot::NOTIFY, args![server.to_string()]).await?;
     Ok(())
 }
 
 /// Listens until nobody holds the receiver.
-pub(crate) fn listen(config: Config, server: ServerId) -> watch::Receiver<u64> {
+pub(crate) fn listen(target: Target, server: ServerId) -> watch::Receiver<u64> {
     let (wake, wakes) = watch::channel(0);
     tokio::spawn(async move {
         while !wake.is_closed() {
             let (notices, mut payloads) = mpsc::unbounded_channel();
-            match connect(&config, Role::Reader, Some(notices)).await {
+            match connect(&target, Role::Reader, Some(notices)).await {
                 Ok(db) if db.batch(&format!("LISTEN {CHANNEL}")).await.is_ok() => {
                     // What was committed while nobody listened is unknown: look.
                     wake.send_modify(|count| *count += 1);

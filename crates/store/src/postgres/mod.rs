@@ -7,6 +7,7 @@ mod inspect;
 mod listen;
 pub(crate) mod partitions;
 pub(crate) mod reads;
+mod tls;
 pub(crate) mod wall;
 
 use tokio::sync::watch;
@@ -15,7 +16,8 @@ use crate::db::Db as _;
 use crate::error::{DbError, OpenError};
 use crate::migrate;
 use crate::options::Options;
-use connect::{Role, config, connect};
+use crate::sql::read;
+use connect::{Role, Target, connect};
 
 /// What opening gives to the store.
 pub(crate) struct Opened {
@@ -29,15 +31,19 @@ pub(crate) struct Opened {
 const MIGRATION_LOCK: i64 = 0x0049_4e54_4552_4c4b;
 
 pub(crate) async fn open(address: &str, options: &Options) -> Result<Opened, OpenError> {
-    let config = config(address)?;
+    let target = Target::parse(address)?;
     let unreachable = |error: DbError| OpenError::Connect { what: error.to_string() };
-    let db = connect(&config, Role::Reader, None).await.map_err(unreachable)?;
+    let db = connect(&target, Role::Reader, None).await.map_err(unreachable)?;
     db.batch("BEGIN").await?;
     db.batch(&format!("SELECT pg_advisory_xact_lock({MIGRATION_LOCK})")).await?;
     // An error leaves the transaction to the connection's end.
     migrate::run(&db, migrate::POSTGRES, options.migrate).await?;
     if options.migrate {
         wall::raise(&db).await?;
+        // Before the first commit: rows that come before their week was made would keep it out.
+        for mut row in db.query(&read::SERVER_TIME, vec![]).await? {
+            partitions::ensure(&db, row.time("now")?).await?;
+        }
     }
     let mut lanes = Vec::new();
     // One more than asked for: sealing and sweeping have a lane of their own, and do not hold up anybody's commit.
@@ -47,14 +53,14 @@ pub(crate) async fn open(address: &str, options: &Options) -> Result<Opened, Ope
     db.batch("COMMIT").await?;
     drop(db);
 
-    let announcer = listen::announcer(config.clone(), options.server);
+    let announcer = listen::announcer(target.clone(), options.server);
     let mut committers = Vec::new();
     for lane in lanes {
-        let db = connect(&config, Role::Committer, None).await.map_err(unreachable)?;
-        committers.push(commit::PgCommitter::new(config.clone(), db, lane, announcer.clone()));
+        let db = connect(&target, Role::Committer, None).await.map_err(unreachable)?;
+        committers.push(commit::PgCommitter::new(target.clone(), db, lane, announcer.clone()));
     }
-    let wakes = listen::listen(config.clone(), options.server);
-    let walled = wall::Walled::new(config.clone(), options.readers, options.read_timeout);
-    let reads = reads::PgReads::new(config, options.readers, options.read_timeout);
+    let wakes = listen::listen(target.clone(), options.server);
+    let walled = wall::Walled::new(target.clone(), options.readers, options.read_timeout);
+    let reads = reads::PgReads::new(target, options.readers, options.read_timeout);
     Ok(Opened { reads, walled, committers, wakes })
 }

@@ -5,24 +5,23 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::sync::Mutex;
-use tokio_postgres::Config;
 
-use super::connect::{PgDb, Role, connect};
+use super::connect::{PgDb, Role, Target, connect};
 use crate::error::{DbError, ReadError};
 use crate::sql::Stmt;
 use crate::value::{Row, Value};
 
 pub(crate) struct PgReads {
-    config: Config,
+    target: Target,
     slots: Vec<Mutex<Option<Arc<PgDb>>>>,
     turn: AtomicUsize,
     timeout: Duration,
 }
 
 impl PgReads {
-    pub fn new(config: Config, readers: usize, timeout: Duration) -> Self {
+    pub fn new(target: Target, readers: usize, timeout: Duration) -> Self {
         let slots = (0..readers.max(1)).map(|_| Mutex::default()).collect();
-        Self { config, slots, turn: AtomicUsize::new(0), timeout }
+        Self { target, slots, turn: AtomicUsize::new(0), timeout }
     }
 
     /// A connection that was alive a moment ago.
@@ -32,7 +31,7 @@ impl PgReads {
         if let Some(db) = slot.as_ref().filter(|db| !db.is_closed()) {
             return Ok(Arc::clone(db));
         }
-        let db = Arc::new(connect(&self.config, Role::Reader, None).await?);
+        let db = Arc::new(connect(&self.target, Role::Reader, None).await?);
         *slot = Some(Arc::clone(&db));
         Ok(db)
     }

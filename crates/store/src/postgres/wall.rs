@@ -9,9 +9,8 @@ use std::time::Duration;
 
 use interlock_core::ids::TenantId;
 use tokio::sync::Mutex;
-use tokio_postgres::Config;
 
-use super::connect::{PgDb, Role, connect};
+use super::connect::{PgDb, Role, Target, connect};
 use crate::db::Db as _;
 use crate::error::{DbError, ReadError};
 use crate::sql::{Stmt, identity};
@@ -74,16 +73,16 @@ pub(crate) async fn raise(db: &PgDb) -> Result<(), DbError> {
 
 /// Reads behind the wall. A connection belongs to one read at a time: the tenant is a setting of its session.
 pub(crate) struct Walled {
-    config: Config,
+    target: Target,
     slots: Vec<Mutex<Option<PgDb>>>,
     turn: AtomicUsize,
     timeout: Duration,
 }
 
 impl Walled {
-    pub fn new(config: Config, readers: usize, timeout: Duration) -> Self {
+    pub fn new(target: Target, readers: usize, timeout: Duration) -> Self {
         let slots = (0..readers.max(1)).map(|_| Mutex::default()).collect();
-        Self { config, slots, turn: AtomicUsize::new(0), timeout }
+        Self { target, slots, turn: AtomicUsize::new(0), timeout }
     }
 
     pub async fn rows_many(
@@ -115,7 +114,7 @@ impl Walled {
     }
 
     async fn connect(&self) -> Result<PgDb, DbError> {
-        let db = connect(&self.config, Role::Reader, None).await?;
+        let db = connect(&self.target, Role::Reader, None).await?;
         if let Err(error) = db.batch("SET ROLE interlock_reader").await {
             tracing::warn!(%error, "row-level security is off: let the server's user create and use the role interlock_reader");
         }

@@ -36,6 +36,15 @@ impl Store {
         Ok(rows.first_mut().map(|row| row.time("now")).transpose()?)
     }
 
+    /// Whether what goes to the database and back is encrypted; `None` where nothing goes over a network.
+    pub async fn encrypted(&self) -> Result<Option<bool>, ReadError> {
+        if matches!(self.inner.reads, Reads::Sqlite(_)) {
+            return Ok(None);
+        }
+        let mut rows = self.rows(&read::ENCRYPTED, vec![]).await?;
+        Ok(rows.first_mut().map(|row| row.int("ssl")).transpose()?.map(|ssl| ssl == 1))
+    }
+
     /// The newest instant that any server has committed: no clock may go below it.
     pub async fn last_commit_at(&self) -> Result<Timestamp, ReadError> {
         let mut newest = self.committed_until();

@@ -5,8 +5,8 @@ use std::io::{Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rusqlite::Connection;
 use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OpenFlags};
 
 use super::STATEMENTS_MAX;
 use crate::error::OpenError;
@@ -68,6 +68,16 @@ pub(crate) fn connect(path: &Path) -> Result<Connection, OpenError> {
              PRAGMA mmap_size = 268435456; PRAGMA cache_size = -65536;",
         )
         .map_err(sqlite_error)?;
+    Ok(connection)
+}
+
+/// A connection that only reads, beside whoever has the file open: the log lets both at it.
+pub(crate) fn connect_to_read(path: &Path) -> Result<Connection, OpenError> {
+    let sqlite_error =
+        |error: rusqlite::Error| OpenError::File { path: path.display().to_string(), what: error.to_string() };
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags).map_err(sqlite_error)?;
+    configure(&connection).map_err(sqlite_error)?;
     Ok(connection)
 }
 

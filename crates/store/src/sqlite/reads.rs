@@ -1,6 +1,6 @@
 //! Reads on SQLite: a pool of connections on the blocking pool, or the one connection of a database in memory.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rusqlite::Connection;
@@ -8,7 +8,7 @@ use tokio::sync::Semaphore;
 
 use super::memory::Memory;
 use super::{SqliteDb, file};
-use crate::error::{DbError, ReadError};
+use crate::error::{DbError, OpenError, ReadError};
 use crate::options::Faults;
 
 pub(crate) enum SqliteReads {
@@ -23,14 +23,20 @@ pub(crate) struct Pool {
     path: PathBuf,
     idle: Mutex<Vec<Connection>>,
     permits: Semaphore,
+    connect: fn(&Path) -> Result<Connection, OpenError>,
 }
 
 impl Pool {
     pub fn new(path: PathBuf, readers: usize) -> Self {
-        Self { path, idle: Mutex::default(), permits: Semaphore::new(readers.max(1)) }
+        Self { path, idle: Mutex::default(), permits: Semaphore::new(readers.max(1)), connect: file::connect }
     }
 
-    pub fn path(&self) -> &std::path::Path {
+    /// Beside a server that has the file: nothing of it is ever written.
+    pub fn to_read(path: PathBuf, readers: usize) -> Self {
+        Self { connect: file::connect_to_read, ..Self::new(path, readers) }
+    }
+
+    pub fn path(&self) -> &Path {
         &self.path
     }
 
@@ -38,7 +44,7 @@ impl Pool {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let connection = match idle {
             Some(connection) => connection,
-            None => file::connect(&self.path).map_err(|error| ReadError::Unavailable(error.to_string()))?,
+            None => (self.connect)(&self.path).map_err(|error| ReadError::Unavailable(error.to_string()))?,
         };
         let result = in_snapshot(&connection, read);
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);

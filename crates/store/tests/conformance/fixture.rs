@@ -61,8 +61,8 @@ impl Place {
         });
         let name = format!("store_{}_{}", std::process::id(), next());
         admin(&server, &format!("CREATE DATABASE {name}")).await;
-        let (base, _) = server.rsplit_once('/').unwrap();
-        Self { url: StoreUrl::Postgres(format!("{base}/{name}")), dir: None, database: Some((server, name)) }
+        let url = server.replace("/postgres?", &format!("/{name}?"));
+        Self { url: StoreUrl::Postgres(url), dir: None, database: Some((server, name)) }
     }
 
     pub fn path(&self) -> &std::path::Path {

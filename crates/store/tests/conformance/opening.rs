@@ -1,6 +1,6 @@
 //! Opening: migrations, the lock, and messages that say what to do.
 
-use interlock_store::{OpenError, Store, StoreUrl};
+use interlock_store::{Op, OpenError, Store, StoreUrl, SubmitError};
 
 use crate::fixture::{NOW, Place, Wanted, options, tasks};
 
@@ -105,21 +105,84 @@ async fn weeks_are_made_ahead_and_dropped_when_empty() {
     let place = Place::postgres().await;
     let world = place.world().await;
     let StoreUrl::Postgres(url) = place.url.clone() else { panic!("not PostgreSQL") };
+    let first = NOW.0 / Millis::from_hours(24 * 7).0 as i64;
     let weeks = || async {
         let (client, connection) = tokio_postgres::connect(&url, tokio_postgres::NoTls).await.unwrap();
         tokio::spawn(connection);
-        let sql = "SELECT count(*) FROM pg_class WHERE relname ~ '^journal_w[0-9]+$'";
-        client.query_one(sql, &[]).await.unwrap().get::<_, i64>(0)
+        let sql =
+            "SELECT to_regclass('journal_w' || week) IS NOT NULL FROM generate_series($1::bigint, $1 + 2) AS week";
+        client.query(sql, &[&first]).await.unwrap().iter().map(|row| row.get(0)).collect::<Vec<bool>>()
     };
     // The tenant's first run comes before its week: it stays in the default partition, and keeps its week out.
     let early = world.start(&tasks(1), Wanted::default()).await;
     world.store.execute(Op::EnsurePartitions { now: NOW }).await.unwrap();
-    assert_eq!(weeks().await, 2);
+    assert_eq!(weeks().await, [false, true, true]);
     world.store.execute(Op::EnsurePartitions { now: NOW }).await.unwrap();
-    assert_eq!(weeks().await, 2);
+    assert_eq!(weeks().await, [false, true, true]);
     let later = NOW + Millis::from_hours(24 * 7 * 6);
     world.store.execute(Op::EnsurePartitions { now: later }).await.unwrap();
-    assert_eq!(weeks().await, 3, "the two of before are empty and gone");
+    assert_eq!(weeks().await, [false, false, false], "the two of before are empty and gone");
     assert_eq!(world.load(&early).await, early);
+    place.remove().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_store_can_be_looked_at_while_a_server_has_it() {
+    let place = Place::file();
+    let world = place.world().await;
+    let run = world.start(&tasks(1), Wanted::default()).await;
+    let beside = Store::open_to_read(&place.url, options()).await.unwrap();
+    assert!(beside.check().await.unwrap().is_empty());
+    assert_eq!(beside.stats().await.unwrap().live_runs, 1);
+    // What the server commits meanwhile is seen, and nothing can be written from here.
+    world.start(&tasks(1), Wanted::default()).await;
+    assert_eq!(beside.stats().await.unwrap().live_runs, 2);
+    assert_eq!(beside.load_runs(&[(world.tenant, run.id)]).await.unwrap().len(), 1);
+    let refused = beside.execute(Op::RaiseEpoch).await;
+    assert!(matches!(refused, Err(SubmitError::Closed)), "{refused:?}");
+    beside.close().await;
+    world.start(&tasks(1), Wanted::default()).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn looking_at_an_empty_file_makes_no_schema() {
+    let place = Place::file();
+    std::fs::write(place.path(), []).unwrap();
+    let refused = Store::open_to_read(&place.url, options()).await.err();
+    assert!(matches!(refused, Some(OpenError::NeedsMigration { found: 0, .. })), "{refused:?}");
+    assert_eq!(std::fs::metadata(place.path()).unwrap().len(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_connection_is_encrypted_as_its_address_asks() {
+    let place = Place::postgres().await;
+    place.open().await.close().await;
+    let StoreUrl::Postgres(plain) = &place.url else { panic!("not PostgreSQL") };
+    let authority = std::env::var("INTERLOCK_TEST_POSTGRES_CA").expect("scripts/with-postgres names the authority");
+    let asked = |host: &str, tls: &str| {
+        let address = plain.replace("127.0.0.1", host).replace("sslmode=disable", tls);
+        StoreUrl::Postgres(address.replace("CA", &authority))
+    };
+    // The certificate names localhost, and is its own authority.
+    for (host, tls, encrypted) in [
+        ("127.0.0.1", "sslmode=disable", false),
+        ("127.0.0.1", "sslmode=prefer", true),
+        ("127.0.0.1", "sslmode=require", true),
+        ("127.0.0.1", "sslmode=require&sslrootcert=CA", true),
+        ("127.0.0.1", "sslmode=verify-ca&sslrootcert=CA", true),
+        ("localhost", "sslmode=verify-full&sslrootcert=CA", true),
+    ] {
+        let store = Store::open(&asked(host, tls), options()).await.unwrap_or_else(|error| panic!("{tls}: {error}"));
+        assert_eq!(store.encrypted().await.unwrap(), Some(encrypted), "{tls}");
+        store.close().await;
+    }
+    for (host, tls, expected) in [
+        ("127.0.0.1", "sslmode=verify-full&sslrootcert=CA", "not valid for name"),
+        ("localhost", "sslmode=verify-full", "UnknownIssuer"),
+        ("127.0.0.1", "sslmode=verify-ca", "UnknownIssuer"),
+    ] {
+        let refused = Store::open(&asked(host, tls), options()).await.err().expect(tls).to_string();
+        assert!(refused.contains(expected), "{tls}: {refused}");
+    }
     place.remove().await;
 }
