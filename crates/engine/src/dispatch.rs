@@ -1,7 +1,7 @@
 //! Dispatch: ready runs on one side, sessions with room on the other, claimed in batches between them.
 
-use std::collections::{HashMap, VecDeque};
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -21,6 +21,7 @@ use crate::Engine;
 use crate::cells::Streak;
 use crate::commands::assignment;
 use crate::error::EngineError;
+use crate::offers::Offers;
 use crate::ready::{Candidate, GroupKey, ReadyRuns};
 
 /// How many steps one poll claims at most.
@@ -34,30 +35,28 @@ pub struct Dispatch {
     pub(crate) rescan: Notify,
     /// The earliest instant at which a delayed step becomes eligible, as far as hints told; else the far future.
     scan_at: AtomicI64,
+    /// Numbers the polls.
+    polls: AtomicU64,
 }
 
 impl Default for Dispatch {
     fn default() -> Self {
-        Self { state: Mutex::default(), work: Notify::new(), rescan: Notify::new(), scan_at: AtomicI64::new(i64::MAX) }
+        Self {
+            state: Mutex::default(),
+            work: Notify::new(),
+            rescan: Notify::new(),
+            scan_at: AtomicI64::new(i64::MAX),
+            polls: AtomicU64::new(0),
+        }
     }
 }
 
 #[derive(Default)]
 struct State {
     ready: ReadyRuns,
-    /// Polls that are waiting, oldest first, with the room they have left.
-    waiting: VecDeque<Waiting>,
-    /// Steps that were claimed for a waiting poll in the commit that made them ready.
+    offers: Offers,
+    /// Steps that were claimed for a session in the commit that made them ready.
     handed: HashMap<SessionId, Vec<Assignment>>,
-    poll_number: u64,
-}
-
-struct Waiting {
-    poll: u64,
-    session: SessionId,
-    tenant: Option<TenantId>,
-    queues: Vec<String>,
-    room: usize,
 }
 
 impl Dispatch {
@@ -130,20 +129,14 @@ impl Dispatch {
         self.state().ready.starved()
     }
 
-    /// A waiting poll that takes a step for this queue and tenant at once, unless others wait for it already. Its
-    /// room shrinks with it.
-    pub(crate) fn reserve(&self, queue: &str, tenant: TenantId, now: Timestamp) -> Option<SessionId> {
+    /// Room for one more step of this queue and tenant, unless others wait for it already.
+    pub(crate) fn reserve(&self, queue: &str, tenant: TenantId, now: Timestamp) -> Option<Reserved<'_>> {
         let mut state = self.state();
         if state.ready.others_wait(queue, now) {
             return None;
         }
-        let waiting = state.waiting.iter_mut().find(|waiting| {
-            waiting.room > 0
-                && waiting.tenant.is_none_or(|only| only == tenant)
-                && waiting.queues.iter().any(|name| name == queue)
-        })?;
-        waiting.room -= 1;
-        Some(waiting.session)
+        let session = state.offers.take(queue, tenant, now)?;
+        Some(Reserved { dispatch: self, session })
     }
 
     /// Gives a step that was claimed for a session to its poll, the one that waits or the next one.
@@ -152,8 +145,15 @@ impl Dispatch {
         self.work.notify_waiters();
     }
 
+    /// The session has finished a step and got no other for it.
+    pub(crate) fn freed(&self, session: SessionId) {
+        self.state().offers.freed(session);
+    }
+
     pub(crate) fn forget_session(&self, session: SessionId) {
-        self.state().handed.remove(&session);
+        let mut state = self.state();
+        state.handed.remove(&session);
+        state.offers.forget(session);
     }
 
     pub fn ready_len(&self) -> usize {
@@ -161,16 +161,37 @@ impl Dispatch {
     }
 }
 
-/// A poll's place in the queue of waiting polls; leaves it when the poll ends, however it ends.
-struct Place<'a> {
+/// A place that a start has taken for its first step, until that is handed over or comes to nothing.
+pub(crate) struct Reserved<'a> {
     dispatch: &'a Dispatch,
+    pub session: SessionId,
+}
+
+impl Drop for Reserved<'_> {
+    fn drop(&mut self) {
+        self.dispatch.state().offers.settle(self.session);
+    }
+}
+
+/// A poll under way, and the room it offers.
+struct Offering<'a> {
+    dispatch: &'a Dispatch,
+    session: SessionId,
     poll: u64,
 }
 
-impl Drop for Place<'_> {
-    fn drop(&mut self) {
+impl Offering<'_> {
+    /// Ends the poll with an answer: takes what was handed over meanwhile, and leaves the offer standing for a moment.
+    fn answered(self, now: Timestamp) -> Vec<Assignment> {
         let mut state = self.dispatch.state();
-        state.waiting.retain(|waiting| waiting.poll != self.poll);
+        state.offers.answered(self.session, self.poll, now);
+        state.handed.remove(&self.session).unwrap_or_default()
+    }
+}
+
+impl Drop for Offering<'_> {
+    fn drop(&mut self) {
+        self.dispatch.state().offers.ended(self.session, self.poll);
     }
 }
 
@@ -182,25 +203,20 @@ impl Engine {
         tokio::pin!(expired);
         let info = self.session(session).await?;
         let dispatch = &self.0.dispatch;
+        let offering = Offering { dispatch, session, poll: dispatch.polls.fetch_add(1, Ordering::Relaxed) };
         loop {
             let work = dispatch.work.notified();
             tokio::pin!(work);
             work.as_mut().enable();
-            let (handed, candidates, _place) = {
+            let (handed, candidates) = {
                 let now = self.now();
                 let mut state = dispatch.state();
                 let handed = state.handed.remove(&session).unwrap_or_default();
                 let room = if info.takes_work() { max.saturating_sub(handed.len()) } else { 0 };
+                let room = state.offers.room(session, room);
                 let candidates = state.ready.take(&info.queues, info.tenant, room, now);
-                let idle = handed.is_empty() && candidates.is_empty();
-                let place = (idle && room > 0).then(|| {
-                    state.poll_number += 1;
-                    let poll = state.poll_number;
-                    let (tenant, queues) = (info.tenant, info.queues.clone());
-                    state.waiting.push_back(Waiting { poll, session, tenant, queues, room });
-                    Place { dispatch, poll }
-                });
-                (handed, candidates, place)
+                state.offers.make(session, offering.poll, &info, room - candidates.len());
+                (handed, candidates)
             };
             if dispatch.starved() {
                 dispatch.rescan.notify_one();
@@ -211,6 +227,7 @@ impl Engine {
             let claims = candidates.into_iter().map(|candidate| self.claim(session, &info.queues, candidate));
             assignments.extend(join_all(claims).await.into_iter().flatten());
             if !assignments.is_empty() {
+                assignments.extend(offering.answered(self.now()));
                 return Ok(assignments);
             }
             if tried {
@@ -221,10 +238,7 @@ impl Engine {
                 biased;
                 () = self.0.stopping.cancelled() => return Err(EngineError::Closed),
                 () = work => {}
-                () = &mut expired => {
-                    let late = dispatch.state().handed.remove(&session).unwrap_or_default();
-                    return Ok(late);
-                }
+                () = &mut expired => return Ok(offering.answered(self.now())),
             }
         }
     }

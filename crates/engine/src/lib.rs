@@ -17,6 +17,7 @@ mod execute;
 pub mod feed;
 pub mod ids;
 pub mod loops;
+mod offers;
 pub mod options;
 pub mod ready;
 pub mod schedules;

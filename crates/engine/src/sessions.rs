@@ -24,7 +24,7 @@ pub struct SessionInfo {
 }
 
 impl SessionInfo {
-    fn new(tenant: Option<TenantId>, queues: Vec<String>, draining: bool) -> Arc<Self> {
+    pub(crate) fn new(tenant: Option<TenantId>, queues: Vec<String>, draining: bool) -> Arc<Self> {
         Arc::new(Self { tenant, queues, draining: draining.into(), unlisted: Mutex::default() })
     }
 

@@ -49,6 +49,9 @@ impl Engine {
             },
             |cell, change| {
                 let next = self.next_of(cell, session);
+                if next.is_none() {
+                    self.0.dispatch.freed(session);
+                }
                 cell.streak = match &next {
                     Some(_) if cell.streak.steps > 0 => Streak { steps: cell.streak.steps + 1, ..cell.streak },
                     _ => Streak { steps: 1, since: change.at },

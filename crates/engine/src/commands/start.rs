@@ -190,7 +190,7 @@ impl Engine {
             started_by: request.started_by,
         };
         let bindings = bind::for_start(self, id, &header, &plan, &inherited).await;
-        // Where a session with room is waiting and nobody is ahead, the first step is claimed in the same commit.
+        // Where a session has room and nobody is ahead, the first step is claimed in the same commit.
         let queue = plan.steps.first().map(|step| step.queue.as_str()).unwrap_or_default();
         let mut claim = if inherited.is_empty() { self.0.dispatch.reserve(queue, tenant, now) } else { None };
         let draft = |claim, queued| {
@@ -211,11 +211,12 @@ impl Engine {
         };
         let mut queued = None;
         for _ in 0..CONFLICTS_MAX {
-            let (mut run, change) = draft(claim, queued)?;
+            let session = claim.as_ref().map(|reserved| reserved.session);
+            let (mut run, change) = draft(session, queued)?;
             let refusal = match self.0.store.submit(change).await {
                 Ok(change) => {
                     run.apply(&change);
-                    self.started(run, &change, claim);
+                    self.started(run, &change, session);
                     let admission = if queued.is_some() { Admission::Queued } else { Admission::Started };
                     return Ok(Started { run: id, replayed: false, admission });
                 }
