@@ -15,7 +15,7 @@ use interlock_core::time::Timestamp;
 
 use crate::error::{CorruptRow, ReadError};
 use crate::sql::read;
-use crate::store::Store;
+use crate::store::{Reads, Store};
 use crate::value::{Row, args};
 
 /// Plans by tenant and hash. They never change, so they are only dropped to bound the memory.
@@ -41,13 +41,7 @@ impl PlanCache {
 impl Store {
     /// The runs as they stand, live or ended. Those that do not exist are left out.
     pub async fn load_runs(&self, ids: &[(TenantId, RunId)]) -> Result<Vec<Run>, ReadError> {
-        let queries = ids.iter().map(|(tenant, run)| (&read::RUN_LOAD, args![*tenant, *run])).collect();
-        let mut loaded = Vec::with_capacity(ids.len());
-        for (rows, (tenant, _)) in self.rows_many(queries).await?.into_iter().zip(ids) {
-            for row in rows {
-                loaded.push(Loaded::read(*tenant, row)?);
-            }
-        }
+        let loaded = self.load_rows(ids).await?;
         // After the live rows, and only up to their version: a change that comes between is left out, and the guard
         // of whatever is decided on the older state refuses it.
         let mut queries = Vec::with_capacity(loaded.len() * 2);
@@ -67,6 +61,26 @@ impl Store {
             runs.push(run.finish(plan, done, added)?);
         }
         Ok(runs)
+    }
+
+    async fn load_rows(&self, ids: &[(TenantId, RunId)]) -> Result<Vec<Loaded>, ReadError> {
+        let mut loaded = Vec::with_capacity(ids.len());
+        if ids.len() > 1 && matches!(self.inner.reads, Reads::Postgres(..)) {
+            let keys: Vec<u8> =
+                ids.iter().flat_map(|(tenant, run)| [*tenant.as_bytes(), *run.as_bytes()]).flatten().collect();
+            for mut row in self.rows(&read::RUNS_LOAD, args![keys]).await? {
+                let tenant = row.id("tenant_id")?;
+                loaded.push(Loaded::read(tenant, row)?);
+            }
+            return Ok(loaded);
+        }
+        let queries = ids.iter().map(|(tenant, run)| (&read::RUN_LOAD, args![*tenant, *run])).collect();
+        for (rows, (tenant, _)) in self.rows_many(queries).await?.into_iter().zip(ids) {
+            for row in rows {
+                loaded.push(Loaded::read(*tenant, row)?);
+            }
+        }
+        Ok(loaded)
     }
 
     pub async fn plan(&self, tenant: TenantId, hash: Hash) -> Result<Arc<Plan>, ReadError> {

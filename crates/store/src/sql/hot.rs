@@ -30,9 +30,11 @@ statements! {
         postgres: "INSERT INTO runs (tenant_id, run_id, workspace, workflow, workflow_version, plan_hash, inputs, subject,
                    labels, trigger_type, trigger_ref, priority, started_by, root_run_id, resumed_from, resume_count,
                    created_at, deadline_at)
-                   SELECT * FROM unnest($1::bytea[], $2::bytea[], $3::text[], $4::text[], $5::bigint[], $6::bytea[],
-                   $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::bigint[], $13::text[],
-                   $14::bytea[], $15::bytea[], $16::bigint[], $17::bigint[], $18::bigint[])
+                   SELECT unnest($1::bytea[]), unnest($2::bytea[]), unnest($3::text[]), unnest($4::text[]),
+                   unnest($5::bigint[]), unnest($6::bytea[]), unnest($7::text[]), unnest($8::text[]),
+                   unnest($9::text[]), unnest($10::text[]), unnest($11::text[]), unnest($12::bigint[]),
+                   unnest($13::text[]), unnest($14::bytea[]), unnest($15::bytea[]), unnest($16::bigint[]),
+                   unnest($17::bigint[]), unnest($18::bigint[])
                    ON CONFLICT (tenant_id, run_id) DO NOTHING"
     }
 
@@ -45,10 +47,11 @@ statements! {
                    notes = u.notes
                    FROM (SELECT a.*, (SELECT k.ctid FROM runs k WHERE k.tenant_id = a.tenant_id AND k.run_id = a.run_id)
                    AS place
-                   FROM unnest($1::bytea[], $2::bytea[], $3::text[], $4::text[], $5::bigint[], $6::bigint[],
-                   $7::bigint[], $8::bigint[], $9::text[], $10::text[], $11::text[])
-                   AS a (tenant_id, run_id, state, reason, position, version, finished_at, duration_ms, output, error,
-                   notes) OFFSET 0) AS u
+                   FROM (SELECT unnest($1::bytea[]) AS tenant_id, unnest($2::bytea[]) AS run_id,
+                   unnest($3::text[]) AS state, unnest($4::text[]) AS reason, unnest($5::bigint[]) AS position,
+                   unnest($6::bigint[]) AS version, unnest($7::bigint[]) AS finished_at,
+                   unnest($8::bigint[]) AS duration_ms, unnest($9::text[]) AS output, unnest($10::text[]) AS error,
+                   unnest($11::text[]) AS notes) AS a OFFSET 0) AS u
                    WHERE r.ctid = u.place"
     }
 
@@ -61,10 +64,12 @@ statements! {
         postgres: "INSERT INTO run_live (tenant_id, run_id, version, control, state, detail, reason, position, step_state,
                    attempt, failures, iteration, workspace, queue, priority, eligible_at, session_id, claimed_at,
                    step_timeout_at, wake_at, step_data, notes)
-                   SELECT * FROM unnest($1::bytea[], $2::bytea[], $3::bigint[], $4::text[], $5::text[], $6::text[],
-                   $7::text[], $8::bigint[], $9::text[], $10::bigint[], $11::bigint[], $12::bigint[], $13::text[],
-                   $14::text[], $15::bigint[], $16::bigint[], $17::bytea[], $18::bigint[], $19::bigint[],
-                   $20::bigint[], $21::text[], $22::text[])"
+                   SELECT unnest($1::bytea[]), unnest($2::bytea[]), unnest($3::bigint[]), unnest($4::text[]),
+                   unnest($5::text[]), unnest($6::text[]), unnest($7::text[]), unnest($8::bigint[]),
+                   unnest($9::text[]), unnest($10::bigint[]), unnest($11::bigint[]), unnest($12::bigint[]),
+                   unnest($13::text[]), unnest($14::text[]), unnest($15::bigint[]), unnest($16::bigint[]),
+                   unnest($17::bytea[]), unnest($18::bigint[]), unnest($19::bigint[]), unnest($20::bigint[]),
+                   unnest($21::text[]), unnest($22::text[])"
     }
 
     /// Guard: one row, or the run has moved on.
@@ -82,13 +87,16 @@ statements! {
                    step_data = u.step_data, notes = u.notes
                    FROM (SELECT a.*, (SELECT k.ctid FROM run_live k WHERE k.tenant_id = a.tenant_id
                    AND k.run_id = a.run_id AND k.branch = 0 AND k.version = a.expected) AS place
-                   FROM unnest($1::bytea[], $2::bytea[], $3::bigint[], $4::bigint[], $5::text[], $6::text[], $7::text[],
-                   $8::text[], $9::bigint[], $10::text[], $11::bigint[], $12::bigint[], $13::bigint[], $14::text[],
-                   $15::text[], $16::bigint[], $17::bigint[], $18::bytea[], $19::bigint[], $20::bigint[],
-                   $21::bigint[], $22::text[], $23::text[])
-                   AS a (tenant_id, run_id, expected, version, control, state, detail, reason, position, step_state,
-                   attempt, failures, iteration, workspace, queue, priority, eligible_at, session_id, claimed_at,
-                   step_timeout_at, wake_at, step_data, notes) OFFSET 0) AS u
+                   FROM (SELECT unnest($1::bytea[]) AS tenant_id, unnest($2::bytea[]) AS run_id,
+                   unnest($3::bigint[]) AS expected, unnest($4::bigint[]) AS version, unnest($5::text[]) AS control,
+                   unnest($6::text[]) AS state, unnest($7::text[]) AS detail, unnest($8::text[]) AS reason,
+                   unnest($9::bigint[]) AS position, unnest($10::text[]) AS step_state,
+                   unnest($11::bigint[]) AS attempt, unnest($12::bigint[]) AS failures,
+                   unnest($13::bigint[]) AS iteration, unnest($14::text[]) AS workspace, unnest($15::text[]) AS queue,
+                   unnest($16::bigint[]) AS priority, unnest($17::bigint[]) AS eligible_at,
+                   unnest($18::bytea[]) AS session_id, unnest($19::bigint[]) AS claimed_at,
+                   unnest($20::bigint[]) AS step_timeout_at, unnest($21::bigint[]) AS wake_at,
+                   unnest($22::text[]) AS step_data, unnest($23::text[]) AS notes) AS a OFFSET 0) AS u
                    WHERE l.ctid = u.place"
     }
 
@@ -104,11 +112,13 @@ statements! {
                    step_data = u.step_data, notes = u.notes
                    FROM (SELECT a.*, (SELECT k.ctid FROM run_live k WHERE k.tenant_id = a.tenant_id
                    AND k.run_id = a.run_id AND k.branch = 0 AND k.version = a.expected) AS place
-                   FROM unnest($1::bytea[], $2::bytea[], $3::bigint[], $4::bigint[], $5::text[], $6::text[], $7::text[],
-                   $8::bigint[], $9::text[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bigint[],
-                   $15::text[], $16::text[])
-                   AS a (tenant_id, run_id, expected, version, state, detail, reason, position, step_state, attempt,
-                   failures, iteration, claimed_at, step_timeout_at, step_data, notes) OFFSET 0) AS u
+                   FROM (SELECT unnest($1::bytea[]) AS tenant_id, unnest($2::bytea[]) AS run_id,
+                   unnest($3::bigint[]) AS expected, unnest($4::bigint[]) AS version, unnest($5::text[]) AS state,
+                   unnest($6::text[]) AS detail, unnest($7::text[]) AS reason, unnest($8::bigint[]) AS position,
+                   unnest($9::text[]) AS step_state, unnest($10::bigint[]) AS attempt,
+                   unnest($11::bigint[]) AS failures, unnest($12::bigint[]) AS iteration,
+                   unnest($13::bigint[]) AS claimed_at, unnest($14::bigint[]) AS step_timeout_at,
+                   unnest($15::text[]) AS step_data, unnest($16::text[]) AS notes) AS a OFFSET 0) AS u
                    WHERE l.ctid = u.place"
     }
 
@@ -118,8 +128,8 @@ statements! {
         postgres: "DELETE FROM run_live l
                    USING (SELECT (SELECT k.ctid FROM run_live k WHERE k.tenant_id = a.tenant_id AND k.run_id = a.run_id
                    AND k.branch = 0 AND k.version = a.expected) AS place
-                   FROM unnest($1::bytea[], $2::bytea[], $3::bigint[]) AS a (tenant_id, run_id, expected)
-                   OFFSET 0) AS u
+                   FROM (SELECT unnest($1::bytea[]) AS tenant_id, unnest($2::bytea[]) AS run_id,
+                   unnest($3::bigint[]) AS expected) AS a OFFSET 0) AS u
                    WHERE l.ctid = u.place"
     }
 
@@ -131,9 +141,11 @@ statements! {
         postgres: "INSERT INTO journal (tenant_id, run_id, seq, first_seq, at, events, initiator, person, context_meta,
                    done_position, done_state, done_attempt, done_failures, done_iteration, done_claimed_at, output,
                    error, why, input)
-                   SELECT * FROM unnest($1::bytea[], $2::bytea[], $3::bigint[], $4::bigint[], $5::bigint[], $6::text[],
-                   $7::text[], $8::text[], $9::text[], $10::bigint[], $11::text[], $12::bigint[], $13::bigint[],
-                   $14::bigint[], $15::bigint[], $16::text[], $17::text[], $18::text[], $19::text[])"
+                   SELECT unnest($1::bytea[]), unnest($2::bytea[]), unnest($3::bigint[]), unnest($4::bigint[]),
+                   unnest($5::bigint[]), unnest($6::text[]), unnest($7::text[]), unnest($8::text[]),
+                   unnest($9::text[]), unnest($10::bigint[]), unnest($11::text[]), unnest($12::bigint[]),
+                   unnest($13::bigint[]), unnest($14::bigint[]), unnest($15::bigint[]), unnest($16::text[]),
+                   unnest($17::text[]), unnest($18::text[]), unnest($19::text[])"
     }
 
     /// A tenant's limits, for the writer of SQLite.
