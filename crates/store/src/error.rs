@@ -24,6 +24,8 @@ pub enum OpenError {
     ChecksumChanged { version: i64, name: String },
     #[error("cannot reach the database: {what}; check the address, that it is running, and that the user may connect")]
     Connect { what: String },
+    #[error("the connection to the database cannot be encrypted as its address asks: {what}")]
+    Tls { what: String },
     #[error("cannot use {path}: {what}")]
     File { path: String, what: String },
     #[error(transparent)]
@@ -65,6 +67,9 @@ pub enum SubmitError {
     /// The queue is full: try again later, and less often.
     #[error("the store has more writes waiting than it takes; try again")]
     Busy,
+    /// Commits have been failing for a while; this one was not even tried.
+    #[error("the database takes no writes at the moment ({0}); try again later")]
+    Stalled(String),
     #[error("the store is closed")]
     Closed,
     /// The database refuses the rows themselves; trying again will not help.
@@ -179,7 +184,7 @@ impl From<tokio_postgres::Error> for DbError {
             // Without a code the server has not spoken: either nobody is there, or a value of ours does not fit.
             None => {
                 let io = std::error::Error::source(&error).is_some_and(<dyn std::error::Error>::is::<std::io::Error>);
-                if io || error.is_closed() { Self::Lost(text) } else { Self::Other(describe(&error)) }
+                if io || error.is_closed() { Self::Lost(describe(&error)) } else { Self::Other(describe(&error)) }
             }
             Some(code) if *code == SqlState::T_R_DEADLOCK_DETECTED || *code == SqlState::T_R_SERIALIZATION_FAILURE => {
                 Self::Conflict(text)

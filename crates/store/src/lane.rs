@@ -12,6 +12,7 @@ use tokio::sync::mpsc;
 use crate::entries::Entry;
 use crate::error::{DbError, SubmitError};
 use crate::options::{CommitFault, Faults};
+use crate::stall::Stall;
 use crate::submit::{Item, Outcome};
 
 /// Writes a group in one transaction.
@@ -55,6 +56,7 @@ pub(crate) struct Counters {
     pub refused: AtomicU64,
     pub groups: AtomicU64,
     pub last_commit_at: AtomicI64,
+    pub stall: Stall,
 }
 
 pub(crate) struct Lane<C> {
@@ -121,9 +123,15 @@ impl<C: Committer> Lane<C> {
         let mut backoff = BACKOFF_MIN;
         loop {
             match self.try_commit(group, again).await {
-                Ok(outcomes) => return outcomes,
+                Ok(outcomes) => {
+                    if again {
+                        self.counters.stall.over();
+                    }
+                    return outcomes;
+                }
                 Err(error) if error.is_transient() => {
                     tracing::warn!(group = group.no, %error, "commit failed, trying again");
+                    self.counters.stall.failed(error.to_string());
                     again = true;
                     if !matches!(error, DbError::Conflict(_)) {
                         tokio::time::sleep(backoff).await;

@@ -23,6 +23,7 @@ mod read;
 mod rows;
 pub mod sql;
 mod sqlite;
+mod stall;
 mod store;
 mod submit;
 mod triggers;

@@ -111,6 +111,24 @@ impl Store {
         }
     }
 
+    /// Opens a store only to look at it, also while a server has it: SQLite's lock is left alone, nothing can be
+    /// submitted, and a schema that is not this binary's is refused.
+    pub async fn open_to_read(url: &StoreUrl, options: Options) -> Result<Self, OpenError> {
+        let StoreUrl::Sqlite(path) = url else {
+            return Self::open(url, Options { migrate: false, ..options }).await;
+        };
+        let checked = path.clone();
+        tokio::task::spawn_blocking(move || {
+            let connection = sqlite::file::connect_to_read(&checked)?;
+            ready(migrate::run(&SqliteDb(&connection), migrate::SQLITE, false))
+        })
+        .await
+        .map_err(|error| OpenError::Database(DbError::Other(error.to_string())))??;
+        let reads = SqliteReads::File(Arc::new(Pool::to_read(path.clone(), options.readers)));
+        let (_, wakes) = watch::channel(0);
+        Ok(Parts::new(Reads::Sqlite(reads), wakes, None).finish())
+    }
+
     /// Waits until everything that was submitted is committed and answered, then lets go of the database.
     pub async fn close(self) {
         self.inner.lanes.lock().unwrap_or_else(PoisonError::into_inner).clear();
@@ -181,11 +199,17 @@ impl Store {
 
     /// A lane, chosen by the number of all lanes and of those that take runs.
     fn lane_at(&self, choose: impl FnOnce(usize, usize) -> usize) -> Result<mpsc::Sender<Item>, SubmitError> {
+        self.inner.counters.stall.check()?;
         let lanes = self.inner.lanes.lock().unwrap_or_else(PoisonError::into_inner);
         if lanes.is_empty() {
             return Err(SubmitError::Closed);
         }
         Ok(lanes[choose(lanes.len(), self.inner.run_lanes)].clone())
+    }
+
+    /// Refuses where commits have been failing for a while, with what the database says.
+    pub fn takes_commits(&self) -> Result<(), SubmitError> {
+        self.inner.counters.stall.check()
     }
 
     /// Rises when another server has committed something.

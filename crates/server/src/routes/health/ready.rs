@@ -1,4 +1,4 @@
-//! `GET /readyz`: the store answers too, and the server is not on its way out.
+//! `GET /readyz`: the store answers and takes commits, and the server is not on its way out.
 
 use axum::Json;
 use axum::extract::State;
@@ -12,7 +12,7 @@ use crate::state::AppState;
 
 /// Whether the server can take requests
 ///
-/// The store answers too, and the server is not on its way out.
+/// The store answers and takes commits, and the server is not on its way out.
 #[utoipa::path(
     get,
     path = "/readyz",
@@ -26,6 +26,9 @@ pub async fn ready(State(state): State<AppState>) -> Result<Json<Health>, ApiErr
     let not_ready = |why: &str| ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "NOT_READY", why);
     if state.shutdown().is_cancelled() {
         return Err(not_ready("the server is shutting down"));
+    }
+    if state.engine().store().takes_commits().is_err() {
+        return Err(not_ready("the store takes no commits; the server's log has the reason"));
     }
     match timeout(limits::READY_TIMEOUT, state.engine().store().epoch()).await {
         Ok(Ok(_)) => Ok(Json(Health { status: "ready".to_owned() })),
