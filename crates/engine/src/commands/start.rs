@@ -265,7 +265,7 @@ impl Engine {
         }
     }
 
-    async fn replay(&self, tenant: TenantId, asked: &IdempotencyRow) -> Result<Started, EngineError> {
+    pub(crate) async fn replay(&self, tenant: TenantId, asked: &IdempotencyRow) -> Result<Started, EngineError> {
         let record = self.0.store.idempotency(tenant, &asked.client, &asked.key).await?;
         let Some((record, run)) = record.and_then(|record| record.run.map(|run| (record, run))) else {
             // It was swept away between the two looks: the same request may simply be made again.
