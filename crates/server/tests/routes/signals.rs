@@ -126,6 +126,14 @@ async fn a_signal_under_a_key_is_one_signal() {
     }
     let stored = api.engine.store().pending_signals(api.tenant, "other", "INC-7", 10).await.unwrap();
     assert_eq!(stored.len(), 2, "one by each way");
+    // A request of another kind under the same key is another request.
+    for (path, body) in [("/runs", json!({ "plan": waiting() })), ("/executions", json!({ "ticket_id": "T" }))] {
+        let other = api.post_with(path, body, &[("idempotency-key", "k0")]).await;
+        if path == "/runs" {
+            assert_eq!(other.problem(), (422, "IDEMPOTENCY_MISMATCH"));
+        }
+        assert_ne!(other.status.as_u16(), 503, "{path}");
+    }
     // Without a key each is its own.
     for _ in 0..2 {
         assert_eq!(api.post("/signals", json!({ "type": "free", "key": "k" })).await.status, 201);
