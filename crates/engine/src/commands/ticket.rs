@@ -96,16 +96,13 @@ impl Engine {
             payload: Value::Object(fields),
             key: request.ticket.clone(),
         };
-        let (workflow, given) = match &request.workflow {
-            Some(name) => {
-                let version = self.workflow_to_start(request.tenant, name, None).await?;
-                let given = self.evaluate(move || given_for_ticket(&version, &occasion)).await?;
-                (name.clone(), given.map_err(invalid)?)
-            }
-            None => {
-                let Taken { workflow, inputs } = self.only_taker(request, occasion).await?;
-                (workflow, Some(inputs.map_err(invalid)?))
-            }
+        let (workflow, given) = if let Some(name) = &request.workflow {
+            let version = self.workflow_to_start(request.tenant, name, None).await?;
+            let given = self.evaluate(move || given_for_ticket(&version, &occasion)).await?;
+            (name.clone(), given.map_err(invalid)?)
+        } else {
+            let Taken { workflow, inputs } = self.only_taker(request, occasion).await?;
+            (workflow, Some(inputs.map_err(invalid)?))
         };
         let mut inputs: Map<String, Value> = given
             .map(|given| given.decode())
