@@ -28,6 +28,7 @@ pub mod rules;
 pub mod run;
 pub mod schedule;
 pub mod state;
+pub mod stricter;
 pub mod tenant;
 pub mod time;
 pub mod trigger;

@@ -11,6 +11,8 @@ pub const SUBJECT_BYTES_MAX: usize = 512;
 /// How many runs may wait for one subject.
 pub const SUBJECT_QUEUE_MAX: usize = 1_000;
 pub const KEY_BYTES_MAX: usize = 512;
+/// What a sender calls its message: for CloudEvents, its source and its id together.
+pub const SOURCE_ID_BYTES_MAX: usize = 2_048;
 pub const REASON_BYTES_MAX: usize = 4 << 10;
 pub const LABELS_MAX: usize = 32;
 /// Groups of one person.

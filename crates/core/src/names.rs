@@ -1,7 +1,7 @@
 //! What the seeds call our states. Inside there is one word for one thing; at the edges that must speak a seed's own
 //! language (the runbook surface, the queue messages) the words come from here.
 
-use crate::state::{RunState, StepState};
+use crate::state::{ApprovalState, Detail, RunState, StepState};
 
 /// One of the five documents that describe the system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -84,6 +84,20 @@ impl RunState {
         }
     }
 
+    /// What the runbook surface calls this state: 002's word, and the nearest one where 002 has none. A session that
+    /// waits for a signal executes.
+    pub const fn on_runbook_surface(self, detail: Option<Detail>) -> &'static str {
+        match (self, detail) {
+            (Self::Pending, Some(Detail::AssigningWorker)) => "assigning_worker",
+            (Self::WaitingSignal, _) => "executing",
+            (Self::Canceled, _) => CANCELED_WITH_TWO_L,
+            _ => match self.seed_name(Seed::S002) {
+                Some(name) => name,
+                None => self.as_str(),
+            },
+        }
+    }
+
     pub const fn meaning(self) -> &'static str {
         match self {
             Self::Pending => "admitted; nothing started",
@@ -148,6 +162,21 @@ impl StepState {
         }
     }
 
+    /// What the runbook surface calls this state: 002's word, and the nearest one where 002 has none. The canonical
+    /// name stands beside it there.
+    pub const fn on_runbook_surface(self) -> &'static str {
+        match self {
+            Self::WaitingSignal => "running",
+            Self::Skipped => "succeeded",
+            // 002 §7.3: what a lost worker leaves behind has failed until somebody says otherwise.
+            Self::InDoubt | Self::Canceled => "failed",
+            _ => match self.seed_name(Seed::S002) {
+                Some(name) => name,
+                None => self.as_str(),
+            },
+        }
+    }
+
     pub const fn meaning(self) -> &'static str {
         match self {
             Self::Pending => "inserted, not yet activated",
@@ -165,9 +194,45 @@ impl StepState {
     }
 }
 
+impl ApprovalState {
+    /// What the runbook surface calls this state. 002 withdraws no approvals; ours are when their run is canceled.
+    pub const fn on_runbook_surface(self) -> &'static str {
+        match self {
+            Self::Requested => "pending",
+            Self::Approved => "approved",
+            Self::Rejected => "rejected",
+            Self::Expired => "expired",
+            Self::Canceled => CANCELED_WITH_TWO_L,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_runbook_surface_has_a_word_of_002_for_everything() {
+        let sessions = [
+            "queued",
+            "assigning_worker",
+            "waiting_for_approval",
+            "executing",
+            "paused",
+            "rollback",
+            "completed",
+            "failed",
+        ];
+        for state in RunState::ALL.iter().filter(|state| **state != RunState::Canceled) {
+            assert!(sessions.contains(&state.on_runbook_surface(None)), "{state}");
+        }
+        assert_eq!(RunState::Pending.on_runbook_surface(Some(Detail::AssigningWorker)), "assigning_worker");
+        assert_eq!(RunState::Canceled.on_runbook_surface(None), CANCELED_WITH_TWO_L);
+        let steps = ["pending", "awaiting_approval", "approved", "running", "succeeded", "failed", "rolled_back"];
+        for state in StepState::ALL {
+            assert!(steps.contains(&state.on_runbook_surface()), "{state}");
+        }
+    }
 
     #[test]
     fn terminal_states_have_a_word_in_every_seed() {

@@ -88,6 +88,9 @@ impl PlanRules {
     }
 }
 
+/// The profiles that are shipped (DESIGN §5), the strictest first.
+pub const PROFILES: &[&str] = &["prod-critical", "prod-standard", "staging-standard", "dev-flex"];
+
 /// Profiles whose name begins with `prod-` have the strict rules of production.
 pub fn is_prod(profile: &str) -> bool {
     profile.starts_with("prod-")

@@ -13,9 +13,10 @@ pub struct UnknownName {
     pub expected: String,
 }
 
-/// A closed set of names, with the list of all of them for tables, checks and docs.
+/// A closed set of names, with the list of all of them for tables, checks and docs. The texts are `tt`, because the
+/// describing derive does not look into the invisible group that a `literal` comes in.
 macro_rules! names {
-    ($(#[$doc:meta])* $name:ident, $what:literal, { $($(#[$vdoc:meta])* $variant:ident = $text:literal),+ $(,)? }) => {
+    ($(#[$doc:meta])* $name:ident, $what:literal, { $($(#[$vdoc:meta])* $variant:ident = $text:tt),+ $(,)? }) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[derive(serde::Serialize, serde::Deserialize, utoipa::ToSchema)]

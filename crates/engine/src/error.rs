@@ -11,6 +11,12 @@ pub enum EngineError {
     Rejected(#[from] Rejection),
     #[error("there is no workflow `{workflow}`{}", .version.map(|version| format!(" in version {version}")).unwrap_or_default())]
     UnknownWorkflow { workflow: String, version: Option<u32> },
+    #[error(
+        "{} takes ticket `{ticket}`; name one as `runbook_id`: {}",
+        if *.matched { "more than one workflow" } else { "no workflow's `on.ticket`" },
+        if .candidates.is_empty() { "none has `on.ticket`".to_owned() } else { .candidates.join(", ") },
+    )]
+    RunbookUnclear { ticket: String, matched: bool, candidates: Vec<String> },
     #[error("the workflow `{workflow}` is disabled and takes no starts; enable it first")]
     WorkflowDisabled { workflow: String },
     #[error("a run for subject `{subject}` is active already: {run}")]
@@ -78,6 +84,7 @@ impl EngineError {
         match self {
             Self::Rejected(rejection) => rejection.code(),
             Self::UnknownWorkflow { .. } => "WORKFLOW_NOT_FOUND",
+            Self::RunbookUnclear { .. } => "RUNBOOK_UNCLEAR",
             Self::WorkflowDisabled { .. } => "WORKFLOW_DISABLED",
             Self::SubjectBusy { .. } => "RUN_SUBJECT_BUSY",
             Self::SubjectQueueFull { .. } => "RUN_SUBJECT_QUEUE_FULL",

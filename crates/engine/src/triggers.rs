@@ -38,6 +38,8 @@ pub(crate) enum Kind {
     },
     /// A signal of this type came in.
     Signal,
+    /// Somebody works on a ticket.
+    Ticket,
 }
 
 /// A workflow whose trigger takes the occasion, and what its run is given; or why that cannot be said.
@@ -52,21 +54,27 @@ impl Engine {
     pub(crate) async fn taken_by(&self, tenant: TenantId, occasion: Occasion) -> Result<Vec<Taken>, EngineError> {
         let occasion = Arc::new(occasion);
         let mut taken = Vec::new();
+        for version in self.triggered(tenant).await? {
+            let occasion = Arc::clone(&occasion);
+            taken.extend(self.evaluate(move || take(&version, &occasion)).await?);
+        }
+        Ok(taken)
+    }
+
+    /// The workflows that something outside may start, by name.
+    pub(crate) async fn triggered(&self, tenant: TenantId) -> Result<Vec<Arc<WorkflowVersion>>, EngineError> {
+        let mut triggered = Vec::new();
         let mut after: Option<String> = None;
         loop {
             let page = self.0.store.list_workflows(tenant, after.as_deref(), PAGE).await?;
             let full = page.len() == PAGE;
             after = page.last().map(|row| row.name.clone());
             for row in page.into_iter().filter(|row| !row.disabled) {
-                let Some(version) = self.workflow(tenant, &row.name).await? else { continue };
-                if version.definition.on.is_none() {
-                    continue;
-                }
-                let occasion = Arc::clone(&occasion);
-                taken.extend(self.evaluate(move || take(&version, &occasion)).await?);
+                let version = self.workflow(tenant, &row.name).await?;
+                triggered.extend(version.filter(|version| version.definition.on.is_some()));
             }
             if !full {
-                return Ok(taken);
+                return Ok(triggered);
             }
         }
     }
@@ -131,9 +139,20 @@ fn scope(occasion: &Occasion) -> Scope {
     let (kind, endpoint) = match &occasion.kind {
         Kind::Webhook { source, endpoint } => (source.as_str(), Some(endpoint)),
         Kind::Signal => ("signal", None),
+        Kind::Ticket => ("ticket", None),
     };
     let trigger = json!({ "kind": kind, "endpoint": endpoint, "event": occasion.event, "key": occasion.key });
     scope_of(json!({ "event": occasion.payload, "trigger": trigger }))
+}
+
+/// What a run is given whose workflow somebody has named for an occasion, whether or not a trigger of it takes that:
+/// by the trigger that does, else by its first one for tickets.
+pub(crate) fn given_for_ticket(version: &WorkflowVersion, occasion: &Occasion) -> Result<Option<Json>, String> {
+    if let Some(taken) = take(version, occasion) {
+        return taken.inputs.map(Some);
+    }
+    let first = version.definition.on.as_ref().and_then(|on| on.ticket.0.first());
+    first.map(|ticket| given(&ticket.inputs, &scope(occasion))).transpose()
 }
 
 /// The first trigger of a workflow that takes the occasion.
@@ -143,6 +162,9 @@ fn take(version: &WorkflowVersion, occasion: &Occasion) -> Option<Taken> {
     let inputs = match &occasion.kind {
         Kind::Webhook { source, endpoint } => webhook(on, *source, endpoint, occasion, &scope),
         Kind::Signal => signal(on, occasion, &scope),
+        Kind::Ticket => {
+            on.ticket.0.iter().find(|ticket| passes(ticket.filter.as_ref(), &scope)).map(|ticket| &ticket.inputs)
+        }
     }?;
     Some(Taken { workflow: version.name.clone(), inputs: given(inputs, &scope) })
 }

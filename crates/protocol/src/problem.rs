@@ -26,6 +26,9 @@ pub struct Problem {
     /// What is wrong with a workflow file, each with its place.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub diagnostics: Vec<Diagnostic>,
+    /// The workflows among which the request has to choose.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub candidates: Vec<String>,
     /// The approval as it is now, where a vote was about an earlier one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<Json>,
@@ -41,6 +44,7 @@ impl Problem {
             code: code.to_owned(),
             run_id: None,
             diagnostics: Vec::new(),
+            candidates: Vec::new(),
             approval: None,
         }
     }

@@ -169,6 +169,8 @@ pub struct RunQuery {
     /// What caused the run: `api`, `schedule`, `webhook` …
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trigger: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<String>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
     /// Inputs that the workflow declares searchable.

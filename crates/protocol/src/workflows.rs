@@ -1,6 +1,8 @@
 //! What is asked and answered about workflows.
 
 use interlock_core::json::Json;
+use interlock_core::plan::BlastRadius;
+use interlock_core::state::{EffectClass, StepKind};
 use interlock_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -14,6 +16,7 @@ pub mod path {
     pub const DISABLE: &str = "/api/v1/workflows/{workflow}/disable";
     pub const ENABLE: &str = "/api/v1/workflows/{workflow}/enable";
     pub const VALIDATE: &str = "/api/v1/workflows/validate";
+    pub const PLAN: &str = "/api/v1/workflows/plan";
     pub const SCHEMA: &str = "/schema/workflow.json";
 }
 
@@ -49,6 +52,83 @@ pub struct File {
     /// How the file is called in messages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
+}
+
+/// What to walk: a file, or a workflow of the tenant.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PlanRequest {
+    /// The YAML text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// How the file is called in messages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// The name of an applied workflow, instead of a file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workflow: Option<String>,
+    /// Its version; the newest one where omitted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<u32>,
+    #[serde(default = "no_inputs")]
+    pub inputs: Json,
+}
+
+fn no_inputs() -> Json {
+    Json::trusted("{}")
+}
+
+/// What would be done, as far as it can be known beforehand.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Walk {
+    pub workflow: String,
+    /// As a run would have them, with what was left out filled in.
+    pub inputs: Json,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subject: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<String>,
+    /// The furthest that any step that may run reaches.
+    pub blast_radius: BlastRadius,
+    pub steps: Vec<WalkedStep>,
+}
+
+/// One step of a walk.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WalkedStep {
+    pub step: String,
+    pub kind: StepKind,
+    /// `run`, `skip`, `depends` on what an earlier step answers, or `fail`.
+    pub would: String,
+    /// What it does, in a few words.
+    pub does: String,
+    #[serde(rename = "if", default, skip_serializing_if = "Option::is_none")]
+    pub condition: Option<String>,
+    /// What it is given; expressions that depend on earlier answers stand as they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<Json>,
+    /// The output, where it is known beforehand.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<Json>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effect: Option<EffectClass>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blast_radius: Option<BlastRadius>,
+    /// How it would be undone; null for a step that changes something and cannot be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undone_by: Option<String>,
+    /// Who has to approve, for a gate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<Json>,
+    /// The declared mode asks people before this step.
+    #[serde(default)]
+    pub asks: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits_for: Option<Json>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 /// A workflow was applied.

@@ -175,6 +175,11 @@ impl From<EngineError> for ApiError {
             | EngineError::BulkCount { .. }
             | EngineError::NameTaken { .. }
             | EngineError::StaleEpoch => Self::new(StatusCode::CONFLICT, code, detail),
+            EngineError::RunbookUnclear { candidates, .. } => {
+                let mut error = Self::new(StatusCode::UNPROCESSABLE_ENTITY, code, detail);
+                error.problem.candidates = candidates;
+                error
+            }
             EngineError::IdempotencyMismatch => Self::new(StatusCode::UNPROCESSABLE_ENTITY, code, detail),
             EngineError::SessionGone => Self::new(StatusCode::GONE, code, detail),
             EngineError::TooManyPending | EngineError::SubjectQueueFull { .. } => {

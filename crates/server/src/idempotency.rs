@@ -9,6 +9,7 @@ use axum::body::Bytes;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use interlock_core::json::{Json, canonical_hash};
+use interlock_core::limits::KEY_BYTES_MAX;
 use interlock_engine::commands::once::{Once, OnceRequest};
 use interlock_engine::{EngineError, IdempotencyKey};
 use serde::{Deserialize, Serialize};
@@ -50,6 +51,11 @@ pub fn key_of(headers: &HeaderMap, caller: &Caller) -> Result<Option<Idempotency
     };
     let invalid = |_| ApiError::malformed(format!("the header `{name}` is not visible ASCII"));
     let key = unquoted(value.to_str().map_err(invalid)?.trim());
+    if key.is_empty() || key.len() > KEY_BYTES_MAX {
+        return Err(ApiError::invalid(format!(
+            "the header `{name}`: an idempotency key has 1 to {KEY_BYTES_MAX} bytes"
+        )));
+    }
     Ok(Some(IdempotencyKey { client: caller.client.to_string(), key }))
 }
 

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use interlock_core::identity::Permission;
-use interlock_protocol::{agent, approvals, bulk, identity, live, runs, schedules, webhooks, workflows};
+use interlock_protocol::{agent, approvals, bulk, executions, identity, live, runs, schedules, webhooks, workflows};
 
 use crate::identity::oidc;
 use crate::pages;
@@ -73,6 +73,7 @@ const fn line(method: &'static str, path: &'static str, needs: Permission, ids: 
 }
 
 const OF_RUN: &[(Place, Thing)] = &[(Place::Path("run"), Thing::Run)];
+const OF_EXECUTION: &[(Place, Thing)] = &[(Place::Path("session_id"), Thing::Run)];
 const OF_WORKFLOW: &[(Place, Thing)] = &[(Place::Path("workflow"), Thing::Workflow)];
 const OF_JOB: &[(Place, Thing)] = &[(Place::Path("job"), Thing::Job)];
 const OF_ATTEMPT: &[(Place, Thing)] = &[
@@ -176,6 +177,11 @@ pub static MATRIX: &[Line] = {
         ),
         line("POST", runs::path::RUN_SIGNALS, Operate, OF_RUN),
         line("POST", runs::path::SIGNALS, Operate, &[]),
+        line("POST", executions::path::EXECUTIONS, Operate, &[(Place::Body("/runbook_id"), Thing::Workflow)]),
+        line("GET", executions::path::EXECUTION, Read, OF_EXECUTION),
+        line("POST", executions::path::APPROVE, Vote, OF_EXECUTION),
+        line("POST", executions::path::ROLLBACK, Operate, OF_EXECUTION),
+        line("GET", executions::path::EVENTS, Read, OF_EXECUTION),
         line("POST", workflows::path::WORKFLOWS, Define, &[]),
         line("GET", workflows::path::WORKFLOWS, Read, &[(Place::Cursor("after"), Thing::Workflow)]),
         line("PUT", workflows::path::WORKFLOW, Define, OF_WORKFLOW),
@@ -190,6 +196,7 @@ pub static MATRIX: &[Line] = {
         line("POST", workflows::path::DISABLE, Define, OF_WORKFLOW),
         line("POST", workflows::path::ENABLE, Define, OF_WORKFLOW),
         line("POST", workflows::path::VALIDATE, Read, &[]),
+        line("POST", workflows::path::PLAN, Read, &[(Place::Body("/workflow"), Thing::Workflow)]),
         line("POST", schedules::path::SCHEDULES, Define, &[]),
         line("GET", schedules::path::SCHEDULES, Read, &[]),
         line("GET", schedules::path::SCHEDULE, Read, OF_SCHEDULE),

@@ -97,7 +97,7 @@ pub struct Named {
 
 impl IntoParams for Named {
     fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
-        vec![in_path::<RunId>("run")]
+        vec![in_path::<RunId>(RUN)]
     }
 }
 
@@ -112,9 +112,16 @@ impl FromRequestParts<AppState> for Named {
     }
 }
 
+/// What paths call a run, and what the runbook surface calls it.
+const RUN: &str = "run";
+pub const SESSION_ID: &str = "session_id";
+
 /// An id that is none names no run, like one that nobody has.
 pub async fn run_of_path(parts: &mut Parts, state: &AppState) -> Result<RunId, ApiError> {
-    let id = named_in_path(parts, state, "run").await?;
+    let mut id = named_in_path(parts, state, RUN).await?;
+    if id.is_empty() {
+        id = named_in_path(parts, state, SESSION_ID).await?;
+    }
     let detail = |_| format!("run `{}` does not exist", id.chars().take(80).collect::<String>());
     id.parse().map_err(|error| ApiError::new(StatusCode::NOT_FOUND, "RUN_NOT_FOUND", detail(error)))
 }

@@ -11,7 +11,7 @@ use crate::bulk;
 use crate::db::Db;
 use crate::entries::{self, Entry};
 use crate::error::DbError;
-use crate::op::{Op, OpAnswer, OutboxRetry, SubjectSignal, Sweep};
+use crate::op::{Op, OpAnswer, OutboxRetry, SignalAnnouncement, SubjectSignal, Sweep};
 use crate::rows::{SignalRow, WorkflowVersionRow};
 use crate::sql::{bulk as sql_bulk, hot, identity, ops, read, side, triggers, workflows};
 use crate::submit::STATE_ATTR;
@@ -79,6 +79,17 @@ pub(crate) async fn apply<D: Db>(db: &D, op: &Op) -> Result<OpAnswer, DbError> {
                 return Ok(OpAnswer::UnknownTenant);
             }
             store_signal(db, signal).await
+        }
+        Op::AnnounceSignal(announcement) => {
+            let SignalAnnouncement { signal, delivery, lock_until } = &**announcement;
+            if db.query(&hot::TENANT_EXISTS, args![signal.tenant]).await?.is_empty() {
+                return Ok(OpAnswer::UnknownTenant);
+            }
+            let answer = store_signal(db, signal).await?;
+            if answer == OpAnswer::Stored {
+                apply_trigger::begin_signal(db, delivery, *lock_until).await?;
+            }
+            Ok(answer)
         }
         Op::SignalSubject(wanted) => signal_subject(db, wanted).await,
         Op::OutboxDelivered { tenant, id, at } => {

@@ -132,6 +132,16 @@ pub(crate) async fn apply<D: Db>(db: &D, op: &TriggerOp) -> Result<OpAnswer, DbE
     }
 }
 
+/// The delivery of a signal that was stored just now.
+pub(crate) async fn begin_signal<D: Db>(db: &D, delivery: &DeliveryRow, lock_until: Timestamp) -> Result<(), DbError> {
+    let (at, now) = (&delivery.at, delivery.received_at);
+    let hash = Hash::of(delivery.payload.as_str().as_bytes());
+    let expires_at = now + limits::IDEMPOTENCY_COMPLETED_TTL;
+    let values = args![at.tenant, at.client(), &at.key, "signal", hash, now, expires_at, lock_until];
+    db.execute(&triggers::DELIVERY_RECORD, values).await?;
+    insert(db, delivery, lock_until).await
+}
+
 async fn stored<D: Db>(db: &D, stmt: &'static Stmt, values: Vec<Value>) -> Result<OpAnswer, DbError> {
     let rows = db.execute(stmt, values).await?;
     Ok(if rows == 1 { OpAnswer::Stored } else { OpAnswer::Duplicate })

@@ -33,7 +33,7 @@ pub use backup::{backup_file, restore};
 pub use bulk::{BulkFailure, BulkJob, BulkOp, BulkProgress};
 pub use error::{CorruptRow, OpenError, ReadError, Refusal, SubmitError};
 pub use identity::{IdentityOp, InviteRow, KeyRow, UserRow, UserSessionRow};
-pub use op::{BeginIdempotency, Op, OpAnswer, OutboxRetry, SubjectSignal, Sweep};
+pub use op::{BeginIdempotency, Op, OpAnswer, OutboxRetry, SignalAnnouncement, SubjectSignal, Sweep};
 pub use options::{CommitFault, Faults, Mode, NoFaults, Options, StoreUrl};
 pub use rows::{
     ATTR_FILTERS_MAX, ApprovalRow, Claimed, EventRecord, Finding, IdempotencyRecord, OpenWait, OutboxMessage, Page,

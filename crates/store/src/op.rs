@@ -9,7 +9,7 @@ use interlock_core::time::{Millis, Timestamp};
 use crate::bulk::BulkOp;
 use crate::identity::IdentityOp;
 use crate::rows::{SessionRow, SignalRow, Tenant, WorkflowVersionRow};
-use crate::triggers::TriggerOp;
+use crate::triggers::{DeliveryRow, TriggerOp};
 
 #[derive(Debug, Clone)]
 pub enum Op {
@@ -52,6 +52,9 @@ pub enum Op {
     },
     /// Answers [`OpAnswer::Stored`], [`OpAnswer::Duplicate`] or [`OpAnswer::UnknownTenant`].
     StoreSignal(SignalRow),
+    /// A signal that workflows take: stored with the delivery under which their runs are started, so that whoever
+    /// finds it unfinished starts them. Answers like [`Op::StoreSignal`].
+    AnnounceSignal(Box<SignalAnnouncement>),
     /// A start whose subject is busy becomes a signal. Answers [`OpAnswer::Stored`], [`OpAnswer::Duplicate`] if the
     /// request's key is on record, or [`OpAnswer::Gone`] if the subject is free by now.
     SignalSubject(Box<SubjectSignal>),
@@ -102,6 +105,15 @@ pub enum Op {
     },
     /// After a restore: fences every attempt made before it. Answers [`OpAnswer::Epoch`].
     RaiseEpoch,
+}
+
+/// A signal, and what it starts.
+#[derive(Debug, Clone)]
+pub struct SignalAnnouncement {
+    pub signal: SignalRow,
+    pub delivery: DeliveryRow,
+    /// Until then the one who stored it is believed to start its runs.
+    pub lock_until: Timestamp,
 }
 
 /// A signal instead of a run; its key is the subject.

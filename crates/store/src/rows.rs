@@ -179,6 +179,7 @@ pub struct WaitRow {
 /// Which waits to list. A key needs a type.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WaitFilter {
+    pub workspace: Option<String>,
     pub signal_type: Option<String>,
     pub key: Option<String>,
 }

@@ -1,6 +1,6 @@
 //! Rows of schedules and webhooks, and the writes on them.
 
-use interlock_core::ids::{InboundId, OutboundId, OutboxId, RunId, ScheduleId, TenantId};
+use interlock_core::ids::{InboundId, OutboundId, OutboxId, RunId, ScheduleId, SignalId, TenantId};
 use interlock_core::json::{Hash, Json};
 use interlock_core::schedule::{DstPolicy, Overlap, SlotState};
 use interlock_core::state::IdempotencyState;
@@ -68,6 +68,9 @@ pub struct InboundRow {
     pub created_by: Option<String>,
 }
 
+/// No endpoint has this id.
+const NO_ENDPOINT: InboundId = InboundId(uuid::Uuid::nil());
+
 /// Names one delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeliveryRef {
@@ -77,6 +80,15 @@ pub struct DeliveryRef {
 }
 
 impl DeliveryRef {
+    /// A signal that starts workflows is a delivery too, at no endpoint's address.
+    pub fn of_signal(tenant: TenantId, signal: SignalId) -> Self {
+        Self { tenant, endpoint: NO_ENDPOINT, key: signal.to_string() }
+    }
+
+    pub fn is_signal(&self) -> bool {
+        self.endpoint == NO_ENDPOINT
+    }
+
     /// Whom the key belongs to.
     pub fn client(&self) -> String {
         self.endpoint.to_string()

@@ -147,6 +147,8 @@ pub enum Command {
     },
     Rollback {
         reason: String,
+        /// The first step that is undone; those before it stand. Everything where omitted.
+        from: Option<u32>,
     },
     Cancel {
         reason: String,
@@ -249,7 +251,7 @@ pub fn decide(run: &Run, command: Command, bindings: &Bindings, asked: Asked) ->
         Command::Retry { input } => control::retry(&mut draft, input, bindings)?,
         Command::Skip { reason } => control::skip(&mut draft, reason, bindings)?,
         Command::RestartFrom { position } => control::restart_from(&mut draft, position, bindings)?,
-        Command::Rollback { reason } => rollback::by_hand(&mut draft, reason)?,
+        Command::Rollback { reason, from } => rollback::by_hand(&mut draft, reason, from)?,
         Command::Cancel { reason, rollback } => cancel::cancel(&mut draft, reason, rollback)?,
         Command::FailRun { reason, error } => lost::fail_run(&mut draft, reason, error)?,
     }

@@ -22,7 +22,12 @@ pub(super) fn undoes(draft: &Draft<'_>, position: u32) -> u32 {
 
 /// Appends the rollback steps and makes the first one ready. Answers false if there is nothing to undo.
 pub(super) fn begin(draft: &mut Draft<'_>, condition: RollbackCondition, after: Reason) -> Result<bool, Rejection> {
-    let mut undo = to_undo(draft, condition);
+    begin_at(draft, 0, condition, after)
+}
+
+/// The same for the steps from a position on.
+fn begin_at(draft: &mut Draft<'_>, from: u32, condition: RollbackCondition, after: Reason) -> Result<bool, Rejection> {
+    let mut undo = to_undo(draft, from, condition);
     if is_planted(Bug::RollbackInOrder) {
         undo.reverse();
     }
@@ -60,8 +65,8 @@ fn ready(draft: &mut Draft<'_>, position: u32, eligible_at: Timestamp) -> Result
 }
 
 /// The step that stopped the run, if it may have had an effect, then those that have succeeded, newest first.
-fn to_undo(draft: &Draft<'_>, condition: RollbackCondition) -> Vec<u32> {
-    (0..draft.run.forward_len() as u32)
+fn to_undo(draft: &Draft<'_>, from: u32, condition: RollbackCondition) -> Vec<u32> {
+    (from..draft.run.forward_len() as u32)
         .rev()
         .filter(|position| is_undoable(draft.spec(*position), draft.step(*position), condition))
         .collect()
@@ -136,9 +141,13 @@ pub(super) fn go_on(draft: &mut Draft<'_>, position: u32) -> Result<(), Rejectio
     Ok(())
 }
 
-/// An operator rolls the run back.
-pub(super) fn by_hand(draft: &mut Draft<'_>, reason: String) -> Result<(), Rejection> {
+/// An operator rolls the run back, all of it or down to a step.
+pub(super) fn by_hand(draft: &mut Draft<'_>, reason: String, from: Option<u32>) -> Result<(), Rejection> {
     super::control::check_reason(&reason)?;
+    let from = from.unwrap_or(0);
+    if from as usize >= draft.run.forward_len() {
+        return Err(Rejection::UnknownStep { run: draft.run.id, step: from.to_string() });
+    }
     let refuse = |verb| Err(Rejection::InvalidRunState { run: draft.run.id, state: draft.run.state, verb });
     if draft.len() > draft.run.forward_len() {
         return refuse("start a second rollback of");
@@ -150,7 +159,7 @@ pub(super) fn by_hand(draft: &mut Draft<'_>, reason: String) -> Result<(), Rejec
     super::cancel::close_current(draft)?;
     let metadata = Json::of(&serde_json::json!({ "reason": reason })).ok();
     draft.asked.by.metadata = draft.asked.by.metadata.take().or(metadata);
-    if !begin(draft, RollbackCondition::Manual, Reason::RolledBack)? {
+    if !begin_at(draft, from, RollbackCondition::Manual, Reason::RolledBack)? {
         return Err(Rejection::InvalidRunState {
             run: draft.run.id,
             state: draft.run.state,

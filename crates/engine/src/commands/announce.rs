@@ -1,15 +1,18 @@
 //! A signal from outside: for whoever waits for it, and for the workflows that its type starts.
 
 use interlock_core::change::Context;
-use interlock_core::ids::RunId;
-use interlock_core::json::Hash;
+use interlock_core::ids::{RunId, TenantId};
+use interlock_core::json::{Hash, Json};
 use interlock_core::limits;
 use interlock_core::run::Trigger;
 use interlock_core::state::Initiator;
+use interlock_store::{DeliveryRef, DeliveryRow, Op, SignalAnnouncement};
+use serde::{Deserialize, Serialize};
 
 use crate::commands::signal::{SignalRequest, Signaled};
 use crate::error::EngineError;
 use crate::triggers::{Kind, Occasion, Taken};
+use crate::webhooks::process::{self, Outcome, StartedRun};
 use crate::{Engine, IdempotencyKey, StartWorkflow};
 
 /// Whom the keys of runs belong to that signals start.
@@ -23,22 +26,90 @@ pub struct Announced {
     pub runs: Vec<(String, RunId)>,
 }
 
+/// What is kept of a signal until the runs that it starts are made.
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    key: String,
+    payload: Json,
+    /// What tells it from others: the sender's own id, else ours.
+    id: String,
+}
+
+/// A signal as the triggers of workflows see it.
+fn occasion(signal_type: &str, key: &str, payload: &Json) -> Occasion {
+    let payload = payload.to_value().unwrap_or_default();
+    Occasion { kind: Kind::Signal, event: signal_type.to_owned(), payload, key: key.to_owned() }
+}
+
 impl Engine {
-    /// Stores a signal, wakes whoever waits for it, and starts the workflows whose `on.signal` takes it. A sender that
-    /// names its message may send it again after a failure: nothing happens twice.
+    /// Stores a signal, wakes whoever waits for it, and starts the workflows whose `on.signal` takes it. Signal and
+    /// starts are promised in one commit: what a crash leaves undone is taken over like a webhook's delivery. A sender
+    /// that names its message may send it again: nothing happens twice.
     pub async fn announce(&self, request: SignalRequest) -> Result<Announced, EngineError> {
-        let (tenant, named) = (request.tenant, request.source_id.clone());
-        let (signal_type, key, payload) = (request.signal_type.clone(), request.key.clone(), request.payload.clone());
-        let signaled = self.signal(request).await?;
-        let id = match (&signaled, named) {
-            (_, Some(source_id)) => source_id,
-            (Signaled::Stored(id), None) => id.to_string(),
-            (Signaled::Duplicate, None) => return Ok(Announced { signaled, runs: Vec::new() }),
+        let row = self.signal_row(request)?;
+        let taken = self.taken_by(row.tenant, occasion(&row.signal_type, &row.key, &row.payload)).await?;
+        if taken.is_empty() {
+            let signaled = self.store_signal(row, Op::StoreSignal).await?;
+            return Ok(Announced { signaled, runs: Vec::new() });
+        }
+        let (tenant, at) = (row.tenant, DeliveryRef::of_signal(row.tenant, row.id));
+        let id = row.source_id.clone().unwrap_or_else(|| row.id.to_string());
+        let kept = Kept { key: row.key.clone(), payload: row.payload.clone(), id: id.clone() };
+        let payload = Json::of(&kept).map_err(|error| EngineError::Store(error.to_string()))?;
+        let (received_at, event) = (row.received_at, row.signal_type.clone());
+        let lock_until = received_at + limits::IDEMPOTENCY_LOCK;
+        let delivery = DeliveryRow { at: at.clone(), event, payload, received_at, retry_at: Some(lock_until) };
+        let announced = |signal| Op::AnnounceSignal(Box::new(SignalAnnouncement { signal, delivery, lock_until }));
+        let signaled = self.store_signal(row, announced).await?;
+        let started = self.start_taken(tenant, &id, taken).await;
+        if signaled == Signaled::Duplicate {
+            return Ok(Announced { signaled, runs: started? });
+        }
+        // What failed for a while is tried again: the signal itself is here, and need not be sent once more.
+        let runs = self.finish_signal(&at, 1, started).await?.unwrap_or_default();
+        Ok(Announced { signaled, runs })
+    }
+
+    /// Starts the runs of a signal whose server died, or could not start them.
+    pub(crate) async fn announce_again(&self, row: &DeliveryRow, attempt: u32) -> Result<(), EngineError> {
+        let tenant = row.at.tenant;
+        let started = match row.payload.decode::<Kept>() {
+            Ok(Kept { key, payload, id }) => {
+                let taken = self.taken_by(tenant, occasion(&row.event, &key, &payload)).await;
+                match taken {
+                    Ok(taken) => self.start_taken(tenant, &id, taken).await,
+                    Err(error) => Err(error),
+                }
+            }
+            Err(error) => Err(EngineError::Store(error.to_string())),
         };
-        let occasion =
-            Occasion { kind: Kind::Signal, event: signal_type, payload: payload.to_value().unwrap_or_default(), key };
+        self.finish_signal(&row.at, attempt, started).await.map(|_| ())
+    }
+
+    /// Records what became of a signal's starts, and hands it on.
+    async fn finish_signal(
+        &self,
+        at: &DeliveryRef,
+        attempt: u32,
+        started: Result<Vec<(String, RunId)>, EngineError>,
+    ) -> Result<Option<Vec<(String, RunId)>>, EngineError> {
+        let outcome = started.as_ref().map(|runs| {
+            let runs = runs.iter().map(|(workflow, run)| StartedRun { workflow: workflow.clone(), run_id: *run });
+            Outcome { runs: runs.collect(), ..Outcome::of(&at.key) }
+        });
+        process::finish(self, at, attempt, outcome.as_ref().map_err(|error| *error)).await?;
+        Ok(started.ok())
+    }
+
+    /// One run for each workflow that takes the signal, each under a key of its own.
+    async fn start_taken(
+        &self,
+        tenant: TenantId,
+        id: &str,
+        taken: Vec<Taken>,
+    ) -> Result<Vec<(String, RunId)>, EngineError> {
         let mut runs = Vec::new();
-        for Taken { workflow, inputs } in self.taken_by(tenant, occasion).await? {
+        for Taken { workflow, inputs } in taken {
             let inputs = match inputs {
                 Ok(inputs) => inputs,
                 Err(error) => {
@@ -60,6 +131,6 @@ impl Engine {
                 Err(error) => tracing::warn!(workflow, %error, "a signal did not start a run"),
             }
         }
-        Ok(Announced { signaled, runs })
+        Ok(runs)
     }
 }

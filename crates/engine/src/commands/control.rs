@@ -79,7 +79,19 @@ impl Engine {
         reason: String,
         by: Context,
     ) -> Result<Standing, EngineError> {
-        self.direct(tenant, run, by, Command::Rollback { reason }).await
+        self.direct(tenant, run, by, Command::Rollback { reason, from: None }).await
+    }
+
+    /// Undoes a step, by its position, and everything that came after it.
+    pub async fn roll_back_to(
+        &self,
+        tenant: TenantId,
+        run: RunId,
+        position: u32,
+        reason: String,
+        by: Context,
+    ) -> Result<Standing, EngineError> {
+        self.direct(tenant, run, by, Command::Rollback { reason, from: Some(position) }).await
     }
 
     pub async fn cancel(

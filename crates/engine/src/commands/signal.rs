@@ -42,24 +42,31 @@ pub enum Signaled {
 impl Engine {
     /// Stores a signal durably, then wakes whoever waits for it.
     pub async fn signal(&self, request: SignalRequest) -> Result<Signaled, EngineError> {
+        let row = self.signal_row(request)?;
+        self.store_signal(row, Op::StoreSignal).await
+    }
+
+    /// A signal as it will be stored.
+    pub(crate) fn signal_row(&self, request: SignalRequest) -> Result<SignalRow, EngineError> {
         let SignalRequest { tenant, signal_type, key, payload, source_id } = request;
-        check(&signal_type, &key, &payload)?;
+        check(&signal_type, &key, &payload, source_id.as_deref())?;
         let id = SignalId(self.0.options.ids.fresh());
         let received_at = self.now();
-        let row = SignalRow {
-            tenant,
-            id,
-            signal_type: signal_type.clone(),
-            key: key.clone(),
-            received_at,
-            expires_at: received_at + limits::SIGNAL_KEPT,
-            payload,
-            source_id,
-        };
+        let expires_at = received_at + limits::SIGNAL_KEPT;
+        Ok(SignalRow { tenant, id, signal_type, key, received_at, expires_at, payload, source_id })
+    }
+
+    /// Stores a signal, alone or with what it starts, then wakes whoever waits for it.
+    pub(crate) async fn store_signal(
+        &self,
+        row: SignalRow,
+        how: impl FnOnce(SignalRow) -> Op,
+    ) -> Result<Signaled, EngineError> {
+        let (tenant, id, signal_type, key) = (row.tenant, row.id, row.signal_type.clone(), row.key.clone());
         if is_planted(Bug::SignalNotMatched) {
             self.match_signals(tenant, &signal_type, &key).await?;
         }
-        match self.0.store.execute(Op::StoreSignal(row)).await? {
+        match self.0.store.execute(how(row)).await? {
             OpAnswer::UnknownTenant => return Err(Rejection::UnknownTenant { tenant }.into()),
             OpAnswer::Duplicate => return Ok(Signaled::Duplicate),
             _ => {}
@@ -137,7 +144,7 @@ fn pair(waits: Vec<OpenWait>, mut signals: Vec<StoredSignal>) -> Vec<(OpenWait, 
     pairs
 }
 
-fn check(signal_type: &str, key: &str, payload: &Json) -> Result<(), Rejection> {
+fn check(signal_type: &str, key: &str, payload: &Json, source_id: Option<&str>) -> Result<(), Rejection> {
     let bounded = |what: &'static str, bytes: usize, max: usize| {
         if bytes > max { Err(Rejection::TooLarge { what, bytes, max }) } else { Ok(()) }
     };
@@ -146,5 +153,6 @@ fn check(signal_type: &str, key: &str, payload: &Json) -> Result<(), Rejection> 
     }
     bounded("the signal's type", signal_type.len(), limits::NAME_BYTES_MAX)?;
     bounded("the signal's key", key.len(), limits::KEY_BYTES_MAX)?;
+    bounded("the signal's source id", source_id.map_or(0, str::len), limits::SOURCE_ID_BYTES_MAX)?;
     bounded("the payload", payload.len(), limits::PAYLOAD_BYTES_MAX)
 }

@@ -266,15 +266,14 @@ impl Engine {
         }
     }
 
-    async fn replay(&self, tenant: TenantId, asked: &IdempotencyRow) -> Result<Started, EngineError> {
+    pub(crate) async fn replay(&self, tenant: TenantId, asked: &IdempotencyRow) -> Result<Started, EngineError> {
         let record = self.0.store.idempotency(tenant, &asked.client, &asked.key).await?;
-        let Some((record, run)) = record.and_then(|record| record.run.map(|run| (record, run))) else {
-            // It was swept away between the two looks: the same request may simply be made again.
-            return Err(EngineError::Overloaded);
-        };
-        if record.request_hash != asked.request_hash {
+        // It was swept away between the two looks: the same request may simply be made again.
+        let record = record.ok_or(EngineError::Overloaded)?;
+        // Without a run it belongs to a request of another kind.
+        let Some(run) = record.run.filter(|_| record.request_hash == asked.request_hash) else {
             return Err(EngineError::IdempotencyMismatch);
-        }
+        };
         if record.expires_at <= self.now() {
             return Err(EngineError::IdempotencyExpired { run });
         }

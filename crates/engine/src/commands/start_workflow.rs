@@ -10,13 +10,14 @@ use interlock_core::json::{Hash, Json, canonical_hash};
 use interlock_core::rejection::Rejection;
 use interlock_core::rules::OnConflict;
 use interlock_core::run::Trigger;
+use interlock_core::stricter::Stricter;
 use interlock_workflow::definition::Subject;
 use interlock_workflow::expression::{self, Scope};
 use interlock_workflow::shape::TextTemplate;
 use serde_json::{Map, Value};
 
 use crate::Engine;
-use crate::commands::start::{IdempotencyKey, StartRun, Started};
+use crate::commands::start::{EncodedPlan, IdempotencyKey, StartRun, Started};
 use crate::error::EngineError;
 use crate::workflows::WorkflowVersion;
 
@@ -38,10 +39,14 @@ pub struct StartWorkflow {
     pub on_conflict: Option<OnConflict>,
     /// Beside those of the definition; the same name here wins.
     pub labels: BTreeMap<String, String>,
+    /// Rules beyond those of the definition.
+    pub stricter: Stricter,
     pub priority: Option<i32>,
     pub trigger: Trigger,
     pub started_by: Option<String>,
     pub idempotency: Option<IdempotencyKey>,
+    /// What makes two requests the same one, where that is not what stands here.
+    pub fingerprint: Option<Hash>,
     /// The W3C trace context of the request.
     pub traceparent: Option<String>,
     pub by: Context,
@@ -58,10 +63,12 @@ impl StartWorkflow {
             subject: None,
             on_conflict: None,
             labels: BTreeMap::new(),
+            stricter: Stricter::default(),
             priority: None,
             trigger: Trigger { kind: "api".into(), reference: None },
             started_by: None,
             idempotency: None,
+            fingerprint: None,
             traceparent: None,
             by: Context::SYSTEM,
         }
@@ -69,6 +76,9 @@ impl StartWorkflow {
 
     /// What makes two requests the same one: what was asked, not which version was the newest then.
     fn fingerprint(&self, inputs: &Value) -> Result<Hash, EngineError> {
+        if let Some(fingerprint) = self.fingerprint {
+            return Ok(fingerprint);
+        }
         let request = serde_json::json!({
             "workflow": self.workflow,
             "version": self.version,
@@ -85,6 +95,14 @@ impl StartWorkflow {
 
 fn invalid(what: String) -> Rejection {
     Rejection::InvalidInput { what }
+}
+
+/// The plan under the rules that a start asks for.
+fn plan_under(plan: &Arc<EncodedPlan>, stricter: &Stricter) -> Result<Arc<EncodedPlan>, EngineError> {
+    if stricter.is_empty() {
+        return Ok(Arc::clone(plan));
+    }
+    Ok(EncodedPlan::new(plan.plan.under(stricter).map_err(invalid)?)?)
 }
 
 impl Engine {
@@ -134,7 +152,7 @@ impl Engine {
         labels.extend(definition.labels.0.iter().map(|(key, _)| key.name.clone()).zip(rendered));
         labels.extend(request.labels);
 
-        let mut start = StartRun::new(request.tenant, Arc::clone(&workflow.plan), inputs);
+        let mut start = StartRun::new(request.tenant, plan_under(&workflow.plan, &request.stricter)?, inputs);
         start.workspace = request.workspace.unwrap_or(start.workspace);
         // An expression that gives nothing names no subject.
         start.subject = subject.filter(|subject| !subject.is_empty());

@@ -38,6 +38,10 @@ async fn one(engine: &Engine, row: DeliveryRow) -> Result<(), EngineError> {
     let OpAnswer::Begun(attempt) = engine.0.store.execute(Op::Trigger(Box::new(retake))).await? else {
         return Ok(());
     };
+    if row.at.is_signal() {
+        tracing::info!(signal = row.at.key, attempt, "a signal is taken over");
+        return engine.announce_again(&row, attempt).await;
+    }
     let Some(endpoint) = engine.0.store.inbound_endpoint(row.at.endpoint).await? else { return Ok(()) };
     tracing::info!(delivery = row.at.key, attempt, "a delivery is taken over");
     // Its failure is on record; the next one has its own chance.

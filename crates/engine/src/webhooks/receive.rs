@@ -54,9 +54,11 @@ pub enum Answer {
 
 #[derive(Debug, thiserror::Error)]
 pub enum ReceiveError {
-    /// There is no such address, or it is paused.
+    /// There is no such address. Who cannot sign must not learn that.
     #[error("there is no webhook endpoint at this address")]
     Unknown,
+    #[error("this webhook endpoint is paused")]
+    Paused,
     #[error(transparent)]
     Signature(#[from] SignatureError),
     #[error(transparent)]
@@ -81,7 +83,7 @@ impl Engine {
         self.verify(&endpoint, &request)?;
         // Only who can sign learns that an address is paused.
         if endpoint.paused {
-            return Err(ReceiveError::Unknown);
+            return Err(ReceiveError::Paused);
         }
         let source = endpoint.source;
         let answer = match read(&endpoint, &request)? {

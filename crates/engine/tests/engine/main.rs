@@ -5,6 +5,7 @@ mod feed;
 mod restore;
 mod rig;
 mod runs;
+mod signals;
 mod subjects;
 mod tenants;
 mod workflows;

@@ -94,11 +94,11 @@ impl Caller {
         if at.tenant == self.tenant { Ok(()) } else { Err(ApiError::unknown_run(at.run)) }
     }
 
-    /// The workspace of a run that this caller starts.
-    pub fn workspace_of_start(&self, asked: Option<String>) -> Result<Option<String>, ApiError> {
+    /// The workspace of what this caller starts or looks for.
+    pub fn workspace_for(&self, asked: Option<String>) -> Result<Option<String>, ApiError> {
         match (&self.workspace, asked) {
             (Some(own), Some(asked)) if **own != *asked => {
-                Err(ApiError::invalid(format!("this key is for workspace `{own}` and cannot start runs in another")))
+                Err(ApiError::invalid(format!("this key is for workspace `{own}` and has nothing to do with another")))
             }
             (Some(own), _) => Ok(Some(own.to_string())),
             (None, asked) => Ok(asked),

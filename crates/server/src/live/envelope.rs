@@ -39,12 +39,18 @@ impl Encoder {
 
     /// A run's own events. The cursor is their `seq`.
     pub async fn of_run(&self, run: RunId, events: Vec<EventRecord>) -> Result<Vec<Frame>, EngineError> {
-        let mut frames = Vec::with_capacity(events.len());
+        let envelopes = self.envelopes_of_run(run, events).await?;
+        Ok(envelopes.iter().map(|envelope| Frame::new(envelope.meta.seq, envelope)).collect())
+    }
+
+    /// A run's own events as they are.
+    pub async fn envelopes_of_run(&self, run: RunId, events: Vec<EventRecord>) -> Result<Vec<Envelope>, EngineError> {
+        let mut envelopes = Vec::with_capacity(events.len());
         for EventRecord { seq, at, event, context } in events {
             let fact = Fact { cursor: seq, run, seq, at, event, context: Some(context) };
-            frames.push(Frame::new(seq, &self.envelope(fact).await?));
+            envelopes.push(self.envelope(fact).await?);
         }
-        Ok(frames)
+        Ok(envelopes)
     }
 
     /// A tenant's events, by the tenant's cursor.

@@ -63,7 +63,7 @@ pub fn add(operation: &mut Operation, kind: Kind) {
         statuses.extend([400, 404, 409, 413, 415, 422]);
     }
     if conditional {
-        statuses.extend([412, 428]);
+        statuses.push(412);
     }
     if is_agent {
         statuses.push(410);

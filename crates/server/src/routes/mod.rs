@@ -4,6 +4,7 @@ pub mod agent;
 pub mod approvals;
 pub mod auth;
 pub mod bulk;
+pub mod executions;
 pub mod health;
 pub mod keys;
 pub mod live;
@@ -46,6 +47,7 @@ fn guarded() -> OpenApiRouter<AppState> {
         .merge(keys::routes())
         .merge(me::routes())
         .merge(runs::routes())
+        .merge(executions::routes())
         .merge(bulk::routes())
         .merge(live::routes())
         .merge(signals::routes())

@@ -9,14 +9,14 @@ use crate::api::{Answer, Api, plan};
 const PASSWORD: &str = "correct horse battery";
 
 /// A person who is signed in, and asks with cookie and header.
-struct Person<'a> {
+pub struct Person<'a> {
     api: &'a Api,
     cookie: String,
     csrf: String,
 }
 
 impl<'a> Person<'a> {
-    async fn new(api: &'a Api, name: &str, roles: Value, groups: Value) -> Self {
+    pub async fn new(api: &'a Api, name: &str, roles: Value, groups: Value) -> Self {
         let body = json!({ "name": name, "roles": roles, "groups": groups, "password": PASSWORD });
         api.post("/users", body).await.ok();
         let request = Request::post("/api/v1/auth/login")
@@ -28,7 +28,7 @@ impl<'a> Person<'a> {
         Self { api, cookie, csrf: answer.text("csrf") }
     }
 
-    async fn post(&self, path: &str, body: Value) -> Answer {
+    pub async fn post(&self, path: &str, body: Value) -> Answer {
         let request = Request::post(format!("/api/v1{path}"))
             .header(header::HOST, "localhost")
             .header(header::ORIGIN, "http://localhost")

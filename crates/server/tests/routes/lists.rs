@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use interlock_core::identity::Role;
 use interlock_core::json::Json;
 use interlock_engine::{EncodedPlan, StartRun};
+use interlock_server::identity::NewKey;
 use serde_json::{Value, json};
 
 use crate::api::{Api, plan, task};
@@ -92,5 +94,42 @@ async fn who_waits_for_what() {
     assert_eq!(api.get("/waits?after=zz").await.problem(), (400, "REQUEST_INVALID"));
     assert_eq!(api.get(&format!("/runs/{}/receipts", runs[0])).await.ok(), json!({ "receipts": [] }));
     assert_eq!(api.get("/runs/run_000000000000000000000000000000ff/receipts").await.problem(), (404, "RUN_NOT_FOUND"));
+    api.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_confined_key_sees_only_its_workspaces_waits_and_jobs() {
+    let api = Api::new().await;
+    let mut new = NewKey::new(api.tenant, "confined", Role::ALL.iter().copied().collect());
+    new.workspace = Some("red".into());
+    let red = api.with_key(&api.new_key(new).await);
+    let steps = json!([{ "key": "w", "kind": "wait", "signal": { "type": "go" } }]);
+    let start =
+        |workspace: &str| json!({ "plan": plan(steps.clone()), "workspace": workspace, "labels": { "x": "y" } });
+    let ours = api.post("/runs", start("red")).await.text("run_id");
+    api.post("/runs", start("blue")).await.ok();
+    assert_eq!(api.get("/waits").await.ok()["waits"].as_array().unwrap().len(), 2);
+    for query in ["", "?type=go", &format!("?type=go&key={ours}")] {
+        let waits = red.get(&format!("/waits{query}")).await.ok();
+        assert_eq!(waits["waits"].as_array().unwrap().len(), 1, "{query}");
+        assert_eq!(waits["waits"][0]["run_id"], json!(ours));
+    }
+
+    let job = |count: u32, filter: Value| json!({ "action": "resume", "filter": filter, "expected_count": count, "reason": "r" });
+    let all = json!({ "labels": { "x": "y" } });
+    let theirs = api.post("/bulk", job(2, all.clone())).await.text("job_id");
+    let own = red.post("/bulk", job(1, all)).await.text("job_id");
+    let blue = json!({ "labels": { "x": "y" }, "workspace": "blue" });
+    assert_eq!(red.post("/bulk", job(1, blue)).await.problem(), (422, "INPUT_INVALID"));
+    let seen = red.get("/bulk").await.ok();
+    let seen: Vec<_> = seen["jobs"].as_array().unwrap().iter().map(|job| job["job_id"].as_str().unwrap()).collect();
+    assert_eq!(seen, [&own]);
+    for path in ["", "/failures"] {
+        assert_eq!(red.get(&format!("/bulk/{theirs}{path}")).await.problem(), (404, "BULK_NOT_FOUND"));
+        red.get(&format!("/bulk/{own}{path}")).await.ok();
+    }
+    let both = api.get("/bulk").await.ok();
+    assert_eq!(both["jobs"].as_array().unwrap().len(), 2);
+    assert_eq!(api.get("/runs?workspace=blue").await.ok()["runs"].as_array().unwrap().len(), 1);
     api.end().await;
 }

@@ -32,6 +32,7 @@ const PATIENCE: Duration = Duration::from_mins(1);
 struct Rig {
     engine: Engine,
     tenant: TenantId,
+    other_tenant: TenantId,
     /// May listen, and work.
     key: String,
     address: SocketAddr,
@@ -42,7 +43,7 @@ struct Rig {
 
 impl Rig {
     async fn new() -> Self {
-        let (engine, [tenant, _], database) = engine().await;
+        let (engine, [tenant, other_tenant], database) = engine().await;
         let options = ServerOptions { listen: "127.0.0.1:0".parse().unwrap(), ..ServerOptions::new(tenant) };
         let roles = [Role::Viewer, Role::Worker].into_iter().collect();
         let key = create_key(&engine, &options.secret, NewKey::new(tenant, "test", roles)).await.unwrap().1;
@@ -51,11 +52,15 @@ impl Rig {
         let address = server.address().unwrap();
         let stop = CancellationToken::new();
         let serving = tokio::spawn(server.run(stop.clone()));
-        Self { engine, tenant, key, address, stop, serving, database }
+        Self { engine, tenant, other_tenant, key, address, stop, serving, database }
     }
 
     /// A run whose steps somebody completes, one after the other.
     async fn start(&self, steps: usize) -> RunId {
+        self.start_of(self.tenant, steps).await
+    }
+
+    async fn start_of(&self, tenant: TenantId, steps: usize) -> RunId {
         let steps = (0..steps).map(|number| StepSpec::task(format!("s{number}"), "t")).collect();
         let plan = Plan {
             workflow: "w".into(),
@@ -66,7 +71,7 @@ impl Rig {
             steps,
             rules: interlock_core::rules::PlanRules::default(),
         };
-        let request = StartRun::new(self.tenant, EncodedPlan::new(plan).unwrap(), Json::null());
+        let request = StartRun::new(tenant, EncodedPlan::new(plan).unwrap(), Json::null());
         self.engine.start(request).await.unwrap().run
     }
 
@@ -365,6 +370,58 @@ async fn a_watcher_that_reads_late_loses_nothing() {
                 cursor += 1;
             }
             None => slow = rig.socket(&format!("/ws/runs/{run}?last_event_id={cursor}")).await,
+        }
+    }
+    rig.end().await;
+}
+
+/// Everything that a WebSocket says until it is closed, or that is said instead of opening it, with the id taken out.
+async fn told(rig: &Rig, path: &str, key: Option<&str>, frame: Option<&str>, id: RunId) -> Vec<String> {
+    let stream = TcpStream::connect(rig.address).await.unwrap();
+    let mut said = Vec::new();
+    match client_async(rig.request(path, key), stream).await {
+        Err(tokio_tungstenite::tungstenite::Error::Http(response)) => {
+            said.push(response.status().to_string());
+            let changing = ["date", "x-request-id", "content-length"];
+            let headers = response.headers().iter().filter(|(name, _)| !changing.contains(&name.as_str()));
+            said.extend(headers.map(|(name, value)| format!("{name}: {value:?}")));
+            said.push(String::from_utf8(response.into_body().unwrap_or_default()).unwrap());
+        }
+        Err(other) => panic!("{other}"),
+        Ok((mut socket, _)) => {
+            if let Some(frame) = frame {
+                socket.send(Message::text(frame)).await.unwrap();
+            }
+            while let Some(Ok(message)) = timeout(PATIENCE, socket.next()).await.expect("it is closed in time") {
+                said.push(format!("{message:?}"));
+            }
+        }
+    }
+    said.into_iter().map(|text| text.replace(&id.to_string(), "ID")).collect()
+}
+
+#[tokio::test]
+async fn another_tenants_run_is_one_that_does_not_exist_also_over_a_socket() {
+    let rig = Rig::new().await;
+    let foreign = rig.start_of(rig.other_tenant, 1).await;
+    let mut bytes = *foreign.as_bytes();
+    bytes[15] ^= 1;
+    let nowhere = RunId::from_bytes(bytes);
+    let subscribe = json!({ "type": "subscribe", "token": rig.key }).to_string();
+    let behind = json!({ "type": "subscribe", "token": rig.key, "last_event_id": "1" }).to_string();
+    for route in ["/ws/runs", "/ws/executions"] {
+        for (query, key, frame) in [
+            (String::new(), Some(rig.key.as_str()), None),
+            ("?last_event_id=1".to_owned(), Some(rig.key.as_str()), None),
+            ("?last_event_id=99".to_owned(), Some(rig.key.as_str()), None),
+            (format!("?token={}", rig.key), None, None),
+            (String::new(), None, Some(subscribe.as_str())),
+            (String::new(), None, Some(behind.as_str())),
+        ] {
+            let known = told(&rig, &format!("{route}/{foreign}{query}"), key, frame, foreign).await;
+            let unknown = told(&rig, &format!("{route}/{nowhere}{query}"), key, frame, nowhere).await;
+            assert_eq!(known, unknown, "{route}{query}, {frame:?}");
+            assert!(known.iter().any(|text| text.contains("RUN_NOT_FOUND")), "{route}{query}: {known:?}");
         }
     }
     rig.end().await;

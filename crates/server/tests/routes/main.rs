@@ -8,6 +8,7 @@ mod bulk;
 mod directives;
 mod documented;
 mod duplicates;
+mod executions;
 mod guard;
 mod isolation;
 mod keys;

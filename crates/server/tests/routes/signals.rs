@@ -106,3 +106,38 @@ async fn a_signal_starts_the_workflows_that_name_its_type() {
     assert_eq!(api.get("/runs?workflow=recover").await.ok()["runs"].as_array().unwrap().len(), 1);
     api.end().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_signal_under_a_key_is_one_signal() {
+    let api = Api::new().await;
+    let run = api.post("/runs", json!({ "plan": waiting(), "subject": "INC-7" })).await.text("run_id");
+    let paths = ["/signals".to_owned(), format!("/runs/{run}/signals")];
+    let bodies = [json!({ "type": "other", "key": "INC-7" }), json!({ "type": "other" })];
+    for (number, (path, body)) in paths.iter().zip(bodies).enumerate() {
+        let key = format!("k{number}");
+        let headers = [("idempotency-key", key.as_str())];
+        let first = api.post_with(path, body.clone(), &headers).await;
+        let again = api.post_with(path, body.clone(), &headers).await;
+        assert_eq!((first.status.as_u16(), again.status.as_u16()), (201, 201));
+        assert_eq!((&again.headers["idempotency-replayed"], &again.body), (&"true".parse().unwrap(), &first.body));
+        let mut changed = body;
+        changed["payload"] = json!(1);
+        assert_eq!(api.post_with(path, changed, &headers).await.problem(), (422, "IDEMPOTENCY_MISMATCH"));
+    }
+    let stored = api.engine.store().pending_signals(api.tenant, "other", "INC-7", 10).await.unwrap();
+    assert_eq!(stored.len(), 2, "one by each way");
+    // A request of another kind under the same key is another request.
+    for (path, body) in [("/runs", json!({ "plan": waiting() })), ("/executions", json!({ "ticket_id": "T" }))] {
+        let other = api.post_with(path, body, &[("idempotency-key", "k0")]).await;
+        if path == "/runs" {
+            assert_eq!(other.problem(), (422, "IDEMPOTENCY_MISMATCH"));
+        }
+        assert_ne!(other.status.as_u16(), 503, "{path}");
+    }
+    // Without a key each is its own.
+    for _ in 0..2 {
+        assert_eq!(api.post("/signals", json!({ "type": "free", "key": "k" })).await.status, 201);
+    }
+    assert_eq!(api.engine.store().pending_signals(api.tenant, "free", "k", 10).await.unwrap().len(), 2);
+    api.end().await;
+}

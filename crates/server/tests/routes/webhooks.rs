@@ -138,7 +138,7 @@ async fn what_is_not_genuine_leaves_no_trace() {
     assert_eq!(broken.problem(), (400, "WEBHOOK_INVALID"));
     assert_eq!(api.get("/webhooks/github-main/deliveries").await.ok()["deliveries"], json!([]));
     let nowhere = send(&api, "/api/v1/webhooks/whi_000000000000000000000000000000ff", "{}", &[]).await;
-    assert_eq!(nowhere.problem(), (404, "WEBHOOK_NOT_FOUND"));
+    assert_eq!(nowhere.problem(), (401, "WEBHOOK_SIGNATURE_INVALID"), "nobody finds out which addresses there are");
     let shown = api.get("/webhooks").await.ok().to_string() + &api.get("/webhooks/github-main").await.ok().to_string();
     assert!(!shown.contains(SECRET) && !shown.contains("v1:"), "{shown}");
     let elsewhere = api.with_key(&api.other_key);
@@ -268,7 +268,7 @@ async fn an_endpoint_that_rests_takes_nothing() {
     api.ask(change("PATCH", r#"{"paused":false}"#)).await.ok();
     assert_eq!(github(&api, &path, "d-1", &json!({})).await.status, 202);
     assert_eq!(api.ask(change("DELETE", "")).await.status, 204);
-    assert_eq!(github(&api, &path, "d-1", &json!({})).await.problem(), (404, "WEBHOOK_NOT_FOUND"));
+    assert_eq!(github(&api, &path, "d-1", &json!({})).await.problem(), (401, "WEBHOOK_SIGNATURE_INVALID"));
     let weak = api.post("/webhooks", json!({ "name": "a", "source": "generic", "secret": "short" })).await;
     assert_eq!(weak.problem(), (422, "INPUT_INVALID"));
     api.end().await;

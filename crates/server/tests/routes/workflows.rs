@@ -156,3 +156,39 @@ async fn the_schema_is_served_to_editors() {
     assert!(schema["properties"]["steps"].is_object());
     api.end().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_walk_says_what_would_be_done_and_does_nothing() {
+    let api = Api::new().await;
+    let source = "name: walked\ninputs: { n: { type: integer, required: true } }\nsubject: s-${{ inputs.n }}\nsteps:\n\
+                  - { id: big, if: inputs.n > 5, task: a, with: { n: \"${{ inputs.n }}\" }, rollback: { task: undo } }\n\
+                  - { id: sum, transform: \"${{ inputs.n + 1 }}\" }\n\
+                  - { id: after, if: steps.big.output.ok, task: b }\n";
+    let walked = api.post("/workflows/plan", json!({ "source": source, "inputs": { "n": 3 } })).await.ok();
+    let typed: interlock_protocol::workflows::Walk = serde_json::from_value(walked.clone()).unwrap();
+    let would: Vec<_> = typed.steps.iter().map(|step| step.would.as_str()).collect();
+    assert_eq!(would[..2], ["skip", "run"]);
+    assert_eq!((&walked["subject"], &walked["steps"][1]["output"]), (&json!("s-3"), &json!(4)));
+    assert_eq!(api.get("/workflows").await.ok()["workflows"], json!([]), "nothing is stored");
+
+    api.post("/workflows", json!({ "source": source })).await.ok();
+    for version in [json!(null), json!(1)] {
+        let body = json!({ "workflow": "walked", "version": version, "inputs": { "n": 7 } });
+        let walked = api.post("/workflows/plan", body).await.ok();
+        let steps = &walked["steps"];
+        assert_eq!((&steps[0]["would"], &steps[0]["input"]), (&json!("run"), &json!({ "n": 7 })));
+        assert_eq!((&steps[2]["would"], &steps[0]["undone_by"]), (&json!("depends"), &json!("task undo")));
+    }
+    for (body, problem) in [
+        (json!({ "workflow": "walked", "inputs": {} }), (422, "INPUT_INVALID")),
+        (json!({ "workflow": "walked", "version": 2 }), (404, "WORKFLOW_NOT_FOUND")),
+        (json!({ "workflow": "nobody" }), (404, "WORKFLOW_NOT_FOUND")),
+        (json!({ "source": "name: x" }), (422, "WORKFLOW_INVALID")),
+        (json!({ "source": source, "workflow": "walked" }), (400, "REQUEST_INVALID")),
+        (json!({}), (400, "REQUEST_INVALID")),
+    ] {
+        assert_eq!(api.post("/workflows/plan", body.clone()).await.problem(), problem, "{body}");
+    }
+    assert_eq!(api.get("/runs").await.ok()["runs"], json!([]), "nothing is started");
+    api.end().await;
+}

@@ -88,7 +88,8 @@ impl Store {
             (Some(_), None) => &read::WAITS_OF_TYPE,
             (None, _) => &read::WAITS_LIST,
         };
-        let rows = self.rows(stmt, args![tenant, signal_type, key, opened_at, run, limit]).await?;
+        let workspace = filter.workspace.as_deref().unwrap_or("");
+        let rows = self.rows(stmt, args![tenant, signal_type, key, opened_at, run, workspace, limit]).await?;
         rows.into_iter()
             .map(|mut row| {
                 Ok(WaitRow {

@@ -284,19 +284,25 @@ statements! {
     WAITS_LIST on waits {
         both: "SELECT run_id, position, type, key, accept_from, opened_at FROM waits
                WHERE tenant_id = $1 AND (type, key, opened_at, run_id) > ($2, $3, $4, $5)
-               ORDER BY type, key, opened_at, run_id LIMIT $6"
+               AND ($6 = '' OR EXISTS (SELECT 1 FROM run_live l WHERE l.tenant_id = waits.tenant_id
+               AND l.run_id = waits.run_id AND l.branch = waits.branch AND l.workspace = $6))
+               ORDER BY type, key, opened_at, run_id LIMIT $7"
     }
 
     WAITS_OF_TYPE on waits {
         both: "SELECT run_id, position, type, key, accept_from, opened_at FROM waits
                WHERE tenant_id = $1 AND type = $2 AND (key, opened_at, run_id) > ($3, $4, $5)
-               ORDER BY key, opened_at, run_id LIMIT $6"
+               AND ($6 = '' OR EXISTS (SELECT 1 FROM run_live l WHERE l.tenant_id = waits.tenant_id
+               AND l.run_id = waits.run_id AND l.branch = waits.branch AND l.workspace = $6))
+               ORDER BY key, opened_at, run_id LIMIT $7"
     }
 
     WAITS_OF_KEY on waits {
         both: "SELECT run_id, position, type, key, accept_from, opened_at FROM waits
                WHERE tenant_id = $1 AND type = $2 AND key = $3 AND (opened_at, run_id) > ($4, $5)
-               ORDER BY opened_at, run_id LIMIT $6"
+               AND ($6 = '' OR EXISTS (SELECT 1 FROM run_live l WHERE l.tenant_id = waits.tenant_id
+               AND l.run_id = waits.run_id AND l.branch = waits.branch AND l.workspace = $6))
+               ORDER BY opened_at, run_id LIMIT $7"
     }
 
     STEPS on steps {

@@ -2,7 +2,7 @@
 
 use interlock_core::limits::WAIT_MAX;
 use interlock_core::plan::{BlastRadius, OnFailure};
-use interlock_core::rules::{StepPhase, ValidationMode, is_prod};
+use interlock_core::rules::{PROFILES, StepPhase, ValidationMode, is_prod};
 use interlock_core::state::{EffectClass, StepKind};
 
 use super::steps::{duration, quorum};
@@ -10,9 +10,6 @@ use crate::convert::{effect_of, radius_of};
 use crate::definition::Definition;
 use crate::diagnostic::{Code, Report};
 use crate::nearest::hint;
-
-/// The profiles that are shipped (DESIGN §5).
-pub const PROFILES: &[&str] = &["prod-critical", "prod-standard", "staging-standard", "dev-flex"];
 
 pub fn check(definition: &Definition, report: &mut Report) {
     profile(definition, report);

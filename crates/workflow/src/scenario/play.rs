@@ -317,7 +317,9 @@ impl Stage<'_> {
             Directive { resume: Some(_), .. } => ("resume", Command::Resume),
             Directive { retry: Some(_), .. } => ("retry", Command::Retry { input: None }),
             Directive { skip: Some(reason), .. } => ("skip", Command::Skip { reason: reason.clone() }),
-            Directive { rollback: Some(reason), .. } => ("rollback", Command::Rollback { reason: reason.clone() }),
+            Directive { rollback: Some(reason), .. } => {
+                ("rollback", Command::Rollback { reason: reason.clone(), from: None })
+            }
             Directive { cancel: reason, .. } => {
                 ("cancel", Command::Cancel { reason: reason.clone().unwrap_or_default(), rollback: false })
             }

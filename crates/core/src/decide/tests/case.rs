@@ -377,5 +377,5 @@ pub fn retry() -> Command {
 }
 
 pub fn roll_back() -> Command {
-    Command::Rollback { reason: "wrong order".into() }
+    Command::Rollback { reason: "wrong order".into(), from: None }
 }

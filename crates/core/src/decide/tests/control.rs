@@ -129,7 +129,7 @@ fn reasons_have_a_limit() {
     for command in [
         Command::Pause { reason: reason.clone() },
         Command::Skip { reason: reason.clone() },
-        Command::Rollback { reason: reason.clone() },
+        Command::Rollback { reason: reason.clone(), from: None },
         Command::Cancel { reason, rollback: false },
     ] {
         assert!(matches!(case.refuse(command), Rejection::TooLarge { what: "the reason", .. }));

@@ -131,6 +131,19 @@ fn a_rollback_by_hand_ends_what_is_under_way() {
 }
 
 #[test]
+fn a_rollback_by_hand_may_stop_at_a_step() {
+    let mut case = Case::of(plan(vec![task("a").undoable(), task("b").undoable(), task("c").undoable(), task("d")]));
+    case.run_step().run_step().run_step();
+    let to = |from| Command::Rollback { reason: "only the end".into(), from: Some(from) };
+    assert!(matches!(case.refuse(to(3)), Rejection::InvalidRunState { .. }), "there is nothing to undo");
+    assert!(matches!(case.refuse(to(4)), Rejection::UnknownStep { .. }));
+    case.tell(to(1));
+    assert_eq!(undone(&case), [2, 1]);
+    case.run_step().run_step();
+    assert_eq!((case.state(), case.steps()[0]), (RunState::Failed, StepState::Succeeded));
+}
+
+#[test]
 fn a_rollback_by_hand_needs_something_to_undo_and_nothing_running() {
     let mut nothing = Case::of(tasks(2));
     nothing.run_step();

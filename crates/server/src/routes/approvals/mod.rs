@@ -3,8 +3,8 @@
 mod approve;
 mod get;
 mod list;
-mod view;
-mod vote;
+pub mod view;
+pub mod vote;
 
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;

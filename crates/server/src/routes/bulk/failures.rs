@@ -8,7 +8,7 @@ use interlock_protocol::runs::limits::PAGE_MAX;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::unknown_job;
+use super::find;
 use crate::api_error::ApiError;
 use crate::identity::Caller;
 use crate::request::{OfJob, PAGE_DEFAULT, Params};
@@ -39,10 +39,8 @@ pub async fn failures(
 ) -> Result<Json<BulkFailureList>, ApiError> {
     let (store, tenant) = (state.engine().store(), caller.tenant);
     let limit = params.limit.unwrap_or(PAGE_DEFAULT).clamp(1, PAGE_MAX);
+    find(&state, &caller, job).await?;
     let mut failures = store.bulk_failures(tenant, job, params.after, limit + 1).await?;
-    if failures.is_empty() && store.bulk_job(tenant, job).await?.is_none() {
-        return Err(unknown_job(job));
-    }
     let more = failures.len() > limit;
     failures.truncate(limit);
     let next_after = failures.last().filter(|_| more).map(|failure| failure.position);

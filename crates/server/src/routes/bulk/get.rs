@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use interlock_protocol::bulk::{BulkView, path};
 
-use super::{unknown_job, view};
+use super::{find, view};
 use crate::api_error::ApiError;
 use crate::identity::Caller;
 use crate::request::OfJob;
@@ -19,6 +19,5 @@ use crate::state::AppState;
     responses((status = 200, description = "The job.", body = BulkView)),
 )]
 pub async fn get(State(state): State<AppState>, caller: Caller, OfJob(job): OfJob) -> Result<Json<BulkView>, ApiError> {
-    let found = state.engine().store().bulk_job(caller.tenant, job).await?;
-    found.map(|job| Json(view(job))).ok_or_else(|| unknown_job(job))
+    find(&state, &caller, job).await.map(|job| Json(view(job)))
 }

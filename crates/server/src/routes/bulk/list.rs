@@ -8,7 +8,7 @@ use interlock_protocol::runs::limits::PAGE_MAX;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::view;
+use super::{is_seen_by, view};
 use crate::api_error::ApiError;
 use crate::identity::Caller;
 use crate::request::{PAGE_DEFAULT, Params};
@@ -36,7 +36,17 @@ pub async fn list(
     Params(params): Params<ListParams>,
 ) -> Result<Json<BulkList>, ApiError> {
     let limit = params.limit.unwrap_or(PAGE_DEFAULT).clamp(1, PAGE_MAX);
-    let mut jobs = state.engine().store().bulk_jobs(caller.tenant, params.after, limit + 1).await?;
+    let mut jobs = Vec::new();
+    let mut after = params.after;
+    while jobs.len() <= limit {
+        let page = state.engine().store().bulk_jobs(caller.tenant, after, PAGE_MAX).await?;
+        let full = page.len() == PAGE_MAX;
+        after = page.last().map(|job| job.id);
+        jobs.extend(page.into_iter().filter(|job| is_seen_by(job, &caller)));
+        if !full {
+            break;
+        }
+    }
     let more = jobs.len() > limit;
     jobs.truncate(limit);
     let next_after = jobs.last().filter(|_| more).map(|job| job.id);

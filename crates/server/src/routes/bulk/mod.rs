@@ -9,11 +9,13 @@ mod start;
 use axum::http::StatusCode;
 use interlock_core::ids::JobId;
 use interlock_protocol::bulk::BulkView;
+use interlock_protocol::runs::RunQuery;
 use interlock_store::BulkJob;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::api_error::ApiError;
+use crate::identity::Caller;
 use crate::state::AppState;
 
 pub fn routes() -> OpenApiRouter<AppState> {
@@ -40,6 +42,18 @@ fn view(job: BulkJob) -> BulkView {
         created_at: job.created_at,
         finished_at: job.finished_at,
     }
+}
+
+/// A caller that is confined to a workspace sees the jobs that are.
+fn is_seen_by(job: &BulkJob, caller: &Caller) -> bool {
+    let Some(own) = caller.workspace.as_deref() else { return true };
+    job.filter.decode::<RunQuery>().is_ok_and(|filter| filter.workspace.as_deref() == Some(own))
+}
+
+/// The job, if there is one for this caller.
+async fn find(state: &AppState, caller: &Caller, job: JobId) -> Result<BulkJob, ApiError> {
+    let found = state.engine().store().bulk_job(caller.tenant, job).await?;
+    found.filter(|job| is_seen_by(job, caller)).ok_or_else(|| unknown_job(job))
 }
 
 fn unknown_job(job: JobId) -> ApiError {

@@ -41,6 +41,8 @@ pub async fn start(
     keyed
         .once(&asked, async {
             let StartBulk { action, filter, expected_count, reason: because, rollback } = body;
+            // Which jobs a caller sees follows from the workspace that stands in their filters.
+            let filter = filter::confined(filter, &caller)?;
             let filter_text = Json::of(&filter).map_err(|error| ApiError::invalid(error.to_string()))?;
             let request = BulkRequest {
                 tenant: caller.tenant,

@@ -42,7 +42,7 @@ async fn checked(state: &AppState, caller: &Caller, body: CreateKey) -> Result<N
         return Err(ApiError::invalid(format!("a workspace's name has 1 to {NAME_BYTES_MAX} bytes")));
     }
     // An admin of one workspace makes keys for that workspace.
-    new.workspace = caller.workspace_of_start(body.workspace)?;
+    new.workspace = caller.workspace_for(body.workspace)?;
     new.owner = match body.owner {
         Some(owner) => Some(owner_named(state, caller, owner).await?),
         None => caller.responsible().map(str::to_owned),

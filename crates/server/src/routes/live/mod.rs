@@ -1,7 +1,7 @@
 //! Live: events as they happen, over WebSocket, SSE, and polling for who can do neither.
 
 mod feed;
-mod place;
+pub mod place;
 mod poll;
 mod run;
 

@@ -61,7 +61,7 @@ impl FromRequestParts<AppState> for Upgrade {
     }
 }
 
-fn cursor(text: &str) -> Result<Cursor, ApiError> {
+pub fn cursor(text: &str) -> Result<Cursor, ApiError> {
     text.parse().map_err(|error: interlock_protocol::live::InvalidCursor| ApiError::malformed(error.to_string()))
 }
 

@@ -40,34 +40,42 @@ pub async fn events(
     Named { tenant, run }: Named,
     Params(params): Params<EventParams>,
 ) -> Result<Json<EventList>, ApiError> {
-    let mut events = read(&state, tenant, run, &params).await?;
-    if events.is_empty() {
-        let overview = state.reads(tenant).run_overview(tenant, run).await?;
-        let ended = overview.ok_or_else(|| ApiError::unknown_run(run))?.state.is_terminal();
-        if params.wait_ms.is_some() && !ended {
-            wait_for_news(&state, tenant, run, &params).await?;
-            events = read(&state, tenant, run, &params).await?;
-        }
-    }
+    let since = params.since;
+    let limit = params.limit.unwrap_or(limits::PAGE_MAX).clamp(1, limits::PAGE_MAX);
+    let events = news_of(&state, tenant, run, Wanted { since, limit, wait: params.wait_ms }).await?;
     let next_since = events.last().map_or(params.since, |event| event.seq);
     Ok(Json(EventList { events: events.into_iter().map(view::event).collect(), next_since }))
 }
 
-async fn read(
+/// Which events of a run, and how long to wait for the first of them.
+#[derive(Clone, Copy)]
+pub struct Wanted {
+    pub since: u64,
+    pub limit: usize,
+    pub wait: Option<Millis>,
+}
+
+/// What has happened in a run after an event; waits for it where that is wanted.
+pub async fn news_of(
     state: &AppState,
     tenant: TenantId,
     run: RunId,
-    params: &EventParams,
+    wanted: Wanted,
 ) -> Result<Vec<EventRecord>, ApiError> {
-    let limit = params.limit.unwrap_or(limits::PAGE_MAX).clamp(1, limits::PAGE_MAX);
-    Ok(state.reads(tenant).events(tenant, run, params.since, limit).await?)
-}
-
-async fn wait_for_news(state: &AppState, tenant: TenantId, run: RunId, params: &EventParams) -> Result<(), ApiError> {
-    let mut watcher = state.engine().watch_run(tenant, run, params.since);
-    let news = timeout(bounded(params.wait_ms, limits::WAIT_MAX), watcher.next_of_run());
+    let read = async || state.reads(tenant).events(tenant, run, wanted.since, wanted.limit).await;
+    let events = read().await?;
+    if !events.is_empty() {
+        return Ok(events);
+    }
+    let overview = state.reads(tenant).run_overview(tenant, run).await?;
+    let ended = overview.ok_or_else(|| ApiError::unknown_run(run))?.state.is_terminal();
+    if wanted.wait.is_none() || ended {
+        return Ok(events);
+    }
+    let mut watcher = state.engine().watch_run(tenant, run, wanted.since);
+    let news = timeout(bounded(wanted.wait, limits::WAIT_MAX), watcher.next_of_run());
     if let Some(Ok(arrived)) = state.shutdown().run_until_cancelled(news).await {
         arrived?;
     }
-    Ok(())
+    Ok(read().await?)
 }

@@ -9,7 +9,8 @@ use crate::identity::Caller;
 
 /// A caller that is confined to a workspace finds only what is there.
 pub fn checked(query: RunQuery, caller: &Caller) -> Result<RunFilter, ApiError> {
-    let RunQuery { state, workflow, subject, trigger, labels, inputs, created_from, created_before } = query;
+    let query = confined(query, caller)?;
+    let RunQuery { state, workflow, subject, trigger, workspace, labels, inputs, created_from, created_before } = query;
     let inputs = inputs.into_iter().map(|(name, value)| (format!("{INPUT_LABELS}{name}"), value));
     let attrs: Vec<_> = labels.into_iter().chain(inputs).collect();
     if attrs.len() > ATTR_FILTERS_MAX {
@@ -17,13 +18,18 @@ pub fn checked(query: RunQuery, caller: &Caller) -> Result<RunFilter, ApiError> 
         return Err(ApiError::invalid(detail));
     }
     let is_odd = |text: &String| text.is_empty() || text.len() > KEY_BYTES_MAX || text.contains('\0');
-    if [&workflow, &subject, &trigger].into_iter().flatten().any(is_odd)
+    if [&workflow, &subject, &trigger, &workspace].into_iter().flatten().any(is_odd)
         || attrs.iter().any(|(name, value)| is_odd(name) || is_odd(value))
     {
         return Err(ApiError::invalid(format!("the texts of a filter have 1 to {KEY_BYTES_MAX} bytes, and no NUL")));
     }
-    let workspace = caller.workspace.as_deref().map(str::to_owned);
     Ok(RunFilter { state, workspace, workflow, subject, trigger, attrs, created_from, created_before })
+}
+
+/// The query of a caller that is confined to a workspace names it.
+pub fn confined(query: RunQuery, caller: &Caller) -> Result<RunQuery, ApiError> {
+    let workspace = caller.workspace_for(query.workspace.clone())?;
+    Ok(RunQuery { workspace, ..query })
 }
 
 /// `name:value`, as a query string has it.

@@ -25,6 +25,7 @@ pub struct ListParams {
     subject: Option<String>,
     /// What caused the run: `api`, `schedule`, `webhook` …
     trigger: Option<String>,
+    workspace: Option<String>,
     /// `name:value`.
     #[param(value_type = Option<Vec<String>>, style = Form, explode)]
     label: Vec<(String, String)>,
@@ -64,6 +65,7 @@ pub async fn list(
         workflow: params.workflow,
         subject: params.subject,
         trigger: params.trigger,
+        workspace: params.workspace,
         labels: params.label.into_iter().collect(),
         inputs: params.input.into_iter().collect(),
         created_from: params.created_from,
@@ -92,6 +94,7 @@ fn read(pairs: &Pairs) -> Result<ListParams, ApiError> {
             "workflow" => params.workflow = Some(value.to_owned()),
             "subject" => params.subject = Some(value.to_owned()),
             "trigger" => params.trigger = Some(value.to_owned()),
+            "workspace" => params.workspace = Some(value.to_owned()),
             "label" => params.label.push(filter::pair(value, name)?),
             "input" => params.input.push(filter::pair(value, name)?),
             "created_from" => params.created_from = Some(Timestamp(parsed(name, value)?)),

@@ -1,7 +1,7 @@
 //! Runs: start them, look at them, direct them.
 
 mod cancel;
-mod events;
+pub mod events;
 pub mod filter;
 mod get;
 mod list;

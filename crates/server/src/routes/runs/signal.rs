@@ -1,17 +1,19 @@
 //! `POST /runs/{run}/signals`: a signal for this run, under the key that its waits have unless they name another.
 
-use axum::Json;
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::HeaderMap;
+use axum::response::Response;
+use interlock_core::cloudevent::CloudEvent;
 use interlock_core::rejection::Rejection;
 use interlock_engine::commands::announce::Announced;
-use interlock_engine::commands::signal::SignalRequest;
-use interlock_protocol::runs::{RunSignal, Signaled, path};
+use interlock_protocol::runs::{RunSignal, Signal, Signaled, path};
 
 use crate::api_error::ApiError;
+use crate::idempotency::{IdempotencyHeaders, Keyed};
+use crate::identity::Caller;
 use crate::request::Named;
 use crate::routes::signals::event::SignalBody;
-use crate::routes::signals::send::answer;
+use crate::routes::signals::send::{SOURCE, answer, request};
 use crate::state::AppState;
 
 /// Send a signal to a run
@@ -21,30 +23,42 @@ use crate::state::AppState;
     post,
     path = path::RUN_SIGNALS,
     tag = "runs",
-    params(Named),
+    params(Named, IdempotencyHeaders),
     request_body = RunSignal,
     responses(
         (status = 201, description = "The signal is stored.", body = Signaled),
         (status = 200, description = "The same signal came before; nothing changes.", body = Signaled),
+        (status = 202, description = "The same request is still being worked on."),
     ),
 )]
 pub async fn signal(
     State(state): State<AppState>,
+    caller: Caller,
     Named { tenant, run }: Named,
+    headers: HeaderMap,
     signal: SignalBody<RunSignal>,
-) -> Result<(StatusCode, Json<Signaled>), ApiError> {
-    let overview = state.reads(tenant).run_overview(tenant, run).await?;
-    let overview = overview.ok_or_else(|| ApiError::unknown_run(run))?;
-    if overview.state.is_terminal() {
-        return Err(Rejection::Terminal { run, state: overview.state }.into());
-    }
-    let key = overview.subject.unwrap_or_else(|| run.to_string());
-    let (signal_type, payload, source_id) = match signal {
-        SignalBody::Plain(RunSignal { signal, payload, source_id }) => (signal, payload, source_id),
-        SignalBody::Event(event) => (event.kind, event.data, Some(event.source_id)),
+) -> Result<Response, ApiError> {
+    let RunSignal { signal, payload, source_id } = match signal {
+        SignalBody::Plain(signal) => signal,
+        SignalBody::Event(CloudEvent { kind, data, source_id, .. }) => {
+            RunSignal { signal: kind, payload: data, source_id: Some(source_id) }
+        }
     };
-    let request = SignalRequest { tenant, signal_type, key, payload, source_id };
-    // It is for this run alone: no workflow is started by it.
-    let signaled = state.engine().signal(request).await?;
-    Ok(answer(Announced { signaled, runs: Vec::new() }))
+    let keyed = Keyed { state: &state, headers: &headers, caller: &caller, source: SOURCE };
+    // The run is part of what was asked, where the subject is what it is stored under.
+    let asked = Signal { signal, key: run.to_string(), payload, source_id };
+    let mut request = request(&keyed, asked.clone())?;
+    keyed
+        .once(&asked, async {
+            let overview = state.reads(tenant).run_overview(tenant, run).await?;
+            let overview = overview.ok_or_else(|| ApiError::unknown_run(run))?;
+            if overview.state.is_terminal() {
+                return Err(Rejection::Terminal { run, state: overview.state }.into());
+            }
+            request.key = overview.subject.unwrap_or_else(|| run.to_string());
+            // It is for this run alone: no workflow is started by it.
+            let signaled = state.engine().signal(request).await?;
+            Ok(answer(Announced { signaled, runs: Vec::new() }))
+        })
+        .await
 }

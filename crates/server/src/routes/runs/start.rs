@@ -100,7 +100,7 @@ async fn make(state: &AppState, caller: &Caller, asked: Asked) -> Result<Started
     let Asked { idempotency, traceparent, body } = asked;
     let StartBody { workflow, version, plan, inputs, workspace, subject, on_conflict, labels, priority } = body;
     let by = caller.context(Initiator::User);
-    let workspace = caller.workspace_of_start(workspace)?;
+    let workspace = caller.workspace_for(workspace)?;
     let started_by = caller.responsible().map(str::to_owned);
     let labels = free_labels(labels)?;
     match (workflow, plan) {

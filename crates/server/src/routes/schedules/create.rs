@@ -31,7 +31,7 @@ pub async fn create(
     caller: Caller,
     Body(new): Body<schedules::NewSchedule>,
 ) -> Result<Response, ApiError> {
-    let workspace = caller.workspace_of_start(new.workspace)?;
+    let workspace = caller.workspace_for(new.workspace)?;
     // A schedule for a workflow that is not there would fail at every slot.
     state.engine().workflow_to_start(caller.tenant, &new.workflow, None).await?;
     let new = NewSchedule {

@@ -4,7 +4,9 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use interlock_core::json::Hash;
 use interlock_core::state::Initiator;
+use interlock_engine::IdempotencyKey;
 use interlock_protocol::runs::{self, Started};
 use interlock_protocol::schedules::path;
 
@@ -35,8 +37,9 @@ pub async fn trigger(
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let key = key_of(&headers, &caller)?;
-    let request =
-        key.map_or_else(|| state.engine().fresh_id().to_string(), |key| format!("{}:{}", key.client, key.key));
+    // Hashed, so that the longest key there may be fits behind the schedule's name.
+    let by_key = |key: IdempotencyKey| Hash::of(format!("{}:{}", key.client, key.key).as_bytes()).to_string();
+    let request = key.map_or_else(|| state.engine().fresh_id().to_string(), by_key);
     let by = caller.context(Initiator::User);
     let started = state.engine().trigger_schedule(caller.tenant, &named, &request, by).await?;
     let location = runs::path::RUN.replace("{run}", &started.run.to_string());

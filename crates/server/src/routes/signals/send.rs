@@ -1,10 +1,12 @@
 //! `POST /signals`: a message for whoever waits for its type and key, now or within a day, and for the workflows that
 //! its type starts.
 
-use axum::Json;
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
 use interlock_core::cloudevent::CloudEvent;
+use interlock_core::json::Hash;
+use interlock_engine::IdempotencyKey;
 use interlock_engine::commands::announce::Announced;
 use interlock_engine::commands::signal::{SignalRequest, Signaled};
 use interlock_protocol::runs::{Signal, Signaled as Answer, path};
@@ -12,6 +14,7 @@ use interlock_protocol::webhooks::DeliveredRun;
 
 use super::event::SignalBody;
 use crate::api_error::ApiError;
+use crate::idempotency::{IdempotencyHeaders, Keyed, key_of};
 use crate::identity::Caller;
 use crate::state::AppState;
 
@@ -24,35 +27,55 @@ use crate::state::AppState;
     post,
     path = path::SIGNALS,
     tag = "signals",
+    params(IdempotencyHeaders),
     request_body = Signal,
     responses(
         (status = 201, description = "The signal is stored.", body = Answer),
         (status = 200, description = "The same signal came before; nothing changes.", body = Answer),
+        (status = 202, description = "The same request is still being worked on."),
     ),
 )]
 pub async fn send(
     State(state): State<AppState>,
     caller: Caller,
+    headers: HeaderMap,
     signal: SignalBody<Signal>,
-) -> Result<(StatusCode, Json<Answer>), ApiError> {
-    let (signal_type, key, payload, source_id) = match signal {
-        SignalBody::Plain(Signal { signal, key, payload, source_id }) => (signal, key, payload, source_id),
+) -> Result<Response, ApiError> {
+    let asked = match signal {
+        SignalBody::Plain(signal) => signal,
         SignalBody::Event(CloudEvent { kind, subject, source_id, data }) => {
             let key = subject.ok_or_else(|| {
                 ApiError::invalid("the event has no `subject`, which is the key that a wait is found by")
             })?;
-            (kind, key, data, Some(source_id))
+            Signal { signal: kind, key, payload: data, source_id: Some(source_id) }
         }
     };
-    let request = SignalRequest { tenant: caller.tenant, signal_type, key, payload, source_id };
-    Ok(answer(state.engine().announce(request).await?))
+    let keyed = Keyed { state: &state, headers: &headers, caller: &caller, source: SOURCE };
+    let request = request(&keyed, asked.clone())?;
+    keyed.once(&asked, async { Ok(answer(state.engine().announce(request).await?)) }).await
+}
+
+/// What kind of request a signal is, for its idempotency record.
+pub const SOURCE: &str = "signal";
+
+/// A signal that its sender does not name is named by the request's key: if a server dies on the way, whoever does it
+/// again stores no second one.
+pub fn request(keyed: &Keyed<'_>, signal: Signal) -> Result<SignalRequest, ApiError> {
+    let Signal { signal: signal_type, key, payload, source_id } = signal;
+    let by_key =
+        |IdempotencyKey { client, key }| format!("idempotency:{}", Hash::of(format!("{client}\n{key}").as_bytes()));
+    let source_id = match source_id {
+        Some(source_id) => Some(source_id),
+        None => key_of(keyed.headers, keyed.caller)?.map(by_key),
+    };
+    Ok(SignalRequest { tenant: keyed.caller.tenant, signal_type, key, payload, source_id })
 }
 
 /// New signals are created; one that came before changes nothing.
-pub fn answer(announced: Announced) -> (StatusCode, Json<Answer>) {
+pub fn answer(announced: Announced) -> (StatusCode, Answer) {
     let runs = announced.runs.into_iter().map(|(workflow, run_id)| DeliveredRun { workflow, run_id }).collect();
     match announced.signaled {
-        Signaled::Stored(id) => (StatusCode::CREATED, Json(Answer { signal_id: Some(id), duplicate: false, runs })),
-        Signaled::Duplicate => (StatusCode::OK, Json(Answer { signal_id: None, duplicate: true, runs })),
+        Signaled::Stored(id) => (StatusCode::CREATED, Answer { signal_id: Some(id), duplicate: false, runs }),
+        Signaled::Duplicate => (StatusCode::OK, Answer { signal_id: None, duplicate: true, runs }),
     }
 }

@@ -47,7 +47,8 @@ pub async fn list(
         return Err(ApiError::malformed("`key` needs `type`: keys are looked up under the type of their signal"));
     }
     let after = params.after.as_deref().map(from_cursor).transpose()?;
-    let filter = WaitFilter { signal_type: params.signal, key: params.key };
+    let workspace = caller.workspace.as_deref().map(str::to_owned);
+    let filter = WaitFilter { workspace, signal_type: params.signal, key: params.key };
     let limit = params.limit.unwrap_or(PAGE_DEFAULT).clamp(1, limits::PAGE_MAX);
     let store = state.engine().store();
     let mut rows = store.list_waits(caller.tenant, &filter, after.as_ref(), limit + 1).await?;

@@ -109,8 +109,14 @@ fn said(outcome: &Outcome) -> String {
 fn refused(error: engine::ReceiveError) -> ApiError {
     let detail = error.to_string();
     match error {
-        ReceiveError::Unknown => ApiError::new(StatusCode::NOT_FOUND, "WEBHOOK_NOT_FOUND", detail),
-        ReceiveError::Signature(_) => ApiError::new(StatusCode::UNAUTHORIZED, "WEBHOOK_SIGNATURE_INVALID", detail),
+        ReceiveError::Paused => ApiError::new(StatusCode::NOT_FOUND, "WEBHOOK_NOT_FOUND", detail),
+        // Both alike, so that nobody finds out which addresses there are. The log has the reason.
+        ReceiveError::Unknown | ReceiveError::Signature(_) => {
+            tracing::info!(reason = detail, "a webhook was turned away");
+            let detail = "no endpoint takes this signature here: the address, the secret or the header is wrong, or the \
+                          signature is older than five minutes; the server's log says which";
+            ApiError::new(StatusCode::UNAUTHORIZED, "WEBHOOK_SIGNATURE_INVALID", detail)
+        }
         ReceiveError::Read(_) => ApiError::new(StatusCode::BAD_REQUEST, "WEBHOOK_INVALID", detail),
         ReceiveError::Mismatch => ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, "IDEMPOTENCY_MISMATCH", detail),
         ReceiveError::Failed(_) => ApiError::new(StatusCode::CONFLICT, "WEBHOOK_FAILED", detail),

@@ -94,7 +94,7 @@ async fn store(
     let status = if applied.created { StatusCode::CREATED } else { StatusCode::OK };
     let location = path::WORKFLOW.replace("{workflow}", &body.workflow);
     let mut response = (status, [(header::LOCATION, location)], Json(body)).into_response();
-    response.headers_mut().insert(header::ETAG, etag::of(version, hash));
+    response.headers_mut().insert(header::ETAG, etag::of(version, hash).header());
     Ok(response)
 }
 

@@ -38,9 +38,9 @@ pub async fn get(
     let head = state.engine().store().workflow(tenant, &name).await?.ok_or_else(unknown)?;
     let tag = etag::of(head.latest_version, head.source_hash);
     if etag::has(&headers, &tag)? {
-        return Ok((StatusCode::NOT_MODIFIED, [(header::ETAG, tag)]).into_response());
+        return Ok((StatusCode::NOT_MODIFIED, [(header::ETAG, tag.header())]).into_response());
     }
     let version = state.engine().store().workflow_version(tenant, &name, head.latest_version).await?;
     let body = detail(version.ok_or_else(unknown)?, head.disabled);
-    Ok(([(header::ETAG, tag)], Json(body)).into_response())
+    Ok(([(header::ETAG, tag.header())], Json(body)).into_response())
 }

@@ -5,6 +5,7 @@ mod disable;
 mod etag;
 mod get;
 mod list;
+mod plan;
 mod schema;
 mod validate;
 mod version;
@@ -23,6 +24,7 @@ pub fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(versions::versions))
         .routes(routes!(version::version))
         .routes(routes!(validate::validate))
+        .routes(routes!(plan::plan))
         .routes(routes!(disable::disable))
         .routes(routes!(disable::enable))
 }

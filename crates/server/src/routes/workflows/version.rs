@@ -40,10 +40,10 @@ pub async fn version(
     let row = store.workflow_version(tenant, &name, number).await?.ok_or_else(unknown)?;
     let tag = etag::of(row.version, row.source_hash);
     if etag::has(&headers, &tag)? {
-        return Ok((StatusCode::NOT_MODIFIED, [(header::ETAG, tag)]).into_response());
+        return Ok((StatusCode::NOT_MODIFIED, [(header::ETAG, tag.header())]).into_response());
     }
     let disabled = store.workflow(tenant, &name).await?.is_some_and(|head| head.disabled);
-    Ok(([(header::ETAG, tag)], Json(detail(row, disabled))).into_response())
+    Ok(([(header::ETAG, tag.header())], Json(detail(row, disabled))).into_response())
 }
 
 pub fn detail(row: WorkflowVersionRow, disabled: bool) -> VersionDetail {

@@ -1,0 +1,109 @@
+//! Signals that start workflows: what a server promised before it died is kept by the next one.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use interlock_core::ids::{ServerId, TenantId};
+use interlock_core::json::Json;
+use interlock_core::time::Timestamp;
+use interlock_engine::clock::Clock;
+use interlock_engine::commands::signal::SignalRequest;
+use interlock_engine::ids::IdSource;
+use interlock_engine::loops::outbox::LogDeliver;
+use interlock_engine::{ApplyWorkflow, Engine, EngineOptions, Expected};
+use interlock_store::{CommitFault, Faults, Mode, Options, Page, RunFilter, Store, StoreUrl, Tenant, forget_memory};
+use uuid::Uuid;
+
+const FILE: &str = "name: heal\non: { signal: { type: alarm } }\nsteps: [{ id: a, task: work }]\n";
+
+/// A server that dies before the commit after so many more; it never does while the number is below zero.
+#[derive(Default)]
+struct Dying(AtomicI64);
+
+impl Faults for Dying {
+    fn before_commit(&self, _group: u64) -> BoxFuture<'static, CommitFault> {
+        match self.0.load(Ordering::SeqCst) {
+            0 => std::future::pending().boxed(),
+            left => {
+                self.0.store(left - 1, Ordering::SeqCst);
+                std::future::ready(CommitFault::None).boxed()
+            }
+        }
+    }
+}
+
+async fn server(database: &str, number: u128, at: Timestamp, faults: Arc<Dying>, loops: bool) -> Engine {
+    let clock = Clock::starting_at(at);
+    let ids = IdSource::seeded(clock.clone(), number as u64);
+    let options =
+        EngineOptions { ids, clock, expressions_in_place: true, loops, ..EngineOptions::new(Arc::new(LogDeliver)) };
+    let store_options = Options { mode: Mode::Inline(faults), ..Options::new(ServerId(Uuid::from_u128(number))) };
+    let store = Store::open(&StoreUrl::SqliteMemory(database.to_owned()), store_options).await.unwrap();
+    Engine::open(store, options).await.unwrap()
+}
+
+fn alarm(tenant: TenantId, source_id: Option<&str>) -> SignalRequest {
+    SignalRequest {
+        tenant,
+        signal_type: "alarm".into(),
+        key: "db-1".into(),
+        payload: Json::trusted("1"),
+        source_id: source_id.map(str::to_owned),
+    }
+}
+
+async fn runs(engine: &Engine, tenant: TenantId) -> usize {
+    let page = Page { limit: 10, after: None };
+    engine.store().list_runs(tenant, &RunFilter::default(), page).await.unwrap().len()
+}
+
+/// Announces a signal on a server that dies after `commits`, then lets another one live for a while.
+async fn survives(commits: i64, source_id: Option<&str>) -> (usize, usize) {
+    let database = format!("announced-{commits}-{}", source_id.is_some());
+    let began = Timestamp(1_720_000_000_000);
+    let faults = Arc::new(Dying(AtomicI64::new(-1)));
+    let first = server(&database, 1, began, Arc::clone(&faults), false).await;
+    let tenant = TenantId(Uuid::from_u128(7));
+    first.put_tenant(Tenant::new(tenant, "one", first.now())).await.unwrap();
+    let file = ApplyWorkflow {
+        tenant,
+        file: "heal.yaml".into(),
+        source: FILE.into(),
+        name: None,
+        expected: Expected::Anything,
+        person: None,
+    };
+    first.apply_workflow(file).await.unwrap();
+    faults.0.store(commits, Ordering::SeqCst);
+    let cut = tokio::time::timeout(Duration::from_secs(1), first.announce(alarm(tenant, source_id))).await;
+    assert!(cut.is_err(), "the server dies on the way");
+    let signals = first.store().pending_signals(tenant, "alarm", "db-1", 10).await.unwrap().len();
+    drop(first);
+
+    let later = Timestamp(began.0 + 6 * 60_000);
+    let second = server(&database, 2, later, Arc::new(Dying(AtomicI64::new(-1))), true).await;
+    tokio::time::sleep(Duration::from_mins(1)).await;
+    let started = runs(&second, tenant).await;
+    // It is done with: nothing comes after it, also not from a sender that tries again.
+    if source_id.is_some() && signals == 1 {
+        let again = second.announce(alarm(tenant, source_id)).await.unwrap();
+        assert_eq!(again.runs.len(), 1);
+    }
+    tokio::time::sleep(Duration::from_mins(30)).await;
+    assert_eq!(runs(&second, tenant).await, started);
+    second.stop().await;
+    forget_memory(&database);
+    (signals, started)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_signal_that_is_stored_starts_its_run_whatever_becomes_of_the_server() {
+    for source_id in [None, Some("m-1")] {
+        assert_eq!(survives(0, source_id).await, (0, 0), "what was not stored was not promised");
+        assert_eq!(survives(1, source_id).await, (1, 1), "it was stored, and the run was not started");
+        assert_eq!(survives(2, source_id).await, (1, 1), "the run was started, and that was not recorded");
+    }
+}

@@ -1,0 +1,28 @@
+//! `GET /executions/{session_id}`: one execution, with its steps, approvals and what the steps have answered.
+
+use axum::Json;
+use axum::extract::State;
+use interlock_core::ids::RunId;
+use interlock_protocol::executions::{Execution, path};
+
+use super::view;
+use crate::api_error::ApiError;
+use crate::request::Named;
+use crate::routes::approvals::view::approval;
+use crate::state::AppState;
+
+/// Look at an execution
+#[utoipa::path(
+    get,
+    path = path::EXECUTION,
+    tag = "executions",
+    params(("session_id" = RunId, Path)),
+    responses((status = 200, description = "The execution.", body = Execution)),
+)]
+pub async fn get(State(state): State<AppState>, Named { tenant, run }: Named) -> Result<Json<Execution>, ApiError> {
+    let store = state.reads(tenant);
+    let unknown = || ApiError::unknown_run(run);
+    let found = store.load_runs(&[(tenant, run)]).await?.pop().ok_or_else(unknown)?;
+    let approvals = store.approvals_of(tenant, run).await?.into_iter().map(|row| approval(tenant, row));
+    Ok(Json(view::execution(&found, approvals.collect::<Result<_, _>>()?)))
+}

@@ -1,0 +1,62 @@
+//! `POST /workflows/plan`: what would be done, without doing it.
+
+use axum::Json;
+use axum::extract::State;
+use interlock_core::json::Json as Payload;
+use interlock_engine::EngineError;
+use interlock_protocol::workflows::{PlanRequest, Walk, path};
+use interlock_workflow::walk::walk;
+
+use super::apply::UNNAMED;
+use super::view;
+use crate::api_error::ApiError;
+use crate::identity::Caller;
+use crate::request::Body;
+use crate::state::AppState;
+
+/// Walk the steps on paper
+///
+/// Says for these inputs which steps would run, with what, and how far they reach. Nothing is stored and nothing is
+/// started. What depends on the answer of a step is left open, and said so.
+#[utoipa::path(
+    post,
+    path = path::PLAN,
+    tag = "workflows",
+    request_body = PlanRequest,
+    responses((status = 200, description = "What would be done.", body = Walk)),
+)]
+pub async fn plan(
+    State(state): State<AppState>,
+    caller: Caller,
+    Body(body): Body<PlanRequest>,
+) -> Result<Json<Payload>, ApiError> {
+    let PlanRequest { source, file, workflow, version, inputs } = body;
+    let given = inputs.to_value().map_err(|error| ApiError::malformed(format!("the body: inputs: {error}")))?;
+    let engine = state.engine();
+    let walked = match (source, workflow) {
+        (Some(source), None) if version.is_none() => {
+            let walk_file = move || {
+                let name = file.as_deref().unwrap_or(UNNAMED);
+                let checked = interlock_workflow::parse(name, &source)
+                    .map_err(|found| ApiError::invalid_workflow(found.to_string(), view::diagnostics(&found.list)))?;
+                walk(&checked.definition, &given).map_err(|faults| ApiError::invalid(faults.to_string()))
+            };
+            engine.evaluate(walk_file).await??
+        }
+        (None, Some(name)) if file.is_none() => {
+            let unknown = || EngineError::UnknownWorkflow { workflow: name.clone(), version };
+            let applied = match version {
+                Some(version) => engine.workflow_version(caller.tenant, &name, version).await?,
+                None => engine.workflow(caller.tenant, &name).await?,
+            };
+            let applied = applied.ok_or_else(unknown)?;
+            let walked = engine.evaluate(move || walk(&applied.definition, &given)).await?;
+            walked.map_err(|faults| ApiError::invalid(faults.to_string()))?
+        }
+        _ => {
+            let detail = "give either `source` (and `file`), or `workflow` (and `version`)";
+            return Err(ApiError::malformed(detail));
+        }
+    };
+    Payload::of(&walked).map(Json).map_err(|error| ApiError::invalid(error.to_string()))
+}
