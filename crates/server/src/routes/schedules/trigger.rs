@@ -34,7 +34,7 @@ pub async fn trigger(
     OfSchedule(named): OfSchedule,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let key = key_of(&headers, &caller)?;
+    let key = key_of(&state, &headers, &caller).await?;
     let request =
         key.map_or_else(|| state.engine().fresh_id().to_string(), |key| format!("{}:{}", key.client, key.key));
     let by = caller.context(Initiator::User);
