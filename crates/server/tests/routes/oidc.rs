@@ -72,6 +72,8 @@ impl World {
             .expect("`node` is needed for this test, and is not on this machine");
         let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
         let issuer = lines.next_line().await.unwrap().expect("the provider says where it is");
+        // Whatever else it prints is read, so that it has somebody to print to.
+        tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
         let (engine, [tenant, _], database) = api::engine().await;
         let outbound = OutboundOptions { open: vec!["127.0.0.1".parse().unwrap()], ..OutboundOptions::default() };
         let mut oidc = OidcOptions::new(issuer, CLIENT, tenant);
