@@ -23,11 +23,11 @@ const SECRET_CHARS: usize = 43;
 /// How the person's browser is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Way {
-    /// It is opened.
+    /// Start a browser here.
     Open,
-    /// It runs on this machine, and the person goes to the address.
+    /// Only print the address, to be opened on this machine.
     Print,
-    /// It runs elsewhere: the person types the code in.
+    /// The browser runs on another machine: ask for the code that it shows.
     Code,
 }
 

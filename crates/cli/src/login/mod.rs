@@ -32,17 +32,22 @@ pub struct LoginArgs {
     #[arg(long, env = "INTERLOCK_CONTEXT", value_name = "NAME")]
     context: Option<String>,
     /// Sign in as this person, with a password that is asked for, or read from stdin.
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["browser", "api_key_file"])]
+    #[arg(long, value_name = "NAME", conflicts_with = "browser")]
     user: Option<String>,
     /// The person's tenant; the server's default one where omitted.
     #[arg(long, value_name = "NAME", requires = "user")]
     tenant: Option<String>,
-    /// Sign in as yourself on the server's page, with a password or by the identity provider. `--browser=print` only
-    /// prints the address, to be opened on this machine; `--browser=code` is for a browser on another machine, and asks
-    /// for the code that it shows.
-    #[arg(long, value_enum, value_name = "HOW", num_args = 0..=1, require_equals = true, default_missing_value = "open", conflicts_with = "api_key_file")]
+    /// Sign in as yourself on the server's page, with a password or by the identity provider.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "HOW",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "open"
+    )]
     browser: Option<browser::Way>,
-    /// A file that holds the API key; asked for, or read from stdin, by default.
+    /// Without --user or --browser: a file that holds an API key; asked for, or read from stdin, by default.
     #[arg(long, env = "INTERLOCK_API_KEY_FILE", value_name = "FILE")]
     api_key_file: Option<PathBuf>,
     /// Store the key without asking the server whether it is good.
