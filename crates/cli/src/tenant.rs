@@ -118,13 +118,11 @@ async fn find(client: &Client, named: &str) -> anyhow::Result<TenantView> {
         return Ok(client.get(fill(path::TENANT, &[("tenant", &id)])).send().await?);
     }
     let mut tenants = all(client).await?;
-    match tenants.iter().position(|tenant| tenant.name == named) {
-        Some(found) => Ok(tenants.swap_remove(found)),
-        None => {
-            let hint = hint(named, tenants.iter().map(|tenant| tenant.name.as_str()));
-            Err(Ended::saying(Exit::NotFound, format!("there is no tenant `{named}`; {hint}")))
-        }
+    if let Some(found) = tenants.iter().position(|tenant| tenant.name == named) {
+        return Ok(tenants.swap_remove(found));
     }
+    let hint = hint(named, tenants.iter().map(|tenant| tenant.name.as_str()));
+    Err(Ended::saying(Exit::NotFound, format!("there is no tenant `{named}`; {hint}")))
 }
 
 fn table(tenants: &[TenantView]) -> Table {

@@ -136,13 +136,11 @@ async fn find(client: &Client, named: &str) -> anyhow::Result<UserView> {
         return Ok(client.get(fill(path::USER, &[("user", &id)])).send().await?);
     }
     let mut users = all(client).await?;
-    match users.iter().position(|user| user.name == named) {
-        Some(found) => Ok(users.swap_remove(found)),
-        None => {
-            let hint = hint(named, users.iter().map(|user| user.name.as_str()));
-            Err(Ended::saying(Exit::NotFound, format!("there is nobody called `{named}`; {hint}")))
-        }
+    if let Some(found) = users.iter().position(|user| user.name == named) {
+        return Ok(users.swap_remove(found));
     }
+    let hint = hint(named, users.iter().map(|user| user.name.as_str()));
+    Err(Ended::saying(Exit::NotFound, format!("there is nobody called `{named}`; {hint}")))
 }
 
 fn words(user: &UserView) -> impl FnOnce(crate::output::paint::Paint) -> String {
