@@ -161,9 +161,10 @@ async fn at_the_provider(location: &str, name: &str) -> String {
             continue;
         }
         let (url, page) = (answer.url().clone(), answer.text().await.unwrap());
-        let fields = match page.contains("name=\"login\"") {
-            true => format!("prompt=login&login={name}&password=x"),
-            false => "prompt=consent".to_owned(),
+        let fields = if page.contains("name=\"login\"") {
+            format!("prompt=login&login={name}&password=x")
+        } else {
+            "prompt=consent".to_owned()
         };
         assert!(page.contains("<form"), "{page}");
         let form = "application/x-www-form-urlencoded";
