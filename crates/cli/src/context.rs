@@ -49,7 +49,7 @@ struct Shown {
     current: bool,
     server: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    api_key: Option<String>,
+    credential: Option<String>,
 }
 
 pub fn run(args: ContextArgs) -> anyhow::Result<()> {
@@ -79,18 +79,18 @@ fn list(printer: Printer) -> anyhow::Result<()> {
             name: name.clone(),
             current: contexts.current.as_ref() == Some(name),
             server: context.server.clone(),
-            api_key: context.api_key.as_ref().map(super::client::Secret::hint),
+            credential: context.credential.as_ref().map(super::client::Secret::hint),
         })
         .collect();
     let table = |_| {
-        let mut table = Table::new(["", "NAME", "SERVER", "KEY"]);
+        let mut table = Table::new(["", "NAME", "SERVER", "CREDENTIAL"]);
         for context in &shown {
             let mark = if context.current { Cell::toned(Tone::Good, "*") } else { Cell::new("") };
             table.row([
                 mark,
                 Cell::new(&context.name),
                 Cell::new(&context.server),
-                Cell::or_dash(context.api_key.as_ref()),
+                Cell::or_dash(context.credential.as_ref()),
             ]);
         }
         table
@@ -105,8 +105,8 @@ fn add(printer: Printer, name: &str, server: &str, switch: bool) -> anyhow::Resu
     let server = address(server)?;
     // A key belongs to the server it was made for.
     let kept = contexts.contexts.get(name).filter(|known| known.server == server);
-    let api_key = kept.and_then(|known| known.api_key.clone());
-    contexts.put(name, Context { server: server.clone(), api_key })?;
+    let credential = kept.and_then(|known| known.credential.clone());
+    contexts.put(name, Context { server: server.clone(), credential })?;
     if switch {
         contexts.current = Some(name.to_owned());
     }
@@ -137,7 +137,7 @@ struct Meant {
     #[serde(skip_serializing_if = "Option::is_none")]
     context: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    api_key: Option<String>,
+    credential: Option<String>,
     file: String,
 }
 
@@ -147,16 +147,16 @@ fn show(printer: Printer, server: &ServerArgs) -> anyhow::Result<()> {
         server: target.server,
         from: target.from,
         context: server.context.clone().or(Contexts::load()?.current),
-        api_key: target.credential.as_ref().map(super::client::Secret::hint),
+        credential: target.credential.as_ref().map(super::client::Secret::hint),
         file: contexts::path()?.display().to_string(),
     };
     printer.show(&meant, |paint| {
         format!(
-            "server   {} {}\ncontext  {}\nkey      {}\nfile     {}\n",
+            "server      {} {}\ncontext     {}\ncredential  {}\nfile        {}\n",
             meant.server,
             paint.dim(format!("({})", meant.from)),
             meant.context.as_deref().unwrap_or("-"),
-            meant.api_key.as_deref().unwrap_or("none"),
+            meant.credential.as_deref().unwrap_or("none"),
             meant.file
         )
     })

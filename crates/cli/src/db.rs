@@ -7,6 +7,7 @@ use interlock_core::ids::ServerId;
 use interlock_engine::{Engine, EngineOptions};
 use interlock_store::{Options, StoreUrl};
 
+use crate::config::ConfigArg;
 use crate::open;
 
 #[derive(Subcommand)]
@@ -39,22 +40,34 @@ pub enum DbCommand {
 
 #[derive(Args)]
 pub struct StoreArg {
-    /// Where the store is: `sqlite:PATH` or `postgres://…`.
-    #[arg(long, env = "INTERLOCK_STORE", default_value = "sqlite:interlock-data/interlock.db")]
-    store: String,
+    #[command(flatten)]
+    config: ConfigArg,
+    /// The folder that holds the embedded store.
+    #[arg(long, env = "INTERLOCK_DATA", default_value = "interlock-data")]
+    data: PathBuf,
+    /// Where the store is: `sqlite:PATH` or `postgres://…`; by default the SQLite file in the data folder.
+    #[arg(long, env = "INTERLOCK_STORE")]
+    store: Option<String>,
+}
+
+impl StoreArg {
+    fn url(&self) -> String {
+        let in_folder = || format!("sqlite:{}", self.data.join("interlock.db").display());
+        self.store.clone().unwrap_or_else(in_folder)
+    }
 }
 
 pub async fn run(command: DbCommand) -> anyhow::Result<()> {
     match command {
         DbCommand::Migrate(arg) => {
-            open::store(&arg.store).await?.close().await;
+            open::store(&arg.url()).await?.close().await;
             println!("the schema is up to date");
             Ok(())
         }
-        DbCommand::Check(arg) => check(&arg.store).await,
-        DbCommand::Stats(arg) => stats(&arg.store).await,
-        DbCommand::Backup { store, to } => backup(&store.store, to).await,
-        DbCommand::Restore { store, from } => restore(&store.store, from).await,
+        DbCommand::Check(arg) => check(&arg.url()).await,
+        DbCommand::Stats(arg) => stats(&arg.url()).await,
+        DbCommand::Backup { store, to } => backup(&store.url(), to).await,
+        DbCommand::Restore { store, from } => restore(&store.url(), from).await,
     }
 }
 

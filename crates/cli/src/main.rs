@@ -1,8 +1,10 @@
 //! `interlock`: one binary for the server, the worker and the operator.
 
+mod approval;
 mod bench;
 mod client;
 mod completion;
+mod config;
 mod context;
 mod db;
 mod demo;
@@ -13,7 +15,6 @@ mod exit;
 mod key;
 mod key_file;
 mod login;
-mod nearest;
 mod oidc;
 mod open;
 mod output;
@@ -33,7 +34,7 @@ mod workflow;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{FromArgMatches, Parser, Subcommand};
 use tracing_subscriber::EnvFilter;
 
 use client::ClientError;
@@ -77,10 +78,14 @@ enum Command {
     Webhook(webhook::WebhookArgs),
     /// Name the servers that you work with, and switch between them.
     Context(context::ContextArgs),
-    /// Store an API key for a server.
+    /// Decide on what waits for people's word.
+    Approval(approval::ApprovalArgs),
+    /// Sign in as yourself, or store an API key for a server.
     Login(login::LoginArgs),
-    /// Forget a stored API key.
+    /// Sign out, and forget the stored credential.
     Logout(login::LogoutArgs),
+    /// Show whom the server takes you for.
+    Whoami(login::whoami::WhoamiArgs),
     /// Look after the database: migrate, check, stats, backup, restore.
     #[command(subcommand)]
     Db(db::DbCommand),
@@ -88,16 +93,24 @@ enum Command {
     Bench(bench::BenchArgs),
     /// Look at everything that Interlock needs here, and say how to fix what is wrong.
     Doctor(doctor::DoctorArgs),
+    /// Look at what the config file, the environment and flags say together.
+    Config(config::ConfigArgs),
     /// Print a completion script for your shell.
     Completion(completion::CompletionArgs),
-    /// Print the reference page of the command line, `docs/reference/cli.md`.
+    /// Print a reference page: `docs/reference/cli.md`, or `docs/reference/config.md`.
     #[command(hide = true)]
-    Reference,
+    Reference(reference::ReferenceArgs),
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
-    let filter = EnvFilter::try_from_env("INTERLOCK_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
+    let layered = match config::parse(std::env::args_os().collect()) {
+        Ok(layered) => layered,
+        Err(error) => return ended(&error),
+    };
+    let cli = Cli::from_arg_matches(&layered.matches).unwrap_or_else(|error| error.exit());
+    let filter = layered.log().and_then(|filter| EnvFilter::try_new(filter).ok());
+    let filter = filter.or_else(|| EnvFilter::try_from_env("INTERLOCK_LOG").ok());
+    let filter = filter.unwrap_or_else(|| EnvFilter::new("warn"));
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
@@ -127,12 +140,15 @@ async fn carry_out(command: Command) -> anyhow::Result<()> {
         Command::Webhook(args) => webhook::run(args).await,
         Command::Context(args) => context::run(args),
         Command::Login(args) => login::login(args).await,
-        Command::Logout(args) => login::logout(args),
+        Command::Logout(args) => login::logout(args).await,
+        Command::Whoami(args) => login::whoami::run(args).await,
+        Command::Approval(args) => approval::run(args).await,
         Command::Db(command) => db::run(command).await,
         Command::Bench(args) => bench::run(args).await,
         Command::Doctor(args) => doctor::run(args).await,
+        Command::Config(args) => config::run(args),
         Command::Completion(args) => completion::run(args),
-        Command::Reference => output::say(&reference::page()),
+        Command::Reference(args) => output::say(&reference::of(args)),
     }
 }
 

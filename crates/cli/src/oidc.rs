@@ -9,15 +9,17 @@ use interlock_core::ids::TenantId;
 use interlock_outbound::Outbound;
 use interlock_server::identity::oidc::{OidcOptions, Provider};
 
+use crate::exit::{Ended, Exit};
+
 #[expect(clippy::struct_field_names, reason = "the fields are the names of the flags")]
 #[derive(Args)]
 #[command(next_help_heading = "Identity provider")]
 pub struct OidcArgs {
     /// The OpenID Connect provider whose people may sign in.
-    #[arg(long, env = "INTERLOCK_OIDC_ISSUER", value_name = "URL", requires = "oidc_client_id")]
+    #[arg(long, env = "INTERLOCK_OIDC_ISSUER", value_name = "URL")]
     oidc_issuer: Option<String>,
     /// This server's name at the provider.
-    #[arg(long, env = "INTERLOCK_OIDC_CLIENT_ID", value_name = "ID", requires = "oidc_issuer")]
+    #[arg(long, env = "INTERLOCK_OIDC_CLIENT_ID", value_name = "ID")]
     oidc_client_id: Option<String>,
     /// A file that holds the client's secret; without one the client is a public one.
     #[arg(long, env = "INTERLOCK_OIDC_CLIENT_SECRET_FILE", value_name = "FILE")]
@@ -41,7 +43,12 @@ pub struct OidcArgs {
 
 impl OidcArgs {
     pub fn provider(&self, tenant: TenantId, outbound: &Outbound) -> anyhow::Result<Option<Provider>> {
-        let (Some(issuer), Some(client_id)) = (&self.oidc_issuer, &self.oidc_client_id) else { return Ok(None) };
+        let (issuer, client_id) = match (&self.oidc_issuer, &self.oidc_client_id) {
+            (Some(issuer), Some(client_id)) => (issuer, client_id),
+            (None, None) => return Ok(None),
+            (Some(_), None) => return Err(half("--oidc-issuer", "--oidc-client-id")),
+            (None, Some(_)) => return Err(half("--oidc-client-id", "--oidc-issuer")),
+        };
         let mut options = OidcOptions::new(issuer, client_id, tenant);
         if let Some(path) = &self.oidc_client_secret_file {
             let secret = std::fs::read_to_string(path)
@@ -62,4 +69,9 @@ impl OidcArgs {
         }
         Ok(Some(Provider::new(options, outbound.clone())))
     }
+}
+
+fn half(given: &str, missing: &str) -> anyhow::Error {
+    let what = format!("{given} is given without {missing}: an identity provider needs both");
+    Ended::saying(Exit::Config, what)
 }

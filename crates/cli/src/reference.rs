@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use clap::{Arg, Command, CommandFactory};
+use clap::{Arg, Args, Command, CommandFactory, ValueEnum};
 
 use crate::exit::Exit;
 
@@ -15,7 +15,8 @@ Written by `interlock reference` from the commands themselves; a test keeps it f
 Commands that talk to a server find it in this order: `--server` or `INTERLOCK_SERVER`; `--context` or
 `INTERLOCK_CONTEXT`; the current context (`interlock context use`); the server that `interlock up` runs on this machine;
 `http://127.0.0.1:8420`. The credential is the one in `--api-key-file` or `INTERLOCK_API_KEY_FILE`, in
-`INTERLOCK_API_KEY`, else the one that was stored for this server (`interlock login`). A stored credential is sent to no
+`INTERLOCK_API_KEY`, else the one that was stored for this server (`interlock login`). Programs have keys; people sign in
+as themselves (`interlock login --user NAME` or `--browser`), because only people can approve. A stored credential is sent to no
 other server. Contexts stand in `contexts.json` below `INTERLOCK_CONFIG_DIR`, `$XDG_CONFIG_HOME/interlock` or
 `~/.config/interlock`; only you can read it.
 
@@ -34,6 +35,25 @@ control, bidirectional and invisible characters spelled out (`\\u{202e}`). Colou
 |---|---|
 | 0 | it worked |
 ";
+
+#[derive(Args)]
+pub struct ReferenceArgs {
+    #[arg(value_enum, default_value = "cli")]
+    page: Page,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Page {
+    Cli,
+    Config,
+}
+
+pub fn of(args: ReferenceArgs) -> String {
+    match args.page {
+        Page::Cli => page(),
+        Page::Config => crate::config::page::page(),
+    }
+}
 
 /// The whole page.
 pub fn page() -> String {

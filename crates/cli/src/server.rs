@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Args;
@@ -17,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::client::Secret;
 use crate::client::local::{self, Announced};
+use crate::config::{ConfigArg, LogArgs};
 use crate::open;
 
 /// The tenant of a new store, and of people who sign in without naming one.
@@ -29,9 +31,13 @@ pub const LOCAL_KEY_FILE: &str = "local.key";
 #[derive(Args)]
 pub struct ServerArgs {
     #[command(flatten)]
+    pub config: ConfigArg,
+    #[command(flatten)]
     pub engine: EngineArgs,
     #[command(flatten)]
     pub http: HttpArgs,
+    #[command(flatten)]
+    pub log: LogArgs,
 }
 
 #[derive(Args)]
@@ -77,6 +83,15 @@ pub struct HttpArgs {
     /// Private ranges that the server may call, as in `10.1.0.0/16`: an identity provider inside, for instance.
     #[arg(long, env = "INTERLOCK_OUTBOUND_OPEN", value_name = "RANGE", value_delimiter = ',')]
     outbound_open: Vec<Range>,
+    /// How long a person stays signed in, in hours.
+    #[arg(long, env = "INTERLOCK_VISIT_HOURS", value_name = "HOURS", default_value_t = 12, value_parser = clap::value_parser!(u64).range(1..=8_760))]
+    visit_hours: u64,
+    /// How long a link works by which somebody sets a password, in hours.
+    #[arg(long, env = "INTERLOCK_INVITE_HOURS", value_name = "HOURS", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=8_760))]
+    invite_hours: u64,
+    /// How long requests that are under way may take once the server is told to stop, in seconds.
+    #[arg(long, env = "INTERLOCK_DRAIN_SECONDS", value_name = "SECONDS", default_value_t = 10)]
+    drain_seconds: u64,
     #[command(flatten)]
     oidc: crate::oidc::OidcArgs,
 }
@@ -163,6 +178,9 @@ impl HttpArgs {
             requests_per_min: Some(self.requests_per_min).filter(|limit| *limit > 0),
             oidc: self.oidc.provider(tenant, &outbound)?,
             outbound: Some(outbound),
+            session: Millis::from_hours(self.visit_hours),
+            invite: Millis::from_hours(self.invite_hours),
+            drain: Duration::from_secs(self.drain_seconds),
             ..ServerOptions::new(tenant)
         };
         let server = Server::bind(engine.clone(), options).await?;

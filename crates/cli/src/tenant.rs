@@ -2,6 +2,7 @@
 
 use clap::{Args, Subcommand};
 use interlock_core::ids::TenantId;
+use interlock_core::nearest::hint;
 use interlock_protocol::identity::{ChangeTenant, CreateTenant, CreatedTenant, TenantList, TenantView, path};
 use reqwest::Method;
 
@@ -51,6 +52,7 @@ struct Limits {
     /// Steps that run at the same time.
     #[arg(long, value_name = "COUNT")]
     max_concurrency: Option<u32>,
+    /// Runs that start in a minute; what is over is delayed.
     #[arg(long, value_name = "COUNT")]
     max_runs_per_min: Option<u32>,
     /// Starts past this many pending runs are refused.
@@ -115,10 +117,12 @@ async fn find(client: &Client, named: &str) -> anyhow::Result<TenantView> {
     if let Ok(id) = named.parse::<TenantId>() {
         return Ok(client.get(fill(path::TENANT, &[("tenant", &id)])).send().await?);
     }
-    let found = all(client).await?.into_iter().find(|tenant| tenant.name == named);
-    found.ok_or_else(|| {
-        Ended::saying(Exit::NotFound, format!("there is no tenant `{named}`; see `interlock tenant list`"))
-    })
+    let mut tenants = all(client).await?;
+    if let Some(found) = tenants.iter().position(|tenant| tenant.name == named) {
+        return Ok(tenants.swap_remove(found));
+    }
+    let hint = hint(named, tenants.iter().map(|tenant| tenant.name.as_str()));
+    Err(Ended::saying(Exit::NotFound, format!("there is no tenant `{named}`; {hint}")))
 }
 
 fn table(tenants: &[TenantView]) -> Table {
@@ -145,7 +149,7 @@ fn show(printer: Printer, tenant: &TenantView) -> anyhow::Result<()> {
     let limit = |limit: Option<u32>| limit.map_or_else(|| "no limit".to_owned(), |limit| limit.to_string());
     printer.show(tenant, |paint| {
         format!(
-            "{}  {}\nconcurrency    {}\nruns a minute  {}\npending runs   {}\nweight         {}\nself-approval  {}\n",
+            "{}  {}\nconcurrency    {}\nruns a minute  {}\npending runs   {}\nweight         {}\nself-approval  {}\nrequest id     {}\nstate          {}\n",
             paint.bold(&tenant.name),
             paint.dim(tenant.tenant),
             limit(tenant.max_concurrency),
@@ -153,6 +157,8 @@ fn show(printer: Printer, tenant: &TenantView) -> anyhow::Result<()> {
             limit(tenant.pending_runs_max),
             tenant.weight,
             if tenant.settings.self_approval { "allowed" } else { "denied" },
+            if tenant.settings.request_id_is_key { "an idempotency key" } else { "no idempotency key" },
+            if tenant.disabled_at.is_some() { "disabled" } else { "enabled" },
         )
     })
 }

@@ -6,6 +6,7 @@ use interlock_worker::{Worker, WorkerError, WorkerOptions};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use crate::config::{ConfigArg, LogArgs};
 use crate::embedded::Embedded;
 use crate::server::{Bound, EngineArgs, HttpArgs};
 use crate::{demo, server, timeline};
@@ -13,12 +14,16 @@ use crate::{demo, server, timeline};
 #[derive(Args)]
 pub struct UpArgs {
     #[command(flatten)]
+    config: ConfigArg,
+    #[command(flatten)]
     engine: EngineArgs,
     #[command(flatten)]
     http: HttpArgs,
     /// Do not place demo orders.
-    #[arg(long)]
+    #[arg(long, env = "INTERLOCK_NO_DEMO")]
     no_demo: bool,
+    #[command(flatten)]
+    log: LogArgs,
 }
 
 pub async fn run(args: UpArgs) -> anyhow::Result<()> {

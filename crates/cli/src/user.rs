@@ -3,6 +3,7 @@
 use clap::{Args, Subcommand};
 use interlock_core::identity::Roles;
 use interlock_core::ids::UserId;
+use interlock_core::nearest::hint;
 use interlock_protocol::identity::{ChangeUser, CreateUser, Invite, SetPassword, UserList, UserView, limits, path};
 use interlock_protocol::runs::Nothing;
 use reqwest::Method;
@@ -134,10 +135,12 @@ async fn find(client: &Client, named: &str) -> anyhow::Result<UserView> {
     if let Ok(id) = named.parse::<UserId>() {
         return Ok(client.get(fill(path::USER, &[("user", &id)])).send().await?);
     }
-    let found = all(client).await?.into_iter().find(|user| user.name == named);
-    found.ok_or_else(|| {
-        Ended::saying(Exit::NotFound, format!("there is nobody called `{named}`; see `interlock user list`"))
-    })
+    let mut users = all(client).await?;
+    if let Some(found) = users.iter().position(|user| user.name == named) {
+        return Ok(users.swap_remove(found));
+    }
+    let hint = hint(named, users.iter().map(|user| user.name.as_str()));
+    Err(Ended::saying(Exit::NotFound, format!("there is nobody called `{named}`; {hint}")))
 }
 
 fn words(user: &UserView) -> impl FnOnce(crate::output::paint::Paint) -> String {

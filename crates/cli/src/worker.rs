@@ -8,19 +8,24 @@ use interlock_core::plan::DEFAULT_QUEUE;
 use interlock_worker::{ExecTask, HttpTransport, Tasks, Worker, WorkerOptions};
 use tokio_util::sync::CancellationToken;
 
+use crate::config::{ConfigArg, LogArgs};
+use crate::exit::{Ended, Exit};
+
 #[derive(Args)]
 pub struct WorkerArgs {
+    #[command(flatten)]
+    config: ConfigArg,
     /// Where the server is.
     #[arg(long, env = "INTERLOCK_SERVER", default_value = "http://127.0.0.1:8420")]
     server: String,
-    /// A task and the program that runs it; may be given several times.
-    #[arg(long = "task", value_name = "NAME=PROGRAM", required = true)]
+    /// A task and the program that runs it; may be given several times, with `;` in the variable.
+    #[arg(long = "task", env = "INTERLOCK_WORKER_TASKS", value_name = "NAME=PROGRAM", value_delimiter = ';')]
     tasks: Vec<String>,
     /// Queues to take work from.
-    #[arg(long = "queue", default_value = DEFAULT_QUEUE)]
+    #[arg(long = "queue", env = "INTERLOCK_WORKER_QUEUES", value_delimiter = ',', default_value = DEFAULT_QUEUE)]
     queues: Vec<String>,
     /// How many steps run at the same time.
-    #[arg(long, default_value_t = 16)]
+    #[arg(long, env = "INTERLOCK_WORKER_SLOTS", default_value_t = 16)]
     slots: u32,
     /// A file that holds a key with the role `worker`; by default the one that a server on this machine has left in
     /// its data folder.
@@ -30,11 +35,18 @@ pub struct WorkerArgs {
     #[arg(long, env = "INTERLOCK_DATA", default_value = "interlock-data")]
     data: PathBuf,
     /// A name that people recognise; the process id by default.
-    #[arg(long)]
+    #[arg(long, env = "INTERLOCK_WORKER_NAME")]
     name: Option<String>,
+    #[command(flatten)]
+    log: LogArgs,
 }
 
 pub async fn run(args: WorkerArgs) -> anyhow::Result<()> {
+    if args.tasks.is_empty() {
+        let what = "this worker has no tasks: give it one with `--task NAME=PROGRAM`, as in `--task resize=./resize.sh`, \
+                    with INTERLOCK_WORKER_TASKS, or in the table [worker.task] of the config file";
+        return Err(Ended::saying(Exit::Usage, what));
+    }
     let mut tasks = Tasks::new();
     for task in &args.tasks {
         let (name, program) = task

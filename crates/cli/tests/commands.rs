@@ -1,7 +1,13 @@
 //! The command line against a real server on loopback: what it prints, how it ends, and that what `up` prints works.
 
+#[path = "commands/approvals.rs"]
+mod approvals;
+#[path = "commands/config.rs"]
+mod config;
 #[path = "commands/rig.rs"]
 mod rig;
+#[path = "commands/verbs.rs"]
+mod verbs;
 
 use rig::Up;
 use serde_json::Value;

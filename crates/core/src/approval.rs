@@ -52,6 +52,8 @@ pub struct Voter {
     pub groups: Vec<String>,
     /// The tenant lets people approve what they started (`approval.self`).
     pub self_approval: bool,
+    /// Wrote the version of the workflow that the run has pinned.
+    pub author: bool,
 }
 
 impl Approval {
@@ -67,6 +69,9 @@ impl Approval {
         }
         if self.excluded.contains(&voter.person) && (!voter.self_approval || self.quorum > 1) {
             return refuse(format!("{} started this run and may not decide on it", voter.person));
+        }
+        if voter.author && self.quorum > 1 {
+            return refuse(format!("{} wrote this version of the workflow, and two keys need others", voter.person));
         }
         if !self.approvers.is_empty() && !self.approvers.iter().any(|group| voter.groups.contains(group)) {
             return refuse(format!("{} is in none of the groups {}", voter.person, self.approvers.join(", ")));

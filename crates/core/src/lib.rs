@@ -18,6 +18,7 @@ pub mod keys;
 pub mod limits;
 pub mod machine;
 pub mod names;
+pub mod nearest;
 pub mod plan;
 pub mod planted;
 pub mod project;

@@ -8,7 +8,7 @@ use interlock_core::json::Json;
 use interlock_core::rejection::Rejection;
 use interlock_core::state::Admission;
 use interlock_core::trigger::Source;
-use interlock_workflow::definition::Triggers;
+use interlock_workflow::definition::{Input, Triggers};
 use interlock_workflow::expression::{self, Scope};
 use interlock_workflow::shape::{At, Expression, Map, Name, Template};
 use serde_json::{Value, json};
@@ -166,7 +166,20 @@ fn take(version: &WorkflowVersion, occasion: &Occasion) -> Option<Taken> {
             on.ticket.0.iter().find(|ticket| passes(ticket.filter.as_ref(), &scope)).map(|ticket| &ticket.inputs)
         }
     }?;
-    Some(Taken { workflow: version.name.clone(), inputs: given(inputs, &scope) })
+    let inputs = if inputs.0.is_empty() {
+        by_name(&version.definition.inputs, &occasion.payload)
+    } else {
+        given(inputs, &scope)
+    };
+    Some(Taken { workflow: version.name.clone(), inputs })
+}
+
+/// Without a mapping the run gets the event's fields that are called like its inputs.
+fn by_name(declared: &Map<Input>, event: &Value) -> Result<Json, String> {
+    let named = declared.0.iter().map(|(name, _)| &name.name);
+    let fields: serde_json::Map<_, _> =
+        named.filter_map(|name| Some((name.clone(), event.get(name)?.clone()))).collect();
+    Json::of(&fields).map_err(|error| error.to_string())
 }
 
 fn given(inputs: &Map<Template>, scope: &Scope) -> Result<Json, String> {

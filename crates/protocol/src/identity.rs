@@ -22,6 +22,7 @@ pub mod path {
     pub const LOGIN: &str = "/api/v1/auth/login";
     pub const LOGOUT: &str = "/api/v1/auth/logout";
     pub const WS_TOKEN: &str = "/api/v1/auth/ws-token";
+    pub const TOKEN: &str = "/api/v1/auth/token";
 }
 
 /// The header that a browser's writes carry beside the cookie; `/me` and the sign-in answer with its value.
@@ -282,6 +283,26 @@ pub struct Login {
     /// The tenant's name; the server's default one where omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
+}
+
+/// How a person proves who they are to get a token for a command line.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(tag = "by", rename_all = "snake_case", deny_unknown_fields)]
+pub enum NewToken {
+    Password(Login),
+    /// A code that the page `/auth/cli` has given out, with the verifier whose challenge the page was asked with.
+    Code {
+        code: String,
+        verifier: String,
+    },
+}
+
+/// A person's token: sent like a key (`Authorization: Bearer`), it stands for the person, who may vote.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct PersonToken {
+    pub token: String,
+    pub person: String,
+    pub expires_at: Timestamp,
 }
 
 /// A token for one WebSocket, passed as `?token=`, because browsers send no headers there.

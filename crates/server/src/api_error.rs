@@ -71,6 +71,11 @@ impl ApiError {
         Self::new(StatusCode::GONE, "INVITE_OVER", detail)
     }
 
+    pub fn code_over() -> Self {
+        let detail = "the code is too old, or belongs to another sign-in; start `interlock login` again";
+        Self::new(StatusCode::UNAUTHORIZED, "LOGIN_CODE_OVER", detail)
+    }
+
     pub fn csrf() -> Self {
         let detail = "a write under a cookie needs the header `x-interlock-csrf` with the value that `GET /me` gives";
         Self::new(StatusCode::FORBIDDEN, "CSRF_INVALID", detail)

@@ -23,6 +23,9 @@ use crate::state::AppState;
 
 pub const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 
+/// What names a request, and by default makes it one.
+const REQUEST_ID: &str = "x-request-id";
+
 /// How long `Prefer: wait` may wait, and how often it looks.
 const WAIT_MAX: Duration = Duration::from_mins(1);
 const WAIT_DEFAULT: Duration = Duration::from_secs(10);
@@ -36,19 +39,30 @@ pub struct IdempotencyHeaders {
     /// The caller's own name for the request; the same one again is the same request. Quoted (RFC 8941) or bare.
     #[param(rename = "idempotency-key", max_length = 514)]
     key: Option<String>,
-    /// An alias of `idempotency-key`; `x-request-id` is another.
+    /// An alias of `idempotency-key`; `x-request-id` is another, unless the tenant has switched it off.
     #[param(rename = "x-idempotency-key", max_length = 514)]
     alias: Option<String>,
     /// `wait` or `wait=5`: wait (seconds) for a request under way with the same key, instead of a 409.
     prefer: Option<String>,
 }
 
-/// The caller's own name for the request; another caller's is another. The standard header comes first, then its aliases.
-pub fn key_of(headers: &HeaderMap, caller: &Caller) -> Result<Option<IdempotencyKey>, ApiError> {
-    const NAMES: [&str; 3] = ["idempotency-key", "x-idempotency-key", "x-request-id"];
+/// The caller's own name for the request; another caller's is another. The standard header comes first, then its
+/// aliases. Proxies name requests too, so a tenant may say that `X-Request-ID` is no such name.
+pub async fn key_of(
+    state: &AppState,
+    headers: &HeaderMap,
+    caller: &Caller,
+) -> Result<Option<IdempotencyKey>, ApiError> {
+    const NAMES: [&str; 3] = ["idempotency-key", "x-idempotency-key", REQUEST_ID];
     let Some((name, value)) = NAMES.into_iter().find_map(|name| headers.get(name).map(|value| (name, value))) else {
         return Ok(None);
     };
+    if name == REQUEST_ID {
+        let tenant = state.engine().store().tenant(caller.tenant).await?;
+        if tenant.is_some_and(|tenant| !tenant.settings.request_id_is_key) {
+            return Ok(None);
+        }
+    }
     let invalid = |_| ApiError::malformed(format!("the header `{name}` is not visible ASCII"));
     let key = unquoted(value.to_str().map_err(invalid)?.trim());
     if key.is_empty() || key.len() > KEY_BYTES_MAX {
@@ -103,7 +117,7 @@ impl Keyed<'_> {
         asked: &impl Serialize,
         work: impl Future<Output = Result<(StatusCode, T), ApiError>>,
     ) -> Result<Response, ApiError> {
-        let Some(key) = key_of(self.headers, self.caller)? else {
+        let Some(key) = key_of(self.state, self.headers, self.caller).await? else {
             let (status, body) = work.await?;
             return Ok((status, axum::Json(body)).into_response());
         };

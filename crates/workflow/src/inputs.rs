@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::definition::{Definition, Input, InputType};
 use crate::expression::{SECRET, pieces, reference};
-use crate::nearest::hint;
+use interlock_core::nearest::hint;
 
 /// The inputs of a workflow, ready to check.
 #[derive(Debug)]

@@ -15,7 +15,6 @@ pub mod expression;
 pub mod graph;
 pub mod inputs;
 pub mod limits;
-mod nearest;
 pub mod node;
 pub mod scenario;
 pub mod schema;

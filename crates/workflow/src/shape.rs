@@ -12,8 +12,8 @@ use serde_json::{Map as JsonMap, Value as Json, json};
 
 use crate::diagnostic::{Code, Report};
 use crate::duration;
-use crate::nearest::hint;
 use crate::node::{Key, Node, Span, Value};
+use interlock_core::nearest::hint;
 
 pub trait Shape: Sized {
     /// The value, or nothing where the report says why.

@@ -32,8 +32,9 @@ pub struct Contexts {
 #[serde(deny_unknown_fields)]
 pub struct Context {
     pub server: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub api_key: Option<Secret>,
+    /// A key, or a person's token.
+    #[serde(default, alias = "api_key", skip_serializing_if = "Option::is_none")]
+    pub credential: Option<Secret>,
 }
 
 /// Where the user's files are: `INTERLOCK_CONFIG_DIR`, else below XDG_CONFIG_HOME, else below ~/.config.
@@ -72,8 +73,8 @@ impl Contexts {
         let contexts: Self = serde_json::from_str(&text).map_err(|error| {
             wrong(format!("is not a contexts file: {error}. Mend it, or remove it and log in again"))
         })?;
-        if mode & 0o077 != 0 && contexts.contexts.values().any(|context| context.api_key.is_some()) {
-            let open = format!("others can read the keys in it; run: chmod 600 {}", path.display());
+        if mode & 0o077 != 0 && contexts.contexts.values().any(|context| context.credential.is_some()) {
+            let open = format!("others can read the credentials in it; run: chmod 600 {}", path.display());
             return Err(wrong(open));
         }
         Ok(contexts)
@@ -86,7 +87,7 @@ impl Contexts {
     /// The context of this name, or an error that names the others.
     pub fn named(&self, name: &str) -> anyhow::Result<&Context> {
         self.contexts.get(name).ok_or_else(|| {
-            let nearest = crate::nearest::nearest(name, self.contexts.keys().map(String::as_str));
+            let nearest = interlock_core::nearest::nearest(name, self.contexts.keys().map(String::as_str));
             let hint = match (nearest, self.contexts.is_empty()) {
                 (Some(nearest), _) => format!("did you mean `{nearest}`?"),
                 (None, true) => "there are none yet; `interlock context add NAME --server URL` makes one".to_owned(),
@@ -104,7 +105,7 @@ impl Contexts {
     pub fn credential_for(&self, server: &str) -> Option<Secret> {
         let current = self.current.as_ref().and_then(|name| self.contexts.get(name));
         let mut candidates = current.into_iter().chain(self.contexts.values());
-        candidates.find(|context| context.server == server && context.api_key.is_some())?.api_key.clone()
+        candidates.find(|context| context.server == server && context.credential.is_some())?.credential.clone()
     }
 
     pub fn put(&mut self, name: &str, context: Context) -> anyhow::Result<()> {
@@ -122,8 +123,8 @@ fn check_name(name: &str) -> anyhow::Result<()> {
     let fits = !name.is_empty()
         && name.len() <= NAME_CHARS_MAX
         && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'));
-    anyhow::ensure!(fits, "`{name}` cannot be a context's name; use letters, digits, `-`, `_` and `.`");
-    Ok(())
+    let what = || format!("`{name}` cannot be a context's name; use letters, digits, `-`, `_` and `.`");
+    if fits { Ok(()) } else { Err(Ended::saying(Exit::Config, what())) }
 }
 
 /// Writes a file that only its owner can read, whole or not at all.
@@ -159,9 +160,9 @@ mod tests {
 
     fn example() -> Contexts {
         let mut contexts = Contexts { current: Some("prod".into()), ..Contexts::default() };
-        let api_key = Secret::new("il_0123456789");
-        contexts.put("prod", Context { server: "https://prod.example".into(), api_key }).unwrap();
-        contexts.put("dev", Context { server: "http://127.0.0.1:1".into(), api_key: None }).unwrap();
+        let credential = Secret::new("il_0123456789");
+        contexts.put("prod", Context { server: "https://prod.example".into(), credential }).unwrap();
+        contexts.put("dev", Context { server: "http://127.0.0.1:1".into(), credential: None }).unwrap();
         contexts
     }
 
@@ -192,6 +193,6 @@ mod tests {
     fn an_unknown_context_names_the_nearest() {
         let error = example().named("prd").unwrap_err().to_string();
         assert!(error.contains("did you mean `prod`?"), "{error}");
-        assert!(example().put("a b", Context { server: String::new(), api_key: None }).is_err());
+        assert!(example().put("a b", Context { server: String::new(), credential: None }).is_err());
     }
 }

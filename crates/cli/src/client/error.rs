@@ -97,11 +97,20 @@ fn refusal_hint(server: &str, had_credential: bool, problem: &Problem) -> Option
         401 => format!(
             "Log in with `interlock login --server {server}`, or set INTERLOCK_API_KEY or INTERLOCK_API_KEY_FILE."
         ),
+        403 if problem.code == "PERSON_REQUIRED" => {
+            format!("`interlock login --server {server} --user NAME` or `--browser` signs you in as yourself.")
+        }
         403 => "Ask an administrator for a role that may do this (`interlock user` and `interlock key` manage roles), \
                 or use another context."
             .to_owned(),
         409 if problem.code == "RUN_TERMINAL_STATE" => {
             "`interlock run retry` and `interlock run restart` make a new run from a finished one.".to_owned()
+        }
+        409 if problem.code == "APPROVAL_CHANGED" => {
+            "It is not what you were shown any more: look again with `interlock approval show`, then decide.".to_owned()
+        }
+        409 if problem.code.starts_with("APPROVAL_") => {
+            "`interlock approval show` says who may decide, who has, and what became of it.".to_owned()
         }
         429 | 503 => "Try again in a moment.".to_owned(),
         _ => String::new(),

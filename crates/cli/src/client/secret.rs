@@ -16,6 +16,11 @@ impl Secret {
         sendable.then(|| Self(text.to_owned()))
     }
 
+    /// Whether it stands for a person, and not for a program.
+    pub fn is_persons(&self) -> bool {
+        self.0.starts_with("ilp_")
+    }
+
     pub fn bearer(&self) -> String {
         format!("Bearer {}", self.0)
     }

@@ -53,7 +53,7 @@ impl ServerArgs {
         {
             let context = contexts.named(name)?;
             let server = address(&context.server)?;
-            return Ok(Target { server, credential: context.api_key.clone(), from: "--context" });
+            return Ok(Target { server, credential: context.credential.clone(), from: "--context" });
         }
         if let Some(server) = &self.server {
             let server = address(server)?;
@@ -66,7 +66,7 @@ impl ServerArgs {
         if let Some(name) = &contexts.current {
             let context = contexts.named(name)?;
             let server = address(&context.server)?;
-            return Ok(Target { server, credential: context.api_key.clone(), from: "the current context" });
+            return Ok(Target { server, credential: context.credential.clone(), from: "the current context" });
         }
         if let Some(local) = local::find() {
             let server = address(&local.server)?;

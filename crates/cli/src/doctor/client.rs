@@ -1,40 +1,25 @@
 //! What the command line itself needs: its config, and a server that answers.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
+use clap::{Command, CommandFactory};
+use interlock_core::nearest::nearest;
 use interlock_protocol::runs::path;
 
 use super::Finding;
 use crate::client::contexts::{self, Contexts};
 use crate::client::target::ServerArgs;
 use crate::client::{Client, ClientError};
-use crate::nearest::nearest;
+use crate::config;
 use crate::output::span;
 
-/// Every variable that some command reads. Another one that begins the same way is likely a typing mistake.
-const VARIABLES: &[&str] = &[
-    "INTERLOCK_API_KEY",
-    "INTERLOCK_API_KEY_FILE",
-    "INTERLOCK_BENCH_STORE",
-    "INTERLOCK_BOOTSTRAP_KEY_FILE",
-    "INTERLOCK_CONFIG_DIR",
-    "INTERLOCK_CONTEXT",
-    "INTERLOCK_DATA",
-    "INTERLOCK_LISTEN",
-    "INTERLOCK_LOG",
-    "INTERLOCK_OUTPUT",
-    "INTERLOCK_RETENTION_DAYS",
-    "INTERLOCK_SECRET_FILE",
-    "INTERLOCK_SERVER",
-    "INTERLOCK_SESSION_LEASE_MS",
-    "INTERLOCK_STORE",
-    "INTERLOCK_TENANT",
-    "INTERLOCK_TOKEN_FILE",
-];
+/// Variables that are read without a flag of the same meaning.
+const WITHOUT_A_FLAG: [&str; 2] = ["INTERLOCK_API_KEY", "INTERLOCK_CONFIG_DIR"];
 /// A clock that is further off than this is worth a word.
 const SKEW_MAX: Duration = Duration::from_secs(5);
 
-pub fn config() -> Vec<Finding> {
+pub fn contexts_file() -> Vec<Finding> {
     let mut findings = Vec::new();
     findings.push(match (Contexts::load(), contexts::path()) {
         (Ok(contexts), Ok(path)) => {
@@ -52,15 +37,26 @@ pub fn config() -> Vec<Finding> {
         (Err(error), _) => Finding::problem("config", error.to_string(), "mend or remove the file"),
         (_, Err(_)) => Finding::skipped("config", "there is no home folder, so there are no contexts"),
     });
+    let mut known: BTreeSet<String> = WITHOUT_A_FLAG.map(str::to_owned).into();
+    variables(&crate::Cli::command(), &mut known);
     let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
-    for name in names.filter(|name| name.starts_with("INTERLOCK_") && !VARIABLES.contains(&name.as_str())) {
-        let fix = match nearest(&name, VARIABLES.iter().copied()) {
+    for name in names.filter(|name| name.starts_with("INTERLOCK_") && !known.contains(name)) {
+        // Another one that begins the same way is likely a typing mistake.
+        let fix = match nearest(&name, known.iter().map(String::as_str)) {
             Some(near) => format!("did you mean {near}?"),
             None => "remove it from the environment".to_owned(),
         };
         findings.push(Finding::warning("environment", format!("{name} is set, and nothing reads it"), fix));
     }
     findings
+}
+
+/// Every variable that some command reads.
+fn variables(command: &Command, known: &mut BTreeSet<String>) {
+    known.extend(command.get_arguments().filter_map(config::variable));
+    for verb in command.get_subcommands() {
+        variables(verb, known);
+    }
 }
 
 /// Whether the server that commands would talk to answers, takes the credential, and agrees about the time.

@@ -14,6 +14,7 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::client::ClientArgs;
+use crate::config::ConfigArg;
 use crate::exit::{Ended, Exit};
 use crate::output::paint::{Paint, Tone};
 
@@ -21,6 +22,8 @@ use crate::output::paint::{Paint, Tone};
 pub struct DoctorArgs {
     #[command(flatten)]
     client: ClientArgs,
+    #[command(flatten)]
+    config: ConfigArg,
     /// The folder that holds the embedded store.
     #[arg(long, env = "INTERLOCK_DATA", default_value = "interlock-data")]
     data: PathBuf,
@@ -81,7 +84,7 @@ struct Report {
 pub async fn run(args: DoctorArgs) -> anyhow::Result<()> {
     let printer = args.client.output.printer();
     let mut findings = Vec::new();
-    findings.extend(client::config());
+    findings.extend(client::contexts_file());
     findings.extend(client::server(&args.client.server).await);
     findings.extend(machine::clock());
     findings.push(machine::disk(&args.data));

@@ -53,7 +53,7 @@ fn refused(error: &anyhow::Error) -> Finding {
         Some(OpenError::Tls { .. }) => Finding::problem(
             "store",
             what,
-            "mend the `ssl…` parameters of --store; docs/reference/config.md lists them",
+            "mend the `ssl…` parameters of --store; docs/reference/postgres.md lists them",
         ),
         Some(OpenError::Connect { .. }) => {
             Finding::problem("store", what, "start the database, and check the address, user and password in --store")

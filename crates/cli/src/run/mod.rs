@@ -1,7 +1,7 @@
 //! `interlock run`: start runs, look at them, direct them.
 
 mod board;
-mod direct;
+pub mod direct;
 pub mod find;
 mod list;
 mod resolve;

@@ -71,6 +71,15 @@ impl Up {
         path.display().to_string()
     }
 
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// The program as a user would start it, not started yet.
+    pub fn command(&self) -> Command {
+        quiet(&self.folder)
+    }
+
     pub fn shell(&self, line: &str) -> Output {
         let mut command = Command::new("bash");
         let quiet = quiet(&self.folder);

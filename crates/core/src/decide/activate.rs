@@ -130,6 +130,8 @@ fn open_wait(draft: &Draft<'_>, position: u32, until: WaitFor, timeout: Option<M
 
 fn request(draft: &mut Draft<'_>, gate: &Gate) -> Approval {
     let now = draft.now();
+    let reminder =
+        if draft.run.plan.rules.is_prod() { limits::APPROVAL_ESCALATE_PROD } else { limits::APPROVAL_ESCALATE_OTHER };
     Approval {
         id: ApprovalId(draft.fresh_id()),
         state: ApprovalState::Requested,
@@ -139,7 +141,7 @@ fn request(draft: &mut Draft<'_>, gate: &Gate) -> Approval {
         on_reject: gate.on_reject,
         on_expiry: gate.on_expiry,
         requested_at: now,
-        escalate_at: Some(now + gate.escalate_after.unwrap_or(limits::APPROVAL_ESCALATE_OTHER)),
+        escalate_at: Some(now + gate.escalate_after.unwrap_or(reminder)),
         expires_at: now + gate.expires_after.unwrap_or(limits::APPROVAL_EXPIRES_AFTER),
         votes: Vec::new(),
         excluded: draft.run.header.started_by.iter().chain(&draft.notes().starters).cloned().collect(),

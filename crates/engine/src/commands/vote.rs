@@ -24,6 +24,14 @@ pub struct VoteRequest {
 }
 
 impl Engine {
+    /// Whether this person wrote the version of the workflow that the run has pinned: two keys need others.
+    pub async fn wrote_version(&self, tenant: TenantId, run: RunId, person: &str) -> Result<bool, EngineError> {
+        let store = &self.0.store;
+        let Some(run) = store.run_overview(tenant, run).await? else { return Ok(false) };
+        let version = store.workflow_version(tenant, &run.workflow, run.workflow_version).await?;
+        Ok(version.and_then(|version| version.created_by).is_some_and(|author| author == person))
+    }
+
     pub async fn vote(&self, tenant: TenantId, run: RunId, request: VoteRequest) -> Result<Standing, EngineError> {
         let VoteRequest { approval, voter, approve, notes } = request;
         let by = Context { initiator: Initiator::Approval, person: Some(voter.person.clone()), metadata: None };

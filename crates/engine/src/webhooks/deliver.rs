@@ -5,7 +5,7 @@ use interlock_core::time::{Millis, Timestamp};
 use interlock_core::trigger::EndpointState;
 use interlock_core::visible::visible;
 use interlock_core::webhook::standard;
-use interlock_outbound::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use interlock_outbound::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 use interlock_outbound::{Call, Excess, OutboundError, StatusCode};
 use interlock_store::{AttemptRow, Op, OpAnswer, OutboundRow, OutboxMessage, TriggerOp};
 
@@ -34,6 +34,8 @@ const WAITS: [Millis; 11] = [
     Millis::from_hours(20),
     Millis::from_hours(24),
 ];
+/// The longest that a receiver may ask us to stay away (`Retry-After`).
+const AWAY_MAX: Millis = Millis::from_hours(24);
 /// An endpoint that has taken nothing for so long is disabled.
 pub const DISABLED_AFTER: Millis = Millis::from_hours(24 * 5);
 
@@ -67,13 +69,15 @@ pub(crate) async fn deliver(engine: &Engine, message: &OutboxMessage) -> Result<
     if endpoint.state == EndpointState::Disabled {
         return Ok(Tried::Held);
     }
-    let (status, excerpt, error) = match send(engine, &endpoint, message, now).await? {
-        Ok((status, excerpt)) if status.is_success() => (Some(status), Some(excerpt), None),
-        Ok((status, excerpt)) => {
-            (Some(status), Some(excerpt), Some(format!("the endpoint answered {}", status.as_u16())))
+    let answered = send(engine, &endpoint, message, now).await?;
+    let (status, excerpt, error) = match &answered {
+        Ok(Answered { status, excerpt, .. }) => {
+            let error = (!status.is_success()).then(|| format!("the endpoint answered {}", status.as_u16()));
+            (Some(*status), Some(excerpt.clone()), error)
         }
         Err(error) => (None, None, Some(error.to_string())),
     };
+    let away = answered.ok().and_then(|answered| answered.away);
     let attempt = AttemptRow {
         attempt: attempts + 1,
         at: now,
@@ -90,17 +94,25 @@ pub(crate) async fn deliver(engine: &Engine, message: &OutboxMessage) -> Result<
         return Ok(Tried::Never { error });
     }
     let Some(wait) = WAITS.get(attempts as usize) else { return Ok(Tried::Never { error }) };
-    Ok(Tried::Later { error, at: now + jittered(*wait, message) })
+    // Never sooner than the receiver asks for, nor than we would come by ourselves.
+    let wait = jittered(*wait, message).max(away.unwrap_or(Millis(0)));
+    Ok(Tried::Later { error, at: now + wait })
 }
 
-type Answered = Result<(StatusCode, String), OutboundError>;
+/// What the receiver said.
+struct Answered {
+    status: StatusCode,
+    excerpt: String,
+    /// How long it wants us to stay away.
+    away: Option<Millis>,
+}
 
 async fn send(
     engine: &Engine,
     endpoint: &OutboundRow,
     message: &OutboxMessage,
     now: Timestamp,
-) -> Result<Answered, EngineError> {
+) -> Result<Result<Answered, OutboundError>, EngineError> {
     let outbound = engine.outbound().ok_or(EngineError::OutboundClosed)?;
     let secrets = engine.open_secrets(endpoint.tenant, endpoint.id.0, &endpoint.secrets, now)?;
     let keys: Vec<Vec<u8>> = secrets.iter().filter_map(|secret| standard::key_of_secret(secret)).collect();
@@ -112,9 +124,20 @@ async fn send(
     call.answer_bytes_max = EXCERPT_BYTES_MAX;
     call.headers = headers(&id, &(now.0 / 1_000).to_string(), &signature);
     Ok(outbound.send(call).await.map(|answer| {
-        let excerpt = String::from_utf8_lossy(&answer.body);
-        (answer.status, visible(&excerpt).into_owned())
+        let excerpt = visible(&String::from_utf8_lossy(&answer.body)).into_owned();
+        let asked = answer.headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok());
+        Answered { status: answer.status, excerpt, away: asked.and_then(|text| away(text, now)) }
     }))
+}
+
+/// `Retry-After`: seconds, or a date (RFC 9110).
+fn away(text: &str, now: Timestamp) -> Option<Millis> {
+    let text = text.trim();
+    let asked = match text.parse::<u64>() {
+        Ok(seconds) => Millis::from_secs(seconds.min(AWAY_MAX.0)),
+        Err(_) => Timestamp(jiff::fmt::rfc2822::parse(text).ok()?.timestamp().as_millisecond()).since(now),
+    };
+    Some(asked.min(AWAY_MAX))
 }
 
 fn headers(id: &str, seconds: &str, signature: &str) -> HeaderMap {
@@ -156,4 +179,21 @@ fn jittered(wait: Millis, message: &OutboxMessage) -> Millis {
     let hash = interlock_core::json::Hash::of(&seed).0;
     let drawn = u64::from_be_bytes(*hash.first_chunk().expect("a hash has 32 bytes"));
     Millis(wait.0 / 2 + drawn % (wait.0 / 2 + 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_receiver_says_in_seconds_or_by_a_date_when_to_come_back() {
+        let now = Timestamp(784_111_777_000);
+        assert_eq!(away("120", now), Some(Millis::from_secs(120)));
+        assert_eq!(away(" 0 ", now), Some(Millis(0)));
+        assert_eq!(away("Sun, 06 Nov 1994 08:59:37 GMT", now), Some(Millis::from_mins(10)));
+        assert_eq!(away("Sun, 06 Nov 1994 08:39:37 GMT", now), Some(Millis(0)), "that was before");
+        assert_eq!(away("99999999999999", now), Some(AWAY_MAX), "nobody keeps us away for ever");
+        assert_eq!(away("soon", now), None);
+        assert_eq!(away("-5", now), None);
+    }
 }

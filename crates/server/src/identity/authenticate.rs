@@ -17,9 +17,12 @@ use crate::api_error::ApiError;
 const TOUCH_EVERY: Millis = Millis::from_mins(1);
 
 impl Identity {
-    /// The caller whose key the request carries. No key is no error: there may be a cookie.
+    /// The caller whose key, or whose token, the request carries. Neither is no error: there may be a cookie.
     pub async fn key_holder(&self, headers: &HeaderMap) -> Result<Option<Caller>, ApiError> {
         let Some(text) = bearer(headers)? else { return Ok(None) };
+        if let Some(caller) = self.token_holder(text).await? {
+            return Ok(Some(caller));
+        }
         let entry = self.key_entry(text).await?.ok_or_else(ApiError::unauthorized)?;
         let now = self.0.engine.now();
         if let Some(per_min) = entry.requests_per_min.or(self.0.options.requests_per_min) {

@@ -63,7 +63,7 @@ pub fn same_text(one: &str, other: &str) -> bool {
 }
 
 /// Letters and digits, each as likely as any other.
-pub(crate) fn random_text(chars: usize) -> String {
+pub fn random_text(chars: usize) -> String {
     let mut text = String::with_capacity(chars);
     while text.len() < chars {
         for byte in random_bytes::<64>() {

@@ -1,9 +1,10 @@
-//! A person's visit with a browser: a cookie, and a row that can be taken away.
+//! A person's visit: a cookie in a browser or a token in a command line, and a row that can be taken away.
 
 use axum::http::{HeaderMap, HeaderValue, header};
 use interlock_core::json::Hash;
 use interlock_core::time::Millis;
 use interlock_engine::EngineError;
+use interlock_protocol::identity::PersonToken;
 use interlock_store::{IdentityOp, Op, UserRow, UserSessionRow};
 
 use super::Identity;
@@ -15,6 +16,8 @@ use crate::api_error::ApiError;
 const COOKIE_SECURE: &str = "__Host-interlock_session";
 const COOKIE_LOCAL: &str = "interlock_session";
 const TOKEN_CHARS: usize = 43;
+/// How the token of a command line begins, so that nobody takes it for a key.
+const TOKEN_PREFIX: &str = "ilp_";
 /// `last_used_at` is written no more often than this.
 const TOUCH_EVERY: Millis = Millis::from_mins(1);
 
@@ -27,6 +30,19 @@ pub struct Opened {
 impl Identity {
     /// Begins a visit of a person who has proven who they are.
     pub async fn open_session(&self, user: UserRow) -> Result<Opened, ApiError> {
+        let (token, row) = self.begin(&user).await?;
+        let cookie = self.cookie(&token, self.options().session);
+        Ok(Opened { cookie, caller: caller(user, row.token_hash) })
+    }
+
+    /// The same for a command line, which keeps no cookies.
+    pub async fn open_token(&self, user: &UserRow) -> Result<PersonToken, ApiError> {
+        let (token, row) = self.begin(user).await?;
+        let token = format!("{TOKEN_PREFIX}{token}");
+        Ok(PersonToken { token, person: user.name.clone(), expires_at: row.expires_at })
+    }
+
+    async fn begin(&self, user: &UserRow) -> Result<(String, UserSessionRow), ApiError> {
         let token = random_text(TOKEN_CHARS);
         let now = self.engine().now();
         let row = UserSessionRow {
@@ -41,8 +57,7 @@ impl Identity {
         for op in [IdentityOp::OpenSession(row), signed_in] {
             self.engine().store().execute(Op::Identity(op)).await.map_err(EngineError::from)?;
         }
-        let cookie = self.cookie(&token, self.options().session);
-        Ok(Opened { cookie, caller: caller(user, row.token_hash) })
+        Ok((token, row))
     }
 
     pub async fn end_session(&self, caller: &Caller) -> Result<HeaderValue, ApiError> {
@@ -56,6 +71,16 @@ impl Identity {
     /// Who the cookie says it is, if the visit is not over and the person still has an account.
     pub async fn visitor(&self, headers: &HeaderMap) -> Result<Option<Caller>, ApiError> {
         let Some(token) = self.token(headers) else { return Ok(None) };
+        self.person_of(token).await
+    }
+
+    /// The person whom a bearer's text stands for, if it is a person's token and not a key.
+    pub(super) async fn token_holder(&self, text: &str) -> Result<Option<Caller>, ApiError> {
+        let Some(token) = text.strip_prefix(TOKEN_PREFIX) else { return Ok(None) };
+        self.person_of(token).await?.map(Some).ok_or_else(ApiError::unauthorized)
+    }
+
+    async fn person_of(&self, token: &str) -> Result<Option<Caller>, ApiError> {
         let store = self.engine().store();
         let Some(session) = store.user_session(self.session_hash(token)).await? else { return Ok(None) };
         let now = self.engine().now();

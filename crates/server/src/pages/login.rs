@@ -73,8 +73,9 @@ fn form(state: &AppState, status: StatusCode, wish: &Wish, name: &str, message: 
     let (next, tenant) = (escape(&wish.next), escape(&wish.tenant));
     let provider = match state.oidc() {
         Some(provider) => format!(
-            "<p class=\"or\">or</p><a class=\"button second\" href=\"{}\">Sign in with {}</a>",
+            "<p class=\"or\">or</p><a class=\"button second\" href=\"{}?next={}\">Sign in with {}</a>",
             oidc::path::START,
+            oidc::encoded(&wish.next),
             escape(provider.label())
         ),
         None => String::new(),

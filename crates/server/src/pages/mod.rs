@@ -1,7 +1,8 @@
 //! The few pages that the server draws by itself, so that people can get in without the console: setting a password by
-//! a link, signing in, and seeing as whom one is signed in. Plain HTML, no script.
+//! a link, signing in, seeing as whom one is signed in, and letting a command line in. Plain HTML, no script.
 
 mod account;
+mod cli;
 mod layout;
 mod login;
 mod oidc;
@@ -20,6 +21,7 @@ pub mod path {
     pub const LOGIN: &str = "/login";
     pub const LOGOUT: &str = "/logout";
     pub const ACCOUNT: &str = "/account";
+    pub const CLI: &str = "/auth/cli";
     pub const STYLE: &str = "/sign-in.css";
 }
 
@@ -29,6 +31,7 @@ pub fn routes() -> Router<AppState> {
         .route(path::LOGIN, get(login::show).post(login::submit))
         .route(path::LOGOUT, post(account::log_out))
         .route(path::ACCOUNT, get(account::show))
+        .route(path::CLI, get(cli::show).post(cli::allow))
         .route(path::STYLE, get(style))
         .route(provider::START, get(oidc::start))
         .route(provider::CALLBACK, get(oidc::callback))

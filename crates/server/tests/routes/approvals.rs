@@ -111,3 +111,45 @@ async fn two_keys_need_two_people() {
     assert_eq!(bob.post(&path, json!({ "approve": true })).await.ok()["run_state"], "succeeded");
     api.end().await;
 }
+
+#[tokio::test]
+async fn whoever_wrote_the_version_is_none_of_two_keys() {
+    let api = Api::new().await;
+    let ada = Person::new(&api, "ada", json!(["operator", "approver"]), json!([])).await;
+    let bob = Person::new(&api, "bob", json!(["approver"]), json!([])).await;
+    let source = "name: gated\nsteps:\n  - id: gate\n    approval: { message: ship it?, quorum: 2 }\n";
+    ada.post("/workflows", json!({ "source": source })).await.ok();
+    let run = api.post("/runs", json!({ "workflow": "gated" })).await.text("run_id");
+    let path = format!("/runs/{run}/approve");
+    let own = ada.post(&path, json!({ "approve": true })).await;
+    assert_eq!(own.problem(), (409, "APPROVAL_VOTE_REFUSED"));
+    assert!(own.text("detail").contains("wrote this version"), "{}", own.body);
+    bob.post(&path, json!({ "approve": true })).await.ok();
+    api.end().await;
+}
+
+/// A command line keeps no cookies: its token is sent like a key, and stands for the person.
+#[tokio::test]
+async fn a_persons_token_votes_and_ends() {
+    let api = Api::new().await;
+    Person::new(&api, "ada", json!(["approver"]), json!([])).await;
+    let run = api.post("/runs", json!({ "plan": gate(1, json!([])) })).await.text("run_id");
+    let ask = async |body: Value| {
+        let request = Request::post("/api/v1/auth/token").header(header::HOST, "localhost");
+        let request = request.header(header::CONTENT_TYPE, "application/json").body(Body::from(body.to_string()));
+        api.ask(request.unwrap()).await
+    };
+    let wrong = ask(json!({ "by": "password", "name": "ada", "password": "wrong" })).await;
+    assert_eq!(wrong.problem(), (401, "LOGIN_FAILED"));
+    let wrong = ask(json!({ "by": "code", "code": "a.b.c", "verifier": "v" })).await;
+    assert_eq!(wrong.problem(), (401, "LOGIN_CODE_OVER"));
+    let made = ask(json!({ "by": "password", "name": "ada", "password": PASSWORD })).await;
+    assert_eq!(made.text("person"), "ada");
+    let ada = api.with_key(&made.text("token"));
+    assert_eq!(ada.get("/me").await.ok()["person"], "ada");
+    let voted = ada.post(&format!("/runs/{run}/approve"), json!({ "approve": true })).await.ok();
+    assert_eq!(voted["votes"][0]["person"], "ada");
+    assert_eq!(ada.post("/auth/logout", json!({})).await.status, 204);
+    assert_eq!(ada.get("/me").await.problem(), (401, "UNAUTHORIZED"));
+    api.end().await;
+}

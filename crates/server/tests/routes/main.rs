@@ -16,6 +16,7 @@ mod lists;
 mod live;
 mod matrix;
 mod observe;
+mod oidc;
 mod openapi;
 mod over_the_wire;
 mod people;

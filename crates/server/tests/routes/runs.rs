@@ -149,3 +149,18 @@ async fn lists_are_filtered_and_paged() {
     assert_eq!(ids(&elsewhere).len(), 0);
     api.end().await;
 }
+
+#[tokio::test]
+async fn a_tenant_may_say_that_a_request_id_is_no_idempotency_key() {
+    let api = Api::new().await;
+    let start = async |name: &str| {
+        let body = json!({ "plan": plan(json!([task("a")])) });
+        api.post_with("/runs", body, &[(name, "proxy-1")]).await.text("run_id")
+    };
+    assert_eq!(start("x-request-id").await, start("x-request-id").await);
+    let tenant = format!("/api/v1/tenants/{}", api.tenant);
+    api.send("PATCH", &tenant, json!({ "request_id_is_key": false })).await.ok();
+    assert_ne!(start("x-request-id").await, start("x-request-id").await, "a proxy's name is no key any more");
+    assert_eq!(start("idempotency-key").await, start("idempotency-key").await);
+    api.end().await;
+}

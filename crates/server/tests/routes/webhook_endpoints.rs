@@ -12,6 +12,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Bytes;
 use axum::http::{HeaderMap, StatusCode};
+use axum::response::IntoResponse as _;
 use axum::routing::post;
 use interlock_core::identity::Role;
 use interlock_core::ids::{ServerId, TenantId};
@@ -50,6 +51,8 @@ struct Receiver {
     arrived: Arc<Mutex<Vec<Arrived>>>,
     /// The statuses of the next answers; 200 after them.
     answers: Arc<Mutex<Vec<u16>>>,
+    /// Sent as `Retry-After` with every answer.
+    away: Option<&'static str>,
 }
 
 impl Receiver {
@@ -62,7 +65,9 @@ impl Receiver {
                     headers.iter().map(|(name, value)| (name.to_string(), value.to_str().unwrap().to_owned()));
                 receiver.arrived.lock().unwrap().push(Arrived { headers: headers.collect(), body: body.to_vec() });
                 let status = receiver.answers.lock().unwrap().pop().unwrap_or(200);
-                (StatusCode::from_u16(status).unwrap(), "an answer\u{1b}[2J of the receiver")
+                let away = receiver.away.map(|away| [("retry-after", away)]);
+                let answer = (StatusCode::from_u16(status).unwrap(), "an answer\u{1b}[2J of the receiver");
+                away.map_or_else(|| answer.into_response(), |away| (away, answer).into_response())
             }
         };
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -238,6 +243,32 @@ async fn what_fails_is_tried_again_logged_and_replayed() {
     let (status, replayed) = served.call("POST", &format!("{path}/replay"), json!({ "from": 0 })).await;
     assert_eq!((status, &replayed["queued"]), (202, &json!(2)));
     receiver.wait_for(5).await;
+    served.end().await;
+}
+
+#[tokio::test]
+async fn a_receiver_that_asks_for_time_gets_it() {
+    let (served, receiver) = (Served::new().await, Receiver { away: Some("3600"), ..Receiver::default() });
+    receiver.answers.lock().unwrap().push(429);
+    let url = format!("http://{}/hook", receiver.listen().await);
+    let (_, made) =
+        served.call("POST", "/webhook-endpoints", json!({ "url": url, "events": ["session.completed"] })).await;
+    let path = format!("/webhook-endpoints/{}/deliveries", made["endpoint_id"].as_str().unwrap());
+    served.run().await;
+    receiver.wait_for(1).await;
+    let put_off = async || loop {
+        let (_, log) = served.call("GET", &path, json!({})).await;
+        let delivery = &log["deliveries"][0];
+        let tried = delivery["attempts"][0]["at"].as_i64();
+        if let (Some(tried), Some(next)) = (tried, delivery["next_at"].as_i64())
+            && next - tried > 60_000
+        {
+            return next - tried;
+        }
+        sleep(Duration::from_millis(20)).await;
+    };
+    let wait = timeout(Duration::from_secs(10), put_off()).await.expect("the next try is put off for an hour");
+    assert_eq!(wait, 3_600_000);
     served.end().await;
 }
 

@@ -97,6 +97,23 @@ async fn a_delivery_starts_every_workflow_that_takes_it_once() {
     api.end().await;
 }
 
+/// docs/reference/workflow.md: a trigger without `inputs`.
+#[tokio::test(start_paused = true)]
+async fn without_a_mapping_fields_go_to_the_inputs_of_the_same_name() {
+    let api = Api::new().await;
+    let workflow = "name: named\non:\n  github: { events: pull_request }\ninputs: { action: { type: string, required: true }, other: { type: string } }\nsteps:\n  - id: a\n    transform: seen\n";
+    apply(&api.engine, api.tenant, workflow).await;
+    let path = endpoint(&api, "github").await;
+    let taken = github(&api, &path, "d-1", &pull_request(7, "opened", "abc")).await;
+    let run = taken.body["runs"][0]["run_id"].as_str().unwrap_or_else(|| panic!("{}", taken.body)).to_owned();
+    assert_eq!(api.get(&format!("/runs/{run}")).await.ok()["inputs"], json!({ "action": "opened", "other": null }));
+
+    // What is required and not in the event is said, and starts nothing.
+    let lacking = github(&api, &path, "d-2", &json!({ "pull_request": { "number": 7 } })).await;
+    assert_eq!((&lacking.body["runs"], &lacking.body["skipped"][0]["workflow"]), (&json!([]), &json!("named")));
+    api.end().await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn the_same_pull_request_within_seconds_is_one_delivery() {
     let api = Api::new().await;

@@ -9,7 +9,7 @@ use super::steps::{duration, quorum};
 use crate::convert::{effect_of, radius_of};
 use crate::definition::Definition;
 use crate::diagnostic::{Code, Report};
-use crate::nearest::hint;
+use interlock_core::nearest::hint;
 
 pub fn check(definition: &Definition, report: &mut Report) {
     profile(definition, report);

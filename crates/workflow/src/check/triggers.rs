@@ -8,8 +8,8 @@ use super::steps::duration;
 use crate::definition::{Definition, Schedule};
 use crate::diagnostic::{Code, Report};
 use crate::limits::TRIGGERS_MAX;
-use crate::nearest::hint;
 use crate::shape::{Map, Template};
+use interlock_core::nearest::hint;
 
 pub fn check(definition: &Definition, report: &mut Report) {
     let Some(on) = &definition.on else { return };

@@ -7,9 +7,9 @@ use interlock_core::time::Millis;
 use crate::Checked;
 use crate::definition::Step;
 use crate::diagnostic::{Code, Report};
-use crate::nearest::hint;
 use crate::node::{Node, Span, Value};
 use crate::shape::{At, Defs, Map, Name, OneOrMany, Shape, Template, record, words};
+use interlock_core::nearest::hint;
 
 words!(ErrorClass, Reason, RunState, StepState);
 

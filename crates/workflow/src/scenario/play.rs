@@ -298,7 +298,12 @@ impl Stage<'_> {
             Outside::Vote(vote) => {
                 let word = if vote.approve { "approves" } else { "rejects" };
                 self.tell(format!("{} {word}", vote.person));
-                let voter = Voter { person: vote.person.clone(), groups: vote.groups.clone(), self_approval: false };
+                let voter = Voter {
+                    person: vote.person.clone(),
+                    groups: vote.groups.clone(),
+                    self_approval: false,
+                    author: false,
+                };
                 let position = self.run.position;
                 let command = Command::Vote { position, voter, approve: vote.approve, notes: vote.notes.clone() };
                 let by = Context { initiator: Initiator::Approval, person: Some(vote.person.clone()), metadata: None };

@@ -92,6 +92,40 @@ fn the_starter_does_not_decide() {
     }
 }
 
+/// DESIGN §3.13: in production never, whatever the tenant says.
+#[test]
+fn the_starter_does_not_decide_in_production() {
+    let of = |profile: &str| {
+        let mut plan = plan(vec![gate("ok", OnDenial::Fail)]);
+        plan.rules.profile = Some(profile.into());
+        Case::of(plan)
+    };
+    for (profile, allowed) in [("prod-critical", false), ("prod-standard", false), ("staging-standard", true)] {
+        let answer = votes(&mut of(profile), Voter { self_approval: true, ..voter(STARTER) });
+        assert_eq!(answer.is_ok(), allowed, "{profile}: {answer:?}");
+    }
+}
+
+/// DESIGN §3.13: for two keys also the authors of the pinned version.
+#[test]
+fn whoever_wrote_the_version_is_none_of_two_keys() {
+    let author = || Voter { author: true, ..voter("ann") };
+    let mut two = gated(|gate| gate.quorum = 2);
+    assert!(refused(&mut two, author()).contains("wrote this version"));
+    votes(&mut gated(|_| ()), author()).unwrap();
+}
+
+#[test]
+fn production_is_reminded_sooner() {
+    let mut step = gate("ok", OnDenial::Fail);
+    let Work::Approval(asked_for) = &mut step.work else { unreachable!() };
+    asked_for.escalate_after = None;
+    let mut plan = plan(vec![step]);
+    plan.rules.profile = Some("prod-standard".into());
+    let case = Case::of(plan);
+    assert_eq!(asked(&case).escalate_at, Some(case.now + limits::APPROVAL_ESCALATE_PROD));
+}
+
 #[test]
 fn a_vote_needs_an_open_approval_of_that_step() {
     let mut case = gated(|_| ());

@@ -133,7 +133,7 @@ pub fn error(class: ErrorClass) -> StepError {
 }
 
 pub fn voter(person: &str) -> Voter {
-    Voter { person: person.into(), groups: vec!["sre".into()], self_approval: false }
+    Voter { person: person.into(), groups: vec!["sre".into()], self_approval: false, author: false }
 }
 
 impl Case {

@@ -126,7 +126,7 @@ fn seal(identity: &Identity) -> [u8; 32] {
 }
 
 /// RFC 7636: the hash of the verifier, in base64 for addresses, without padding.
-fn challenge(verifier: &str) -> String {
+pub fn challenge(verifier: &str) -> String {
     URL_SAFE_NO_PAD.encode(Sha256::digest(verifier.as_bytes()))
 }
 

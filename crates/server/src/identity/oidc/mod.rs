@@ -17,7 +17,8 @@ use interlock_core::ids::TenantId;
 use interlock_outbound::Outbound;
 use tokio::sync::Mutex;
 
-pub use fetch::OidcError;
+pub use fetch::{OidcError, encoded};
+pub use flow::challenge;
 
 /// Where the browser comes by.
 pub mod path {

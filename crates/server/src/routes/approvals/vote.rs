@@ -61,8 +61,12 @@ pub async fn cast(
         return Err(ApiError::approval_changed(&shown));
     }
     let settings = state.engine().store().tenant(tenant).await?.map(|tenant| tenant.settings).unwrap_or_default();
-    let voter =
-        Voter { person: person.to_owned(), groups: caller.groups.to_vec(), self_approval: settings.self_approval };
+    let voter = Voter {
+        person: person.to_owned(),
+        groups: caller.groups.to_vec(),
+        self_approval: settings.self_approval,
+        author: state.engine().wrote_version(tenant, run, person).await?,
+    };
     let request = VoteRequest { approval, voter, approve: word.approve, notes: word.notes };
     let standing = state.engine().vote(tenant, run, request).await?;
     let row = state.reads(tenant).approval(tenant, approval).await?;

@@ -2,6 +2,7 @@
 
 mod login;
 mod logout;
+mod token;
 mod ws_token;
 
 use utoipa_axum::router::OpenApiRouter;
@@ -13,5 +14,6 @@ pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::default()
         .routes(routes!(login::login))
         .routes(routes!(logout::logout))
+        .routes(routes!(token::token))
         .routes(routes!(ws_token::ws_token))
 }

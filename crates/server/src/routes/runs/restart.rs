@@ -45,7 +45,7 @@ pub async fn restart(
     match state.engine().restart_from(tenant, run, &from, caller.operator()).await {
         Ok(standing) => Ok(answer(standing).into_response()),
         Err(EngineError::Rejected(Rejection::Terminal { .. })) => {
-            let key = key_of(&headers, &caller)?;
+            let key = key_of(&state, &headers, &caller).await?;
             let started = state.engine().resume_as_new(tenant, run, Some(&from), key, caller.operator()).await?;
             Ok(created(started))
         }

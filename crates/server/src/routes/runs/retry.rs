@@ -44,7 +44,7 @@ pub async fn retry(
             Err(ApiError::invalid("a run that has ended is retried with its own inputs; start a new run for others"))
         }
         Err(EngineError::Rejected(Rejection::Terminal { .. })) => {
-            let key = key_of(&headers, &caller)?;
+            let key = key_of(&state, &headers, &caller).await?;
             let started = state.engine().resume_as_new(tenant, run, None, key, caller.operator()).await?;
             Ok(created(started))
         }

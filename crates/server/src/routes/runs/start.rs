@@ -48,7 +48,7 @@ pub async fn start(
     headers: HeaderMap,
     Body(body): Body<StartBody>,
 ) -> Result<Response, ApiError> {
-    let idempotency = key_of(&headers, &caller)?;
+    let idempotency = key_of(&state, &headers, &caller).await?;
     let keyed = idempotency.is_some();
     let started = make(&state, &caller, Asked { idempotency, traceparent: trace::parent(&headers), body }).await;
     if keyed {

@@ -36,7 +36,7 @@ pub async fn trigger(
     OfSchedule(named): OfSchedule,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let key = key_of(&headers, &caller)?;
+    let key = key_of(&state, &headers, &caller).await?;
     // Hashed, so that the longest key there may be fits behind the schedule's name.
     let by_key = |key: IdempotencyKey| Hash::of(format!("{}:{}", key.client, key.key).as_bytes()).to_string();
     let request = key.map_or_else(|| state.engine().fresh_id().to_string(), by_key);

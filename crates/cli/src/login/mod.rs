@@ -1,11 +1,16 @@
-//! `interlock login` and `interlock logout`: a key for a server, kept in the contexts file.
+//! `interlock login`, `logout` and `whoami`: a credential for a server, kept in the contexts file. A key is for programs;
+//! people sign in as themselves, with a password or on the server's page ([`browser`]), and get a token.
+
+mod browser;
+pub mod whoami;
 
 use std::io::{self, BufRead, IsTerminal, Read, Write};
 use std::path::PathBuf;
 
 use anyhow::Context as _;
 use clap::Args;
-use interlock_protocol::runs::path;
+use interlock_protocol::identity::{self, Login, NewToken, PersonToken};
+use interlock_protocol::runs::{Nothing, path};
 use reqwest::Url;
 use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 
@@ -22,10 +27,27 @@ pub struct LoginArgs {
     /// The server's address; that of the context by default.
     #[arg(long, env = "INTERLOCK_SERVER", value_name = "URL")]
     server: Option<String>,
-    /// The context to store the key in; made if it is not there. By default the current one, else the server's name.
+    /// The context to store the credential in; made if it is not there. By default the current one, else the server's
+    /// name.
     #[arg(long, env = "INTERLOCK_CONTEXT", value_name = "NAME")]
     context: Option<String>,
-    /// A file that holds the API key; asked for, or read from stdin, by default.
+    /// Sign in as this person, with a password that is asked for, or read from stdin.
+    #[arg(long, value_name = "NAME", conflicts_with = "browser")]
+    user: Option<String>,
+    /// The person's tenant; the server's default one where omitted.
+    #[arg(long, value_name = "NAME", requires = "user")]
+    tenant: Option<String>,
+    /// Sign in as yourself on the server's page, with a password or by the identity provider.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "HOW",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "open"
+    )]
+    browser: Option<browser::Way>,
+    /// Without --user or --browser: a file that holds an API key; asked for, or read from stdin, by default.
     #[arg(long, env = "INTERLOCK_API_KEY_FILE", value_name = "FILE")]
     api_key_file: Option<PathBuf>,
     /// Store the key without asking the server whether it is good.
@@ -35,7 +57,7 @@ pub struct LoginArgs {
 
 #[derive(Args)]
 pub struct LogoutArgs {
-    /// The context whose key is forgotten; the current one by default.
+    /// The context whose credential is forgotten; the current one by default.
     #[arg(long, env = "INTERLOCK_CONTEXT", value_name = "NAME")]
     context: Option<String>,
 }
@@ -43,6 +65,34 @@ pub struct LogoutArgs {
 pub async fn login(args: LoginArgs) -> anyhow::Result<()> {
     let mut contexts = Contexts::load()?;
     let (name, server) = place(&args, &contexts)?;
+    let (credential, who) = credential(&args, &server).await?;
+    contexts.put(&name, Context { server: server.clone(), credential: Some(credential) })?;
+    contexts.current = Some(name.clone());
+    contexts.save()?;
+    eprintln!("Logged in to {server}{who}; commands use the context `{name}` now.");
+    Ok(())
+}
+
+/// The credential, and as whom it lets in.
+async fn credential(args: &LoginArgs, server: &str) -> anyhow::Result<(Secret, String)> {
+    let client = Client::new(Target { server: server.to_owned(), credential: None, from: "login" })?;
+    let token: PersonToken = if let Some(name) = &args.user {
+        let text = ask(&format!("Password of {name} at {server}"))?;
+        let password = text.trim_end_matches(['\r', '\n']).to_owned();
+        let login = Login { name: name.clone(), password, tenant: args.tenant.clone() };
+        client.post(identity::path::TOKEN, &NewToken::Password(login)).send().await?
+    } else if let Some(way) = args.browser {
+        browser::token(&client, way).await?
+    } else {
+        return Ok((key(args, server).await?, String::new()));
+    };
+    let until = crate::output::span::instant(token.expires_at);
+    let secret = Secret::new(&token.token)
+        .ok_or_else(|| Ended::saying(Exit::Internal, "the server's token cannot be sent back to it"))?;
+    Ok((secret, format!(" as {} until {until}", interlock_core::visible::visible(&token.person))))
+}
+
+async fn key(args: &LoginArgs, server: &str) -> anyhow::Result<Secret> {
     let key = match &args.api_key_file {
         Some(path) => std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?,
         None => ask(&format!("API key for {server}"))?,
@@ -50,26 +100,34 @@ pub async fn login(args: LoginArgs) -> anyhow::Result<()> {
     let key = Secret::new(&key)
         .ok_or_else(|| Ended::saying(Exit::Config, "that is not an API key: it is empty or holds white space"))?;
     if !args.no_verify {
-        verify(&server, &key).await?;
+        verify(server, &key).await?;
     }
-    contexts.put(&name, Context { server: server.clone(), api_key: Some(key) })?;
-    contexts.current = Some(name.clone());
-    contexts.save()?;
-    eprintln!("Logged in to {server}; commands use the context `{name}` now.");
-    Ok(())
+    Ok(key)
 }
 
-pub fn logout(args: LogoutArgs) -> anyhow::Result<()> {
+pub async fn logout(args: LogoutArgs) -> anyhow::Result<()> {
     let mut contexts = Contexts::load()?;
     let Some(name) = args.context.or_else(|| contexts.current.clone()) else {
-        eprintln!("There is no current context, so there is no key to forget.");
+        eprintln!("There is no current context, so there is no credential to forget.");
         return Ok(());
     };
-    contexts.named(&name)?;
-    let forgotten = contexts.contexts.get_mut(&name).and_then(|context| context.api_key.take()).is_some();
+    let server = contexts.named(&name)?.server.clone();
+    let forgotten = contexts.contexts.get_mut(&name).and_then(|context| context.credential.take());
     contexts.save()?;
-    let what = if forgotten { "The key is forgotten here; revoke it on the server with" } else { "It had no key; see" };
-    eprintln!("Logged out of `{name}`. {what} `interlock key`.");
+    let what = match forgotten {
+        Some(secret) if secret.is_persons() => {
+            let client = Client::new(Target { server, credential: Some(secret), from: "logout" })?;
+            match client.post(identity::path::LOGOUT, &Nothing {}).done().await {
+                Ok(()) => "You are signed out on the server, too.".to_owned(),
+                // A token that is over already needs no ending.
+                Err(error) if error.status() == Some(401) => "You were signed out on the server already.".to_owned(),
+                Err(error) => format!("The server could not be told ({error}); the token ends by itself."),
+            }
+        }
+        Some(_) => "The key is forgotten here; revoke it on the server with `interlock key revoke`.".to_owned(),
+        None => "It had no credential.".to_owned(),
+    };
+    eprintln!("Logged out of `{name}`. {what}");
     Ok(())
 }
 

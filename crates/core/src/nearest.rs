@@ -58,5 +58,6 @@ mod tests {
         assert_eq!(nearest("blastRadius", known), Some("blast_radius"));
         assert_eq!(nearest("colour", known), None);
         assert!(hint("colour", known).contains("`retry`"));
+        assert_eq!(nearest("order-4193", ["order-41931", "order-41932", "restart-db"]), Some("order-41931"));
     }
 }

@@ -1,0 +1,98 @@
+//! `interlock approval approve | reject`: one person's word, on exactly what is shown before.
+
+use clap::Args;
+use interlock_core::state::ApprovalState;
+use interlock_protocol::approvals::{ApprovalView, CastVote, Voted, path};
+
+use super::{Which, find, show, tone};
+use crate::client::{Client, fill};
+use crate::exit::{Ended, Exit};
+use crate::output::Printer;
+use crate::run::direct::confirm;
+
+#[derive(Debug, Args)]
+pub struct ApproveArgs {
+    #[command(flatten)]
+    which: Which,
+    /// Why; it stands beside your vote.
+    #[arg(long)]
+    reason: Option<String>,
+    #[command(flatten)]
+    sure: Sure,
+}
+
+#[derive(Debug, Args)]
+pub struct RejectArgs {
+    #[command(flatten)]
+    which: Which,
+    /// Why; it stands beside your vote.
+    #[arg(long)]
+    reason: String,
+    #[command(flatten)]
+    sure: Sure,
+}
+
+#[derive(Debug, Args)]
+struct Sure {
+    /// The digest of what you have looked at (`interlock approval show`); anything else is refused.
+    #[arg(long)]
+    digest: Option<String>,
+    /// Do not ask.
+    #[arg(long, short = 'y')]
+    yes: bool,
+}
+
+pub async fn approve(client: &Client, printer: Printer, args: ApproveArgs) -> anyhow::Result<()> {
+    vote(client, printer, &args.which, args.sure, true, args.reason).await
+}
+
+pub async fn reject(client: &Client, printer: Printer, args: RejectArgs) -> anyhow::Result<()> {
+    vote(client, printer, &args.which, args.sure, false, Some(args.reason)).await
+}
+
+async fn vote(
+    client: &Client,
+    printer: Printer,
+    which: &Which,
+    sure: Sure,
+    approve: bool,
+    notes: Option<String>,
+) -> anyhow::Result<()> {
+    let shown = find::approval(client, &which.which).await?;
+    if shown.state != ApprovalState::Requested {
+        return Err(Ended::saying(Exit::Refused, over(&shown)));
+    }
+    if !sure.yes {
+        printer.note(&show::card(&shown, printer.paint));
+    }
+    confirm(sure.yes, if approve { "Approve this?" } else { "Reject this?" })?;
+    let body = CastVote { approve, digest: sure.digest.unwrap_or(shown.digest), notes };
+    let voted: Voted = client.post(fill(path::VOTE, &[("approval", &shown.approval)]), &body).send().await?;
+    printer.show(&voted, |paint| {
+        let ApprovalView { approval, state, votes, quorum, run_id, .. } = &voted.approval;
+        let yes = votes.iter().filter(|vote| vote.approve).count();
+        let more = match state {
+            ApprovalState::Requested => format!(" ({yes} of {quorum}; another person has to say yes)"),
+            _ => String::new(),
+        };
+        format!("{approval} is {}{more}; {run_id} is {}\n", paint.tone(tone(*state), state.as_str()), voted.run_state)
+    })
+}
+
+/// What became of an approval on which nobody can vote any more.
+fn over(approval: &ApprovalView) -> String {
+    let id = approval.approval;
+    let by = |approve: bool| {
+        let people: Vec<_> =
+            approval.votes.iter().filter(|vote| vote.approve == approve).map(|vote| vote.person.as_str()).collect();
+        interlock_core::visible::visible(&people.join(", ")).into_owned()
+    };
+    match approval.state {
+        ApprovalState::Approved => format!("{id} is approved already, by {}", by(true)),
+        ApprovalState::Rejected => format!("{id} is rejected already, by {}", by(false)),
+        ApprovalState::Expired => format!("{id} has expired: nobody decided in time"),
+        ApprovalState::Canceled | ApprovalState::Requested => {
+            format!("{id} is {}: there is nothing to decide", approval.state)
+        }
+    }
+}

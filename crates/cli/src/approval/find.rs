@@ -1,0 +1,38 @@
+//! Which approval is meant: an id, the end of one, or the run that waits for it.
+
+use interlock_core::ids::ApprovalId;
+use interlock_core::state::ApprovalState;
+use interlock_protocol::approvals::{ApprovalList, ApprovalView, path};
+use interlock_protocol::identity::limits;
+
+use crate::client::{Client, fill};
+use crate::exit::{Ended, Exit};
+use crate::run::find;
+
+/// The shortest end of an id that is looked for.
+const SUFFIX_CHARS_MIN: usize = 4;
+
+pub async fn approval(client: &Client, text: &str) -> anyhow::Result<ApprovalView> {
+    if let Ok(id) = text.parse::<ApprovalId>() {
+        return Ok(client.get(fill(path::APPROVAL, &[("approval", &id)])).send().await?);
+    }
+    let call = client.get(path::APPROVALS).query("limit", Some(limits::PAGE_MAX));
+    let mut open = call.send::<ApprovalList>().await?.approvals;
+    let suffix = text.trim_start_matches('…');
+    if suffix.len() >= SUFFIX_CHARS_MIN {
+        let ends = |view: &ApprovalView| view.approval.to_string().ends_with(suffix);
+        if let Some(found) = open.iter().position(ends).filter(|_| open.iter().filter(|view| ends(view)).count() == 1) {
+            return Ok(open.swap_remove(found));
+        }
+    }
+    let Ok(run) = find::run(client, text).await else {
+        let what = format!("`{text}` is neither an approval nor a run; `interlock approval list` lists what is open");
+        return Err(Ended::saying(Exit::NotFound, what));
+    };
+    let mut of_run = client.get(path::APPROVALS).query("run", Some(run)).send::<ApprovalList>().await?.approvals;
+    match of_run.iter().position(|view| view.state == ApprovalState::Requested) {
+        Some(open) => Ok(of_run.swap_remove(open)),
+        // What was decided last is what somebody asks about then.
+        None => of_run.pop().ok_or_else(|| Ended::saying(Exit::NotFound, format!("{run} has asked for no approval"))),
+    }
+}

@@ -1,0 +1,59 @@
+//! `interlock approval`: what waits for people's word, and the word itself.
+
+mod decide;
+mod find;
+mod list;
+mod show;
+
+use clap::{Args, Subcommand};
+use interlock_core::state::ApprovalState;
+
+use crate::client::ClientArgs;
+use crate::output::paint::Tone;
+
+#[derive(Args)]
+pub struct ApprovalArgs {
+    #[command(flatten)]
+    client: ClientArgs,
+    #[command(subcommand)]
+    verb: ApprovalVerb,
+}
+
+#[derive(Subcommand)]
+enum ApprovalVerb {
+    /// List what waits for people's word, oldest first.
+    List(list::ListArgs),
+    /// Show an approval: what is asked, who may decide, who has.
+    Show(Which),
+    /// Say yes. Only people can, not keys (`interlock login --user NAME`).
+    Approve(decide::ApproveArgs),
+    /// Say no. One no is enough.
+    Reject(decide::RejectArgs),
+}
+
+/// Which one is meant.
+#[derive(Debug, Args)]
+struct Which {
+    /// The approval's id or the end of it, or the run that waits for it: its id, the end of it, its subject, `latest`.
+    #[arg(value_name = "APPROVAL")]
+    which: String,
+}
+
+pub async fn run(args: ApprovalArgs) -> anyhow::Result<()> {
+    let (client, printer) = args.client.open()?;
+    match args.verb {
+        ApprovalVerb::List(args) => list::run(&client, printer, args).await,
+        ApprovalVerb::Show(args) => show::run(&client, printer, &args.which).await,
+        ApprovalVerb::Approve(args) => decide::approve(&client, printer, args).await,
+        ApprovalVerb::Reject(args) => decide::reject(&client, printer, args).await,
+    }
+}
+
+const fn tone(state: ApprovalState) -> Tone {
+    match state {
+        ApprovalState::Requested => Tone::Careful,
+        ApprovalState::Approved => Tone::Good,
+        ApprovalState::Rejected | ApprovalState::Expired => Tone::Bad,
+        ApprovalState::Canceled => Tone::Dim,
+    }
+}

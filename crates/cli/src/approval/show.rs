@@ -1,0 +1,58 @@
+//! `interlock approval show`.
+
+use std::fmt::Write as _;
+
+use interlock_core::state::ApprovalState;
+use interlock_core::visible::{visible, visible_lines};
+use interlock_protocol::approvals::ApprovalView;
+
+use super::{find, tone};
+use crate::client::Client;
+use crate::output::paint::{Paint, Tone};
+use crate::output::{Printer, span};
+
+pub async fn run(client: &Client, printer: Printer, which: &str) -> anyhow::Result<()> {
+    let approval = find::approval(client, which).await?;
+    printer.show(&approval, |paint| card(&approval, paint))
+}
+
+/// Everything that somebody who decides should have seen.
+pub fn card(approval: &ApprovalView, paint: Paint) -> String {
+    let now = span::now();
+    let mut text = String::new();
+    let mut line = |name: &str, value: &str| {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{} {value}", paint.dim(format!("{name:<10}")));
+    };
+    line("approval", &approval.approval.to_string());
+    line("state", &paint.tone(tone(approval.state), approval.state.as_str()));
+    line("run", &format!("{}, step {}", approval.run_id, approval.position + 1));
+    line("asks", &visible_lines(approval.message.as_deref().unwrap_or("(nothing is said)")));
+    line(
+        "needs",
+        &match approval.quorum {
+            1 => "one person's yes".to_owned(),
+            quorum => format!("{quorum} different people's yes"),
+        },
+    );
+    let approvers = match approval.approvers.as_slice() {
+        [] => "anybody with the role approver".to_owned(),
+        groups => format!("members of {}", groups.join(" or ")),
+    };
+    line("from", &visible(&approvers));
+    if !approval.excluded.is_empty() {
+        line("not from", &format!("{} (started it)", visible(&approval.excluded.join(", "))));
+    }
+    line("asked", &span::away(approval.requested_at, now));
+    if approval.state == ApprovalState::Requested {
+        line("expires", &span::away(approval.expires_at, now));
+    }
+    for vote in &approval.votes {
+        let (tone, word) = if vote.approve { (Tone::Good, "yes") } else { (Tone::Bad, "no") };
+        let notes = vote.notes.as_deref().map_or_else(String::new, |notes| format!(": {}", visible(notes)));
+        let word = paint.tone(tone, word);
+        line("vote", &format!("{word} from {}, {}{notes}", visible(&vote.person), span::away(vote.at, now)));
+    }
+    line("digest", &approval.digest);
+    text
+}

@@ -1,0 +1,150 @@
+//! The nouns of the administrator: for each what works, and what a mistake is told.
+
+use crate::rig::{Output, Up};
+
+fn ok(output: Output) -> Output {
+    assert_eq!(output.code, 0, "{output:?}");
+    output
+}
+
+fn fails(output: Output, code: i32, says: &str) {
+    assert_eq!(output.code, code, "{output:?}");
+    assert!(output.err.contains(says), "no `{says}` in {output:?}");
+}
+
+#[test]
+fn tenants_are_made_shown_and_changed() {
+    let up = Up::start(&["--no-demo"]);
+    let made = ok(up.run(&["tenant", "create", "acme", "--max-concurrency", "5"]));
+    assert!(made.out.starts_with("ilk_") && made.out.trim().lines().count() == 1, "the key alone on stdout: {made:?}");
+    let shown = ok(up.run(&["tenant", "show", "acme"]));
+    assert!(shown.out.contains("concurrency    5") && shown.out.contains("self-approval  denied"), "{shown:?}");
+    let changed = ok(up.run(&["tenant", "update", "acme", "--max-concurrency", "0", "--request-id-is-key", "false"]));
+    assert!(changed.out.contains("concurrency    no limit"), "{changed:?}");
+    assert!(changed.out.contains("request id     no idempotency key"), "{changed:?}");
+    ok(up.run(&["tenant", "update", "acme", "--disable"]));
+    assert!(ok(up.run(&["tenant", "list"])).out.contains("disabled"));
+    let shut = up.run_with(&[("INTERLOCK_API_KEY", made.out.trim())], &["run", "list"]);
+    assert_eq!(shut.code, 77, "{shut:?}");
+    fails(up.run(&["tenant", "show", "acne"]), 66, "did you mean `acme`?");
+    fails(up.run(&["tenant", "create", "acme"]), 65, "TENANT_EXISTS");
+    fails(up.run(&["tenant", "update", "acme", "--disable", "--enable"]), 2, "cannot be used with");
+}
+
+#[test]
+fn keys_are_made_rotated_and_revoked() {
+    let up = Up::start(&["--no-demo"]);
+    let made = ok(up.run(&["key", "create", "ci", "--role", "viewer", "--expires-in", "90d", "-o", "json"])).json();
+    let (id, text) = (made["key"].as_str().unwrap().to_owned(), made["text"].as_str().unwrap().to_owned());
+    ok(up.run_with(&[("INTERLOCK_API_KEY", &text)], &["run", "list"]));
+    let denied = up.run_with(&[("INTERLOCK_API_KEY", &text)], &["key", "list"]);
+    fails(denied, 77, "this needs the role admin");
+    let rotated = ok(up.run(&["key", "rotate", &id]));
+    assert!(rotated.out.starts_with("ilk_"), "{rotated:?}");
+    assert_eq!(up.run_with(&[("INTERLOCK_API_KEY", &text)], &["run", "list"]).code, 77, "the old text is over");
+    let listed = ok(up.run(&["key", "list"]));
+    assert!(listed.out.contains("ci") && !listed.out.contains(rotated.out.trim()), "{listed:?}");
+    let newest = ok(up.run(&["key", "list", "-o", "json"])).json();
+    let newest = newest.as_array().unwrap().iter().find(|key| key["name"] == "ci" && key["revoked_at"].is_null());
+    ok(up.run(&["key", "revoke", newest.unwrap()["key"].as_str().unwrap()]));
+    assert_eq!(up.run_with(&[("INTERLOCK_API_KEY", rotated.out.trim())], &["run", "list"]).code, 77);
+    fails(up.run(&["key", "create", "x", "--role", "root"]), 2, "`root` is not a role");
+    fails(up.run(&["key", "revoke", "key_00000000000070008000000000000000"]), 66, "KEY_NOT_FOUND");
+    fails(up.run(&["key", "revoke", "nonsense"]), 2, "nonsense");
+}
+
+#[test]
+fn people_are_invited_changed_and_shut_out() {
+    let up = Up::start(&["--no-demo"]);
+    let made = ok(up.run(&["user", "create", "ada", "--role", "approver", "--group", "sre,db"]));
+    assert!(made.out.contains("/setup?token="), "{made:?}");
+    let changed = ok(up.run(&["user", "roles", "ada", "--role", "viewer", "-o", "json"])).json();
+    assert_eq!((&changed["roles"][0], &changed["groups"][1]), (&"viewer".into(), &"db".into()));
+    ok(up.run(&["user", "disable", "ada"]));
+    assert!(ok(up.run(&["user", "list"])).out.contains("disabled"));
+    ok(up.run(&["user", "enable", "ada"]));
+    assert!(ok(up.run(&["user", "invite", "ada"])).out.contains("/setup?token="));
+    fails(up.run_fed(&["user", "set-password", "ada"], "short"), 65, "12");
+    fails(up.run(&["user", "disable", "adda"]), 66, "did you mean `ada`?");
+    fails(up.run(&["user", "create", "ada", "--role", "viewer"]), 65, "USER_EXISTS");
+    fails(up.run(&["user", "create", "two words", "--role", "viewer"]), 65, "letters, digits");
+}
+
+#[test]
+fn schedules_are_made_paused_triggered_and_removed() {
+    let up = Up::start(&["--no-demo"]);
+    let create = |name: &str, cron: &str, zone: &str| {
+        up.run(&["schedule", "create", name, "--workflow", "order", "--cron", cron, "--timezone", zone])
+    };
+    let made = ok(create("nightly", "0 3 * * *", "Europe/Berlin"));
+    assert!(made.out.contains("nightly runs next at"), "{made:?}");
+    assert_eq!(ok(up.run(&["schedule", "next", "nightly", "-n", "3"])).out.lines().count(), 4);
+    let paused = ok(up.run(&["schedule", "pause", "nightly", "--reason", "audit"]));
+    assert!(paused.out.contains("nightly is paused"), "{paused:?}");
+    assert!(ok(up.run(&["schedule", "show", "nightly"])).out.contains("Europe/Berlin"));
+    ok(up.run(&["schedule", "resume", "nightly"]));
+    assert!(ok(up.run(&["schedule", "list"])).out.contains("0 3 * * *"));
+    fails(create("nightly", "0 3 * * *", "UTC"), 65, "NAME_TAKEN");
+    fails(create("other", "61 * * * *", "UTC"), 65, "INPUT_INVALID");
+    fails(create("other", "0 3 * * *", "Mars/Olympus"), 65, "Mars/Olympus");
+    fails(up.run(&["schedule", "show", "nightyl"]), 66, "NOT_FOUND");
+    assert!(ok(up.run(&["schedule", "delete", "nightly"])).out.contains("nightly is removed"));
+    assert!(ok(up.run(&["schedule", "list"])).out.contains("There are no schedules."));
+}
+
+#[test]
+fn webhooks_are_made_rotated_and_removed_both_ways() {
+    let up = Up::start(&["--no-demo"]);
+    let made = ok(up.run(&["webhook", "in", "create", "hub", "--source", "github"]));
+    assert!(made.out.contains("/api/v1/webhooks/whi_") && made.out.contains("secret: whsec_"), "{made:?}");
+    ok(up.run(&["webhook", "in", "pause", "hub"]));
+    assert!(ok(up.run(&["webhook", "in", "list"])).out.contains("paused"));
+    ok(up.run(&["webhook", "in", "resume", "hub"]));
+    assert!(ok(up.run(&["webhook", "in", "deliveries", "hub"])).out.contains("Nothing came in."));
+    assert!(ok(up.run(&["webhook", "in", "rotate", "hub"])).out.contains("secret: whsec_"));
+    fails(up.run(&["webhook", "in", "create", "x", "--source", "gitlab"]), 2, "gitlab");
+    ok(up.run(&["webhook", "in", "delete", "hub"]));
+    fails(up.run(&["webhook", "in", "rotate", "hub"]), 66, "hub");
+
+    let out =
+        ok(up.run(&["webhook", "out", "create", "https://ops.example.org/hook", "--event", "session.*", "-o", "json"]));
+    let id = out.json()["endpoint_id"].as_str().unwrap().to_owned();
+    ok(up.run(&["webhook", "out", "disable", &id, "--reason", "moving"]));
+    assert!(ok(up.run(&["webhook", "out", "list"])).out.contains("moving"));
+    ok(up.run(&["webhook", "out", "enable", &id, "--skip-missed"]));
+    assert!(ok(up.run(&["webhook", "out", "deliveries", &id])).out.contains("Nothing was sent."));
+    fails(up.run(&["webhook", "out", "create", "http://10.0.0.1/"]), 65, "INPUT_INVALID");
+    fails(up.run(&["webhook", "out", "replay", &id]), 2, "--delivery");
+    ok(up.run(&["webhook", "out", "delete", &id]));
+    fails(up.run(&["webhook", "out", "enable", &id]), 66, "NOT_FOUND");
+}
+
+#[test]
+fn events_are_listed_for_all_runs_and_for_one() {
+    let up = Up::start(&["--no-demo"]);
+    assert!(ok(up.run(&["events"])).out.contains("Nothing has happened."));
+    let plan =
+        up.file("plan.json", r#"{"workflow":"w","version":1,"steps":[{"key":"a","kind":"transform","value":1}]}"#);
+    ok(up.run(&["run", "start", "--plan", &plan, "--subject", "T-1", "--wait"]));
+    let all = ok(up.run(&["events", "-o", "json"])).json();
+    let names: Vec<_> = all.as_array().unwrap().iter().map(|event| event["event"].as_str().unwrap()).collect();
+    assert_eq!((names.first(), names.last()), (Some(&"session.created"), Some(&"session.completed")), "{names:?}");
+    let of_run = ok(up.run(&["events", "T-1", "--since", "1", "-n", "1"]));
+    assert_eq!(of_run.out.lines().count(), 1, "{of_run:?}");
+    fails(up.run(&["events", "T-2"]), 66, "there is no run `T-2`; did you mean `T-1`?");
+    fails(up.run(&["events", "--via", "ws"]), 2, "--follow");
+}
+
+#[test]
+fn contexts_and_the_doctor_tell_mistakes_apart() {
+    let up = Up::start(&["--no-demo"]);
+    fails(up.run(&["context", "add", "a b", "--server", "http://h"]), 78, "cannot be a context's name");
+    fails(up.run(&["context", "add", "a", "--server", "ftp://h"]), 78, "is not the address of a server");
+    ok(up.run(&["context", "add", "prod", "--server", "prod.example"]));
+    assert!(ok(up.run(&["context", "list"])).out.contains("https://prod.example"));
+    fails(up.run(&["context", "remove", "prd"]), 78, "did you mean `prod`?");
+    fails(up.run(&["logout", "--context", "prd"]), 78, "did you mean `prod`?");
+    let doctor = up.run_with(&[("INTERLOCK_LISTN", "x"), ("INTERLOCK_OIDC_LABEL", "x")], &["doctor"]);
+    assert!(doctor.out.contains("INTERLOCK_LISTN is set, and nothing reads it"), "{doctor:?}");
+    assert!(doctor.out.contains("did you mean INTERLOCK_LISTEN?") && !doctor.out.contains("OIDC_LABEL"), "{doctor:?}");
+}

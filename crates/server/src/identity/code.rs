@@ -1,0 +1,55 @@
+//! A code by which a browser's visit is taken over to a command line. It works for two minutes, and only with the
+//! verifier (RFC 7636) that the command line has kept to itself: whoever sees the code alone has nothing.
+
+use interlock_core::ids::{TenantId, UserId};
+use interlock_core::time::Millis;
+use interlock_store::UserRow;
+use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
+use serde::{Deserialize, Serialize};
+
+use super::Identity;
+use super::caller::{Caller, Via};
+use super::key::same_text;
+use super::oidc::flow::challenge;
+use crate::api_error::ApiError;
+
+const LIVES: Millis = Millis::from_mins(2);
+const AUDIENCE: &str = "interlock-cli";
+
+#[derive(Serialize, Deserialize)]
+struct Claims {
+    aud: String,
+    exp: u64,
+    tenant: TenantId,
+    user: UserId,
+    challenge: String,
+}
+
+impl Identity {
+    /// A code for the person who is signed in here, for whoever made the challenge.
+    pub fn hand_over(&self, caller: &Caller, challenge: &str) -> Result<String, ApiError> {
+        let Via::Session { user, .. } = caller.via else { return Err(ApiError::unauthorized()) };
+        let exp = (self.engine().now() + LIVES).0.max(0) as u64 / 1_000;
+        let (aud, challenge) = (AUDIENCE.to_owned(), challenge.to_owned());
+        let claims = Claims { aud, exp, tenant: caller.tenant, user, challenge };
+        let key = EncodingKey::from_secret(&self.secret().hash("cli-code", b"").0);
+        jsonwebtoken::encode(&Header::new(Algorithm::HS256), &claims, &key)
+            .map_err(|error| ApiError::invalid(format!("no code can be made: {error}")))
+    }
+
+    /// Whom a code stands for, if the verifier belongs to it.
+    pub async fn taken_over(&self, code: &str, verifier: &str) -> Result<UserRow, ApiError> {
+        let mut validation = Validation::new(Algorithm::HS256);
+        validation.set_audience(&[AUDIENCE]);
+        // Time is the engine's.
+        validation.validate_exp = false;
+        let key = DecodingKey::from_secret(&self.secret().hash("cli-code", b"").0);
+        let claims = jsonwebtoken::decode::<Claims>(code, &key, &validation).map_err(|_| ApiError::code_over())?.claims;
+        let fresh = claims.exp > self.engine().now().0.max(0) as u64 / 1_000;
+        if !fresh || !same_text(&claims.challenge, &challenge(verifier)) {
+            return Err(ApiError::code_over());
+        }
+        let user = self.engine().store().user(claims.tenant, claims.user).await?;
+        user.filter(|user| user.disabled_at.is_none()).ok_or_else(ApiError::code_over)
+    }
+}
