@@ -210,6 +210,8 @@ impl Engine {
             let mut assignments = handed;
             let claims = candidates.into_iter().map(|candidate| self.claim(session, &info.queues, candidate));
             assignments.extend(join_all(claims).await.into_iter().flatten());
+            let tried = tried || !assignments.is_empty();
+            let assignments = self.with_payloads(session, assignments).await;
             if !assignments.is_empty() {
                 return Ok(assignments);
             }

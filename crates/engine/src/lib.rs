@@ -18,6 +18,7 @@ pub mod feed;
 pub mod ids;
 pub mod loops;
 pub mod options;
+pub mod payloads;
 pub mod ready;
 pub mod schedules;
 pub mod sessions;
@@ -65,6 +66,7 @@ pub(crate) struct Inner {
     pub schedules: loops::schedules::Bell,
     pub vault: OnceLock<vault::Vault>,
     pub outbound: OnceLock<Outbound>,
+    pub payloads: Option<payloads::Payloads>,
     pub tasks: TaskTracker,
     pub stopping: CancellationToken,
 }
@@ -85,6 +87,10 @@ impl Engine {
     pub async fn open(store: Store, options: EngineOptions) -> Result<Self, OpenEngineError> {
         loops::clock_sync::at_start(&store, &options).await?;
         let epoch = store.epoch().await?;
+        let payloads = match options.payloads.clone() {
+            Some(place) => Some(payloads::Payloads::new(place, &store.payload_mark().await?, store.clone())),
+            None => None,
+        };
         let inner = Inner {
             epoch,
             cells: cells::Cells::new(options.cells_max),
@@ -102,6 +108,7 @@ impl Engine {
             schedules: loops::schedules::Bell::default(),
             vault: OnceLock::new(),
             outbound: OnceLock::new(),
+            payloads,
             tasks: TaskTracker::new(),
             stopping: CancellationToken::new(),
             store,

@@ -46,6 +46,7 @@ impl Engine {
         check(&signal_type, &key, &payload)?;
         let id = SignalId(self.0.options.ids.fresh());
         let received_at = self.now();
+        let payload = self.put_aside(tenant, id, payload).await?;
         let row = SignalRow {
             tenant,
             id,
@@ -108,6 +109,7 @@ impl Engine {
         let by = Context { initiator: Initiator::Webhook, person: None, metadata: None };
         let position = wait.position;
         let StoredSignal { id, payload, .. } = signal;
+        let payload = self.at_hand(tenant, payload).await?;
         let woken = self
             .execute(
                 tenant,

@@ -17,6 +17,7 @@ mod matrix;
 mod observe;
 mod openapi;
 mod over_the_wire;
+mod payloads;
 mod people;
 mod refusals;
 mod runs;
