@@ -75,6 +75,23 @@ test("both halves of W2 are set against the same peer, whatever it keeps in flig
   assert.match(svg, /25,000/);
 });
 
+test("starts over HTTP are set against the peer's empty handler, in the same round", () => {
+  const http = (round, rate) => ({ ...line(round, "interlock", "sqlite", "http", 64, rate, 4), half_load_p99_ms: 6.5 });
+  const { section, svg } = report(
+    text([
+      http(1, 6_000),
+      line(1, "restate", "restate", "ingress", 64, 1_000, 50),
+      http(2, 8_000),
+      line(2, "restate", "restate", "ingress", 64, 800, 60),
+    ]),
+  );
+  assert.match(section, /### HTTP: started over 64 connections/);
+  assert.match(section, /\*\*Interlock\*\* \| SQLite \| 7,000 \| 4\.0 \/ 12\.0 \| 6\.5 \|/);
+  assert.match(section, /Restate 1\.0\.0 \| its own \| 900 \| 55\.0 \/ 165\.0 \| – \|/);
+  assert.match(section, /Interlock ÷ Restate \| \*\*8\.0×\*\* \(6\.0–10\) \| \*\*14×\*\* \(13–15\) \|/);
+  assert.match(svg, /HTTP: answers per second/);
+});
+
 test("without Interlock there are figures and no ratios", () => {
   const { section } = report(text([line(1, "dbos", "postgres", "w1", 256, 100)]));
   assert.match(section, /DBOS 1\.0\.0/);

@@ -9,6 +9,7 @@ use clap::Args;
 use interlock_core::ids::TenantId;
 use interlock_core::limits;
 use interlock_core::time::Millis;
+use interlock_engine::payloads::{INLINE_BYTES_MAX, Objects, PayloadOptions};
 use interlock_engine::{Engine, EngineOptions};
 use interlock_outbound::{Outbound, OutboundOptions, Range};
 use interlock_server::identity::first_key;
@@ -27,6 +28,10 @@ const DEFAULT_TENANT: &str = "default";
 /// In the data folder: the secret of the server, and the key for whoever may read the folder.
 const SECRET_FILE: &str = "server.secret";
 pub const LOCAL_KEY_FILE: &str = "local.key";
+/// In the data folder: payloads too long for a row, unless they go elsewhere.
+const PAYLOADS_FOLDER: &str = "payloads";
+/// Below this a reference is hardly shorter than what it stands for.
+const INLINE_BYTES_LEAST: usize = 1 << 10;
 
 #[derive(Args)]
 pub struct ServerArgs {
@@ -51,6 +56,13 @@ pub struct EngineArgs {
     /// How long a worker session lives without a renewal, in milliseconds; it renews four times in that span.
     #[arg(long, env = "INTERLOCK_SESSION_LEASE_MS", default_value_t = limits::SESSION_LEASE.0)]
     session_lease_ms: u64,
+    /// Where payloads go that are too long for a row: a folder, or `s3://BUCKET/PREFIX`; by default `payloads` in the data
+    /// folder. Several servers on one database need the same place.
+    #[arg(long, env = "INTERLOCK_PAYLOADS", value_name = "PLACE")]
+    payloads: Option<String>,
+    /// The longest payload that stands in its row, in bytes.
+    #[arg(long, env = "INTERLOCK_PAYLOAD_INLINE_MAX", value_name = "BYTES", default_value_t = INLINE_BYTES_MAX)]
+    payload_inline_max: usize,
     /// How long finished runs are kept, in days; 0 keeps them for ever.
     #[arg(long, env = "INTERLOCK_RETENTION_DAYS", default_value_t = 0)]
     retention_days: u64,
@@ -133,14 +145,31 @@ impl EngineArgs {
         Ok(options)
     }
 
-    pub async fn open(&self) -> anyhow::Result<Engine> {
-        open::engine(&self.url()?, self.options()?).await
+    /// `outbound` is the client by which a bucket is reached.
+    pub async fn open(&self, outbound: &Outbound) -> anyhow::Result<Engine> {
+        let mut options = self.options()?;
+        options.payloads = Some(self.payloads(outbound)?);
+        open::engine(&self.url()?, options).await
+    }
+
+    fn payloads(&self, outbound: &Outbound) -> anyhow::Result<PayloadOptions> {
+        let max = limits::PAYLOAD_BYTES_MAX;
+        anyhow::ensure!(
+            (INLINE_BYTES_LEAST..=max).contains(&self.payload_inline_max),
+            "--payload-inline-max is {}; give {INLINE_BYTES_LEAST} to {max}, beyond which no payload is taken",
+            self.payload_inline_max
+        );
+        let objects = match &self.payloads {
+            Some(place) => Objects::open(place, outbound)?,
+            None => Objects::folder(&self.data.join(PAYLOADS_FOLDER))?,
+        };
+        Ok(PayloadOptions { inline_max: self.payload_inline_max, ..PayloadOptions::new(objects) })
     }
 }
 
 impl HttpArgs {
     /// The one client for all calls to the outside.
-    fn outbound(&self) -> anyhow::Result<Outbound> {
+    pub fn outbound(&self) -> anyhow::Result<Outbound> {
         let roots = self
             .outbound_ca_file
             .iter()
@@ -155,7 +184,13 @@ impl HttpArgs {
 
     /// Listens, after seeing to it that somebody can get in: by the first admin's key where one is asked for, and on
     /// loopback by a key in the data folder, which the command line and workers of this machine use by themselves.
-    pub async fn bind(&self, engine: &Engine, tenant: TenantId, data: &Path) -> anyhow::Result<Bound> {
+    pub async fn bind(
+        &self,
+        engine: &Engine,
+        tenant: TenantId,
+        data: &Path,
+        outbound: Outbound,
+    ) -> anyhow::Result<Bound> {
         let path = self.secret_file.clone().unwrap_or_else(|| data.join(SECRET_FILE));
         let secret = ServerSecret::open(&path)?;
         secret.claim(engine).await?;
@@ -170,7 +205,6 @@ impl HttpArgs {
         } else {
             None
         };
-        let outbound = self.outbound()?;
         let options = ServerOptions {
             listen: self.listen,
             secret,
@@ -210,9 +244,10 @@ pub async fn print_first_admin_link(server: &Server) -> anyhow::Result<()> {
 }
 
 pub async fn run(args: ServerArgs) -> anyhow::Result<()> {
-    let engine = args.engine.open().await?;
+    let outbound = args.http.outbound()?;
+    let engine = args.engine.open(&outbound).await?;
     let tenant = tenant(&engine, DEFAULT_TENANT).await?;
-    let Bound { server, announced: _announced } = args.http.bind(&engine, tenant, args.engine.data()).await?;
+    let Bound { server, announced: _announced } = args.http.bind(&engine, tenant, args.engine.data(), outbound).await?;
     println!("interlock listens on http://{}", server.address()?);
     print_first_admin_link(&server).await?;
     let stop = CancellationToken::new();

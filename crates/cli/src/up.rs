@@ -27,10 +27,12 @@ pub struct UpArgs {
 }
 
 pub async fn run(args: UpArgs) -> anyhow::Result<()> {
-    let engine = args.engine.open().await?;
+    let outbound = args.http.outbound()?;
+    let engine = args.engine.open(&outbound).await?;
     let tenant = server::tenant(&engine, demo::TENANT).await?;
     demo::apply(&engine, tenant).await?;
-    let Bound { server: http, announced: _announced } = args.http.bind(&engine, tenant, args.engine.data()).await?;
+    let Bound { server: http, announced: _announced } =
+        args.http.bind(&engine, tenant, args.engine.data(), outbound).await?;
     let address = http.address()?;
     let link = http.first_admin_link().await?;
     let stop = CancellationToken::new();

@@ -272,6 +272,54 @@ impl ChangeSet {
     }
 }
 
+impl ChangeSet {
+    /// Inputs, outputs and what signals brought, wherever they stand in it; some stand in several places.
+    pub fn payloads(&self) -> impl Iterator<Item = &Json> {
+        let inputs = self.start.iter().map(|start| &start.header.inputs);
+        let data = match &self.live {
+            LiveChange::Put(row) | LiveChange::Advance(row) => row.step_data.as_ref(),
+            LiveChange::Gone => None,
+        };
+        let data = data.into_iter().flat_map(|data| data.input.iter().chain(woken_by(data.wake.as_ref())));
+        let done = self.journal.iter().filter_map(|row| row.done.as_ref());
+        let done = done.flat_map(|done| done.input.iter().chain(&done.output));
+        let end = self.end.iter().filter_map(|end| end.output.as_ref());
+        let steps = self.delta.steps.iter().flat_map(|(_, step)| step.payloads());
+        inputs.chain(data).chain(done).chain(end).chain(steps)
+    }
+
+    /// Puts something else in the place of some payloads, everywhere they stand.
+    pub fn replace_payloads(&mut self, replacement: impl Fn(&Json) -> Option<Json>) {
+        let replace = |json: &mut Json| {
+            if let Some(other) = replacement(json) {
+                *json = other;
+            }
+        };
+        if let Some(start) = &mut self.start
+            && let Some(inputs) = replacement(&start.header.inputs)
+        {
+            Arc::make_mut(&mut start.header).inputs = inputs;
+        }
+        if let LiveChange::Put(row) | LiveChange::Advance(row) = &mut self.live
+            && let Some(data) = &mut row.step_data
+        {
+            let wake = data.wake.as_mut().and_then(|wake| wake.payload.as_mut());
+            data.input.iter_mut().chain(wake).for_each(replace);
+        }
+        for done in self.journal.iter_mut().filter_map(|row| row.done.as_mut()) {
+            done.input.iter_mut().chain(&mut done.output).for_each(replace);
+        }
+        self.end.iter_mut().filter_map(|end| end.output.as_mut()).for_each(replace);
+        for (_, step) in &mut self.delta.steps {
+            step.replace_payloads(&replacement);
+        }
+    }
+}
+
+fn woken_by(wake: Option<&Wake>) -> Option<&Json> {
+    wake.and_then(|wake| wake.payload.as_ref())
+}
+
 impl Run {
     /// Brings the state to where the change set's rows are, once they are committed.
     pub fn apply(&mut self, change: &ChangeSet) {

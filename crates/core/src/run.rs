@@ -290,6 +290,32 @@ impl Step {
     }
 }
 
+impl Step {
+    /// What it was given, what it answered, and what woke it.
+    pub fn payloads(&self) -> impl Iterator<Item = &Json> {
+        let wake = match &self.phase {
+            Phase::Ready { wake, .. } | Phase::Running { wake, .. } => wake.as_ref(),
+            _ => None,
+        };
+        let wakes = wake.into_iter().chain(&self.interrupted).filter_map(|wake| wake.payload.as_ref());
+        self.input.iter().chain(&self.output).chain(wakes)
+    }
+
+    /// Puts something else in the place of some of them.
+    pub fn replace_payloads(&mut self, replacement: impl Fn(&Json) -> Option<Json>) {
+        let wake = match &mut self.phase {
+            Phase::Ready { wake, .. } | Phase::Running { wake, .. } => wake.as_mut(),
+            _ => None,
+        };
+        let wakes = wake.into_iter().chain(&mut self.interrupted).filter_map(|wake| wake.payload.as_mut());
+        for json in self.input.iter_mut().chain(&mut self.output).chain(wakes) {
+            if let Some(other) = replacement(json) {
+                *json = other;
+            }
+        }
+    }
+}
+
 impl Run {
     /// The spec of any step, the plan's or an appended one.
     pub fn spec(&self, position: u32) -> &StepSpec {

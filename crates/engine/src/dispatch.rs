@@ -145,6 +145,11 @@ impl Dispatch {
         self.work.notify_waiters();
     }
 
+    /// Takes what was claimed for a session meanwhile.
+    fn handed(&self, session: SessionId) -> Vec<Assignment> {
+        self.state().handed.remove(&session).unwrap_or_default()
+    }
+
     /// The session has finished a step and got no other for it.
     pub(crate) fn freed(&self, session: SessionId) {
         self.state().offers.freed(session);
@@ -181,11 +186,9 @@ struct Offering<'a> {
 }
 
 impl Offering<'_> {
-    /// Ends the poll with an answer: takes what was handed over meanwhile, and leaves the offer standing for a moment.
-    fn answered(self, now: Timestamp) -> Vec<Assignment> {
-        let mut state = self.dispatch.state();
-        state.offers.answered(self.session, self.poll, now);
-        state.handed.remove(&self.session).unwrap_or_default()
+    /// Ends the poll with an answer: the offer stands for a moment longer.
+    fn answered(self, now: Timestamp) {
+        self.dispatch.state().offers.answered(self.session, self.poll, now);
     }
 }
 
@@ -226,8 +229,13 @@ impl Engine {
             let mut assignments = handed;
             let claims = candidates.into_iter().map(|candidate| self.claim(session, &info.queues, candidate));
             assignments.extend(join_all(claims).await.into_iter().flatten());
+            let tried = tried || !assignments.is_empty();
+            if tried {
+                assignments.extend(dispatch.handed(session));
+            }
+            let assignments = self.with_payloads(session, assignments).await;
             if !assignments.is_empty() {
-                assignments.extend(offering.answered(self.now()));
+                offering.answered(self.now());
                 return Ok(assignments);
             }
             if tried {
@@ -238,7 +246,11 @@ impl Engine {
                 biased;
                 () = self.0.stopping.cancelled() => return Err(EngineError::Closed),
                 () = work => {}
-                () = &mut expired => return Ok(offering.answered(self.now())),
+                () = &mut expired => {
+                    let late = self.with_payloads(session, dispatch.handed(session)).await;
+                    offering.answered(self.now());
+                    return Ok(late);
+                }
             }
         }
     }

@@ -1,5 +1,6 @@
 //! What the engine answers when it cannot do what was asked, split by what the caller can do about it.
 
+use crate::payloads::PayloadError;
 use interlock_core::ids::RunId;
 use interlock_core::rejection::Rejection;
 use interlock_store::{ReadError, Refusal, SubmitError};
@@ -57,6 +58,8 @@ pub enum EngineError {
     Overloaded,
     #[error("the server is shutting down")]
     Closed,
+    #[error(transparent)]
+    Payload(#[from] PayloadError),
     #[error("the store cannot be read: {0}")]
     Read(#[from] ReadError),
     #[error("the store refused the change: {0:?}")]
@@ -104,6 +107,7 @@ impl EngineError {
             Self::Contended { .. } => "RUN_CONTENDED",
             Self::Overloaded => "OVERLOADED",
             Self::Closed => "SHUTTING_DOWN",
+            Self::Payload(error) => error.code(),
             Self::Read(_) | Self::Refused(_) | Self::Store(_) => "STORE_UNAVAILABLE",
         }
     }
@@ -119,6 +123,7 @@ impl EngineError {
                 | Self::Contended { .. }
                 | Self::Overloaded
                 | Self::Closed
+                | Self::Payload(PayloadError::Unavailable { .. })
                 | Self::Read(_)
                 | Self::Refused(_)
                 | Self::Store(_)

@@ -8,7 +8,7 @@ use interlock_core::ids::{RunId, TenantId};
 use interlock_core::receipt::Receipt;
 use interlock_core::rejection::Rejection;
 use interlock_core::run::Run;
-use interlock_store::{Refusal, SubmitError};
+use interlock_store::Refusal;
 
 use crate::cells::Cell;
 use crate::error::EngineError;
@@ -74,7 +74,7 @@ impl Engine {
                     return Err(error);
                 }
             };
-            match self.0.store.submit(change).await {
+            match self.submit(change).await {
                 Ok(change) => {
                     let before = run.state;
                     run.apply(&change);
@@ -83,12 +83,20 @@ impl Engine {
                     cell.run = Some(run);
                     return Ok(answer(&mut cell, &change));
                 }
-                Err(SubmitError::Refused(Refusal::Version)) => {}
+                Err(EngineError::Refused(Refusal::Version)) => {}
                 // Whatever was refused, the next command had better look again.
-                Err(error) => return Err(error.into()),
+                Err(error) => return Err(error),
             }
         }
         Err(EngineError::Contended { run: id })
+    }
+
+    /// Commits a change set, once the payloads that are too long for its rows are put aside.
+    pub(crate) async fn submit(&self, mut change: Box<ChangeSet>) -> Result<Box<ChangeSet>, EngineError> {
+        if let Some(payloads) = self.payloads() {
+            payloads.check_in(&mut change, self.now()).await?;
+        }
+        Ok(self.0.store.submit(change).await?)
     }
 
     pub(crate) async fn load(&self, cell: &mut Cell, tenant: TenantId, id: RunId) -> Result<(), EngineError> {

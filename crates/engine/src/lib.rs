@@ -19,6 +19,7 @@ pub mod ids;
 pub mod loops;
 mod offers;
 pub mod options;
+pub mod payloads;
 pub mod ready;
 pub mod schedules;
 pub mod sessions;
@@ -66,6 +67,7 @@ pub(crate) struct Inner {
     pub schedules: loops::schedules::Bell,
     pub vault: OnceLock<vault::Vault>,
     pub outbound: OnceLock<Outbound>,
+    pub payloads: Option<payloads::Payloads>,
     pub tasks: TaskTracker,
     pub stopping: CancellationToken,
 }
@@ -86,6 +88,10 @@ impl Engine {
     pub async fn open(store: Store, options: EngineOptions) -> Result<Self, OpenEngineError> {
         loops::clock_sync::at_start(&store, &options).await?;
         let epoch = store.epoch().await?;
+        let payloads = match options.payloads.clone() {
+            Some(place) => Some(payloads::Payloads::new(place, &store.payload_mark().await?, store.clone())),
+            None => None,
+        };
         let inner = Inner {
             epoch,
             cells: cells::Cells::new(options.cells_max),
@@ -103,6 +109,7 @@ impl Engine {
             schedules: loops::schedules::Bell::default(),
             vault: OnceLock::new(),
             outbound: OnceLock::new(),
+            payloads,
             tasks: TaskTracker::new(),
             stopping: CancellationToken::new(),
             store,

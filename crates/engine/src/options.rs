@@ -9,6 +9,7 @@ use interlock_store::Sweep;
 use crate::clock::Clock;
 use crate::ids::IdSource;
 use crate::loops::outbox::Deliver;
+use crate::payloads::PayloadOptions;
 
 #[derive(Clone)]
 pub struct EngineOptions {
@@ -34,6 +35,8 @@ pub struct EngineOptions {
     /// Where outbox messages go.
     pub deliver: Arc<dyn Deliver>,
     pub outbox_attempts_max: u32,
+    /// Where payloads go that are too long for a row; without it all stand in their rows.
+    pub payloads: Option<PayloadOptions>,
     /// Start the loops. A tool that only gives commands does without.
     pub loops: bool,
     /// The largest difference between this machine's clock and the database's at start.
@@ -58,6 +61,7 @@ impl EngineOptions {
             expressions_max: 64,
             deliver,
             outbox_attempts_max: 12,
+            payloads: None,
             loops: true,
             clock_skew_max: Millis::from_mins(5),
         }

@@ -21,6 +21,8 @@ pub mod path {
     pub const RUN: &str = "/api/v1/runs/{run}";
     pub const STEPS: &str = "/api/v1/runs/{run}/steps";
     pub const RECEIPTS: &str = "/api/v1/runs/{run}/receipts";
+    /// A payload too long for its row.
+    pub const PAYLOAD: &str = "/api/v1/runs/{run}/payloads/{sha256}";
     pub const EVENTS: &str = "/api/v1/runs/{run}/events";
     pub const WHY: &str = "/api/v1/runs/{run}/why";
     pub const CANCEL: &str = "/api/v1/runs/{run}/cancel";
@@ -145,6 +147,21 @@ pub struct RunView {
     pub output: Option<Json>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Json>,
+}
+
+/// What stands in the place of an input or output that is too long to come along.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct PayloadView {
+    #[serde(rename = "$payload")]
+    pub payload: PayloadAt,
+}
+
+/// Which payload, how long it is, and where to get it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct PayloadAt {
+    pub sha256: String,
+    pub bytes: u64,
+    pub url: String,
 }
 
 /// A page of runs, newest first.

@@ -7,6 +7,7 @@ use interlock_core::json::Json;
 use interlock_core::rejection::Rejection;
 use interlock_core::time::Millis;
 use interlock_engine::EngineError;
+use interlock_engine::payloads::PayloadError;
 use interlock_protocol::approvals::ApprovalView;
 use interlock_protocol::problem::{PROBLEM_JSON, Problem};
 use interlock_protocol::workflows::Diagnostic;
@@ -195,6 +196,7 @@ impl From<EngineError> for ApiError {
             | EngineError::Contended { .. }
             | EngineError::Overloaded
             | EngineError::Closed => Self::new(StatusCode::SERVICE_UNAVAILABLE, code, detail),
+            EngineError::Payload(error) => error.into(),
             EngineError::Read(error) => error.into(),
             EngineError::Refused(_) | EngineError::Store(_) => store_failed(code, &detail),
         }
@@ -207,6 +209,21 @@ impl From<ReadError> for ApiError {
     }
 }
 
+impl From<PayloadError> for ApiError {
+    fn from(error: PayloadError) -> Self {
+        let status = match &error {
+            PayloadError::Missing { .. } => StatusCode::GONE,
+            PayloadError::Altered { .. } => StatusCode::CONFLICT,
+            PayloadError::Unavailable { what } => {
+                tracing::error!(what, "the payload store failed a request");
+                let detail = "the payload store cannot be used right now; try again";
+                return Self::new(StatusCode::SERVICE_UNAVAILABLE, error.code(), detail);
+            }
+        };
+        Self::new(status, error.code(), error.to_string())
+    }
+}
+
 /// What the database said is for whoever runs the server, not for whoever asks it something.
 fn store_failed(code: &str, what: &str) -> ApiError {
     tracing::error!(what, "the store failed a request");
@@ -216,6 +233,8 @@ fn store_failed(code: &str, what: &str) -> ApiError {
 
 #[cfg(test)]
 mod tests {
+    use interlock_core::json::Hash;
+
     use super::*;
 
     #[test]
@@ -235,6 +254,9 @@ mod tests {
             EngineError::Contended { run },
             EngineError::Overloaded,
             EngineError::Closed,
+            EngineError::Payload(PayloadError::Missing { sha256: Hash::of(b"x") }),
+            EngineError::Payload(PayloadError::Altered { sha256: Hash::of(b"x") }),
+            EngineError::Payload(PayloadError::Unavailable { what: "secret".into() }),
             EngineError::Store("secret".into()),
         ];
         for error in errors {

@@ -42,6 +42,8 @@ pub mod limits {
     pub const JSON_DEPTH_MAX: usize = 64;
     /// How often one client may ask, unless the operator or its key says otherwise.
     pub const REQUESTS_PER_MIN: u32 = 1_200_000;
+    /// What the kernel holds for a connection beyond what its peer has room for.
+    pub const UNSENT_BYTES_MAX: u32 = 128 << 10;
     /// How long a readiness check may take.
     pub const READY_TIMEOUT: Duration = Duration::from_secs(2);
 

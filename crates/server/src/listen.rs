@@ -96,6 +96,7 @@ impl Server {
         options.secret.claim(&engine).await?;
         let at = options.listen;
         let listener = TcpListener::bind(at).await.map_err(|source| ServerError::Listen { at, source })?;
+        bound_unsent(&listener);
         Ok(Self { listener, engine, options })
     }
 
@@ -147,3 +148,15 @@ impl Server {
         }
     }
 }
+
+/// Connections take over what their listener says. Left to itself the kernel holds megabytes for each watcher that does
+/// not read, and the watcher is found slow only after them.
+#[cfg(target_os = "linux")]
+fn bound_unsent(listener: &TcpListener) {
+    if let Err(error) = socket2::SockRef::from(listener).set_tcp_notsent_lowat(limits::UNSENT_BYTES_MAX) {
+        tracing::debug!(%error, "the kernel decides how much it holds for connections that do not read");
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn bound_unsent(_: &TcpListener) {}

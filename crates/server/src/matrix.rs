@@ -47,6 +47,8 @@ pub enum Thing {
     User,
     /// The step of the run in the same request: it has no owner but the run's.
     Step,
+    /// A payload of the run in the same request, likewise.
+    Payload,
     Schedule,
     /// An address at which webhooks come in.
     Inbound,
@@ -74,6 +76,7 @@ const fn line(method: &'static str, path: &'static str, needs: Permission, ids: 
 
 const OF_RUN: &[(Place, Thing)] = &[(Place::Path("run"), Thing::Run)];
 const OF_EXECUTION: &[(Place, Thing)] = &[(Place::Path("session_id"), Thing::Run)];
+const OF_PAYLOAD: &[(Place, Thing)] = &[(Place::Path("run"), Thing::Run), (Place::Path("sha256"), Thing::Payload)];
 const OF_WORKFLOW: &[(Place, Thing)] = &[(Place::Path("workflow"), Thing::Workflow)];
 const OF_JOB: &[(Place, Thing)] = &[(Place::Path("job"), Thing::Job)];
 const OF_ATTEMPT: &[(Place, Thing)] = &[
@@ -151,6 +154,7 @@ pub static MATRIX: &[Line] = {
         line("GET", runs::path::STEPS, Read, OF_RUN),
         line("GET", runs::path::EVENTS, Read, OF_RUN),
         line("GET", runs::path::RECEIPTS, Read, OF_RUN),
+        line("GET", runs::path::PAYLOAD, Read, OF_PAYLOAD),
         line("GET", runs::path::WAITS, Read, &[(Place::Cursor("after"), Thing::Run)]),
         line("POST", bulk::path::PREVIEW, Read, &[]),
         line("POST", bulk::path::BULK, Operate, &[]),

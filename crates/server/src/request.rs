@@ -239,6 +239,23 @@ impl FromRequestParts<AppState> for StepKey {
     }
 }
 
+/// The payload that the path names.
+pub struct PayloadHash(pub String);
+
+impl IntoParams for PayloadHash {
+    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        vec![in_path::<String>("sha256")]
+    }
+}
+
+impl FromRequestParts<AppState> for PayloadHash {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, ApiError> {
+        named_in_path(parts, state, "sha256").await.map(Self)
+    }
+}
+
 /// The workflow that the path names.
 pub struct WorkflowName(pub String);
 

@@ -127,6 +127,7 @@ pub(crate) async fn apply<D: Db>(db: &D, op: &Op) -> Result<OpAnswer, DbError> {
             Ok(if rows == 1 { OpAnswer::Done } else { OpAnswer::Gone })
         }
         Op::Trigger(op) => apply_trigger::apply(db, op).await,
+        Op::Payload(op) => crate::payloads::apply(db, op).await,
         Op::ApprovalNotified { tenant, approval, at } => {
             let rows = db.execute(&ops::APPROVAL_NOTIFIED, args![*at, *tenant, *approval]).await?;
             Ok(if rows == 1 { OpAnswer::Done } else { OpAnswer::Gone })

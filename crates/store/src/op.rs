@@ -8,6 +8,7 @@ use interlock_core::time::{Millis, Timestamp};
 
 use crate::bulk::BulkOp;
 use crate::identity::IdentityOp;
+use crate::payloads::PayloadOp;
 use crate::rows::{SessionRow, SignalRow, Tenant, WorkflowVersionRow};
 use crate::triggers::{DeliveryRow, TriggerOp};
 
@@ -86,6 +87,8 @@ pub enum Op {
     Bulk(BulkOp),
     /// Schedules and webhooks.
     Trigger(Box<TriggerOp>),
+    /// References to payloads beside the database.
+    Payload(PayloadOp),
     /// Records that an approval's card has been sent.
     ApprovalNotified {
         tenant: TenantId,

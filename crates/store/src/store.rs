@@ -14,6 +14,7 @@ use crate::lane::{Committer, Counters, Lane};
 use crate::migrate;
 use crate::op::{Op, OpAnswer};
 use crate::options::{Mode, Options, StoreUrl};
+use crate::payloads;
 use crate::postgres::reads::PgReads;
 use crate::postgres::wall::Walled;
 use crate::read::PlanCache;
@@ -182,7 +183,7 @@ impl Store {
 
     /// Small writes that belong to no run.
     pub async fn execute(&self, op: Op) -> Result<OpAnswer, SubmitError> {
-        let heavy = matches!(op, Op::Seal { .. } | Op::Sweep(_) | Op::EnsurePartitions { .. });
+        let heavy = matches!(op, Op::Seal { .. } | Op::Sweep(_) | Op::EnsurePartitions { .. } | Op::Payload(_));
         let lane = self.lane_at(|lanes, _| if heavy { lanes - 1 } else { 0 })?;
         let (reply, answer) = oneshot::channel();
         lane.send(Item::Op(Box::new(op), reply)).await.map_err(|_| SubmitError::Closed)?;
@@ -364,7 +365,8 @@ fn prepare_sqlite(connection: &rusqlite::Connection, options: &Options) -> Resul
 
 /// The rows that every store needs, and a new lane.
 pub(crate) async fn prepare<D: Db>(db: &D, server: ServerId) -> Result<i64, OpenError> {
-    for (key, value) in [("store_epoch", "1"), ("seal", "")] {
+    let mark = payloads::fresh_mark(server);
+    for (key, value) in [("store_epoch", "1"), ("seal", ""), (payloads::MARK, &mark)] {
         if db.query(&ops::META_GET, args![key]).await?.is_empty() {
             db.execute(&ops::META_PUT, args![key, value]).await?;
         }

@@ -126,6 +126,31 @@ impl Facts {
         Some(Self { id, header: Arc::new(header.clone()), plan: Arc::clone(plan), steps, activation })
     }
 
+    /// The first step that is looked at.
+    pub fn position(&self) -> u32 {
+        self.activation.from
+    }
+
+    /// The inputs and outputs that expressions see.
+    pub fn payloads(&self) -> impl Iterator<Item = &Json> {
+        let fresh = self.activation.output.iter().map(|(_, output)| output);
+        let steps = self.steps.iter().filter_map(|step| step.output.as_ref());
+        std::iter::once(&self.header.inputs).chain(fresh).chain(steps)
+    }
+
+    /// Puts something else in the place of some of them.
+    pub fn replace_payloads(&mut self, replacement: impl Fn(&Json) -> Option<Json>) {
+        if let Some(inputs) = replacement(&self.header.inputs) {
+            Arc::make_mut(&mut self.header).inputs = inputs;
+        }
+        let fresh = self.activation.output.iter_mut().map(|(_, output)| output);
+        for json in fresh.chain(self.steps.iter_mut().filter_map(|step| step.output.as_mut())) {
+            if let Some(other) = replacement(json) {
+                *json = other;
+            }
+        }
+    }
+
     pub fn bind(self) -> Bindings {
         let mut bindings = Bindings::default();
         let scope = match self.scope() {

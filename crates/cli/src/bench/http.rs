@@ -5,28 +5,26 @@
 //! needs. At half load a request's time counts from when it was due, so that a stall cannot hide behind the requests
 //! that it kept from being sent.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
 use indicatif::ProgressBar;
-use interlock_core::identity::Role;
-use interlock_server::identity::{NewKey, create_key};
-use interlock_server::{Server, ServerOptions};
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
-use tokio_util::sync::CancellationToken;
 
 use super::BenchArgs;
+use super::front::Front;
 use super::report::{Report, percentile, rss_mib};
 use super::rig::{Rig, bar, now};
 
 const CONNECTIONS: usize = 64;
 const RUNS: u64 = 100_000;
+const WARM_UP_MAX: u64 = 2_000;
 /// How long the half load lasts at least.
 const HALF_SECONDS: f64 = 10.0;
 
@@ -34,17 +32,13 @@ pub async fn run(args: &BenchArgs) -> anyhow::Result<Report> {
     let runs = args.runs.unwrap_or(RUNS);
     let connections = args.in_flight.unwrap_or(CONNECTIONS);
     let rig = Rig::new(args).await?;
-    let options = ServerOptions {
-        listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
-        requests_per_min: None,
-        ..ServerOptions::new(rig.tenants[0])
-    };
-    let new = NewKey::new(rig.tenants[0], "bench", [Role::Operator].into_iter().collect());
-    let token = create_key(&rig.engine, &options.secret, new).await?.1.reveal().to_owned();
-    let server = Server::bind(rig.engine.clone(), options).await?;
+    let there_before = rig.engine.store().stats().await?.live_runs;
+    let front = Front::open(&rig).await?;
     let load = Load {
-        address: server.address()?,
-        token,
+        address: front.address,
+        token: front.token.clone(),
+        // A store that was measured before has its keys.
+        series: rig.engine.fresh_id().simple().to_string(),
         body: json!({
             "plan": { "workflow": "bench-http", "version": 1,
                       "steps": [{ "key": "s0", "kind": "task", "handler": "noop" }] },
@@ -53,15 +47,17 @@ pub async fn run(args: &BenchArgs) -> anyhow::Result<Report> {
         .to_string(),
         connections,
     };
-    let stop = CancellationToken::new();
-    let serving = tokio::spawn(server.run(stop.clone()));
+    let warm_up = (runs / 20).clamp(1, WARM_UP_MAX);
+    load.at_full("warm", warm_up, &bar(warm_up, "http: warm-up", args.json)).await?;
 
-    let (mut full, rate) = load.at_full(runs, &bar(runs, "http: as fast as it goes", args.json)).await?;
+    let (mut full, rate) = load.at_full("full", runs, &bar(runs, "http: as fast as it goes", args.json)).await?;
     let half_runs = ((rate / 2.0 * HALF_SECONDS) as u64).clamp(1, runs);
     let mut half = load.at(rate / 2.0, half_runs, &bar(half_runs, "http: at half that rate", args.json)).await?;
 
-    stop.cancel();
-    serving.await??;
+    front.close().await?;
+    // An answer is not enough: every run has to be there.
+    let (made, asked) = (rig.engine.store().stats().await?.live_runs - there_before, warm_up + runs + half_runs);
+    ensure!(made == asked, "{asked} runs were started, and {made} are there");
     let mut more = serde_json::Map::new();
     more.insert("half_load_per_s".into(), (rate / 2.0).into());
     more.insert("half_load_p50_ms".into(), percentile(&mut half, 0.5).into());
@@ -70,10 +66,11 @@ pub async fn run(args: &BenchArgs) -> anyhow::Result<Report> {
         workload: "http",
         store: rig.store_name.clone(),
         runs,
-        steps: runs,
+        // They are started and not worked on.
+        steps: 0,
         in_flight: connections,
         runs_per_s: rate,
-        steps_per_s: rate,
+        steps_per_s: 0.0,
         p50_ms: percentile(&mut full, 0.5),
         p99_ms: percentile(&mut full, 0.99),
         rss_mib: rss_mib(),
@@ -87,17 +84,18 @@ pub async fn run(args: &BenchArgs) -> anyhow::Result<Report> {
 struct Load {
     address: SocketAddr,
     token: String,
+    series: String,
     body: String,
     connections: usize,
 }
 
 impl Load {
     /// Every connection sends its next request when the last one is answered. Answers with all times and the rate.
-    async fn at_full(&self, runs: u64, progress: &ProgressBar) -> anyhow::Result<(Vec<u64>, f64)> {
+    async fn at_full(&self, phase: &'static str, runs: u64, progress: &ProgressBar) -> anyhow::Result<(Vec<u64>, f64)> {
         let began = now();
         let next = Arc::new(AtomicU64::new(0));
         let times = self
-            .drive("full", progress, move || {
+            .drive(phase, progress, move || {
                 let number = next.fetch_add(1, Ordering::Relaxed);
                 (number < runs).then_some((number, None))
             })
@@ -134,7 +132,7 @@ impl Load {
                         tokio::time::sleep_until(due.into()).await;
                     }
                     let began = due.unwrap_or_else(now);
-                    connection.start(&format!("{phase}-{number}")).await?;
+                    connection.start(&format!("{}-{phase}-{number}", load.series)).await?;
                     times.push(began.elapsed().as_micros() as u64);
                     if number.is_multiple_of(256) {
                         progress.set_position(number);

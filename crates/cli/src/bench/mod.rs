@@ -2,12 +2,14 @@
 //! durable before the next step begins.
 
 mod fairness;
+mod front;
 mod growth;
 mod http;
 mod report;
 mod rig;
 mod w1;
 mod w2;
+mod watchers;
 
 use clap::{Args, ValueEnum};
 
@@ -21,10 +23,10 @@ pub struct BenchArgs {
     /// How many runs; each workload has a default.
     #[arg(long)]
     runs: Option<u64>,
-    /// How many steps a run has (w1, latency).
+    /// How many steps a run has (w1, latency, watchers).
     #[arg(long, default_value_t = 5)]
     steps: u32,
-    /// How many runs are under way at the same time (w1), how many callers start them (w2), or over how
+    /// How many runs are under way at the same time (w1, watchers), how many callers start them (w2), or over how
     /// many connections (http).
     #[arg(long)]
     in_flight: Option<usize>,
@@ -34,6 +36,9 @@ pub struct BenchArgs {
     /// Over how many tenants the runs are spread.
     #[arg(long, default_value_t = 1)]
     tenants: usize,
+    /// Watchers: how many WebSockets watch one run.
+    #[arg(long, default_value_t = 1_000)]
+    watchers: usize,
     /// Growth: the finished steps to grow to.
     #[arg(long, value_delimiter = ',', default_values_t = [10_000, 1_000_000])]
     sizes: Vec<u64>,
@@ -59,6 +64,8 @@ enum Workload {
     Growth,
     /// Runs started by `POST /runs`, over 64 kept connections; then at half that rate.
     Http,
+    /// W1 beside a run that 1,000 WebSockets watch, and beside one that nobody watches.
+    Watchers,
     /// All of the above.
     All,
 }
@@ -77,6 +84,9 @@ pub async fn run(args: BenchArgs) -> anyhow::Result<()> {
     }
     if wants(Workload::Http) {
         http::run(&args).await?.print(args.json)?;
+    }
+    if wants(Workload::Watchers) {
+        watchers::run(&args).await?.print(args.json)?;
     }
     if wants(Workload::Fairness) {
         fairness::run(&args).await?.print(args.json)?;

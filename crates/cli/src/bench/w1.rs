@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use indicatif::ProgressBar;
 use interlock_core::state::RunState;
+use interlock_engine::EncodedPlan;
 use tokio::task::JoinSet;
 
 use super::BenchArgs;
@@ -19,12 +21,38 @@ pub async fn run(args: &BenchArgs, workload: &'static str, runs: u64, in_flight:
         rig.engine.start_and_wait(start(rig.tenants[0], &plan)).await?;
     }
     let progress = bar(runs, workload, args.json);
+    let (mut latencies, seconds) = drive(&rig, &plan, runs, in_flight, &progress).await?;
+    let report = Report {
+        workload,
+        store: rig.store_name.clone(),
+        runs,
+        steps: runs * u64::from(args.steps),
+        in_flight,
+        runs_per_s: runs as f64 / seconds,
+        steps_per_s: runs as f64 * f64::from(args.steps) / seconds,
+        p50_ms: percentile(&mut latencies, 0.5),
+        p99_ms: percentile(&mut latencies, 0.99),
+        rss_mib: rss_mib(),
+        more: serde_json::Map::new(),
+    };
+    rig.close().await;
+    Ok(report)
+}
+
+/// Keeps so many runs under way until all have succeeded. Answers with their times and the seconds they took together.
+pub async fn drive(
+    rig: &Rig,
+    plan: &Arc<EncodedPlan>,
+    runs: u64,
+    in_flight: usize,
+    progress: &ProgressBar,
+) -> anyhow::Result<(Vec<u64>, f64)> {
     let next = Arc::new(AtomicU64::new(0));
     let mut drivers = JoinSet::new();
     let began = now();
     for _ in 0..in_flight.max(1) {
         let (engine, plan, next, progress) =
-            (rig.engine.clone(), Arc::clone(&plan), Arc::clone(&next), progress.clone());
+            (rig.engine.clone(), Arc::clone(plan), Arc::clone(&next), progress.clone());
         let tenants = rig.tenants.clone();
         drivers.spawn(async move {
             let mut latencies = Vec::new();
@@ -50,19 +78,5 @@ pub async fn run(args: &BenchArgs, workload: &'static str, runs: u64, in_flight:
     }
     let seconds = began.elapsed().as_secs_f64();
     progress.finish_and_clear();
-    let report = Report {
-        workload,
-        store: rig.store_name.clone(),
-        runs,
-        steps: runs * u64::from(args.steps),
-        in_flight,
-        runs_per_s: runs as f64 / seconds,
-        steps_per_s: runs as f64 * f64::from(args.steps) / seconds,
-        p50_ms: percentile(&mut latencies, 0.5),
-        p99_ms: percentile(&mut latencies, 0.99),
-        rss_mib: rss_mib(),
-        more: serde_json::Map::new(),
-    };
-    rig.close().await;
-    Ok(report)
+    Ok((latencies, seconds))
 }

@@ -46,8 +46,9 @@ impl Engine {
     /// starts are promised in one commit: what a crash leaves undone is taken over like a webhook's delivery. A sender
     /// that names its message may send it again: nothing happens twice.
     pub async fn announce(&self, request: SignalRequest) -> Result<Announced, EngineError> {
-        let row = self.signal_row(request)?;
-        let taken = self.taken_by(row.tenant, occasion(&row.signal_type, &row.key, &row.payload)).await?;
+        let occasion = occasion(&request.signal_type, &request.key, &request.payload);
+        let row = self.signal_row(request).await?;
+        let taken = self.taken_by(row.tenant, occasion).await?;
         if taken.is_empty() {
             let signaled = self.store_signal(row, Op::StoreSignal).await?;
             return Ok(Announced { signaled, runs: Vec::new() });
@@ -75,6 +76,7 @@ impl Engine {
         let tenant = row.at.tenant;
         let started = match row.payload.decode::<Kept>() {
             Ok(Kept { key, payload, id }) => {
+                let payload = self.at_hand(tenant, payload).await?;
                 let taken = self.taken_by(tenant, occasion(&row.event, &key, &payload)).await;
                 match taken {
                     Ok(taken) => self.start_taken(tenant, &id, taken).await,

@@ -26,6 +26,15 @@ pub struct Completed {
 
 impl Engine {
     pub async fn complete(&self, session: SessionId, report: Report) -> Result<Completed, EngineError> {
+        let mut completed = self.record(session, report).await?;
+        if let Some(next) = completed.next.take() {
+            completed.next = self.with_payloads(session, vec![next]).await.pop();
+        }
+        Ok(completed)
+    }
+
+    /// Records a report. The next step, if any, may still hold references for payloads.
+    pub(crate) async fn record(&self, session: SessionId, report: Report) -> Result<Completed, EngineError> {
         let Report { at, epoch, outcome, claim_next } = report;
         if epoch != self.0.epoch {
             return Err(EngineError::StaleEpoch);

@@ -42,16 +42,17 @@ pub enum Signaled {
 impl Engine {
     /// Stores a signal durably, then wakes whoever waits for it.
     pub async fn signal(&self, request: SignalRequest) -> Result<Signaled, EngineError> {
-        let row = self.signal_row(request)?;
+        let row = self.signal_row(request).await?;
         self.store_signal(row, Op::StoreSignal).await
     }
 
     /// A signal as it will be stored.
-    pub(crate) fn signal_row(&self, request: SignalRequest) -> Result<SignalRow, EngineError> {
+    pub(crate) async fn signal_row(&self, request: SignalRequest) -> Result<SignalRow, EngineError> {
         let SignalRequest { tenant, signal_type, key, payload, source_id } = request;
         check(&signal_type, &key, &payload, source_id.as_deref())?;
         let id = SignalId(self.0.options.ids.fresh());
         let received_at = self.now();
+        let payload = self.put_aside(tenant, id, payload).await?;
         let expires_at = received_at + limits::SIGNAL_KEPT;
         Ok(SignalRow { tenant, id, signal_type, key, received_at, expires_at, payload, source_id })
     }
@@ -115,6 +116,7 @@ impl Engine {
         let by = Context { initiator: Initiator::Webhook, person: None, metadata: None };
         let position = wait.position;
         let StoredSignal { id, payload, .. } = signal;
+        let payload = self.at_hand(tenant, payload).await?;
         let woken = self
             .execute(
                 tenant,

@@ -189,7 +189,7 @@ impl Engine {
             lineage,
             started_by: request.started_by,
         };
-        let bindings = bind::for_start(self, id, &header, &plan, &inherited).await;
+        let bindings = bind::for_start(self, (tenant, id), &header, &plan, &inherited).await;
         // Where a session has room and nobody is ahead, the first step is claimed in the same commit.
         let queue = plan.steps.first().map(|step| step.queue.as_str()).unwrap_or_default();
         let mut claim = if inherited.is_empty() { self.0.dispatch.reserve(queue, tenant, now) } else { None };
@@ -213,15 +213,15 @@ impl Engine {
         for _ in 0..CONFLICTS_MAX {
             let session = claim.as_ref().map(|reserved| reserved.session);
             let (mut run, change) = draft(session, queued)?;
-            let refusal = match self.0.store.submit(change).await {
+            let refusal = match self.submit(change).await {
                 Ok(change) => {
                     run.apply(&change);
                     self.started(run, &change, session);
                     let admission = if queued.is_some() { Admission::Queued } else { Admission::Started };
                     return Ok(Started { run: id, replayed: false, admission });
                 }
-                Err(SubmitError::Refused(refusal)) => refusal,
-                Err(error) => return Err(error.into()),
+                Err(EngineError::Refused(refusal)) => refusal,
+                Err(error) => return Err(error),
             };
             let subject = || header.subject.clone().unwrap_or_default();
             match refusal {

@@ -81,8 +81,9 @@ impl Engine {
         request: Option<&IdempotencyRow>,
     ) -> Result<Option<bool>, EngineError> {
         let invalid = |error: serde_json::Error| Rejection::InvalidInput { what: error.to_string() };
+        let inputs = self.at_hand(tenant, header.inputs.clone()).await?;
         let payload = Json::of(&serde_json::json!({
-            "inputs": header.inputs.to_value().map_err(invalid)?,
+            "inputs": inputs.to_value().map_err(invalid)?,
             "trigger": header.trigger,
             "labels": header.labels,
             "started_by": header.started_by,
@@ -94,9 +95,11 @@ impl Engine {
         }
         let received_at = self.now();
         let key = header.subject.clone().unwrap_or_default();
+        let id = SignalId(self.0.options.ids.fresh());
+        let payload = self.put_aside(tenant, id, payload).await?;
         let signal = SignalRow {
             tenant,
-            id: SignalId(self.0.options.ids.fresh()),
+            id,
             signal_type: START_SIGNAL.to_owned(),
             key: key.clone(),
             received_at,

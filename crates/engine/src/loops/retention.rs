@@ -1,4 +1,4 @@
-//! Retention: removes what is past its time, in bounded batches, and makes the journal's partitions ahead of time.
+//! Retention: removes what is past its time and the payloads that go with it, in bounded batches, and makes the journal's partitions ahead of time.
 
 use interlock_store::{Op, OpAnswer, Sweep};
 
@@ -18,6 +18,9 @@ pub(crate) async fn run(engine: Engine) {
 async fn keep_house(engine: &Engine) {
     if let Err(error) = engine.0.store.execute(Op::EnsurePartitions { now: engine.now() }).await {
         tracing::warn!(%error, "the journal's next partitions could not be made");
+    }
+    if let Err(error) = crate::payloads::sweep::run(engine).await {
+        tracing::warn!(%error, "payloads that nobody refers to could not be removed; it will be tried again");
     }
     let Some(rule) = engine.0.options.retention else { return };
     loop {

@@ -1,7 +1,9 @@
 //! The engine over both databases.
 
+mod bucket;
 mod caps;
 mod feed;
+mod payloads;
 mod restore;
 mod rig;
 mod runs;

@@ -13,6 +13,7 @@ use tokio_util::task::TaskTracker;
 
 use super::channel::Channel;
 use super::envelope::Encoder;
+use super::frame::Frame;
 use super::names::Names;
 use super::subscription::Subscription;
 use super::{Topic, limits};
@@ -168,12 +169,14 @@ impl Pump {
                 }
             }
         };
-        let Some(channel) = self.channel.upgrade() else { return Ok(false) };
-        self.cursor = frames.last().map_or(self.cursor, |frame| frame.cursor);
-        channel.push(frames);
-        let pause = (limits::PAUSE_PER_WATCHER * channel.listeners() as u32).min(limits::PAUSE_MAX);
-        drop(channel);
-        tokio::time::sleep(pause).await;
+        for frames in in_parts(frames, limits::PUSH_BYTES_MAX) {
+            let Some(channel) = self.channel.upgrade() else { return Ok(false) };
+            self.cursor = frames.last().map_or(self.cursor, |frame| frame.cursor);
+            channel.push(frames);
+            let pause = (limits::PAUSE_PER_WATCHER * channel.listeners() as u32).min(limits::PAUSE_MAX);
+            drop(channel);
+            tokio::time::sleep(pause).await;
+        }
         Ok(true)
     }
 
@@ -182,5 +185,38 @@ impl Pump {
         let overview = self.engine.store().run_overview(self.topic.tenant(), run).await?;
         // Retention has swept it, or it never was: nothing more will come.
         Ok(overview.is_none_or(|run| RunState::is_terminal(run.state) && self.cursor >= run.version))
+    }
+}
+
+/// The frames in order, in parts of at most so many bytes; a larger frame is a part of its own.
+fn in_parts(frames: Vec<Frame>, bytes_max: usize) -> Vec<Vec<Frame>> {
+    let (mut parts, mut bytes) = (Vec::new(), 0);
+    for frame in frames {
+        bytes += frame.bytes();
+        match parts.last_mut() {
+            Some(part) if bytes <= bytes_max => Vec::push(part, frame),
+            _ => {
+                bytes = frame.bytes();
+                parts.push(vec![frame]);
+            }
+        }
+    }
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_keep_the_order_and_the_bound() {
+        let frame = |cursor| Frame { cursor, message: "".into(), event: vec![b'x'; cursor as usize].into() };
+        let cursors = |numbers: &[u64], max| -> Vec<Vec<u64>> {
+            let parts = in_parts(numbers.iter().copied().map(frame).collect(), max);
+            parts.iter().map(|part| part.iter().map(|frame| frame.cursor).collect()).collect()
+        };
+        assert_eq!(cursors(&[1, 2, 3, 4, 20, 21], 6), [vec![1, 2, 3], vec![4], vec![20], vec![21]]);
+        assert_eq!(cursors(&[1, 2], 6), [vec![1, 2]]);
+        assert!(cursors(&[], 6).is_empty());
     }
 }

@@ -3,8 +3,8 @@
 //! [`hub::Hub`] keeps a [`channel::Channel`] for each run, or tenant, that somebody watches: one pump reads what is new
 //! from the engine's feed, encodes it ([`frame::Frame`]) and keeps the newest frames. A
 //! [`subscription::Subscription`] is one watcher's place: it replays from the store what is older than those frames,
-//! then takes shared frames at the pace of its own socket. Nothing is queued for a watcher; one that falls behind the
-//! kept frames is told to resync. [`socket`] and [`events`] are the two ways onto the wire.
+//! then takes shared frames at the pace of its own socket. Nothing is queued for a watcher; one that takes the kept frames
+//! more slowly than they go is told to resync. [`socket`] and [`events`] are the two ways onto the wire.
 
 mod admit;
 mod channel;
@@ -46,12 +46,21 @@ pub mod limits {
     /// The newest frames of a topic that are kept for everybody, by number and by size.
     pub const KEPT_FRAMES_MAX: usize = 1_024;
     pub const KEPT_BYTES_MAX: usize = 1 << 20;
+    /// What is added to them at once: half, so that whoever takes them finds the other half still there.
+    pub const PUSH_BYTES_MAX: usize = KEPT_BYTES_MAX / 2;
     /// Frames that one write takes.
     pub const BATCH_FRAMES_MAX: usize = 256;
+    /// Events that a watcher who is behind reads from the store at a time; all that the server holds for it alone.
+    pub const REPLAY_EVENTS_MAX: usize = 128;
+    /// A watcher that takes longer than this for what it is given, and falls behind what is kept meanwhile, is slow.
+    pub const SLOW_AFTER: Duration = Duration::from_secs(1);
     /// A socket that takes nothing for this long is given up.
     pub const SEND_TIMEOUT: Duration = Duration::from_secs(20);
     /// With many watchers, wake-ups are spaced by this much for each of them, up to the longest pause: a burst of
     /// events becomes one write per watcher.
     pub const PAUSE_PER_WATCHER: Duration = Duration::from_micros(200);
     pub const PAUSE_MAX: Duration = Duration::from_millis(200);
+
+    const _: () =
+        assert!(interlock_engine::feed::EVENTS_READ_MAX * 2 <= KEPT_FRAMES_MAX, "one read is half of what is kept");
 }

@@ -37,16 +37,13 @@ impl Socket {
         within(self.0.send(Message::Text(control_message(control)))).await
     }
 
-    /// Many frames with one flush: the socket is written to once.
+    /// Many frames with one flush: the socket is written to once. Each of them has its time, so that a narrow line is
+    /// no reason to give up, and a dead one is.
     async fn send(&mut self, frames: Vec<Frame>) -> Result<(), Gone> {
-        let socket = &mut self.0;
-        within(async move {
-            for frame in frames {
-                socket.feed(Message::Text(frame.message)).await?;
-            }
-            socket.flush().await
-        })
-        .await
+        for frame in frames {
+            within(self.0.feed(Message::Text(frame.message))).await?;
+        }
+        within(self.0.flush()).await
     }
 
     /// A last word, then the close frame with its code.

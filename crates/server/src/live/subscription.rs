@@ -2,21 +2,21 @@
 
 use std::sync::Arc;
 
-use interlock_engine::feed::EVENTS_READ_MAX;
 use interlock_engine::{Engine, EngineError};
 use tokio::sync::watch;
+use tokio::time::Instant;
 
-use super::Topic;
 use super::channel::{Channel, Found};
 use super::envelope::Encoder;
 use super::frame::Frame;
 use super::hub::Seat;
+use super::{Topic, limits};
 
 /// What comes next for a watcher.
 #[derive(Debug)]
 pub enum Next {
     Frames(Vec<Frame>),
-    /// The watcher was live and fell behind what is kept: it has to come back and replay.
+    /// The watcher took what is kept more slowly than it went: it has to come back and replay.
     Behind,
     /// The run has ended, and this was all.
     End,
@@ -29,8 +29,8 @@ pub struct Subscription {
     channel: Arc<Channel>,
     news: watch::Receiver<u64>,
     cursor: u64,
-    /// It has caught up once: from then on falling behind is its own slowness.
-    live: bool,
+    /// Since when the frames that were last handed out are on their way; not while there is nothing to send.
+    sending_since: Option<Instant>,
     _seat: Seat,
 }
 
@@ -44,7 +44,7 @@ impl Subscription {
         seat: Seat,
     ) -> Self {
         let news = channel.listen();
-        Self { engine, encoder, topic, channel, news, cursor, live: false, _seat: seat }
+        Self { engine, encoder, topic, channel, news, cursor, sending_since: None, _seat: seat }
     }
 
     /// The place behind the last frame that was handed out.
@@ -52,17 +52,16 @@ impl Subscription {
         self.cursor
     }
 
-    /// The next frames; waits for them. Dropping the future loses nothing.
+    /// The next frames, asked for when the last ones are sent; waits for them. Dropping the future loses nothing.
     pub async fn next(&mut self) -> Result<Next, EngineError> {
+        let slow = self.sending_since.take().is_some_and(|since| since.elapsed() > limits::SLOW_AFTER);
         loop {
             // Before the look, so that what comes after it wakes us.
             self.news.mark_unchanged();
             match self.channel.after(self.cursor) {
-                Found::Frames(frames) => {
-                    self.live = true;
-                    return Ok(Next::Frames(self.hand_out(frames)));
-                }
-                Found::TooOld if self.live => return Ok(Next::Behind),
+                Found::Frames(frames) => return Ok(Next::Frames(self.hand_out(frames))),
+                // Who fell behind although it took what it was given at once was outrun by a burst, and replays it.
+                Found::TooOld if slow => return Ok(Next::Behind),
                 Found::TooOld => {
                     let frames = self.replay().await?;
                     if !frames.is_empty() {
@@ -75,7 +74,6 @@ impl Subscription {
                 }
                 Found::End => return Ok(Next::End),
                 Found::Nothing => {
-                    self.live = true;
                     if self.news.changed().await.is_err() {
                         return Ok(Next::End);
                     }
@@ -86,6 +84,7 @@ impl Subscription {
 
     fn hand_out(&mut self, frames: Vec<Frame>) -> Vec<Frame> {
         self.cursor = frames.last().map_or(self.cursor, |frame| frame.cursor);
+        self.sending_since = Some(Instant::now());
         frames
     }
 
@@ -93,11 +92,11 @@ impl Subscription {
     async fn replay(&self) -> Result<Vec<Frame>, EngineError> {
         match self.topic {
             Topic::Run(tenant, run) => {
-                let events = self.engine.store().events(tenant, run, self.cursor, EVENTS_READ_MAX).await?;
+                let events = self.engine.store().events(tenant, run, self.cursor, limits::REPLAY_EVENTS_MAX).await?;
                 self.encoder.of_run(run, events).await
             }
             Topic::Tenant(tenant) => {
-                let events = self.engine.store().tenant_events(tenant, self.cursor, EVENTS_READ_MAX).await?;
+                let events = self.engine.store().tenant_events(tenant, self.cursor, limits::REPLAY_EVENTS_MAX).await?;
                 self.encoder.of_tenant(events).await
             }
         }

@@ -13,6 +13,7 @@ use interlock_core::time::{Millis, Timestamp};
 use interlock_engine::clock::Clock;
 use interlock_engine::ids::IdSource;
 use interlock_engine::loops::outbox::LogDeliver;
+use interlock_engine::payloads::{Objects, PayloadOptions};
 use interlock_engine::{Engine, EngineOptions};
 use interlock_server::identity::{Identity, IdentityOptions, NewKey, create_key};
 use interlock_server::{ServerOptions, ServerSecret, router};
@@ -44,6 +45,7 @@ pub async fn engine() -> (Engine, [TenantId; 2], String) {
         ids: IdSource::seeded(clock.clone(), number),
         clock,
         expressions_in_place: true,
+        payloads: Some(PayloadOptions::new(Objects::memory())),
         ..EngineOptions::new(Arc::new(LogDeliver))
     };
     let mode = Mode::Inline(Arc::new(NoFaults));

@@ -19,6 +19,7 @@ mod observe;
 mod oidc;
 mod openapi;
 mod over_the_wire;
+mod payloads;
 mod people;
 mod refusals;
 mod runs;

@@ -5,6 +5,7 @@ pub mod bulk;
 pub mod hot;
 pub mod identity;
 pub mod ops;
+pub mod payloads;
 pub mod read;
 pub mod side;
 pub mod triggers;
@@ -71,7 +72,7 @@ pub(crate) use list;
 
 /// All of them, for the test that prepares each on both databases.
 pub fn all_statements() -> impl Iterator<Item = &'static Stmt> {
-    let loose = identity::ALL.iter().chain(triggers::ALL).chain(workflows::ALL).chain(bulk::ALL);
+    let loose = identity::ALL.iter().chain(triggers::ALL).chain(workflows::ALL).chain(bulk::ALL).chain(payloads::ALL);
     hot::ALL.iter().chain(side::ALL).chain(ops::ALL).chain(read::ALL).chain(loose).copied()
 }
 

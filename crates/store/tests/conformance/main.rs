@@ -5,6 +5,7 @@ mod fixture;
 mod guards;
 mod lanes;
 mod opening;
+mod payloads;
 mod runs;
 mod servers;
 mod statements;

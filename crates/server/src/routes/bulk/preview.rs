@@ -25,6 +25,6 @@ pub async fn preview(
 ) -> Result<Json<BulkPreview>, ApiError> {
     let filter = filter::checked(filter, &caller)?;
     let matching = state.engine().matching(caller.tenant, &filter).await?;
-    let sample = matching.sample.into_iter().map(view::run).collect();
+    let sample = matching.sample.into_iter().map(|row| view::run(&state, row)).collect();
     Ok(Json(BulkPreview { count: matching.runs.len() as u64, sample }))
 }

@@ -50,7 +50,7 @@ pub async fn create(
     headers: HeaderMap,
     Body(body): Body<CreateExecution>,
 ) -> Result<Response, ApiError> {
-    let idempotency = key_of(&headers, &caller)?;
+    let idempotency = key_of(&state, &headers, &caller).await?;
     let keyed = idempotency.is_some();
     let start = StartForTicket {
         tenant: caller.tenant,

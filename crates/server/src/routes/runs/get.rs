@@ -43,5 +43,5 @@ pub async fn get(
         }
     }
     let overview = state.reads(tenant).run_overview(tenant, run).await?;
-    overview.map(|row| Json(view::run(row))).ok_or_else(|| ApiError::unknown_run(run))
+    overview.map(|row| Json(view::run(&state, row))).ok_or_else(|| ApiError::unknown_run(run))
 }

@@ -83,7 +83,8 @@ pub async fn list(
     if let Some(link) = next_after.and_then(|after| next_link(&uri, after)) {
         headers.insert(header::LINK, link);
     }
-    Ok((headers, Json(RunList { runs: rows.into_iter().map(view::run).collect(), next_after })))
+    let runs = rows.into_iter().map(|row| view::run(&state, row)).collect();
+    Ok((headers, Json(RunList { runs, next_after })))
 }
 
 fn read(pairs: &Pairs) -> Result<ListParams, ApiError> {

@@ -6,6 +6,7 @@ pub mod filter;
 mod get;
 mod list;
 mod pause;
+mod payload;
 mod receipts;
 mod resolve;
 mod restart;
@@ -31,6 +32,7 @@ pub fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(steps::steps))
         .routes(routes!(events::events))
         .routes(routes!(receipts::receipts))
+        .routes(routes!(payload::payload))
         .routes(routes!(why::why))
         .routes(routes!(cancel::cancel))
         .routes(routes!(pause::pause))

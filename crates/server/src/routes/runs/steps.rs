@@ -23,5 +23,5 @@ pub async fn steps(State(state): State<AppState>, named: Named) -> Result<Json<S
     if rows.is_empty() {
         return Err(ApiError::unknown_run(named.run));
     }
-    Ok(Json(StepList { steps: rows.into_iter().map(view::step).collect() }))
+    Ok(Json(StepList { steps: rows.into_iter().map(|row| view::step(&state, named.run, row)).collect() }))
 }

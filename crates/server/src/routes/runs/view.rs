@@ -2,12 +2,28 @@
 
 use std::collections::BTreeMap;
 
+use interlock_core::ids::RunId;
+use interlock_core::json::Json;
 use interlock_core::limits::{INPUT_LABELS, TRACEPARENT};
 use interlock_core::run::Trigger;
-use interlock_protocol::runs::{EventView, RunView, StepView};
+use interlock_engine::payloads::Reference;
+use interlock_protocol::runs::{EventView, PayloadAt, PayloadView, RunView, StepView, path};
 use interlock_store::{EventRecord, RunSummary, StepRow};
 
-pub fn run(mut row: RunSummary) -> RunView {
+use crate::state::AppState;
+
+/// A payload as the API shows it: a long one by its length and hash, and where to get it.
+pub fn payload(state: &AppState, run: RunId, json: Json) -> Json {
+    let Some(Reference { sha256, bytes }) = state.engine().payloads().and_then(|payloads| payloads.reference(&json))
+    else {
+        return json;
+    };
+    let url = path::PAYLOAD.replace("{run}", &run.to_string()).replace("{sha256}", &sha256.to_string());
+    let shown = PayloadView { payload: PayloadAt { sha256: sha256.to_string(), bytes, url } };
+    Json::of(&shown).unwrap_or_else(|_| Json::null())
+}
+
+pub fn run(state: &AppState, mut row: RunSummary) -> RunView {
     let traceparent = row.labels.remove(TRACEPARENT);
     let (mut labels, mut searchable) = (BTreeMap::new(), BTreeMap::new());
     for (name, value) in row.labels {
@@ -42,13 +58,13 @@ pub fn run(mut row: RunSummary) -> RunView {
         deadline_at: row.deadline_at,
         finished_at: row.finished_at,
         duration_ms: row.duration_ms,
-        inputs: row.inputs,
-        output: row.output,
+        inputs: payload(state, row.run, row.inputs),
+        output: row.output.map(|output| payload(state, row.run, output)),
         error: row.error,
     }
 }
 
-pub fn step(row: StepRow) -> StepView {
+pub fn step(state: &AppState, run: RunId, row: StepRow) -> StepView {
     StepView {
         position: row.position,
         key: row.key,
@@ -59,7 +75,7 @@ pub fn step(row: StepRow) -> StepView {
         iteration: row.iteration,
         started_at: row.started_at,
         finished_at: row.finished_at,
-        output: row.output,
+        output: row.output.map(|output| payload(state, run, output)),
         error: row.error,
     }
 }

@@ -51,7 +51,7 @@ pub async fn send(
         }
     };
     let keyed = Keyed { state: &state, headers: &headers, caller: &caller, source: SOURCE };
-    let request = request(&keyed, asked.clone())?;
+    let request = request(&keyed, asked.clone()).await?;
     keyed.once(&asked, async { Ok(answer(state.engine().announce(request).await?)) }).await
 }
 
@@ -60,13 +60,13 @@ pub const SOURCE: &str = "signal";
 
 /// A signal that its sender does not name is named by the request's key: if a server dies on the way, whoever does it
 /// again stores no second one.
-pub fn request(keyed: &Keyed<'_>, signal: Signal) -> Result<SignalRequest, ApiError> {
+pub async fn request(keyed: &Keyed<'_>, signal: Signal) -> Result<SignalRequest, ApiError> {
     let Signal { signal: signal_type, key, payload, source_id } = signal;
     let by_key =
         |IdempotencyKey { client, key }| format!("idempotency:{}", Hash::of(format!("{client}\n{key}").as_bytes()));
     let source_id = match source_id {
         Some(source_id) => Some(source_id),
-        None => key_of(keyed.headers, keyed.caller)?.map(by_key),
+        None => key_of(keyed.state, keyed.headers, keyed.caller).await?.map(by_key),
     };
     Ok(SignalRequest { tenant: keyed.caller.tenant, signal_type, key, payload, source_id })
 }

@@ -1,0 +1,41 @@
+//! A server in front of the rig's engine, on a loopback port of its own, and a key that may use it.
+
+use std::net::{Ipv4Addr, SocketAddr};
+
+use interlock_core::identity::Role;
+use interlock_server::identity::{NewKey, create_key};
+use interlock_server::{Server, ServerError, ServerOptions};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use super::rig::Rig;
+
+pub struct Front {
+    pub address: SocketAddr,
+    /// A real key: requests are authenticated as everybody's are.
+    pub token: String,
+    stop: CancellationToken,
+    serving: JoinHandle<Result<(), ServerError>>,
+}
+
+impl Front {
+    pub async fn open(rig: &Rig) -> anyhow::Result<Self> {
+        let options = ServerOptions {
+            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+            requests_per_min: None,
+            ..ServerOptions::new(rig.tenants[0])
+        };
+        let new = NewKey::new(rig.tenants[0], "bench", [Role::Operator].into_iter().collect());
+        let token = create_key(&rig.engine, &options.secret, new).await?.1.reveal().to_owned();
+        let server = Server::bind(rig.engine.clone(), options).await?;
+        let address = server.address()?;
+        let stop = CancellationToken::new();
+        let serving = tokio::spawn(server.run(stop.clone()));
+        Ok(Self { address, token, stop, serving })
+    }
+
+    pub async fn close(self) -> anyhow::Result<()> {
+        self.stop.cancel();
+        Ok(self.serving.await??)
+    }
+}

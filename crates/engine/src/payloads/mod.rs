@@ -1,0 +1,224 @@
+//! Payloads too long for a row (the claim check): they are written to an object store first, named by tenant and hash,
+//! and the row holds a reference with their length and hash.
+//!
+//! [`Payloads::check_in`] puts what a change set brings aside before it is submitted; [`Payloads::fetch`] brings it back
+//! where somebody needs to see it: a worker, an expression, whoever asks the API. Between the two, `decide` and the
+//! store carry the reference like any other JSON. [`reference`] says what one looks like, [`objects`] where the bytes
+//! are, [`sweep`] when they go.
+
+mod hand_over;
+pub mod objects;
+mod outbound;
+pub mod reference;
+pub(crate) mod sweep;
+
+use std::collections::HashSet;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use interlock_core::change::ChangeSet;
+use interlock_core::ids::TenantId;
+use interlock_core::json::{Hash, Json};
+use interlock_core::retry::{ErrorClass, StepError};
+use interlock_core::time::{Millis, Timestamp};
+use interlock_store::{Op, OpAnswer, PayloadOp, PayloadOwner, PayloadRow, Store};
+
+pub use objects::{Objects, PlaceError};
+pub use reference::Reference;
+
+use crate::Engine;
+use crate::error::EngineError;
+
+/// The longest payload that stands in its row, unless whoever runs the server says otherwise.
+pub const INLINE_BYTES_MAX: usize = 64 << 10;
+/// A change set takes seconds from its payloads to its commit, and minutes while the database is away.
+const ON_ITS_WAY: Millis = Millis::from_hours(1);
+/// References that are known to be on record; past that all are forgotten, and recorded once more.
+const KEPT_MAX: usize = 10_000;
+/// How often, and how long apart, an object that is just being removed is asked for anew.
+const TRIES_MAX: u32 = 20;
+const TRY_EVERY: Duration = Duration::from_millis(100);
+
+/// Where long payloads go, and how long they have to be.
+#[derive(Clone)]
+pub struct PayloadOptions {
+    pub objects: Objects,
+    pub inline_max: usize,
+    /// How long a reference stays although its owner is not there: it may be on its way.
+    pub on_its_way: Millis,
+}
+
+impl PayloadOptions {
+    pub fn new(objects: Objects) -> Self {
+        Self { objects, inline_max: INLINE_BYTES_MAX, on_its_way: ON_ITS_WAY }
+    }
+}
+
+/// Why a payload cannot be had.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PayloadError {
+    #[error(
+        "the payload {sha256} is missing from the payload store: somebody removed it, or this server looks in another place (--payloads)"
+    )]
+    Missing { sha256: Hash },
+    #[error("the payload {sha256} is not what was stored: the object in the payload store was altered")]
+    Altered { sha256: Hash },
+    #[error("the payload store cannot be used: {what}; try again")]
+    Unavailable { what: String },
+}
+
+impl PayloadError {
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::Missing { .. } => "PAYLOAD_MISSING",
+            Self::Altered { .. } => "PAYLOAD_ALTERED",
+            Self::Unavailable { .. } => "PAYLOAD_STORE_UNAVAILABLE",
+        }
+    }
+
+    pub const fn is_transient(&self) -> bool {
+        matches!(self, Self::Unavailable { .. })
+    }
+
+    /// What a step fails with that cannot be given its payload.
+    pub fn step_error(&self) -> StepError {
+        let class = if self.is_transient() { ErrorClass::Unavailable } else { ErrorClass::Invalid };
+        StepError::new(class, self.code(), self.to_string())
+    }
+}
+
+/// The payloads of one store.
+pub struct Payloads {
+    objects: Objects,
+    inline_max: usize,
+    on_its_way: Millis,
+    mark: reference::Mark,
+    store: Store,
+    kept: Mutex<HashSet<(PayloadOwner, Hash)>>,
+}
+
+impl Payloads {
+    pub(crate) fn new(options: PayloadOptions, mark: &str, store: Store) -> Self {
+        let PayloadOptions { objects, inline_max, on_its_way } = options;
+        Self { objects, inline_max, on_its_way, mark: reference::Mark::new(mark), store, kept: Mutex::default() }
+    }
+
+    /// What a stored text refers to, if it is a reference.
+    pub fn reference(&self, json: &Json) -> Option<Reference> {
+        self.mark.read(json)
+    }
+
+    fn concerns(&self, json: &Json) -> bool {
+        json.len() > self.inline_max || self.mark.is_on(json)
+    }
+
+    /// Puts aside what is too long for its row, and records that the owner refers to it.
+    pub async fn keep(
+        &self,
+        tenant: TenantId,
+        owner: PayloadOwner,
+        json: &Json,
+        now: Timestamp,
+    ) -> Result<Json, EngineError> {
+        let given = self.mark.read(json);
+        if given.is_none() && json.len() <= self.inline_max {
+            return Ok(json.clone());
+        }
+        let reference =
+            given.unwrap_or_else(|| Reference { sha256: Hash::of(json.as_str().as_bytes()), bytes: json.len() as u64 });
+        let Reference { sha256, bytes } = reference;
+        if given.is_some() && self.is_kept(owner, sha256) {
+            return Ok(json.clone());
+        }
+        self.record(PayloadRow { tenant, owner, sha256 }, bytes, now).await?;
+        match given {
+            // Whoever hands a reference on must not hand on one to nothing.
+            Some(_) => self.objects.check(tenant, &reference).await?,
+            None => self.objects.put(tenant, &reference, json).await?,
+        }
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.len() >= KEPT_MAX {
+            kept.clear();
+        }
+        kept.insert((owner, sha256));
+        drop(kept);
+        Ok(self.mark.write(&reference))
+    }
+
+    fn is_kept(&self, owner: PayloadOwner, sha256: Hash) -> bool {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).contains(&(owner, sha256))
+    }
+
+    async fn record(&self, row: PayloadRow, bytes: u64, now: Timestamp) -> Result<(), EngineError> {
+        for _ in 0..TRIES_MAX {
+            let op = PayloadOp::Keep { row, bytes, at: now };
+            if self.store.execute(Op::Payload(op)).await? != OpAnswer::InFlight {
+                return Ok(());
+            }
+            tokio::time::sleep(TRY_EVERY).await;
+        }
+        let what = format!("the payload {} is being removed", row.sha256);
+        Err(PayloadError::Unavailable { what }.into())
+    }
+
+    /// The payload itself, where the text is a reference; its bytes are checked against the hash.
+    pub async fn fetch(&self, tenant: TenantId, json: &Json) -> Result<Json, PayloadError> {
+        match self.mark.read(json) {
+            Some(reference) => self.objects.get(tenant, &reference).await,
+            None => Ok(json.clone()),
+        }
+    }
+
+    /// A payload by its hash.
+    pub async fn get(&self, tenant: TenantId, reference: &Reference) -> Result<Json, PayloadError> {
+        self.objects.get(tenant, reference).await
+    }
+
+    /// Puts aside what a change set brings that is too long for its rows. One that brings nothing of the kind costs a
+    /// look at a few lengths.
+    pub(crate) async fn check_in(&self, change: &mut ChangeSet, now: Timestamp) -> Result<(), EngineError> {
+        if !change.payloads().any(|json| self.concerns(json)) {
+            return Ok(());
+        }
+        let mut long: Vec<Json> = Vec::new();
+        for json in change.payloads().filter(|json| self.concerns(json)) {
+            if !long.contains(json) {
+                long.push(json.clone());
+            }
+        }
+        let mut put_aside = Vec::with_capacity(long.len());
+        for json in long {
+            let reference = self.keep(change.tenant, change.run.into(), &json, now).await?;
+            put_aside.push((json, reference));
+        }
+        change.replace_payloads(|json| replacement(&put_aside, json));
+        Ok(())
+    }
+
+    /// Those of some texts that are references, each with what it refers to.
+    pub(crate) async fn fetch_all<'a>(
+        &self,
+        tenant: TenantId,
+        texts: impl Iterator<Item = &'a Json>,
+    ) -> Result<Vec<(Json, Json)>, PayloadError> {
+        let mut fetched: Vec<(Json, Json)> = Vec::new();
+        for json in texts.filter(|json| self.mark.is_on(json)) {
+            if !fetched.iter().any(|(reference, _)| reference == json) {
+                fetched.push((json.clone(), self.fetch(tenant, json).await?));
+            }
+        }
+        Ok(fetched)
+    }
+}
+
+/// What stands for a text, if anything does.
+pub(crate) fn replacement(pairs: &[(Json, Json)], json: &Json) -> Option<Json> {
+    pairs.iter().find(|(from, _)| from == json).map(|(_, to)| to.clone())
+}
+
+impl Engine {
+    /// The payloads beside the database, where the server has a place for them.
+    pub fn payloads(&self) -> Option<&Payloads> {
+        self.0.payloads.as_ref()
+    }
+}

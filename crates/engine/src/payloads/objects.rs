@@ -1,0 +1,174 @@
+//! The objects: a folder, or a bucket that speaks S3. What is written is on disk before it counts as written, and what
+//! is read is what was written, or an error.
+
+use std::path::Path as FilePath;
+use std::sync::Arc;
+use std::time::Duration;
+
+use interlock_core::ids::TenantId;
+use interlock_core::json::{Hash, Json};
+use interlock_outbound::Outbound;
+use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
+use object_store::local::LocalFileSystem;
+use object_store::memory::InMemory;
+use object_store::path::Path;
+use object_store::{Error, ObjectStore, ObjectStoreExt as _, PutMode, PutOptions, PutPayload, RetryConfig};
+use tokio::time::timeout;
+
+use super::outbound::Guarded;
+use super::{PayloadError, Reference};
+
+/// How long one call may take, and all its retries together.
+const CALL_TIMEOUT: Duration = Duration::from_secs(30);
+const RETRIES_MAX: usize = 3;
+
+/// A place for payloads. Cheap to clone.
+#[derive(Clone)]
+pub struct Objects {
+    store: Arc<dyn ObjectStore>,
+    prefix: String,
+}
+
+/// Why a place cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum PlaceError {
+    #[error("`{place}` is no place for payloads: give a folder, or `s3://BUCKET/PREFIX`")]
+    Invalid { place: String },
+    #[error("payloads cannot be kept in {place}: {what}")]
+    Unusable { place: String, what: String },
+}
+
+impl Objects {
+    /// A folder (made if it is not there), or `s3://BUCKET/PREFIX`. Calls to a bucket obey the rules for all calls to
+    /// the outside; its credentials, region and endpoint come from the environment (`AWS_…`).
+    pub fn open(place: &str, outbound: &Outbound) -> Result<Self, PlaceError> {
+        match place.split_once("://") {
+            None if place.is_empty() => Err(PlaceError::Invalid { place: place.to_owned() }),
+            None => Self::folder(FilePath::new(place)),
+            Some(("s3", rest)) => Self::bucket(rest, std::env::vars(), outbound),
+            Some(_) => Err(PlaceError::Invalid { place: place.to_owned() }),
+        }
+    }
+
+    pub fn folder(path: &FilePath) -> Result<Self, PlaceError> {
+        let unusable = |what: String| PlaceError::Unusable { place: path.display().to_string(), what };
+        std::fs::create_dir_all(path).map_err(|error| unusable(error.to_string()))?;
+        let store = LocalFileSystem::new_with_prefix(path).map_err(|error| unusable(error.to_string()))?;
+        Ok(Self { store: Arc::new(store.with_fsync(true)), prefix: String::new() })
+    }
+
+    /// In this process, and gone with it: for a database that is, too.
+    pub fn memory() -> Self {
+        Self { store: Arc::new(InMemory::new()), prefix: String::new() }
+    }
+
+    /// `BUCKET/PREFIX`, with settings under the names of their variables (`AWS_REGION`); others are passed over.
+    pub fn bucket(
+        rest: &str,
+        settings: impl IntoIterator<Item = (String, String)>,
+        outbound: &Outbound,
+    ) -> Result<Self, PlaceError> {
+        let place = || format!("s3://{rest}");
+        let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
+        if bucket.is_empty() {
+            return Err(PlaceError::Invalid { place: place() });
+        }
+        let mut builder = AmazonS3Builder::new();
+        for (name, value) in settings.into_iter().filter(|(name, _)| name.starts_with("AWS_")) {
+            if let Ok(key) = name.to_ascii_lowercase().parse() {
+                builder = builder.with_config(key, value);
+            }
+        }
+        for key in [AmazonS3ConfigKey::AccessKeyId, AmazonS3ConfigKey::SecretAccessKey] {
+            if builder.get_config_value(&key).is_none() {
+                // Else the machine's own would be asked for, at an address that is closed.
+                let what = format!("set {}", key.as_ref().to_ascii_uppercase());
+                return Err(PlaceError::Unusable { place: place(), what });
+            }
+        }
+        let retry = RetryConfig { max_retries: RETRIES_MAX, retry_timeout: CALL_TIMEOUT, ..RetryConfig::default() };
+        let store = builder
+            .with_bucket_name(bucket)
+            .with_retry(retry)
+            .with_http_connector(Guarded::new(outbound.clone()))
+            .build();
+        let unusable = |error: Error| PlaceError::Unusable { place: place(), what: error.to_string() };
+        let prefix = prefix.trim_matches('/');
+        let prefix = if prefix.is_empty() { String::new() } else { format!("{prefix}/") };
+        Ok(Self { store: Arc::new(store.map_err(unusable)?), prefix })
+    }
+
+    /// Named by the tenant and the hash: the same payload of one tenant is one object, and no tenant shares with another.
+    fn path(&self, tenant: TenantId, sha256: Hash) -> Path {
+        let hash = sha256.to_string();
+        Path::from(format!("{}{}/{}/{hash}", self.prefix, tenant.0.simple(), &hash[..2]))
+    }
+
+    /// Writes a payload, unless it is there.
+    pub(super) async fn put(&self, tenant: TenantId, reference: &Reference, json: &Json) -> Result<(), PayloadError> {
+        let path = self.path(tenant, reference.sha256);
+        let payload = || PutPayload::from(json.as_str().as_bytes().to_vec());
+        let new = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
+        match within(self.store.put_opts(&path, payload(), new)).await? {
+            Ok(_) => Ok(()),
+            Err(Error::AlreadyExists { .. }) if self.has(&path, reference.bytes).await? => Ok(()),
+            // What stands there is not what its name says.
+            Err(Error::AlreadyExists { .. }) => {
+                within(self.store.put(&path, payload())).await?.map(|_| ()).map_err(unavailable)
+            }
+            Err(error) => Err(unavailable(error)),
+        }
+    }
+
+    async fn has(&self, path: &Path, bytes: u64) -> Result<bool, PayloadError> {
+        match within(self.store.head(path)).await? {
+            Ok(found) => Ok(found.size == bytes),
+            Err(Error::NotFound { .. }) => Ok(false),
+            Err(error) => Err(unavailable(error)),
+        }
+    }
+
+    /// Whether a payload is there, as far as its length tells.
+    pub(super) async fn check(&self, tenant: TenantId, reference: &Reference) -> Result<(), PayloadError> {
+        let sha256 = reference.sha256;
+        let there = self.has(&self.path(tenant, sha256), reference.bytes).await?;
+        if there { Ok(()) } else { Err(PayloadError::Missing { sha256 }) }
+    }
+
+    /// A payload, exactly as it was put there.
+    pub(super) async fn get(&self, tenant: TenantId, reference: &Reference) -> Result<Json, PayloadError> {
+        let Reference { sha256, bytes } = *reference;
+        let path = self.path(tenant, sha256);
+        let read = async {
+            let found = self.store.get(&path).await?;
+            // A longer one is not read to its end to find that out.
+            if found.meta.size == bytes { found.bytes().await.map(Some) } else { Ok(None) }
+        };
+        match within(read).await? {
+            Ok(Some(found)) if Hash::of(&found) == sha256 => match std::str::from_utf8(&found) {
+                Ok(text) => Ok(Json::trusted(text)),
+                Err(_) => Err(PayloadError::Altered { sha256 }),
+            },
+            Ok(_) => Err(PayloadError::Altered { sha256 }),
+            Err(Error::NotFound { .. }) => Err(PayloadError::Missing { sha256 }),
+            Err(error) => Err(unavailable(error)),
+        }
+    }
+
+    /// Removes a payload; one that is not there is removed already.
+    pub(super) async fn delete(&self, tenant: TenantId, sha256: Hash) -> Result<(), PayloadError> {
+        match within(self.store.delete(&self.path(tenant, sha256))).await? {
+            Ok(()) | Err(Error::NotFound { .. }) => Ok(()),
+            Err(error) => Err(unavailable(error)),
+        }
+    }
+}
+
+async fn within<T>(call: impl Future<Output = T>) -> Result<T, PayloadError> {
+    let late = |_| PayloadError::Unavailable { what: format!("it did not answer within {} s", CALL_TIMEOUT.as_secs()) };
+    timeout(CALL_TIMEOUT, call).await.map_err(late)
+}
+
+fn unavailable(error: Error) -> PayloadError {
+    PayloadError::Unavailable { what: error.to_string() }
+}

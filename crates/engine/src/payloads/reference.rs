@@ -1,0 +1,63 @@
+//! What stands in a row instead of a long payload: its length and its hash, under the store's own mark. The mark is a
+//! secret of the store, so that no input, output or signal can pass for a reference.
+
+use interlock_core::json::{Hash, Json};
+use interlock_core::run::HashHex;
+use serde::Deserialize;
+
+/// A payload by its hash.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reference {
+    pub sha256: Hash,
+    pub bytes: u64,
+}
+
+/// Reads and writes references of one store.
+pub(crate) struct Mark {
+    prefix: String,
+}
+
+#[derive(Deserialize)]
+struct Written {
+    bytes: u64,
+    sha256: HashHex,
+}
+
+impl Mark {
+    pub fn new(mark: &str) -> Self {
+        Self { prefix: format!(r#"{{"$interlock.payload":"{mark}","#) }
+    }
+
+    pub fn is_on(&self, json: &Json) -> bool {
+        json.as_str().starts_with(&self.prefix)
+    }
+
+    pub fn read(&self, json: &Json) -> Option<Reference> {
+        let rest = json.as_str().strip_prefix(&self.prefix)?;
+        let Written { bytes, sha256 } = serde_json::from_str(&format!("{{{rest}")).ok()?;
+        Some(Reference { sha256: sha256.0, bytes })
+    }
+
+    pub fn write(&self, reference: &Reference) -> Json {
+        let Reference { sha256, bytes } = reference;
+        Json::trusted(format!(r#"{}"bytes":{bytes},"sha256":"{sha256}"}}"#, self.prefix))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_bears_the_mark_is_a_reference() {
+        let mark = Mark::new("0123");
+        let reference = Reference { sha256: Hash::of(b"x"), bytes: 70_000 };
+        let written = mark.write(&reference);
+        assert!(written.to_value().is_ok(), "{written:?} is JSON");
+        assert_eq!(mark.read(&written), Some(reference));
+        let stranger = Mark::new("4567").write(&reference);
+        for other in [stranger, Json::null(), Json::trusted(r#"{"$interlock.payload":"0123"}"#)] {
+            assert_eq!(mark.read(&other), None);
+        }
+    }
+}

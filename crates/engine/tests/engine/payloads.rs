@@ -1,0 +1,192 @@
+//! Payloads too long for a row: through a run and a restart, seen by workers and expressions, lost, altered, swept.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use interlock_core::ids::TenantId;
+use interlock_core::json::Json;
+use interlock_core::plan::{Accept, StepSpec, WaitFor, Work};
+use interlock_core::state::{RunState, StepState};
+use interlock_core::time::Millis;
+use interlock_engine::commands::signal::SignalRequest;
+use interlock_engine::payloads::{Objects, PayloadOptions};
+use interlock_engine::{Engine, EngineOptions, StartRun};
+use interlock_store::Sweep;
+
+use crate::on_both;
+use crate::rig::{Database, done, ends, engine_with, hello, options, plan, reaches, start, stop, tenant, work};
+
+const INLINE_MAX: usize = 2_000;
+
+/// A folder for one test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Self {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        Self(std::env::temp_dir().join(format!("interlock-payloads-{}-{number}", std::process::id())))
+    }
+
+    fn options(&self) -> EngineOptions {
+        let objects = Objects::folder(&self.0).unwrap();
+        let payloads = PayloadOptions { inline_max: INLINE_MAX, ..PayloadOptions::new(objects) };
+        EngineOptions { payloads: Some(payloads), ..options() }
+    }
+
+    /// The objects that are there.
+    fn objects(&self) -> Vec<PathBuf> {
+        fn walk(folder: &Path, found: &mut Vec<PathBuf>) {
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() { walk(&path, found) } else { found.push(path) }
+            }
+        }
+        let mut found = Vec::new();
+        walk(&self.0, &mut found);
+        found
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn long(letter: &str) -> String {
+    format!("{{\"text\":\"{}\"}}", letter.repeat(10_000))
+}
+
+/// Two tasks, the second of which runs if an expression sees what is at the end of the long texts.
+fn two_steps() -> Arc<interlock_engine::EncodedPlan> {
+    let mut second = StepSpec::task("second", "t");
+    let sees = "size(inputs.text) == 10000 && size(steps.first.output.text) == 10000";
+    second.condition = Some(sees.to_owned());
+    plan(vec![StepSpec::task("first", "t"), second])
+}
+
+on_both! {
+    async fn a_long_payload_goes_through_a_run_and_a_restart(database: &Database) {
+        let folder = Folder::new();
+        let engine = engine_with(database, folder.options()).await;
+        let tenant = tenant(&engine, |_| {}).await;
+        let run = engine.start(start(tenant, &two_steps(), &long("i"))).await.unwrap().run;
+        let row = engine.store().run_overview(tenant, run).await.unwrap().unwrap();
+        assert!(row.inputs.len() < 300, "the row holds a reference: {:?}", row.inputs);
+        assert_eq!(folder.objects().len(), 1);
+        stop(engine).await;
+
+        let engine = engine_with(database, folder.options()).await;
+        let seen: Arc<Mutex<Vec<Json>>> = Arc::default();
+        let heard = Arc::clone(&seen);
+        let worker = work(&engine, 1, move |assignment| {
+            heard.lock().unwrap().push(assignment.input);
+            async { done(&long("o")) }
+        });
+        assert_eq!(ends(&engine, tenant, run).await, RunState::Succeeded);
+        worker.abort();
+        let inputs = Json::trusted(long("i"));
+        assert_eq!(*seen.lock().unwrap(), [inputs.clone(), inputs], "both steps ran, on the whole input");
+        let row = engine.store().run_overview(tenant, run).await.unwrap().unwrap();
+        let output = engine.payloads().unwrap().fetch(tenant, &row.output.unwrap()).await.unwrap();
+        assert_eq!(output, Json::trusted(long("o")));
+        assert_eq!(folder.objects().len(), 2, "both steps answered the same: one object");
+
+        stop(engine).await;
+    }
+
+    async fn a_lost_or_altered_payload_fails_the_step_that_needs_it(database: &Database) {
+        let folder = Folder::new();
+        let mut engine = engine_with(database, folder.options()).await;
+        let tenant = tenant(&engine, |_| {}).await;
+        let once = plan(vec![StepSpec::task("only", "t")]);
+        for (letter, code) in [("a", "PAYLOAD_ALTERED"), ("m", "PAYLOAD_MISSING")] {
+            let before = folder.objects();
+            let run = engine.start(start(tenant, &once, &long(letter))).await.unwrap().run;
+            let object = folder.objects().into_iter().find(|path| !before.contains(path)).unwrap();
+            if letter == "a" {
+                std::fs::write(&object, long("b")).unwrap();
+            } else {
+                std::fs::remove_file(&object).unwrap();
+            }
+            // What an engine has in memory it need not read.
+            stop(engine).await;
+            engine = engine_with(database, folder.options()).await;
+            let session = engine.register(hello(1)).await.unwrap().session;
+            let polled = engine.poll(session, 1, Duration::from_millis(500)).await.unwrap();
+            assert!(polled.is_empty(), "nobody is handed a reference: {polled:?}");
+            assert_eq!(ends(&engine, tenant, run).await, RunState::Failed);
+            let step = engine.store().steps(tenant, run).await.unwrap().remove(0);
+            assert_eq!(step.state, StepState::Failed);
+            assert!(step.error.unwrap().as_str().contains(code), "{code}");
+            engine.unregister(session).await.unwrap();
+        }
+        stop(engine).await;
+    }
+
+    async fn a_signal_may_be_long(database: &Database) {
+        let folder = Folder::new();
+        let engine = engine_with(database, folder.options()).await;
+        let tenant = tenant(&engine, |_| {}).await;
+        let mut last = StepSpec::task("last", "t");
+        last.condition = Some("size(steps.wait.output.text) == 10000".into());
+        let until = WaitFor::Signal { signal: "go".into(), key: None, accept: Accept::Any };
+        let plan = plan(vec![StepSpec::new("wait", Work::Wait { until, timeout: None }), last]);
+        let run = engine.start(StartRun { subject: Some("s".into()), ..start(tenant, &plan, "{}") }).await.unwrap().run;
+        reaches(&engine, tenant, run, RunState::WaitingSignal).await;
+        let payload = Json::trusted(long("s"));
+        let signal = SignalRequest { tenant, signal_type: "go".into(), key: "s".into(), payload, source_id: None };
+        engine.signal(signal).await.unwrap();
+        let ran: Arc<Mutex<u32>> = Arc::default();
+        let count = Arc::clone(&ran);
+        let worker = work(&engine, 1, move |_| {
+            *count.lock().unwrap() += 1;
+            async { done("1") }
+        });
+        assert_eq!(ends(&engine, tenant, run).await, RunState::Succeeded);
+        worker.abort();
+        assert_eq!(*ran.lock().unwrap(), 1, "the expression saw the whole signal");
+        let steps = engine.store().steps(tenant, run).await.unwrap();
+        let output = steps[0].output.clone().unwrap();
+        assert!(output.len() < 300, "{output:?}");
+        assert_eq!(engine.payloads().unwrap().fetch(tenant, &output).await.unwrap(), Json::trusted(long("s")));
+        stop(engine).await;
+    }
+
+    async fn objects_go_when_their_runs_have_gone(database: &Database) {
+        let folder = Folder::new();
+        let engine = engine_with(database, folder.options()).await;
+        let tenant = tenant(&engine, |_| {}).await;
+        let run = finished(&engine, tenant, &long("g")).await;
+        let other = finished(&engine, tenant, &long("k")).await;
+        assert_eq!(folder.objects().len(), 2);
+        stop(engine).await;
+
+        let mut later = EngineOptions { sweep_every: Millis(50), ..folder.options() };
+        later.retention = Some(Sweep { runs_kept: Millis(0), ..Sweep::new(later.clock.now()) });
+        later.payloads.as_mut().unwrap().on_its_way = Millis(0);
+        let engine = engine_with(database, later).await;
+        let gone = async {
+            while !folder.objects().is_empty() {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(20), gone).await.expect("the objects go");
+        for run in [run, other] {
+            assert!(engine.store().run_overview(tenant, run).await.unwrap().is_none());
+        }
+        stop(engine).await;
+    }
+}
+
+async fn finished(engine: &Engine, tenant: TenantId, inputs: &str) -> interlock_core::ids::RunId {
+    let once = plan(vec![StepSpec::task("only", "t")]);
+    let run = engine.start(start(tenant, &once, inputs)).await.unwrap().run;
+    let worker = work(engine, 1, |_| async { done("1") });
+    assert_eq!(ends(engine, tenant, run).await, RunState::Succeeded);
+    worker.abort();
+    run
+}

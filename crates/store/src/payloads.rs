@@ -1,0 +1,119 @@
+//! Who refers to which payload beside the database. The objects themselves are the engine's affair; what stands here
+//! says when one may go, so that nobody is left with a reference to nothing.
+
+use interlock_core::ids::{RunId, ServerId, SignalId, TenantId};
+use interlock_core::json::Hash;
+use interlock_core::time::Timestamp;
+
+use crate::db::Db;
+use crate::error::{DbError, ReadError};
+use crate::op::OpAnswer;
+use crate::sql::{ops, payloads};
+use crate::store::Store;
+use crate::value::{Value, args};
+
+/// The row of `meta` that holds the mark of references, and that keepers and sweepers take turns on.
+pub(crate) const MARK: &str = "payload_mark";
+
+/// A mark for a new store, drawn from the random id of the server that makes it.
+pub(crate) fn fresh_mark(server: ServerId) -> String {
+    let mut mark = Hash::of(&[MARK.as_bytes(), server.as_bytes()].concat()).to_string();
+    mark.truncate(32);
+    mark
+}
+
+/// A run or a signal that refers to a payload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct PayloadOwner([u8; 16]);
+
+impl From<RunId> for PayloadOwner {
+    fn from(run: RunId) -> Self {
+        Self(*run.as_bytes())
+    }
+}
+
+impl From<SignalId> for PayloadOwner {
+    fn from(signal: SignalId) -> Self {
+        Self(*signal.as_bytes())
+    }
+}
+
+impl From<PayloadOwner> for Value {
+    fn from(owner: PayloadOwner) -> Self {
+        Self::Id(owner.0)
+    }
+}
+
+/// One reference.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PayloadRow {
+    pub tenant: TenantId,
+    pub owner: PayloadOwner,
+    pub sha256: Hash,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub enum PayloadOp {
+    /// Before the object is written and the owner is committed. Answers [`OpAnswer::Stored`], or
+    /// [`OpAnswer::InFlight`] while the object is being removed.
+    Keep { row: PayloadRow, bytes: u64, at: Timestamp },
+    /// The owner is gone, and has not come back since `before`. Answers [`OpAnswer::Done`] if others refer to the
+    /// object, [`OpAnswer::Gone`] if nobody does: then it is removed, and forgotten; [`OpAnswer::Recent`] if it was
+    /// kept again.
+    Release { row: PayloadRow, before: Timestamp },
+    /// The object is removed.
+    Forget { tenant: TenantId, sha256: Hash },
+}
+
+pub(crate) async fn apply<D: Db>(db: &D, op: &PayloadOp) -> Result<OpAnswer, DbError> {
+    // One at a time over all servers: a reference that is being added and an object that is going must see each other.
+    db.query(&ops::META_LOCK, args![MARK]).await?;
+    match *op {
+        PayloadOp::Keep { row: PayloadRow { tenant, owner, sha256 }, bytes, at } => {
+            if !db.query(&payloads::PAYLOAD_SWEEPING, args![tenant, sha256]).await?.is_empty() {
+                return Ok(OpAnswer::InFlight);
+            }
+            db.execute(&payloads::PAYLOAD_KEEP, args![tenant, owner, sha256, bytes, at]).await?;
+            Ok(OpAnswer::Stored)
+        }
+        PayloadOp::Release { row: PayloadRow { tenant, owner, sha256 }, before } => {
+            let shared = !db.query(&payloads::PAYLOAD_SHARED, args![tenant, sha256, owner]).await?.is_empty();
+            let stmt = if shared { &payloads::PAYLOAD_DROP } else { &payloads::PAYLOAD_MARK };
+            let rows = db.execute(stmt, args![tenant, owner, sha256, before]).await?;
+            Ok(match (rows, shared) {
+                (0, _) => OpAnswer::Recent,
+                (_, true) => OpAnswer::Done,
+                (_, false) => OpAnswer::Gone,
+            })
+        }
+        PayloadOp::Forget { tenant, sha256 } => {
+            db.execute(&payloads::PAYLOAD_FORGET, args![tenant, sha256]).await?;
+            Ok(OpAnswer::Done)
+        }
+    }
+}
+
+impl Store {
+    /// What this store's references begin with, and nothing that came from outside does. It never leaves the server.
+    pub async fn payload_mark(&self) -> Result<String, ReadError> {
+        let mut rows = self.rows(&ops::META_GET, args![MARK]).await?;
+        Ok(rows.first_mut().map(|row| row.text("value")).transpose()?.unwrap_or_default())
+    }
+
+    /// How long a payload is that the run refers to.
+    pub async fn payload_bytes(&self, tenant: TenantId, run: RunId, sha256: Hash) -> Result<Option<u64>, ReadError> {
+        let mut rows = self.rows(&payloads::PAYLOAD_BYTES, args![tenant, PayloadOwner::from(run), sha256]).await?;
+        Ok(rows.first_mut().map(|row| row.num("bytes")).transpose()?)
+    }
+
+    /// References whose owner is gone, among those that were kept before an instant.
+    pub async fn payloads_unowned(&self, before: Timestamp, limit: usize) -> Result<Vec<PayloadRow>, ReadError> {
+        let rows = self.rows(&payloads::PAYLOADS_UNOWNED, args![before, limit]).await?;
+        rows.into_iter()
+            .map(|mut row| {
+                let (tenant, owner) = (row.id("tenant_id")?, PayloadOwner::from(row.id::<RunId>("owner")?));
+                Ok(PayloadRow { tenant, owner, sha256: row.hash("sha256")? })
+            })
+            .collect()
+    }
+}
