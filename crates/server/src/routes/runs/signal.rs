@@ -48,17 +48,16 @@ pub async fn signal(
     // The run is part of what was asked, where the subject is what it is stored under.
     let asked = Signal { signal, key: run.to_string(), payload, source_id };
     let mut request = request(&keyed, asked.clone()).await?;
-    keyed
-        .once(&asked, async {
-            let overview = state.reads(tenant).run_overview(tenant, run).await?;
-            let overview = overview.ok_or_else(|| ApiError::unknown_run(run))?;
-            if overview.state.is_terminal() {
-                return Err(Rejection::Terminal { run, state: overview.state }.into());
-            }
-            request.key = overview.subject.unwrap_or_else(|| run.to_string());
-            // It is for this run alone: no workflow is started by it.
-            let signaled = state.engine().signal(request).await?;
-            Ok(answer(Announced { signaled, runs: Vec::new() }))
-        })
-        .await
+    let store = Box::pin(async {
+        let overview = state.reads(tenant).run_overview(tenant, run).await?;
+        let overview = overview.ok_or_else(|| ApiError::unknown_run(run))?;
+        if overview.state.is_terminal() {
+            return Err(Rejection::Terminal { run, state: overview.state }.into());
+        }
+        request.key = overview.subject.unwrap_or_else(|| run.to_string());
+        // It is for this run alone: no workflow is started by it.
+        let signaled = state.engine().signal(request).await?;
+        Ok(answer(Announced { signaled, runs: Vec::new() }))
+    });
+    Box::pin(keyed.once(&asked, store)).await
 }

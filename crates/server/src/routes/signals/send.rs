@@ -52,7 +52,8 @@ pub async fn send(
     };
     let keyed = Keyed { state: &state, headers: &headers, caller: &caller, source: SOURCE };
     let request = request(&keyed, asked.clone()).await?;
-    keyed.once(&asked, async { Ok(answer(state.engine().announce(request).await?)) }).await
+    let announce = Box::pin(async { Ok(answer(state.engine().announce(request).await?)) });
+    Box::pin(keyed.once(&asked, announce)).await
 }
 
 /// What kind of request a signal is, for its idempotency record.
