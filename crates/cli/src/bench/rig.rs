@@ -77,7 +77,7 @@ impl Rig {
             let worker = Worker::new(Embedded(self.engine.clone()), tasks(), options);
             let stop = self.stop.clone();
             self.workers.spawn(async move {
-                if let Err(error) = worker.run(stop).await {
+                if let Err(error) = Box::pin(worker.run(stop)).await {
                     eprintln!("the worker stopped: {error}");
                 }
             });

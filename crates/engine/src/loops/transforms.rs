@@ -19,7 +19,7 @@ const POLL_WAIT: Duration = Duration::from_hours(1);
 
 pub(crate) async fn run(engine: Engine) {
     while !engine.0.stopping.is_cancelled() {
-        if let Err(error) = serve(&engine).await
+        if let Err(error) = Box::pin(serve(&engine)).await
             && !matches!(error, EngineError::Closed)
         {
             tracing::warn!(%error, "transforms stopped; a new session takes over");

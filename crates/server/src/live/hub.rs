@@ -109,7 +109,7 @@ impl Hub {
             channel: Arc::downgrade(&channel),
         };
         let shutdown = self.0.shutdown.clone();
-        self.0.tasks.spawn(async move { shutdown.run_until_cancelled(pump.run()).await });
+        self.0.tasks.spawn(async move { shutdown.run_until_cancelled(Box::pin(pump.run())).await });
         channel
     }
 }

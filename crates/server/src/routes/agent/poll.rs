@@ -24,7 +24,7 @@ pub async fn poll(
 ) -> Result<Json<Polled>, ApiError> {
     state.engine().check_session(caller.tenant, poll.session).await?;
     let wait = bounded(Some(poll.wait_ms), limits::POLL_WAIT_MAX);
-    let polling = state.engine().poll(poll.session, poll.max as usize, wait);
+    let polling = Box::pin(state.engine().poll(poll.session, poll.max as usize, wait));
     // A server that stops answers with nothing, and the worker asks the next one.
     match state.shutdown().run_until_cancelled(polling).await {
         Some(assignments) => Ok(Json(Polled { assignments: assignments? })),
