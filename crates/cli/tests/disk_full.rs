@@ -55,7 +55,7 @@ impl Server {
 
     fn until(&self, path: &str, body: Option<&str>, status: &str) -> String {
         let mut last = None;
-        for _ in 0..500 {
+        for _ in 0..3_000 {
             let (got, answer) = self.curl(path, body);
             if got == status {
                 return answer;
@@ -84,6 +84,7 @@ fn a_full_disk_loses_nothing_and_heals_by_itself() {
     let ballast = server.disk().join("ballast");
     let mut file = std::fs::File::create(&ballast).unwrap();
     while file.write_all(&[0; 4096]).is_ok() {}
+    drop(file);
     let refused = server.until("/api/v1/runs", Some(RUN), "503");
     assert!(refused.contains("STORE_UNAVAILABLE"), "{refused}");
     let unready = server.until("/readyz", None, "503");

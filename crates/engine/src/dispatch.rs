@@ -135,7 +135,7 @@ impl Dispatch {
         if state.ready.others_wait(queue, now) {
             return None;
         }
-        let session = state.offers.take(queue, tenant, now)?;
+        let session = state.offers.take(queue, tenant)?;
         Some(Reserved { dispatch: self, session })
     }
 
@@ -185,13 +185,6 @@ struct Offering<'a> {
     poll: u64,
 }
 
-impl Offering<'_> {
-    /// Ends the poll with an answer: the offer stands for a moment longer.
-    fn answered(self, now: Timestamp) {
-        self.dispatch.state().offers.answered(self.session, self.poll, now);
-    }
-}
-
 impl Drop for Offering<'_> {
     fn drop(&mut self) {
         self.dispatch.state().offers.ended(self.session, self.poll);
@@ -235,7 +228,6 @@ impl Engine {
             }
             let assignments = self.with_payloads(session, assignments).await;
             if !assignments.is_empty() {
-                offering.answered(self.now());
                 return Ok(assignments);
             }
             if tried {
@@ -247,9 +239,7 @@ impl Engine {
                 () = self.0.stopping.cancelled() => return Err(EngineError::Closed),
                 () = work => {}
                 () = &mut expired => {
-                    let late = self.with_payloads(session, dispatch.handed(session)).await;
-                    offering.answered(self.now());
-                    return Ok(late);
+                    return Ok(self.with_payloads(session, dispatch.handed(session)).await);
                 }
             }
         }

@@ -64,6 +64,9 @@ pub enum EngineError {
     Read(#[from] ReadError),
     #[error("the store refused the change: {0:?}")]
     Refused(Refusal),
+    /// The store takes no commits for a while: trying again later is safe.
+    #[error("{0}")]
+    Stalled(String),
     #[error("the store failed: {0}")]
     Store(String),
 }
@@ -75,7 +78,7 @@ impl From<SubmitError> for EngineError {
             SubmitError::Closed => Self::Closed,
             SubmitError::Refused(Refusal::TooManyPending) => Self::TooManyPending,
             SubmitError::Refused(refusal) => Self::Refused(refusal),
-            SubmitError::Stalled(_) => Self::Store(error.to_string()),
+            SubmitError::Stalled(_) => Self::Stalled(error.to_string()),
             SubmitError::Corrupt(what) => Self::Store(what),
         }
     }
@@ -108,7 +111,7 @@ impl EngineError {
             Self::Overloaded => "OVERLOADED",
             Self::Closed => "SHUTTING_DOWN",
             Self::Payload(error) => error.code(),
-            Self::Read(_) | Self::Refused(_) | Self::Store(_) => "STORE_UNAVAILABLE",
+            Self::Read(_) | Self::Refused(_) | Self::Stalled(_) | Self::Store(_) => "STORE_UNAVAILABLE",
         }
     }
 
@@ -126,6 +129,7 @@ impl EngineError {
                 | Self::Payload(PayloadError::Unavailable { .. })
                 | Self::Read(_)
                 | Self::Refused(_)
+                | Self::Stalled(_)
                 | Self::Store(_)
         )
     }

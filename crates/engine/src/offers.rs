@@ -1,19 +1,14 @@
 //! Room that sessions have offered: a start takes some of it, and claims its first step in its own commit.
 //!
 //! A poll says how much its worker can take. What it was not given yet is its offer, which stands while the poll waits
-//! or claims, and for a moment after it was answered: a worker with room asks again at once, and what was handed over
-//! meanwhile is waiting for it then.
+//! or claims: whatever is handed over meanwhile goes out with its answer, or with that of the session's next poll.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use interlock_core::ids::{SessionId, TenantId};
-use interlock_core::time::{Millis, Timestamp};
 
 use crate::sessions::SessionInfo;
-
-/// How long an offer outlives its poll. What is claimed for a worker that died just then waits for its lease to end.
-const GRACE: Millis = Millis(50);
 
 #[derive(Default)]
 pub struct Offers {
@@ -26,8 +21,6 @@ struct Offer {
     poll: u64,
     info: Arc<SessionInfo>,
     room: usize,
-    /// None while the poll is under way.
-    until: Option<Timestamp>,
 }
 
 impl Offers {
@@ -38,7 +31,7 @@ impl Offers {
 
     /// The poll has this much room left.
     pub fn make(&mut self, session: SessionId, poll: u64, info: &Arc<SessionInfo>, room: usize) {
-        self.offers.insert(session, Offer { poll, info: Arc::clone(info), room, until: None });
+        self.offers.insert(session, Offer { poll, info: Arc::clone(info), room });
     }
 
     /// The session has finished a step and got no other for it: one more place, which the poll under way cannot know of.
@@ -48,23 +41,16 @@ impl Offers {
         }
     }
 
-    /// The poll was answered, at this instant.
-    pub fn answered(&mut self, session: SessionId, poll: u64, now: Timestamp) {
-        if let Some(offer) = self.offers.get_mut(&session).filter(|offer| offer.poll == poll) {
-            offer.until = Some(now + GRACE);
-        }
-    }
-
-    /// The poll has ended; without an answer, its caller went away.
+    /// The poll was answered, or its caller went away.
     pub fn ended(&mut self, session: SessionId, poll: u64) {
-        if self.offers.get(&session).is_some_and(|offer| offer.poll == poll && offer.until.is_none()) {
+        if self.offers.get(&session).is_some_and(|offer| offer.poll == poll) {
             self.offers.remove(&session);
         }
     }
 
     /// Takes a place from the session that has the most room for this queue and tenant.
-    pub fn take(&mut self, queue: &str, tenant: TenantId, now: Timestamp) -> Option<SessionId> {
-        let fits = self.offers.iter_mut().filter(|(_, offer)| offer.fits(queue, tenant, now));
+    pub fn take(&mut self, queue: &str, tenant: TenantId) -> Option<SessionId> {
+        let fits = self.offers.iter_mut().filter(|(_, offer)| offer.fits(queue, tenant));
         let (session, offer) = fits.max_by_key(|(session, offer)| (offer.room, **session))?;
         offer.room -= 1;
         *self.taken.entry(*session).or_default() += 1;
@@ -87,9 +73,8 @@ impl Offers {
 }
 
 impl Offer {
-    fn fits(&self, queue: &str, tenant: TenantId, now: Timestamp) -> bool {
+    fn fits(&self, queue: &str, tenant: TenantId) -> bool {
         self.room > 0
-            && self.until.is_none_or(|until| now < until)
             && self.info.takes_work()
             && self.info.tenant.is_none_or(|only| only == tenant)
             && self.info.queues.iter().any(|name| name == queue)
@@ -102,7 +87,6 @@ mod tests {
     use uuid::Uuid;
 
     const TENANT: TenantId = TenantId(Uuid::from_u128(1));
-    const NOW: Timestamp = Timestamp(1_000);
 
     fn session(number: u128) -> SessionId {
         SessionId(Uuid::from_u128(number))
@@ -117,23 +101,23 @@ mod tests {
     #[test]
     fn room_is_given_once() {
         let mut offers = offering(2);
-        assert_eq!(offers.take("q", TENANT, NOW), Some(session(1)));
-        assert_eq!(offers.take("q", TENANT, NOW), Some(session(1)));
-        assert_eq!(offers.take("q", TENANT, NOW), None);
+        assert_eq!(offers.take("q", TENANT), Some(session(1)));
+        assert_eq!(offers.take("q", TENANT), Some(session(1)));
+        assert_eq!(offers.take("q", TENANT), None);
         assert_eq!(offers.room(session(1), 2), 0, "both are still on their way");
         offers.settle(session(1));
         assert_eq!(offers.room(session(1), 2), 1);
         offers.freed(session(1));
-        assert_eq!(offers.take("q", TENANT, NOW), Some(session(1)));
+        assert_eq!(offers.take("q", TENANT), Some(session(1)));
     }
 
     #[test]
     fn only_who_serves_the_queue_and_the_tenant_gets_it() {
         let mut offers = offering(1);
         offers.make(session(2), 2, &SessionInfo::new(Some(TENANT), vec!["other".into()], false), 5);
-        assert_eq!(offers.take("nobody's", TENANT, NOW), None);
-        assert_eq!(offers.take("other", TenantId(Uuid::from_u128(9)), NOW), None);
-        assert_eq!(offers.take("other", TENANT, NOW), Some(session(2)));
+        assert_eq!(offers.take("nobody's", TENANT), None);
+        assert_eq!(offers.take("other", TenantId(Uuid::from_u128(9))), None);
+        assert_eq!(offers.take("other", TENANT), Some(session(2)));
     }
 
     #[test]
@@ -141,20 +125,15 @@ mod tests {
         let mut offers = offering(1);
         offers.make(session(2), 2, &SessionInfo::new(None, vec!["q".into()], false), 3);
         offers.make(session(3), 3, &SessionInfo::new(None, vec!["q".into()], true), 9);
-        assert_eq!(offers.take("q", TENANT, NOW), Some(session(2)));
+        assert_eq!(offers.take("q", TENANT), Some(session(2)));
     }
 
     #[test]
-    fn an_offer_ends_soon_after_its_poll() {
-        let mut offers = offering(5);
-        offers.answered(session(1), 1, NOW);
-        offers.ended(session(1), 1);
-        assert_eq!(offers.take("q", TENANT, NOW + Millis(GRACE.0 - 1)), Some(session(1)));
-        assert_eq!(offers.take("q", TENANT, NOW + GRACE), None);
+    fn an_offer_ends_with_its_poll() {
         let mut offers = offering(5);
         offers.ended(session(1), 2);
-        assert!(offers.take("q", TENANT, NOW).is_some(), "another poll's offer stands");
+        assert!(offers.take("q", TENANT).is_some(), "another poll's offer stands");
         offers.ended(session(1), 1);
-        assert_eq!(offers.take("q", TENANT, NOW), None);
+        assert_eq!(offers.take("q", TENANT), None);
     }
 }

@@ -198,7 +198,7 @@ impl From<EngineError> for ApiError {
             | EngineError::Closed => Self::new(StatusCode::SERVICE_UNAVAILABLE, code, detail),
             EngineError::Payload(error) => error.into(),
             EngineError::Read(error) => error.into(),
-            EngineError::Refused(_) | EngineError::Store(_) => store_failed(code, &detail),
+            EngineError::Refused(_) | EngineError::Stalled(_) | EngineError::Store(_) => store_failed(code, &detail),
         }
     }
 }

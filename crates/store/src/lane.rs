@@ -131,9 +131,9 @@ impl<C: Committer> Lane<C> {
                 }
                 Err(error) if error.is_transient() => {
                     tracing::warn!(group = group.no, %error, "commit failed, trying again");
-                    self.counters.stall.failed(error.to_string());
                     again = true;
                     if !matches!(error, DbError::Conflict(_)) {
+                        self.counters.stall.failed(error.to_string());
                         tokio::time::sleep(backoff).await;
                         backoff = (backoff * 2).min(BACKOFF_MAX);
                     }

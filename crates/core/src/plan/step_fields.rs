@@ -5,7 +5,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use super::StepSpec;
+use super::{StepSpec, TRANSFORM_QUEUE};
 use crate::state::StepKind;
 
 const OF_EVERY_STEP: &[&str] = &[
@@ -63,7 +63,13 @@ impl<'de> Deserialize<'de> for StepSpec {
                 "step `{step}`: unknown field `{unknown}` of its rollback, which has {known}"
             )));
         }
-        Self::deserialize(Value::Object(fields)).map_err(|error| D::Error::custom(format!("step `{step}`: {error}")))
+        let named = fields.contains_key("queue");
+        let mut spec = Self::deserialize(Value::Object(fields))
+            .map_err(|error| D::Error::custom(format!("step `{step}`: {error}")))?;
+        if !named && spec.kind() == StepKind::Transform {
+            TRANSFORM_QUEUE.clone_into(&mut spec.queue);
+        }
+        Ok(spec)
     }
 }
 
@@ -77,6 +83,14 @@ impl Serialize for StepSpec {
 mod tests {
     use super::*;
     use crate::plan::Plan;
+
+    #[test]
+    fn a_transform_stands_in_the_servers_own_queue_unless_it_says_otherwise() {
+        let read = |text: &str| serde_json::from_str::<StepSpec>(text).unwrap().queue;
+        assert_eq!(read(r#"{"key":"a","kind":"transform","value":1}"#), TRANSFORM_QUEUE);
+        assert_eq!(read(r#"{"key":"a","kind":"transform","value":1,"queue":"mine"}"#), "mine");
+        assert_eq!(read(r#"{"key":"a","kind":"task","handler":"a"}"#), crate::plan::DEFAULT_QUEUE);
+    }
 
     fn refusal(step: &str) -> String {
         serde_json::from_str::<StepSpec>(step).unwrap_err().to_string()
