@@ -40,6 +40,17 @@ impl Server {
         Path::new(&format!("/proc/{}/root", self.child.id())).join(disk.strip_prefix("/").unwrap())
     }
 
+    /// The program where the server's disk is, with its store.
+    fn inside(&self) -> Command {
+        let mut command = Command::new("nsenter");
+        if !rustix::process::geteuid().is_root() {
+            command.args(["--user", "--preserve-credentials"]);
+        }
+        command.args(["--mount", "--target", &self.child.id().to_string(), "--", PROGRAM]);
+        command.env("INTERLOCK_DATA", self.folder.join("disk/data"));
+        command
+    }
+
     /// The status and the body of an answer; `000` where none came in time.
     fn curl(&self, path: &str, body: Option<&str>) -> (String, String) {
         let key = std::fs::read_to_string(self.folder.join("key")).unwrap();
@@ -98,7 +109,6 @@ fn a_full_disk_loses_nothing_and_heals_by_itself() {
     for run in [before, after] {
         assert_eq!(server.curl(&format!("/api/v1/runs/{run}"), None).0, "200");
     }
-    let store = format!("sqlite:{}", server.disk().join("data/interlock.db").display());
-    let checked = Command::new(PROGRAM).args(["db", "check", "--store", &store]).output().unwrap();
+    let checked = server.inside().args(["db", "check"]).output().unwrap();
     assert!(checked.status.success(), "{checked:?}");
 }

@@ -1,5 +1,7 @@
 //! The nouns of the administrator: for each what works, and what a mistake is told.
 
+use serde_json::Value;
+
 use crate::rig::{Output, Up};
 
 fn ok(output: Output) -> Output {
@@ -126,7 +128,14 @@ fn events_are_listed_for_all_runs_and_for_one() {
     let plan =
         up.file("plan.json", r#"{"workflow":"w","version":1,"steps":[{"key":"a","kind":"transform","value":1}]}"#);
     ok(up.run(&["run", "start", "--plan", &plan, "--subject", "T-1", "--wait"]));
-    let all = ok(up.run(&["events", "-o", "json"])).json();
+    // All runs' events are listed once they are sealed, within a second.
+    let mut all = Value::Array(Vec::new());
+    for _ in 0..200 {
+        all = ok(up.run(&["events", "-o", "json"])).json();
+        if all.as_array().unwrap().last().is_some_and(|event| event["event"] == "session.completed") {
+            break;
+        }
+    }
     let names: Vec<_> = all.as_array().unwrap().iter().map(|event| event["event"].as_str().unwrap()).collect();
     assert_eq!((names.first(), names.last()), (Some(&"session.created"), Some(&"session.completed")), "{names:?}");
     let of_run = ok(up.run(&["events", "T-1", "--since", "1", "-n", "1"]));

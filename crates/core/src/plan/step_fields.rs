@@ -5,7 +5,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use super::{StepSpec, TRANSFORM_QUEUE};
+use super::{DEFAULT_QUEUE, StepSpec, TRANSFORM_QUEUE};
 use crate::state::StepKind;
 
 const OF_EVERY_STEP: &[&str] = &[
@@ -63,10 +63,10 @@ impl<'de> Deserialize<'de> for StepSpec {
                 "step `{step}`: unknown field `{unknown}` of its rollback, which has {known}"
             )));
         }
-        let named = fields.contains_key("queue");
         let mut spec = Self::deserialize(Value::Object(fields))
             .map_err(|error| D::Error::custom(format!("step `{step}`: {error}")))?;
-        if !named && spec.kind() == StepKind::Transform {
+        // Nobody else runs them.
+        if spec.kind() == StepKind::Transform && spec.queue == DEFAULT_QUEUE {
             TRANSFORM_QUEUE.clone_into(&mut spec.queue);
         }
         Ok(spec)
@@ -89,7 +89,7 @@ mod tests {
         let read = |text: &str| serde_json::from_str::<StepSpec>(text).unwrap().queue;
         assert_eq!(read(r#"{"key":"a","kind":"transform","value":1}"#), TRANSFORM_QUEUE);
         assert_eq!(read(r#"{"key":"a","kind":"transform","value":1,"queue":"mine"}"#), "mine");
-        assert_eq!(read(r#"{"key":"a","kind":"task","handler":"a"}"#), crate::plan::DEFAULT_QUEUE);
+        assert_eq!(read(r#"{"key":"a","kind":"task","handler":"a"}"#), DEFAULT_QUEUE);
     }
 
     fn refusal(step: &str) -> String {

@@ -49,7 +49,7 @@ fn any_step() -> impl Strategy<Value = StepSpec> {
         proptest::option::weighted(0.3, 1_000..600_000_u64),
         proptest::option::weighted(0.2, proptest::sample::select(OnFailure::ALL)),
         prop_oneof![10 => Just(None), 3 => Just(Some("false")), 1 => Just(Some("error")), 3 => Just(Some("input"))],
-        prop_oneof![4 => Just("default"), 1 => Just("other")],
+        prop_oneof![4 => Just(None), 1 => Just(Some("other"))],
     )
         .prop_map(|(mut step, undo, effect, attempts, timeout, on_failure, condition, queue)| {
             if let Some(conditions) = undo {
@@ -62,7 +62,10 @@ fn any_step() -> impl Strategy<Value = StepSpec> {
             step.timeout = timeout.map(Millis);
             step.on_failure = on_failure;
             step.condition = condition.map(str::to_owned);
-            step.queue(queue)
+            if let Some(queue) = queue {
+                step = step.queue(queue);
+            }
+            step
         })
 }
 
