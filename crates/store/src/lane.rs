@@ -121,14 +121,9 @@ impl<C: Committer> Lane<C> {
     async fn commit(&mut self, group: &Group) -> Vec<Outcome> {
         let mut again = false;
         let mut backoff = BACKOFF_MIN;
-        loop {
+        let outcomes = loop {
             match self.try_commit(group, again).await {
-                Ok(outcomes) => {
-                    if again {
-                        self.counters.stall.over();
-                    }
-                    return outcomes;
-                }
+                Ok(outcomes) => break outcomes,
                 Err(error) if error.is_transient() => {
                     tracing::warn!(group = group.no, %error, "commit failed, trying again");
                     again = true;
@@ -140,10 +135,15 @@ impl<C: Committer> Lane<C> {
                 }
                 Err(error) => {
                     tracing::error!(group = group.no, %error, "commit refused");
-                    return group.items.iter().map(|_| Outcome::Corrupt(error.to_string())).collect();
+                    break group.items.iter().map(|_| Outcome::Corrupt(error.to_string())).collect();
                 }
             }
+        };
+        // Whatever its fate, the database has answered. While it stalls nobody comes new, so nobody else would notice.
+        if again {
+            self.counters.stall.over();
         }
+        outcomes
     }
 
     async fn try_commit(&mut self, group: &Group, again: bool) -> Result<Vec<Outcome>, DbError> {
