@@ -1,4 +1,5 @@
-//! Fairness: how long a quiet tenant's step waits for a worker, alone and beside a neighbour with 100 times the load.
+//! Fairness: how long a quiet tenant's step waits for a worker, alone, beside a neighbour with 100 times the load, and
+//! beside one that asks for all that the machine can give.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,8 +16,8 @@ use super::rig::{Rig, bar, chain, now, start};
 
 const SLOTS: usize = 64;
 const QUIET_EVERY: Duration = Duration::from_millis(10);
-/// The noisy tenant keeps this many runs waiting for each one of the quiet tenant.
-const NOISE: usize = 100;
+/// The noisy tenant has so many callers for the quiet one's only one, and so many steps for each of its steps.
+const NOISE: u32 = 100;
 
 /// When a run's step began to run, told by the task itself.
 type Began = Arc<Mutex<HashMap<RunId, Instant>>>;
@@ -42,21 +43,14 @@ pub async fn run(args: &BenchArgs) -> anyhow::Result<Report> {
     measure(&rig, quiet, &began, samples / 10, args.json, "fairness: warm-up").await?;
     let mut alone = measure(&rig, quiet, &began, samples, args.json, "fairness: alone").await?;
 
-    let stop = CancellationToken::new();
-    let mut neighbours = JoinSet::new();
-    for _ in 0..NOISE {
-        let (engine, stop, plan) = (rig.engine.clone(), stop.clone(), chain(args.steps)?);
-        neighbours.spawn(async move {
-            while !stop.is_cancelled() {
-                if engine.start_and_wait(start(noisy, &plan)).await.is_err() {
-                    return;
-                }
-            }
-        });
-    }
+    // Each caller's runs have some steps, so it starts them less often than the quiet tenant starts its own.
+    let pace = Some(QUIET_EVERY * args.steps);
+    let noise = Noise::begin(&rig, noisy, args.steps, pace)?;
     let mut beside = measure(&rig, quiet, &began, samples, args.json, "fairness: beside the noise").await?;
-    stop.cancel();
-    while neighbours.join_next().await.is_some() {}
+    noise.end().await;
+    let noise = Noise::begin(&rig, noisy, args.steps, None)?;
+    let mut flooded = measure(&rig, quiet, &began, samples, args.json, "fairness: in the flood").await?;
+    noise.end().await;
 
     let mut more = serde_json::Map::new();
     let (alone_p50, alone_p99) = (percentile(&mut alone, 0.5), percentile(&mut alone, 0.99));
@@ -64,12 +58,14 @@ pub async fn run(args: &BenchArgs) -> anyhow::Result<Report> {
     more.insert("alone_p50_ms".into(), alone_p50.into());
     more.insert("alone_p99_ms".into(), alone_p99.into());
     more.insert("p99_ratio".into(), (p99_ms / alone_p99.max(0.001)).into());
+    more.insert("flooded_p50_ms".into(), percentile(&mut flooded, 0.5).into());
+    more.insert("flooded_p99_ms".into(), percentile(&mut flooded, 0.99).into());
     let report = Report {
         workload: "fairness",
         store: rig.store_name.clone(),
         runs: samples,
         steps: samples,
-        in_flight: NOISE,
+        in_flight: NOISE as usize,
         runs_per_s: 1.0 / QUIET_EVERY.as_secs_f64(),
         steps_per_s: 1.0 / QUIET_EVERY.as_secs_f64(),
         p50_ms,
@@ -79,6 +75,40 @@ pub async fn run(args: &BenchArgs) -> anyhow::Result<Report> {
     };
     rig.close().await;
     Ok(report)
+}
+
+/// The neighbour's callers.
+struct Noise {
+    stop: CancellationToken,
+    callers: JoinSet<()>,
+}
+
+impl Noise {
+    /// Each caller starts a run at this pace, one after the other; without a pace, as soon as its last one has ended.
+    fn begin(rig: &Rig, tenant: TenantId, steps: u32, pace: Option<Duration>) -> anyhow::Result<Self> {
+        let (stop, plan) = (CancellationToken::new(), chain(steps)?);
+        let mut callers = JoinSet::new();
+        for number in 0..NOISE {
+            let (engine, stop, plan) = (rig.engine.clone(), stop.clone(), Arc::clone(&plan));
+            let mut ticks = pace.map(|pace| tokio::time::interval_at((now() + pace * number / NOISE).into(), pace));
+            callers.spawn(async move {
+                while !stop.is_cancelled() {
+                    if let Some(ticks) = &mut ticks {
+                        ticks.tick().await;
+                    }
+                    if engine.start_and_wait(start(tenant, &plan)).await.is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        Ok(Self { stop, callers })
+    }
+
+    async fn end(mut self) {
+        self.stop.cancel();
+        while self.callers.join_next().await.is_some() {}
+    }
 }
 
 /// Starts single-step runs at an even pace; how long each waited until its step ran, in microseconds.

@@ -7,52 +7,86 @@ use std::time::Duration;
 use interlock_core::plan::{StepSpec, WaitFor, Work};
 use interlock_core::time::Millis;
 use interlock_engine::EncodedPlan;
+use serde::Serialize;
 use tokio::task::JoinSet;
 
 use super::BenchArgs;
-use super::report::{Report, rss_mib};
-use super::rig::{Rig, bar, chain, no_ops, now, plan, start};
+use super::report::{Report, percentile, rss_mib};
+use super::rig::{Rig, bar, chain, no_ops, plan, start};
+use super::w1::drive;
 
-const PROBE_RUNS: u64 = 20_000;
+/// A probe is this many single-step runs, and the best of a few counts: what the machine does beside it only slows.
+const PROBE_RUNS: u64 = 10_000;
+const PROBES: usize = 3;
 const IN_FLIGHT: usize = 512;
 /// Steps per run while filling up: long runs fill faster.
 const FILL_STEPS: u32 = 10;
 
-pub async fn run(args: &BenchArgs) -> anyhow::Result<Vec<Report>> {
+/// The cost at one size of the store.
+#[derive(Serialize)]
+struct Point {
+    finished_steps: u64,
+    waiting_runs: u64,
+    /// What the waiting runs added to the memory of the process.
+    waiting_mib: f64,
+    runs_per_s: f64,
+    p50_ms: f64,
+    p99_ms: f64,
+    /// What a run costs here beside what it cost at the first size.
+    cost_ratio: f64,
+}
+
+pub async fn run(args: &BenchArgs) -> anyhow::Result<Report> {
     let mut rig = Rig::new(args).await?;
     rig.work(no_ops, args.workers, IN_FLIGHT);
     let fill = chain(FILL_STEPS)?;
-    let probe_plan = chain(1)?;
-    let mut reports = Vec::new();
+    let mut points: Vec<Point> = Vec::new();
     let mut finished = 0;
-    let mut base = None;
     for size in &args.sizes {
         let missing = size.saturating_sub(finished) / u64::from(FILL_STEPS);
-        drive(&rig, &fill, missing, args.json, &format!("growth: filling to {size}")).await?;
+        let progress = bar(missing, &format!("growth: filling to {size}"), args.json);
+        drive(&rig, &fill, missing, IN_FLIGHT, &progress).await?;
         finished += missing * u64::from(FILL_STEPS);
-        let mut report = probe(&rig, &probe_plan, args.json, &format!("growth: at {size}")).await?;
-        finished += PROBE_RUNS;
-        let base = *base.get_or_insert(report.runs_per_s);
-        report.more.insert("finished_steps".into(), (*size).into());
-        report.more.insert("cost_ratio".into(), (base / report.runs_per_s).into());
-        reports.push(report);
+        let point = probe(&rig, args.json, finished, points.first()).await?;
+        finished += PROBE_RUNS * PROBES as u64;
+        points.push(point);
     }
     if args.waiting > 0 {
-        reports.push(waiting(&rig, args, &probe_plan, base.unwrap_or(1.0)).await?);
+        let before_mib = rss_mib();
+        fall_asleep(&rig, args.waiting, args.json).await?;
+        let waiting_mib = rss_mib() - before_mib;
+        let point = probe(&rig, args.json, finished, points.first()).await?;
+        points.push(Point { waiting_runs: args.waiting, waiting_mib, ..point });
     }
+    let last = points.last().ok_or_else(|| anyhow::anyhow!("growth needs --sizes or --waiting"))?;
+    let mut more = serde_json::Map::new();
+    let (runs_per_s, p50_ms, p99_ms) = (last.runs_per_s, last.p50_ms, last.p99_ms);
+    more.insert("cost_ratio".into(), last.cost_ratio.into());
+    more.insert("points".into(), serde_json::to_value(&points)?);
+    let report = Report {
+        workload: "growth",
+        store: rig.store_name.clone(),
+        runs: PROBE_RUNS,
+        steps: PROBE_RUNS,
+        in_flight: IN_FLIGHT,
+        runs_per_s,
+        steps_per_s: runs_per_s,
+        p50_ms,
+        p99_ms,
+        rss_mib: rss_mib(),
+        more,
+    };
     rig.close().await;
-    Ok(reports)
+    Ok(report)
 }
 
-/// Runs that wait for an hour: they must cost neither memory nor time.
-async fn waiting(rig: &Rig, args: &BenchArgs, probe_plan: &Arc<EncodedPlan>, base: f64) -> anyhow::Result<Report> {
-    let timer = StepSpec::new("sleep", Work::Wait { until: WaitFor::For(Millis::from_hours(1)), timeout: None });
-    let sleeper = plan("bench-sleeper", vec![timer])?;
-    let before_mib = rss_mib();
-    let progress = bar(args.waiting, "growth: runs that wait", args.json);
+/// Starts runs that wait for hours: they must cost neither memory nor time.
+async fn fall_asleep(rig: &Rig, waiting: u64, json: bool) -> anyhow::Result<()> {
+    let timer = StepSpec::new("sleep", Work::Wait { until: WaitFor::For(Millis::from_hours(10)), timeout: None });
+    let sleeper: Arc<EncodedPlan> = plan("bench-sleeper", vec![timer])?;
+    let progress = bar(waiting, "growth: runs that wait", json);
     let next = Arc::new(AtomicU64::new(0));
     let mut drivers = JoinSet::new();
-    let waiting = args.waiting;
     for _ in 0..IN_FLIGHT {
         let (engine, sleeper, next, progress) =
             (rig.engine.clone(), Arc::clone(&sleeper), Arc::clone(&next), progress.clone());
@@ -70,52 +104,28 @@ async fn waiting(rig: &Rig, args: &BenchArgs, probe_plan: &Arc<EncodedPlan>, bas
     }
     progress.finish_and_clear();
     tokio::time::sleep(Duration::from_secs(1)).await;
-    let held_mib = rss_mib() - before_mib;
-    let mut report = probe(rig, probe_plan, args.json, "growth: beside the waiting").await?;
-    report.more.insert("waiting_runs".into(), args.waiting.into());
-    report.more.insert("waiting_mib".into(), held_mib.into());
-    report.more.insert("cost_ratio".into(), (base / report.runs_per_s).into());
-    Ok(report)
+    Ok(())
 }
 
-async fn probe(rig: &Rig, plan: &Arc<EncodedPlan>, json: bool, what: &str) -> anyhow::Result<Report> {
-    let seconds = drive(rig, plan, PROBE_RUNS, json, what).await?;
-    Ok(Report {
-        workload: "growth",
-        store: rig.store_name.clone(),
-        runs: PROBE_RUNS,
-        steps: PROBE_RUNS,
-        in_flight: IN_FLIGHT,
-        runs_per_s: PROBE_RUNS as f64 / seconds,
-        steps_per_s: PROBE_RUNS as f64 / seconds,
-        p50_ms: 0.0,
-        p99_ms: 0.0,
-        rss_mib: rss_mib(),
-        more: serde_json::Map::new(),
+async fn probe(rig: &Rig, json: bool, finished_steps: u64, first: Option<&Point>) -> anyhow::Result<Point> {
+    let plan = chain(1)?;
+    let mut best: Option<(Vec<u64>, f64)> = None;
+    for _ in 0..PROBES {
+        let progress = bar(PROBE_RUNS, &format!("growth: at {finished_steps}"), json);
+        let (latencies, seconds) = drive(rig, &plan, PROBE_RUNS, IN_FLIGHT, &progress).await?;
+        if best.as_ref().is_none_or(|(_, least)| seconds < *least) {
+            best = Some((latencies, seconds));
+        }
+    }
+    let (mut latencies, seconds) = best.unwrap_or_default();
+    let runs_per_s = PROBE_RUNS as f64 / seconds;
+    Ok(Point {
+        finished_steps,
+        waiting_runs: 0,
+        waiting_mib: 0.0,
+        runs_per_s,
+        p50_ms: percentile(&mut latencies, 0.5),
+        p99_ms: percentile(&mut latencies, 0.99),
+        cost_ratio: first.map_or(1.0, |first| first.runs_per_s / runs_per_s),
     })
-}
-
-/// Runs this many runs to their end; how long it took.
-async fn drive(rig: &Rig, plan: &Arc<EncodedPlan>, runs: u64, json: bool, what: &str) -> anyhow::Result<f64> {
-    let progress = bar(runs, what, json);
-    let next = Arc::new(AtomicU64::new(0));
-    let mut drivers = JoinSet::new();
-    let began = now();
-    for _ in 0..IN_FLIGHT {
-        let (engine, plan, next, progress) =
-            (rig.engine.clone(), Arc::clone(plan), Arc::clone(&next), progress.clone());
-        let tenant = rig.tenants[0];
-        drivers.spawn(async move {
-            while next.fetch_add(1, Ordering::Relaxed) < runs {
-                engine.start_and_wait(start(tenant, &plan)).await?;
-                progress.inc(1);
-            }
-            Ok::<_, anyhow::Error>(())
-        });
-    }
-    while let Some(driver) = drivers.join_next().await {
-        driver??;
-    }
-    progress.finish_and_clear();
-    Ok(began.elapsed().as_secs_f64())
 }

@@ -39,11 +39,11 @@ pub struct BenchArgs {
     /// Watchers: how many WebSockets watch one run.
     #[arg(long, default_value_t = 1_000)]
     watchers: usize,
-    /// Growth: the finished steps to grow to.
-    #[arg(long, value_delimiter = ',', default_values_t = [10_000, 1_000_000])]
+    /// Growth: the finished steps to grow to. The last of the defaults takes minutes.
+    #[arg(long, value_delimiter = ',', default_values_t = [10_000, 1_000_000, 10_000_000])]
     sizes: Vec<u64>,
     /// Growth: how many runs wait at the same time.
-    #[arg(long, default_value_t = 100_000)]
+    #[arg(long, default_value_t = 1_000_000)]
     waiting: u64,
     /// Print exactly one JSON object per workload on stdout, and nothing else.
     #[arg(long)]
@@ -92,9 +92,7 @@ pub async fn run(args: BenchArgs) -> anyhow::Result<()> {
         fairness::run(&args).await?.print(args.json)?;
     }
     if wants(Workload::Growth) {
-        for report in growth::run(&args).await? {
-            report.print(args.json)?;
-        }
+        growth::run(&args).await?.print(args.json)?;
     }
     Ok(())
 }

@@ -28,15 +28,33 @@ impl Report {
         }
         let Value::Object(fields) = value else { anyhow::bail!("a report is an object") };
         println!();
-        for (name, value) in fields {
-            let text = match value {
-                Value::String(text) => text,
-                Value::Number(number) => number.as_f64().map_or_else(|| number.to_string(), grouped),
-                other => other.to_string(),
-            };
-            println!("  {name:<26} {text:>20}");
+        for (name, value) in &fields {
+            match value {
+                Value::Array(rows) => table(name, rows),
+                value => println!("  {name:<26} {:>20}", text(value)),
+            }
         }
         Ok(())
+    }
+}
+
+fn text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Number(number) => number.as_f64().map_or_else(|| number.to_string(), grouped),
+        other => other.to_string(),
+    }
+}
+
+/// Objects of the same fields, one a line under their names.
+fn table(name: &str, rows: &[Value]) {
+    println!("  {name}");
+    let Some(Value::Object(first)) = rows.first() else { return };
+    let head: Vec<String> = first.keys().map(|field| format!("{field:>14}")).collect();
+    println!("    {}", head.join(" "));
+    for row in rows.iter().filter_map(Value::as_object) {
+        let cells: Vec<String> = row.values().map(|value| format!("{:>14}", text(value))).collect();
+        println!("    {}", cells.join(" "));
     }
 }
 

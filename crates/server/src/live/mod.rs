@@ -58,8 +58,8 @@ pub mod limits {
     pub const SEND_TIMEOUT: Duration = Duration::from_secs(20);
     /// With many watchers, wake-ups are spaced by this much for each of them, up to the longest pause: a burst of
     /// events becomes one write per watcher.
-    pub const PAUSE_PER_WATCHER: Duration = Duration::from_micros(200);
-    pub const PAUSE_MAX: Duration = Duration::from_millis(200);
+    pub const PAUSE_PER_WATCHER: Duration = Duration::from_micros(500);
+    pub const PAUSE_MAX: Duration = Duration::from_millis(500);
 
     const _: () =
         assert!(interlock_engine::feed::EVENTS_READ_MAX * 2 <= KEPT_FRAMES_MAX, "one read is half of what is kept");

@@ -61,11 +61,13 @@ pub(crate) fn connect(path: &Path) -> Result<Connection, OpenError> {
         |error: rusqlite::Error| OpenError::File { path: path.display().to_string(), what: error.to_string() };
     let connection = Connection::open(path).map_err(sqlite_error)?;
     configure(&connection).map_err(sqlite_error)?;
-    // FULL: a commit is on disk before it is answered. Checkpoints after 4,000 pages keep the log near 16 MiB.
+    // FULL: a commit is on disk before it is answered. Checkpoints after 4,000 pages keep the log near 16 MiB. The cache
+    // is small because SQLite goes through all of it at most commits (a balanced B-tree leaves a page's number beyond
+    // the file's end); what is not in it is mapped.
     connection
         .execute_batch(
             "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 4000;
-             PRAGMA mmap_size = 268435456; PRAGMA cache_size = -65536;",
+             PRAGMA mmap_size = 268435456; PRAGMA cache_size = -8192;",
         )
         .map_err(sqlite_error)?;
     Ok(connection)
