@@ -103,6 +103,7 @@ pub static MATRIX: &[Line] = {
         line("GET", "/docs", Public, &[]),
         line("GET", "/docs/page.css", Public, &[]),
         line("GET", "/docs/page.js", Public, &[]),
+        line("GET", pages::path::ROOT, Public, &[]),
         line("GET", pages::path::SETUP, Public, &[]),
         line("POST", pages::path::SETUP, Public, &[]),
         line("GET", pages::path::LOGIN, Public, &[]),

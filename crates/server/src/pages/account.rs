@@ -40,6 +40,7 @@ pub async fn show(State(state): State<AppState>, headers: HeaderMap) -> Result<R
     }
     let content = format!(
         "<dl>{list}</dl>
+<p><a href=\"/docs\">The API, described</a></p>
 <form method=\"post\" action=\"{}\">
 <input type=\"hidden\" name=\"csrf\" value=\"{}\">
 <button type=\"submit\">Sign out</button>

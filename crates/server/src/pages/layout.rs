@@ -36,7 +36,7 @@ pub fn page(status: StatusCode, title: &str, content: &str) -> Response {
 </head>
 <body>
 <main>
-<p class=\"brand\"><span aria-hidden=\"true\">⬡</span> Interlock</p>
+<p class=\"brand\"><span class=\"mark\" aria-hidden=\"true\"></span>Interlock</p>
 <h1>{title}</h1>
 {content}
 </main>

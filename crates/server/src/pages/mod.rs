@@ -10,13 +10,14 @@ mod setup;
 
 use axum::Router;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
-use axum::response::IntoResponse;
+use axum::response::{IntoResponse, Redirect};
 use axum::routing::{get, post};
 
 use crate::identity::oidc::path as provider;
 use crate::state::AppState;
 
 pub mod path {
+    pub const ROOT: &str = "/";
     pub const SETUP: &str = "/setup";
     pub const LOGIN: &str = "/login";
     pub const LOGOUT: &str = "/logout";
@@ -27,6 +28,7 @@ pub mod path {
 
 pub fn routes() -> Router<AppState> {
     Router::new()
+        .route(path::ROOT, get(root))
         .route(path::SETUP, get(setup::show).post(setup::submit))
         .route(path::LOGIN, get(login::show).post(login::submit))
         .route(path::LOGOUT, post(account::log_out))
@@ -40,6 +42,11 @@ pub fn routes() -> Router<AppState> {
 /// The address by which a person sets a password.
 pub fn setup_link(base: &str, token: &str) -> String {
     format!("{base}{}?token={token}", path::SETUP)
+}
+
+/// Whoever opens the bare address finds out who they are here, or signs in.
+async fn root() -> Redirect {
+    Redirect::to(path::ACCOUNT)
 }
 
 async fn style() -> impl IntoResponse {

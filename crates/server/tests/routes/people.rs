@@ -124,6 +124,8 @@ async fn signing_in_and_out() {
     assert_eq!(ada.write("POST", "/api/v1/auth/logout", json!({})).await.status, 204);
     assert_eq!(ada.ask("GET", "/api/v1/me", Value::Null, &[]).await.problem(), (401, "UNAUTHORIZED"));
     assert_eq!(ada.ask("GET", "/account", Value::Null, &[]).await.status, 303);
+    let bare = ada.ask("GET", "/", Value::Null, &[]).await;
+    assert_eq!((bare.status.as_u16(), &bare.headers[header::LOCATION]), (303, &"/account".parse().unwrap()));
     api.end().await;
 }
 
