@@ -36,7 +36,7 @@ pub use error::{CorruptRow, OpenError, ReadError, Refusal, SubmitError};
 pub use identity::{IdentityOp, InviteRow, KeyRow, UserRow, UserSessionRow};
 pub use op::{BeginIdempotency, Op, OpAnswer, OutboxRetry, SignalAnnouncement, SubjectSignal, Sweep};
 pub use options::{CommitFault, Faults, Mode, NoFaults, Options, StoreUrl};
-pub use payloads::{PayloadOp, PayloadOwner, PayloadRow};
+pub use payloads::{PayloadHolder, PayloadOp, PayloadOwner, PayloadRecord, PayloadRow};
 pub use rows::{
     ATTR_FILTERS_MAX, ApprovalRow, Claimed, EventRecord, Finding, IdempotencyRecord, OpenWait, OutboxMessage, Page,
     QueuedRun, ReadyGroup, ReadyRun, ReceiptRow, RunFilter, RunSummary, SessionRow, SignalRow, Stats, StepRow,

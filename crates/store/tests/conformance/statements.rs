@@ -30,6 +30,7 @@ const SCANS: &[&str] = &[
     "STEPS",
     "OUTBOUNDS_FED",
     "SCHEDULES_NEXT",
+    "PAYLOADS_TOTAL",
 ];
 
 /// The index that a statement has to use, on either database: a plan without a scan can still read a whole tenant.
