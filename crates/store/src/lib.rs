@@ -19,6 +19,7 @@ mod migrate;
 mod op;
 mod options;
 mod payloads;
+mod plans;
 mod postgres;
 mod read;
 mod rows;
@@ -27,6 +28,7 @@ mod sqlite;
 mod stall;
 mod store;
 mod submit;
+mod sweep;
 mod triggers;
 mod value;
 

@@ -9,6 +9,7 @@ mod payloads;
 mod runs;
 mod servers;
 mod statements;
+mod sweeping;
 mod triggers;
 mod walk;
 mod wall;
