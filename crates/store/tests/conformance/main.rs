@@ -1,6 +1,7 @@
 //! One suite over every database: what a store promises, whatever is behind it.
 
 mod feed;
+mod filled;
 mod fixture;
 mod guards;
 mod lanes;
