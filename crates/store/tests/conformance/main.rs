@@ -7,6 +7,7 @@ mod guards;
 mod lanes;
 mod opening;
 mod payloads;
+mod plans;
 mod runs;
 mod servers;
 mod statements;
