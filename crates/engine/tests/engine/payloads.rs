@@ -171,7 +171,13 @@ on_both! {
         pay.rollback = Some(RollbackSpec { by: Undo::Handler("refund".into()), with, conditions });
         let plan = plan(vec![pay, StepSpec::task("ship", "t")]);
         let run = engine.start(start(tenant, &plan, &long("i"))).await.unwrap().run;
-        let worker = work(&engine, 1, |_| async { done(&long("o")) });
+        let worker = work(&engine, 1, |assignment| async move {
+            match assignment.step.as_str() {
+                "pay" => done(&long("o")),
+                // Whoever has it is gone with the engine.
+                _ => std::future::pending().await,
+            }
+        });
         until(async || engine.store().steps(tenant, run).await.unwrap()[0].state == StepState::Succeeded).await;
         worker.abort();
         stop(engine).await;
