@@ -23,7 +23,8 @@ fn payloads_go_with_a_backup_and_come_back_with_it() {
         r#"{"workflow":"w","version":1,"steps":[{"key":"pack","kind":"task","handler":"demo.pack"}]}"#,
     );
     let text = format!("text={}", "x".repeat(LONG));
-    let started = up.run(&["run", "start", "--plan", &plan, "-i", "order=a", "-i", &text, "-o", "json"]);
+    let started =
+        up.run(&["run", "start", "--plan", &plan, "-i", "order=a", "-i", "cents=100", "-i", &text, "-o", "json"]);
     assert_eq!(started.code, 0, "{started:?}");
     let run = started.json()["run_id"].as_str().unwrap().to_owned();
     assert_eq!(up.run(&["run", "watch", &run]).code, 0);
