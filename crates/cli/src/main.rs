@@ -17,6 +17,7 @@ mod key_file;
 mod login;
 mod oidc;
 mod open;
+mod outbound;
 mod output;
 mod reference;
 mod run;

@@ -4,14 +4,13 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::Context as _;
 use clap::Args;
 use interlock_core::ids::TenantId;
 use interlock_core::limits;
 use interlock_core::time::Millis;
 use interlock_engine::payloads::{INLINE_BYTES_MAX, Objects, PayloadOptions};
 use interlock_engine::{Engine, EngineOptions};
-use interlock_outbound::{Outbound, OutboundOptions, Range};
+use interlock_outbound::Outbound;
 use interlock_server::identity::first_key;
 use interlock_server::{Server, ServerOptions, ServerSecret};
 use interlock_store::Tenant;
@@ -20,7 +19,9 @@ use tokio_util::sync::CancellationToken;
 use crate::client::Secret;
 use crate::client::local::{self, Announced};
 use crate::config::{ConfigArg, LogArgs};
+use crate::db::place;
 use crate::open;
+use crate::outbound::OutboundArgs;
 
 /// The tenant of a new store, and of people who sign in without naming one.
 const DEFAULT_TENANT: &str = "default";
@@ -28,8 +29,6 @@ const DEFAULT_TENANT: &str = "default";
 /// In the data folder: the secret of the server, and the key for whoever may read the folder.
 const SECRET_FILE: &str = "server.secret";
 pub const LOCAL_KEY_FILE: &str = "local.key";
-/// In the data folder: payloads too long for a row, unless they go elsewhere.
-const PAYLOADS_FOLDER: &str = "payloads";
 /// Below this a reference is hardly shorter than what it stands for.
 const INLINE_BYTES_LEAST: usize = 1 << 10;
 
@@ -77,12 +76,8 @@ pub struct HttpArgs {
     /// All servers of one store need the same.
     #[arg(long, env = "INTERLOCK_SECRET_FILE")]
     secret_file: Option<PathBuf>,
-    /// A range that calls to the outside may not reach, whatever is allowed. May be given several times.
-    #[arg(long, env = "INTERLOCK_OUTBOUND_DENY", value_name = "RANGE", value_delimiter = ',')]
-    outbound_deny: Vec<Range>,
-    /// Certificates (PEM) that calls to the outside trust beside this machine's own.
-    #[arg(long, env = "INTERLOCK_OUTBOUND_CA_FILE", value_name = "FILE")]
-    outbound_ca_file: Option<PathBuf>,
+    #[command(flatten)]
+    outbound: OutboundArgs,
     /// On a new store, write the first admin's key to this file.
     #[arg(long, env = "INTERLOCK_BOOTSTRAP_KEY_FILE")]
     bootstrap_key_file: Option<PathBuf>,
@@ -92,9 +87,6 @@ pub struct HttpArgs {
     /// How often one client may ask in a minute, unless its key says otherwise; 0 for no limit.
     #[arg(long, env = "INTERLOCK_REQUESTS_PER_MIN", default_value_t = interlock_server::limits::REQUESTS_PER_MIN)]
     requests_per_min: u32,
-    /// Private ranges that the server may call, as in `10.1.0.0/16`: an identity provider inside, for instance.
-    #[arg(long, env = "INTERLOCK_OUTBOUND_OPEN", value_name = "RANGE", value_delimiter = ',')]
-    outbound_open: Vec<Range>,
     /// How long a person stays signed in, in hours.
     #[arg(long, env = "INTERLOCK_VISIT_HOURS", value_name = "HOURS", default_value_t = 12, value_parser = clap::value_parser!(u64).range(1..=8_760))]
     visit_hours: u64,
@@ -161,7 +153,7 @@ impl EngineArgs {
         );
         let objects = match &self.payloads {
             Some(place) => Objects::open(place, outbound)?,
-            None => Objects::folder(&self.data.join(PAYLOADS_FOLDER))?,
+            None => Objects::folder(&self.data.join(place::FOLDER))?,
         };
         Ok(PayloadOptions { inline_max: self.payload_inline_max, ..PayloadOptions::new(objects) })
     }
@@ -170,16 +162,7 @@ impl EngineArgs {
 impl HttpArgs {
     /// The one client for all calls to the outside.
     pub fn outbound(&self) -> anyhow::Result<Outbound> {
-        let roots = self
-            .outbound_ca_file
-            .iter()
-            .map(|path| std::fs::read(path).with_context(|| format!("cannot read {}", path.display())));
-        Ok(Outbound::new(OutboundOptions {
-            open: self.outbound_open.clone(),
-            closed: self.outbound_deny.clone(),
-            roots_pem: roots.collect::<anyhow::Result<_>>()?,
-            ..OutboundOptions::default()
-        })?)
+        self.outbound.client()
     }
 
     /// Listens, after seeing to it that somebody can get in: by the first admin's key where one is asked for, and on

@@ -2,6 +2,8 @@
 
 #[path = "commands/approvals.rs"]
 mod approvals;
+#[path = "commands/backup.rs"]
+mod backup;
 #[path = "commands/config.rs"]
 mod config;
 #[path = "commands/rig.rs"]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use interlock_core::ids::{RunId, TenantId};
+use interlock_core::ids::TenantId;
 use interlock_core::planted::{Bug, is_planted};
 use interlock_core::time::Timestamp;
 
@@ -11,10 +11,10 @@ use crate::bulk;
 use crate::db::Db;
 use crate::entries::{self, Entry};
 use crate::error::DbError;
-use crate::op::{Op, OpAnswer, OutboxRetry, SignalAnnouncement, SubjectSignal, Sweep};
+use crate::op::{Op, OpAnswer, OutboxRetry, SignalAnnouncement, SubjectSignal};
 use crate::rows::{SignalRow, WorkflowVersionRow};
-use crate::sql::{bulk as sql_bulk, hot, identity, ops, read, side, triggers, workflows};
-use crate::submit::STATE_ATTR;
+use crate::sql::{hot, ops, read, side, workflows};
+use crate::sweep;
 use crate::value::{Value, args};
 
 pub(crate) async fn apply<D: Db>(db: &D, op: &Op) -> Result<OpAnswer, DbError> {
@@ -133,7 +133,8 @@ pub(crate) async fn apply<D: Db>(db: &D, op: &Op) -> Result<OpAnswer, DbError> {
             Ok(if rows == 1 { OpAnswer::Done } else { OpAnswer::Gone })
         }
         Op::Seal { now, limit } => seal(db, *now, *limit).await.map(OpAnswer::Count),
-        Op::Sweep(sweep) => self::sweep(db, sweep).await.map(OpAnswer::Count),
+        Op::Sweep(sweep) => sweep::apply(db, sweep).await.map(OpAnswer::Count),
+        Op::KeepLanes { server, lanes, now } => sweep::keep_lanes(db, *server, lanes, *now).await,
         Op::EnsurePartitions { now } => {
             if db.is_postgres() {
                 crate::postgres::partitions::ensure(db, *now).await?;
@@ -248,75 +249,6 @@ async fn seal<D: Db>(db: &D, now: Timestamp, limit: usize) -> Result<u64, DbErro
         db.execute(&ops::SEAL_POSITION, args![lane, group]).await?;
     }
     Ok(sealed)
-}
-
-async fn sweep<D: Db>(db: &D, sweep: &Sweep) -> Result<u64, DbError> {
-    let (now, limit) = (sweep.now, sweep.batch_max);
-    let mut removed = sweep_runs(db, sweep).await?;
-    removed += db.execute(&ops::SWEEP_SIGNALS, args![now, limit]).await?;
-    removed += db.execute(&ops::SWEEP_SESSIONS, args![now - sweep.sessions_kept, limit]).await?;
-    removed += db.execute(&ops::SWEEP_IDEMPOTENCY, args![now - sweep.runs_kept, limit]).await?;
-    removed += db.execute(&ops::SWEEP_GROUPS, args![now - sweep.groups_kept, limit]).await?;
-    removed += db.execute(&ops::SWEEP_FEED, args![now - sweep.feed_kept, limit]).await?;
-    removed += db.execute(&identity::SWEEP_USER_SESSIONS, args![now, limit]).await?;
-    removed += db.execute(&identity::SWEEP_INVITES, args![now, limit]).await?;
-    for stmt in [&triggers::SWEEP_SLOTS, &triggers::SWEEP_DELIVERIES, &triggers::SWEEP_FINGERPRINTS] {
-        removed += db.execute(stmt, args![now - sweep.runs_kept, limit]).await?;
-    }
-    removed += db.execute(&triggers::SWEEP_ATTEMPTS, args![now - sweep.outbox_kept, limit]).await?;
-    Ok(removed)
-}
-
-/// Finished runs past their time, each with all of its rows.
-async fn sweep_runs<D: Db>(db: &D, sweep: &Sweep) -> Result<u64, DbError> {
-    let bound = sweep.now - sweep.runs_kept;
-    let outbox_bound = sweep.now - sweep.outbox_kept;
-    let mut left = sweep.batch_max;
-    let mut removed = 0;
-    for mut row in db.query(&read::TENANTS, vec![]).await? {
-        let tenant: TenantId = row.id("tenant_id")?;
-        let values = args![tenant, first_id_at(outbox_bound), outbox_bound, sweep.batch_max];
-        removed += db.execute(&ops::SWEEP_OUTBOX, values).await?;
-        for stmt in [&sql_bulk::SWEEP_BULK_FAILURES, &sql_bulk::SWEEP_BULK] {
-            removed += db.execute(stmt, args![tenant, first_id_at(bound), bound]).await?;
-        }
-        let runs = db.query(&ops::SWEEP_RUNS, args![tenant, first_id_at(bound), bound, left]).await?;
-        left -= runs.len().min(left);
-        for mut row in runs {
-            removed += sweep_run(db, tenant, row.id("run_id")?).await?;
-        }
-        if left == 0 {
-            break;
-        }
-    }
-    Ok(removed)
-}
-
-async fn sweep_run<D: Db>(db: &D, tenant: TenantId, run: RunId) -> Result<u64, DbError> {
-    let key = || args![tenant, run];
-    if let Some(row) = db.query(&ops::SWEEP_LABELS, key()).await?.first_mut() {
-        let mut attrs: BTreeMap<String, String> = row.opt_decoded("labels")?.unwrap_or_default();
-        if let Some(state) = row.opt_text("state")? {
-            attrs.insert(STATE_ATTR.to_owned(), state);
-        }
-        for (name, value) in attrs {
-            db.execute(&ops::SWEEP_ATTR, args![tenant, name, value, run]).await?;
-        }
-    }
-    for stmt in [
-        &ops::SWEEP_JOURNAL,
-        &ops::SWEEP_STEPS,
-        &ops::SWEEP_WAITS,
-        &ops::SWEEP_VOTES,
-        &ops::SWEEP_APPROVALS,
-        &ops::SWEEP_RECEIPTS,
-        &ops::SWEEP_OUTPUT,
-        &ops::SWEEP_ASSIGNMENTS,
-        &ops::SWEEP_RUN_OUTBOX,
-    ] {
-        db.execute(stmt, key()).await?;
-    }
-    db.execute(&ops::SWEEP_RUN, key()).await
 }
 
 /// The smallest UUIDv7 that an instant can begin.

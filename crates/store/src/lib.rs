@@ -19,6 +19,7 @@ mod migrate;
 mod op;
 mod options;
 mod payloads;
+mod plans;
 mod postgres;
 mod read;
 mod rows;
@@ -27,6 +28,7 @@ mod sqlite;
 mod stall;
 mod store;
 mod submit;
+mod sweep;
 mod triggers;
 mod value;
 
@@ -36,7 +38,7 @@ pub use error::{CorruptRow, OpenError, ReadError, Refusal, SubmitError};
 pub use identity::{IdentityOp, InviteRow, KeyRow, UserRow, UserSessionRow};
 pub use op::{BeginIdempotency, Op, OpAnswer, OutboxRetry, SignalAnnouncement, SubjectSignal, Sweep};
 pub use options::{CommitFault, Faults, Mode, NoFaults, Options, StoreUrl};
-pub use payloads::{PayloadOp, PayloadOwner, PayloadRow};
+pub use payloads::{PayloadHolder, PayloadOp, PayloadOwner, PayloadRecord, PayloadRow};
 pub use rows::{
     ATTR_FILTERS_MAX, ApprovalRow, Claimed, EventRecord, Finding, IdempotencyRecord, OpenWait, OutboxMessage, Page,
     QueuedRun, ReadyGroup, ReadyRun, ReceiptRow, RunFilter, RunSummary, SessionRow, SignalRow, Stats, StepRow,

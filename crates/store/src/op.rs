@@ -1,7 +1,7 @@
 //! Small writes that belong to no run. They go through the same lanes and groups as change sets.
 
 use interlock_core::change::IdempotencyRow;
-use interlock_core::ids::{OutboxId, RunId, SessionId, TenantId};
+use interlock_core::ids::{OutboxId, RunId, ServerId, SessionId, TenantId};
 use interlock_core::json::{Hash, Json};
 use interlock_core::state::{IdempotencyState, WorkerState};
 use interlock_core::time::{Millis, Timestamp};
@@ -102,6 +102,12 @@ pub enum Op {
     },
     /// Removes what is past its time, a bounded batch of each. Answers [`OpAnswer::Count`]: the rows removed.
     Sweep(Sweep),
+    /// The server that commits through these lanes lives.
+    KeepLanes {
+        server: ServerId,
+        lanes: Vec<i64>,
+        now: Timestamp,
+    },
     /// PostgreSQL: makes the journal's weeks ahead of time. SQLite: nothing.
     EnsurePartitions {
         now: Timestamp,
@@ -162,6 +168,8 @@ pub struct Sweep {
     pub groups_kept: Millis,
     pub sessions_kept: Millis,
     pub outbox_kept: Millis,
+    /// Lanes of servers that say nothing any more.
+    pub lanes_kept: Millis,
     /// At most this many rows of each kind (runs count as one).
     pub batch_max: usize,
 }
@@ -175,6 +183,7 @@ impl Sweep {
             groups_kept: Millis::from_hours(1),
             sessions_kept: Millis::from_hours(24),
             outbox_kept: Millis::from_hours(24 * 7),
+            lanes_kept: Millis::from_hours(24 * 7),
             batch_max: 500,
         }
     }

@@ -6,7 +6,7 @@ use interlock_core::json::Hash;
 use interlock_core::time::Timestamp;
 
 use crate::db::Db;
-use crate::error::{DbError, ReadError};
+use crate::error::{CorruptRow, DbError, ReadError};
 use crate::op::OpAnswer;
 use crate::sql::{ops, payloads};
 use crate::store::Store;
@@ -50,6 +50,35 @@ pub struct PayloadRow {
     pub tenant: TenantId,
     pub owner: PayloadOwner,
     pub sha256: Hash,
+}
+
+/// Who is behind a reference.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PayloadHolder {
+    Run(RunId),
+    Signal(SignalId),
+    /// The owner is gone, or is not committed yet.
+    Nobody,
+}
+
+impl std::fmt::Display for PayloadHolder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Run(run) => run.fmt(f),
+            Self::Signal(signal) => signal.fmt(f),
+            Self::Nobody => f.write_str("nobody"),
+        }
+    }
+}
+
+/// A reference as it stands on record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PayloadRecord {
+    pub row: PayloadRow,
+    pub bytes: u64,
+    pub holder: PayloadHolder,
+    /// The object is being removed.
+    pub sweeping: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -104,6 +133,46 @@ impl Store {
     pub async fn payload_bytes(&self, tenant: TenantId, run: RunId, sha256: Hash) -> Result<Option<u64>, ReadError> {
         let mut rows = self.rows(&payloads::PAYLOAD_BYTES, args![tenant, PayloadOwner::from(run), sha256]).await?;
         Ok(rows.first_mut().map(|row| row.num("bytes")).transpose()?)
+    }
+
+    /// Whether anybody refers to a payload that is not being removed.
+    pub async fn payload_is_needed(&self, tenant: TenantId, sha256: Hash) -> Result<bool, ReadError> {
+        Ok(!self.rows(&payloads::PAYLOAD_NEEDED, args![tenant, sha256]).await?.is_empty())
+    }
+
+    /// All references in the order of their objects, a page after the one that ended with `after`.
+    pub async fn payloads_after(
+        &self,
+        after: Option<PayloadRow>,
+        limit: usize,
+    ) -> Result<Vec<PayloadRecord>, ReadError> {
+        let from = match after {
+            Some(PayloadRow { tenant, owner, sha256 }) => args![tenant, sha256, owner, limit],
+            None => args![Value::Blob(vec![]), Value::Blob(vec![]), Value::Blob(vec![]), limit],
+        };
+        let rows = self.rows(&payloads::PAYLOADS_AFTER, from).await?;
+        rows.into_iter()
+            .map(|mut row| {
+                let (tenant, sha256, owner) = (row.id("tenant_id")?, row.hash("sha256")?, row.id::<RunId>("owner")?);
+                let (bytes, sweeping) = (row.num("bytes")?, row.int("sweeping")? == 1);
+                let holder = match row.int("holder")? {
+                    1 => PayloadHolder::Run(owner),
+                    2 => PayloadHolder::Signal(SignalId(owner.0)),
+                    _ => PayloadHolder::Nobody,
+                };
+                Ok(PayloadRecord { row: PayloadRow { tenant, owner: owner.into(), sha256 }, bytes, holder, sweeping })
+            })
+            .collect()
+    }
+
+    /// How many references there are, and how many bytes they are about.
+    pub async fn payloads_total(&self) -> Result<(u64, u64), ReadError> {
+        let mut rows = self.rows(&payloads::PAYLOADS_TOTAL, vec![]).await?;
+        Ok(rows
+            .first_mut()
+            .map(|row| Ok::<_, CorruptRow>((row.num("count")?, row.num("bytes")?)))
+            .transpose()?
+            .unwrap_or_default())
     }
 
     /// References whose owner is gone, among those that were kept before an instant.

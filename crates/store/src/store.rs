@@ -40,6 +40,9 @@ pub(crate) struct Inner {
     /// How many of the lanes take runs; one behind them, if any, is for maintenance.
     run_lanes: usize,
     tasks: Mutex<Vec<LaneTask>>,
+    server: ServerId,
+    /// The ids of its lanes in the database.
+    lane_ids: Vec<i64>,
     pub reads: Reads,
     pub plans: PlanCache,
     pub counters: Arc<Counters>,
@@ -79,7 +82,7 @@ impl Store {
                 .map_err(|error| OpenError::Database(DbError::Other(error.to_string())))??;
                 let reads = SqliteReads::File(Arc::new(Pool::new(path, options.readers)));
                 let (_, wakes) = watch::channel(0);
-                let mut parts = Parts::new(Reads::Sqlite(reads), wakes, Some(lock));
+                let mut parts = Parts::new(&options, Reads::Sqlite(reads), wakes, Some(lock));
                 parts.sqlite_lane(Writer::Own(connection), lane, &options)?;
                 Ok(parts.finish())
             }
@@ -95,15 +98,16 @@ impl Store {
                     Mode::Threaded => SqliteReads::Memory(Arc::clone(&memory)),
                     Mode::Inline(faults) => SqliteReads::Inline(Arc::clone(&memory), Arc::clone(faults)),
                 };
-                let mut parts = Parts::new(Reads::Sqlite(reads), wakes, None);
+                let mut parts = Parts::new(&options, Reads::Sqlite(reads), wakes, None);
                 parts.sqlite_lane(Writer::Shared(memory), lane, &options)?;
                 Ok(parts.finish())
             }
             StoreUrl::Postgres(address) => {
                 let opened = crate::postgres::open(address, &options).await?;
-                let mut parts =
-                    Parts::new(Reads::Postgres(Box::new(opened.reads), Box::new(opened.walled)), opened.wakes, None);
+                let reads = Reads::Postgres(Box::new(opened.reads), Box::new(opened.walled));
+                let mut parts = Parts::new(&options, reads, opened.wakes, None);
                 for committer in opened.committers {
+                    parts.lane_ids.push(committer.lane());
                     parts.task_lane(committer, &options);
                 }
                 parts.run_lanes = parts.lanes.len() - 1;
@@ -127,7 +131,7 @@ impl Store {
         .map_err(|error| OpenError::Database(DbError::Other(error.to_string())))??;
         let reads = SqliteReads::File(Arc::new(Pool::to_read(path.clone(), options.readers)));
         let (_, wakes) = watch::channel(0);
-        Ok(Parts::new(Reads::Sqlite(reads), wakes, None).finish())
+        Ok(Parts::new(&options, Reads::Sqlite(reads), wakes, None).finish())
     }
 
     /// Waits until everything that was submitted is committed and answered, then lets go of the database.
@@ -183,12 +187,19 @@ impl Store {
 
     /// Small writes that belong to no run.
     pub async fn execute(&self, op: Op) -> Result<OpAnswer, SubmitError> {
-        let heavy = matches!(op, Op::Seal { .. } | Op::Sweep(_) | Op::EnsurePartitions { .. } | Op::Payload(_));
+        let upkeep = matches!(op, Op::Seal { .. } | Op::Sweep(_) | Op::EnsurePartitions { .. } | Op::KeepLanes { .. });
+        let heavy = upkeep || matches!(op, Op::Payload(_));
         let lane = self.lane_at(|lanes, _| if heavy { lanes - 1 } else { 0 })?;
         let (reply, answer) = oneshot::channel();
         lane.send(Item::Op(Box::new(op), reply)).await.map_err(|_| SubmitError::Closed)?;
         drop(lane);
         answer.await.map_err(|_| SubmitError::Closed)?
+    }
+
+    /// Says that this server lives, so that nobody sweeps its lanes.
+    pub async fn keep_lanes(&self, now: Timestamp) -> Result<(), SubmitError> {
+        let Inner { server, lane_ids, .. } = &*self.inner;
+        self.execute(Op::KeepLanes { server: *server, lanes: lane_ids.clone(), now }).await.map(drop)
     }
 
     /// A run always goes through the same lane, so that its sets keep their order.
@@ -264,7 +275,9 @@ impl Store {
 
 /// A store while it is being put together.
 struct Parts {
+    server: ServerId,
     lanes: Vec<mpsc::Sender<Item>>,
+    lane_ids: Vec<i64>,
     run_lanes: usize,
     tasks: Vec<LaneTask>,
     reads: Reads,
@@ -274,8 +287,18 @@ struct Parts {
 }
 
 impl Parts {
-    fn new(reads: Reads, wakes: watch::Receiver<u64>, lock: Option<Lock>) -> Self {
-        Self { lanes: Vec::new(), run_lanes: 1, tasks: Vec::new(), reads, counters: Arc::default(), wakes, lock }
+    fn new(options: &Options, reads: Reads, wakes: watch::Receiver<u64>, lock: Option<Lock>) -> Self {
+        Self {
+            server: options.server,
+            lanes: Vec::new(),
+            lane_ids: Vec::new(),
+            run_lanes: 1,
+            tasks: Vec::new(),
+            reads,
+            counters: Arc::default(),
+            wakes,
+            lock,
+        }
     }
 
     fn lane<C: Committer>(&mut self, committer: C, options: &Options) -> Lane<C> {
@@ -289,6 +312,7 @@ impl Parts {
     }
 
     fn sqlite_lane(&mut self, writer: Writer, lane: i64, options: &Options) -> Result<(), OpenError> {
+        self.lane_ids.push(lane);
         let committer = SqliteCommitter { writer, lane, server: options.server, known: Known::default(), last: None };
         if matches!(options.mode, Mode::Inline(_)) {
             self.task_lane(committer, options);
@@ -324,6 +348,8 @@ impl Parts {
                 lanes: Mutex::new(self.lanes),
                 run_lanes: self.run_lanes,
                 tasks: Mutex::new(self.tasks),
+                server: self.server,
+                lane_ids: self.lane_ids,
                 reads: self.reads,
                 plans: PlanCache::default(),
                 counters: self.counters,

@@ -122,7 +122,7 @@ impl Facts {
         if !needs_binding(plan, first as u32) {
             return None;
         }
-        let activation = Activation { from: 0, output: None, again: false };
+        let activation = Activation { from: first as u32, output: None, again: false };
         Some(Self { id, header: Arc::new(header.clone()), plan: Arc::clone(plan), steps, activation })
     }
 
@@ -188,11 +188,14 @@ impl Facts {
         for (index, (spec, step)) in self.plan.steps.iter().zip(&self.steps).enumerate() {
             let fresh =
                 self.activation.output.as_ref().filter(|(at, _)| *at as usize == index).map(|(_, output)| output);
-            let known = fresh.or(if index < self.activation.from as usize { step.result() } else { None });
+            // What a resumed run keeps of a later step is passed over, and is known all the same.
+            let kept = !self.activation.again && step.state().is_finished();
+            let is_past = kept || index < self.activation.from as usize;
+            let known = fresh.or(if is_past { step.result() } else { None });
             let state = if fresh.is_some() { StepState::Succeeded } else { step.state() };
             if let Some(output) = known {
                 steps.insert(spec.key.clone(), json!({ "output": output.to_value().map_err(broken)?, "state": state }));
-            } else if index < self.activation.from as usize {
+            } else if is_past {
                 steps.insert(spec.key.clone(), json!({ "output": null, "state": state }));
             }
         }

@@ -1,4 +1,4 @@
-//! Spans and instants in words that are short and still exact enough.
+//! Spans, instants and sizes in words that are short and still exact enough.
 
 use std::time::Duration;
 
@@ -20,6 +20,17 @@ pub fn span(millis: Millis) -> String {
         60_000..3_600_000 => format!("{mins} min {} s", secs % 60),
         3_600_000..86_400_000 => format!("{hours} h {} min", mins % 60),
         _ => format!("{} d {} h", hours / 24, hours % 24),
+    }
+}
+
+/// `512 bytes`, `64 KiB`, `3.2 MiB`, `1.5 GiB`.
+pub fn bytes(count: u64) -> String {
+    let of = |shift: u32| format!("{}.{}", count >> shift, (count >> (shift - 10)) % 1_024 * 10 / 1_024);
+    match count {
+        0..1_024 => format!("{count} bytes"),
+        1_024..1_048_576 => format!("{} KiB", count >> 10),
+        1_048_576..1_073_741_824 => format!("{} MiB", of(20)),
+        _ => format!("{} GiB", of(30)),
     }
 }
 

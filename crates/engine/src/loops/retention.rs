@@ -19,6 +19,9 @@ async fn keep_house(engine: &Engine) {
     if let Err(error) = engine.0.store.execute(Op::EnsurePartitions { now: engine.now() }).await {
         tracing::warn!(%error, "the journal's next partitions could not be made");
     }
+    if let Err(error) = engine.0.store.keep_lanes(engine.now()).await {
+        tracing::warn!(%error, "other servers could not be told that this one lives; it will be tried again");
+    }
     if let Err(error) = crate::payloads::sweep::run(engine).await {
         tracing::warn!(%error, "payloads that nobody refers to could not be removed; it will be tried again");
     }

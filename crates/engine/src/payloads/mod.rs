@@ -4,12 +4,15 @@
 //! [`Payloads::check_in`] puts what a change set brings aside before it is submitted; [`Payloads::fetch`] brings it back
 //! where somebody needs to see it: a worker, an expression, whoever asks the API. Between the two, `decide` and the
 //! store carry the reference like any other JSON. [`reference`] says what one looks like, [`objects`] where the bytes
-//! are, [`sweep`] when they go.
+//! are, [`sweep`] when they go. [`survey`] holds all of them against their rows, and [`copy`] takes them along with a
+//! backup.
 
+pub mod copy;
 mod hand_over;
 pub mod objects;
 mod outbound;
 pub mod reference;
+pub mod survey;
 pub(crate) mod sweep;
 
 use std::collections::HashSet;

@@ -5,8 +5,10 @@ use std::path::Path as FilePath;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::{Stream, StreamExt as _};
 use interlock_core::ids::TenantId;
 use interlock_core::json::{Hash, Json};
+use interlock_core::run::HashHex;
 use interlock_outbound::Outbound;
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::local::LocalFileSystem;
@@ -27,6 +29,14 @@ const RETRIES_MAX: usize = 3;
 pub struct Objects {
     store: Arc<dyn ObjectStore>,
     prefix: String,
+}
+
+/// Something that is there.
+pub(super) struct Found {
+    pub name: String,
+    pub bytes: u64,
+    /// What its name says it is; none if that is no name of a payload.
+    pub object: Option<(TenantId, Reference)>,
 }
 
 /// Why a place cannot be used.
@@ -107,32 +117,55 @@ impl Objects {
     /// Writes a payload, unless it is there.
     pub(super) async fn put(&self, tenant: TenantId, reference: &Reference, json: &Json) -> Result<(), PayloadError> {
         let path = self.path(tenant, reference.sha256);
-        let payload = || PutPayload::from(json.as_str().as_bytes().to_vec());
+        let payload = PutPayload::from(json.as_str().as_bytes().to_vec());
         let new = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
-        match within(self.store.put_opts(&path, payload(), new)).await? {
+        match within(self.store.put_opts(&path, payload, new)).await? {
             Ok(_) => Ok(()),
-            Err(Error::AlreadyExists { .. }) if self.has(&path, reference.bytes).await? => Ok(()),
+            Err(Error::AlreadyExists { .. }) if self.length(&path).await? == Some(reference.bytes) => Ok(()),
             // What stands there is not what its name says.
-            Err(Error::AlreadyExists { .. }) => {
-                within(self.store.put(&path, payload())).await?.map(|_| ()).map_err(unavailable)
-            }
+            Err(Error::AlreadyExists { .. }) => self.replace(tenant, reference, json).await,
             Err(error) => Err(unavailable(error)),
         }
     }
 
-    async fn has(&self, path: &Path, bytes: u64) -> Result<bool, PayloadError> {
+    /// Writes a payload over whatever is there.
+    pub(super) async fn replace(
+        &self,
+        tenant: TenantId,
+        reference: &Reference,
+        json: &Json,
+    ) -> Result<(), PayloadError> {
+        let payload = PutPayload::from(json.as_str().as_bytes().to_vec());
+        let path = self.path(tenant, reference.sha256);
+        within(self.store.put(&path, payload)).await?.map(|_| ()).map_err(unavailable)
+    }
+
+    async fn length(&self, path: &Path) -> Result<Option<u64>, PayloadError> {
         match within(self.store.head(path)).await? {
-            Ok(found) => Ok(found.size == bytes),
-            Err(Error::NotFound { .. }) => Ok(false),
+            Ok(found) => Ok(Some(found.size)),
+            Err(Error::NotFound { .. }) => Ok(None),
             Err(error) => Err(unavailable(error)),
         }
     }
 
     /// Whether a payload is there, as far as its length tells.
     pub(super) async fn check(&self, tenant: TenantId, reference: &Reference) -> Result<(), PayloadError> {
-        let sha256 = reference.sha256;
-        let there = self.has(&self.path(tenant, sha256), reference.bytes).await?;
-        if there { Ok(()) } else { Err(PayloadError::Missing { sha256 }) }
+        let Reference { sha256, bytes } = *reference;
+        match self.length(&self.path(tenant, sha256)).await? {
+            Some(length) if length == bytes => Ok(()),
+            Some(_) => Err(PayloadError::Altered { sha256 }),
+            None => Err(PayloadError::Missing { sha256 }),
+        }
+    }
+
+    /// Everything that is there, by its name.
+    pub(super) fn list(&self) -> impl Stream<Item = Result<Found, PayloadError>> + '_ {
+        let prefix = Some(self.prefix.trim_end_matches('/')).filter(|prefix| !prefix.is_empty()).map(Path::from);
+        self.store.list(prefix.as_ref()).map(|found| {
+            let found = found.map_err(unavailable)?;
+            let name = found.location.as_ref().strip_prefix(&self.prefix).unwrap_or(found.location.as_ref());
+            Ok(Found { name: name.to_owned(), bytes: found.size, object: read_name(name, found.size) })
+        })
     }
 
     /// A payload, exactly as it was put there.
@@ -162,6 +195,15 @@ impl Objects {
             Err(error) => Err(unavailable(error)),
         }
     }
+}
+
+fn read_name(name: &str, bytes: u64) -> Option<(TenantId, Reference)> {
+    let mut parts = name.split('/');
+    let (tenant, first, hash) = (parts.next()?, parts.next()?, parts.next()?);
+    let tenant = TenantId(uuid::Uuid::try_parse(tenant).ok()?);
+    let HashHex(sha256) = serde_json::from_value(hash.into()).ok()?;
+    let is_named_so = parts.next().is_none() && hash.starts_with(first);
+    is_named_so.then_some((tenant, Reference { sha256, bytes }))
 }
 
 async fn within<T>(call: impl Future<Output = T>) -> Result<T, PayloadError> {

@@ -92,9 +92,10 @@ impl Engine {
 
     /// A schedule by its id or its name.
     pub async fn schedule(&self, tenant: TenantId, named: &str) -> Result<ScheduleRow, EngineError> {
+        let reads = self.0.store.on_behalf_of(tenant);
         let found = match named.parse::<ScheduleId>() {
-            Ok(id) => self.0.store.schedule(tenant, id).await?,
-            Err(_) => self.0.store.schedule_named(tenant, named).await?,
+            Ok(id) => reads.schedule(tenant, id).await?,
+            Err(_) => reads.schedule_named(tenant, named).await?,
         };
         found.ok_or_else(|| EngineError::UnknownSchedule { name: named.chars().take(80).collect() })
     }

@@ -68,9 +68,10 @@ impl Engine {
 
     /// A tenant's address by its id or its name.
     pub async fn inbound(&self, tenant: TenantId, named: &str) -> Result<InboundRow, EngineError> {
+        let reads = self.0.store.on_behalf_of(tenant);
         let found = match named.parse::<InboundId>() {
-            Ok(id) => self.0.store.inbound_endpoint(id).await?.filter(|row| row.tenant == tenant),
-            Err(_) => self.0.store.inbound_named(tenant, named).await?,
+            Ok(id) => reads.inbound_endpoint(id).await?.filter(|row| row.tenant == tenant),
+            Err(_) => reads.inbound_named(tenant, named).await?,
         };
         found.ok_or_else(|| EngineError::UnknownEndpoint { name: named.chars().take(80).collect() })
     }

@@ -78,7 +78,7 @@ impl Engine {
     pub async fn outbound_endpoint(&self, tenant: TenantId, named: &str) -> Result<OutboundRow, EngineError> {
         let unknown = || EngineError::UnknownEndpoint { name: named.chars().take(80).collect() };
         let id: OutboundId = named.parse().map_err(|_| unknown())?;
-        self.0.store.outbound_endpoint(tenant, id).await?.ok_or_else(unknown)
+        self.0.store.on_behalf_of(tenant).outbound_endpoint(tenant, id).await?.ok_or_else(unknown)
     }
 
     /// Gives an endpoint another secret. For a day messages are signed with both.

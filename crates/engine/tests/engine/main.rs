@@ -1,5 +1,6 @@
 //! The engine over both databases.
 
+mod backup;
 mod bucket;
 mod caps;
 mod feed;

@@ -5,39 +5,44 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use interlock_core::change::Context;
 use interlock_core::ids::TenantId;
-use interlock_core::json::Json;
-use interlock_core::plan::{Accept, StepSpec, WaitFor, Work};
+use interlock_core::json::{Hash, Json};
+use interlock_core::plan::{Accept, OnFailure, RollbackCondition, RollbackSpec, StepSpec, Undo, WaitFor, Work};
+use interlock_core::retry::{ErrorClass, StepError};
 use interlock_core::state::{RunState, StepState};
 use interlock_core::time::Millis;
+use interlock_core::work::ReportedOutcome;
 use interlock_engine::commands::signal::SignalRequest;
 use interlock_engine::payloads::{Objects, PayloadOptions};
 use interlock_engine::{Engine, EngineOptions, StartRun};
 use interlock_store::Sweep;
 
 use crate::on_both;
-use crate::rig::{Database, done, ends, engine_with, hello, options, plan, reaches, start, stop, tenant, work};
+use crate::rig::{
+    Database, done, ends, engine_with, hello, options, plan, plan_with, reaches, start, stop, tenant, work,
+};
 
 const INLINE_MAX: usize = 2_000;
 
 /// A folder for one test.
-struct Folder(PathBuf);
+pub struct Folder(pub PathBuf);
 
 impl Folder {
-    fn new() -> Self {
+    pub fn new() -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         Self(std::env::temp_dir().join(format!("interlock-payloads-{}-{number}", std::process::id())))
     }
 
-    fn options(&self) -> EngineOptions {
+    pub fn options(&self) -> EngineOptions {
         let objects = Objects::folder(&self.0).unwrap();
         let payloads = PayloadOptions { inline_max: INLINE_MAX, ..PayloadOptions::new(objects) };
         EngineOptions { payloads: Some(payloads), ..options() }
     }
 
     /// The objects that are there.
-    fn objects(&self) -> Vec<PathBuf> {
+    pub fn objects(&self) -> Vec<PathBuf> {
         fn walk(folder: &Path, found: &mut Vec<PathBuf>) {
             for entry in std::fs::read_dir(folder).unwrap() {
                 let path = entry.unwrap().path();
@@ -56,7 +61,7 @@ impl Drop for Folder {
     }
 }
 
-fn long(letter: &str) -> String {
+pub fn long(letter: &str) -> String {
     format!("{{\"text\":\"{}\"}}", letter.repeat(10_000))
 }
 
@@ -156,6 +161,132 @@ on_both! {
         stop(engine).await;
     }
 
+    async fn a_rollback_is_given_the_whole_of_what_it_undoes(database: &Database) {
+        let folder = Folder::new();
+        let engine = engine_with(database, folder.options()).await;
+        let tenant = tenant(&engine, |_| {}).await;
+        let mut pay = StepSpec::task("pay", "t");
+        let conditions = RollbackCondition::ALL.to_vec();
+        let with = Some(Json::trusted(r#"{"reason":"no"}"#));
+        pay.rollback = Some(RollbackSpec { by: Undo::Handler("refund".into()), with, conditions });
+        let plan = plan(vec![pay, StepSpec::task("ship", "t")]);
+        let run = engine.start(start(tenant, &plan, &long("i"))).await.unwrap().run;
+        let worker = work(&engine, 1, |assignment| async move {
+            match assignment.step.as_str() {
+                "pay" => done(&long("o")),
+                // Whoever has it is gone with the engine.
+                _ => std::future::pending().await,
+            }
+        });
+        until(async || engine.store().steps(tenant, run).await.unwrap()[0].state == StepState::Succeeded).await;
+        worker.abort();
+        stop(engine).await;
+
+        // Whoever undoes it has nothing in memory.
+        let engine = engine_with(database, folder.options()).await;
+        let undone: Arc<Mutex<Vec<Json>>> = Arc::default();
+        let heard = Arc::clone(&undone);
+        let worker = work(&engine, 1, move |assignment| {
+            let outcome = if assignment.step == "rollback:pay" {
+                heard.lock().unwrap().push(assignment.input);
+                done(&long("r"))
+            } else {
+                dead()
+            };
+            async { outcome }
+        });
+        assert_eq!(ends(&engine, tenant, run).await, RunState::Failed);
+        worker.abort();
+        let whole = format!(r#"{{"input":{},"output":{},"with":{{"reason":"no"}}}}"#, long("i"), long("o"));
+        assert_eq!(*undone.lock().unwrap(), [Json::trusted(whole)]);
+        let steps = engine.store().steps(tenant, run).await.unwrap();
+        assert_eq!(steps[0].state, StepState::RolledBack);
+        let answered = steps[2].output.clone().unwrap();
+        assert_eq!(engine.payloads().unwrap().fetch(tenant, &answered).await.unwrap(), Json::trusted(long("r")));
+        stop(engine).await;
+    }
+
+    async fn a_resumed_run_refers_to_what_it_keeps(database: &Database) {
+        let folder = Folder::new();
+        let engine = engine_with(database, folder.options()).await;
+        let tenant = tenant(&engine, |_| {}).await;
+        let first = engine.start(start(tenant, &two_steps(), &long("i"))).await.unwrap().run;
+        let worker = work(&engine, 1, |assignment| async move {
+            if assignment.step == "first" { done(&long("o")) } else { dead() }
+        });
+        assert_eq!(ends(&engine, tenant, first).await, RunState::Failed);
+        worker.abort();
+        stop(engine).await;
+
+        let engine = engine_with(database, folder.options()).await;
+        let second = engine.resume_as_new(tenant, first, None, None, Context::operator("op")).await.unwrap().run;
+        let seen: Arc<Mutex<Vec<(String, Json)>>> = Arc::default();
+        let heard = Arc::clone(&seen);
+        let worker = work(&engine, 1, move |assignment| {
+            heard.lock().unwrap().push((assignment.step, assignment.input));
+            async { done("1") }
+        });
+        assert_eq!(ends(&engine, tenant, second).await, RunState::Succeeded);
+        worker.abort();
+        let expected = ("second".to_owned(), Json::trusted(long("i")));
+        assert_eq!(*seen.lock().unwrap(), [expected], "its condition saw the output that the new run keeps");
+        for letter in ["i", "o"] {
+            let hash = Hash::of(long(letter).as_bytes());
+            for run in [first, second] {
+                let bytes = engine.store().payload_bytes(tenant, run, hash).await.unwrap();
+                assert_eq!(bytes, Some(long(letter).len() as u64), "{run} does not hold `{letter}`");
+            }
+        }
+        assert_eq!(folder.objects().len(), 2, "one object for both runs");
+        stop(engine).await;
+    }
+
+    async fn a_restart_finds_what_earlier_steps_answered(database: &Database) {
+        let folder = Folder::new();
+        let engine = engine_with(database, folder.options()).await;
+        let tenant = tenant(&engine, |_| {}).await;
+        let mut last = StepSpec::task("last", "t");
+        last.condition = Some("size(steps.second.output.text) == 10000 && steps.first.output.text == 'short'".into());
+        let mut steps = two_steps().plan.steps.clone();
+        steps.push(last);
+        let plan = plan_with(steps, |plan| plan.on_failure = Some(OnFailure::Pause));
+        let run = engine.start(start(tenant, &plan, &long("i"))).await.unwrap().run;
+        let worker = work(&engine, 1, |assignment| async move {
+            match assignment.step.as_str() {
+                "first" => done(&long("o")),
+                _ => dead(),
+            }
+        });
+        reaches(&engine, tenant, run, RunState::Paused).await;
+        worker.abort();
+        stop(engine).await;
+
+        // From the second step, which sees the long output of the first.
+        let engine = engine_with(database, folder.options()).await;
+        engine.restart_from(tenant, run, "second", Context::operator("op")).await.unwrap();
+        let worker = work(&engine, 1, |assignment| async move {
+            assert_eq!(assignment.input, Json::trusted(long("i")));
+            match assignment.step.as_str() {
+                "second" => done(&long("s")),
+                _ => dead(),
+            }
+        });
+        until(async || engine.store().steps(tenant, run).await.unwrap()[1].state == StepState::Succeeded).await;
+        // The last one is skipped: what the first answered is long.
+        assert_eq!(ends(&engine, tenant, run).await, RunState::Succeeded);
+        worker.abort();
+        let steps = engine.store().steps(tenant, run).await.unwrap();
+        let states: Vec<_> = steps.iter().map(|step| (step.attempt, step.state)).collect();
+        let expected = [(1, StepState::Succeeded), (2, StepState::Succeeded), (0, StepState::Skipped)];
+        assert_eq!(states, expected, "{steps:#?}");
+        let payloads = engine.payloads().unwrap();
+        for (step, letter) in [(0, "o"), (1, "s")] {
+            let output = steps[step].output.clone().unwrap();
+            assert_eq!(payloads.fetch(tenant, &output).await.unwrap(), Json::trusted(long(letter)));
+        }
+        stop(engine).await;
+    }
+
     async fn objects_go_when_their_runs_have_gone(database: &Database) {
         let folder = Folder::new();
         let engine = engine_with(database, folder.options()).await;
@@ -182,7 +313,21 @@ on_both! {
     }
 }
 
-async fn finished(engine: &Engine, tenant: TenantId, inputs: &str) -> interlock_core::ids::RunId {
+fn dead() -> ReportedOutcome {
+    ReportedOutcome::Dead { error: StepError::new(ErrorClass::Invalid, "NO", "no") }
+}
+
+/// Waits until something is so.
+async fn until(is_so: impl AsyncFn() -> bool) {
+    let seen = async {
+        while !is_so().await {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), seen).await.expect("it comes to be");
+}
+
+pub async fn finished(engine: &Engine, tenant: TenantId, inputs: &str) -> interlock_core::ids::RunId {
     let once = plan(vec![StepSpec::task("only", "t")]);
     let run = engine.start(start(tenant, &once, inputs)).await.unwrap().run;
     let worker = work(engine, 1, |_| async { done("1") });

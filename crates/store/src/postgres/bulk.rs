@@ -1,21 +1,27 @@
 //! The hot rows of a whole group as arrays, one statement per table, sorted by key so that every lane of every server
 //! takes its locks in the same order.
 
+use std::collections::BTreeMap;
+
+use futures::future::join_all;
 use interlock_core::change::{LiveChange, LiveRow, Start};
 use interlock_core::ids::TenantId;
 use interlock_core::json::{Hash, Json};
 use interlock_core::state::{Detail, Reason};
+use interlock_core::time::Timestamp;
 use tokio_postgres::types::ToSql;
 
 use super::connect::PgDb;
 use crate::error::DbError;
+use crate::plans::plan_used_at;
 use crate::sql::{Stmt, hot};
 use crate::submit::Prepared;
 
 /// How many rows each statement has to change; anything else means that a guard refused.
 #[derive(Default)]
 pub(crate) struct Bulk<'a> {
-    plans: Vec<&'a Prepared>,
+    /// Those whose plan has to be written or marked as used: one for each plan, by the plan's key.
+    plans: BTreeMap<(TenantId, [u8; 32]), (&'a Prepared, Timestamp)>,
     runs: Vec<&'a Prepared>,
     inserts: Vec<(&'a Prepared, &'a LiveRow)>,
     puts: Vec<(&'a Prepared, &'a LiveRow)>,
@@ -34,18 +40,19 @@ fn column<'a, S, T: ToSql + Sync + Send + 'a>(rows: &[S], value: impl Fn(&S) -> 
 }
 
 impl<'a> Bulk<'a> {
-    /// Sorts the sets into the statements that write them. `is_known`: plans that are written already.
-    pub fn new(mut sets: Vec<&'a Prepared>, is_known: impl Fn(TenantId, Hash) -> bool) -> Self {
+    /// Sorts the sets into the statements that write them. `is_known`: plans that are written, and marked as used then.
+    pub fn new(mut sets: Vec<&'a Prepared>, is_known: impl Fn(TenantId, Hash, Timestamp) -> bool) -> Self {
         sets.sort_by_key(|set| (set.change.tenant, set.change.run));
         let mut bulk = Bulk::default();
-        let mut plans = std::collections::HashSet::new();
         for set in &sets {
             let change = &set.change;
             if let Some(start) = &change.start {
                 bulk.runs.push(set);
-                let plan = (change.tenant, start.plan_hash);
-                if !is_known(plan.0, plan.1) && plans.insert(plan) {
-                    bulk.plans.push(set);
+                let used_at = plan_used_at(change);
+                if !is_known(change.tenant, start.plan_hash, used_at) {
+                    let (_, latest) =
+                        bulk.plans.entry((change.tenant, start.plan_hash.0)).or_insert_with(|| (set, used_at));
+                    *latest = used_at.max(*latest);
                 }
             }
             match (&change.live, change.expected) {
@@ -80,18 +87,20 @@ impl<'a> Bulk<'a> {
     }
 
     async fn plans(&self, db: &PgDb) -> Result<(), DbError> {
-        for set in &self.plans {
-            let Some(start) = &set.change.start else { continue };
-            let args: [&(dyn ToSql + Sync); 5] = [
+        let written = self.plans.values().map(|(set, used_at)| async move {
+            let Some(start) = &set.change.start else { return Ok(0) };
+            let args: [&(dyn ToSql + Sync); 6] = [
                 &set.change.tenant.as_bytes().as_slice(),
                 &start.plan_hash.0.as_slice(),
                 &start.workflow,
                 &i64::from(start.workflow_version),
                 &start.plan.as_str(),
+                &used_at.0,
             ];
-            db.execute_raw(&hot::PLAN_INSERT, &args).await?;
-        }
-        Ok(())
+            db.execute_raw(&hot::PLAN_USE, &args).await
+        });
+        // All sent before the rows that follow, so that the order in which they lock is the same everywhere.
+        join_all(written).await.into_iter().try_for_each(|written| written.map(drop))
     }
 
     fn run_columns(&self) -> Vec<Column<'a>> {

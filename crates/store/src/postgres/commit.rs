@@ -8,7 +8,6 @@ use futures::future::join_all;
 use interlock_core::caps::{Caps, Usage};
 use interlock_core::change::ClaimChange;
 use interlock_core::ids::TenantId;
-use interlock_core::json::Hash;
 use interlock_core::time::Timestamp;
 use tokio_postgres::types::ToSql;
 
@@ -21,6 +20,7 @@ use crate::db::Db as _;
 use crate::error::{DbError, Refusal};
 use crate::lane::{Committer, Group, entry_of};
 use crate::op::Op;
+use crate::plans::{PlansInUse, plan_used_at};
 use crate::sql::{hot, side};
 use crate::submit::{Guard, Item, Outcome, Prepared};
 use crate::value::{Row, args};
@@ -32,7 +32,7 @@ pub(crate) struct PgCommitter {
     announcer: Announcer,
     /// The statements of the hot path are prepared on this connection.
     prepared: bool,
-    plans: HashSet<(TenantId, Hash)>,
+    plans: PlansInUse,
     tenants: HashSet<TenantId>,
     /// The outcomes of the try that was under way when the connection was lost.
     pending: Option<(u64, Vec<Outcome>)>,
@@ -61,10 +61,14 @@ impl PgCommitter {
             lane,
             announcer,
             prepared: false,
-            plans: HashSet::new(),
+            plans: PlansInUse::default(),
             tenants: HashSet::new(),
             pending: None,
         }
+    }
+
+    pub const fn lane(&self) -> i64 {
+        self.lane
     }
 
     /// A live connection with every statement of the hot path prepared: a statement that had to be prepared first
@@ -88,6 +92,10 @@ impl PgCommitter {
 
 impl Committer for PgCommitter {
     async fn commit(&mut self, group: &Group, again: bool) -> Result<Vec<Outcome>, DbError> {
+        if again {
+            // It may have been on its way for long: what was known to be written then may have been swept since.
+            self.plans.clear();
+        }
         self.connection().await?;
         let mut decided = self.unknown_tenants(group).await?;
         for _ in 0..TRIES_MAX {
@@ -173,8 +181,9 @@ impl PgCommitter {
             .filter(|(_, set)| set.change.start.is_some() || matches!(set.change.claim, ClaimChange::Take { .. }))
             .map(|(_, set)| set.change.tenant)
             .collect();
-        let bulk =
-            Bulk::new(sets.iter().map(|(_, set)| *set).collect(), |tenant, hash| self.plans.contains(&(tenant, hash)));
+        let bulk = Bulk::new(sets.iter().map(|(_, set)| *set).collect(), |tenant, hash, at| {
+            self.plans.covers(tenant, hash, at)
+        });
         let sides = sets.iter().flat_map(|(_, set)| &set.side);
         let sides = sides.map(|write| async move {
             let rows = db.execute(write.stmt, write.args.clone()).await?;
@@ -272,9 +281,6 @@ impl PgCommitter {
 
     /// What need not be looked up again, now that it is committed.
     fn remember(&mut self, group: &Group, outcomes: &[Outcome]) {
-        if self.plans.len() > KNOWN_MAX {
-            self.plans.clear();
-        }
         if self.tenants.len() > KNOWN_MAX {
             self.tenants.clear();
         }
@@ -282,7 +288,7 @@ impl PgCommitter {
             if let (Item::Set(set, _), Outcome::Committed) = (item, outcome)
                 && let Some(start) = &set.change.start
             {
-                self.plans.insert((set.change.tenant, start.plan_hash));
+                self.plans.used(set.change.tenant, start.plan_hash, plan_used_at(&set.change));
             }
         }
     }
@@ -292,7 +298,7 @@ async fn probe(db: &PgDb, sets: &[(usize, &Prepared)]) -> Result<HashMap<usize, 
     let mut bad = HashMap::new();
     for (index, set) in sets {
         db.batch("SAVEPOINT probe").await?;
-        let mut written = Bulk::new(vec![set], |_, _| false).run(db).await.map(|_| ());
+        let mut written = Bulk::new(vec![set], |_, _, _| false).run(db).await.map(|_| ());
         for write in &set.side {
             if written.is_ok() {
                 written = db.execute(write.stmt, write.args.clone()).await.map(|_| ());

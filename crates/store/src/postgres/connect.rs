@@ -13,7 +13,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use super::tls;
 use crate::db::Db;
 use crate::error::{DbError, OpenError};
-use crate::sql::Stmt;
+use crate::sql::{COMMITTER_SETTINGS, READER_SETTINGS, Stmt};
 use crate::value::{Row, Value};
 
 /// Where to connect to, and how: several hosts are allowed, and the one that takes writes is used.
@@ -44,14 +44,6 @@ pub(crate) struct PgDb {
     client: Client,
     statements: Mutex<HashMap<&'static str, Statement>>,
 }
-
-/// Settings of a committer's session. Plans are made once, while the tables may still be empty; with nested loops
-/// over indexes as the only choice they stay right when the tables grow. Measured: generic plans alone halved the
-/// throughput, these settings gave the best. A session whose client is gone without a word must not keep its locks.
-const COMMITTER_SETTINGS: &str = "SET plan_cache_mode = force_generic_plan; SET enable_hashjoin = off;
-    SET enable_mergejoin = off; SET enable_material = off; SET enable_seqscan = off; SET enable_bitmapscan = off;
-    SET jit = off; SET synchronous_commit = on; SET idle_in_transaction_session_timeout = '30s'";
-const READER_SETTINGS: &str = "SET jit = off; SET default_transaction_read_only = off";
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {

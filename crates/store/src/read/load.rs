@@ -83,6 +83,11 @@ impl Store {
         Ok(loaded)
     }
 
+    /// Whether the database has a plan, whatever is remembered of it.
+    pub async fn plan_is_stored(&self, tenant: TenantId, hash: Hash) -> Result<bool, ReadError> {
+        Ok(!self.rows(&read::PLAN_GET, args![tenant, hash]).await?.is_empty())
+    }
+
     pub async fn plan(&self, tenant: TenantId, hash: Hash) -> Result<Arc<Plan>, ReadError> {
         let key = (tenant, hash);
         if let Some(plan) = self.inner.plans.get(&key) {

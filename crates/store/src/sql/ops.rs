@@ -105,6 +105,12 @@ statements! {
                SELECT coalesce(max(lane_id), 0) + 1, $1, $2 FROM lanes RETURNING lane_id"
     }
 
+    /// Of a lane whose server lives. One that was taken for dead comes back, and what it committed meanwhile is sealed.
+    LANE_SEEN on lanes {
+        both: "INSERT INTO lanes (lane_id, server_id, opened_at, seen_at) VALUES ($1, $2, $3, $3)
+               ON CONFLICT (lane_id) DO UPDATE SET seen_at = excluded.seen_at"
+    }
+
     // Sealing. All lanes' groups are read by one statement: in one snapshot every lane's groups are a prefix, and a
     // group that follows another one (a later version of the same run, committed by another lane) is only seen
     // together with it.
@@ -207,5 +213,63 @@ statements! {
                (SELECT f.tenant_id, f.cursor_to FROM tenant_feed f WHERE f.sealed_at < $1 AND f.cursor_to <
                 (SELECT max(n.cursor_to) FROM tenant_feed n WHERE n.tenant_id = f.tenant_id)
                 ORDER BY f.sealed_at LIMIT $2)"
+    }
+
+    // Plans that no run uses any more.
+
+    /// plans_by_use.
+    PLANS_OLD on plans {
+        both: "SELECT tenant_id, plan_hash, workflow, used_at FROM plans WHERE used_at < $1 ORDER BY used_at LIMIT $2"
+    }
+
+    /// runs_by_workflow, of which retention has left few below the id.
+    PLAN_RUN on runs {
+        both: "SELECT 1 FROM runs WHERE workflow = $1 AND tenant_id = $2 AND run_id < $3 AND plan_hash = $4 LIMIT 1"
+    }
+
+    /// Some run lives longer than most: look again when the others of its age would be gone.
+    PLAN_IN_USE on plans {
+        both: "UPDATE plans SET used_at = $1 WHERE tenant_id = $2 AND plan_hash = $3 AND used_at < $1"
+    }
+
+    /// A plan that was used since it was looked at has another instant, and stays.
+    SWEEP_PLAN on plans {
+        both: "DELETE FROM plans WHERE tenant_id = $1 AND plan_hash = $2 AND used_at = $3"
+    }
+
+    // Lanes of servers that are gone.
+
+    /// Those that nobody has looked at yet: their time begins now.
+    LANES_FIRST_SEEN on lanes {
+        both: "UPDATE lanes SET seen_at = $1 WHERE seen_at IS NULL"
+    }
+
+    /// All that they committed is sealed. The newest lane stays, because the next one is counted from it; and one with a
+    /// newer commit than all lanes after it, because no clock may go below its instant.
+    LANES_GONE on lanes {
+        both: "SELECT l.lane_id FROM lanes l WHERE l.seen_at < $1
+               AND NOT EXISTS (SELECT 1 FROM commit_groups g WHERE g.lane_id = l.lane_id AND length(g.entries) > 0
+               AND g.group_no > coalesce((SELECT p.group_no FROM feed_positions p WHERE p.lane_id = l.lane_id), 0))
+               AND EXISTS (SELECT 1 FROM lanes n WHERE n.lane_id > l.lane_id
+               AND coalesce((SELECT g.at FROM commit_groups g WHERE g.lane_id = n.lane_id
+                   ORDER BY g.group_no DESC LIMIT 1), 0)
+               >= coalesce((SELECT g.at FROM commit_groups g WHERE g.lane_id = l.lane_id
+                   ORDER BY g.group_no DESC LIMIT 1), 0))
+               ORDER BY l.lane_id LIMIT $2"
+    }
+
+    /// A server that has said meanwhile that it lives keeps its lane.
+    SWEEP_LANE on lanes {
+        both: "DELETE FROM lanes WHERE lane_id = $1 AND seen_at < $2"
+    }
+
+    /// What was not sealed stays, for the case that the server comes back.
+    SWEEP_LANE_GROUPS on commit_groups {
+        both: "DELETE FROM commit_groups WHERE lane_id = $1 AND (length(entries) = 0
+               OR group_no <= coalesce((SELECT p.group_no FROM feed_positions p WHERE p.lane_id = $1), 0))"
+    }
+
+    SWEEP_LANE_POSITION on feed_positions {
+        both: "DELETE FROM feed_positions WHERE lane_id = $1"
     }
 }

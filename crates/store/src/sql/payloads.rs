@@ -17,6 +17,21 @@ statements! {
         both: "SELECT bytes FROM payloads WHERE tenant_id = $1 AND owner = $2 AND sha256 = $3"
     }
 
+    /// All of them by object, page by page, each with what its owner is: 1 a run, 2 a signal, 0 nobody (any more). Owners are
+    /// looked up one by one: an EXISTS may be answered by reading all runs.
+    PAYLOADS_AFTER on payloads {
+        both: "SELECT p.tenant_id, p.sha256, p.owner, p.bytes, p.sweeping, CASE
+               WHEN (SELECT 1 FROM runs r WHERE r.tenant_id = p.tenant_id AND r.run_id = p.owner) = 1 THEN 1
+               WHEN (SELECT 1 FROM signals s WHERE s.tenant_id = p.tenant_id AND s.signal_id = p.owner) = 1 THEN 2
+               ELSE 0 END FROM payloads p WHERE (p.tenant_id, p.sha256, p.owner) > ($1, $2, $3)
+               ORDER BY p.tenant_id, p.sha256, p.owner LIMIT $4"
+    }
+
+    /// Reads all of them, for whoever is about to do so anyway.
+    PAYLOADS_TOTAL on payloads {
+        both: "SELECT count(*), CAST(coalesce(sum(bytes), 0) AS BIGINT) FROM payloads"
+    }
+
     /// Those whose owner is gone, or never came to be: oldest first, and none that may still be on its way.
     PAYLOADS_UNOWNED on payloads {
         both: "SELECT p.tenant_id, p.owner, p.sha256 FROM payloads p WHERE p.kept_at < $1 AND (p.sweeping = 1
@@ -27,6 +42,10 @@ statements! {
 
     PAYLOAD_SHARED on payloads {
         both: "SELECT 1 FROM payloads WHERE tenant_id = $1 AND sha256 = $2 AND owner <> $3 LIMIT 1"
+    }
+
+    PAYLOAD_NEEDED on payloads {
+        both: "SELECT 1 FROM payloads WHERE tenant_id = $1 AND sha256 = $2 AND sweeping = 0 LIMIT 1"
     }
 
     PAYLOAD_DROP on payloads {

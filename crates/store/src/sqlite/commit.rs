@@ -1,13 +1,13 @@
 //! The writer: one transaction per group. A set whose only guard is the run's version needs no savepoint, because
 //! that guard is its first statement; one with more guards is undone to a savepoint when a later one refuses.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 use interlock_core::caps::{Caps, Usage};
 use interlock_core::change::{ChangeSet, ClaimChange, LiveChange, LiveRow, Start};
 use interlock_core::ids::{ServerId, TenantId};
-use interlock_core::json::{Hash, Json};
+use interlock_core::json::Json;
 use interlock_core::planted::{Bug, is_planted};
 use interlock_core::state::{Detail, Reason};
 use interlock_core::time::Timestamp;
@@ -19,6 +19,7 @@ use crate::apply_op;
 use crate::error::{DbError, Refusal};
 use crate::lane::{Committer, Group, entry_of};
 use crate::op::Op;
+use crate::plans::{PlansInUse, plan_used_at};
 use crate::sql::{hot, side};
 use crate::submit::{Guard, Item, Outcome, Prepared, SideStmt};
 use crate::value::args;
@@ -41,7 +42,7 @@ pub(crate) struct SqliteCommitter {
 /// What the writer remembers of committed rows. It is the only writer, so nobody can change them behind its back.
 #[derive(Default)]
 pub(crate) struct Known {
-    plans: HashSet<(TenantId, Hash)>,
+    plans: PlansInUse,
     tenants: HashMap<TenantId, Limits>,
 }
 
@@ -51,8 +52,6 @@ struct Limits {
     pending_max: Option<u32>,
 }
 
-/// Plans remembered as written; past this many the memory is cleared, which costs one statement per plan.
-const PLANS_KNOWN_MAX: usize = 10_000;
 const TENANTS_KNOWN_MAX: usize = 100_000;
 
 /// How one transaction ended that did not commit.
@@ -221,7 +220,7 @@ impl Transaction<'_> {
             connection.prepare_cached("ROLLBACK TO s")?.execute([])?;
             if let Some(start) = &set.change.start {
                 // The plan may have been written with this set, and is gone with it.
-                self.known.plans.remove(&(set.change.tenant, start.plan_hash));
+                self.known.plans.forget(set.change.tenant, start.plan_hash);
             }
         }
         connection.prepare_cached("RELEASE s")?.execute([])?;
@@ -311,7 +310,7 @@ impl Transaction<'_> {
     fn write(&mut self, set: &Prepared) -> Result<Outcome, DbError> {
         let change = &set.change;
         if let Some(start) = &change.start {
-            self.plan(change.tenant, start)?;
+            self.plan(change, start)?;
             if self.run_insert(set, start)? == 0 {
                 return Ok(Outcome::Refused(Refusal::RunExists));
             }
@@ -357,21 +356,20 @@ impl Transaction<'_> {
         })
     }
 
-    fn plan(&mut self, tenant: TenantId, start: &Start) -> Result<(), DbError> {
-        if self.known.plans.contains(&(tenant, start.plan_hash)) {
+    fn plan(&mut self, change: &ChangeSet, start: &Start) -> Result<(), DbError> {
+        let (tenant, used_at) = (change.tenant, plan_used_at(change));
+        if self.known.plans.covers(tenant, start.plan_hash, used_at) {
             return Ok(());
         }
-        self.db.0.prepare_cached(hot::PLAN_INSERT.sqlite)?.execute(params![
+        self.db.0.prepare_cached(hot::PLAN_USE.sqlite)?.execute(params![
             tenant.as_bytes(),
             start.plan_hash.0,
             start.workflow,
             start.workflow_version,
-            start.plan.as_str()
+            start.plan.as_str(),
+            used_at.0
         ])?;
-        if self.known.plans.len() >= PLANS_KNOWN_MAX {
-            self.known.plans.clear();
-        }
-        self.known.plans.insert((tenant, start.plan_hash));
+        self.known.plans.used(tenant, start.plan_hash, used_at);
         Ok(())
     }
 

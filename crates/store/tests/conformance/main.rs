@@ -1,14 +1,17 @@
 //! One suite over every database: what a store promises, whatever is behind it.
 
 mod feed;
+mod filled;
 mod fixture;
 mod guards;
 mod lanes;
 mod opening;
 mod payloads;
+mod plans;
 mod runs;
 mod servers;
 mod statements;
+mod sweeping;
 mod triggers;
 mod walk;
 mod wall;

@@ -30,6 +30,9 @@ const SCANS: &[&str] = &[
     "STEPS",
     "OUTBOUNDS_FED",
     "SCHEDULES_NEXT",
+    "PAYLOADS_TOTAL",
+    "LANES_FIRST_SEEN",
+    "LANES_GONE",
 ];
 
 /// The index that a statement has to use, on either database: a plan without a scan can still read a whole tenant.
@@ -71,6 +74,8 @@ const USES: &[(&str, &str)] = &[
     ("DELIVERIES", "inbound_deliveries_recent"),
     ("MESSAGES", "outbox_by_destination"),
     ("MESSAGES_BETWEEN", "outbox_by_destination"),
+    ("PLANS_OLD", "plans_by_use"),
+    ("PLAN_RUN", "runs_by_workflow"),
 ];
 
 /// The names of the indexes that a statement has to use.

@@ -46,7 +46,7 @@ pub async fn feed_page(
     of_whole_tenant(&caller)?;
     let tenant = caller.tenant;
     let limit = params.limit.unwrap_or(limits::PAGE_MAX).clamp(1, limits::PAGE_MAX);
-    let store = state.engine().store();
+    let store = state.reads(tenant);
     let mut events = store.tenant_events(tenant, params.since, limit).await?;
     if events.is_empty() && params.wait_ms.is_some() {
         let mut watcher = state.engine().watch_tenant(tenant, params.since);

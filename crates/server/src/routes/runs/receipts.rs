@@ -20,7 +20,7 @@ pub async fn receipts(
     State(state): State<AppState>,
     Named { tenant, run }: Named,
 ) -> Result<Json<ReceiptList>, ApiError> {
-    let store = state.engine().store();
+    let store = state.reads(tenant);
     let rows = store.receipts(tenant, run).await?;
     if rows.is_empty() && store.run_overview(tenant, run).await?.is_none() {
         return Err(ApiError::unknown_run(run));

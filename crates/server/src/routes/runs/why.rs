@@ -23,7 +23,7 @@ use crate::state::AppState;
     responses((status = 200, description = "The causes, the weightiest first, and the remedies.", body = Explanation)),
 )]
 pub async fn why(State(state): State<AppState>, named: Named) -> Result<Json<Explanation>, ApiError> {
-    let found = state.engine().store().load_runs(&[(named.tenant, named.run)]).await?.pop();
+    let found = state.reads(named.tenant).load_runs(&[(named.tenant, named.run)]).await?.pop();
     let run = found.ok_or_else(|| ApiError::unknown_run(named.run))?;
     let workers = workers(&state, &run).await?;
     Ok(Json(why::why(&run, state.engine().now(), Some(workers))))

@@ -39,7 +39,7 @@ pub async fn list(
 ) -> Result<Json<ScheduleList>, ApiError> {
     let limit = params.limit.unwrap_or(PAGE_DEFAULT).clamp(1, limits::PAGE_MAX);
     let after = params.after.unwrap_or_default();
-    let mut rows = state.engine().store().schedules(caller.tenant, &after, limit + 1).await?;
+    let mut rows = state.reads(caller.tenant).schedules(caller.tenant, &after, limit + 1).await?;
     let more = rows.len() > limit;
     rows.truncate(limit);
     let next_after = rows.last().filter(|_| more).map(|row| row.name.clone());

@@ -40,16 +40,16 @@ pub async fn deliveries(
     OfEndpoint(named): OfEndpoint,
     Params(params): Params<ListParams>,
 ) -> Result<Json<OutboundDeliveryList>, ApiError> {
-    let engine = state.engine();
-    let row = engine.outbound_endpoint(caller.tenant, &named).await?;
+    let row = state.engine().outbound_endpoint(caller.tenant, &named).await?;
+    let reads = state.reads(caller.tenant);
     let limit = params.limit.unwrap_or(PAGE_DEFAULT).clamp(1, PAGE_MAX);
-    let mut messages = engine.store().messages(caller.tenant, row.id, params.before, limit + 1).await?;
+    let mut messages = reads.messages(caller.tenant, row.id, params.before, limit + 1).await?;
     let more = messages.len() > limit;
     messages.truncate(limit);
     let next_before = messages.last().filter(|_| more).map(|message| message.id);
     let mut deliveries = Vec::with_capacity(messages.len());
     for message in messages {
-        let attempts = engine.store().attempts(caller.tenant, message.id).await?;
+        let attempts = reads.attempts(caller.tenant, message.id).await?;
         deliveries.push(view::delivery(message, attempts));
     }
     Ok(Json(OutboundDeliveryList { deliveries, next_before }))

@@ -18,6 +18,6 @@ use crate::state::AppState;
     responses((status = 200, description = "All of them.", body = OutboundList)),
 )]
 pub async fn list(State(state): State<AppState>, caller: Caller) -> Result<Json<OutboundList>, ApiError> {
-    let rows = state.engine().store().outbound_endpoints(caller.tenant, ENDPOINTS_MAX).await?;
+    let rows = state.reads(caller.tenant).outbound_endpoints(caller.tenant, ENDPOINTS_MAX).await?;
     Ok(Json(OutboundList { endpoints: rows.into_iter().map(view::endpoint).collect() }))
 }

@@ -41,7 +41,7 @@ pub async fn deliveries(
     let row = state.engine().inbound(caller.tenant, &named).await?;
     let limit = params.limit.unwrap_or(PAGE_DEFAULT).clamp(1, limits::PAGE_MAX);
     let before = params.before.unwrap_or(Timestamp(i64::MAX));
-    let mut records = state.engine().store().deliveries(caller.tenant, row.id, before, limit + 1).await?;
+    let mut records = state.reads(caller.tenant).deliveries(caller.tenant, row.id, before, limit + 1).await?;
     let more = records.len() > limit;
     records.truncate(limit);
     let next_before = records.last().filter(|_| more).map(|record| record.delivery.received_at);

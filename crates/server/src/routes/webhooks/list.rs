@@ -18,6 +18,6 @@ use crate::state::AppState;
     responses((status = 200, description = "All of them.", body = InboundList)),
 )]
 pub async fn list(State(state): State<AppState>, caller: Caller) -> Result<Json<InboundList>, ApiError> {
-    let rows = state.engine().store().inbound_endpoints(caller.tenant, "", ENDPOINTS_MAX).await?;
+    let rows = state.reads(caller.tenant).inbound_endpoints(caller.tenant, "", ENDPOINTS_MAX).await?;
     Ok(Json(InboundList { endpoints: rows.into_iter().map(view::endpoint).collect() }))
 }

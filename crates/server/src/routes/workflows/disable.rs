@@ -54,9 +54,8 @@ pub async fn enable(
 
 async fn set(state: &AppState, caller: &Caller, name: String, disabled: bool) -> Result<Json<WorkflowView>, ApiError> {
     let tenant = caller.tenant;
-    let engine = state.engine();
-    engine.set_workflow_disabled(tenant, &name, disabled).await?;
-    let head = engine.store().workflow(tenant, &name).await?;
+    state.engine().set_workflow_disabled(tenant, &name, disabled).await?;
+    let head = state.reads(tenant).workflow(tenant, &name).await?;
     let row = head.ok_or(EngineError::UnknownWorkflow { workflow: name, version: None })?;
     Ok(Json(view::workflow(row)))
 }

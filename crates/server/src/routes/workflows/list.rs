@@ -39,7 +39,7 @@ pub async fn list(
     Params(params): Params<ListParams>,
 ) -> Result<Json<WorkflowList>, ApiError> {
     let limit = params.limit.unwrap_or(PAGE_DEFAULT).clamp(1, limits::PAGE_MAX);
-    let store = state.engine().store();
+    let store = state.reads(caller.tenant);
     // One more than asked for says whether there is another page.
     let mut rows = store.list_workflows(caller.tenant, params.after.as_deref(), limit + 1).await?;
     let more = rows.len() > limit;

@@ -35,7 +35,7 @@ pub async fn version(
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let tenant = caller.tenant;
-    let store = state.engine().store();
+    let store = state.reads(tenant);
     let unknown = || EngineError::UnknownWorkflow { workflow: name.clone(), version: Some(number) };
     let row = store.workflow_version(tenant, &name, number).await?.ok_or_else(unknown)?;
     let tag = etag::of(row.version, row.source_hash);

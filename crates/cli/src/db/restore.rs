@@ -1,0 +1,108 @@
+//! `interlock db restore`: payloads first, since they may be brought back any number of times, then the database.
+
+use std::path::PathBuf;
+
+use interlock_core::ids::ServerId;
+use interlock_engine::commands::restore::Parked;
+use interlock_engine::payloads::Objects;
+use interlock_engine::payloads::copy::bring_back;
+use interlock_engine::payloads::survey::{Depth, Survey, survey};
+use interlock_engine::{Engine, EngineOptions};
+use interlock_store::{Options, Store, StoreUrl};
+
+use super::StoreArg;
+use super::place::{PlaceArgs, beside, progress, tell_lost};
+use crate::open;
+use crate::output::span::bytes;
+
+pub async fn run(store: &StoreArg, place: &PlaceArgs, from: Option<PathBuf>) -> anyhow::Result<()> {
+    let url = store.url();
+    let parsed = StoreUrl::parse(&url)?;
+    anyhow::ensure!(
+        from.is_some() == matches!(parsed, StoreUrl::Sqlite(_)),
+        "give the backup with --from for SQLite; restore PostgreSQL with its own tools first, and run this without --from"
+    );
+    if let (StoreUrl::Sqlite(path), Some(backup)) = (&parsed, &from) {
+        anyhow::ensure!(
+            !path.exists(),
+            "{} exists already; move it away first, a restore does not overwrite",
+            path.display()
+        );
+        anyhow::ensure!(backup.is_file(), "there is no backup {}", backup.display());
+    }
+    let damaged = match from.as_deref().map(beside).filter(|folder| folder.is_dir()) {
+        Some(folder) => payloads(store, place, &folder).await?,
+        None => 0,
+    };
+
+    let options = EngineOptions { loops: false, ..open::engine_options() };
+    let server = ServerId(options.ids.fresh());
+    let epoch = interlock_store::restore(from.as_deref(), &parsed, Options::new(server)).await?;
+    let store_again = open::open_store(&url, &options, true).await?;
+    let engine = Engine::open(store_again, options).await?;
+    let parked = engine.park_restored().await?;
+    println!("the store is in service again, in epoch {epoch}: whatever was handed out before is refused");
+    tell_parked(&parked);
+    let found = check(engine.store(), store, place).await;
+    engine.stop().await;
+    engine.store().clone().close().await;
+    let found = found?;
+    tell_lost(&found);
+    anyhow::ensure!(
+        found.lost_total == 0,
+        "{} references are to payloads that are not in {}: steps that need one fail; \
+         bring it back from elsewhere and retry them",
+        found.lost_total,
+        place.named(&store.data)
+    );
+    anyhow::ensure!(damaged == 0, "{damaged} objects of the backup are damaged; nothing in the store refers to them");
+    Ok(())
+}
+
+/// Answers with how many objects of the backup are not what their name says.
+async fn payloads(store: &StoreArg, place: &PlaceArgs, folder: &std::path::Path) -> anyhow::Result<u64> {
+    let to = place.open(&store.data)?;
+    let brought = bring_back(&Objects::folder(folder)?, &to, progress("brought back", None)).await?;
+    println!(
+        "{} payloads, {}, are back in {}, each held against its hash; {} were there",
+        brought.objects,
+        bytes(brought.bytes),
+        place.named(&store.data),
+        brought.kept
+    );
+    for name in &brought.damaged {
+        println!("{} is damaged: it is not what its name says, and was left out", folder.join(name).display());
+    }
+    Ok(brought.damaged_total)
+}
+
+/// Is everything there that the restored rows refer to? A folder is read to the last byte; a bucket is asked for lengths.
+async fn check(restored: &Store, store: &StoreArg, place: &PlaceArgs) -> anyhow::Result<Survey> {
+    let (references, _) = restored.payloads_total().await?;
+    if references == 0 {
+        return Ok(Survey::default());
+    }
+    let depth = if place.bucket().is_some() { Depth::Length } else { Depth::Whole };
+    let objects = place.open(&store.data)?;
+    Ok(survey(restored, &objects, depth, progress("checked", Some(references))).await?)
+}
+
+fn tell_parked(parked: &[Parked]) {
+    println!("{} runs act on the outside and are paused (restored)", parked.len());
+    if !parked.is_empty() {
+        println!("\nmay have happened since the backup; look, then resume or resolve:");
+        println!("{:<38} {:<20} {:<20} {:<12} {:<10} open effects", "run", "workflow", "step", "state", "effect");
+    }
+    for run in parked {
+        let open: Vec<String> = run.open_effects.iter().map(ToString::to_string).collect();
+        println!(
+            "{:<38} {:<20} {:<20} {:<12} {:<10} {}",
+            run.run.to_string(),
+            run.workflow,
+            run.step,
+            run.step_state,
+            run.effect,
+            if open.is_empty() { "–".to_owned() } else { open.join(", ") }
+        );
+    }
+}

@@ -1,0 +1,90 @@
+//! `interlock db backup | restore | check` with payloads beside the database, beside a server that runs.
+
+use std::path::{Path, PathBuf};
+
+use crate::rig::Up;
+
+const LONG: usize = 4_000;
+
+fn objects(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).into_iter().flatten() {
+        let path = entry.unwrap().path();
+        if path.is_dir() { found.extend(objects(&path)) } else { found.push(path) }
+    }
+    found
+}
+
+#[test]
+fn payloads_go_with_a_backup_and_come_back_with_it() {
+    let up = Up::start(&["--no-demo", "--payload-inline-max", "1024"]);
+    let plan = up.file(
+        "plan.json",
+        r#"{"workflow":"w","version":1,"steps":[{"key":"pack","kind":"task","handler":"demo.pack"}]}"#,
+    );
+    let text = format!("text={}", "x".repeat(LONG));
+    let started =
+        up.run(&["run", "start", "--plan", &plan, "-i", "order=a", "-i", "cents=100", "-i", &text, "-o", "json"]);
+    assert_eq!(started.code, 0, "{started:?}");
+    let run = started.json()["run_id"].as_str().unwrap().to_owned();
+    assert_eq!(up.run(&["run", "watch", &run]).code, 0);
+
+    let data = up.path("data").display().to_string();
+    let copy = up.path("copy.db").display().to_string();
+    let backup = up.run(&["db", "backup", "--data", &data, "--to", &copy]);
+    assert_eq!(backup.code, 0, "{backup:?}");
+    assert!(backup.out.contains("copy.db.payloads holds its 1 payloads, 3 KiB"), "{backup:?}");
+    let again = up.run(&["db", "backup", "--data", &data, "--to", &copy]);
+    assert!(again.code != 0 && again.err.contains("exists already"), "{again:?}");
+    let check = |more: &[&str]| up.run(&[&["db", "check", "--data", &data], more].concat());
+    assert_eq!(check(&["--read-payloads"]).code, 0);
+
+    // Somebody alters it where it is: its length does not tell, its hash does.
+    let object = objects(&up.path("data/payloads")).remove(0);
+    std::fs::write(&object, "y".repeat(std::fs::metadata(&object).unwrap().len() as usize)).unwrap();
+    assert_eq!(check(&[]).code, 0);
+    let found = check(&["--read-payloads"]);
+    assert!(found.code == 1 && found.out.contains("PAYLOAD_ALTERED") && found.out.contains(&run), "{found:?}");
+    let second = up.path("second.db").display().to_string();
+    let backup = up.run(&["db", "backup", "--data", &data, "--to", &second]);
+    assert!(backup.code == 1 && backup.out.contains(&run), "{backup:?}");
+    assert!(up.path("second.db").is_file(), "the database is copied all the same");
+    std::fs::remove_file(&object).unwrap();
+    assert!(check(&[]).out.contains("PAYLOAD_MISSING"));
+
+    let place = up.path("restored").display().to_string();
+    let restored = up.run(&["db", "restore", "--data", &place, "--from", &copy]);
+    assert_eq!(restored.code, 0, "{restored:?}");
+    assert!(restored.out.contains("1 payloads, 3 KiB, are back in"), "{restored:?}");
+    assert_eq!(up.run(&["db", "check", "--data", &place, "--read-payloads"]).code, 0);
+
+    // A damaged object of the backup is named, and so is the run that misses it.
+    let object = objects(&up.path("copy.db.payloads")).remove(0);
+    std::fs::write(&object, "damaged").unwrap();
+    let place = up.path("restored-too").display().to_string();
+    let restored = up.run(&["db", "restore", "--data", &place, "--from", &copy]);
+    assert_eq!(restored.code, 1, "{restored:?}");
+    assert!(restored.out.contains(&format!("{} is damaged", object.display())), "{restored:?}");
+    assert!(restored.out.contains("PAYLOAD_MISSING") && restored.out.contains(&run), "{restored:?}");
+}
+
+#[test]
+fn a_bucket_keeps_its_payloads_and_the_backup_says_so() {
+    let up = Up::start(&["--no-demo", "--payload-inline-max", "1024"]);
+    let plan = up.file(
+        "plan.json",
+        r#"{"workflow":"w","version":1,"steps":[{"key":"pack","kind":"task","handler":"demo.pack"}]}"#,
+    );
+    let text = format!("text={}", "x".repeat(LONG));
+    let data = up.path("data").display().to_string();
+    let (first, second) = (up.path("first.db").display().to_string(), up.path("second.db").display().to_string());
+    let bucket = ["--payloads", "s3://payloads/interlock"];
+    let backup = up.run(&[&["db", "backup", "--data", &data, "--to", &first], &bucket[..]].concat());
+    assert!(backup.code == 0 && backup.out.contains("no payloads beside it"), "{backup:?}");
+    assert_eq!(up.run(&["run", "start", "--plan", &plan, "-i", "order=a", "-i", &text]).code, 0);
+    let backup = up.run(&[&["db", "backup", "--data", &data, "--to", &second], &bucket[..]].concat());
+    assert!(backup.code == 0 && backup.out.contains("stay in s3://payloads/interlock"), "{backup:?}");
+    assert!(!up.path("second.db.payloads").exists());
+    let check = up.run(&[&["db", "check", "--data", &data], &bucket[..]].concat());
+    assert!(check.code == 0 && check.out.contains("were not looked at"), "{check:?}");
+}

@@ -1,0 +1,136 @@
+//! Retention: what is past its time goes, a bounded batch of each kind, oldest first.
+
+use std::collections::BTreeMap;
+
+use interlock_core::ids::{RunId, ServerId, TenantId};
+use interlock_core::json::Hash;
+use interlock_core::time::{Millis, Timestamp};
+
+use crate::apply_op::first_id_at;
+use crate::db::Db;
+use crate::error::DbError;
+use crate::op::{OpAnswer, Sweep};
+use crate::plans::USED_EVERY;
+use crate::sql::{bulk as sql_bulk, identity, ops, read, triggers};
+use crate::submit::STATE_ATTR;
+use crate::value::args;
+
+/// How much longer than runs their plans stay. A start that has been on its way for that long does not know any more
+/// what was written when it began.
+const PLANS_KEPT_MORE: Millis = Millis::from_hours(24);
+
+pub(crate) async fn apply<D: Db>(db: &D, sweep: &Sweep) -> Result<u64, DbError> {
+    let (now, limit) = (sweep.now, sweep.batch_max);
+    let mut removed = sweep_runs(db, sweep).await?;
+    removed += db.execute(&ops::SWEEP_SIGNALS, args![now, limit]).await?;
+    removed += db.execute(&ops::SWEEP_SESSIONS, args![now - sweep.sessions_kept, limit]).await?;
+    removed += db.execute(&ops::SWEEP_IDEMPOTENCY, args![now - sweep.runs_kept, limit]).await?;
+    removed += db.execute(&ops::SWEEP_GROUPS, args![now - sweep.groups_kept, limit]).await?;
+    removed += db.execute(&ops::SWEEP_FEED, args![now - sweep.feed_kept, limit]).await?;
+    removed += db.execute(&identity::SWEEP_USER_SESSIONS, args![now, limit]).await?;
+    removed += db.execute(&identity::SWEEP_INVITES, args![now, limit]).await?;
+    for stmt in [&triggers::SWEEP_SLOTS, &triggers::SWEEP_DELIVERIES, &triggers::SWEEP_FINGERPRINTS] {
+        removed += db.execute(stmt, args![now - sweep.runs_kept, limit]).await?;
+    }
+    removed += db.execute(&triggers::SWEEP_ATTEMPTS, args![now - sweep.outbox_kept, limit]).await?;
+    removed += sweep_plans(db, sweep).await?;
+    removed += sweep_lanes(db, sweep).await?;
+    Ok(removed)
+}
+
+/// Finished runs past their time, each with all of its rows.
+async fn sweep_runs<D: Db>(db: &D, sweep: &Sweep) -> Result<u64, DbError> {
+    let bound = sweep.now - sweep.runs_kept;
+    let outbox_bound = sweep.now - sweep.outbox_kept;
+    let mut left = sweep.batch_max;
+    let mut removed = 0;
+    for mut row in db.query(&read::TENANTS, vec![]).await? {
+        let tenant: TenantId = row.id("tenant_id")?;
+        let values = args![tenant, first_id_at(outbox_bound), outbox_bound, sweep.batch_max];
+        removed += db.execute(&ops::SWEEP_OUTBOX, values).await?;
+        for stmt in [&sql_bulk::SWEEP_BULK_FAILURES, &sql_bulk::SWEEP_BULK] {
+            removed += db.execute(stmt, args![tenant, first_id_at(bound), bound]).await?;
+        }
+        let runs = db.query(&ops::SWEEP_RUNS, args![tenant, first_id_at(bound), bound, left]).await?;
+        left -= runs.len().min(left);
+        for mut row in runs {
+            removed += sweep_run(db, tenant, row.id("run_id")?).await?;
+        }
+        if left == 0 {
+            break;
+        }
+    }
+    Ok(removed)
+}
+
+async fn sweep_run<D: Db>(db: &D, tenant: TenantId, run: RunId) -> Result<u64, DbError> {
+    let key = || args![tenant, run];
+    if let Some(row) = db.query(&ops::SWEEP_LABELS, key()).await?.first_mut() {
+        let mut attrs: BTreeMap<String, String> = row.opt_decoded("labels")?.unwrap_or_default();
+        if let Some(state) = row.opt_text("state")? {
+            attrs.insert(STATE_ATTR.to_owned(), state);
+        }
+        for (name, value) in attrs {
+            db.execute(&ops::SWEEP_ATTR, args![tenant, name, value, run]).await?;
+        }
+    }
+    for stmt in [
+        &ops::SWEEP_JOURNAL,
+        &ops::SWEEP_STEPS,
+        &ops::SWEEP_WAITS,
+        &ops::SWEEP_VOTES,
+        &ops::SWEEP_APPROVALS,
+        &ops::SWEEP_RECEIPTS,
+        &ops::SWEEP_OUTPUT,
+        &ops::SWEEP_ASSIGNMENTS,
+        &ops::SWEEP_RUN_OUTBOX,
+    ] {
+        db.execute(stmt, key()).await?;
+    }
+    db.execute(&ops::SWEEP_RUN, key()).await
+}
+
+/// Plans that no run uses. A run uses one only up to an hour after the instant that the plan was marked with, so that
+/// it is looked for among ids of before; and whoever starts one now marks it in the same commit.
+async fn sweep_plans<D: Db>(db: &D, sweep: &Sweep) -> Result<u64, DbError> {
+    let bound = sweep.now - sweep.runs_kept - PLANS_KEPT_MORE;
+    let mut removed = 0;
+    for mut row in db.query(&ops::PLANS_OLD, args![bound, sweep.batch_max]).await? {
+        let (tenant, hash): (TenantId, Hash) = (row.id("tenant_id")?, row.hash("plan_hash")?);
+        let (workflow, used_at) = (row.text("workflow")?, row.time("used_at")?);
+        let below = first_id_at(used_at + USED_EVERY);
+        if db.query(&ops::PLAN_RUN, args![workflow, tenant, below, hash]).await?.is_empty() {
+            removed += db.execute(&ops::SWEEP_PLAN, args![tenant, hash, used_at]).await?;
+        } else {
+            db.execute(&ops::PLAN_IN_USE, args![sweep.now, tenant, hash]).await?;
+        }
+    }
+    Ok(removed)
+}
+
+/// Lanes whose server has said nothing for long, with what is left of their groups.
+async fn sweep_lanes<D: Db>(db: &D, sweep: &Sweep) -> Result<u64, DbError> {
+    let bound = sweep.now - sweep.lanes_kept;
+    db.execute(&ops::LANES_FIRST_SEEN, args![sweep.now]).await?;
+    let mut removed = 0;
+    for mut row in db.query(&ops::LANES_GONE, args![bound, sweep.batch_max]).await? {
+        let lane = row.int("lane_id")?;
+        if db.execute(&ops::SWEEP_LANE, args![lane, bound]).await? == 1 {
+            removed += 1 + db.execute(&ops::SWEEP_LANE_GROUPS, args![lane]).await?;
+            db.execute(&ops::SWEEP_LANE_POSITION, args![lane]).await?;
+        }
+    }
+    Ok(removed)
+}
+
+pub(crate) async fn keep_lanes<D: Db>(
+    db: &D,
+    server: ServerId,
+    lanes: &[i64],
+    now: Timestamp,
+) -> Result<OpAnswer, DbError> {
+    for lane in lanes {
+        db.execute(&ops::LANE_SEEN, args![*lane, server, now]).await?;
+    }
+    Ok(OpAnswer::Done)
+}

@@ -1,0 +1,220 @@
+//! Retention of what belongs to no run: plans that no run uses, lanes of servers that are gone.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use interlock_core::ids::{RunId, SessionId};
+use interlock_core::plan::{Plan, StepSpec};
+use interlock_core::time::{Millis, Timestamp};
+use interlock_store::{Op, OpAnswer, Store, StoreUrl, Sweep};
+use uuid::Uuid;
+
+use crate::fixture::{NOW, Place, Wanted, World, fresh, plan_of, tasks};
+
+crate::on_every_store!(a_plan_goes_with_its_last_run, a_start_and_a_sweep_do_not_miss_each_other);
+
+fn days(count: u64) -> Timestamp {
+    NOW + Millis::from_hours(24 * count)
+}
+
+async fn sweep(store: &Store, now: Timestamp) -> u64 {
+    match store.execute(Op::Sweep(Sweep::new(now))).await.unwrap() {
+        OpAnswer::Count(removed) => removed,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A plan that no other test run has.
+fn plan_number(number: u64) -> Arc<Plan> {
+    plan_of(vec![StepSpec::task(format!("step{number}"), "noop")])
+}
+
+/// An id that an instant begins.
+fn id_at(at: Timestamp) -> RunId {
+    let fresh = fresh().as_u128() & ((1 << 80) - 1);
+    RunId(Uuid::from_u128((at.0 as u128) << 80 | fresh))
+}
+
+fn wanted_at(at: Timestamp) -> Wanted {
+    Wanted { at: Some(at), id: Some(id_at(at)), ..Wanted::default() }
+}
+
+async fn has_plan(world: &World, plan: &Plan) -> bool {
+    // Another store has nothing in memory.
+    world.store.plan_is_stored(world.tenant, plan.encode().0).await.unwrap()
+}
+
+async fn a_plan_goes_with_its_last_run(place: &Place) {
+    let world = place.world().await;
+    let (short, long) = (plan_number(1), plan_number(2));
+    let mut done = world.start(&short, Wanted::default()).await;
+    let live = world.start(&long, Wanted::default()).await;
+    world.finish(&mut done, SessionId(fresh())).await;
+
+    sweep(&world.store, days(90)).await;
+    assert!(has_plan(&world, &short).await, "its run is there");
+    sweep(&world.store, days(91)).await;
+    assert!(world.store.load_runs(&[(done.tenant, done.id)]).await.unwrap().is_empty());
+    assert!(has_plan(&world, &short).await, "a plan stays a day longer than its run");
+    sweep(&world.store, days(92)).await;
+    assert!(!has_plan(&world, &short).await);
+    assert!(has_plan(&world, &long).await, "a run lives that uses it");
+    // Whatever the writer remembers, a start brings its plan.
+    let again = world.start(&short, wanted_at(days(92))).await;
+    assert!(has_plan(&world, &short).await);
+    assert_eq!(world.load(&again).await, again);
+    assert_eq!(world.load(&live).await, live);
+    // Also after the span in which it is looked at again.
+    sweep(&world.store, days(92 + 92)).await;
+    assert!(has_plan(&world, &long).await && has_plan(&world, &short).await);
+    assert_eq!(world.store.check().await.unwrap(), []);
+}
+
+/// Starts of old plans on one server while another one sweeps, again and again.
+async fn a_start_and_a_sweep_do_not_miss_each_other(place: &Place) {
+    let world = place.world().await;
+    let other = match &place.url {
+        StoreUrl::Sqlite(_) => world.store.clone(),
+        _ => place.open().await,
+    };
+    for round in 0..40 {
+        let began = days(1_000 * round);
+        let plans: Vec<_> = (0..5).map(|number| plan_number(100 * round + number)).collect();
+        for plan in &plans {
+            let mut run = world.start(plan, wanted_at(began)).await;
+            run.apply(&world.store.submit(crate::fixture::command(&run, cancel(), began)).await.unwrap());
+        }
+        let now = began + Millis::from_hours(24 * 92);
+        let starts = plans.iter().map(|plan| world.start(plan, wanted_at(now)));
+        let (_, started) = futures::join!(sweep(&other, now), futures::future::join_all(starts));
+        assert_eq!(world.store.check().await.unwrap(), [], "round {round}");
+        for run in started {
+            assert_eq!(world.load(&run).await, run);
+        }
+    }
+}
+
+fn cancel() -> interlock_core::decide::Command {
+    interlock_core::decide::Command::Cancel { reason: "enough".into(), rollback: false }
+}
+
+/// The start has written its rows and not committed: the sweep, which cannot see them, waits and leaves the plan.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_sweep_waits_for_a_start_that_is_under_way() {
+    let place = Place::postgres().await;
+    let world = place.world().await;
+    let plan = plan_number(7);
+    let mut old = world.start(&plan, Wanted::default()).await;
+    world.finish(&mut old, SessionId(fresh())).await;
+    let StoreUrl::Postgres(url) = &place.url else { panic!("not PostgreSQL") };
+    let (client, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls).await.unwrap();
+    tokio::spawn(connection);
+    let now = days(92);
+    let used = interlock_store::sql::hot::PLAN_USE.postgres;
+    let hash = plan.encode().0;
+    client.batch_execute("BEGIN").await.unwrap();
+    let tenant = world.tenant.as_bytes().as_slice();
+    let values: [&(dyn tokio_postgres::types::ToSql + Sync); 6] =
+        [&tenant, &hash.0.as_slice(), &"demo", &1i64, &"{}", &now.0];
+    client.execute(used, &values).await.unwrap();
+    let store = world.store.clone();
+    let mut sweeping = tokio::spawn(async move { sweep(&store, now).await });
+    let early = tokio::time::timeout(Duration::from_millis(500), &mut sweeping).await;
+    assert!(early.is_err(), "the sweep waits for the row");
+    client.batch_execute("COMMIT").await.unwrap();
+    sweeping.await.unwrap();
+    assert!(world.store.load_runs(&[(old.tenant, old.id)]).await.unwrap().is_empty(), "the old run is gone");
+    assert!(has_plan(&world, &plan).await, "and its plan is not, because somebody uses it");
+    world.store.close().await;
+    place.remove().await;
+}
+
+async fn count(place: &Place, table: &str) -> i64 {
+    let sql = format!("SELECT count(*) FROM {table}");
+    match &place.url {
+        StoreUrl::Postgres(url) => {
+            let (client, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls).await.unwrap();
+            tokio::spawn(connection);
+            client.query_one(&sql, &[]).await.unwrap().get(0)
+        }
+        _ => rusqlite::Connection::open(place.path()).unwrap().query_row(&sql, [], |row| row.get(0)).unwrap(),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn lanes_of_a_server_that_is_gone_go_on_sqlite() {
+    let place = Place::file();
+    lanes_go(&place).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn lanes_of_a_server_that_is_gone_go_on_postgres() {
+    let place = Place::postgres().await;
+    lanes_go(&place).await;
+    place.remove().await;
+}
+
+async fn lanes_go(place: &Place) {
+    let world = place.world().await;
+    let lanes_each = count(place, "lanes").await;
+    let mut first = world.start(&tasks(1), Wanted::default()).await;
+    world.finish(&mut first, SessionId(fresh())).await;
+    let tenant = world.tenant;
+    world.store.close().await;
+
+    let world = World { store: place.open().await, tenant };
+    world.store.keep_lanes(NOW).await.unwrap();
+    sweep(&world.store, NOW).await;
+    assert_eq!(count(place, "lanes").await, 2 * lanes_each);
+    let later = days(8);
+    world.store.keep_lanes(later).await.unwrap();
+    sweep(&world.store, later).await;
+    let left = count(place, "lanes").await;
+    assert!(left > lanes_each, "what the first server committed is not sealed yet");
+    let sealed = Op::Seal { now: later, limit: 1_000 };
+    world.store.execute(sealed.clone()).await.unwrap();
+    sweep(&world.store, later).await;
+    assert!(count(place, "lanes").await > lanes_each, "its last commit is the newest: no clock may go below it");
+    // In every lane that runs go through.
+    for _ in 0..40 {
+        world.start(&tasks(1), wanted_at(later)).await;
+    }
+    sweep(&world.store, later).await;
+    assert_eq!(count(place, "lanes").await, lanes_each);
+    assert!(count(place, "feed_positions").await <= lanes_each);
+    world.store.execute(sealed).await.unwrap();
+    let events = world.store.tenant_events(tenant, 0, 1_000).await.unwrap();
+    assert!(events.iter().any(|event| event.run == first.id), "what it committed stays on record");
+    assert_eq!(events.iter().map(|event| event.run).collect::<std::collections::HashSet<_>>().len(), 41);
+    world.store.close().await;
+}
+
+/// A server that was taken for dead, and comes back: what it commits is late in the feed, not lost.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_comes_back_takes_its_lanes_again() {
+    let place = Place::postgres().await;
+    let silent = place.world().await;
+    let other = World { store: place.open().await, tenant: silent.tenant };
+    let later = days(8);
+    sweep(&other.store, NOW).await;
+    for _ in 0..40 {
+        other.start(&tasks(1), wanted_at(later)).await;
+    }
+    other.store.keep_lanes(later).await.unwrap();
+    let before = count(&place, "lanes").await;
+    sweep(&other.store, later).await;
+    assert!(count(&place, "lanes").await < before, "it has said nothing for a week");
+
+    let run = silent.start(&tasks(1), wanted_at(later)).await;
+    sweep(&other.store, later).await;
+    silent.store.keep_lanes(later).await.unwrap();
+    other.store.execute(Op::Seal { now: later, limit: 1_000 }).await.unwrap();
+    let events = other.store.tenant_events(silent.tenant, 0, 1_000).await.unwrap();
+    assert!(events.iter().any(|event| event.run == run.id));
+    let newest = place.open().await;
+    assert_eq!(count(&place, "lanes").await, before + before / 2, "and nobody else has had their numbers");
+    for store in [silent.store, other.store, newest] {
+        store.close().await;
+    }
+    place.remove().await;
+}
