@@ -51,6 +51,8 @@ caught! {
     signal_not_matched = SignalNotMatched,
     cap_not_checked = CapNotChecked,
     workflow_cap_not_checked = WorkflowCapNotChecked,
+    queue_overtaken = QueueOvertaken,
+    start_signal_lost = StartSignalLost,
     duplicate_start = DuplicateStart,
     committed_twice = CommittedTwice,
     feed_skips = FeedSkips,

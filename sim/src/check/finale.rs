@@ -11,7 +11,7 @@ use interlock_core::time::{Millis, Timestamp};
 use interlock_store::{Page, ReadError, RunFilter, RunSummary, Tenant};
 use serde_json::Value;
 
-use super::{ALL, effects};
+use super::{ALL, effects, turns};
 use crate::sim::Sim;
 
 /// Everything that must hold at the end.
@@ -42,6 +42,7 @@ pub async fn check(sim: &Sim) -> Result<(), String> {
         chains(sim, &runs).await?;
         rates(sim, tenant, &summaries)?;
         feed(sim, tenant.id, &summaries).await?;
+        turns::check(sim, tenant.id, &summaries).await?;
     }
     reports(sim)?;
     votes(sim).await?;

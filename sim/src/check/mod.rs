@@ -6,6 +6,7 @@ mod ballots;
 mod effects;
 pub mod finale;
 mod fold;
+mod turns;
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -386,7 +386,7 @@ impl Transaction<'_> {
             Guard::Vote => Some(Refusal::VoteExists),
             Guard::Receipt => Some(Refusal::ReceiptExists),
             Guard::Subject => {
-                let mut rows = self.db.query_now(&side::INSPECT_SUBJECT, &write.args)?;
+                let mut rows = self.db.query_now(&side::INSPECT_SUBJECT, &write.args[..3])?;
                 let run = rows.first_mut().map(|row| row.opt_id("run_id")).transpose()?.flatten();
                 run.map(|run| Refusal::SubjectBusy { run })
             }
