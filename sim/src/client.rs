@@ -9,6 +9,7 @@ use interlock_core::rules::OnConflict;
 use interlock_core::run::Trigger;
 use interlock_core::state::Admission;
 use interlock_engine::commands::signal::{SignalRequest, Signaled};
+use interlock_engine::commands::subject::START_SIGNAL;
 use interlock_engine::{EncodedPlan, EngineError, IdempotencyKey, StartRun, Started};
 use serde_json::json;
 use tokio::time::sleep;
@@ -139,6 +140,10 @@ async fn start(caller: &Caller, order: &Order) -> Option<RunId> {
 fn note_start(sim: &Sim, order: &Order, started: Started) {
     let first = sim.books(|books| {
         books.runs.insert((order.tenant, started.run));
+        if !started.replayed && started.admission == Admission::Signaled {
+            let key = order.subject.clone().unwrap_or_default();
+            books.signals.push(AckedSignal { tenant: order.tenant, signal_type: START_SIGNAL.into(), key });
+        }
         let key = order.key.clone()?;
         Some(*books.starts.entry((order.tenant, key)).or_insert(started.run))
     });

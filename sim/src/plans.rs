@@ -3,14 +3,17 @@
 
 use std::sync::Arc;
 
+use interlock_core::caps::Caps;
 use interlock_core::json::Json;
 use interlock_core::plan::{
     Accept, Gate, OnDenial, OnFailure, Plan, RollbackCondition, RollbackSpec, StepSpec, Undo, WaitFor, Work,
 };
 use interlock_core::retry::{Backoff, RetryPolicy};
+use interlock_core::rules::PlanRules;
 use interlock_core::state::EffectClass;
 use interlock_core::time::Millis;
 use interlock_engine::EncodedPlan;
+use interlock_engine::commands::subject::START_SIGNAL;
 use serde_json::json;
 
 use crate::dice::Dice;
@@ -51,9 +54,37 @@ impl Behaviour {
     }
 }
 
+/// What was added to workflows later, thrown with dice of its own so that the rest stays as it was.
+pub struct Twist {
+    /// What all runs of the workflow together may do.
+    limits: Caps,
+    /// Its waits wait for starts that became signals.
+    hears_of_starts: bool,
+}
+
+impl Twist {
+    pub fn new(dice: &Dice) -> Self {
+        let limits = Caps {
+            max_concurrency: dice.one_in(3).then(|| dice.between(1..=2) as u32),
+            max_runs_per_min: dice.one_in(6).then(|| dice.between(4..=30) as u32),
+        };
+        Self { limits, hears_of_starts: dice.one_in(3) }
+    }
+
+    fn change(&self, step: &mut StepSpec) {
+        if let Work::Wait { until: WaitFor::Signal { signal, key, .. }, .. } = &mut step.work
+            && self.hears_of_starts
+        {
+            // Their key is the subject, which is what a wait without one takes.
+            (*signal, *key) = (START_SIGNAL.into(), None);
+        }
+    }
+}
+
 /// A workflow version, checked and encoded.
-pub fn workflow(dice: &Dice, number: u64) -> Arc<EncodedPlan> {
-    let steps = (0..dice.between(1..=6)).map(|position| step(dice, position)).collect();
+pub fn workflow(dice: &Dice, number: u64, twist: &Twist) -> Arc<EncodedPlan> {
+    let mut steps: Vec<StepSpec> = (0..dice.between(1..=6)).map(|position| step(dice, position)).collect();
+    steps.iter_mut().for_each(|step| twist.change(step));
     let plan = Plan {
         workflow: format!("flow-{number}"),
         version: 1,
@@ -65,7 +96,11 @@ pub fn workflow(dice: &Dice, number: u64) -> Arc<EncodedPlan> {
         ]),
         timeout: dice.one_in(6).then(|| Millis(dice.between(8_000..=60_000))),
         writes_max: dice.one_in(12).then(|| dice.between(1..=4) as u32),
-        rules: interlock_core::rules::PlanRules::default(),
+        rules: PlanRules {
+            concurrency_max: twist.limits.max_concurrency,
+            runs_per_min_max: twist.limits.max_runs_per_min,
+            ..PlanRules::default()
+        },
         steps,
     };
     EncodedPlan::new(plan).unwrap_or_else(|error| panic!("the generator makes valid plans: {error}"))

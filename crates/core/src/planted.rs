@@ -49,6 +49,12 @@ bugs! {
     SignalNotMatched,
     /// The tenant's cap is not looked at in the claiming transaction.
     CapNotChecked,
+    /// The workflow's limits are not looked at in the claiming transaction.
+    WorkflowCapNotChecked,
+    /// A subject goes to whoever came last, and the guard of the order does not refuse.
+    QueueOvertaken,
+    /// A start that becomes a signal is acknowledged and not stored.
+    StartSignalLost,
     /// The guard of the idempotency key does not refuse.
     DuplicateStart,
     /// A commit whose answer was lost is written again.

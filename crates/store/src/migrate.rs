@@ -24,6 +24,11 @@ pub(crate) static SQLITE: &[Migration] = &[
     Migration { version: 7, name: "cheap_checks", sql: include_str!("../migrations/sqlite/0007_cheap_checks.sql") },
     Migration { version: 8, name: "payloads", sql: include_str!("../migrations/sqlite/0008_payloads.sql") },
     Migration { version: 9, name: "upkeep", sql: include_str!("../migrations/sqlite/0009_upkeep.sql") },
+    Migration {
+        version: 10,
+        name: "workflow_rates",
+        sql: include_str!("../migrations/sqlite/0010_workflow_rates.sql"),
+    },
 ];
 
 pub(crate) static POSTGRES: &[Migration] = &[
@@ -36,6 +41,11 @@ pub(crate) static POSTGRES: &[Migration] = &[
     Migration { version: 7, name: "plain_entries", sql: include_str!("../migrations/postgres/0007_plain_entries.sql") },
     Migration { version: 8, name: "payloads", sql: include_str!("../migrations/postgres/0008_payloads.sql") },
     Migration { version: 9, name: "upkeep", sql: include_str!("../migrations/postgres/0009_upkeep.sql") },
+    Migration {
+        version: 10,
+        name: "workflow_rates",
+        sql: include_str!("../migrations/postgres/0010_workflow_rates.sql"),
+    },
 ];
 
 static APPLIED: Stmt = both("MIGRATIONS_APPLIED", "SELECT version, checksum FROM schema_migrations ORDER BY version");

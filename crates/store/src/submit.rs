@@ -4,11 +4,14 @@
 use std::hash::{DefaultHasher, Hasher as _};
 
 use interlock_core::change::{ChangeSet, LiveChange, SideWrite};
+use interlock_core::ids::RunId;
 use interlock_core::limits::{self, OWN_LABELS};
+use interlock_core::planted::{Bug, is_planted};
 use interlock_core::state::{ApprovalState, RunState};
 use serde::Serialize;
 use smallvec::SmallVec;
 use tokio::sync::oneshot;
+use uuid::Uuid;
 
 use crate::error::{Refusal, SubmitError};
 use crate::op::{Op, OpAnswer};
@@ -145,10 +148,13 @@ fn side_stmt(change: &ChangeSet, write: &SideWrite) -> Result<(SideStmt, Option<
             },
             Some(key(&("idempotency", tenant, &row.client, &row.key))),
         ),
-        SideWrite::TakeSubject { subject } => (
-            SideStmt { stmt: &side::SUBJECT_TAKE, args: args![tenant, subject, run], guard: Guard::Subject },
-            Some(key(&("subject", tenant, subject))),
-        ),
+        SideWrite::TakeSubject { subject } => {
+            // Whoever stands in the queue before this one comes first.
+            let behind = if is_planted(Bug::QueueOvertaken) { RunId(Uuid::nil()) } else { run };
+            let args = args![tenant, subject, run, behind];
+            let stmt = SideStmt { stmt: &side::SUBJECT_TAKE, args, guard: Guard::Subject };
+            (stmt, Some(key(&("subject", tenant, subject))))
+        }
         SideWrite::FreeSubject { subject } => (
             SideStmt { stmt: &side::SUBJECT_FREE, args: args![tenant, subject, run], guard: Guard::None },
             Some(key(&("subject", tenant, subject))),

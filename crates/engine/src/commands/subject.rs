@@ -9,6 +9,7 @@ use interlock_core::decide::Command;
 use interlock_core::ids::{RunId, SignalId, TenantId};
 use interlock_core::json::Json;
 use interlock_core::limits;
+use interlock_core::planted::{Bug, is_planted};
 use interlock_core::rejection::Rejection;
 use interlock_core::run::Header;
 use interlock_store::{Op, OpAnswer, QueuedRun, Refusal, SignalRow, SubjectLine, SubjectSignal};
@@ -38,7 +39,8 @@ impl Engine {
         for _ in 0..ROUNDS_MAX {
             let line = self.0.store.subject_line(tenant, subject, limits::SUBJECT_QUEUE_MAX).await?;
             self.make_room(tenant, &line).await?;
-            let Some(first) = line.queue.first() else { return Ok(()) };
+            let next = if is_planted(Bug::QueueOvertaken) { line.queue.last() } else { line.queue.first() };
+            let Some(first) = next else { return Ok(()) };
             if line.holder.is_some() {
                 // Its end brings us here again.
                 return Ok(());
@@ -107,6 +109,9 @@ impl Engine {
             payload,
             source_id: None,
         };
+        if is_planted(Bug::StartSignalLost) {
+            return Ok(Some(true));
+        }
         let wanted = SubjectSignal { signal, run: holder, request: request.cloned() };
         match self.0.store.execute(Op::SignalSubject(Box::new(wanted))).await? {
             OpAnswer::Gone => return Ok(None),

@@ -14,12 +14,12 @@ statements! {
     SUBJECT_TAKE on subjects {
         sqlite: "INSERT INTO subjects (tenant_id, subject, run_id) SELECT ?1, ?2, ?3
                  WHERE NOT EXISTS (SELECT 1 FROM subject_queue q WHERE q.tenant_id = ?1 AND q.subject = ?2
-                 AND q.run_id < ?3)
+                 AND q.run_id < ?4)
                  ON CONFLICT (tenant_id, subject) DO UPDATE SET run_id = excluded.run_id
                  WHERE subjects.run_id = excluded.run_id",
         postgres: "INSERT INTO subjects (tenant_id, subject, run_id) SELECT $1::bytea, $2::text, $3::bytea
                    WHERE NOT EXISTS (SELECT 1 FROM subject_queue q WHERE q.tenant_id = $1 AND q.subject = $2
-                   AND q.run_id < $3)
+                   AND q.run_id < $4)
                    ON CONFLICT (tenant_id, subject) DO UPDATE SET run_id = excluded.run_id
                    WHERE subjects.run_id = excluded.run_id"
     }

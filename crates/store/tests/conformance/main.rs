@@ -5,6 +5,7 @@ mod filled;
 mod fixture;
 mod guards;
 mod lanes;
+mod limits;
 mod opening;
 mod payloads;
 mod plans;
