@@ -30,7 +30,7 @@ pub struct Approval {
     pub expires_at: Timestamp,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub votes: Vec<Vote>,
-    /// People who may not decide: whoever started the run or owns the key that did.
+    /// People who may not decide: whoever started the run or owns the key that did, and whoever directed it to ask.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub excluded: Vec<String>,
 }
@@ -68,7 +68,7 @@ impl Approval {
             return refuse(format!("{} has {word} it already; a person has one vote", voter.person));
         }
         if self.excluded.contains(&voter.person) && (!voter.self_approval || self.quorum > 1) {
-            return refuse(format!("{} started this run and may not decide on it", voter.person));
+            return refuse(format!("{} started or directed this run and may not decide on it", voter.person));
         }
         if voter.author && self.quorum > 1 {
             return refuse(format!("{} wrote this version of the workflow, and two keys need others", voter.person));

@@ -41,7 +41,7 @@ pub fn card(approval: &ApprovalView, paint: Paint) -> String {
     };
     line("from", &visible(&approvers));
     if !approval.excluded.is_empty() {
-        line("not from", &format!("{} (started it)", visible(&approval.excluded.join(", "))));
+        line("not from", &format!("{} (started or directed it)", visible(&approval.excluded.join(", "))));
     }
     line("asked", &span::away(approval.requested_at, now));
     if approval.state == ApprovalState::Requested {

@@ -74,7 +74,7 @@ fn people_sign_in_with_a_password_and_decide() {
     gated(&up, "INC-2", 2);
     let own = up.run(&["approval", "approve", "INC-2", "--yes"]);
     assert_eq!(own.code, 65, "{own:?}");
-    assert!(own.err.contains("ada started this run and may not decide on it"), "{own:?}");
+    assert!(own.err.contains("ada started or directed this run and may not decide on it"), "{own:?}");
     sign_in(&up, "bob");
     let first = up.run(&["approval", "approve", "INC-2", "--yes"]);
     assert!(first.out.contains("1 of 2; another person has to say yes"), "{first:?}");

@@ -3,13 +3,13 @@
 use super::case::{Case, STARTER, pause, retry, skip, voter};
 use super::plans::{gate, plan, task};
 use crate::approval::Voter;
-use crate::change::SideWrite;
+use crate::change::{Context, SideWrite};
 use crate::decide::{Asked, Command};
 use crate::limits;
 use crate::plan::{OnDenial, OnFailure, Plan, StepSpec, Work};
 use crate::rejection::Rejection;
 use crate::run::Phase;
-use crate::state::{ApprovalState, Reason, RunState, StepState};
+use crate::state::{ApprovalState, Initiator, Reason, RunState, StepState};
 use crate::time::Millis;
 
 fn gated(change: impl FnOnce(&mut crate::plan::Gate)) -> Case {
@@ -90,6 +90,29 @@ fn the_starter_does_not_decide() {
         let answer = votes(&mut case, Voter { self_approval, ..voter(STARTER) });
         assert_eq!(answer.is_ok(), allowed, "quorum {quorum}, self {self_approval}: {answer:?}");
     }
+}
+
+/// DESIGN §3.13: the requester. Whoever directs a run so that its gate asks again has asked for the approval.
+#[test]
+fn whoever_directs_the_run_to_ask_does_not_decide() {
+    let mut case = gated(|gate| gate.on_reject = OnDenial::Pause);
+    case.tells(|case| case.vote("ann", false));
+    case.ask_by(retry(), Asked { now: case.now, by: Context::operator("bob") }).unwrap();
+    assert_eq!(asked(&case).excluded, [STARTER, "bob"]);
+    assert!(refused(&mut case, voter("bob")).contains("started or directed"));
+    assert!(refused(&mut case, voter(STARTER)).contains("started or directed"));
+    votes(&mut case, voter("ann")).unwrap();
+}
+
+/// Who says yes at one gate has not asked for the next one.
+#[test]
+fn whoever_approves_may_approve_again_at_the_next_gate() {
+    let mut case = Case::of(plan(vec![gate("one", OnDenial::Fail), gate("two", OnDenial::Fail)]));
+    let by = Context { initiator: Initiator::Approval, person: Some("ann".into()), metadata: None };
+    let vote = case.vote("ann", true);
+    case.ask_by(vote, Asked { now: case.now, by }).unwrap();
+    let Phase::WaitingApproval(second) = &case.step(1).phase else { panic!("{:?}", case.step(1)) };
+    assert_eq!(second.excluded, [STARTER]);
 }
 
 /// DESIGN §3.13: in production never, whatever the tenant says.

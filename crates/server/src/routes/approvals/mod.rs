@@ -3,6 +3,7 @@
 mod approve;
 mod get;
 mod list;
+pub mod pick;
 pub mod view;
 pub mod vote;
 

@@ -6,14 +6,15 @@ use axum::http::StatusCode;
 use interlock_core::identity::Role;
 use interlock_core::ids::RunId;
 use interlock_core::rejection::Rejection;
-use interlock_core::state::ApprovalState;
+use interlock_protocol::approvals::Voted;
 use interlock_protocol::executions::{ApproveStep, StepApproved, path};
 
 use super::view;
 use crate::api_error::ApiError;
 use crate::identity::Caller;
 use crate::request::{Body, Named};
-use crate::routes::approvals::vote::{Word, cast};
+use crate::routes::approvals::pick::{Meant, pick};
+use crate::routes::approvals::vote::{Word, cast, loaded};
 use crate::state::AppState;
 
 /// Approve or reject a step
@@ -33,25 +34,19 @@ pub async fn approve(
     Named { tenant, run }: Named,
     Body(body): Body<ApproveStep>,
 ) -> Result<Json<StepApproved>, ApiError> {
-    let store = state.reads(tenant);
-    let unknown = || ApiError::unknown_run(run);
-    let found = store.load_runs(&[(tenant, run)]).await?.pop().ok_or_else(unknown)?;
-    let number = body.step_number;
-    let position = view::position(&found, number)?;
+    let run = loaded(&state, tenant, run).await?;
+    let position = view::position(&run, body.step_number)?;
+    if run.state.is_terminal() {
+        return Err(Rejection::Terminal { run: run.id, state: run.state }.into());
+    }
+    caller.as_voter()?;
     check_role(&caller, body.approver_role.as_deref())?;
-    let mut open = store.approvals_of(tenant, run).await?;
-    open.retain(|row| row.state == ApprovalState::Requested && row.position == position);
-    let Some(row) = open.pop() else {
-        if found.state.is_terminal() {
-            return Err(Rejection::Terminal { run, state: found.state }.into());
-        }
-        let detail = format!("step {number} of {run} waits for no approval");
-        return Err(ApiError::new(StatusCode::CONFLICT, "APPROVAL_NOT_OPEN", detail));
-    };
-    let word = Word { approve: body.approved, notes: body.notes, digest: None };
-    let Json(voted) = cast(&state, &caller, tenant, row, word).await?;
-    let status = voted.run_state.on_runbook_surface(None).to_owned();
-    Ok(Json(StepApproved { session_id: run, status, approval: view::task(voted.approval) }))
+    let meant = Meant { approval: None, position: Some(position), digest: body.digest.as_deref() };
+    let row = pick(&state, &run, meant).await?;
+    let word = Word { approve: body.approved, notes: body.notes, digest: body.digest };
+    let Voted { approval, step, tier, summary, run_state, .. } = cast(&state, &caller, &run, row, word).await?;
+    let status = run_state.on_runbook_surface(None).to_owned();
+    Ok(Json(StepApproved { session_id: run.id, status, step, tier, summary, approval: view::task(approval) }))
 }
 
 /// A role or group that somebody claims is one that they have.
