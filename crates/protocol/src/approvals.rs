@@ -60,6 +60,10 @@ pub struct CastVote {
     pub digest: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notes: Option<String>,
+    /// Whose right to decide is used, where it is not one's own: somebody who has delegated it. Where omitted, one's own
+    /// if it is enough, else one that is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_behalf_of: Option<String>,
 }
 
 /// A vote on what a run waits for. Where one approval is open and its tier is not high, nothing else has to be said;
@@ -74,6 +78,10 @@ pub struct Approve {
     pub approval: Option<ApprovalId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
+    /// Whose right to decide is used, where it is not one's own: somebody who has delegated it. Where omitted, one's own
+    /// if it is enough, else one that is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_behalf_of: Option<String>,
 }
 
 /// Where approval and run stand after a vote.

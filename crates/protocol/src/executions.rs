@@ -74,6 +74,10 @@ pub struct ApproveStep {
     /// The `digest` of what was looked at. Needed where much hangs on the step (its tier is high).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
+    /// Whose right to decide is used, where it is not one's own: somebody who has delegated it. Where omitted, one's own
+    /// if it is enough, else one that is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_behalf_of: Option<String>,
 }
 
 /// What was decided, and where that leaves the execution.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use interlock_core::ids::{RunId, TenantId};
 use interlock_core::planted::{Bug, is_planted};
-use interlock_core::time::Timestamp;
+use interlock_core::time::{Millis, Timestamp};
 
 use crate::apply_trigger;
 use crate::bulk;
@@ -16,6 +16,9 @@ use crate::rows::{SignalRow, WorkflowVersionRow};
 use crate::sql::{bulk as sql_bulk, hot, identity, ops, read, side, triggers, workflows};
 use crate::submit::STATE_ATTR;
 use crate::value::{Value, args};
+
+/// How long it is remembered that somebody has guessed a password: longer than any wait that follows from it.
+const LOGIN_FAILURES_KEPT: Millis = Millis::from_hours(1);
 
 pub(crate) async fn apply<D: Db>(db: &D, op: &Op) -> Result<OpAnswer, DbError> {
     match op {
@@ -260,6 +263,7 @@ async fn sweep<D: Db>(db: &D, sweep: &Sweep) -> Result<u64, DbError> {
     removed += db.execute(&ops::SWEEP_FEED, args![now - sweep.feed_kept, limit]).await?;
     removed += db.execute(&identity::SWEEP_USER_SESSIONS, args![now, limit]).await?;
     removed += db.execute(&identity::SWEEP_INVITES, args![now, limit]).await?;
+    removed += db.execute(&identity::SWEEP_LOGIN_FAILURES, args![now - LOGIN_FAILURES_KEPT, limit]).await?;
     for stmt in [&triggers::SWEEP_SLOTS, &triggers::SWEEP_DELIVERIES, &triggers::SWEEP_FINGERPRINTS] {
         removed += db.execute(stmt, args![now - sweep.runs_kept, limit]).await?;
     }

@@ -99,6 +99,41 @@ fn people_sign_in_with_a_password_and_decide() {
     }
 }
 
+#[test]
+fn people_let_others_decide_for_them() {
+    let up = Up::start(&["--no-demo"]);
+    person(&up, "ada", "approver");
+    person(&up, "vic", "viewer");
+    gated(&up, "INC-1", 1);
+    let by_key = up.run(&["approval", "delegate", "vic", "--for", "14d", "--reason", "leave"]);
+    assert_eq!(by_key.code, 65, "{by_key:?}");
+    assert!(by_key.err.contains("name the `delegator`"), "{by_key:?}");
+    sign_in(&up, "vic");
+    let early = up.run(&["approval", "approve", "INC-1", "--yes"]);
+    assert_eq!(early.code, 77, "{early:?}");
+    sign_in(&up, "ada");
+    let forever = up.run(&["approval", "delegate", "vic", "--reason", "leave"]);
+    assert_eq!(forever.code, 2, "{forever:?}");
+    let lent = up.run(&["approval", "delegate", "vic", "--for", "14d", "--reason", "leave"]);
+    assert!(lent.code == 0 && lent.out.contains("vic decides for ada from"), "{lent:?}");
+    let listed = up.run(&["approval", "delegations"]);
+    assert!(listed.out.contains("in force") && listed.out.contains("leave"), "{listed:?}");
+    let id = up.run(&["approval", "delegations", "-o", "json"]).json()[0]["delegation"].as_str().unwrap().to_owned();
+
+    sign_in(&up, "vic");
+    let approved = up.run(&["approval", "approve", "INC-1", "--yes", "--on-behalf-of", "ada"]);
+    assert!(approved.out.contains("vic on behalf of ada approved step `gate` of w version 1"), "{approved:?}");
+    let shown = up.run(&["approval", "show", "INC-1"]);
+    assert!(shown.out.contains("yes from vic for ada"), "{shown:?}");
+    let not_hers = up.run(&["approval", "undelegate", &id]);
+    assert_eq!(not_hers.code, 77, "{not_hers:?}");
+    sign_in(&up, "ada");
+    let over = up.run(&["approval", "undelegate", &id]);
+    assert!(over.code == 0 && over.out.contains("vic does not decide for ada any more"), "{over:?}");
+    assert!(up.run(&["approval", "delegations"]).out.contains("Nobody decides for anybody else"));
+    assert!(up.run(&["approval", "delegations", "--all"]).out.contains("revoked"));
+}
+
 /// What a browser does between the address that is printed and the port that waits.
 async fn browse(server: &str, address: &str) -> (u16, String) {
     let browser = reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).build().unwrap();

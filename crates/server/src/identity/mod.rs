@@ -4,12 +4,13 @@
 //! [`Identity`] finds it: [`authenticate`] reads the credential of a request, [`cache`] keeps keys that were just
 //! looked up, [`key`] knows how a key is written, [`secret`] hashes what must not be stored. [`keys`] makes keys;
 //! [`first_key`] gives a new store its first one. People prove who they are by a [`password`] or by whoever vouches
-//! for them ([`oidc`]), and then have a [`session`]; a [`code`] takes a browser's visit over to a command line.
+//! for them ([`oidc`]), and then have a [`session`]; what one lends another is a [`delegation`]; a [`code`] takes a browser's visit over to a command line.
 
 mod authenticate;
 mod cache;
 mod caller;
 pub(crate) mod code;
+mod delegation;
 pub mod first_key;
 pub mod key;
 pub mod keys;

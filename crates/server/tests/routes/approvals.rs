@@ -29,7 +29,13 @@ impl<'a> Person<'a> {
     }
 
     pub async fn post(&self, path: &str, body: Value) -> Answer {
-        let request = Request::post(format!("/api/v1{path}"))
+        self.send("POST", path, body).await
+    }
+
+    pub async fn send(&self, method: &str, path: &str, body: Value) -> Answer {
+        let request = Request::builder()
+            .method(method)
+            .uri(format!("/api/v1{path}"))
             .header(header::HOST, "localhost")
             .header(header::ORIGIN, "http://localhost")
             .header(header::COOKIE, &self.cookie)
@@ -40,7 +46,7 @@ impl<'a> Person<'a> {
     }
 }
 
-fn gate(quorum: u32, approvers: Value) -> Value {
+pub fn gate(quorum: u32, approvers: Value) -> Value {
     plan(
         json!([{ "key": "gate", "kind": "approval", "quorum": quorum, "approvers": approvers, "message": "ship it?" }]),
     )
@@ -100,12 +106,12 @@ async fn whoever_started_it_does_not_decide_unless_the_tenant_says_so() {
 }
 
 /// The first open approval of a run.
-async fn card(api: &Api, run: &str) -> Value {
+pub async fn card(api: &Api, run: &str) -> Value {
     api.get(&format!("/approvals?run={run}&state=requested")).await.ok()["approvals"][0].clone()
 }
 
 /// A yes on exactly what the run waits for.
-async fn yes(api: &Api, run: &str) -> Value {
+pub async fn yes(api: &Api, run: &str) -> Value {
     json!({ "approve": true, "digest": card(api, run).await["digest"] })
 }
 

@@ -5,6 +5,7 @@ mod agent;
 mod api;
 mod approvals;
 mod bulk;
+mod delegations;
 mod directives;
 mod documented;
 mod duplicates;

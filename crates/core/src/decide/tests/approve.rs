@@ -132,10 +132,72 @@ fn the_starter_does_not_decide_in_production() {
 /// DESIGN §3.13: for two keys also the authors of the pinned version.
 #[test]
 fn whoever_wrote_the_version_is_none_of_two_keys() {
-    let author = || Voter { author: true, ..voter("ann") };
+    let author = || Voter { author: Some("ann".into()), ..voter("ann") };
     let mut two = gated(|gate| gate.quorum = 2);
     assert!(refused(&mut two, author()).contains("wrote this version"));
     votes(&mut gated(|_| ()), author()).unwrap();
+}
+
+/// The deputy of `whose`, with the groups of whoever's right it is.
+fn deputy(person: &str, whose: &str) -> Voter {
+    Voter { on_behalf_of: Some(whose.into()), one_with: vec![whose.into()], ..voter(person) }
+}
+
+#[test]
+fn a_vote_on_behalf_of_another_says_so() {
+    let mut case = gated(|gate| gate.on_reject = OnDenial::Fail);
+    let no = Command::Vote { position: 0, voter: deputy("bob", "ann"), approve: false, notes: None };
+    case.tell(no);
+    let vote = case.change.side.iter().find_map(|side| match side {
+        SideWrite::Vote { vote, .. } => Some((vote.person.as_str(), vote.on_behalf_of.as_deref())),
+        _ => None,
+    });
+    assert_eq!(vote, Some(("bob", Some("ann"))));
+    assert_eq!(case.step(0).last_error.as_ref().unwrap().message, "rejected by bob on behalf of ann");
+}
+
+/// DESIGN §3.13: delegator and delegate count as one.
+#[test]
+fn delegator_and_delegate_have_one_vote_together() {
+    let one_with = |person: &str, other: &str| Voter { one_with: vec![other.into()], ..voter(person) };
+    let pairs = [
+        (deputy("bob", "ann"), one_with("ann", "bob"), "ann has approved"),
+        // The delegation is over: the vote that was cast by it still counts as hers.
+        (deputy("bob", "ann"), voter("ann"), "ann has approved"),
+        (one_with("ann", "bob"), deputy("bob", "ann"), "ann has approved"),
+        (one_with("ann", "bob"), one_with("bob", "ann"), "ann has approved"),
+        // She has lent her right to another since.
+        (deputy("bob", "ann"), deputy("eve", "ann"), "ann has approved"),
+    ];
+    for (first, second, why) in pairs {
+        let mut case = gated(|gate| gate.quorum = 2);
+        votes(&mut case, first).unwrap();
+        let said = refused(&mut case, second);
+        assert!(said.contains(why), "{said}");
+    }
+    let mut case = gated(|gate| gate.quorum = 2);
+    votes(&mut case, deputy("bob", "ann")).unwrap();
+    votes(&mut case, voter("eve")).unwrap();
+    assert_eq!(case.step(0).state(), StepState::Succeeded);
+}
+
+#[test]
+fn whoever_is_excluded_decides_through_nobody_else() {
+    for voter in [deputy("bob", STARTER), deputy(STARTER, "bob")] {
+        assert!(refused(&mut gated(|_| ()), voter.clone()).contains("started or directed"));
+        let own = Voter { on_behalf_of: None, ..voter.clone() };
+        assert!(refused(&mut gated(|_| ()), own).contains("started or directed"));
+        votes(&mut gated(|_| ()), Voter { self_approval: true, ..voter }).unwrap();
+    }
+    let author = Voter { author: Some("ann".into()), ..deputy("bob", "ann") };
+    assert!(refused(&mut gated(|gate| gate.quorum = 2), author.clone()).contains("ann wrote this version"));
+    votes(&mut gated(|_| ()), author).unwrap();
+}
+
+#[test]
+fn the_groups_are_those_of_whoever_has_the_right() {
+    let outsider = Voter { groups: vec!["sales".into()], ..deputy("bob", "ann") };
+    assert!(refused(&mut gated(|_| ()), outsider).contains("ann is in none of the groups sre"));
 }
 
 #[test]

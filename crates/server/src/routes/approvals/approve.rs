@@ -6,6 +6,7 @@ use interlock_protocol::approvals::{Approve, Voted, path};
 
 use super::pick::{Meant, pick};
 use super::vote::{Word, cast, loaded};
+use super::voter::Claimed;
 use crate::api_error::ApiError;
 use crate::identity::Caller;
 use crate::request::{Body, Named};
@@ -32,6 +33,7 @@ pub async fn approve(
     caller.as_voter()?;
     let meant = Meant { approval: body.approval, position: None, digest: body.digest.as_deref() };
     let row = pick(&state, &run, meant).await?;
-    let word = Word { approve: body.approve, notes: body.notes, digest: body.digest };
+    let by = Claimed { on_behalf_of: body.on_behalf_of, role: None };
+    let word = Word { approve: body.approve, notes: body.notes, digest: body.digest, by };
     cast(&state, &caller, &run, row, word).await.map(Json)
 }

@@ -6,6 +6,7 @@ mod list;
 pub mod pick;
 pub mod view;
 pub mod vote;
+pub mod voter;
 
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;

@@ -2,7 +2,6 @@
 
 use axum::Json;
 use axum::extract::State;
-use interlock_core::approval::Voter;
 use interlock_core::ids::{ApprovalId, RunId, TenantId};
 use interlock_core::run::Run;
 use interlock_core::visible::visible;
@@ -11,6 +10,7 @@ use interlock_protocol::approvals::{ApprovalView, CastVote, Voted, path};
 use interlock_store::ApprovalRow;
 
 use super::view::{self, OfApproval};
+use super::voter::{Claimed, voter};
 use crate::api_error::ApiError;
 use crate::identity::Caller;
 use crate::request::Body;
@@ -35,7 +35,8 @@ pub async fn vote(
 ) -> Result<Json<Voted>, ApiError> {
     caller.as_voter()?;
     let run = loaded(&state, tenant, row.run).await?;
-    let word = Word { approve: body.approve, notes: body.notes, digest: Some(body.digest) };
+    let by = Claimed { on_behalf_of: body.on_behalf_of, role: None };
+    let word = Word { approve: body.approve, notes: body.notes, digest: Some(body.digest), by };
     cast(&state, &caller, &run, row, word).await.map(Json)
 }
 
@@ -44,6 +45,7 @@ pub struct Word {
     pub approve: bool,
     pub notes: Option<String>,
     pub digest: Option<String>,
+    pub by: Claimed,
 }
 
 /// The run that is voted on.
@@ -61,18 +63,12 @@ pub async fn cast(
     word: Word,
 ) -> Result<Voted, ApiError> {
     let (tenant, approval) = (run.tenant, row.id);
-    let person = caller.as_voter()?;
     let shown = view::approval(tenant, row)?;
     if word.digest.is_some_and(|digest| digest != shown.digest) {
         return Err(ApiError::approval_changed(&shown));
     }
-    let settings = state.engine().store().tenant(tenant).await?.map(|tenant| tenant.settings).unwrap_or_default();
-    let voter = Voter {
-        person: person.to_owned(),
-        groups: caller.groups.to_vec(),
-        self_approval: settings.self_approval,
-        author: state.engine().wrote_version(tenant, run.id, person).await?,
-    };
+    let voter = voter(state, caller, run, &shown.approvers, &word.by).await?;
+    let person = voter.person.clone();
     let request = VoteRequest { approval, voter, approve: word.approve, notes: word.notes };
     let standing = state.engine().vote(tenant, run.id, request).await?;
     let row = state.reads(tenant).approval(tenant, approval).await?;
@@ -81,7 +77,7 @@ pub async fn cast(
     Ok(Voted {
         step: run.spec(approval.position).key.clone(),
         tier: run.plan.tier(approval.position),
-        summary: summary(run, &approval, person),
+        summary: summary(run, &approval, &person),
         approval,
         run_state: standing.state,
         run_version: standing.version,
@@ -92,8 +88,10 @@ pub async fn cast(
 fn summary(run: &Run, approval: &ApprovalView, person: &str) -> String {
     let vote = approval.votes.iter().find(|vote| vote.person == person);
     let verb = if vote.is_none_or(|vote| vote.approve) { "approved" } else { "rejected" };
+    let whose = vote.and_then(|vote| vote.on_behalf_of.as_ref());
+    let who = whose.map_or_else(|| person.to_owned(), |whose| format!("{person} on behalf of {whose}"));
     let (step, plan) = (&run.spec(approval.position).key, &run.plan);
-    let mut text = format!("{person} {verb} step `{step}` of {} version {}", plan.workflow, plan.version);
+    let mut text = format!("{who} {verb} step `{step}` of {} version {}", plan.workflow, plan.version);
     if let Some(message) = &approval.message {
         text = format!("{text}: {}", visible(message));
     }

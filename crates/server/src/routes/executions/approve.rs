@@ -2,8 +2,6 @@
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::StatusCode;
-use interlock_core::identity::Role;
 use interlock_core::ids::RunId;
 use interlock_core::rejection::Rejection;
 use interlock_protocol::approvals::Voted;
@@ -15,6 +13,7 @@ use crate::identity::Caller;
 use crate::request::{Body, Named};
 use crate::routes::approvals::pick::{Meant, pick};
 use crate::routes::approvals::vote::{Word, cast, loaded};
+use crate::routes::approvals::voter::Claimed;
 use crate::state::AppState;
 
 /// Approve or reject a step
@@ -40,23 +39,11 @@ pub async fn approve(
         return Err(Rejection::Terminal { run: run.id, state: run.state }.into());
     }
     caller.as_voter()?;
-    check_role(&caller, body.approver_role.as_deref())?;
     let meant = Meant { approval: None, position: Some(position), digest: body.digest.as_deref() };
     let row = pick(&state, &run, meant).await?;
-    let word = Word { approve: body.approved, notes: body.notes, digest: body.digest };
+    let by = Claimed { on_behalf_of: body.on_behalf_of, role: body.approver_role };
+    let word = Word { approve: body.approved, notes: body.notes, digest: body.digest, by };
     let Voted { approval, step, tier, summary, run_state, .. } = cast(&state, &caller, &run, row, word).await?;
     let status = run_state.on_runbook_surface(None).to_owned();
     Ok(Json(StepApproved { session_id: run.id, status, step, tier, summary, approval: view::task(approval) }))
-}
-
-/// A role or group that somebody claims is one that they have.
-fn check_role(caller: &Caller, claimed: Option<&str>) -> Result<(), ApiError> {
-    let Some(claimed) = claimed else { return Ok(()) };
-    let has_role = claimed.parse().is_ok_and(|role: Role| caller.roles.contains(role));
-    if has_role || caller.groups.iter().any(|group| group == claimed) {
-        return Ok(());
-    }
-    let named: String = claimed.chars().take(80).collect();
-    let detail = format!("you have neither the role nor the group `{named}`; `approver_role` names one of yours");
-    Err(ApiError::new(StatusCode::FORBIDDEN, "PERMISSION_DENIED", detail))
 }
