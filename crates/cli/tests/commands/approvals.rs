@@ -48,6 +48,11 @@ fn people_sign_in_with_a_password_and_decide() {
     assert_eq!(wrong.code, 77, "{wrong:?}");
     assert!(wrong.err.contains("the name or the password is wrong"), "{wrong:?}");
 
+    // A key beside a person is a mistake; one in the environment is for others, and stands.
+    let key = up.file("some.key", "ilk_x");
+    let both = up.run_fed(&["login", "--server", &up.server(), "--user", "ada", "--api-key-file", &key], PASSWORD);
+    assert_eq!(both.code, 2, "{both:?}");
+    assert!(both.err.contains("--user") && both.err.contains("--api-key-file"), "{both:?}");
     sign_in(&up, "ada");
     let me = up.run(&["whoami", "-o", "json"]).json();
     assert_eq!((me["person"].as_str(), me["csrf"].as_str()), (Some("ada"), None));
