@@ -8,7 +8,9 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use interlock_core::identity::Permission;
-use interlock_protocol::{agent, approvals, bulk, delegations, executions, identity, live, runs, schedules, webhooks, workflows};
+use interlock_protocol::{
+    agent, approvals, bulk, delegations, executions, identity, live, runs, schedules, webhooks, workflows,
+};
 
 use crate::identity::oidc;
 use crate::pages;

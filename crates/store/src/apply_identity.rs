@@ -68,9 +68,10 @@ pub(crate) async fn apply<D: Db>(db: &D, op: &IdentityOp) -> Result<OpAnswer, Db
             let count = rows.first_mut().map(|row| row.num("failures")).transpose()?;
             Ok(OpAnswer::Count(count.unwrap_or(0)))
         }
-        IdentityOp::ForgetLogins { tenant, name } => {
-            changed(db, &identity::LOGIN_FORGET, args![*tenant, name]).await
+        IdentityOp::LoginFailed { tenant, name, at } => {
+            changed(db, &identity::LOGIN_FAILED, args![*at, *tenant, name]).await
         }
+        IdentityOp::ForgetLogins { tenant, name } => changed(db, &identity::LOGIN_FORGET, args![*tenant, name]).await,
     }
 }
 

@@ -189,6 +189,12 @@ pub enum IdentityOp {
         at: Timestamp,
         afresh_before: Timestamp,
     },
+    /// The password was wrong: the wait counts from now.
+    LoginFailed {
+        tenant: TenantId,
+        name: String,
+        at: Timestamp,
+    },
     /// The password was right.
     ForgetLogins {
         tenant: TenantId,

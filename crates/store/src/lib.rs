@@ -33,7 +33,9 @@ mod value;
 pub use backup::{backup_file, restore};
 pub use bulk::{BulkFailure, BulkJob, BulkOp, BulkProgress};
 pub use error::{CorruptRow, OpenError, ReadError, Refusal, SubmitError};
-pub use identity::{DelegationPage, DelegationRow, IdentityOp, InviteRow, KeyRow, LoginFailures, UserRow, UserSessionRow};
+pub use identity::{
+    DelegationPage, DelegationRow, IdentityOp, InviteRow, KeyRow, LoginFailures, UserRow, UserSessionRow,
+};
 pub use op::{BeginIdempotency, Op, OpAnswer, OutboxRetry, SignalAnnouncement, SubjectSignal, Sweep};
 pub use options::{CommitFault, Faults, Mode, NoFaults, Options, StoreUrl};
 pub use payloads::{PayloadOp, PayloadOwner, PayloadRow};

@@ -77,8 +77,7 @@ pub async fn list(client: &Client, printer: Printer, args: DelegationsArgs) -> a
     let mut after = None;
     loop {
         let call = client.get(path::DELEGATIONS).query("all", args.all.then_some(true));
-        let page: DelegationList =
-            call.query("limit", Some(limits::PAGE_MAX)).query("after", after).send().await?;
+        let page: DelegationList = call.query("limit", Some(limits::PAGE_MAX)).query("after", after).send().await?;
         delegations.extend(page.delegations);
         after = page.next_after;
         if after.is_none() {

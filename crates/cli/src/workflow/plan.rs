@@ -49,7 +49,10 @@ pub async fn run(client: &ClientArgs, printer: Printer, args: PlanArgs) -> anyho
 /// What is there, or is written like a path; every other word is a workflow's name.
 fn is_file(which: &str) -> bool {
     let looks = |ending: &str| which.to_ascii_lowercase().ends_with(ending);
-    which == "-" || which.contains('/') || [".yaml", ".yml", ".json"].into_iter().any(looks) || Path::new(which).exists()
+    which == "-"
+        || which.contains('/')
+        || [".yaml", ".yml", ".json"].into_iter().any(looks)
+        || Path::new(which).exists()
 }
 
 fn page(walk: &Walk, paint: Paint) -> String {

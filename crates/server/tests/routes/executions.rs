@@ -204,7 +204,8 @@ async fn only_a_step_that_waits_is_approved_and_only_by_who_may() {
 #[tokio::test(start_paused = true)]
 async fn a_step_on_which_much_hangs_is_approved_by_its_digest() {
     let api = Api::new().await;
-    let source = "name: wipe\nsteps:\n  - { id: sure, approval: \"Wipe?\" }\n  - { id: wipe, task: wipe, destructive: true }\n";
+    let source =
+        "name: wipe\nsteps:\n  - { id: sure, approval: \"Wipe?\" }\n  - { id: wipe, task: wipe, destructive: true }\n";
     apply(&api, source).await;
     let ada = Person::new(&api, "ada", json!(["approver"]), json!([])).await;
     let session = create(&api, json!({ "ticket_id": "INC-1", "runbook_id": "wipe" })).await;

@@ -25,6 +25,7 @@ mod people;
 mod refusals;
 mod runs;
 mod schedules;
+mod servers;
 mod signals;
 mod webhook_endpoints;
 mod webhooks;

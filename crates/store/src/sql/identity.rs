@@ -208,6 +208,10 @@ statements! {
                RETURNING failures"
     }
 
+    LOGIN_FAILED on login_failures {
+        both: "UPDATE login_failures SET failed_at = $1 WHERE tenant_id = $2 AND name = $3 AND failed_at < $1"
+    }
+
     LOGIN_FORGET on login_failures {
         both: "DELETE FROM login_failures WHERE tenant_id = $1 AND name = $2"
     }

@@ -6,6 +6,7 @@ mod guards;
 mod lanes;
 mod opening;
 mod payloads;
+mod people;
 mod runs;
 mod servers;
 mod statements;

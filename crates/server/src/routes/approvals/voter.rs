@@ -40,7 +40,8 @@ impl Right<'_> {
         }
         let named: String = claimed.chars().take(80).collect();
         let who = self.of.map_or_else(|| "you have".to_owned(), |whose| format!("{whose} has"));
-        let detail = format!("{who} neither the role nor the group `{named}`; leave `approver_role` out, or name another");
+        let detail =
+            format!("{who} neither the role nor the group `{named}`; leave `approver_role` out, or name another");
         Err(ApiError::new(StatusCode::FORBIDDEN, "PERMISSION_DENIED", detail))
     }
 }

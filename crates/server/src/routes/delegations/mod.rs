@@ -25,6 +25,7 @@ fn check_owner(caller: &Caller, delegator: &str) -> Result<(), ApiError> {
     if own || caller.may(Permission::Administer) {
         return Ok(());
     }
-    let detail = format!("the right to decide is {delegator}'s: they lend it signed in as themselves, or an admin does");
+    let detail =
+        format!("the right to decide is {delegator}'s: they lend it signed in as themselves, or an admin does");
     Err(ApiError::new(StatusCode::FORBIDDEN, "PERMISSION_DENIED", detail))
 }
