@@ -49,5 +49,5 @@ pub use sqlite::memory::{copy as copy_memory, forget as forget_memory};
 pub use store::Store;
 pub use triggers::{
     AttemptRow, DeliveryRecord, DeliveryRef, DeliveryRow, InboundRow, MessageRow, NewMessage, OutboundRow, ScheduleRow,
-    Secrets, SlotRow, TriggerOp, destination as webhook_destination,
+    ScheduleSpec, Secrets, SlotRow, TriggerOp, destination as webhook_destination,
 };

@@ -47,6 +47,7 @@ pub struct DelegationsArgs {
 
 #[derive(Debug, Args)]
 pub struct UndelegateArgs {
+    /// Its id (`interlock approval delegations`).
     delegation: DelegationId,
 }
 

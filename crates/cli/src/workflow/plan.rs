@@ -18,7 +18,7 @@ use crate::run::start::{InputArgs, inputs};
 #[derive(Debug, Args)]
 pub struct PlanArgs {
     /// A workflow file (`-` for stdin), or the name of a workflow on the server.
-    #[arg(value_name = "FILE|NAME")]
+    #[arg(value_name = "WORKFLOW")]
     which: String,
     /// The name of a workflow on the server is meant, even if there is a file of that name.
     #[arg(long)]

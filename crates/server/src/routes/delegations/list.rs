@@ -13,7 +13,7 @@ use utoipa::IntoParams;
 use super::view;
 use crate::api_error::ApiError;
 use crate::identity::Caller;
-use crate::request::{PAGE_DEFAULT, Params};
+use crate::request::{PAGE_DEFAULT, Params, cut};
 use crate::state::AppState;
 
 #[derive(Deserialize, IntoParams)]
@@ -47,9 +47,7 @@ pub async fn list(
     let over_by = if params.all { Timestamp(0) } else { now };
     let page = DelegationPage { over_by, after: params.after, limit: limit + 1 };
     let mut rows = state.reads(caller.tenant).delegations(caller.tenant, page).await?;
-    let more = rows.len() > limit;
-    rows.truncate(limit);
-    let next_after = rows.last().filter(|_| more).map(|row| row.id);
+    let next_after = cut(&mut rows, limit, |row| row.id);
     let delegations = rows.into_iter().map(|row| view::delegation(row, now)).collect();
     Ok(Json(DelegationList { delegations, next_after }))
 }
