@@ -213,7 +213,7 @@ pub async fn start_over(caller: &Caller, tenant: TenantId, ended: &Run) {
 /// Casts a vote and notes it once it counts.
 pub async fn vote(caller: &Caller, tenant: TenantId, run: RunId, approval: ApprovalId, person: &str, approve: bool) {
     let sim = &caller.sim;
-    let voter = Voter { person: person.into(), groups: vec!["ops".into()], self_approval: false, author: false };
+    let voter = Voter::new(person, vec!["ops".into()]);
     let answer = caller
         .call(PATIENCE, move |engine| {
             let request = VoteRequest { approval, voter: voter.clone(), approve, notes: None };

@@ -1,6 +1,8 @@
 //! Approvals and votes. A decision is made by people only; one eligible reject rejects; a quorum of different
 //! people approves. The function [`Approval::vote`] is the only way a vote counts, whatever path it came by.
 
+use std::iter;
+
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -30,7 +32,7 @@ pub struct Approval {
     pub expires_at: Timestamp,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub votes: Vec<Vote>,
-    /// People who may not decide: whoever started the run or owns the key that did.
+    /// People who may not decide: whoever started the run or owns the key that did, and whoever directed it to ask.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub excluded: Vec<String>,
 }
@@ -39,42 +41,85 @@ pub struct Approval {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Vote {
     pub person: String,
+    /// Whose right to decide the person used, where it was not their own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_behalf_of: Option<String>,
     pub approve: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notes: Option<String>,
     pub at: Timestamp,
 }
 
+impl Vote {
+    /// Whether the person cast it, or lent the right to.
+    fn is_of(&self, person: &str) -> bool {
+        self.person == person || self.on_behalf_of.as_deref() == Some(person)
+    }
+}
+
 /// Who is voting, with what the server knows about the person.
 #[derive(Debug, Clone)]
 pub struct Voter {
     pub person: String,
+    /// Whose right to decide is used, where it is not the person's own: somebody who has delegated it.
+    pub on_behalf_of: Option<String>,
+    /// Whom the person counts as one with: those who have delegated to them, and those to whom they have.
+    pub one_with: Vec<String>,
+    /// The groups of whoever's right it is.
     pub groups: Vec<String>,
     /// The tenant lets people approve what they started (`approval.self`).
     pub self_approval: bool,
-    /// Wrote the version of the workflow that the run has pinned.
-    pub author: bool,
+    /// Who wrote the version of the workflow that the run has pinned.
+    pub author: Option<String>,
+}
+
+impl Voter {
+    /// Somebody who votes in their own right, and of whom nothing else is known.
+    pub fn new(person: impl Into<String>, groups: Vec<String>) -> Self {
+        let (on_behalf_of, one_with, author) = (None, Vec::new(), None);
+        Self { person: person.into(), on_behalf_of, one_with, groups, self_approval: false, author }
+    }
+
+    /// The person, and everybody who counts as one with them.
+    fn everybody(&self) -> impl Iterator<Item = &String> {
+        iter::once(&self.person).chain(&self.on_behalf_of).chain(&self.one_with)
+    }
+
+    /// How somebody is called whose word would be this voter's.
+    fn named(&self, as_whom: &str) -> String {
+        if self.person == as_whom {
+            return as_whom.to_owned();
+        }
+        format!("{} counts as one with {as_whom}, because one has delegated to the other: {as_whom}", self.person)
+    }
 }
 
 impl Approval {
-    /// The approval after this vote, with its new state. The same person's same word again changes nothing.
+    /// The approval after this vote, with its new state. One person has one vote, and so have two of whom one has
+    /// delegated to the other.
     pub fn vote(&self, voter: &Voter, vote: Vote) -> Result<Self, Rejection> {
         let refuse = |why: String| Err(Rejection::VoteRefused { approval: self.id, why });
         if self.state != ApprovalState::Requested {
             return refuse(format!("it is {} already", self.state));
         }
-        if let Some(earlier) = self.votes.iter().find(|earlier| earlier.person == voter.person) {
-            let word = if earlier.approve { "approved" } else { "rejected" };
-            return refuse(format!("{} has {word} it already; a person has one vote", voter.person));
+        let cast = |whose: &&String| self.votes.iter().any(|earlier| earlier.is_of(whose));
+        if let Some(whose) = voter.everybody().find(cast) {
+            let approved = self.votes.iter().any(|earlier| earlier.is_of(whose) && earlier.approve);
+            let word = if approved { "approved" } else { "rejected" };
+            return refuse(format!("{} has {word} it already; a person has one vote", voter.named(whose)));
         }
-        if self.excluded.contains(&voter.person) && (!voter.self_approval || self.quorum > 1) {
-            return refuse(format!("{} started this run and may not decide on it", voter.person));
+        let excluded = voter.everybody().find(|whose| self.excluded.contains(whose));
+        if let Some(whose) = excluded.filter(|_| !voter.self_approval || self.quorum > 1) {
+            return refuse(format!("{} started or directed this run and may not decide on it", voter.named(whose)));
         }
-        if voter.author && self.quorum > 1 {
-            return refuse(format!("{} wrote this version of the workflow, and two keys need others", voter.person));
+        let author = voter.everybody().find(|whose| voter.author.as_ref() == Some(*whose));
+        if let Some(whose) = author.filter(|_| self.quorum > 1) {
+            let who = voter.named(whose);
+            return refuse(format!("{who} wrote this version of the workflow, and two keys need others"));
         }
         if !self.approvers.is_empty() && !self.approvers.iter().any(|group| voter.groups.contains(group)) {
-            return refuse(format!("{} is in none of the groups {}", voter.person, self.approvers.join(", ")));
+            let whose = voter.on_behalf_of.as_ref().unwrap_or(&voter.person);
+            return refuse(format!("{whose} is in none of the groups {}", self.approvers.join(", ")));
         }
         if self.votes.len() >= limits::VOTES_PER_APPROVAL_MAX {
             return refuse("it has reached the limit of votes".into());

@@ -63,7 +63,15 @@ pub enum Event {
     #[serde(rename = "approval.requested")]
     ApprovalRequested { step: u32, approval: ApprovalId, expires_at: Timestamp },
     #[serde(rename = "approval.voted")]
-    ApprovalVoted { step: u32, approval: ApprovalId, person: String, approve: bool },
+    ApprovalVoted {
+        step: u32,
+        approval: ApprovalId,
+        person: String,
+        /// Whose right to decide the person used, where it was not their own.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        on_behalf_of: Option<String>,
+        approve: bool,
+    },
     #[serde(rename = "approval.expired")]
     ApprovalEscalated { step: u32, approval: ApprovalId },
     #[serde(rename = "approval.resolved")]

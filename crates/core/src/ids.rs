@@ -126,6 +126,10 @@ id!(
     UserId, "usr", "user"
 );
 id!(
+    /// A person's right to decide, lent to another for a time.
+    DelegationId, "dlg", "delegation"
+);
+id!(
     /// What starts a workflow at times.
     ScheduleId, "sch", "schedule"
 );

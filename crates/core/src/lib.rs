@@ -31,6 +31,7 @@ pub mod schedule;
 pub mod state;
 pub mod stricter;
 pub mod tenant;
+pub mod tier;
 pub mod time;
 pub mod trigger;
 pub mod visible;

@@ -3,6 +3,7 @@
 use interlock_core::approval::Vote;
 use interlock_core::ids::{ApprovalId, RunId};
 use interlock_core::state::{ApprovalState, RunState};
+use interlock_core::tier::Tier;
 use interlock_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -59,9 +60,14 @@ pub struct CastVote {
     pub digest: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notes: Option<String>,
+    /// Whose right to decide is used, where it is not one's own: somebody who has delegated it. Where omitted, one's own
+    /// if it is enough, else one that is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_behalf_of: Option<String>,
 }
 
-/// A vote on the one approval that a run waits for.
+/// A vote on what a run waits for. Where one approval is open and its tier is not high, nothing else has to be said;
+/// otherwise `digest` says what was looked at.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Approve {
@@ -72,6 +78,10 @@ pub struct Approve {
     pub approval: Option<ApprovalId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
+    /// Whose right to decide is used, where it is not one's own: somebody who has delegated it. Where omitted, one's own
+    /// if it is enough, else one that is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_behalf_of: Option<String>,
 }
 
 /// Where approval and run stand after a vote.
@@ -79,6 +89,12 @@ pub struct Approve {
 pub struct Voted {
     #[serde(flatten)]
     pub approval: ApprovalView,
+    /// The key of the step that was decided on.
+    pub step: String,
+    /// How much hangs on it.
+    pub tier: Tier,
+    /// What was decided, in a sentence.
+    pub summary: String,
     pub run_state: RunState,
     /// The `seq` of the run's last event.
     pub run_version: u64,

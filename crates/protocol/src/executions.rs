@@ -5,6 +5,7 @@ use interlock_core::approval::Vote;
 use interlock_core::ids::{ApprovalId, RunId};
 use interlock_core::json::Json;
 use interlock_core::rules::ValidationMode;
+use interlock_core::tier::Tier;
 use interlock_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -70,6 +71,13 @@ pub struct ApproveStep {
     /// The role or group in which the person decides. It is checked, never believed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approver_role: Option<String>,
+    /// The `digest` of what was looked at. Needed where much hangs on the step (its tier is high).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+    /// Whose right to decide is used, where it is not one's own: somebody who has delegated it. Where omitted, one's own
+    /// if it is enough, else one that is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_behalf_of: Option<String>,
 }
 
 /// What was decided, and where that leaves the execution.
@@ -78,6 +86,12 @@ pub struct StepApproved {
     pub session_id: RunId,
     /// The session's state, in 002's words.
     pub status: String,
+    /// The name of the step that was decided on.
+    pub step: String,
+    /// How much hangs on it.
+    pub tier: Tier,
+    /// What was decided, in a sentence.
+    pub summary: String,
     pub approval: ApprovalTask,
 }
 
@@ -158,6 +172,8 @@ pub struct ApprovalTask {
     pub step_number: u32,
     /// `pending`, `approved`, `rejected`, `expired`, or withdrawn with its execution.
     pub status: String,
+    /// What exactly is being approved.
+    pub digest: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// The groups whose members may decide; anybody with the role where empty.

@@ -10,6 +10,7 @@ pub mod approvals;
 pub mod body;
 pub mod bulk;
 pub mod code;
+pub mod delegations;
 pub mod executions;
 pub mod health;
 pub mod identity;

@@ -32,6 +32,9 @@ pub struct Problem {
     /// The approval as it is now, where a vote was about an earlier one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<Json>,
+    /// The approvals that are open, where a vote has to say which of them it means.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub approvals: Vec<Json>,
 }
 
 impl Problem {
@@ -46,6 +49,7 @@ impl Problem {
             diagnostics: Vec::new(),
             candidates: Vec::new(),
             approval: None,
+            approvals: Vec::new(),
         }
     }
 

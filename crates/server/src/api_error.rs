@@ -48,6 +48,7 @@ impl ApiError {
             "tenant" => "TENANT_NOT_FOUND",
             "key" => "KEY_NOT_FOUND",
             "user" => "USER_NOT_FOUND",
+            "delegation" => "DELEGATION_NOT_FOUND",
             _ => "APPROVAL_NOT_FOUND",
         };
         let named: String = text.chars().take(80).collect();
@@ -88,6 +89,26 @@ impl ApiError {
         let mut error = Self::new(StatusCode::CONFLICT, "APPROVAL_CHANGED", detail);
         error.problem.approval = Json::of(shown).ok();
         error
+    }
+
+    /// A vote on a run that has to say which of these approvals it means, by its digest.
+    pub fn digest_required(why: &str, open: &[ApprovalView]) -> Self {
+        let listed: Vec<_> = open.iter().map(|view| format!("{} with digest {}", view.approval, view.digest)).collect();
+        let detail = format!(
+            "{why}. Open: {}. Look at it (`GET /approvals/{{approval}}`), and send the `digest` of what you decide on",
+            listed.join("; ")
+        );
+        Self::new(StatusCode::CONFLICT, "APPROVAL_DIGEST_REQUIRED", detail).listing(open)
+    }
+
+    /// A vote on something that the run does not wait for; what it does wait for comes along.
+    pub fn approval_not_open(detail: String, open: &[ApprovalView]) -> Self {
+        Self::new(StatusCode::CONFLICT, "APPROVAL_NOT_OPEN", detail).listing(open)
+    }
+
+    fn listing(mut self, open: &[ApprovalView]) -> Self {
+        self.problem.approvals = open.iter().filter_map(|view| Json::of(view).ok()).collect();
+        self
     }
 
     /// The request itself cannot be read.

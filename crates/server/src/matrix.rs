@@ -8,7 +8,9 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use interlock_core::identity::Permission;
-use interlock_protocol::{agent, approvals, bulk, executions, identity, live, runs, schedules, webhooks, workflows};
+use interlock_protocol::{
+    agent, approvals, bulk, delegations, executions, identity, live, runs, schedules, webhooks, workflows,
+};
 
 use crate::identity::oidc;
 use crate::pages;
@@ -42,6 +44,8 @@ pub enum Thing {
     /// A bulk job.
     Job,
     Approval,
+    /// A right to decide that was lent.
+    Delegation,
     Key,
     /// A person's account.
     User,
@@ -88,6 +92,7 @@ const OF_TENANT: &[(Place, Thing)] = &[(Place::Path("tenant"), Thing::Tenant)];
 const OF_KEY: &[(Place, Thing)] = &[(Place::Path("key"), Thing::Key)];
 const OF_USER: &[(Place, Thing)] = &[(Place::Path("user"), Thing::User)];
 const OF_APPROVAL: &[(Place, Thing)] = &[(Place::Path("approval"), Thing::Approval)];
+const OF_DELEGATION: &[(Place, Thing)] = &[(Place::Path("delegation"), Thing::Delegation)];
 const OF_SCHEDULE: &[(Place, Thing)] = &[(Place::Path("schedule"), Thing::Schedule)];
 const OF_INBOUND: &[(Place, Thing)] = &[(Place::Path("endpoint"), Thing::Inbound)];
 const OF_OUTBOUND: &[(Place, Thing)] = &[(Place::Path("endpoint"), Thing::Outbound)];
@@ -149,6 +154,10 @@ pub static MATRIX: &[Line] = {
             Vote,
             &[(Place::Path("run"), Thing::Run), (Place::Body("/approval"), Thing::Approval)],
         ),
+        line("GET", delegations::path::DELEGATIONS, Read, &[(Place::Cursor("after"), Thing::Delegation)]),
+        line("POST", delegations::path::DELEGATIONS, Known, &[]),
+        line("GET", delegations::path::DELEGATION, Read, OF_DELEGATION),
+        line("DELETE", delegations::path::DELEGATION, Known, OF_DELEGATION),
         line("POST", runs::path::RUNS, Operate, &[(Place::Body("/workflow"), Thing::Workflow)]),
         line("GET", runs::path::RUNS, Read, &[(Place::Cursor("after"), Thing::Run)]),
         line("GET", runs::path::RUN, Read, OF_RUN),

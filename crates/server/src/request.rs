@@ -23,6 +23,13 @@ use crate::state::AppState;
 /// How much of a list one answer holds, unless the caller says otherwise.
 pub const PAGE_DEFAULT: usize = 50;
 
+/// Cuts a page off a list that was read with one more than fits: the place of its last item, if others follow.
+pub fn cut<T, P>(rows: &mut Vec<T>, limit: usize, place: impl FnOnce(&T) -> P) -> Option<P> {
+    let more = rows.len() > limit;
+    rows.truncate(limit);
+    rows.last().filter(|_| more).map(place)
+}
+
 /// A JSON body. An empty one counts as `{}`, for requests that need to say nothing.
 pub struct Body<T>(pub T);
 

@@ -2,7 +2,7 @@
 
 use crate::db::Db;
 use crate::error::DbError;
-use crate::identity::{IdentityOp, KeyRow, UserRow};
+use crate::identity::{DelegationRow, IdentityOp, KeyRow, UserRow};
 use crate::op::OpAnswer;
 use crate::sql::{Stmt, identity};
 use crate::value::{Value, args};
@@ -57,6 +57,21 @@ pub(crate) async fn apply<D: Db>(db: &D, op: &IdentityOp) -> Result<OpAnswer, Db
         IdentityOp::UseInvite { tenant, token_hash, at } => {
             changed(db, &identity::INVITE_USE, args![*at, *tenant, *token_hash]).await
         }
+        IdentityOp::AddDelegation { row, open_max } => {
+            stored(db, &identity::DELEGATION_ADD, delegation_values(row, *open_max)).await
+        }
+        IdentityOp::RevokeDelegation { tenant, delegation, at, by } => {
+            changed(db, &identity::DELEGATION_REVOKE, args![*at, by, *tenant, *delegation]).await
+        }
+        IdentityOp::CountLogin { tenant, name, at, afresh_before } => {
+            let mut rows = db.query(&identity::LOGIN_COUNT, args![*tenant, name, *at, *afresh_before]).await?;
+            let count = rows.first_mut().map(|row| row.num("failures")).transpose()?;
+            Ok(OpAnswer::Count(count.unwrap_or(0)))
+        }
+        IdentityOp::LoginFailed { tenant, name, at } => {
+            changed(db, &identity::LOGIN_FAILED, args![*at, *tenant, name]).await
+        }
+        IdentityOp::ForgetLogins { tenant, name } => changed(db, &identity::LOGIN_FORGET, args![*tenant, name]).await,
     }
 }
 
@@ -84,6 +99,21 @@ fn key_values(key: &KeyRow) -> Vec<Value> {
         key.created_at,
         key.created_by.as_ref(),
         key.expires_at
+    ]
+}
+
+fn delegation_values(row: &DelegationRow, open_max: u32) -> Vec<Value> {
+    args![
+        row.tenant,
+        row.id,
+        &row.delegator,
+        &row.delegate,
+        row.from_at,
+        row.until_at,
+        &row.reason,
+        row.created_at,
+        &row.created_by,
+        open_max
     ]
 }
 

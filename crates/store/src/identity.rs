@@ -1,7 +1,7 @@
 //! Rows of identity, and the writes on them.
 
 use interlock_core::identity::Roles;
-use interlock_core::ids::{KeyId, TenantId, UserId};
+use interlock_core::ids::{DelegationId, KeyId, TenantId, UserId};
 use interlock_core::json::Hash;
 use interlock_core::time::Timestamp;
 
@@ -76,6 +76,38 @@ pub struct InviteRow {
     pub used_at: Option<Timestamp>,
 }
 
+/// A person's right to decide, lent to another for a time. People stand in it by their names, which never change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DelegationRow {
+    pub tenant: TenantId,
+    pub id: DelegationId,
+    pub delegator: String,
+    pub delegate: String,
+    pub from_at: Timestamp,
+    pub until_at: Timestamp,
+    pub reason: String,
+    pub created_at: Timestamp,
+    pub created_by: String,
+    pub revoked_at: Option<Timestamp>,
+    pub revoked_by: Option<String>,
+}
+
+/// Which delegations to list, newest first; `after` is the last one of the page before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DelegationPage {
+    /// Those that were over by then are left out.
+    pub over_by: Timestamp,
+    pub after: Option<DelegationId>,
+    pub limit: usize,
+}
+
+/// Wrong passwords for one account.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LoginFailures {
+    pub count: u32,
+    pub last_at: Timestamp,
+}
+
 /// Writes on keys, people and their sessions.
 #[derive(Debug, Clone)]
 pub enum IdentityOp {
@@ -136,5 +168,36 @@ pub enum IdentityOp {
         tenant: TenantId,
         token_hash: Hash,
         at: Timestamp,
+    },
+    /// Answers `Stored`, or `Duplicate` where it would make a chain, or one of the two has `open_max` already.
+    AddDelegation {
+        row: Box<DelegationRow>,
+        open_max: u32,
+    },
+    /// Answers `Done` once, and `Gone` if it has been revoked or never was.
+    RevokeDelegation {
+        tenant: TenantId,
+        delegation: DelegationId,
+        at: Timestamp,
+        by: String,
+    },
+    /// Counts a try to sign in before the password is looked at. The count starts afresh if the last one is older than
+    /// `afresh_before`. Answers `Count`: how many there are now.
+    CountLogin {
+        tenant: TenantId,
+        name: String,
+        at: Timestamp,
+        afresh_before: Timestamp,
+    },
+    /// The password was wrong: the wait counts from now.
+    LoginFailed {
+        tenant: TenantId,
+        name: String,
+        at: Timestamp,
+    },
+    /// The password was right.
+    ForgetLogins {
+        tenant: TenantId,
+        name: String,
     },
 }

@@ -35,7 +35,9 @@ mod value;
 pub use backup::{backup_file, restore};
 pub use bulk::{BulkFailure, BulkJob, BulkOp, BulkProgress};
 pub use error::{CorruptRow, OpenError, ReadError, Refusal, SubmitError};
-pub use identity::{IdentityOp, InviteRow, KeyRow, UserRow, UserSessionRow};
+pub use identity::{
+    DelegationPage, DelegationRow, IdentityOp, InviteRow, KeyRow, LoginFailures, UserRow, UserSessionRow,
+};
 pub use op::{BeginIdempotency, Op, OpAnswer, OutboxRetry, SignalAnnouncement, SubjectSignal, Sweep};
 pub use options::{CommitFault, Faults, Mode, NoFaults, Options, StoreUrl};
 pub use payloads::{PayloadHolder, PayloadOp, PayloadOwner, PayloadRecord, PayloadRow};
@@ -49,5 +51,5 @@ pub use sqlite::memory::{copy as copy_memory, forget as forget_memory};
 pub use store::Store;
 pub use triggers::{
     AttemptRow, DeliveryRecord, DeliveryRef, DeliveryRow, InboundRow, MessageRow, NewMessage, OutboundRow, ScheduleRow,
-    Secrets, SlotRow, TriggerOp, destination as webhook_destination,
+    ScheduleSpec, Secrets, SlotRow, TriggerOp, destination as webhook_destination,
 };

@@ -29,6 +29,7 @@ pub(crate) static SQLITE: &[Migration] = &[
         name: "workflow_rates",
         sql: include_str!("../migrations/sqlite/0010_workflow_rates.sql"),
     },
+    Migration { version: 11, name: "people", sql: include_str!("../migrations/sqlite/0011_people.sql") },
 ];
 
 pub(crate) static POSTGRES: &[Migration] = &[
@@ -46,6 +47,7 @@ pub(crate) static POSTGRES: &[Migration] = &[
         name: "workflow_rates",
         sql: include_str!("../migrations/postgres/0010_workflow_rates.sql"),
     },
+    Migration { version: 11, name: "people", sql: include_str!("../migrations/postgres/0011_people.sql") },
 ];
 
 static APPLIED: Stmt = both("MIGRATIONS_APPLIED", "SELECT version, checksum FROM schema_migrations ORDER BY version");

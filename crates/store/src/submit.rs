@@ -211,7 +211,15 @@ fn side_stmt(change: &ChangeSet, write: &SideWrite) -> Result<(SideStmt, Option<
         SideWrite::Vote { approval, vote } => (
             SideStmt {
                 stmt: &side::VOTE_INSERT,
-                args: args![tenant, *approval, &vote.person, vote.approve, vote.notes.as_ref(), vote.at],
+                args: args![
+                    tenant,
+                    *approval,
+                    &vote.person,
+                    vote.approve,
+                    vote.notes.as_ref(),
+                    vote.at,
+                    vote.on_behalf_of.as_ref()
+                ],
                 guard: Guard::Vote,
             },
             Some(key(&("vote", tenant, approval, &vote.person))),

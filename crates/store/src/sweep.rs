@@ -19,6 +19,9 @@ use crate::value::args;
 /// what was written when it began.
 const PLANS_KEPT_MORE: Millis = Millis::from_hours(24);
 
+/// How long it is remembered that somebody has guessed a password: longer than any wait that follows from it.
+const LOGIN_FAILURES_KEPT: Millis = Millis::from_hours(1);
+
 pub(crate) async fn apply<D: Db>(db: &D, sweep: &Sweep) -> Result<u64, DbError> {
     let (now, limit) = (sweep.now, sweep.batch_max);
     let mut removed = sweep_runs(db, sweep).await?;
@@ -29,6 +32,7 @@ pub(crate) async fn apply<D: Db>(db: &D, sweep: &Sweep) -> Result<u64, DbError> 
     removed += db.execute(&ops::SWEEP_FEED, args![now - sweep.feed_kept, limit]).await?;
     removed += db.execute(&identity::SWEEP_USER_SESSIONS, args![now, limit]).await?;
     removed += db.execute(&identity::SWEEP_INVITES, args![now, limit]).await?;
+    removed += db.execute(&identity::SWEEP_LOGIN_FAILURES, args![now - LOGIN_FAILURES_KEPT, limit]).await?;
     for stmt in [&triggers::SWEEP_SLOTS, &triggers::SWEEP_DELIVERIES, &triggers::SWEEP_FINGERPRINTS] {
         removed += db.execute(stmt, args![now - sweep.runs_kept, limit]).await?;
     }

@@ -7,11 +7,9 @@ use interlock_core::state::IdempotencyState;
 use interlock_core::time::{Millis, Timestamp};
 use interlock_core::trigger::{EndpointState, Origin, Source};
 
-/// What starts a workflow at times.
+/// What a schedule says.
 #[derive(Debug, Clone, PartialEq)]
-pub struct ScheduleRow {
-    pub tenant: TenantId,
-    pub id: ScheduleId,
+pub struct ScheduleSpec {
     pub name: String,
     pub workflow: String,
     pub origin: Origin,
@@ -24,6 +22,14 @@ pub struct ScheduleRow {
     pub inputs: Json,
     pub workspace: String,
     pub paused: bool,
+}
+
+/// What starts a workflow at times.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ScheduleRow {
+    pub tenant: TenantId,
+    pub id: ScheduleId,
+    pub spec: ScheduleSpec,
     pub note: Option<String>,
     /// The last slot that was dealt with.
     pub done_at: Timestamp,

@@ -2,8 +2,8 @@
 //! says is an error that names the table, the column and the row.
 
 use interlock_core::ids::{
-    ApprovalId, InboundId, JobId, KeyId, OutboundId, OutboxId, ReceiptId, RunId, ScheduleId, ServerId, SessionId,
-    SignalId, TenantId, UserId,
+    ApprovalId, DelegationId, InboundId, JobId, KeyId, OutboundId, OutboxId, ReceiptId, RunId, ScheduleId, ServerId,
+    SessionId, SignalId, TenantId, UserId,
 };
 use interlock_core::json::{Hash, Json};
 use interlock_core::time::Timestamp;
@@ -105,7 +105,19 @@ macro_rules! id_values {
         })+
     };
 }
-id_values!(TenantId, RunId, SessionId, ApprovalId, ReceiptId, SignalId, OutboxId, ServerId, KeyId, UserId);
+id_values!(
+    TenantId,
+    RunId,
+    SessionId,
+    ApprovalId,
+    DelegationId,
+    ReceiptId,
+    SignalId,
+    OutboxId,
+    ServerId,
+    KeyId,
+    UserId
+);
 id_values!(JobId, ScheduleId, InboundId, OutboundId);
 
 /// Arguments in the order of `$1…$n`.
@@ -288,5 +300,5 @@ macro_rules! from16 {
         })+
     };
 }
-from16!(TenantId, RunId, SessionId, ApprovalId, ReceiptId, SignalId, OutboxId, ServerId, KeyId, UserId);
+from16!(TenantId, RunId, SessionId, ApprovalId, DelegationId, ReceiptId, SignalId, OutboxId, ServerId, KeyId, UserId);
 from16!(JobId, ScheduleId, InboundId, OutboundId);

@@ -46,7 +46,8 @@ fn activation(run: &Run, command: &Command, now: Timestamp) -> Option<Activation
         },
         Command::Vote { position, voter, approve: true, .. } => match &run.current().phase {
             Phase::WaitingApproval(approval) => {
-                let vote = Vote { person: voter.person.clone(), approve: true, notes: None, at: now };
+                let vote =
+                    Vote { person: voter.person.clone(), on_behalf_of: None, approve: true, notes: None, at: now };
                 let voted = approval.vote(voter, vote).ok()?;
                 after(*position, voted.output())
             }

@@ -2,6 +2,7 @@
 
 use clap::Args;
 use interlock_core::state::ApprovalState;
+use interlock_core::visible::visible;
 use interlock_protocol::approvals::{ApprovalView, CastVote, Voted, path};
 
 use super::{Which, find, show, tone};
@@ -37,6 +38,10 @@ struct Sure {
     /// The digest of what you have looked at (`interlock approval show`); anything else is refused.
     #[arg(long)]
     digest: Option<String>,
+    /// In whose right you decide, where it is not your own: somebody who has delegated it to you. By default your own if
+    /// it is enough, else one that is.
+    #[arg(long, value_name = "NAME")]
+    on_behalf_of: Option<String>,
     /// Do not ask.
     #[arg(long, short = 'y')]
     yes: bool,
@@ -66,7 +71,8 @@ async fn vote(
         printer.note(&show::card(&shown, printer.paint));
     }
     confirm(sure.yes, if approve { "Approve this?" } else { "Reject this?" })?;
-    let body = CastVote { approve, digest: sure.digest.unwrap_or(shown.digest), notes };
+    let (digest, on_behalf_of) = (sure.digest.unwrap_or(shown.digest), sure.on_behalf_of);
+    let body = CastVote { approve, digest, notes, on_behalf_of };
     let voted: Voted = client.post(fill(path::VOTE, &[("approval", &shown.approval)]), &body).send().await?;
     printer.show(&voted, |paint| {
         let ApprovalView { approval, state, votes, quorum, run_id, .. } = &voted.approval;
@@ -75,7 +81,8 @@ async fn vote(
             ApprovalState::Requested => format!(" ({yes} of {quorum}; another person has to say yes)"),
             _ => String::new(),
         };
-        format!("{approval} is {}{more}; {run_id} is {}\n", paint.tone(tone(*state), state.as_str()), voted.run_state)
+        let state = paint.tone(tone(*state), state.as_str());
+        format!("{}\n{approval} is {state}{more}; {run_id} is {}\n", visible(&voted.summary), voted.run_state)
     })
 }
 
@@ -85,7 +92,7 @@ fn over(approval: &ApprovalView) -> String {
     let by = |approve: bool| {
         let people: Vec<_> =
             approval.votes.iter().filter(|vote| vote.approve == approve).map(|vote| vote.person.as_str()).collect();
-        interlock_core::visible::visible(&people.join(", ")).into_owned()
+        visible(&people.join(", ")).into_owned()
     };
     match approval.state {
         ApprovalState::Approved => format!("{id} is approved already, by {}", by(true)),

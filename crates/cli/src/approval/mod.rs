@@ -1,6 +1,7 @@
 //! `interlock approval`: what waits for people's word, and the word itself.
 
 mod decide;
+mod delegate;
 mod find;
 mod list;
 mod show;
@@ -29,6 +30,12 @@ enum ApprovalVerb {
     Approve(decide::ApproveArgs),
     /// Say no. One no is enough.
     Reject(decide::RejectArgs),
+    /// Let somebody else decide where you may, for a time; you and they count as one person meanwhile.
+    Delegate(delegate::DelegateArgs),
+    /// List who decides for whom.
+    Delegations(delegate::DelegationsArgs),
+    /// End a delegation at once.
+    Undelegate(delegate::UndelegateArgs),
 }
 
 /// Which one is meant.
@@ -46,6 +53,9 @@ pub async fn run(args: ApprovalArgs) -> anyhow::Result<()> {
         ApprovalVerb::Show(args) => show::run(&client, printer, &args.which).await,
         ApprovalVerb::Approve(args) => decide::approve(&client, printer, args).await,
         ApprovalVerb::Reject(args) => decide::reject(&client, printer, args).await,
+        ApprovalVerb::Delegate(args) => delegate::delegate(&client, printer, args).await,
+        ApprovalVerb::Delegations(args) => delegate::list(&client, printer, args).await,
+        ApprovalVerb::Undelegate(args) => delegate::undelegate(&client, printer, args).await,
     }
 }
 

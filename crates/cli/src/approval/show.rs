@@ -41,7 +41,7 @@ pub fn card(approval: &ApprovalView, paint: Paint) -> String {
     };
     line("from", &visible(&approvers));
     if !approval.excluded.is_empty() {
-        line("not from", &format!("{} (started it)", visible(&approval.excluded.join(", "))));
+        line("not from", &format!("{} (started or directed it)", visible(&approval.excluded.join(", "))));
     }
     line("asked", &span::away(approval.requested_at, now));
     if approval.state == ApprovalState::Requested {
@@ -51,7 +51,8 @@ pub fn card(approval: &ApprovalView, paint: Paint) -> String {
         let (tone, word) = if vote.approve { (Tone::Good, "yes") } else { (Tone::Bad, "no") };
         let notes = vote.notes.as_deref().map_or_else(String::new, |notes| format!(": {}", visible(notes)));
         let word = paint.tone(tone, word);
-        line("vote", &format!("{word} from {}, {}{notes}", visible(&vote.person), span::away(vote.at, now)));
+        let whose = vote.on_behalf_of.as_deref().map_or_else(String::new, |whose| format!(" for {}", visible(whose)));
+        line("vote", &format!("{word} from {}{whose}, {}{notes}", visible(&vote.person), span::away(vote.at, now)));
     }
     line("digest", &approval.digest);
     text

@@ -19,6 +19,9 @@ use crate::client::target::{DEFAULT_SERVER, Target, address};
 use crate::client::{Client, Secret};
 use crate::exit::{Ended, Exit};
 
+/// A key for programs, which may stand in the environment while a person signs in: only the flag is refused beside
+/// `--user`, so clap is not told of it.
+const KEY_FILE_VARIABLE: &str = "INTERLOCK_API_KEY_FILE";
 /// The longest key that is read.
 const KEY_BYTES_MAX: u64 = 16 << 10;
 
@@ -47,8 +50,9 @@ pub struct LoginArgs {
         default_missing_value = "open"
     )]
     browser: Option<browser::Way>,
-    /// Without --user or --browser: a file that holds an API key; asked for, or read from stdin, by default.
-    #[arg(long, env = "INTERLOCK_API_KEY_FILE", value_name = "FILE")]
+    /// Without --user or --browser: a file that holds an API key; the one that INTERLOCK_API_KEY_FILE names, else asked for
+    /// or read from stdin, by default.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["user", "browser"])]
     api_key_file: Option<PathBuf>,
     /// Store the key without asking the server whether it is good.
     #[arg(long)]
@@ -93,8 +97,9 @@ async fn credential(args: &LoginArgs, server: &str) -> anyhow::Result<(Secret, S
 }
 
 async fn key(args: &LoginArgs, server: &str) -> anyhow::Result<Secret> {
-    let key = match &args.api_key_file {
-        Some(path) => std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?,
+    let from_variable = || std::env::var_os(KEY_FILE_VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from);
+    let key = match args.api_key_file.clone().or_else(from_variable) {
+        Some(path) => std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?,
         None => ask(&format!("API key for {server}"))?,
     };
     let key = Secret::new(&key)

@@ -80,6 +80,16 @@ pub fn parse(text: &str) -> Result<Duration, String> {
     count.checked_mul(unit).map(Duration::from_millis).ok_or_else(wrong)
 }
 
+/// `2026-12-01`, the beginning of that day where this command runs, or an instant like `2026-12-01T18:00:00+01:00`.
+pub fn parse_instant(text: &str) -> Result<Timestamp, String> {
+    let instant = text.parse::<jiff::Timestamp>().or_else(|_| {
+        text.parse::<jiff::civil::Date>()?.to_zoned(TimeZone::system()).map(|midnight| midnight.timestamp())
+    });
+    instant
+        .map(|instant| Timestamp(instant.as_millisecond()))
+        .map_err(|_| format!("`{text}` is no instant; write 2026-12-01 or 2026-12-01T18:00:00+01:00"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -95,6 +105,17 @@ mod tests {
         assert_eq!(says(187_200_000), "2 d 4 h");
         assert_eq!(away(Timestamp(10_000), Timestamp(22_000)), "12 s ago");
         assert_eq!(away(Timestamp(200_000), Timestamp(10_000)), "in 3 min");
+    }
+
+    #[test]
+    fn instants_are_days_or_exact() {
+        assert_eq!(parse_instant("1970-01-02T01:00:00+01:00"), Ok(Timestamp(86_400_000)));
+        assert_eq!(parse_instant("1970-01-02T00:00:00Z"), Ok(Timestamp(86_400_000)));
+        let midnight = parse_instant("2026-12-01").unwrap();
+        assert_eq!(instant(midnight), "2026-12-01 00:00:00");
+        for text in ["", "tomorrow", "2026-13-01", "2026-12-01T18:00:00"] {
+            assert!(parse_instant(text).is_err(), "{text}");
+        }
     }
 
     #[test]

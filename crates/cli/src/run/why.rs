@@ -169,7 +169,7 @@ fn approval_words(people: &[&Vec<String>; 3], needed: u32, message: Option<&str>
         let _ = write!(text, " ({} approved already)", listed(approved_by));
     }
     if !excluded.is_empty() {
-        let _ = write!(text, "; not {}, who started it", listed(excluded));
+        let _ = write!(text, "; not {}, who started or directed it", listed(excluded));
     }
     if let Some(message) = message {
         let _ = write!(text, ". The question: {}", visible(message));

@@ -1,6 +1,6 @@
 //! `interlock workflow`: check workflow files, try them on paper, apply them, look at what is there.
 //!
-//! `validate`, `plan`, `graph` and `test` need no server.
+//! `validate` and `test` need no server, nor do `plan` and `graph` of a file.
 
 mod apply;
 mod diff;
@@ -39,7 +39,9 @@ enum WorkflowVerb {
     Show(show::ShowArgs),
     /// Draw a file, or a workflow of the server. A file needs no server.
     Graph(graph::GraphArgs),
-    /// Walk the steps without side effects and say what would be done. Needs no server.
+    /// Walk the steps of a file, or of a workflow of the server, without side effects and say what would be done. A file
+    /// needs no server.
+    #[command(disable_version_flag = true)]
     Plan(plan::PlanArgs),
     /// Play scenario files: stubbed steps, virtual time, expected path. Needs no server.
     Test(test::TestArgs),
@@ -53,7 +55,7 @@ pub async fn run(args: WorkflowArgs) -> anyhow::Result<()> {
     let printer = args.client.output.printer();
     match args.verb {
         WorkflowVerb::Validate(args) => validate::run(printer, args),
-        WorkflowVerb::Plan(args) => plan::run(printer, args),
+        WorkflowVerb::Plan(plan) => plan::run(&args.client, printer, plan).await,
         WorkflowVerb::Test(args) => test::run(printer, args),
         WorkflowVerb::Graph(graph) => graph::run(&args.client, printer, graph).await,
         WorkflowVerb::Apply(apply) => apply::run(&args.client.open()?.0, printer, apply).await,

@@ -1,12 +1,15 @@
 //! `interlock workflow plan`: what would be done, without doing it.
 
 use std::fmt::Write;
+use std::path::Path;
 
 use clap::Args;
 use interlock_core::visible::visible;
+use interlock_protocol::workflows::{PlanRequest, path};
 use interlock_workflow::walk::{Walk, Walked, Would, walk};
 
 use super::files;
+use crate::client::ClientArgs;
 use crate::exit::{Ended, Exit};
 use crate::output::Printer;
 use crate::output::paint::{Paint, Tone};
@@ -14,21 +17,42 @@ use crate::run::start::{InputArgs, inputs};
 
 #[derive(Debug, Args)]
 pub struct PlanArgs {
-    /// The workflow file; `-` for stdin.
-    #[arg(value_name = "FILE")]
-    file: String,
+    /// A workflow file (`-` for stdin), or the name of a workflow on the server.
+    #[arg(value_name = "WORKFLOW")]
+    which: String,
+    /// The name of a workflow on the server is meant, even if there is a file of that name.
+    #[arg(long)]
+    stored: bool,
+    /// The version of a workflow on the server; the newest one where omitted.
+    #[arg(long, visible_alias = "version", value_name = "NUMBER")]
+    workflow_version: Option<u32>,
     #[command(flatten)]
     inputs: InputArgs,
 }
 
-pub fn run(printer: Printer, args: PlanArgs) -> anyhow::Result<()> {
-    let checked = files::checked(&args.file, printer)?;
-    let given = inputs(&args.inputs)?.to_value()?;
-    let walked = walk(&checked.definition, &given)
-        .map_err(|error| Ended::saying(Exit::Unsuccessful, format!("the inputs do not fit: {error}")))?;
+pub async fn run(client: &ClientArgs, printer: Printer, args: PlanArgs) -> anyhow::Result<()> {
+    let given = inputs(&args.inputs)?;
+    let walked = if args.stored || args.workflow_version.is_some() || !is_file(&args.which) {
+        let (source, file, workflow) = (None, None, Some(args.which));
+        let request = PlanRequest { source, file, workflow, version: args.workflow_version, inputs: given };
+        client.open()?.0.post(path::PLAN, &request).send().await?
+    } else {
+        let checked = files::checked(&args.which, printer)?;
+        walk(&checked.definition, &given.to_value()?)
+            .map_err(|error| Ended::saying(Exit::Unsuccessful, format!("the inputs do not fit: {error}")))?
+    };
     printer.show(&walked, |paint| page(&walked, paint))?;
     let fails = walked.steps.iter().any(|step| step.would == Would::Fail);
     if fails { Err(Ended::silently(Exit::Unsuccessful)) } else { Ok(()) }
+}
+
+/// What is there, or is written like a path; every other word is a workflow's name.
+fn is_file(which: &str) -> bool {
+    let looks = |ending: &str| which.to_ascii_lowercase().ends_with(ending);
+    which == "-"
+        || which.contains('/')
+        || [".yaml", ".yml", ".json"].into_iter().any(looks)
+        || Path::new(which).exists()
 }
 
 fn page(walk: &Walk, paint: Paint) -> String {
@@ -85,5 +109,20 @@ fn told(text: &mut String, number: usize, step: &Walked, paint: Paint) {
     }
     for note in &step.notes {
         line("note", note.clone());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_like_a_path_is_a_file() {
+        for file in ["-", "deploy.yaml", "a/b", "./deploy", "X.YML", "src"] {
+            assert!(is_file(file), "{file}");
+        }
+        for name in ["deploy", "order-v2", "team.deploy"] {
+            assert!(!is_file(name), "{name}");
+        }
     }
 }

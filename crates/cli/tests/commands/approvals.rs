@@ -48,6 +48,11 @@ fn people_sign_in_with_a_password_and_decide() {
     assert_eq!(wrong.code, 77, "{wrong:?}");
     assert!(wrong.err.contains("the name or the password is wrong"), "{wrong:?}");
 
+    // A key beside a person is a mistake; one in the environment is for others, and stands.
+    let key = up.file("some.key", "ilk_x");
+    let both = up.run_fed(&["login", "--server", &up.server(), "--user", "ada", "--api-key-file", &key], PASSWORD);
+    assert_eq!(both.code, 2, "{both:?}");
+    assert!(both.err.contains("--user") && both.err.contains("--api-key-file"), "{both:?}");
     sign_in(&up, "ada");
     let me = up.run(&["whoami", "-o", "json"]).json();
     assert_eq!((me["person"].as_str(), me["csrf"].as_str()), (Some("ada"), None));
@@ -74,7 +79,7 @@ fn people_sign_in_with_a_password_and_decide() {
     gated(&up, "INC-2", 2);
     let own = up.run(&["approval", "approve", "INC-2", "--yes"]);
     assert_eq!(own.code, 65, "{own:?}");
-    assert!(own.err.contains("ada started this run and may not decide on it"), "{own:?}");
+    assert!(own.err.contains("ada started or directed this run and may not decide on it"), "{own:?}");
     sign_in(&up, "bob");
     let first = up.run(&["approval", "approve", "INC-2", "--yes"]);
     assert!(first.out.contains("1 of 2; another person has to say yes"), "{first:?}");
@@ -97,6 +102,41 @@ fn people_sign_in_with_a_password_and_decide() {
         let over = up.run_with(&[("INTERLOCK_API_KEY", token)], &["whoami"]);
         assert_eq!(over.code, 77, "{over:?}");
     }
+}
+
+#[test]
+fn people_let_others_decide_for_them() {
+    let up = Up::start(&["--no-demo"]);
+    person(&up, "ada", "approver");
+    person(&up, "vic", "viewer");
+    gated(&up, "INC-1", 1);
+    let by_key = up.run(&["approval", "delegate", "vic", "--for", "14d", "--reason", "leave"]);
+    assert_eq!(by_key.code, 65, "{by_key:?}");
+    assert!(by_key.err.contains("name the `delegator`"), "{by_key:?}");
+    sign_in(&up, "vic");
+    let early = up.run(&["approval", "approve", "INC-1", "--yes"]);
+    assert_eq!(early.code, 77, "{early:?}");
+    sign_in(&up, "ada");
+    let forever = up.run(&["approval", "delegate", "vic", "--reason", "leave"]);
+    assert_eq!(forever.code, 2, "{forever:?}");
+    let lent = up.run(&["approval", "delegate", "vic", "--for", "14d", "--reason", "leave"]);
+    assert!(lent.code == 0 && lent.out.contains("vic decides for ada from"), "{lent:?}");
+    let listed = up.run(&["approval", "delegations"]);
+    assert!(listed.out.contains("in force") && listed.out.contains("leave"), "{listed:?}");
+    let id = up.run(&["approval", "delegations", "-o", "json"]).json()[0]["delegation"].as_str().unwrap().to_owned();
+
+    sign_in(&up, "vic");
+    let approved = up.run(&["approval", "approve", "INC-1", "--yes", "--on-behalf-of", "ada"]);
+    assert!(approved.out.contains("vic on behalf of ada approved step `gate` of w version 1"), "{approved:?}");
+    let shown = up.run(&["approval", "show", "INC-1"]);
+    assert!(shown.out.contains("yes from vic for ada"), "{shown:?}");
+    let not_hers = up.run(&["approval", "undelegate", &id]);
+    assert_eq!(not_hers.code, 77, "{not_hers:?}");
+    sign_in(&up, "ada");
+    let over = up.run(&["approval", "undelegate", &id]);
+    assert!(over.code == 0 && over.out.contains("vic does not decide for ada any more"), "{over:?}");
+    assert!(up.run(&["approval", "delegations"]).out.contains("Nobody decides for anybody else"));
+    assert!(up.run(&["approval", "delegations", "--all"]).out.contains("revoked"));
 }
 
 /// What a browser does between the address that is printed and the port that waits.

@@ -122,6 +122,32 @@ fn webhooks_are_made_rotated_and_removed_both_ways() {
 }
 
 #[test]
+fn a_plan_is_walked_for_a_file_and_for_a_workflow_of_the_server() {
+    let up = Up::start(&["--no-demo"]);
+    let source = |task: &str| {
+        format!(
+            "name: greet\ninputs: {{ who: {{ type: string, required: true }} }}\nsteps:\n  - {{ id: say, task: {task}, with: \"${{{{ inputs.who }}}}\" }}\n"
+        )
+    };
+    let file = up.file("greet.yaml", &source("first"));
+    ok(up.run(&["workflow", "apply", &file]));
+    let file = up.file("greet.yaml", &source("second"));
+    ok(up.run(&["workflow", "apply", &file]));
+    let of_file = ok(up.run(&["workflow", "plan", &file, "--input", "who=ada"]));
+    let stored = ok(up.run(&["workflow", "plan", "greet", "--input", "who=ada"]));
+    assert_eq!(stored.out, of_file.out, "the same walk, wherever the workflow stands");
+    assert!(stored.out.contains("second") && stored.out.contains("cannot be rolled back"), "{stored:?}");
+    for flag in ["--version", "--workflow-version"] {
+        let first = ok(up.run(&["workflow", "plan", "greet", flag, "1", "-i", "who=ada", "-o", "json"])).json();
+        assert!(first["steps"][0]["does"].as_str().unwrap().contains("first"), "{first}");
+    }
+    fails(up.run(&["workflow", "plan", "greet"]), 65, "who");
+    fails(up.run(&["workflow", "plan", "greeet"]), 66, "WORKFLOW_NOT_FOUND");
+    fails(up.run(&["workflow", "plan", "greet", "--version", "9", "-i", "who=ada"]), 66, "WORKFLOW_NOT_FOUND");
+    fails(up.run(&["workflow", "plan", "nowhere.yaml"]), 1, "cannot read nowhere.yaml");
+}
+
+#[test]
 fn events_are_listed_for_all_runs_and_for_one() {
     let up = Up::start(&["--no-demo"]);
     assert!(ok(up.run(&["events"])).out.contains("Nothing has happened."));

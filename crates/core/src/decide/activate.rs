@@ -11,7 +11,7 @@ use crate::machine::step::{StepEvent, Verdict};
 use crate::plan::{Accept, Gate, WaitFor, Work};
 use crate::rejection::Rejection;
 use crate::run::{Awaited, Phase, Wait};
-use crate::state::{ApprovalState, Reason, StepState};
+use crate::state::{ApprovalState, Initiator, Reason, StepState};
 use crate::time::Millis;
 
 /// Activates the first pending forward step at or after `from`. The run stands at the last step if there is none.
@@ -144,6 +144,19 @@ fn request(draft: &mut Draft<'_>, gate: &Gate) -> Approval {
         escalate_at: Some(now + gate.escalate_after.unwrap_or(reminder)),
         expires_at: now + gate.expires_after.unwrap_or(limits::APPROVAL_EXPIRES_AFTER),
         votes: Vec::new(),
-        excluded: draft.run.header.started_by.iter().chain(&draft.notes().starters).cloned().collect(),
+        excluded: excluded(draft),
     }
+}
+
+/// Whoever started the run or an earlier one of its chain, and whoever directs it now so that somebody is asked.
+fn excluded(draft: &Draft<'_>) -> Vec<String> {
+    let by = &draft.asked.by;
+    let requester = by.person.iter().filter(|_| matches!(by.initiator, Initiator::User | Initiator::Operator));
+    let mut people: Vec<String> = Vec::new();
+    for person in draft.run.header.started_by.iter().chain(&draft.notes().starters).chain(requester) {
+        if !people.contains(person) {
+            people.push(person.clone());
+        }
+    }
+    people
 }

@@ -38,13 +38,19 @@ pub(super) fn vote(draft: &mut Draft<'_>, ballot: Ballot, bindings: &Bindings) -
         let why = "it has expired".to_owned();
         return Err(Rejection::VoteRefused { approval: approval.id, why });
     }
-    let vote = Vote { person: voter.person.clone(), approve, notes, at: draft.now() };
+    let on_behalf_of = voter.on_behalf_of.clone();
+    let vote =
+        Vote { person: voter.person.clone(), on_behalf_of: on_behalf_of.clone(), approve, notes, at: draft.now() };
     // In production nobody approves what they started, whatever the tenant says.
     let self_approval = voter.self_approval && !draft.run.plan.rules.is_prod();
     let voter = Voter { self_approval, ..voter };
     let after = approval.vote(&voter, vote.clone())?;
-    let rejected = format!("rejected by {}", voter.person);
-    draft.emit(Event::ApprovalVoted { step: position, approval: after.id, person: voter.person, approve });
+    let rejected = match &on_behalf_of {
+        Some(whose) => format!("rejected by {} on behalf of {whose}", voter.person),
+        None => format!("rejected by {}", voter.person),
+    };
+    let (step, person) = (position, voter.person);
+    draft.emit(Event::ApprovalVoted { step, approval: after.id, person, on_behalf_of, approve });
     draft.side.push(SideWrite::Vote { approval: after.id, vote });
     put(draft, position, &after);
     match after.state {

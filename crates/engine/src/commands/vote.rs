@@ -7,7 +7,7 @@ use interlock_core::change::Context;
 use interlock_core::decide::Command;
 use interlock_core::ids::{ApprovalId, RunId, TenantId};
 use interlock_core::rejection::Rejection;
-use interlock_core::run::Phase;
+use interlock_core::run::{Phase, Run};
 use interlock_core::state::Initiator;
 
 use crate::Engine;
@@ -24,12 +24,10 @@ pub struct VoteRequest {
 }
 
 impl Engine {
-    /// Whether this person wrote the version of the workflow that the run has pinned: two keys need others.
-    pub async fn wrote_version(&self, tenant: TenantId, run: RunId, person: &str) -> Result<bool, EngineError> {
-        let store = &self.0.store;
-        let Some(run) = store.run_overview(tenant, run).await? else { return Ok(false) };
-        let version = store.workflow_version(tenant, &run.workflow, run.workflow_version).await?;
-        Ok(version.and_then(|version| version.created_by).is_some_and(|author| author == person))
+    /// Who wrote the version of the workflow that the run has pinned: two keys need others.
+    pub async fn version_author(&self, tenant: TenantId, run: &Run) -> Result<Option<String>, EngineError> {
+        let version = self.0.store.workflow_version(tenant, &run.plan.workflow, run.plan.version).await?;
+        Ok(version.and_then(|version| version.created_by))
     }
 
     pub async fn vote(&self, tenant: TenantId, run: RunId, request: VoteRequest) -> Result<Standing, EngineError> {

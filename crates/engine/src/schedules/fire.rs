@@ -91,13 +91,13 @@ impl Look<'_> {
             1 => "no server was there in time".to_owned(),
             count => format!("no server was there in time for {count} slots since {}", slot_text(missed.first)),
         };
-        tracing::warn!(schedule = self.row.name, note, "slots were missed");
+        tracing::warn!(schedule = self.row.spec.name, note, "slots were missed");
         self.record(missed.last, SlotState::Missed, None, Some(note));
         self.row.done_at = missed.last;
     }
 
     async fn take(&mut self, slot: Timestamp) -> Result<(), EngineError> {
-        match (self.row.overlap, self.active) {
+        match (self.row.spec.overlap, self.active) {
             (Overlap::Skip, Some(run)) => {
                 self.record(slot, SlotState::Skipped, None, Some(format!("{run} has not ended")));
                 Ok(())
@@ -113,7 +113,7 @@ impl Look<'_> {
                 Ok(())
             }
             (Overlap::CancelPrevious, Some(run)) => {
-                let reason = format!("schedule {} starts its next run", self.row.name);
+                let reason = format!("schedule {} starts its next run", self.row.spec.name);
                 match self.engine.cancel(self.row.tenant, run, reason, false, Context::SYSTEM).await {
                     // It has ended by itself, or somebody else has canceled it.
                     Ok(_) | Err(EngineError::Rejected(_)) => {}
@@ -154,7 +154,7 @@ impl Look<'_> {
                 Ok(())
             }
             Err(error) => {
-                tracing::warn!(schedule = self.row.name, slot = slot_text(slot), %error, "a slot did not start");
+                tracing::warn!(schedule = self.row.spec.name, slot = slot_text(slot), %error, "a slot did not start");
                 self.record(slot, SlotState::Failed, None, Some(error.to_string()));
                 Ok(())
             }

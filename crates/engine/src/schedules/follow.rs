@@ -5,10 +5,10 @@ use interlock_core::json::Json;
 use interlock_core::schedule::{CATCH_UP_DEFAULT, DstPolicy, Overlap};
 use interlock_core::time::Millis;
 use interlock_core::trigger::Origin;
-use interlock_store::{Op, ScheduleRow, TriggerOp};
+use interlock_store::{Op, ScheduleRow, ScheduleSpec, TriggerOp};
 use interlock_workflow::definition::Schedule;
 
-use super::{NewSchedule, next_look};
+use super::next_look;
 use crate::Engine;
 use crate::error::EngineError;
 use crate::workflows::WorkflowVersion;
@@ -46,15 +46,15 @@ impl Engine {
         version: &WorkflowVersion,
     ) -> Result<(), EngineError> {
         let on = version.definition.on.as_ref();
-        let wanted: Vec<NewSchedule> = on.map_or_else(Vec::new, |on| {
+        let wanted: Vec<ScheduleSpec> = on.map_or_else(Vec::new, |on| {
             on.schedule.0.iter().enumerate().map(|(index, schedule)| wanted(version, index, schedule)).collect()
         });
         let mut kept = self.of_workflow(tenant, &version.name).await?;
         for new in wanted {
-            match kept.iter().position(|row| row.name == new.name) {
+            match kept.iter().position(|row| row.spec.name == new.name) {
                 Some(index) => {
                     let row = kept.swap_remove(index);
-                    if differs(&row, &new) {
+                    if row.spec != follows(&row.spec, &new) {
                         self.change_to(tenant, &row, &new).await?;
                     }
                 }
@@ -81,8 +81,10 @@ impl Engine {
         loop {
             let page = self.0.store.schedules(tenant, &after, PAGE).await?;
             let full = page.len() == PAGE;
-            after = page.last().map(|row| row.name.clone()).unwrap_or_default();
-            found.extend(page.into_iter().filter(|row| row.origin == Origin::Workflow && row.workflow == workflow));
+            after = page.last().map(|row| row.spec.name.clone()).unwrap_or_default();
+            found.extend(
+                page.into_iter().filter(|row| row.spec.origin == Origin::Workflow && row.spec.workflow == workflow),
+            );
             if !full {
                 return Ok(found);
             }
@@ -90,12 +92,10 @@ impl Engine {
     }
 
     /// What an operator has paused stays paused.
-    async fn change_to(&self, tenant: TenantId, row: &ScheduleRow, new: &NewSchedule) -> Result<(), EngineError> {
+    async fn change_to(&self, tenant: TenantId, row: &ScheduleRow, new: &ScheduleSpec) -> Result<(), EngineError> {
         self.change_schedule(tenant, &row.id.to_string(), |row, now| {
-            let moved = row.cron != new.cron || row.timezone != new.timezone || row.dst != new.dst;
-            (row.cron, row.timezone) = (new.cron.clone(), new.timezone.clone());
-            (row.dst, row.overlap, row.catch_up, row.jitter) = (new.dst, new.overlap, new.catch_up, new.jitter);
-            row.inputs = new.inputs.clone();
+            let moved = row.spec.cron != new.cron || row.spec.timezone != new.timezone || row.spec.dst != new.dst;
+            row.spec = follows(&row.spec, new);
             if moved {
                 row.done_at = now;
             }
@@ -107,21 +107,16 @@ impl Engine {
     }
 }
 
-fn differs(row: &ScheduleRow, new: &NewSchedule) -> bool {
-    row.cron != new.cron
-        || row.timezone != new.timezone
-        || row.dst != new.dst
-        || row.overlap != new.overlap
-        || row.catch_up != new.catch_up
-        || row.jitter != new.jitter
-        || row.inputs != new.inputs
+/// What a schedule says once it follows its file.
+fn follows(spec: &ScheduleSpec, new: &ScheduleSpec) -> ScheduleSpec {
+    ScheduleSpec { workspace: spec.workspace.clone(), paused: spec.paused, ..new.clone() }
 }
 
-fn wanted(version: &WorkflowVersion, index: usize, schedule: &Schedule) -> NewSchedule {
+fn wanted(version: &WorkflowVersion, index: usize, schedule: &Schedule) -> ScheduleSpec {
     let by_place = || if index == 0 { version.name.clone() } else { format!("{}-{}", version.name, index + 1) };
     let inputs: serde_json::Map<_, _> =
         schedule.inputs.0.iter().map(|(key, template)| (key.name.clone(), template.to_json())).collect();
-    NewSchedule {
+    ScheduleSpec {
         name: schedule.name.as_ref().map_or_else(by_place, |name| name.0.clone()),
         workflow: version.name.clone(),
         origin: Origin::Workflow,

@@ -5,17 +5,14 @@ pub(crate) mod follow;
 
 use interlock_core::change::Context;
 use interlock_core::ids::{ScheduleId, TenantId};
-use interlock_core::json::Json;
 use interlock_core::keys::TriggerKey;
 use interlock_core::limits;
 use interlock_core::rejection::Rejection;
 use interlock_core::run::Trigger;
-use interlock_core::schedule::{
-    CATCH_UP_MAX, Cadence, Cron, DstPolicy, JITTER_MAX, Overlap, Slot, TimeZone, slot_text,
-};
-use interlock_core::time::{Millis, Timestamp};
+use interlock_core::schedule::{CATCH_UP_MAX, Cadence, Cron, JITTER_MAX, Slot, TimeZone, slot_text};
+use interlock_core::time::Timestamp;
 use interlock_core::trigger::Origin;
-use interlock_store::{Op, OpAnswer, ScheduleRow, TriggerOp};
+use interlock_store::{Op, OpAnswer, ScheduleRow, ScheduleSpec, TriggerOp};
 use serde_json::json;
 
 use crate::error::EngineError;
@@ -29,47 +26,19 @@ const ROUNDS_MAX: usize = 8;
 /// Slots that one preview shows.
 pub const UPCOMING_MAX: usize = 100;
 
-/// A schedule to be made.
-#[derive(Debug, Clone, PartialEq)]
-pub struct NewSchedule {
-    pub name: String,
-    pub workflow: String,
-    pub origin: Origin,
-    pub cron: String,
-    pub timezone: String,
-    pub dst: DstPolicy,
-    pub overlap: Overlap,
-    pub catch_up: Millis,
-    pub jitter: Millis,
-    pub inputs: Json,
-    pub workspace: String,
-    pub paused: bool,
-}
-
 impl Engine {
     /// Makes a schedule. Slots count from now on.
     pub async fn create_schedule(
         &self,
         tenant: TenantId,
-        new: NewSchedule,
+        spec: ScheduleSpec,
         by: Option<String>,
     ) -> Result<ScheduleRow, EngineError> {
         let now = self.now();
         let mut row = ScheduleRow {
             tenant,
             id: ScheduleId(self.fresh_id()),
-            name: new.name,
-            workflow: new.workflow,
-            origin: new.origin,
-            cron: new.cron,
-            timezone: new.timezone,
-            dst: new.dst,
-            overlap: new.overlap,
-            catch_up: new.catch_up,
-            jitter: new.jitter,
-            inputs: new.inputs,
-            workspace: new.workspace,
-            paused: new.paused,
+            spec,
             note: None,
             done_at: now,
             next_at: None,
@@ -86,7 +55,7 @@ impl Engine {
                 self.0.schedules.look();
                 Ok(row)
             }
-            _ => Err(EngineError::NameTaken { what: "schedule", name: row.name }),
+            _ => Err(EngineError::NameTaken { what: "schedule", name: row.spec.name }),
         }
     }
 
@@ -108,7 +77,7 @@ impl Engine {
         why: Option<String>,
     ) -> Result<ScheduleRow, EngineError> {
         self.change_schedule(tenant, named, |row, _| {
-            (row.paused, row.next_at) = (true, None);
+            (row.spec.paused, row.next_at) = (true, None);
             row.note.clone_from(&why);
             Ok(())
         })
@@ -117,8 +86,8 @@ impl Engine {
 
     pub async fn resume_schedule(&self, tenant: TenantId, named: &str) -> Result<ScheduleRow, EngineError> {
         self.change_schedule(tenant, named, |row, now| {
-            if row.paused {
-                (row.paused, row.note, row.done_at) = (false, None, now);
+            if row.spec.paused {
+                (row.spec.paused, row.note, row.done_at) = (false, None, now);
             }
             row.next_at = next_look(row, now)?;
             Ok(())
@@ -128,10 +97,10 @@ impl Engine {
 
     pub async fn remove_schedule(&self, tenant: TenantId, named: &str) -> Result<(), EngineError> {
         let row = self.schedule(tenant, named).await?;
-        if row.origin == Origin::Workflow {
+        if row.spec.origin == Origin::Workflow {
             let what = format!(
                 "schedule `{}` stands in the file of workflow `{}`; take it out there, or pause it here",
-                row.name, row.workflow
+                row.spec.name, row.spec.workflow
             );
             return Err(Rejection::InvalidInput { what }.into());
         }
@@ -195,27 +164,30 @@ impl Engine {
 /// Everything about the row that does not depend on the instant.
 pub(crate) fn check(row: &ScheduleRow) -> Result<(), EngineError> {
     let invalid = |what: String| Err(Rejection::InvalidInput { what }.into());
-    let bytes = row.name.len();
+    let bytes = row.spec.name.len();
     // As workflows are named: a schedule in a file is named after it. One that looks like an id could not be found.
-    let plain = row.name.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_.:/".contains(letter));
-    if bytes == 0 || bytes > limits::NAME_BYTES_MAX || !plain || row.name.starts_with("sch_") {
+    let plain = row.spec.name.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_.:/".contains(letter));
+    if bytes == 0 || bytes > limits::NAME_BYTES_MAX || !plain || row.spec.name.starts_with("sch_") {
         let max = limits::NAME_BYTES_MAX;
         return invalid(format!(
             "a schedule's name has 1 to {max} letters, digits, `-`, `_`, `.`, `:` or `/`, and does not look like an id"
         ));
     }
-    if row.jitter > JITTER_MAX {
-        return invalid(format!("the jitter is {} ms, the limit is {} ms", row.jitter.0, JITTER_MAX.0));
+    if row.spec.jitter > JITTER_MAX {
+        return invalid(format!("the jitter is {} ms, the limit is {} ms", row.spec.jitter.0, JITTER_MAX.0));
     }
-    if row.catch_up > CATCH_UP_MAX {
-        return invalid(format!("the catch-up window is {} ms, the limit is {} ms", row.catch_up.0, CATCH_UP_MAX.0));
+    if row.spec.catch_up > CATCH_UP_MAX {
+        return invalid(format!(
+            "the catch-up window is {} ms, the limit is {} ms",
+            row.spec.catch_up.0, CATCH_UP_MAX.0
+        ));
     }
-    if row.inputs.len() > limits::PAYLOAD_BYTES_MAX {
+    if row.spec.inputs.len() > limits::PAYLOAD_BYTES_MAX {
         let (what, max) = ("the inputs", limits::PAYLOAD_BYTES_MAX);
-        return Err(Rejection::TooLarge { what, bytes: row.inputs.len(), max }.into());
+        return Err(Rejection::TooLarge { what, bytes: row.spec.inputs.len(), max }.into());
     }
     if cadence(row)?.next(row.done_at).is_none() {
-        return invalid(format!("`{}` means no date that comes; a schedule would never run", row.cron));
+        return invalid(format!("`{}` means no date that comes; a schedule would never run", row.spec.cron));
     }
     Ok(())
 }
@@ -223,20 +195,20 @@ pub(crate) fn check(row: &ScheduleRow) -> Result<(), EngineError> {
 pub(crate) fn cadence(row: &ScheduleRow) -> Result<Cadence, EngineError> {
     let invalid = |what: String| EngineError::from(Rejection::InvalidInput { what });
     let cron: Cron =
-        row.cron.parse().map_err(|error: interlock_core::schedule::InvalidCron| invalid(error.to_string()))?;
-    let zone = TimeZone::get(&row.timezone).map_err(|_| {
-        invalid(format!("there is no time zone `{}`; use a name such as `Europe/Berlin` or `UTC`", row.timezone))
+        row.spec.cron.parse().map_err(|error: interlock_core::schedule::InvalidCron| invalid(error.to_string()))?;
+    let zone = TimeZone::get(&row.spec.timezone).map_err(|_| {
+        invalid(format!("there is no time zone `{}`; use a name such as `Europe/Berlin` or `UTC`", row.spec.timezone))
     })?;
-    let (dst, jitter, catch_up) = (row.dst, row.jitter, row.catch_up);
+    let (dst, jitter, catch_up) = (row.spec.dst, row.spec.jitter, row.spec.catch_up);
     Ok(Cadence { cron, zone, dst, jitter, catch_up, seed: *row.id.as_bytes() })
 }
 
 /// When the loop has to look at it.
 pub(crate) fn next_look(row: &ScheduleRow, now: Timestamp) -> Result<Option<Timestamp>, EngineError> {
-    if row.paused {
+    if row.spec.paused {
         return Ok(None);
     }
-    let next = cadence(row)?.next(row.done_at.max(now - row.catch_up));
+    let next = cadence(row)?.next(row.done_at.max(now - row.spec.catch_up));
     Ok(next.map(|slot| slot.starts_at))
 }
 
@@ -249,15 +221,15 @@ impl Engine {
         key: String,
         by: Context,
     ) -> Result<Keyed, EngineError> {
-        let trigger = json!({ "kind": "schedule", "schedule": row.name, "slot": slot_text(slot), "key": key });
-        let inputs = self.render_inputs(&row.inputs, json!({ "trigger": trigger })).await?;
+        let trigger = json!({ "kind": "schedule", "schedule": row.spec.name, "slot": slot_text(slot), "key": key });
+        let inputs = self.render_inputs(&row.spec.inputs, json!({ "trigger": trigger })).await?;
         let start = StartWorkflow {
-            workspace: Some(row.workspace.clone()),
+            workspace: Some(row.spec.workspace.clone()),
             trigger: Trigger { kind: "schedule".into(), reference: Some(key.clone()) },
             started_by: row.created_by.clone(),
             idempotency: Some(IdempotencyKey { client: CLIENT.into(), key }),
             by,
-            ..StartWorkflow::new(row.tenant, row.workflow.clone(), inputs)
+            ..StartWorkflow::new(row.tenant, row.spec.workflow.clone(), inputs)
         };
         self.start_keyed(start).await
     }

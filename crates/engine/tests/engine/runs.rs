@@ -198,7 +198,7 @@ on_both! {
         let approval = engine.store().approvals_of(tenant, run).await.unwrap()[0].id;
         let vote = |person: &str, group: &str| VoteRequest {
             approval,
-            voter: Voter { person: person.into(), groups: vec![group.into()], self_approval: true, author: false },
+            voter: Voter { self_approval: true, ..Voter::new(person, vec![group.into()]) },
             approve: true,
             notes: None,
         };

@@ -67,6 +67,16 @@ impl Caller {
         Err(ApiError::new(StatusCode::FORBIDDEN, "PERMISSION_DENIED", detail))
     }
 
+    /// The person whose word this is: only people decide.
+    pub fn as_voter(&self) -> Result<&str, ApiError> {
+        let detail = "only people decide, never keys: sign in, and vote as yourself";
+        let refused = || ApiError::new(StatusCode::FORBIDDEN, "PERSON_REQUIRED", detail);
+        match &self.via {
+            Via::Session { .. } => self.person.as_deref().ok_or_else(refused),
+            Via::Key { .. } | Via::Token => Err(refused()),
+        }
+    }
+
     /// The person who answers for what is done here: the one who asks, or the owner of the key.
     pub fn responsible(&self) -> Option<&str> {
         match &self.via {

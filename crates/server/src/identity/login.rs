@@ -12,12 +12,10 @@ impl Identity {
     pub async fn log_in(&self, tenant: Option<TenantId>, name: &str, password: String) -> Result<UserRow, ApiError> {
         // A tenant that does not exist has accounts that do not exist.
         let tenant = tenant.unwrap_or(TenantId::from_bytes([0; 16]));
-        self.passwords().check_wait(tenant, name, self.engine().now())?;
         let found = self.engine().store().user_named(tenant, name).await?;
         let user = found.filter(|user| user.disabled_at.is_none());
         let kept = user.as_ref().and_then(|user| user.password.clone());
-        let right = self.passwords().verify(kept, password).await?;
-        self.passwords().note(tenant, name, right, self.engine().now());
+        let right = self.check_password(tenant, name, kept, password).await?;
         user.filter(|_| right).ok_or_else(ApiError::login_failed)
     }
 }

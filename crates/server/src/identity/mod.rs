@@ -3,14 +3,16 @@
 //! [`Caller`] is what a handler gets: the tenant, roles and groups of the credential, and never of the request.
 //! [`Identity`] finds it: [`authenticate`] reads the credential of a request, [`cache`] keeps keys that were just
 //! looked up, [`key`] knows how a key is written, [`secret`] hashes what must not be stored. [`keys`] makes keys;
-//! [`first_key`] gives a new store its first one. People prove who they are by a [`password`] or by whoever vouches
-//! for them ([`oidc`]), and then have a [`session`]; a [`code`] takes a browser's visit over to a command line.
+//! [`first_key`] gives a new store its first one. People prove who they are by a [`password`] ([`guesses`] are slowed down) or by whoever vouches
+//! for them ([`oidc`]), and then have a [`session`]; what one lends another is a [`delegation`]; a [`code`] takes a browser's visit over to a command line.
 
 mod authenticate;
 mod cache;
 mod caller;
 pub(crate) mod code;
+mod delegation;
 pub mod first_key;
+mod guesses;
 pub mod key;
 pub mod keys;
 mod login;

@@ -32,6 +32,7 @@ const TAGS: &[(&str, &str)] = &[
     ("bulk", "One action on many runs: look first, then act on exactly what was seen."),
     ("signals", "Messages from outside, and who waits for them."),
     ("approvals", "What waits for people's word, and their votes."),
+    ("delegations", "A person's right to decide, lent to another for a time."),
     ("auth", "Who asks: signing in and out."),
     ("tenants", "The boundaries that own everything."),
     ("keys", "API keys of the tenant."),

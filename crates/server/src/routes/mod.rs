@@ -4,6 +4,7 @@ pub mod agent;
 pub mod approvals;
 pub mod auth;
 pub mod bulk;
+pub mod delegations;
 pub mod executions;
 pub mod health;
 pub mod keys;
@@ -44,6 +45,7 @@ fn guarded() -> OpenApiRouter<AppState> {
         .merge(agent::routes())
         .merge(approvals::routes())
         .merge(auth::routes())
+        .merge(delegations::routes())
         .merge(keys::routes())
         .merge(me::routes())
         .merge(runs::routes())

@@ -63,6 +63,17 @@ pub async fn key(engine: &Engine, secret: &ServerSecret, new: NewKey) -> String 
     create_key(engine, secret, new).await.unwrap().1.reveal().to_owned()
 }
 
+/// A database of its own on the PostgreSQL of the tests.
+pub async fn postgres(name: &str) -> StoreUrl {
+    let server = std::env::var("INTERLOCK_TEST_POSTGRES")
+        .expect("INTERLOCK_TEST_POSTGRES is not set: run `make test`, or scripts/with-postgres");
+    let name = format!("{name}_{}", std::process::id());
+    let (client, connection) = tokio_postgres::connect(&server, tokio_postgres::NoTls).await.unwrap();
+    tokio::spawn(connection);
+    client.batch_execute(&format!("CREATE DATABASE {name}")).await.unwrap();
+    StoreUrl::Postgres(server.replace("/postgres?", &format!("/{name}?")))
+}
+
 pub struct Answer {
     pub status: StatusCode,
     pub headers: HeaderMap,

@@ -4,7 +4,7 @@ use axum::body::Body;
 use axum::http::{Request, header};
 use serde_json::{Value, json};
 
-use crate::api::{Answer, Api, plan};
+use crate::api::{Answer, Api, plan, task};
 
 const PASSWORD: &str = "correct horse battery";
 
@@ -29,7 +29,13 @@ impl<'a> Person<'a> {
     }
 
     pub async fn post(&self, path: &str, body: Value) -> Answer {
-        let request = Request::post(format!("/api/v1{path}"))
+        self.send("POST", path, body).await
+    }
+
+    pub async fn send(&self, method: &str, path: &str, body: Value) -> Answer {
+        let request = Request::builder()
+            .method(method)
+            .uri(format!("/api/v1{path}"))
             .header(header::HOST, "localhost")
             .header(header::ORIGIN, "http://localhost")
             .header(header::COOKIE, &self.cookie)
@@ -40,7 +46,7 @@ impl<'a> Person<'a> {
     }
 }
 
-fn gate(quorum: u32, approvers: Value) -> Value {
+pub fn gate(quorum: u32, approvers: Value) -> Value {
     plan(
         json!([{ "key": "gate", "kind": "approval", "quorum": quorum, "approvers": approvers, "message": "ship it?" }]),
     )
@@ -99,6 +105,16 @@ async fn whoever_started_it_does_not_decide_unless_the_tenant_says_so() {
     api.end().await;
 }
 
+/// The first open approval of a run.
+pub async fn card(api: &Api, run: &str) -> Value {
+    api.get(&format!("/approvals?run={run}&state=requested")).await.ok()["approvals"][0].clone()
+}
+
+/// A yes on exactly what the run waits for.
+pub async fn yes(api: &Api, run: &str) -> Value {
+    json!({ "approve": true, "digest": card(api, run).await["digest"] })
+}
+
 #[tokio::test]
 async fn two_keys_need_two_people() {
     let api = Api::new().await;
@@ -106,9 +122,73 @@ async fn two_keys_need_two_people() {
     let path = format!("/runs/{run}/approve");
     let ada = Person::new(&api, "ada", json!(["approver"]), json!([])).await;
     let bob = Person::new(&api, "bob", json!(["approver"]), json!([])).await;
-    assert_eq!(ada.post(&path, json!({ "approve": true })).await.ok()["state"], "requested");
-    assert_eq!(ada.post(&path, json!({ "approve": true })).await.problem(), (409, "APPROVAL_VOTE_REFUSED"));
-    assert_eq!(bob.post(&path, json!({ "approve": true })).await.ok()["run_state"], "succeeded");
+    let yes = yes(&api, &run).await;
+    assert_eq!(ada.post(&path, yes.clone()).await.ok()["state"], "requested");
+    assert_eq!(ada.post(&path, yes.clone()).await.problem(), (409, "APPROVAL_VOTE_REFUSED"));
+    assert_eq!(bob.post(&path, yes).await.ok()["run_state"], "succeeded");
+    api.end().await;
+}
+
+/// DESIGN §3.13: a run can be approved without a digest only where nothing can be mistaken, and the answer says what it was.
+#[tokio::test]
+async fn a_vote_without_a_digest_is_for_what_cannot_reach_far() {
+    let api = Api::new().await;
+    let ada = Person::new(&api, "ada", json!(["approver"]), json!([])).await;
+    let gate = json!({ "key": "sure", "kind": "approval", "message": "ship\u{7} it?" });
+    let behind = |step: Value| json!({ "plan": plan(json!([gate, step])) });
+    let harmless = api.post("/runs", behind(task("ship"))).await.text("run_id");
+    let shown = card(&api, &harmless).await;
+    let path = format!("/runs/{harmless}/approve");
+    let by_key = api.post(&path, json!({ "approve": true })).await;
+    assert_eq!(by_key.problem(), (403, "PERSON_REQUIRED"));
+    let stale = ada.post(&path, json!({ "approve": true, "digest": "00" })).await;
+    assert_eq!((stale.problem(), &stale.body["approval"]), ((409, "APPROVAL_CHANGED"), &shown));
+    let other = json!({ "approve": true, "approval": "apr_000000000000000000000000000000ff" });
+    let other = ada.post(&path, other).await;
+    assert_eq!((other.problem(), &other.body["approvals"]), ((409, "APPROVAL_NOT_OPEN"), &json!([shown])));
+    let voted = ada.post(&path, json!({ "approve": true })).await.ok();
+    assert_eq!((&voted["approval"], &voted["digest"]), (&shown["approval"], &shown["digest"]));
+    assert_eq!((&voted["step"], &voted["tier"], &voted["position"]), (&json!("sure"), &json!("medium"), &json!(0)));
+    assert_eq!(voted["summary"], "ada approved step `sure` of demo version 1: ship\\u{7} it?");
+
+    let mut destructive = task("drop");
+    destructive["rules"] = json!({ "destructive": true });
+    let mut far = task("ship");
+    far["blast_radius"] = json!("high");
+    for step in [destructive, far] {
+        let run = api.post("/runs", behind(step)).await.text("run_id");
+        let (path, shown) = (format!("/runs/{run}/approve"), card(&api, &run).await);
+        let blind = ada.post(&path, json!({ "approve": true })).await;
+        assert_eq!(blind.problem(), (409, "APPROVAL_DIGEST_REQUIRED"));
+        assert_eq!(blind.body["approvals"], json!([shown]), "what is open comes along");
+        let detail = blind.text("detail");
+        assert!(detail.contains(shown["digest"].as_str().unwrap()) && detail.contains("`digest`"), "{detail}");
+        let named = json!({ "approve": true, "approval": shown["approval"] });
+        assert_eq!(ada.post(&path, named).await.problem(), (409, "APPROVAL_DIGEST_REQUIRED"));
+        let no = json!({ "approve": false });
+        assert_eq!(ada.post(&path, no).await.problem(), (409, "APPROVAL_DIGEST_REQUIRED"));
+        let voted = ada.post(&path, json!({ "approve": false, "digest": shown["digest"] })).await.ok();
+        assert_eq!((&voted["tier"], &voted["state"]), (&json!("high"), &json!("rejected")));
+        assert!(voted["summary"].as_str().unwrap().starts_with("ada rejected step `sure`"), "{voted}");
+    }
+    api.end().await;
+}
+
+/// DESIGN §3.13: the requester. Whoever has the gate ask again does not answer it.
+#[tokio::test]
+async fn whoever_directs_a_run_to_ask_again_does_not_decide() {
+    let api = Api::new().await;
+    let gate = json!({ "key": "gate", "kind": "approval", "on_reject": "pause" });
+    let run = api.post("/runs", json!({ "plan": plan(json!([gate])) })).await.text("run_id");
+    let path = format!("/runs/{run}/approve");
+    let ada = Person::new(&api, "ada", json!(["approver"]), json!([])).await;
+    let bob = Person::new(&api, "bob", json!(["operator", "approver"]), json!([])).await;
+    assert_eq!(ada.post(&path, json!({ "approve": false })).await.ok()["run_state"], "paused");
+    bob.post(&format!("/runs/{run}/retry"), json!({})).await.ok();
+    let own = bob.post(&path, json!({ "approve": true })).await;
+    assert_eq!(own.problem(), (409, "APPROVAL_VOTE_REFUSED"));
+    assert!(own.text("detail").contains("bob started or directed"), "{}", own.body);
+    assert_eq!(ada.post(&path, json!({ "approve": true })).await.ok()["run_state"], "succeeded");
     api.end().await;
 }
 
@@ -121,10 +201,11 @@ async fn whoever_wrote_the_version_is_none_of_two_keys() {
     ada.post("/workflows", json!({ "source": source })).await.ok();
     let run = api.post("/runs", json!({ "workflow": "gated" })).await.text("run_id");
     let path = format!("/runs/{run}/approve");
-    let own = ada.post(&path, json!({ "approve": true })).await;
+    let yes = yes(&api, &run).await;
+    let own = ada.post(&path, yes.clone()).await;
     assert_eq!(own.problem(), (409, "APPROVAL_VOTE_REFUSED"));
     assert!(own.text("detail").contains("wrote this version"), "{}", own.body);
-    bob.post(&path, json!({ "approve": true })).await.ok();
+    bob.post(&path, yes).await.ok();
     api.end().await;
 }
 

@@ -85,12 +85,5 @@ async fn sqlite_makes_one_run_of_ten_thousand_duplicates() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn postgres_makes_one_run_of_ten_thousand_duplicates() {
-    let server = std::env::var("INTERLOCK_TEST_POSTGRES")
-        .expect("INTERLOCK_TEST_POSTGRES is not set: run `make test`, or scripts/with-postgres");
-    let name = format!("duplicates_{}", std::process::id());
-    let (client, connection) = tokio_postgres::connect(&server, tokio_postgres::NoTls).await.unwrap();
-    tokio::spawn(connection);
-    client.batch_execute(&format!("CREATE DATABASE {name}")).await.unwrap();
-    let url = server.replace("/postgres?", &format!("/{name}?"));
-    repeat(StoreUrl::Postgres(url)).await;
+    repeat(api::postgres("duplicates").await).await;
 }

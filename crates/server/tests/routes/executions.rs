@@ -75,6 +75,9 @@ async fn a_ticket_is_worked_on_from_end_to_end() {
     let yes = json!({ "step_number": 2, "approved": true, "notes": "go", "approver_role": "sre" });
     let voted = ada.post(&path, yes).await.ok();
     assert_eq!((&voted["status"], &voted["approval"]["status"]), (&json!("executing"), &json!("approved")));
+    assert_eq!((&voted["step"], &voted["tier"]), (&json!("sure"), &json!("medium")));
+    assert_eq!(voted["approval"]["digest"], asked["digest"]);
+    assert_eq!(voted["summary"], "ada approved step `sure` of restart-db version 1: Restart for INC-9081?");
     for _ in 0..2 {
         let assigned = api.poll(&worker).await;
         api.report(&worker, &assigned, completed(json!(1))).await.ok();
@@ -195,6 +198,26 @@ async fn only_a_step_that_waits_is_approved_and_only_by_who_may() {
     assert_eq!((&voted["status"], &voted["approval"]["status"]), (&json!("failed"), &json!("rejected")));
     assert_eq!(voted["approval"]["votes"][0]["notes"], "not now");
     assert_eq!(ada.post(&path, step(2)).await.problem(), (409, "RUN_TERMINAL_STATE"));
+    api.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_step_on_which_much_hangs_is_approved_by_its_digest() {
+    let api = Api::new().await;
+    let source =
+        "name: wipe\nsteps:\n  - { id: sure, approval: \"Wipe?\" }\n  - { id: wipe, task: wipe, destructive: true }\n";
+    apply(&api, source).await;
+    let ada = Person::new(&api, "ada", json!(["approver"]), json!([])).await;
+    let session = create(&api, json!({ "ticket_id": "INC-1", "runbook_id": "wipe" })).await;
+    let path = format!("/executions/{session}/approve");
+    let digest = look(&api, &session).await["approvals"][0]["digest"].clone();
+    let blind = ada.post(&path, json!({ "step_number": 1, "approved": true })).await;
+    assert_eq!(blind.problem(), (409, "APPROVAL_DIGEST_REQUIRED"));
+    assert_eq!(blind.body["approvals"][0]["digest"], digest);
+    let stale = ada.post(&path, json!({ "step_number": 1, "approved": true, "digest": "00" })).await;
+    assert_eq!((stale.problem(), &stale.body["approval"]["digest"]), ((409, "APPROVAL_CHANGED"), &digest));
+    let voted = ada.post(&path, json!({ "step_number": 1, "approved": true, "digest": digest })).await.ok();
+    assert_eq!((&voted["tier"], &voted["status"]), (&json!("high"), &json!("executing")));
     api.end().await;
 }
 

@@ -27,6 +27,7 @@ struct Things {
     schedule: String,
     inbound: String,
     outbound: String,
+    delegation: String,
 }
 
 impl Things {
@@ -38,6 +39,10 @@ impl Things {
         let approval = listed["approvals"][0]["approval"].as_str().unwrap().to_owned();
         let key = api.post("/keys", json!({ "name": "spare", "roles": ["viewer"] })).await.text("key");
         let user = api.post("/users", json!({ "name": "ada", "roles": ["viewer"] })).await.text("user");
+        api.post("/users", json!({ "name": "bob", "roles": ["viewer"] })).await.ok();
+        let until = api.engine.now().0 + 86_400_000;
+        let lent = json!({ "delegator": "ada", "delegate": "bob", "until": until, "reason": "away" });
+        let delegation = api.post("/delegations", lent).await.text("delegation");
         let nobody =
             json!({ "action": "cancel", "filter": { "subject": "nobody" }, "expected_count": 0, "reason": "x" });
         let job = api.post("/bulk", nobody).await.text("job_id");
@@ -48,7 +53,7 @@ impl Things {
         let new = json!({ "url": "https://example.org/", "events": ["approval.expired"] });
         let outbound = api.post("/webhook-endpoints", new).await.text("endpoint_id");
         let (tenant, session, workflow) = (tenant.to_string(), api.register().await, workflow.to_owned());
-        Self { tenant, run, session, approval, key, user, job, workflow, schedule, inbound, outbound }
+        Self { tenant, run, session, approval, key, user, job, workflow, schedule, inbound, outbound, delegation }
     }
 
     fn get(&self, thing: Thing) -> &str {
@@ -59,6 +64,7 @@ impl Things {
             Thing::Approval => &self.approval,
             Thing::Key => &self.key,
             Thing::User => &self.user,
+            Thing::Delegation => &self.delegation,
             Thing::Job => &self.job,
             Thing::Step => "gate",
             // Nobody has one: the runs of this test are small.

@@ -157,6 +157,18 @@ async fn guessing_is_slowed_down() {
     let throttled = log_in(&api, "ada", PASSWORD).await;
     assert_eq!(throttled.problem(), (429, "LOGIN_THROTTLED"));
     assert!(throttled.headers.contains_key(header::RETRY_AFTER));
+    // A name that nobody can have is not remembered, and a right password makes up for wrong ones.
+    let endless = "a".repeat(1_000);
+    for _ in 0..7 {
+        assert_eq!(log_in(&api, &endless, "wrong password").await.problem(), (401, "LOGIN_FAILED"));
+    }
+    browser(&api, "bob", json!(["viewer"]), json!([])).await;
+    for _ in 0..3 {
+        for _ in 0..4 {
+            assert_eq!(log_in(&api, "bob", "wrong password").await.problem(), (401, "LOGIN_FAILED"));
+        }
+        log_in(&api, "bob", PASSWORD).await.ok();
+    }
     api.end().await;
 }
 

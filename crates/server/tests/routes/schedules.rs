@@ -171,8 +171,8 @@ async fn server(database: &str, clock: &Clock, number: u64) -> Engine {
     Engine::open(store, options).await.unwrap()
 }
 
-fn minutely(name: &str) -> interlock_engine::schedules::NewSchedule {
-    interlock_engine::schedules::NewSchedule {
+fn minutely(name: &str) -> interlock_store::ScheduleSpec {
+    interlock_store::ScheduleSpec {
         name: name.into(),
         workflow: "quick".into(),
         origin: interlock_core::trigger::Origin::Api,

@@ -1,10 +1,11 @@
 //! Who asks: keys by their lookup part, sessions and invites by their hashes, people by their names.
 
-use interlock_core::ids::{KeyId, TenantId, UserId};
+use interlock_core::ids::{DelegationId, KeyId, TenantId, UserId};
 use interlock_core::json::Hash;
+use interlock_core::time::Timestamp;
 
 use crate::error::{CorruptRow, ReadError};
-use crate::identity::{InviteRow, KeyRow, UserRow, UserSessionRow};
+use crate::identity::{DelegationPage, DelegationRow, InviteRow, KeyRow, LoginFailures, UserRow, UserSessionRow};
 use crate::sql::{Stmt, identity, ops};
 use crate::store::Store;
 use crate::value::{Row, Value, args};
@@ -69,6 +70,36 @@ impl Store {
 
     pub async fn invite(&self, token_hash: Hash) -> Result<Option<InviteRow>, ReadError> {
         self.one(&identity::INVITE_FIND, args![token_hash], invite).await
+    }
+
+    pub async fn delegation(&self, tenant: TenantId, id: DelegationId) -> Result<Option<DelegationRow>, ReadError> {
+        self.one(&identity::DELEGATION_GET, args![tenant, id], delegation).await
+    }
+
+    /// Newest first.
+    pub async fn delegations(&self, tenant: TenantId, page: DelegationPage) -> Result<Vec<DelegationRow>, ReadError> {
+        let below = page.after.map_or(Value::Id([0xff; 16]), Value::from);
+        let args = args![tenant, below, page.over_by, page.limit];
+        let rows = self.rows(&identity::DELEGATION_LIST, args).await?;
+        Ok(rows.into_iter().map(delegation).collect::<Result<_, _>>()?)
+    }
+
+    /// What holds at `now` of what a person has lent, and of what was lent to them.
+    pub async fn delegations_of(
+        &self,
+        tenant: TenantId,
+        person: &str,
+        now: Timestamp,
+    ) -> Result<(Vec<DelegationRow>, Vec<DelegationRow>), ReadError> {
+        let find = async |stmt| -> Result<Vec<DelegationRow>, ReadError> {
+            let rows = self.rows(stmt, args![tenant, person, now]).await?;
+            Ok(rows.into_iter().map(delegation).collect::<Result<_, _>>()?)
+        };
+        Ok((find(&identity::DELEGATIONS_BY).await?, find(&identity::DELEGATIONS_TO).await?))
+    }
+
+    pub async fn login_failures(&self, tenant: TenantId, name: &str) -> Result<Option<LoginFailures>, ReadError> {
+        self.one(&identity::LOGIN_FAILURES, args![tenant, name], login_failures).await
     }
 
     async fn one<T>(
@@ -142,4 +173,24 @@ fn invite(mut row: Row) -> Result<InviteRow, CorruptRow> {
         expires_at: row.time("expires_at")?,
         used_at: row.opt_time("used_at")?,
     })
+}
+
+fn delegation(mut row: Row) -> Result<DelegationRow, CorruptRow> {
+    Ok(DelegationRow {
+        tenant: row.id("tenant_id")?,
+        id: row.id("delegation_id")?,
+        delegator: row.text("delegator")?,
+        delegate: row.text("delegate")?,
+        from_at: row.time("from_at")?,
+        until_at: row.time("until_at")?,
+        reason: row.text("reason")?,
+        created_at: row.time("created_at")?,
+        created_by: row.text("created_by")?,
+        revoked_at: row.opt_time("revoked_at")?,
+        revoked_by: row.opt_text("revoked_by")?,
+    })
+}
+
+fn login_failures(mut row: Row) -> Result<LoginFailures, CorruptRow> {
+    Ok(LoginFailures { count: row.num("failures")?, last_at: row.time("failed_at")? })
 }

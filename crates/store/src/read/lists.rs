@@ -161,6 +161,7 @@ impl Store {
             for mut row in votes {
                 approval.votes.push(Vote {
                     person: row.text("person")?,
+                    on_behalf_of: row.opt_text("on_behalf_of")?,
                     approve: row.flag("approve")?,
                     notes: row.opt_text("notes")?,
                     at: row.time("at")?,

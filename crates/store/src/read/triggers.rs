@@ -9,8 +9,8 @@ use crate::error::{CorruptRow, ReadError};
 use crate::sql::{Stmt, triggers};
 use crate::store::Store;
 use crate::triggers::{
-    AttemptRow, DeliveryRecord, DeliveryRef, DeliveryRow, InboundRow, MessageRow, OutboundRow, ScheduleRow, Secrets,
-    SlotRow, destination,
+    AttemptRow, DeliveryRecord, DeliveryRef, DeliveryRow, InboundRow, MessageRow, OutboundRow, ScheduleRow,
+    ScheduleSpec, Secrets, SlotRow, destination,
 };
 use crate::value::{Row, Value, args};
 
@@ -197,18 +197,20 @@ fn schedule(mut row: Row) -> Result<ScheduleRow, CorruptRow> {
     Ok(ScheduleRow {
         tenant: row.id("tenant_id")?,
         id: row.id("schedule_id")?,
-        name: row.text("name")?,
-        workflow: row.text("workflow")?,
-        origin: row.name("origin")?,
-        cron: row.text("cron")?,
-        timezone: row.text("timezone")?,
-        dst: row.name("dst")?,
-        overlap: row.name("overlap")?,
-        catch_up: Millis(row.num("catch_up_ms")?),
-        jitter: Millis(row.num("jitter_ms")?),
-        inputs: row.json("inputs")?,
-        workspace: row.text("workspace")?,
-        paused: row.flag("paused")?,
+        spec: ScheduleSpec {
+            name: row.text("name")?,
+            workflow: row.text("workflow")?,
+            origin: row.name("origin")?,
+            cron: row.text("cron")?,
+            timezone: row.text("timezone")?,
+            dst: row.name("dst")?,
+            overlap: row.name("overlap")?,
+            catch_up: Millis(row.num("catch_up_ms")?),
+            jitter: Millis(row.num("jitter_ms")?),
+            inputs: row.json("inputs")?,
+            workspace: row.text("workspace")?,
+            paused: row.flag("paused")?,
+        },
         note: row.opt_text("note")?,
         done_at: row.time("done_at")?,
         next_at: row.opt_time("next_at")?,

@@ -137,6 +137,90 @@ statements! {
         both: "SELECT tenant_id, token_hash, user_id, created_at, expires_at, used_at FROM invites WHERE token_hash = $1"
     }
 
+    /// Nobody passes on what was lent to them: whoever delegates is nobody's delegate meanwhile, and the other way about.
+    DELEGATION_ADD on delegations {
+        sqlite: "INSERT INTO delegations (tenant_id, delegation_id, delegator, delegate, from_at, until_at, reason,
+                 created_at, created_by) SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9
+                 WHERE NOT EXISTS (SELECT 1 FROM delegations d WHERE d.tenant_id = ?1 AND d.delegate = ?3
+                 AND d.until_at > ?5 AND d.from_at < ?6 AND d.revoked_at IS NULL)
+                 AND NOT EXISTS (SELECT 1 FROM delegations d WHERE d.tenant_id = ?1 AND d.delegator = ?4
+                 AND d.until_at > ?5 AND d.from_at < ?6 AND d.revoked_at IS NULL)
+                 AND (SELECT count(*) FROM delegations d WHERE d.tenant_id = ?1 AND d.delegator = ?3
+                 AND d.until_at > ?8 AND d.revoked_at IS NULL) < ?10
+                 AND (SELECT count(*) FROM delegations d WHERE d.tenant_id = ?1 AND d.delegate = ?4
+                 AND d.until_at > ?8 AND d.revoked_at IS NULL) < ?10",
+        postgres: "INSERT INTO delegations (tenant_id, delegation_id, delegator, delegate, from_at, until_at, reason,
+                   created_at, created_by)
+                   SELECT $1::bytea, $2::bytea, $3::text, $4::text, $5::bigint, $6::bigint, $7::text, $8::bigint, $9::text
+                   WHERE NOT EXISTS (SELECT 1 FROM delegations d WHERE d.tenant_id = $1 AND d.delegate = $3
+                   AND d.until_at > $5 AND d.from_at < $6 AND d.revoked_at IS NULL)
+                   AND NOT EXISTS (SELECT 1 FROM delegations d WHERE d.tenant_id = $1 AND d.delegator = $4
+                   AND d.until_at > $5 AND d.from_at < $6 AND d.revoked_at IS NULL)
+                   AND (SELECT count(*) FROM delegations d WHERE d.tenant_id = $1 AND d.delegator = $3
+                   AND d.until_at > $8 AND d.revoked_at IS NULL) < $10
+                   AND (SELECT count(*) FROM delegations d WHERE d.tenant_id = $1 AND d.delegate = $4
+                   AND d.until_at > $8 AND d.revoked_at IS NULL) < $10"
+    }
+
+    DELEGATION_REVOKE on delegations {
+        both: "UPDATE delegations SET revoked_at = $1, revoked_by = $2
+               WHERE tenant_id = $3 AND delegation_id = $4 AND revoked_at IS NULL"
+    }
+
+    DELEGATION_GET on delegations {
+        both: "SELECT tenant_id, delegation_id, delegator, delegate, from_at, until_at, reason, created_at, created_by,
+               revoked_at, revoked_by
+               FROM delegations WHERE tenant_id = $1 AND delegation_id = $2"
+    }
+
+    /// Newest first, by the primary key; those that were not over at an instant.
+    DELEGATION_LIST on delegations {
+        both: "SELECT tenant_id, delegation_id, delegator, delegate, from_at, until_at, reason, created_at, created_by,
+               revoked_at, revoked_by
+               FROM delegations WHERE tenant_id = $1 AND delegation_id < $2
+               AND until_at > $3 AND (revoked_at IS NULL OR revoked_at > $3) ORDER BY delegation_id DESC LIMIT $4"
+    }
+
+    /// What somebody has lent now, by delegations_delegator.
+    DELEGATIONS_BY on delegations {
+        both: "SELECT tenant_id, delegation_id, delegator, delegate, from_at, until_at, reason, created_at, created_by,
+               revoked_at, revoked_by
+               FROM delegations WHERE tenant_id = $1 AND delegator = $2 AND until_at > $3 AND from_at <= $3
+               AND revoked_at IS NULL ORDER BY delegation_id"
+    }
+
+    /// What was lent to somebody now, by delegations_delegate.
+    DELEGATIONS_TO on delegations {
+        both: "SELECT tenant_id, delegation_id, delegator, delegate, from_at, until_at, reason, created_at, created_by,
+               revoked_at, revoked_by
+               FROM delegations WHERE tenant_id = $1 AND delegate = $2 AND until_at > $3 AND from_at <= $3
+               AND revoked_at IS NULL ORDER BY delegation_id"
+    }
+
+    LOGIN_FAILURES on login_failures {
+        both: "SELECT failures, failed_at FROM login_failures WHERE tenant_id = $1 AND name = $2"
+    }
+
+    LOGIN_COUNT on login_failures {
+        both: "INSERT INTO login_failures (tenant_id, name, failures, failed_at) VALUES ($1, $2, 1, $3)
+               ON CONFLICT (tenant_id, name) DO UPDATE SET failed_at = excluded.failed_at,
+               failures = CASE WHEN login_failures.failed_at < $4 THEN 1 ELSE login_failures.failures + 1 END
+               RETURNING failures"
+    }
+
+    LOGIN_FAILED on login_failures {
+        both: "UPDATE login_failures SET failed_at = $1 WHERE tenant_id = $2 AND name = $3 AND failed_at < $1"
+    }
+
+    LOGIN_FORGET on login_failures {
+        both: "DELETE FROM login_failures WHERE tenant_id = $1 AND name = $2"
+    }
+
+    SWEEP_LOGIN_FAILURES on login_failures {
+        both: "DELETE FROM login_failures WHERE (tenant_id, name) IN
+               (SELECT tenant_id, name FROM login_failures WHERE failed_at < $1 ORDER BY failed_at LIMIT $2)"
+    }
+
     SWEEP_USER_SESSIONS on user_sessions {
         both: "DELETE FROM user_sessions WHERE (tenant_id, token_hash) IN
                (SELECT tenant_id, token_hash FROM user_sessions WHERE expires_at < $1 ORDER BY expires_at LIMIT $2)"

@@ -343,7 +343,8 @@ statements! {
     }
 
     VOTES on votes {
-        both: "SELECT person, approve, notes, at FROM votes WHERE tenant_id = $1 AND approval_id = $2 ORDER BY at, person"
+        both: "SELECT person, on_behalf_of, approve, notes, at FROM votes WHERE tenant_id = $1 AND approval_id = $2
+               ORDER BY at, person"
     }
 
     RECEIPTS on receipts {

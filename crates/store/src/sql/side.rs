@@ -74,7 +74,8 @@ statements! {
 
     /// Guard.
     VOTE_INSERT on votes {
-        both: "INSERT INTO votes (tenant_id, approval_id, person, approve, notes, at) VALUES ($1, $2, $3, $4, $5, $6)
+        both: "INSERT INTO votes (tenant_id, approval_id, person, approve, notes, at, on_behalf_of)
+               VALUES ($1, $2, $3, $4, $5, $6, $7)
                ON CONFLICT (tenant_id, approval_id, person) DO NOTHING"
     }
 

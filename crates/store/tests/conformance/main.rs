@@ -9,6 +9,7 @@ mod limits;
 mod opening;
 mod payloads;
 mod plans;
+mod people;
 mod runs;
 mod servers;
 mod statements;

@@ -7,8 +7,8 @@ use interlock_core::state::IdempotencyState;
 use interlock_core::time::{Millis, Timestamp};
 use interlock_core::trigger::{EndpointState, Origin, Source};
 use interlock_store::{
-    AttemptRow, DeliveryRef, DeliveryRow, InboundRow, NewMessage, Op, OpAnswer, OutboundRow, ScheduleRow, Secrets,
-    SlotRow, Store, TriggerOp,
+    AttemptRow, DeliveryRef, DeliveryRow, InboundRow, NewMessage, Op, OpAnswer, OutboundRow, ScheduleRow, ScheduleSpec,
+    Secrets, SlotRow, Store, TriggerOp,
 };
 
 use crate::fixture::{NOW, Place, World, fresh};
@@ -34,18 +34,20 @@ fn schedule(world: &World, name: &str) -> ScheduleRow {
     ScheduleRow {
         tenant: world.tenant,
         id: ScheduleId(fresh()),
-        name: name.into(),
-        workflow: "nightly".into(),
-        origin: Origin::Api,
-        cron: "0 3 * * *".into(),
-        timezone: "Europe/Berlin".into(),
-        dst: DstPolicy::Once,
-        overlap: Overlap::Queue,
-        catch_up: Millis::from_hours(1),
-        jitter: Millis(7),
-        inputs: Json::trusted("{}"),
-        workspace: "main".into(),
-        paused: false,
+        spec: ScheduleSpec {
+            name: name.into(),
+            workflow: "nightly".into(),
+            origin: Origin::Api,
+            cron: "0 3 * * *".into(),
+            timezone: "Europe/Berlin".into(),
+            dst: DstPolicy::Once,
+            overlap: Overlap::Queue,
+            catch_up: Millis::from_hours(1),
+            jitter: Millis(7),
+            inputs: Json::trusted("{}"),
+            workspace: "main".into(),
+            paused: false,
+        },
         note: None,
         done_at: NOW,
         next_at: Some(NOW + Millis(10)),
@@ -76,7 +78,8 @@ async fn a_schedule_changes_only_from_what_was_read(place: &Place) {
         at: NOW,
     };
     let slots = vec![slot(1, SlotState::Started), slot(2, SlotState::Queued)];
-    let changed = ScheduleRow { next_at: None, paused: true, note: Some("n".into()), ..row.clone() };
+    let spec = ScheduleSpec { paused: true, ..row.spec.clone() };
+    let changed = ScheduleRow { spec, next_at: None, note: Some("n".into()), ..row.clone() };
     let op = TriggerOp::ChangeSchedule { row: changed.clone(), slots: slots.clone() };
     assert_eq!(ask(store, op.clone()).await, OpAnswer::Done);
     assert_eq!(ask(store, op).await, OpAnswer::Gone, "the revision has moved on");

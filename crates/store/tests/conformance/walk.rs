@@ -103,7 +103,7 @@ fn command(run: &Run, dice: &mut Dice, session: SessionId, signal: SignalId) -> 
         16 => Command::Tick,
         17 | 18 => {
             let person = format!("p{}", dice.roll(3));
-            let voter = Voter { person, groups: vec![], self_approval: false, author: false };
+            let voter = Voter::new(person, vec![]);
             Command::Vote { position, voter, approve: dice.roll(4) != 0, notes: Some("ok".into()) }
         }
         19 => Command::Pause { reason: "look".into() },

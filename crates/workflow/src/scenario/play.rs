@@ -298,12 +298,7 @@ impl Stage<'_> {
             Outside::Vote(vote) => {
                 let word = if vote.approve { "approves" } else { "rejects" };
                 self.tell(format!("{} {word}", vote.person));
-                let voter = Voter {
-                    person: vote.person.clone(),
-                    groups: vote.groups.clone(),
-                    self_approval: false,
-                    author: false,
-                };
+                let voter = Voter::new(&vote.person, vote.groups.clone());
                 let position = self.run.position;
                 let command = Command::Vote { position, voter, approve: vote.approve, notes: vote.notes.clone() };
                 let by = Context { initiator: Initiator::Approval, person: Some(vote.person.clone()), metadata: None };

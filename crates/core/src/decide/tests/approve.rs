@@ -3,13 +3,13 @@
 use super::case::{Case, STARTER, pause, retry, skip, voter};
 use super::plans::{gate, plan, task};
 use crate::approval::Voter;
-use crate::change::SideWrite;
+use crate::change::{Context, SideWrite};
 use crate::decide::{Asked, Command};
 use crate::limits;
 use crate::plan::{OnDenial, OnFailure, Plan, StepSpec, Work};
 use crate::rejection::Rejection;
 use crate::run::Phase;
-use crate::state::{ApprovalState, Reason, RunState, StepState};
+use crate::state::{ApprovalState, Initiator, Reason, RunState, StepState};
 use crate::time::Millis;
 
 fn gated(change: impl FnOnce(&mut crate::plan::Gate)) -> Case {
@@ -92,6 +92,29 @@ fn the_starter_does_not_decide() {
     }
 }
 
+/// DESIGN §3.13: the requester. Whoever directs a run so that its gate asks again has asked for the approval.
+#[test]
+fn whoever_directs_the_run_to_ask_does_not_decide() {
+    let mut case = gated(|gate| gate.on_reject = OnDenial::Pause);
+    case.tells(|case| case.vote("ann", false));
+    case.ask_by(retry(), Asked { now: case.now, by: Context::operator("bob") }).unwrap();
+    assert_eq!(asked(&case).excluded, [STARTER, "bob"]);
+    assert!(refused(&mut case, voter("bob")).contains("started or directed"));
+    assert!(refused(&mut case, voter(STARTER)).contains("started or directed"));
+    votes(&mut case, voter("ann")).unwrap();
+}
+
+/// Who says yes at one gate has not asked for the next one.
+#[test]
+fn whoever_approves_may_approve_again_at_the_next_gate() {
+    let mut case = Case::of(plan(vec![gate("one", OnDenial::Fail), gate("two", OnDenial::Fail)]));
+    let by = Context { initiator: Initiator::Approval, person: Some("ann".into()), metadata: None };
+    let vote = case.vote("ann", true);
+    case.ask_by(vote, Asked { now: case.now, by }).unwrap();
+    let Phase::WaitingApproval(second) = &case.step(1).phase else { panic!("{:?}", case.step(1)) };
+    assert_eq!(second.excluded, [STARTER]);
+}
+
 /// DESIGN §3.13: in production never, whatever the tenant says.
 #[test]
 fn the_starter_does_not_decide_in_production() {
@@ -109,10 +132,72 @@ fn the_starter_does_not_decide_in_production() {
 /// DESIGN §3.13: for two keys also the authors of the pinned version.
 #[test]
 fn whoever_wrote_the_version_is_none_of_two_keys() {
-    let author = || Voter { author: true, ..voter("ann") };
+    let author = || Voter { author: Some("ann".into()), ..voter("ann") };
     let mut two = gated(|gate| gate.quorum = 2);
     assert!(refused(&mut two, author()).contains("wrote this version"));
     votes(&mut gated(|_| ()), author()).unwrap();
+}
+
+/// The deputy of `whose`, with the groups of whoever's right it is.
+fn deputy(person: &str, whose: &str) -> Voter {
+    Voter { on_behalf_of: Some(whose.into()), one_with: vec![whose.into()], ..voter(person) }
+}
+
+#[test]
+fn a_vote_on_behalf_of_another_says_so() {
+    let mut case = gated(|gate| gate.on_reject = OnDenial::Fail);
+    let no = Command::Vote { position: 0, voter: deputy("bob", "ann"), approve: false, notes: None };
+    case.tell(no);
+    let vote = case.change.side.iter().find_map(|side| match side {
+        SideWrite::Vote { vote, .. } => Some((vote.person.as_str(), vote.on_behalf_of.as_deref())),
+        _ => None,
+    });
+    assert_eq!(vote, Some(("bob", Some("ann"))));
+    assert_eq!(case.step(0).last_error.as_ref().unwrap().message, "rejected by bob on behalf of ann");
+}
+
+/// DESIGN §3.13: delegator and delegate count as one.
+#[test]
+fn delegator_and_delegate_have_one_vote_together() {
+    let one_with = |person: &str, other: &str| Voter { one_with: vec![other.into()], ..voter(person) };
+    let pairs = [
+        (deputy("bob", "ann"), one_with("ann", "bob"), "ann has approved"),
+        // The delegation is over: the vote that was cast by it still counts as hers.
+        (deputy("bob", "ann"), voter("ann"), "ann has approved"),
+        (one_with("ann", "bob"), deputy("bob", "ann"), "ann has approved"),
+        (one_with("ann", "bob"), one_with("bob", "ann"), "ann has approved"),
+        // She has lent her right to another since.
+        (deputy("bob", "ann"), deputy("eve", "ann"), "ann has approved"),
+    ];
+    for (first, second, why) in pairs {
+        let mut case = gated(|gate| gate.quorum = 2);
+        votes(&mut case, first).unwrap();
+        let said = refused(&mut case, second);
+        assert!(said.contains(why), "{said}");
+    }
+    let mut case = gated(|gate| gate.quorum = 2);
+    votes(&mut case, deputy("bob", "ann")).unwrap();
+    votes(&mut case, voter("eve")).unwrap();
+    assert_eq!(case.step(0).state(), StepState::Succeeded);
+}
+
+#[test]
+fn whoever_is_excluded_decides_through_nobody_else() {
+    for voter in [deputy("bob", STARTER), deputy(STARTER, "bob")] {
+        assert!(refused(&mut gated(|_| ()), voter.clone()).contains("started or directed"));
+        let own = Voter { on_behalf_of: None, ..voter.clone() };
+        assert!(refused(&mut gated(|_| ()), own).contains("started or directed"));
+        votes(&mut gated(|_| ()), Voter { self_approval: true, ..voter }).unwrap();
+    }
+    let author = Voter { author: Some("ann".into()), ..deputy("bob", "ann") };
+    assert!(refused(&mut gated(|gate| gate.quorum = 2), author.clone()).contains("ann wrote this version"));
+    votes(&mut gated(|_| ()), author).unwrap();
+}
+
+#[test]
+fn the_groups_are_those_of_whoever_has_the_right() {
+    let outsider = Voter { groups: vec!["sales".into()], ..deputy("bob", "ann") };
+    assert!(refused(&mut gated(|_| ()), outsider).contains("ann is in none of the groups sre"));
 }
 
 #[test]

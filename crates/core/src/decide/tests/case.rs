@@ -133,7 +133,7 @@ pub fn error(class: ErrorClass) -> StepError {
 }
 
 pub fn voter(person: &str) -> Voter {
-    Voter { person: person.into(), groups: vec!["sre".into()], self_approval: false, author: false }
+    Voter::new(person, vec!["sre".into()])
 }
 
 impl Case {

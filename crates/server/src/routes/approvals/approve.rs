@@ -1,12 +1,12 @@
-//! `POST /runs/{run}/approve`: a vote on the one approval that the run waits for. The answer says what was decided.
+//! `POST /runs/{run}/approve`: a vote on what the run waits for. The answer says what was decided.
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::StatusCode;
-use interlock_core::state::ApprovalState;
 use interlock_protocol::approvals::{Approve, Voted, path};
 
-use super::vote::{Word, cast};
+use super::pick::{Meant, pick};
+use super::vote::{Word, cast, loaded};
+use super::voter::Claimed;
 use crate::api_error::ApiError;
 use crate::identity::Caller;
 use crate::request::{Body, Named};
@@ -14,7 +14,7 @@ use crate::state::AppState;
 
 /// Vote on what a run waits for
 ///
-/// The answer says what was decided.
+/// Without a `digest` only where one approval is open and its tier is not high. The answer says what was decided.
 #[utoipa::path(
     post,
     path = path::APPROVE,
@@ -29,19 +29,11 @@ pub async fn approve(
     Named { tenant, run }: Named,
     Body(body): Body<Approve>,
 ) -> Result<Json<Voted>, ApiError> {
-    let store = state.reads(tenant);
-    if store.run_overview(tenant, run).await?.is_none() {
-        return Err(ApiError::unknown_run(run));
-    }
-    let mut open = store.approvals_of(tenant, run).await?;
-    open.retain(|row| row.state == ApprovalState::Requested && body.approval.is_none_or(|named| named == row.id));
-    let Some(row) = open.pop().filter(|_| open.is_empty()) else {
-        let detail = match body.approval {
-            Some(named) => format!("run {run} does not wait for approval {named}"),
-            None => format!("run {run} waits for no approval"),
-        };
-        return Err(ApiError::new(StatusCode::CONFLICT, "APPROVAL_NOT_OPEN", detail));
-    };
-    let word = Word { approve: body.approve, notes: body.notes, digest: body.digest };
-    cast(&state, &caller, tenant, row, word).await
+    let run = loaded(&state, tenant, run).await?;
+    caller.as_voter()?;
+    let meant = Meant { approval: body.approval, position: None, digest: body.digest.as_deref() };
+    let row = pick(&state, &run, meant).await?;
+    let by = Claimed { on_behalf_of: body.on_behalf_of, role: None };
+    let word = Word { approve: body.approve, notes: body.notes, digest: body.digest, by };
+    cast(&state, &caller, &run, row, word).await.map(Json)
 }

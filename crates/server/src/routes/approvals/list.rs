@@ -12,7 +12,7 @@ use utoipa::IntoParams;
 use super::view;
 use crate::api_error::ApiError;
 use crate::identity::Caller;
-use crate::request::{PAGE_DEFAULT, Params};
+use crate::request::{PAGE_DEFAULT, Params, cut};
 use crate::state::AppState;
 
 #[derive(Deserialize, IntoParams)]
@@ -53,9 +53,7 @@ pub async fn list(
         let wanted = params.state.unwrap_or(ApprovalState::Requested);
         store.approvals(caller.tenant, wanted, params.after, limit + 1).await?
     };
-    let more = rows.len() > limit;
-    rows.truncate(limit);
-    let next_after = rows.last().filter(|_| more).map(|row| row.id);
+    let next_after = cut(&mut rows, limit, |row| row.id);
     let mut approvals = Vec::with_capacity(rows.len());
     for row in rows {
         if params.run.is_some() || caller.reach(&state, row.run).await.is_ok() {

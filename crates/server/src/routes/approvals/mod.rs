@@ -3,8 +3,10 @@
 mod approve;
 mod get;
 mod list;
+pub mod pick;
 pub mod view;
 pub mod vote;
+pub mod voter;
 
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;

@@ -2,14 +2,15 @@
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::StatusCode;
-use interlock_core::approval::Voter;
-use interlock_core::ids::{ApprovalId, TenantId};
+use interlock_core::ids::{ApprovalId, RunId, TenantId};
+use interlock_core::run::Run;
+use interlock_core::visible::visible;
 use interlock_engine::commands::vote::VoteRequest;
-use interlock_protocol::approvals::{CastVote, Voted, path};
+use interlock_protocol::approvals::{ApprovalView, CastVote, Voted, path};
 use interlock_store::ApprovalRow;
 
 use super::view::{self, OfApproval};
+use super::voter::{Claimed, voter};
 use crate::api_error::ApiError;
 use crate::identity::Caller;
 use crate::request::Body;
@@ -32,8 +33,11 @@ pub async fn vote(
     OfApproval { tenant, row }: OfApproval,
     Body(body): Body<CastVote>,
 ) -> Result<Json<Voted>, ApiError> {
-    let word = Word { approve: body.approve, notes: body.notes, digest: Some(body.digest) };
-    cast(&state, &caller, tenant, row, word).await
+    caller.as_voter()?;
+    let run = loaded(&state, tenant, row.run).await?;
+    let by = Claimed { on_behalf_of: body.on_behalf_of, role: None };
+    let word = Word { approve: body.approve, notes: body.notes, digest: Some(body.digest), by };
+    cast(&state, &caller, &run, row, word).await.map(Json)
 }
 
 /// What somebody says, and about what.
@@ -41,36 +45,55 @@ pub struct Word {
     pub approve: bool,
     pub notes: Option<String>,
     pub digest: Option<String>,
+    pub by: Claimed,
+}
+
+/// The run that is voted on.
+pub async fn loaded(state: &AppState, tenant: TenantId, run: RunId) -> Result<Run, ApiError> {
+    let mut found = state.reads(tenant).load_runs(&[(tenant, run)]).await?;
+    found.pop().ok_or_else(|| ApiError::unknown_run(run))
 }
 
 /// Every way to vote over HTTP comes through here.
 pub async fn cast(
     state: &AppState,
     caller: &Caller,
-    tenant: TenantId,
+    run: &Run,
     row: ApprovalRow,
     word: Word,
-) -> Result<Json<Voted>, ApiError> {
-    let Some(person) = caller.person.as_deref() else {
-        let detail = "only people decide, never keys: sign in, and vote as yourself";
-        return Err(ApiError::new(StatusCode::FORBIDDEN, "PERSON_REQUIRED", detail));
-    };
-    let (approval, run) = (row.id, row.run);
+) -> Result<Voted, ApiError> {
+    let (tenant, approval) = (run.tenant, row.id);
     let shown = view::approval(tenant, row)?;
     if word.digest.is_some_and(|digest| digest != shown.digest) {
         return Err(ApiError::approval_changed(&shown));
     }
-    let settings = state.engine().store().tenant(tenant).await?.map(|tenant| tenant.settings).unwrap_or_default();
-    let voter = Voter {
-        person: person.to_owned(),
-        groups: caller.groups.to_vec(),
-        self_approval: settings.self_approval,
-        author: state.engine().wrote_version(tenant, run, person).await?,
-    };
+    let voter = voter(state, caller, run, &shown.approvers, &word.by).await?;
+    let person = voter.person.clone();
     let request = VoteRequest { approval, voter, approve: word.approve, notes: word.notes };
-    let standing = state.engine().vote(tenant, run, request).await?;
+    let standing = state.engine().vote(tenant, run.id, request).await?;
     let row = state.reads(tenant).approval(tenant, approval).await?;
     let row = row.ok_or_else(|| ApiError::unknown("approval", &approval.to_string()))?;
     let approval = view::approval(tenant, row)?;
-    Ok(Json(Voted { approval, run_state: standing.state, run_version: standing.version }))
+    Ok(Voted {
+        step: run.spec(approval.position).key.clone(),
+        tier: run.plan.tier(approval.position),
+        summary: summary(run, &approval, &person),
+        approval,
+        run_state: standing.state,
+        run_version: standing.version,
+    })
+}
+
+/// What was decided, so that whoever said it can see whether it is what they meant.
+fn summary(run: &Run, approval: &ApprovalView, person: &str) -> String {
+    let vote = approval.votes.iter().find(|vote| vote.person == person);
+    let verb = if vote.is_none_or(|vote| vote.approve) { "approved" } else { "rejected" };
+    let whose = vote.and_then(|vote| vote.on_behalf_of.as_ref());
+    let who = whose.map_or_else(|| person.to_owned(), |whose| format!("{person} on behalf of {whose}"));
+    let (step, plan) = (&run.spec(approval.position).key, &run.plan);
+    let mut text = format!("{who} {verb} step `{step}` of {} version {}", plan.workflow, plan.version);
+    if let Some(message) = &approval.message {
+        text = format!("{text}: {}", visible(message));
+    }
+    text
 }

@@ -11,7 +11,7 @@ use utoipa::IntoParams;
 use super::find;
 use crate::api_error::ApiError;
 use crate::identity::Caller;
-use crate::request::{OfJob, PAGE_DEFAULT, Params};
+use crate::request::{OfJob, PAGE_DEFAULT, Params, cut};
 use crate::state::AppState;
 
 #[derive(Deserialize, IntoParams)]
@@ -41,9 +41,7 @@ pub async fn failures(
     let limit = params.limit.unwrap_or(PAGE_DEFAULT).clamp(1, PAGE_MAX);
     find(&state, &caller, job).await?;
     let mut failures = store.bulk_failures(tenant, job, params.after, limit + 1).await?;
-    let more = failures.len() > limit;
-    failures.truncate(limit);
-    let next_after = failures.last().filter(|_| more).map(|failure| failure.position);
+    let next_after = cut(&mut failures, limit, |failure| failure.position);
     let failures = failures
         .into_iter()
         .map(|failure| BulkFailureView {

@@ -11,7 +11,7 @@ use utoipa::IntoParams;
 use super::{is_seen_by, view};
 use crate::api_error::ApiError;
 use crate::identity::Caller;
-use crate::request::{PAGE_DEFAULT, Params};
+use crate::request::{PAGE_DEFAULT, Params, cut};
 use crate::state::AppState;
 
 #[derive(Deserialize, IntoParams)]
@@ -47,8 +47,6 @@ pub async fn list(
             break;
         }
     }
-    let more = jobs.len() > limit;
-    jobs.truncate(limit);
-    let next_after = jobs.last().filter(|_| more).map(|job| job.id);
+    let next_after = cut(&mut jobs, limit, |job| job.id);
     Ok(Json(BulkList { jobs: jobs.into_iter().map(view).collect(), next_after }))
 }

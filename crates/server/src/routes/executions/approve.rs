@@ -2,18 +2,18 @@
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::StatusCode;
-use interlock_core::identity::Role;
 use interlock_core::ids::RunId;
 use interlock_core::rejection::Rejection;
-use interlock_core::state::ApprovalState;
+use interlock_protocol::approvals::Voted;
 use interlock_protocol::executions::{ApproveStep, StepApproved, path};
 
 use super::view;
 use crate::api_error::ApiError;
 use crate::identity::Caller;
 use crate::request::{Body, Named};
-use crate::routes::approvals::vote::{Word, cast};
+use crate::routes::approvals::pick::{Meant, pick};
+use crate::routes::approvals::vote::{Word, cast, loaded};
+use crate::routes::approvals::voter::Claimed;
 use crate::state::AppState;
 
 /// Approve or reject a step
@@ -33,35 +33,17 @@ pub async fn approve(
     Named { tenant, run }: Named,
     Body(body): Body<ApproveStep>,
 ) -> Result<Json<StepApproved>, ApiError> {
-    let store = state.reads(tenant);
-    let unknown = || ApiError::unknown_run(run);
-    let found = store.load_runs(&[(tenant, run)]).await?.pop().ok_or_else(unknown)?;
-    let number = body.step_number;
-    let position = view::position(&found, number)?;
-    check_role(&caller, body.approver_role.as_deref())?;
-    let mut open = store.approvals_of(tenant, run).await?;
-    open.retain(|row| row.state == ApprovalState::Requested && row.position == position);
-    let Some(row) = open.pop() else {
-        if found.state.is_terminal() {
-            return Err(Rejection::Terminal { run, state: found.state }.into());
-        }
-        let detail = format!("step {number} of {run} waits for no approval");
-        return Err(ApiError::new(StatusCode::CONFLICT, "APPROVAL_NOT_OPEN", detail));
-    };
-    let word = Word { approve: body.approved, notes: body.notes, digest: None };
-    let Json(voted) = cast(&state, &caller, tenant, row, word).await?;
-    let status = voted.run_state.on_runbook_surface(None).to_owned();
-    Ok(Json(StepApproved { session_id: run, status, approval: view::task(voted.approval) }))
-}
-
-/// A role or group that somebody claims is one that they have.
-fn check_role(caller: &Caller, claimed: Option<&str>) -> Result<(), ApiError> {
-    let Some(claimed) = claimed else { return Ok(()) };
-    let has_role = claimed.parse().is_ok_and(|role: Role| caller.roles.contains(role));
-    if has_role || caller.groups.iter().any(|group| group == claimed) {
-        return Ok(());
+    let run = loaded(&state, tenant, run).await?;
+    let position = view::position(&run, body.step_number)?;
+    if run.state.is_terminal() {
+        return Err(Rejection::Terminal { run: run.id, state: run.state }.into());
     }
-    let named: String = claimed.chars().take(80).collect();
-    let detail = format!("you have neither the role nor the group `{named}`; `approver_role` names one of yours");
-    Err(ApiError::new(StatusCode::FORBIDDEN, "PERMISSION_DENIED", detail))
+    caller.as_voter()?;
+    let meant = Meant { approval: None, position: Some(position), digest: body.digest.as_deref() };
+    let row = pick(&state, &run, meant).await?;
+    let by = Claimed { on_behalf_of: body.on_behalf_of, role: body.approver_role };
+    let word = Word { approve: body.approved, notes: body.notes, digest: body.digest, by };
+    let Voted { approval, step, tier, summary, run_state, .. } = cast(&state, &caller, &run, row, word).await?;
+    let status = run_state.on_runbook_surface(None).to_owned();
+    Ok(Json(StepApproved { session_id: run.id, status, step, tier, summary, approval: view::task(approval) }))
 }

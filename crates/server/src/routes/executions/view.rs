@@ -71,6 +71,7 @@ pub fn task(row: ApprovalView) -> ApprovalTask {
         approval_id: row.approval,
         step_number: row.position + 1,
         status: row.state.on_runbook_surface().to_owned(),
+        digest: row.digest,
         message: row.message,
         approvers: row.approvers,
         quorum: row.quorum,

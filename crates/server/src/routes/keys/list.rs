@@ -10,7 +10,7 @@ use utoipa::IntoParams;
 use super::view;
 use crate::api_error::ApiError;
 use crate::identity::Caller;
-use crate::request::{PAGE_DEFAULT, Params};
+use crate::request::{PAGE_DEFAULT, Params, cut};
 use crate::state::AppState;
 
 #[derive(Deserialize, IntoParams)]
@@ -38,8 +38,6 @@ pub async fn list(
 ) -> Result<Json<KeyList>, ApiError> {
     let limit = params.limit.unwrap_or(PAGE_DEFAULT).clamp(1, limits::PAGE_MAX);
     let mut rows = state.reads(caller.tenant).keys(caller.tenant, params.after, limit + 1).await?;
-    let more = rows.len() > limit;
-    rows.truncate(limit);
-    let next_after = rows.last().filter(|_| more).map(|row| row.id);
+    let next_after = cut(&mut rows, limit, |row| row.id);
     Ok(Json(KeyList { keys: rows.into_iter().map(view::key).collect(), next_after }))
 }

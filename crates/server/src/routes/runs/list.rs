@@ -13,7 +13,7 @@ use utoipa::IntoParams;
 use super::{filter, view};
 use crate::api_error::ApiError;
 use crate::identity::Caller;
-use crate::request::{PAGE_DEFAULT, Pairs, parsed};
+use crate::request::{PAGE_DEFAULT, Pairs, cut, parsed};
 use crate::state::AppState;
 
 /// What the query string may hold. `label` and `input` may come up to three times together.
@@ -76,9 +76,7 @@ pub async fn list(
     let page = Page { limit: limit + 1, after: params.after };
     let filter = filter::checked(query, &caller)?;
     let mut rows = state.reads(caller.tenant).list_runs(caller.tenant, &filter, page).await?;
-    let more = rows.len() > limit;
-    rows.truncate(limit);
-    let next_after = rows.last().filter(|_| more).map(|row| row.run);
+    let next_after = cut(&mut rows, limit, |row| row.run);
     let mut headers = HeaderMap::new();
     if let Some(link) = next_after.and_then(|after| next_link(&uri, after)) {
         headers.insert(header::LINK, link);

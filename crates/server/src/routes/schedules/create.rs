@@ -5,8 +5,8 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use interlock_core::trigger::Origin;
-use interlock_engine::schedules::NewSchedule;
-use interlock_protocol::schedules::{self, ScheduleView, path};
+use interlock_protocol::schedules::{NewSchedule, ScheduleView, path};
+use interlock_store::ScheduleSpec;
 
 use super::view;
 use crate::api_error::ApiError;
@@ -23,18 +23,18 @@ const WORKSPACE_DEFAULT: &str = "default";
     post,
     path = path::SCHEDULES,
     tag = "schedules",
-    request_body = schedules::NewSchedule,
+    request_body = NewSchedule,
     responses((status = 201, description = "The schedule.", body = ScheduleView)),
 )]
 pub async fn create(
     State(state): State<AppState>,
     caller: Caller,
-    Body(new): Body<schedules::NewSchedule>,
+    Body(new): Body<NewSchedule>,
 ) -> Result<Response, ApiError> {
     let workspace = caller.workspace_for(new.workspace)?;
     // A schedule for a workflow that is not there would fail at every slot.
     state.engine().workflow_to_start(caller.tenant, &new.workflow, None).await?;
-    let new = NewSchedule {
+    let spec = ScheduleSpec {
         name: new.name,
         workflow: new.workflow,
         origin: Origin::Api,
@@ -49,7 +49,7 @@ pub async fn create(
         paused: new.paused,
     };
     let by = caller.responsible().map(str::to_owned);
-    let row = state.engine().create_schedule(caller.tenant, new, by).await?;
+    let row = state.engine().create_schedule(caller.tenant, spec, by).await?;
     let location = path::SCHEDULE.replace("{schedule}", &row.id.to_string());
     let body = Json(view::schedule(row, state.engine().now()));
     Ok((StatusCode::CREATED, [(header::LOCATION, location)], body).into_response())

@@ -10,7 +10,7 @@ use utoipa::IntoParams;
 use super::view;
 use crate::api_error::ApiError;
 use crate::identity::Caller;
-use crate::request::Params;
+use crate::request::{Params, cut};
 use crate::state::AppState;
 
 const PAGE_DEFAULT: usize = 100;
@@ -40,9 +40,7 @@ pub async fn list(
     let limit = params.limit.unwrap_or(PAGE_DEFAULT).clamp(1, limits::PAGE_MAX);
     let after = params.after.unwrap_or_default();
     let mut rows = state.reads(caller.tenant).schedules(caller.tenant, &after, limit + 1).await?;
-    let more = rows.len() > limit;
-    rows.truncate(limit);
-    let next_after = rows.last().filter(|_| more).map(|row| row.name.clone());
+    let next_after = cut(&mut rows, limit, |row| row.spec.name.clone());
     let now = state.engine().now();
     Ok(Json(ScheduleList { schedules: rows.into_iter().map(|row| view::schedule(row, now)).collect(), next_after }))
 }

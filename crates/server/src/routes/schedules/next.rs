@@ -39,5 +39,5 @@ pub async fn next(
     let row = state.engine().schedule(caller.tenant, &named).await?;
     let after = state.engine().now().max(row.done_at);
     let slots = view::upcoming(&row, after, params.count.unwrap_or(COUNT_DEFAULT));
-    Ok(Json(Upcoming { name: row.name, timezone: row.timezone, slots }))
+    Ok(Json(Upcoming { name: row.spec.name, timezone: row.spec.timezone, slots }))
 }

@@ -7,23 +7,24 @@ use interlock_protocol::schedules::{PastSlot, ScheduleView, SlotView};
 use interlock_store::{ScheduleRow, SlotRow};
 
 pub fn schedule(row: ScheduleRow, now: Timestamp) -> ScheduleView {
-    let next = if row.paused { None } else { upcoming(&row, now.max(row.done_at), 1).into_iter().next() };
-    let description = row.cron.parse().map(|cron: interlock_core::schedule::Cron| cron.describe()).unwrap_or_default();
+    let next = if row.spec.paused { None } else { upcoming(&row, now.max(row.done_at), 1).into_iter().next() };
+    let description =
+        row.spec.cron.parse().map(|cron: interlock_core::schedule::Cron| cron.describe()).unwrap_or_default();
     ScheduleView {
         schedule_id: row.id,
-        name: row.name,
-        workflow: row.workflow,
-        origin: row.origin,
-        cron: row.cron,
+        name: row.spec.name,
+        workflow: row.spec.workflow,
+        origin: row.spec.origin,
+        cron: row.spec.cron,
         description,
-        timezone: row.timezone,
-        dst: row.dst,
-        overlap: row.overlap,
-        catch_up_ms: row.catch_up,
-        jitter_ms: row.jitter,
-        inputs: row.inputs,
-        workspace: row.workspace,
-        paused: row.paused,
+        timezone: row.spec.timezone,
+        dst: row.spec.dst,
+        overlap: row.spec.overlap,
+        catch_up_ms: row.spec.catch_up,
+        jitter_ms: row.spec.jitter,
+        inputs: row.spec.inputs,
+        workspace: row.spec.workspace,
+        paused: row.spec.paused,
         note: row.note,
         next,
         last_run_id: row.last_run,
@@ -35,7 +36,7 @@ pub fn schedule(row: ScheduleRow, now: Timestamp) -> ScheduleView {
 /// The next slots; none of a schedule that cannot be read any more.
 pub fn upcoming(row: &ScheduleRow, after: Timestamp, count: usize) -> Vec<SlotView> {
     let slots = Engine::upcoming(row, after, count).unwrap_or_default();
-    slots.into_iter().map(|slot| slot_view(slot, &row.timezone)).collect()
+    slots.into_iter().map(|slot| slot_view(slot, &row.spec.timezone)).collect()
 }
 
 fn slot_view(slot: Slot, timezone: &str) -> SlotView {

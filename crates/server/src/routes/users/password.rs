@@ -33,12 +33,9 @@ pub async fn set(
 ) -> Result<StatusCode, ApiError> {
     let own = matches!(caller.via, Via::Session { user: own, .. } if own == user.id);
     if own {
-        let (identity, now) = (state.identity(), state.engine().now());
-        identity.passwords().check_wait(user.tenant, &user.name, now)?;
         let old = body.old_password.unwrap_or_default();
-        let right = identity.passwords().verify(user.password.clone(), old).await?;
-        identity.passwords().note(user.tenant, &user.name, right, now);
-        if !right {
+        let kept = user.password.clone();
+        if !state.identity().check_password(user.tenant, &user.name, kept, old).await? {
             return Err(ApiError::invalid("`old_password` is not your password"));
         }
     } else if !caller.may(Permission::Administer) {

@@ -12,7 +12,7 @@ use utoipa::IntoParams;
 
 use crate::api_error::ApiError;
 use crate::identity::Caller;
-use crate::request::{PAGE_DEFAULT, Params};
+use crate::request::{PAGE_DEFAULT, Params, cut};
 use crate::state::AppState;
 
 #[derive(Deserialize, IntoParams)]
@@ -52,9 +52,7 @@ pub async fn list(
     let limit = params.limit.unwrap_or(PAGE_DEFAULT).clamp(1, limits::PAGE_MAX);
     let store = state.reads(caller.tenant);
     let mut rows = store.list_waits(caller.tenant, &filter, after.as_ref(), limit + 1).await?;
-    let more = rows.len() > limit;
-    rows.truncate(limit);
-    let next_after = rows.last().filter(|_| more).map(to_cursor);
+    let next_after = cut(&mut rows, limit, to_cursor);
     Ok(Json(WaitList { waits: rows.into_iter().map(view).collect(), next_after }))
 }
 

@@ -10,7 +10,7 @@ use utoipa::IntoParams;
 use super::view;
 use crate::api_error::ApiError;
 use crate::identity::Caller;
-use crate::request::{OfEndpoint, Params};
+use crate::request::{OfEndpoint, Params, cut};
 use crate::state::AppState;
 
 const PAGE_DEFAULT: usize = 20;
@@ -44,9 +44,7 @@ pub async fn deliveries(
     let reads = state.reads(caller.tenant);
     let limit = params.limit.unwrap_or(PAGE_DEFAULT).clamp(1, PAGE_MAX);
     let mut messages = reads.messages(caller.tenant, row.id, params.before, limit + 1).await?;
-    let more = messages.len() > limit;
-    messages.truncate(limit);
-    let next_before = messages.last().filter(|_| more).map(|message| message.id);
+    let next_before = cut(&mut messages, limit, |message| message.id);
     let mut deliveries = Vec::with_capacity(messages.len());
     for message in messages {
         let attempts = reads.attempts(caller.tenant, message.id).await?;

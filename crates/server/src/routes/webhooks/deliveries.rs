@@ -10,7 +10,7 @@ use utoipa::IntoParams;
 
 use crate::api_error::ApiError;
 use crate::identity::Caller;
-use crate::request::{OfEndpoint, Params};
+use crate::request::{OfEndpoint, Params, cut};
 use crate::state::AppState;
 
 const PAGE_DEFAULT: usize = 50;
@@ -42,9 +42,7 @@ pub async fn deliveries(
     let limit = params.limit.unwrap_or(PAGE_DEFAULT).clamp(1, limits::PAGE_MAX);
     let before = params.before.unwrap_or(Timestamp(i64::MAX));
     let mut records = state.reads(caller.tenant).deliveries(caller.tenant, row.id, before, limit + 1).await?;
-    let more = records.len() > limit;
-    records.truncate(limit);
-    let next_before = records.last().filter(|_| more).map(|record| record.delivery.received_at);
+    let next_before = cut(&mut records, limit, |record| record.delivery.received_at);
     let deliveries = records.into_iter().map(|record| InboundDelivery {
         delivery: record.delivery.at.key,
         event: record.delivery.event,

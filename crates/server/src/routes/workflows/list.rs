@@ -9,7 +9,7 @@ use utoipa::IntoParams;
 use super::view;
 use crate::api_error::ApiError;
 use crate::identity::Caller;
-use crate::request::Params;
+use crate::request::{Params, cut};
 use crate::state::AppState;
 
 const PAGE_DEFAULT: usize = 50;
@@ -42,8 +42,6 @@ pub async fn list(
     let store = state.reads(caller.tenant);
     // One more than asked for says whether there is another page.
     let mut rows = store.list_workflows(caller.tenant, params.after.as_deref(), limit + 1).await?;
-    let more = rows.len() > limit;
-    rows.truncate(limit);
-    let next_after = rows.last().filter(|_| more).map(|row| row.name.clone());
+    let next_after = cut(&mut rows, limit, |row| row.name.clone());
     Ok(Json(WorkflowList { workflows: rows.into_iter().map(view::workflow).collect(), next_after }))
 }

@@ -10,7 +10,7 @@ use utoipa::IntoParams;
 use super::view;
 use crate::api_error::ApiError;
 use crate::identity::Caller;
-use crate::request::{Params, WorkflowName};
+use crate::request::{Params, WorkflowName, cut};
 use crate::state::AppState;
 
 const PAGE_DEFAULT: usize = 50;
@@ -46,8 +46,6 @@ pub async fn versions(
     if rows.is_empty() && params.before.is_none() {
         return Err(EngineError::UnknownWorkflow { workflow: name, version: None }.into());
     }
-    let more = rows.len() > limit;
-    rows.truncate(limit);
-    let next_before = rows.last().filter(|_| more).map(|row| row.version);
+    let next_before = cut(&mut rows, limit, |row| row.version);
     Ok(Json(VersionList { versions: rows.into_iter().map(view::version).collect(), next_before }))
 }

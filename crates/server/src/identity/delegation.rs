@@ -1,0 +1,41 @@
+//! A right to decide that one person has lent to another: what a person may use, and whom they count as one with.
+
+use interlock_core::identity::Permission;
+use interlock_core::ids::TenantId;
+use interlock_store::UserRow;
+
+use super::{Caller, Identity, Via};
+use crate::api_error::ApiError;
+
+/// What holds for a person at this moment.
+#[derive(Debug, Default)]
+pub struct Lent {
+    /// Those who have delegated to the person, and those to whom the person has.
+    pub one_with: Vec<String>,
+    /// Those whose right to decide the person may use, and who still have it themselves.
+    pub by: Vec<UserRow>,
+}
+
+impl Identity {
+    /// Read anew for every vote: what is revoked counts no more, on whichever server.
+    pub async fn lent(&self, tenant: TenantId, person: &str) -> Result<Lent, ApiError> {
+        let store = self.engine().store();
+        let (given, taken) = store.delegations_of(tenant, person, self.engine().now()).await?;
+        let mut lent = Lent { one_with: given.into_iter().map(|row| row.delegate).collect(), by: Vec::new() };
+        for row in taken {
+            let delegator = store.user_named(tenant, &row.delegator).await?;
+            let has_right = |user: &UserRow| user.disabled_at.is_none() && user.roles.grant(Permission::Vote);
+            lent.by.extend(delegator.filter(has_right));
+            lent.one_with.push(row.delegator);
+        }
+        Ok(lent)
+    }
+
+    /// Whether somebody who may not decide in their own right may in another's.
+    pub async fn decides_for_another(&self, caller: &Caller) -> Result<bool, ApiError> {
+        match (&caller.via, &caller.person) {
+            (Via::Session { .. }, Some(person)) => Ok(!self.lent(caller.tenant, person).await?.by.is_empty()),
+            _ => Ok(false),
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! Guessing gets slower. Tries to sign in are counted by account in the store, so that several servers count together,
+//! and before the password is looked at, so that many guesses at once get no further than one after the other.
+
+use interlock_core::ids::TenantId;
+use interlock_core::limits::NAME_BYTES_MAX;
+use interlock_core::time::Millis;
+use interlock_engine::EngineError;
+use interlock_store::{IdentityOp, Op, OpAnswer};
+
+use super::Identity;
+use crate::api_error::ApiError;
+
+/// Wrong passwords for one account that cost nothing; each further one doubles the wait.
+const FREE_FAILURES: u64 = 5;
+/// The longest wait. Whoever has waited that long starts afresh.
+const WAIT_MAX: Millis = Millis::from_mins(15);
+
+impl Identity {
+    /// Whether it is this account's password; not looked at while the account's wait lasts. `kept` is `None` where there
+    /// is no account, or none with a password.
+    pub async fn check_password(
+        &self,
+        tenant: TenantId,
+        name: &str,
+        kept: Option<String>,
+        password: String,
+    ) -> Result<bool, ApiError> {
+        self.passwords().check_room()?;
+        // No account has a longer name, so there is nothing to guess.
+        let counts = name.len() <= NAME_BYTES_MAX;
+        if counts {
+            self.count_try(tenant, name).await?;
+        }
+        let right = self.passwords().verify(kept, password).await?;
+        if counts {
+            let (name, at) = (name.to_owned(), self.engine().now());
+            let forgotten = IdentityOp::ForgetLogins { tenant, name: name.clone() };
+            self.note(if right { forgotten } else { IdentityOp::LoginFailed { tenant, name, at } }).await?;
+        }
+        Ok(right)
+    }
+
+    async fn count_try(&self, tenant: TenantId, name: &str) -> Result<(), ApiError> {
+        let now = self.engine().now();
+        let before = self.engine().store().login_failures(tenant, name).await?;
+        let before = before.filter(|failures| now.since(failures.last_at) <= WAIT_MAX);
+        if let Some(failures) = before {
+            let until = failures.last_at + wait_after(u64::from(failures.count));
+            if now < until {
+                return Err(ApiError::login_throttled(until.since(now)));
+            }
+        }
+        let afresh_before = now - WAIT_MAX;
+        let op = IdentityOp::CountLogin { tenant, name: name.to_owned(), at: now, afresh_before };
+        let OpAnswer::Count(count) = self.note(op).await? else { return Ok(()) };
+        // Others have tried between the look and the count.
+        let known = before.map_or(0, |failures| u64::from(failures.count));
+        if count > known + 1 && wait_after(count - 1) > Millis::ZERO {
+            return Err(ApiError::login_throttled(wait_after(count)));
+        }
+        Ok(())
+    }
+
+    async fn note(&self, op: IdentityOp) -> Result<OpAnswer, ApiError> {
+        Ok(self.engine().store().execute(Op::Identity(op)).await.map_err(EngineError::from)?)
+    }
+}
+
+fn wait_after(failures: u64) -> Millis {
+    if failures < FREE_FAILURES {
+        return Millis::ZERO;
+    }
+    Millis(1_000 << (failures - FREE_FAILURES).min(20)).min(WAIT_MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_further_failure_doubles_the_wait() {
+        let waits = [0, 4, 5, 6, 7, 14, 15, 1_000].map(|failures| wait_after(failures).0);
+        assert_eq!(waits, [0, 0, 1_000, 2_000, 4_000, 512_000, 900_000, 900_000]);
+    }
+}

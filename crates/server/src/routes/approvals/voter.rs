@@ -1,0 +1,88 @@
+//! In whose right somebody votes: their own, or that of somebody who has delegated it to them.
+
+use axum::http::StatusCode;
+use interlock_core::approval::Voter;
+use interlock_core::identity::{Permission, Role, Roles};
+use interlock_core::run::Run;
+
+use crate::api_error::ApiError;
+use crate::identity::Caller;
+use crate::state::AppState;
+
+/// What a vote says about whoever casts it. All of it is checked, nothing believed.
+#[derive(Debug, Clone, Default)]
+pub struct Claimed {
+    /// Whose right to decide is used.
+    pub on_behalf_of: Option<String>,
+    /// A role or group that whoever's right it is has.
+    pub role: Option<String>,
+}
+
+/// The right that is used.
+struct Right<'a> {
+    /// `None` is the person's own.
+    of: Option<&'a str>,
+    roles: Roles,
+    groups: &'a [String],
+}
+
+impl Right<'_> {
+    fn fits(&self, approvers: &[String]) -> bool {
+        let in_group = approvers.is_empty() || approvers.iter().any(|group| self.groups.contains(group));
+        self.roles.grant(Permission::Vote) && in_group
+    }
+
+    fn check_role(&self, claimed: Option<&str>) -> Result<(), ApiError> {
+        let Some(claimed) = claimed else { return Ok(()) };
+        let has_role = claimed.parse().is_ok_and(|role: Role| self.roles.contains(role));
+        if has_role || self.groups.iter().any(|group| group == claimed) {
+            return Ok(());
+        }
+        let named: String = claimed.chars().take(80).collect();
+        let who = self.of.map_or_else(|| "you have".to_owned(), |whose| format!("{whose} has"));
+        let detail =
+            format!("{who} neither the role nor the group `{named}`; leave `approver_role` out, or name another");
+        Err(ApiError::new(StatusCode::FORBIDDEN, "PERMISSION_DENIED", detail))
+    }
+}
+
+/// The voter. Who does not say in whose right they vote does so in their own, if it is enough, else in the first lent one
+/// that is.
+pub async fn voter(
+    state: &AppState,
+    caller: &Caller,
+    run: &Run,
+    approvers: &[String],
+    claimed: &Claimed,
+) -> Result<Voter, ApiError> {
+    let person = caller.as_voter()?;
+    let lent = state.identity().lent(run.tenant, person).await?;
+    let own = Right { of: None, roles: caller.roles, groups: &caller.groups };
+    let mut rights: Vec<Right<'_>> = Vec::new();
+    if caller.may(Permission::Vote) {
+        rights.push(own);
+    }
+    rights.extend(lent.by.iter().map(|user| Right { of: Some(&user.name), roles: user.roles, groups: &user.groups }));
+    let found = match claimed.on_behalf_of.as_deref() {
+        Some(whose) if whose == person => rights.iter().find(|right| right.of.is_none()),
+        Some(whose) => rights.iter().find(|right| right.of == Some(whose)),
+        // Where none is enough the first says why.
+        None => rights.iter().find(|right| right.fits(approvers)).or_else(|| rights.first()),
+    };
+    let right = found.ok_or_else(|| not_in_force(claimed.on_behalf_of.as_deref().unwrap_or(person)))?;
+    right.check_role(claimed.role.as_deref())?;
+    let settings = state.engine().store().tenant(run.tenant).await?.map(|tenant| tenant.settings).unwrap_or_default();
+    Ok(Voter {
+        on_behalf_of: right.of.map(str::to_owned),
+        self_approval: settings.self_approval,
+        author: state.engine().version_author(run.tenant, run).await?,
+        one_with: lent.one_with.clone(),
+        ..Voter::new(person, right.groups.to_vec())
+    })
+}
+
+fn not_in_force(whose: &str) -> ApiError {
+    let named: String = whose.chars().take(80).collect();
+    let detail = format!("{named} has not lent you a right to decide that holds now (`GET /delegations`)");
+    ApiError::new(StatusCode::CONFLICT, "DELEGATION_NOT_IN_FORCE", detail)
+}

@@ -1,0 +1,37 @@
+//! `DELETE /delegations/{delegation}`: from now on nobody decides by it. Its row stays, for whoever reads the history.
+
+use axum::Json;
+use axum::extract::State;
+use interlock_core::ids::DelegationId;
+use interlock_protocol::delegations::{DelegationView, path};
+use interlock_store::{IdentityOp, OpAnswer};
+
+use super::check_owner;
+use super::view::{self, OfDelegation};
+use crate::api_error::ApiError;
+use crate::identity::Caller;
+use crate::state::AppState;
+
+/// Revoke a delegation
+///
+/// From now on nobody decides by it; votes that were cast by it stand. Its row stays, for whoever reads the history.
+#[utoipa::path(
+    delete,
+    path = path::DELEGATION,
+    tag = "delegations",
+    params(("delegation" = DelegationId, Path)),
+    responses((status = 200, description = "The delegation as it is now.", body = DelegationView)),
+)]
+pub async fn revoke(
+    State(state): State<AppState>,
+    caller: Caller,
+    OfDelegation(mut row): OfDelegation,
+) -> Result<Json<DelegationView>, ApiError> {
+    check_owner(&caller, &row.delegator)?;
+    let (at, by) = (state.engine().now(), caller.name());
+    let op = IdentityOp::RevokeDelegation { tenant: row.tenant, delegation: row.id, at, by: by.clone() };
+    if state.identity().write(op).await? == OpAnswer::Done {
+        (row.revoked_at, row.revoked_by) = (Some(at), Some(by));
+    }
+    Ok(Json(view::delegation(row, at)))
+}

@@ -1,0 +1,99 @@
+//! Two servers on one PostgreSQL: what they count, they count together.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::http::{Request, header};
+use interlock_core::identity::Role;
+use interlock_core::ids::{ServerId, TenantId};
+use interlock_engine::loops::outbox::LogDeliver;
+use interlock_engine::{Engine, EngineOptions};
+use interlock_server::identity::NewKey;
+use interlock_server::{ServerOptions, ServerSecret, router};
+use interlock_store::{Options, Store, StoreUrl, Tenant};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+use tower::ServiceExt;
+use uuid::Uuid;
+
+use crate::api;
+
+const PASSWORD: &str = "correct horse battery";
+
+struct Server {
+    engine: Engine,
+    router: Router,
+}
+
+impl Server {
+    async fn open(url: &StoreUrl, tenant: TenantId, secret: ServerSecret) -> Self {
+        let options = EngineOptions::new(Arc::new(LogDeliver));
+        let store = Store::open(url, Options::new(ServerId(options.ids.fresh()))).await.unwrap();
+        let engine = Engine::open(store, options).await.unwrap();
+        engine.put_tenant(Tenant::new(tenant, "one", engine.now())).await.unwrap();
+        let options = ServerOptions { secret, ..ServerOptions::new(tenant) };
+        let router = router(engine.clone(), &options, CancellationToken::new());
+        Self { engine, router }
+    }
+
+    async fn post(&self, path: &str, key: Option<&str>, body: Value) -> (u16, Value) {
+        let mut request = Request::post(format!("/api/v1{path}"))
+            .header(header::HOST, "localhost")
+            .header(header::CONTENT_TYPE, "application/json");
+        if let Some(key) = key {
+            request = request.header(header::AUTHORIZATION, format!("Bearer {key}"));
+        }
+        let response = self.router.clone().oneshot(request.body(Body::from(body.to_string())).unwrap()).await.unwrap();
+        let status = response.status().as_u16();
+        let bytes = to_bytes(response.into_body(), usize::MAX).await.unwrap();
+        (status, serde_json::from_slice(&bytes).unwrap())
+    }
+
+    async fn signs_in(&self, name: &str, password: &str) -> u16 {
+        self.post("/auth/login", None, json!({ "name": name, "password": password })).await.0
+    }
+
+    async fn close(self) {
+        self.engine.stop().await;
+        self.engine.store().clone().close().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn guesses_are_counted_over_all_servers() {
+    let url = api::postgres("guesses").await;
+    let tenant = TenantId(Uuid::from_u128(1));
+    let secret = ServerOptions::new(tenant).secret;
+    let (one, two) =
+        (Server::open(&url, tenant, secret.clone()).await, Server::open(&url, tenant, secret.clone()).await);
+    let new = NewKey::new(tenant, "admin", [Role::Admin].into_iter().collect());
+    let key = api::key(&one.engine, &secret, new).await;
+    for name in ["ada", "bob"] {
+        let body = json!({ "name": name, "roles": ["viewer"], "password": PASSWORD });
+        assert_eq!(one.post("/users", Some(&key), body).await.0, 201);
+    }
+
+    for server in [&one, &two, &one, &two] {
+        assert_eq!(server.signs_in("ada", "wrong password").await, 401);
+    }
+    assert_eq!(two.signs_in("ada", PASSWORD).await, 200, "the right one is let in, and makes up for the others");
+    for server in [&one, &two, &one, &two, &one] {
+        assert_eq!(server.signs_in("ada", "wrong password").await, 401);
+    }
+    let (status, problem) = two.post("/auth/login", None, json!({ "name": "ada", "password": PASSWORD })).await;
+    assert_eq!((status, &problem["code"]), (429, &json!("LOGIN_THROTTLED")), "{problem}");
+    assert_eq!(one.signs_in("ada", PASSWORD).await, 429);
+    assert_eq!(two.signs_in("bob", PASSWORD).await, 200, "others are none the worse for it");
+
+    // All at once on both servers.
+    let guesses = (0..24).map(|number| {
+        let server = if number % 2 == 0 { &one } else { &two };
+        server.signs_in("bob", "wrong password")
+    });
+    let answers = futures::future::join_all(guesses).await;
+    let looked_at = answers.iter().filter(|status| **status == 401).count();
+    assert!(looked_at <= 5 && answers.iter().all(|status| matches!(status, 401 | 429)), "{answers:?}");
+    one.close().await;
+    two.close().await;
+}
