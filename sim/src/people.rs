@@ -139,7 +139,7 @@ async fn carry_out(
 /// Finds out what became of an effect in doubt and says so. False while that cannot be known yet.
 pub async fn resolve(caller: &Caller, doubts: &Doubts, run: &Run) -> bool {
     let Caller { sim, dice, .. } = caller;
-    let Phase::InDoubt { receipt } = run.current().phase else { return false };
+    let Phase::InDoubt { receipt, .. } = run.current().phase else { return false };
     if !doubts.is_settled(sim.host.archive.restores(), receipt, run.current().attempt) {
         return false;
     }

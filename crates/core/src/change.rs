@@ -105,7 +105,8 @@ pub struct StepData {
     pub open_intent: Option<ReceiptId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_error: Option<StepError>,
-    /// Where the step is ready but the run is paused, the instant that `eligible_at` will be again.
+    /// Where the step is ready but the run is paused, the instant that `eligible_at` will be again; of a doubt, from
+    /// when on it can be known that the effect did not happen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ready_at: Option<Timestamp>,
 }
@@ -438,8 +439,9 @@ impl<'a> LiveParts<'a> {
             Phase::Running { wake, .. } => data.wake.clone_from(wake),
             Phase::WaitingApproval(approval) => data.approval = Some((**approval).clone()),
             Phase::WaitingSignal(wait) => data.wait = Some((**wait).clone()),
-            Phase::InDoubt { receipt } => {
+            Phase::InDoubt { receipt, known_at } => {
                 data.open_intent = Some(*receipt);
+                data.ready_at = Some(*known_at);
                 data.wake.clone_from(&step.interrupted);
             }
             Phase::Pending

@@ -4,6 +4,7 @@
 use crate::ids::{ApprovalId, RunId, TenantId};
 use crate::machine::step::StepEvent;
 use crate::state::{Control, RunState, StepState};
+use crate::time::Millis;
 
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Rejection {
@@ -47,6 +48,10 @@ pub enum Rejection {
     WritesExhausted { run: RunId, max: u32 },
     #[error("effect `{key}` of run {run} is {state} already")]
     EffectRecorded { run: RunId, key: String, state: &'static str },
+    #[error(
+        "the worker of step {step} of run {run} may still be sending: that its effect did not happen can be said in {} ms", after.0
+    )]
+    EffectUnderWay { run: RunId, step: u32, after: Millis },
 }
 
 /// The code by which a worker hears that the run's writes are used up, and with which the step then fails.
@@ -72,6 +77,7 @@ impl Rejection {
             Self::ResumeFailed { .. } => "RUN_RESUME_FAILED",
             Self::WritesExhausted { .. } => WRITES_EXHAUSTED,
             Self::EffectRecorded { .. } => "EFFECT_RECORDED",
+            Self::EffectUnderWay { .. } => "EFFECT_UNDER_WAY",
         }
     }
 }

@@ -215,7 +215,8 @@ pub enum Phase {
     Running { session: SessionId, timeout_at: Option<Timestamp>, wake: Option<Wake> },
     WaitingApproval(Box<Approval>),
     WaitingSignal(Box<Wait>),
-    InDoubt { receipt: ReceiptId },
+    /// That it did not happen can be known from an instant on: the worker has lost its lease by then.
+    InDoubt { receipt: ReceiptId, known_at: Timestamp },
     Succeeded,
     Skipped { why: String },
     Failed,

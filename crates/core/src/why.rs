@@ -285,7 +285,7 @@ fn standing(run: &Run, now: Timestamp, workers: Option<u32>) -> Option<Cause> {
             expires_at: approval.expires_at,
         }),
         Phase::WaitingApproval(approval) => Some(Cause::Denied { approval: approval.id, state: approval.state }),
-        Phase::InDoubt { receipt } => Some(Cause::Doubt { receipt: *receipt }),
+        Phase::InDoubt { receipt, .. } => Some(Cause::Doubt { receipt: *receipt }),
         _ => None,
     }
 }

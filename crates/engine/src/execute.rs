@@ -61,6 +61,7 @@ impl Engine {
                 Ok(ControlFlow::Continue(command)) => {
                     let mut bindings = bind::for_command(self, &run, &command).await;
                     bindings.receipt = self.open_receipt(&run).await?;
+                    bindings.lease = Some(self.0.options.session_lease);
                     let asked = Asked { by: by.clone(), now: self.now() };
                     decide(&run, command, &bindings, asked).map_err(EngineError::from)
                 }

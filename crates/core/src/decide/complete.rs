@@ -48,6 +48,7 @@ pub(super) fn complete(draft: &mut Draft<'_>, completion: Completion, bindings: 
     fence(draft, position, attempt)?;
     match outcome {
         Outcome::Completed { output } => {
+            settled(draft, position)?;
             succeed(draft, position, StepEvent::Succeeded, output, bindings)?;
         }
         Outcome::Waiting { signal, key, timeout, outbound } => {
@@ -70,6 +71,15 @@ pub(super) fn complete(draft: &mut Draft<'_>, completion: Completion, bindings: 
         claim::continue_with(draft, session);
     }
     Ok(())
+}
+
+/// Refuses what may not be said while nobody knows what became of an effect.
+fn settled(draft: &Draft<'_>, position: u32) -> Result<(), Rejection> {
+    if draft.step(position).open_intent.is_none() || is_planted(Bug::BlindRetry) {
+        return Ok(());
+    }
+    let what = "the attempt has an effect whose outcome is not recorded; record it first".to_owned();
+    Err(Rejection::InvalidInput { what })
 }
 
 /// A worker's error, cut to the limits: it may have been built without them.
@@ -141,13 +151,10 @@ fn wait(draft: &mut Draft<'_>, position: u32, awaiting: Awaiting) -> Result<(), 
             draft.side.push(SideWrite::Outbox(Box::new(OutboxRow { id, destination, payload })));
         }
     }
-    if draft.step(position).open_intent.is_some() {
-        let what = "the attempt has an effect whose outcome is not recorded; record it before waiting".to_owned();
-        return Err(Rejection::InvalidInput { what });
-    }
+    settled(draft, position)?;
     let wait = Wait {
-        // An answer may overtake the question's own commit, so signals count from the claim on.
-        signal: Some(Awaited { signal, key, accept_from: draft.step(position).claimed_at.unwrap_or(now) }),
+        // An answer may overtake the question's own commit, or come to an attempt that was lost.
+        signal: Some(Awaited { signal, key, accept_from: draft.run.header.created_at }),
         deadline_at: timeout.map(|timeout| now + timeout),
         opened_at: now,
     };

@@ -25,7 +25,7 @@ pub(super) fn pause(draft: &mut Draft<'_>, reason: String) -> Result<(), Rejecti
 }
 
 /// Stops a run that a restore has brought back. One that is being canceled stops before its rollback, which may have
-/// been done since the backup.
+/// been done since the backup. One that was paused stays so, and its deadline no longer ends the pause.
 pub(super) fn park(draft: &mut Draft<'_>) -> Result<(), Rejection> {
     if draft.control == Control::Canceling {
         draft.notes_mut().restored = true;
@@ -33,9 +33,9 @@ pub(super) fn park(draft: &mut Draft<'_>) -> Result<(), Rejection> {
         draft.emit(Event::RunCanceled { reason, done: false });
         return Ok(());
     }
-    pause(draft, "restored from a backup; look at what happened since, then resume".to_owned())?;
+    fail::pause(draft, "restored from a backup; look at what happened since, then resume".to_owned());
     draft.notes_mut().restored = true;
-    draft.reason = Some(Reason::Restored);
+    draft.reason.get_or_insert(Reason::Restored);
     Ok(())
 }
 

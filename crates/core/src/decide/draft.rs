@@ -10,6 +10,7 @@ use crate::change::{ChangeSet, ClaimChange, Delta, Done, End, JournalRow, LiveCh
 use crate::event::Event;
 use crate::ids;
 use crate::json::Json;
+use crate::limits;
 use crate::machine;
 use crate::machine::step::StepEvent;
 use crate::plan::StepSpec;
@@ -18,7 +19,7 @@ use crate::receipt::Receipt;
 use crate::rejection::Rejection;
 use crate::run::{Notes, Phase, Run, Step};
 use crate::state::{Control, Detail, Reason, RunState, StepState};
-use crate::time::Timestamp;
+use crate::time::{Millis, Timestamp};
 use uuid::Uuid;
 
 pub(super) struct Draft<'a> {
@@ -41,6 +42,8 @@ pub(super) struct Draft<'a> {
     pub receipt: Option<Box<Receipt>>,
     /// The attempt was ended over the worker's head, which may not know yet.
     pub attempt_lives: bool,
+    /// The lease of the session that holds it.
+    pub lease: Millis,
 }
 
 impl<'a> Draft<'a> {
@@ -63,11 +66,17 @@ impl<'a> Draft<'a> {
             derived: 0,
             receipt: None,
             attempt_lives: false,
+            lease: limits::SESSION_LEASE,
         }
     }
 
     pub fn now(&self) -> Timestamp {
         self.asked.now
+    }
+
+    /// When the worker of the attempt that ends now knows so for certain.
+    pub fn given_up_at(&self) -> Timestamp {
+        if self.attempt_lives { self.now() + self.lease } else { self.now() }
     }
 
     pub fn person(&self) -> Option<String> {

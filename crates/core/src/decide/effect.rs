@@ -15,8 +15,17 @@ use crate::run::Phase;
 use crate::state::{Control, EffectClass, Reason, ReceiptState, StepKind};
 
 /// The intent is durable before the first byte is sent.
-pub(super) fn intent(draft: &mut Draft<'_>, position: u32, attempt: u32, receipt: Receipt) -> Result<(), Rejection> {
+pub(super) fn intent(
+    draft: &mut Draft<'_>,
+    position: u32,
+    attempt: u32,
+    mut receipt: Receipt,
+) -> Result<(), Rejection> {
     complete::fence(draft, position, attempt)?;
+    // What the plan says can only be tightened.
+    if let Some(declared) = draft.spec(position).effect {
+        receipt.effect = receipt.effect.max(declared);
+    }
     if draft.control == Control::Canceling {
         return Err(Rejection::Canceling { run: draft.run.id });
     }
@@ -57,7 +66,7 @@ pub(super) fn outcome(
         return Err(Rejection::InvalidInput { what });
     }
     let doubted = (position as usize) < draft.len()
-        && matches!(draft.step(position).phase, Phase::InDoubt { receipt: id } if id == receipt.id)
+        && matches!(draft.step(position).phase, Phase::InDoubt { receipt: id, .. } if id == receipt.id)
         && draft.step(position).attempt == attempt;
     if doubted {
         receipt.late = true;
@@ -97,9 +106,16 @@ pub(super) fn resolve(draft: &mut Draft<'_>, resolve: Resolve, bindings: &Bindin
     let Resolve { position, resolution, output, reason } = resolve;
     super::control::check_reason(&reason)?;
     let event = StepEvent::Resolved(resolution);
-    if position != draft.position || !matches!(draft.current().phase, Phase::InDoubt { .. }) {
-        let from = draft.current().state();
+    let from = draft.current().state();
+    let Phase::InDoubt { known_at, .. } = draft.current().phase else {
         return Err(Rejection::InvalidTransition { run: draft.run.id, step: position, from, event });
+    };
+    if position != draft.position {
+        return Err(Rejection::InvalidTransition { run: draft.run.id, step: position, from, event });
+    }
+    if resolution != Resolution::Happened && draft.now() < known_at {
+        let after = known_at.since(draft.now());
+        return Err(Rejection::EffectUnderWay { run: draft.run.id, step: position, after });
     }
     if let Some(mut receipt) = draft.receipt.take() {
         let outcome = match resolution {

@@ -94,6 +94,7 @@ pub(super) fn fail_run(draft: &mut Draft<'_>, reason: Reason, error: StepError) 
     let position = draft.position;
     let running = draft.current().state() == StepState::Running;
     let error = if running { ours(reason, error) } else { error };
+    draft.attempt_lives = running;
     if running && draft.current().open_intent.is_some() {
         return fail::doubt(draft, position, error);
     }
@@ -104,7 +105,6 @@ pub(super) fn fail_run(draft: &mut Draft<'_>, reason: Reason, error: StepError) 
         return Ok(());
     }
     if running {
-        draft.attempt_lives = true;
         draft.step_mut(position).failures += 1;
         return fail::fail_step(draft, position, StepEvent::FailedForGood, error, reason);
     }

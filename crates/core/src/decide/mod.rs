@@ -26,6 +26,7 @@ use crate::approval::Voter;
 use crate::change::{ChangeSet, Context};
 use crate::ids::{SessionId, SignalId};
 use crate::json::Json;
+use crate::limits;
 use crate::machine::step::{Resolution, Verdict};
 use crate::receipt::Receipt;
 use crate::rejection::Rejection;
@@ -47,6 +48,8 @@ pub struct Bindings {
     pub steps: SmallVec<[(u32, Bound); 1]>,
     /// The receipt of the current step's open intent, or of its doubt: whatever ends the attempt moves it along.
     pub receipt: Option<Box<Receipt>>,
+    /// The lease of worker sessions; the default one where omitted.
+    pub lease: Option<Millis>,
 }
 
 /// What activation of one step found.
@@ -72,7 +75,7 @@ impl Bound {
 
 impl Bindings {
     pub fn of(steps: impl IntoIterator<Item = (u32, Bound)>) -> Self {
-        Self { steps: steps.into_iter().collect(), receipt: None }
+        Self { steps: steps.into_iter().collect(), ..Self::default() }
     }
 
     pub fn get(&self, position: u32) -> Option<&Bound> {
@@ -222,6 +225,7 @@ pub fn decide(run: &Run, command: Command, bindings: &Bindings, asked: Asked) ->
     }
     let mut draft = draft::Draft::of(run, asked);
     draft.receipt.clone_from(&bindings.receipt);
+    draft.lease = bindings.lease.unwrap_or(limits::SESSION_LEASE);
     match command {
         Command::Admit => start::admit(&mut draft, bindings)?,
         Command::Claim { session } => claim::claim(&mut draft, session)?,

@@ -3,7 +3,6 @@
 use super::draft::Draft;
 use crate::event::Event;
 use crate::json::Json;
-use crate::limits;
 use crate::machine::step::{StepEvent, Verdict};
 use crate::plan::{RollbackCondition, StepSpec, Work};
 use crate::planted::{Bug, is_planted};
@@ -37,7 +36,7 @@ fn begin_at(draft: &mut Draft<'_>, from: u32, condition: RollbackCondition, afte
     if undo.is_empty() {
         return Ok(false);
     }
-    let eligible_at = first_eligible_at(draft);
+    let eligible_at = draft.given_up_at();
     let mut steps = Vec::with_capacity(undo.len());
     for position in undo {
         let spec = rollback_spec(draft, position);
@@ -83,11 +82,6 @@ pub(crate) fn is_undoable(spec: &StepSpec, step: &Step, condition: RollbackCondi
             _ => false,
         };
     declared && may_have_acted
-}
-
-/// The worker may not have heard yet that its attempt is over: its lease must have passed.
-fn first_eligible_at(draft: &Draft<'_>) -> Timestamp {
-    if draft.attempt_lives { draft.now() + limits::SESSION_LEASE } else { draft.now() }
 }
 
 fn rollback_spec(draft: &Draft<'_>, position: u32) -> StepSpec {

@@ -32,8 +32,8 @@ struct AskedFor {
 /// What stands under a key.
 enum Recorded {
     Nothing,
-    /// It certainly did not happen.
-    Failed(Receipt),
+    /// It certainly did not happen, or may happen again: the receipt becomes this attempt's.
+    Reopened(Receipt),
     Answer(EffectAnswer),
 }
 
@@ -53,8 +53,7 @@ impl Engine {
             let asked = self.asked(&intent).await?;
             let receipt = match self.recorded_effect(&intent, &asked).await? {
                 Recorded::Answer(answer) => return Ok(answer),
-                // A definite "did not happen" reopens the key.
-                Recorded::Failed(mut receipt) => {
+                Recorded::Reopened(mut receipt) => {
                     receipt.state = ReceiptState::Intent;
                     receipt.attempt = intent.at.attempt;
                     receipt.intent_at = self.now();
@@ -121,9 +120,14 @@ impl Engine {
             ReceiptState::Succeeded => {
                 Recorded::Answer(EffectAnswer::Performed { receipt: receipt.id, response: receipt.response })
             }
-            ReceiptState::Failed => Recorded::Failed(receipt),
+            // A definite "did not happen" reopens the key.
+            ReceiptState::Failed => Recorded::Reopened(receipt),
             ReceiptState::Intent if asked.canceling && !same_attempt => {
                 return Err(Rejection::Canceling { run: intent.at.run }.into());
+            }
+            // A run that this one continues was lost on the way: from here on it is ours to tell what becomes of it.
+            ReceiptState::Intent if receipt.effect != EffectClass::Unsafe && row.run != intent.at.run => {
+                Recorded::Reopened(receipt)
             }
             // The key makes a repeat harmless, or nothing has been sent under it yet.
             ReceiptState::Intent

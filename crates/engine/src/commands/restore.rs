@@ -4,6 +4,7 @@
 use interlock_core::change::Context;
 use interlock_core::decide::Command;
 use interlock_core::ids::{ReceiptId, RunId, TenantId};
+use interlock_core::rejection::Rejection;
 use interlock_core::run::Run;
 use interlock_core::state::{EffectClass, ReceiptState, StepKind, StepState};
 use interlock_store::{Page, RunFilter};
@@ -62,8 +63,8 @@ impl Engine {
             )
             .await;
         match paused {
-            // It was paused before the backup, and still is.
-            Ok(()) | Err(EngineError::Rejected(_)) => {}
+            // It has ended meanwhile, so it begins nothing.
+            Ok(()) | Err(EngineError::Rejected(Rejection::Terminal { .. })) => {}
             Err(error) => return Err(error),
         }
         let receipts = self.0.store.receipts(run.tenant, run.id).await?;

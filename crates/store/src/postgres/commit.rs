@@ -6,7 +6,6 @@ use std::collections::{HashMap, HashSet};
 
 use futures::future::join_all;
 use interlock_core::ids::TenantId;
-use interlock_core::time::Timestamp;
 use tokio_postgres::types::ToSql;
 
 use super::bulk::Bulk;

@@ -342,6 +342,8 @@ impl Live {
                 receipt: step
                     .open_intent
                     .ok_or_else(|| corrupt("step_data", "holds no receipt for a step in doubt"))?,
+                // Doubts from before this was kept have been there for long.
+                known_at: data.ready_at.unwrap_or(Timestamp(0)),
             },
             StepState::Succeeded => Phase::Succeeded,
             StepState::Skipped => Phase::Skipped { why: String::new() },

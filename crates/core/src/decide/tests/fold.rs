@@ -182,7 +182,7 @@ fn current(step: &mut Step, live: &LiveRow) {
         StepState::Running => Phase::Running { session: live.session.unwrap(), timeout_at: live.step_timeout_at, wake },
         StepState::WaitingApproval => Phase::WaitingApproval(Box::new(approval.unwrap())),
         StepState::WaitingSignal => Phase::WaitingSignal(Box::new(wait.unwrap())),
-        StepState::InDoubt => Phase::InDoubt { receipt: open_intent.unwrap() },
+        StepState::InDoubt => Phase::InDoubt { receipt: open_intent.unwrap(), known_at: ready_at.unwrap() },
         // The record says the rest.
         _ => {
             assert_eq!(step.state(), live.step_state);
