@@ -44,6 +44,19 @@ pub(crate) async fn apply<D: Db>(db: &D, op: &Op) -> Result<OpAnswer, DbError> {
             let rows = db.execute(&workflows::WORKFLOW_STATE, args![state, *at, *tenant, name]).await?;
             Ok(if rows == 1 { OpAnswer::Done } else { OpAnswer::Gone })
         }
+        Op::SettleReceipt { tenant, run, receipt } => {
+            let values = args![
+                receipt.state.as_str(),
+                receipt.response.as_ref(),
+                receipt.outcome_at,
+                *tenant,
+                &receipt.key,
+                receipt.id,
+                *run
+            ];
+            let rows = db.execute(&side::RECEIPT_SETTLE, values).await?;
+            Ok(if rows == 1 { OpAnswer::Done } else { OpAnswer::Gone })
+        }
         Op::RegisterSession(session) => {
             let queues = serde_json::to_string(&session.queues).map_err(|error| DbError::Other(error.to_string()))?;
             let values = args![

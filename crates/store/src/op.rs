@@ -3,6 +3,7 @@
 use interlock_core::change::IdempotencyRow;
 use interlock_core::ids::{OutboxId, RunId, ServerId, SessionId, TenantId};
 use interlock_core::json::{Hash, Json};
+use interlock_core::receipt::Receipt;
 use interlock_core::state::{IdempotencyState, WorkerState};
 use interlock_core::time::{Millis, Timestamp};
 
@@ -30,6 +31,13 @@ pub enum Op {
         name: String,
         disabled: bool,
         at: Timestamp,
+    },
+    /// What became of an effect that an ended run left open. Answers [`OpAnswer::Done`], or [`OpAnswer::Gone`] if it
+    /// was settled before, or belongs to another run by now.
+    SettleReceipt {
+        tenant: TenantId,
+        run: RunId,
+        receipt: Box<Receipt>,
     },
     RegisterSession(SessionRow),
     /// Answers [`OpAnswer::Renewed`] or [`OpAnswer::Gone`].

@@ -125,19 +125,27 @@ impl Engine {
         request: ResolveRequest,
         by: Context,
     ) -> Result<Standing, EngineError> {
-        let ResolveRequest { step, resolution, output, reason } = request;
-        self.execute(
-            tenant,
-            run,
-            by,
-            |facts| {
-                let position = position_of(facts.run(), &step)?;
-                let (output, reason) = (output.clone(), reason.clone());
-                Ok(ControlFlow::Continue(Command::Resolve { position, resolution, output, reason }))
-            },
-            |cell, _| Standing::of(cell.run.as_deref().expect("a command ran on it")),
-        )
-        .await
+        let standing = self
+            .execute(
+                tenant,
+                run,
+                by,
+                |facts| {
+                    let run = facts.run();
+                    let position = position_of(run, &request.step)?;
+                    if run.state.is_terminal() {
+                        return Ok(ControlFlow::Break(Err((Box::new(run.clone()), position))));
+                    }
+                    let ResolveRequest { resolution, output, reason, .. } = request.clone();
+                    Ok(ControlFlow::Continue(Command::Resolve { position, resolution, output, reason }))
+                },
+                |cell, _| Ok(Standing::of(cell.run.as_deref().expect("a command ran on it"))),
+            )
+            .await?;
+        match standing {
+            Ok(standing) => Ok(standing),
+            Err((run, position)) => self.resolve_ended(&run, position, &request).await,
+        }
     }
 
     async fn direct(

@@ -29,6 +29,13 @@ struct AskedFor {
     canceling: bool,
 }
 
+/// The run as it stood when its receipts were looked at.
+#[derive(Default, Clone, Copy)]
+struct Seen {
+    version: u64,
+    has_ended: bool,
+}
+
 /// What stands under a key.
 enum Recorded {
     Nothing,
@@ -186,7 +193,7 @@ impl Engine {
         self.speaks_for(session, outcome.at).await?;
         // A repeat may come at the same time: what the receipt says holds as long as the run has not moved on.
         for _ in 0..CONFLICTS_MAX {
-            let seen = self.version(outcome.at).await?;
+            let seen = self.seen(outcome.at).await?;
             if self.record_outcome(&outcome, seen).await? {
                 return Ok(());
             }
@@ -194,13 +201,22 @@ impl Engine {
         Err(EngineError::Contended { run: outcome.at.run })
     }
 
-    async fn version(&self, at: AttemptRef) -> Result<u64, EngineError> {
-        self.execute(at.tenant, at.run, Context::SYSTEM, |facts| Ok(ControlFlow::Break(facts.run().version)), |_, _| 0)
-            .await
+    async fn seen(&self, at: AttemptRef) -> Result<Seen, EngineError> {
+        self.execute(
+            at.tenant,
+            at.run,
+            Context::SYSTEM,
+            |facts| {
+                let run = facts.run();
+                Ok(ControlFlow::Break(Seen { version: run.version, has_ended: run.state.is_terminal() }))
+            },
+            |_, _| Seen::default(),
+        )
+        .await
     }
 
     /// Answers false if the run is no longer at the version that was seen.
-    async fn record_outcome(&self, outcome: &EffectOutcome, seen: u64) -> Result<bool, EngineError> {
+    async fn record_outcome(&self, outcome: &EffectOutcome, seen: Seen) -> Result<bool, EngineError> {
         let at = outcome.at;
         let receipts = self.0.store.receipts(at.tenant, at.run).await?;
         let Some(row) = receipts.into_iter().find(|row| row.receipt.id == outcome.receipt) else {
@@ -210,16 +226,24 @@ impl Engine {
         let mut receipt = row.receipt;
         let event = if outcome.happened { ReceiptEvent::Succeeded } else { ReceiptEvent::Failed };
         let Some(state) = next(receipt.state, event) else { return Ok(true) };
-        receipt.state = state;
         receipt.response.clone_from(&outcome.response);
-        receipt.outcome_at = Some(self.now());
         let (position, attempt) = (at.position, at.attempt);
+        if seen.has_ended {
+            if (receipt.position, receipt.attempt) != (position, attempt) {
+                let (run, step, given, current) = (at.run, position, attempt, receipt.attempt);
+                return Err(Rejection::StaleAttempt { run, step, given, current }.into());
+            }
+            self.settle(at.tenant, at.run, receipt, event).await?;
+            return Ok(true);
+        }
+        receipt.state = state;
+        receipt.outcome_at = Some(self.now());
         self.execute(
             at.tenant,
             at.run,
             Context::SYSTEM,
             |facts| {
-                if facts.run().version != seen {
+                if facts.run().version != seen.version {
                     return Ok(ControlFlow::Break(false));
                 }
                 let receipt = Box::new(receipt.clone());

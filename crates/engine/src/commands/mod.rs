@@ -9,6 +9,7 @@ pub mod effect;
 pub mod once;
 pub mod restore;
 pub mod resume;
+mod settle;
 pub mod signal;
 pub mod start;
 pub mod start_workflow;

@@ -3,6 +3,7 @@
 mod backup;
 mod bucket;
 mod caps;
+mod effects;
 mod feed;
 mod payloads;
 mod restore;

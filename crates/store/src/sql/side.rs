@@ -86,9 +86,15 @@ statements! {
                VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
                ON CONFLICT (tenant_id, effect_key) DO UPDATE SET state = excluded.state, attempt = excluded.attempt,
                run_id = excluded.run_id, position = excluded.position, iteration = excluded.iteration,
-               response = excluded.response, intent_at = excluded.intent_at, outcome_at = excluded.outcome_at,
+               effect = excluded.effect, response = excluded.response, intent_at = excluded.intent_at, outcome_at = excluded.outcome_at,
                late = excluded.late
                WHERE receipts.receipt_id = excluded.receipt_id"
+    }
+
+    RECEIPT_SETTLE on receipts {
+        both: "UPDATE receipts SET state = $1, response = $2, outcome_at = $3, late = 1
+               WHERE tenant_id = $4 AND effect_key = $5 AND receipt_id = $6 AND run_id = $7
+               AND (state = 'intent' OR state = 'in_doubt')"
     }
 
     OUTBOX_INSERT on outbox {

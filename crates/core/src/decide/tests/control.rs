@@ -224,3 +224,15 @@ fn a_directive_ends_the_pause_for_good() {
         assert_eq!(case.run.notes.pause, None);
     }
 }
+
+/// Its deadline would end the pause and undo what may have been done since the backup.
+#[test]
+fn a_paused_run_is_parked_as_well() {
+    let mut case = Case::of(Plan { timeout: Some(Millis(1_000)), ..tasks(2) });
+    case.tell(pause()).tell(Command::Park);
+    assert_eq!((case.state(), case.run.reason), (RunState::Paused, Some(Reason::Restored)));
+    assert_eq!(case.row().wake_at, None);
+    case.after(Millis(1_000)).refuse(Command::Tick);
+    case.tell(Command::Resume);
+    assert!(!case.run.notes.restored && case.run.reason.is_none());
+}

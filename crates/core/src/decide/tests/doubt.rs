@@ -206,3 +206,45 @@ fn a_deadline_and_a_release_move_the_receipt_too() {
         assert_eq!(case.open_receipt().unwrap().state, ReceiptState::InDoubt);
     }
 }
+
+/// The attempt was ended over its worker's head, which may be sending still.
+#[test]
+fn that_it_did_not_happen_is_believed_when_the_lease_is_over() {
+    let timed = || {
+        let mut case = Case::of(plan(vec![unsafe_step().timeout(Millis(500)), task("ship")]));
+        case.claim().tells(|case| case.intent(EffectClass::Unsafe)).after(Millis(500)).tells(Case::step_timeout);
+        assert_eq!(case.step(0).state(), StepState::InDoubt);
+        case
+    };
+    for resolution in [Resolution::DidNotHappen, Resolution::Failed] {
+        let mut case = timed();
+        let no = case.refuse(resolve(resolution, None));
+        assert_eq!(no, Rejection::EffectUnderWay { run: case.run.id, step: 0, after: limits::SESSION_LEASE });
+        case.after(limits::SESSION_LEASE).tell(resolve(resolution, None));
+    }
+    timed().tell(resolve(Resolution::Happened, None));
+}
+
+#[test]
+fn a_success_with_an_open_effect_is_refused() {
+    let mut case = Case::of(plan(vec![unsafe_step()]));
+    case.claim().tells(|case| case.intent(EffectClass::Unsafe));
+    let report = case.reports(Outcome::Completed { output: json("1") });
+    assert!(case.refuse(report).to_string().contains("record it first"));
+    case.tells(|case| case.outcome(ReceiptState::Succeeded)).complete();
+    assert_eq!(case.state(), RunState::Succeeded);
+}
+
+#[test]
+fn a_declared_effect_class_can_only_be_tightened() {
+    for (declared, told, counts) in [
+        (EffectClass::Unsafe, EffectClass::Keyed, EffectClass::Unsafe),
+        (EffectClass::Keyed, EffectClass::Unsafe, EffectClass::Unsafe),
+        (EffectClass::Read, EffectClass::Keyed, EffectClass::Keyed),
+    ] {
+        let mut case = Case::of(plan(vec![task("pay").effect(declared)]));
+        case.claim().tells(|case| case.intent(told));
+        let [SideWrite::PutReceipt(receipt)] = case.change.side.as_slice() else { panic!() };
+        assert_eq!(receipt.effect, counts, "{declared} {told}");
+    }
+}

@@ -1,0 +1,65 @@
+//! Effects that outlived their run: it was canceled while nobody knew what became of them. The run does not change any
+//! more; its receipt is settled all the same, so that a run made from it knows whether to perform the effect.
+
+use interlock_core::ids::{RunId, TenantId};
+use interlock_core::machine::receipt::{ReceiptEvent, next};
+use interlock_core::machine::step::Resolution;
+use interlock_core::receipt::Receipt;
+use interlock_core::rejection::Rejection;
+use interlock_core::run::Run;
+use interlock_core::state::ReceiptState;
+use interlock_store::{Op, OpAnswer};
+
+use super::Standing;
+use super::control::ResolveRequest;
+use crate::Engine;
+use crate::error::EngineError;
+
+impl Engine {
+    /// Answers false if the receipt was settled before.
+    pub(super) async fn settle(
+        &self,
+        tenant: TenantId,
+        run: RunId,
+        mut receipt: Receipt,
+        event: ReceiptEvent,
+    ) -> Result<bool, EngineError> {
+        let Some(state) = next(receipt.state, event) else { return Ok(false) };
+        receipt.state = state;
+        receipt.outcome_at = Some(self.now());
+        receipt.late = true;
+        let op = Op::SettleReceipt { tenant, run, receipt: Box::new(receipt) };
+        Ok(self.0.store.execute(op).await? == OpAnswer::Done)
+    }
+
+    /// A person says what became of the effects that a step of an ended run left open.
+    pub(super) async fn resolve_ended(
+        &self,
+        run: &Run,
+        position: u32,
+        request: &ResolveRequest,
+    ) -> Result<Standing, EngineError> {
+        let receipts = self.0.store.receipts(run.tenant, run.id).await?;
+        let open = receipts.into_iter().map(|row| row.receipt).filter(|receipt| {
+            receipt.position == position && matches!(receipt.state, ReceiptState::Intent | ReceiptState::InDoubt)
+        });
+        let event = match request.resolution {
+            Resolution::Happened => ReceiptEvent::Succeeded,
+            Resolution::DidNotHappen | Resolution::Failed => ReceiptEvent::Failed,
+        };
+        let mut settled = false;
+        for mut receipt in open {
+            // Its worker may not have heard of the end yet.
+            let known_at = run.finished_at.unwrap_or_default() + self.0.options.session_lease;
+            if event == ReceiptEvent::Failed && self.now() < known_at {
+                let after = known_at.since(self.now());
+                return Err(Rejection::EffectUnderWay { run: run.id, step: position, after }.into());
+            }
+            if event == ReceiptEvent::Succeeded {
+                receipt.response.clone_from(&request.output);
+            }
+            settled |= self.settle(run.tenant, run.id, receipt, event).await?;
+        }
+        if settled { Ok(Standing::of(run)) } else { Err(Rejection::Terminal { run: run.id, state: run.state }.into()) }
+    }
+}

@@ -1,0 +1,122 @@
+//! Effects whose run ends, or is continued by another, before anybody knows what became of them.
+
+use std::time::Duration;
+
+use interlock_core::change::Context;
+use interlock_core::ids::{ReceiptId, RunId, SessionId, TenantId};
+use interlock_core::json::Json;
+use interlock_core::machine::step::Resolution;
+use interlock_core::plan::StepSpec;
+use interlock_core::rejection::Rejection;
+use interlock_core::retry::{ErrorClass, StepError};
+use interlock_core::state::{EffectClass, ReceiptState, RunState};
+use interlock_core::work::{Assignment, EffectAnswer, EffectIntent, EffectOutcome, Report, ReportedOutcome};
+use interlock_engine::commands::control::ResolveRequest;
+use interlock_engine::{Engine, EngineError};
+
+use crate::on_both;
+use crate::rig::{Database, done, ends, engine, hello, plan, reaches, start, stop, tenant};
+
+on_both! {
+    async fn a_late_outcome_reaches_the_receipt_of_a_canceled_run(database: &Database) {
+        let engine = engine(database).await;
+        let (tenant, run, session, assignment, receipt) = canceled_in_doubt(&engine).await;
+        let (at, epoch) = (assignment.at, assignment.epoch);
+        let outcome = EffectOutcome { at, epoch, receipt, happened: true, response: Some(json("7")) };
+        for _ in 0..2 {
+            engine.outcome(session, outcome.clone()).await.unwrap();
+        }
+        let receipts = engine.store().receipts(tenant, run).await.unwrap();
+        let kept = &receipts[0].receipt;
+        assert_eq!((kept.state, kept.late, kept.response.as_ref()), (ReceiptState::Succeeded, true, Some(&json("7"))));
+        assert_answered_in_a_new_run(&engine, tenant, run).await;
+        stop(engine).await;
+    }
+
+    async fn a_person_settles_what_a_canceled_run_left_in_doubt(database: &Database) {
+        let engine = engine(database).await;
+        let (tenant, run, ..) = canceled_in_doubt(&engine).await;
+        let resolve = |resolution, output| {
+            let request = ResolveRequest { step: "pay".into(), resolution, output, reason: "looked it up".into() };
+            engine.resolve(tenant, run, request, Context::operator("olga"))
+        };
+        let early = resolve(Resolution::DidNotHappen, None).await;
+        assert!(matches!(early, Err(EngineError::Rejected(Rejection::EffectUnderWay { .. }))), "{early:?}");
+        resolve(Resolution::Happened, Some(json("7"))).await.unwrap();
+        let again = resolve(Resolution::Happened, None).await;
+        assert!(matches!(again, Err(EngineError::Rejected(Rejection::Terminal { .. }))), "{again:?}");
+        assert_answered_in_a_new_run(&engine, tenant, run).await;
+        stop(engine).await;
+    }
+
+    async fn a_resumed_run_records_the_effect_that_the_old_one_left_open(database: &Database) {
+        let engine = engine(database).await;
+        let tenant = tenant(&engine, |_| {}).await;
+        let mut pay = StepSpec::task("pay", "pay");
+        pay.effect = Some(EffectClass::Keyed);
+        let run = engine.start(start(tenant, &plan(vec![pay]), "null")).await.unwrap().run;
+        let session = engine.register(hello(1)).await.unwrap().session;
+        let first = next(&engine, session).await;
+        let EffectAnswer::Perform { key, .. } = ask(&engine, session, &first, EffectClass::Keyed).await else { panic!() };
+        let error = StepError::new(ErrorClass::Terminal, "NO", "gone");
+        report(&engine, session, &first, ReportedOutcome::Dead { error }).await;
+        assert_eq!(ends(&engine, tenant, run).await, RunState::Failed);
+
+        let resumed = engine.resume_as_new(tenant, run, None, None, Context::operator("olga")).await.unwrap().run;
+        let second = next(&engine, session).await;
+        let EffectAnswer::Perform { receipt, key: same } = ask(&engine, session, &second, EffectClass::Keyed).await else {
+            panic!("it may be performed again under its key")
+        };
+        assert_eq!(key, same);
+        let (at, epoch) = (second.at, second.epoch);
+        engine.outcome(session, EffectOutcome { at, epoch, receipt, happened: true, response: None }).await.unwrap();
+        report(&engine, session, &second, done("1")).await;
+        assert_eq!(ends(&engine, tenant, resumed).await, RunState::Succeeded);
+        stop(engine).await;
+    }
+}
+
+/// A run whose worker was lost in the middle of an unsafe effect, and which was canceled then.
+async fn canceled_in_doubt(engine: &Engine) -> (TenantId, RunId, SessionId, Assignment, ReceiptId) {
+    let tenant = tenant(engine, |_| {}).await;
+    let mut pay = StepSpec::task("pay", "pay");
+    pay.effect = Some(EffectClass::Unsafe);
+    let run = engine.start(start(tenant, &plan(vec![pay]), "null")).await.unwrap().run;
+    let session = engine.register(hello(1)).await.unwrap().session;
+    let assignment = next(engine, session).await;
+    let EffectAnswer::Perform { receipt, .. } = ask(engine, session, &assignment, EffectClass::Unsafe).await else {
+        panic!()
+    };
+    engine.release(assignment.at).await.unwrap();
+    reaches(engine, tenant, run, RunState::Paused).await;
+    engine.cancel(tenant, run, "no more".into(), false, Context::operator("olga")).await.unwrap();
+    assert_eq!(ends(engine, tenant, run).await, RunState::Canceled);
+    (tenant, run, session, assignment, receipt)
+}
+
+async fn assert_answered_in_a_new_run(engine: &Engine, tenant: TenantId, run: RunId) {
+    engine.resume_as_new(tenant, run, None, None, Context::operator("olga")).await.unwrap();
+    let session = engine.register(hello(1)).await.unwrap().session;
+    let assignment = next(engine, session).await;
+    let answer = ask(engine, session, &assignment, EffectClass::Unsafe).await;
+    assert!(matches!(&answer, EffectAnswer::Performed { response: Some(_), .. }), "{answer:?}");
+}
+
+async fn ask(engine: &Engine, session: SessionId, assignment: &Assignment, effect: EffectClass) -> EffectAnswer {
+    let (at, epoch) = (assignment.at, assignment.epoch);
+    let intent = EffectIntent { at, epoch, template: "bank".into(), number: 0, effect, request: Json::null() };
+    engine.intent(session, intent).await.unwrap()
+}
+
+async fn report(engine: &Engine, session: SessionId, assignment: &Assignment, outcome: ReportedOutcome) {
+    let report = Report { at: assignment.at, epoch: assignment.epoch, outcome, claim_next: false };
+    engine.complete(session, report).await.unwrap();
+}
+
+async fn next(engine: &Engine, session: SessionId) -> Assignment {
+    engine.poll(session, 1, Duration::from_secs(10)).await.unwrap().pop().expect("work")
+}
+
+fn json(text: &str) -> Json {
+    Json::parse(text, 1 << 10).unwrap()
+}
