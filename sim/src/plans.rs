@@ -3,11 +3,13 @@
 
 use std::sync::Arc;
 
+use interlock_core::caps::Caps;
 use interlock_core::json::Json;
 use interlock_core::plan::{
     Accept, Gate, OnDenial, OnFailure, Plan, RollbackCondition, RollbackSpec, StepSpec, Undo, WaitFor, Work,
 };
 use interlock_core::retry::{Backoff, RetryPolicy};
+use interlock_core::rules::PlanRules;
 use interlock_core::state::EffectClass;
 use interlock_core::time::Millis;
 use interlock_engine::EncodedPlan;
@@ -51,8 +53,16 @@ impl Behaviour {
     }
 }
 
+/// What all runs of a workflow together may do. Thrown with dice of its own, so that the rest stays as it was.
+pub fn limits(dice: &Dice) -> Caps {
+    Caps {
+        max_concurrency: dice.one_in(3).then(|| dice.between(1..=2) as u32),
+        max_runs_per_min: dice.one_in(6).then(|| dice.between(4..=30) as u32),
+    }
+}
+
 /// A workflow version, checked and encoded.
-pub fn workflow(dice: &Dice, number: u64) -> Arc<EncodedPlan> {
+pub fn workflow(dice: &Dice, number: u64, limits: Caps) -> Arc<EncodedPlan> {
     let steps = (0..dice.between(1..=6)).map(|position| step(dice, position)).collect();
     let plan = Plan {
         workflow: format!("flow-{number}"),
@@ -65,7 +75,11 @@ pub fn workflow(dice: &Dice, number: u64) -> Arc<EncodedPlan> {
         ]),
         timeout: dice.one_in(6).then(|| Millis(dice.between(8_000..=60_000))),
         writes_max: dice.one_in(12).then(|| dice.between(1..=4) as u32),
-        rules: interlock_core::rules::PlanRules::default(),
+        rules: PlanRules {
+            concurrency_max: limits.max_concurrency,
+            runs_per_min_max: limits.max_runs_per_min,
+            ..PlanRules::default()
+        },
         steps,
     };
     EncodedPlan::new(plan).unwrap_or_else(|error| panic!("the generator makes valid plans: {error}"))

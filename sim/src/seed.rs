@@ -108,7 +108,9 @@ async fn world(seed: u64, database: &str, print: bool) -> Arc<Sim> {
     let dice = Dice::new(seed);
     let swarm = Swarm::draw(&dice);
     let tenants = (1..=swarm.tenants).map(|number| tenant(&dice, number)).collect();
-    let workflows = (0..dice.between(2..=4)).map(|number| plans::workflow(&dice, number)).collect();
+    let limits = Dice::new(!seed);
+    let workflow = |number| plans::workflow(&dice, number, plans::limits(&limits));
+    let workflows = (0..dice.between(2..=4)).map(workflow).collect();
     let sim = Arc::new(Sim::new(swarm, Host::new(database.to_owned()), Trace::new(print), tenants, workflows));
     say!(sim, "sim", "seed {seed}: {}", sim.swarm.names());
     for workflow in &sim.workflows {

@@ -39,6 +39,8 @@ pub struct Sim {
 impl Sim {
     pub fn new(swarm: Swarm, host: Host, trace: Trace, tenants: Vec<Tenant>, workflows: Vec<Arc<EncodedPlan>>) -> Self {
         let caps: BTreeMap<TenantId, _> = tenants.iter().map(|tenant| (tenant.id, tenant.caps)).collect();
+        let limits =
+            workflows.iter().map(|encoded| (encoded.plan.workflow.clone(), encoded.plan.rules.caps())).collect();
         Self {
             sink: Sink::new(swarm.rate(Fault::ClockJump) == 0.0 && swarm.rate(Fault::Restore) == 0.0),
             swarm,
@@ -49,7 +51,7 @@ impl Sim {
             workflows,
             checks: OnceLock::new(),
             books: Mutex::default(),
-            ledger: Mutex::new(Ledger::new(caps)),
+            ledger: Mutex::new(Ledger::new(caps, limits)),
             calm: AtomicBool::new(false),
             nonces: AtomicU64::new(0),
             broken: Mutex::default(),

@@ -50,6 +50,7 @@ caught! {
     any_queue = AnyQueue,
     signal_not_matched = SignalNotMatched,
     cap_not_checked = CapNotChecked,
+    workflow_cap_not_checked = WorkflowCapNotChecked,
     duplicate_start = DuplicateStart,
     committed_twice = CommittedTwice,
     feed_skips = FeedSkips,

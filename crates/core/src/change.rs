@@ -8,6 +8,7 @@ use smallvec::SmallVec;
 use utoipa::ToSchema;
 
 use crate::approval::{Approval, Vote};
+use crate::caps::WorkflowCaps;
 use crate::ids::{ApprovalId, OutboxId, ReceiptId, RunId, SessionId, SignalId, TenantId};
 use crate::json::{Hash, Json};
 use crate::plan::StepSpec;
@@ -31,6 +32,8 @@ pub struct ChangeSet {
     /// At least one row; the last row's `seq` is the new version.
     pub journal: SmallVec<[JournalRow; 1]>,
     pub claim: ClaimChange,
+    /// The workflow's own limits, where it has some and the change takes a claim.
+    pub workflow_caps: Option<Box<WorkflowCaps>>,
     pub side: Vec<SideWrite>,
     pub delta: Delta,
 }
@@ -174,8 +177,8 @@ impl Context {
 pub enum ClaimChange {
     /// Nothing, or a claim handed on from one step of the run to the next.
     None,
-    /// A new live claim, which the tenant's caps must admit. `first`: nothing of the run was claimed before, so it
-    /// also counts against `max_runs_per_min`.
+    /// A new live claim, which the caps of the tenant and of the workflow must admit. `first`: nothing of the run was claimed before, so it
+    /// also counts against the runs per minute.
     Take {
         first: bool,
     },

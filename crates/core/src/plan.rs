@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::caps::WorkflowCaps;
 use crate::json::{Hash, Json, canonical};
 use crate::limits;
 use crate::rejection::Rejection;
@@ -347,6 +348,12 @@ impl Plan {
 
     pub fn step(&self, position: u32) -> Option<&StepSpec> {
         self.steps.get(position as usize)
+    }
+
+    /// What all runs of the workflow together may do, where it says so.
+    pub fn workflow_caps(&self) -> Option<WorkflowCaps> {
+        let caps = self.rules.caps();
+        (!caps.is_unlimited()).then(|| WorkflowCaps { workflow: self.workflow.clone(), caps })
     }
 
     /// Checks everything that a plan must hold before a run may be made from it.

@@ -49,6 +49,8 @@ bugs! {
     SignalNotMatched,
     /// The tenant's cap is not looked at in the claiming transaction.
     CapNotChecked,
+    /// The workflow's limits are not looked at in the claiming transaction.
+    WorkflowCapNotChecked,
     /// The guard of the idempotency key does not refuse.
     DuplicateStart,
     /// A commit whose answer was lost is written again.

@@ -49,6 +49,9 @@ pub enum Rejection {
     EffectRecorded { run: RunId, key: String, state: &'static str },
 }
 
+/// The code by which a worker hears that the run's writes are used up, and with which the step then fails.
+pub const WRITES_EXHAUSTED: &str = "RUN_WRITES_EXHAUSTED";
+
 impl Rejection {
     /// The stable code for programs.
     pub const fn code(&self) -> &'static str {
@@ -67,7 +70,7 @@ impl Rejection {
             Self::Canceling { .. } => "RUN_CANCELING",
             Self::VoteRefused { .. } => "APPROVAL_VOTE_REFUSED",
             Self::ResumeFailed { .. } => "RUN_RESUME_FAILED",
-            Self::WritesExhausted { .. } => "RUN_WRITES_EXHAUSTED",
+            Self::WritesExhausted { .. } => WRITES_EXHAUSTED,
             Self::EffectRecorded { .. } => "EFFECT_RECORDED",
         }
     }

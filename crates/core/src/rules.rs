@@ -7,6 +7,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::caps::Caps;
 use crate::plan::OnDenial;
 use crate::state::{UnknownName, names};
 use crate::time::Millis;
@@ -81,6 +82,11 @@ pub struct PlanRules {
 impl PlanRules {
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
+    }
+
+    /// The limits over all runs of the workflow.
+    pub const fn caps(&self) -> Caps {
+        Caps { max_concurrency: self.concurrency_max, max_runs_per_min: self.runs_per_min_max }
     }
 
     pub fn is_prod(&self) -> bool {

@@ -340,6 +340,17 @@ impl Run {
         self.version > 0 && !self.state.is_terminal() && matches!(self.current().phase, Phase::Pending)
     }
 
+    /// Whether a worker could take the current step now.
+    pub fn is_claimable(&self, now: Timestamp) -> bool {
+        self.control == Control::Active
+            && matches!(self.current().phase, Phase::Ready { eligible_at, .. } if eligible_at <= now)
+    }
+
+    /// Whether no step of it was ever claimed.
+    pub fn is_unclaimed(&self) -> bool {
+        self.steps.iter().all(|step| step.attempt == 0)
+    }
+
     pub fn root(&self) -> RunId {
         self.header.lineage.as_ref().map_or(self.id, |lineage| lineage.root_run_id)
     }

@@ -3,12 +3,13 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::caps::Held;
 use crate::decide::is_undoable;
 use crate::ids::{ApprovalId, ReceiptId, RunId, SessionId};
 use crate::plan::{RollbackCondition, Work};
 use crate::retry::StepError;
 use crate::run::{Phase, Run};
-use crate::state::{ApprovalState, Control, Detail, Reason, RunState, StepState, names};
+use crate::state::{ApprovalState, Control, Reason, RunState, StepState, names};
 use crate::time::Timestamp;
 use std::fmt;
 use std::str::FromStr;
@@ -102,8 +103,8 @@ pub enum Cause {
     },
     /// What was done is being undone.
     RollingBack { undone: u32, left: u32 },
-    /// The tenant's limits hold it back.
-    Throttled {},
+    /// A limit of the workflow or of the tenant holds it back.
+    Throttled(Throttle),
     /// It came back with a backup, and nobody has looked yet what it did since.
     Restored {},
     /// It has ended.
@@ -112,6 +113,53 @@ pub enum Cause {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<Reason>,
     },
+}
+
+names!(
+    /// Whose limit it is.
+    LimitOf, "owner of a limit", {
+        Workflow = "workflow",
+        Tenant = "tenant",
+    }
+);
+
+names!(
+    /// A limit that delays.
+    Limit, "limit", {
+        Concurrency = "concurrency",
+        RunsPerMin = "runs_per_min",
+    }
+);
+
+/// The limit that holds a run back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Throttle {
+    pub limit_of: LimitOf,
+    pub limit: Limit,
+    /// What the limit allows.
+    pub max: u32,
+    /// When a rate admits the next one; a limit on concurrency waits for a claim to end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
+}
+
+impl Throttle {
+    pub const fn new(limit_of: LimitOf, held: Held) -> Self {
+        let (limit, max, until) = match held {
+            Held::Concurrency { max } => (Limit::Concurrency, max, None),
+            Held::Rate { max, until } => (Limit::RunsPerMin, max, Some(until)),
+        };
+        Self { limit_of, limit, max, until }
+    }
+}
+
+/// What has to be known beside the run itself.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Surroundings {
+    /// How many sessions take from the current step's queue now; `None` where nobody has counted.
+    pub workers: Option<u32>,
+    /// The limit that does not admit a claim of the run now.
+    pub throttle: Option<Throttle>,
 }
 
 names!(
@@ -133,14 +181,14 @@ names!(
     }
 );
 
-/// Reads the explanation off a run. `workers` is how many sessions take from the current step's queue now.
-pub fn why(run: &Run, now: Timestamp, workers: Option<u32>) -> Explanation {
+/// Reads the explanation off a run.
+pub fn why(run: &Run, now: Timestamp, around: Surroundings) -> Explanation {
     let mut because = Vec::new();
     if let Some(at) = run.finished_at {
         because.push(Cause::Ended { at, reason: run.reason });
     }
     because.extend(control(run));
-    let current = standing(run, now, workers);
+    let current = standing(run, now, around.workers);
     because.extend(current);
     if let Some(failed) = failed_step(run)
         && !because.iter().any(|cause| matches!(cause, Cause::StepFailed { .. }))
@@ -148,8 +196,10 @@ pub fn why(run: &Run, now: Timestamp, workers: Option<u32>) -> Explanation {
     {
         because.push(failed);
     }
-    if run.detail == Some(Detail::Throttled) {
-        because.insert(0, Cause::Throttled {});
+    if let Some(throttle) = around.throttle.filter(|_| run.is_claimable(now)) {
+        // It does not wait for the workers, where there are some.
+        because.retain(|cause| !matches!(cause, Cause::Unclaimed { .. }) || around.workers == Some(0));
+        because.insert(0, Cause::Throttled(throttle));
     }
     let next = remedies(run, &because);
     Explanation { run_id: run.id, state: run.state, step: run.spec(run.position).key.clone(), because, next }

@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::future::join_all;
+use interlock_core::caps::Held;
 use interlock_core::change::Context;
 use interlock_core::decide::Command;
 use interlock_core::ids::{SessionId, TenantId};
@@ -21,6 +22,7 @@ use crate::Engine;
 use crate::cells::Streak;
 use crate::commands::assignment;
 use crate::error::EngineError;
+use crate::holds::{Freed, Holds, LimitedWorkflow, Pass};
 use crate::offers::Offers;
 use crate::ready::{Candidate, GroupKey, ReadyRuns};
 
@@ -33,6 +35,8 @@ pub struct Dispatch {
     work: Notify,
     /// The scan of the store waits here.
     pub(crate) rescan: Notify,
+    /// The same, where only the instant of the next scan has changed.
+    pub(crate) repace: Notify,
     /// The earliest instant at which a delayed step becomes eligible, as far as hints told; else the far future.
     scan_at: AtomicI64,
     /// Numbers the polls.
@@ -45,6 +49,7 @@ impl Default for Dispatch {
             state: Mutex::default(),
             work: Notify::new(),
             rescan: Notify::new(),
+            repace: Notify::new(),
             scan_at: AtomicI64::new(i64::MAX),
             polls: AtomicU64::new(0),
         }
@@ -54,9 +59,22 @@ impl Default for Dispatch {
 #[derive(Default)]
 struct State {
     ready: ReadyRuns,
+    /// Those that the limits of their workflow hold back.
+    holds: Holds,
     offers: Offers,
     /// Steps that were claimed for a session in the commit that made them ready.
     handed: HashMap<SessionId, Vec<Assignment>>,
+}
+
+impl State {
+    /// Puts runs back among the ready ones; answers whether there are any.
+    fn put_back(&mut self, freed: Freed) -> bool {
+        let any = !freed.is_empty();
+        for (key, candidate) in freed {
+            self.ready.push(key, candidate);
+        }
+        any
+    }
 }
 
 impl Dispatch {
@@ -65,7 +83,13 @@ impl Dispatch {
     }
 
     /// A hint: the run's step can be claimed, now or later.
-    pub(crate) fn became_ready(&self, key: GroupKey, candidate: Candidate, now: Timestamp) {
+    pub(crate) fn became_ready(
+        &self,
+        key: GroupKey,
+        candidate: Candidate,
+        limited: Option<&LimitedWorkflow>,
+        now: Timestamp,
+    ) {
         if candidate.eligible_at > now {
             if self.scan_at.fetch_min(candidate.eligible_at.0, Ordering::Relaxed) > candidate.eligible_at.0 {
                 self.rescan.notify_one();
@@ -75,7 +99,14 @@ impl Dispatch {
         if is_planted(Bug::LostWakeUp) {
             return;
         }
-        self.state().ready.push(key, candidate);
+        {
+            let mut state = self.state();
+            if let Some(workflow) = limited.filter(|workflow| state.holds.holds(workflow, now)) {
+                state.holds.park(workflow, &key, candidate);
+                return;
+            }
+            state.ready.push(key, candidate);
+        }
         self.work.notify_waiters();
     }
 
@@ -85,7 +116,7 @@ impl Dispatch {
         {
             let mut state = self.state();
             for candidate in runs.filter(|_| !is_planted(Bug::LostWakeUp)) {
-                any |= state.ready.push(key.clone(), candidate);
+                any |= !state.holds.is_parked(candidate.run) && state.ready.push(key.clone(), candidate);
             }
             if more {
                 state.ready.more_in_store(key);
@@ -96,8 +127,67 @@ impl Dispatch {
         }
     }
 
-    pub(crate) fn released(&self, tenant: TenantId) {
-        if self.state().ready.released(tenant) {
+    /// A claim of this workflow has ended.
+    pub(crate) fn released(&self, tenant: TenantId, workflow: &str) {
+        let waited = {
+            let mut state = self.state();
+            let freed = state.holds.released(tenant, workflow);
+            state.put_back(freed) | state.ready.released(tenant)
+        };
+        if waited {
+            self.work.notify_waiters();
+        }
+    }
+
+    /// Whether the limits of a workflow hold its runs back, as far as this server knows.
+    pub(crate) fn holds(&self, workflow: &LimitedWorkflow, now: Timestamp) -> bool {
+        self.state().holds.holds(workflow, now)
+    }
+
+    /// The workflows of which runs of this group are held back.
+    pub(crate) fn parked_of(&self, key: &GroupKey) -> Vec<String> {
+        self.state().holds.parked_of(key)
+    }
+
+    /// Another server has committed something.
+    pub(crate) fn nudge(&self, now: Timestamp) {
+        self.state().holds.nudge(now);
+    }
+
+    /// A run that was let through is no longer there to be claimed.
+    fn let_another_try(&self, workflow: &LimitedWorkflow) {
+        let freed = {
+            let mut state = self.state();
+            let freed = state.holds.another(workflow);
+            state.put_back(freed)
+        };
+        if freed {
+            self.work.notify_waiters();
+        }
+    }
+
+    /// A claim of a limited workflow was taken, or the leave for it was of no use.
+    fn tried(&self, workflow: &LimitedWorkflow, claimed: bool) {
+        let freed = {
+            let mut state = self.state();
+            let freed = if claimed { state.holds.claimed(workflow) } else { state.holds.unused(workflow) };
+            state.put_back(freed)
+        };
+        if freed {
+            self.work.notify_waiters();
+        }
+    }
+
+    /// The limits of a workflow do not admit the claim: it waits apart, so that others do not wait for it.
+    fn held(&self, tried: &Tried, pass: Pass, held: Held, now: Timestamp) {
+        let Tried { workflow, key, candidate } = tried;
+        let mut state = self.state();
+        if state.holds.refused(workflow, pass, held, (key, *candidate), now) {
+            drop(state);
+            self.repace.notify_one();
+        } else {
+            state.ready.push(key.clone(), *candidate);
+            drop(state);
             self.work.notify_waiters();
         }
     }
@@ -114,19 +204,25 @@ impl Dispatch {
     /// When the scan should look again: a delayed step, or the end of a throttle.
     pub(crate) fn next_scan_at(&self) -> Option<Timestamp> {
         let delayed = Some(self.scan_at.load(Ordering::Relaxed)).filter(|at| *at < i64::MAX).map(Timestamp);
-        let throttled = self.state().ready.next_unthrottled();
-        [delayed, throttled].into_iter().flatten().min()
+        let state = self.state();
+        [delayed, state.ready.next_unthrottled(), state.holds.next_lift()].into_iter().flatten().min()
     }
 
-    pub(crate) fn scanned(&self, next_eligible: Option<Timestamp>) {
+    pub(crate) fn scanned(&self, next_eligible: Option<Timestamp>, now: Timestamp) {
         self.scan_at.store(next_eligible.map_or(i64::MAX, |at| at.0), Ordering::Relaxed);
+        {
+            let mut state = self.state();
+            let freed = state.holds.lift(now);
+            state.put_back(freed);
+        }
         // Throttles that ended open their groups: whoever waits should look again.
         self.work.notify_waiters();
     }
 
     /// Memory has run low while the store holds more.
     pub(crate) fn starved(&self) -> bool {
-        self.state().ready.starved()
+        let mut state = self.state();
+        state.ready.starved() | state.holds.starved()
     }
 
     /// Room for one more step of this queue and tenant, unless others wait for it already.
@@ -162,8 +258,16 @@ impl Dispatch {
     }
 
     pub fn ready_len(&self) -> usize {
-        self.state().ready.len()
+        let state = self.state();
+        state.ready.len() + state.holds.len()
     }
+}
+
+/// A claim of a limited workflow that is being tried.
+struct Tried {
+    workflow: LimitedWorkflow,
+    key: GroupKey,
+    candidate: Candidate,
 }
 
 /// A place that a start has taken for its first step, until that is handed over or comes to nothing.
@@ -265,6 +369,8 @@ impl Engine {
     async fn claim(&self, session: SessionId, queues: &[String], candidate: Candidate) -> Option<Assignment> {
         let Candidate { tenant, run, .. } = candidate;
         let epoch = self.0.epoch;
+        let dispatch = &self.0.dispatch;
+        let mut limited: Option<(Tried, Pass)> = None;
         let claimed = self
             .execute(
                 tenant,
@@ -276,6 +382,19 @@ impl Engine {
                     if !queues.contains(&run.spec(run.position).queue) && !is_planted(Bug::AnyQueue) {
                         return Err(Rejection::NotClaimable { run: run.id, control: run.control }.into());
                     }
+                    limited = None;
+                    if let Some(workflow) = LimitedWorkflow::of(run) {
+                        let now = self.now();
+                        // The leave is for somebody who can use it.
+                        if !run.is_claimable(now) {
+                            dispatch.let_another_try(&workflow);
+                            return Err(Rejection::NotClaimable { run: run.id, control: run.control }.into());
+                        }
+                        let key = GroupKey::of(run);
+                        let pass = dispatch.state().holds.pass(&workflow, &key, candidate, now);
+                        let Some(pass) = pass else { return Ok(ControlFlow::Break(None)) };
+                        limited = Some((Tried { workflow, key, candidate }, pass));
+                    }
                     Ok(ControlFlow::Continue(Command::Claim { session }))
                 },
                 |cell, change| {
@@ -284,6 +403,15 @@ impl Engine {
                 },
             )
             .await;
+        if let Some((tried, pass)) = &limited {
+            match &claimed {
+                Err(EngineError::Refused(Refusal::WorkflowThrottled { held })) => {
+                    dispatch.held(tried, *pass, *held, self.now());
+                    return None;
+                }
+                claimed => dispatch.tried(&tried.workflow, claimed.is_ok()),
+            }
+        }
         match claimed {
             Ok(assignment) => assignment,
             Err(EngineError::Refused(Refusal::Throttled)) => {
@@ -312,11 +440,7 @@ impl Engine {
             return;
         }
         let run = cell.run.as_deref().expect("it was loaded above");
-        let key = GroupKey {
-            queue: run.spec(run.position).queue.clone(),
-            tenant: run.tenant,
-            workspace: run.header.workspace.clone(),
-        };
+        let key = GroupKey::of(run);
         {
             let mut state = self.0.dispatch.state();
             state.ready.push(key, candidate);

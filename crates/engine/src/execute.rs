@@ -12,6 +12,7 @@ use interlock_store::Refusal;
 
 use crate::cells::Cell;
 use crate::error::EngineError;
+use crate::holds::LimitedWorkflow;
 use crate::ready::{Candidate, GroupKey};
 use crate::{Engine, bind};
 
@@ -127,7 +128,8 @@ impl Engine {
                         GroupKey { queue: row.queue.clone(), tenant: run.tenant, workspace: row.workspace.clone() };
                     let priority = row.priority;
                     let candidate = Candidate { tenant: run.tenant, run: run.id, priority, eligible_at };
-                    self.0.dispatch.became_ready(key, candidate, now);
+                    let limited = LimitedWorkflow::of(run);
+                    self.0.dispatch.became_ready(key, candidate, limited.as_ref(), now);
                 }
                 if let Some(wake_at) = row.wake_at {
                     self.0.timers.set(wake_at);
@@ -141,7 +143,7 @@ impl Engine {
             LiveChange::Gone => self.0.cells.forget(run.tenant, run.id),
         }
         if change.claim == ClaimChange::Release {
-            self.0.dispatch.released(run.tenant);
+            self.0.dispatch.released(run.tenant, &run.plan.workflow);
         }
         for write in &change.side {
             match write {

@@ -5,6 +5,7 @@
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use interlock_core::ids::{RunId, TenantId};
+use interlock_core::run::Run;
 use interlock_core::time::{Millis, Timestamp};
 
 /// How many ready runs a group keeps in memory; the rest waits in the store.
@@ -19,6 +20,14 @@ pub struct GroupKey {
     pub workspace: String,
 }
 
+impl GroupKey {
+    /// Where the run's current step is taken from.
+    pub fn of(run: &Run) -> Self {
+        let queue = run.spec(run.position).queue.clone();
+        Self { queue, tenant: run.tenant, workspace: run.header.workspace.clone() }
+    }
+}
+
 /// A run whose current step may be claimed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Candidate {
@@ -29,7 +38,17 @@ pub struct Candidate {
 }
 
 /// Highest priority first, then the longest wait.
-type Rank = (std::cmp::Reverse<i32>, Timestamp, RunId);
+pub type Rank = (std::cmp::Reverse<i32>, Timestamp, RunId);
+
+impl Candidate {
+    pub const fn rank(&self) -> Rank {
+        (std::cmp::Reverse(self.priority), self.eligible_at, self.run)
+    }
+
+    pub const fn of(tenant: TenantId, (priority, eligible_at, run): Rank) -> Self {
+        Self { tenant, run, priority: priority.0, eligible_at }
+    }
+}
 
 #[derive(Default)]
 struct Group {
@@ -72,7 +91,7 @@ impl ReadyRuns {
             group.overflowed = true;
             return false;
         }
-        group.runs.insert((std::cmp::Reverse(candidate.priority), candidate.eligible_at, candidate.run))
+        group.runs.insert(candidate.rank())
     }
 
     /// The store holds more of this group than was read.
@@ -174,11 +193,11 @@ impl Group {
             if taken.len() >= max || !self.open(now) {
                 return;
             }
-            let Some((priority, eligible_at, run)) = self.runs.pop_first() else { return };
+            let Some(rank) = self.runs.pop_first() else { return };
             if self.throttled_until.is_some() {
                 self.credits -= 1;
             }
-            taken.push(Candidate { tenant, run, priority: priority.0, eligible_at });
+            taken.push(Candidate::of(tenant, rank));
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What can go wrong, split by what the caller can do about it.
 
+use interlock_core::caps::Held;
 use interlock_core::ids::RunId;
 
 /// The store could not be opened. Every message says what to do next.
@@ -88,6 +89,8 @@ pub enum Refusal {
     UnknownTenant,
     #[error("the tenant's caps do not admit another claim now")]
     Throttled,
+    #[error("the workflow's limits do not admit another claim now")]
+    WorkflowThrottled { held: Held },
     #[error("the idempotency key has been used")]
     IdempotencyExists,
     #[error("run {run} holds the subject")]

@@ -23,6 +23,11 @@ pub(crate) static SQLITE: &[Migration] = &[
     Migration { version: 6, name: "subject_queue", sql: include_str!("../migrations/sqlite/0006_subject_queue.sql") },
     Migration { version: 7, name: "cheap_checks", sql: include_str!("../migrations/sqlite/0007_cheap_checks.sql") },
     Migration { version: 8, name: "payloads", sql: include_str!("../migrations/sqlite/0008_payloads.sql") },
+    Migration {
+        version: 10,
+        name: "workflow_rates",
+        sql: include_str!("../migrations/sqlite/0010_workflow_rates.sql"),
+    },
 ];
 
 pub(crate) static POSTGRES: &[Migration] = &[
@@ -34,6 +39,11 @@ pub(crate) static POSTGRES: &[Migration] = &[
     Migration { version: 6, name: "subject_queue", sql: include_str!("../migrations/postgres/0006_subject_queue.sql") },
     Migration { version: 7, name: "plain_entries", sql: include_str!("../migrations/postgres/0007_plain_entries.sql") },
     Migration { version: 8, name: "payloads", sql: include_str!("../migrations/postgres/0008_payloads.sql") },
+    Migration {
+        version: 10,
+        name: "workflow_rates",
+        sql: include_str!("../migrations/postgres/0010_workflow_rates.sql"),
+    },
 ];
 
 static APPLIED: Stmt = both("MIGRATIONS_APPLIED", "SELECT version, checksum FROM schema_migrations ORDER BY version");

@@ -302,6 +302,8 @@ pub struct RunSummary {
     pub inputs: Json,
     pub output: Option<Json>,
     pub error: Option<Json>,
+    /// When the current step can be claimed, while nobody has claimed it.
+    pub eligible_at: Option<Timestamp>,
 }
 
 /// A step as a row.

@@ -40,7 +40,7 @@ pub async fn check(sim: &Sim) -> Result<(), String> {
         }
         continued(&runs)?;
         chains(sim, &runs).await?;
-        rate(sim, tenant)?;
+        rates(sim, tenant, &summaries)?;
         feed(sim, tenant.id, &summaries).await?;
     }
     reports(sim)?;
@@ -181,20 +181,34 @@ fn once(sim: &Sim, run: &Run, nonces: &mut BTreeSet<String>) -> Result<(), Strin
     Ok(())
 }
 
-/// No more runs begin in any span of time than the tenant may begin.
-fn rate(sim: &Sim, tenant: &Tenant) -> Result<(), String> {
-    let Some(per_min) = tenant.caps.max_runs_per_min else { return Ok(()) };
-    let mut begun: Vec<Timestamp> = sim.ledger(|ledger| {
-        let runs = ledger.runs.iter().filter(|((of, _), _)| *of == tenant.id);
-        runs.filter_map(|(_, model)| model.first_claim_at).collect()
-    });
+/// No more runs begin in any span of time than the tenant, or the workflow, may begin.
+fn rates(sim: &Sim, tenant: &Tenant, runs: &[RunSummary]) -> Result<(), String> {
+    let begun = |of: Option<&str>| -> Vec<Timestamp> {
+        let runs = runs.iter().filter(|run| of.is_none_or(|workflow| run.workflow == workflow));
+        let keys = runs.map(|run| (tenant.id, run.run));
+        sim.ledger(|ledger| keys.filter_map(|key| ledger.runs.get(&key)?.first_claim_at).collect())
+    };
+    if let Some(per_min) = tenant.caps.max_runs_per_min {
+        rate(begun(None), per_min).map_err(|what| format!("P9: {what} of {}", tenant.id))?;
+    }
+    for encoded in &sim.workflows {
+        let workflow = &encoded.plan.workflow;
+        if let Some(per_min) = encoded.plan.rules.runs_per_min_max {
+            rate(begun(Some(workflow)), per_min)
+                .map_err(|what| format!("P9: {what} of {workflow} in {}", tenant.id))?;
+        }
+    }
+    Ok(())
+}
+
+fn rate(mut begun: Vec<Timestamp>, per_min: u32) -> Result<(), String> {
     begun.sort_unstable();
     let spacing = Millis::from_mins(1).0 / u64::from(per_min);
     for (first, from) in begun.iter().enumerate() {
         for (last, until) in begun.iter().enumerate().skip(first) {
             let (count, allowed) = ((last - first + 1) as u64, u64::from(per_min) + until.since(*from).0 / spacing);
             if count > allowed + 1 {
-                return Err(format!("P9: {count} runs of {} began within {:?}", tenant.id, until.since(*from)));
+                return Err(format!("within {:?} began {count} runs", until.since(*from)));
             }
         }
     }

@@ -39,6 +39,10 @@ pub const ALL: usize = 10_000;
 #[derive(Clone)]
 pub struct Ledger {
     caps: BTreeMap<TenantId, Caps>,
+    /// By workflow; in each tenant for itself.
+    limits: BTreeMap<String, Caps>,
+    /// The workflow of every run that was ever seen with a claim.
+    workflows: BTreeMap<(TenantId, RunId), String>,
     /// Who held an attempt.
     claims: BTreeMap<AttemptRef, SessionId>,
     pub runs: BTreeMap<(TenantId, RunId), RunModel>,
@@ -49,9 +53,11 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    pub fn new(caps: BTreeMap<TenantId, Caps>) -> Self {
+    pub fn new(caps: BTreeMap<TenantId, Caps>, limits: BTreeMap<String, Caps>) -> Self {
         Self {
             caps,
+            limits,
+            workflows: BTreeMap::new(),
             claims: BTreeMap::new(),
             runs: BTreeMap::new(),
             watched: BTreeMap::new(),
@@ -69,8 +75,12 @@ impl Ledger {
 
     fn check_claims(&mut self, live: &BTreeMap<AttemptRef, SessionId>) -> Result<(), String> {
         let mut per_tenant: BTreeMap<TenantId, u32> = BTreeMap::new();
+        let mut per_workflow: BTreeMap<(TenantId, &String), u32> = BTreeMap::new();
         for (at, session) in live {
             *per_tenant.entry(at.tenant).or_default() += 1;
+            if let Some(workflow) = self.workflows.get(&(at.tenant, at.run)) {
+                *per_workflow.entry((at.tenant, workflow)).or_default() += 1;
+            }
             let holder = *self.claims.entry(*at).or_insert(*session);
             if holder != *session {
                 return Err(format!("P2: {at:?} was claimed by {holder} and then by {session}"));
@@ -80,6 +90,12 @@ impl Ledger {
             let max = self.caps.get(&tenant).and_then(|caps| caps.max_concurrency);
             if max.is_some_and(|max| count > max) {
                 return Err(format!("P9: {count} live claims of {tenant}, which may have {max:?}"));
+            }
+        }
+        for ((tenant, workflow), count) in per_workflow {
+            let max = self.limits.get(workflow).and_then(|caps| caps.max_concurrency);
+            if max.is_some_and(|max| count > max) {
+                return Err(format!("P9: {count} live claims of {workflow} in {tenant}, which may have {max:?}"));
             }
         }
         Ok(())
@@ -116,6 +132,14 @@ pub async fn claims(sim: &Sim) -> Result<(), String> {
             (AttemptRef { tenant, run, position, attempt }, claim.session)
         })
         .collect();
+    for at in live.keys() {
+        let key = (at.tenant, at.run);
+        if sim.ledger(|ledger| ledger.workflows.contains_key(&key)) {
+            continue;
+        }
+        let found = sim.database().run_overview(at.tenant, at.run).await.map_err(|error| error.to_string())?;
+        sim.ledger(|ledger| ledger.workflows.extend(found.map(|run| (key, run.workflow))));
+    }
     sim.ledger(|ledger| ledger.check_claims(&live))
 }
 

@@ -6,7 +6,7 @@ use clap::Args;
 use interlock_core::ids::RunId;
 use interlock_core::time::Timestamp;
 use interlock_core::visible::visible;
-use interlock_core::why::{Cause, Explanation, Remedy};
+use interlock_core::why::{Cause, Explanation, Limit, LimitOf, Remedy, Throttle};
 use interlock_protocol::runs::path;
 
 use super::{RunArg, find};
@@ -131,7 +131,18 @@ pub fn words(cause: &Cause, now: Timestamp) -> String {
         Cause::RollingBack { undone, left } => {
             format!("What it did is being undone: {undone} of {} steps so far.", undone + left)
         }
-        Cause::Throttled {} => "The tenant's limits on runs or claims hold it back; it goes on by itself.".to_owned(),
+        Cause::Throttled(Throttle { limit_of, limit, max, until }) => {
+            let whose = match limit_of {
+                LimitOf::Workflow => "its workflow",
+                LimitOf::Tenant => "the tenant",
+            };
+            let what = match limit {
+                Limit::Concurrency => format!("steps of {whose} that run at once (at most {max})"),
+                Limit::RunsPerMin => format!("runs of {whose} that start in a minute (at most {max})"),
+            };
+            let then = until.map_or_else(|| "as soon as one of them ends".to_owned(), |at| when(&at));
+            format!("The limit on {what} holds it back; it goes on by itself, {then}.")
+        }
         Cause::Restored {} => {
             "It came back with a backup, and may have done more than the store knows. Look at its effects first."
                 .to_owned()

@@ -299,9 +299,10 @@ impl<'a> Draft<'a> {
         }
         let claim = match self.claims {
             0 => ClaimChange::None,
-            1 => ClaimChange::Take { first: self.run.steps.iter().all(|step| step.attempt == 0) },
+            1 => ClaimChange::Take { first: self.run.is_unclaimed() },
             _ => ClaimChange::Release,
         };
+        let takes = matches!(claim, ClaimChange::Take { .. });
         Box::new(ChangeSet {
             tenant: self.run.tenant,
             run: self.run.id,
@@ -312,6 +313,7 @@ impl<'a> Draft<'a> {
             end,
             journal: self.rows,
             claim,
+            workflow_caps: if takes { self.run.plan.workflow_caps().map(Box::new) } else { None },
             side: self.side,
             delta: Delta {
                 control: self.control,

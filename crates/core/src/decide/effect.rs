@@ -12,7 +12,7 @@ use crate::receipt::Receipt;
 use crate::rejection::Rejection;
 use crate::retry::{ErrorClass, StepError};
 use crate::run::Phase;
-use crate::state::{Control, EffectClass, Reason, ReceiptState};
+use crate::state::{Control, EffectClass, Reason, ReceiptState, StepKind};
 
 /// The intent is durable before the first byte is sent.
 pub(super) fn intent(draft: &mut Draft<'_>, position: u32, attempt: u32, receipt: Receipt) -> Result<(), Rejection> {
@@ -25,7 +25,8 @@ pub(super) fn intent(draft: &mut Draft<'_>, position: u32, attempt: u32, receipt
         let what = "an attempt performs its effects one after the other; record the outcome of the open one first";
         return Err(Rejection::InvalidInput { what: what.into() });
     }
-    if receipt.effect != EffectClass::Read {
+    // What was done can always be undone: a rollback is neither counted nor held up.
+    if receipt.effect != EffectClass::Read && draft.spec(position).kind() != StepKind::Rollback {
         let writes = draft.notes().writes + 1;
         if let Some(max) = draft.run.plan.writes_max
             && writes > max

@@ -9,7 +9,7 @@ use crate::machine::receipt::ReceiptEvent;
 use crate::machine::step::StepEvent;
 use crate::plan::{OnFailure, RollbackCondition};
 use crate::planted::{Bug, is_planted};
-use crate::rejection::Rejection;
+use crate::rejection::{Rejection, WRITES_EXHAUSTED};
 use crate::retry::{JitterSeed, StepError};
 use crate::run::{Compensation, Pause, Phase};
 use crate::state::{Control, Reason, StepKind, StepState};
@@ -28,12 +28,14 @@ pub(super) fn try_again(
     let policy = draft.spec(position).retry_policy();
     let step = draft.step(position);
     let (attempt, failures) = (step.attempt, step.failures);
-    let retry = error.class.is_retryable() && !policy.is_exhausted(failures) && draft.control != Control::Canceling;
+    let spent = writes_are_spent(draft, &error);
+    let worthwhile = error.class.is_retryable() && !spent;
+    let retry = worthwhile && !policy.is_exhausted(failures) && draft.control != Control::Canceling;
     if !is_planted(Bug::BudgetNotCharged) {
         draft.step_mut(position).failures += 1;
     }
     if !retry {
-        let reason = complete::reason_of(error.class);
+        let reason = if spent { Reason::WritesExhausted } else { complete::reason_of(error.class) };
         return fail_step(draft, position, StepEvent::FailedForGood, error, reason);
     }
     let seed = JitterSeed { run: draft.run.id, position, attempt };
@@ -50,6 +52,12 @@ pub(super) fn try_again(
     draft.step_mut(position).last_error = Some(error.clone());
     draft.emit(Event::StepRetrying { step: position, attempt, eligible_at, error });
     Ok(())
+}
+
+/// Whether the attempt failed because the run may not write any more, which no other try could change.
+fn writes_are_spent(draft: &Draft<'_>, error: &StepError) -> bool {
+    let spent = draft.run.plan.writes_max.is_some_and(|max| draft.notes().writes >= max);
+    spent && error.code == WRITES_EXHAUSTED
 }
 
 /// A retry runs for the same cause: a step that a signal woke gets the signal again.

@@ -13,6 +13,7 @@ pub mod signal;
 pub mod start;
 pub mod start_workflow;
 pub mod subject;
+pub mod throttle;
 pub mod ticket;
 pub mod vote;
 

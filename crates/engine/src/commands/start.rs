@@ -19,6 +19,7 @@ use interlock_workflow::expression;
 use crate::commands::assignment;
 use crate::error::EngineError;
 use crate::execute::CONFLICTS_MAX;
+use crate::holds::LimitedWorkflow;
 use crate::{Engine, bind};
 
 /// A plan that has been checked, with the text under whose hash it is stored. Made once per workflow version.
@@ -192,7 +193,9 @@ impl Engine {
         let bindings = bind::for_start(self, (tenant, id), &header, &plan, &inherited).await;
         // Where a session has room and nobody is ahead, the first step is claimed in the same commit.
         let queue = plan.steps.first().map(|step| step.queue.as_str()).unwrap_or_default();
-        let mut claim = if inherited.is_empty() { self.0.dispatch.reserve(queue, tenant, now) } else { None };
+        let limited = plan.workflow_caps().map(|caps| LimitedWorkflow { tenant, name: caps.workflow });
+        let held = limited.is_some_and(|workflow| self.0.dispatch.holds(&workflow, now));
+        let mut claim = if inherited.is_empty() && !held { self.0.dispatch.reserve(queue, tenant, now) } else { None };
         let draft = |claim, queued| {
             let start = StartRequest {
                 tenant,
@@ -226,7 +229,7 @@ impl Engine {
             let subject = || header.subject.clone().unwrap_or_default();
             match refusal {
                 // The cap refuses the claim, not the run: it starts without one.
-                Refusal::Throttled if claim.is_some() => claim = None,
+                Refusal::Throttled | Refusal::WorkflowThrottled { .. } if claim.is_some() => claim = None,
                 Refusal::IdempotencyExists => {
                     return self.replay(tenant, &idempotency.expect("only a keyed start can meet its key")).await;
                 }

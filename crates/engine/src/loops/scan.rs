@@ -15,16 +15,21 @@ pub(crate) async fn run(engine: Engine) {
         if let Err(error) = scan(&engine).await {
             tracing::warn!(%error, "the scan for ready runs failed; it will be tried again");
         }
-        let pause = pause(&engine);
-        tokio::select! {
-            biased;
-            () = engine.0.stopping.cancelled() => return,
-            () = engine.0.dispatch.rescan.notified() => {}
-            () = elsewhere(&mut remote) => {
-                engine.0.feed.publish_all();
-                engine.0.timers.look();
+        loop {
+            let pause = pause(&engine);
+            tokio::select! {
+                biased;
+                () = engine.0.stopping.cancelled() => return,
+                () = engine.0.dispatch.rescan.notified() => break,
+                () = elsewhere(&mut remote) => {
+                    engine.0.feed.publish_all();
+                    engine.0.timers.look();
+                    engine.0.dispatch.nudge(engine.now());
+                    break;
+                }
+                () = engine.0.dispatch.repace.notified() => {}
+                () = tokio::time::sleep(pause) => break,
             }
-            () = tokio::time::sleep(pause) => {}
         }
     }
 }
@@ -48,9 +53,15 @@ async fn scan(engine: &Engine) -> Result<(), ReadError> {
     let now = engine.now();
     let store = &engine.0.store;
     for group in store.ready_groups(&engine.0.sessions.queues(), now).await? {
-        let runs = store.ready_runs(&group, now, GROUP_READY_MAX).await?;
+        let mut runs = store.ready_runs(&group, &[], now, GROUP_READY_MAX).await?;
         let more = runs.len() == GROUP_READY_MAX;
-        let key = GroupKey { queue: group.queue, tenant: group.tenant, workspace: group.workspace };
+        let (queue, workspace) = (group.queue.clone(), group.workspace.clone());
+        let key = GroupKey { queue, tenant: group.tenant, workspace };
+        let held = if more { engine.0.dispatch.parked_of(&key) } else { Vec::new() };
+        if !held.is_empty() {
+            // Others may stand behind those that are held back.
+            runs.extend(store.ready_runs(&group, &held, now, GROUP_READY_MAX).await?);
+        }
         let candidates = runs.into_iter().map(|run| Candidate {
             tenant: run.tenant,
             run: run.run,
@@ -61,6 +72,6 @@ async fn scan(engine: &Engine) -> Result<(), ReadError> {
         engine.0.dispatch.found(&key, candidates, more);
     }
     let next = store.next_eligible(now).await?;
-    engine.0.dispatch.scanned(next);
+    engine.0.dispatch.scanned(next, engine.now());
     Ok(())
 }

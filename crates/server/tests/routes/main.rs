@@ -12,6 +12,7 @@ mod executions;
 mod guard;
 mod isolation;
 mod keys;
+mod limits;
 mod lists;
 mod live;
 mod matrix;

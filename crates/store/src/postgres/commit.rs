@@ -2,19 +2,17 @@
 //! counts tell whether that was so. If not, the transaction is rolled back, the refused sets are found and answered,
 //! and the rest is written again under the same group number.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
 use futures::future::join_all;
-use interlock_core::caps::{Caps, Usage};
-use interlock_core::change::ClaimChange;
 use interlock_core::ids::TenantId;
 use interlock_core::json::Hash;
-use interlock_core::time::Timestamp;
 use tokio_postgres::types::ToSql;
 
 use super::bulk::Bulk;
 use super::connect::{PgDb, Role, Target, connect};
 use super::inspect;
+use super::limited::Limited;
 use super::listen::Announcer;
 use crate::apply_op;
 use crate::db::Db as _;
@@ -23,7 +21,7 @@ use crate::lane::{Committer, Group, entry_of};
 use crate::op::Op;
 use crate::sql::{hot, side};
 use crate::submit::{Guard, Item, Outcome, Prepared};
-use crate::value::{Row, args};
+use crate::value::args;
 
 pub(crate) struct PgCommitter {
     target: Target,
@@ -168,11 +166,7 @@ impl PgCommitter {
         for (_, set) in &sets {
             entry_of(&set.change).encode(&mut entries);
         }
-        let limited: BTreeSet<TenantId> = sets
-            .iter()
-            .filter(|(_, set)| set.change.start.is_some() || matches!(set.change.claim, ClaimChange::Take { .. }))
-            .map(|(_, set)| set.change.tenant)
-            .collect();
+        let limited = Limited::of(&sets);
         let bulk =
             Bulk::new(sets.iter().map(|(_, set)| *set).collect(), |tenant, hash| self.plans.contains(&(tenant, hash)));
         let sides = sets.iter().flat_map(|(_, set)| &set.side);
@@ -184,7 +178,7 @@ impl PgCommitter {
         let (begun, inserted, usage, written, sides) = futures::join!(
             db.batch("BEGIN"),
             db.execute_raw(&hot::GROUP_INSERT, &group_args),
-            usage(db, &limited),
+            limited.standings(db),
             bulk.run(db),
             join_all(sides),
         );
@@ -205,7 +199,7 @@ impl PgCommitter {
             db.batch("ROLLBACK").await?;
             return Ok(Tried::Mismatch);
         }
-        let refused = admit(&sets, &mut usage);
+        let refused = usage.admit(&sets);
         if !refused.is_empty() {
             db.batch("ROLLBACK").await?;
             return Ok(Tried::Refused(refused));
@@ -219,9 +213,7 @@ impl PgCommitter {
             });
         }
         self.pending = Some((group.no, outcomes.clone()));
-        let rates = usage.values().filter(|standing| standing.usage.rate_next_at != standing.rate_before);
-        let rates =
-            rates.map(|standing| db.execute(&hot::RATE_UPDATE, args![standing.usage.rate_next_at, standing.tenant]));
+        let rates = usage.rates().into_iter().map(|(stmt, values)| db.execute(stmt, values));
         let (rates, committed) = futures::join!(join_all(rates), db.batch("COMMIT"));
         for rate in rates {
             rate?;
@@ -308,62 +300,4 @@ async fn probe(db: &PgDb, sets: &[(usize, &Prepared)]) -> Result<HashMap<usize, 
         db.batch("ROLLBACK TO probe").await?;
     }
     Ok(bad)
-}
-
-/// Where a limited tenant stands inside the transaction.
-struct Standing {
-    tenant: TenantId,
-    caps: Caps,
-    usage: Usage,
-    rate_before: Timestamp,
-    pending: u32,
-    pending_max: Option<u32>,
-}
-
-/// Locks the tenants that have limits, then looks where they stand.
-async fn usage(db: &PgDb, tenants: &BTreeSet<TenantId>) -> Result<HashMap<TenantId, Standing>, DbError> {
-    if tenants.is_empty() {
-        return Ok(HashMap::new());
-    }
-    let ids: Vec<&[u8]> = tenants.iter().map(|tenant| tenant.as_bytes().as_slice()).collect();
-    let ids: [&(dyn ToSql + Sync); 1] = [&ids];
-    let (locked, rows) =
-        futures::join!(db.query_raw(&hot::LIMITED_LOCK, &ids), db.query_raw(&hot::LIMITED_USAGE, &ids));
-    locked?;
-    rows?.into_iter().map(standing).collect()
-}
-
-fn standing(mut row: Row) -> Result<(TenantId, Standing), DbError> {
-    let tenant: TenantId = row.id("tenant_id")?;
-    let caps =
-        Caps { max_concurrency: row.opt_num("max_concurrency")?, max_runs_per_min: row.opt_num("max_runs_per_min")? };
-    let rate_next_at = row.time("rate_next_at")?;
-    let pending_max = row.opt_num("pending_runs_max")?;
-    let usage = Usage { live_claims: row.num("claims")?, rate_next_at };
-    let pending = row.num("pending")?;
-    Ok((tenant, Standing { tenant, caps, usage, rate_before: rate_next_at, pending, pending_max }))
-}
-
-/// Takes a place for every set that needs one, in the order of their arrival. What this group releases counts only
-/// once it is committed.
-fn admit(sets: &[(usize, &Prepared)], standings: &mut HashMap<TenantId, Standing>) -> HashMap<usize, Outcome> {
-    let mut refused = HashMap::new();
-    for (index, set) in sets {
-        let change = &set.change;
-        let Some(standing) = standings.get_mut(&change.tenant) else { continue };
-        if change.start.is_some() {
-            if standing.pending_max.is_some_and(|max| standing.pending >= max) {
-                refused.insert(*index, Outcome::Refused(Refusal::TooManyPending));
-                continue;
-            }
-            standing.pending += 1;
-        }
-        if let ClaimChange::Take { first } = change.claim
-            && !standing.caps.is_unlimited()
-            && !standing.usage.admit(&standing.caps, first, change.at)
-        {
-            refused.insert(*index, Outcome::Refused(Refusal::Throttled));
-        }
-    }
-    refused
 }

@@ -4,6 +4,7 @@ mod bulk;
 pub(crate) mod commit;
 pub(crate) mod connect;
 mod inspect;
+mod limited;
 mod listen;
 pub(crate) mod partitions;
 pub(crate) mod reads;

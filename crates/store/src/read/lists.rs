@@ -210,6 +210,7 @@ fn summary(tenant: TenantId, mut row: Row) -> Result<RunSummary, CorruptRow> {
         inputs: row.json("inputs")?,
         output: row.opt_json("output")?,
         error: row.opt_json("error")?,
+        eligible_at: row.opt_time("eligible_at")?,
     })
 }
 

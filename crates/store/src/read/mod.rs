@@ -1,6 +1,6 @@
 //! Reads, by what they are for: [`load`] for `decide`, [`ready`] for dispatch, [`timers`] for the loops, [`lists`]
 //! for people, [`feed`] for streams, [`workflows`] for definitions, [`health`] for operators, [`identity`] for the
-//! question who asks.
+//! question who asks, [`usage`] for the question what a run waits for.
 
 mod feed;
 mod health;
@@ -11,6 +11,7 @@ mod ready;
 mod subjects;
 mod timers;
 mod triggers;
+mod usage;
 mod workflows;
 
 pub(crate) use load::PlanCache;

@@ -32,16 +32,23 @@ impl Store {
         Ok(groups)
     }
 
-    /// The group's runs in the order in which they should be claimed.
+    /// The group's runs in the order in which they should be claimed, but for those of the workflows `without`.
     pub async fn ready_runs(
         &self,
         group: &ReadyGroup,
+        without: &[String],
         now: Timestamp,
         limit: usize,
     ) -> Result<Vec<ReadyRun>, ReadError> {
-        let values = args![&group.queue, group.tenant, &group.workspace, now, limit];
+        let (queue, tenant, workspace) = (&group.queue, group.tenant, &group.workspace);
+        let rows = if without.is_empty() {
+            self.rows(&read::READY_RUNS, args![queue, tenant, workspace, now, limit]).await?
+        } else {
+            let names = serde_json::json!(without).to_string();
+            self.rows(&read::READY_RUNS_OTHER, args![queue, tenant, workspace, now, names, limit]).await?
+        };
         let mut runs = Vec::new();
-        for mut row in self.rows(&read::READY_RUNS, values).await? {
+        for mut row in rows {
             runs.push(ReadyRun {
                 tenant: group.tenant,
                 run: row.id("run_id")?,

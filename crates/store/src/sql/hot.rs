@@ -177,6 +177,53 @@ statements! {
                    OR t.max_runs_per_min IS NOT NULL OR t.pending_runs_max IS NOT NULL)"
     }
 
+    /// Instead of LIMITED_LOCK where a workflow of the group has limits: its tenant is locked as well ($2). One statement,
+    /// because tenants locked by two would not be locked in one order.
+    WORKFLOW_LOCK on tenants {
+        sqlite: "",
+        postgres: "SELECT tenant_id FROM tenants
+                   WHERE tenant_id = ANY($1::bytea[]) AND (max_concurrency IS NOT NULL OR max_runs_per_min IS NOT NULL
+                   OR pending_runs_max IS NOT NULL OR tenant_id = ANY($2::bytea[]))
+                   ORDER BY tenant_id FOR UPDATE"
+    }
+
+    /// Where the limited workflows of a group stand; $3 says whose claims are counted. run_live_claims, and the key of
+    /// runs once per claim of the tenant: runs of versions without a limit count too, and have nothing to be found by.
+    WORKFLOW_USAGE on run_live {
+        sqlite: "",
+        postgres: "SELECT a.tenant_id, a.workflow,
+                   CASE WHEN a.counted = 0 THEN 0 ELSE (SELECT count(*) FROM run_live l
+                       WHERE l.tenant_id = a.tenant_id AND l.session_id IS NOT NULL AND (SELECT r.workflow FROM runs r
+                       WHERE r.tenant_id = l.tenant_id AND r.run_id = l.run_id) = a.workflow) END,
+                   coalesce((SELECT w.rate_next_at FROM workflow_rates w WHERE w.tenant_id = a.tenant_id
+                       AND w.workflow = a.workflow), 0)
+                   FROM (SELECT unnest($1::bytea[]) AS tenant_id, unnest($2::text[]) AS workflow,
+                   unnest($3::bigint[]) AS counted) AS a"
+    }
+
+    /// Live claims of a workflow, whatever the version of its runs.
+    WORKFLOW_CLAIMS on run_live {
+        sqlite: "SELECT count(*) FROM run_live l INDEXED BY run_live_claims
+                 WHERE l.tenant_id = ?1 AND l.session_id IS NOT NULL AND (SELECT r.workflow FROM runs r
+                 WHERE r.tenant_id = l.tenant_id AND r.run_id = l.run_id) = ?2",
+        postgres: "SELECT count(*) FROM run_live l
+                   WHERE l.tenant_id = $1 AND l.session_id IS NOT NULL AND (SELECT r.workflow FROM runs r
+                   WHERE r.tenant_id = l.tenant_id AND r.run_id = l.run_id) = $2"
+    }
+
+    WORKFLOW_RATE on workflow_rates {
+        both: "SELECT rate_next_at FROM workflow_rates WHERE tenant_id = $1 AND workflow = $2"
+    }
+
+    WORKFLOW_RATE_PUT on workflow_rates {
+        both: "INSERT INTO workflow_rates (tenant_id, workflow, rate_next_at) VALUES ($1, $2, $3)
+               ON CONFLICT (tenant_id, workflow) DO UPDATE SET rate_next_at = excluded.rate_next_at"
+    }
+
+    TENANT_RATE on tenants {
+        both: "SELECT rate_next_at FROM tenants WHERE tenant_id = $1"
+    }
+
     /// Wakes the other servers, after a commit.
     NOTIFY on commit_groups {
         sqlite: "",

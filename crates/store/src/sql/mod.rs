@@ -57,7 +57,7 @@ macro_rules! list {
             "SELECT o.run_id, o.workspace, o.workflow, o.workflow_version, o.subject, o.labels, o.trigger_type,
              o.trigger_ref, o.priority, o.started_by, o.root_run_id, o.resumed_from, o.resume_count, o.state, o.detail,
              o.reason, o.position, o.control, o.version, o.created_at, o.deadline_at, o.finished_at, o.duration_ms,
-             o.inputs, o.output, o.error FROM ",
+             o.inputs, o.output, o.error, o.eligible_at FROM ",
             $from,
             ".tenant_id = $1 AND ",
             $lower,

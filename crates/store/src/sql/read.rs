@@ -107,6 +107,21 @@ statements! {
                ORDER BY priority DESC, eligible_at, run_id LIMIT $5"
     }
 
+    /// The same without those of some workflows, a JSON list: what their limits hold back stands in nobody's way. The key
+    /// of runs, once per run that is passed over or read.
+    READY_RUNS_OTHER on run_live {
+        sqlite: "SELECT l.run_id, l.priority, l.eligible_at FROM run_live l
+                 WHERE l.queue = ?1 AND l.tenant_id = ?2 AND l.workspace = ?3 AND l.eligible_at <= ?4
+                 AND (SELECT r.workflow FROM runs r WHERE r.tenant_id = l.tenant_id AND r.run_id = l.run_id)
+                 NOT IN (SELECT value FROM json_each(?5))
+                 ORDER BY l.priority DESC, l.eligible_at, l.run_id LIMIT ?6",
+        postgres: "SELECT l.run_id, l.priority, l.eligible_at FROM run_live l
+                   WHERE l.queue = $1 AND l.tenant_id = $2 AND l.workspace = $3 AND l.eligible_at <= $4
+                   AND (SELECT r.workflow FROM runs r WHERE r.tenant_id = l.tenant_id AND r.run_id = l.run_id)
+                   <> ALL (ARRAY(SELECT jsonb_array_elements_text(($5::text)::jsonb)))
+                   ORDER BY l.priority DESC, l.eligible_at, l.run_id LIMIT $6"
+    }
+
     /// run_live_timers.
     DUE_RUNS on run_live {
         both: "SELECT tenant_id, run_id FROM run_live WHERE wake_at <= $1 ORDER BY wake_at LIMIT $2"
@@ -222,7 +237,7 @@ statements! {
     RUN_ONE on run_overview {
         both: "SELECT run_id, workspace, workflow, workflow_version, subject, labels, trigger_type, trigger_ref, priority,
                started_by, root_run_id, resumed_from, resume_count, state, detail, reason, position, control, version,
-               created_at, deadline_at, finished_at, duration_ms, inputs, output, error
+               created_at, deadline_at, finished_at, duration_ms, inputs, output, error, eligible_at
                FROM run_overview WHERE tenant_id = $1 AND run_id = $2"
     }
 

@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, MutexGuard, PoisonError};
 
-use interlock_core::caps::{Caps, Usage};
+use interlock_core::caps::{Caps, Usage, WorkflowCaps};
 use interlock_core::change::{ChangeSet, ClaimChange, LiveChange, LiveRow, Start};
 use interlock_core::ids::{ServerId, TenantId};
 use interlock_core::json::{Hash, Json};
@@ -113,7 +113,8 @@ impl Committer for SqliteCommitter {
                 }
             };
             loop {
-                let mut transaction = Transaction { db: SqliteDb(&connection), known, usage: HashMap::new() };
+                let db = SqliteDb(&connection);
+                let mut transaction = Transaction { db, known, usage: HashMap::new(), workflows: HashMap::new() };
                 match transaction.run(self.lane, group, &bad) {
                     Ok(outcomes) => break outcomes,
                     Err(failed) => {
@@ -160,6 +161,8 @@ struct Transaction<'a> {
     known: &'a mut Known,
     /// Where the limited tenants of this group stand, counted when the first of their sets asks.
     usage: HashMap<TenantId, Usage>,
+    /// The same for the limited workflows.
+    workflows: HashMap<(TenantId, String), Usage>,
 }
 
 impl Transaction<'_> {
@@ -188,6 +191,11 @@ impl Transaction<'_> {
         for (tenant, usage) in &self.usage {
             if usage.rate_next_at > Timestamp(0) {
                 self.db.execute_now(&hot::RATE_UPDATE, args![usage.rate_next_at, *tenant])?;
+            }
+        }
+        for ((tenant, workflow), usage) in &self.workflows {
+            if usage.rate_next_at > Timestamp(0) {
+                self.db.execute_now(&hot::WORKFLOW_RATE_PUT, args![*tenant, workflow, usage.rate_next_at])?;
             }
         }
         connection.prepare_cached(hot::GROUP_INSERT.sqlite)?.execute(params![
@@ -244,20 +252,49 @@ impl Transaction<'_> {
                 return Ok(Some(Refusal::TooManyPending));
             }
         }
-        if let ClaimChange::Take { first } = change.claim
-            && !limits.caps.is_unlimited()
-        {
+        let ClaimChange::Take { first } = change.claim else { return Ok(None) };
+        let tenant_caps = Some(limits.caps).filter(|caps| !caps.is_unlimited());
+        let workflow_caps = change.workflow_caps.as_deref();
+        if tenant_caps.is_none() && workflow_caps.is_none() {
+            return Ok(None);
+        }
+        // The version is looked at first, so that a set that will be refused takes no slot.
+        if !self.is_current(change)? {
+            return Ok(Some(Refusal::Version));
+        }
+        let mut tenant = None;
+        if let Some(caps) = tenant_caps {
             let mut usage = self.usage(change.tenant)?;
-            // The version is looked at first, so that a set that will be refused takes no slot.
-            if !self.is_current(change)? {
-                return Ok(Some(Refusal::Version));
-            }
-            if !usage.admit(&limits.caps, first, change.at) && !is_planted(Bug::CapNotChecked) {
+            if usage.admit(&caps, first, change.at).is_err() && !is_planted(Bug::CapNotChecked) {
                 return Ok(Some(Refusal::Throttled));
             }
-            self.usage.insert(change.tenant, usage);
+            tenant = Some(usage);
         }
+        if let Some(WorkflowCaps { workflow, caps }) = workflow_caps {
+            let key = (change.tenant, workflow.clone());
+            let mut usage = match self.workflows.get(&key) {
+                Some(usage) => *usage,
+                None => self.workflow_usage(change.tenant, workflow)?,
+            };
+            match usage.admit(caps, first, change.at) {
+                Err(held) if !is_planted(Bug::WorkflowCapNotChecked) => {
+                    return Ok(Some(Refusal::WorkflowThrottled { held }));
+                }
+                _ => self.workflows.insert(key, usage),
+            };
+        }
+        // Only what both admit takes a place of either.
+        self.usage.extend(tenant.map(|usage| (change.tenant, usage)));
         Ok(None)
+    }
+
+    fn workflow_usage(&self, tenant: TenantId, workflow: &str) -> Result<Usage, DbError> {
+        let mut claims = self.db.query_now(&hot::WORKFLOW_CLAIMS, args![tenant, workflow])?;
+        let mut rate = self.db.query_now(&hot::WORKFLOW_RATE, args![tenant, workflow])?;
+        Ok(Usage {
+            live_claims: claims.first_mut().map_or(Ok(0), |row| row.num("count"))?,
+            rate_next_at: rate.first_mut().map_or(Ok(Timestamp(0)), |row| row.time("rate_next_at"))?,
+        })
     }
 
     fn is_current(&self, change: &ChangeSet) -> Result<bool, DbError> {

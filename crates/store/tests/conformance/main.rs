@@ -4,6 +4,7 @@ mod feed;
 mod fixture;
 mod guards;
 mod lanes;
+mod limits;
 mod opening;
 mod payloads;
 mod runs;

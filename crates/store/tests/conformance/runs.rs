@@ -98,7 +98,7 @@ async fn ready_runs_are_found_in_order_and_by_time(place: &Place) {
     assert_eq!(groups[0].workspace, "main");
     assert!(world.store.ready_groups(&["other".into()], now).await.unwrap().is_empty());
     assert!(world.store.ready_groups(&[], NOW).await.unwrap().is_empty());
-    let runs = world.store.ready_runs(&groups[0], now, 10).await.unwrap();
+    let runs = world.store.ready_runs(&groups[0], &[], now, 10).await.unwrap();
     let found: Vec<_> = runs.iter().map(|run| (run.priority, run.eligible_at.0 - NOW.0)).collect();
     assert_eq!(found, [(7, 3), (3, 2), (0, 1), (0, 5)]);
     assert_eq!(world.store.next_eligible(now).await.unwrap(), Some(Timestamp(NOW.0 + 50)));

@@ -1,27 +1,40 @@
 //! Several servers on one PostgreSQL.
 
+use std::sync::Arc;
+
 use interlock_core::caps::Caps;
 use interlock_core::decide::Command;
 use interlock_core::ids::SessionId;
+use interlock_core::plan::Plan;
 use interlock_store::{Op, Refusal, StoreUrl, SubmitError, Tenant};
 
-use crate::fixture::{NOW, Place, Wanted, World, admin, command, completion, fresh, tasks, tenant_id};
+use crate::fixture::{NOW, Place, Wanted, World, admin, command, fresh, tasks, tenant_id};
+use crate::limits::limited;
 
 const CAP: u32 = 4;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_cap_holds_over_two_servers() {
+    let caps = Caps { max_concurrency: Some(CAP), max_runs_per_min: None };
+    it_holds_over_two_servers(caps, &tasks(1)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_workflows_limit_holds_over_two_servers() {
+    let caps = Caps { max_concurrency: Some(CAP), max_runs_per_min: None };
+    it_holds_over_two_servers(Caps::default(), &limited("narrow", 1, caps)).await;
+}
+
+async fn it_holds_over_two_servers(caps: Caps, plan: &Arc<Plan>) {
     let place = Place::postgres().await;
     let world = place.world().await;
     let tenant = tenant_id(5);
-    let caps = Caps { max_concurrency: Some(CAP), max_runs_per_min: None };
     world.store.execute(Op::PutTenant(Tenant { caps, ..Tenant::new(tenant, "capped", NOW) })).await.unwrap();
     let stores = [world.store.clone(), place.open().await];
-    let plan = tasks(1);
     let worlds = stores.map(|store| World { store, tenant });
     let mut runs = Vec::new();
     for _ in 0..60 {
-        runs.push(worlds[0].start(&plan, Wanted::default()).await);
+        runs.push(worlds[0].start(plan, Wanted::default()).await);
     }
     // Both servers claim and complete what they can, while somebody counts.
     let session = SessionId(fresh());
@@ -41,11 +54,12 @@ async fn a_cap_holds_over_two_servers() {
                     match answer {
                         Ok(change) => {
                             run.apply(&change);
-                            let done = completion(&run, NOW);
-                            world.apply(&mut run, done).await;
+                            world.finish(&mut run, session).await;
                             finished += 1;
                         }
-                        Err(SubmitError::Refused(Refusal::Throttled)) => left.push(run),
+                        Err(SubmitError::Refused(Refusal::Throttled | Refusal::WorkflowThrottled { .. })) => {
+                            left.push(run);
+                        }
                         Err(other) => panic!("{other}"),
                     }
                 }

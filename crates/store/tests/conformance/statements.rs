@@ -30,6 +30,8 @@ const SCANS: &[&str] = &[
     "STEPS",
     "OUTBOUNDS_FED",
     "SCHEDULES_NEXT",
+    // Of the list that it is given.
+    "READY_RUNS_OTHER",
 ];
 
 /// The index that a statement has to use, on either database: a plan without a scan can still read a whole tenant.
@@ -46,6 +48,9 @@ const USES: &[(&str, &str)] = &[
     ("READY_LOWER", "run_live_ready"),
     ("READY_NEXT", "run_live_ready"),
     ("READY_RUNS", "run_live_ready"),
+    ("READY_RUNS_OTHER", "run_live_ready"),
+    ("WORKFLOW_CLAIMS", "run_live_claims"),
+    ("WORKFLOW_USAGE", "run_live_claims"),
     ("ELIGIBLE_NEXT", "run_live_ready"),
     ("DUE_RUNS", "run_live_timers"),
     ("CLAIMS_COUNT", "run_live_claims"),

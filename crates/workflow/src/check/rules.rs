@@ -83,21 +83,14 @@ fn limits(definition: &Definition, report: &mut Report) {
                 .help("leave it out for no limit");
         }
     }
-    let recorded = [
-        ("concurrency", limits.concurrency.map(|limit| limit.span)),
-        ("runs_per_min", limits.runs_per_min.map(|limit| limit.span)),
-        ("spend", limits.spend.map(|limit| limit.span)),
-    ];
-    for (field, span) in recorded {
-        if let Some(span) = span {
-            report
-                .warning(
-                    Code::Ineffective,
-                    span,
-                    format!("`limits.{field}` is recorded with the plan and not enforced yet"),
-                )
-                .help("`limits.writes` is enforced, and so are the tenant's own caps");
-        }
+    if let Some(spend) = limits.spend {
+        report
+            .warning(
+                Code::Ineffective,
+                spend.span,
+                "`limits.spend` is recorded with the plan and takes effect with model steps",
+            )
+            .help("no model step runs yet; `writes`, `concurrency` and `runs_per_min` are enforced");
     }
     if let Some(spend) = limits.spend.filter(|spend| !(0.0..=1e9).contains(&spend.value)) {
         report.error(Code::InvalidValue, spend.span, format!("{} is not an amount", spend.value));

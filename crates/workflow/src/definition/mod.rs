@@ -72,13 +72,13 @@ record! {
 record! {
     /// How much may be done.
     "`limits`" Limits {
-        /// Effects of one run that are not reads.
+        /// Effects of one run that are not reads, rollbacks aside; a step that needs one more fails, and the run ends as `writes_exhausted`.
         writes: Option<At<u32>>,
-        /// Steps of this workflow's runs that may run at once.
+        /// Steps of all this workflow's runs, of any version, that may run at once; the others wait.
         concurrency: Option<At<u32>>,
-        /// Runs that may start in a minute; what is over is delayed.
+        /// Runs of this workflow that may start in a minute; what is over is delayed.
         runs_per_min: Option<At<u32>>,
-        /// What the model calls of one run may cost, in the account's currency.
+        /// What the model calls of one run may cost, in the account's currency; recorded, and takes effect with model steps.
         spend: Option<At<f64>>,
     }
 }

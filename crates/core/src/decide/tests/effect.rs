@@ -1,13 +1,14 @@
 //! Effects: the intent before, the outcome after, and the budget of writes.
 
 use super::case::{Case, cancel, json};
-use super::plans::{plan, task, tasks};
+use super::plans::{Tuned as _, plan, task, tasks};
 use super::wait::waiting;
 use crate::change::SideWrite;
-use crate::decide::Command;
-use crate::plan::Plan;
-use crate::rejection::Rejection;
-use crate::state::{EffectClass, ReceiptState, RunState, StepState};
+use crate::decide::{Command, Outcome};
+use crate::plan::{OnFailure, Plan};
+use crate::rejection::{Rejection, WRITES_EXHAUSTED};
+use crate::retry::{ErrorClass, StepError};
+use crate::state::{EffectClass, Reason, ReceiptState, RunState, StepState};
 
 #[test]
 fn only_an_unsafe_effect_is_open_until_its_outcome() {
@@ -81,6 +82,30 @@ fn writes_are_counted_over_the_run_and_reads_are_free() {
     assert!(matches!(no, Rejection::WritesExhausted { max: 2, .. }), "{no}");
     case.tells(|case| case.intent(EffectClass::Read)).complete();
     assert_eq!(case.state(), RunState::Succeeded);
+}
+
+/// The step that fails for it ends the run with that reason; what was done can still be undone.
+#[test]
+fn used_up_writes_end_the_run_and_do_not_hold_up_its_rollback() {
+    let steps = || vec![task("a").undoable(), task("b")];
+    let spent = |class| StepError::new(class, WRITES_EXHAUSTED, "no more");
+    let mut case = Case::of(Plan { writes_max: Some(1), on_failure: Some(OnFailure::Fail), ..plan(steps()) });
+    case.claim().tells(|case| case.intent(EffectClass::Keyed)).complete().claim();
+    case.refuse(case.intent(EffectClass::Keyed));
+    // No other try could change it, whatever the worker says of its class.
+    case.tells(|case| case.reports(Outcome::Retry { error: spent(ErrorClass::Unavailable), backoff: None }));
+    assert_eq!((case.state(), case.run.reason), (RunState::Failed, Some(Reason::WritesExhausted)));
+
+    let mut undone = Case::of(Plan { writes_max: Some(1), ..plan(steps()) });
+    undone.claim().tells(|case| case.intent(EffectClass::Keyed)).complete().claim();
+    undone.tells(|case| case.reports(Outcome::Dead { error: spent(ErrorClass::Terminal) }));
+    assert_eq!(undone.state(), RunState::RollingBack);
+    undone.claim().tells(|case| case.intent(EffectClass::Keyed)).complete();
+    assert_eq!(undone.run.notes.writes, 1);
+
+    let mut unlimited = Case::of(tasks(1));
+    unlimited.claim().tells(|case| case.reports(Outcome::Dead { error: spent(ErrorClass::Terminal) }));
+    assert_eq!(unlimited.run.reason, Some(Reason::StepFailed), "a worker cannot say so by itself");
 }
 
 #[test]

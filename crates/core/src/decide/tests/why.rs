@@ -2,15 +2,16 @@
 
 use super::case::{Case, cancel, pause, retry, roll_back, skip};
 use super::plans::{Tuned as _, gate, plan, signal, task, tasks, timer};
+use crate::caps::Held;
 use crate::decide::Command;
 use crate::plan::{OnDenial, OnFailure, Plan};
 use crate::retry::ErrorClass;
 use crate::state::{ApprovalState, EffectClass, RunState};
 use crate::time::Millis;
-use crate::why::{Cause, Explanation, Remedy, why};
+use crate::why::{Cause, Explanation, LimitOf, Remedy, Surroundings, Throttle, why};
 
 fn explain(case: &Case) -> Explanation {
-    let explanation = why(&case.run, case.now, Some(0));
+    let explanation = why(&case.run, case.now, Surroundings { workers: Some(0), throttle: None });
     assert_eq!(explanation.state, case.state());
     for remedy in &explanation.next {
         let command = match remedy {
@@ -41,8 +42,23 @@ fn an_unclaimed_step_names_its_queue_and_task() {
     assert!(matches!(&explanation.because[..], [Cause::Unclaimed { queue, task: Some(_), workers: Some(0), .. }]
         if queue == "default"));
     assert_eq!(explanation.next, [Remedy::StartWorker, Remedy::Cancel]);
-    let staffed = why(&case.run, case.now, Some(3));
+    let staffed = why(&case.run, case.now, Surroundings { workers: Some(3), throttle: None });
     assert_eq!(staffed.next, [Remedy::Wait, Remedy::Cancel]);
+}
+
+#[test]
+fn a_limit_holds_only_what_could_be_claimed() {
+    let throttle = Throttle::new(LimitOf::Workflow, Held::Concurrency { max: 1 });
+    let around = Surroundings { workers: Some(1), throttle: Some(throttle) };
+    let mut case = Case::of(tasks(1));
+    let held = why(&case.run, case.now, around);
+    assert!(matches!(held.because[..], [Cause::Throttled(shown)] if shown == throttle));
+    assert_eq!(held.next, [Remedy::Wait, Remedy::Cancel]);
+    let unstaffed = why(&case.run, case.now, Surroundings { workers: Some(0), ..around });
+    assert!(matches!(unstaffed.because[..], [Cause::Throttled(_), Cause::Unclaimed { .. }]));
+    case.claim();
+    let running = why(&case.run, case.now, around);
+    assert!(matches!(running.because[..], [Cause::Running { .. }]));
 }
 
 #[test]

@@ -3,8 +3,10 @@
 use axum::Json;
 use axum::extract::State;
 use interlock_core::ids::RunId;
+use interlock_core::state::Detail;
 use interlock_core::time::Millis;
 use interlock_protocol::runs::{RunView, limits, path};
+use interlock_store::RunSummary;
 use serde::Deserialize;
 use tokio::time::timeout;
 use utoipa::IntoParams;
@@ -43,5 +45,21 @@ pub async fn get(
         }
     }
     let overview = state.reads(tenant).run_overview(tenant, run).await?;
-    overview.map(|row| Json(view::run(&state, row))).ok_or_else(|| ApiError::unknown_run(run))
+    let mut row = overview.ok_or_else(|| ApiError::unknown_run(run))?;
+    if is_held_back(&state, &row).await? {
+        row.detail = Some(Detail::Throttled);
+    }
+    Ok(Json(view::run(&state, row)))
+}
+
+/// Whether a limit keeps a run waiting whose step could be claimed. Nothing is read for any other run.
+async fn is_held_back(state: &AppState, row: &RunSummary) -> Result<bool, ApiError> {
+    if row.eligible_at.is_none_or(|at| at > state.engine().now()) {
+        return Ok(false);
+    }
+    let runs = state.reads(row.tenant).load_runs(&[(row.tenant, row.run)]).await?;
+    match runs.first() {
+        Some(run) => Ok(state.engine().throttle(run).await?.is_some()),
+        None => Ok(false),
+    }
 }

@@ -5,7 +5,7 @@ use axum::extract::State;
 use interlock_core::ids::RunId;
 use interlock_core::run::Run;
 use interlock_core::state::WorkerState;
-use interlock_core::why::{self, Explanation};
+use interlock_core::why::{self, Explanation, Surroundings};
 use interlock_protocol::runs::path;
 
 use crate::api_error::ApiError;
@@ -25,8 +25,9 @@ use crate::state::AppState;
 pub async fn why(State(state): State<AppState>, named: Named) -> Result<Json<Explanation>, ApiError> {
     let found = state.engine().store().load_runs(&[(named.tenant, named.run)]).await?.pop();
     let run = found.ok_or_else(|| ApiError::unknown_run(named.run))?;
-    let workers = workers(&state, &run).await?;
-    Ok(Json(why::why(&run, state.engine().now(), Some(workers))))
+    let workers = Some(workers(&state, &run).await?);
+    let throttle = state.engine().throttle(&run).await?;
+    Ok(Json(why::why(&run, state.engine().now(), Surroundings { workers, throttle })))
 }
 
 /// How many worker sessions would take the run's current step.

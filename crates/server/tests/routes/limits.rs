@@ -1,0 +1,106 @@
+//! The limits of a workflow file, as a run meets them.
+
+use serde_json::{Value, json};
+
+use crate::api::{Answer, Api, attempt, completed, failed};
+
+async fn apply(api: &Api, source: &str) -> Value {
+    api.post("/workflows", json!({ "source": source })).await.ok()
+}
+
+async fn start(api: &Api, workflow: &str) -> String {
+    let started = api.post("/runs", json!({ "workflow": workflow, "inputs": {} })).await.ok();
+    started["run_id"].as_str().unwrap().to_owned()
+}
+
+async fn look(api: &Api, run: &str) -> Value {
+    api.get(&format!("/runs/{run}")).await.ok()
+}
+
+async fn why(api: &Api, run: &str) -> Value {
+    api.get(&format!("/runs/{run}/why")).await.ok()
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_two_runs_one_waits_and_says_why() {
+    let api = Api::new().await;
+    let applied = apply(&api, "name: one-by-one\nlimits: { concurrency: 1 }\nsteps: [{ id: a, task: t }]\n").await;
+    assert!(applied["warnings"].as_array().is_none_or(Vec::is_empty), "it is enforced: {applied}");
+    apply(&api, "name: free\nsteps: [{ id: a, task: t }]\n").await;
+    let (first, second) = (start(&api, "one-by-one").await, start(&api, "one-by-one").await);
+    let session = api.register().await;
+    let assignment = api.poll(&session).await;
+    assert_eq!(assignment["run"], json!(first));
+    // The next poll finds only the one that has to wait.
+    assert_eq!(api.poll(&session).await, Value::Null);
+    let free = start(&api, "free").await;
+    assert_eq!(api.poll(&session).await["run"], json!(free), "another workflow does not wait with it");
+
+    assert_eq!(look(&api, &first).await["detail"], Value::Null);
+    let held = look(&api, &second).await;
+    assert_eq!((&held["state"], &held["detail"]), (&json!("pending"), &json!("throttled")));
+    let because = why(&api, &second).await;
+    let limit = json!({ "cause": "throttled", "limit_of": "workflow", "limit": "concurrency", "max": 1 });
+    assert_eq!((&because["because"][0], &because["next"][0]), (&limit, &json!("wait")));
+
+    api.report(&session, &assignment, completed(json!(1))).await.ok();
+    let next = api.poll(&session).await;
+    assert_eq!(next["run"], json!(second));
+    assert_eq!(
+        (&look(&api, &second).await["detail"], &why(&api, &second).await["because"][0]["cause"]),
+        (&Value::Null, &json!("running"))
+    );
+    api.report(&session, &next, completed(json!(1))).await.ok();
+    assert_eq!(look(&api, &second).await["state"], "succeeded");
+    api.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn runs_over_the_rate_wait_for_their_time() {
+    let api = Api::new().await;
+    apply(&api, "name: rationed\nlimits: { runs_per_min: 1 }\nsteps: [{ id: a, task: t }]\n").await;
+    let (first, second) = (start(&api, "rationed").await, start(&api, "rationed").await);
+    let session = api.register().await;
+    let assignment = api.poll(&session).await;
+    assert_eq!(assignment["run"], json!(first));
+    api.report(&session, &assignment, completed(json!(1))).await.ok();
+    assert_eq!(api.poll(&session).await, Value::Null);
+    let because = why(&api, &second).await["because"][0].clone();
+    assert_eq!((&because["limit"], &because["limit_of"]), (&json!("runs_per_min"), &json!("workflow")));
+    assert!(because["until"].is_i64(), "{because}");
+    let mut claimed = Value::Null;
+    for _ in 0..12 {
+        // Nobody renews the first one while the minute passes.
+        claimed = api.poll(&api.register().await).await;
+        if claimed != Value::Null {
+            break;
+        }
+    }
+    assert_eq!(claimed["run"], json!(second), "a minute has passed");
+    api.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_too_many_ends_the_run() {
+    let api = Api::new().await;
+    apply(&api, "name: careful\nlimits: { writes: 1 }\nsteps: [{ id: pay, task: t, effect: keyed }]\n").await;
+    let run = start(&api, "careful").await;
+    let session = api.register().await;
+    let assignment = api.poll(&session).await;
+    let write = async |number: u32, effect: &str| -> Answer {
+        let mut intent = attempt(&assignment);
+        intent["template"] = json!("card:charge");
+        intent["number"] = json!(number);
+        intent["effect"] = json!(effect);
+        intent["request"] = json!({ "cents": 100 });
+        api.post(&format!("/agent/{session}/effects"), intent).await
+    };
+    assert_eq!(write(0, "keyed").await.ok()["answer"], "perform");
+    assert_eq!(write(1, "read").await.ok()["answer"], "perform");
+    assert_eq!(write(2, "keyed").await.problem(), (409, "RUN_WRITES_EXHAUSTED"));
+    // What a worker does with that: the step fails with the code that it was given.
+    api.report(&session, &assignment, failed("RUN_WRITES_EXHAUSTED")).await.ok();
+    let ended = look(&api, &run).await;
+    assert_eq!((&ended["state"], &ended["reason"]), (&json!("failed"), &json!("writes_exhausted")));
+    api.end().await;
+}
