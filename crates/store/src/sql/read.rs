@@ -198,14 +198,14 @@ statements! {
     /// waits_by_key: first come, first served.
     WAITS_OPEN on waits {
         both: "SELECT run_id, position, accept_from, opened_at FROM waits WHERE tenant_id = $1 AND type = $2 AND key = $3
-               ORDER BY opened_at, run_id LIMIT $4"
+               AND (opened_at, run_id) > ($4, $5) ORDER BY opened_at, run_id LIMIT $6"
     }
 
     /// signals_pending.
     SIGNALS_PENDING on signals {
         both: "SELECT signal_id, received_at, payload FROM signals
-               WHERE tenant_id = $1 AND type = $2 AND key = $3 AND consumed_by IS NULL
-               ORDER BY received_at, signal_id LIMIT $4"
+               WHERE tenant_id = $1 AND type = $2 AND key = $3 AND consumed_by IS NULL AND received_at >= $4
+               ORDER BY received_at, signal_id LIMIT $5"
     }
 
     /// The sweep that matches what two commits at the same instant could have missed.
