@@ -11,6 +11,7 @@ use interlock_core::state::{
 };
 use interlock_core::tenant::TenantSettings;
 use interlock_core::time::Timestamp;
+use interlock_core::work::AttemptRef;
 use std::collections::BTreeMap;
 
 /// A tenant with its limits.
@@ -131,6 +132,13 @@ pub struct Claimed {
     pub position: u32,
     pub attempt: u32,
     pub session: SessionId,
+    pub control: Control,
+}
+
+impl Claimed {
+    pub const fn at(&self) -> AttemptRef {
+        AttemptRef { tenant: self.tenant, run: self.run, position: self.position, attempt: self.attempt }
+    }
 }
 
 /// What makes a repeated request one request.

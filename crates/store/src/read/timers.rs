@@ -168,6 +168,7 @@ fn claims(rows: Vec<Row>) -> Result<Vec<Claimed>, ReadError> {
                 position: row.num("position")?,
                 attempt: row.num("attempt")?,
                 session: row.id("session_id")?,
+                control: row.name("control")?,
             })
         })
         .collect()

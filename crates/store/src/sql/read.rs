@@ -133,20 +133,20 @@ statements! {
 
     /// run_live_claims: the claims that live now are few, whatever the number of runs.
     LOST_CLAIMS on run_live {
-        both: "SELECT l.tenant_id, l.run_id, l.position, l.attempt, l.session_id FROM run_live l
+        both: "SELECT l.tenant_id, l.run_id, l.position, l.attempt, l.session_id, l.control FROM run_live l
                LEFT JOIN worker_sessions s ON s.session_id = l.session_id
                WHERE l.session_id IS NOT NULL
                AND (s.session_id IS NULL OR s.state = 'offline' OR s.lease_expires_at < $1) LIMIT $2"
     }
 
     TIMED_OUT on run_live {
-        both: "SELECT tenant_id, run_id, position, attempt, session_id FROM run_live
+        both: "SELECT tenant_id, run_id, position, attempt, session_id, control FROM run_live
                WHERE session_id IS NOT NULL AND step_timeout_at <= $1 LIMIT $2"
     }
 
     /// run_live_claims, once per tenant.
     CLAIMS_OF on run_live {
-        both: "SELECT l.tenant_id, l.run_id, l.position, l.attempt, l.session_id FROM tenants t
+        both: "SELECT l.tenant_id, l.run_id, l.position, l.attempt, l.session_id, l.control FROM tenants t
                JOIN run_live l ON l.tenant_id = t.tenant_id AND l.session_id = $1"
     }
 
