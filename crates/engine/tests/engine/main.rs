@@ -7,6 +7,7 @@ mod payloads;
 mod restore;
 mod rig;
 mod runs;
+mod sessions;
 mod signals;
 mod subjects;
 mod tenants;
