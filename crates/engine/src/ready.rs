@@ -122,7 +122,9 @@ impl ReadyRuns {
             if tenant.is_none_or(|tenant| tenant == key.tenant) {
                 group.take(key.tenant, max, now, &mut taken);
             }
-            idle.entry(queue).and_modify(|turns| *turns = if taken.len() > before { 0 } else { *turns + 1 });
+            if let Some(turns) = idle.get_mut(queue) {
+                *turns = if taken.len() > before { 0 } else { *turns + 1 };
+            }
             if group.runs.is_empty() && !group.overflowed && group.throttled_until.is_none() {
                 self.groups.remove(&key);
             } else {

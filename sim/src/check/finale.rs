@@ -277,7 +277,8 @@ async fn signals(sim: &Sim) -> Result<(), String> {
     }
     for ((tenant, signal_type, key), count) in acked {
         let ever = Timestamp(0);
-        let pending = sim.database().pending_signals(tenant, &signal_type, &key, ever, ALL).await.map_err(unreadable)?;
+        let pending =
+            sim.database().pending_signals(tenant, &signal_type, &key, ever, ALL).await.map_err(unreadable)?;
         let awaited = (signal_type, key);
         let consumed: u64 = sim.ledger(|ledger| {
             let runs = ledger.runs.iter().filter(|((of, _), _)| *of == tenant);
