@@ -28,6 +28,7 @@ pub(crate) static SQLITE: &[Migration] = &[
         name: "workflow_rates",
         sql: include_str!("../migrations/sqlite/0010_workflow_rates.sql"),
     },
+    Migration { version: 12, name: "outbox_place", sql: include_str!("../migrations/sqlite/0012_outbox_place.sql") },
 ];
 
 pub(crate) static POSTGRES: &[Migration] = &[
@@ -44,6 +45,7 @@ pub(crate) static POSTGRES: &[Migration] = &[
         name: "workflow_rates",
         sql: include_str!("../migrations/postgres/0010_workflow_rates.sql"),
     },
+    Migration { version: 12, name: "outbox_place", sql: include_str!("../migrations/postgres/0012_outbox_place.sql") },
 ];
 
 static APPLIED: Stmt = both("MIGRATIONS_APPLIED", "SELECT version, checksum FROM schema_migrations ORDER BY version");

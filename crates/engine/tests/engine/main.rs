@@ -3,6 +3,7 @@
 mod bucket;
 mod caps;
 mod feed;
+mod outbox;
 mod payloads;
 mod restore;
 mod rig;

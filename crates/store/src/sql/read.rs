@@ -361,8 +361,8 @@ statements! {
         both: "SELECT o.tenant_id, o.outbox_id, o.run_id, o.destination, o.payload, o.created_at, o.attempts FROM outbox o
                WHERE o.delivered_at IS NULL AND o.dead_at IS NULL AND o.next_at <= $1
                AND NOT EXISTS (SELECT 1 FROM outbox e WHERE e.tenant_id = o.tenant_id AND e.run_id = o.run_id
-               AND e.destination = o.destination AND e.outbox_id < o.outbox_id AND e.delivered_at IS NULL
-               AND e.dead_at IS NULL)
+               AND e.destination = o.destination AND (e.place, e.outbox_id) < (o.place, o.outbox_id)
+               AND e.delivered_at IS NULL AND e.dead_at IS NULL)
                ORDER BY o.next_at, o.outbox_id LIMIT $2"
     }
 
