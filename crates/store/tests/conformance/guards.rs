@@ -33,7 +33,7 @@ crate::on_every_store!(
     rows_that_the_database_refuses_harm_no_neighbour,
 );
 
-fn idempotency(key: &str) -> IdempotencyRow {
+pub fn idempotency(key: &str) -> IdempotencyRow {
     IdempotencyRow {
         client: "cli".into(),
         key: key.into(),
@@ -187,7 +187,9 @@ async fn a_signal_needs_a_tenant(place: &Place) {
     let world = place.world().await;
     let row = SignalRow { tenant: tenant_id(404), ..signal(&world, "k") };
     assert_eq!(world.store.execute(Op::StoreSignal(row)).await.unwrap(), OpAnswer::UnknownTenant);
-    assert!(world.store.pending_signals(tenant_id(404), "run.requested", "k", Timestamp(0), 10).await.unwrap().is_empty());
+    assert!(
+        world.store.pending_signals(tenant_id(404), "run.requested", "k", Timestamp(0), 10).await.unwrap().is_empty()
+    );
 }
 
 async fn what_a_step_answered_before_a_restart_is_kept(place: &Place) {

@@ -10,6 +10,7 @@ mod payloads;
 mod runs;
 mod servers;
 mod statements;
+mod sweep;
 mod triggers;
 mod walk;
 mod wall;
