@@ -223,6 +223,12 @@ impl Store {
         self.inner.counters.sets.load(Ordering::Relaxed)
     }
 
+    /// Whether other servers may work on the same database.
+    pub fn is_shared(&self) -> bool {
+        // Whoever could wake us holds the other end.
+        self.inner.wakes.has_changed().is_ok()
+    }
+
     /// The newest instant of this store's own commits since it was opened.
     pub fn committed_until(&self) -> Timestamp {
         Timestamp(self.inner.counters.last_commit_at.load(Ordering::Relaxed))
