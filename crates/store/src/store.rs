@@ -77,7 +77,7 @@ impl Store {
                 })
                 .await
                 .map_err(|error| OpenError::Database(DbError::Other(error.to_string())))??;
-                let reads = SqliteReads::File(Arc::new(Pool::new(path, options.readers)));
+                let reads = SqliteReads::File(Arc::new(Pool::new(path, options.readers, options.read_timeout)));
                 let (_, wakes) = watch::channel(0);
                 let mut parts = Parts::new(Reads::Sqlite(reads), wakes, Some(lock));
                 parts.sqlite_lane(Writer::Own(connection), lane, &options)?;
@@ -125,7 +125,7 @@ impl Store {
         })
         .await
         .map_err(|error| OpenError::Database(DbError::Other(error.to_string())))??;
-        let reads = SqliteReads::File(Arc::new(Pool::to_read(path.clone(), options.readers)));
+        let reads = SqliteReads::File(Arc::new(Pool::to_read(path.clone(), options.readers, options.read_timeout)));
         let (_, wakes) = watch::channel(0);
         Ok(Parts::new(Reads::Sqlite(reads), wakes, None).finish())
     }
