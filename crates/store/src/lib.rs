@@ -32,7 +32,7 @@ mod value;
 
 pub use backup::{backup_file, restore};
 pub use bulk::{BulkFailure, BulkJob, BulkOp, BulkProgress};
-pub use error::{CorruptRow, OpenError, ReadError, Refusal, SubmitError};
+pub use error::{CorruptRow, OpenError, ReadError, Refusal, Restored, SubmitError};
 pub use identity::{IdentityOp, InviteRow, KeyRow, UserRow, UserSessionRow};
 pub use op::{BeginIdempotency, Op, OpAnswer, OutboxRetry, SignalAnnouncement, SubjectSignal, Sweep};
 pub use options::{CommitFault, Faults, Mode, NoFaults, Options, StoreUrl};

@@ -9,7 +9,7 @@ use interlock_core::time::Timestamp;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::db::Db;
-use crate::error::{DbError, OpenError, ReadError, SubmitError};
+use crate::error::{DbError, OpenError, ReadError, Restored, SubmitError};
 use crate::lane::{Committer, Counters, Lane};
 use crate::migrate;
 use crate::op::{Op, OpAnswer};
@@ -213,20 +213,25 @@ impl Store {
         self.inner.counters.stall.check()
     }
 
+    /// Commits nothing more: somebody has found that the database was restored.
+    pub fn refuse_restored(&self, restored: Restored) {
+        self.inner.counters.stall.restored(restored);
+    }
+
     /// Rises when another server has committed something.
     pub fn remote_wakes(&self) -> watch::Receiver<u64> {
         self.inner.wakes.clone()
-    }
-
-    /// How many change sets this store has committed since it was opened.
-    pub fn sets_committed(&self) -> u64 {
-        self.inner.counters.sets.load(Ordering::Relaxed)
     }
 
     /// Whether other servers may work on the same database.
     pub fn is_shared(&self) -> bool {
         // Whoever could wake us holds the other end.
         self.inner.wakes.has_changed().is_ok()
+    }
+
+    /// How many change sets this store has committed since it was opened.
+    pub fn sets_committed(&self) -> u64 {
+        self.inner.counters.sets.load(Ordering::Relaxed)
     }
 
     /// The newest instant of this store's own commits since it was opened.
