@@ -14,7 +14,7 @@ use interlock_core::work::{Assignment, WorkerHello};
 use interlock_engine::EngineOptions;
 
 fn steps(count: u32) -> Vec<StepSpec> {
-    (0..count).map(|number| StepSpec::task(&format!("s{number}"), "work")).collect()
+    (0..count).map(|number| StepSpec::task(format!("s{number}"), "work")).collect()
 }
 
 /// Goes on with a run for as long as its next step comes with the answer; answers how many steps that were.
