@@ -1,6 +1,7 @@
 //! Opening a store and an engine the way every command does.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use interlock_core::ids::ServerId;
@@ -31,7 +32,9 @@ pub async fn store_to_read(url: &str) -> anyhow::Result<Store> {
         anyhow::ensure!(path.exists(), "there is no store at {}", path.display());
     }
     let server = ServerId(engine_options().ids.fresh());
-    Store::open_to_read(&url, Options::new(server)).await.with_context(|| format!("cannot open {url}"))
+    // Whoever checks a large store by hand waits for it.
+    let options = Options { read_timeout: Duration::from_hours(1), ..Options::new(server) };
+    Store::open_to_read(&url, options).await.with_context(|| format!("cannot open {url}"))
 }
 
 pub fn engine_options() -> EngineOptions {

@@ -56,11 +56,6 @@ impl Cells {
         cell
     }
 
-    /// The run's cell if it is in memory.
-    pub fn peek(&self, tenant: TenantId, run: RunId) -> Option<CellRef> {
-        self.shard(run).get(&(tenant, run)).cloned()
-    }
-
     /// Puts a run in that was just made.
     pub fn put(&self, run: Run) {
         let mut shard = self.shard(run.id);

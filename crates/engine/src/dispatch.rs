@@ -12,6 +12,7 @@ use interlock_core::decide::Command;
 use interlock_core::ids::{SessionId, TenantId};
 use interlock_core::planted::{Bug, is_planted};
 use interlock_core::rejection::Rejection;
+use interlock_core::run::Run;
 use interlock_core::time::Timestamp;
 use interlock_core::work::Assignment;
 use interlock_store::Refusal;
@@ -196,9 +197,11 @@ impl Dispatch {
         self.state().ready.set_weight(tenant, weight);
     }
 
-    /// Whether other runs wait for this queue, so that a worker must not go on with one for long.
-    pub(crate) fn others_wait(&self, queue: &str, now: Timestamp) -> bool {
-        self.state().ready.others_wait(queue, now)
+    /// Whether others could be claimed if a worker of these queues let go of this run: then it must not go on with it
+    /// for long.
+    pub(crate) fn wait_behind(&self, run: &Run, queues: &[String], now: Timestamp) -> bool {
+        let state = self.state();
+        state.ready.wait_behind(run.tenant, queues, now) || state.holds.wait_behind(run, queues)
     }
 
     /// When the scan should look again: a delayed step, or the end of a throttle.

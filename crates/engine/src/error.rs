@@ -78,7 +78,7 @@ impl From<SubmitError> for EngineError {
             SubmitError::Closed => Self::Closed,
             SubmitError::Refused(Refusal::TooManyPending) => Self::TooManyPending,
             SubmitError::Refused(refusal) => Self::Refused(refusal),
-            SubmitError::Stalled(_) => Self::Stalled(error.to_string()),
+            SubmitError::Stalled(_) | SubmitError::Restored(_) => Self::Stalled(error.to_string()),
             SubmitError::Corrupt(what) => Self::Store(what),
         }
     }

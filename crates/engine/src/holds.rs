@@ -236,6 +236,15 @@ impl Holds {
         self.parked.contains(&run)
     }
 
+    /// Whether runs of these queues wait for a claim of this run's workflow to end.
+    pub fn wait_behind(&self, run: &Run, queues: &[String]) -> bool {
+        let workflow = LimitedWorkflow::of(run).and_then(|of| self.workflows.get(&of));
+        workflow.is_some_and(|workflow| {
+            workflow.hold.as_ref().is_some_and(|hold| !hold.by_rate)
+                && workflow.parked.keys().any(|key| queues.contains(&key.queue))
+        })
+    }
+
     /// The workflows that have runs of this group parked.
     pub fn parked_of(&self, key: &GroupKey) -> Vec<String> {
         let parking = self.workflows.iter().filter(|(_, workflow)| workflow.parked.contains_key(key));

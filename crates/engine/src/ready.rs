@@ -1,4 +1,4 @@
-//! Ready runs in memory, fairly: round robin over (tenant, workspace), each turn as long as the tenant's weight.
+//! Ready runs in memory, fairly: round robin over (queue, tenant, workspace), each turn as long as the tenant's weight.
 //! This is a bounded hint, never the truth: what does not fit, or what another server made ready, is found by the
 //! scan of the store. A claim is decided by the store's guard, so a wrong hint costs one refusal.
 
@@ -60,13 +60,18 @@ struct Group {
     /// Claims that ended since the cap was hit: that many may be tried again at once.
     credits: u32,
     weight: u32,
+    /// The number of its last turn.
+    turn: u64,
 }
 
 #[derive(Default)]
 pub struct ReadyRuns {
     groups: HashMap<GroupKey, Group>,
-    /// Whose turn it is, per queue.
+    /// Whose turn it is, per queue: the one whose last turn is longest ago comes first. Where a session takes from
+    /// several queues they are one ring.
     turns: HashMap<String, VecDeque<GroupKey>>,
+    /// Numbers the turns.
+    turn: u64,
     weights: HashMap<TenantId, u32>,
 }
 
@@ -85,7 +90,7 @@ impl ReadyRuns {
         let weight = self.weights.get(&key.tenant).copied().unwrap_or(1);
         let group = self.groups.entry(key.clone()).or_insert_with(|| {
             self.turns.entry(key.queue.clone()).or_default().push_back(key);
-            Group { weight, ..Group::default() }
+            Group { weight, turn: self.turn, ..Group::default() }
         });
         if group.runs.len() >= GROUP_READY_MAX {
             group.overflowed = true;
@@ -104,31 +109,54 @@ impl ReadyRuns {
     /// Takes up to `max` candidates that a session for these queues and this tenant may claim.
     pub fn take(&mut self, queues: &[String], tenant: Option<TenantId>, max: usize, now: Timestamp) -> Vec<Candidate> {
         let mut taken = Vec::new();
-        for queue in queues {
-            let Some(turns) = self.turns.get_mut(queue) else { continue };
-            let mut idle_turns = 0;
-            while taken.len() < max && idle_turns < turns.len() {
-                let Some(key) = turns.pop_front() else { break };
-                let group = self.groups.get_mut(&key).expect("every turn has its group");
-                let before = taken.len();
-                if tenant.is_none_or(|tenant| tenant == key.tenant) {
-                    group.take(key.tenant, max, now, &mut taken);
-                }
-                idle_turns = if taken.len() > before { 0 } else { idle_turns + 1 };
-                if group.runs.is_empty() && !group.overflowed && group.throttled_until.is_none() {
-                    self.groups.remove(&key);
-                } else {
-                    turns.push_back(key);
-                }
+        // How many turns in a row brought nothing, by queue.
+        let mut idle: HashMap<&str, usize> = queues.iter().map(|queue| (queue.as_str(), 0)).collect();
+        while taken.len() < max {
+            let Some(queue) = self.next_queue(&idle) else { break };
+            let turns = self.turns.get_mut(queue).expect("it has a turn to give");
+            let Some(key) = turns.pop_front() else { break };
+            let group = self.groups.get_mut(&key).expect("every turn has its group");
+            self.turn += 1;
+            group.turn = self.turn;
+            let before = taken.len();
+            if tenant.is_none_or(|tenant| tenant == key.tenant) {
+                group.take(key.tenant, max, now, &mut taken);
+            }
+            if let Some(turns) = idle.get_mut(queue) {
+                *turns = if taken.len() > before { 0 } else { *turns + 1 };
+            }
+            if group.runs.is_empty() && !group.overflowed && group.throttled_until.is_none() {
+                self.groups.remove(&key);
+            } else {
+                turns.push_back(key);
             }
         }
         taken
     }
 
-    /// Whether anything could be taken for this queue right now: then a worker must not go on with one run for long.
+    /// Of those that may still have something, the queue whose next group has waited longest for its turn.
+    fn next_queue<'a>(&self, idle: &HashMap<&'a str, usize>) -> Option<&'a str> {
+        let left = idle.iter().filter_map(|(queue, idle)| {
+            let turns = self.turns.get(*queue).filter(|turns| *idle < turns.len())?;
+            let group = self.groups.get(turns.front()?)?;
+            Some((group.turn, *queue))
+        });
+        left.min().map(|(_, queue)| queue)
+    }
+
+    /// Whether anything could be taken for this queue right now.
     pub fn others_wait(&self, queue: &str, now: Timestamp) -> bool {
         self.turns.get(queue).is_some_and(|turns| {
             turns.iter().any(|key| self.groups.get(key).is_some_and(|group| !group.runs.is_empty() && group.open(now)))
+        })
+    }
+
+    /// Whether a worker of these queues that lets go of a run of this tenant could take another one instead. At its cap
+    /// the tenant can take one exactly then.
+    pub fn wait_behind(&self, tenant: TenantId, queues: &[String], now: Timestamp) -> bool {
+        queues.iter().filter_map(|queue| self.turns.get(queue)).flatten().any(|key| {
+            let group = self.groups.get(key).filter(|group| !group.runs.is_empty());
+            group.is_some_and(|group| key.tenant == tenant || group.open(now))
         })
     }
 
@@ -212,13 +240,17 @@ mod tests {
     }
 
     fn push(ready: &mut ReadyRuns, tenant: u128, run: u128, priority: i32) {
+        push_to(ready, "q", tenant, run, priority);
+    }
+
+    fn push_to(ready: &mut ReadyRuns, queue: &str, tenant: u128, run: u128, priority: i32) {
         let candidate = Candidate {
             tenant: TenantId(Uuid::from_u128(tenant)),
             run: RunId(Uuid::from_u128(run)),
             priority,
             eligible_at: Timestamp(0),
         };
-        ready.push(key(tenant), candidate);
+        ready.push(GroupKey { queue: queue.into(), ..key(tenant) }, candidate);
     }
 
     fn take(ready: &mut ReadyRuns, max: usize) -> Vec<u128> {
@@ -269,5 +301,36 @@ mod tests {
         let taken = ready.take(&["q".into()], Some(TenantId(Uuid::from_u128(2))), 5, Timestamp(0));
         assert_eq!(taken.len(), 1);
         assert_eq!(take(&mut ready, 5), [1]);
+    }
+
+    #[test]
+    fn queues_take_turns_in_whichever_order_a_worker_names_them() {
+        let mut ready = ReadyRuns::default();
+        for run in 0..300 {
+            push_to(&mut ready, "q1", 1, 1000 + run, 0);
+        }
+        push_to(&mut ready, "q2", 1, 1, 0);
+        push_to(&mut ready, "q2", 2, 2, 0);
+        let both = ["q1".into(), "q2".into()];
+        let mut taken = |max| {
+            let taken = ready.take(&both, None, max, Timestamp(0));
+            taken.iter().map(|candidate| candidate.run.0.as_u128()).collect::<Vec<_>>()
+        };
+        // Also one at a time.
+        let one_by_one: Vec<_> = (0..3).flat_map(|_| taken(1)).collect();
+        assert_eq!(one_by_one, [1000, 1, 2]);
+        assert_eq!(taken(300).len(), 299);
+    }
+
+    #[test]
+    fn at_its_cap_a_tenant_waits_for_its_own_claims_only() {
+        let (one, two) = (TenantId(Uuid::from_u128(1)), TenantId(Uuid::from_u128(2)));
+        let mut ready = ReadyRuns::default();
+        push(&mut ready, 1, 1, 0);
+        ready.throttle(one, Timestamp(0));
+        assert!(!ready.others_wait("q", Timestamp(1)));
+        assert!(ready.wait_behind(one, &["q".into()], Timestamp(1)), "its next claim waits for the end of this one");
+        assert!(!ready.wait_behind(two, &["q".into()], Timestamp(1)), "another tenant's end helps nobody");
+        assert!(!ready.wait_behind(one, &["other".into()], Timestamp(1)));
     }
 }

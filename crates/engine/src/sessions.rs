@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use interlock_core::ids::{SessionId, TenantId};
 use interlock_core::rejection::Rejection;
-use interlock_core::state::WorkerState;
+use interlock_core::state::{Control, WorkerState};
 use interlock_core::time::{Millis, Timestamp};
 use interlock_core::work::{AttemptRef, WorkerHello};
-use interlock_store::{Op, OpAnswer, SessionRow};
+use interlock_store::{Claimed, Op, OpAnswer, SessionRow};
 
 use crate::Engine;
 use crate::error::EngineError;
@@ -153,19 +153,12 @@ impl Engine {
             return Err(EngineError::SessionGone);
         }
         let claims = self.0.store.claims_of(session).await?;
-        let claimed: HashSet<AttemptRef> = claims
-            .iter()
-            .map(|claim| AttemptRef {
-                tenant: claim.tenant,
-                run: claim.run,
-                position: claim.position,
-                attempt: claim.attempt,
-            })
-            .collect();
+        let claimed: HashSet<AttemptRef> = claims.iter().map(Claimed::at).collect();
         self.release_unlisted(&info, &claimed, held).await;
-        let mut stop: Vec<AttemptRef> = held.iter().copied().filter(|at| !claimed.contains(at)).collect();
-        stop.extend(self.canceling(held.iter().filter(|at| claimed.contains(at))).await);
-        Ok(stop)
+        // What the rows say counts, whichever server took the cancel.
+        let canceled = claims.iter().filter(|claim| claim.control == Control::Canceling).map(Claimed::at);
+        let canceled: HashSet<AttemptRef> = canceled.collect();
+        Ok(held.iter().copied().filter(|at| !claimed.contains(at) || canceled.contains(at)).collect())
     }
 
     /// A claim that the worker has not listed for a full heartbeat is one whose answer was lost: it goes back.
@@ -182,23 +175,10 @@ impl Engine {
         }
     }
 
-    async fn canceling(&self, held: impl Iterator<Item = &AttemptRef>) -> Vec<AttemptRef> {
-        let mut stop = Vec::new();
-        for at in held {
-            let Some(cell) = self.0.cells.peek(at.tenant, at.run) else { continue };
-            let cell = cell.lock().await;
-            if cell.run.as_deref().is_some_and(|run| run.control == interlock_core::state::Control::Canceling) {
-                stop.push(*at);
-            }
-        }
-        stop
-    }
-
     /// Ends a session in good order. What it still holds goes back at once.
     pub async fn unregister(&self, session: SessionId) -> Result<(), EngineError> {
         for claim in self.0.store.claims_of(session).await? {
-            let at =
-                AttemptRef { tenant: claim.tenant, run: claim.run, position: claim.position, attempt: claim.attempt };
+            let at = claim.at();
             if let Err(error) = self.release(at).await {
                 tracing::debug!(run = %at.run, %error, "a claim of an ending session could not be released");
             }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use interlock_core::ids::TenantId;
 use interlock_core::planted::{Bug, is_planted};
+use interlock_core::state::Admission;
 use interlock_core::time::Timestamp;
 
 use crate::apply_trigger;
@@ -12,7 +13,7 @@ use crate::db::Db;
 use crate::entries::{self, Entry};
 use crate::error::DbError;
 use crate::op::{Op, OpAnswer, OutboxRetry, SignalAnnouncement, SubjectSignal};
-use crate::rows::{SignalRow, WorkflowVersionRow};
+use crate::rows::{SignalRow, StartAnswer, WorkflowVersionRow};
 use crate::sql::{hot, ops, read, side, workflows};
 use crate::sweep;
 use crate::value::{Value, args};
@@ -214,9 +215,18 @@ async fn signal_subject<D: Db>(db: &D, wanted: &SubjectSignal) -> Result<OpAnswe
         return Ok(OpAnswer::Gone);
     }
     if let Some(row) = request {
-        let at = signal.received_at;
-        let values =
-            args![signal.tenant, &row.client, &row.key, &row.source, row.request_hash, *run, at, row.expires_at];
+        let answer = StartAnswer { admission: Admission::Signaled };
+        let values = args![
+            signal.tenant,
+            &row.client,
+            &row.key,
+            &row.source,
+            row.request_hash,
+            *run,
+            signal.received_at,
+            row.expires_at,
+            serde_json::to_string(&answer).map_err(|error| DbError::Other(error.to_string()))?
+        ];
         if db.execute(&side::IDEMPOTENCY_INSERT, values).await? == 0 {
             return Ok(OpAnswer::Duplicate);
         }

@@ -302,7 +302,7 @@ async fn queue<D: Db>(
     at: Timestamp,
 ) -> Result<OpAnswer, DbError> {
     for message in messages {
-        let values = args![tenant, message.id, message.run, destination, &message.payload, at];
+        let values = args![tenant, message.id, message.run, destination, &message.payload, at, message.place];
         db.execute(&side::OUTBOX_INSERT, values).await?;
     }
     Ok(OpAnswer::Done)

@@ -59,6 +59,16 @@ pub enum ReadError {
     Closed,
 }
 
+/// The database was restored from a backup while this server was at work: its epoch is another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the database was restored from a backup (its epoch is {found}, this server began with {had}): restart this server"
+)]
+pub struct Restored {
+    pub had: u64,
+    pub found: u64,
+}
+
 /// A submission was not committed.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum SubmitError {
@@ -71,6 +81,9 @@ pub enum SubmitError {
     /// Commits have been failing for a while; this one was not even tried.
     #[error("the database takes no writes at the moment ({0}); try again later")]
     Stalled(String),
+    /// Nothing is committed any more.
+    #[error(transparent)]
+    Restored(Restored),
     #[error("the store is closed")]
     Closed,
     /// The database refuses the rows themselves; trying again will not help.
@@ -123,6 +136,8 @@ pub enum DbError {
     Unique(String),
     #[error("{0}")]
     Other(String),
+    #[error(transparent)]
+    Restored(Restored),
     #[error(transparent)]
     Corrupt(#[from] CorruptRow),
 }

@@ -135,6 +135,9 @@ impl<C: Committer> Lane<C> {
                 }
                 Err(error) => {
                     tracing::error!(group = group.no, %error, "commit refused");
+                    if let DbError::Restored(restored) = error {
+                        self.counters.stall.restored(restored);
+                    }
                     break group.items.iter().map(|_| Outcome::Corrupt(error.to_string())).collect();
                 }
             }

@@ -34,7 +34,7 @@ mod value;
 
 pub use backup::{backup_file, restore};
 pub use bulk::{BulkFailure, BulkJob, BulkOp, BulkProgress};
-pub use error::{CorruptRow, OpenError, ReadError, Refusal, SubmitError};
+pub use error::{CorruptRow, OpenError, ReadError, Refusal, Restored, SubmitError};
 pub use identity::{
     DelegationPage, DelegationRow, IdentityOp, InviteRow, KeyRow, LoginFailures, UserRow, UserSessionRow,
 };
@@ -43,9 +43,9 @@ pub use options::{CommitFault, Faults, Mode, NoFaults, Options, StoreUrl};
 pub use payloads::{PayloadHolder, PayloadOp, PayloadOwner, PayloadRecord, PayloadRow};
 pub use rows::{
     ATTR_FILTERS_MAX, ApprovalRow, Claimed, EventRecord, Finding, IdempotencyRecord, OpenWait, OutboxMessage, Page,
-    QueuedRun, ReadyGroup, ReadyRun, ReceiptRow, RunFilter, RunSummary, SessionRow, SignalRow, Stats, StepRow,
-    StoredSignal, SubjectLine, Tenant, TenantEvent, Unmatched, WaitFilter, WaitRow, WorkflowRow, WorkflowVersionRow,
-    WorkflowVersionSummary,
+    QueuedRun, ReadyGroup, ReadyRun, ReceiptRow, RunFilter, RunSummary, SessionRow, SignalRow, StartAnswer, Stats,
+    StepRow, StoredSignal, SubjectLine, Tenant, TenantEvent, Unmatched, WaitFilter, WaitRow, WorkflowRow,
+    WorkflowVersionRow, WorkflowVersionSummary,
 };
 pub use sqlite::memory::{copy as copy_memory, forget as forget_memory};
 pub use store::Store;

@@ -30,6 +30,7 @@ pub(crate) static SQLITE: &[Migration] = &[
         sql: include_str!("../migrations/sqlite/0010_workflow_rates.sql"),
     },
     Migration { version: 11, name: "people", sql: include_str!("../migrations/sqlite/0011_people.sql") },
+    Migration { version: 12, name: "outbox_place", sql: include_str!("../migrations/sqlite/0012_outbox_place.sql") },
 ];
 
 pub(crate) static POSTGRES: &[Migration] = &[
@@ -48,6 +49,7 @@ pub(crate) static POSTGRES: &[Migration] = &[
         sql: include_str!("../migrations/postgres/0010_workflow_rates.sql"),
     },
     Migration { version: 11, name: "people", sql: include_str!("../migrations/postgres/0011_people.sql") },
+    Migration { version: 12, name: "outbox_place", sql: include_str!("../migrations/postgres/0012_outbox_place.sql") },
 ];
 
 static APPLIED: Stmt = both("MIGRATIONS_APPLIED", "SELECT version, checksum FROM schema_migrations ORDER BY version");

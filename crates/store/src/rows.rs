@@ -7,10 +7,12 @@ use interlock_core::ids::{ApprovalId, OutboxId, RunId, SessionId, SignalId, Tena
 use interlock_core::json::{Hash, Json};
 use interlock_core::receipt::Receipt;
 use interlock_core::state::{
-    ApprovalState, Control, Detail, IdempotencyState, Reason, RunState, StepState, WorkerState,
+    Admission, ApprovalState, Control, Detail, IdempotencyState, Reason, RunState, StepState, WorkerState,
 };
 use interlock_core::tenant::TenantSettings;
 use interlock_core::time::Timestamp;
+use interlock_core::work::AttemptRef;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// A tenant with its limits.
@@ -131,6 +133,13 @@ pub struct Claimed {
     pub position: u32,
     pub attempt: u32,
     pub session: SessionId,
+    pub control: Control,
+}
+
+impl Claimed {
+    pub const fn at(&self) -> AttemptRef {
+        AttemptRef { tenant: self.tenant, run: self.run, position: self.position, attempt: self.attempt }
+    }
 }
 
 /// What makes a repeated request one request.
@@ -147,6 +156,12 @@ pub struct IdempotencyRecord {
     pub updated_at: Timestamp,
     pub expires_at: Timestamp,
     pub lock_expires_at: Option<Timestamp>,
+}
+
+/// What a request to start a run was answered, kept as the `response` under its key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StartAnswer {
+    pub admission: Admission,
 }
 
 /// Who holds a subject and who waits for it, in order.

@@ -1,34 +1,56 @@
 //! Whether commits get through. A lane tries until the fate of what it holds is known; but while the disk is full or the
-//! database away for long, whoever comes new is told so at once instead of waiting as well.
+//! database away for long, whoever comes new is told so at once instead of waiting as well. Where the database was
+//! restored from a backup nothing gets through any more: what this server knows is of another past.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::error::SubmitError;
+use crate::error::{Restored, SubmitError};
 
 /// After this many failures in a row new commits are turned away: with the lane's pauses between them that is about five
 /// seconds, and a failover or a restart is shorter.
 const PATIENCE: u32 = 11;
 
-/// How often in a row, and what the database said last.
 #[derive(Debug, Default)]
-pub(crate) struct Stall(Mutex<(u32, String)>);
+pub(crate) struct Stall(Mutex<Standing>);
+
+/// How often in a row commits failed, and what the database said last.
+#[derive(Debug, Default)]
+struct Standing {
+    failures: u32,
+    what: String,
+    /// For good.
+    restored: Option<Restored>,
+}
 
 impl Stall {
+    fn standing(&self) -> MutexGuard<'_, Standing> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// A commit failed, and will be tried again.
     pub fn failed(&self, what: String) {
-        let mut stall = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        *stall = (stall.0.saturating_add(1), what);
+        let mut stall = self.standing();
+        stall.failures = stall.failures.saturating_add(1);
+        stall.what = what;
     }
 
     /// A commit got through.
     pub fn over(&self) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = (0, String::new());
+        self.standing().failures = 0;
+    }
+
+    /// The database was restored: nothing more is committed.
+    pub fn restored(&self, restored: Restored) {
+        self.standing().restored = Some(restored);
     }
 
     /// Refuses where commits have been failing for too long.
     pub fn check(&self) -> Result<(), SubmitError> {
-        let stall = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if stall.0 >= PATIENCE { Err(SubmitError::Stalled(stall.1.clone())) } else { Ok(()) }
+        let stall = self.standing();
+        if let Some(restored) = stall.restored {
+            return Err(SubmitError::Restored(restored));
+        }
+        if stall.failures >= PATIENCE { Err(SubmitError::Stalled(stall.what.clone())) } else { Ok(()) }
     }
 }
 
@@ -47,5 +69,8 @@ mod tests {
         assert!(matches!(stall.check(), Err(SubmitError::Stalled(what)) if what == "still full"));
         stall.over();
         assert!(stall.check().is_ok());
+        stall.restored(Restored { had: 1, found: 2 });
+        stall.over();
+        assert!(matches!(stall.check(), Err(SubmitError::Restored(_))), "that is for good");
     }
 }

@@ -9,7 +9,7 @@ use interlock_core::time::Timestamp;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::db::Db;
-use crate::error::{DbError, OpenError, ReadError, SubmitError};
+use crate::error::{DbError, OpenError, ReadError, Restored, SubmitError};
 use crate::lane::{Committer, Counters, Lane};
 use crate::migrate;
 use crate::op::{Op, OpAnswer};
@@ -80,7 +80,7 @@ impl Store {
                 })
                 .await
                 .map_err(|error| OpenError::Database(DbError::Other(error.to_string())))??;
-                let reads = SqliteReads::File(Arc::new(Pool::new(path, options.readers)));
+                let reads = SqliteReads::File(Arc::new(Pool::new(path, options.readers, options.read_timeout)));
                 let (_, wakes) = watch::channel(0);
                 let mut parts = Parts::new(&options, Reads::Sqlite(reads), wakes, Some(lock));
                 parts.sqlite_lane(Writer::Own(connection), lane, &options)?;
@@ -129,7 +129,7 @@ impl Store {
         })
         .await
         .map_err(|error| OpenError::Database(DbError::Other(error.to_string())))??;
-        let reads = SqliteReads::File(Arc::new(Pool::to_read(path.clone(), options.readers)));
+        let reads = SqliteReads::File(Arc::new(Pool::to_read(path.clone(), options.readers, options.read_timeout)));
         let (_, wakes) = watch::channel(0);
         Ok(Parts::new(&options, Reads::Sqlite(reads), wakes, None).finish())
     }
@@ -224,9 +224,20 @@ impl Store {
         self.inner.counters.stall.check()
     }
 
+    /// Commits nothing more: somebody has found that the database was restored.
+    pub fn refuse_restored(&self, restored: Restored) {
+        self.inner.counters.stall.restored(restored);
+    }
+
     /// Rises when another server has committed something.
     pub fn remote_wakes(&self) -> watch::Receiver<u64> {
         self.inner.wakes.clone()
+    }
+
+    /// Whether other servers may work on the same database.
+    pub fn is_shared(&self) -> bool {
+        // Whoever could wake us holds the other end.
+        self.inner.wakes.has_changed().is_ok()
     }
 
     /// How many change sets this store has committed since it was opened.

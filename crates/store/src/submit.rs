@@ -7,7 +7,7 @@ use interlock_core::change::{ChangeSet, LiveChange, SideWrite};
 use interlock_core::ids::RunId;
 use interlock_core::limits::{self, OWN_LABELS};
 use interlock_core::planted::{Bug, is_planted};
-use interlock_core::state::{ApprovalState, RunState};
+use interlock_core::state::{Admission, ApprovalState, RunState};
 use serde::Serialize;
 use smallvec::SmallVec;
 use tokio::sync::oneshot;
@@ -15,6 +15,7 @@ use uuid::Uuid;
 
 use crate::error::{Refusal, SubmitError};
 use crate::op::{Op, OpAnswer};
+use crate::rows::StartAnswer;
 use crate::sql::{Stmt, side};
 use crate::value::{Value, args};
 
@@ -104,8 +105,8 @@ impl Prepared {
         {
             prepared.side.push(attr(change, STATE_ATTR, end.state.as_str()));
         }
-        for write in &change.side {
-            let (stmt, key) = side_stmt(change, write)?;
+        for (number, write) in change.side.iter().enumerate() {
+            let (stmt, key) = side_stmt(change, number, write)?;
             prepared.side.push(stmt);
             prepared.keys.extend(key);
         }
@@ -135,15 +136,37 @@ fn key<T: std::hash::Hash>(parts: &T) -> u64 {
     hasher.finish()
 }
 
+fn admission(change: &ChangeSet) -> Admission {
+    let queued = change.side.iter().any(|write| matches!(write, SideWrite::QueueSubject { .. }));
+    if queued { Admission::Queued } else { Admission::Started }
+}
+
+/// Messages go out in the order of the run's versions, and within one change in the order of its writes.
+fn message_place(change: &ChangeSet, number: usize) -> i64 {
+    const NUMBER_BITS: u32 = 16;
+    let number = number.min((1 << NUMBER_BITS) - 1);
+    ((change.expected.unwrap_or(0) as i64) << NUMBER_BITS) | number as i64
+}
+
 /// A side write as a statement, and the key its guard looks at.
-fn side_stmt(change: &ChangeSet, write: &SideWrite) -> Result<(SideStmt, Option<u64>), SubmitError> {
+fn side_stmt(change: &ChangeSet, number: usize, write: &SideWrite) -> Result<(SideStmt, Option<u64>), SubmitError> {
     let (tenant, run, at) = (change.tenant, change.run, change.at);
     let plain = |stmt, args| (SideStmt { stmt, args, guard: Guard::None }, None);
     Ok(match write {
         SideWrite::Idempotency(row) => (
             SideStmt {
                 stmt: &side::IDEMPOTENCY_INSERT,
-                args: args![tenant, &row.client, &row.key, &row.source, row.request_hash, run, at, row.expires_at],
+                args: args![
+                    tenant,
+                    &row.client,
+                    &row.key,
+                    &row.source,
+                    row.request_hash,
+                    run,
+                    at,
+                    row.expires_at,
+                    encode(&StartAnswer { admission: admission(change) })?
+                ],
                 guard: Guard::Idempotency,
             },
             Some(key(&("idempotency", tenant, &row.client, &row.key))),
@@ -248,7 +271,8 @@ fn side_stmt(change: &ChangeSet, write: &SideWrite) -> Result<(SideStmt, Option<
             Some(key(&("receipt", tenant, &receipt.key))),
         ),
         SideWrite::Outbox(row) => {
-            plain(&side::OUTBOX_INSERT, args![tenant, row.id, run, &row.destination, &row.payload, at])
+            let place = message_place(change, number);
+            plain(&side::OUTBOX_INSERT, args![tenant, row.id, run, &row.destination, &row.payload, at, place])
         }
     })
 }

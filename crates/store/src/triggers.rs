@@ -172,6 +172,8 @@ pub struct NewMessage {
     pub id: OutboxId,
     pub run: RunId,
     pub payload: Json,
+    /// Where it stands among the run's messages to this endpoint; at the same place the id decides.
+    pub place: i64,
 }
 
 /// The destination of an endpoint's messages in the outbox.

@@ -277,7 +277,9 @@ async fn signals(sim: &Sim) -> Result<(), String> {
         *acked.entry((signal.tenant, signal.signal_type, signal.key)).or_default() += 1;
     }
     for ((tenant, signal_type, key), count) in acked {
-        let pending = sim.database().pending_signals(tenant, &signal_type, &key, ALL).await.map_err(unreadable)?;
+        let ever = Timestamp(0);
+        let pending =
+            sim.database().pending_signals(tenant, &signal_type, &key, ever, ALL).await.map_err(unreadable)?;
         let awaited = (signal_type, key);
         let consumed: u64 = sim.ledger(|ledger| {
             let runs = ledger.runs.iter().filter(|((of, _), _)| *of == tenant);

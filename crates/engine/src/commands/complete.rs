@@ -51,7 +51,7 @@ impl Engine {
                 if is_recorded(run, at.position, at.attempt) {
                     return Ok(ControlFlow::Break(self.first_answer(run, at, session)));
                 }
-                let claim_next = (goes_on && self.may_go_on(facts, at.position)).then_some(session);
+                let claim_next = (goes_on && self.may_go_on(facts, &info.queues)).then_some(session);
                 // A second look after a conflict needs the outcome again.
                 let outcome = outcome.clone().expect("it is never taken");
                 Ok(ControlFlow::Continue(command(facts, at, outcome, claim_next)))
@@ -100,11 +100,11 @@ impl Engine {
     }
 
     /// A worker continues one run for a while; after that, others come first if they wait.
-    fn may_go_on(&self, facts: &Facts<'_>, position: u32) -> bool {
+    fn may_go_on(&self, facts: &Facts<'_>, queues: &[String]) -> bool {
         let streak = facts.cell.streak;
         let now = self.now();
         let long = streak.steps >= limits::CONTINUE_STEPS_MAX || now.since(streak.since) >= limits::CONTINUE_TIME_MAX;
-        !long || !self.0.dispatch.others_wait(&facts.run().spec(position).queue, now)
+        !long || !self.0.dispatch.wait_behind(facts.run(), queues, now)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Signals: stored first, matched after. Whoever commits last, the signal or the wait, sees the other and wakes the
 //! step; a crash in between is mended by the sweep. The run's version lets exactly one of signal and timeout win.
 
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use interlock_core::change::Context;
@@ -88,28 +89,64 @@ impl Engine {
         });
     }
 
-    /// Pairs open waits with stored signals, both first come, first served.
+    /// Pairs open waits with stored signals, both first come, first served. Waits for which nothing has come are passed
+    /// over page by page: however many they are, those behind them get theirs.
     pub(crate) async fn match_signals(
         &self,
         tenant: TenantId,
         signal_type: &str,
         key: &str,
     ) -> Result<(), EngineError> {
-        for _ in 0..ROUNDS_MAX {
-            let signals = self.0.store.pending_signals(tenant, signal_type, key, MATCH_MAX).await?;
-            if signals.is_empty() {
+        let mut after: Option<OpenWait> = None;
+        let mut rounds = 0;
+        while rounds < ROUNDS_MAX {
+            let waits = self.0.store.open_waits(tenant, signal_type, key, after.as_ref(), MATCH_MAX).await?;
+            let full = waits.len() == MATCH_MAX;
+            let last = waits.last().cloned();
+            let pairs = self.pair(tenant, signal_type, key, waits).await?;
+            if !pairs.is_empty() {
+                rounds += 1;
+                for (wait, signal) in pairs {
+                    self.wake(tenant, &wait, signal).await?;
+                }
+            } else if full {
+                after = last;
+            } else {
                 return Ok(());
-            }
-            let waits = self.0.store.open_waits(tenant, signal_type, key, MATCH_MAX).await?;
-            let pairs = pair(waits, signals);
-            if pairs.is_empty() {
-                return Ok(());
-            }
-            for (wait, signal) in pairs {
-                self.wake(tenant, &wait, signal).await?;
             }
         }
         Ok(())
+    }
+
+    /// For each wait the oldest signal that it accepts and that no wait before it has taken.
+    async fn pair(
+        &self,
+        tenant: TenantId,
+        signal_type: &str,
+        key: &str,
+        waits: Vec<OpenWait>,
+    ) -> Result<Vec<(OpenWait, StoredSignal)>, EngineError> {
+        let Some(mut from) = waits.iter().map(|wait| wait.accept_from).min() else { return Ok(Vec::new()) };
+        let read = |from| self.0.store.pending_signals(tenant, signal_type, key, from, MATCH_MAX);
+        let mut signals = read(from).await?;
+        let mut taken = HashSet::new();
+        let mut pairs = Vec::new();
+        for wait in waits {
+            let accepted =
+                |signal: &&StoredSignal| signal.received_at >= wait.accept_from && !taken.contains(&signal.id);
+            let mut found = signals.iter().find(accepted).cloned().filter(|_| wait.accept_from >= from);
+            if found.is_none() && (signals.len() == MATCH_MAX || wait.accept_from < from) {
+                // As many as there are waits always hold one that is not taken.
+                from = wait.accept_from;
+                signals = read(from).await?;
+                found = signals.iter().find(accepted).cloned();
+            }
+            if let Some(signal) = found {
+                taken.insert(signal.id);
+                pairs.push((wait, signal));
+            }
+        }
+        Ok(pairs)
     }
 
     async fn wake(&self, tenant: TenantId, wait: &OpenWait, signal: StoredSignal) -> Result<(), EngineError> {
@@ -132,18 +169,6 @@ impl Engine {
             other => other,
         }
     }
-}
-
-/// First come, first served on both sides; a signal that came before a wait accepts any is passed over.
-fn pair(waits: Vec<OpenWait>, mut signals: Vec<StoredSignal>) -> Vec<(OpenWait, StoredSignal)> {
-    let mut pairs = Vec::new();
-    for wait in waits {
-        if let Some(index) = signals.iter().position(|signal| signal.received_at >= wait.accept_from) {
-            let signal = signals.remove(index);
-            pairs.push((wait, signal));
-        }
-    }
-    pairs
 }
 
 fn check(signal_type: &str, key: &str, payload: &Json, source_id: Option<&str>) -> Result<(), Rejection> {

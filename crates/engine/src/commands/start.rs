@@ -13,7 +13,7 @@ use interlock_core::rejection::Rejection;
 use interlock_core::rules::OnConflict;
 use interlock_core::run::{HashHex, Header, Lineage, Run, Step, Trigger};
 use interlock_core::state::{Admission, Control, RunState, StepState};
-use interlock_store::{Refusal, SubmitError};
+use interlock_store::{Refusal, StartAnswer, SubmitError};
 use interlock_workflow::expression;
 
 use crate::commands::assignment;
@@ -280,7 +280,10 @@ impl Engine {
         if record.expires_at <= self.now() {
             return Err(EngineError::IdempotencyExpired { run });
         }
-        Ok(Started { run, replayed: true, admission: Admission::Started })
+        let answer = record.response.map(|response| response.decode::<StartAnswer>()).transpose();
+        let answer = answer.map_err(|error| EngineError::Store(format!("a kept answer cannot be read: {error}")))?;
+        let admission = answer.map_or(Admission::Started, |answer| answer.admission);
+        Ok(Started { run, replayed: true, admission })
     }
 }
 

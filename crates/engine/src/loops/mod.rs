@@ -3,6 +3,7 @@
 pub mod bulk;
 pub mod clock_sync;
 pub mod deliveries;
+pub mod epoch;
 pub mod outbox;
 pub mod publisher;
 pub mod reaper;
@@ -33,6 +34,7 @@ pub(crate) async fn spawn_all(engine: &Engine) -> Result<(), OpenEngineError> {
     tasks.spawn(sweep::run(engine.clone()));
     tasks.spawn(retention::run(engine.clone()));
     tasks.spawn(clock_sync::run(engine.clone()));
+    tasks.spawn(epoch::run(engine.clone()));
     tasks.spawn(transforms::run(engine.clone()));
     tasks.spawn(bulk::run(engine.clone()));
     Ok(())

@@ -39,11 +39,11 @@ pub(crate) async fn run(engine: Engine) {
 
 async fn reap(engine: &Engine, now: Timestamp, patient_until: Timestamp) -> Result<(), EngineError> {
     let store = &engine.0.store;
-    for claim in store.timed_out_steps(now, REAP_BATCH_MAX).await? {
-        settle(engine.give_up(&claim, |position, attempt| Command::StepTimeout { position, attempt }).await)?;
-    }
     if now < patient_until {
         return Ok(());
+    }
+    for claim in store.timed_out_steps(now, REAP_BATCH_MAX).await? {
+        settle(engine.give_up(&claim, |position, attempt| Command::StepTimeout { position, attempt }).await)?;
     }
     store.execute(Op::ExpireSessions { now }).await?;
     loop {

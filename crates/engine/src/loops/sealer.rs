@@ -1,4 +1,5 @@
-//! The sealer: gives every committed event its place in the tenant's own order, within a second of its commit.
+//! The sealer: gives every committed event its place in the tenant's own order, within a second of its commit. Also what
+//! other servers have committed: one that died can no longer seal its own.
 
 use std::time::Duration;
 
@@ -10,22 +11,28 @@ use crate::Engine;
 const SEAL_BATCH_MAX: usize = 512;
 /// How often it looks by itself whether something was committed: a hint is lost with the caller it was made for.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// Of so many looks one is for what other servers have left, where there may be some: their wake-ups get lost as well.
+const LOOKS_FOR_OTHERS: u32 = 5;
 
 pub(crate) async fn run(engine: Engine) {
     // What a crash left unsealed comes first.
     engine.0.seal.notify_one();
     let mut seen = 0;
+    let mut idle_looks = 0;
     loop {
         tokio::select! {
             biased;
             () = engine.0.stopping.cancelled() => return,
             () = engine.0.seal.notified() => {}
             () = tokio::time::sleep(LOOK_EVERY) => {
-                if engine.0.store.sets_committed() == seen {
+                idle_looks += 1;
+                let others = engine.0.store.is_shared() && idle_looks >= LOOKS_FOR_OTHERS;
+                if engine.0.store.sets_committed() == seen && !others {
                     continue;
                 }
             }
         }
+        idle_looks = 0;
         seen = engine.0.store.sets_committed();
         // Whatever commits in this pause is sealed in the same stroke.
         tokio::time::sleep(engine.0.options.seal_every.as_duration()).await;

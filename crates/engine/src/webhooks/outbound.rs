@@ -146,6 +146,8 @@ impl Engine {
             id: publish::message_id(now, index, &message.payload),
             run: message.run,
             payload: message.payload,
+            // Behind all that is still to be sent for the first time.
+            place: i64::MAX,
         };
         let messages: Vec<NewMessage> = found.into_iter().enumerate().map(again).collect();
         let count = messages.len();

@@ -40,7 +40,8 @@ pub(crate) async fn publish(engine: &Engine, endpoint: &OutboundRow) -> Result<b
             continue;
         }
         let payload = message(&event, name, run)?;
-        messages.push(NewMessage { id: message_id(at, messages.len(), &payload), run: event.run, payload });
+        let (id, place) = (message_id(at, messages.len(), &payload), event.seq as i64);
+        messages.push(NewMessage { id, run: event.run, payload, place });
     }
     let queued = !messages.is_empty();
     let (tenant, id, from) = (endpoint.tenant, endpoint.id, endpoint.fed_to);

@@ -4,9 +4,11 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use crate::on_both;
-use crate::rig::{Database, done, ends, engine, plan, start, stop, tenant, work};
-use interlock_core::ids::RunId;
+use crate::rig::{Database, done, ends, engine, engine_with, options, plan, start, stop, tenant, work};
+use interlock_core::ids::{RunId, ServerId};
 use interlock_core::plan::StepSpec;
+use interlock_engine::EngineOptions;
+use interlock_store::Options;
 
 on_both! {
     async fn a_tenants_feed_is_complete_ordered_and_without_repeats(database: &Database) {
@@ -51,6 +53,47 @@ on_both! {
         }
         stop(engine).await;
     }
+}
+
+/// A server dies with groups that nobody has sealed, as a tool without loops leaves them: another one does it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_survivor_seals_what_a_dead_server_left() {
+    let database = Database::postgres().await;
+    let survivor = engine(&database).await;
+    let tenant = tenant(&survivor, |_| {}).await;
+    // Past the seal at its start, and what the tenant's own commit brings.
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    let dying = engine_with(&database, EngineOptions { loops: false, ..options() }).await;
+    let run = dying.start(start(tenant, &plan(vec![StepSpec::task("a", "a")]), "null")).await.unwrap().run;
+    stop(dying).await;
+    let mut watcher = survivor.watch_tenant(tenant, 0);
+    let sealed = tokio::time::timeout(Duration::from_secs(15), watcher.next_of_tenant()).await;
+    let events = sealed.expect("somebody has sealed it").unwrap();
+    assert_eq!((events[0].run, events[0].cursor), (run, 1));
+    stop(survivor).await;
+}
+
+/// A server that lives through a restore says so, and takes nothing more.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_whose_database_was_restored_stops() {
+    let database = Database::postgres().await;
+    let engine = engine(&database).await;
+    let tenant = tenant(&engine, |_| {}).await;
+    let plan = plan(vec![StepSpec::task("a", "a")]);
+    engine.start(start(tenant, &plan, "null")).await.unwrap();
+    let tool = Options::new(ServerId(options().ids.fresh()));
+    interlock_store::restore(None, &database.url, tool).await.unwrap();
+    let noticed = async {
+        loop {
+            if let Err(error) = engine.start(start(tenant, &plan, "null")).await {
+                return error.to_string();
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    };
+    let error = tokio::time::timeout(Duration::from_secs(20), noticed).await.unwrap();
+    assert!(error.contains("restored from a backup") && error.contains("restart"), "{error}");
+    stop(engine).await;
 }
 
 /// Two servers commit and seal side by side: the cursor has no hole, and no event comes twice.

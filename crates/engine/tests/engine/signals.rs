@@ -1,4 +1,4 @@
-//! Signals that start workflows: what a server promised before it died is kept by the next one.
+//! Signals: none hides another, and what a server promised before it died is kept by the next one.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -8,6 +8,8 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use interlock_core::ids::{ServerId, TenantId};
 use interlock_core::json::Json;
+use interlock_core::plan::{Accept, StepSpec, WaitFor, Work};
+use interlock_core::state::RunState;
 use interlock_core::time::Timestamp;
 use interlock_engine::clock::Clock;
 use interlock_engine::commands::signal::SignalRequest;
@@ -16,6 +18,9 @@ use interlock_engine::loops::outbox::LogDeliver;
 use interlock_engine::{ApplyWorkflow, Engine, EngineOptions, Expected};
 use interlock_store::{CommitFault, Faults, Mode, Options, Page, RunFilter, Store, StoreUrl, Tenant, forget_memory};
 use uuid::Uuid;
+
+use crate::on_both;
+use crate::rig::{self, Database, ends, plan, reaches, start, stop};
 
 const FILE: &str = "name: heal\non: { signal: { type: alarm } }\nsteps: [{ id: a, task: work }]\n";
 
@@ -80,7 +85,7 @@ async fn survives(commits: i64, source_id: Option<&str>) -> (usize, usize) {
     faults.0.store(commits, Ordering::SeqCst);
     let cut = tokio::time::timeout(Duration::from_secs(1), first.announce(alarm(tenant, source_id))).await;
     assert!(cut.is_err(), "the server dies on the way");
-    let signals = first.store().pending_signals(tenant, "alarm", "db-1", 10).await.unwrap().len();
+    let signals = first.store().pending_signals(tenant, "alarm", "db-1", Timestamp(0), 10).await.unwrap().len();
     drop(first);
 
     let later = Timestamp(began.0 + 6 * 60_000);
@@ -105,5 +110,46 @@ async fn a_signal_that_is_stored_starts_its_run_whatever_becomes_of_the_server()
         assert_eq!(survives(0, source_id).await, (0, 0), "what was not stored was not promised");
         assert_eq!(survives(1, source_id).await, (1, 1), "it was stored, and the run was not started");
         assert_eq!(survives(2, source_id).await, (1, 1), "the run was started, and that was not recorded");
+    }
+}
+
+on_both! {
+    async fn old_signals_hide_no_new_one(database: &Database) {
+        let engine = rig::engine(database).await;
+        let tenant = rig::tenant(&engine, |_| {}).await;
+        // More than are looked at at once, of a key that somebody has always used.
+        for _ in 0..70 {
+            engine.signal(alarm(tenant, None)).await.unwrap();
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        let wait = |accept| {
+            let until = WaitFor::Signal { signal: "alarm".into(), key: Some("db-1".into()), accept };
+            plan(vec![StepSpec::new("wait", Work::Wait { until, timeout: None })])
+        };
+        let run = engine.start(start(tenant, &wait(Accept::SinceRun), "null")).await.unwrap().run;
+        reaches(&engine, tenant, run, RunState::WaitingSignal).await;
+        engine.signal(alarm(tenant, None)).await.unwrap();
+        assert_eq!(ends(&engine, tenant, run).await, RunState::Succeeded);
+        // Those before are for whoever takes them.
+        let run = engine.start(start(tenant, &wait(Accept::Any), "null")).await.unwrap().run;
+        assert_eq!(ends(&engine, tenant, run).await, RunState::Succeeded);
+        stop(engine).await;
+    }
+
+    async fn waits_without_a_signal_stand_in_nobodys_way(database: &Database) {
+        let engine = rig::engine(database).await;
+        let tenant = rig::tenant(&engine, |_| {}).await;
+        let wait = |accept| {
+            let until = WaitFor::Signal { signal: "alarm".into(), key: Some("db-1".into()), accept };
+            plan(vec![StepSpec::new("wait", Work::Wait { until, timeout: None })])
+        };
+        engine.signal(alarm(tenant, None)).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        for _ in 0..70 {
+            engine.start(start(tenant, &wait(Accept::SinceRun), "null")).await.unwrap();
+        }
+        let run = engine.start(start(tenant, &wait(Accept::Any), "null")).await.unwrap().run;
+        assert_eq!(ends(&engine, tenant, run).await, RunState::Succeeded);
+        stop(engine).await;
     }
 }

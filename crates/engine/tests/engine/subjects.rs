@@ -148,8 +148,28 @@ on_both! {
         assert_eq!(heard["trigger"]["type"], "api");
         // The repeat of a request that became a signal starts nothing, though the subject is free by now.
         let repeat = engine.start(keyed("second")).await.unwrap();
-        assert_eq!((repeat.run, repeat.replayed), (holder.run, true));
+        assert_eq!((repeat.run, repeat.replayed, repeat.admission), (holder.run, true, Admission::Signaled));
+        let repeat = engine.start(keyed("first")).await.unwrap();
+        assert_eq!((repeat.run, repeat.replayed, repeat.admission), (holder.run, true, Admission::Started));
         assert_eq!(engine.start(keyed("third")).await.unwrap().admission, Admission::Started);
+        stop(engine).await;
+    }
+
+    async fn the_repeat_of_a_start_that_queued_is_answered_so(database: &Database) {
+        let engine = engine(database).await;
+        let tenant = tenant(&engine, |_| {}).await;
+        let plan = waits();
+        let holder = engine.start(about(tenant, &plan, OnConflict::Queue)).await.unwrap().run;
+        let keyed = || StartRun {
+            idempotency: Some(IdempotencyKey { client: "test".into(), key: "k".into() }),
+            ..about(tenant, &plan, OnConflict::Queue)
+        };
+        let first = engine.start(keyed()).await.unwrap();
+        assert_eq!((first.admission, first.replayed), (Admission::Queued, false));
+        go(&engine, tenant, holder).await;
+        reaches(&engine, tenant, first.run, RunState::WaitingSignal).await;
+        let repeat = engine.start(keyed()).await.unwrap();
+        assert_eq!((repeat.run, repeat.admission, repeat.replayed), (first.run, Admission::Queued, true));
         stop(engine).await;
     }
 

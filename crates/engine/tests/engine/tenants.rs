@@ -9,6 +9,7 @@ use interlock_core::json::Json;
 use interlock_core::plan::StepSpec;
 use interlock_core::rejection::Rejection;
 use interlock_core::state::EffectClass;
+use interlock_core::time::Timestamp;
 use interlock_core::work::{EffectAnswer, EffectIntent, EffectOutcome, Report, WorkerHello};
 use interlock_engine::EngineError;
 use interlock_engine::commands::signal::SignalRequest;
@@ -58,7 +59,7 @@ on_both! {
                 "{answer:?}"
             );
         }
-        assert!(engine.store().pending_signals(tenant, "go", "k", 10).await.unwrap().is_empty());
+        assert!(engine.store().pending_signals(tenant, "go", "k", Timestamp(0), 10).await.unwrap().is_empty());
         stop(engine).await;
     }
 }

@@ -1,5 +1,6 @@
 //! Messages from outside.
 
+use interlock_core::time::Timestamp;
 use serde_json::json;
 
 use crate::api::{Api, plan};
@@ -124,7 +125,7 @@ async fn a_signal_under_a_key_is_one_signal() {
         changed["payload"] = json!(1);
         assert_eq!(api.post_with(path, changed, &headers).await.problem(), (422, "IDEMPOTENCY_MISMATCH"));
     }
-    let stored = api.engine.store().pending_signals(api.tenant, "other", "INC-7", 10).await.unwrap();
+    let stored = api.engine.store().pending_signals(api.tenant, "other", "INC-7", Timestamp(0), 10).await.unwrap();
     assert_eq!(stored.len(), 2, "one by each way");
     // A request of another kind under the same key is another request.
     for (path, body) in [("/runs", json!({ "plan": waiting() })), ("/executions", json!({ "ticket_id": "T" }))] {
@@ -138,6 +139,6 @@ async fn a_signal_under_a_key_is_one_signal() {
     for _ in 0..2 {
         assert_eq!(api.post("/signals", json!({ "type": "free", "key": "k" })).await.status, 201);
     }
-    assert_eq!(api.engine.store().pending_signals(api.tenant, "free", "k", 10).await.unwrap().len(), 2);
+    assert_eq!(api.engine.store().pending_signals(api.tenant, "free", "k", Timestamp(0), 10).await.unwrap().len(), 2);
     api.end().await;
 }

@@ -15,11 +15,11 @@ use super::limited::Limited;
 use super::listen::Announcer;
 use crate::apply_op;
 use crate::db::Db as _;
-use crate::error::{DbError, Refusal};
+use crate::error::{DbError, Refusal, Restored};
 use crate::lane::{Committer, Group, entry_of};
 use crate::op::Op;
 use crate::plans::{PlansInUse, plan_used_at};
-use crate::sql::{hot, side};
+use crate::sql::{hot, ops, side};
 use crate::submit::{Guard, Item, Outcome, Prepared};
 use crate::value::args;
 
@@ -27,6 +27,8 @@ pub(crate) struct PgCommitter {
     target: Target,
     db: Option<PgDb>,
     lane: i64,
+    /// The store's epoch when it was opened.
+    epoch: u64,
     announcer: Announcer,
     /// The statements of the hot path are prepared on this connection.
     prepared: bool,
@@ -52,17 +54,20 @@ const TRIES_MAX: usize = 20;
 const KNOWN_MAX: usize = 100_000;
 
 impl PgCommitter {
-    pub fn new(target: Target, db: PgDb, lane: i64, announcer: Announcer) -> Self {
-        Self {
+    pub async fn new(target: Target, lane: i64, announcer: Announcer) -> Result<Self, DbError> {
+        let db = connect(&target, Role::Committer, None).await?;
+        let epoch = epoch(&db).await?;
+        Ok(Self {
             target,
             db: Some(db),
             lane,
+            epoch,
             announcer,
             prepared: false,
             plans: PlansInUse::default(),
             tenants: HashSet::new(),
             pending: None,
-        }
+        })
     }
 
     pub const fn lane(&self) -> i64 {
@@ -74,7 +79,13 @@ impl PgCommitter {
     async fn connection(&mut self) -> Result<&PgDb, DbError> {
         if self.db.as_ref().is_none_or(PgDb::is_closed) {
             self.prepared = false;
-            self.db = Some(connect(&self.target, Role::Committer, None).await?);
+            let db = connect(&self.target, Role::Committer, None).await?;
+            // While it was away it may have been replaced by an older one.
+            let found = epoch(&db).await?;
+            if found != self.epoch {
+                return Err(DbError::Restored(Restored { had: self.epoch, found }));
+            }
+            self.db = Some(db);
         }
         let db = self.db.as_ref().ok_or_else(|| DbError::Lost("no connection".into()))?;
         if !self.prepared {
@@ -86,6 +97,12 @@ impl PgCommitter {
         }
         Ok(db)
     }
+}
+
+async fn epoch(db: &PgDb) -> Result<u64, DbError> {
+    let mut rows = db.query(&ops::META_GET, args!["store_epoch"]).await?;
+    let row = rows.first_mut().ok_or_else(|| DbError::Other("the store has no epoch".into()))?;
+    Ok(row.name("value")?)
 }
 
 impl Committer for PgCommitter {

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use bytes::BytesMut;
 use futures::future::join_all;
@@ -73,6 +74,13 @@ pub(crate) async fn connect(
     };
     client.batch_execute(settings).await?;
     Ok(PgDb { client, statements: Mutex::default() })
+}
+
+/// A connection for reads, each of which the server itself ends when its time is over.
+pub(crate) async fn connect_to_read(target: &Target, timeout: Duration) -> Result<PgDb, DbError> {
+    let db = connect(target, Role::Reader, None).await?;
+    db.batch(&format!("SET statement_timeout = {}", timeout.as_millis().max(1))).await?;
+    Ok(db)
 }
 
 impl PgDb {

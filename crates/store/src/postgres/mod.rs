@@ -57,8 +57,8 @@ pub(crate) async fn open(address: &str, options: &Options) -> Result<Opened, Ope
     let announcer = listen::announcer(target.clone(), options.server);
     let mut committers = Vec::new();
     for lane in lanes {
-        let db = connect(&target, Role::Committer, None).await.map_err(unreachable)?;
-        committers.push(commit::PgCommitter::new(target.clone(), db, lane, announcer.clone()));
+        let committer = commit::PgCommitter::new(target.clone(), lane, announcer.clone());
+        committers.push(committer.await.map_err(unreachable)?);
     }
     let wakes = listen::listen(target.clone(), options.server);
     let walled = wall::Walled::new(target.clone(), options.readers, options.read_timeout);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::Mutex;
 
-use super::connect::{PgDb, Role, Target, connect};
+use super::connect::{PgDb, Target, connect_to_read};
 use crate::error::{DbError, ReadError};
 use crate::sql::Stmt;
 use crate::value::{Row, Value};
@@ -31,7 +31,7 @@ impl PgReads {
         if let Some(db) = slot.as_ref().filter(|db| !db.is_closed()) {
             return Ok(Arc::clone(db));
         }
-        let db = Arc::new(connect(&self.target, Role::Reader, None).await?);
+        let db = Arc::new(connect_to_read(&self.target, self.timeout).await?);
         *slot = Some(Arc::clone(&db));
         Ok(db)
     }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use interlock_core::ids::TenantId;
 use tokio::sync::Mutex;
 
-use super::connect::{PgDb, Role, Target, connect};
+use super::connect::{PgDb, Target, connect_to_read};
 use crate::db::Db as _;
 use crate::error::{DbError, ReadError};
 use crate::sql::{Stmt, identity};
@@ -114,7 +114,7 @@ impl Walled {
     }
 
     async fn connect(&self) -> Result<PgDb, DbError> {
-        let db = connect(&self.target, Role::Reader, None).await?;
+        let db = connect_to_read(&self.target, self.timeout).await?;
         if let Err(error) = db.batch("SET ROLE interlock_reader").await {
             tracing::warn!(%error, "row-level security is off: let the server's user create and use the role interlock_reader");
         }

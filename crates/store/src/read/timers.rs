@@ -8,7 +8,7 @@ use crate::error::{CorruptRow, ReadError};
 use crate::rows::{Claimed, IdempotencyRecord, OpenWait, OutboxMessage, SessionRow, StoredSignal, Tenant, Unmatched};
 use crate::sql::read;
 use crate::store::Store;
-use crate::value::{Row, args};
+use crate::value::{Row, Value, args};
 
 impl Store {
     /// Runs whose timer has come: deadline, wait, approval clocks.
@@ -79,15 +79,18 @@ impl Store {
         }))
     }
 
-    /// Waits for a signal, in the order in which they were opened.
+    /// Waits for a signal, in the order in which they were opened, after the last one of the page before.
     pub async fn open_waits(
         &self,
         tenant: TenantId,
         signal_type: &str,
         key: &str,
+        after: Option<&OpenWait>,
         limit: usize,
     ) -> Result<Vec<OpenWait>, ReadError> {
-        let rows = self.rows(&read::WAITS_OPEN, args![tenant, signal_type, key, limit]).await?;
+        let opened_at = after.map_or(Timestamp(i64::MIN), |wait| wait.opened_at);
+        let run = after.map_or(Value::Id([0; 16]), |wait| wait.run.into());
+        let rows = self.rows(&read::WAITS_OPEN, args![tenant, signal_type, key, opened_at, run, limit]).await?;
         rows.into_iter()
             .map(|mut row| {
                 Ok(OpenWait {
@@ -100,15 +103,16 @@ impl Store {
             .collect()
     }
 
-    /// Signals that nobody has consumed, oldest first.
+    /// Signals that nobody has consumed and that came at this instant or later, oldest first.
     pub async fn pending_signals(
         &self,
         tenant: TenantId,
         signal_type: &str,
         key: &str,
+        from: Timestamp,
         limit: usize,
     ) -> Result<Vec<StoredSignal>, ReadError> {
-        let rows = self.rows(&read::SIGNALS_PENDING, args![tenant, signal_type, key, limit]).await?;
+        let rows = self.rows(&read::SIGNALS_PENDING, args![tenant, signal_type, key, from, limit]).await?;
         rows.into_iter()
             .map(|mut row| {
                 Ok(StoredSignal {
@@ -164,6 +168,7 @@ fn claims(rows: Vec<Row>) -> Result<Vec<Claimed>, ReadError> {
                 position: row.num("position")?,
                 attempt: row.num("attempt")?,
                 session: row.id("session_id")?,
+                control: row.name("control")?,
             })
         })
         .collect()

@@ -145,9 +145,14 @@ statements! {
     // Sweeping: bounded batches, oldest first.
 
     /// Ids begin with the instant of the start and a run finishes after it, so only old ids are looked at.
+    /// Runs that continue one another go together, once the last of them is due: whoever resumes the last one must find
+    /// the receipts of all. runs_by_root.
     SWEEP_RUNS on runs {
-        both: "SELECT run_id FROM runs WHERE tenant_id = $1 AND run_id < $2 AND finished_at < $3
-               ORDER BY run_id LIMIT $4"
+        both: "SELECT r.run_id FROM runs r WHERE r.tenant_id = $1 AND r.run_id < $2 AND r.finished_at < $3
+               AND NOT EXISTS (SELECT 1 FROM runs y WHERE y.tenant_id = r.tenant_id
+               AND y.root_run_id = coalesce(r.root_run_id, r.run_id) AND y.run_id > r.run_id
+               AND (y.finished_at IS NULL OR y.finished_at >= $3))
+               ORDER BY r.run_id LIMIT $4"
     }
 
     SWEEP_RUN on runs { both: "DELETE FROM runs WHERE tenant_id = $1 AND run_id = $2" }
@@ -190,10 +195,11 @@ statements! {
                 AND l.session_id = s.session_id) LIMIT $2)"
     }
 
-    /// Long after they expired: as long as the run may be kept its key answers `IDEMPOTENCY_EXPIRED`.
+    /// Long after they expired, and never before its run: as long as that is here its key answers `IDEMPOTENCY_EXPIRED`.
     SWEEP_IDEMPOTENCY on idempotency {
         both: "DELETE FROM idempotency WHERE (tenant_id, client, key) IN
                (SELECT i.tenant_id, i.client, i.key FROM idempotency i WHERE i.expires_at < $1
+                AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.tenant_id = i.tenant_id AND r.run_id = i.run_id)
                 ORDER BY i.expires_at LIMIT $2)"
     }
 

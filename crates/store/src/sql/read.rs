@@ -133,20 +133,20 @@ statements! {
 
     /// run_live_claims: the claims that live now are few, whatever the number of runs.
     LOST_CLAIMS on run_live {
-        both: "SELECT l.tenant_id, l.run_id, l.position, l.attempt, l.session_id FROM run_live l
+        both: "SELECT l.tenant_id, l.run_id, l.position, l.attempt, l.session_id, l.control FROM run_live l
                LEFT JOIN worker_sessions s ON s.session_id = l.session_id
                WHERE l.session_id IS NOT NULL
                AND (s.session_id IS NULL OR s.state = 'offline' OR s.lease_expires_at < $1) LIMIT $2"
     }
 
     TIMED_OUT on run_live {
-        both: "SELECT tenant_id, run_id, position, attempt, session_id FROM run_live
+        both: "SELECT tenant_id, run_id, position, attempt, session_id, control FROM run_live
                WHERE session_id IS NOT NULL AND step_timeout_at <= $1 LIMIT $2"
     }
 
     /// run_live_claims, once per tenant.
     CLAIMS_OF on run_live {
-        both: "SELECT l.tenant_id, l.run_id, l.position, l.attempt, l.session_id FROM tenants t
+        both: "SELECT l.tenant_id, l.run_id, l.position, l.attempt, l.session_id, l.control FROM tenants t
                JOIN run_live l ON l.tenant_id = t.tenant_id AND l.session_id = $1"
     }
 
@@ -198,14 +198,14 @@ statements! {
     /// waits_by_key: first come, first served.
     WAITS_OPEN on waits {
         both: "SELECT run_id, position, accept_from, opened_at FROM waits WHERE tenant_id = $1 AND type = $2 AND key = $3
-               ORDER BY opened_at, run_id LIMIT $4"
+               AND (opened_at, run_id) > ($4, $5) ORDER BY opened_at, run_id LIMIT $6"
     }
 
     /// signals_pending.
     SIGNALS_PENDING on signals {
         both: "SELECT signal_id, received_at, payload FROM signals
-               WHERE tenant_id = $1 AND type = $2 AND key = $3 AND consumed_by IS NULL
-               ORDER BY received_at, signal_id LIMIT $4"
+               WHERE tenant_id = $1 AND type = $2 AND key = $3 AND consumed_by IS NULL AND received_at >= $4
+               ORDER BY received_at, signal_id LIMIT $5"
     }
 
     /// The sweep that matches what two commits at the same instant could have missed.
@@ -362,8 +362,8 @@ statements! {
         both: "SELECT o.tenant_id, o.outbox_id, o.run_id, o.destination, o.payload, o.created_at, o.attempts FROM outbox o
                WHERE o.delivered_at IS NULL AND o.dead_at IS NULL AND o.next_at <= $1
                AND NOT EXISTS (SELECT 1 FROM outbox e WHERE e.tenant_id = o.tenant_id AND e.run_id = o.run_id
-               AND e.destination = o.destination AND e.outbox_id < o.outbox_id AND e.delivered_at IS NULL
-               AND e.dead_at IS NULL)
+               AND e.destination = o.destination AND (e.place, e.outbox_id) < (o.place, o.outbox_id)
+               AND e.delivered_at IS NULL AND e.dead_at IS NULL)
                ORDER BY o.next_at, o.outbox_id LIMIT $2"
     }
 

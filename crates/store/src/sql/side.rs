@@ -6,7 +6,7 @@ statements! {
     /// Guard.
     IDEMPOTENCY_INSERT on idempotency {
         both: "INSERT INTO idempotency (tenant_id, client, key, source, request_hash, state, run_id, created_at, updated_at,
-               expires_at) VALUES ($1, $2, $3, $4, $5, 'completed', $6, $7, $7, $8)
+               expires_at, response) VALUES ($1, $2, $3, $4, $5, 'completed', $6, $7, $7, $8, $9)
                ON CONFLICT (tenant_id, client, key) DO NOTHING"
     }
 
@@ -98,8 +98,8 @@ statements! {
     }
 
     OUTBOX_INSERT on outbox {
-        both: "INSERT INTO outbox (tenant_id, outbox_id, run_id, destination, payload, created_at, next_at)
-               VALUES ($1, $2, $3, $4, $5, $6, $6)"
+        both: "INSERT INTO outbox (tenant_id, outbox_id, run_id, destination, payload, created_at, next_at, place)
+               VALUES ($1, $2, $3, $4, $5, $6, $6, $7)"
     }
 
     ATTR_INSERT on run_attrs {

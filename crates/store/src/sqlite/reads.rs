@@ -1,7 +1,9 @@
 //! Reads on SQLite: a pool of connections on the blocking pool, or the one connection of a database in memory.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use rusqlite::Connection;
 use tokio::sync::Semaphore;
@@ -24,30 +26,47 @@ pub(crate) struct Pool {
     idle: Mutex<Vec<Connection>>,
     permits: Semaphore,
     connect: fn(&Path) -> Result<Connection, OpenError>,
+    timeout: Duration,
 }
 
+/// How many steps of SQLite's machine lie between two looks at whether a read should end: well below a millisecond.
+const STEPS_BETWEEN_LOOKS: i32 = 10_000;
+
 impl Pool {
-    pub fn new(path: PathBuf, readers: usize) -> Self {
-        Self { path, idle: Mutex::default(), permits: Semaphore::new(readers.max(1)), connect: file::connect }
+    pub fn new(path: PathBuf, readers: usize, timeout: Duration) -> Self {
+        let permits = Semaphore::new(readers.max(1));
+        Self { path, idle: Mutex::default(), permits, connect: file::connect, timeout }
     }
 
     /// Beside a server that has the file: nothing of it is ever written.
-    pub fn to_read(path: PathBuf, readers: usize) -> Self {
-        Self { connect: file::connect_to_read, ..Self::new(path, readers) }
+    pub fn to_read(path: PathBuf, readers: usize, timeout: Duration) -> Self {
+        Self { connect: file::connect_to_read, ..Self::new(path, readers, timeout) }
     }
 
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    fn with<T>(&self, read: impl FnOnce(&SqliteDb<'_>) -> Result<T, DbError>) -> Result<T, ReadError> {
+    /// Reads until `late` is set: a read that nobody waits for must not hold its snapshot, behind which the log grows.
+    fn with<T>(
+        &self,
+        late: Arc<AtomicBool>,
+        read: impl FnOnce(&SqliteDb<'_>) -> Result<T, DbError>,
+    ) -> Result<T, ReadError> {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let connection = match idle {
+        let mut connection = match idle {
             Some(connection) => connection,
             None => (self.connect)(&self.path).map_err(|error| ReadError::Unavailable(error.to_string()))?,
         };
+        connection
+            .progress_handler(STEPS_BETWEEN_LOOKS, Some(move || late.load(Ordering::Relaxed)))
+            .map_err(DbError::from)?;
         let result = in_snapshot(&connection, read);
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
+        connection.progress_handler(0, None::<fn() -> bool>).map_err(DbError::from)?;
+        // One that is still inside its transaction is of no more use.
+        if connection.is_autocommit() {
+            self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
+        }
         Ok(result?)
     }
 }
@@ -72,9 +91,16 @@ impl SqliteReads {
         match self {
             Self::File(pool) => {
                 let _permit = pool.permits.acquire().await.map_err(|_| ReadError::Closed)?;
-                let pool = Arc::clone(pool);
-                let task = tokio::task::spawn_blocking(move || pool.with(read));
-                task.await.map_err(|error| ReadError::Unavailable(error.to_string()))?
+                let late = Arc::new(AtomicBool::new(false));
+                let task = tokio::task::spawn_blocking({
+                    let (pool, late) = (Arc::clone(pool), Arc::clone(&late));
+                    move || pool.with(late, read)
+                });
+                if let Ok(answer) = tokio::time::timeout(pool.timeout, task).await {
+                    return answer.map_err(|error| ReadError::Unavailable(error.to_string()))?;
+                }
+                late.store(true, Ordering::Relaxed);
+                Err(ReadError::Unavailable(format!("no answer within {:?}", pool.timeout)))
             }
             Self::Memory(memory) => Ok(locked(memory, read)?),
             Self::Inline(memory, faults) => {
@@ -88,4 +114,32 @@ impl SqliteReads {
 fn locked<T>(memory: &Memory, read: impl FnOnce(&SqliteDb<'_>) -> Result<T, DbError>) -> Result<T, DbError> {
     let connection = memory.connection.lock().unwrap_or_else(PoisonError::into_inner);
     read(&SqliteDb(&connection))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A read that would never end ends with its time, and its connection serves the next one.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_read_ends_with_its_time() {
+        let path = std::env::temp_dir().join(format!("interlock-slow-read-{}.db", std::process::id()));
+        let pool = Arc::new(Pool::new(path.clone(), 1, Duration::from_millis(50)));
+        let reads = SqliteReads::File(Arc::clone(&pool));
+        let (ended, when_ended) = tokio::sync::oneshot::channel();
+        let endless = reads.with(move |db| {
+            let sql = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n";
+            let result = db.0.query_row(sql, [], |row| row.get::<_, i64>(0)).map_err(DbError::from);
+            let _ = ended.send(result.is_err());
+            result
+        });
+        assert!(matches!(endless.await, Err(ReadError::Unavailable(_))));
+        assert!(when_ended.await.unwrap(), "it was stopped, not only left behind");
+        let one = reads.with(|db| Ok(db.0.query_row("SELECT 1", [], |row| row.get::<_, i64>(0))?));
+        assert_eq!(one.await.unwrap(), 1);
+        drop((reads, pool));
+        for end in ["", "-wal", "-shm"] {
+            let _ = std::fs::remove_file(format!("{}{end}", path.display()));
+        }
+    }
 }

@@ -8,7 +8,7 @@ use interlock_core::decide::{self, Asked, Bindings, Command, Completion, Outcome
 use interlock_core::ids::{RunId, ServerId, SessionId, TenantId};
 use interlock_core::json::Json;
 use interlock_core::plan::{Plan, StepSpec};
-use interlock_core::run::{HashHex, Header, Run, Trigger};
+use interlock_core::run::{HashHex, Header, Lineage, Run, Trigger};
 use interlock_core::time::Timestamp;
 use interlock_store::{Op, Options, Store, StoreUrl, Tenant};
 use uuid::Uuid;
@@ -127,6 +127,7 @@ pub struct Wanted {
     pub claim: Option<SessionId>,
     pub queued: Option<Queued>,
     pub at: Option<Timestamp>,
+    pub lineage: Option<Lineage>,
     pub id: Option<RunId>,
 }
 
@@ -154,7 +155,7 @@ pub fn start_set(tenant: TenantId, plan: &Arc<Plan>, wanted: Wanted) -> (Run, Bo
             priority: wanted.priority,
             created_at,
             deadline_at: None,
-            lineage: None,
+            lineage: wanted.lineage,
             started_by: Some("ada".into()),
         },
         plan: Arc::clone(plan),

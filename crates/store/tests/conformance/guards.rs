@@ -33,7 +33,7 @@ crate::on_every_store!(
     rows_that_the_database_refuses_harm_no_neighbour,
 );
 
-fn idempotency(key: &str) -> IdempotencyRow {
+pub fn idempotency(key: &str) -> IdempotencyRow {
     IdempotencyRow {
         client: "cli".into(),
         key: key.into(),
@@ -177,7 +177,7 @@ async fn a_signal_instead_of_a_run_needs_a_holder(place: &Place) {
     assert_eq!(tell(holder.id, Some("k1")).await.unwrap(), OpAnswer::Stored);
     assert_eq!(tell(holder.id, Some("k1")).await.unwrap(), OpAnswer::Duplicate);
     assert_eq!(tell(holder.id, None).await.unwrap(), OpAnswer::Stored);
-    let pending = world.store.pending_signals(world.tenant, "run.requested", "T-11", 10).await.unwrap();
+    let pending = world.store.pending_signals(world.tenant, "run.requested", "T-11", Timestamp(0), 10).await.unwrap();
     assert_eq!(pending.len(), 2);
     let record = world.store.idempotency(world.tenant, "cli", "k1").await.unwrap().unwrap();
     assert_eq!(record.run, Some(holder.id));
@@ -187,7 +187,9 @@ async fn a_signal_needs_a_tenant(place: &Place) {
     let world = place.world().await;
     let row = SignalRow { tenant: tenant_id(404), ..signal(&world, "k") };
     assert_eq!(world.store.execute(Op::StoreSignal(row)).await.unwrap(), OpAnswer::UnknownTenant);
-    assert!(world.store.pending_signals(tenant_id(404), "run.requested", "k", 10).await.unwrap().is_empty());
+    assert!(
+        world.store.pending_signals(tenant_id(404), "run.requested", "k", Timestamp(0), 10).await.unwrap().is_empty()
+    );
 }
 
 async fn what_a_step_answered_before_a_restart_is_kept(place: &Place) {
@@ -231,11 +233,11 @@ async fn a_signal_is_consumed_once(place: &Place) {
     assert_eq!(world.store.execute(Op::StoreSignal(row.clone())).await.unwrap(), OpAnswer::Stored);
     let twin = SignalRow { id: SignalId(fresh()), ..row.clone() };
     assert_eq!(world.store.execute(Op::StoreSignal(twin)).await.unwrap(), OpAnswer::Duplicate);
-    assert_eq!(world.store.pending_signals(world.tenant, "go", "k", 10).await.unwrap().len(), 1);
+    assert_eq!(world.store.pending_signals(world.tenant, "go", "k", Timestamp(0), 10).await.unwrap().len(), 1);
     let consume = || with_side(&world, SideWrite::ConsumeSignal { signal: id, position: 0 });
     assert_eq!(refusal(world.store.submit(consume()).await), None);
     assert_eq!(refusal(world.store.submit(consume()).await), Some(Refusal::SignalConsumed));
-    assert!(world.store.pending_signals(world.tenant, "go", "k", 10).await.unwrap().is_empty());
+    assert!(world.store.pending_signals(world.tenant, "go", "k", Timestamp(0), 10).await.unwrap().is_empty());
 }
 
 async fn a_person_votes_once(place: &Place) {

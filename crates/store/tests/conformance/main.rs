@@ -14,6 +14,7 @@ mod runs;
 mod servers;
 mod statements;
 mod sweeping;
+mod sweep;
 mod triggers;
 mod walk;
 mod wall;

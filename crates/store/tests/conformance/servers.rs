@@ -6,12 +6,14 @@ use interlock_core::caps::Caps;
 use interlock_core::decide::Command;
 use interlock_core::ids::SessionId;
 use interlock_core::plan::Plan;
-use interlock_store::{Op, Refusal, StoreUrl, SubmitError, Tenant};
+use interlock_store::{Op, Options, ReadError, Refusal, Store, StoreUrl, SubmitError, Tenant};
 
-use crate::fixture::{NOW, Place, Wanted, World, admin, command, fresh, tasks, tenant_id};
+use crate::fixture::{NOW, Place, Wanted, World, admin, command, fresh, options, start_set, tasks, tenant_id};
 use crate::limits::limited;
 
 const CAP: u32 = 4;
+const TERMINATE: &str = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+     WHERE datname = current_database() AND pid <> pg_backend_pid() AND application_name = 'interlock'";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_cap_holds_over_two_servers() {
@@ -117,12 +119,7 @@ async fn lost_connections_lose_and_repeat_nothing() {
         .collect();
     let mut kills = 0;
     while workers.iter().any(|worker| !worker.is_finished()) {
-        admin(
-            &url,
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-             WHERE datname = current_database() AND pid <> pg_backend_pid() AND application_name = 'interlock'",
-        )
-        .await;
+        admin(&url, TERMINATE).await;
         kills += 1;
         tokio::time::sleep(std::time::Duration::from_millis(30)).await;
     }
@@ -133,5 +130,57 @@ async fn lost_connections_lose_and_repeat_nothing() {
     let again = place.open().await;
     assert_eq!(again.check().await.unwrap(), []);
     assert_eq!(again.stats().await.unwrap().live_runs, 0);
+    place.remove().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_lives_through_a_restore_commits_nothing_more() {
+    let place = Place::postgres().await;
+    let world = place.world().await;
+    let StoreUrl::Postgres(url) = place.url.clone() else { panic!("not PostgreSQL") };
+    interlock_store::restore(None, &place.url, options()).await.unwrap();
+    admin(&url, TERMINATE).await;
+    // The first one may still be lost with its connection; then it is tried again on a new one.
+    let (_, change) = start_set(world.tenant, &tasks(1), Wanted::default());
+    let refused = world.store.submit(change).await.unwrap_err().to_string();
+    assert!(refused.contains("restored from a backup"), "{refused}");
+    let (_, change) = start_set(world.tenant, &tasks(1), Wanted::default());
+    let refused = world.store.submit(change).await.unwrap_err();
+    assert!(matches!(refused, SubmitError::Restored(restored) if restored.found == restored.had + 1), "{refused}");
+    assert_eq!(place.open().await.stats().await.unwrap().live_runs, 0);
+    place.remove().await;
+}
+
+/// A read that takes too long ends on the server as well, and does not go on for nobody.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_database_ends_a_read_that_takes_too_long() {
+    let place = Place::postgres().await;
+    place.world().await;
+    let StoreUrl::Postgres(url) = place.url.clone() else { panic!("not PostgreSQL") };
+    let read_timeout = std::time::Duration::from_millis(300);
+    let store = Store::open(&place.url, Options { read_timeout, ..options() }).await.unwrap();
+    let (client, connection) = tokio_postgres::connect(&url, tokio_postgres::NoTls).await.unwrap();
+    let connection = tokio::spawn(connection);
+    client.batch_execute("BEGIN; LOCK TABLE tenants IN ACCESS EXCLUSIVE MODE").await.unwrap();
+    let walled = store.on_behalf_of(tenant_id(1));
+    let (plain, walled) = futures::join!(store.tenants(), walled.tenants());
+    assert!(matches!(plain, Err(ReadError::Unavailable(_))), "{plain:?}");
+    assert!(matches!(walled, Err(ReadError::Unavailable(_))), "{walled:?}");
+    let waiting = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
+         AND application_name = 'interlock' AND state = 'active' AND query LIKE '%FROM tenants%'";
+    let mut left = 1;
+    for _ in 0..50 {
+        left = client.query_one(waiting, &[]).await.unwrap().get::<_, i64>(0);
+        if left == 0 {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    }
+    assert_eq!(left, 0, "they still wait for the lock");
+    client.batch_execute("ROLLBACK").await.unwrap();
+    assert_eq!(store.tenants().await.unwrap().len(), 1);
+    drop(client);
+    connection.await.unwrap().unwrap();
+    drop(store);
     place.remove().await;
 }

@@ -232,7 +232,10 @@ async fn messages_are_published_once_and_taken_by_one(place: &Place) {
     assert_eq!(ask(store, TriggerOp::AddOutbound(row.clone())).await, OpAnswer::Stored);
     assert_eq!(store.fed_endpoints().await.unwrap(), std::slice::from_ref(&row));
     let (run, first, second) = (RunId(fresh()), OutboxId(fresh()), OutboxId(fresh()));
-    let messages = [first, second].map(|id| NewMessage { id, run, payload: Json::trusted("{}") }).to_vec();
+    // Places count, not ids.
+    let (first, second) = (first.max(second), first.min(second));
+    let message = |id, place| NewMessage { id, run, payload: Json::trusted("{}"), place };
+    let messages = vec![message(first, 1), message(second, 2)];
     let publish = TriggerOp::Publish { tenant, endpoint, from: 7, to: 9, messages, at: NOW };
     assert_eq!(ask(store, publish.clone()).await, OpAnswer::Done);
     assert_eq!(ask(store, publish).await, OpAnswer::Gone, "another server has published these");
@@ -261,7 +264,7 @@ async fn messages_are_published_once_and_taken_by_one(place: &Place) {
     assert_eq!(store.outbound_endpoint(tenant, endpoint).await.unwrap().unwrap().failing_since, None);
 
     let listed = store.messages(tenant, endpoint, None, 10).await.unwrap();
-    assert_eq!(listed.iter().map(|message| message.id).collect::<Vec<_>>(), [second, first]);
+    assert_eq!(listed.iter().map(|message| message.id).collect::<Vec<_>>(), [first, second]);
     let between = store.messages_between(tenant, endpoint, NOW..NOW + Millis(1), 10).await.unwrap();
     assert_eq!(between.len(), 2);
     let disable = TriggerOp::DisableOutbound { tenant, endpoint, note: "too long".into() };

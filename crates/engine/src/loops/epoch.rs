@@ -1,0 +1,35 @@
+//! Watches the store's epoch. It rises when a backup is brought into service; a server that lived through that holds runs
+//! and attempts of another past, and must not go on.
+
+use std::time::Duration;
+
+use interlock_store::Restored;
+
+use crate::Engine;
+
+const LOOK_EVERY: Duration = Duration::from_secs(5);
+
+pub(crate) async fn run(engine: Engine) {
+    // A database of one server is closed while it is replaced.
+    if !engine.0.store.is_shared() {
+        return;
+    }
+    loop {
+        tokio::select! {
+            biased;
+            () = engine.0.stopping.cancelled() => return,
+            () = tokio::time::sleep(LOOK_EVERY) => {}
+        }
+        match engine.0.store.epoch().await {
+            Ok(found) if found != engine.0.epoch => {
+                let restored = Restored { had: engine.0.epoch, found };
+                tracing::error!("{restored}; it commits nothing more");
+                engine.0.store.refuse_restored(restored);
+                engine.0.stopping.cancel();
+                return;
+            }
+            Ok(_) => {}
+            Err(error) => tracing::debug!(%error, "the store's epoch could not be read"),
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! Messages that steps send: at least once, in order, on both databases.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use interlock_core::json::Json;
+use interlock_core::plan::StepSpec;
+use interlock_core::work::{OutboundMessage, ReportedOutcome};
+use interlock_engine::EngineOptions;
+use interlock_engine::loops::outbox::{Deliver, DeliverError};
+use interlock_store::OutboxMessage;
+
+use crate::on_both;
+use crate::rig::{Database, engine_with, options, plan, start, stop, tenant, work};
+
+#[derive(Default)]
+struct Heard(Mutex<Vec<u64>>);
+
+impl Deliver for Heard {
+    fn deliver<'a>(&'a self, message: &'a OutboxMessage) -> BoxFuture<'a, Result<(), DeliverError>> {
+        self.0.lock().unwrap().push(message.payload.decode().unwrap());
+        Box::pin(std::future::ready(Ok(())))
+    }
+}
+
+const MESSAGES: u64 = 12;
+
+on_both! {
+    async fn messages_of_one_step_arrive_in_the_order_in_which_it_sent_them(database: &Database) {
+        let heard = Arc::new(Heard::default());
+        let engine = engine_with(database, EngineOptions { deliver: heard.clone(), ..options() }).await;
+        let tenant = tenant(&engine, |_| {}).await;
+        work(&engine, 1, |_| async {
+            let message = |number: u64| OutboundMessage {
+                destination: "log".into(),
+                payload: Json::parse(&number.to_string(), 10).unwrap(),
+            };
+            let outbound = (0..MESSAGES).map(message).collect();
+            ReportedOutcome::Waiting { signal: "answer".into(), key: None, timeout: None, outbound }
+        });
+        engine.start(start(tenant, &plan(vec![StepSpec::task("ask", "ask")]), "null")).await.unwrap();
+        let all = async {
+            while heard.0.lock().unwrap().len() < MESSAGES as usize {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(30), all).await.unwrap();
+        assert_eq!(*heard.0.lock().unwrap(), (0..MESSAGES).collect::<Vec<_>>());
+        stop(engine).await;
+    }
+}

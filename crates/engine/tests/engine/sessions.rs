@@ -1,0 +1,102 @@
+//! What sessions of workers are told and given, also after a restart, on both databases.
+
+use std::time::Duration;
+
+use crate::on_both;
+use crate::rig::{Database, done, ends, engine, hello, options, plan, report, start, stop, tenant};
+use crate::rig::{engine_with, plan_with};
+use interlock_core::change::Context;
+use interlock_core::ids::RunId;
+use interlock_core::plan::StepSpec;
+use interlock_core::state::RunState;
+use interlock_core::time::Millis;
+use interlock_core::work::{Assignment, WorkerHello};
+use interlock_engine::EngineOptions;
+
+fn steps(count: u32) -> Vec<StepSpec> {
+    (0..count).map(|number| StepSpec::task(format!("s{number}"), "work")).collect()
+}
+
+/// Goes on with a run for as long as its next step comes with the answer; answers how many steps that were.
+async fn go_on(engine: &interlock_engine::Engine, session: interlock_core::ids::SessionId, first: Assignment) -> u32 {
+    let (mut next, mut count) = (Some(first), 0);
+    while let Some(assignment) = next {
+        next = report(engine, session, &assignment, done("1")).await;
+        count += 1;
+    }
+    count
+}
+
+on_both! {
+    async fn a_cancel_reaches_the_worker_also_after_a_restart(database: &Database) {
+        let before = engine(database).await;
+        let tenant = tenant(&before, |_| {}).await;
+        let session = before.register(hello(2)).await.unwrap().session;
+        let mut held = Vec::new();
+        for _ in 0..2 {
+            before.start(start(tenant, &plan(steps(1)), "null")).await.unwrap();
+            held.extend(before.poll(session, 1, Duration::from_secs(5)).await.unwrap().into_iter().map(|got| got.at));
+        }
+        before.cancel(tenant, held[0].run, "stop".into(), false, Context::operator("op")).await.unwrap();
+        stop(before).await;
+        let after = engine(database).await;
+        assert_eq!(after.heartbeat(session, &held, false).await.unwrap(), held[..1]);
+        stop(after).await;
+    }
+
+    async fn after_an_outage_a_step_past_its_timeout_has_one_lease_to_report(database: &Database) {
+        let before = engine(database).await;
+        let tenant = tenant(&before, |_| {}).await;
+        let session = before.register(hello(1)).await.unwrap().session;
+        let mut slow = StepSpec::task("slow", "slow");
+        slow.timeout = Some(Millis(500));
+        let run = before.start(start(tenant, &plan(vec![slow]), "null")).await.unwrap().run;
+        let claimed = before.poll(session, 1, Duration::from_secs(5)).await.unwrap().pop().unwrap();
+        stop(before).await;
+        tokio::time::sleep(Duration::from_millis(600)).await;
+        let after = engine_with(database, EngineOptions { session_lease: Millis(3_000), ..options() }).await;
+        // The reaper has looked several times by now.
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        report(&after, session, &claimed, done("1")).await;
+        assert_eq!(ends(&after, tenant, run).await, RunState::Succeeded);
+        stop(after).await;
+    }
+
+    async fn a_worker_of_two_queues_serves_both(database: &Database) {
+        let engine = engine(database).await;
+        let tenant = tenant(&engine, |_| {}).await;
+        let on = |queue: &str| plan_with(steps(1), |plan| plan.steps[0].queue = queue.into());
+        let (first, second) = (on("q1"), on("q2"));
+        let older = engine.start(start(tenant, &second, "null")).await.unwrap().run;
+        for _ in 0..30 {
+            engine.start(start(tenant, &first, "null")).await.unwrap();
+        }
+        let queues = vec!["q1".into(), "q2".into()];
+        let session = engine.register(WorkerHello { queues, ..hello(1) }).await.unwrap().session;
+        let mut got: Vec<RunId> = Vec::new();
+        for _ in 0..3 {
+            let assignment = engine.poll(session, 1, Duration::from_secs(5)).await.unwrap().pop().unwrap();
+            got.push(assignment.at.run);
+            go_on(&engine, session, assignment).await;
+        }
+        assert!(got.contains(&older), "{got:?}");
+        stop(engine).await;
+    }
+
+    async fn under_a_cap_a_worker_lets_the_tenants_other_run_have_its_turn(database: &Database) {
+        let engine = engine(database).await;
+        let tenant = tenant(&engine, |tenant| tenant.caps.max_concurrency = Some(1)).await;
+        let session = engine.register(hello(2)).await.unwrap().session;
+        let plan = plan(steps(100));
+        engine.start(start(tenant, &plan, "null")).await.unwrap();
+        let first = engine.poll(session, 1, Duration::from_secs(5)).await.unwrap().pop().unwrap();
+        let other = engine.start(start(tenant, &plan, "null")).await.unwrap().run;
+        // Refused for the cap: it waits, throttled.
+        assert!(engine.poll(session, 1, Duration::from_millis(50)).await.unwrap().is_empty());
+        let alone = go_on(&engine, session, first).await;
+        assert!(alone <= 20, "{alone} steps of one run while another one waited");
+        let next = engine.poll(session, 1, Duration::from_secs(5)).await.unwrap().pop().unwrap();
+        assert_eq!(next.at.run, other);
+        stop(engine).await;
+    }
+}

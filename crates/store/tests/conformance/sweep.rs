@@ -1,0 +1,51 @@
+//! What is swept, and what must outlive its time.
+
+use interlock_core::decide::Command;
+use interlock_core::ids::SessionId;
+use interlock_core::run::{Lineage, Run};
+use interlock_core::time::Millis;
+use interlock_store::{Op, Sweep};
+
+use crate::fixture::{NOW, Place, Wanted, World, command, completion, fresh, tasks};
+use crate::guards::idempotency;
+
+crate::on_every_store!(a_key_stays_as_long_as_its_run, runs_that_continue_one_another_are_swept_together);
+
+/// Completes the only step of a run, so many days later.
+async fn finish_after(world: &World, run: &mut Run, days: u64) {
+    let at = NOW + Millis::from_hours(24 * days);
+    let claim = command(run, Command::Claim { session: SessionId(fresh()) }, at);
+    world.apply(run, claim).await;
+    let done = completion(run, at);
+    world.apply(run, done).await;
+}
+
+async fn a_key_stays_as_long_as_its_run(place: &Place) {
+    let world = place.world().await;
+    let wanted = Wanted { idempotency: Some(idempotency("k")), ..Wanted::default() };
+    let mut run = world.start(&tasks(1), wanted).await;
+    let kept = async |days: u64| {
+        world.store.execute(Op::Sweep(Sweep::new(NOW + Millis::from_hours(24 * days)))).await.unwrap();
+        world.store.idempotency(world.tenant, "cli", "k").await.unwrap().is_some()
+    };
+    assert!(kept(200).await, "its run lives");
+    finish_after(&world, &mut run, 200).await;
+    assert!(kept(201).await, "its run is kept");
+    assert!(!kept(291).await);
+}
+
+async fn runs_that_continue_one_another_are_swept_together(place: &Place) {
+    let world = place.world().await;
+    let mut first = world.start(&tasks(1), Wanted::default()).await;
+    finish_after(&world, &mut first, 0).await;
+    let lineage = Lineage { root_run_id: first.id, resumed_from: first.id, resume_count: 1 };
+    let second = world.start(&tasks(1), Wanted { lineage: Some(lineage), ..Wanted::default() }).await;
+    let kept = async |days: u64| {
+        world.store.execute(Op::Sweep(Sweep::new(NOW + Millis::from_hours(24 * days)))).await.unwrap();
+        world.store.load_runs(&[(world.tenant, first.id), (world.tenant, second.id)]).await.unwrap().len()
+    };
+    assert_eq!(kept(91).await, 2, "whoever resumes the second looks for receipts of the first");
+    finish_after(&world, &mut second.clone(), 91).await;
+    assert_eq!(kept(92).await, 2);
+    assert_eq!(kept(182).await, 0);
+}
