@@ -43,8 +43,8 @@ pub async fn create(
 
 async fn add(state: &AppState, caller: &Caller, new: NewSchedule) -> Result<Made<ScheduleView>, ApiError> {
     let workspace = caller.workspace_for(new.workspace)?;
-    // A schedule for a workflow that is not there would fail at every slot.
-    state.engine().workflow_to_start(caller.tenant, &new.workflow, None).await?;
+    // A schedule for a workflow that is not there, or does not take these inputs, would fail at every slot.
+    state.engine().check_slot(caller.tenant, &new.name, &new.workflow, &new.inputs).await?;
     let spec = ScheduleSpec {
         name: new.name,
         workflow: new.workflow,
