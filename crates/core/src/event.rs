@@ -36,7 +36,14 @@ pub enum Event {
         task_type: Option<TaskType>,
     },
     #[serde(rename = "execution.step.completed")]
-    StepCompleted { step: u32, attempt: u32, output_bytes: u64 },
+    StepCompleted {
+        step: u32,
+        attempt: u32,
+        output_bytes: u64,
+        /// Of the worker that did it; absent where none did.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        session: Option<SessionId>,
+    },
     #[serde(rename = "execution.step.failed")]
     StepFailed { step: u32, attempt: u32, error: StepError },
     #[serde(rename = "execution.step.retrying")]

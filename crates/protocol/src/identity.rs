@@ -101,7 +101,12 @@ pub struct CreateTenant {
 pub struct CreatedTenant {
     #[serde(flatten)]
     pub tenant: TenantView,
+    /// Absent in the answer to a repeated request.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub admin_key: String,
+    /// Of an answer to a repeated request: the fields that only the first answer had.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shown_once: Vec<String>,
 }
 
 /// Changes a tenant. What is left out stays as it is; a limit of 0 takes the limit away.
@@ -174,7 +179,12 @@ pub struct KeyView {
 pub struct CreatedKey {
     #[serde(flatten)]
     pub key: KeyView,
+    /// Absent in the answer to a repeated request.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub text: String,
+    /// Of an answer to a repeated request: the fields that only the first answer had.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shown_once: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -270,8 +280,13 @@ pub struct SetPassword {
 /// A link by which a person sets a password, once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Invite {
+    /// Absent in the answer to a repeated request.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub link: String,
     pub expires_at: Timestamp,
+    /// Of an answer to a repeated request: the fields that only the first answer had.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shown_once: Vec<String>,
 }
 
 /// Signing in with a password. The answer is [`Me`], and a cookie.

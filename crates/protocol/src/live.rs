@@ -129,6 +129,11 @@ pub struct Meta {
     /// The worker session that the event names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worker_id: Option<String>,
+    /// The profile that the run's policy follows, such as `prod`; 002 has two names for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub environment: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox_profile: Option<String>,
     /// Who or what caused it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub initiator: Option<String>,

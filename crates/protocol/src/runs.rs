@@ -353,4 +353,7 @@ pub struct Signaled {
     /// The runs that it started by `on.signal`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub runs: Vec<crate::webhooks::DeliveredRun>,
+    /// The workflows that take it by `on.signal` and were not started, with the reasons.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skipped: Vec<crate::webhooks::SkippedRun>,
 }

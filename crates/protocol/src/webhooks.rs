@@ -92,6 +92,9 @@ pub struct InboundMade {
     pub endpoint: InboundView,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret: Option<String>,
+    /// Of an answer to a repeated request: the fields that only the first answer had.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shown_once: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -197,8 +200,12 @@ pub struct OutboundView {
 pub struct OutboundMade {
     #[serde(flatten)]
     pub endpoint: OutboundView,
-    /// `whsec_…`.
+    /// `whsec_…`; absent in the answer to a repeated request.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub secret: String,
+    /// Of an answer to a repeated request: the fields that only the first answer had.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shown_once: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

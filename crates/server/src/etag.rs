@@ -17,7 +17,11 @@ impl ETag {
     }
 
     pub fn header(&self) -> HeaderValue {
-        HeaderValue::try_from(format!("\"{}\"", self.0)).unwrap_or_else(|_| HeaderValue::from_static("\"\""))
+        HeaderValue::try_from(self.quoted()).unwrap_or_else(|_| HeaderValue::from_static("\"\""))
+    }
+
+    pub fn quoted(&self) -> String {
+        format!("\"{}\"", self.0)
     }
 
     /// What stands between the quotes.

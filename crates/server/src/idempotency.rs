@@ -23,6 +23,9 @@ use crate::state::AppState;
 
 pub const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 
+/// The field in which a repeated answer names the secrets that only the first one held.
+const SHOWN_ONCE: &str = "shown_once";
+
 /// What names a request, and by default makes it one.
 const REQUEST_ID: &str = "x-request-id";
 
@@ -103,11 +106,76 @@ pub struct Keyed<'a> {
     pub source: &'static str,
 }
 
+/// What a request has made, and how that is answered.
+pub struct Made<T> {
+    status: StatusCode,
+    body: T,
+    headers: Vec<(HeaderName, String)>,
+    /// Fields of the body that hold secrets: the first answer has them, and none is kept.
+    shown_once: &'static [&'static str],
+}
+
+impl<T> Made<T> {
+    pub fn created(body: T) -> Self {
+        (StatusCode::CREATED, body).into()
+    }
+
+    pub fn at(self, location: String) -> Self {
+        self.with(header::LOCATION, location)
+    }
+
+    pub fn with(mut self, name: HeaderName, value: String) -> Self {
+        self.headers.push((name, value));
+        self
+    }
+
+    pub fn showing_once(self, fields: &'static [&'static str]) -> Self {
+        Self { shown_once: fields, ..self }
+    }
+}
+
+impl<T> From<(StatusCode, T)> for Made<T> {
+    fn from((status, body): (StatusCode, T)) -> Self {
+        Self { status, body, headers: Vec::new(), shown_once: &[] }
+    }
+}
+
+impl<T: Serialize> IntoResponse for Made<T> {
+    fn into_response(self) -> Response {
+        Kept::of(&self).map(|answer| respond(answer, false)).into_response()
+    }
+}
+
 /// An answer, kept for repeats.
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 struct Kept {
     status: u16,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    headers: Vec<(String, String)>,
     body: Json,
+}
+
+impl Kept {
+    fn of<T: Serialize>(made: &Made<T>) -> Result<Self, ApiError> {
+        let body = Json::of(&made.body).map_err(|error| ApiError::invalid(error.to_string()))?;
+        let headers = made.headers.iter().map(|(name, value)| (name.to_string(), value.clone())).collect();
+        Ok(Self { status: made.status.as_u16(), headers, body })
+    }
+
+    /// The answer as it may be stored: in place of its secrets it says which fields had them.
+    fn without(&self, secrets: &[&str]) -> Result<Self, ApiError> {
+        if secrets.is_empty() {
+            return Ok(self.clone());
+        }
+        let unreadable = |error: &dyn std::fmt::Display| ApiError::invalid(error.to_string());
+        let mut body: serde_json::Map<String, serde_json::Value> =
+            self.body.decode().map_err(|error| unreadable(&error))?;
+        let had: Vec<_> = secrets.iter().filter(|field| body.remove(**field).is_some()).collect();
+        if !had.is_empty() {
+            body.insert(SHOWN_ONCE.to_owned(), serde_json::json!(had));
+        }
+        Ok(Self { body: Json::of(&body).map_err(|error| unreadable(&error))?, ..self.clone() })
+    }
 }
 
 impl Keyed<'_> {
@@ -115,28 +183,27 @@ impl Keyed<'_> {
     pub async fn once<T: Serialize>(
         &self,
         asked: &impl Serialize,
-        work: impl Future<Output = Result<(StatusCode, T), ApiError>>,
+        work: impl Future<Output = Result<impl Into<Made<T>>, ApiError>>,
     ) -> Result<Response, ApiError> {
         let Some(key) = key_of(self.state, self.headers, self.caller).await? else {
-            let (status, body) = work.await?;
-            return Ok((status, axum::Json(body)).into_response());
+            return Ok(work.await?.into().into_response());
         };
         let hash = canonical_hash(asked).map_err(|error| ApiError::malformed(error.to_string()))?;
         let request = OnceRequest { tenant: self.caller.tenant, key, source: self.source.to_owned(), hash };
         match self.begin(&request).await? {
             Begun::Answered(response) => Ok(response),
             Begun::Begin => {
-                let outcome = work.await;
-                let kept = outcome.and_then(|(status, body)| {
-                    let body = Json::of(&body).map_err(|error| ApiError::invalid(error.to_string()))?;
-                    Ok(Kept { status: status.as_u16(), body })
+                let answered = work.await.and_then(|made| {
+                    let made = made.into();
+                    let answer = Kept::of(&made)?;
+                    Ok((answer.without(made.shown_once)?, answer))
                 });
-                let record = match &kept {
-                    Ok(kept) => Json::of(kept).map_err(|error| error.to_string()),
+                let record = match &answered {
+                    Ok((kept, _)) => Json::of(kept).map_err(|error| error.to_string()),
                     Err(error) => Err(error.code().to_owned()),
                 };
                 self.state.engine().finish_once(&request, record).await?;
-                kept.map(|kept| respond(kept, false))
+                answered.map(|(_, answer)| respond(answer, false))
             }
         }
     }
@@ -184,6 +251,11 @@ fn respond(kept: Kept, replayed: bool) -> Response {
     let status = StatusCode::from_u16(kept.status).unwrap_or(StatusCode::OK);
     let body = Bytes::copy_from_slice(kept.body.as_str().as_bytes());
     let mut response = (status, [(header::CONTENT_TYPE, "application/json")], body).into_response();
+    for (name, value) in kept.headers {
+        if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {
+            response.headers_mut().insert(name, value);
+        }
+    }
     mark(&mut response, replayed);
     response
 }

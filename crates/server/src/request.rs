@@ -182,6 +182,16 @@ impl Pairs {
     }
 }
 
+/// A parameter's value as a whole number, of what `form` says.
+pub fn number<T: FromStr>(name: &str, value: &str, form: &str) -> Result<T, ApiError> {
+    let shown: String = value.chars().take(80).collect();
+    value.parse().map_err(|_| ApiError::malformed(format!("the query: `{name}` is {form}, not `{shown}`")))
+}
+
+/// What a number of rows and an instant look like.
+pub const ROWS: &str = "a whole number, such as 50";
+pub const INSTANT: &str = "an instant in Unix milliseconds, such as 1762607143120";
+
 /// A parameter's value as what its name says it is.
 pub fn parsed<T: FromStr<Err: std::fmt::Display>>(name: &str, value: &str) -> Result<T, ApiError> {
     value.parse().map_err(|error| ApiError::malformed(format!("the query: `{name}`: {error}")))
@@ -280,7 +290,7 @@ impl IntoParams for WorkflowName {
     }
 }
 
-/// The version that the path names. What is no number names no version.
+/// The version that the path names.
 pub struct VersionNumber(pub u32);
 
 impl FromRequestParts<AppState> for VersionNumber {
@@ -288,7 +298,9 @@ impl FromRequestParts<AppState> for VersionNumber {
 
     async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, ApiError> {
         let number = named_in_path(parts, state, "version").await?;
-        Ok(Self(number.parse().unwrap_or(0)))
+        let shown: String = number.chars().take(80).collect();
+        let detail = format!("`{shown}` is no version: versions are numbers, 1, 2, …");
+        number.parse().map(Self).map_err(|_| ApiError::new(StatusCode::NOT_FOUND, "WORKFLOW_NOT_FOUND", detail))
     }
 }
 

@@ -99,6 +99,7 @@ pub(super) fn succeed(
         let (bytes, max) = (output.len(), limits::PAYLOAD_BYTES_MAX);
         return Err(Rejection::TooLarge { what: "the output", bytes, max });
     }
+    let session = draft.step(position).session();
     draft.go(position, event, Phase::Succeeded)?;
     let output_bytes = output.len() as u64;
     let step = draft.step_mut(position);
@@ -107,7 +108,7 @@ pub(super) fn succeed(
     step.open_intent = None;
     step.interrupted = None;
     let attempt = step.attempt;
-    draft.emit(Event::StepCompleted { step: position, attempt, output_bytes });
+    draft.emit(Event::StepCompleted { step: position, attempt, output_bytes, session });
     draft.record_done(position);
     if draft.spec(position).kind() == StepKind::Rollback {
         return rollback::step_succeeded(draft, position);

@@ -71,6 +71,7 @@ pub fn start(request: StartRequest, bindings: &Bindings, asked: Asked) -> Result
                 step: position,
                 attempt: 0,
                 output_bytes: step.output.as_ref().map_or(0, Json::len) as u64,
+                session: None,
             },
         });
         *draft.step_mut(position) = step;

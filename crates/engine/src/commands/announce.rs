@@ -1,7 +1,6 @@
 //! A signal from outside: for whoever waits for it, and for the workflows that its type starts.
 
 use interlock_core::change::Context;
-use interlock_core::ids::{RunId, TenantId};
 use interlock_core::json::{Hash, Json};
 use interlock_core::limits;
 use interlock_core::run::Trigger;
@@ -12,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::commands::signal::{SignalRequest, Signaled};
 use crate::error::EngineError;
 use crate::triggers::{Kind, Occasion, Taken};
-use crate::webhooks::process::{self, Outcome, StartedRun};
+use crate::webhooks::process::{self, Outcome, SkippedRun, StartedRun};
 use crate::{Engine, IdempotencyKey, StartWorkflow};
 
 /// Whom the keys of runs belong to that signals start.
@@ -23,7 +22,9 @@ const CLIENT: &str = "signal";
 pub struct Announced {
     pub signaled: Signaled,
     /// The workflows that it started.
-    pub runs: Vec<(String, RunId)>,
+    pub runs: Vec<StartedRun>,
+    /// The workflows that take it and could not be started.
+    pub skipped: Vec<SkippedRun>,
 }
 
 /// What is kept of a signal until the runs that it starts are made.
@@ -51,9 +52,9 @@ impl Engine {
         let taken = self.taken_by(row.tenant, occasion).await?;
         if taken.is_empty() {
             let signaled = self.store_signal(row, Op::StoreSignal).await?;
-            return Ok(Announced { signaled, runs: Vec::new() });
+            return Ok(Announced { signaled, runs: Vec::new(), skipped: Vec::new() });
         }
-        let (tenant, at) = (row.tenant, DeliveryRef::of_signal(row.tenant, row.id));
+        let at = DeliveryRef::of_signal(row.tenant, row.id);
         let id = row.source_id.clone().unwrap_or_else(|| row.id.to_string());
         let kept = Kept { key: row.key.clone(), payload: row.payload.clone(), id: id.clone() };
         let payload = Json::of(&kept).map_err(|error| EngineError::Store(error.to_string()))?;
@@ -62,13 +63,14 @@ impl Engine {
         let delivery = DeliveryRow { at: at.clone(), event, payload, received_at, retry_at: Some(lock_until) };
         let announced = |signal| Op::AnnounceSignal(Box::new(SignalAnnouncement { signal, delivery, lock_until }));
         let signaled = self.store_signal(row, announced).await?;
-        let started = self.start_taken(tenant, &id, taken).await;
+        let started = self.start_taken(&at, &id, taken).await;
         if signaled == Signaled::Duplicate {
-            return Ok(Announced { signaled, runs: started? });
+            let Outcome { runs, skipped, .. } = started?;
+            return Ok(Announced { signaled, runs, skipped });
         }
         // What failed for a while is tried again: the signal itself is here, and need not be sent once more.
-        let runs = self.finish_signal(&at, 1, started).await?.unwrap_or_default();
-        Ok(Announced { signaled, runs })
+        let Outcome { runs, skipped, .. } = self.finish_signal(&at, 1, started).await?.unwrap_or_default();
+        Ok(Announced { signaled, runs, skipped })
     }
 
     /// Starts the runs of a signal whose server died, or could not start them.
@@ -79,7 +81,7 @@ impl Engine {
                 let payload = self.at_hand(tenant, payload).await?;
                 let taken = self.taken_by(tenant, occasion(&row.event, &key, &payload)).await;
                 match taken {
-                    Ok(taken) => self.start_taken(tenant, &id, taken).await,
+                    Ok(taken) => self.start_taken(&row.at, &id, taken).await,
                     Err(error) => Err(error),
                 }
             }
@@ -93,29 +95,21 @@ impl Engine {
         &self,
         at: &DeliveryRef,
         attempt: u32,
-        started: Result<Vec<(String, RunId)>, EngineError>,
-    ) -> Result<Option<Vec<(String, RunId)>>, EngineError> {
-        let outcome = started.as_ref().map(|runs| {
-            let runs = runs.iter().map(|(workflow, run)| StartedRun { workflow: workflow.clone(), run_id: *run });
-            Outcome { runs: runs.collect(), ..Outcome::of(&at.key) }
-        });
-        process::finish(self, at, attempt, outcome.as_ref().map_err(|error| *error)).await?;
+        started: Result<Outcome, EngineError>,
+    ) -> Result<Option<Outcome>, EngineError> {
+        process::finish(self, at, attempt, started.as_ref()).await?;
         Ok(started.ok())
     }
 
     /// One run for each workflow that takes the signal, each under a key of its own.
-    async fn start_taken(
-        &self,
-        tenant: TenantId,
-        id: &str,
-        taken: Vec<Taken>,
-    ) -> Result<Vec<(String, RunId)>, EngineError> {
-        let mut runs = Vec::new();
+    async fn start_taken(&self, at: &DeliveryRef, id: &str, taken: Vec<Taken>) -> Result<Outcome, EngineError> {
+        let mut outcome = Outcome::of(&at.key);
         for Taken { workflow, inputs } in taken {
             let inputs = match inputs {
                 Ok(inputs) => inputs,
-                Err(error) => {
-                    tracing::warn!(workflow, error, "a signal's inputs cannot be made");
+                Err(reason) => {
+                    tracing::warn!(workflow, reason, "a signal's inputs cannot be made");
+                    outcome.skipped.push(SkippedRun::unmade(workflow, reason));
                     continue;
                 }
             };
@@ -125,14 +119,17 @@ impl Engine {
                 trigger: Trigger { kind: "signal".into(), reference: Some(id.chars().take(200).collect()) },
                 idempotency: Some(IdempotencyKey { client: CLIENT.into(), key }),
                 by: Context { initiator: Initiator::Webhook, person: None, metadata: None },
-                ..StartWorkflow::new(tenant, workflow.clone(), inputs)
+                ..StartWorkflow::new(at.tenant, workflow.clone(), inputs)
             };
             match self.start_keyed(start).await {
-                Ok(started) => runs.push((workflow, started.run)),
+                Ok(started) => outcome.runs.push(StartedRun { workflow, run_id: started.run }),
                 Err(error) if error.is_transient() => return Err(error),
-                Err(error) => tracing::warn!(workflow, %error, "a signal did not start a run"),
+                Err(error) => {
+                    tracing::warn!(workflow, %error, "a signal did not start a run");
+                    outcome.skipped.push(SkippedRun::refused(workflow, &error));
+                }
             }
         }
-        Ok(runs)
+        Ok(outcome)
     }
 }

@@ -5,6 +5,7 @@ pub(crate) mod follow;
 
 use interlock_core::change::Context;
 use interlock_core::ids::{ScheduleId, TenantId};
+use interlock_core::json::Json;
 use interlock_core::keys::TriggerKey;
 use interlock_core::limits;
 use interlock_core::rejection::Rejection;
@@ -213,6 +214,33 @@ pub(crate) fn next_look(row: &ScheduleRow, now: Timestamp) -> Result<Option<Time
 }
 
 impl Engine {
+    /// Refuses a schedule whose every slot would fail: its workflow is not there, or does not take such inputs.
+    pub async fn check_slot(
+        &self,
+        tenant: TenantId,
+        schedule: &str,
+        workflow: &str,
+        inputs: &Json,
+    ) -> Result<(), EngineError> {
+        let workflow = self.workflow_to_start(tenant, workflow, None).await?;
+        let inputs = self.slot_inputs(schedule, inputs, self.now(), "check").await?;
+        let invalid = |what: String| EngineError::from(Rejection::InvalidInput { what });
+        let given = inputs.to_value().map_err(|error| invalid(format!("the inputs are not JSON: {error}")))?;
+        workflow.inputs.bind(&given).map_err(|faults| invalid(faults.to_string()))?;
+        Ok(())
+    }
+
+    async fn slot_inputs(
+        &self,
+        schedule: &str,
+        inputs: &Json,
+        slot: Timestamp,
+        key: &str,
+    ) -> Result<Json, EngineError> {
+        let trigger = json!({ "kind": "schedule", "schedule": schedule, "slot": slot_text(slot), "key": key });
+        self.render_inputs(inputs, json!({ "trigger": trigger })).await
+    }
+
     /// Starts a slot's run, once.
     pub(crate) async fn start_slot(
         &self,
@@ -221,8 +249,7 @@ impl Engine {
         key: String,
         by: Context,
     ) -> Result<Keyed, EngineError> {
-        let trigger = json!({ "kind": "schedule", "schedule": row.spec.name, "slot": slot_text(slot), "key": key });
-        let inputs = self.render_inputs(&row.spec.inputs, json!({ "trigger": trigger })).await?;
+        let inputs = self.slot_inputs(&row.spec.name, &row.spec.inputs, slot, &key).await?;
         let start = StartWorkflow {
             workspace: Some(row.spec.workspace.clone()),
             trigger: Trigger { kind: "schedule".into(), reference: Some(key.clone()) },

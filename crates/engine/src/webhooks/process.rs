@@ -53,6 +53,22 @@ pub struct SkippedRun {
     pub run_id: Option<RunId>,
 }
 
+impl SkippedRun {
+    /// Its inputs cannot be made from the event.
+    pub(crate) fn unmade(workflow: String, reason: String) -> Self {
+        Self { workflow, code: "TRIGGER_INVALID".into(), reason, run_id: None }
+    }
+
+    /// Its start was refused, perhaps for the sake of another run.
+    pub(crate) fn refused(workflow: String, error: &EngineError) -> Self {
+        let run_id = match error {
+            EngineError::SubjectBusy { run, .. } => Some(*run),
+            _ => None,
+        };
+        Self { workflow, code: error.code().to_owned(), reason: error.to_string(), run_id }
+    }
+}
+
 pub(crate) async fn process(
     engine: &Engine,
     endpoint: &InboundRow,
@@ -114,7 +130,7 @@ async fn start_all(engine: &Engine, endpoint: &InboundRow, delivery: &DeliveryRo
         let inputs = match inputs {
             Ok(inputs) => inputs,
             Err(reason) => {
-                outcome.skipped.push(SkippedRun { workflow, code: "TRIGGER_INVALID".into(), reason, run_id: None });
+                outcome.skipped.push(SkippedRun::unmade(workflow, reason));
                 continue;
             }
         };
@@ -128,14 +144,7 @@ async fn start_all(engine: &Engine, endpoint: &InboundRow, delivery: &DeliveryRo
         match engine.start_keyed(start).await {
             Ok(started) => outcome.runs.push(StartedRun { workflow, run_id: started.run }),
             Err(error) if error.is_transient() => return Err(error),
-            Err(error) => {
-                let run_id = match &error {
-                    EngineError::SubjectBusy { run, .. } => Some(*run),
-                    _ => None,
-                };
-                let (code, reason) = (error.code().to_owned(), error.to_string());
-                outcome.skipped.push(SkippedRun { workflow, code, reason, run_id });
-            }
+            Err(error) => outcome.skipped.push(SkippedRun::refused(workflow, &error)),
         }
     }
     Ok(outcome)

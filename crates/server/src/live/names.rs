@@ -1,4 +1,4 @@
-//! The names that make events readable: of the workflow, the subject, the steps. They never change but for rollback
+//! The names that make events readable: of the workflow, the subject, the profile, the steps. They never change but for rollback
 //! steps, which are added; so they are looked up once and remembered for a while.
 
 use std::collections::HashMap;
@@ -13,6 +13,7 @@ const RUNS_MAX: usize = 10_000;
 pub struct RunNames {
     pub workflow: String,
     pub subject: Option<String>,
+    pub profile: Option<String>,
     steps: Vec<String>,
 }
 
@@ -53,10 +54,11 @@ impl Names {
         let found = self.engine.store().load_runs(&[(tenant, run)]).await?.pop();
         // A run that retention has swept has no names any more; its events go the same way soon.
         Ok(found.map_or_else(
-            || RunNames { workflow: String::new(), subject: None, steps: Vec::new() },
+            || RunNames { workflow: String::new(), subject: None, profile: None, steps: Vec::new() },
             |run| RunNames {
                 workflow: run.plan.workflow.clone(),
                 subject: run.header.subject.clone(),
+                profile: run.plan.rules.profile.clone(),
                 steps: run.plan.steps.iter().chain(run.added.iter()).map(|step| step.key.clone()).collect(),
             },
         ))

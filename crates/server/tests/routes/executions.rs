@@ -90,6 +90,19 @@ async fn a_ticket_is_worked_on_from_end_to_end() {
     assert_eq!(names[0], "session.created");
     assert_eq!((first["events"].as_array().unwrap().len(), &first["next_since"]), (3, &json!("3")));
     assert_eq!(first["events"][1]["session_id"], json!(session));
+    let all = api.get(&format!("/executions/{session}/events?limit=100")).await.ok();
+    let profile = look(&api, &session).await["environment_profile"].clone();
+    for event in all["events"].as_array().unwrap() {
+        let (environment, sandbox) = (&event["meta"]["environment"], &event["meta"]["sandbox_profile"]);
+        assert_eq!((environment, sandbox), (&profile, &profile), "{event}");
+    }
+    let of_worker = |name: &str| {
+        let all = all["events"].as_array().unwrap().iter();
+        all.filter(|event| event["event"] == name && event["meta"]["worker_id"] == json!(worker)).count()
+    };
+    let started = of_worker("execution.step.started");
+    assert!(started > 0);
+    assert_eq!(of_worker("execution.step.completed"), started, "who began a step is who completed it");
     let rest = api.get(&format!("/executions/{session}/events?since=3")).await.ok();
     assert_eq!(rest["events"][0]["id"], "4");
     assert_eq!(rest["events"].as_array().unwrap().last().unwrap()["event"], "session.completed");

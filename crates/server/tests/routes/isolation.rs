@@ -6,9 +6,11 @@ use std::collections::BTreeSet;
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Request, StatusCode, header};
 use interlock_core::identity::{Role, Roles};
-use interlock_core::ids::TenantId;
+use interlock_core::ids::{OutboxId, TenantId};
+use interlock_core::json::Json;
 use interlock_server::identity::NewKey;
 use interlock_server::matrix::{Line, MATRIX, Place, Thing};
+use interlock_store::{NewMessage, Op, TriggerOp};
 use serde_json::{Value, json};
 
 use crate::api::{Api, plan, task};
@@ -28,13 +30,18 @@ struct Things {
     inbound: String,
     outbound: String,
     delegation: String,
+    payload: String,
+    message: String,
 }
 
 impl Things {
     async fn of(api: &Api, tenant: TenantId, workflow: &str) -> Self {
         api.post("/workflows", json!({ "source": source(workflow) })).await.ok();
         let gate = json!([{ "key": "gate", "kind": "approval" }, task("a")]);
-        let run = api.post("/runs", json!({ "plan": plan(gate) })).await.text("run_id");
+        let long = format!("{tenant}{}", "x".repeat(100_000));
+        let run = api.post("/runs", json!({ "plan": plan(gate), "inputs": { "text": long } })).await.text("run_id");
+        let shown = api.get(&format!("/runs/{run}")).await.ok();
+        let payload = shown["inputs"]["$payload"]["sha256"].as_str().unwrap().to_owned();
         let listed = api.get("/approvals").await.ok();
         let approval = listed["approvals"][0]["approval"].as_str().unwrap().to_owned();
         let key = api.post("/keys", json!({ "name": "spare", "roles": ["viewer"] })).await.text("key");
@@ -52,8 +59,24 @@ impl Things {
         // An event that does not come, so that nothing is sent.
         let new = json!({ "url": "https://example.org/", "events": ["approval.expired"] });
         let outbound = api.post("/webhook-endpoints", new).await.text("endpoint_id");
+        let message = message(api, tenant, &outbound, &run).await;
         let (tenant, session, workflow) = (tenant.to_string(), api.register().await, workflow.to_owned());
-        Self { tenant, run, session, approval, key, user, job, workflow, schedule, inbound, outbound, delegation }
+        Self {
+            tenant,
+            run,
+            session,
+            approval,
+            key,
+            user,
+            job,
+            workflow,
+            schedule,
+            inbound,
+            outbound,
+            delegation,
+            payload,
+            message,
+        }
     }
 
     fn get(&self, thing: Thing) -> &str {
@@ -67,16 +90,28 @@ impl Things {
             Thing::Delegation => &self.delegation,
             Thing::Job => &self.job,
             Thing::Step => "gate",
-            // Nobody has one: the runs of this test are small.
-            Thing::Payload => "00000000000000000000000000000000000000000000000000000000000000ff",
+            Thing::Payload => &self.payload,
             Thing::Workflow => &self.workflow,
             Thing::Version => "1",
             Thing::Schedule => &self.schedule,
             Thing::Inbound | Thing::Address => &self.inbound,
             Thing::Outbound => &self.outbound,
-            Thing::Message => "out_000000000000000000000000000000ff",
+            Thing::Message => &self.message,
         }
     }
+}
+
+/// A delivery of an endpoint, which is disabled so that nothing is sent.
+async fn message(api: &Api, tenant: TenantId, endpoint: &str, run: &str) -> String {
+    api.post(&format!("/webhook-endpoints/{endpoint}/disable"), json!({})).await.ok();
+    let id = OutboxId(api.engine.fresh_id());
+    let payload = Json::of(&json!({ "type": "session.created" })).unwrap();
+    let messages = vec![NewMessage { id, run: run.parse().unwrap(), payload }];
+    let queue = TriggerOp::Replay { tenant, endpoint: endpoint.parse().unwrap(), messages, at: api.engine.now() };
+    api.engine.store().execute(Op::Trigger(Box::new(queue))).await.unwrap();
+    let listed = api.get(&format!("/webhook-endpoints/{endpoint}/deliveries")).await.ok();
+    assert_eq!(listed["deliveries"][0]["delivery_id"], json!(id), "{listed}");
+    id.to_string()
 }
 
 fn source(workflow: &str) -> String {

@@ -44,6 +44,10 @@ async fn runs_are_found_by_everything_they_have_in_common() {
     for odd in ["state=odd", "limit=x", "after=7", "label=x", "colour=red", "created_from=yesterday"] {
         assert_eq!(api.get(&format!("/runs?{odd}")).await.problem(), (400, "REQUEST_INVALID"), "{odd}");
     }
+    for (odd, form) in [("limit=abc", "a whole number"), ("created_from=yesterday", "Unix milliseconds")] {
+        let detail = api.get(&format!("/runs?{odd}")).await.text("detail");
+        assert!(detail.contains(form), "{odd}: {detail}");
+    }
     assert_eq!(api.get("/runs?workflow=").await.problem(), (422, "INPUT_INVALID"));
     let reserved = api.post("/runs", body(json!({ "input.order": "1" }))).await;
     assert_eq!(reserved.problem(), (422, "INPUT_INVALID"));

@@ -100,6 +100,15 @@ async fn what_cannot_be_a_schedule_is_refused() {
             "{value}"
         );
     }
+    let strict =
+        "name: strict\ninputs: { host: { type: string, required: true } }\nsteps:\n  - id: a\n    transform: done\n";
+    apply(&api.engine, api.tenant, strict).await;
+    let missing = api.post("/schedules", with("workflow", json!("strict"))).await;
+    assert_eq!(missing.problem(), (422, "INPUT_INVALID"), "every slot would fail");
+    assert!(missing.text("detail").contains("inputs.host"), "{}", missing.body);
+    let mut rendered = with("workflow", json!("strict"));
+    rendered["inputs"] = json!({ "host": "${{ trigger.slot }}" });
+    api.post("/schedules", rendered).await.ok();
     assert_eq!(api.post("/schedules", with("workflow", json!("none"))).await.problem(), (404, "WORKFLOW_NOT_FOUND"));
     assert_eq!(api.post("/schedules", with("overlap", json!("maybe"))).await.problem(), (400, "REQUEST_INVALID"));
     api.end().await;

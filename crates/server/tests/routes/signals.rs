@@ -104,6 +104,25 @@ async fn a_signal_starts_the_workflows_that_name_its_type() {
     let again = api.post("/signals", signal(95, "m-1")).await;
     assert_eq!((again.status.as_u16(), &again.body["runs"]), (200, &started.body["runs"]));
     assert_eq!(api.post("/signals", signal(50, "m-2")).await.body.get("runs"), None);
+    assert_eq!(started.body.get("skipped"), None);
+    let strict = "name: strict\non: { signal: { type: disk.gone } }\ninputs: { host: { type: string, required: true } }\nsteps: [{ id: a, task: a }]\n";
+    crate::schedules::apply(&api.engine, api.tenant, strict).await;
+    let unmade = "name: unmade\non: { signal: { type: disk.gone, inputs: { host: \"${{ event.host.name }}\" } } }\ninputs: { host: { type: string } }\nsteps: [{ id: a, task: a }]\n";
+    crate::schedules::apply(&api.engine, api.tenant, unmade).await;
+    let refused = api.post("/signals", json!({ "type": "disk.gone", "key": "db-1", "payload": {} })).await;
+    assert_eq!((refused.status.as_u16(), refused.body.get("runs")), (201, None));
+    let skipped = &refused.body["skipped"];
+    assert_eq!(
+        (&skipped[0]["workflow"], &skipped[0]["code"]),
+        (&json!("strict"), &json!("INPUT_INVALID")),
+        "{skipped}"
+    );
+    assert!(skipped[0]["reason"].as_str().unwrap().contains("inputs.host"), "{skipped}");
+    assert_eq!(
+        (&skipped[1]["workflow"], &skipped[1]["code"]),
+        (&json!("unmade"), &json!("TRIGGER_INVALID")),
+        "{skipped}"
+    );
     assert_eq!(api.get("/runs?workflow=recover").await.ok()["runs"].as_array().unwrap().len(), 1);
     api.end().await;
 }

@@ -113,7 +113,11 @@ async fn refusals_name_what_is_missing() {
     let api = Api::new().await;
     assert_eq!(api.get("/workflows/nope").await.problem(), (404, "WORKFLOW_NOT_FOUND"));
     assert_eq!(api.get("/workflows/nope/versions").await.problem(), (404, "WORKFLOW_NOT_FOUND"));
-    assert_eq!(api.get("/workflows/nope/versions/x").await.problem(), (404, "WORKFLOW_NOT_FOUND"));
+    let no_version = api.get("/workflows/nope/versions/x").await;
+    assert_eq!(no_version.problem(), (404, "WORKFLOW_NOT_FOUND"));
+    assert_eq!(no_version.body["detail"], "`x` is no version: versions are numbers, 1, 2, …");
+    let foreign = put(&api, "nope", "name: nope\nsteps: [{ id: a, task: a }]\n", &[("if-match", "\"nope\"")]).await;
+    assert_eq!(foreign.problem(), (412, "WORKFLOW_CHANGED"), "a tag that was never ours matches nothing");
     assert_eq!(api.post("/workflows/nope/disable", json!({})).await.problem(), (404, "WORKFLOW_NOT_FOUND"));
     assert_eq!(api.post("/runs", json!({ "workflow": "nope" })).await.problem(), (404, "WORKFLOW_NOT_FOUND"));
     assert_eq!(api.post("/runs", json!({})).await.problem(), (400, "REQUEST_INVALID"));

@@ -90,7 +90,7 @@ mod tests {
             meta: Meta { seq: 7, step: Some("pay".into()), ..Meta::default() },
         };
         let happened = Happened::from_envelope(envelope).unwrap();
-        assert_eq!(happened.known, Some(Event::StepCompleted { step: 2, attempt: 1, output_bytes: 4 }));
+        assert_eq!(happened.known, Some(Event::StepCompleted { step: 2, attempt: 1, output_bytes: 4, session: None }));
         assert_eq!((happened.cursor, happened.at), (7, Timestamp(1_500)));
     }
 }

@@ -1,8 +1,8 @@
 //! `POST /delegations`: a person lends their right to decide, for a time and a reason.
 
-use axum::Json;
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
 use interlock_core::ids::{DelegationId, TenantId};
 use interlock_core::time::Timestamp;
 use interlock_protocol::delegations::{CreateDelegation, DelegationView, limits, path};
@@ -10,6 +10,7 @@ use interlock_store::{DelegationRow, IdentityOp, OpAnswer};
 
 use super::{check_owner, view};
 use crate::api_error::ApiError;
+use crate::idempotency::{IdempotencyHeaders, Keyed, Made};
 use crate::identity::{Caller, Via};
 use crate::request::{Body, reason};
 use crate::state::AppState;
@@ -22,21 +23,32 @@ use crate::state::AppState;
     post,
     path = path::DELEGATIONS,
     tag = "delegations",
+    params(IdempotencyHeaders),
     request_body = CreateDelegation,
-    responses((status = 201, description = "The delegation.", body = DelegationView)),
+    responses(
+        (status = 201, description = "The delegation.", body = DelegationView),
+        (status = 202, description = "The same request is still being worked on."),
+    ),
 )]
 pub async fn create(
     State(state): State<AppState>,
     caller: Caller,
+    headers: HeaderMap,
     Body(body): Body<CreateDelegation>,
-) -> Result<(StatusCode, Json<DelegationView>), ApiError> {
-    let row = checked(&state, &caller, body).await?;
+) -> Result<Response, ApiError> {
+    let keyed = Keyed { state: &state, headers: &headers, caller: &caller, source: "delegations" };
+    let asked = body.clone();
+    Box::pin(keyed.once(&asked, add(&state, &caller, body))).await
+}
+
+async fn add(state: &AppState, caller: &Caller, body: CreateDelegation) -> Result<Made<DelegationView>, ApiError> {
+    let row = checked(state, caller, body).await?;
     let op = IdentityOp::AddDelegation { row: Box::new(row.clone()), open_max: limits::OPEN_MAX };
     if state.identity().write(op).await? == OpAnswer::Duplicate {
         return Err(refused(&row));
     }
     let now = row.created_at;
-    Ok((StatusCode::CREATED, Json(view::delegation(row, now))))
+    Ok(Made::created(view::delegation(row, now)))
 }
 
 async fn checked(state: &AppState, caller: &Caller, body: CreateDelegation) -> Result<DelegationRow, ApiError> {

@@ -1,13 +1,14 @@
 //! `POST /keys`: a new key, whose text is in the answer and nowhere else.
 
-use axum::Json;
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::HeaderMap;
+use axum::response::Response;
 use interlock_core::limits::NAME_BYTES_MAX;
 use interlock_protocol::identity::{CreateKey, CreatedKey, path};
 
 use super::view;
 use crate::api_error::ApiError;
+use crate::idempotency::{IdempotencyHeaders, Keyed, Made};
 use crate::identity::{Caller, NewKey, create_key};
 use crate::request::{Body, name};
 use crate::state::AppState;
@@ -19,18 +20,28 @@ use crate::state::AppState;
     post,
     path = path::KEYS,
     tag = "keys",
+    params(IdempotencyHeaders),
     request_body = CreateKey,
-    responses((status = 201, description = "The key, with its text.", body = CreatedKey)),
+    responses(
+        (status = 201, description = "The key, with its text.", body = CreatedKey),
+        (status = 202, description = "The same request is still being worked on."),
+    ),
 )]
 pub async fn create(
     State(state): State<AppState>,
     caller: Caller,
+    headers: HeaderMap,
     Body(body): Body<CreateKey>,
-) -> Result<(StatusCode, Json<CreatedKey>), ApiError> {
-    let new = checked(&state, &caller, body).await?;
-    let (row, text) = create_key(state.engine(), state.identity().secret(), new).await?;
-    state.identity().forget();
-    Ok((StatusCode::CREATED, Json(CreatedKey { key: view::key(row), text: text.reveal().to_owned() })))
+) -> Result<Response, ApiError> {
+    let keyed = Keyed { state: &state, headers: &headers, caller: &caller, source: "keys" };
+    let asked = body.clone();
+    let make = async {
+        let new = checked(&state, &caller, body).await?;
+        let (row, text) = create_key(state.engine(), state.identity().secret(), new).await?;
+        state.identity().forget();
+        Ok(Made::created(view::created(row, &text)).showing_once(&["text"]))
+    };
+    Box::pin(keyed.once(&asked, make)).await
 }
 
 async fn checked(state: &AppState, caller: &Caller, body: CreateKey) -> Result<NewKey, ApiError> {

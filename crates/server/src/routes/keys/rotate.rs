@@ -1,14 +1,15 @@
 //! `POST /keys/{key}/rotate`: a new text for the same client. The old one works on for as long as was asked for.
 
-use axum::Json;
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
 use interlock_core::ids::KeyId;
 use interlock_protocol::identity::{CreatedKey, RotateKey, limits, path};
-use interlock_store::{IdentityOp, OpAnswer};
+use interlock_store::{IdentityOp, KeyRow, OpAnswer};
 
 use super::view::{self, OfKey};
 use crate::api_error::ApiError;
+use crate::idempotency::{IdempotencyHeaders, Keyed, Made};
 use crate::identity::key::KeyText;
 use crate::identity::{Caller, NewKey};
 use crate::request::Body;
@@ -21,16 +22,30 @@ use crate::state::AppState;
     post,
     path = path::KEY_ROTATE,
     tag = "keys",
-    params(("key" = KeyId, Path)),
+    params(IdempotencyHeaders, ("key" = KeyId, Path)),
     request_body = RotateKey,
-    responses((status = 201, description = "The new key, with its text.", body = CreatedKey)),
+    responses(
+        (status = 201, description = "The new key, with its text.", body = CreatedKey),
+        (status = 202, description = "The same request is still being worked on."),
+    ),
 )]
 pub async fn rotate(
     State(state): State<AppState>,
     caller: Caller,
+    headers: HeaderMap,
     OfKey(old): OfKey,
     Body(rotate): Body<RotateKey>,
-) -> Result<(StatusCode, Json<CreatedKey>), ApiError> {
+) -> Result<Response, ApiError> {
+    let keyed = Keyed { state: &state, headers: &headers, caller: &caller, source: "key rotations" };
+    Box::pin(keyed.once(&(old.id, rotate), replace(&state, &caller, old, rotate))).await
+}
+
+async fn replace(
+    state: &AppState,
+    caller: &Caller,
+    old: KeyRow,
+    rotate: RotateKey,
+) -> Result<Made<CreatedKey>, ApiError> {
     caller.check_charge_of(old.installation)?;
     let now = state.engine().now();
     let over = old.revoked_at.is_some() || old.expires_at.is_some_and(|at| at <= now);
@@ -55,5 +70,5 @@ pub async fn rotate(
     if state.identity().write(op).await? == OpAnswer::Gone {
         return Err(gone());
     }
-    Ok((StatusCode::CREATED, Json(CreatedKey { key: view::key(row), text: text.reveal().to_owned() })))
+    Ok(Made::created(view::created(row, &text)).showing_once(&["text"]))
 }

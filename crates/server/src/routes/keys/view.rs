@@ -2,7 +2,7 @@
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use interlock_protocol::identity::KeyView;
+use interlock_protocol::identity::{CreatedKey, KeyView};
 use interlock_store::KeyRow;
 
 use crate::api_error::ApiError;
@@ -27,6 +27,11 @@ pub fn key(row: KeyRow) -> KeyView {
         revoked_at: row.revoked_at,
         last_used_at: row.last_used_at,
     }
+}
+
+/// A new key with its text.
+pub fn created(row: KeyRow, text: &key::KeyText) -> CreatedKey {
+    CreatedKey { key: key(row), text: text.reveal().to_owned(), shown_once: Vec::new() }
 }
 
 /// The key that the path names, if it is one of the caller's tenant.

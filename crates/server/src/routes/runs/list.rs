@@ -13,7 +13,7 @@ use utoipa::IntoParams;
 use super::{filter, view};
 use crate::api_error::ApiError;
 use crate::identity::Caller;
-use crate::request::{PAGE_DEFAULT, Pairs, cut, parsed};
+use crate::request::{INSTANT, PAGE_DEFAULT, Pairs, ROWS, cut, number, parsed};
 use crate::state::AppState;
 
 /// What the query string may hold. `label` and `input` may come up to three times together.
@@ -96,9 +96,9 @@ fn read(pairs: &Pairs) -> Result<ListParams, ApiError> {
             "workspace" => params.workspace = Some(value.to_owned()),
             "label" => params.label.push(filter::pair(value, name)?),
             "input" => params.input.push(filter::pair(value, name)?),
-            "created_from" => params.created_from = Some(Timestamp(parsed(name, value)?)),
-            "created_before" => params.created_before = Some(Timestamp(parsed(name, value)?)),
-            "limit" => params.limit = Some(parsed(name, value)?),
+            "created_from" => params.created_from = Some(Timestamp(number(name, value, INSTANT)?)),
+            "created_before" => params.created_before = Some(Timestamp(number(name, value, INSTANT)?)),
+            "limit" => params.limit = Some(number(name, value, ROWS)?),
             "after" => params.after = Some(parsed(name, value)?),
             _ => return Err(ApiError::malformed(format!("the query has an unknown parameter `{name}`"))),
         }

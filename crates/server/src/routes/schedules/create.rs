@@ -1,15 +1,15 @@
 //! `POST /schedules`: makes a schedule. Its slots count from now on.
 
-use axum::Json;
 use axum::extract::State;
-use axum::http::{StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::http::HeaderMap;
+use axum::response::Response;
 use interlock_core::trigger::Origin;
 use interlock_protocol::schedules::{NewSchedule, ScheduleView, path};
 use interlock_store::ScheduleSpec;
 
 use super::view;
 use crate::api_error::ApiError;
+use crate::idempotency::{IdempotencyHeaders, Keyed, Made};
 use crate::identity::Caller;
 use crate::request::Body;
 use crate::state::AppState;
@@ -23,17 +23,28 @@ const WORKSPACE_DEFAULT: &str = "default";
     post,
     path = path::SCHEDULES,
     tag = "schedules",
+    params(IdempotencyHeaders),
     request_body = NewSchedule,
-    responses((status = 201, description = "The schedule.", body = ScheduleView)),
+    responses(
+        (status = 201, description = "The schedule.", body = ScheduleView),
+        (status = 202, description = "The same request is still being worked on."),
+    ),
 )]
 pub async fn create(
     State(state): State<AppState>,
     caller: Caller,
+    headers: HeaderMap,
     Body(new): Body<NewSchedule>,
 ) -> Result<Response, ApiError> {
+    let keyed = Keyed { state: &state, headers: &headers, caller: &caller, source: "schedules" };
+    let asked = new.clone();
+    Box::pin(keyed.once(&asked, add(&state, &caller, new))).await
+}
+
+async fn add(state: &AppState, caller: &Caller, new: NewSchedule) -> Result<Made<ScheduleView>, ApiError> {
     let workspace = caller.workspace_for(new.workspace)?;
-    // A schedule for a workflow that is not there would fail at every slot.
-    state.engine().workflow_to_start(caller.tenant, &new.workflow, None).await?;
+    // A schedule for a workflow that is not there, or does not take these inputs, would fail at every slot.
+    state.engine().check_slot(caller.tenant, &new.name, &new.workflow, &new.inputs).await?;
     let spec = ScheduleSpec {
         name: new.name,
         workflow: new.workflow,
@@ -51,6 +62,5 @@ pub async fn create(
     let by = caller.responsible().map(str::to_owned);
     let row = state.engine().create_schedule(caller.tenant, spec, by).await?;
     let location = path::SCHEDULE.replace("{schedule}", &row.id.to_string());
-    let body = Json(view::schedule(row, state.engine().now()));
-    Ok((StatusCode::CREATED, [(header::LOCATION, location)], body).into_response())
+    Ok(Made::created(view::schedule(row, state.engine().now())).at(location))
 }

@@ -11,7 +11,7 @@ use interlock_protocol::runs::{self, Started};
 use interlock_protocol::schedules::path;
 
 use crate::api_error::ApiError;
-use crate::idempotency::{IdempotencyHeaders, key_of};
+use crate::idempotency::{IdempotencyHeaders, key_of, mark};
 use crate::identity::Caller;
 use crate::request::OfSchedule;
 use crate::state::AppState;
@@ -44,5 +44,7 @@ pub async fn trigger(
     let started = state.engine().trigger_schedule(caller.tenant, &named, &request, by).await?;
     let location = runs::path::RUN.replace("{run}", &started.run.to_string());
     let body = Json(Started { run_id: started.run, admission: started.admission });
-    Ok((StatusCode::CREATED, [(header::LOCATION, location)], body).into_response())
+    let mut response = (StatusCode::CREATED, [(header::LOCATION, location)], body).into_response();
+    mark(&mut response, started.replayed);
+    Ok(response)
 }

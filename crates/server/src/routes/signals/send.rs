@@ -10,12 +10,12 @@ use interlock_engine::IdempotencyKey;
 use interlock_engine::commands::announce::Announced;
 use interlock_engine::commands::signal::{SignalRequest, Signaled};
 use interlock_protocol::runs::{Signal, Signaled as Answer, path};
-use interlock_protocol::webhooks::DeliveredRun;
 
 use super::event::SignalBody;
 use crate::api_error::ApiError;
 use crate::idempotency::{IdempotencyHeaders, Keyed, key_of};
 use crate::identity::Caller;
+use crate::routes::webhooks::view::runs_of;
 use crate::state::AppState;
 
 /// Send a signal to whoever waits for its type and key
@@ -74,9 +74,9 @@ pub async fn request(keyed: &Keyed<'_>, signal: Signal) -> Result<SignalRequest,
 
 /// New signals are created; one that came before changes nothing.
 pub fn answer(announced: Announced) -> (StatusCode, Answer) {
-    let runs = announced.runs.into_iter().map(|(workflow, run_id)| DeliveredRun { workflow, run_id }).collect();
+    let (runs, skipped) = runs_of(announced.runs, announced.skipped);
     match announced.signaled {
-        Signaled::Stored(id) => (StatusCode::CREATED, Answer { signal_id: Some(id), duplicate: false, runs }),
-        Signaled::Duplicate => (StatusCode::OK, Answer { signal_id: None, duplicate: true, runs }),
+        Signaled::Stored(id) => (StatusCode::CREATED, Answer { signal_id: Some(id), duplicate: false, runs, skipped }),
+        Signaled::Duplicate => (StatusCode::OK, Answer { signal_id: None, duplicate: true, runs, skipped }),
     }
 }

@@ -1,8 +1,8 @@
 //! `POST /tenants`: a new tenant, and the key of its first admin.
 
-use axum::Json;
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
 use interlock_core::identity::Role;
 use interlock_core::ids::TenantId;
 use interlock_protocol::identity::{CreateTenant, CreatedTenant, path};
@@ -10,6 +10,7 @@ use interlock_store::Tenant;
 
 use super::view;
 use crate::api_error::ApiError;
+use crate::idempotency::{IdempotencyHeaders, Keyed, Made};
 use crate::identity::{Caller, NewKey, create_key};
 use crate::request::{Body, name};
 use crate::state::AppState;
@@ -21,14 +22,25 @@ use crate::state::AppState;
     post,
     path = path::TENANTS,
     tag = "tenants",
+    params(IdempotencyHeaders),
     request_body = CreateTenant,
-    responses((status = 201, description = "The tenant, with its first admin's key.", body = CreatedTenant)),
+    responses(
+        (status = 201, description = "The tenant, with its first admin's key.", body = CreatedTenant),
+        (status = 202, description = "The same request is still being worked on."),
+    ),
 )]
 pub async fn create(
     State(state): State<AppState>,
     caller: Caller,
+    headers: HeaderMap,
     Body(body): Body<CreateTenant>,
-) -> Result<(StatusCode, Json<CreatedTenant>), ApiError> {
+) -> Result<Response, ApiError> {
+    let keyed = Keyed { state: &state, headers: &headers, caller: &caller, source: "tenants" };
+    let asked = body.clone();
+    Box::pin(keyed.once(&asked, add(&state, &caller, body))).await
+}
+
+async fn add(state: &AppState, caller: &Caller, body: CreateTenant) -> Result<Made<CreatedTenant>, ApiError> {
     let engine = state.engine();
     let name = name("name", body.name)?;
     if engine.store().tenant_by_name(&name).await?.is_some() {
@@ -36,11 +48,12 @@ pub async fn create(
         return Err(ApiError::new(StatusCode::CONFLICT, "TENANT_EXISTS", detail));
     }
     let tenant = Tenant::new(TenantId(engine.fresh_id()), name, engine.now());
-    let tenant = view::changed(tenant, body.with, &state)?;
+    let tenant = view::changed(tenant, body.with, state)?;
     engine.put_tenant(tenant.clone()).await?;
     let mut key = NewKey::new(tenant.id, "first admin", [Role::Admin].into_iter().collect());
     key.created_by = Some(caller.name());
     let (_, text) = create_key(engine, state.identity().secret(), key).await?;
-    let answer = CreatedTenant { tenant: view::tenant(tenant), admin_key: text.reveal().to_owned() };
-    Ok((StatusCode::CREATED, Json(answer)))
+    let admin_key = text.reveal().to_owned();
+    let answer = CreatedTenant { tenant: view::tenant(tenant), admin_key, shown_once: Vec::new() };
+    Ok(Made::created(answer).showing_once(&["admin_key"]))
 }

@@ -1,13 +1,14 @@
 //! `POST /users`: an account for a person of the tenant. Without a password it waits for an invite or a provider.
 
-use axum::Json;
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::HeaderMap;
+use axum::response::Response;
 use interlock_protocol::identity::{CreateUser, UserView, path};
 use interlock_store::UserRow;
 
 use super::view;
 use crate::api_error::ApiError;
+use crate::idempotency::{IdempotencyHeaders, Keyed, Made};
 use crate::identity::{Caller, people};
 use crate::request::{Body, text};
 use crate::state::AppState;
@@ -19,14 +20,27 @@ use crate::state::AppState;
     post,
     path = path::USERS,
     tag = "users",
+    params(IdempotencyHeaders),
     request_body = CreateUser,
-    responses((status = 201, description = "The person.", body = UserView)),
+    responses(
+        (status = 201, description = "The person.", body = UserView),
+        (status = 202, description = "The same request is still being worked on."),
+    ),
 )]
 pub async fn create(
     State(state): State<AppState>,
     caller: Caller,
+    headers: HeaderMap,
     Body(body): Body<CreateUser>,
-) -> Result<(StatusCode, Json<UserView>), ApiError> {
+) -> Result<Response, ApiError> {
+    let keyed = Keyed { state: &state, headers: &headers, caller: &caller, source: "users" };
+    // What is kept of the request must not help to guess the password.
+    let seal = |password: &String| state.identity().secret().hash("asked password", password.as_bytes()).to_string();
+    let asked = CreateUser { password: body.password.as_ref().map(seal), ..body.clone() };
+    Box::pin(keyed.once(&asked, add(&state, &caller, body))).await
+}
+
+async fn add(state: &AppState, caller: &Caller, body: CreateUser) -> Result<Made<UserView>, ApiError> {
     let identity = state.identity();
     let password = match body.password {
         Some(password) => Some(identity.passwords().hash(password).await?),
@@ -42,5 +56,5 @@ pub async fn create(
         ..identity.new_user(caller.tenant, people::person_name(body.name)?)
     };
     let user = identity.add_user(user).await?;
-    Ok((StatusCode::CREATED, Json(view::user(user))))
+    Ok(Made::created(view::user(user)))
 }

@@ -1,14 +1,15 @@
 //! `POST /users/{user}/invite`: a link by which the person sets a password, once.
 
-use axum::Json;
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::HeaderMap;
+use axum::response::Response;
 use interlock_core::ids::UserId;
 use interlock_protocol::identity::{Invite, path};
 use interlock_protocol::runs::Nothing;
 
 use super::view::OfUser;
 use crate::api_error::ApiError;
+use crate::idempotency::{IdempotencyHeaders, Keyed, Made};
 use crate::identity::Caller;
 use crate::pages;
 use crate::request::Body;
@@ -21,9 +22,12 @@ use crate::state::AppState;
     post,
     path = path::USER_INVITE,
     tag = "users",
-    params(("user" = UserId, Path)),
+    params(IdempotencyHeaders, ("user" = UserId, Path)),
     request_body = Nothing,
-    responses((status = 201, description = "The link.", body = Invite)),
+    responses(
+        (status = 201, description = "The link.", body = Invite),
+        (status = 202, description = "The same request is still being worked on."),
+    ),
 )]
 pub async fn invite(
     State(state): State<AppState>,
@@ -31,9 +35,14 @@ pub async fn invite(
     headers: HeaderMap,
     OfUser(user): OfUser,
     Body(Nothing {}): Body<Nothing>,
-) -> Result<(StatusCode, Json<Invite>), ApiError> {
-    caller.check_charge_of(user.installation)?;
-    let invite = state.identity().invite(user.tenant, Some(user.id)).await?;
-    let link = pages::setup_link(&state.base_url(&headers), &invite.token);
-    Ok((StatusCode::CREATED, Json(Invite { link, expires_at: invite.expires_at })))
+) -> Result<Response, ApiError> {
+    let keyed = Keyed { state: &state, headers: &headers, caller: &caller, source: "invites" };
+    let make = async {
+        caller.check_charge_of(user.installation)?;
+        let invite = state.identity().invite(user.tenant, Some(user.id)).await?;
+        let link = pages::setup_link(&state.base_url(&headers), &invite.token);
+        let invite = Invite { link, expires_at: invite.expires_at, shown_once: Vec::new() };
+        Ok(Made::created(invite).showing_once(&["link"]))
+    };
+    Box::pin(keyed.once(&user.id, make)).await
 }

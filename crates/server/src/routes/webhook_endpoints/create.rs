@@ -1,14 +1,14 @@
 //! `POST /webhook-endpoints`: makes an address that is told of events.
 
-use axum::Json;
 use axum::extract::State;
-use axum::http::{StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::http::HeaderMap;
+use axum::response::Response;
 use interlock_engine::webhooks::outbound::NewOutbound;
 use interlock_protocol::webhooks::{self, OutboundMade, path};
 
 use super::view;
 use crate::api_error::ApiError;
+use crate::idempotency::{IdempotencyHeaders, Keyed, Made};
 use crate::identity::Caller;
 use crate::request::Body;
 use crate::state::AppState;
@@ -20,19 +20,30 @@ use crate::state::AppState;
     post,
     path = path::OUTBOUND,
     tag = "webhook-endpoints",
+    params(IdempotencyHeaders),
     request_body = webhooks::NewOutbound,
-    responses((status = 201, description = "The endpoint and its secret.", body = OutboundMade)),
+    responses(
+        (status = 201, description = "The endpoint and its secret.", body = OutboundMade),
+        (status = 202, description = "The same request is still being worked on."),
+    ),
 )]
 pub async fn create(
     State(state): State<AppState>,
     caller: Caller,
+    headers: HeaderMap,
     Body(new): Body<webhooks::NewOutbound>,
 ) -> Result<Response, ApiError> {
+    let keyed = Keyed { state: &state, headers: &headers, caller: &caller, source: "webhook endpoints" };
+    let asked = new.clone();
+    Box::pin(keyed.once(&asked, add(&state, &caller, new))).await
+}
+
+async fn add(state: &AppState, caller: &Caller, new: webhooks::NewOutbound) -> Result<Made<OutboundMade>, ApiError> {
     let webhooks::NewOutbound { url, description, events, workflows } = new;
     let new = NewOutbound { url, description, events, workflows };
     let by = caller.responsible().map(str::to_owned);
     let (row, secret) = state.engine().create_outbound(caller.tenant, new, by).await?;
     let location = path::OUTBOUND_ONE.replace("{endpoint}", &row.id.to_string());
-    let body = Json(OutboundMade { endpoint: view::endpoint(row), secret });
-    Ok((StatusCode::CREATED, [(header::LOCATION, location)], body).into_response())
+    let made = OutboundMade { endpoint: view::endpoint(row), secret, shown_once: Vec::new() };
+    Ok(Made::created(made).at(location).showing_once(&["secret"]))
 }

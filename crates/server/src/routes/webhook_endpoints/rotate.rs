@@ -26,5 +26,5 @@ pub async fn rotate(
     OfEndpoint(named): OfEndpoint,
 ) -> Result<Json<OutboundMade>, ApiError> {
     let (row, secret) = state.engine().rotate_outbound(caller.tenant, &named).await?;
-    Ok(Json(OutboundMade { endpoint: view::endpoint(row), secret }))
+    Ok(Json(OutboundMade { endpoint: view::endpoint(row), secret, shown_once: Vec::new() }))
 }

@@ -1,14 +1,14 @@
 //! `POST /webhooks`: makes an address at which webhooks are taken.
 
-use axum::Json;
 use axum::extract::State;
-use axum::http::{StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::http::HeaderMap;
+use axum::response::Response;
 use interlock_engine::webhooks::inbound::NewInbound;
 use interlock_protocol::webhooks::{self, InboundMade, path};
 
 use super::view;
 use crate::api_error::ApiError;
+use crate::idempotency::{IdempotencyHeaders, Keyed, Made};
 use crate::identity::Caller;
 use crate::request::Body;
 use crate::state::AppState;
@@ -20,20 +20,33 @@ use crate::state::AppState;
     post,
     path = path::INBOUND,
     tag = "webhooks",
+    params(IdempotencyHeaders),
     request_body = webhooks::NewInbound,
-    responses((status = 201, description = "The address, and its secret if one was made.", body = InboundMade)),
+    responses(
+        (status = 201, description = "The address, and its secret if one was made.", body = InboundMade),
+        (status = 202, description = "The same request is still being worked on."),
+    ),
 )]
 pub async fn create(
     State(state): State<AppState>,
     caller: Caller,
+    headers: HeaderMap,
     Body(new): Body<webhooks::NewInbound>,
 ) -> Result<Response, ApiError> {
+    let keyed = Keyed { state: &state, headers: &headers, caller: &caller, source: "webhooks" };
+    // What is kept of the request must not help to guess the secret.
+    let seal = |secret: &String| state.identity().secret().hash("asked secret", secret.as_bytes()).to_string();
+    let asked = webhooks::NewInbound { secret: new.secret.as_ref().map(seal), ..new.clone() };
+    Box::pin(keyed.once(&asked, add(&state, &caller, new))).await
+}
+
+async fn add(state: &AppState, caller: &Caller, new: webhooks::NewInbound) -> Result<Made<InboundMade>, ApiError> {
     let webhooks::NewInbound { name, source, header: signed_in, secondary, secret } = new;
     let new = NewInbound { name, source, header: signed_in, secondary, secret };
     let by = caller.responsible().map(str::to_owned);
     let (row, secret) = state.engine().create_inbound(caller.tenant, new, by).await?;
     let endpoint = view::endpoint(row);
     let location = endpoint.path.clone();
-    let body = Json(InboundMade { endpoint, secret });
-    Ok((StatusCode::CREATED, [(header::LOCATION, location)], body).into_response())
+    let made = InboundMade { endpoint, secret, shown_once: Vec::new() };
+    Ok(Made::created(made).at(location).showing_once(&["secret"]))
 }

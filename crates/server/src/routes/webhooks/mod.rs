@@ -8,7 +8,7 @@ mod list;
 mod receive;
 mod remove;
 mod rotate;
-mod view;
+pub mod view;
 
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;

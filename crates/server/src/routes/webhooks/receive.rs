@@ -12,8 +12,9 @@ use interlock_core::state::IdempotencyState;
 use interlock_core::trigger::Source;
 use interlock_engine::webhooks::receive::{Answer, InboundRequest, ReceiveError, Received};
 use interlock_engine::webhooks::{Outcome, receive as engine};
-use interlock_protocol::webhooks::{Delivered, DeliveredRun, SkippedRun, path};
+use interlock_protocol::webhooks::{Delivered, path};
 
+use super::view::runs_of;
 use crate::api_error::ApiError;
 use crate::request::OfEndpoint;
 use crate::state::AppState;
@@ -70,19 +71,13 @@ fn by_name(headers: &HeaderMap) -> BTreeMap<String, String> {
 }
 
 fn delivered(outcome: Outcome) -> Delivered {
-    let runs = outcome.runs.into_iter().map(|run| DeliveredRun { workflow: run.workflow, run_id: run.run_id });
-    let skipped = outcome.skipped.into_iter().map(|run| SkippedRun {
-        workflow: run.workflow,
-        code: run.code,
-        reason: run.reason,
-        run_id: run.run_id,
-    });
+    let (runs, skipped) = runs_of(outcome.runs, outcome.skipped);
     Delivered {
         delivery: outcome.delivery,
         status: IdempotencyState::Completed,
         duplicate_of: outcome.duplicate_of,
-        runs: runs.collect(),
-        skipped: skipped.collect(),
+        runs,
+        skipped,
     }
 }
 

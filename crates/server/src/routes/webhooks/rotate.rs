@@ -28,5 +28,5 @@ pub async fn rotate(
     Body(rotate): Body<Rotate>,
 ) -> Result<Json<InboundMade>, ApiError> {
     let (row, secret) = state.engine().rotate_inbound(caller.tenant, &named, rotate.secret).await?;
-    Ok(Json(InboundMade { endpoint: view::endpoint(row), secret }))
+    Ok(Json(InboundMade { endpoint: view::endpoint(row), secret, shown_once: Vec::new() }))
 }

@@ -1,6 +1,7 @@
-//! An address as it goes over the wire: without its secret.
+//! An address as it goes over the wire, without its secret; and what an event started.
 
-use interlock_protocol::webhooks::{InboundView, path};
+use interlock_engine::webhooks::{SkippedRun as Skipped, StartedRun};
+use interlock_protocol::webhooks::{DeliveredRun, InboundView, SkippedRun, path};
 use interlock_store::InboundRow;
 
 pub fn endpoint(row: InboundRow) -> InboundView {
@@ -16,4 +17,16 @@ pub fn endpoint(row: InboundRow) -> InboundView {
         created_at: row.created_at,
         created_by: row.created_by,
     }
+}
+
+/// The runs that an event started, and the workflows that it did not start.
+pub fn runs_of(started: Vec<StartedRun>, skipped: Vec<Skipped>) -> (Vec<DeliveredRun>, Vec<SkippedRun>) {
+    let started = started.into_iter().map(|StartedRun { workflow, run_id }| DeliveredRun { workflow, run_id });
+    let skipped = skipped.into_iter().map(|Skipped { workflow, code, reason, run_id }| SkippedRun {
+        workflow,
+        code,
+        reason,
+        run_id,
+    });
+    (started.collect(), skipped.collect())
 }

@@ -1,6 +1,5 @@
 //! `POST /workflows` and `PUT /workflows/{workflow}`: a file becomes a version, unless it is the newest one already.
 
-use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -11,6 +10,7 @@ use interlock_protocol::workflows::{Applied, File, path};
 use super::etag::{self, ConditionHeaders};
 use super::view;
 use crate::api_error::ApiError;
+use crate::idempotency::{IdempotencyHeaders, Keyed, Made};
 use crate::identity::Caller;
 use crate::request::{Body, WorkflowName};
 use crate::state::AppState;
@@ -26,11 +26,12 @@ pub const UNNAMED: &str = "workflow.yaml";
     post,
     path = path::WORKFLOWS,
     tag = "workflows",
-    params(ConditionHeaders),
+    params(IdempotencyHeaders, ConditionHeaders),
     request_body = File,
     responses(
         (status = 201, description = "A new version.", body = Applied, headers(("etag" = String))),
         (status = 200, description = "The file is the newest version already.", body = Applied, headers(("etag" = String))),
+        (status = 202, description = "The same request is still being worked on."),
     ),
 )]
 pub async fn apply(
@@ -39,7 +40,9 @@ pub async fn apply(
     headers: HeaderMap,
     Body(file): Body<File>,
 ) -> Result<Response, ApiError> {
-    store(&state, &caller, &headers, file, None).await
+    let keyed = Keyed { state: &state, headers: &headers, caller: &caller, source: "workflows" };
+    let asked = (file.clone(), conditions(&headers));
+    Box::pin(keyed.once(&asked, store(&state, &caller, &headers, file, None))).await
 }
 
 /// Apply a workflow file under its name
@@ -63,7 +66,13 @@ pub async fn put(
     headers: HeaderMap,
     Body(file): Body<File>,
 ) -> Result<Response, ApiError> {
-    store(&state, &caller, &headers, file, Some(name)).await
+    Ok(store(&state, &caller, &headers, file, Some(name)).await?.into_response())
+}
+
+/// The conditions are a part of what is asked.
+fn conditions(headers: &HeaderMap) -> Vec<String> {
+    let given = [header::IF_MATCH, header::IF_NONE_MATCH].map(|name| headers.get_all(name).into_iter());
+    given.into_iter().flatten().map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned()).collect()
 }
 
 async fn store(
@@ -72,7 +81,7 @@ async fn store(
     headers: &HeaderMap,
     file: File,
     name: Option<String>,
-) -> Result<Response, ApiError> {
+) -> Result<Made<Applied>, ApiError> {
     let request = ApplyWorkflow {
         tenant: caller.tenant,
         file: file.file.unwrap_or_else(|| UNNAMED.to_owned()),
@@ -93,9 +102,7 @@ async fn store(
     };
     let status = if applied.created { StatusCode::CREATED } else { StatusCode::OK };
     let location = path::WORKFLOW.replace("{workflow}", &body.workflow);
-    let mut response = (status, [(header::LOCATION, location)], Json(body)).into_response();
-    response.headers_mut().insert(header::ETAG, etag::of(version, hash).header());
-    Ok(response)
+    Ok(Made::from((status, body)).at(location).with(header::ETAG, etag::of(version, hash).quoted()))
 }
 
 impl From<ApplyError> for ApiError {

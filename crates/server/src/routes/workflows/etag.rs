@@ -1,6 +1,6 @@
 //! Entity tags of definitions: the version, and the beginning of its source's hash.
 
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, StatusCode};
 use interlock_core::json::Hash;
 use interlock_engine::Expected;
 use utoipa::IntoParams;
@@ -42,9 +42,15 @@ pub fn expected(headers: &HeaderMap) -> Result<Expected, ApiError> {
         (Tags::Absent, Tags::Any) => Ok(Expected::Nothing),
         (Tags::OneOf(tags), Tags::Absent) => {
             let version = |tag: &ETag| tag.opaque().split('-').next().and_then(|number| number.parse().ok());
-            let help = "`if-match` takes the `etag` of the version that is to be replaced, or `*`";
-            let version = <[ETag; 1]>::try_from(tags).ok().and_then(|[tag]| version(&tag));
-            version.map(Expected::Version).ok_or_else(|| ApiError::malformed(help))
+            let [tag] = <[ETag; 1]>::try_from(tags).map_err(|_| {
+                ApiError::malformed("`if-match` takes the `etag` of the version that is to be replaced, or `*`")
+            })?;
+            // A tag that was never ours is the tag of no version: the condition does not hold.
+            let foreign = || {
+                let detail = format!("no version has the tag {}; look at the newest one for its `etag`", tag.quoted());
+                ApiError::new(StatusCode::PRECONDITION_FAILED, "WORKFLOW_CHANGED", detail)
+            };
+            version(&tag).map(Expected::Version).ok_or_else(foreign)
         }
         _ => Err(ApiError::malformed("give either `if-match` or `if-none-match: *`")),
     }

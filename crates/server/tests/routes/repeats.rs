@@ -1,0 +1,166 @@
+//! Every request that creates may be repeated under its key, as the reference promises: generated from the description,
+//! so that a new route cannot be forgotten.
+
+use std::collections::BTreeSet;
+
+use interlock_core::identity::Role;
+use interlock_server::identity::NewKey;
+use serde_json::{Value, json};
+
+use crate::api::{Api, plan, task};
+
+/// A request that creates, and another one to the same route.
+struct Case {
+    route: &'static str,
+    first: (String, Value),
+    /// None where the key counts for one thing only.
+    other: Option<(String, Value)>,
+}
+
+impl Case {
+    fn bodies(route: &'static str, first: Value, other: Value) -> Self {
+        Self { route, first: (route.to_owned(), first), other: Some((route.to_owned(), other)) }
+    }
+
+    /// The first `{…}` of the route is `id`.
+    fn of(route: &'static str, id: &str, first: Value, other: Value) -> Self {
+        let path = named(route, id);
+        Self { route, first: (path.clone(), first), other: Some((path, other)) }
+    }
+}
+
+fn named(route: &str, id: &str) -> String {
+    let (before, rest) = route.split_once('{').unwrap();
+    let (_, after) = rest.split_once('}').unwrap();
+    format!("{before}{id}{after}")
+}
+
+fn source(workflow: &str) -> String {
+    format!("name: {workflow}\nsteps:\n  - {{ id: a, task: a }}\n")
+}
+
+async fn ended(api: &Api) -> String {
+    let run = api.start(json!([task("a"), task("b")])).await;
+    api.post(&format!("/runs/{run}/cancel"), json!({ "reason": "over" })).await.ok();
+    run
+}
+
+async fn cases(api: &Api) -> Vec<Case> {
+    api.post("/workflows", json!({ "source": source("there") })).await.ok();
+    let key = api.post("/keys", json!({ "name": "spare", "roles": ["viewer"] })).await.text("key");
+    let ada = api.post("/users", json!({ "name": "ada", "roles": ["viewer"] })).await.text("user");
+    let bob = api.post("/users", json!({ "name": "bob", "roles": ["viewer"] })).await.text("user");
+    let slots = |name: &str| json!({ "name": name, "workflow": "there", "cron": "0 3 * * *" });
+    let schedule = api.post("/schedules", slots("daily")).await.text("schedule_id");
+    let run = api.start(json!([task("a")])).await;
+    let until = api.engine.now().0 + 86_400_000;
+    let lent = |reason: &str| json!({ "delegator": "ada", "delegate": "bob", "until": until, "reason": reason });
+    let nobody = |reason: &str| json!({ "action": "cancel", "filter": { "subject": "nobody" }, "expected_count": 0, "reason": reason });
+    let person = |password: &str| json!({ "name": "cyd", "roles": ["viewer"], "password": password });
+    let address = |secret: &str| json!({ "name": "theirs", "source": "slack", "secret": secret });
+    vec![
+        Case::bodies(
+            "/keys",
+            json!({ "name": "one", "roles": ["viewer"] }),
+            json!({ "name": "one", "roles": ["operator"] }),
+        ),
+        Case::of("/keys/{key}/rotate", &key, json!({ "overlap_ms": 60_000 }), json!({})),
+        Case::bodies("/users", person("correct horse battery"), person("correct horse staple")),
+        Case {
+            route: "/users/{user}/invite",
+            first: (named("/users/{user}/invite", &ada), json!({})),
+            other: Some((named("/users/{user}/invite", &bob), json!({}))),
+        },
+        Case::bodies("/tenants", json!({ "name": "three" }), json!({ "name": "four" })),
+        Case::bodies("/schedules", slots("nightly"), slots("weekly")),
+        Case {
+            route: "/schedules/{schedule}/trigger",
+            first: (named("/schedules/{schedule}/trigger", &schedule), json!({})),
+            other: None,
+        },
+        Case::bodies("/webhooks", json!({ "name": "in", "source": "github" }), address("theirs")),
+        Case::bodies(
+            "/webhook-endpoints",
+            json!({ "url": "https://example.org/", "events": ["approval.expired"] }),
+            json!({ "url": "https://example.org/other" }),
+        ),
+        Case::bodies("/delegations", lent("away"), lent("ill")),
+        Case::bodies("/workflows", json!({ "source": source("new") }), json!({ "source": source("newer") })),
+        Case::bodies("/bulk", nobody("x"), nobody("y")),
+        Case::bodies("/signals", json!({ "type": "go", "key": "k" }), json!({ "type": "stop", "key": "k" })),
+        Case::of("/runs/{run}/signals", &run, json!({ "type": "go" }), json!({ "type": "stop" })),
+        Case::bodies("/runs", json!({ "plan": plan(json!([task("a")])) }), json!({ "workflow": "there" })),
+        Case {
+            route: "/runs/{run}/retry",
+            first: (named("/runs/{run}/retry", &ended(api).await), json!({})),
+            other: Some((named("/runs/{run}/retry", &ended(api).await), json!({}))),
+        },
+        Case::of("/runs/{run}/restart", &ended(api).await, json!({ "from": "a" }), json!({ "from": "b" })),
+        Case::bodies(
+            "/executions",
+            json!({ "ticket_id": "INC-1", "runbook_id": "there" }),
+            json!({ "ticket_id": "INC-2", "runbook_id": "there" }),
+        ),
+    ]
+}
+
+/// The routes whose description says that they create, with whether it says that they take a key.
+fn described() -> Vec<(String, bool)> {
+    let document: Value = serde_json::from_str(interlock_server::openapi::text()).unwrap();
+    let paths = document["paths"].as_object().unwrap();
+    let creating = paths.iter().filter(|(_, item)| item["post"]["responses"].get("201").is_some());
+    let takes_key = |item: &Value| {
+        let parameters = item["post"]["parameters"].as_array();
+        parameters.into_iter().flatten().any(|parameter| parameter["name"] == "idempotency-key")
+    };
+    creating.map(|(path, item)| (path.trim_start_matches("/api/v1").to_owned(), takes_key(item))).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_request_that_creates_may_be_repeated() {
+    let api = Api::new().await;
+    let all = Role::ALL.iter().copied().collect();
+    let key = api.new_key(NewKey { installation: true, ..NewKey::new(api.tenant, "all", all) }).await;
+    let api = api.with_key(&key);
+    let cases = cases(&api).await;
+    for (route, takes_key) in described() {
+        assert!(takes_key, "{route}: its description does not name `idempotency-key`");
+        assert!(cases.iter().any(|case| case.route == route), "{route} creates: give it a case here");
+    }
+    let mut hidden = BTreeSet::new();
+    for (number, Case { route, first, other }) in cases.into_iter().enumerate() {
+        let name = format!("key-{number}");
+        let headers = [("idempotency-key", name.as_str())];
+        let made = api.post_with(&first.0, first.1.clone(), &headers).await;
+        assert_eq!(made.status, 201, "{route}: {}", made.body);
+        assert!(!made.headers.contains_key("idempotency-replayed"), "{route}");
+        let again = api.post_with(&first.0, first.1, &headers).await;
+        assert_eq!(again.status, 201, "{route}: {}", again.body);
+        assert_eq!(again.headers["idempotency-replayed"], "true", "{route}");
+        for header in ["location", "etag"] {
+            assert_eq!(made.headers.get(header), again.headers.get(header), "{route}");
+        }
+        let (mut made, mut again) = (made.body, again.body);
+        let shown_once = again.as_object_mut().unwrap().remove("shown_once");
+        for field in shown_once.iter().flat_map(|fields| fields.as_array().unwrap()) {
+            let field = field.as_str().unwrap();
+            assert!(made.as_object_mut().unwrap().remove(field).is_some(), "{route}: `{field}`");
+            hidden.insert(format!("{route} {field}"));
+        }
+        assert_eq!(made, again, "{route}");
+        if let Some((path, body)) = other {
+            let mismatch = api.post_with(&path, body, &headers).await;
+            assert_eq!(mismatch.problem(), (422, "IDEMPOTENCY_MISMATCH"), "{route}");
+        }
+    }
+    let secrets = [
+        "/keys text",
+        "/keys/{key}/rotate text",
+        "/tenants admin_key",
+        "/users/{user}/invite link",
+        "/webhook-endpoints secret",
+        "/webhooks secret",
+    ];
+    assert_eq!(hidden.iter().map(String::as_str).collect::<Vec<_>>(), secrets, "secrets are shown once");
+    api.end().await;
+}
