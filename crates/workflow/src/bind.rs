@@ -214,7 +214,7 @@ impl Facts {
                 "version": self.plan.version,
             }),
         );
-        Ok(Scope(scope))
+        Ok(Scope::new(scope))
     }
 }
 

@@ -222,7 +222,7 @@ impl Engine {
         by: Context,
     ) -> Result<Keyed, EngineError> {
         let trigger = json!({ "kind": "schedule", "schedule": row.spec.name, "slot": slot_text(slot), "key": key });
-        let inputs = self.render_inputs(&row.spec.inputs, json!({ "trigger": trigger })).await?;
+        let inputs = self.render_inputs(row.tenant, &row.spec.inputs, json!({ "trigger": trigger })).await?;
         let start = StartWorkflow {
             workspace: Some(row.spec.workspace.clone()),
             trigger: Trigger { kind: "schedule".into(), reference: Some(key.clone()) },

@@ -166,3 +166,13 @@ fn a_chain_has_an_end() {
     std::sync::Arc::make_mut(&mut last.header).lineage = Some(lineage);
     assert!(matches!(resume(&last, None), Err(Rejection::InvalidInput { .. })));
 }
+
+#[test]
+fn a_run_that_nothing_stopped_has_nothing_to_retry() {
+    let mut case = Case::of(tasks(2));
+    assert_eq!(case.run_step().run_step().state(), RunState::Succeeded);
+    let no = resume(&case.run, None).unwrap_err();
+    assert!(matches!(no, Rejection::NothingToRetry { state: RunState::Succeeded, .. }), "{no}");
+    assert!(no.to_string().contains("`restart`"), "{no}");
+    assert!(resume(&case.run, Some(0)).is_ok());
+}
