@@ -5,6 +5,8 @@ use crate::time::Millis;
 pub const STEPS_PER_WORKFLOW_MAX: usize = 1_000;
 /// Inputs of a run, output of a step, payload of a signal: one JSON text.
 pub const PAYLOAD_BYTES_MAX: usize = 1 << 20;
+/// How deep JSON from outside may nest.
+pub const JSON_DEPTH_MAX: usize = 64;
 pub const ERROR_BYTES_MAX: usize = 8 << 10;
 pub const NAME_BYTES_MAX: usize = 128;
 pub const SUBJECT_BYTES_MAX: usize = 512;

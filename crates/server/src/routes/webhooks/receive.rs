@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use axum::Json;
-use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -15,7 +14,7 @@ use interlock_engine::webhooks::{Outcome, receive as engine};
 use interlock_protocol::webhooks::{Delivered, DeliveredRun, SkippedRun, path};
 
 use crate::api_error::ApiError;
-use crate::request::OfEndpoint;
+use crate::request::{OfEndpoint, RawBody};
 use crate::state::AppState;
 
 const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
@@ -42,7 +41,7 @@ pub async fn receive(
     State(state): State<AppState>,
     OfEndpoint(named): OfEndpoint,
     headers: HeaderMap,
-    body: Bytes,
+    RawBody(body): RawBody,
 ) -> Result<Response, ApiError> {
     let endpoint: InboundId = named.parse().map_err(|_| refused(ReceiveError::Unknown))?;
     let request = InboundRequest { endpoint, headers: by_name(&headers), body: body.to_vec() };
