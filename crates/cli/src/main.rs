@@ -120,7 +120,10 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    match runtime.block_on(carry_out(cli.command)) {
+    let carried = runtime.block_on(carry_out(cli.command));
+    // An evaluation that does not end must not keep the process.
+    runtime.shutdown_background();
+    match carried {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => ended(&error),
     }

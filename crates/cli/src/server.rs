@@ -115,7 +115,9 @@ impl EngineArgs {
         if let Some(url) = &self.store {
             return Ok(url.clone());
         }
-        std::fs::create_dir_all(&self.data)?;
+        std::os::unix::fs::DirBuilderExt::mode(&mut std::fs::DirBuilder::new(), 0o700)
+            .recursive(true)
+            .create(&self.data)?;
         Ok(format!("sqlite:{}", self.data.join("interlock.db").display()))
     }
 

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::json::Json;
+use crate::json::{Json, NUL, is_shallow, too_deep};
 use crate::webhook::Headers;
 
 pub const STRUCTURED: &str = "application/cloudevents+json";
@@ -25,6 +25,8 @@ pub enum InvalidEvent {
     Missing(&'static str),
     #[error("the event is of version `{0}`; this server reads CloudEvents 1.0")]
     Version(String),
+    #[error("the attribute `{0}` of the event holds a NUL character")]
+    Nul(&'static str),
     #[error("the event's data is not JSON; send it as `application/json`")]
     Data,
     #[error("the event cannot be read: {0}")]
@@ -33,6 +35,7 @@ pub enum InvalidEvent {
 
 /// One document that holds the attributes and the data.
 pub fn structured(body: &[u8]) -> Result<CloudEvent, InvalidEvent> {
+    shallow(body)?;
     let event: Value = serde_json::from_slice(body).map_err(|error| InvalidEvent::Syntax(error.to_string()))?;
     let attribute = |name: &'static str| event.get(name).and_then(Value::as_str).map(str::to_owned);
     if event.get("data_base64").is_some() {
@@ -50,11 +53,16 @@ pub fn binary(headers: &impl Headers, body: &[u8]) -> Result<CloudEvent, Invalid
         (true, _) => Json::null(),
         (false, false) => return Err(InvalidEvent::Data),
         (false, true) => {
+            shallow(body)?;
             let text = std::str::from_utf8(body).map_err(|error| InvalidEvent::Syntax(error.to_string()))?;
             Json::parse(text, usize::MAX).map_err(|error| InvalidEvent::Syntax(error.to_string()))?
         }
     };
     make(|name| headers.value(&format!("ce-{name}")).map(str::to_owned), data)
+}
+
+fn shallow(body: &[u8]) -> Result<(), InvalidEvent> {
+    if is_shallow(body) { Ok(()) } else { Err(InvalidEvent::Syntax(too_deep())) }
 }
 
 /// Whether a request carries an event in binary mode.
@@ -63,6 +71,11 @@ pub fn is_binary(headers: &impl Headers) -> bool {
 }
 
 fn make(attribute: impl Fn(&'static str) -> Option<String>, data: Json) -> Result<CloudEvent, InvalidEvent> {
+    for name in ["id", "source", "type", "subject"] {
+        if attribute(name).is_some_and(|text| text.contains(NUL)) {
+            return Err(InvalidEvent::Nul(name));
+        }
+    }
     let needed = |name| attribute(name).filter(|text| !text.is_empty()).ok_or(InvalidEvent::Missing(name));
     let version = needed("specversion")?;
     if version != VERSION {
@@ -110,9 +123,13 @@ mod tests {
             (r#"{"specversion":"1.0","id":"1","type":"t"}"#, InvalidEvent::Missing("source")),
             (r#"{"specversion":"1.0","id":"1","source":"s"}"#, InvalidEvent::Missing("type")),
             (r#"{"specversion":"1.0","data_base64":"AA=="}"#, InvalidEvent::Data),
+            (r#"{"specversion":"1.0","id":"1","source":"s","type":"a\u0000b"}"#, InvalidEvent::Nul("type")),
         ] {
             assert_eq!(structured(body.as_bytes()), Err(error), "{body}");
         }
+        let deep = |levels: usize| format!("{{\"data\":{}{}}}", "[".repeat(levels), "]".repeat(levels));
+        assert_eq!(structured(deep(63).as_bytes()), Err(InvalidEvent::Missing("specversion")));
+        assert_eq!(structured(deep(64).as_bytes()), Err(InvalidEvent::Syntax(too_deep())));
         assert!(matches!(structured(b"{"), Err(InvalidEvent::Syntax(_))));
     }
 }

@@ -10,6 +10,36 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
+use crate::limits;
+
+/// Whether a text is nested no deeper than allowed. Payloads are kept as they come, so nobody else would notice how deep
+/// they are before reading them hurts.
+pub fn is_shallow(json: &[u8]) -> bool {
+    let (mut depth, mut in_text, mut escaped) = (0_usize, false, false);
+    for byte in json {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_text => escaped = true,
+            b'"' => in_text = !in_text,
+            b'{' | b'[' if !in_text => depth += 1,
+            b'}' | b']' if !in_text => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > limits::JSON_DEPTH_MAX {
+            return false;
+        }
+    }
+    true
+}
+
+/// The refusal of what is nested deeper.
+pub fn too_deep() -> String {
+    format!("it is nested deeper than {} levels", limits::JSON_DEPTH_MAX)
+}
+
+/// The character that no text of ours holds: PostgreSQL keeps none, and C reads it as the end.
+pub const NUL: char = '\0';
+
 /// A JSON document kept as text. Cloning shares the bytes.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Json(Arc<str>);

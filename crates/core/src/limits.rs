@@ -5,6 +5,8 @@ use crate::time::Millis;
 pub const STEPS_PER_WORKFLOW_MAX: usize = 1_000;
 /// Inputs of a run, output of a step, payload of a signal: one JSON text.
 pub const PAYLOAD_BYTES_MAX: usize = 1 << 20;
+/// How deep JSON from outside may nest.
+pub const JSON_DEPTH_MAX: usize = 64;
 pub const ERROR_BYTES_MAX: usize = 8 << 10;
 pub const NAME_BYTES_MAX: usize = 128;
 pub const SUBJECT_BYTES_MAX: usize = 512;
@@ -33,6 +35,12 @@ pub const RESUMES_MAX: u32 = 1_000;
 pub const ATTEMPTS_MAX: u32 = 1_000;
 pub const EXPRESSION_BYTES_MAX: usize = 4 << 10;
 pub const EXPRESSION_DEPTH_MAX: usize = 32;
+/// How deep the macros that go over lists may stand inside each other.
+pub const EXPRESSION_LOOPS_MAX: usize = 2;
+/// What all expressions of one step may cost together, in units: a number or an element is one, 8 bytes of text are one.
+pub const EXPRESSION_COST_MAX: u64 = 2_000_000;
+/// How long whoever needs a value waits for its evaluation.
+pub const EXPRESSION_TIME_MAX: Millis = Millis::from_secs(10);
 
 pub const RUN_TIMEOUT_MAX: Millis = Millis::from_hours(24 * 366 * 10);
 pub const BACKOFF_MAX: Millis = Millis::from_hours(24);

@@ -44,6 +44,10 @@ pub enum Rejection {
         "run {run} cannot be resumed: {steps:?} can neither be reused nor repeated safely; restart from one of them, or from the beginning"
     )]
     ResumeFailed { run: RunId, steps: Vec<String> },
+    #[error(
+        "run {run} is {state}, and none of its steps stopped it: there is nothing to retry. `restart` makes a new run from the beginning, with all effects again"
+    )]
+    NothingToRetry { run: RunId, state: RunState },
     #[error("run {run} has used up its {max} writes")]
     WritesExhausted { run: RunId, max: u32 },
     #[error("effect `{key}` of run {run} is {state} already")]
@@ -68,7 +72,9 @@ impl Rejection {
             Self::UnknownRun { .. } => "RUN_NOT_FOUND",
             Self::UnknownStep { .. } => "STEP_NOT_FOUND",
             Self::Terminal { .. } => "RUN_TERMINAL_STATE",
-            Self::InvalidTransition { .. } | Self::InvalidRunState { .. } => "RUN_INVALID_TRANSITION",
+            Self::InvalidTransition { .. } | Self::InvalidRunState { .. } | Self::NothingToRetry { .. } => {
+                "RUN_INVALID_TRANSITION"
+            }
             Self::StaleAttempt { .. } => "STEP_STALE_ATTEMPT",
             Self::DirectiveDue { .. } => "RUN_DIRECTIVE_DUE",
             Self::NotClaimable { .. } => "RUN_NOT_CLAIMABLE",

@@ -105,6 +105,13 @@ pub enum Cause {
     RollingBack { undone: u32, left: u32 },
     /// A limit of the workflow or of the tenant holds it back.
     Throttled(Throttle),
+    /// Another run of the same subject is active; this one stands in its queue.
+    Queued {
+        subject: String,
+        /// The run that holds the subject; absent where it has just let go.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        held_by: Option<RunId>,
+    },
     /// It came back with a backup, and nobody has looked yet what it did since.
     Restored {},
     /// It has ended.
@@ -160,6 +167,8 @@ pub struct Surroundings {
     pub workers: Option<u32>,
     /// The limit that does not admit a claim of the run now.
     pub throttle: Option<Throttle>,
+    /// The run that holds the subject of the run.
+    pub holder: Option<RunId>,
 }
 
 names!(
@@ -188,6 +197,11 @@ pub fn why(run: &Run, now: Timestamp, around: Surroundings) -> Explanation {
         because.push(Cause::Ended { at, reason: run.reason });
     }
     because.extend(control(run));
+    if run.is_queued()
+        && let Some(subject) = run.header.subject.clone()
+    {
+        because.push(Cause::Queued { subject, held_by: around.holder.filter(|holder| *holder != run.id) });
+    }
     let current = standing(run, now, around.workers);
     because.extend(current);
     if let Some(failed) = failed_step(run)

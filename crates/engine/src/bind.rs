@@ -20,7 +20,7 @@ pub(crate) async fn for_command(engine: &Engine, run: &Run, command: &Command) -
         Ok(facts) => facts,
         Err(bindings) => return bindings,
     };
-    match engine.0.evaluator.run(move || facts.bind()).await {
+    match engine.0.evaluator.run(run.tenant, move || facts.bind()).await {
         Ok(bindings) => bindings,
         Err(error) => Bindings::of([(run.position, Bound::new(Err(error)))]),
     }
@@ -36,7 +36,11 @@ pub(crate) async fn for_start(
 ) -> Bindings {
     let Some(facts) = Facts::for_start(id, header, plan, inherited) else { return Bindings::default() };
     match fetched(engine, tenant, facts).await {
-        Ok(facts) => engine.0.evaluator.run(move || facts.bind()).await.unwrap_or_default(),
+        Ok(facts) => {
+            let position = facts.position();
+            let bound = engine.0.evaluator.run(tenant, move || facts.bind()).await;
+            bound.unwrap_or_else(|error| Bindings::of([(position, Bound::new(Err(error)))]))
+        }
         Err(bindings) => bindings,
     }
 }

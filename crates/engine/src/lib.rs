@@ -31,7 +31,9 @@ pub mod workflows;
 
 use std::sync::{Arc, OnceLock};
 
-use interlock_core::ids::ServerId;
+use interlock_core::ids::{ServerId, TenantId};
+use interlock_core::rejection::Rejection;
+use interlock_core::retry::StepError;
 use interlock_core::time::{Millis, Timestamp};
 use interlock_outbound::Outbound;
 use interlock_store::{Op, Store, Tenant};
@@ -151,9 +153,16 @@ impl Engine {
     /// Runs something that takes a while on the pool of the expressions.
     pub async fn evaluate<T: Send + 'static>(
         &self,
+        tenant: TenantId,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, EngineError> {
-        self.0.evaluator.run(work).await.map_err(|error| EngineError::Store(error.message))
+        let refused = |error: StepError| Rejection::InvalidInput { what: error.message };
+        self.0.evaluator.run(tenant, work).await.map_err(|error| refused(error).into())
+    }
+
+    /// Evaluations that still run though nobody waits for them any more.
+    pub fn abandoned_evaluations(&self) -> usize {
+        self.0.evaluator.abandoned()
     }
 
     /// Gives the engine what webhooks need: a key for their secrets, and a way to call out. The first one counts.

@@ -56,7 +56,7 @@ impl Engine {
         let mut taken = Vec::new();
         for version in self.triggered(tenant).await? {
             let occasion = Arc::clone(&occasion);
-            taken.extend(self.evaluate(move || take(&version, &occasion)).await?);
+            taken.extend(self.evaluate(tenant, move || take(&version, &occasion)).await?);
         }
         Ok(taken)
     }
@@ -80,13 +80,18 @@ impl Engine {
     }
 
     /// Values with their expressions replaced.
-    pub(crate) async fn render_inputs(&self, template: &Json, scope: Value) -> Result<Json, EngineError> {
+    pub(crate) async fn render_inputs(
+        &self,
+        tenant: TenantId,
+        template: &Json,
+        scope: Value,
+    ) -> Result<Json, EngineError> {
         if !expression::is_dynamic(template.as_str()) {
             return Ok(template.clone());
         }
         let invalid = |what: String| EngineError::from(Rejection::InvalidInput { what });
         let template = template.to_value().map_err(|error| invalid(error.to_string()))?;
-        let rendered = self.evaluate(move || expression::render(&template, &scope_of(scope))).await?;
+        let rendered = self.evaluate(tenant, move || expression::render(&template, &scope_of(scope))).await?;
         let rendered = rendered.map_err(|error| invalid(error.message))?;
         Json::of(&rendered).map_err(|error| invalid(error.to_string()))
     }
@@ -129,7 +134,7 @@ impl Keyed {
 
 fn scope_of(scope: Value) -> Scope {
     match scope {
-        Value::Object(fields) => Scope(fields),
+        Value::Object(fields) => Scope::new(fields),
         _ => Scope::default(),
     }
 }

@@ -150,7 +150,7 @@ impl Engine {
         }
         let Some(row) = self.0.store.workflow_version(tenant, name, version).await? else { return Ok(None) };
         // Reading a large file takes a while, and its patterns are compiled.
-        let read = self.0.evaluator.run(move || WorkflowVersion::read(row)).await;
+        let read = self.0.evaluator.run(tenant, move || WorkflowVersion::read(row)).await;
         let version = Arc::new(read.map_err(|error| EngineError::Store(error.to_string()))??);
         let mut versions = versions();
         if versions.len() >= VERSIONS_CACHED_MAX {

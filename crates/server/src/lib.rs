@@ -38,8 +38,6 @@ pub mod limits {
 
     /// A request's body: a plan, or a report with its outbound messages.
     pub const BODY_BYTES_MAX: usize = 8 << 20;
-    /// How deep a body may be nested.
-    pub const JSON_DEPTH_MAX: usize = 64;
     /// How often one client may ask, unless the operator or its key says otherwise.
     pub const REQUESTS_PER_MIN: u32 = 1_200_000;
     /// What the kernel holds for a connection beyond what its peer has room for.

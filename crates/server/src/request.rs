@@ -2,15 +2,21 @@
 
 use std::str::FromStr;
 
+use axum::Form;
 use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
 use interlock_core::ids::{JobId, RunId, SessionId, TenantId};
+use interlock_core::json;
 use interlock_core::rejection::Rejection;
 use interlock_core::time::Millis;
+use interlock_core::visible::visible;
 use interlock_engine::EngineError;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use utoipa::openapi::Required;
 use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
 use utoipa::{IntoParams, PartialSchema};
@@ -38,47 +44,113 @@ impl<T: DeserializeOwned> FromRequest<AppState> for Body<T> {
 
     async fn from_request(request: Request, state: &AppState) -> Result<Self, ApiError> {
         let is_json = is_json(request.headers());
-        let bytes = Bytes::from_request(request, state).await.map_err(|rejection| {
-            if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE {
-                let detail = format!("the body is larger than {} bytes", limits::BODY_BYTES_MAX);
-                return ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "PAYLOAD_TOO_LARGE", detail);
-            }
-            ApiError::malformed(rejection.body_text())
-        })?;
+        let RawBody(bytes) = RawBody::from_request(request, state).await?;
         // A browser sends other types across sites without asking; JSON it does not.
         if !is_json {
             let detail = "send the body as `content-type: application/json`";
             return Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "CONTENT_TYPE_INVALID", detail));
         }
         let text: &[u8] = if bytes.is_empty() { b"{}" } else { &bytes };
-        check_depth(text)?;
+        if !json::is_shallow(text) {
+            return Err(ApiError::malformed(format!("the body: {}", json::too_deep())));
+        }
+        // Read by position, a list would pass for an object.
+        if text.trim_ascii_start().first() != Some(&b'{') {
+            return Err(ApiError::malformed("the body: expected a JSON object, `{…}`"));
+        }
+        check_nul(text)?;
         serde_json::from_slice(text).map(Self).map_err(|error| ApiError::malformed(format!("the body: {error}")))
     }
+}
+
+/// A body as it comes.
+pub struct RawBody(pub Bytes);
+
+impl FromRequest<AppState> for RawBody {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, state: &AppState) -> Result<Self, ApiError> {
+        let bytes = Bytes::from_request(request, state).await;
+        bytes.map(Self).map_err(|rejection| unread(rejection.status(), rejection.body_text()))
+    }
+}
+
+/// The fields of a form.
+pub struct Fields<T>(pub T);
+
+impl<T: DeserializeOwned> FromRequest<AppState> for Fields<T> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, state: &AppState) -> Result<Self, ApiError> {
+        let fields = Form::<T>::from_request(request, state).await;
+        fields.map(|Form(fields)| Self(fields)).map_err(|rejection| unread(rejection.status(), rejection.body_text()))
+    }
+}
+
+fn unread(status: StatusCode, why: String) -> ApiError {
+    if status == StatusCode::PAYLOAD_TOO_LARGE {
+        let detail = format!("the body is larger than {} bytes", limits::BODY_BYTES_MAX);
+        return ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "PAYLOAD_TOO_LARGE", detail);
+    }
+    ApiError::malformed(why)
+}
+
+/// Fields that hold payloads, which are kept as JSON text and may hold every character, as an escape.
+const PAYLOADS: &[&str] = &["inputs", "input", "output", "payload", "data"];
+
+/// All other texts become columns, and PostgreSQL keeps no NUL there.
+fn check_nul(text: &[u8]) -> Result<(), ApiError> {
+    if !text.windows(NUL_ESCAPE.len()).any(|window| window == NUL_ESCAPE) {
+        return Ok(());
+    }
+    let body: Value =
+        serde_json::from_slice(text).map_err(|error| ApiError::malformed(format!("the body: {error}")))?;
+    match nul_in(&body, "") {
+        Some(field) => Err(nul(&format!("the body: `{field}`"))),
+        None => Ok(()),
+    }
+}
+
+/// The only way in which JSON spells it.
+const NUL_ESCAPE: &[u8] = br"\u0000";
+
+fn nul(place: &str) -> ApiError {
+    ApiError::malformed(format!("{place} holds a NUL character, which no text may hold"))
+}
+
+/// The path of the first text that holds a NUL.
+fn nul_in(value: &Value, path: &str) -> Option<String> {
+    match value {
+        Value::String(text) => text.contains(json::NUL).then(|| path.to_owned()),
+        Value::Array(items) => items.iter().find_map(|item| nul_in(item, path)),
+        Value::Object(fields) => fields.iter().find_map(|(name, value)| {
+            let at = if path.is_empty() { visible(name).into_owned() } else { format!("{path}.{}", visible(name)) };
+            if name.contains(json::NUL) {
+                return Some(at);
+            }
+            if PAYLOADS.contains(&name.as_str()) { None } else { nul_in(value, &at) }
+        }),
+        _ => None,
+    }
+}
+
+/// Refuses addresses that hold a NUL: what stands in them becomes columns, or is compared with columns.
+pub async fn check_address(request: Request, next: Next) -> Response {
+    let uri = request.uri();
+    if uri.path().contains("%00") {
+        return nul("the path").into_response();
+    }
+    let found = uri.query().into_iter().flat_map(|query| query.split('&')).find(|pair| pair.contains("%00"));
+    if let Some(pair) = found {
+        let name = pair.split('=').next().unwrap_or_default();
+        return nul(&format!("the query: `{name}`")).into_response();
+    }
+    next.run(request).await
 }
 
 fn is_json(headers: &HeaderMap) -> bool {
     let media_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     media_type.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json")
-}
-
-/// Payloads are kept as they come, so nobody else would notice how deep they are before reading them hurts.
-fn check_depth(json: &[u8]) -> Result<(), ApiError> {
-    let (mut depth, mut in_text, mut escaped) = (0_usize, false, false);
-    for byte in json {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' if in_text => escaped = true,
-            b'"' => in_text = !in_text,
-            b'{' | b'[' if !in_text => depth += 1,
-            b'}' | b']' if !in_text => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        if depth > limits::JSON_DEPTH_MAX {
-            let detail = format!("the body is nested deeper than {} levels", limits::JSON_DEPTH_MAX);
-            return Err(ApiError::malformed(detail));
-        }
-    }
-    Ok(())
 }
 
 /// The query string.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use interlock_core::approval::Vote;
 use interlock_core::decide::{Bindings, Bound, Command, Outcome};
 use interlock_core::ids::RunId;
-use interlock_core::json::Json;
+use interlock_core::json::{Json, NUL};
 use interlock_core::limits;
 use interlock_core::machine::step::{Resolution, Verdict};
 use interlock_core::plan::{Gate, Plan, StepSpec, WaitFor, Work};
@@ -214,7 +214,7 @@ impl Facts {
                 "version": self.plan.version,
             }),
         );
-        Ok(Scope(scope))
+        Ok(Scope::new(scope))
     }
 }
 
@@ -232,7 +232,12 @@ fn bind_step(spec: &StepSpec, scope: &Scope) -> Result<Bound, StepError> {
         | Work::Connector { with: Some(template), .. }
         | Work::Model { with: Some(template), .. } => bound.input = Some(render(template, scope)?),
         Work::Wait { until: WaitFor::Signal { key: Some(key), .. }, .. } => {
-            bound.wait_key = Some(text(expression::render_text(key, scope)?));
+            let key = text(expression::render_text(key, scope)?);
+            if key.contains(NUL) {
+                let message = "the key of the wait holds a NUL character";
+                return Err(StepError::new(ErrorClass::Invalid, "EXPRESSION_FAILED", message));
+            }
+            bound.wait_key = Some(key);
         }
         Work::Approval(Gate { message: Some(message), .. }) => {
             bound.message = Some(text(expression::render_text(message, scope)?));

@@ -161,7 +161,7 @@ impl Walker {
     }
 
     fn text(&self, text: &str) -> Option<String> {
-        match expression::render_text(text, &Scope(self.scope.clone())).ok()? {
+        match expression::render_text(text, &Scope::new(self.scope.clone())).ok()? {
             Value::String(text) => Some(text),
             Value::Null => None,
             other => Some(other.to_string()),
@@ -210,7 +210,7 @@ impl Walker {
             notes.push(format!("whether it runs depends on {}", steps.join(", ")));
             return Would::Depends;
         }
-        match expression::condition(source, &Scope(self.scope.clone())) {
+        match expression::condition(source, &Scope::new(self.scope.clone())) {
             Ok(true) => Would::Run,
             Ok(false) => Would::Skip,
             Err(error) => {
@@ -290,7 +290,7 @@ impl Walker {
         if !known {
             return json!(text);
         }
-        match expression::render_text(text, &Scope(self.scope.clone())) {
+        match expression::render_text(text, &Scope::new(self.scope.clone())) {
             Ok(value) => value,
             Err(error) => {
                 walked.would = Would::Fail;

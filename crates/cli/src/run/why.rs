@@ -131,6 +131,12 @@ pub fn words(cause: &Cause, now: Timestamp) -> String {
         Cause::RollingBack { undone, left } => {
             format!("What it did is being undone: {undone} of {} steps so far.", undone + left)
         }
+        Cause::Queued { subject, held_by } => match held_by {
+            Some(run) => format!("It is queued: run {run} is active for the subject `{}`.", visible(subject)),
+            None => {
+                format!("It is queued for the subject `{}`, which is free, and starts in a moment.", visible(subject))
+            }
+        },
         Cause::Throttled(Throttle { limit_of, limit, max, until }) => {
             let whose = match limit_of {
                 LimitOf::Workflow => "its workflow",

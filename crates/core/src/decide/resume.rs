@@ -34,7 +34,9 @@ pub fn resume(run: &Run, from: Option<u32>) -> Result<Resumed, Rejection> {
             return Err(Rejection::UnknownStep { run: run.id, step: position.to_string() });
         }
         Some(position) => position,
-        None => (0..forward).find(|position| !good(*position)).unwrap_or(0),
+        None => (0..forward)
+            .find(|position| !good(*position))
+            .ok_or(Rejection::NothingToRetry { run: run.id, state: run.state })?,
     };
     let mut inherited = Vec::new();
     let mut stuck = Vec::new();

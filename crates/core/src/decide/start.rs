@@ -7,7 +7,7 @@ use super::{Asked, Bindings, activate, claim};
 use crate::change::{ChangeSet, IdempotencyRow, SideWrite, Start};
 use crate::event::Event;
 use crate::ids::{RunId, SessionId, TenantId};
-use crate::json::{Hash, Json};
+use crate::json::{Hash, Json, NUL};
 use crate::limits;
 use crate::plan::Plan;
 use crate::rejection::Rejection;
@@ -124,6 +124,11 @@ fn check(header: &Header) -> Result<(), Rejection> {
     bounded("the input", header.inputs.len(), limits::PAYLOAD_BYTES_MAX)?;
     bounded("the workspace", header.workspace.len(), limits::NAME_BYTES_MAX)?;
     bounded("the subject", header.subject.as_ref().map_or(0, String::len), limits::SUBJECT_BYTES_MAX)?;
+    let mut texts = header.labels.iter().flat_map(|(name, value)| [("a label", name), ("a label", value)]);
+    let nul = header.subject.iter().map(|subject| ("the subject", subject)).find(|(_, text)| text.contains(NUL));
+    if let Some((what, _)) = nul.or_else(|| texts.find(|(_, text)| text.contains(NUL))) {
+        return Err(Rejection::InvalidInput { what: format!("{what} holds a NUL character (\\u0000)") });
+    }
     if header.labels.len() > limits::LABELS_MAX {
         let what = format!("the run has {} labels, the limit is {}", header.labels.len(), limits::LABELS_MAX);
         return Err(Rejection::InvalidInput { what });

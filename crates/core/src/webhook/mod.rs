@@ -69,6 +69,9 @@ pub struct Delivery {
 }
 
 fn json(body: &[u8]) -> Result<Value, ReadError> {
+    if !crate::json::is_shallow(body) {
+        return Err(ReadError::Body(crate::json::too_deep()));
+    }
     serde_json::from_slice(body).map_err(|error| ReadError::Body(error.to_string()))
 }
 
@@ -82,7 +85,11 @@ fn text_of(value: &Value, path: &[&str]) -> Option<String> {
 }
 
 fn key_of(key: crate::keys::TriggerKey<'_>) -> Result<String, ReadError> {
-    key.render().map_err(|rejection| match rejection {
+    let key = key.render();
+    if key.as_ref().is_ok_and(|key| key.contains(crate::json::NUL)) {
+        return Err(ReadError::Body("the delivery's id holds a NUL character".to_owned()));
+    }
+    key.map_err(|rejection| match rejection {
         crate::rejection::Rejection::TooLarge { .. } => ReadError::KeyTooLong,
         other => ReadError::Body(other.to_string()),
     })

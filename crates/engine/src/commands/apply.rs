@@ -71,7 +71,7 @@ impl Engine {
             checked.check_runnable()?;
             Ok::<_, Diagnostics>(checked)
         };
-        let checked = self.0.evaluator.run(read).await.map_err(|error| EngineError::Store(error.to_string()))?;
+        let checked = self.evaluate(tenant, read).await?;
         let checked = checked.map_err(|diagnostics| ApplyError::Invalid(Box::new(diagnostics)))?;
         let found = checked.definition.name.0.clone();
         if let Some(expected) = name.filter(|name| *name != found) {

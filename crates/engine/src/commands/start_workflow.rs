@@ -147,7 +147,7 @@ impl Engine {
         let subject = definition.subject.as_ref().map(|subject| &subject.key).filter(|_| request.subject.is_none());
         let texts: Vec<&TextTemplate> =
             subject.into_iter().chain(definition.labels.0.iter().map(|(_, text)| text)).collect();
-        let mut rendered = self.render(&texts, bound).await?.into_iter();
+        let mut rendered = self.render(request.tenant, &texts, bound).await?.into_iter();
         let subject = if subject.is_some() { rendered.next() } else { request.subject };
         labels.extend(definition.labels.0.iter().map(|(key, _)| key.name.clone()).zip(rendered));
         labels.extend(request.labels);
@@ -170,20 +170,25 @@ impl Engine {
     }
 
     /// Texts over the inputs. Those that only look something up are rendered in place.
-    async fn render(&self, texts: &[&TextTemplate], inputs: Value) -> Result<Vec<String>, EngineError> {
+    async fn render(
+        &self,
+        tenant: TenantId,
+        texts: &[&TextTemplate],
+        inputs: Value,
+    ) -> Result<Vec<String>, EngineError> {
         if texts.is_empty() {
             return Ok(Vec::new());
         }
         let mut scope = Map::new();
         scope.insert("inputs".into(), inputs);
-        let scope = Scope(scope);
+        let scope = Scope::new(scope);
         let quick: Option<Vec<Value>> = texts.iter().map(|text| expression::look_up(&text.0, &scope)).collect();
         let values = if let Some(values) = quick {
             values
         } else {
             let texts: Vec<String> = texts.iter().map(|text| text.0.value.clone()).collect();
             let render = move || texts.iter().map(|text| expression::render_text(text, &scope)).collect();
-            let rendered: Result<Result<Vec<Value>, _>, _> = self.0.evaluator.run(render).await;
+            let rendered: Result<Result<Vec<Value>, _>, _> = self.0.evaluator.run(tenant, render).await;
             rendered.and_then(|rendered| rendered).map_err(|error| invalid(error.message))?
         };
         Ok(values

@@ -223,7 +223,7 @@ impl Engine {
         inputs: &Json,
     ) -> Result<(), EngineError> {
         let workflow = self.workflow_to_start(tenant, workflow, None).await?;
-        let inputs = self.slot_inputs(schedule, inputs, self.now(), "check").await?;
+        let inputs = self.slot_inputs(tenant, schedule, inputs, self.now(), "check").await?;
         let invalid = |what: String| EngineError::from(Rejection::InvalidInput { what });
         let given = inputs.to_value().map_err(|error| invalid(format!("the inputs are not JSON: {error}")))?;
         workflow.inputs.bind(&given).map_err(|faults| invalid(faults.to_string()))?;
@@ -232,13 +232,14 @@ impl Engine {
 
     async fn slot_inputs(
         &self,
+        tenant: TenantId,
         schedule: &str,
         inputs: &Json,
         slot: Timestamp,
         key: &str,
     ) -> Result<Json, EngineError> {
         let trigger = json!({ "kind": "schedule", "schedule": schedule, "slot": slot_text(slot), "key": key });
-        self.render_inputs(inputs, json!({ "trigger": trigger })).await
+        self.render_inputs(tenant, inputs, json!({ "trigger": trigger })).await
     }
 
     /// Starts a slot's run, once.
@@ -249,7 +250,7 @@ impl Engine {
         key: String,
         by: Context,
     ) -> Result<Keyed, EngineError> {
-        let inputs = self.slot_inputs(&row.spec.name, &row.spec.inputs, slot, &key).await?;
+        let inputs = self.slot_inputs(row.tenant, &row.spec.name, &row.spec.inputs, slot, &key).await?;
         let start = StartWorkflow {
             workspace: Some(row.spec.workspace.clone()),
             trigger: Trigger { kind: "schedule".into(), reference: Some(key.clone()) },

@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 
-use axum::Form;
 use axum::extract::State;
 use axum::http::header::{LOCATION, SET_COOKIE};
 use axum::http::{HeaderMap, StatusCode};
@@ -13,6 +12,7 @@ use super::layout::{escape, page};
 use super::path;
 use crate::api_error::ApiError;
 use crate::origin;
+use crate::request::Fields;
 use crate::routes::me;
 use crate::state::AppState;
 
@@ -54,7 +54,7 @@ pub async fn show(State(state): State<AppState>, headers: HeaderMap) -> Result<R
 pub async fn log_out(
     State(state): State<AppState>,
     headers: HeaderMap,
-    Form(form): Form<LogOut>,
+    Fields(form): Fields<LogOut>,
 ) -> Result<Response, ApiError> {
     origin::check_host(&state, &headers)?;
     origin::check_origin(&state, &headers)?;

@@ -2,7 +2,6 @@
 //! here with a challenge; the answer is a code, brought to the command line's own port on this machine, or shown to be
 //! typed in where the browser runs elsewhere.
 
-use axum::Form;
 use axum::extract::{Query, State};
 use axum::http::header::{CONTENT_SECURITY_POLICY, LOCATION};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
@@ -15,6 +14,7 @@ use crate::api_error::ApiError;
 use crate::identity::key::same_text;
 use crate::identity::oidc::encoded;
 use crate::origin;
+use crate::request::Fields;
 use crate::state::AppState;
 
 /// A SHA-256 in base64 for addresses (RFC 7636).
@@ -71,7 +71,7 @@ pub async fn show(State(state): State<AppState>, headers: HeaderMap, Query(wish)
     form(&state, &headers, wish).await.unwrap_or_else(|error| failed(&error))
 }
 
-pub async fn allow(State(state): State<AppState>, headers: HeaderMap, Form(form): Form<Allow>) -> Response {
+pub async fn allow(State(state): State<AppState>, headers: HeaderMap, Fields(form): Fields<Allow>) -> Response {
     hand_over(&state, &headers, form).await.unwrap_or_else(|error| failed(&error))
 }
 

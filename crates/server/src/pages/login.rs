@@ -1,6 +1,5 @@
 //! `/login`: signing in with a password, or by whoever vouches for people here.
 
-use axum::Form;
 use axum::extract::{Query, State};
 use axum::http::header::{LOCATION, SET_COOKIE};
 use axum::http::{HeaderMap, StatusCode};
@@ -12,6 +11,7 @@ use super::path;
 use crate::api_error::ApiError;
 use crate::identity::oidc;
 use crate::origin;
+use crate::request::Fields;
 use crate::state::AppState;
 
 #[derive(Deserialize, Default)]
@@ -38,7 +38,7 @@ pub async fn show(State(state): State<AppState>, headers: HeaderMap, Query(wish)
     }
 }
 
-pub async fn submit(State(state): State<AppState>, headers: HeaderMap, Form(form): Form<SignIn>) -> Response {
+pub async fn submit(State(state): State<AppState>, headers: HeaderMap, Fields(form): Fields<SignIn>) -> Response {
     let SignIn { name, password, wish } = form;
     match sign_in(&state, &headers, &name, password, &wish).await {
         Ok(response) => response,

@@ -1,6 +1,5 @@
 //! `/setup?token=…`: a person sets a password by a link that works once. The first admin also chooses a name.
 
-use axum::Form;
 use axum::extract::{Query, State};
 use axum::http::header::{LOCATION, SET_COOKIE};
 use axum::http::{HeaderMap, StatusCode};
@@ -12,6 +11,7 @@ use super::layout::{alert, escape, page};
 use super::path;
 use crate::api_error::ApiError;
 use crate::origin;
+use crate::request::Fields;
 use crate::state::AppState;
 
 #[derive(Deserialize)]
@@ -36,7 +36,7 @@ pub async fn show(State(state): State<AppState>, headers: HeaderMap, Query(link)
     }
 }
 
-pub async fn submit(State(state): State<AppState>, headers: HeaderMap, Form(setup): Form<Setup>) -> Response {
+pub async fn submit(State(state): State<AppState>, headers: HeaderMap, Fields(setup): Fields<Setup>) -> Response {
     let person = match person(&state, &headers, &setup.token).await {
         Ok(person) => person,
         Err(error) => return over(&error),

@@ -24,7 +24,7 @@ pub mod workflows;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::http::StatusCode;
-use axum::middleware::from_fn_with_state;
+use axum::middleware::{from_fn, from_fn_with_state};
 use interlock_engine::Engine;
 use tokio_util::sync::CancellationToken;
 use utoipa::openapi::OpenApi;
@@ -37,6 +37,7 @@ use crate::listen::ServerOptions;
 use crate::observe;
 use crate::openapi;
 use crate::pages;
+use crate::request::check_address;
 use crate::state::AppState;
 
 /// The routes that need to know who asks.
@@ -88,6 +89,7 @@ pub(crate) fn router_of(state: AppState) -> Router {
         .merge(pages::routes())
         .fallback(no_such_route)
         .method_not_allowed_fallback(no_such_method)
+        .layer(from_fn(check_address))
         .layer(DefaultBodyLimit::max(limits::BODY_BYTES_MAX))
         .layer(from_fn_with_state(state.clone(), observe::observe))
         .with_state(state)

@@ -143,3 +143,33 @@ async fn a_body_that_is_nested_too_deep_is_not_read() {
     assert_eq!(api.post("/signals", deeper).await.problem(), (400, "REQUEST_INVALID"));
     api.end().await;
 }
+
+#[tokio::test]
+async fn a_nul_is_refused_where_it_would_become_a_column() {
+    let api = Api::new().await;
+    for body in [
+        json!({ "type": "a\0b", "key": "k" }),
+        json!({ "type": "go", "key": "a\0b" }),
+        json!({ "type": "go", "key": "k", "source_id": "\0" }),
+    ] {
+        let answer = api.post("/signals", body).await;
+        assert_eq!(answer.problem(), (400, "REQUEST_INVALID"));
+        assert!(answer.text("detail").contains("NUL"));
+    }
+    let kept = json!({ "type": "go", "key": "k", "payload": { "text": "a\0b" } });
+    assert_eq!(api.post("/signals", kept).await.status, 201);
+    assert_eq!(api.get("/workflows/a%00b").await.problem(), (400, "REQUEST_INVALID"));
+    assert_eq!(api.get("/waits?key=a%00b").await.problem(), (400, "REQUEST_INVALID"));
+    api.end().await;
+}
+
+#[tokio::test]
+async fn a_list_is_no_object() {
+    let api = Api::new().await;
+    for path in ["/signals", "/keys", "/runs"] {
+        let answer = api.post(path, json!(["go", "k", null, null])).await;
+        assert_eq!(answer.problem(), (400, "REQUEST_INVALID"));
+        assert!(answer.text("detail").contains("object"));
+    }
+    api.end().await;
+}

@@ -1,7 +1,8 @@
 //! Opening a SQLite file: the lock that keeps a second server out, and the settings of every connection.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{Read as _, Seek as _, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -18,7 +19,8 @@ pub(crate) struct Lock(#[expect(dead_code, reason = "the lock is the open file")
 /// Takes the lock beside the database, or says who has it.
 pub(crate) fn lock(path: &Path) -> Result<Lock, OpenError> {
     if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-        std::fs::create_dir_all(parent).map_err(|error| file_error(parent, error))?;
+        let made = DirBuilder::new().recursive(true).mode(0o700).create(parent);
+        made.map_err(|error| file_error(parent, error))?;
     }
     let lock_path = lock_path(path);
     let mut file = OpenOptions::new()
@@ -26,6 +28,7 @@ pub(crate) fn lock(path: &Path) -> Result<Lock, OpenError> {
         .write(true)
         .create(true)
         .truncate(false)
+        .mode(0o600)
         .open(&lock_path)
         .map_err(|error| file_error(&lock_path, error))?;
     match file.try_lock() {
@@ -45,6 +48,14 @@ pub(crate) fn lock(path: &Path) -> Result<Lock, OpenError> {
     }
 }
 
+/// A new database is its owner's alone; SQLite gives its log the same mode. One that exists keeps the mode it has.
+fn make_private(path: &Path) -> Result<(), OpenError> {
+    match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(file_error(path, error)),
+        _ => Ok(()),
+    }
+}
+
 pub(crate) fn lock_path(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".lock");
@@ -59,6 +70,7 @@ fn file_error(path: &Path, error: std::io::Error) -> OpenError {
 pub(crate) fn connect(path: &Path) -> Result<Connection, OpenError> {
     let sqlite_error =
         |error: rusqlite::Error| OpenError::File { path: path.display().to_string(), what: error.to_string() };
+    make_private(path)?;
     let connection = Connection::open(path).map_err(sqlite_error)?;
     configure(&connection).map_err(sqlite_error)?;
     // FULL: a commit is on disk before it is answered. Checkpoints after 4,000 pages keep the log near 16 MiB. The cache
@@ -91,4 +103,21 @@ pub(crate) fn configure(connection: &Connection) -> rusqlite::Result<()> {
     // statement anew whenever another value is bound to a column with an index: most of the time went into that.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.execute_batch("PRAGMA foreign_keys = OFF; PRAGMA temp_store = MEMORY;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    #[test]
+    fn what_is_made_is_its_owners_alone() {
+        let folder = std::env::temp_dir().join(format!("interlock-modes-{}", std::process::id()));
+        let path = folder.join("interlock.db");
+        let _lock = lock(&path).unwrap();
+        let _connection = connect(&path).unwrap();
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(&folder), mode(&path), mode(&lock_path(&path))), (0o700, 0o600, 0o600));
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
 }

@@ -1,7 +1,8 @@
 //! Expressions: CEL, with limits. `${{ … }}` inside a JSON template is replaced by the expression's value; a string
 //! that is nothing but one expression takes the value with its type. [`reference`] checks expressions without running
-//! them; [`pieces`] finds them in a text.
+//! them; [`pieces`] finds them in a text; [`budget`] bounds what they cost.
 
+pub mod budget;
 pub mod pieces;
 pub mod reference;
 
@@ -9,11 +10,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use cel::objects::{Key, Map};
-use cel::{Context, Program};
+use cel::{Context, ExecutionError, Program};
 use interlock_core::limits;
 use interlock_core::retry::{ErrorClass, StepError};
 use serde_json::Value;
 
+use budget::Budget;
 use pieces::Piece;
 
 /// The field that marks a reference to a secret inside a rendered value: `{"$secret": "NAME"}`.
@@ -24,9 +26,20 @@ pub fn is_dynamic(template: &str) -> bool {
     template.contains(pieces::OPEN)
 }
 
-/// What expressions see.
+/// What expressions see, and what they may cost together.
 #[derive(Debug, Clone, Default)]
-pub struct Scope(pub serde_json::Map<String, Value>);
+pub struct Scope {
+    values: serde_json::Map<String, Value>,
+    weight: u64,
+    budget: Budget,
+}
+
+impl Scope {
+    pub fn new(values: serde_json::Map<String, Value>) -> Self {
+        let weight = values.values().map(budget::json_weight).sum();
+        Self { values, weight, budget: Budget::default() }
+    }
+}
 
 fn failed(message: impl Into<String>) -> StepError {
     StepError::new(ErrorClass::Invalid, "EXPRESSION_FAILED", message)
@@ -39,6 +52,11 @@ pub enum NoExpression {
     TooLong,
     #[error("the expression is nested deeper than {}", limits::EXPRESSION_DEPTH_MAX)]
     TooDeep,
+    #[error(
+        "`map`, `filter`, `all`, `exists` and `exists_one` stand inside each other deeper than {}; compute this in a task",
+        limits::EXPRESSION_LOOPS_MAX
+    )]
+    TooNested,
     #[error("{message}")]
     Syntax { message: String, line: usize, column: usize },
 }
@@ -76,14 +94,18 @@ pub(crate) fn compile(source: &str) -> Result<Program, NoExpression> {
     if signs > 2 * limits::EXPRESSION_DEPTH_MAX && source.contains(['!', '-']) {
         return Err(NoExpression::TooDeep);
     }
-    Program::compile(source).map_err(|errors| {
+    let program = Program::compile(source).map_err(|errors| {
         let first = errors.errors.into_iter().next();
         let (message, line, column) = first.map_or_else(
             || ("this is not CEL".to_owned(), 1, 1),
             |error| (error.msg, usize::try_from(error.pos.0).unwrap_or(1), usize::try_from(error.pos.1).unwrap_or(1)),
         );
         NoExpression::Syntax { message, line, column }
-    })
+    })?;
+    if budget::is_too_nested(program.expression()) {
+        return Err(NoExpression::TooNested);
+    }
+    Ok(program)
 }
 
 /// The value of one expression.
@@ -92,11 +114,17 @@ pub fn evaluate(source: &str, scope: &Scope) -> Result<Value, StepError> {
         return Ok(serde_json::json!({ SECRET: name }));
     }
     let program = compile(source).map_err(|error| about(source, &error))?;
+    scope.budget.open(scope.weight).map_err(|spent| about(source, &spent))?;
     let mut context = Context::default();
-    for (name, value) in &scope.0 {
+    scope.budget.equip(&mut context).map_err(|error| about(source, &error))?;
+    for (name, value) in &scope.values {
         context.add_variable_from_value(name.as_str(), to_cel(value));
     }
-    let value = program.execute(&context).map_err(|error| about(source, &error))?;
+    let program = budget::metered(program.expression());
+    let value = context.resolve(&program).map_err(|error| match &error {
+        ExecutionError::FunctionError { message, .. } => about(source, message),
+        _ => about(source, &error),
+    })?;
     value.json().map_err(|error| about(source, &error))
 }
 
@@ -108,7 +136,7 @@ pub fn look_up(text: &str, scope: &Scope) -> Option<Value> {
     let pieces = pieces::split(text).ok()?;
     let [Piece::Expression { source, .. }] = pieces.as_slice() else { return None };
     let mut names = source.trim().split('.');
-    let mut value = scope.0.get(names.next()?)?;
+    let mut value = scope.values.get(names.next()?)?;
     for name in names {
         let plain = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
             && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
@@ -199,7 +227,7 @@ mod tests {
         }) else {
             unreachable!()
         };
-        Scope(scope)
+        Scope::new(scope)
     }
 
     #[test]
@@ -238,5 +266,46 @@ mod tests {
         assert!(check(&format!("{}true", "!".repeat(3000))).unwrap_err().message.contains("nested"));
         assert!(check(&"1+".repeat(5000)).unwrap_err().message.contains("longer"));
         assert!(render_text("a ${{ b", &scope()).unwrap_err().message.contains("without"));
+    }
+
+    /// Ten items, `levels` loops inside each other.
+    fn loops(levels: usize, inmost: &str) -> String {
+        (0..levels).fold(inmost.to_owned(), |inner, level| format!("[1,2,3,4,5,6,7,8,9,10].map(x{level}, {inner})"))
+    }
+
+    #[test]
+    fn loops_nest_two_deep_and_follow_each_other_freely() {
+        assert!(check(&loops(2, "1")).is_ok());
+        assert!(check(&loops(3, "1")).unwrap_err().message.contains("inside each other"));
+        assert!(check(&loops(8, "1")).is_err());
+        assert!(check("inputs.a.filter(x, x > 1).map(x, x + 1).filter(x, x > 2).all(x, x > 3)").is_ok());
+    }
+
+    #[test]
+    fn what_costs_too_much_is_refused_before_it_is_built() {
+        let long: Vec<u32> = (0..2_000).collect();
+        let Value::Object(values) = json!({ "inputs": { "long": long, "text": "x".repeat(1 << 19) } }) else {
+            unreachable!()
+        };
+        let doubled = |start: &str, times: usize| format!("[{start}]{}", ".map(x, [x, x])".repeat(times));
+        for source in [
+            "inputs.long.map(a, inputs.long.map(b, a + b))".to_owned(),
+            "inputs.long.all(a, inputs.long.all(b, a + b >= 0))".to_owned(),
+            "inputs.long.map(a, inputs.text)".to_owned(),
+            "inputs.long.map(a, inputs.text.contains('y'))".to_owned(),
+            "inputs.long.map(a, inputs.long == inputs.long)".to_owned(),
+            "inputs.long.exists(a, inputs.text.matches('(x+x+)+y'))".to_owned(),
+            doubled("1", 60),
+            format!("[inputs.text]{}", ".map(x, x + x)".repeat(60)),
+            format!("[{}]", vec!["inputs.text"; 300].join(",")),
+        ] {
+            let error = evaluate(&source, &Scope::new(values.clone())).unwrap_err();
+            assert_eq!(error.code, "EXPRESSION_FAILED");
+            assert!(error.message.contains("costs more than"), "{error}");
+        }
+        let scope = Scope::new(values);
+        assert_eq!(evaluate("inputs.long.map(a, a + 1).filter(a, a > 1999)", &scope).unwrap(), json!([2000]));
+        let many = json!(vec!["${{ inputs.long.map(a, a) }}"; 1_000]);
+        assert!(render(&many, &scope).unwrap_err().message.contains("costs more than"));
     }
 }

@@ -119,7 +119,7 @@ fn start(workflow: &Checked, scenario: &Scenario) -> Result<(Run, Box<ChangeSet>
     let given = scenario.inputs.as_ref().map_or(Value::Null, crate::shape::Template::to_json);
     let inputs =
         Inputs::of(definition).map_err(|error| error.to_string())?.bind(&given).map_err(|error| error.to_string())?;
-    let scope = Scope([("inputs".to_owned(), inputs.clone())].into_iter().collect());
+    let scope = Scope::new([("inputs".to_owned(), inputs.clone())].into_iter().collect());
     let text = |template: &str| match expression::render_text(template, &scope) {
         Ok(Value::String(text)) => Ok(text),
         Ok(Value::Null) => Ok(String::new()),

@@ -99,7 +99,12 @@ fn invariants_hold_after_a_resume() {
             }
             Err(no) => prop_assert!(
                 !first.run.state.is_terminal()
-                    || matches!(no, Rejection::ResumeFailed { .. } | Rejection::UnknownStep { .. }),
+                    || matches!(
+                        no,
+                        Rejection::ResumeFailed { .. }
+                            | Rejection::UnknownStep { .. }
+                            | Rejection::NothingToRetry { .. }
+                    ),
                 "{no}"
             ),
         }

@@ -77,7 +77,7 @@ fn a_canceled_and_a_succeeded_run_can_be_made_again_and_a_live_one_cannot() {
     assert_eq!(kept(&case, None), [0]);
     let mut done = Case::of(tasks(2));
     done.run_step().run_step();
-    assert!(kept(&done, None).is_empty(), "all of it again");
+    assert!(kept(&done, Some(0)).is_empty(), "all of it again");
     assert_eq!(done.steps(), [StepState::Succeeded; 2]);
 }
 
@@ -165,4 +165,14 @@ fn a_chain_has_an_end() {
     let lineage = Lineage { root_run_id: case.run.id, resumed_from: case.run.id, resume_count };
     std::sync::Arc::make_mut(&mut last.header).lineage = Some(lineage);
     assert!(matches!(resume(&last, None), Err(Rejection::InvalidInput { .. })));
+}
+
+#[test]
+fn a_run_that_nothing_stopped_has_nothing_to_retry() {
+    let mut case = Case::of(tasks(2));
+    assert_eq!(case.run_step().run_step().state(), RunState::Succeeded);
+    let no = resume(&case.run, None).unwrap_err();
+    assert!(matches!(no, Rejection::NothingToRetry { state: RunState::Succeeded, .. }), "{no}");
+    assert!(no.to_string().contains("`restart`"), "{no}");
+    assert!(resume(&case.run, Some(0)).is_ok());
 }

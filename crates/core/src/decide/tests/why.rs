@@ -1,9 +1,10 @@
 //! What `why` reads off a run, and that whatever it advises is accepted.
 
-use super::case::{Case, cancel, pause, retry, roll_back, skip};
+use super::case::{Case, Opening, cancel, pause, retry, roll_back, skip};
 use super::plans::{Tuned as _, gate, plan, signal, task, tasks, timer};
 use crate::caps::Held;
-use crate::decide::Command;
+use crate::decide::{Command, Queued};
+use crate::ids::RunId;
 use crate::plan::{OnDenial, OnFailure, Plan};
 use crate::retry::ErrorClass;
 use crate::state::{ApprovalState, EffectClass, RunState};
@@ -11,7 +12,7 @@ use crate::time::Millis;
 use crate::why::{Cause, Explanation, LimitOf, Remedy, Surroundings, Throttle, why};
 
 fn explain(case: &Case) -> Explanation {
-    let explanation = why(&case.run, case.now, Surroundings { workers: Some(0), throttle: None });
+    let explanation = why(&case.run, case.now, Surroundings { workers: Some(0), ..Surroundings::default() });
     assert_eq!(explanation.state, case.state());
     for remedy in &explanation.next {
         let command = match remedy {
@@ -42,14 +43,14 @@ fn an_unclaimed_step_names_its_queue_and_task() {
     assert!(matches!(&explanation.because[..], [Cause::Unclaimed { queue, task: Some(_), workers: Some(0), .. }]
         if queue == "default"));
     assert_eq!(explanation.next, [Remedy::StartWorker, Remedy::Cancel]);
-    let staffed = why(&case.run, case.now, Surroundings { workers: Some(3), throttle: None });
+    let staffed = why(&case.run, case.now, Surroundings { workers: Some(3), ..Surroundings::default() });
     assert_eq!(staffed.next, [Remedy::Wait, Remedy::Cancel]);
 }
 
 #[test]
 fn a_limit_holds_only_what_could_be_claimed() {
     let throttle = Throttle::new(LimitOf::Workflow, Held::Concurrency { max: 1 });
-    let around = Surroundings { workers: Some(1), throttle: Some(throttle) };
+    let around = Surroundings { workers: Some(1), throttle: Some(throttle), holder: None };
     let mut case = Case::of(tasks(1));
     let held = why(&case.run, case.now, around);
     assert!(matches!(held.because[..], [Cause::Throttled(shown)] if shown == throttle));
@@ -134,4 +135,15 @@ fn a_doubt_is_for_a_person_and_an_end_is_an_end() {
     let explanation = explain(&case);
     assert!(matches!(&explanation.because[..], [Cause::Ended { .. }, Cause::StepFailed { .. }]));
     assert_eq!(explanation.next, [Remedy::Retry, Remedy::Restart]);
+}
+
+#[test]
+fn a_queued_run_names_the_one_that_holds_its_subject() {
+    let opening = Opening { queued: Some(Queued { cancels: false }), ..Opening::of(tasks(1)) };
+    let case = opening.start();
+    let holder = RunId(uuid::Uuid::from_u128(77));
+    let explanation = why(&case.run, case.now, Surroundings { holder: Some(holder), ..Surroundings::default() });
+    let [Cause::Queued { subject, held_by }] = &explanation.because[..] else { panic!("{explanation:?}") };
+    assert_eq!((Some(subject), *held_by), (case.run.header.subject.as_ref(), Some(holder)));
+    assert_eq!(explanation.next, [Remedy::Wait, Remedy::Cancel]);
 }

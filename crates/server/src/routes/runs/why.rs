@@ -27,7 +27,14 @@ pub async fn why(State(state): State<AppState>, named: Named) -> Result<Json<Exp
     let run = found.ok_or_else(|| ApiError::unknown_run(named.run))?;
     let workers = Some(workers(&state, &run).await?);
     let throttle = state.engine().throttle(&run).await?;
-    Ok(Json(why::why(&run, state.engine().now(), Surroundings { workers, throttle })))
+    let holder = holder(&state, &run).await?;
+    Ok(Json(why::why(&run, state.engine().now(), Surroundings { workers, throttle, holder })))
+}
+
+/// The run that a queued one waits for.
+async fn holder(state: &AppState, run: &Run) -> Result<Option<RunId>, ApiError> {
+    let Some(subject) = run.header.subject.as_ref().filter(|_| run.is_queued()) else { return Ok(None) };
+    Ok(state.engine().store().subject_holder(run.tenant, subject).await?)
 }
 
 /// How many worker sessions would take the run's current step.

@@ -2,14 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use axum::body::Bytes;
 use axum::extract::{FromRequest, Request};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, header};
 use interlock_core::cloudevent::{self, CloudEvent};
 use serde::de::DeserializeOwned;
 
 use crate::api_error::ApiError;
-use crate::request::Body;
+use crate::request::{Body, RawBody};
 use crate::state::AppState;
 
 /// A signal in one of the forms it may have.
@@ -28,12 +27,7 @@ impl<T: DeserializeOwned> FromRequest<AppState> for SignalBody<T> {
         if !structured && !cloudevent::is_binary(&headers) {
             return Body::from_request(request, state).await.map(|Body(plain)| Self::Plain(plain));
         }
-        let body = Bytes::from_request(request, state).await.map_err(|rejection| match rejection.status() {
-            StatusCode::PAYLOAD_TOO_LARGE => {
-                ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "PAYLOAD_TOO_LARGE", rejection.body_text())
-            }
-            _ => ApiError::malformed(rejection.body_text()),
-        })?;
+        let RawBody(body) = RawBody::from_request(request, state).await?;
         let event = if structured { cloudevent::structured(&body) } else { cloudevent::binary(&headers, &body) };
         event.map(Self::Event).map_err(|error| ApiError::malformed(error.to_string()))
     }

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use axum::Json;
-use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -16,7 +15,7 @@ use interlock_protocol::webhooks::{Delivered, path};
 
 use super::view::runs_of;
 use crate::api_error::ApiError;
-use crate::request::OfEndpoint;
+use crate::request::{OfEndpoint, RawBody};
 use crate::state::AppState;
 
 const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
@@ -43,7 +42,7 @@ pub async fn receive(
     State(state): State<AppState>,
     OfEndpoint(named): OfEndpoint,
     headers: HeaderMap,
-    body: Bytes,
+    RawBody(body): RawBody,
 ) -> Result<Response, ApiError> {
     let endpoint: InboundId = named.parse().map_err(|_| refused(ReceiveError::Unknown))?;
     let request = InboundRequest { endpoint, headers: by_name(&headers), body: body.to_vec() };

@@ -41,7 +41,7 @@ pub async fn plan(
                     .map_err(|found| ApiError::invalid_workflow(found.to_string(), view::diagnostics(&found.list)))?;
                 walk(&checked.definition, &given).map_err(|faults| ApiError::invalid(faults.to_string()))
             };
-            engine.evaluate(walk_file).await??
+            engine.evaluate(caller.tenant, walk_file).await??
         }
         (None, Some(name)) if file.is_none() => {
             let unknown = || EngineError::UnknownWorkflow { workflow: name.clone(), version };
@@ -50,7 +50,7 @@ pub async fn plan(
                 None => engine.workflow(caller.tenant, &name).await?,
             };
             let applied = applied.ok_or_else(unknown)?;
-            let walked = engine.evaluate(move || walk(&applied.definition, &given)).await?;
+            let walked = engine.evaluate(caller.tenant, move || walk(&applied.definition, &given)).await?;
             walked.map_err(|faults| ApiError::invalid(faults.to_string()))?
         }
         _ => {

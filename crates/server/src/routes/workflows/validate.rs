@@ -7,6 +7,7 @@ use interlock_protocol::workflows::{File, Validation, path};
 use super::apply::UNNAMED;
 use super::view;
 use crate::api_error::ApiError;
+use crate::identity::Caller;
 use crate::request::Body;
 use crate::state::AppState;
 
@@ -20,7 +21,11 @@ use crate::state::AppState;
     request_body = File,
     responses((status = 200, description = "What was found.", body = Validation)),
 )]
-pub async fn validate(State(state): State<AppState>, Body(file): Body<File>) -> Result<Json<Validation>, ApiError> {
+pub async fn validate(
+    State(state): State<AppState>,
+    caller: Caller,
+    Body(file): Body<File>,
+) -> Result<Json<Validation>, ApiError> {
     let check = move || {
         let name = file.file.as_deref().unwrap_or(UNNAMED);
         match interlock_workflow::parse(name, &file.source) {
@@ -39,6 +44,6 @@ pub async fn validate(State(state): State<AppState>, Body(file): Body<File>) -> 
             }
         }
     };
-    let checked = state.engine().evaluate(check).await?;
+    let checked = state.engine().evaluate(caller.tenant, check).await?;
     Ok(Json(checked))
 }

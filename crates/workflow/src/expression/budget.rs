@@ -1,0 +1,207 @@
+//! What an evaluation may cost. The interpreter counts nothing, so [`metered`] rewrites a program: every operand that is
+//! copied, looked through or walked over passes a function that charges its weight to a [`Budget`], and refuses once
+//! that is spent. Since charging comes before building, neither time nor memory outgrows the budget.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use cel::common::ast::{CallExpr, EntryExpr, Expr, IdedExpr, LiteralValue, operators};
+use cel::objects::Key;
+use cel::{Context, ExecutionError};
+use interlock_core::limits::{EXPRESSION_COST_MAX, EXPRESSION_LOOPS_MAX};
+use serde_json::Value;
+
+/// No source can spell these.
+const CHARGE: &str = "@charge";
+const CHARGE_PATTERN: &str = "@charge_pattern";
+
+/// What a pattern costs before it is looked for: it is compiled each time.
+const PATTERN_COST: u64 = 2_000;
+/// What an expression costs before it does anything.
+const EXPRESSION_COST: u64 = 50;
+/// The values in reach are handed over for each expression, which costs this part of their weight.
+const REACH_SHARE: u64 = 64;
+/// Bytes of text that weigh as much as one number.
+const TEXT_SHARE: u64 = 8;
+
+/// What is left to spend, shared by all expressions that are evaluated together.
+#[derive(Debug, Clone, Default)]
+pub struct Budget(Arc<AtomicU64>);
+
+impl Budget {
+    /// Charges for handing values over to one expression.
+    pub fn open(&self, reach: u64) -> Result<(), String> {
+        self.charge(EXPRESSION_COST + reach / REACH_SHARE)
+    }
+
+    fn charge(&self, cost: u64) -> Result<(), String> {
+        let before = self.0.fetch_add(cost.min(EXPRESSION_COST_MAX + 1), Ordering::Relaxed);
+        if before.saturating_add(cost) > EXPRESSION_COST_MAX {
+            return Err(format!(
+                "the evaluation costs more than {EXPRESSION_COST_MAX} units; go over shorter lists, or compute this in a task"
+            ));
+        }
+        Ok(())
+    }
+
+    /// Makes the functions that [`metered`] calls.
+    pub fn equip(&self, context: &mut Context<'_, '_>) -> Result<(), String> {
+        let charge = |budget: Self, base: u64, factor: u64| {
+            move |value: cel::Value| -> Result<cel::Value, ExecutionError> {
+                let cost = base + weight(&value).saturating_mul(factor);
+                budget.charge(cost).map_err(|spent| ExecutionError::function_error("evaluate", spent))?;
+                Ok(value)
+            }
+        };
+        context.add_function(CHARGE, charge(self.clone(), 0, 1)).map_err(|error| error.to_string())?;
+        let pattern = charge(self.clone(), PATTERN_COST, TEXT_SHARE);
+        context.add_function(CHARGE_PATTERN, pattern).map_err(|error| error.to_string())
+    }
+}
+
+fn text_weight(bytes: usize) -> u64 {
+    1 + bytes as u64 / TEXT_SHARE
+}
+
+fn weight(value: &cel::Value) -> u64 {
+    match value {
+        cel::Value::String(text) => text_weight(text.len()),
+        cel::Value::Bytes(bytes) => text_weight(bytes.len()),
+        cel::Value::List(items) => 1 + items.iter().map(weight).sum::<u64>(),
+        cel::Value::Map(map) => {
+            let key = |key: &Key| if let Key::String(text) = key { text_weight(text.len()) } else { 1 };
+            1 + map.map.iter().map(|(name, value)| key(name) + weight(value)).sum::<u64>()
+        }
+        _ => 1,
+    }
+}
+
+/// The weight of values before they are handed over.
+pub fn json_weight(value: &Value) -> u64 {
+    match value {
+        Value::String(text) => text_weight(text.len()),
+        Value::Array(items) => 1 + items.iter().map(json_weight).sum::<u64>(),
+        Value::Object(fields) => {
+            1 + fields.iter().map(|(name, value)| text_weight(name.len()) + json_weight(value)).sum::<u64>()
+        }
+        _ => 1,
+    }
+}
+
+/// Whether macros that go over lists stand inside each other deeper than allowed.
+pub fn is_too_nested(program: &IdedExpr) -> bool {
+    loops(program) > EXPRESSION_LOOPS_MAX
+}
+
+/// How deep the loops of an expression nest. A list that comes out of a loop before the next one goes over it
+/// (`a.filter(…).map(…)`) is no nesting.
+fn loops(node: &IdedExpr) -> usize {
+    let deepest = |parts: &[&IdedExpr]| parts.iter().map(|part| loops(part)).max().unwrap_or(0);
+    match &node.expr {
+        Expr::Select(select) => loops(&select.operand),
+        Expr::Call(call) => {
+            let target = call.target.as_ref().map_or(0, |target| loops(target));
+            call.args.iter().map(loops).max().unwrap_or(0).max(target)
+        }
+        Expr::List(list) => list.elements.iter().map(loops).max().unwrap_or(0),
+        Expr::Map(map) => map.entries.iter().map(|entry| entry_loops(&entry.expr)).max().unwrap_or(0),
+        Expr::Struct(made) => made.entries.iter().map(|entry| entry_loops(&entry.expr)).max().unwrap_or(0),
+        Expr::Comprehension(each) => {
+            let inside = deepest(&[&each.accu_init, &each.loop_cond, &each.loop_step, &each.result]);
+            loops(&each.iter_range).max(inside + 1)
+        }
+        Expr::Ident(_) | Expr::Literal(_) | Expr::Unspecified => 0,
+    }
+}
+
+fn entry_loops(entry: &EntryExpr) -> usize {
+    match entry {
+        EntryExpr::MapEntry(entry) => loops(&entry.key).max(loops(&entry.value)),
+        EntryExpr::StructField(field) => loops(&field.value),
+    }
+}
+
+/// The same program, charging for what it does.
+pub fn metered(program: &IdedExpr) -> IdedExpr {
+    let mut program = program.clone();
+    meter(&mut program);
+    program
+}
+
+fn meter(node: &mut IdedExpr) {
+    match &mut node.expr {
+        Expr::Select(select) => meter(&mut select.operand),
+        Expr::Call(call) => meter_call(call),
+        Expr::List(list) => list.elements.iter_mut().for_each(|element| charged(element, CHARGE)),
+        Expr::Map(map) => map.entries.iter_mut().for_each(|entry| meter_entry(&mut entry.expr)),
+        Expr::Struct(made) => made.entries.iter_mut().for_each(|entry| meter_entry(&mut entry.expr)),
+        Expr::Comprehension(each) => {
+            // Every element counts before the first one is looked at, whether or not all of them will be.
+            charged(&mut each.iter_range, CHARGE);
+            for part in [&mut each.accu_init, &mut each.loop_cond, &mut each.loop_step, &mut each.result] {
+                meter(part);
+            }
+        }
+        Expr::Ident(_) | Expr::Literal(_) | Expr::Unspecified => {}
+    }
+}
+
+fn meter_entry(entry: &mut EntryExpr) {
+    match entry {
+        EntryExpr::MapEntry(entry) => {
+            charged(&mut entry.key, CHARGE);
+            charged(&mut entry.value, CHARGE);
+        }
+        EntryExpr::StructField(field) => charged(&mut field.value, CHARGE),
+    }
+}
+
+fn meter_call(call: &mut CallExpr) {
+    let by = match call.func_name.as_str() {
+        // These look at nothing but a truth, a number or one element.
+        operators::CONDITIONAL
+        | operators::LOGICAL_AND
+        | operators::LOGICAL_OR
+        | operators::LOGICAL_NOT
+        | operators::NOT_STRICTLY_FALSE
+        | operators::SUBSTRACT
+        | operators::MULTIPLY
+        | operators::DIVIDE
+        | operators::MODULO
+        | operators::NEGATE
+        | operators::INDEX
+        | operators::OPT_INDEX
+        | operators::OPT_SELECT => {
+            call.args.iter_mut().for_each(meter);
+            return;
+        }
+        "matches" => CHARGE_PATTERN,
+        _ => CHARGE,
+    };
+    if let Some(target) = call.target.as_mut() {
+        // `optional.of` is a name, not a value with a function.
+        if matches!(&target.expr, Expr::Ident(name) if name == "optional") {
+            meter(target);
+        } else {
+            charged(target, by);
+        }
+    }
+    call.args.iter_mut().for_each(|arg| charged(arg, by));
+}
+
+/// Lets a value pass the meter. Lists and maps that are spelled out were charged piece by piece; what a macro gathers
+/// (`@result`) was too, and the interpreter knows how to add to it in place only if it finds it as it was.
+fn charged(node: &mut IdedExpr, by: &str) {
+    meter(node);
+    let is_gathered = matches!(&node.expr, Expr::Ident(name) if name.starts_with('@'));
+    let is_spelled = matches!(node.expr, Expr::List(_) | Expr::Map(_));
+    let is_small = matches!(&node.expr, Expr::Literal(literal)
+        if !matches!(literal, LiteralValue::String(_) | LiteralValue::Bytes(_)));
+    let iterates = by == CHARGE && (is_gathered || is_spelled || is_small);
+    if iterates {
+        return;
+    }
+    let inner = std::mem::take(node);
+    let call = CallExpr { func_name: by.to_owned(), target: None, args: vec![inner] };
+    *node = IdedExpr { id: 0, expr: Expr::Call(call) };
+}
