@@ -73,7 +73,7 @@ class Server:
 def outcome_of(work):
     task = TASKS.get(work["handler"])
     if task is None:
-        return {"status": "released"}  # somebody else may have it
+        return {"status": "unknown_task"}  # somebody else may have it
     try:
         return {"status": "completed", "output": task(work["input"], work["attempt"])}
     except TryAgain as error:

@@ -82,7 +82,7 @@ while :; do
         esac
     else
         # Somebody else may have this task.
-        outcome='{"status": "released"}'
+        outcome='{"status": "unknown_task"}'
     fi
     rm -f "$errors"
     echo "$handler attempt $attempt: $(jq -r .status <<<"$outcome")"

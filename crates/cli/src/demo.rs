@@ -15,6 +15,8 @@ use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 pub const TENANT: &str = "demo";
+/// The queue of the demo's steps: its worker takes nobody else's, and no other worker takes them.
+pub const QUEUE: &str = "demo";
 /// What the run of the printed line is about.
 pub const SUBJECT: &str = "mine";
 const ORDER_EVERY: Duration = Duration::from_secs(8);

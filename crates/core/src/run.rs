@@ -211,14 +211,26 @@ impl Default for Step {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Phase {
     Pending,
-    Ready { eligible_at: Timestamp, wake: Option<Wake> },
-    Running { session: SessionId, timeout_at: Option<Timestamp>, wake: Option<Wake> },
+    Ready {
+        eligible_at: Timestamp,
+        wake: Option<Wake>,
+    },
+    Running {
+        session: SessionId,
+        timeout_at: Option<Timestamp>,
+        wake: Option<Wake>,
+    },
     WaitingApproval(Box<Approval>),
     WaitingSignal(Box<Wait>),
     /// That it did not happen can be known from an instant on: the worker has lost its lease by then.
-    InDoubt { receipt: ReceiptId, known_at: Timestamp },
+    InDoubt {
+        receipt: ReceiptId,
+        known_at: Timestamp,
+    },
     Succeeded,
-    Skipped { why: String },
+    Skipped {
+        why: String,
+    },
     Failed,
     Canceled,
     RolledBack,
