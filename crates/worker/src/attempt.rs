@@ -14,7 +14,6 @@ use tracing::{debug, warn};
 use crate::context::{Effects, Inner, Port, TaskContext};
 use crate::error::TaskError;
 use crate::executors::task::Handler;
-use crate::limits;
 use crate::session::Session;
 use crate::task::Tasks;
 
