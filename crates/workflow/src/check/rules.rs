@@ -87,7 +87,7 @@ fn ungated(definition: &Definition, report: &mut Report) {
             continue;
         }
         all_gated = false;
-        let score = step.confidence_score.map(|score| score.span);
+        let score = step.confidence_score.filter(|score| (0.0..=1.0).contains(&score.value)).map(|score| score.span);
         for (field, span) in [
             ("critical", (step.critical == Some(true)).then_some(step.id.span)),
             ("destructive", (step.destructive == Some(true)).then_some(step.id.span)),
