@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
-# Extra arguments for the binary: make run ARGS="--port 9000"
+# Extra arguments for the binary: make run ARGS="--listen 127.0.0.1:9000"
 ARGS ?=
 SEEDS ?= 100000
 KILLS ?= 2000

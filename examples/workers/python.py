@@ -3,8 +3,8 @@
 
     INTERLOCK_SERVER=http://127.0.0.1:8420 python3 examples/workers/python.py
 
-INTERLOCK_API_KEY_FILE names a file with the key of a worker, where the server wants one. IDLE_POLLS_MAX ends the worker
-after so many polls without work; without it, it goes on until it is stopped.
+INTERLOCK_API_KEY_FILE names a file with the key of a worker; by default the one that `interlock up` leaves in its data
+folder. IDLE_POLLS_MAX ends the worker after so many polls without work; without it, it goes on until it is stopped.
 """
 
 import json
@@ -17,6 +17,7 @@ import urllib.error
 import urllib.request
 
 SERVER = os.environ.get("INTERLOCK_SERVER", "http://127.0.0.1:8420")
+LOCAL_KEY_FILE = "interlock-data/local.key"
 IDLE_POLLS_MAX = int(os.environ.get("IDLE_POLLS_MAX", "0"))
 
 
@@ -41,7 +42,10 @@ TASKS = {"greet": greet, "shout": shout}
 class Server:
     def __init__(self):
         self.headers = {"content-type": "application/json"}
-        if key_file := os.environ.get("INTERLOCK_API_KEY_FILE"):
+        key_file = os.environ.get("INTERLOCK_API_KEY_FILE")
+        if not key_file and os.path.exists(LOCAL_KEY_FILE):
+            key_file = LOCAL_KEY_FILE
+        if key_file:
             with open(key_file, encoding="utf-8") as file:
                 self.headers["authorization"] = f"Bearer {file.read().strip()}"
 
@@ -73,7 +77,7 @@ class Server:
 def outcome_of(work):
     task = TASKS.get(work["handler"])
     if task is None:
-        return {"status": "released"}  # somebody else may have it
+        return {"status": "unknown_task"}  # somebody else may have it
     try:
         return {"status": "completed", "output": task(work["input"], work["attempt"])}
     except TryAgain as error:
@@ -86,6 +90,11 @@ def main():
     server = Server()
     hello = {"worker": f"python:{os.getpid()}", "queues": ["default"], "slots": 1}
     registered = server.insist("register", hello)
+    if registered is None:
+        sys.exit(
+            "the server does not take this worker: INTERLOCK_API_KEY_FILE names the file with its key; "
+            "`interlock key create NAME --role worker` makes one"
+        )
     session, held, stopping = registered["session"], [], threading.Event()
 
     def heartbeats():

@@ -3,17 +3,18 @@
 #
 #   INTERLOCK_SERVER=http://127.0.0.1:8420 examples/workers/shell.sh
 #
-# INTERLOCK_API_KEY_FILE names a file with the key of a worker, where the server wants one. IDLE_POLLS_MAX ends the
-# worker after so many polls without work; without it, it goes on until it is stopped.
+# INTERLOCK_API_KEY_FILE names a file with the key of a worker; by default the one that `interlock up` leaves in its data
+# folder. IDLE_POLLS_MAX ends the worker after so many polls without work; without it, it goes on until it is stopped.
 set -euo pipefail
 
 server=${INTERLOCK_SERVER:-http://127.0.0.1:8420}
 umask 077
 headers=$(mktemp)
 echo 'content-type: application/json' >"$headers"
-if [[ -n ${INTERLOCK_API_KEY_FILE:-} ]]; then
+key_file=${INTERLOCK_API_KEY_FILE:-interlock-data/local.key}
+if [[ -n ${INTERLOCK_API_KEY_FILE:-} || -r $key_file ]]; then
     # In a file, so that the key stands in no list of processes.
-    printf 'authorization: Bearer %s\n' "$(<"$INTERLOCK_API_KEY_FILE")" >>"$headers"
+    printf 'authorization: Bearer %s\n' "$(<"$key_file")" >>"$headers"
 fi
 
 call() { # PATH BODY
@@ -33,7 +34,13 @@ task_greet() {
 }
 task_shout() { jq '{text: (.text | ascii_upcase)}'; }
 
-registered=$(call register "$(jq -n --arg worker "shell:$$" '{worker: $worker, queues: ["default"], slots: 1}')")
+hello=$(jq -n --arg worker "shell:$$" '{worker: $worker, queues: ["default"], slots: 1}')
+if ! registered=$(call register "$hello"); then
+    echo "the server does not take this worker: ${registered:-no answer from $server}" >&2
+    echo "INTERLOCK_API_KEY_FILE names the file with its key; \`interlock key create NAME --role worker\` makes one" >&2
+    rm -f "$headers"
+    exit 1
+fi
 session=$(jq -r .session <<<"$registered")
 
 # One heartbeat renews the session, whatever it is doing. What it holds is listed, so that a lost claim is noticed.
@@ -82,7 +89,7 @@ while :; do
         esac
     else
         # Somebody else may have this task.
-        outcome='{"status": "released"}'
+        outcome='{"status": "unknown_task"}'
     fi
     rm -f "$errors"
     echo "$handler attempt $attempt: $(jq -r .status <<<"$outcome")"

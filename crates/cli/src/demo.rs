@@ -15,6 +15,8 @@ use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 pub const TENANT: &str = "demo";
+/// The queue of the demo's steps: its worker takes nobody else's, and no other worker takes them.
+pub const QUEUE: &str = "demo";
 /// What the run of the printed line is about.
 pub const SUBJECT: &str = "mine";
 const ORDER_EVERY: Duration = Duration::from_secs(8);
@@ -30,8 +32,15 @@ struct Order {
 const FILE: &str = include_str!("../../../examples/order/order.yaml");
 const WORKFLOW: &str = "order";
 
-/// Stores the demo's workflow; a file that is there already changes nothing.
+/// Stores the demo's workflow; a file that is there already changes nothing. People of the demo may approve what they
+/// started, so that one person can try approvals.
 pub async fn apply(engine: &Engine, tenant: TenantId) -> anyhow::Result<()> {
+    if let Some(mut demo) = engine.store().tenant_by_name(TENANT).await?
+        && !demo.settings.self_approval
+    {
+        demo.settings.self_approval = true;
+        engine.put_tenant(demo).await.context("the demo's tenant")?;
+    }
     let request = ApplyWorkflow {
         tenant,
         file: "examples/order/order.yaml".into(),

@@ -112,7 +112,8 @@ fn main() -> ExitCode {
     let filter = layered.log().and_then(|filter| EnvFilter::try_new(filter).ok());
     let filter = filter.or_else(|| EnvFilter::try_from_env("INTERLOCK_LOG").ok());
     let filter = filter.unwrap_or_else(|| EnvFilter::new("warn"));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    let colour = std::io::IsTerminal::is_terminal(&std::io::stderr());
+    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(colour).with_writer(std::io::stderr).init();
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {

@@ -77,6 +77,6 @@ fn this_program() -> String {
 /// A worker inside this process, for the demo's tasks.
 fn embedded_worker(engine: &Engine, stop: CancellationToken) -> JoinHandle<Result<(), WorkerError>> {
     let name = format!("embedded:{}", std::process::id());
-    let options = WorkerOptions { name, slots: 64, ..WorkerOptions::default() };
+    let options = WorkerOptions { name, queues: vec![demo::QUEUE.to_owned()], slots: 64, ..WorkerOptions::default() };
     tokio::spawn(Worker::new(Embedded(engine.clone()), demo::tasks(), options).run(stop))
 }

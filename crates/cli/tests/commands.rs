@@ -142,6 +142,7 @@ fn contexts_are_kept_privately_and_a_key_goes_only_to_its_server() {
     assert!(!logged_in.err.contains(key.trim()) && !up.run(&["context", "list"]).out.contains(key.trim()));
     assert_eq!(up.run(&["run", "list"]).code, 0);
     assert_eq!(up.run(&["logout"]).code, 0);
+    assert_eq!(up.run(&["run", "list"]).code, 0, "the server on this machine is meant again");
     assert_eq!(up.run(&["context", "remove", "prod"]).code, 0);
     assert_eq!(up.run_fed(&["login", "--server", &up.server()], "il_nonsense").code, 77);
 }

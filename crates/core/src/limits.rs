@@ -49,6 +49,9 @@ pub const WAIT_MAX: Millis = RUN_TIMEOUT_MAX;
 /// The lease of a worker session, and how often it is renewed.
 pub const SESSION_LEASE: Millis = Millis::from_secs(20);
 pub const SESSION_RENEWAL: Millis = Millis::from_secs(5);
+/// How long a step is kept from the next worker after one did not know its task; twice as long each time.
+pub const UNKNOWN_TASK_PAUSE: Millis = Millis::from_secs(1);
+pub const UNKNOWN_TASK_PAUSE_MAX: Millis = Millis::from_secs(10);
 /// How long an approval stays open, how long a grant may stay unused.
 pub const APPROVAL_EXPIRES_AFTER: Millis = Millis::from_hours(24);
 pub const APPROVAL_ESCALATE_PROD: Millis = Millis::from_mins(10);

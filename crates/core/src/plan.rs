@@ -397,6 +397,15 @@ impl Plan {
 }
 
 impl StepSpec {
+    /// The task that a worker must know to run the step.
+    pub fn task_name(&self) -> Option<&str> {
+        match &self.work {
+            Work::Task { handler, .. } => Some(handler),
+            Work::Rollback { by, .. } => Some(by.handler()),
+            _ => None,
+        }
+    }
+
     fn check(&self) -> Result<(), String> {
         check_name(&self.queue).map_err(|what| format!("the queue's name {what}"))?;
         if let Some(retry) = &self.retry

@@ -50,6 +50,9 @@ impl ErrorClass {
     }
 }
 
+/// The code of the error of a step whose worker does not know its task.
+pub const TASK_UNKNOWN: &str = "TASK_UNKNOWN";
+
 /// Why an attempt failed, in words for people and a code for programs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct StepError {

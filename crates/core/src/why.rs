@@ -6,8 +6,8 @@ use utoipa::ToSchema;
 use crate::caps::Held;
 use crate::decide::is_undoable;
 use crate::ids::{ApprovalId, ReceiptId, RunId, SessionId};
-use crate::plan::{RollbackCondition, Work};
-use crate::retry::StepError;
+use crate::plan::RollbackCondition;
+use crate::retry::{StepError, TASK_UNKNOWN};
 use crate::run::{Phase, Run};
 use crate::state::{ApprovalState, Control, Reason, RunState, StepState, names};
 use crate::time::Timestamp;
@@ -52,6 +52,8 @@ pub enum Cause {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         workers: Option<u32>,
     },
+    /// The worker that took the step last does not know its task; it is offered again.
+    UnknownTask { queue: String, task: String, next_attempt_at: Timestamp },
     /// The last attempt failed; the next one waits for its time.
     Backoff { error: StepError, failures: u32, attempts_max: u32, next_attempt_at: Timestamp },
     /// It waits for a signal from outside.
@@ -261,6 +263,11 @@ fn standing(run: &Run, now: Timestamp, workers: Option<u32>) -> Option<Cause> {
             times_out_at: *timeout_at,
         }),
         Phase::Ready { eligible_at, .. } => match &step.last_error {
+            Some(error) if error.code == TASK_UNKNOWN => Some(Cause::UnknownTask {
+                queue: spec.queue.clone(),
+                task: spec.task_name().unwrap_or_default().to_owned(),
+                next_attempt_at: *eligible_at,
+            }),
             Some(error) if *eligible_at > now && step.failures > 0 => Some(Cause::Backoff {
                 error: error.clone(),
                 failures: step.failures,
@@ -270,11 +277,7 @@ fn standing(run: &Run, now: Timestamp, workers: Option<u32>) -> Option<Cause> {
             _ if *eligible_at > now => Some(Cause::Timer { until: *eligible_at }),
             _ => Some(Cause::Unclaimed {
                 queue: spec.queue.clone(),
-                task: match &spec.work {
-                    Work::Task { handler, .. } => Some(handler.clone()),
-                    Work::Rollback { by, .. } => Some(by.handler().to_owned()),
-                    _ => None,
-                },
+                task: spec.task_name().map(str::to_owned),
                 since: *eligible_at,
                 workers,
             }),
@@ -338,7 +341,7 @@ fn remedies(run: &Run, because: &[Cause]) -> Vec<Remedy> {
         match cause {
             Cause::Approval { .. } => next.extend([Remedy::Approve, Remedy::Reject]),
             Cause::Signal { .. } => next.push(Remedy::Signal),
-            Cause::Unclaimed { workers: Some(0), .. } => next.push(Remedy::StartWorker),
+            Cause::Unclaimed { workers: Some(0), .. } | Cause::UnknownTask { .. } => next.push(Remedy::StartWorker),
             _ => {}
         }
     }

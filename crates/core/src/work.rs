@@ -87,8 +87,10 @@ pub enum ReportedOutcome {
     Dead {
         error: StepError,
     },
-    /// Given back uncharged: the worker drains, or has no such task.
+    /// Given back uncharged: the worker drains.
     Released,
+    /// Given back uncharged: the worker has no such task. It is offered again after a pause.
+    UnknownTask,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]

@@ -118,6 +118,7 @@ enum Status {
     Retry,
     Dead,
     Released,
+    UnknownTask,
 }
 
 #[derive(Deserialize)]
@@ -182,6 +183,10 @@ impl TryFrom<ReportedRecord> for ReportedOutcome {
             Status::Released => {
                 record.only("released", &[])?;
                 Self::Released
+            }
+            Status::UnknownTask => {
+                record.only("unknown_task", &[])?;
+                Self::UnknownTask
             }
         })
     }

@@ -14,7 +14,6 @@ use tracing::{debug, warn};
 use crate::context::{Effects, Inner, Port, TaskContext};
 use crate::error::TaskError;
 use crate::executors::task::Handler;
-use crate::limits;
 use crate::session::Session;
 use crate::task::Tasks;
 
@@ -66,8 +65,7 @@ impl<T: Transport> Slots<T> {
         let Taken { assignment, token } = taken;
         let Some(handler) = self.tasks.get(&assignment.handler) else {
             warn!(task = assignment.handler, run = %assignment.at.run, "no such task here; the step is given back");
-            token.run_until_cancelled(sleep(limits::UNKNOWN_TASK_PAUSE)).await;
-            return ReportedOutcome::Released;
+            return ReportedOutcome::UnknownTask;
         };
         let input = assignment.input.clone();
         let context = TaskContext(Arc::new(Inner {
@@ -111,7 +109,8 @@ impl<T: Transport> Slots<T> {
     }
 
     async fn report(&self, at: AttemptRef, epoch: u64, outcome: ReportedOutcome) -> Option<Assignment> {
-        let claim_next = !self.session.draining.is_cancelled() && outcome != ReportedOutcome::Released;
+        let given_back = matches!(outcome, ReportedOutcome::Released | ReportedOutcome::UnknownTask);
+        let claim_next = !self.session.draining.is_cancelled() && !given_back;
         let report = Report { at, epoch, outcome, claim_next };
         let error = match self.session.complete(report).await {
             Ok(completed) => return completed.next,

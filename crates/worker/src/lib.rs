@@ -59,9 +59,6 @@ mod limits {
     /// How long the result of an attempt is offered to a server that does not answer. Expiry of the lease does
     /// not invalidate it: the attempt may still be the current one when the server is back.
     pub const REPORT_PATIENCE: Duration = Duration::from_mins(10);
-    /// How long a step whose task is not here is kept before it is given back, so that it does not come straight
-    /// back again.
-    pub const UNKNOWN_TASK_PAUSE: Duration = Duration::from_secs(1);
     /// The first pause after a call without an answer, and the longest.
     pub const BACKOFF_FIRST: Duration = Duration::from_millis(100);
     pub const BACKOFF_MAX: Duration = Duration::from_secs(5);

@@ -228,7 +228,7 @@ fn note(worker: &Worker, session: &Session, at: AttemptRef, outcome: &ReportedOu
             Word::Waiting
         }
         ReportedOutcome::Retry { .. } | ReportedOutcome::Dead { .. } => Word::Failed,
-        ReportedOutcome::Released => return sim.tally.count("steps given back"),
+        ReportedOutcome::Released | ReportedOutcome::UnknownTask => return sim.tally.count("steps given back"),
     };
     sim.books(|books| books.reports.insert(at, word));
 }

@@ -103,6 +103,8 @@ fn refusal_hint(server: &str, had_credential: bool, problem: &Problem) -> Option
         403 => "Ask an administrator for a role that may do this (`interlock user` and `interlock key` manage roles), \
                 or use another context."
             .to_owned(),
+        404 if problem.code == "WORKFLOW_NOT_FOUND" => "`interlock workflow list` shows what there is.".to_owned(),
+        404 if problem.code == "SCHEDULE_NOT_FOUND" => "`interlock schedule list` shows what there is.".to_owned(),
         409 if problem.code == "RUN_TERMINAL_STATE" => {
             "`interlock run retry` and `interlock run restart` make a new run from a finished one.".to_owned()
         }
@@ -160,6 +162,7 @@ mod tests {
             assert_eq!(refused(status, "X").exit(), exit, "{status}");
         }
         assert!(refused(401, "UNAUTHORIZED").hint().unwrap().contains("interlock login"));
+        assert!(refused(404, "WORKFLOW_NOT_FOUND").hint().unwrap().contains("workflow list"));
         assert!(refused(409, "RUN_TERMINAL_STATE").hint().unwrap().contains("retry"));
     }
 

@@ -2,7 +2,9 @@
 //! finds it without flags. The note is for its owner only, and goes when the server goes.
 
 use std::fs;
+use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -10,6 +12,7 @@ use super::contexts::{config_dir, write_private};
 use super::secret::Secret;
 
 const FILE: &str = "local.json";
+const LISTENS_WITHIN: Duration = Duration::from_millis(200);
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Local {
@@ -37,6 +40,15 @@ impl Drop for Announced {
 /// Leaves the note. A machine without a home goes without: flags still work.
 pub fn announce(server: String, api_key: Option<Secret>) -> Announced {
     let Some(path) = config_dir().map(|dir| dir.join(FILE)) else { return Announced(None) };
+    if let Some(first) = find().filter(|first| first.pid != std::process::id() && first.server != server)
+        && answers(&first)
+    {
+        eprintln!(
+            "interlock: commands go on to find the server at {}; for this one, give --server {server}",
+            first.server
+        );
+        return Announced(None);
+    }
     let local = Local { server, api_key, pid: std::process::id() };
     let written = serde_json::to_string(&local).map_err(Into::into).and_then(|text| write_private(&path, &text));
     match written {
@@ -46,6 +58,12 @@ pub fn announce(server: String, api_key: Option<Secret>) -> Announced {
             Announced(None)
         }
     }
+}
+
+/// Whether somebody listens there: the process id alone may have gone to another program.
+fn answers(local: &Local) -> bool {
+    let address = local.server.strip_prefix("http://").and_then(|address| address.parse::<SocketAddr>().ok());
+    address.is_some_and(|address| TcpStream::connect_timeout(&address, LISTENS_WITHIN).is_ok())
 }
 
 /// The server that said it is here, if its process still is.

@@ -118,6 +118,10 @@ pub async fn logout(args: LogoutArgs) -> anyhow::Result<()> {
     };
     let server = contexts.named(&name)?.server.clone();
     let forgotten = contexts.contexts.get_mut(&name).and_then(|context| context.credential.take());
+    // Without a credential it would stand in the way of the server on this machine.
+    if contexts.current.as_deref() == Some(name.as_str()) {
+        contexts.current = None;
+    }
     contexts.save()?;
     let what = match forgotten {
         Some(secret) if secret.is_persons() => {

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use clap::Args;
 use interlock_core::ids::RunId;
+use interlock_core::plan::DEFAULT_QUEUE;
 use interlock_core::time::Timestamp;
 use interlock_core::visible::visible;
 use interlock_core::why::{Cause, Explanation, Limit, LimitOf, Remedy, Throttle};
@@ -84,6 +85,13 @@ pub fn words(cause: &Cause, now: Timestamp) -> String {
             };
             format!("It has waited {} for a worker to run{task}: {workers}.", span::span(now.since(*since)))
         }
+        Cause::UnknownTask { queue, task, next_attempt_at } => format!(
+            "No worker on the queue `{}` knows the task `{}`, as far as was seen: the last one to take the step gave it \
+             back. It is offered again {}.",
+            visible(queue),
+            visible(task),
+            when(next_attempt_at)
+        ),
         Cause::Backoff { error, failures, attempts_max, next_attempt_at } => format!(
             "The last attempt failed ({} of {attempts_max}): {}. The next one starts {}.",
             failures,
@@ -190,7 +198,7 @@ fn advice(remedy: Remedy, explanation: &Explanation) -> (Option<String>, &'stati
     let command = |text: String| Some(format!("interlock {text}"));
     match remedy {
         Remedy::Wait => (None, "Nothing needs to be done; it goes on by itself."),
-        Remedy::StartWorker => (command("worker --task NAME=PROGRAM".into()), "start a worker for this queue"),
+        Remedy::StartWorker => (command(worker(explanation)), "start a worker that knows the task"),
         Remedy::Signal => {
             let signal = explanation.because.iter().find_map(|cause| match cause {
                 Cause::Signal { signal, .. } => Some(visible(signal).into_owned()),
@@ -222,4 +230,17 @@ fn advice(remedy: Remedy, explanation: &Explanation) -> (Option<String>, &'stati
         Remedy::Restart => (command(format!("run restart {run}")), "make a new run from the beginning"),
         Remedy::Cancel => (command(format!("run cancel {run} --reason …")), "stop it"),
     }
+}
+
+/// The command line of a worker that would take the step.
+fn worker(explanation: &Explanation) -> String {
+    let wanted = explanation.because.iter().find_map(|cause| match cause {
+        Cause::Unclaimed { queue, task, .. } => Some((queue, task.as_deref())),
+        Cause::UnknownTask { queue, task, .. } => Some((queue, Some(task.as_str()))),
+        _ => None,
+    });
+    let task = wanted.and_then(|(_, task)| task).unwrap_or("NAME");
+    let queue = wanted.map(|(queue, _)| queue.as_str()).filter(|queue| *queue != DEFAULT_QUEUE);
+    let queue = queue.map_or_else(String::new, |queue| format!(" --queue {}", visible(queue)));
+    format!("worker{queue} --task {}=PROGRAM", visible(task))
 }

@@ -9,6 +9,7 @@ use reqwest::Method;
 
 use super::{Named, SecretArgs, told};
 use crate::client::{Client, fill};
+use crate::exit::{Ended, Exit};
 use crate::output::table::{Cell, Table};
 use crate::output::{Printer, span};
 
@@ -61,6 +62,11 @@ pub async fn run(client: &Client, printer: Printer, verb: InboundVerb) -> anyhow
         InboundVerb::List => list(client, printer).await,
         InboundVerb::Create(args) => {
             let secret = args.secret.read()?;
+            if args.source == Source::Slack && secret.is_none() {
+                let what = "Slack signs with a secret of its own: give it with --secret-file; it stands at \
+                            api.slack.com/apps, under Basic Information, as Signing Secret";
+                return Err(Ended::saying(Exit::Usage, what));
+            }
             let (name, source, header) = (args.name, args.source, args.header);
             let new = NewInbound { name, source, header, secondary: !args.no_secondary, secret };
             made(printer, &client.post(path::INBOUND, &new).send().await?)

@@ -28,9 +28,15 @@ pub fn style(printer: Printer) -> Style {
     Style { colour: printer.paint.is_on() }
 }
 
-/// A file without errors; what is wrong is told on stderr, and ends the command.
+/// A file without errors; what is wrong is told on stderr, and ends the command. Warnings are told there, too.
 pub fn checked(path: &str, printer: Printer) -> anyhow::Result<Checked> {
-    parse(path, &text(path)?).map_err(|found| refused(&found, printer))
+    let mut checked = parse(path, &text(path)?).map_err(|found| refused(&found, printer))?;
+    if !checked.warnings.is_empty() {
+        let found = Diagnostics { source: checked.source, list: checked.warnings };
+        eprint!("{}", found.render(style(printer)));
+        (checked.source, checked.warnings) = (found.source, found.list);
+    }
+    Ok(checked)
 }
 
 pub fn refused(found: &Diagnostics, printer: Printer) -> anyhow::Error {

@@ -105,7 +105,11 @@ fn told(text: &mut String, number: usize, step: &Walked, paint: Paint) {
         None => {}
     }
     if step.asks {
-        line("asks", "people approve first, by the workflow's mode".to_owned());
+        line(
+            "asks",
+            "people approve first by the workflow's mode, once governance is there; until then nobody is asked here"
+                .to_owned(),
+        );
     }
     for note in &step.notes {
         line("note", note.clone());

@@ -44,7 +44,11 @@ pub fn run(printer: Printer, args: ValidateArgs) -> anyhow::Result<()> {
                 let (steps, runnable) = (checked.definition.steps.len(), missing.is_empty());
                 let diagnostics = Diagnostics { source: checked.source, list: checked.warnings };
                 let note = if runnable { "" } else { "; it cannot be applied yet: it has steps without an executor" };
-                let _ = writeln!(words, "{file}: `{name}` is valid, {steps} steps{note}");
+                let _ = writeln!(
+                    words,
+                    "{file}: `{name}` is valid, {steps} step{}{note}",
+                    if steps == 1 { "" } else { "s" }
+                );
                 let found = Found {
                     file: file.clone(),
                     valid: true,

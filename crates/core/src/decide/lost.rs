@@ -3,12 +3,14 @@
 use super::draft::Draft;
 use super::{cancel, complete, fail};
 use crate::event::Event;
+use crate::limits::{UNKNOWN_TASK_PAUSE, UNKNOWN_TASK_PAUSE_MAX};
 use crate::machine::step::StepEvent;
 use crate::planted::{Bug, is_planted};
 use crate::rejection::Rejection;
-use crate::retry::{ErrorClass, StepError};
+use crate::retry::{ErrorClass, StepError, TASK_UNKNOWN};
 use crate::run::Phase;
 use crate::state::{Control, Reason, StepState};
+use crate::time::Millis;
 
 /// What the codes of errors begin with that end an attempt over its worker's head.
 pub(super) const OURS: &str = "RUN_";
@@ -73,6 +75,26 @@ pub(super) fn release(draft: &mut Draft<'_>, position: u32, attempt: u32) -> Res
     // What an earlier attempt reported must not pass for a report of this one.
     draft.step_mut(position).last_error = None;
     draft.emit(Event::StepReady { step: position, why: "released".into(), signal: None });
+    Ok(())
+}
+
+/// The worker does not know the task: another may, so the step is given back uncharged. It comes back to the same worker
+/// where that is the only one, so the pause grows.
+pub(super) fn unknown_task(draft: &mut Draft<'_>, position: u32, attempt: u32) -> Result<(), Rejection> {
+    complete::fence(draft, position, attempt)?;
+    if draft.control == Control::Canceling || draft.step(position).open_intent.is_some() {
+        return release(draft, position, attempt);
+    }
+    let task = draft.spec(position).task_name().unwrap_or_default().to_owned();
+    let message = format!("the worker that took the step does not know the task `{task}`");
+    let error = StepError::new(ErrorClass::Unavailable, TASK_UNKNOWN, message);
+    let given_back = attempt.saturating_sub(draft.step(position).failures).clamp(1, 10) - 1;
+    let pause = Millis(UNKNOWN_TASK_PAUSE.0 << given_back).min(UNKNOWN_TASK_PAUSE_MAX);
+    let eligible_at = draft.now() + pause;
+    let wake = fail::wake_of(draft, position);
+    draft.go(position, StepEvent::Released, Phase::Ready { eligible_at, wake })?;
+    draft.step_mut(position).last_error = Some(error.clone());
+    draft.emit(Event::StepRetrying { step: position, attempt, eligible_at, error });
     Ok(())
 }
 

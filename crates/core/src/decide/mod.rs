@@ -96,6 +96,11 @@ pub enum Command {
         position: u32,
         attempt: u32,
     },
+    /// The worker that claimed the step does not know its task.
+    UnknownTask {
+        position: u32,
+        attempt: u32,
+    },
     LeaseExpired {
         position: u32,
         attempt: u32,
@@ -231,6 +236,7 @@ pub fn decide(run: &Run, command: Command, bindings: &Bindings, asked: Asked) ->
         Command::Claim { session } => claim::claim(&mut draft, session)?,
         Command::Complete(completion) => complete::complete(&mut draft, completion, bindings)?,
         Command::Release { position, attempt } => lost::release(&mut draft, position, attempt)?,
+        Command::UnknownTask { position, attempt } => lost::unknown_task(&mut draft, position, attempt)?,
         Command::LeaseExpired { position, attempt } => lost::lease_expired(&mut draft, position, attempt)?,
         Command::StepTimeout { position, attempt } => lost::step_timeout(&mut draft, position, attempt)?,
         Command::RecordIntent { position, attempt, receipt } => {

@@ -125,6 +125,7 @@ fn command(facts: &Facts<'_>, at: AttemptRef, outcome: ReportedOutcome, claim_ne
         ReportedOutcome::Retry { error, backoff } => Outcome::Retry { error, backoff },
         ReportedOutcome::Dead { error } => Outcome::Dead { error },
         ReportedOutcome::Released => return Command::Release { position, attempt },
+        ReportedOutcome::UnknownTask => return Command::UnknownTask { position, attempt },
     };
     Command::Complete(Completion { position, attempt, outcome, claim_next })
 }

@@ -39,6 +39,7 @@ fn every_report_survives_the_wire_and_payloads_keep_their_text() {
         ReportedOutcome::Retry { error: error.clone(), backoff: Some(Millis(8)) },
         ReportedOutcome::Dead { error },
         ReportedOutcome::Released,
+        ReportedOutcome::UnknownTask,
     ];
     for outcome in outcomes {
         let body = report(outcome);

@@ -14,6 +14,7 @@ use interlock_core::nearest::hint;
 pub fn check(definition: &Definition, report: &mut Report) {
     profile(definition, report);
     approval(definition, report);
+    ungated(definition, report);
     limits(definition, report);
     phases(definition, report);
     let declared = definition.steps.iter().any(|step| step.rollback.is_some());
@@ -71,6 +72,36 @@ fn approval(definition: &Definition, report: &mut Report) {
             );
             return;
         }
+    }
+}
+
+/// What promises that people are asked, where no gate asks them.
+fn ungated(definition: &Definition, report: &mut Report) {
+    const HELP: &str = "it takes effect with governance; until then put an `approval` step before it";
+    let mut gated = false;
+    let mut all_gated = true;
+    for step in definition.steps.iter() {
+        let Some((kind, ..)) = step.kinds().next() else { continue };
+        gated |= kind == StepKind::Approval;
+        if gated || !acts(kind) {
+            continue;
+        }
+        all_gated = false;
+        let score = step.confidence_score.filter(|score| (0.0..=1.0).contains(&score.value)).map(|score| score.span);
+        for (field, span) in [
+            ("critical", (step.critical == Some(true)).then_some(step.id.span)),
+            ("destructive", (step.destructive == Some(true)).then_some(step.id.span)),
+            ("confidence_score", score),
+        ] {
+            let Some(span) = span else { continue };
+            let message = format!("`{field}` is recorded, and nobody is asked before `{}` yet", &**step.id);
+            report.warning(Code::Ineffective, span, message).help(HELP);
+        }
+    }
+    let mode = definition.approval.as_ref().and_then(|approval| approval.mode);
+    if let Some(mode) = mode.filter(|_| !all_gated) {
+        let message = format!("the mode `{}` is recorded, and nobody is asked by it yet", mode.value);
+        report.warning(Code::Ineffective, mode.span, message).help(HELP);
     }
 }
 

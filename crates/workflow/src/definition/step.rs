@@ -45,9 +45,11 @@ record! {
         phase: Option<At<StepPhase>>,
         /// How far it reaches; `low` for reads, else `medium`, where omitted.
         blast_radius: Option<At<BlastRadius>>,
-        /// People are asked for it in mode `critical_only`.
+        /// People are asked for it in mode `critical_only`, once governance is there; until then put an
+        /// `approval` before it.
         critical: Option<bool>,
-        /// It destroys something; two people must approve it.
+        /// It destroys something; two people must approve it once governance is there, until then put an
+        /// `approval` before it.
         destructive: Option<bool>,
         /// How sure whoever proposed the step is, 0 to 1.
         confidence_score: Option<At<f64>>,

@@ -138,6 +138,9 @@ fn every_mistake_is_found_where_it_stands() {
             "prechecks",
         ),
         ("name: t\non_failure: rollback\nsteps: [{ id: a, task: a }]\n".into(), C::Ineffective, "t"),
+        (step("task: a\n    critical: true"), C::Ineffective, "a"),
+        (step("task: a\n    confidence_score: 0.5"), C::Ineffective, "0.5"),
+        ("name: t\napproval: { mode: per_step }\nsteps: [{ id: a, task: a }]\n".into(), C::Ineffective, "per_step"),
     ];
     for (text, code, underlined) in cases {
         let all = found(text);
@@ -160,6 +163,12 @@ fn production_and_final_only_accept_what_keeps_to_the_rules() {
     ] {
         assert!(parse("t", text).is_ok(), "{text}");
     }
+}
+
+#[test]
+fn a_gate_before_a_critical_step_leaves_nothing_to_warn_of() {
+    let text = "name: t\napproval: { mode: per_step }\nsteps: [{ id: ok, approval: ok? }, { id: a, task: a, critical: true }]\n";
+    assert_eq!(found(text), []);
 }
 
 #[test]

@@ -48,6 +48,26 @@ fn an_unclaimed_step_names_its_queue_and_task() {
 }
 
 #[test]
+fn a_task_that_no_worker_knows_is_named_and_offered_again_ever_later() {
+    let mut case = Case::of(tasks(1));
+    let mut pauses = Vec::new();
+    for attempt in 1..=6 {
+        case.claim();
+        case.tell(Command::UnknownTask { position: 0, attempt });
+        let explanation = explain(&case);
+        assert_eq!(explanation.next, [Remedy::StartWorker, Remedy::Cancel]);
+        let [Cause::UnknownTask { queue, task, next_attempt_at }] = &explanation.because[..] else {
+            panic!("{explanation:?}")
+        };
+        assert!(queue == "default" && !task.is_empty());
+        pauses.push(next_attempt_at.since(case.now).0);
+        case.now = *next_attempt_at;
+    }
+    assert_eq!(pauses, [1_000, 2_000, 4_000, 8_000, 10_000, 10_000]);
+    assert_eq!(case.run.current().failures, 0, "it costs the step nothing");
+}
+
+#[test]
 fn a_limit_holds_only_what_could_be_claimed() {
     let throttle = Throttle::new(LimitOf::Workflow, Held::Concurrency { max: 1 });
     let around = Surroundings { workers: Some(1), throttle: Some(throttle), holder: None };

@@ -106,7 +106,7 @@ fn refused(error: engine::ReceiveError) -> ApiError {
         ReceiveError::Paused => ApiError::new(StatusCode::NOT_FOUND, "WEBHOOK_NOT_FOUND", detail),
         // Both alike, so that nobody finds out which addresses there are. The log has the reason.
         ReceiveError::Unknown | ReceiveError::Signature(_) => {
-            tracing::info!(reason = detail, "a webhook was turned away");
+            tracing::warn!(reason = detail, "a webhook was turned away");
             let detail = "no endpoint takes this signature here: the address, the secret or the header is wrong, or the \
                           signature is older than five minutes; the server's log says which";
             ApiError::new(StatusCode::UNAUTHORIZED, "WEBHOOK_SIGNATURE_INVALID", detail)
