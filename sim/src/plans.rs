@@ -84,7 +84,9 @@ impl Twist {
 /// A workflow version, checked and encoded.
 pub fn workflow(dice: &Dice, number: u64, twist: &Twist) -> Arc<EncodedPlan> {
     let mut steps: Vec<StepSpec> = (0..dice.between(1..=6)).map(|position| step(dice, position)).collect();
-    steps.iter_mut().for_each(|step| twist.change(step));
+    for step in &mut steps {
+        twist.change(step);
+    }
     let plan = Plan {
         workflow: format!("flow-{number}"),
         version: 1,

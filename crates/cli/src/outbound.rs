@@ -7,6 +7,7 @@ use clap::Args;
 use interlock_outbound::{Outbound, OutboundOptions, Range};
 
 #[derive(Args)]
+#[expect(clippy::struct_field_names, reason = "they are the names of the flags")]
 pub struct OutboundArgs {
     /// A range that calls to the outside may not reach, whatever is allowed. May be given several times.
     #[arg(long, env = "INTERLOCK_OUTBOUND_DENY", value_name = "RANGE", value_delimiter = ',')]

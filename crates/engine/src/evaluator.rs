@@ -62,14 +62,12 @@ impl Evaluator {
             drop((permit, share));
             answer
         });
-        match tokio::time::timeout(self.time_max, &mut running).await {
-            Ok(ended) => ended.map_err(|_| failed("the evaluation of an expression was aborted")),
-            Err(_) => {
-                self.abandon(tenant, running);
-                let limit = self.time_max.as_secs_f64();
-                Err(failed(&format!("the evaluation takes longer than {limit} s; compute this in a task")))
-            }
+        if let Ok(ended) = tokio::time::timeout(self.time_max, &mut running).await {
+            return ended.map_err(|_| failed("the evaluation of an expression was aborted"));
         }
+        self.abandon(tenant, running);
+        let limit = self.time_max.as_secs_f64();
+        Err(failed(&format!("the evaluation takes longer than {limit} s; compute this in a task")))
     }
 
     /// A thread cannot be stopped; it is counted until it ends by itself.

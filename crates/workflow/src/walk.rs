@@ -74,6 +74,7 @@ pub struct Walk {
 }
 
 /// `null` is an answer, and not the same as none.
+#[expect(clippy::option_option, reason = "absent, null and a text are three things")]
 fn said<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<String>>, D::Error> {
     Option::deserialize(deserializer).map(Some)
 }

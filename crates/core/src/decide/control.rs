@@ -26,17 +26,16 @@ pub(super) fn pause(draft: &mut Draft<'_>, reason: String) -> Result<(), Rejecti
 
 /// Stops a run that a restore has brought back. One that is being canceled stops before its rollback, which may have
 /// been done since the backup. One that was paused stays so, and its deadline no longer ends the pause.
-pub(super) fn park(draft: &mut Draft<'_>) -> Result<(), Rejection> {
+pub(super) fn park(draft: &mut Draft<'_>) {
     if draft.control == Control::Canceling {
         draft.notes_mut().restored = true;
         let reason = "restored from a backup while it was being canceled".to_owned();
         draft.emit(Event::RunCanceled { reason, done: false });
-        return Ok(());
+        return;
     }
     fail::pause(draft, "restored from a backup; look at what happened since, then resume".to_owned());
     draft.notes_mut().restored = true;
     draft.reason.get_or_insert(Reason::Restored);
-    Ok(())
 }
 
 /// Whether somebody has to say what is to become of the current step.

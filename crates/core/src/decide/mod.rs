@@ -255,7 +255,7 @@ pub fn decide(run: &Run, command: Command, bindings: &Bindings, asked: Asked) ->
             let ballot = approve::Ballot { position, voter, approve, notes };
             approve::vote(&mut draft, ballot, bindings)?;
         }
-        Command::Park => control::park(&mut draft)?,
+        Command::Park => control::park(&mut draft),
         Command::Pause { reason } => control::pause(&mut draft, reason)?,
         Command::Resume => control::resume(&mut draft)?,
         Command::Retry { input } => control::retry(&mut draft, input, bindings)?,

@@ -106,7 +106,7 @@ async fn message(api: &Api, tenant: TenantId, endpoint: &str, run: &str) -> Stri
     api.post(&format!("/webhook-endpoints/{endpoint}/disable"), json!({})).await.ok();
     let id = OutboxId(api.engine.fresh_id());
     let payload = Json::of(&json!({ "type": "session.created" })).unwrap();
-    let messages = vec![NewMessage { id, run: run.parse().unwrap(), payload }];
+    let messages = vec![NewMessage { id, run: run.parse().unwrap(), payload, place: 1 }];
     let queue = TriggerOp::Replay { tenant, endpoint: endpoint.parse().unwrap(), messages, at: api.engine.now() };
     api.engine.store().execute(Op::Trigger(Box::new(queue))).await.unwrap();
     let listed = api.get(&format!("/webhook-endpoints/{endpoint}/deliveries")).await.ok();

@@ -9,7 +9,7 @@ use interlock_server::identity::{NewKey, first_key};
 use interlock_store::forget_memory;
 use serde_json::json;
 
-use crate::api::engine;
+use crate::api::{Api, engine};
 
 fn folder(name: &str) -> PathBuf {
     std::env::temp_dir().join(format!("interlock-keys-{name}-{}", std::process::id()))

@@ -34,8 +34,8 @@ fn at_once(max: u32) -> Caps {
     Caps { max_concurrency: Some(max), max_runs_per_min: None }
 }
 
-fn full(max: u32) -> Option<Refusal> {
-    Some(Refusal::WorkflowThrottled { held: Held::Concurrency { max } })
+fn full(max: u32) -> Refusal {
+    Refusal::WorkflowThrottled { held: Held::Concurrency { max } }
 }
 
 /// Tries to claim the run's current step; answers what refuses it.
@@ -63,7 +63,7 @@ async fn a_workflow_has_no_more_claims_than_it_may(place: &Place) {
     for (run, answer) in runs.iter_mut().zip(answers) {
         match answer {
             Ok(change) => run.apply(&change),
-            Err(SubmitError::Refused(refusal)) => assert_eq!(Some(refusal), full(3)),
+            Err(SubmitError::Refused(refusal)) => assert_eq!(refusal, full(3)),
             Err(other) => panic!("{other}"),
         }
     }
@@ -74,7 +74,7 @@ async fn a_workflow_has_no_more_claims_than_it_may(place: &Place) {
     // A start that would take its first step obeys too, and can be made without.
     let start = |claim| start_set(world.tenant, &plan, Wanted { claim, ..Wanted::default() }).1;
     match world.store.submit(start(Some(session))).await {
-        Err(SubmitError::Refused(refusal)) => assert_eq!(Some(refusal), full(3)),
+        Err(SubmitError::Refused(refusal)) => assert_eq!(refusal, full(3)),
         other => panic!("{other:?}"),
     }
     world.store.submit(start(None)).await.unwrap();
@@ -87,10 +87,10 @@ async fn a_workflow_has_no_more_claims_than_it_may(place: &Place) {
     assert_eq!(claim(&nine, &mut theirs, session).await, None);
     // A claim handed on to the next step takes no new place; the end of a run frees one.
     world.complete(&mut claimed[0]).await;
-    assert_eq!(claim(&world, &mut waiting[0], session).await, full(3));
+    assert_eq!(claim(&world, &mut waiting[0], session).await, Some(full(3)));
     world.complete(&mut claimed[0]).await;
     assert_eq!(claim(&world, &mut waiting[0], session).await, None);
-    assert_eq!(claim(&world, &mut waiting[1], session).await, full(3));
+    assert_eq!(claim(&world, &mut waiting[1], session).await, Some(full(3)));
 }
 
 async fn every_version_counts_and_each_keeps_to_its_own_limit(place: &Place) {
@@ -106,11 +106,11 @@ async fn every_version_counts_and_each_keeps_to_its_own_limit(place: &Place) {
     let [free, freer, two, second, three, third] = &mut runs[..] else { unreachable!() };
     assert_eq!(claim(&world, free, session).await, None);
     assert_eq!(claim(&world, freer, session).await, None);
-    assert_eq!(claim(&world, two, session).await, full(2), "runs without a limit count");
+    assert_eq!(claim(&world, two, session).await, Some(full(2)), "runs without a limit count");
     assert_eq!(claim(&world, three, session).await, None);
-    assert_eq!(claim(&world, third, session).await, full(3));
+    assert_eq!(claim(&world, third, session).await, Some(full(3)));
     world.finish(free, session).await;
-    assert_eq!(claim(&world, second, session).await, full(2), "two are left");
+    assert_eq!(claim(&world, second, session).await, Some(full(2)), "two are left");
     world.finish(freer, session).await;
     assert_eq!(claim(&world, second, session).await, None);
 }
