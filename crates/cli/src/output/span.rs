@@ -82,12 +82,15 @@ pub fn parse(text: &str) -> Result<Duration, String> {
 
 /// `2026-12-01`, the beginning of that day where this command runs, or an instant like `2026-12-01T18:00:00+01:00`.
 pub fn parse_instant(text: &str) -> Result<Timestamp, String> {
-    let instant = text.parse::<jiff::Timestamp>().or_else(|_| {
-        text.parse::<jiff::civil::Date>()?.to_zoned(TimeZone::system()).map(|midnight| midnight.timestamp())
-    });
+    let day = |text: &str| -> Option<jiff::Timestamp> {
+        // A date is read from a date and a time as well, but which instant that is depends on a zone.
+        let date = text.parse::<jiff::civil::Date>().ok().filter(|_| !text.contains(['T', 't', ' ']))?;
+        date.to_zoned(TimeZone::system()).ok().map(|midnight| midnight.timestamp())
+    };
+    let instant = text.parse::<jiff::Timestamp>().ok().or_else(|| day(text));
     instant
         .map(|instant| Timestamp(instant.as_millisecond()))
-        .map_err(|_| format!("`{text}` is no instant; write 2026-12-01 or 2026-12-01T18:00:00+01:00"))
+        .ok_or_else(|| format!("`{text}` is no instant; write 2026-12-01 or 2026-12-01T18:00:00+01:00"))
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ fn payloads_go_with_a_backup_and_come_back_with_it() {
     let up = Up::start(&["--no-demo", "--payload-inline-max", "1024"]);
     let plan = up.file(
         "plan.json",
-        r#"{"workflow":"w","version":1,"steps":[{"key":"pack","kind":"task","handler":"demo.pack"}]}"#,
+        r#"{"workflow":"w","version":1,"steps":[{"key":"pack","kind":"task","handler":"demo.pack","queue":"demo"}]}"#,
     );
     let text = format!("text={}", "x".repeat(LONG));
     let started =
@@ -73,7 +73,7 @@ fn a_bucket_keeps_its_payloads_and_the_backup_says_so() {
     let up = Up::start(&["--no-demo", "--payload-inline-max", "1024"]);
     let plan = up.file(
         "plan.json",
-        r#"{"workflow":"w","version":1,"steps":[{"key":"pack","kind":"task","handler":"demo.pack"}]}"#,
+        r#"{"workflow":"w","version":1,"steps":[{"key":"pack","kind":"task","handler":"demo.pack","queue":"demo"}]}"#,
     );
     let text = format!("text={}", "x".repeat(LONG));
     let data = up.path("data").display().to_string();

@@ -199,7 +199,8 @@ impl<'a> Draft<'a> {
             claimed_at: step.claimed_at,
             input: step.input.clone(),
             output: match step.state() {
-                StepState::Succeeded | StepState::RolledBack => step.output.clone(),
+                // What a skipped step has done before stands, also where another run did it.
+                StepState::Succeeded | StepState::RolledBack | StepState::Skipped => step.output.clone(),
                 _ => None,
             },
             error: match step.state() {

@@ -22,8 +22,10 @@ pub(super) fn intent(
     mut receipt: Receipt,
 ) -> Result<(), Rejection> {
     complete::fence(draft, position, attempt)?;
-    // What the plan says can only be tightened.
-    if let Some(declared) = draft.spec(position).effect {
+    // What the plan says can only be tightened. A step that acts may read as well.
+    if let Some(declared) = draft.spec(position).effect
+        && receipt.effect != EffectClass::Read
+    {
         receipt.effect = receipt.effect.max(declared);
     }
     if draft.control == Control::Canceling {

@@ -3,6 +3,7 @@
 use interlock_core::change::Context;
 use interlock_core::decide;
 use interlock_core::ids::{RunId, TenantId};
+use interlock_core::json::canonical_hash;
 use interlock_core::rejection::Rejection;
 use interlock_core::run::Trigger;
 use std::sync::Arc;
@@ -29,6 +30,8 @@ impl Engine {
         let (hash, text) = old.plan.encode();
         let plan = Arc::new(EncodedPlan { plan: Arc::clone(&old.plan), hash, text });
         let header = &old.header;
+        let asked = canonical_hash(&serde_json::json!({ "resumed_from": run, "from": from }));
+        let fingerprint = asked.map_err(|error| Rejection::InvalidInput { what: error.to_string() })?;
         let request = StartRun {
             workspace: header.workspace.clone(),
             subject: header.subject.clone(),
@@ -37,6 +40,7 @@ impl Engine {
             priority: header.priority,
             started_by: by.person.clone().or_else(|| header.started_by.clone()),
             idempotency: key,
+            fingerprint: Some(fingerprint),
             by,
             ..StartRun::new(tenant, plan, header.inputs.clone())
         };

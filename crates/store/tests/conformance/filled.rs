@@ -33,6 +33,14 @@ pub const ROWS: &[(&str, &str, &str, u32)] = &[
          CASE WHEN i % 3 = 0 THEN 0 END, CASE WHEN i % 3 = 0 THEN 'succeeded' END, 1, 0, 0",
         24_000,
     ),
+    ("workflow_rates", "tenant_id, workflow, rate_next_at", "tenant(i), 'w' || i, i", 400),
+    (
+        "delegations",
+        "tenant_id, delegation_id, delegator, delegate, from_at, until_at, reason, created_at, created_by",
+        "tenant(i), id(i), 'p' || i, 'q' || i, 1, 2, 'away', 1, 'p' || i",
+        400,
+    ),
+    ("login_failures", "tenant_id, name, failures, failed_at", "tenant(i), 'p' || i, 1, i", 400),
     ("steps_added", "tenant_id, run_id, position, spec", "tenant(i), id(i), 3, '{}'", 1_000),
     (
         "waits",

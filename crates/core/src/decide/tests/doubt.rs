@@ -241,6 +241,7 @@ fn a_declared_effect_class_can_only_be_tightened() {
         (EffectClass::Unsafe, EffectClass::Keyed, EffectClass::Unsafe),
         (EffectClass::Keyed, EffectClass::Unsafe, EffectClass::Unsafe),
         (EffectClass::Read, EffectClass::Keyed, EffectClass::Keyed),
+        (EffectClass::Unsafe, EffectClass::Read, EffectClass::Read),
     ] {
         let mut case = Case::of(plan(vec![task("pay").effect(declared)]));
         case.claim().tells(|case| case.intent(told));

@@ -56,6 +56,7 @@ fn a_task_that_no_worker_knows_is_named_and_offered_again_ever_later() {
         case.tell(Command::UnknownTask { position: 0, attempt });
         let explanation = explain(&case);
         assert_eq!(explanation.next, [Remedy::StartWorker, Remedy::Cancel]);
+        assert_eq!(case.step(0).last_error.as_ref().unwrap().code, "TASK_UNKNOWN");
         let [Cause::UnknownTask { queue, task, next_attempt_at }] = &explanation.because[..] else {
             panic!("{explanation:?}")
         };
