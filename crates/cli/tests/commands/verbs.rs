@@ -76,7 +76,8 @@ fn people_are_invited_changed_and_shut_out() {
 fn schedules_are_made_paused_triggered_and_removed() {
     let up = Up::start(&["--no-demo"]);
     let create = |name: &str, cron: &str, zone: &str| {
-        up.run(&["schedule", "create", name, "--workflow", "order", "--cron", cron, "--timezone", zone])
+        let what = ["schedule", "create", name, "--workflow", "order", "--cron", cron, "--timezone", zone];
+        up.run(&[&what[..], &["--inputs", r#"{"order":"nightly","cents":100}"#]].concat())
     };
     let made = ok(create("nightly", "0 3 * * *", "Europe/Berlin"));
     assert!(made.out.contains("nightly runs next at"), "{made:?}");
