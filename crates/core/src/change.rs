@@ -178,8 +178,8 @@ impl Context {
 pub enum ClaimChange {
     /// Nothing, or a claim handed on from one step of the run to the next.
     None,
-    /// A new live claim, which the caps of the tenant and of the workflow must admit. `first`: nothing of the run was claimed before, so it
-    /// also counts against the runs per minute.
+    /// A new live claim, which the caps of the tenant and of the workflow must admit. `first`: nothing of the run was
+    /// claimed before, so it also counts against the runs per minute.
     Take {
         first: bool,
     },
