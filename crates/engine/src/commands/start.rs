@@ -13,6 +13,7 @@ use interlock_core::rejection::Rejection;
 use interlock_core::rules::OnConflict;
 use interlock_core::run::{HashHex, Header, Lineage, Run, Step, Trigger};
 use interlock_core::state::{Admission, Control, RunState, StepState};
+use interlock_core::time::Timestamp;
 use interlock_store::{Refusal, StartAnswer, SubmitError};
 use interlock_workflow::expression;
 
@@ -94,7 +95,7 @@ impl StartRun {
     }
 
     /// What makes two requests the same one.
-    fn request_hash(&self, lineage: Option<&Lineage>) -> Result<Hash, EngineError> {
+    fn request_hash(&self) -> Result<Hash, EngineError> {
         if let Some(fingerprint) = self.fingerprint {
             return Ok(fingerprint);
         }
@@ -108,7 +109,6 @@ impl StartRun {
             "on_conflict": self.on_conflict,
             "labels": self.labels,
             "priority": self.priority,
-            "resumed_from": lineage.map(|lineage| lineage.resumed_from),
         });
         Ok(canonical_hash(&request).map_err(invalid)?)
     }
@@ -175,7 +175,7 @@ impl Engine {
         let plan = Arc::clone(&request.plan.plan);
         let on_conflict = request.on_conflict;
         let Earlier { lineage, inherited, starters } = earlier;
-        let idempotency = request.idempotency_row(now, lineage.as_ref())?;
+        let idempotency = request.idempotency_row(now)?;
         let labels = labels(request.labels, request.searchable, request.traceparent);
         let header = Header {
             workspace: request.workspace,
@@ -288,11 +288,7 @@ impl Engine {
 }
 
 impl StartRun {
-    fn idempotency_row(
-        &self,
-        now: interlock_core::time::Timestamp,
-        lineage: Option<&Lineage>,
-    ) -> Result<Option<IdempotencyRow>, EngineError> {
+    fn idempotency_row(&self, now: Timestamp) -> Result<Option<IdempotencyRow>, EngineError> {
         let Some(given) = &self.idempotency else { return Ok(None) };
         check_key(given)?;
         let IdempotencyKey { client, key } = given;
@@ -300,7 +296,7 @@ impl StartRun {
             client: client.clone(),
             key: key.clone(),
             source: self.trigger.kind.clone(),
-            request_hash: self.request_hash(lineage)?,
+            request_hash: self.request_hash()?,
             expires_at: now + limits::IDEMPOTENCY_COMPLETED_TTL,
         }))
     }
