@@ -250,10 +250,11 @@ async fn seal<D: Db>(db: &D, now: Timestamp, limit: usize) -> Result<u64, DbErro
             by_tenant.entry(entry.tenant).or_default().push(entry);
         }
     }
-    let mut sealed = 0;
+    let (lanes, mut sealed) = (positions.len(), 0);
     for (tenant, mut list) in by_tenant {
-        // Two lanes may have committed for one run; its own order is the seq.
-        list.sort_by_key(|entry| (entry.run, entry.seq));
+        if lanes > 1 {
+            entries::order_runs(&mut list);
+        }
         if is_planted(Bug::FeedSkips) && list.len() > 3 {
             list.pop();
         }

@@ -38,6 +38,18 @@ pub(crate) fn decode(mut bytes: &[u8]) -> Option<Vec<Entry>> {
     Some(entries)
 }
 
+/// Two lanes may have committed for one run, whose own order is the seq. The places that a run's entries have stay
+/// its places, so that what one lane committed is told in the order of its commits.
+pub(crate) fn order_runs(list: &mut [Entry]) {
+    let mut in_order = list.to_vec();
+    in_order.sort_unstable_by_key(|entry| (entry.run, entry.seq));
+    let mut places: Vec<usize> = (0..list.len()).collect();
+    places.sort_by_key(|&place| list[place].run);
+    for (place, entry) in places.into_iter().zip(in_order) {
+        list[place] = entry;
+    }
+}
+
 fn varint(mut value: u64, into: &mut Vec<u8>) {
     while value >= 0x80 {
         into.push((value as u8 & 0x7f) | 0x80);
@@ -63,6 +75,17 @@ fn read_varint(bytes: &mut &[u8]) -> Option<u64> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn a_run_of_two_lanes_keeps_its_order_and_its_places() {
+        let entry = |run: u128, seq| {
+            let run = RunId(uuid::Uuid::from_u128(run));
+            Entry { tenant: TenantId(uuid::Uuid::nil()), run, first_seq: seq, seq }
+        };
+        let mut list = [entry(9, 1), entry(5, 3), entry(7, 1), entry(5, 1), entry(1, 1), entry(5, 2)];
+        order_runs(&mut list);
+        assert_eq!(list, [entry(9, 1), entry(5, 1), entry(7, 1), entry(5, 2), entry(1, 1), entry(5, 3)]);
+    }
 
     proptest! {
         #[test]
