@@ -196,9 +196,15 @@ async fn story(sim: &Arc<Sim>, dice: &Dice) -> Result<(), String> {
 
 /// Looks at what was journaled while it happens, so that a broken promise is noticed near its cause.
 async fn keep_looking(sim: &Sim) {
-    loop {
+    for round in 1.. {
         sleep(Duration::from_millis(800)).await;
         if let Err(what) = check::follow(sim).await {
+            sim.broken(what);
+        }
+        // It reads everything.
+        if round % 16 == 0
+            && let Err(what) = check::consistent(sim).await
+        {
             sim.broken(what);
         }
         if sim.is_calm()

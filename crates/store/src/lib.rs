@@ -42,10 +42,10 @@ pub use op::{BeginIdempotency, Op, OpAnswer, OutboxRetry, SignalAnnouncement, Su
 pub use options::{CommitFault, Faults, Mode, NoFaults, Options, StoreUrl};
 pub use payloads::{PayloadHolder, PayloadOp, PayloadOwner, PayloadRecord, PayloadRow};
 pub use rows::{
-    ATTR_FILTERS_MAX, ApprovalRow, Claimed, EventRecord, Finding, IdempotencyRecord, OpenWait, OutboxMessage, Page,
-    QueuedRun, ReadyGroup, ReadyRun, ReceiptRow, RunFilter, RunSummary, SessionRow, SignalRow, StartAnswer, Stats,
-    StepRow, StoredSignal, SubjectLine, Tenant, TenantEvent, Unmatched, WaitFilter, WaitRow, WorkflowRow,
-    WorkflowVersionRow, WorkflowVersionSummary,
+    ATTR_FILTERS_MAX, ApprovalRow, CheckProgress, Claimed, EventRecord, Finding, IdempotencyRecord, OpenWait,
+    OutboxMessage, Page, QueuedRun, ReadyGroup, ReadyRun, ReceiptRow, RunFilter, RunSummary, SessionRow, SignalRow,
+    StartAnswer, Stats, StepRow, StoredSignal, SubjectLine, Tenant, TenantEvent, Unmatched, WaitFilter, WaitRow,
+    WorkflowRow, WorkflowVersionRow, WorkflowVersionSummary,
 };
 pub use sqlite::memory::{copy as copy_memory, forget as forget_memory};
 pub use store::Store;

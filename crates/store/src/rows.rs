@@ -412,3 +412,11 @@ pub struct Finding {
     pub row: String,
     pub what: String,
 }
+
+/// How far a check has come.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CheckProgress {
+    /// Of those that look for rows that contradict each other.
+    pub statements: u64,
+    pub runs: u64,
+}

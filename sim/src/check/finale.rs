@@ -17,10 +17,7 @@ use crate::sim::Sim;
 /// Everything that must hold at the end.
 pub async fn check(sim: &Sim) -> Result<(), String> {
     super::follow(sim).await?;
-    let findings = sim.database().check().await.map_err(unreadable)?;
-    if let Some(finding) = findings.first() {
-        return Err(format!("the database disagrees with itself: {} in {}", finding.what, finding.row));
-    }
+    super::consistent(sim).await?;
     let unmatched = sim.database().unmatched(ALL).await.map_err(unreadable)?;
     if !unmatched.is_empty() {
         return Err(format!("P8: a signal and the wait for it were not brought together: {unmatched:?}"));

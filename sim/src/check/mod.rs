@@ -162,6 +162,15 @@ pub async fn follow(sim: &Sim) -> Result<(), String> {
     Ok(())
 }
 
+/// Rows agree with each other at every instant, not only in the end.
+pub async fn consistent(sim: &Sim) -> Result<(), String> {
+    let findings = sim.database().check().await.map_err(|error| format!("the database cannot be read: {error}"))?;
+    match findings.first() {
+        Some(found) => Err(format!("the database disagrees with itself: {} in {}", found.what, found.row)),
+        None => Ok(()),
+    }
+}
+
 async fn follow_run(sim: &Sim, summary: &RunSummary) -> Result<(), String> {
     let key = (summary.tenant, summary.run);
     let mut model = sim.ledger(|ledger| ledger.runs.remove(&key)).unwrap_or_default();

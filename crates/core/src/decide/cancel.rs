@@ -1,7 +1,7 @@
 //! Cancel: decided at once, so that nothing further starts; finished when the live attempt has ended.
 
 use super::draft::Draft;
-use super::{fail, rollback};
+use super::{effect, fail, rollback};
 use crate::change::SideWrite;
 use crate::event::Event;
 use crate::limits;
@@ -66,6 +66,9 @@ pub(super) fn close_current(draft: &mut Draft<'_>) -> Result<(), Rejection> {
         return Ok(());
     }
     close_questions(draft);
+    if let Some(receipt) = effect::given_up(draft) {
+        effect::put(draft, position, *receipt);
+    }
     draft.go(position, StepEvent::RunCanceled, Phase::Canceled)?;
     draft.emit(Event::StepCanceled { step: position });
     draft.record_done(position);

@@ -90,7 +90,14 @@ pub(super) fn outcome(
     Ok(())
 }
 
-fn put(draft: &mut Draft<'_>, position: u32, receipt: Receipt) {
+/// The receipt of the open effect, if there is one, now that nobody will say any more what became of it.
+pub(super) fn given_up(draft: &mut Draft<'_>) -> Option<Box<Receipt>> {
+    let mut receipt = draft.receipt.take()?;
+    receipt.state = crate::machine::receipt::next(receipt.state, ReceiptEvent::Lost)?;
+    Some(receipt)
+}
+
+pub(super) fn put(draft: &mut Draft<'_>, position: u32, receipt: Receipt) {
     let (attempt, id, state) = (receipt.attempt, receipt.id, receipt.state);
     draft.emit(Event::ReceiptRecorded { step: position, attempt, receipt: id, state });
     draft.side.push(SideWrite::PutReceipt(Box::new(receipt)));

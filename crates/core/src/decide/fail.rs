@@ -2,10 +2,9 @@
 //! rule: fail, pause, or roll back.
 
 use super::draft::Draft;
-use super::{complete, rollback};
+use super::{complete, effect, rollback};
 use crate::change::SideWrite;
 use crate::event::Event;
-use crate::machine::receipt::ReceiptEvent;
 use crate::machine::step::StepEvent;
 use crate::plan::{OnFailure, RollbackCondition};
 use crate::planted::{Bug, is_planted};
@@ -81,10 +80,7 @@ pub(super) fn doubt(draft: &mut Draft<'_>, position: u32, error: StepError) -> R
     let attempt = step.attempt;
     draft.reason = Some(Reason::InDoubt);
     draft.emit(Event::StepInDoubt { step: position, attempt, receipt: id });
-    if let Some(mut receipt) = draft.receipt.take()
-        && let Some(state) = crate::machine::receipt::next(receipt.state, ReceiptEvent::Lost)
-    {
-        receipt.state = state;
+    if let Some(receipt) = effect::given_up(draft) {
         draft.side.push(SideWrite::PutReceipt(receipt));
     }
     Ok(())

@@ -21,7 +21,7 @@ pub(super) fn lease_expired(draft: &mut Draft<'_>, position: u32, attempt: u32) 
     complete::fence(draft, position, attempt)?;
     let error = StepError::new(ErrorClass::LeaseExpired, "LEASE_EXPIRED", "the worker was lost while it ran the step");
     if draft.control == Control::Canceling {
-        // The receipt of an open effect stays open; it is probed and listed.
+        // An open effect stays in doubt, where it is listed and can be settled after the end.
         draft.step_mut(position).last_error = Some(error);
         return cancel::attempt_ended(draft);
     }

@@ -1,30 +1,15 @@
-//! What operators ask of the store itself: time, epoch, numbers, and whether its rows agree with each other.
+//! What operators ask of the store itself: time, epoch, numbers.
 
 use std::sync::atomic::Ordering;
 
-use interlock_core::ids::{RunId, TenantId};
 use interlock_core::state::RunState;
 use interlock_core::time::Timestamp;
 
 use crate::error::ReadError;
-use crate::rows::{DurableSetting, Finding, Stats};
-use crate::sql::{Stmt, ops, read};
+use crate::rows::{DurableSetting, Stats};
+use crate::sql::{ops, read};
 use crate::store::{Reads, Store};
 use crate::value::args;
-
-/// What each check would have found, in words.
-static CHECKS: &[(&Stmt, &str)] = &[
-    (&read::CHECK_LIVE_WITHOUT_RUN, "a row in run_live whose run does not exist or has ended"),
-    (&read::CHECK_RUN_WITHOUT_LIVE, "a run that has not ended and has no row in run_live"),
-    (&read::CHECK_VERSION, "the run's version is not its last event's seq"),
-    (&read::CHECK_JOURNAL_DENSE, "the run's events are not dense"),
-    (&read::CHECK_PLAN, "the run's plan does not exist"),
-    (&read::CHECK_SUBJECT, "a subject is held by a run that is not live"),
-    (&read::CHECK_QUEUE, "the queue of a subject holds a run that does not wait for it"),
-    (&read::CHECK_QUEUED, "a run waits for its subject and stands in no queue"),
-    (&read::CHECK_WAIT, "a wait is open that the run does not stand at"),
-    (&read::CHECK_TENANT, "the run's tenant does not exist"),
-];
 
 impl Store {
     /// The database's clock, where it has one of its own: SQLite runs on ours.
@@ -94,23 +79,5 @@ impl Store {
             stats.live_claims = row.num("claims")?;
         }
         Ok(stats)
-    }
-
-    /// Looks for rows that contradict each other. Reads everything: not for a busy hour.
-    pub async fn check(&self) -> Result<Vec<Finding>, ReadError> {
-        let mut findings = Vec::new();
-        for (stmt, what) in CHECKS {
-            for mut row in self.rows(stmt, vec![]).await? {
-                let tenant: TenantId = row.id("tenant_id")?;
-                let run: RunId = row.id("run_id")?;
-                findings.push(Finding {
-                    check: stmt.name,
-                    tenant: Some(tenant),
-                    row: run.to_string(),
-                    what: (*what).to_owned(),
-                });
-            }
-        }
-        Ok(findings)
     }
 }

@@ -2,6 +2,7 @@
 //! and since SQLite numbers them by first appearance, the digits first appear in order (a test checks).
 
 pub mod bulk;
+pub mod check;
 pub mod hot;
 pub mod identity;
 pub mod ops;
@@ -81,7 +82,13 @@ pub(crate) use list;
 
 /// All of them, for the test that prepares each on both databases.
 pub fn all_statements() -> impl Iterator<Item = &'static Stmt> {
-    let loose = identity::ALL.iter().chain(triggers::ALL).chain(workflows::ALL).chain(bulk::ALL).chain(payloads::ALL);
+    let loose = identity::ALL
+        .iter()
+        .chain(triggers::ALL)
+        .chain(workflows::ALL)
+        .chain(bulk::ALL)
+        .chain(payloads::ALL)
+        .chain(check::ALL);
     hot::ALL.iter().chain(side::ALL).chain(ops::ALL).chain(read::ALL).chain(loose).copied()
 }
 

@@ -151,7 +151,7 @@ async fn a_server_that_lives_through_a_restore_commits_nothing_more() {
     place.remove().await;
 }
 
-/// Whoever reads is told in time, and once the way is free reads are answered again.
+/// A read that takes too long is told so in time, and ends on the server as well, and does not go on for nobody.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_read_that_takes_too_long_is_given_up() {
     let place = Place::postgres().await;
@@ -166,6 +166,19 @@ async fn a_read_that_takes_too_long_is_given_up() {
     let (plain, walled) = futures::join!(store.tenants(), walled.tenants());
     assert!(matches!(plain, Err(ReadError::Unavailable(_))), "{plain:?}");
     assert!(matches!(walled, Err(ReadError::Unavailable(_))), "{walled:?}");
+    // Within a transaction the activity is looked at once and remembered.
+    let waiting = "SELECT pg_stat_clear_snapshot(), (SELECT count(*) FROM pg_stat_activity
+         WHERE datname = current_database() AND application_name = 'interlock' AND state = 'active'
+         AND query LIKE '%FROM tenants%')";
+    let mut left = 1;
+    for _ in 0..50 {
+        left = client.query_one(waiting, &[]).await.unwrap().get::<_, i64>(1);
+        if left == 0 {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    }
+    assert_eq!(left, 0, "they still wait for the lock");
     client.batch_execute("ROLLBACK").await.unwrap();
     assert_eq!(store.tenants().await.unwrap().len(), 1);
     drop(client);
