@@ -1,16 +1,16 @@
 //! `interlock db check`: rows that contradict each other, and rows whose payload is not what they say.
 
 use interlock_engine::payloads::survey::{Depth, survey};
-use interlock_store::Store;
+use interlock_store::{CheckProgress, Store};
 
 use super::StoreArg;
-use super::place::{PlaceArgs, progress, tell_lost};
+use super::place::{Line, PlaceArgs, progress, tell_lost};
 use crate::open;
 use crate::output::span::bytes;
 
 pub async fn run(store: &StoreArg, place: &PlaceArgs, read_payloads: bool) -> anyhow::Result<()> {
     let opened = open::store_to_read(&store.url()).await?;
-    let findings = opened.check().await?;
+    let findings = opened.check_telling(looked_at()).await?;
     for finding in &findings {
         let tenant = finding.tenant.map(|tenant| tenant.to_string()).unwrap_or_default();
         println!("{}\t{tenant}\t{}\t{}", finding.check, finding.row, finding.what);
@@ -22,6 +22,11 @@ pub async fn run(store: &StoreArg, place: &PlaceArgs, read_payloads: bool) -> an
     anyhow::ensure!(lost == 0, "{lost} rows refer to payloads that are missing or not what was stored");
     println!("nothing wrong was found");
     Ok(())
+}
+
+fn looked_at() -> impl FnMut(CheckProgress) {
+    let line = Line::new();
+    move |CheckProgress { statements, runs }| line.show(&format!("checked {statements} rules, {runs} runs"))
 }
 
 /// Answers with how many references are to something that cannot be had.

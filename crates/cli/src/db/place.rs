@@ -60,19 +60,24 @@ pub fn beside(backup: &Path) -> PathBuf {
 
 /// One line on a terminal that counts up, and goes when it is done; nothing elsewhere.
 pub fn progress(what: &'static str, of: Option<u64>) -> impl FnMut(Progress) {
-    let line = Line { shown: std::io::stderr().is_terminal() };
+    let line = Line::new();
     move |Progress { references, bytes: read }| {
         let of = of.map(|of| format!(" of {of}")).unwrap_or_default();
         line.show(&format!("{what} {references}{of}, {}", bytes(read)));
     }
 }
 
-struct Line {
+/// The line that a terminal shows while something goes on.
+pub struct Line {
     shown: bool,
 }
 
 impl Line {
-    fn show(&self, text: &str) {
+    pub fn new() -> Self {
+        Self { shown: std::io::stderr().is_terminal() }
+    }
+
+    pub fn show(&self, text: &str) {
         if self.shown {
             let mut stderr = std::io::stderr();
             // Nobody is the worse for a line that cannot be shown.

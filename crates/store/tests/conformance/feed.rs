@@ -91,5 +91,5 @@ async fn old_runs_are_swept_whole(place: &Place) {
     assert!(world.store.load_runs(&[(old.tenant, old.id)]).await.unwrap().is_empty());
     assert!(world.store.events(old.tenant, old.id, 0, 10).await.unwrap().is_empty());
     assert_eq!(world.load(&live).await, live);
-    assert_eq!(world.store.check().await.unwrap(), []);
+    assert_eq!(world.findings().await, []);
 }

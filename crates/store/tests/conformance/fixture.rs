@@ -10,7 +10,7 @@ use interlock_core::json::Json;
 use interlock_core::plan::{Plan, StepSpec};
 use interlock_core::run::{HashHex, Header, Lineage, Run, Trigger};
 use interlock_core::time::Timestamp;
-use interlock_store::{Op, Options, Store, StoreUrl, Tenant};
+use interlock_store::{Finding, Op, Options, Store, StoreUrl, Tenant};
 use uuid::Uuid;
 
 pub const NOW: Timestamp = Timestamp(1_790_000_000_000);
@@ -219,5 +219,12 @@ impl World {
 
     pub async fn load(&self, run: &Run) -> Run {
         self.store.load_runs(&[(run.tenant, run.id)]).await.unwrap().pop().unwrap()
+    }
+
+    /// What a check finds, but for the sessions, which are made up here.
+    pub async fn findings(&self) -> Vec<Finding> {
+        let mut found = self.store.check().await.unwrap();
+        found.retain(|finding| finding.check != "CHECK_SESSION");
+        found
     }
 }

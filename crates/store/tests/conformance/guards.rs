@@ -139,7 +139,7 @@ async fn a_subject_is_passed_on_in_order(place: &Place) {
         world.apply(&mut queued[next], change).await;
         assert_eq!(world.load(&queued[next]).await, queued[next]);
     }
-    assert!(world.store.check().await.unwrap().is_empty());
+    assert!(world.findings().await.is_empty());
 }
 
 async fn the_queue_of_a_subject_has_a_limit(place: &Place) {
@@ -300,7 +300,7 @@ async fn a_refused_guard_writes_nothing(place: &Place) {
     assert_eq!(refusal(world.store.submit(change).await), Some(Refusal::IdempotencyExists));
     assert!(world.store.load_runs(&[(world.tenant, run.id)]).await.unwrap().is_empty());
     assert_eq!(world.store.subject_holder(world.tenant, "S").await.unwrap(), None);
-    assert_eq!(world.store.check().await.unwrap(), []);
+    assert_eq!(world.findings().await, []);
 }
 
 async fn limited(world: &World, caps: Caps, pending_runs_max: Option<u32>) -> World {
@@ -392,5 +392,5 @@ async fn rows_that_the_database_refuses_harm_no_neighbour(place: &Place) {
         }
     }
     assert!(world.store.load_runs(&[(world.tenant, sets[4].0.id)]).await.unwrap().is_empty());
-    assert_eq!(world.store.check().await.unwrap(), []);
+    assert_eq!(world.findings().await, []);
 }

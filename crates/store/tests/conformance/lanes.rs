@@ -118,7 +118,7 @@ async fn commits_with_unknown_outcome_are_applied_once() {
         }
     });
     futures::future::join_all(workers).await;
-    assert_eq!(world.store.check().await.unwrap(), []);
+    assert_eq!(world.findings().await, []);
     let (before, after) = (faults.lost_before.load(Ordering::Relaxed), faults.lost_after.load(Ordering::Relaxed));
     assert!(before > 5 && after > 5, "{before} {after}");
 }

@@ -1,5 +1,6 @@
 //! One suite over every database: what a store promises, whatever is behind it.
 
+mod check;
 mod feed;
 mod filled;
 mod fixture;

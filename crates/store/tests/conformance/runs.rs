@@ -33,7 +33,7 @@ async fn a_run_comes_back_as_it_was_at_every_step(place: &Place) {
     let steps = world.store.steps(run.tenant, run.id).await.unwrap();
     assert!(steps.iter().all(|step| step.state == StepState::Succeeded), "{steps:?}");
     assert_eq!(steps[1].output.as_ref().unwrap().as_str(), r#"{"step":1}"#);
-    assert_eq!(world.store.check().await.unwrap(), []);
+    assert_eq!(world.findings().await, []);
     assert!(world.store.load_runs(&[(tenant_id(2), run.id)]).await.unwrap().is_empty());
 }
 
@@ -63,7 +63,7 @@ async fn a_stale_version_is_refused_and_harms_nobody(place: &Place) {
         let loaded = world.load(run).await;
         assert_eq!(loaded.current().attempt, 1);
     }
-    assert_eq!(world.store.check().await.unwrap(), []);
+    assert_eq!(world.findings().await, []);
 }
 
 async fn a_run_is_made_once(place: &Place) {

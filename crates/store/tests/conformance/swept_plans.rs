@@ -67,7 +67,7 @@ async fn a_plan_goes_with_its_last_run(place: &Place) {
     // Also after the span in which it is looked at again.
     sweep(&world.store, days(92 + 92)).await;
     assert!(has_plan(&world, &long).await && has_plan(&world, &short).await);
-    assert_eq!(world.store.check().await.unwrap(), []);
+    assert_eq!(world.findings().await, []);
 }
 
 /// Starts of old plans on one server while another one sweeps, again and again.
@@ -87,7 +87,7 @@ async fn a_start_and_a_sweep_do_not_miss_each_other(place: &Place) {
         let now = began + Millis::from_hours(24 * 92);
         let starts = plans.iter().map(|plan| world.start(plan, wanted_at(now)));
         let (_, started) = futures::join!(sweep(&other, now), futures::future::join_all(starts));
-        assert_eq!(world.store.check().await.unwrap(), [], "round {round}");
+        assert_eq!(world.findings().await, [], "round {round}");
         for run in started {
             assert_eq!(world.load(&run).await, run);
         }

@@ -203,5 +203,5 @@ async fn walks_come_back_as_they_were(place: &Place) {
         let (here, there) = futures::join!(walk(&world, seed), walk(&reference_world, seed));
         assert_eq!(here, there, "seed {seed}");
     }
-    assert_eq!(world.store.check().await.unwrap(), []);
+    assert_eq!(world.findings().await, []);
 }

@@ -123,13 +123,13 @@ fn the_end_of_the_attempt_is_the_end_of_the_run() {
 }
 
 #[test]
-fn a_lost_attempt_with_an_open_effect_leaves_the_receipt_open() {
+fn a_lost_attempt_with_an_open_effect_leaves_it_in_doubt() {
     let mut case = Case::of(plan(vec![task("t").effect(EffectClass::Unsafe)]));
     case.claim().tells(|case| case.intent(EffectClass::Unsafe)).tell(cancel(false));
     let receipt = case.open_receipt().unwrap();
     case.tells(Case::lease_expired);
     canceled(&case);
-    assert_eq!(case.receipts[&receipt.id].state, ReceiptState::Intent);
+    assert_eq!(case.receipts[&receipt.id].state, ReceiptState::InDoubt);
 }
 
 #[test]
