@@ -1,7 +1,7 @@
 //! Effects: the intent first, at most once, and never blindly again.
 
-use std::sync::{Arc, Mutex};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 
 use crate::fake::{Fake, LEASE, start};
 use interlock_core::json::Json;
