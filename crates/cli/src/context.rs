@@ -4,6 +4,7 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 
 use crate::client::contexts::{self, Context, Contexts};
+use crate::client::local;
 use crate::client::target::{ServerArgs, address};
 use crate::output::paint::Tone;
 use crate::output::table::{Cell, Table};
@@ -19,7 +20,7 @@ pub struct ContextArgs {
 
 #[derive(Subcommand)]
 enum ContextVerb {
-    /// List the contexts; the current one is marked.
+    /// List the contexts; the current one is marked. `local` is the server that runs on this machine.
     List,
     /// Make a context the current one.
     Use { name: String },
@@ -58,6 +59,12 @@ pub fn run(args: ContextArgs) -> anyhow::Result<()> {
         ContextVerb::List => list(printer),
         ContextVerb::Use { name } => {
             let mut contexts = Contexts::load()?;
+            if contexts.means_local(&name) {
+                contexts.current = None;
+                contexts.save()?;
+                printer.note("Commands now talk to the server on this machine.");
+                return Ok(());
+            }
             let server = contexts.named(&name)?.server.clone();
             contexts.current = Some(name.clone());
             contexts.save()?;
@@ -72,7 +79,7 @@ pub fn run(args: ContextArgs) -> anyhow::Result<()> {
 
 fn list(printer: Printer) -> anyhow::Result<()> {
     let contexts = Contexts::load()?;
-    let shown: Vec<Shown> = contexts
+    let mut shown: Vec<Shown> = contexts
         .contexts
         .iter()
         .map(|(name, context)| Shown {
@@ -82,6 +89,14 @@ fn list(printer: Printer) -> anyhow::Result<()> {
             credential: context.credential.as_ref().map(super::client::Secret::hint),
         })
         .collect();
+    if contexts.means_local(contexts::LOCAL) {
+        shown.extend(local::find().map(|found| Shown {
+            name: contexts::LOCAL.to_owned(),
+            current: contexts.current.is_none(),
+            server: found.server,
+            credential: found.api_key.as_ref().map(super::client::Secret::hint),
+        }));
+    }
     let table = |_| {
         let mut table = Table::new(["", "NAME", "SERVER", "CREDENTIAL"]);
         for context in &shown {
@@ -95,8 +110,8 @@ fn list(printer: Printer) -> anyhow::Result<()> {
         }
         table
     };
-    let if_empty = "There are no contexts: commands talk to the server on this machine.\n\
-                    `interlock context add NAME --server URL` adds one.";
+    let if_empty = "There are no contexts, and no server runs on this machine: `interlock up` starts one.\n\
+                    `interlock context add NAME --server URL` adds one elsewhere.";
     printer.list(&shown, table, if_empty)
 }
 
@@ -143,10 +158,12 @@ struct Meant {
 
 fn show(printer: Printer, server: &ServerArgs) -> anyhow::Result<()> {
     let target = server.target()?;
+    let on_this_machine = local::find().is_some_and(|local| local.server == target.server);
+    let found = (on_this_machine && server.server.is_none()).then(|| contexts::LOCAL.to_owned());
     let meant = Meant {
         server: target.server,
         from: target.from,
-        context: server.context.clone().or(Contexts::load()?.current),
+        context: server.context.clone().or(Contexts::load()?.current).or(found),
         credential: target.credential.as_ref().map(super::client::Secret::hint),
         file: contexts::path()?.display().to_string(),
     };

@@ -16,6 +16,7 @@ use interlock_server::{Server, ServerOptions, ServerSecret};
 use interlock_store::Tenant;
 use tokio_util::sync::CancellationToken;
 
+use crate::address;
 use crate::client::Secret;
 use crate::client::local::{self, Announced};
 use crate::config::{ConfigArg, LogArgs};
@@ -27,7 +28,7 @@ use crate::outbound::OutboundArgs;
 const DEFAULT_TENANT: &str = "default";
 
 /// In the data folder: the secret of the server, and the key for whoever may read the folder.
-const SECRET_FILE: &str = "server.secret";
+pub const SECRET_FILE: &str = "server.secret";
 pub const LOCAL_KEY_FILE: &str = "local.key";
 /// Below this a reference is hardly shorter than what it stands for.
 const INLINE_BYTES_LEAST: usize = 1 << 10;
@@ -70,7 +71,7 @@ pub struct EngineArgs {
 #[derive(Args)]
 pub struct HttpArgs {
     /// Where to listen.
-    #[arg(long, env = "INTERLOCK_LISTEN", default_value = "127.0.0.1:8420")]
+    #[arg(long, env = "INTERLOCK_LISTEN", default_value = "127.0.0.1:8420", value_parser = crate::address::listen)]
     listen: SocketAddr,
     /// The file that holds the server's secret, made if it is not there; by default `server.secret` in the data folder.
     /// All servers of one store need the same.
@@ -233,7 +234,10 @@ pub async fn run(args: ServerArgs) -> anyhow::Result<()> {
     let engine = args.engine.open(&outbound).await?;
     let tenant = tenant(&engine, DEFAULT_TENANT).await?;
     let Bound { server, announced: _announced } = args.http.bind(&engine, tenant, args.engine.data(), outbound).await?;
-    println!("interlock listens on http://{}", server.address()?);
+    println!("interlock listens on http://{}", server.here()?);
+    if let Some(warning) = address::warning(server.address()?) {
+        println!("{warning}");
+    }
     print_first_admin_link(&server).await?;
     let stop = CancellationToken::new();
     let stopping = stop.clone();

@@ -49,8 +49,10 @@ enum UserVerb {
     Roles {
         /// The person's name or id.
         user: String,
-        #[arg(long, value_name = "ROLES")]
+        /// All roles from now on: viewer, operator, approver, admin; several with commas.
+        #[arg(long, value_name = "ROLES", required_unless_present = "group")]
         role: Option<Roles>,
+        /// All groups from now on, which approval rules name; several with commas.
         #[arg(long, value_name = "NAMES", value_delimiter = ',')]
         group: Option<Vec<String>>,
     },

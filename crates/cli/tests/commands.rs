@@ -4,12 +4,16 @@
 mod approvals;
 #[path = "commands/backup.rs"]
 mod backup;
+#[path = "commands/bulk.rs"]
+mod bulk;
 #[path = "commands/config.rs"]
 mod config;
 #[path = "commands/rig.rs"]
 mod rig;
 #[path = "commands/verbs.rs"]
 mod verbs;
+#[path = "commands/worker.rs"]
+mod worker;
 
 use rig::Up;
 use serde_json::Value;
