@@ -1,9 +1,11 @@
 //! `interlock server`: the engine and its HTTP surface, for workers elsewhere.
 
 use std::net::SocketAddr;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use anyhow::Context as _;
 use clap::Args;
 use interlock_core::ids::TenantId;
 use interlock_core::limits;
@@ -116,10 +118,15 @@ impl EngineArgs {
         if let Some(url) = &self.store {
             return Ok(url.clone());
         }
-        std::os::unix::fs::DirBuilderExt::mode(&mut std::fs::DirBuilder::new(), 0o700)
-            .recursive(true)
-            .create(&self.data)?;
+        self.make_folder()?;
         Ok(format!("sqlite:{}", self.data.join("interlock.db").display()))
+    }
+
+    /// The data folder is its owner's alone, whatever needs it first.
+    fn make_folder(&self) -> anyhow::Result<()> {
+        let mut folder = std::fs::DirBuilder::new();
+        let made = folder.mode(0o700).recursive(true).create(&self.data);
+        made.with_context(|| format!("cannot make the data folder {}", self.data.display()))
     }
 
     fn options(&self) -> anyhow::Result<EngineOptions> {
@@ -143,6 +150,7 @@ impl EngineArgs {
     /// `outbound` is the client by which a bucket is reached.
     pub async fn open(&self, outbound: &Outbound) -> anyhow::Result<Engine> {
         let mut options = self.options()?;
+        self.make_folder()?;
         options.payloads = Some(self.payloads(outbound)?);
         open::engine(&self.url()?, options).await
     }
