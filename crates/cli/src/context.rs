@@ -6,6 +6,7 @@ use serde::Serialize;
 use crate::client::contexts::{self, Context, Contexts};
 use crate::client::local;
 use crate::client::target::{ServerArgs, address};
+use crate::confirm::Sure;
 use crate::output::paint::Tone;
 use crate::output::table::{Cell, Table};
 use crate::output::{OutputArgs, Printer};
@@ -35,7 +36,11 @@ enum ContextVerb {
         switch: bool,
     },
     /// Remove a context with its key.
-    Remove { name: String },
+    Remove {
+        name: String,
+        #[command(flatten)]
+        sure: Sure,
+    },
     /// Show which server a command would talk to now, and how that was found out.
     Show {
         #[command(flatten)]
@@ -72,7 +77,7 @@ pub fn run(args: ContextArgs) -> anyhow::Result<()> {
             Ok(())
         }
         ContextVerb::Add { name, server, switch } => add(printer, &name, &server, switch),
-        ContextVerb::Remove { name } => remove(printer, &name),
+        ContextVerb::Remove { name, sure } => remove(printer, &name, sure),
         ContextVerb::Show { server } => show(printer, &server),
     }
 }
@@ -132,9 +137,10 @@ fn add(printer: Printer, name: &str, server: &str, switch: bool) -> anyhow::Resu
     Ok(())
 }
 
-fn remove(printer: Printer, name: &str) -> anyhow::Result<()> {
+fn remove(printer: Printer, name: &str, sure: Sure) -> anyhow::Result<()> {
     let mut contexts = Contexts::load()?;
-    contexts.named(name)?;
+    let server = &contexts.named(name)?.server;
+    sure.ask(&format!("Remove `{name}`, {server}, with its key?"))?;
     contexts.contexts.remove(name);
     if contexts.current.as_deref() == Some(name) {
         contexts.current = None;
