@@ -4,7 +4,9 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 
 use crate::client::contexts::{self, Context, Contexts};
+use crate::client::local;
 use crate::client::target::{ServerArgs, address};
+use crate::confirm::Sure;
 use crate::output::paint::Tone;
 use crate::output::table::{Cell, Table};
 use crate::output::{OutputArgs, Printer};
@@ -19,7 +21,7 @@ pub struct ContextArgs {
 
 #[derive(Subcommand)]
 enum ContextVerb {
-    /// List the contexts; the current one is marked.
+    /// List the contexts; the current one is marked. `local` is the server that runs on this machine.
     List,
     /// Make a context the current one.
     Use { name: String },
@@ -34,7 +36,11 @@ enum ContextVerb {
         switch: bool,
     },
     /// Remove a context with its key.
-    Remove { name: String },
+    Remove {
+        name: String,
+        #[command(flatten)]
+        sure: Sure,
+    },
     /// Show which server a command would talk to now, and how that was found out.
     Show {
         #[command(flatten)]
@@ -58,6 +64,12 @@ pub fn run(args: ContextArgs) -> anyhow::Result<()> {
         ContextVerb::List => list(printer),
         ContextVerb::Use { name } => {
             let mut contexts = Contexts::load()?;
+            if contexts.means_local(&name) {
+                contexts.current = None;
+                contexts.save()?;
+                printer.note("Commands now talk to the server on this machine.");
+                return Ok(());
+            }
             let server = contexts.named(&name)?.server.clone();
             contexts.current = Some(name.clone());
             contexts.save()?;
@@ -65,14 +77,14 @@ pub fn run(args: ContextArgs) -> anyhow::Result<()> {
             Ok(())
         }
         ContextVerb::Add { name, server, switch } => add(printer, &name, &server, switch),
-        ContextVerb::Remove { name } => remove(printer, &name),
+        ContextVerb::Remove { name, sure } => remove(printer, &name, sure),
         ContextVerb::Show { server } => show(printer, &server),
     }
 }
 
 fn list(printer: Printer) -> anyhow::Result<()> {
     let contexts = Contexts::load()?;
-    let shown: Vec<Shown> = contexts
+    let mut shown: Vec<Shown> = contexts
         .contexts
         .iter()
         .map(|(name, context)| Shown {
@@ -82,6 +94,14 @@ fn list(printer: Printer) -> anyhow::Result<()> {
             credential: context.credential.as_ref().map(super::client::Secret::hint),
         })
         .collect();
+    if contexts.means_local(contexts::LOCAL) {
+        shown.extend(local::find().map(|found| Shown {
+            name: contexts::LOCAL.to_owned(),
+            current: contexts.current.is_none(),
+            server: found.server,
+            credential: found.api_key.as_ref().map(super::client::Secret::hint),
+        }));
+    }
     let table = |_| {
         let mut table = Table::new(["", "NAME", "SERVER", "CREDENTIAL"]);
         for context in &shown {
@@ -95,8 +115,8 @@ fn list(printer: Printer) -> anyhow::Result<()> {
         }
         table
     };
-    let if_empty = "There are no contexts: commands talk to the server on this machine.\n\
-                    `interlock context add NAME --server URL` adds one.";
+    let if_empty = "There are no contexts, and no server runs on this machine: `interlock up` starts one.\n\
+                    `interlock context add NAME --server URL` adds one elsewhere.";
     printer.list(&shown, table, if_empty)
 }
 
@@ -117,9 +137,10 @@ fn add(printer: Printer, name: &str, server: &str, switch: bool) -> anyhow::Resu
     Ok(())
 }
 
-fn remove(printer: Printer, name: &str) -> anyhow::Result<()> {
+fn remove(printer: Printer, name: &str, sure: Sure) -> anyhow::Result<()> {
     let mut contexts = Contexts::load()?;
-    contexts.named(name)?;
+    let server = &contexts.named(name)?.server;
+    sure.ask(&format!("Remove `{name}`, {server}, with its key?"))?;
     contexts.contexts.remove(name);
     if contexts.current.as_deref() == Some(name) {
         contexts.current = None;
@@ -143,10 +164,12 @@ struct Meant {
 
 fn show(printer: Printer, server: &ServerArgs) -> anyhow::Result<()> {
     let target = server.target()?;
+    let on_this_machine = local::find().is_some_and(|local| local.server == target.server);
+    let found = (on_this_machine && server.server.is_none()).then(|| contexts::LOCAL.to_owned());
     let meant = Meant {
         server: target.server,
         from: target.from,
-        context: server.context.clone().or(Contexts::load()?.current),
+        context: server.context.clone().or(Contexts::load()?.current).or(found),
         credential: target.credential.as_ref().map(super::client::Secret::hint),
         file: contexts::path()?.display().to_string(),
     };

@@ -5,11 +5,14 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use interlock_core::identity::Roles;
 use interlock_core::ids::KeyId;
-use interlock_core::time::Millis;
+use interlock_core::nearest::hint;
+use interlock_core::time::{Millis, Timestamp};
 use interlock_protocol::identity::{CreateKey, CreatedKey, KeyList, KeyView, RotateKey, limits, path};
 use reqwest::Method;
 
 use crate::client::{Client, ClientArgs, fill};
+use crate::confirm::Sure;
+use crate::exit::{Ended, Exit};
 use crate::output::paint::Tone;
 use crate::output::table::{Cell, Table};
 use crate::output::{Printer, span};
@@ -31,8 +34,8 @@ enum KeyVerb {
         /// viewer, operator, approver, admin, worker; several with commas.
         #[arg(long, value_name = "ROLES")]
         role: Roles,
-        /// Only runs of this workspace.
-        #[arg(long)]
+        /// Only runs of this workspace: a name, as runs are started with; every workspace of the tenant by default.
+        #[arg(long, value_name = "NAME")]
         workspace: Option<String>,
         /// How long it works, as in `90d`; for ever by default.
         #[arg(long, value_name = "SPAN", value_parser = span::parse)]
@@ -47,10 +50,16 @@ enum KeyVerb {
     /// List keys, newest first.
     List,
     /// Revoke a key: it is refused at once.
-    Revoke { key: KeyId },
+    Revoke {
+        /// The key's id, or its name where only one key that works has it.
+        key: String,
+        #[command(flatten)]
+        sure: Sure,
+    },
     /// Give a key a new text. Its client stays the same.
     Rotate {
-        key: KeyId,
+        /// The key's id, or its name where only one key that works has it.
+        key: String,
         /// How long the old text still works, as in `1h`; not at all by default.
         #[arg(long, value_name = "SPAN", value_parser = span::parse)]
         overlap: Option<Duration>,
@@ -66,11 +75,14 @@ pub async fn run(args: KeyArgs) -> anyhow::Result<()> {
             made(printer, &client.post(path::KEYS, &body).send().await?)
         }
         KeyVerb::List => list(&client, printer).await,
-        KeyVerb::Revoke { key } => {
+        KeyVerb::Revoke { key, sure } => {
+            let key = find(&client, &key).await?;
+            sure.ask(&format!("Revoke {key}?"))?;
             let revoked: KeyView = client.call(Method::DELETE, fill(path::KEY, &[("key", &key)])).send().await?;
             printer.show(&revoked, |_| format!("Revoked `{}` ({}…).\n", revoked.name, revoked.begins))
         }
         KeyVerb::Rotate { key, overlap } => {
+            let key = find(&client, &key).await?;
             let body = RotateKey { overlap_ms: overlap.map(millis) };
             made(printer, &client.post(fill(path::KEY_ROTATE, &[("key", &key)]), &body).send().await?)
         }
@@ -83,7 +95,7 @@ fn made(printer: Printer, created: &CreatedKey) -> anyhow::Result<()> {
     printer.show(created, |_| format!("{}\n", created.text))
 }
 
-async fn list(client: &Client, printer: Printer) -> anyhow::Result<()> {
+async fn all(client: &Client) -> anyhow::Result<Vec<KeyView>> {
     let mut keys: Vec<KeyView> = Vec::new();
     let mut after = None;
     loop {
@@ -92,9 +104,38 @@ async fn list(client: &Client, printer: Printer) -> anyhow::Result<()> {
         keys.extend(page.keys);
         after = page.next_after;
         if after.is_none() {
-            break;
+            return Ok(keys);
         }
     }
+}
+
+/// The key of this id, or the one that works and has this name.
+async fn find(client: &Client, named: &str) -> anyhow::Result<KeyId> {
+    if let Ok(id) = named.parse() {
+        return Ok(id);
+    }
+    among(&all(client).await?, named, span::now())
+}
+
+fn among(keys: &[KeyView], named: &str, now: Timestamp) -> anyhow::Result<KeyId> {
+    let works = |key: &&KeyView| key.revoked_at.is_none() && key.expires_at.is_none_or(|at| at > now);
+    let found: Vec<_> = keys.iter().filter(works).filter(|key| key.name == named).collect();
+    let missing = |what: String| Err(Ended::saying(Exit::NotFound, what));
+    match found[..] {
+        [one] => Ok(one.key),
+        [] => {
+            let hint = hint(named, keys.iter().filter(works).map(|key| key.name.as_str()));
+            missing(format!("no key that works is called `{named}`; {hint}"))
+        }
+        [..] => {
+            let ids: Vec<_> = found.iter().map(|key| key.key.to_string()).collect();
+            missing(format!("{} keys are called `{named}`; name one by its id: {}", ids.len(), ids.join(", ")))
+        }
+    }
+}
+
+async fn list(client: &Client, printer: Printer) -> anyhow::Result<()> {
+    let keys = all(client).await?;
     let now = span::now();
     let table = |_| {
         let mut table = Table::new(["KEY", "NAME", "BEGINS", "ROLES", "STATE", "LAST USED"]);

@@ -11,10 +11,18 @@ use crate::server::LOCAL_KEY_FILE;
 const PATIENCE: Duration = Duration::from_secs(10);
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
+/// Whether a server has left its key there.
+pub fn is_in(data: &Path) -> bool {
+    data.join(LOCAL_KEY_FILE).exists()
+}
+
 /// The key in `named`, else the one that a server on this machine has left in its data folder.
 pub async fn read(named: Option<&Path>, data: &Path) -> anyhow::Result<String> {
     let path = named.map_or_else(|| data.join(LOCAL_KEY_FILE), Path::to_owned);
     let mut patience = PATIENCE;
+    if !path.exists() {
+        eprintln!("interlock: waiting for a server to leave its key in {}", path.display());
+    }
     while !path.exists() && !patience.is_zero() {
         tokio::time::sleep(LOOK_EVERY).await;
         patience = patience.saturating_sub(LOOK_EVERY);
@@ -22,7 +30,7 @@ pub async fn read(named: Option<&Path>, data: &Path) -> anyhow::Result<String> {
     let text = std::fs::read_to_string(&path).with_context(|| match named {
         Some(_) => format!("cannot read the key file {}", path.display()),
         None => format!(
-            "there is no key for the server: name one with --api-key-file, or start this where a server has its data folder (looked for {})",
+            "there is no key for the server: name one with --api-key-file, or start this beside a server on this machine (`interlock server`) and name its data folder with --data (looked for {})",
             path.display()
         ),
     })?;

@@ -1,10 +1,13 @@
 //! `interlock`: one binary for the server, the worker and the operator.
 
+mod address;
 mod approval;
 mod bench;
+mod bulk;
 mod client;
 mod completion;
 mod config;
+mod confirm;
 mod context;
 mod db;
 mod demo;
@@ -63,6 +66,8 @@ enum Command {
     Worker(worker::WorkerArgs),
     /// Start runs, look at them, direct them.
     Run(run::RunArgs),
+    /// Cancel, retry or resume many runs at once.
+    Bulk(bulk::BulkArgs),
     /// Check workflow files, try them on paper, apply them.
     Workflow(workflow::WorkflowArgs),
     /// Print what happens in all runs, or in one.
@@ -136,6 +141,7 @@ async fn carry_out(command: Command) -> anyhow::Result<()> {
         Command::Server(args) => server::run(args).await,
         Command::Worker(args) => worker::run(args).await,
         Command::Run(args) => run::run(args).await,
+        Command::Bulk(args) => bulk::run(args).await,
         Command::Workflow(args) => workflow::run(args).await,
         Command::Events(args) => events::run(args).await,
         Command::Tenant(args) => tenant::run(args).await,

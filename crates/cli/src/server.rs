@@ -1,9 +1,11 @@
 //! `interlock server`: the engine and its HTTP surface, for workers elsewhere.
 
 use std::net::SocketAddr;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use anyhow::Context as _;
 use clap::Args;
 use interlock_core::ids::TenantId;
 use interlock_core::limits;
@@ -16,6 +18,7 @@ use interlock_server::{Server, ServerOptions, ServerSecret};
 use interlock_store::Tenant;
 use tokio_util::sync::CancellationToken;
 
+use crate::address;
 use crate::client::Secret;
 use crate::client::local::{self, Announced};
 use crate::config::{ConfigArg, LogArgs};
@@ -27,7 +30,7 @@ use crate::outbound::OutboundArgs;
 const DEFAULT_TENANT: &str = "default";
 
 /// In the data folder: the secret of the server, and the key for whoever may read the folder.
-const SECRET_FILE: &str = "server.secret";
+pub const SECRET_FILE: &str = "server.secret";
 pub const LOCAL_KEY_FILE: &str = "local.key";
 /// Below this a reference is hardly shorter than what it stands for.
 const INLINE_BYTES_LEAST: usize = 1 << 10;
@@ -70,7 +73,7 @@ pub struct EngineArgs {
 #[derive(Args)]
 pub struct HttpArgs {
     /// Where to listen.
-    #[arg(long, env = "INTERLOCK_LISTEN", default_value = "127.0.0.1:8420")]
+    #[arg(long, env = "INTERLOCK_LISTEN", default_value = "127.0.0.1:8420", value_parser = crate::address::listen)]
     listen: SocketAddr,
     /// The file that holds the server's secret, made if it is not there; by default `server.secret` in the data folder.
     /// All servers of one store need the same.
@@ -115,10 +118,15 @@ impl EngineArgs {
         if let Some(url) = &self.store {
             return Ok(url.clone());
         }
-        std::os::unix::fs::DirBuilderExt::mode(&mut std::fs::DirBuilder::new(), 0o700)
-            .recursive(true)
-            .create(&self.data)?;
+        self.make_folder()?;
         Ok(format!("sqlite:{}", self.data.join("interlock.db").display()))
+    }
+
+    /// The data folder is its owner's alone, whatever needs it first.
+    fn make_folder(&self) -> anyhow::Result<()> {
+        let mut folder = std::fs::DirBuilder::new();
+        let made = folder.mode(0o700).recursive(true).create(&self.data);
+        made.with_context(|| format!("cannot make the data folder {}", self.data.display()))
     }
 
     fn options(&self) -> anyhow::Result<EngineOptions> {
@@ -142,6 +150,7 @@ impl EngineArgs {
     /// `outbound` is the client by which a bucket is reached.
     pub async fn open(&self, outbound: &Outbound) -> anyhow::Result<Engine> {
         let mut options = self.options()?;
+        self.make_folder()?;
         options.payloads = Some(self.payloads(outbound)?);
         open::engine(&self.url()?, options).await
     }
@@ -233,7 +242,10 @@ pub async fn run(args: ServerArgs) -> anyhow::Result<()> {
     let engine = args.engine.open(&outbound).await?;
     let tenant = tenant(&engine, DEFAULT_TENANT).await?;
     let Bound { server, announced: _announced } = args.http.bind(&engine, tenant, args.engine.data(), outbound).await?;
-    println!("interlock listens on http://{}", server.address()?);
+    println!("interlock listens on http://{}", server.here()?);
+    if let Some(warning) = address::warning(server.address()?) {
+        println!("{warning}");
+    }
     print_first_admin_link(&server).await?;
     let stop = CancellationToken::new();
     let stopping = stop.clone();

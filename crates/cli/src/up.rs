@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use crate::config::{ConfigArg, LogArgs};
 use crate::embedded::Embedded;
 use crate::server::{Bound, EngineArgs, HttpArgs};
-use crate::{demo, server, timeline};
+use crate::{address, demo, server, timeline};
 
 #[derive(Args)]
 pub struct UpArgs {
@@ -33,14 +33,18 @@ pub async fn run(args: UpArgs) -> anyhow::Result<()> {
     demo::apply(&engine, tenant).await?;
     let Bound { server: http, announced: _announced } =
         args.http.bind(&engine, tenant, args.engine.data(), outbound).await?;
-    let address = http.address()?;
+    let (listens, address) = (http.address()?, http.here()?);
     let link = http.first_admin_link().await?;
     let stop = CancellationToken::new();
     let serving = tokio::spawn(http.run(stop.clone()));
     let worker = embedded_worker(&engine, stop.clone());
 
     println!("Interlock is up: http://{address}, on {}.", interlock_store::StoreUrl::parse(&args.engine.url()?)?);
-    println!("\nStart a run of your own:\n  {}", demo::curl(address, args.engine.data()));
+    match address::warning(listens) {
+        Some(warning) => println!("{warning}"),
+        // Only a server that nobody else can reach leaves a key for whoever can read its folder.
+        None => println!("\nStart a run of your own:\n  {}", demo::curl(address, args.engine.data())),
+    }
     println!("\nFollow it as it happens:\n  {} run watch {}\n", this_program(), demo::SUBJECT);
     if let Some(link) = link {
         println!(

@@ -46,11 +46,14 @@ enum UserVerb {
     /// List people, newest first.
     List,
     /// Change a person's roles or groups.
+    #[command(group = clap::ArgGroup::new("change").required(true).multiple(true).args(["role", "group"]))]
     Roles {
         /// The person's name or id.
         user: String,
+        /// All roles from now on: viewer, operator, approver, admin; several with commas.
         #[arg(long, value_name = "ROLES")]
         role: Option<Roles>,
+        /// All groups from now on, which approval rules name; several with commas.
         #[arg(long, value_name = "NAMES", value_delimiter = ',')]
         group: Option<Vec<String>>,
     },

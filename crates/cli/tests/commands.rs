@@ -4,12 +4,16 @@
 mod approvals;
 #[path = "commands/backup.rs"]
 mod backup;
+#[path = "commands/bulk.rs"]
+mod bulk;
 #[path = "commands/config.rs"]
 mod config;
 #[path = "commands/rig.rs"]
 mod rig;
 #[path = "commands/verbs.rs"]
 mod verbs;
+#[path = "commands/worker.rs"]
+mod worker;
 
 use rig::Up;
 use serde_json::Value;
@@ -157,6 +161,12 @@ fn doctor_looks_at_everything_and_completion_knows_the_verbs() {
     for check in ["config", "server", "credential", "disk", "port", "store", "user namespaces", "seccomp", "cgroups"] {
         assert!(checks.contains(&check), "{check} is not in {checks:?}");
     }
+    let data = up.path("data").display().to_string();
+    let private = up.run(&["doctor", "--data", &data]).out;
+    assert!(private.contains(&format!("{data} is its owner's alone")), "{private}");
+    std::fs::set_permissions(&data, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let open = up.run(&["doctor", "--data", &data]).out;
+    assert!(open.contains(&format!("→ chmod 700 {data}")), "{open}");
     let lost = up.run(&["doctor", "--server", "http://127.0.0.1:9"]);
     assert_eq!(lost.code, 1, "{lost:?}");
     assert!(lost.out.contains("→"), "{lost:?}");

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 /// A word that stands for no value of the wanted set.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is not a {what}; expected one of {expected}")]
+#[error("`{text}` is not {} {what}; expected one of {expected}", if .what.starts_with(['a', 'e', 'i', 'o']) { "an" } else { "a" })]
 pub struct UnknownName {
     pub text: String,
     pub what: &'static str,

@@ -287,4 +287,19 @@ mod tests {
             assert!(!problem.detail.contains("secret"));
         }
     }
+
+    /// What a request meets only while others get in its way, and what stays between the engine and its workers.
+    #[test]
+    fn rare_refusals_have_their_codes() {
+        let run = RunId::from_bytes([7; 16]);
+        let control = interlock_core::state::Control::Canceling;
+        for (error, code, status) in [
+            (EngineError::Contended { run }, "RUN_CONTENDED", 503),
+            (EngineError::Overloaded, "OVERLOADED", 503),
+            (EngineError::Rejected(Rejection::NotClaimable { run, control }), "RUN_NOT_CLAIMABLE", 409),
+        ] {
+            let problem = ApiError::from(error).problem;
+            assert_eq!((problem.code.as_str(), problem.status), (code, status));
+        }
+    }
 }

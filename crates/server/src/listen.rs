@@ -1,7 +1,7 @@
 //! The socket: where the server listens, and how it stops.
 
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 use interlock_core::ids::TenantId;
@@ -105,6 +105,17 @@ impl Server {
         self.listener.local_addr()
     }
 
+    /// Where a browser or a program on this machine finds it: "everywhere" is no place to go to.
+    pub fn here(&self) -> io::Result<SocketAddr> {
+        let mut address = self.address()?;
+        match address.ip() {
+            IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
+            IpAddr::V6(ip) if ip.is_unspecified() => address.set_ip(Ipv6Addr::LOCALHOST.into()),
+            _ => {}
+        }
+        Ok(address)
+    }
+
     /// While the default tenant has no people: an address at which somebody becomes its first admin. It works once,
     /// and not for long.
     pub async fn first_admin_link(&self) -> Result<Option<String>, EngineError> {
@@ -114,7 +125,7 @@ impl Server {
         }
         let identity = Identity::new(engine.clone(), options.secret.clone(), options.identity());
         let invite = identity.invite(options.default_tenant, None).await?;
-        let address = self.address().unwrap_or(options.listen);
+        let address = self.here().unwrap_or(options.listen);
         let base = options.public_url.clone().unwrap_or_else(|| format!("http://{address}"));
         Ok(Some(pages::setup_link(&base, &invite.token)))
     }

@@ -6,6 +6,7 @@
 //! talks to anything.
 
 pub mod bind;
+pub mod cadence;
 pub mod check;
 mod convert;
 pub mod definition;

@@ -11,6 +11,7 @@ use interlock_protocol::identity::limits;
 use reqwest::Method;
 
 use crate::client::{Client, fill};
+use crate::confirm::Sure;
 use crate::key::millis;
 use crate::output::paint::Tone;
 use crate::output::table::{Cell, Table};
@@ -49,6 +50,8 @@ pub struct DelegationsArgs {
 pub struct UndelegateArgs {
     /// Its id (`interlock approval delegations`).
     delegation: DelegationId,
+    #[command(flatten)]
+    sure: Sure,
 }
 
 pub async fn delegate(client: &Client, printer: Printer, args: DelegateArgs) -> anyhow::Result<()> {
@@ -65,6 +68,7 @@ pub async fn delegate(client: &Client, printer: Printer, args: DelegateArgs) -> 
 }
 
 pub async fn undelegate(client: &Client, printer: Printer, args: UndelegateArgs) -> anyhow::Result<()> {
+    args.sure.ask(&format!("Revoke {}?", args.delegation))?;
     let call = client.call(Method::DELETE, fill(path::DELEGATION, &[("delegation", &args.delegation)]));
     let over: DelegationView = call.send().await?;
     printer.show(&over, |_| {

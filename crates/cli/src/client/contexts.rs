@@ -12,6 +12,8 @@ use serde::{Deserialize, Serialize};
 use super::secret::Secret;
 use crate::exit::{Ended, Exit};
 
+/// The server that runs on this machine, unless somebody calls another one so.
+pub const LOCAL: &str = "local";
 const FILE: &str = "contexts.json";
 const CONTEXTS_MAX: usize = 1_000;
 const NAME_CHARS_MAX: usize = 64;
@@ -95,6 +97,11 @@ impl Contexts {
             };
             Ended::saying(Exit::Config, format!("there is no context `{name}`; {hint}"))
         })
+    }
+
+    /// Whether the name is not one that somebody has given, but the server on this machine.
+    pub fn means_local(&self, name: &str) -> bool {
+        name == LOCAL && !self.contexts.contains_key(LOCAL)
     }
 
     pub fn names(&self) -> Vec<&str> {

@@ -21,6 +21,10 @@ impl Secret {
         self.0.starts_with("ilp_")
     }
 
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+
     pub fn bearer(&self) -> String {
         format!("Bearer {}", self.0)
     }

@@ -51,6 +51,12 @@ impl ServerArgs {
         if let Some(name) = &self.context
             && self.server.is_none()
         {
+            if contexts.means_local(name) {
+                let found = local::find().ok_or_else(|| {
+                    Ended::saying(Exit::Config, "no server runs on this machine; `interlock up` starts one")
+                })?;
+                return Ok(Target { server: address(&found.server)?, credential: found.api_key, from: "--context" });
+            }
             let context = contexts.named(name)?;
             let server = address(&context.server)?;
             return Ok(Target { server, credential: context.credential.clone(), from: "--context" });

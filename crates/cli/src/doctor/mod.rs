@@ -3,6 +3,7 @@
 
 mod client;
 mod machine;
+mod private;
 mod sandbox;
 mod store;
 
@@ -31,7 +32,7 @@ pub struct DoctorArgs {
     #[arg(long, env = "INTERLOCK_STORE")]
     store: Option<String>,
     /// Where a server would listen.
-    #[arg(long, env = "INTERLOCK_LISTEN", default_value = "127.0.0.1:8420")]
+    #[arg(long, env = "INTERLOCK_LISTEN", default_value = "127.0.0.1:8420", value_parser = crate::address::listen)]
     listen: SocketAddr,
 }
 
@@ -89,6 +90,7 @@ pub async fn run(args: DoctorArgs) -> anyhow::Result<()> {
     findings.extend(machine::clock());
     findings.push(machine::disk(&args.data));
     findings.push(machine::files());
+    findings.extend(private::look(&args.data));
     findings.push(machine::port(args.listen).await);
     findings.extend(store::look(args.store.as_deref(), &args.data).await);
     findings.extend(sandbox::look());

@@ -1,7 +1,5 @@
 //! The operator's directives: cancel, pause, resume, retry, skip, restart, rollback.
 
-use std::io::{self, BufRead, IsTerminal, Write};
-
 use clap::Args;
 use interlock_core::ids::RunId;
 use interlock_core::state::RunState;
@@ -12,7 +10,7 @@ use super::start::json;
 use super::wait::{self, WaitArgs};
 use super::{RunArg, find};
 use crate::client::{Client, fill};
-use crate::exit::{Ended, Exit};
+use crate::confirm::confirm;
 use crate::output::Printer;
 use crate::output::paint::run_tone;
 
@@ -159,22 +157,4 @@ async fn finish(
         Directed::Stands(standing) => format!("{run} is {}\n", paint.tone(run_tone(standing.state), standing.state)),
         Directed::Succeeded(_) => format!("{run} continues it as a new run\n"),
     })
-}
-
-/// Asks a person at a terminal; a script has to say `--yes`.
-pub fn confirm(yes: bool, question: &str) -> anyhow::Result<()> {
-    if yes {
-        return Ok(());
-    }
-    if !io::stdin().is_terminal() {
-        return Err(Ended::saying(Exit::Usage, "nobody is there to ask; say --yes to go ahead without a question"));
-    }
-    eprint!("{question} [y/N] ");
-    io::stderr().flush()?;
-    let mut answer = String::new();
-    io::stdin().lock().read_line(&mut answer)?;
-    if matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes") {
-        return Ok(());
-    }
-    Err(Ended::saying(Exit::Unsuccessful, "nothing was done"))
 }

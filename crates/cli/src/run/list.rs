@@ -1,10 +1,10 @@
 //! `interlock run list`.
 
 use clap::Args;
-use interlock_core::state::RunState;
 use interlock_core::time::Millis;
 use interlock_protocol::runs::{RunList, RunView, limits, path};
 
+use super::filter::{self, FilterArgs};
 use crate::client::Client;
 use crate::output::paint::{Paint, run_tone};
 use crate::output::table::{Cell, Table};
@@ -12,33 +12,19 @@ use crate::output::{Printer, span};
 
 #[derive(Debug, Args)]
 pub struct ListArgs {
-    /// Only runs in this state.
-    #[arg(long, value_name = "STATE")]
-    state: Option<RunState>,
-    /// Only runs of this workflow.
-    #[arg(long, value_name = "NAME")]
-    workflow: Option<String>,
-    /// Only runs about this subject.
-    #[arg(long)]
-    subject: Option<String>,
-    /// Only runs with this label.
-    #[arg(long, value_name = "NAME=VALUE")]
-    label: Option<String>,
+    #[command(flatten)]
+    filter: FilterArgs,
     /// How many at most.
     #[arg(long, short = 'n', default_value_t = 20)]
     limit: usize,
 }
 
 pub async fn run(client: &Client, printer: Printer, args: ListArgs) -> anyhow::Result<()> {
+    let query = args.filter.query()?;
     let mut runs: Vec<RunView> = Vec::new();
     let mut after = None;
     while runs.len() < args.limit {
-        let call = client
-            .get(path::RUNS)
-            .query("state", args.state)
-            .query("workflow", args.workflow.as_ref())
-            .query("subject", args.subject.as_ref())
-            .query("label", args.label.as_ref().map(|label| label.replacen('=', ":", 1)))
+        let call = filter::ask(client.get(path::RUNS), &query)
             .query("limit", Some((args.limit - runs.len()).min(limits::PAGE_MAX)))
             .query("after", after);
         let page: RunList = call.send().await?;
@@ -51,7 +37,7 @@ pub async fn run(client: &Client, printer: Printer, args: ListArgs) -> anyhow::R
     printer.list(&runs, |paint| table(&runs, paint), "There are no such runs.")
 }
 
-fn table(runs: &[RunView], _: Paint) -> Table {
+pub fn table(runs: &[RunView], _: Paint) -> Table {
     let now = span::now();
     let mut table = Table::new(["RUN", "WORKFLOW", "SUBJECT", "STATE", "STARTED", "TOOK"]);
     for run in runs {

@@ -2,13 +2,15 @@
 
 mod board;
 pub mod direct;
+pub mod filter;
 pub mod find;
-mod list;
+pub mod list;
 mod resolve;
 mod show;
 mod signal;
 pub mod start;
 mod wait;
+mod waits;
 mod watch;
 mod why;
 
@@ -54,6 +56,8 @@ enum RunVerb {
     Resolve(resolve::ResolveArgs),
     /// Send a signal to a run that waits for one.
     Signal(signal::SignalArgs),
+    /// List who waits for which signal.
+    Waits(waits::WaitsArgs),
 }
 
 /// The run that a verb is about.
@@ -81,5 +85,6 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
         RunVerb::Rollback(args) => direct::roll_back(&client, printer, args).await,
         RunVerb::Resolve(args) => resolve::run(&client, printer, args).await,
         RunVerb::Signal(args) => signal::run(&client, printer, args).await,
+        RunVerb::Waits(args) => waits::run(&client, printer, args).await,
     }
 }

@@ -52,7 +52,8 @@ pub struct StartArgs {
     /// A label; may be given several times.
     #[arg(long = "label", short = 'l', value_name = "NAME=VALUE")]
     labels: Vec<String>,
-    #[arg(long)]
+    /// The workspace that it belongs to: any name, `default` where omitted. A key may be bound to one.
+    #[arg(long, value_name = "NAME")]
     workspace: Option<String>,
     /// Higher goes first; the workflow's own where omitted.
     #[arg(long)]
@@ -108,7 +109,7 @@ pub fn inputs(args: &InputArgs) -> anyhow::Result<Json> {
     Ok(Json::of(&fields)?)
 }
 
-fn pairs(texts: &[String]) -> anyhow::Result<Vec<(String, String)>> {
+pub fn pairs(texts: &[String]) -> anyhow::Result<Vec<(String, String)>> {
     let pair = |text: &String| {
         let (name, value) = text.split_once('=').filter(|(name, _)| !name.is_empty()).ok_or_else(|| {
             Ended::saying(Exit::Usage, format!("`{text}` is not NAME=VALUE, as in `-i incident=INC-1`"))

@@ -1,14 +1,19 @@
 //! `interlock schedule create`.
 
+use std::time::Duration;
+
 use clap::Args;
 use interlock_core::json::Json;
-use interlock_core::schedule::{CATCH_UP_DEFAULT, DstPolicy, Overlap};
-use interlock_core::time::Millis;
+use interlock_core::schedule::{DstPolicy, Overlap};
 use interlock_protocol::schedules::{NewSchedule, ScheduleView, path};
 
 use crate::client::Client;
-use crate::output::Printer;
+use crate::key::millis;
+use crate::output::{Printer, span};
 use crate::run::start::json;
+
+/// The same as where the API is told none.
+const CATCH_UP_DEFAULT: &str = "1h";
 
 #[derive(Debug, Args)]
 pub struct CreateArgs {
@@ -30,16 +35,17 @@ pub struct CreateArgs {
     /// What happens while the run before has not ended: allow, skip, queue, cancel_previous.
     #[arg(long, default_value = "skip")]
     overlap: Overlap,
-    /// How old a slot may be that is made up for after an outage, in seconds.
-    #[arg(long, value_name = "SECONDS", default_value_t = CATCH_UP_DEFAULT.0 / 1_000)]
-    catch_up: u64,
-    /// Delay each slot by a span up to this, in seconds.
-    #[arg(long, value_name = "SECONDS", default_value_t = 0)]
-    jitter: u64,
+    /// How old a slot may be that is made up for after an outage: `30m`, `1h`, `2d`; a bare number means seconds.
+    #[arg(long, value_name = "SPAN", default_value = CATCH_UP_DEFAULT, value_parser = span::parse)]
+    catch_up: Duration,
+    /// Delay each slot by a span up to this, written alike.
+    #[arg(long, value_name = "SPAN", default_value = "0s", value_parser = span::parse)]
+    jitter: Duration,
     /// What its runs are given: JSON, `@FILE`, or `-` for stdin.
     #[arg(long, value_name = "JSON")]
     inputs: Option<String>,
-    #[arg(long)]
+    /// The workspace that its runs belong to; `default` where omitted.
+    #[arg(long, value_name = "NAME")]
     workspace: Option<String>,
     /// Make it, but let it rest.
     #[arg(long)]
@@ -58,12 +64,23 @@ pub async fn run(client: &Client, printer: Printer, args: CreateArgs) -> anyhow:
         timezone: args.timezone,
         dst: args.dst,
         overlap: args.overlap,
-        catch_up_ms: Millis::from_secs(args.catch_up),
-        jitter_ms: Millis::from_secs(args.jitter),
+        catch_up_ms: millis(args.catch_up),
+        jitter_ms: millis(args.jitter),
         inputs,
         workspace: args.workspace,
         paused: args.paused,
     };
     let made: ScheduleView = client.post(path::SCHEDULES, &new).send().await?;
     super::stands(printer, &made)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_is_the_one_of_the_api() {
+        let told = span::parse(CATCH_UP_DEFAULT).unwrap();
+        assert_eq!(millis(told), interlock_core::schedule::CATCH_UP_DEFAULT);
+    }
 }

@@ -5,10 +5,11 @@ mod show;
 
 use clap::{Args, Subcommand};
 use interlock_protocol::runs::Started;
-use interlock_protocol::schedules::{PauseSchedule, ScheduleList, ScheduleView, Upcoming, path};
+use interlock_protocol::schedules::{PauseSchedule, ScheduleDetail, ScheduleList, ScheduleView, Upcoming, path};
 use reqwest::Method;
 
 use crate::client::{Client, ClientArgs, fill};
+use crate::confirm::Sure;
 use crate::output::paint::Tone;
 use crate::output::table::{Cell, Table};
 use crate::output::{Printer, span};
@@ -34,7 +35,7 @@ enum ScheduleVerb {
     /// End a rest; slots count from now on.
     Resume(Named),
     /// Remove a schedule. Its runs stay.
-    Delete(Named),
+    Delete(DeleteArgs),
     /// Start a run of a schedule now, whatever the clock says.
     Trigger(TriggerArgs),
     /// Show the next slots in the schedule's zone and in UTC.
@@ -46,6 +47,14 @@ struct Named {
     /// The schedule's name or id.
     #[arg(value_name = "NAME")]
     name: String,
+}
+
+#[derive(Debug, Args)]
+struct DeleteArgs {
+    #[command(flatten)]
+    named: Named,
+    #[command(flatten)]
+    sure: Sure,
 }
 
 #[derive(Debug, Args)]
@@ -70,9 +79,9 @@ struct TriggerArgs {
 struct NextArgs {
     #[command(flatten)]
     named: Named,
-    /// How many.
-    #[arg(long, short = 'n', default_value_t = 10)]
-    count: usize,
+    /// How many, 1 to 100.
+    #[arg(long, short = 'n', default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=100))]
+    count: u32,
 }
 
 pub async fn run(args: ScheduleArgs) -> anyhow::Result<()> {
@@ -88,7 +97,8 @@ pub async fn run(args: ScheduleArgs) -> anyhow::Result<()> {
         ScheduleVerb::Resume(named) => {
             stands(printer, &client.call(Method::POST, at(path::RESUME, &named)).send().await?)
         }
-        ScheduleVerb::Delete(named) => {
+        ScheduleVerb::Delete(DeleteArgs { named, sure }) => {
+            sure.ask(&format!("Remove the schedule `{}`?", named.name))?;
             client.call(Method::DELETE, at(path::SCHEDULE, &named)).done().await?;
             printer.show(&serde_json::json!({ "removed": named.name }), |_| format!("{} is removed", named.name))
         }
@@ -154,6 +164,13 @@ async fn trigger(client: &Client, printer: Printer, args: TriggerArgs) -> anyhow
 async fn next(client: &Client, printer: Printer, args: NextArgs) -> anyhow::Result<()> {
     let call = client.get(at(path::NEXT, &args.named)).query("count", Some(args.count));
     let upcoming: Upcoming = call.send().await?;
+    let schedule: ScheduleDetail = client.get(at(path::SCHEDULE, &args.named)).send().await?;
+    if schedule.schedule.paused {
+        let name = &upcoming.name;
+        printer.note(&format!(
+            "{name} is paused: none of these slots starts a run before `interlock schedule resume {name}`."
+        ));
+    }
     let now = span::now();
     let table = |_| {
         let mut table = Table::new(["LOCAL", "UTC", "STARTS"]);

@@ -7,7 +7,7 @@ use interlock_protocol::webhooks::{
 };
 use reqwest::Method;
 
-use super::{Named, SecretArgs, told};
+use super::{DeleteArgs, Named, SecretArgs, told};
 use crate::client::{Client, fill};
 use crate::exit::{Ended, Exit};
 use crate::output::table::{Cell, Table};
@@ -26,7 +26,7 @@ pub enum InboundVerb {
     /// Take webhooks again.
     Resume(Named),
     /// Remove one.
-    Delete(Named),
+    Delete(DeleteArgs),
     /// List what came in, and what became of it.
     Deliveries(Named),
 }
@@ -77,7 +77,8 @@ pub async fn run(client: &Client, printer: Printer, verb: InboundVerb) -> anyhow
         }
         InboundVerb::Pause(named) => change(client, printer, &named, true).await,
         InboundVerb::Resume(named) => change(client, printer, &named, false).await,
-        InboundVerb::Delete(named) => {
+        InboundVerb::Delete(DeleteArgs { named, sure }) => {
+            sure.ask(&format!("Remove the endpoint `{}`?", named.name))?;
             client.call(Method::DELETE, at(path::INBOUND_ONE, &named)).done().await?;
             printer.show(&serde_json::json!({ "removed": named.name }), |_| format!("{} is removed", named.name))
         }

@@ -9,6 +9,7 @@ use anyhow::Context as _;
 use clap::{Args, Subcommand};
 
 use crate::client::ClientArgs;
+use crate::confirm::Sure;
 
 #[derive(Args)]
 pub struct WebhookArgs {
@@ -34,6 +35,15 @@ struct Named {
     /// The endpoint's id; one for webhooks that come in may also be called by its name.
     #[arg(value_name = "ENDPOINT")]
     name: String,
+}
+
+/// An endpoint to be removed.
+#[derive(Debug, Args)]
+struct DeleteArgs {
+    #[command(flatten)]
+    named: Named,
+    #[command(flatten)]
+    sure: Sure,
 }
 
 /// A secret never stands in the arguments, where every process can read it.

@@ -11,7 +11,7 @@ use interlock_protocol::webhooks::{
 };
 use reqwest::Method;
 
-use super::{Named, told};
+use super::{DeleteArgs, Named, told};
 use crate::client::{Client, fill};
 use crate::output::paint::Tone;
 use crate::output::table::{Cell, Table};
@@ -30,7 +30,7 @@ pub enum OutboundVerb {
     /// Hold messages back.
     Disable(DisableArgs),
     /// Remove one; what was on its way ends.
-    Delete(Named),
+    Delete(DeleteArgs),
     /// List what was sent, with every try.
     Deliveries(Named),
     /// Send a delivery again, or those of the last minutes.
@@ -105,7 +105,8 @@ pub async fn run(client: &Client, printer: Printer, verb: OutboundVerb) -> anyho
             let body = Disable { reason: args.reason };
             stands(printer, &client.post(at(path::OUTBOUND_DISABLE, &args.named), &body).send().await?)
         }
-        OutboundVerb::Delete(named) => {
+        OutboundVerb::Delete(DeleteArgs { named, sure }) => {
+            sure.ask(&format!("Remove the endpoint `{}`?", named.name))?;
             client.call(Method::DELETE, at(path::OUTBOUND_ONE, &named)).done().await?;
             printer.show(&serde_json::json!({ "removed": named.name }), |_| format!("{} is removed", named.name))
         }

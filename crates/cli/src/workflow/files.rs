@@ -1,6 +1,7 @@
 //! Files as they are given: read within bounds, checked, and told about.
 
 use std::io::Read;
+use std::path::Path;
 
 use anyhow::Context as _;
 use interlock_workflow::diagnostic::{Diagnostics, Style};
@@ -9,6 +10,15 @@ use interlock_workflow::{Checked, parse};
 
 use crate::exit::{Ended, Exit};
 use crate::output::Printer;
+
+/// What is there, or is written like a path; every other word is a workflow's name.
+pub fn is_file(which: &str) -> bool {
+    let looks = |ending: &str| which.to_ascii_lowercase().ends_with(ending);
+    which == "-"
+        || which.contains('/')
+        || [".yaml", ".yml", ".json"].into_iter().any(looks)
+        || Path::new(which).exists()
+}
 
 /// The text of a file; `-` is stdin.
 pub fn text(path: &str) -> anyhow::Result<String> {
@@ -55,4 +65,19 @@ pub fn count(found: &Diagnostics) -> String {
         parts.push(plural(found.warnings(), "warning"));
     }
     format!("{}: {}", found.source.name, parts.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_like_a_path_is_a_file() {
+        for file in ["-", "deploy.yaml", "a/b", "./deploy", "X.YML", "src"] {
+            assert!(is_file(file), "{file}");
+        }
+        for name in ["deploy", "order-v2", "team.deploy"] {
+            assert!(!is_file(name), "{name}");
+        }
+    }
 }

@@ -11,10 +11,10 @@ use crate::output::Printer;
 
 #[derive(Debug, Args)]
 pub struct GraphArgs {
-    /// A workflow file (`-` for stdin), or with `--stored` the name of a workflow on the server.
-    #[arg(value_name = "FILE")]
-    file: String,
-    /// The name of a workflow on the server is meant.
+    /// A workflow file (`-` for stdin), or the name of a workflow on the server.
+    #[arg(value_name = "WORKFLOW")]
+    which: String,
+    /// The name of a workflow on the server is meant, even if there is a file of that name.
     #[arg(long)]
     stored: bool,
     /// How to draw it.
@@ -37,12 +37,12 @@ struct Drawn {
 }
 
 pub async fn run(client: &ClientArgs, printer: Printer, args: GraphArgs) -> anyhow::Result<()> {
-    let checked = if args.stored {
+    let checked = if args.stored || !files::is_file(&args.which) {
         let (client, _) = client.open()?;
-        let stored: VersionDetail = client.get(fill(path::WORKFLOW, &[("workflow", &args.file)])).send().await?;
-        parse(&args.file, &stored.source).map_err(|found| files::refused(&found, printer))?
+        let stored: VersionDetail = client.get(fill(path::WORKFLOW, &[("workflow", &args.which)])).send().await?;
+        parse(&args.which, &stored.source).map_err(|found| files::refused(&found, printer))?
     } else {
-        files::checked(&args.file, printer)?
+        files::checked(&args.which, printer)?
     };
     let definition = &checked.definition;
     let mermaid = graph::mermaid(definition);

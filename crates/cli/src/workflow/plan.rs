@@ -1,7 +1,6 @@
 //! `interlock workflow plan`: what would be done, without doing it.
 
 use std::fmt::Write;
-use std::path::Path;
 
 use clap::Args;
 use interlock_core::visible::visible;
@@ -32,7 +31,7 @@ pub struct PlanArgs {
 
 pub async fn run(client: &ClientArgs, printer: Printer, args: PlanArgs) -> anyhow::Result<()> {
     let given = inputs(&args.inputs)?;
-    let walked = if args.stored || args.workflow_version.is_some() || !is_file(&args.which) {
+    let walked = if args.stored || args.workflow_version.is_some() || !files::is_file(&args.which) {
         let (source, file, workflow) = (None, None, Some(args.which));
         let request = PlanRequest { source, file, workflow, version: args.workflow_version, inputs: given };
         client.open()?.0.post(path::PLAN, &request).send().await?
@@ -44,15 +43,6 @@ pub async fn run(client: &ClientArgs, printer: Printer, args: PlanArgs) -> anyho
     printer.show(&walked, |paint| page(&walked, paint))?;
     let fails = walked.steps.iter().any(|step| step.would == Would::Fail);
     if fails { Err(Ended::silently(Exit::Unsuccessful)) } else { Ok(()) }
-}
-
-/// What is there, or is written like a path; every other word is a workflow's name.
-fn is_file(which: &str) -> bool {
-    let looks = |ending: &str| which.to_ascii_lowercase().ends_with(ending);
-    which == "-"
-        || which.contains('/')
-        || [".yaml", ".yml", ".json"].into_iter().any(looks)
-        || Path::new(which).exists()
 }
 
 fn page(walk: &Walk, paint: Paint) -> String {
@@ -113,20 +103,5 @@ fn told(text: &mut String, number: usize, step: &Walked, paint: Paint) {
     }
     for note in &step.notes {
         line("note", note.clone());
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_written_like_a_path_is_a_file() {
-        for file in ["-", "deploy.yaml", "a/b", "./deploy", "X.YML", "src"] {
-            assert!(is_file(file), "{file}");
-        }
-        for name in ["deploy", "order-v2", "team.deploy"] {
-            assert!(!is_file(name), "{name}");
-        }
     }
 }

@@ -52,7 +52,14 @@ fn keys_are_made_rotated_and_revoked() {
     assert_eq!(up.run_with(&[("INTERLOCK_API_KEY", rotated.out.trim())], &["run", "list"]).code, 77);
     fails(up.run(&["key", "create", "x", "--role", "root"]), 2, "`root` is not a role");
     fails(up.run(&["key", "revoke", "key_00000000000070008000000000000000"]), 66, "KEY_NOT_FOUND");
-    fails(up.run(&["key", "revoke", "nonsense"]), 2, "nonsense");
+    fails(up.run(&["key", "revoke", "nonsense"]), 66, "no key that works is called `nonsense`");
+
+    // A name does as well, where it means one key.
+    ok(up.run(&["key", "create", "bot", "--role", "viewer"]));
+    assert!(ok(up.run(&["key", "rotate", "bot"])).out.starts_with("ilk_"));
+    ok(up.run(&["key", "create", "bot", "--role", "viewer"]));
+    fails(up.run(&["key", "revoke", "bot"]), 66, "2 keys are called `bot`");
+    fails(up.run(&["key", "revoke", "bto"]), 66, "did you mean `bot`?");
 }
 
 #[test]
@@ -85,10 +92,22 @@ fn schedules_are_made_paused_triggered_and_removed() {
     let paused = ok(up.run(&["schedule", "pause", "nightly", "--reason", "audit"]));
     assert!(paused.out.contains("nightly is paused"), "{paused:?}");
     assert!(ok(up.run(&["schedule", "show", "nightly"])).out.contains("Europe/Berlin"));
+    let next = ok(up.run(&["schedule", "next", "nightly"]));
+    assert!(next.err.contains("nightly is paused") && next.err.contains("schedule resume nightly"), "{next:?}");
+    fails(up.run(&["schedule", "next", "nightly", "-n", "0"]), 2, "1..=100");
     ok(up.run(&["schedule", "resume", "nightly"]));
     assert!(ok(up.run(&["schedule", "list"])).out.contains("0 3 * * *"));
     fails(create("nightly", "0 3 * * *", "UTC"), 65, "NAME_TAKEN");
-    fails(create("other", "61 * * * *", "UTC"), 65, "INPUT_INVALID");
+    fails(create("other", "61 * * * *", "UTC"), 65, "the field for the minute cannot be `61`: it takes 0 to 59");
+    fails(create("other", "0 3 * * *", "Europe/Berln"), 65, "did you mean `Europe/Berlin`?");
+    let spans = ["--catch-up", "30m", "--jitter", "1m"];
+    let what = ["schedule", "create", "spread", "--workflow", "order", "--cron", "@daily"];
+    let inputs = ["--inputs", r#"{"order":"nightly","cents":100}"#];
+    ok(up.run(&[&what[..], &spans, &inputs].concat()));
+    let spread = ok(up.run(&["schedule", "show", "spread"])).out;
+    assert!(spread.contains("30 min") && spread.contains("1 min"), "{spread}");
+    ok(up.run(&["schedule", "delete", "spread", "-y"]));
+    fails(up.run(&[&what[..], &["--overlap", "slip"]].concat()), 2, "`slip` is not an overlap policy");
     fails(create("other", "0 3 * * *", "Mars/Olympus"), 65, "Mars/Olympus");
     fails(up.run(&["schedule", "show", "nightyl"]), 66, "NOT_FOUND");
     assert!(ok(up.run(&["schedule", "delete", "nightly"])).out.contains("nightly is removed"));
@@ -146,6 +165,9 @@ fn a_plan_is_walked_for_a_file_and_for_a_workflow_of_the_server() {
     fails(up.run(&["workflow", "plan", "greeet"]), 66, "WORKFLOW_NOT_FOUND");
     fails(up.run(&["workflow", "plan", "greet", "--version", "9", "-i", "who=ada"]), 66, "WORKFLOW_NOT_FOUND");
     fails(up.run(&["workflow", "plan", "nowhere.yaml"]), 1, "cannot read nowhere.yaml");
+    let drawn = ok(up.run(&["workflow", "graph", "greet"]));
+    assert_eq!(drawn.out, ok(up.run(&["workflow", "graph", &file])).out, "of the server, where there is no such file");
+    fails(up.run(&["workflow", "graph", "greeet"]), 66, "WORKFLOW_NOT_FOUND");
 }
 
 #[test]
@@ -176,7 +198,13 @@ fn contexts_and_the_doctor_tell_mistakes_apart() {
     let up = Up::start(&["--no-demo"]);
     fails(up.run(&["context", "add", "a b", "--server", "http://h"]), 78, "cannot be a context's name");
     fails(up.run(&["context", "add", "a", "--server", "ftp://h"]), 78, "is not the address of a server");
-    ok(up.run(&["context", "add", "prod", "--server", "prod.example"]));
+    let here = ok(up.run(&["context", "list"]));
+    assert!(here.out.contains("local") && here.out.contains(&up.server()), "{here:?}");
+    ok(up.run(&["context", "add", "prod", "--server", "prod.example", "--use"]));
+    ok(up.run(&["run", "list", "--context", "local"]));
+    assert_eq!(up.run(&["context", "show", "--context", "local", "-o", "json"]).json()["server"], up.server());
+    ok(up.run(&["context", "use", "local"]));
+    ok(up.run(&["run", "list"]));
     assert!(ok(up.run(&["context", "list"])).out.contains("https://prod.example"));
     fails(up.run(&["context", "remove", "prd"]), 78, "did you mean `prod`?");
     fails(up.run(&["logout", "--context", "prd"]), 78, "did you mean `prod`?");

@@ -7,6 +7,7 @@ use axum::http::{HeaderName, StatusCode};
 use axum::response::{Html, IntoResponse, Response};
 
 use super::path;
+use crate::api_error::ApiError;
 
 /// Nothing but our own style sheet and forms that come back here; never inside another page.
 const POLICY: &str =
@@ -50,6 +51,12 @@ pub fn page(status: StatusCode, title: &str, content: &str) -> Response {
 /// Something went wrong, said above the form, where a screen reader hears it first.
 pub fn alert(message: Option<&str>) -> String {
     message.map(|text| format!("<p class=\"alert\" role=\"alert\">{}</p>", escape(text))).unwrap_or_default()
+}
+
+/// A page that says no, and by which code whoever runs the server can look it up. `content` says where to go from here.
+pub fn refusal(title: &str, error: &ApiError, content: &str) -> Response {
+    let code = format!("<p class=\"hint\">{}</p>", error.code());
+    page(error.status(), title, &format!("{}{code}{content}", alert(Some(error.detail()))))
 }
 
 /// Text for any place in HTML.

@@ -6,7 +6,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{AppendHeaders, IntoResponse, Response};
 use serde::Deserialize;
 
-use super::layout::{alert, page};
+use super::layout::refusal;
 use super::{login, path};
 use crate::api_error::ApiError;
 use crate::identity::oidc::{OidcError, Provider, flow};
@@ -76,5 +76,5 @@ fn provider(state: &AppState) -> Result<&Provider, ApiError> {
 
 fn failed(error: &ApiError) -> Response {
     let back = format!("<a class=\"button second\" href=\"{}\">Back to sign in</a>", path::LOGIN);
-    page(error.status(), "You are not signed in", &format!("{}{back}", alert(Some(error.detail()))))
+    refusal("You are not signed in", error, &back)
 }

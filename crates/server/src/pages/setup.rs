@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Response};
 use interlock_protocol::identity::limits::PASSWORD_CHARS_MIN;
 use serde::Deserialize;
 
-use super::layout::{alert, escape, page};
+use super::layout::{alert, escape, page, refusal};
 use super::path;
 use crate::api_error::ApiError;
 use crate::origin;
@@ -68,9 +68,8 @@ async fn person(state: &AppState, headers: &HeaderMap, token: &str) -> Result<Op
 }
 
 fn over(error: &ApiError) -> Response {
-    let content =
-        format!("{}<a class=\"button second\" href=\"{}\">Sign in</a>", alert(Some(error.detail())), path::LOGIN);
-    page(error.status(), "This link cannot be used", &content)
+    let away = format!("<a class=\"button second\" href=\"{}\">Sign in</a>", path::LOGIN);
+    refusal("This link cannot be used", error, &away)
 }
 
 fn form(status: StatusCode, token: &str, person: Option<&str>, name: &str, message: Option<&str>) -> Response {

@@ -52,11 +52,16 @@ pub async fn engine() -> (Engine, [TenantId; 2], String) {
     let store_options = Options { mode, ..Options::new(ServerId(Uuid::from_u128(1))) };
     let store = Store::open(&StoreUrl::SqliteMemory(database.clone()), store_options).await.unwrap();
     let engine = Engine::open(store, options).await.unwrap();
+    let tenants = two_tenants(&engine).await;
+    (engine, tenants, database)
+}
+
+async fn two_tenants(engine: &Engine) -> [TenantId; 2] {
     let tenants = [1, 2].map(|number| TenantId(Uuid::from_u128(number)));
     for (tenant, name) in tenants.into_iter().zip(["one", "two"]) {
         engine.put_tenant(Tenant::new(tenant, name, engine.now())).await.unwrap();
     }
-    (engine, tenants, database)
+    tenants
 }
 
 pub async fn key(engine: &Engine, secret: &ServerSecret, new: NewKey) -> String {
@@ -100,7 +105,20 @@ impl Answer {
 
 impl Api {
     pub async fn new() -> Self {
-        let (engine, [tenant, other_tenant], database) = engine().await;
+        let (engine, tenants, database) = engine().await;
+        Self::of(engine, tenants, database).await
+    }
+
+    /// The same on a PostgreSQL database of its own, in real time.
+    pub async fn on_postgres(name: &str) -> Self {
+        let options = EngineOptions::new(Arc::new(LogDeliver));
+        let store = Store::open(&postgres(name).await, Options::new(ServerId(options.ids.fresh()))).await.unwrap();
+        let engine = Engine::open(store, options).await.unwrap();
+        let tenants = two_tenants(&engine).await;
+        Self::of(engine, tenants, name.to_owned()).await
+    }
+
+    async fn of(engine: Engine, [tenant, other_tenant]: [TenantId; 2], database: String) -> Self {
         let options = ServerOptions::new(tenant);
         let router = router(engine.clone(), &options, CancellationToken::new());
         let all: Roles = Role::ALL.iter().copied().collect();

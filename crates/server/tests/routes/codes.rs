@@ -2,16 +2,27 @@
 
 use std::time::Duration;
 
-use axum::body::Body;
+use axum::body::{Body, to_bytes};
 use axum::http::{Request, header};
+use futures::StreamExt as _;
+use futures::stream::FuturesUnordered;
 use interlock_core::identity::Role;
 use interlock_core::json::canonical_hash;
+use interlock_core::limits::SUBJECT_QUEUE_MAX;
 use interlock_engine::IdempotencyKey;
 use interlock_engine::commands::once::OnceRequest;
+use interlock_engine::webhooks::outbound::NewOutbound;
 use interlock_server::identity::NewKey;
-use serde_json::json;
+use interlock_server::{ServerOptions, router};
+use interlock_store::forget_memory;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+use tower::ServiceExt as _;
 
-use crate::api::{Api, attempt, plan, task};
+use crate::api::{Api, attempt, engine, plan, task};
+
+/// As docs/reference/live.md has it.
+const LIVE_STREAMS_MAX: usize = 10_000;
 
 #[tokio::test(start_paused = true)]
 async fn things_that_are_not_there() {
@@ -118,4 +129,97 @@ async fn what_may_still_be_sent_cannot_be_denied() {
     let happened = json!({ "outcome": "happened", "output": 1, "reason": "seen at the bank" });
     api.post(&path, happened).await.ok();
     api.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_so_many_runs_queue_for_a_subject() {
+    let api = Api::new().await;
+    let start = async |on_conflict: &str| {
+        let plan = plan(json!([task("a")]));
+        api.post("/runs", json!({ "plan": plan, "subject": "db", "on_conflict": on_conflict })).await
+    };
+    for _ in 0..=SUBJECT_QUEUE_MAX {
+        start("queue").await.ok();
+    }
+    for on_conflict in ["queue", "cancel_previous"] {
+        let full = start(on_conflict).await;
+        assert_eq!(full.problem(), (429, "RUN_SUBJECT_QUEUE_FULL"), "{on_conflict}");
+        assert!(full.headers.contains_key(header::RETRY_AFTER));
+    }
+    api.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_has_only_so_many_live_streams() {
+    let api = Api::new().await;
+    let stream = || {
+        let request = Request::get("/api/v1/events/stream")
+            .header(header::HOST, "localhost")
+            .header(header::AUTHORIZATION, format!("Bearer {}", api.key));
+        request.body(Body::empty()).unwrap()
+    };
+    let mut open = Vec::new();
+    while open.len() < LIVE_STREAMS_MAX {
+        let response = api.raw(stream()).await;
+        assert_eq!(response.status(), 200);
+        open.push(response);
+    }
+    assert_eq!(api.ask(stream()).await.problem(), (503, "LIVE_STREAMS_FULL"));
+    open.pop();
+    assert_eq!(api.raw(stream()).await.status(), 200, "whoever leaves makes room");
+    drop(open);
+    api.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_was_told_to_stop_is_not_ready() {
+    let (engine, [tenant, _], database) = engine().await;
+    let stop = CancellationToken::new();
+    let server = router(engine.clone(), &ServerOptions::new(tenant), stop.clone());
+    let ready = async || {
+        let request = Request::get("/readyz").header(header::HOST, "localhost").body(Body::empty()).unwrap();
+        let (parts, body) = server.clone().oneshot(request).await.unwrap().into_parts();
+        let body = to_bytes(body, 10_000).await.unwrap();
+        (parts.status.as_u16(), serde_json::from_slice::<Value>(&body).unwrap())
+    };
+    assert_eq!(ready().await.0, 200);
+    stop.cancel();
+    let (status, problem) = ready().await;
+    assert_eq!((status, &problem["code"]), (503, &json!("NOT_READY")));
+    engine.stop().await;
+    engine.store().clone().close().await;
+    forget_memory(&database);
+}
+
+/// Hashing a password is work: whoever comes to a long queue is turned away instead.
+#[tokio::test]
+async fn too_many_people_sign_in_at_once() {
+    let api = Api::new().await;
+    let sign_in = |number: usize| {
+        let body = json!({ "name": format!("nobody-{number}"), "password": "correct horse battery" });
+        let request = Request::post("/api/v1/auth/login")
+            .header(header::HOST, "localhost")
+            .header(header::CONTENT_TYPE, "application/json");
+        api.ask(request.body(Body::from(body.to_string())).unwrap())
+    };
+    let mut under_way: FuturesUnordered<_> = (0..100).map(sign_in).collect();
+    let mut refused = under_way.next().await.unwrap();
+    while refused.status != 503 {
+        refused = under_way.next().await.expect("one of them is turned away");
+    }
+    assert_eq!(refused.problem(), (503, "OVERLOADED"));
+    assert!(refused.headers.contains_key(header::RETRY_AFTER));
+    drop(under_way);
+    api.end().await;
+}
+
+/// A server brings its client for calls to the outside along; without one, nothing is promised to anybody.
+#[tokio::test(start_paused = true)]
+async fn an_engine_that_makes_no_calls_takes_no_addresses() {
+    let (engine, [tenant, _], database) = engine().await;
+    let new = NewOutbound { url: "https://example.org".into(), description: None, events: None, workflows: None };
+    assert_eq!(engine.create_outbound(tenant, new, None).await.unwrap_err().code(), "OUTBOUND_UNAVAILABLE");
+    engine.stop().await;
+    engine.store().clone().close().await;
+    forget_memory(&database);
 }

@@ -146,7 +146,16 @@ async fn a_body_that_is_nested_too_deep_is_not_read() {
 
 #[tokio::test]
 async fn a_nul_is_refused_where_it_would_become_a_column() {
-    let api = Api::new().await;
+    nuls(Api::new().await).await;
+}
+
+/// PostgreSQL's text takes none: one would fail the commit that it is in, and what others have in it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_nul_is_refused_on_postgres_alike() {
+    nuls(Api::on_postgres("nuls").await).await;
+}
+
+async fn nuls(api: Api) {
     for body in [
         json!({ "type": "a\0b", "key": "k" }),
         json!({ "type": "go", "key": "a\0b" }),

@@ -10,6 +10,7 @@ mod delegations;
 mod directives;
 mod documented;
 mod duplicates;
+mod ends;
 mod executions;
 mod guard;
 mod isolation;

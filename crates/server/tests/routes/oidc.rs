@@ -214,6 +214,9 @@ async fn an_answer_that_is_not_to_our_question_lets_nobody_in() {
     let refused = |arrival: Arrival, says: &str| {
         assert!(arrival.session.is_none() && arrival.status.as_u16() >= 400, "{}", arrival.page);
         assert!(arrival.page.contains(says), "no `{says}` in {}", arrival.page);
+        let unavailable = arrival.status == StatusCode::BAD_GATEWAY;
+        let code = if unavailable { "PROVIDER_UNAVAILABLE" } else { "PROVIDER_REFUSED" };
+        assert!(arrival.page.contains(code), "no `{code}` in {}", arrival.page);
     };
 
     // Another state, another browser, and a note that somebody has written by hand.

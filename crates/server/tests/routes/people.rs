@@ -102,6 +102,7 @@ async fn the_first_admins_link_works_once() {
 
     let again = form(&api, "/setup", fill("eve", "aaaaaaaaaaaaaa", "aaaaaaaaaaaaaa")).await;
     assert_eq!(again.status, 410);
+    assert!(again.body.as_str().unwrap().contains("INVITE_OVER"), "{}", again.body);
     // Another link that was printed before is worth nothing either: there is an admin now.
     let late = api.identity().invite(api.tenant, None).await.unwrap().token;
     assert_eq!(page(&api, &format!("/setup?token={late}")).await.status, 410);

@@ -1,4 +1,4 @@
-//! Two servers on one PostgreSQL: what they count, they count together.
+//! Two servers on one database: what they count, they count together, and what one has sealed only its like can open.
 
 use std::sync::Arc;
 
@@ -96,4 +96,25 @@ async fn guesses_are_counted_over_all_servers() {
     assert!(looked_at <= 5 && answers.iter().all(|status| matches!(status, 401 | 429)), "{answers:?}");
     one.close().await;
     two.close().await;
+}
+
+#[tokio::test]
+async fn what_another_secret_sealed_cannot_be_opened() {
+    let url = StoreUrl::SqliteMemory("sealed".to_owned());
+    let tenant = TenantId(Uuid::from_u128(1));
+    let secret = ServerOptions::new(tenant).secret;
+    let one = Server::open(&url, tenant, secret.clone()).await;
+    let new = NewKey::new(tenant, "admin", [Role::Admin].into_iter().collect());
+    let key = api::key(&one.engine, &secret, new).await;
+    let (status, made) = one.post("/webhooks", Some(&key), json!({ "name": "a", "source": "standard" })).await;
+    assert_eq!(status, 201, "{made}");
+    let path = made["path"].as_str().unwrap().strip_prefix("/api/v1").unwrap();
+    assert_eq!(one.post(path, None, json!({})).await.0, 401, "not signed");
+    one.close().await;
+
+    let other = Server::open(&url, tenant, ServerOptions::new(tenant).secret).await;
+    let (status, problem) = other.post(path, None, json!({})).await;
+    assert_eq!((status, &problem["code"]), (503, &json!("SECRETS_UNAVAILABLE")), "{problem}");
+    other.close().await;
+    interlock_store::forget_memory("sealed");
 }

@@ -271,6 +271,24 @@ async fn a_delivery_that_was_left_is_finished_once() {
     api.end().await;
 }
 
+/// What stands in the way passes, but not before the third try.
+#[tokio::test(start_paused = true)]
+async fn a_delivery_that_failed_three_times_is_given_up() {
+    let api = Api::new().await;
+    apply(&api.engine, api.tenant, "name: any\non: webhook\nsteps:\n  - id: a\n    task: t\n").await;
+    let path = endpoint(&api, "github").await;
+    let mut tenant = api.engine.store().tenant(api.tenant).await.unwrap().unwrap();
+    tenant.pending_runs_max = Some(1);
+    api.engine.put_tenant(tenant).await.unwrap();
+    api.start(json!([crate::api::task("a")])).await;
+    let body = pull_request(7, "opened", "abc");
+    assert_eq!(github(&api, &path, "d-1", &body).await.problem(), (429, "TENANT_PENDING_RUNS"));
+    tokio::time::sleep(Duration::from_mins(5)).await;
+    let given_up = github(&api, &path, "d-1", &body).await;
+    assert_eq!(given_up.problem(), (409, "WEBHOOK_FAILED"));
+    api.end().await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_endpoint_that_rests_takes_nothing() {
     let api = Api::new().await;

@@ -1,10 +1,11 @@
 //! Effects: the intent first, at most once, and never blindly again.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 
 use crate::fake::{Fake, LEASE, start};
 use interlock_core::json::Json;
+use interlock_core::limits::EFFECTS_PER_STEP_MAX;
 use interlock_core::state::EffectClass;
 use interlock_protocol::agent::ReportedOutcome;
 use interlock_worker::{EffectFailure, TaskError, Tasks};
@@ -175,6 +176,70 @@ async fn an_attempt_that_is_over_performs_nothing() {
     });
     fake.enqueue(vec![step]);
     fake.until("it has been refused", |state| state.calls.contains(&"complete")).await;
+    assert_eq!(performed.load(Ordering::Relaxed), 0);
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_step_performs_only_so_many_effects() {
+    let fake = Fake::new();
+    let tasks = Tasks::new().task("endless", |ctx, (): ()| async move {
+        loop {
+            ctx.effect("x", EffectClass::Read, &(), |_| async { Ok(()) }).await?;
+        }
+        #[expect(unreachable_code, reason = "it tells the compiler what the task would answer")]
+        Ok(())
+    });
+    let running = start(&fake, tasks);
+    let outcome = fake.run_one(fake.step("endless", "null")).await;
+    assert_eq!(code(&outcome), "EFFECTS_EXHAUSTED");
+    assert!(matches!(outcome, ReportedOutcome::Dead { .. }));
+    assert_eq!(fake.state().intents.len(), EFFECTS_PER_STEP_MAX as usize);
+    running.stop().await;
+}
+
+/// Between the two attempts the task was changed, and no longer understands what it has recorded.
+#[tokio::test(start_paused = true)]
+async fn a_recorded_response_of_another_shape_is_not_guessed_at() {
+    let fake = Fake::new();
+    let tasks = Tasks::new().task("renamed", |ctx, (): ()| async move {
+        if ctx.attempt() == 1 {
+            return ctx.effect("x", EffectClass::Keyed, &(), |_| async { Ok("seven".to_owned()) }).await;
+        }
+        let seven: u32 = ctx.effect("x", EffectClass::Keyed, &(), |_| async { Ok(7) }).await?;
+        Ok(seven.to_string())
+    });
+    let running = start(&fake, tasks);
+    let first = fake.step("renamed", "null");
+    let mut again = first.clone();
+    again.at.attempt += 1;
+    assert!(matches!(fake.run_one(first).await, ReportedOutcome::Completed { .. }));
+    let outcome = fake.run_one(again).await;
+    assert_eq!(code(&outcome), "EFFECT_RESPONSE_INVALID");
+    assert!(matches!(outcome, ReportedOutcome::Dead { .. }));
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_a_server_nothing_is_performed() {
+    let fake = Fake::new();
+    let (performed, heard) = (Arc::new(AtomicU32::new(0)), Arc::new(Mutex::new(None)));
+    let (counter, note, server) = (Arc::clone(&performed), Arc::clone(&heard), fake.clone());
+    let tasks = Tasks::new().task("cut-off", move |ctx, (): ()| {
+        let (counter, note, server) = (Arc::clone(&counter), Arc::clone(&note), server.clone());
+        async move {
+            server.set(|state| state.down = true);
+            let count = |_| async move { Ok(counter.fetch_add(1, Ordering::Relaxed)) };
+            let answer = ctx.effect("x", EffectClass::Unsafe, &(), count).await;
+            *note.lock().unwrap() = answer.as_ref().err().map(|error| error.code().to_owned());
+            server.set(|state| state.down = false);
+            answer
+        }
+    });
+    let running = start(&fake, tasks);
+    fake.enqueue_one("cut-off", "null");
+    fake.until("it is back", |state| !state.down && heard.lock().unwrap().is_some()).await;
+    assert_eq!(heard.lock().unwrap().as_deref(), Some("SERVER_UNAVAILABLE"));
     assert_eq!(performed.load(Ordering::Relaxed), 0);
     running.stop().await;
 }

@@ -1,12 +1,14 @@
 //! Local programs as tasks, run for real.
 
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
 
 use interlock_core::json::Json;
 use interlock_core::state::EffectClass;
 use interlock_core::time::Millis;
 use interlock_protocol::agent::{Assignment, ReportedOutcome};
-use interlock_worker::{ExecTask, Tasks};
+use interlock_worker::{ExecTask, Flow, Task, TaskContext, TaskError, Tasks};
 
 use crate::fake::{Fake, Running, start};
 
@@ -111,6 +113,60 @@ async fn a_program_that_cannot_start_says_so() {
 async fn what_a_program_leaves_behind_does_not_hold_its_step() {
     // The grandchild inherits the pipes and would keep them open for an hour.
     assert_eq!(outcome("sleep 3600 & echo 1", "null").await, completed("1"));
+}
+
+/// What has left the program's group is out of the worker's reach.
+#[tokio::test]
+async fn output_that_somebody_else_keeps_open_cannot_be_believed() {
+    let note = Note::new("elsewhere");
+    let path = note.0.display();
+    let script = format!("setsid sh -c 'echo $$ > {path}; sleep 3' & while [ ! -s {path} ]; do :; done; echo 1");
+    let (retried, code, _) = failure(outcome(&script, "null").await);
+    assert_eq!((retried, code.as_str()), (false, "OUTPUT_HELD_OPEN"));
+}
+
+/// A program that is being replaced cannot be run at that moment, and can a moment later.
+#[tokio::test]
+async fn a_program_that_is_being_written_is_tried_again() {
+    let program = Note::new("in-writing");
+    let mut file = std::fs::OpenOptions::new();
+    let file = file.create(true).write(true).truncate(true).mode(0o700).open(&program.0).unwrap();
+    let fake = Fake::new();
+    let running = start(&fake, Tasks::new().add("script", ExecTask::new(&program.0)));
+    let (retried, code, message) = failure(fake.run_one(fake.step("script", "null")).await);
+    assert_eq!((retried, code.as_str()), (true, "TASK_NOT_STARTED"), "{message}");
+    drop(file);
+    running.stop().await;
+}
+
+/// A task that has its work done by a program, and looks at what became of it.
+struct Around(ExecTask, Arc<Mutex<Option<String>>>);
+
+impl Task for Around {
+    type Input = Json;
+    type Output = Json;
+
+    async fn run(&self, ctx: TaskContext, input: Json) -> Result<Flow<Json>, TaskError> {
+        let answer = self.0.run(ctx, input).await;
+        *self.1.lock().unwrap() = answer.as_ref().err().map(|error| error.code().to_owned());
+        answer
+    }
+}
+
+#[tokio::test]
+async fn a_program_that_was_stopped_is_not_believed_whatever_it_exits_with() {
+    let (note, heard) = (Note::new("stopped"), Arc::default());
+    let fake = Fake::new();
+    fake.set(|state| state.renew_every = Some(Millis(20)));
+    let script = format!("trap 'exit 0' TERM; echo $$ > '{}'; sleep 3600 & wait", note.0.display());
+    let running = start(&fake, Tasks::new().add("script", Around(shell(&script), Arc::clone(&heard))));
+    let at = fake.enqueue_one("script", "null");
+    note.pid().await;
+    fake.set(|state| state.stop.push(at));
+    fake.until("a report", |state| !state.reports.is_empty()).await;
+    assert_eq!(heard.lock().unwrap().as_deref(), Some("TASK_STOPPED"));
+    assert_eq!(fake.outcomes_reported(), [ReportedOutcome::Released], "it costs the step no try");
+    running.stop().await;
 }
 
 #[tokio::test]

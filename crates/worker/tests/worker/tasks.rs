@@ -92,6 +92,19 @@ async fn a_task_waits_and_runs_again_when_the_signal_has_come() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_signal_that_the_task_does_not_understand_fails_it_for_good() {
+    let fake = Fake::new();
+    let tasks = Tasks::new().task("ship", |ctx, (): ()| async move { ctx.signal::<Numbers>().map(|_| ()) });
+    let running = start(&fake, tasks);
+    let mut woken = fake.step("ship", "null");
+    woken.task_type = TaskType::Signal;
+    woken.payload = Some(Json::trusted(r#"{"a":1}"#));
+    let (retried, _, code, _) = failure(fake.run_one(woken).await);
+    assert_eq!((retried, code.as_str()), (false, "SIGNAL_INVALID"));
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn errors_panics_and_timeouts_are_reported_by_class() {
     let fake = Fake::new();
     let tasks = Tasks::new()

@@ -1,10 +1,9 @@
 //! Triggers: schedules that can be read, and inputs that the workflow has.
 
-use std::str::FromStr;
-
 use interlock_core::limits::WAIT_MAX;
 
 use super::steps::duration;
+use crate::cadence::{wrong_cron, wrong_zone};
 use crate::definition::{Definition, Schedule};
 use crate::diagnostic::{Code, Report};
 use crate::limits::TRIGGERS_MAX;
@@ -44,17 +43,15 @@ pub fn check(definition: &Definition, report: &mut Report) {
 }
 
 fn schedule(definition: &Definition, trigger: &Schedule, report: &mut Report) {
-    if let Err(error) = cron(&trigger.cron) {
+    if let Some(wrong) = wrong_cron(&trigger.cron) {
         report
-            .error(Code::InvalidSchedule, trigger.cron.span, format!("this is not a cron expression: {error}"))
+            .error(Code::InvalidSchedule, trigger.cron.span, wrong)
             .help("minute, hour, day of month, month, day of week: `0 3 * * 1` is Mondays at 3:00");
     }
     if let Some(zone) = &trigger.timezone
-        && jiff::tz::TimeZone::get(zone).is_err()
+        && let Some(wrong) = wrong_zone(zone)
     {
-        report
-            .error(Code::InvalidSchedule, zone.span, format!("there is no time zone `{}`", zone.value))
-            .help("use a name of the IANA database, such as `Europe/Berlin` or `UTC`");
+        report.error(Code::InvalidSchedule, zone.span, wrong);
     }
     duration(trigger.catch_up, WAIT_MAX, report);
     duration(trigger.jitter, WAIT_MAX, report);
@@ -67,9 +64,4 @@ fn schedule(definition: &Definition, trigger: &Schedule, report: &mut Report) {
             ));
         }
     }
-}
-
-/// A cron expression as schedules read it: five fields, or six with seconds in front.
-pub fn cron(text: &str) -> Result<croner::Cron, croner::errors::CronError> {
-    croner::Cron::from_str(text)
 }

@@ -6,6 +6,7 @@ use axum::response::Response;
 use interlock_core::trigger::Origin;
 use interlock_protocol::schedules::{NewSchedule, ScheduleView, path};
 use interlock_store::ScheduleSpec;
+use interlock_workflow::cadence::{wrong_cron, wrong_zone};
 
 use super::view;
 use crate::api_error::ApiError;
@@ -43,6 +44,9 @@ pub async fn create(
 
 async fn add(state: &AppState, caller: &Caller, new: NewSchedule) -> Result<Made<ScheduleView>, ApiError> {
     let workspace = caller.workspace_for(new.workspace)?;
+    if let Some(wrong) = wrong_cron(&new.cron).or_else(|| wrong_zone(&new.timezone)) {
+        return Err(ApiError::invalid(wrong));
+    }
     // A schedule for a workflow that is not there, or does not take these inputs, would fail at every slot.
     state.engine().check_slot(caller.tenant, &new.name, &new.workflow, &new.inputs).await?;
     let spec = ScheduleSpec {

@@ -1,5 +1,8 @@
 //! `interlock worker`: a worker in a process of its own. Each task is a program: JSON on stdin, JSON on stdout.
 
+mod program;
+mod telling;
+
 use std::path::PathBuf;
 
 use anyhow::Context as _;
@@ -8,8 +11,11 @@ use interlock_core::plan::DEFAULT_QUEUE;
 use interlock_worker::{ExecTask, HttpTransport, Tasks, Worker, WorkerOptions};
 use tokio_util::sync::CancellationToken;
 
+use crate::client::local;
 use crate::config::{ConfigArg, LogArgs};
 use crate::exit::{Ended, Exit};
+use crate::key_file;
+use telling::Telling;
 
 #[derive(Args)]
 pub struct WorkerArgs {
@@ -53,10 +59,12 @@ pub async fn run(args: WorkerArgs) -> anyhow::Result<()> {
             .split_once('=')
             .filter(|(name, program)| !name.is_empty() && !program.is_empty())
             .with_context(|| format!("`--task {task}` is not NAME=PROGRAM, as in `--task resize=./resize.sh`"))?;
+        program::check(name, program)?;
         tasks = tasks.add(name, ExecTask::new(program));
     }
-    let key = crate::key_file::read(args.api_key_file.as_deref(), &args.data).await?;
-    let transport = HttpTransport::new(&args.server, Some(key))?;
+    let key = key(&args).await?;
+    let names: Vec<&str> = tasks.names().collect();
+    let transport = Telling::new(HttpTransport::new(&args.server, Some(key))?, &args.server, &names);
     let options = WorkerOptions {
         name: args.name.unwrap_or_else(|| format!("worker:{}", std::process::id())),
         queues: args.queues,
@@ -72,4 +80,14 @@ pub async fn run(args: WorkerArgs) -> anyhow::Result<()> {
         stopping.cancel();
     });
     Ok(Worker::new(transport, tasks, options).run(stop).await?)
+}
+
+/// The key in the file, or the one of the server on this machine: from its data folder, else from the note that it left.
+async fn key(args: &WorkerArgs) -> anyhow::Result<String> {
+    let noted =
+        local::find().filter(|found| found.server == args.server.trim_end_matches('/')).and_then(|found| found.api_key);
+    match noted {
+        Some(key) if args.api_key_file.is_none() && !key_file::is_in(&args.data) => Ok(key.reveal().to_owned()),
+        _ => key_file::read(args.api_key_file.as_deref(), &args.data).await,
+    }
 }

@@ -1,0 +1,43 @@
+//! Questions before something is done that cannot be taken back.
+
+use std::io::{self, BufRead, IsTerminal, Write};
+
+use clap::Args;
+
+use crate::exit::{Ended, Exit};
+
+/// For verbs that remove or revoke: a person at a terminal is asked, a script is believed.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct Sure {
+    /// Do not ask.
+    #[arg(long, short = 'y')]
+    yes: bool,
+}
+
+impl Sure {
+    pub fn ask(self, question: &str) -> anyhow::Result<()> {
+        if self.yes || !io::stdin().is_terminal() { Ok(()) } else { answered(question) }
+    }
+}
+
+/// For directives to runs: a script, too, has to say `--yes`.
+pub fn confirm(yes: bool, question: &str) -> anyhow::Result<()> {
+    if yes {
+        return Ok(());
+    }
+    if !io::stdin().is_terminal() {
+        return Err(Ended::saying(Exit::Usage, "nobody is there to ask; say --yes to go ahead without a question"));
+    }
+    answered(question)
+}
+
+fn answered(question: &str) -> anyhow::Result<()> {
+    eprint!("{question} [y/N] ");
+    io::stderr().flush()?;
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer)?;
+    if matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes") {
+        return Ok(());
+    }
+    Err(Ended::saying(Exit::Unsuccessful, "nothing was done"))
+}

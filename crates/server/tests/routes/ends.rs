@@ -1,0 +1,128 @@
+//! How runs and steps end without a word of their worker: the codes that the server itself gives.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::api::{Answer, Api, attempt, completed, failed, plan, task};
+
+/// The run, once it is in this state.
+async fn until(api: &Api, run: &str, state: &str) -> Value {
+    for _ in 0..1_000 {
+        let shown = api.get(&format!("/runs/{run}")).await.ok();
+        if shown["state"] == state {
+            return shown;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    panic!("{run} is never {state}");
+}
+
+async fn code_of_step(api: &Api, run: &str, step: usize) -> Value {
+    let steps = api.get(&format!("/runs/{run}/steps")).await.ok();
+    steps["steps"][step]["error"]["code"].clone()
+}
+
+/// Asks to perform an effect that cannot be repeated.
+async fn unsafe_effect(api: &Api, session: &str, assignment: &Value) -> Answer {
+    let mut intent = attempt(assignment);
+    intent["template"] = json!("card:charge");
+    intent["number"] = json!(0);
+    intent["effect"] = json!("unsafe");
+    intent["request"] = json!({ "cents": 100 });
+    api.post(&format!("/agent/{session}/effects"), intent).await
+}
+
+fn pay() -> Value {
+    json!({ "key": "pay", "kind": "task", "handler": "pay", "effect": "unsafe" })
+}
+
+/// A run whose only step was given back while its effect was under way.
+async fn in_doubt(api: &Api) -> String {
+    let run = api.start(json!([pay()])).await;
+    let session = api.register().await;
+    let assignment = api.poll(&session).await;
+    assert_eq!(unsafe_effect(api, &session, &assignment).await.ok()["answer"], "perform");
+    api.report(&session, &assignment, json!({ "status": "released" })).await.ok();
+    api.post("/agent/unregister", json!({ "session": session })).await;
+    run
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_decides_in_time() {
+    let api = Api::new().await;
+    let gate = json!([{ "key": "gate", "kind": "approval", "quorum": 1, "expires_after": 1_000 }]);
+    let run = api.start(gate).await;
+    assert_eq!(until(&api, &run, "failed").await["reason"], "approval_expired");
+    assert_eq!(code_of_step(&api, &run, 0).await, "APPROVAL_EXPIRED");
+    api.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_passes_its_deadline() {
+    let api = Api::new().await;
+    let mut plan = plan(json!([task("a")]));
+    plan["timeout"] = json!(1_000);
+    let run = api.post("/runs", json!({ "plan": plan })).await.text("run_id");
+    assert_eq!(until(&api, &run, "failed").await["reason"], "deadline");
+    assert_eq!(code_of_step(&api, &run, 0).await, "RUN_DEADLINE");
+    api.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_step_given_back_with_an_open_effect_is_in_doubt_until_somebody_knows() {
+    let api = Api::new().await;
+    let run = in_doubt(&api).await;
+    until(&api, &run, "paused").await;
+    assert_eq!(code_of_step(&api, &run, 0).await, "RELEASED");
+    let known = json!({ "outcome": "failed", "reason": "the bank has never heard of it" });
+    api.post(&format!("/runs/{run}/steps/pay/resolve"), known).await.ok();
+    assert_eq!(until(&api, &run, "failed").await["reason"], "step_failed");
+    assert_eq!(code_of_step(&api, &run, 0).await, "RESOLVED_FAILED");
+    api.end().await;
+}
+
+/// A run that goes on where another left off shares its keys, and its doubts.
+#[tokio::test(start_paused = true)]
+async fn a_doubt_is_not_left_behind_by_starting_over() {
+    let api = Api::new().await;
+    let run = in_doubt(&api).await;
+    until(&api, &run, "paused").await;
+    api.post(&format!("/runs/{run}/cancel"), json!({ "reason": "enough" })).await.ok();
+    let again = api.post(&format!("/runs/{run}/restart"), json!({ "from": "pay" })).await;
+    let again = again.ok()["run_id"].as_str().unwrap().to_owned();
+    let session = api.register().await;
+    let assignment = api.poll(&session).await;
+    assert_eq!(assignment["run"], json!(again));
+    assert_eq!(unsafe_effect(&api, &session, &assignment).await.problem(), (409, "EFFECT_RECORDED"));
+    api.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_further_starts_in_a_run_that_is_being_canceled() {
+    let api = Api::new().await;
+    let run = api.start(json!([pay()])).await;
+    let session = api.register().await;
+    let assignment = api.poll(&session).await;
+    api.post(&format!("/runs/{run}/cancel"), json!({ "reason": "enough" })).await.ok();
+    assert_eq!(unsafe_effect(&api, &session, &assignment).await.problem(), (409, "RUN_CANCELING"));
+    api.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_can_neither_be_reused_nor_repeated_stands_in_the_way() {
+    let api = Api::new().await;
+    let mut pay = pay();
+    pay["resumable"] = json!(false);
+    let run = api.start(json!([pay, task("b")])).await;
+    let session = api.register().await;
+    let first = api.poll(&session).await;
+    api.report(&session, &first, completed(json!(1))).await.ok();
+    let second = api.poll(&session).await;
+    api.report(&session, &second, failed("BROKEN")).await.ok();
+    until(&api, &run, "failed").await;
+    let refused = api.post(&format!("/runs/{run}/retry"), json!({})).await;
+    assert_eq!(refused.problem(), (409, "RUN_RESUME_FAILED"));
+    assert!(refused.text("detail").contains("pay"), "{}", refused.body);
+    api.end().await;
+}
