@@ -55,6 +55,8 @@ caught! {
     start_signal_lost = StartSignalLost,
     duplicate_start = DuplicateStart,
     committed_twice = CommittedTwice,
+    two_sets_of_one_run = TwoSetsOfOneRun,
     feed_skips = FeedSkips,
+    feed_past_uncommitted = FeedPastUncommitted,
     epoch_not_raised = EpochNotRaised,
 }

@@ -59,8 +59,13 @@ bugs! {
     DuplicateStart,
     /// A commit whose answer was lost is written again.
     CommittedTwice,
+    /// Commands on one run are not kept apart, and two sets of it are written by one statement, which takes one of them
+    /// and answers for both.
+    TwoSetsOfOneRun,
     /// The sealer forgets an event when there are several.
     FeedSkips,
+    /// The sealer's position in a lane goes past what the lane has committed.
+    FeedPastUncommitted,
     /// A restore leaves the epoch as it was.
     EpochNotRaised,
 }

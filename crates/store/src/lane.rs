@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
+use interlock_core::planted::{Bug, is_planted};
 use interlock_core::time::Timestamp;
 use tokio::sync::mpsc;
 
@@ -171,7 +172,7 @@ fn take(item: Item, items: &mut Vec<Item>, keys: &mut HashSet<u64>, held: &mut V
         items.push(item);
         return;
     };
-    if set.keys.iter().any(|key| keys.contains(key)) {
+    if set.keys.iter().any(|key| keys.contains(key)) && !is_planted(Bug::TwoSetsOfOneRun) {
         // Its keys count as well, so that a third one does not overtake it.
         keys.extend(&set.keys);
         held.push_back(item);

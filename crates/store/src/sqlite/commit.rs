@@ -1,7 +1,7 @@
 //! The writer: one transaction per group. A set whose only guard is the run's version needs no savepoint, because
 //! that guard is its first statement; one with more guards is undone to a savepoint when a later one refuses.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 use interlock_core::caps::{Caps, Usage, WorkflowCaps};
@@ -170,12 +170,16 @@ impl Transaction<'_> {
         connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
         let mut entries = Vec::with_capacity(group.items.len() * 36);
         let mut outcomes = Vec::with_capacity(group.items.len());
+        let mut written = HashSet::new();
         for (index, item) in group.items.iter().enumerate() {
             if let Some(what) = bad.get(&index) {
                 outcomes.push(Outcome::Corrupt(what.clone()));
                 continue;
             }
             let outcome = match item {
+                Item::Set(set, _) if is_planted(Bug::TwoSetsOfOneRun) && !written.insert(set.change.run) => {
+                    Outcome::Committed
+                }
                 Item::Set(set, _) => {
                     let outcome = self.set(set).map_err(|error| blame(index, error))?;
                     if matches!(outcome, Outcome::Committed) {
