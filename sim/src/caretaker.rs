@@ -106,6 +106,7 @@ async fn look_after(caller: &Caller, doubts: &Arc<Doubts>, run: &Run) {
                     key: awaited.key.clone(),
                     payload: json_of(&json!({ "from": "caretaker" })),
                     source_id: None,
+                    broadcast: false,
                 };
                 client::signal(caller, request).await;
             }

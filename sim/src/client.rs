@@ -197,7 +197,7 @@ fn payload(sim: &Sim, unique: bool, repeat: u64) -> Json {
     json_of(&json!({ "nonce": nonce, "repeat": repeat }))
 }
 
-/// Sends what an order's run may wait for, at any time, some of it several times under one id.
+/// Sends what an order's run may wait for, at any time, some of it several times under one id, some of it to everybody.
 pub async fn send_signals(caller: Caller, order: Order) {
     let Caller { sim, dice, .. } = &caller;
     for number in 0..dice.between(0..=3) {
@@ -205,13 +205,15 @@ pub async fn send_signals(caller: Caller, order: Order) {
         let source = (!dice.one_in(3)).then(|| format!("{}-{number}", order.name()));
         let repeats = if source.is_some() { dice.between(1..=3) } else { 1 };
         let signal_type = *dice.pick(&[SIGNAL, SIGNAL, REPLY]);
+        let broadcast = dice.one_in(6);
         for repeat in 0..repeats {
             let request = SignalRequest {
                 tenant: order.tenant,
                 signal_type: signal_type.into(),
                 key: order.name(),
-                payload: payload(sim, source.is_some(), repeat),
+                payload: payload(sim, source.is_some() && !broadcast, repeat),
                 source_id: source.clone(),
+                broadcast,
             };
             signal(&caller, request).await;
             sleep(dice.millis(0..=2_000)).await;

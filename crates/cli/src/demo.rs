@@ -147,6 +147,7 @@ async fn carrier(engine: &Engine, tenant: TenantId, order: String) {
             source_id: Some(format!("carrier-{key}")),
             key,
             payload: Json::trusted(r#"{"carrier":"Pony Express"}"#),
+            broadcast: false,
         };
         if let Err(error) = engine.signal(request).await {
             tracing::warn!(%error, "the carrier's signal was not taken");

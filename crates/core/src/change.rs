@@ -219,10 +219,11 @@ pub enum SideWrite {
     CloseWait {
         position: u32,
     },
-    /// Guard: the signal must not have been consumed.
+    /// Guard: the signal must not have been consumed; one for everybody, not by this run.
     ConsumeSignal {
         signal: SignalId,
         position: u32,
+        broadcast: bool,
     },
     PutApproval {
         position: u32,

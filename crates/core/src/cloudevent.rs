@@ -7,6 +7,7 @@ use crate::webhook::Headers;
 
 pub const STRUCTURED: &str = "application/cloudevents+json";
 const VERSION: &str = "1.0";
+const BROADCAST: &str = "broadcast";
 
 /// What of an event matters to a signal.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,6 +18,8 @@ pub struct CloudEvent {
     /// The producer and its id for the event: together they are unique.
     pub source_id: String,
     pub data: Json,
+    /// Our extension: for everybody who waits, not for one.
+    pub broadcast: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -27,6 +30,8 @@ pub enum InvalidEvent {
     Version(String),
     #[error("the attribute `{0}` of the event holds a NUL character")]
     Nul(&'static str),
+    #[error("the attribute `broadcast` of the event is neither true nor false")]
+    Broadcast,
     #[error("the event's data is not JSON; send it as `application/json`")]
     Data,
     #[error("the event cannot be read: {0}")]
@@ -37,7 +42,11 @@ pub enum InvalidEvent {
 pub fn structured(body: &[u8]) -> Result<CloudEvent, InvalidEvent> {
     shallow(body)?;
     let event: Value = serde_json::from_slice(body).map_err(|error| InvalidEvent::Syntax(error.to_string()))?;
-    let attribute = |name: &'static str| event.get(name).and_then(Value::as_str).map(str::to_owned);
+    let attribute = |name: &'static str| match event.get(name)? {
+        Value::String(text) => Some(text.clone()),
+        Value::Bool(flag) if name == BROADCAST => Some(flag.to_string()),
+        _ => None,
+    };
     if event.get("data_base64").is_some() {
         return Err(InvalidEvent::Data);
     }
@@ -83,7 +92,12 @@ fn make(attribute: impl Fn(&'static str) -> Option<String>, data: Json) -> Resul
     }
     let (id, source) = (needed("id")?, needed("source")?);
     let subject = attribute("subject").filter(|text| !text.is_empty());
-    Ok(CloudEvent { kind: needed("type")?, subject, source_id: format!("{source}#{id}"), data })
+    let broadcast = match attribute(BROADCAST).as_deref() {
+        None | Some("false") => false,
+        Some("true") => true,
+        Some(_) => return Err(InvalidEvent::Broadcast),
+    };
+    Ok(CloudEvent { kind: needed("type")?, subject, source_id: format!("{source}#{id}"), data, broadcast })
 }
 
 #[cfg(test)]
@@ -112,6 +126,15 @@ mod tests {
         assert!(is_binary(&headers));
         assert_eq!(binary(&headers, br#"{"size":3}"#).unwrap(), event);
         assert_eq!(binary(&headers, b"").unwrap().data, Json::null());
+    }
+
+    #[test]
+    fn an_event_for_everybody_says_so() {
+        let with = |value: &str| WHOLE.replacen('{', &format!("{{\"broadcast\":{value},"), 1);
+        for (value, broadcast) in [("true", true), ("\"true\"", true), ("false", false)] {
+            assert_eq!(structured(with(value).as_bytes()).unwrap().broadcast, broadcast, "{value}");
+        }
+        assert_eq!(structured(with("\"yes\"").as_bytes()), Err(InvalidEvent::Broadcast));
     }
 
     #[test]

@@ -61,6 +61,9 @@ pub enum Rejection {
 /// The code by which a worker hears that the run's writes are used up, and with which the step then fails.
 pub const WRITES_EXHAUSTED: &str = "RUN_WRITES_EXHAUSTED";
 
+/// The code of a run whose running step has not been renewed for long: derived when somebody looks, never stored.
+pub const RUN_ORPHANED: &str = "RUN_ORPHANED";
+
 impl Rejection {
     /// The stable code for programs.
     pub const fn code(&self) -> &'static str {

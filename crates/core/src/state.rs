@@ -284,6 +284,7 @@ names!(
         Canceling = "canceling",
         PolicyUnavailable = "policy_unavailable",
         SubjectBusy = "subject_busy",
+        Orphaned = "orphaned",
     }
 );
 

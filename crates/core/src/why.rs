@@ -6,7 +6,9 @@ use utoipa::ToSchema;
 use crate::caps::Held;
 use crate::decide::is_undoable;
 use crate::ids::{ApprovalId, ReceiptId, RunId, SessionId};
+use crate::limits::ORPHANED_AFTER;
 use crate::plan::RollbackCondition;
+use crate::rejection::RUN_ORPHANED;
 use crate::retry::{StepError, TASK_UNKNOWN};
 use crate::run::{Phase, Run};
 use crate::state::{ApprovalState, Control, Reason, RunState, StepState, names};
@@ -40,6 +42,19 @@ pub enum Cause {
         since: Option<Timestamp>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         times_out_at: Option<Timestamp>,
+        /// When the worker was last heard of.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        last_heartbeat_at: Option<Timestamp>,
+    },
+    /// A worker has the step and has not been heard of for long, and nobody has taken the step back.
+    Orphaned {
+        /// `RUN_ORPHANED`.
+        code: String,
+        session: SessionId,
+        attempt: u32,
+        /// Absent where nothing is known of the worker any more.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        last_heartbeat_at: Option<Timestamp>,
     },
     /// The step can be claimed, and nobody has claimed it yet.
     Unclaimed {
@@ -171,6 +186,33 @@ pub struct Surroundings {
     pub throttle: Option<Throttle>,
     /// The run that holds the subject of the run.
     pub holder: Option<RunId>,
+    /// What is known of the worker that has the step; `None` where nobody has asked.
+    pub heartbeat: Option<Heartbeat>,
+}
+
+/// When the worker that has a step was last heard of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Heartbeat {
+    At(Timestamp),
+    /// Its session is not known any more.
+    Gone,
+}
+
+impl Heartbeat {
+    pub const fn at(self) -> Option<Timestamp> {
+        match self {
+            Self::At(at) => Some(at),
+            Self::Gone => None,
+        }
+    }
+
+    /// Whether so much time has passed since that the run counts as orphaned.
+    pub fn is_orphaned(self, now: Timestamp) -> bool {
+        match self {
+            Self::At(at) => at + ORPHANED_AFTER < now,
+            Self::Gone => true,
+        }
+    }
 }
 
 names!(
@@ -204,7 +246,7 @@ pub fn why(run: &Run, now: Timestamp, around: Surroundings) -> Explanation {
     {
         because.push(Cause::Queued { subject, held_by: around.holder.filter(|holder| *holder != run.id) });
     }
-    let current = standing(run, now, around.workers);
+    let current = standing(run, now, around);
     because.extend(current);
     if let Some(failed) = failed_step(run)
         && !because.iter().any(|cause| matches!(cause, Cause::StepFailed { .. }))
@@ -250,17 +292,27 @@ fn control(run: &Run) -> Vec<Cause> {
 }
 
 /// What the current step waits for.
-fn standing(run: &Run, now: Timestamp, workers: Option<u32>) -> Option<Cause> {
+fn standing(run: &Run, now: Timestamp, around: Surroundings) -> Option<Cause> {
+    let Surroundings { workers, heartbeat, .. } = around;
     if run.state.is_terminal() {
         return None;
     }
     let (step, spec) = (run.current(), run.spec(run.position));
     match &step.phase {
+        Phase::Running { session, .. } if heartbeat.is_some_and(|beat| beat.is_orphaned(now)) => {
+            Some(Cause::Orphaned {
+                code: RUN_ORPHANED.to_owned(),
+                session: *session,
+                attempt: step.attempt,
+                last_heartbeat_at: heartbeat.and_then(Heartbeat::at),
+            })
+        }
         Phase::Running { session, timeout_at, .. } => Some(Cause::Running {
             session: *session,
             attempt: step.attempt,
             since: step.claimed_at,
             times_out_at: *timeout_at,
+            last_heartbeat_at: heartbeat.and_then(Heartbeat::at),
         }),
         Phase::Ready { eligible_at, .. } => match &step.last_error {
             Some(error) if error.code == TASK_UNKNOWN => Some(Cause::UnknownTask {

@@ -129,6 +129,10 @@ impl Engine {
         self.0.options.clock.now()
     }
 
+    pub fn clock(&self) -> &clock::Clock {
+        &self.0.options.clock
+    }
+
     pub fn store(&self) -> &Store {
         &self.0.store
     }

@@ -140,6 +140,9 @@ pub struct RunView {
     pub deadline_at: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished_at: Option<Timestamp>,
+    /// When the worker that has the step was last heard of; only where a single run is asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_heartbeat_at: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
     pub inputs: Json,
@@ -330,6 +333,9 @@ pub struct Signal {
     /// The sender's own id: the same one again is dropped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source_id: Option<String>,
+    /// Everybody who waits for it hears it, now and for a day, each once. Else one wait uses it up, the oldest first.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub broadcast: bool,
 }
 
 /// A signal for one run: its key is the run's subject, else its id.

@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use axum::http::{Method, StatusCode};
+use interlock_core::limits::ORPHANED_AFTER;
 use interlock_core::state::RunState;
 use interlock_engine::counters::DURATION_BOUNDS_MS;
 use interlock_engine::{Engine, EngineError};
@@ -77,8 +78,12 @@ impl Hit {
     }
 }
 
-/// How many runs live in each state.
-type Live = Vec<(RunState, u64)>;
+/// How many runs live.
+#[derive(Debug, Clone)]
+struct Live {
+    by_state: Vec<(RunState, u64)>,
+    orphaned: u64,
+}
 
 /// The numbers of one server.
 pub struct Metrics {
@@ -138,7 +143,9 @@ impl Metrics {
         {
             return Ok(counts.clone());
         }
-        let counts = engine.store().live_by_state().await?;
+        let by_state = engine.store().live_by_state().await?;
+        let orphaned = engine.store().orphans(engine.now() - ORPHANED_AFTER).await?;
+        let counts = Live { by_state, orphaned };
         *kept = Some((Instant::now(), counts.clone()));
         Ok(counts)
     }
@@ -170,9 +177,12 @@ impl Collector for OfRuns {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
         let about = "Runs that have not ended, of all servers on this store.";
         let mut active = encoder.encode_descriptor("runs_active", about, None, MetricType::Gauge)?;
-        for (state, count) in &self.live {
+        for (state, count) in &self.live.by_state {
             active.encode_family(&[("status", state.as_str())])?.encode_gauge(count)?;
         }
+        let about = "Runs whose step a worker has that was not heard of for long, of all servers on this store.";
+        let mut orphaned = encoder.encode_descriptor("runs_orphaned", about, None, MetricType::Gauge)?;
+        orphaned.encode_gauge(&self.live.orphaned)?;
         let about = "Changes of a run's state that this server has committed.";
         let mut transitions = encoder.encode_descriptor("run_transitions", about, None, MetricType::Counter)?;
         for (from, to, count) in &self.transitions {

@@ -201,7 +201,8 @@ async fn store_signal<D: Db>(db: &D, signal: &SignalRow) -> Result<OpAnswer, DbE
         signal.received_at,
         signal.expires_at,
         &signal.payload,
-        signal.source_id.as_ref()
+        signal.source_id.as_ref(),
+        signal.broadcast
     ];
     let rows = db.execute(&ops::SIGNAL_INSERT, values).await?;
     Ok(if rows == 1 { OpAnswer::Stored } else { OpAnswer::Duplicate })

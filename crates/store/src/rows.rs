@@ -219,6 +219,8 @@ pub struct SignalRow {
     pub payload: Json,
     /// The sender's own id: the same one again is dropped.
     pub source_id: Option<String>,
+    /// For everybody who waits for it, each once.
+    pub broadcast: bool,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -226,6 +228,7 @@ pub struct StoredSignal {
     pub id: SignalId,
     pub received_at: Timestamp,
     pub payload: Json,
+    pub broadcast: bool,
 }
 
 /// A (type, key) that has both a signal and a wait for it.

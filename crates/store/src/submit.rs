@@ -65,6 +65,8 @@ pub(crate) enum Guard {
     Subject,
     Queue,
     Signal,
+    /// That the run has not heard a signal for everybody.
+    Heard,
     Vote,
     Receipt,
 }
@@ -200,7 +202,15 @@ fn side_stmt(change: &ChangeSet, number: usize, write: &SideWrite) -> Result<(Si
             args![tenant, run, *position, &awaited.signal, &awaited.key, awaited.accept_from, *opened_at],
         ),
         SideWrite::CloseWait { position } => plain(&side::WAIT_CLOSE, args![tenant, run, *position]),
-        SideWrite::ConsumeSignal { signal, position } => (
+        SideWrite::ConsumeSignal { signal, position, broadcast: true } => (
+            SideStmt {
+                stmt: &side::SIGNAL_HEAR,
+                args: args![tenant, run, *signal, *position, at],
+                guard: Guard::Heard,
+            },
+            None,
+        ),
+        SideWrite::ConsumeSignal { signal, position, broadcast: false } => (
             SideStmt {
                 stmt: &side::SIGNAL_CONSUME,
                 args: args![run, *position, at, tenant, *signal],

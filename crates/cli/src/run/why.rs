@@ -66,7 +66,17 @@ pub fn words(cause: &Cause, now: Timestamp) -> String {
     };
     let when = |at: &Timestamp| format!("{} ({})", span::away(*at, now), span::instant(*at));
     match cause {
-        Cause::Running { session, attempt, since, times_out_at } => {
+        Cause::Orphaned { code, session, attempt, last_heartbeat_at } => {
+            let heard = last_heartbeat_at.map_or_else(
+                || "nothing is known of it any more".to_owned(),
+                |at| format!("it was last heard of {} ago", span::span(now.since(at))),
+            );
+            format!(
+                "A worker ({session}) has attempt {attempt}, and {heard} ({code}). A server takes the step back within \
+                 seconds; if none does, see whether one runs and what `interlock doctor` says."
+            )
+        }
+        Cause::Running { session, attempt, since, times_out_at, .. } => {
             let since = since.map_or_else(String::new, |at| format!(" since {}", span::span(now.since(at))));
             let limit = times_out_at.map_or_else(String::new, |at| format!("; it times out {}", when(&at)));
             format!("A worker ({session}) has been running attempt {attempt}{since}{limit}.")

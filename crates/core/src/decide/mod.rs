@@ -129,6 +129,8 @@ pub enum Command {
         position: u32,
         signal: SignalId,
         payload: Json,
+        /// For everybody who waits, and so not used up.
+        broadcast: bool,
     },
     /// Everything that has become due: deadline, wait, approval clocks. One at a time, the most decisive first.
     Tick,
@@ -249,7 +251,9 @@ pub fn decide(run: &Run, command: Command, bindings: &Bindings, asked: Asked) ->
             let resolve = effect::Resolve { position, resolution, output, reason };
             effect::resolve(&mut draft, resolve, bindings)?;
         }
-        Command::Wake { position, signal, payload } => wait::wake(&mut draft, position, signal, payload, bindings)?,
+        Command::Wake { position, signal, payload, broadcast } => {
+            wait::wake(&mut draft, position, wait::Heard { signal, payload, broadcast }, bindings)?;
+        }
         Command::Tick => wait::tick(&mut draft, bindings)?,
         Command::Vote { position, voter, approve, notes } => {
             let ballot = approve::Ballot { position, voter, approve, notes };

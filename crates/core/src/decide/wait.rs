@@ -13,13 +13,15 @@ use crate::retry::{ErrorClass, StepError};
 use crate::run::{Phase, Wait, Wake};
 use crate::state::{ApprovalState, Control, Reason, StepKind, TaskType};
 
-pub(super) fn wake(
-    draft: &mut Draft<'_>,
-    position: u32,
-    signal: SignalId,
-    payload: Json,
-    bindings: &Bindings,
-) -> Result<(), Rejection> {
+/// A signal that has come.
+pub(super) struct Heard {
+    pub signal: SignalId,
+    pub payload: Json,
+    pub broadcast: bool,
+}
+
+pub(super) fn wake(draft: &mut Draft<'_>, position: u32, heard: Heard, bindings: &Bindings) -> Result<(), Rejection> {
+    let Heard { signal, payload, broadcast } = heard;
     // A timer waits for nobody's word.
     let waits = matches!(&draft.current().phase, Phase::WaitingSignal(wait) if wait.signal.is_some());
     if position != draft.position || !waits {
@@ -28,7 +30,7 @@ pub(super) fn wake(
         return Err(Rejection::InvalidTransition { run: draft.run.id, step: position, from, event: StepEvent::Woken });
     }
     draft.side.push(SideWrite::CloseWait { position });
-    draft.side.push(SideWrite::ConsumeSignal { signal, position });
+    draft.side.push(SideWrite::ConsumeSignal { signal, position, broadcast });
     if draft.spec(position).kind() == StepKind::Wait {
         return complete::succeed(draft, position, StepEvent::Woken, payload, bindings);
     }

@@ -31,6 +31,8 @@ pub struct SignalRequest {
     pub payload: Json,
     /// The sender's own id: the same one again is dropped.
     pub source_id: Option<String>,
+    /// Everybody who waits for it hears it, now and as long as it is kept, each once. Else one wait uses it up.
+    pub broadcast: bool,
 }
 
 /// What became of a signal.
@@ -49,13 +51,13 @@ impl Engine {
 
     /// A signal as it will be stored.
     pub(crate) async fn signal_row(&self, request: SignalRequest) -> Result<SignalRow, EngineError> {
-        let SignalRequest { tenant, signal_type, key, payload, source_id } = request;
+        let SignalRequest { tenant, signal_type, key, payload, source_id, broadcast } = request;
         check(&signal_type, &key, &payload, source_id.as_deref())?;
         let id = SignalId(self.0.options.ids.fresh());
         let received_at = self.now();
         let payload = self.put_aside(tenant, id, payload).await?;
         let expires_at = received_at + limits::SIGNAL_KEPT;
-        Ok(SignalRow { tenant, id, signal_type, key, received_at, expires_at, payload, source_id })
+        Ok(SignalRow { tenant, id, signal_type, key, received_at, expires_at, payload, source_id, broadcast })
     }
 
     /// Stores a signal, alone or with what it starts, then wakes whoever waits for it.
@@ -141,8 +143,13 @@ impl Engine {
                 signals = read(from).await?;
                 found = signals.iter().find(accepted).cloned();
             }
+            if found.as_ref().is_some_and(|signal| signal.broadcast) {
+                // The run may have heard it.
+                let unheard = self.0.store.unheard_signals(&wait, (tenant, signal_type, key), MATCH_MAX).await?;
+                found = unheard.into_iter().find(|signal| !taken.contains(&signal.id));
+            }
             if let Some(signal) = found {
-                taken.insert(signal.id);
+                taken.extend((!signal.broadcast).then_some(signal.id));
                 pairs.push((wait, signal));
             }
         }
@@ -152,14 +159,17 @@ impl Engine {
     async fn wake(&self, tenant: TenantId, wait: &OpenWait, signal: StoredSignal) -> Result<(), EngineError> {
         let by = Context { initiator: Initiator::Webhook, person: None, metadata: None };
         let position = wait.position;
-        let StoredSignal { id, payload, .. } = signal;
+        let StoredSignal { id, payload, broadcast, .. } = signal;
         let payload = self.at_hand(tenant, payload).await?;
         let woken = self
             .execute(
                 tenant,
                 wait.run,
                 by,
-                |_| Ok(ControlFlow::Continue(Command::Wake { position, signal: id, payload: payload.clone() })),
+                |_| {
+                    let payload = payload.clone();
+                    Ok(ControlFlow::Continue(Command::Wake { position, signal: id, payload, broadcast }))
+                },
                 |_, _| (),
             )
             .await;

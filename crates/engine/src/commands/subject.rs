@@ -108,6 +108,7 @@ impl Engine {
             expires_at: received_at + limits::SIGNAL_KEPT,
             payload,
             source_id: None,
+            broadcast: false,
         };
         if is_planted(Bug::StartSignalLost) {
             return Ok(Some(true));

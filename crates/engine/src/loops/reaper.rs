@@ -50,7 +50,8 @@ async fn reap(engine: &Engine, now: Timestamp, patient_until: Timestamp) -> Resu
         let lost = store.lost_claims(now, REAP_BATCH_MAX).await?;
         let full = lost.len() == REAP_BATCH_MAX;
         for claim in lost {
-            tracing::info!(run = %claim.run, step = claim.position, attempt = claim.attempt, "the worker of a step is lost");
+            let (run, step, attempt) = (claim.run, claim.position, claim.attempt);
+            tracing::info!(event = "orphan_detected", %run, step, attempt, "the worker of a step is lost");
             settle(engine.give_up(&claim, |position, attempt| Command::LeaseExpired { position, attempt }).await)?;
         }
         if !full {

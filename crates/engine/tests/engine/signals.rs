@@ -57,6 +57,7 @@ fn alarm(tenant: TenantId, source_id: Option<&str>) -> SignalRequest {
         key: "db-1".into(),
         payload: Json::trusted("1"),
         source_id: source_id.map(str::to_owned),
+        broadcast: false,
     }
 }
 
@@ -150,6 +151,38 @@ on_both! {
         }
         let run = engine.start(start(tenant, &wait(Accept::Any), "null")).await.unwrap().run;
         assert_eq!(ends(&engine, tenant, run).await, RunState::Succeeded);
+        stop(engine).await;
+    }
+
+    async fn one_for_everybody_is_heard_once_by_each(database: &Database) {
+        let engine = rig::engine(database).await;
+        let tenant = rig::tenant(&engine, |_| {}).await;
+        let wait = |key: &str| {
+            let until =
+                WaitFor::Signal { signal: "alarm".into(), key: Some("db-1".into()), accept: Accept::Any };
+            StepSpec::new(key, Work::Wait { until, timeout: None })
+        };
+        let (once, twice) = (plan(vec![wait("a")]), plan(vec![wait("a"), wait("b")]));
+        let mut waiting = Vec::new();
+        for _ in 0..3 {
+            waiting.push(engine.start(start(tenant, &once, "null")).await.unwrap().run);
+        }
+        let stays = engine.start(start(tenant, &twice, "null")).await.unwrap().run;
+        for run in waiting.iter().chain([&stays]) {
+            reaches(&engine, tenant, *run, RunState::WaitingSignal).await;
+        }
+        engine.signal(SignalRequest { broadcast: true, ..alarm(tenant, None) }).await.unwrap();
+        for run in waiting {
+            assert_eq!(ends(&engine, tenant, run).await, RunState::Succeeded);
+        }
+        // Whoever comes later hears it as well; whoever has heard it waits for another.
+        let later = engine.start(start(tenant, &once, "null")).await.unwrap().run;
+        assert_eq!(ends(&engine, tenant, later).await, RunState::Succeeded);
+        assert_eq!(engine.store().load_runs(&[(tenant, stays)]).await.unwrap()[0].position, 1);
+        assert_eq!(engine.store().unmatched(10).await.unwrap(), []);
+        engine.signal(alarm(tenant, None)).await.unwrap();
+        assert_eq!(ends(&engine, tenant, stays).await, RunState::Succeeded);
+        assert!(engine.store().check().await.unwrap().is_empty());
         stop(engine).await;
     }
 }

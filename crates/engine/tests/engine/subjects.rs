@@ -29,7 +29,10 @@ fn waits() -> Arc<EncodedPlan> {
 async fn go(engine: &Engine, tenant: TenantId, run: RunId) {
     let payload = Json::parse("{}", 10).unwrap();
     let key = run.to_string();
-    engine.signal(SignalRequest { tenant, signal_type: "go".into(), key, payload, source_id: None }).await.unwrap();
+    engine
+        .signal(SignalRequest { tenant, signal_type: "go".into(), key, payload, source_id: None, broadcast: false })
+        .await
+        .unwrap();
 }
 
 async fn overview(engine: &Engine, tenant: TenantId, run: RunId) -> (RunState, Option<Detail>) {

@@ -126,3 +126,29 @@ async fn what_can_neither_be_reused_nor_repeated_stands_in_the_way() {
     assert!(refused.text("detail").contains("pay"), "{}", refused.body);
     api.end().await;
 }
+
+/// A worker that nobody has heard of for long, before a server takes its step back.
+#[tokio::test(start_paused = true)]
+async fn a_worker_is_not_heard_of() {
+    let api = Api::new().await;
+    let run = api.start(json!([task("a")])).await;
+    let session = api.register().await;
+    api.poll(&session).await;
+    let shown = api.get(&format!("/runs/{run}")).await.ok();
+    let heard_at = shown["last_heartbeat_at"].as_i64().unwrap();
+    assert_eq!(shown["detail"], Value::Null);
+    let why = api.get(&format!("/runs/{run}/why")).await.ok();
+    assert_eq!(
+        (&why["because"][0]["cause"], &why["because"][0]["last_heartbeat_at"]),
+        (&json!("running"), &json!(heard_at))
+    );
+
+    api.engine.clock().adjust(6 * 60_000);
+    let shown = api.get(&format!("/runs/{run}")).await.ok();
+    assert_eq!((&shown["detail"], &shown["last_heartbeat_at"]), (&json!("orphaned"), &json!(heard_at)));
+    let why = api.get(&format!("/runs/{run}/why")).await.ok();
+    assert_eq!((&why["because"][0]["cause"], &why["because"][0]["code"]), (&json!("orphaned"), &json!("RUN_ORPHANED")));
+    let numbers = api.engine.store().orphans(api.engine.now() - interlock_core::limits::ORPHANED_AFTER).await.unwrap();
+    assert_eq!(numbers, 1);
+    api.end().await;
+}

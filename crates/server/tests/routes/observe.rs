@@ -56,6 +56,7 @@ async fn the_numbers_are_there() {
         "interlock_run_transitions_total{from_state=\"pending\",to_state=\"canceled\"} 1",
         "interlock_run_duration_seconds_count{status=\"canceled\"} 1",
         "interlock_runs_active{status=\"pending\"} 1",
+        "interlock_runs_orphaned 0",
         "interlock_idempotency_hits_total{source=\"api\",result=\"new\"} 1",
         "# EOF",
     ] {

@@ -50,6 +50,7 @@ fn question(write: &SideStmt) -> Option<(&'static Stmt, Vec<Value>)> {
         Guard::Subject => Some((&side::INSPECT_SUBJECT, pick(&[0, 1, 2]))),
         Guard::Queue => Some((&side::INSPECT_QUEUE, pick(&[0, 1, 5]))),
         Guard::Signal => Some((&side::INSPECT_SIGNAL, pick(&[3, 4]))),
+        Guard::Heard => Some((&side::INSPECT_HEARD, pick(&[0, 1, 2]))),
         Guard::Vote => Some((&side::INSPECT_VOTE, pick(&[0, 1, 2]))),
         Guard::Receipt => Some((&side::INSPECT_RECEIPT, pick(&[0, 6]))),
     }
@@ -68,7 +69,7 @@ impl Asked<'_> {
             (Self::Side(write), row) => match (write.guard, row) {
                 (Guard::Idempotency, Some(_)) => Some(Refusal::IdempotencyExists),
                 (Guard::Vote, Some(_)) => Some(Refusal::VoteExists),
-                (Guard::Signal, None) => Some(Refusal::SignalConsumed),
+                (Guard::Signal, None) | (Guard::Heard, Some(_)) => Some(Refusal::SignalConsumed),
                 (Guard::Subject, Some(mut row)) => {
                     let holder = row.opt_id::<RunId>("run_id")?.filter(|run| Value::from(*run) != write.args[2]);
                     holder.map(|run| Refusal::SubjectBusy { run })

@@ -3,6 +3,7 @@
 use interlock_core::caps::Caps;
 use interlock_core::ids::{RunId, SessionId, TenantId};
 use interlock_core::time::Timestamp;
+use interlock_core::why::Heartbeat;
 
 use crate::error::{CorruptRow, ReadError};
 use crate::rows::{Claimed, IdempotencyRecord, OpenWait, OutboxMessage, SessionRow, StoredSignal, Tenant, Unmatched};
@@ -25,6 +26,19 @@ impl Store {
     /// Running steps whose session is gone, offline, or past its lease.
     pub async fn lost_claims(&self, now: Timestamp, limit: usize) -> Result<Vec<Claimed>, ReadError> {
         claims(self.rows(&read::LOST_CLAIMS, args![now, limit]).await?)
+    }
+
+    /// When the worker that has the run's step was last heard of; nothing where no worker has it.
+    pub async fn heartbeat(&self, tenant: TenantId, run: RunId) -> Result<Option<Heartbeat>, ReadError> {
+        let mut rows = self.rows(&read::CLAIM_HEARTBEAT, args![tenant, run]).await?;
+        let Some(row) = rows.first_mut() else { return Ok(None) };
+        Ok(Some(row.opt_time("heartbeat_at")?.map_or(Heartbeat::Gone, Heartbeat::At)))
+    }
+
+    /// How many steps are in the hands of workers that have not been heard of since.
+    pub async fn orphans(&self, heard_before: Timestamp) -> Result<u64, ReadError> {
+        let mut rows = self.rows(&read::ORPHANS_COUNT, args![heard_before]).await?;
+        Ok(rows.first_mut().map_or(Ok(0), |row| row.num("runs"))?)
     }
 
     pub async fn timed_out_steps(&self, now: Timestamp, limit: usize) -> Result<Vec<Claimed>, ReadError> {
@@ -113,15 +127,18 @@ impl Store {
         limit: usize,
     ) -> Result<Vec<StoredSignal>, ReadError> {
         let rows = self.rows(&read::SIGNALS_PENDING, args![tenant, signal_type, key, from, limit]).await?;
-        rows.into_iter()
-            .map(|mut row| {
-                Ok(StoredSignal {
-                    id: row.id("signal_id")?,
-                    received_at: row.time("received_at")?,
-                    payload: row.json("payload")?,
-                })
-            })
-            .collect()
+        rows.into_iter().map(stored_signal).collect()
+    }
+
+    /// The same for a run, without those for everybody that it has heard.
+    pub async fn unheard_signals(
+        &self,
+        wait: &OpenWait,
+        (tenant, signal_type, key): (TenantId, &str, &str),
+        limit: usize,
+    ) -> Result<Vec<StoredSignal>, ReadError> {
+        let values = args![tenant, signal_type, key, wait.accept_from, wait.run, limit];
+        self.rows(&read::SIGNALS_UNHEARD, values).await?.into_iter().map(stored_signal).collect()
     }
 
     /// Keys that have both an unconsumed signal and an open wait that accepts it.
@@ -202,5 +219,14 @@ fn tenant(mut row: Row) -> Result<Tenant, CorruptRow> {
         created_at: row.time("created_at")?,
         settings: row.decoded("settings")?,
         disabled_at: row.opt_time("disabled_at")?,
+    })
+}
+
+fn stored_signal(mut row: Row) -> Result<StoredSignal, ReadError> {
+    Ok(StoredSignal {
+        id: row.id("signal_id")?,
+        received_at: row.time("received_at")?,
+        payload: row.json("payload")?,
+        broadcast: row.flag("broadcast")?,
     })
 }

@@ -42,8 +42,8 @@ statements! {
     }
 
     SIGNAL_INSERT on signals {
-        both: "INSERT INTO signals (tenant_id, signal_id, type, key, received_at, expires_at, payload, source_id)
-               VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING"
+        both: "INSERT INTO signals (tenant_id, signal_id, type, key, received_at, expires_at, payload, source_id, broadcast)
+               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING"
     }
 
     /// On PostgreSQL whoever frees the subject waits for this transaction.
@@ -159,6 +159,8 @@ statements! {
     SWEEP_JOURNAL on journal { both: "DELETE FROM journal WHERE tenant_id = $1 AND run_id = $2" }
     SWEEP_STEPS on steps_added { both: "DELETE FROM steps_added WHERE tenant_id = $1 AND run_id = $2" }
     SWEEP_WAITS on waits { both: "DELETE FROM waits WHERE tenant_id = $1 AND run_id = $2" }
+    SWEEP_HEARD on signals_heard { both: "DELETE FROM signals_heard WHERE tenant_id = $1 AND run_id = $2" }
+
     SWEEP_VOTES on votes {
         both: "DELETE FROM votes WHERE tenant_id = $1 AND approval_id IN
                (SELECT approval_id FROM approvals WHERE tenant_id = $1 AND run_id = $2)"

@@ -139,6 +139,17 @@ statements! {
                AND (s.session_id IS NULL OR s.state = 'offline' OR s.lease_expires_at < $1) LIMIT $2"
     }
 
+    /// When the session that has a run's step was last heard of.
+    CLAIM_HEARTBEAT on run_live {
+        both: "SELECT s.heartbeat_at FROM run_live l LEFT JOIN worker_sessions s ON s.session_id = l.session_id
+               WHERE l.tenant_id = $1 AND l.run_id = $2 AND l.session_id IS NOT NULL"
+    }
+
+    ORPHANS_COUNT on run_live {
+        both: "SELECT count(*) AS runs FROM run_live l LEFT JOIN worker_sessions s ON s.session_id = l.session_id
+               WHERE l.session_id IS NOT NULL AND (s.session_id IS NULL OR s.heartbeat_at < $1)"
+    }
+
     TIMED_OUT on run_live {
         both: "SELECT tenant_id, run_id, position, attempt, session_id, control FROM run_live
                WHERE session_id IS NOT NULL AND step_timeout_at <= $1 LIMIT $2"
@@ -203,16 +214,27 @@ statements! {
 
     /// signals_pending.
     SIGNALS_PENDING on signals {
-        both: "SELECT signal_id, received_at, payload FROM signals
+        both: "SELECT signal_id, received_at, payload, broadcast FROM signals
                WHERE tenant_id = $1 AND type = $2 AND key = $3 AND consumed_by IS NULL AND received_at >= $4
                ORDER BY received_at, signal_id LIMIT $5"
+    }
+
+    /// The same, but for those for everybody that the run has heard.
+    SIGNALS_UNHEARD on signals {
+        both: "SELECT s.signal_id, s.received_at, s.payload, s.broadcast FROM signals s
+               WHERE s.tenant_id = $1 AND s.type = $2 AND s.key = $3 AND s.consumed_by IS NULL AND s.received_at >= $4
+               AND (s.broadcast = 0 OR NOT EXISTS (SELECT 1 FROM signals_heard h WHERE h.tenant_id = s.tenant_id
+               AND h.run_id = $5 AND h.signal_id = s.signal_id))
+               ORDER BY s.received_at, s.signal_id LIMIT $6"
     }
 
     /// The sweep that matches what two commits at the same instant could have missed.
     UNMATCHED on waits {
         both: "SELECT DISTINCT w.tenant_id, w.type, w.key FROM waits w
                WHERE EXISTS (SELECT 1 FROM signals s WHERE s.tenant_id = w.tenant_id AND s.type = w.type
-               AND s.key = w.key AND s.consumed_by IS NULL AND s.received_at >= w.accept_from) LIMIT $1"
+               AND s.key = w.key AND s.consumed_by IS NULL AND s.received_at >= w.accept_from AND (s.broadcast = 0 OR NOT EXISTS
+               (SELECT 1 FROM signals_heard h WHERE h.tenant_id = s.tenant_id AND h.run_id = w.run_id
+               AND h.signal_id = s.signal_id))) LIMIT $1"
     }
 
     EVENTS on journal {

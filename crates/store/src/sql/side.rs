@@ -63,6 +63,12 @@ statements! {
                WHERE tenant_id = $4 AND signal_id = $5 AND consumed_by IS NULL"
     }
 
+    /// Guard: the run has not heard it.
+    SIGNAL_HEAR on signals_heard {
+        both: "INSERT INTO signals_heard (tenant_id, run_id, signal_id, position, at) VALUES ($1, $2, $3, $4, $5)
+               ON CONFLICT (tenant_id, run_id, signal_id) DO NOTHING"
+    }
+
     APPROVAL_PUT on approvals {
         both: "INSERT INTO approvals (tenant_id, approval_id, run_id, position, state, quorum, approvers, message,
                on_reject, on_expiry, requested_at, escalate_at, expires_at, resolved_at, excluded)
@@ -127,6 +133,10 @@ statements! {
 
     INSPECT_SIGNAL on signals {
         both: "SELECT 1 FROM signals WHERE tenant_id = $1 AND signal_id = $2 AND consumed_by IS NULL"
+    }
+
+    INSPECT_HEARD on signals_heard {
+        both: "SELECT 1 FROM signals_heard WHERE tenant_id = $1 AND run_id = $2 AND signal_id = $3"
     }
 
     INSPECT_VOTE on votes {

@@ -385,7 +385,7 @@ impl Transaction<'_> {
             Guard::None => None,
             Guard::Idempotency if is_planted(Bug::DuplicateStart) => None,
             Guard::Idempotency => Some(Refusal::IdempotencyExists),
-            Guard::Signal => Some(Refusal::SignalConsumed),
+            Guard::Signal | Guard::Heard => Some(Refusal::SignalConsumed),
             Guard::Vote => Some(Refusal::VoteExists),
             Guard::Receipt => Some(Refusal::ReceiptExists),
             Guard::Subject => {

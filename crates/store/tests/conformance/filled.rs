@@ -54,6 +54,7 @@ pub const ROWS: &[(&str, &str, &str, u32)] = &[
         "tenant(i), id(i), 'go', 'k' || i, i, i + 1000, '{}', 'source' || i, CASE WHEN i % 10 > 0 THEN id(i) END",
         4_000,
     ),
+    ("signals_heard", "tenant_id, run_id, signal_id, position, at", "tenant(i), id(i), id(i), 1, i", 1_000),
     (
         "approvals",
         "tenant_id, approval_id, run_id, position, state, quorum, approvers, on_reject, on_expiry, requested_at,

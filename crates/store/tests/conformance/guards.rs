@@ -162,6 +162,7 @@ fn signal(world: &World, key: &str) -> SignalRow {
         expires_at: NOW + Millis::from_hours(1),
         payload: Json::trusted("{}"),
         source_id: None,
+        broadcast: false,
     }
 }
 
@@ -229,12 +230,13 @@ async fn a_signal_is_consumed_once(place: &Place) {
         expires_at: NOW + Millis::from_hours(1),
         payload: Json::trusted("{}"),
         source_id: Some("delivery-1".into()),
+        broadcast: false,
     };
     assert_eq!(world.store.execute(Op::StoreSignal(row.clone())).await.unwrap(), OpAnswer::Stored);
     let twin = SignalRow { id: SignalId(fresh()), ..row.clone() };
     assert_eq!(world.store.execute(Op::StoreSignal(twin)).await.unwrap(), OpAnswer::Duplicate);
     assert_eq!(world.store.pending_signals(world.tenant, "go", "k", Timestamp(0), 10).await.unwrap().len(), 1);
-    let consume = || with_side(&world, SideWrite::ConsumeSignal { signal: id, position: 0 });
+    let consume = || with_side(&world, SideWrite::ConsumeSignal { signal: id, position: 0, broadcast: false });
     assert_eq!(refusal(world.store.submit(consume()).await), None);
     assert_eq!(refusal(world.store.submit(consume()).await), Some(Refusal::SignalConsumed));
     assert!(world.store.pending_signals(world.tenant, "go", "k", Timestamp(0), 10).await.unwrap().is_empty());

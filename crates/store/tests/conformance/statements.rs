@@ -18,6 +18,7 @@ const SCANS: &[&str] = &[
     "SEAL_READ",
     "SWEEP_GROUPS",
     "LOST_CLAIMS",
+    "ORPHANS_COUNT",
     "TIMED_OUT",
     "CLAIMS_OF",
     "UNMATCHED",

@@ -99,7 +99,7 @@ fn command(run: &Run, dice: &mut Dice, session: SessionId, signal: SignalId) -> 
         }
         12 => Command::Release { position, attempt },
         13 => Command::LeaseExpired { position, attempt },
-        14 | 15 => Command::Wake { position, signal, payload: output },
+        14 | 15 => Command::Wake { position, signal, payload: output, broadcast: false },
         16 => Command::Tick,
         17 | 18 => {
             let person = format!("p{}", dice.roll(3));
@@ -168,6 +168,7 @@ async fn walk(world: &World, seed: u64) -> Vec<String> {
                 expires_at: now + Millis::from_hours(1),
                 payload: Json::trusted("{}"),
                 source_id: None,
+                broadcast: false,
             };
             world.store.execute(Op::StoreSignal(row)).await.unwrap();
         }

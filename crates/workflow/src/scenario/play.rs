@@ -189,7 +189,8 @@ impl Stage<'_> {
                 let found = self.signals.iter().find(|(_, kind, key, at, _)| {
                     *kind == awaited.signal && *key == awaited.key && *at >= awaited.accept_from
                 });
-                let wake = |signal: SignalId, payload: Json| Command::Wake { position, signal, payload };
+                let wake =
+                    |signal: SignalId, payload: Json| Command::Wake { position, signal, payload, broadcast: false };
                 found.map(|(id, .., payload)| (self.now, wake(*id, payload.clone())))
             }),
             _ => None,

@@ -319,7 +319,12 @@ impl Case {
     }
 
     pub fn wake(&self, payload: &str) -> Command {
-        Command::Wake { position: self.run.position, signal: SignalId(self.fresh_id()), payload: json(payload) }
+        Command::Wake {
+            position: self.run.position,
+            signal: SignalId(self.fresh_id()),
+            payload: json(payload),
+            broadcast: false,
+        }
     }
 
     pub fn vote(&self, person: &str, approve: bool) -> Command {

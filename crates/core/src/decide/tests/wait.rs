@@ -132,7 +132,7 @@ fn a_signal_for_a_step_that_does_not_wait_is_refused() {
     let mut case = Case::of(tasks(2));
     for position in [0, 1, 9] {
         let Command::Wake { signal, payload, .. } = case.wake("1") else { unreachable!() };
-        let no = case.refuse(Command::Wake { position, signal, payload });
+        let no = case.refuse(Command::Wake { position, signal, payload, broadcast: false });
         assert!(matches!(no, Rejection::InvalidTransition { .. }), "{no}");
     }
 }

@@ -71,7 +71,7 @@ fn a_task_that_no_worker_knows_is_named_and_offered_again_ever_later() {
 #[test]
 fn a_limit_holds_only_what_could_be_claimed() {
     let throttle = Throttle::new(LimitOf::Workflow, Held::Concurrency { max: 1 });
-    let around = Surroundings { workers: Some(1), throttle: Some(throttle), holder: None };
+    let around = Surroundings { workers: Some(1), throttle: Some(throttle), ..Surroundings::default() };
     let mut case = Case::of(tasks(1));
     let held = why(&case.run, case.now, around);
     assert!(matches!(held.because[..], [Cause::Throttled(shown)] if shown == throttle));

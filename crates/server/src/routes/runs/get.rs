@@ -3,8 +3,9 @@
 use axum::Json;
 use axum::extract::State;
 use interlock_core::ids::RunId;
-use interlock_core::state::Detail;
+use interlock_core::state::{Detail, RunState};
 use interlock_core::time::Millis;
+use interlock_core::why::Heartbeat;
 use interlock_protocol::runs::{RunView, limits, path};
 use interlock_store::RunSummary;
 use serde::Deserialize;
@@ -49,7 +50,15 @@ pub async fn get(
     if is_held_back(&state, &row).await? {
         row.detail = Some(Detail::Throttled);
     }
-    Ok(Json(view::run(&state, row)))
+    let heartbeat = match row.state {
+        RunState::Running | RunState::RollingBack => state.engine().store().heartbeat(tenant, run).await?,
+        _ => None,
+    };
+    if heartbeat.is_some_and(|beat| beat.is_orphaned(state.engine().now())) {
+        row.detail = Some(Detail::Orphaned);
+    }
+    let last_heartbeat_at = heartbeat.and_then(Heartbeat::at);
+    Ok(Json(RunView { last_heartbeat_at, ..view::run(&state, row) }))
 }
 
 /// Whether a limit keeps a run waiting whose step could be claimed. Nothing is read for any other run.

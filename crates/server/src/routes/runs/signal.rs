@@ -46,7 +46,7 @@ pub async fn signal(
     };
     let keyed = Keyed { state: &state, headers: &headers, caller: &caller, source: SOURCE };
     // The run is part of what was asked, where the subject is what it is stored under.
-    let asked = Signal { signal, key: run.to_string(), payload, source_id };
+    let asked = Signal { signal, key: run.to_string(), payload, source_id, broadcast: false };
     let mut request = request(&keyed, asked.clone()).await?;
     let store = Box::pin(async {
         let overview = state.reads(tenant).run_overview(tenant, run).await?;

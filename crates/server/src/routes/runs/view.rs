@@ -57,6 +57,7 @@ pub fn run(state: &AppState, mut row: RunSummary) -> RunView {
         created_at: row.created_at,
         deadline_at: row.deadline_at,
         finished_at: row.finished_at,
+        last_heartbeat_at: None,
         duration_ms: row.duration_ms,
         inputs: payload(state, row.run, row.inputs),
         output: row.output.map(|output| payload(state, row.run, output)),

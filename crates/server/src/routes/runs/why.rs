@@ -28,7 +28,9 @@ pub async fn why(State(state): State<AppState>, named: Named) -> Result<Json<Exp
     let workers = Some(workers(&state, &run).await?);
     let throttle = state.engine().throttle(&run).await?;
     let holder = holder(&state, &run).await?;
-    Ok(Json(why::why(&run, state.engine().now(), Surroundings { workers, throttle, holder })))
+    let heartbeat = state.engine().store().heartbeat(named.tenant, named.run).await?;
+    let around = Surroundings { workers, throttle, holder, heartbeat };
+    Ok(Json(why::why(&run, state.engine().now(), around)))
 }
 
 /// The run that a queued one waits for.

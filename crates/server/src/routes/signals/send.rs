@@ -20,9 +20,10 @@ use crate::state::AppState;
 
 /// Send a signal to whoever waits for its type and key
 ///
-/// Either `{type, key, payload, source_id}`, or an event of CloudEvents 1.0 as `application/cloudevents+json` or with
+/// Either `{type, key, payload, source_id, broadcast}`, or an event of CloudEvents 1.0 as `application/cloudevents+json` or with
 /// its attributes in `ce-` headers: its `type` is the signal's, its `subject` the key, its `source` and `id` tell repeats
-/// apart. One that nobody waits for yet is kept for a day.
+/// apart; an extension `broadcast` that is true makes it one for everybody who waits. One that nobody waits for yet is
+/// kept for a day.
 #[utoipa::path(
     post,
     path = path::SIGNALS,
@@ -43,11 +44,11 @@ pub async fn send(
 ) -> Result<Response, ApiError> {
     let asked = match signal {
         SignalBody::Plain(signal) => signal,
-        SignalBody::Event(CloudEvent { kind, subject, source_id, data }) => {
+        SignalBody::Event(CloudEvent { kind, subject, source_id, data, broadcast }) => {
             let key = subject.ok_or_else(|| {
                 ApiError::invalid("the event has no `subject`, which is the key that a wait is found by")
             })?;
-            Signal { signal: kind, key, payload: data, source_id: Some(source_id) }
+            Signal { signal: kind, key, payload: data, source_id: Some(source_id), broadcast }
         }
     };
     let keyed = Keyed { state: &state, headers: &headers, caller: &caller, source: SOURCE };
@@ -62,14 +63,14 @@ pub const SOURCE: &str = "signal";
 /// A signal that its sender does not name is named by the request's key: if a server dies on the way, whoever does it
 /// again stores no second one.
 pub async fn request(keyed: &Keyed<'_>, signal: Signal) -> Result<SignalRequest, ApiError> {
-    let Signal { signal: signal_type, key, payload, source_id } = signal;
+    let Signal { signal: signal_type, key, payload, source_id, broadcast } = signal;
     let by_key =
         |IdempotencyKey { client, key }| format!("idempotency:{}", Hash::of(format!("{client}\n{key}").as_bytes()));
     let source_id = match source_id {
         Some(source_id) => Some(source_id),
         None => key_of(keyed.state, keyed.headers, keyed.caller).await?.map(by_key),
     };
-    Ok(SignalRequest { tenant: keyed.caller.tenant, signal_type, key, payload, source_id })
+    Ok(SignalRequest { tenant: keyed.caller.tenant, signal_type, key, payload, source_id, broadcast })
 }
 
 /// New signals are created; one that came before changes nothing.
