@@ -67,6 +67,7 @@ impl Order {
 pub async fn place(caller: Caller, order: Order) {
     let Caller { sim, dice, .. } = &caller;
     sleep(std::time::Duration::from_millis(order.at_ms)).await;
+    let began_in = sim.host.archive.restores();
     let Some(run) = start(&caller, &order).await else { return };
     if order.key.is_none() {
         return;
@@ -86,6 +87,8 @@ pub async fn place(caller: Caller, order: Order) {
             Err(CallError::Refused(EngineError::SubjectBusy { .. })) => {}
             // Likewise, for an order that does not mind.
             Ok(started) if started.admission != Admission::Started => {}
+            // The world was set back to before the order.
+            Ok(_) if sim.host.archive.restores() != began_in => {}
             Err(error) if error.is_transient() => {}
             answer => sim.broken(format!("{}: another request under the key of {run} got {answer:?}", other.name())),
         }

@@ -162,8 +162,10 @@ impl Store {
             }
             Err(error) => return Err(error),
         };
-        for run in runs {
-            if let Some(what) = disagreement(&run) {
+        for run in runs.iter().filter(|run| disagreement(run).is_some()) {
+            // It may have moved on between the reads that it was put together from.
+            let again = self.load_runs(&[(tenant, run.id)]).await?;
+            if let Some(what) = again.first().and_then(disagreement) {
                 findings.push(finding("RUN_STATE", Some(tenant), run.id, what));
             }
         }
