@@ -139,11 +139,9 @@ impl EngineArgs {
         options.session_lease = Millis(self.session_lease_ms);
         options.session_renewal = Millis(self.session_lease_ms / 4);
         options.reap_every = Millis((self.session_lease_ms / 8).clamp(50, 1_000));
-        if self.retention_days > 0 {
-            let mut sweep = interlock_store::Sweep::new(interlock_core::time::Timestamp(0));
-            sweep.runs_kept = Millis::from_hours(24 * self.retention_days);
-            options.retention = Some(sweep);
-        }
+        let runs_kept = (self.retention_days > 0).then(|| Millis::from_hours(24 * self.retention_days));
+        let since = interlock_core::time::Timestamp(0);
+        options.retention = Some(interlock_store::Sweep { runs_kept, ..interlock_store::Sweep::new(since) });
         Ok(options)
     }
 

@@ -170,8 +170,8 @@ pub enum OutboxRetry {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sweep {
     pub now: Timestamp,
-    /// Finished runs, with all their rows.
-    pub runs_kept: Millis,
+    /// Finished runs, with all their rows, and what else tells of the past; for ever, where nothing is said.
+    pub runs_kept: Option<Millis>,
     pub feed_kept: Millis,
     pub groups_kept: Millis,
     pub sessions_kept: Millis,
@@ -186,7 +186,7 @@ impl Sweep {
     pub const fn new(now: Timestamp) -> Self {
         Self {
             now,
-            runs_kept: Millis::from_hours(24 * 90),
+            runs_kept: Some(Millis::from_hours(24 * 90)),
             feed_kept: Millis::from_hours(24 * 90),
             groups_kept: Millis::from_hours(1),
             sessions_kept: Millis::from_hours(24),

@@ -24,34 +24,51 @@ const LOGIN_FAILURES_KEPT: Millis = Millis::from_hours(1);
 
 pub(crate) async fn apply<D: Db>(db: &D, sweep: &Sweep) -> Result<u64, DbError> {
     let (now, limit) = (sweep.now, sweep.batch_max);
-    let mut removed = sweep_runs(db, sweep).await?;
+    let mut removed = sweep_outbox(db, sweep).await?;
+    if let Some(kept) = sweep.runs_kept {
+        removed += sweep_past(db, sweep, kept).await?;
+    }
     removed += db.execute(&ops::SWEEP_SIGNALS, args![now, limit]).await?;
     removed += db.execute(&ops::SWEEP_SESSIONS, args![now - sweep.sessions_kept, limit]).await?;
-    removed += db.execute(&ops::SWEEP_IDEMPOTENCY, args![now - sweep.runs_kept, limit]).await?;
     removed += db.execute(&ops::SWEEP_GROUPS, args![now - sweep.groups_kept, limit]).await?;
-    removed += db.execute(&ops::SWEEP_FEED, args![now - sweep.feed_kept, limit]).await?;
     removed += db.execute(&identity::SWEEP_USER_SESSIONS, args![now, limit]).await?;
     removed += db.execute(&identity::SWEEP_INVITES, args![now, limit]).await?;
     removed += db.execute(&identity::SWEEP_LOGIN_FAILURES, args![now - LOGIN_FAILURES_KEPT, limit]).await?;
-    for stmt in [&triggers::SWEEP_SLOTS, &triggers::SWEEP_DELIVERIES, &triggers::SWEEP_FINGERPRINTS] {
-        removed += db.execute(stmt, args![now - sweep.runs_kept, limit]).await?;
-    }
     removed += db.execute(&triggers::SWEEP_ATTEMPTS, args![now - sweep.outbox_kept, limit]).await?;
-    removed += sweep_plans(db, sweep).await?;
     removed += sweep_lanes(db, sweep).await?;
     Ok(removed)
 }
 
+/// What tells of the past: runs, and what came in and what was told about them.
+async fn sweep_past<D: Db>(db: &D, sweep: &Sweep, kept: Millis) -> Result<u64, DbError> {
+    let (bound, limit) = (sweep.now - kept, sweep.batch_max);
+    let mut removed = sweep_runs(db, sweep, bound).await?;
+    removed += db.execute(&ops::SWEEP_IDEMPOTENCY, args![bound, limit]).await?;
+    removed += db.execute(&ops::SWEEP_FEED, args![sweep.now - sweep.feed_kept, limit]).await?;
+    for stmt in [&triggers::SWEEP_SLOTS, &triggers::SWEEP_DELIVERIES, &triggers::SWEEP_FINGERPRINTS] {
+        removed += db.execute(stmt, args![bound, limit]).await?;
+    }
+    Ok(removed + sweep_plans(db, sweep, bound).await?)
+}
+
+/// Messages that were delivered, or that nobody takes.
+async fn sweep_outbox<D: Db>(db: &D, sweep: &Sweep) -> Result<u64, DbError> {
+    let bound = sweep.now - sweep.outbox_kept;
+    let mut removed = 0;
+    for mut row in db.query(&read::TENANTS, vec![]).await? {
+        let tenant: TenantId = row.id("tenant_id")?;
+        let values = args![tenant, first_id_at(bound), bound, sweep.batch_max];
+        removed += db.execute(&ops::SWEEP_OUTBOX, values).await?;
+    }
+    Ok(removed)
+}
+
 /// Finished runs past their time, each with all of its rows.
-async fn sweep_runs<D: Db>(db: &D, sweep: &Sweep) -> Result<u64, DbError> {
-    let bound = sweep.now - sweep.runs_kept;
-    let outbox_bound = sweep.now - sweep.outbox_kept;
+async fn sweep_runs<D: Db>(db: &D, sweep: &Sweep, bound: Timestamp) -> Result<u64, DbError> {
     let mut left = sweep.batch_max;
     let mut removed = 0;
     for mut row in db.query(&read::TENANTS, vec![]).await? {
         let tenant: TenantId = row.id("tenant_id")?;
-        let values = args![tenant, first_id_at(outbox_bound), outbox_bound, sweep.batch_max];
-        removed += db.execute(&ops::SWEEP_OUTBOX, values).await?;
         for stmt in [&sql_bulk::SWEEP_BULK_FAILURES, &sql_bulk::SWEEP_BULK] {
             removed += db.execute(stmt, args![tenant, first_id_at(bound), bound]).await?;
         }
@@ -97,8 +114,8 @@ async fn sweep_run<D: Db>(db: &D, tenant: TenantId, run: RunId) -> Result<u64, D
 
 /// Plans that no run uses. A run uses one only up to an hour after the instant that the plan was marked with, so that
 /// it is looked for among ids of before; and whoever starts one now marks it in the same commit.
-async fn sweep_plans<D: Db>(db: &D, sweep: &Sweep) -> Result<u64, DbError> {
-    let bound = sweep.now - sweep.runs_kept - PLANS_KEPT_MORE;
+async fn sweep_plans<D: Db>(db: &D, sweep: &Sweep, bound: Timestamp) -> Result<u64, DbError> {
+    let bound = bound - PLANS_KEPT_MORE;
     let mut removed = 0;
     for mut row in db.query(&ops::PLANS_OLD, args![bound, sweep.batch_max]).await? {
         let (tenant, hash): (TenantId, Hash) = (row.id("tenant_id")?, row.hash("plan_hash")?);

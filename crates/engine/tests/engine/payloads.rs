@@ -297,7 +297,7 @@ on_both! {
         stop(engine).await;
 
         let mut later = EngineOptions { sweep_every: Millis(50), ..folder.options() };
-        later.retention = Some(Sweep { runs_kept: Millis(0), ..Sweep::new(later.clock.now()) });
+        later.retention = Some(Sweep { runs_kept: Some(Millis(0)), ..Sweep::new(later.clock.now()) });
         later.payloads.as_mut().unwrap().on_its_way = Millis(0);
         let engine = engine_with(database, later).await;
         let gone = async {

@@ -152,7 +152,7 @@ async fn the_queue_of_a_subject_has_a_limit(place: &Place) {
     world.start(&plan, waits_for("T-10")).await;
 }
 
-fn signal(world: &World, key: &str) -> SignalRow {
+pub fn signal(world: &World, key: &str) -> SignalRow {
     SignalRow {
         tenant: world.tenant,
         id: SignalId(fresh()),

@@ -3,13 +3,17 @@
 use interlock_core::decide::Command;
 use interlock_core::ids::SessionId;
 use interlock_core::run::{Lineage, Run};
-use interlock_core::time::Millis;
-use interlock_store::{Op, Sweep};
+use interlock_core::time::{Millis, Timestamp};
+use interlock_store::{Op, OpAnswer, Sweep};
 
 use crate::fixture::{NOW, Place, Wanted, World, command, completion, fresh, tasks};
-use crate::guards::idempotency;
+use crate::guards::{idempotency, signal};
 
-crate::on_every_store!(a_key_stays_as_long_as_its_run, runs_that_continue_one_another_are_swept_together);
+crate::on_every_store!(
+    a_key_stays_as_long_as_its_run,
+    runs_that_continue_one_another_are_swept_together,
+    what_has_a_time_of_its_own_goes_where_runs_stay_for_ever
+);
 
 /// Completes the only step of a run, so many days later.
 async fn finish_after(world: &World, run: &mut Run, days: u64) {
@@ -48,4 +52,20 @@ async fn runs_that_continue_one_another_are_swept_together(place: &Place) {
     finish_after(&world, &mut second.clone(), 91).await;
     assert_eq!(kept(92).await, 2);
     assert_eq!(kept(182).await, 0);
+}
+
+async fn what_has_a_time_of_its_own_goes_where_runs_stay_for_ever(place: &Place) {
+    let world = place.world().await;
+    let wanted = Wanted { idempotency: Some(idempotency("k")), ..Wanted::default() };
+    let mut run = world.start(&tasks(1), wanted).await;
+    finish_after(&world, &mut run, 0).await;
+    world.store.execute(Op::StoreSignal(signal(&world, "k"))).await.unwrap();
+    let now = NOW + Millis::from_hours(24 * 365);
+    let sweep = Sweep { runs_kept: None, ..Sweep::new(now) };
+    let OpAnswer::Count(removed) = world.store.execute(Op::Sweep(sweep)).await.unwrap() else { panic!("no count") };
+    assert!(removed >= 1, "the signal has expired");
+    assert_eq!(world.store.pending_signals(world.tenant, "run.requested", "k", Timestamp(0), 10).await.unwrap(), []);
+    assert_eq!(world.load(&run).await.state, run.state);
+    assert!(world.store.idempotency(world.tenant, "cli", "k").await.unwrap().is_some());
+    assert_eq!(world.store.events(world.tenant, run.id, 0, 10).await.unwrap().len() as u64, run.version);
 }
