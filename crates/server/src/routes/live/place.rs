@@ -14,7 +14,7 @@ use utoipa::IntoParams;
 use crate::api_error::ApiError;
 use crate::identity::Caller;
 use crate::live::{Admission, Heard, Socket, Topic, serve, verify_token};
-use crate::request::Params;
+use crate::query::Params;
 use crate::state::AppState;
 
 /// What a stream's query may hold.

@@ -13,7 +13,8 @@ use super::feed::of_whole_tenant;
 use crate::api_error::ApiError;
 use crate::identity::Caller;
 use crate::live::Topic;
-use crate::request::{Params, bounded};
+use crate::query::Params;
+use crate::request::bounded;
 use crate::state::AppState;
 
 #[derive(Deserialize, IntoParams)]
