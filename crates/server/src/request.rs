@@ -59,8 +59,19 @@ impl<T: DeserializeOwned> FromRequest<AppState> for Body<T> {
         }
         check_nul(text)?;
         serde_json::from_slice::<Unique>(text).map_err(|error| ApiError::malformed(format!("the body: {error}")))?;
-        serde_json::from_slice(text).map(Self).map_err(|error| ApiError::malformed(format!("the body: {error}")))
+        serde_json::from_slice(text).map(Self).map_err(|error| misread::<T>(text, &error))
     }
+}
+
+/// What is wrong with a body, and in which field. It is read a second time for that, which only refusals pay for.
+fn misread<T: DeserializeOwned>(text: &[u8], error: &serde_json::Error) -> ApiError {
+    let again = serde_path_to_error::deserialize::<_, T>(&mut serde_json::Deserializer::from_slice(text));
+    let field = again.err().filter(|_| error.is_data()).map(|found| found.path().to_string()).unwrap_or_default();
+    // An unknown field is named by the error itself, and the body as a whole has no name.
+    if field.is_empty() || field == "." || error.to_string().contains(&format!("`{field}`")) {
+        return ApiError::malformed(format!("the body: {error}"));
+    }
+    ApiError::malformed(format!("the body: `{}`: {error}", visible(&field)))
 }
 
 /// A body as it comes.
