@@ -195,7 +195,11 @@ fn events_are_listed_for_all_runs_and_for_one() {
     let names: Vec<_> = all.as_array().unwrap().iter().map(|event| event["event"].as_str().unwrap()).collect();
     assert_eq!((names.first(), names.last()), (Some(&"session.created"), Some(&"session.completed")), "{names:?}");
     let of_run = ok(up.run(&["events", "T-1", "--since", "1", "-n", "1"]));
-    assert_eq!(of_run.out.lines().count(), 1, "{of_run:?}");
+    assert!(of_run.out.lines().count() == 1 && of_run.err.contains("`--since 2` goes on"), "{of_run:?}");
+    assert!(ok(up.run(&["run", "list"])).err.is_empty());
+    ok(up.run(&["run", "start", "--plan", &plan]));
+    let cut = ok(up.run(&["run", "list", "-n", "1"]));
+    assert!(cut.err.contains("The first 1 are shown; `--limit 10` shows more."), "{cut:?}");
     fails(up.run(&["events", "T-2"]), 66, "there is no run `T-2`; did you mean `T-1`?");
     fails(up.run(&["events", "--via", "ws"]), 2, "--follow");
 }

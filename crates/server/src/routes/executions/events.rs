@@ -38,7 +38,10 @@ pub struct EventParams {
     path = path::EVENTS,
     tag = "executions",
     params(("session_id" = RunId, Path), EventParams),
-    responses((status = 200, description = "Events in order, without gaps.", body = ExecutionEvents)),
+    responses(
+        (status = 200, description = "Events in order, without gaps.", body = ExecutionEvents),
+        (status = 409),
+    ),
 )]
 pub async fn events(
     State(state): State<AppState>,

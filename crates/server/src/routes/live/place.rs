@@ -67,8 +67,8 @@ pub fn cursor(text: &str) -> Result<Cursor, ApiError> {
 
 /// A cursor that no event has reached yet was given out before the store was restored.
 pub fn ahead() -> ApiError {
-    let detail = "this last_event_id is ahead of everything that has happened here: the store was restored from a \
-                  backup, or it belongs to another stream; subscribe again without it";
+    let detail = "this place is ahead of everything that has happened here: the store was restored from a backup, or it \
+                  belongs to another stream; ask again without `last_event_id` or `since`";
     ApiError::new(StatusCode::CONFLICT, "LIVE_CURSOR_AHEAD", detail)
 }
 
