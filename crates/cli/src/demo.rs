@@ -9,7 +9,7 @@ use interlock_core::json::Json;
 use interlock_core::state::{EffectClass, RunState};
 use interlock_engine::commands::signal::SignalRequest;
 use interlock_engine::{ApplyWorkflow, Engine, EngineError, Expected, IdempotencyKey, StartWorkflow};
-use interlock_store::{Page, RunFilter};
+use interlock_store::{Page, RunFilter, Tenant};
 use interlock_worker::{EffectFailure, TaskContext, TaskError, Tasks};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
@@ -32,15 +32,20 @@ struct Order {
 const FILE: &str = include_str!("../../../examples/order/order.yaml");
 const WORKFLOW: &str = "order";
 
-/// Stores the demo's workflow; a file that is there already changes nothing. People of the demo may approve what they
-/// started, so that one person can try approvals.
-pub async fn apply(engine: &Engine, tenant: TenantId) -> anyhow::Result<()> {
-    if let Some(mut demo) = engine.store().tenant_by_name(TENANT).await?
-        && !demo.settings.self_approval
-    {
+/// The demo's tenant, made if it is not there. Its people may approve what they started, so that one person can try
+/// approvals; what an operator changes about it later stays as it is.
+pub async fn tenant(engine: &Engine) -> anyhow::Result<TenantId> {
+    if engine.store().tenant_by_name(TENANT).await?.is_none() {
+        let mut demo = Tenant::new(TenantId(engine.fresh_id()), TENANT, engine.now());
         demo.settings.self_approval = true;
-        engine.put_tenant(demo).await.context("the demo's tenant")?;
+        // Another server on the same database may make it in between; whose it is, is found out below.
+        let _ = engine.put_tenant(demo).await;
     }
+    crate::server::tenant(engine, TENANT).await.context("the demo's tenant")
+}
+
+/// Stores the demo's workflow; a file that is there already changes nothing.
+pub async fn apply(engine: &Engine, tenant: TenantId) -> anyhow::Result<()> {
     let request = ApplyWorkflow {
         tenant,
         file: "examples/order/order.yaml".into(),

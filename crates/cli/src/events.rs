@@ -48,7 +48,12 @@ pub async fn run(args: EventsArgs) -> anyhow::Result<()> {
     let events = page(&client, topic, args.since.unwrap_or(0), args.limit).await?;
     printer.show(&events, |_| {
         if events.is_empty() { "Nothing has happened.".to_owned() } else { events.iter().map(line).collect() }
-    })
+    })?;
+    if let Some(last) = events.last().filter(|_| events.len() >= args.limit) {
+        let more = format!("{} are shown, the oldest first; `--since {}` goes on", events.len(), last.cursor);
+        printer.note(&format!("{more}, `--follow` shows what happens from now on."));
+    }
+    Ok(())
 }
 
 async fn page(client: &Client, topic: Topic, since: u64, limit: usize) -> anyhow::Result<Vec<Happened>> {

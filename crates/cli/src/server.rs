@@ -14,7 +14,7 @@ use interlock_engine::payloads::{INLINE_BYTES_MAX, Objects, PayloadOptions};
 use interlock_engine::{Engine, EngineOptions};
 use interlock_outbound::Outbound;
 use interlock_server::identity::first_key;
-use interlock_server::{Server, ServerOptions, ServerSecret};
+use interlock_server::{Server, ServerError, ServerOptions, ServerSecret};
 use interlock_store::Tenant;
 use tokio_util::sync::CancellationToken;
 
@@ -23,6 +23,7 @@ use crate::client::Secret;
 use crate::client::local::{self, Announced};
 use crate::config::{ConfigArg, LogArgs};
 use crate::db::place;
+use crate::exit::{Ended, Exit};
 use crate::open;
 use crate::outbound::OutboundArgs;
 
@@ -209,12 +210,26 @@ impl HttpArgs {
             drain: Duration::from_secs(self.drain_seconds),
             ..ServerOptions::new(tenant)
         };
-        let server = Server::bind(engine.clone(), options).await?;
+        let server = Server::bind(engine.clone(), options).await.map_err(unbound)?;
         let announced = local_key.map(|key| {
             let address = server.address().unwrap_or(self.listen);
-            local::announce(format!("http://{address}"), Some(key))
+            local::announce(format!("http://{address}"), Some(key), &data.join(LOCAL_KEY_FILE))
         });
         Ok(Bound { server, announced })
+    }
+}
+
+/// A port that is taken is the mistake to expect: say what to do about it.
+fn unbound(error: ServerError) -> anyhow::Error {
+    match &error {
+        ServerError::Listen { at, source } if source.kind() == std::io::ErrorKind::AddrInUse => {
+            let what = format!(
+                "cannot listen on {at}: another program does already; stop it, or give another address with --listen \
+                 (with port 0 any free one is taken)"
+            );
+            Ended::saying(Exit::Unavailable, what)
+        }
+        _ => error.into(),
     }
 }
 

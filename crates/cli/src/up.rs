@@ -6,6 +6,7 @@ use interlock_worker::{Worker, WorkerError, WorkerOptions};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use crate::client::local;
 use crate::config::{ConfigArg, LogArgs};
 use crate::embedded::Embedded;
 use crate::server::{Bound, EngineArgs, HttpArgs};
@@ -29,10 +30,9 @@ pub struct UpArgs {
 pub async fn run(args: UpArgs) -> anyhow::Result<()> {
     let outbound = args.http.outbound()?;
     let engine = args.engine.open(&outbound).await?;
-    let tenant = server::tenant(&engine, demo::TENANT).await?;
+    let tenant = demo::tenant(&engine).await?;
     demo::apply(&engine, tenant).await?;
-    let Bound { server: http, announced: _announced } =
-        args.http.bind(&engine, tenant, args.engine.data(), outbound).await?;
+    let Bound { server: http, announced } = args.http.bind(&engine, tenant, args.engine.data(), outbound).await?;
     let (listens, address) = (http.address()?, http.here()?);
     let link = http.first_admin_link().await?;
     let stop = CancellationToken::new();
@@ -45,7 +45,14 @@ pub async fn run(args: UpArgs) -> anyhow::Result<()> {
         // Only a server that nobody else can reach leaves a key for whoever can read its folder.
         None => println!("\nStart a run of your own:\n  {}", demo::curl(address, args.engine.data())),
     }
-    println!("\nFollow it as it happens:\n  {} run watch {}\n", this_program(), demo::SUBJECT);
+    let flags = match &announced {
+        Some(note) if !note.is_found() => {
+            let key_file = args.engine.data().join(server::LOCAL_KEY_FILE);
+            format!(" {}", local::flags(&format!("http://{address}"), &key_file))
+        }
+        _ => String::new(),
+    };
+    println!("\nFollow it as it happens:\n  {} run watch {}{flags}\n", this_program(), demo::SUBJECT);
     if let Some(link) = link {
         println!(
             "Sign in, to approve and to look around: become the first admin here, once, within the hour:\n  {link}\n"

@@ -43,6 +43,13 @@ fn the_examples_are_valid_and_keep_to_their_scenarios() {
 }
 
 #[test]
+fn what_cannot_run_yet_is_valid_and_said_so() {
+    let said = ok(&["workflow", "validate", "crates/workflow/tests/files/restart-primary-db.yaml"]);
+    assert!(said.contains("is valid, 4 steps; it cannot be applied yet"), "{said}");
+    assert!(said.contains("warning[no-executor]: `uses` cannot run yet") && !said.contains("error["), "{said}");
+}
+
+#[test]
 fn what_is_wrong_is_shown_and_ends_with_1() {
     let folder = std::env::temp_dir().join(format!("interlock-workflow-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();

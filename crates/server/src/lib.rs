@@ -23,10 +23,12 @@ pub mod openapi;
 mod origin;
 pub mod pages;
 mod plans;
+mod query;
 mod request;
 pub mod routes;
 mod state;
 mod trace;
+mod unique;
 
 pub use identity::{Caller, Identity, ServerSecret};
 pub use listen::{Server, ServerError, ServerOptions};

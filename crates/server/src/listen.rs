@@ -78,7 +78,7 @@ impl ServerOptions {
 pub enum ServerError {
     #[error(transparent)]
     Secret(#[from] SecretError),
-    #[error("cannot listen on {at}: {source}")]
+    #[error("cannot listen on {at}")]
     Listen { at: SocketAddr, source: io::Error },
     #[error("the server broke off: {0}")]
     Serve(#[from] io::Error),

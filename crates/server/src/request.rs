@@ -1,10 +1,8 @@
 //! Reading requests strictly: what is not understood is refused, and the refusal says where.
 
-use std::str::FromStr;
-
 use axum::Form;
 use axum::body::Bytes;
-use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
+use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::Next;
@@ -25,6 +23,7 @@ use crate::api_error::ApiError;
 use crate::identity::Caller;
 use crate::limits;
 use crate::state::AppState;
+use crate::unique::Unique;
 
 /// How much of a list one answer holds, unless the caller says otherwise.
 pub const PAGE_DEFAULT: usize = 50;
@@ -59,8 +58,20 @@ impl<T: DeserializeOwned> FromRequest<AppState> for Body<T> {
             return Err(ApiError::malformed("the body: expected a JSON object, `{…}`"));
         }
         check_nul(text)?;
-        serde_json::from_slice(text).map(Self).map_err(|error| ApiError::malformed(format!("the body: {error}")))
+        serde_json::from_slice::<Unique>(text).map_err(|error| ApiError::malformed(format!("the body: {error}")))?;
+        serde_json::from_slice(text).map(Self).map_err(|error| misread::<T>(text, &error))
     }
+}
+
+/// What is wrong with a body, and in which field. It is read a second time for that, which only refusals pay for.
+fn misread<T: DeserializeOwned>(text: &[u8], error: &serde_json::Error) -> ApiError {
+    let again = serde_path_to_error::deserialize::<_, T>(&mut serde_json::Deserializer::from_slice(text));
+    let field = again.err().filter(|_| error.is_data()).map(|found| found.path().to_string()).unwrap_or_default();
+    // An unknown field is named by the error itself, and the body as a whole has no name.
+    if field.is_empty() || field == "." || error.to_string().contains(&format!("`{field}`")) {
+        return ApiError::malformed(format!("the body: {error}"));
+    }
+    ApiError::malformed(format!("the body: `{}`: {error}", visible(&field)))
 }
 
 /// A body as it comes.
@@ -153,20 +164,6 @@ fn is_json(headers: &HeaderMap) -> bool {
     media_type.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json")
 }
 
-/// The query string.
-pub struct Params<T>(pub T);
-
-impl<T: DeserializeOwned + Send> FromRequestParts<AppState> for Params<T> {
-    type Rejection = ApiError;
-
-    async fn from_request_parts(parts: &mut Parts, _: &AppState) -> Result<Self, ApiError> {
-        let query = Query::try_from_uri(&parts.uri);
-        query
-            .map(|Query(params)| Self(params))
-            .map_err(|rejection| ApiError::malformed(format!("the query: {}", rejection.body_text())))
-    }
-}
-
 /// The run that the path names, in the caller's tenant. The query, if any, is the handler's own.
 #[derive(Debug, Clone, Copy)]
 pub struct Named {
@@ -242,38 +239,6 @@ impl FromRequestParts<AppState> for OfJob {
         let id = named_in_path(parts, state, "job").await?;
         let detail = format!("bulk job `{}` does not exist", id.chars().take(80).collect::<String>());
         id.parse().map(Self).map_err(|_| ApiError::new(StatusCode::NOT_FOUND, "BULK_NOT_FOUND", detail))
-    }
-}
-
-/// The query string as pairs, for queries whose parameters may be repeated.
-pub struct Pairs(Vec<(String, String)>);
-
-impl Pairs {
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
-    }
-}
-
-/// A parameter's value as a whole number, of what `form` says.
-pub fn number<T: FromStr>(name: &str, value: &str, form: &str) -> Result<T, ApiError> {
-    let shown: String = value.chars().take(80).collect();
-    value.parse().map_err(|_| ApiError::malformed(format!("the query: `{name}` is {form}, not `{shown}`")))
-}
-
-/// What a number of rows and an instant look like.
-pub const ROWS: &str = "a whole number, such as 50";
-pub const INSTANT: &str = "an instant in Unix milliseconds, such as 1762607143120";
-
-/// A parameter's value as what its name says it is.
-pub fn parsed<T: FromStr<Err: std::fmt::Display>>(name: &str, value: &str) -> Result<T, ApiError> {
-    value.parse().map_err(|error| ApiError::malformed(format!("the query: `{name}`: {error}")))
-}
-
-impl FromRequestParts<AppState> for Pairs {
-    type Rejection = ApiError;
-
-    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, ApiError> {
-        Params::from_request_parts(parts, state).await.map(|Params(pairs)| Self(pairs))
     }
 }
 

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::definition::{Definition, Input, InputType};
 use crate::expression::{SECRET, pieces, reference};
+use interlock_core::limits::NAME_BYTES_MAX;
 use interlock_core::nearest::hint;
 
 /// The inputs of a workflow, ready to check.
@@ -96,7 +97,12 @@ impl Inputs {
                 },
             }
         }
-        if faults.is_empty() { Ok(Value::Object(bound)) } else { Err(InvalidInputs(faults)) }
+        let bound = Value::Object(bound);
+        for (name, text) in self.searchable(&bound).filter(|(_, text)| text.len() > NAME_BYTES_MAX) {
+            let what = format!("is {} bytes long; a searchable input has at most {NAME_BYTES_MAX}", text.len());
+            faults.push(InputFault { field: format!("inputs.{name}"), what });
+        }
+        if faults.is_empty() { Ok(bound) } else { Err(InvalidInputs(faults)) }
     }
 
     /// What runs can be found by: the searchable inputs as texts.

@@ -27,7 +27,7 @@ mod yaml;
 use interlock_core::plan::Plan;
 
 use definition::Definition;
-use diagnostic::{Diagnostic, Diagnostics, Report};
+use diagnostic::{Diagnostic, Diagnostics, Report, Severity};
 use shape::Shape;
 use source::Source;
 
@@ -79,6 +79,15 @@ impl Checked {
             return Ok(());
         }
         Err(Diagnostics { source: self.source.clone(), list: report.into_diagnostics() })
+    }
+
+    /// Everything that whoever checks the file should know: it is valid, so what keeps it from running is a warning.
+    /// Also whether anything does.
+    pub fn remarks(&self) -> (Vec<Diagnostic>, bool) {
+        let missing = self.check_runnable().err().map(|found| found.list).unwrap_or_default();
+        let runnable = missing.is_empty();
+        let missing = missing.into_iter().map(|found| Diagnostic { severity: Severity::Warning, ..found });
+        (self.warnings.iter().cloned().chain(missing).collect(), runnable)
     }
 
     /// The definition as JSON, as it was written.

@@ -90,6 +90,9 @@ impl ClientError {
 
 fn refusal_hint(server: &str, had_credential: bool, problem: &Problem) -> Option<String> {
     let mut hint = match problem.status {
+        401 if problem.code == "LOGIN_FAILED" => {
+            "An administrator can send a new link: `interlock user invite NAME`.".to_owned()
+        }
         401 if had_credential => format!(
             "The server does not know this credential: it is wrong, expired or revoked. `interlock login --server \
              {server}` stores another one."
@@ -113,6 +116,10 @@ fn refusal_hint(server: &str, had_credential: bool, problem: &Problem) -> Option
         }
         409 if problem.code.starts_with("APPROVAL_") => {
             "`interlock approval show` says who may decide, who has, and what became of it.".to_owned()
+        }
+        422 if problem.detail.contains("is a number, expected text") => {
+            "On the command line a value that reads as JSON is JSON; to give it as text, quote it: -i 'NAME=\"7\"'."
+                .to_owned()
         }
         429 | 503 => "Try again in a moment.".to_owned(),
         _ => String::new(),

@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::net::{SocketAddr, TcpStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -37,15 +37,28 @@ impl Drop for Announced {
     }
 }
 
+impl Announced {
+    /// Whether commands find this server without flags.
+    pub fn is_found(&self) -> bool {
+        self.0.is_some()
+    }
+}
+
+/// The flags by which a command finds a server that left no note.
+pub fn flags(server: &str, key_file: &Path) -> String {
+    format!("--server {server} --api-key-file {}", key_file.display())
+}
+
 /// Leaves the note. A machine without a home goes without: flags still work.
-pub fn announce(server: String, api_key: Option<Secret>) -> Announced {
+pub fn announce(server: String, api_key: Option<Secret>, key_file: &Path) -> Announced {
     let Some(path) = config_dir().map(|dir| dir.join(FILE)) else { return Announced(None) };
     if let Some(first) = find().filter(|first| first.pid != std::process::id() && first.server != server)
         && answers(&first)
     {
         eprintln!(
-            "interlock: commands go on to find the server at {}; for this one, give --server {server}",
-            first.server
+            "interlock: commands go on to find the server at {}; for this one, give {}",
+            first.server,
+            flags(&server, key_file)
         );
         return Announced(None);
     }

@@ -81,6 +81,13 @@ impl Printer {
         }
     }
 
+    /// Says that a list goes on behind what is shown of it.
+    pub fn note_more(self, shown: usize, more: bool) {
+        if more {
+            self.note(&format!("The first {shown} are shown; `--limit {}` shows more.", shown * 10));
+        }
+    }
+
     /// How many columns there are; without a terminal, as many as it takes.
     pub fn width(self) -> usize {
         if !self.terminal {

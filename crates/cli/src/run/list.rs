@@ -34,7 +34,9 @@ pub async fn run(client: &Client, printer: Printer, args: ListArgs) -> anyhow::R
             break;
         }
     }
-    printer.list(&runs, |paint| table(&runs, paint), "There are no such runs.")
+    printer.list(&runs, |paint| table(&runs, paint), "There are no such runs.")?;
+    printer.note_more(runs.len(), after.is_some());
+    Ok(())
 }
 
 pub fn table(runs: &[RunView], _: Paint) -> Table {

@@ -13,8 +13,8 @@ use crate::client::{Client, fill};
 use crate::exit::{Ended, Exit};
 use crate::output::{Printer, span};
 
-/// How long one request waits; the next one goes on.
-const ROUND: Millis = Millis::from_secs(30);
+/// How long one request waits; the next one goes on. Short enough that whoever waits soon hears of a run that stands still.
+const ROUND: Millis = Millis::from_secs(5);
 
 #[derive(Debug, Clone, Copy, Args)]
 pub struct WaitArgs {
@@ -43,7 +43,8 @@ pub async fn until(
                 Ok(view) if view.state.is_terminal() => return Ok(view),
                 Ok(view) => {
                     if seen.replace(view.state) != Some(view.state) {
-                        printer.note(&format!("{run} is {}; waiting …", view.state));
+                        let state = view.state;
+                        printer.note(&format!("{run} is {state}; waiting … `interlock run why {run}` says what for"));
                     }
                 }
                 // A server that restarts comes back; the run has not gone anywhere.

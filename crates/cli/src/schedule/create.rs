@@ -3,14 +3,13 @@
 use std::time::Duration;
 
 use clap::Args;
-use interlock_core::json::Json;
 use interlock_core::schedule::{DstPolicy, Overlap};
 use interlock_protocol::schedules::{NewSchedule, ScheduleView, path};
 
 use crate::client::Client;
 use crate::key::millis;
 use crate::output::{Printer, span};
-use crate::run::start::json;
+use crate::run::start::{InputArgs, inputs};
 
 /// The same as where the API is told none.
 const CATCH_UP_DEFAULT: &str = "1h";
@@ -41,9 +40,8 @@ pub struct CreateArgs {
     /// Delay each slot by a span up to this, written alike.
     #[arg(long, value_name = "SPAN", default_value = "0s", value_parser = span::parse)]
     jitter: Duration,
-    /// What its runs are given: JSON, `@FILE`, or `-` for stdin.
-    #[arg(long, value_name = "JSON")]
-    inputs: Option<String>,
+    #[command(flatten)]
+    inputs: InputArgs,
     /// The workspace that its runs belong to; `default` where omitted.
     #[arg(long, value_name = "NAME")]
     workspace: Option<String>,
@@ -53,10 +51,6 @@ pub struct CreateArgs {
 }
 
 pub async fn run(client: &Client, printer: Printer, args: CreateArgs) -> anyhow::Result<()> {
-    let inputs = match &args.inputs {
-        Some(given) => json(given)?,
-        None => Json::trusted("{}"),
-    };
     let new = NewSchedule {
         name: args.name,
         workflow: args.workflow,
@@ -66,7 +60,7 @@ pub async fn run(client: &Client, printer: Printer, args: CreateArgs) -> anyhow:
         overlap: args.overlap,
         catch_up_ms: millis(args.catch_up),
         jitter_ms: millis(args.jitter),
-        inputs,
+        inputs: inputs(&args.inputs)?,
         workspace: args.workspace,
         paused: args.paused,
     };

@@ -5,10 +5,9 @@ mod telling;
 
 use std::path::PathBuf;
 
-use anyhow::Context as _;
 use clap::Args;
 use interlock_core::plan::DEFAULT_QUEUE;
-use interlock_worker::{ExecTask, HttpTransport, Tasks, Worker, WorkerOptions};
+use interlock_worker::{ExecTask, HttpTransport, Tasks, Worker, WorkerError, WorkerOptions};
 use tokio_util::sync::CancellationToken;
 
 use crate::client::local;
@@ -58,7 +57,10 @@ pub async fn run(args: WorkerArgs) -> anyhow::Result<()> {
         let (name, program) = task
             .split_once('=')
             .filter(|(name, program)| !name.is_empty() && !program.is_empty())
-            .with_context(|| format!("`--task {task}` is not NAME=PROGRAM, as in `--task resize=./resize.sh`"))?;
+            .ok_or_else(|| {
+                let what = format!("`--task {task}` is not NAME=PROGRAM, as in `--task resize=./resize.sh`");
+                Ended::saying(Exit::Usage, what)
+            })?;
         program::check(name, program)?;
         tasks = tasks.add(name, ExecTask::new(program));
     }
@@ -79,7 +81,16 @@ pub async fn run(args: WorkerArgs) -> anyhow::Result<()> {
         eprintln!("interlock: draining; running steps finish, then this worker stops");
         stopping.cancel();
     });
-    Ok(Worker::new(transport, tasks, options).run(stop).await?)
+    Worker::new(transport, tasks, options).run(stop).await.map_err(refused)
+}
+
+fn refused(error: WorkerError) -> anyhow::Error {
+    let WorkerError::Refused { code, .. } = &error;
+    if code != "PERMISSION_DENIED" {
+        return error.into();
+    }
+    let hint = "`interlock key create NAME --role worker` makes a key for workers; name its file with `--api-key-file`";
+    Ended::saying(Exit::NotPermitted, format!("{error}\n{hint}"))
 }
 
 /// The key in the file, or the one of the server on this machine: from its data folder, else from the note that it left.

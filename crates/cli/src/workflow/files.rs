@@ -1,6 +1,6 @@
 //! Files as they are given: read within bounds, checked, and told about.
 
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::path::Path;
 
 use anyhow::Context as _;
@@ -30,8 +30,13 @@ pub fn text(path: &str) -> anyhow::Result<String> {
     } else {
         std::fs::File::open(path).and_then(|file| file.take(limit).read_to_string(&mut text))
     };
-    read.with_context(|| format!("cannot read {path}"))?;
-    Ok(text)
+    match read {
+        Ok(_) => Ok(text),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            Err(Ended::saying(Exit::NotFound, format!("there is no file {path}")))
+        }
+        Err(error) => Err(error).with_context(|| format!("cannot read {path}")),
+    }
 }
 
 pub fn style(printer: Printer) -> Style {
@@ -47,6 +52,14 @@ pub fn checked(path: &str, printer: Printer) -> anyhow::Result<Checked> {
         (checked.source, checked.warnings) = (found.source, found.list);
     }
     Ok(checked)
+}
+
+/// Tells on stderr what is odd about a file that the server has: it was applied, so nothing is wrong with it.
+pub fn warn(name: &str, source: &str, printer: Printer) {
+    let Ok(checked) = parse(name, source) else { return };
+    if !checked.warnings.is_empty() {
+        eprint!("{}", Diagnostics { source: checked.source, list: checked.warnings }.render(style(printer)));
+    }
 }
 
 pub fn refused(found: &Diagnostics, printer: Printer) -> anyhow::Error {

@@ -29,7 +29,9 @@ pub async fn run(client: &Client, printer: Printer, args: ListArgs) -> anyhow::R
         }
     }
     let none = "There are no workflows yet. `interlock workflow apply FILE` stores one.";
-    printer.list(&all, |_| table(&all), none)
+    printer.list(&all, |_| table(&all), none)?;
+    printer.note_more(all.len(), after.is_some());
+    Ok(())
 }
 
 fn table(all: &[WorkflowView]) -> Table {

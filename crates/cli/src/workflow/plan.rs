@@ -7,7 +7,7 @@ use interlock_core::visible::visible;
 use interlock_protocol::workflows::{PlanRequest, path};
 use interlock_workflow::walk::{Walk, Walked, Would, walk};
 
-use super::files;
+use super::{files, show};
 use crate::client::ClientArgs;
 use crate::exit::{Ended, Exit};
 use crate::output::Printer;
@@ -32,9 +32,13 @@ pub struct PlanArgs {
 pub async fn run(client: &ClientArgs, printer: Printer, args: PlanArgs) -> anyhow::Result<()> {
     let given = inputs(&args.inputs)?;
     let walked = if args.stored || args.workflow_version.is_some() || !files::is_file(&args.which) {
-        let (source, file, workflow) = (None, None, Some(args.which));
+        let (source, file, workflow) = (None, None, Some(args.which.clone()));
         let request = PlanRequest { source, file, workflow, version: args.workflow_version, inputs: given };
-        client.open()?.0.post(path::PLAN, &request).send().await?
+        let client = client.open()?.0;
+        let walked = client.post(path::PLAN, &request).send().await?;
+        let stored = show::stored(&client, &args.which, args.workflow_version).await?;
+        files::warn(&args.which, &stored.source, printer);
+        walked
     } else {
         let checked = files::checked(&args.which, printer)?;
         walk(&checked.definition, &given.to_value()?)

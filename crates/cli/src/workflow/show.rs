@@ -26,11 +26,7 @@ pub async fn run(client: &Client, printer: Printer, args: ShowArgs) -> anyhow::R
         let list: VersionList = client.get(fill(path::VERSIONS, &[name])).query("limit", Some(500)).send().await?;
         return printer.list(&list.versions, |_| table(&list), "There are no versions.");
     }
-    let path = match &args.workflow_version {
-        Some(version) => fill(path::VERSION, &[name, ("version", version)]),
-        None => fill(path::WORKFLOW, &[name]),
-    };
-    let shown: VersionDetail = client.get(path).send().await?;
+    let shown = stored(client, &args.name, args.workflow_version).await?;
     printer.note(&format!(
         "{} version {}, applied {}{}",
         shown.view.workflow,
@@ -39,6 +35,16 @@ pub async fn run(client: &Client, printer: Printer, args: ShowArgs) -> anyhow::R
         if shown.disabled { ", disabled" } else { "" },
     ));
     printer.show(&shown, |_| shown.source.clone())
+}
+
+/// A version as the server has it, by default the newest one.
+pub async fn stored(client: &Client, name: &str, version: Option<u32>) -> anyhow::Result<VersionDetail> {
+    let name = ("workflow", &name as &(dyn std::fmt::Display + Sync));
+    let path = match &version {
+        Some(version) => fill(path::VERSION, &[name, ("version", version)]),
+        None => fill(path::WORKFLOW, &[name]),
+    };
+    Ok(client.get(path).send().await?)
 }
 
 fn table(list: &VersionList) -> Table {

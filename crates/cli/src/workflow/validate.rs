@@ -37,25 +37,18 @@ pub fn run(printer: Printer, args: ValidateArgs) -> anyhow::Result<()> {
     let mut words = String::new();
     let mut failed = false;
     for file in &args.files {
+        let mut verdict = String::new();
         let (found, diagnostics) = match parse(file, &files::text(file)?) {
             Ok(checked) => {
-                let missing = checked.check_runnable().err().map(|found| found.list).unwrap_or_default();
+                let (list, runnable) = checked.remarks();
                 let name = checked.definition.name.0.clone();
-                let (steps, runnable) = (checked.definition.steps.len(), missing.is_empty());
-                let diagnostics = Diagnostics { source: checked.source, list: checked.warnings };
+                let steps = checked.definition.steps.len();
+                let plural = if steps == 1 { "" } else { "s" };
                 let note = if runnable { "" } else { "; it cannot be applied yet: it has steps without an executor" };
-                let _ = writeln!(
-                    words,
-                    "{file}: `{name}` is valid, {steps} step{}{note}",
-                    if steps == 1 { "" } else { "s" }
-                );
-                let found = Found {
-                    file: file.clone(),
-                    valid: true,
-                    runnable,
-                    workflow: Some(name),
-                    diagnostics: diagnostics.list.iter().cloned().chain(missing).collect(),
-                };
+                verdict = format!("{file}: `{name}` is valid, {steps} step{plural}{note}");
+                let diagnostics = Diagnostics { source: checked.source, list: list.clone() };
+                let found =
+                    Found { file: file.clone(), valid: true, runnable, workflow: Some(name), diagnostics: list };
                 (found, diagnostics)
             }
             Err(diagnostics) => {
@@ -67,6 +60,9 @@ pub fn run(printer: Printer, args: ValidateArgs) -> anyhow::Result<()> {
         if !diagnostics.list.is_empty() {
             let shown = diagnostics.render(files::style(printer));
             let _ = writeln!(words, "{shown}\n{}", files::count(&diagnostics));
+        }
+        if !verdict.is_empty() {
+            let _ = writeln!(words, "{verdict}");
         }
         all.push(found);
     }

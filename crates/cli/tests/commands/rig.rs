@@ -33,20 +33,15 @@ impl Up {
         let number = FOLDERS.fetch_add(1, Ordering::Relaxed);
         let folder = std::env::temp_dir().join(format!("interlock-commands-{}-{number}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
-        let mut command = quiet(&folder);
-        command.args(["up", "--listen", "127.0.0.1:0", "--data"]).arg(folder.join("data")).args(more);
-        let mut server = command.stdout(Stdio::piped()).spawn().unwrap();
-        let mut output = BufReader::new(server.stdout.take().unwrap()).lines();
-        let mut lines = Vec::new();
-        for line in output.by_ref() {
-            lines.push(line.unwrap());
-            if lines.last().unwrap().contains("Ctrl-C") {
-                break;
-            }
-        }
-        // Whatever else it prints is read, so that it does not have to wait for us.
-        std::thread::spawn(move || output.for_each(drop));
+        let (server, lines) = serve(&folder, more);
         Self { server, folder, lines }
+    }
+
+    /// Ends the server as a power cut would, and starts it again on the same folder.
+    pub fn restart(&mut self, more: &[&str]) {
+        self.server.kill().unwrap();
+        self.server.wait().unwrap();
+        (self.server, self.lines) = serve(&self.folder, more);
     }
 
     /// The line that holds this text, as a user would copy it.
@@ -109,6 +104,24 @@ impl Drop for Up {
         let _ = self.server.wait();
         let _ = std::fs::remove_dir_all(&self.folder);
     }
+}
+
+/// A server that is ready, and what it has printed.
+fn serve(folder: &std::path::Path, more: &[&str]) -> (Child, Vec<String>) {
+    let mut command = quiet(folder);
+    command.args(["up", "--listen", "127.0.0.1:0", "--data"]).arg(folder.join("data")).args(more);
+    let mut server = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut output = BufReader::new(server.stdout.take().unwrap()).lines();
+    let mut lines = Vec::new();
+    for line in output.by_ref() {
+        lines.push(line.unwrap());
+        if lines.last().unwrap().contains("Ctrl-C") {
+            break;
+        }
+    }
+    // Whatever else it prints is read, so that it does not have to wait for us.
+    std::thread::spawn(move || output.for_each(drop));
+    (server, lines)
 }
 
 /// The program in a home of its own.

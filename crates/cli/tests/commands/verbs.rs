@@ -107,6 +107,8 @@ fn schedules_are_made_paused_triggered_and_removed() {
     let spread = ok(up.run(&["schedule", "show", "spread"])).out;
     assert!(spread.contains("30 min") && spread.contains("1 min"), "{spread}");
     ok(up.run(&["schedule", "delete", "spread", "-y"]));
+    ok(up.run(&[&what[..], &["-i", "order=nightly", "-i", "cents=100"]].concat()));
+    ok(up.run(&["schedule", "delete", "spread", "-y"]));
     fails(up.run(&[&what[..], &["--overlap", "slip"]].concat()), 2, "`slip` is not an overlap policy");
     fails(create("other", "0 3 * * *", "Mars/Olympus"), 65, "Mars/Olympus");
     fails(up.run(&["schedule", "show", "nightyl"]), 66, "NOT_FOUND");
@@ -162,9 +164,14 @@ fn a_plan_is_walked_for_a_file_and_for_a_workflow_of_the_server() {
         assert!(first["steps"][0]["does"].as_str().unwrap().contains("first"), "{first}");
     }
     fails(up.run(&["workflow", "plan", "greet"]), 65, "who");
+    fails(up.run(&["run", "start", "greet", "-i", "who=7"]), 65, "quote it: -i 'NAME=\"7\"'");
     fails(up.run(&["workflow", "plan", "greeet"]), 66, "WORKFLOW_NOT_FOUND");
     fails(up.run(&["workflow", "plan", "greet", "--version", "9", "-i", "who=ada"]), 66, "WORKFLOW_NOT_FOUND");
-    fails(up.run(&["workflow", "plan", "nowhere.yaml"]), 1, "cannot read nowhere.yaml");
+    fails(up.run(&["workflow", "plan", "nowhere.yaml"]), 66, "there is no file nowhere.yaml");
+    let odd = "name: odd\nsteps:\n  - { id: a, task: t, critical: true }\n";
+    ok(up.run(&["workflow", "apply", &up.file("odd.yaml", odd)]));
+    let warned = ok(up.run(&["workflow", "plan", "odd"]));
+    assert!(warned.err.contains("odd:3:11") && warned.err.contains("nobody is asked before `a` yet"), "{warned:?}");
     let drawn = ok(up.run(&["workflow", "graph", "greet"]));
     assert_eq!(drawn.out, ok(up.run(&["workflow", "graph", &file])).out, "of the server, where there is no such file");
     fails(up.run(&["workflow", "graph", "greeet"]), 66, "WORKFLOW_NOT_FOUND");
@@ -188,7 +195,11 @@ fn events_are_listed_for_all_runs_and_for_one() {
     let names: Vec<_> = all.as_array().unwrap().iter().map(|event| event["event"].as_str().unwrap()).collect();
     assert_eq!((names.first(), names.last()), (Some(&"session.created"), Some(&"session.completed")), "{names:?}");
     let of_run = ok(up.run(&["events", "T-1", "--since", "1", "-n", "1"]));
-    assert_eq!(of_run.out.lines().count(), 1, "{of_run:?}");
+    assert!(of_run.out.lines().count() == 1 && of_run.err.contains("`--since 2` goes on"), "{of_run:?}");
+    assert!(ok(up.run(&["run", "list"])).err.is_empty());
+    ok(up.run(&["run", "start", "--plan", &plan]));
+    let cut = ok(up.run(&["run", "list", "-n", "1"]));
+    assert!(cut.err.contains("The first 1 are shown; `--limit 10` shows more."), "{cut:?}");
     fails(up.run(&["events", "T-2"]), 66, "there is no run `T-2`; did you mean `T-1`?");
     fails(up.run(&["events", "--via", "ws"]), 2, "--follow");
 }
@@ -211,4 +222,13 @@ fn contexts_and_the_doctor_tell_mistakes_apart() {
     let doctor = up.run_with(&[("INTERLOCK_LISTN", "x"), ("INTERLOCK_OIDC_LABEL", "x")], &["doctor"]);
     assert!(doctor.out.contains("INTERLOCK_LISTN is set, and nothing reads it"), "{doctor:?}");
     assert!(doctor.out.contains("did you mean INTERLOCK_LISTEN?") && !doctor.out.contains("OIDC_LABEL"), "{doctor:?}");
+}
+
+#[test]
+fn what_an_operator_changes_about_the_demo_stays() {
+    let mut up = Up::start(&["--no-demo"]);
+    assert!(ok(up.run(&["tenant", "show", "demo"])).out.contains("self-approval  allowed"));
+    ok(up.run(&["tenant", "update", "demo", "--self-approval", "false"]));
+    up.restart(&["--no-demo"]);
+    assert!(ok(up.run(&["tenant", "show", "demo"])).out.contains("self-approval  denied"));
 }

@@ -24,6 +24,22 @@ impl Drop for Ending {
     }
 }
 
+/// The first server stays the one that commands find; the lines that the second one prints find the second.
+#[test]
+fn a_second_server_prints_lines_that_find_it() {
+    let up = Up::start(&["--no-demo"]);
+    let data = up.path("second").display().to_string();
+    let arguments = ["up", "--no-demo", "--listen", "127.0.0.1:0", "--data", &data];
+    let mut second = Ending(up.command().args(arguments).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap());
+    let said = until(second.0.stdout.take().unwrap(), "Ctrl-C");
+    let line = said.lines().find(|line| line.contains("run watch mine")).unwrap();
+    let flags: Vec<&str> = line.split_whitespace().skip(4).collect();
+    assert!(flags.contains(&"--server") && flags.contains(&"--api-key-file"), "{line}");
+    let found = up.run(&[&["whoami"], &flags[..]].concat());
+    assert!(found.code == 0 && found.out.contains(flags[1]) && !found.out.contains(&up.server()), "{found:?}");
+    assert!(up.run(&["whoami"]).out.contains(&up.server()));
+}
+
 #[test]
 fn a_worker_says_what_it_is_connected_to_and_does_the_work() {
     let up = Up::start(&["--no-demo"]);
@@ -42,6 +58,15 @@ fn a_worker_says_what_it_is_connected_to_and_does_the_work() {
     assert_eq!(up.run(&["workflow", "apply", &file]).code, 0);
     let done = up.run(&["run", "start", "e", "--wait"]);
     assert_eq!(done.code, 0, "{done:?}");
+
+    let taken = up.run(&["server", "--listen", server.trim_start_matches("http://"), "--data", &format!("{data}-2")]);
+    assert!(taken.code == 69 && taken.err.contains("another program does already"), "{taken:?}");
+    assert_eq!(up.run(&["worker", "--task", "echo"]).code, 2);
+    let viewer = up.run(&["key", "create", "v", "--role", "viewer"]).out;
+    let viewer = up.file("viewer.key", viewer.trim());
+    let arguments = ["worker", "--server", &server, "--api-key-file", &viewer, "--task", "echo=cat"];
+    let denied = up.run(&arguments);
+    assert!(denied.code == 77 && denied.err.contains("key create NAME --role worker"), "{denied:?}");
 
     let mut alone = start("http://127.0.0.1:9");
     let said = until(alone.0.stderr.take().unwrap(), "no server answers");

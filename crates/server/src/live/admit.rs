@@ -5,13 +5,12 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, header};
 use interlock_core::identity::Permission;
-use serde::Deserialize;
 
 use crate::api_error::ApiError;
 use crate::guard;
 use crate::identity::Caller;
 use crate::origin;
-use crate::request::Params;
+use crate::query::Pairs;
 use crate::state::AppState;
 
 /// Who opens a stream.
@@ -20,11 +19,6 @@ pub enum Admission {
     Granted(Box<Caller>),
     /// The request carried no credential: the first frame has to.
     AwaitsFrame,
-}
-
-#[derive(Deserialize)]
-struct TokenParam {
-    token: Option<String>,
 }
 
 /// Whom a token, from the query or the first frame, stands for: one made for sockets, or a key. The one place that
@@ -56,9 +50,9 @@ impl FromRequestParts<AppState> for Admission {
         origin::check_host(state, &parts.headers)?;
         // A page of another site can open sockets too, and would then read what comes.
         origin::check_origin(state, &parts.headers)?;
-        let Params(TokenParam { token }) = Params::from_request_parts(parts, state).await?;
-        if let Some(token) = token {
-            return verify_token(state, &token).await.and_then(granted);
+        let query = Pairs::from_request_parts(parts, state).await?;
+        if let Some((_, token)) = query.iter().find(|(name, _)| *name == "token") {
+            return verify_token(state, token).await.and_then(granted);
         }
         if let Some(caller) = identity.visitor(&parts.headers).await? {
             return granted(caller);

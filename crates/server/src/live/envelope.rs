@@ -100,13 +100,18 @@ impl Encoder {
                 subject: subject.clone(),
                 step: step.and_then(|position| names.step(position)),
                 worker_id,
-                environment: profile.clone(),
+                environment: profile.as_deref().map(environment),
                 sandbox_profile: profile.clone(),
                 initiator: context.as_ref().map(|context| context.initiator.to_string()),
                 person: context.and_then(|context| context.person),
             },
         })
     }
+}
+
+/// What a profile acts on, as 002 names it: `prod` of `prod-critical`.
+fn environment(profile: &str) -> String {
+    profile.split('-').next().unwrap_or(profile).to_owned()
 }
 
 /// `2025-11-08T13:05:43.120Z`.

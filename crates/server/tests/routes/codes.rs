@@ -49,6 +49,10 @@ async fn streams_that_cannot_be_opened() {
         let ahead = api.get(&format!("{path}?last_event_id=999999")).await;
         assert_eq!(ahead.problem(), (409, "LIVE_CURSOR_AHEAD"), "{path}");
     }
+    for path in [format!("/runs/{run}/events"), format!("/executions/{run}/events"), "/events".to_owned()] {
+        let ahead = api.get(&format!("{path}?since=999999")).await;
+        assert_eq!(ahead.problem(), (409, "LIVE_CURSOR_AHEAD"), "{path}");
+    }
     let plain = Request::get("/ws/feed")
         .header(header::HOST, "localhost")
         .header(header::AUTHORIZATION, format!("Bearer {}", api.key));

@@ -44,10 +44,6 @@ async fn runs_are_found_by_everything_they_have_in_common() {
     for odd in ["state=odd", "limit=x", "after=7", "label=x", "colour=red", "created_from=yesterday"] {
         assert_eq!(api.get(&format!("/runs?{odd}")).await.problem(), (400, "REQUEST_INVALID"), "{odd}");
     }
-    for (odd, form) in [("limit=abc", "a whole number"), ("created_from=yesterday", "Unix milliseconds")] {
-        let detail = api.get(&format!("/runs?{odd}")).await.text("detail");
-        assert!(detail.contains(form), "{odd}: {detail}");
-    }
     assert_eq!(api.get("/runs?workflow=").await.problem(), (422, "INPUT_INVALID"));
     let reserved = api.post("/runs", body(json!({ "input.order": "1" }))).await;
     assert_eq!(reserved.problem(), (422, "INPUT_INVALID"));
@@ -135,5 +131,59 @@ async fn a_confined_key_sees_only_its_workspaces_waits_and_jobs() {
     let both = api.get("/bulk").await.ok();
     assert_eq!(both["jobs"].as_array().unwrap().len(), 2);
     assert_eq!(api.get("/runs?workspace=blue").await.ok()["runs"].as_array().unwrap().len(), 1);
+    api.end().await;
+}
+
+/// Every parameter of every route that reads, taken from the published description: a value of another form, a
+/// misspelling and a repetition are refused, and the refusal names the parameter and what it looks like.
+#[tokio::test(start_paused = true)]
+async fn every_query_says_what_is_wrong_with_it() {
+    let api = Api::new().await;
+    let run = api.post("/runs", json!({ "plan": plan(json!([task("a")])) })).await.text("run_id");
+    let document = interlock_server::openapi::document();
+    let document = serde_json::to_value(&document).unwrap();
+    let mut met = Vec::new();
+    for (path, operations) in document["paths"].as_object().unwrap() {
+        let Some(short) = path.strip_prefix("/api/v1") else { continue };
+        let parameters = operations["get"]["parameters"].as_array().cloned().unwrap_or_default();
+        let query: Vec<_> = parameters.iter().filter(|parameter| parameter["in"] == "query").collect();
+        let is_list = !query.is_empty() || ["/tenants", "/webhooks", "/webhook-endpoints"].contains(&short);
+        if operations.get("get").is_none() || !is_list {
+            continue;
+        }
+        let address = short.replace("{run}", &run).replace("{session_id}", &run);
+        let address = address.replace("{job}", &format!("job_{:032x}", 1));
+        let refused = async |query: &str| {
+            let answer = api.get(&format!("{address}?{query}")).await;
+            assert_eq!(answer.problem(), (400, "REQUEST_INVALID"), "{short}?{query}");
+            answer.text("detail")
+        };
+        let detail = refused("limti=1").await;
+        assert!(detail.contains("no parameter `limti`"), "{short}: {detail}");
+        for parameter in query {
+            let name = parameter["name"].as_str().unwrap();
+            let schema = &parameter["schema"];
+            let named = schema["$ref"].as_str().and_then(|named| named.rsplit('/').next()).unwrap_or_default();
+            let form = match (schema["type"].as_str(), named) {
+                (Some("integer"), _) => "a whole number, such as",
+                (Some("boolean"), _) => "`true` or `false`",
+                (_, "Timestamp") => "an instant in Unix milliseconds, such as",
+                (_, "Millis") => "a span in milliseconds, such as",
+                (Some("array"), _) => "`name:value`",
+                // States list what there is, and ids say what they look like.
+                (None, _) => "expected",
+                _ if ["since", "after"].contains(&name) && !["/schedules", "/workflows"].contains(&short) => "is no ",
+                _ => continue,
+            };
+            let detail = refused(&format!("{name}=!")).await;
+            assert!(detail.contains(name) && detail.contains(form), "{short}?{name}: {detail}");
+            if schema["type"] != "array" {
+                let detail = refused(&format!("{name}=1&{name}=1")).await;
+                assert!(detail.contains(name), "{short}?{name}: {detail}");
+            }
+            met.push(format!("{short} {name}"));
+        }
+    }
+    assert!(met.len() > 30, "{met:?}");
     api.end().await;
 }

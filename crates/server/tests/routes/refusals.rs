@@ -26,6 +26,18 @@ async fn bodies_that_cannot_be_read() {
     assert_eq!(misspelt.problem(), (400, "REQUEST_INVALID"));
     assert!(misspelt.text("detail").contains("unknown field `lables`"), "{}", misspelt.body);
 
+    for (body, says) in [
+        (r#"{"workflow":1}"#, "`workflow`: invalid type: integer `1`, expected a string at line 1"),
+        (r#"{"workflow":"w","labels":{"a":"b","c":1}}"#, "`labels.c`: invalid type"),
+        (r#"{"workflow":"w","on_conflict":"x"}"#, "`on_conflict`: unknown variant `x`, expected one of"),
+        (r#"{"workflow":"w","inputs":{"a":[{"b":1,"b":2}]}}"#, "duplicate field `b` at line 1"),
+        (r#"{"workflow":"w","labels":{"a":"b","a":"c"}}"#, "duplicate field `a` at line 1"),
+    ] {
+        let refused = raw(&api, "application/json", body.into()).await;
+        assert_eq!(refused.problem(), (400, "REQUEST_INVALID"));
+        assert!(refused.text("detail").contains(says), "{}", refused.body);
+    }
+
     let form = raw(&api, "text/plain", "{}".into()).await;
     assert_eq!(form.problem(), (415, "CONTENT_TYPE_INVALID"));
 

@@ -100,6 +100,8 @@ async fn what_is_wrong_with_a_file_is_said_with_its_places() {
     let command = "name: c\nsteps: [{ id: a, run: [/bin/true] }]\n";
     let found = api.post("/workflows/validate", json!({ "source": command })).await.ok();
     assert_eq!((&found["valid"], &found["runnable"]), (&json!(true), &json!(false)), "{found}");
+    let remark = &found["diagnostics"][0];
+    assert_eq!((&remark["severity"], &remark["code"]), (&json!("warning"), &json!("no-executor")), "{found}");
     let refused = api.post("/workflows", json!({ "source": command })).await;
     assert_eq!(
         (refused.problem(), &refused.body["diagnostics"][0]["code"]),

@@ -36,7 +36,9 @@ fn profile(definition: &Definition, report: &mut Report) {
     }
     for step in definition.steps.iter() {
         let Some((kind, ..)) = step.kinds().next() else { continue };
-        if effect_of(step, kind) != EffectClass::Read && step.rollback.is_none() {
+        // A connector may know its own inverse; whether it does is judged when the connector is known.
+        let may_invert = kind == StepKind::Connector;
+        if effect_of(step, kind) != EffectClass::Read && step.rollback.is_none() && !may_invert {
             let message = format!("`{}` changes something and has no rollback", &**step.id);
             report.error(Code::MissingRollback, step.id.span, message).help(format!(
                 "the profile `{}` demands one: add `rollback: {{ … }}`, or `effect: read` if it changes nothing",

@@ -79,7 +79,7 @@ record! {
         properties: Option<Map<Input>>,
         /// The value is a secret and may only be given as a reference: `${{ secrets.NAME }}`.
         secret: Option<bool>,
-        /// Runs can be found by it.
+        /// Runs can be found by it. A value has at most 128 bytes.
         searchable: Option<bool>,
     }
 }

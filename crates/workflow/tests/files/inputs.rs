@@ -41,6 +41,9 @@ fn defaults_are_filled_in_and_secrets_stay_references() {
     let inputs = inputs();
     let searchable: Vec<_> = inputs.searchable(&bound).collect();
     assert_eq!(searchable, [("incident", "INC7".to_owned())]);
+    let long = format!("INC{}", "7".repeat(200));
+    let fault = inputs.bind(&json!({ "incident": long })).unwrap_err().to_string();
+    assert!(fault.contains("`inputs.incident` is 203 bytes long; a searchable input has at most 128"), "{fault}");
 }
 
 #[test]

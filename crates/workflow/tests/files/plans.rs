@@ -4,14 +4,15 @@ use interlock_core::plan::{OnDenial, OnFailure, Undo, WaitFor, Work};
 use interlock_core::retry::Backoff;
 use interlock_core::rules::{StepPhase, ValidationMode};
 use interlock_core::time::Millis;
-use interlock_workflow::diagnostic::Style;
+use interlock_workflow::diagnostic::{Code, Severity, Style};
 use interlock_workflow::{Checked, parse};
 
 pub fn checked(text: &str) -> Checked {
     parse("test.yaml", text).unwrap_or_else(|found| panic!("{}", found.render(Style::default())))
 }
 
-/// The example of the design, with the rollback that its own rule demands of the last step.
+/// The example of the design, as it stands there. Its last step has no rollback, and is not told to: its connector may
+/// know an inverse.
 #[test]
 fn the_designs_example_is_read_whole() {
     let file = checked(include_str!("restart-primary-db.yaml"));
@@ -41,6 +42,10 @@ fn the_designs_example_is_read_whole() {
     assert_eq!(&*on.webhook.0[0].source.as_ref().unwrap().value, "servicenow");
     let refused = file.check_runnable().unwrap_err();
     assert!(refused.list.len() >= 3 && refused.to_string().contains("cannot run yet"), "{refused}");
+    let (remarks, runnable) = file.remarks();
+    assert!(!runnable && remarks.iter().all(|remark| remark.severity == Severity::Warning), "{remarks:?}");
+    let kinds = remarks.iter().filter(|remark| remark.code == Code::NoExecutor).count();
+    assert_eq!(kinds, refused.list.len());
     let (_, text) = plan.encode();
     assert_eq!(text.decode::<interlock_core::plan::Plan>().unwrap(), plan);
 }

@@ -11,7 +11,8 @@ use utoipa::IntoParams;
 use super::find;
 use crate::api_error::ApiError;
 use crate::identity::Caller;
-use crate::request::{OfJob, PAGE_DEFAULT, Params, cut};
+use crate::query::Params;
+use crate::request::{OfJob, PAGE_DEFAULT, cut};
 use crate::state::AppState;
 
 #[derive(Deserialize, IntoParams)]

@@ -11,7 +11,8 @@ use utoipa::IntoParams;
 use super::{is_seen_by, view};
 use crate::api_error::ApiError;
 use crate::identity::Caller;
-use crate::request::{PAGE_DEFAULT, Params, cut};
+use crate::query::Params;
+use crate::request::{PAGE_DEFAULT, cut};
 use crate::state::AppState;
 
 #[derive(Deserialize, IntoParams)]

@@ -13,8 +13,8 @@ use utoipa::IntoParams;
 
 use crate::api_error::ApiError;
 use crate::live::Topic;
-use crate::request::{Named, Params};
-use crate::routes::live::place::cursor;
+use crate::query::{Params, parsed};
+use crate::request::Named;
 use crate::routes::runs::events::{Wanted, news_of};
 use crate::state::AppState;
 
@@ -38,15 +38,19 @@ pub struct EventParams {
     path = path::EVENTS,
     tag = "executions",
     params(("session_id" = RunId, Path), EventParams),
-    responses((status = 200, description = "Events in order, without gaps.", body = ExecutionEvents)),
+    responses(
+        (status = 200, description = "Events in order, without gaps.", body = ExecutionEvents),
+        (status = 409),
+    ),
 )]
 pub async fn events(
     State(state): State<AppState>,
     Named { tenant, run }: Named,
     Params(params): Params<EventParams>,
 ) -> Result<Json<ExecutionEvents>, ApiError> {
-    let since =
-        params.since.as_deref().filter(|text| !text.is_empty()).map(cursor).transpose()?.unwrap_or_default().seq;
+    let since = params.since.as_deref().filter(|text| !text.is_empty());
+    let since: Cursor = since.map(|text| parsed("since", text)).transpose()?.unwrap_or_default();
+    let since = since.seq;
     let limit = params.limit.unwrap_or(limits::PAGE_MAX).clamp(1, limits::PAGE_MAX);
     let events = news_of(&state, tenant, run, Wanted { since, limit, wait: params.wait_ms }).await?;
     let next_since = Cursor::after(events.last().map_or(since, |event| event.seq)).to_string();

@@ -14,7 +14,7 @@ use utoipa::IntoParams;
 use crate::api_error::ApiError;
 use crate::identity::Caller;
 use crate::live::{Admission, Heard, Socket, Topic, serve, verify_token};
-use crate::request::Params;
+use crate::query::Params;
 use crate::state::AppState;
 
 /// What a stream's query may hold.
@@ -67,8 +67,8 @@ pub fn cursor(text: &str) -> Result<Cursor, ApiError> {
 
 /// A cursor that no event has reached yet was given out before the store was restored.
 pub fn ahead() -> ApiError {
-    let detail = "this last_event_id is ahead of everything that has happened here: the store was restored from a \
-                  backup, or it belongs to another stream; subscribe again without it";
+    let detail = "this place is ahead of everything that has happened here: the store was restored from a backup, or it \
+                  belongs to another stream; ask again without `last_event_id` or `since`";
     ApiError::new(StatusCode::CONFLICT, "LIVE_CURSOR_AHEAD", detail)
 }
 

@@ -10,10 +10,12 @@ use tokio::time::timeout;
 use utoipa::IntoParams;
 
 use super::feed::of_whole_tenant;
+use super::place::ahead;
 use crate::api_error::ApiError;
 use crate::identity::Caller;
 use crate::live::Topic;
-use crate::request::{Params, bounded};
+use crate::query::Params;
+use crate::request::bounded;
 use crate::state::AppState;
 
 #[derive(Deserialize, IntoParams)]
@@ -36,7 +38,10 @@ pub struct PollParams {
     path = path::FEED,
     tag = "live",
     params(PollParams),
-    responses((status = 200, description = "Events in order, without gaps.", body = FeedPage)),
+    responses(
+        (status = 200, description = "Events in order, without gaps.", body = FeedPage),
+        (status = 409),
+    ),
 )]
 pub async fn feed_page(
     State(state): State<AppState>,
@@ -48,6 +53,9 @@ pub async fn feed_page(
     let limit = params.limit.unwrap_or(limits::PAGE_MAX).clamp(1, limits::PAGE_MAX);
     let store = state.reads(tenant);
     let mut events = store.tenant_events(tenant, params.since, limit).await?;
+    if events.is_empty() && params.since > store.last_cursor(tenant).await? {
+        return Err(ahead());
+    }
     if events.is_empty() && params.wait_ms.is_some() {
         let mut watcher = state.engine().watch_tenant(tenant, params.since);
         let news = timeout(bounded(params.wait_ms, limits::WAIT_MAX), watcher.next_of_tenant());

@@ -12,7 +12,9 @@ use utoipa::IntoParams;
 
 use super::view;
 use crate::api_error::ApiError;
-use crate::request::{Named, Params, bounded};
+use crate::query::Params;
+use crate::request::{Named, bounded};
+use crate::routes::live::place::ahead;
 use crate::state::AppState;
 
 #[derive(Deserialize, IntoParams)]
@@ -33,7 +35,10 @@ pub struct EventParams {
     path = path::EVENTS,
     tag = "runs",
     params(("run" = RunId, Path), EventParams),
-    responses((status = 200, description = "Events in order, without gaps.", body = EventList)),
+    responses(
+        (status = 200, description = "Events in order, without gaps.", body = EventList),
+        (status = 409),
+    ),
 )]
 pub async fn events(
     State(state): State<AppState>,
@@ -68,7 +73,11 @@ pub async fn news_of(
         return Ok(events);
     }
     let overview = state.reads(tenant).run_overview(tenant, run).await?;
-    let ended = overview.ok_or_else(|| ApiError::unknown_run(run))?.state.is_terminal();
+    let overview = overview.ok_or_else(|| ApiError::unknown_run(run))?;
+    if wanted.since > overview.version {
+        return Err(ahead());
+    }
+    let ended = overview.state.is_terminal();
     if wanted.wait.is_none() || ended {
         return Ok(events);
     }

@@ -14,7 +14,8 @@ use utoipa::IntoParams;
 
 use super::view;
 use crate::api_error::ApiError;
-use crate::request::{Named, Params, bounded};
+use crate::query::Params;
+use crate::request::{Named, bounded};
 use crate::state::AppState;
 
 #[derive(Deserialize, IntoParams)]

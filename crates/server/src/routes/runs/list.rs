@@ -13,7 +13,8 @@ use utoipa::IntoParams;
 use super::{filter, view};
 use crate::api_error::ApiError;
 use crate::identity::Caller;
-use crate::request::{INSTANT, PAGE_DEFAULT, Pairs, ROWS, cut, number, parsed};
+use crate::query::{Pairs, check, parsed};
+use crate::request::{PAGE_DEFAULT, cut};
 use crate::state::AppState;
 
 /// What the query string may hold. `label` and `input` may come up to three times together.
@@ -86,6 +87,7 @@ pub async fn list(
 }
 
 fn read(pairs: &Pairs) -> Result<ListParams, ApiError> {
+    check::<ListParams>(pairs)?;
     let mut params = ListParams::default();
     for (name, value) in pairs.iter() {
         match name {
@@ -96,11 +98,10 @@ fn read(pairs: &Pairs) -> Result<ListParams, ApiError> {
             "workspace" => params.workspace = Some(value.to_owned()),
             "label" => params.label.push(filter::pair(value, name)?),
             "input" => params.input.push(filter::pair(value, name)?),
-            "created_from" => params.created_from = Some(Timestamp(number(name, value, INSTANT)?)),
-            "created_before" => params.created_before = Some(Timestamp(number(name, value, INSTANT)?)),
-            "limit" => params.limit = Some(number(name, value, ROWS)?),
-            "after" => params.after = Some(parsed(name, value)?),
-            _ => return Err(ApiError::malformed(format!("the query has an unknown parameter `{name}`"))),
+            "created_from" => params.created_from = Some(Timestamp(parsed(name, value)?)),
+            "created_before" => params.created_before = Some(Timestamp(parsed(name, value)?)),
+            "limit" => params.limit = Some(parsed(name, value)?),
+            _ => params.after = Some(parsed(name, value)?),
         }
     }
     Ok(params)

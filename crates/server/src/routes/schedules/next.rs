@@ -9,7 +9,8 @@ use utoipa::IntoParams;
 use super::view;
 use crate::api_error::ApiError;
 use crate::identity::Caller;
-use crate::request::{OfSchedule, Params};
+use crate::query::Params;
+use crate::request::OfSchedule;
 use crate::state::AppState;
 
 const COUNT_DEFAULT: usize = 10;

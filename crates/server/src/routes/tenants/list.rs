@@ -8,6 +8,7 @@ use interlock_protocol::identity::{TenantList, path};
 use super::view;
 use crate::api_error::ApiError;
 use crate::identity::Caller;
+use crate::query::{Nothing, Params};
 use crate::state::AppState;
 
 /// List tenants
@@ -19,7 +20,11 @@ use crate::state::AppState;
     tag = "tenants",
     responses((status = 200, description = "The tenants.", body = TenantList)),
 )]
-pub async fn list(State(state): State<AppState>, caller: Caller) -> Result<Json<TenantList>, ApiError> {
+pub async fn list(
+    State(state): State<AppState>,
+    caller: Caller,
+    _: Params<Nothing>,
+) -> Result<Json<TenantList>, ApiError> {
     let store = state.engine().store();
     let rows = if caller.may(Permission::Install) {
         store.tenants().await?

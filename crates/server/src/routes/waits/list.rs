@@ -12,7 +12,8 @@ use utoipa::IntoParams;
 
 use crate::api_error::ApiError;
 use crate::identity::Caller;
-use crate::request::{PAGE_DEFAULT, Params, cut};
+use crate::query::Params;
+use crate::request::{PAGE_DEFAULT, cut};
 use crate::state::AppState;
 
 #[derive(Deserialize, IntoParams)]
@@ -44,7 +45,9 @@ pub async fn list(
     Params(params): Params<ListParams>,
 ) -> Result<Json<WaitList>, ApiError> {
     if params.key.is_some() && params.signal.is_none() {
-        return Err(ApiError::malformed("`key` needs `type`: keys are looked up under the type of their signal"));
+        return Err(ApiError::malformed(
+            "the query: `key` needs `type`: keys are looked up under the type of their signal",
+        ));
     }
     let after = params.after.as_deref().map(from_cursor).transpose()?;
     let workspace = caller.workspace.as_deref().map(str::to_owned);
@@ -71,7 +74,7 @@ fn to_cursor(row: &WaitRow) -> String {
 }
 
 fn from_cursor(text: &str) -> Result<WaitRow, ApiError> {
-    let invalid = || ApiError::malformed("`after` is no `next_after` of an earlier page");
+    let invalid = || ApiError::malformed("the query: `after` is no `next_after` of an earlier page");
     let bytes = text.as_bytes().chunks(2).map(|pair| {
         let pair = std::str::from_utf8(pair).map_err(|_| invalid())?;
         u8::from_str_radix(pair, 16).map_err(|_| invalid())

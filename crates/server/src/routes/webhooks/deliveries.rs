@@ -10,7 +10,8 @@ use utoipa::IntoParams;
 
 use crate::api_error::ApiError;
 use crate::identity::Caller;
-use crate::request::{OfEndpoint, Params, cut};
+use crate::query::Params;
+use crate::request::{OfEndpoint, cut};
 use crate::state::AppState;
 
 const PAGE_DEFAULT: usize = 50;

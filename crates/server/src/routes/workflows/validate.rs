@@ -36,11 +36,10 @@ pub async fn validate(
                 diagnostics: view::diagnostics(&found.list),
             },
             Ok(checked) => {
-                let missing = checked.check_runnable().err().map(|found| found.list).unwrap_or_default();
-                let mut diagnostics = view::diagnostics(&checked.warnings);
-                diagnostics.extend(view::diagnostics(&missing));
+                let (remarks, runnable) = checked.remarks();
+                let diagnostics = view::diagnostics(&remarks);
                 let workflow = Some(checked.definition.name.0.clone());
-                Validation { valid: true, runnable: missing.is_empty(), workflow, diagnostics }
+                Validation { valid: true, runnable, workflow, diagnostics }
             }
         }
     };

@@ -10,7 +10,8 @@ use utoipa::IntoParams;
 use super::view;
 use crate::api_error::ApiError;
 use crate::identity::Caller;
-use crate::request::{Params, WorkflowName, cut};
+use crate::query::Params;
+use crate::request::{WorkflowName, cut};
 use crate::state::AppState;
 
 const PAGE_DEFAULT: usize = 50;

@@ -1,0 +1,133 @@
+//! The query string: what is not understood is refused, and the refusal names the parameter and the form it has.
+//!
+//! [`Params`] reads a query into a type. What it says about a wrong one comes from the same description of the type that
+//! the OpenAPI document is made of, so every route says it alike. [`Pairs`] is for queries whose parameters may be repeated.
+
+use std::error::Error as _;
+use std::str::FromStr;
+
+use axum::extract::{FromRequestParts, Query};
+use axum::http::Uri;
+use axum::http::request::Parts;
+use interlock_core::nearest::hint;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use utoipa::IntoParams;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::path::{Parameter, ParameterIn};
+use utoipa::openapi::schema::{Schema, SchemaType, Type};
+
+use crate::api_error::ApiError;
+use crate::state::AppState;
+
+/// The query string as a type that refuses unknown fields.
+pub struct Params<T>(pub T);
+
+impl<T: DeserializeOwned + IntoParams + Send> FromRequestParts<AppState> for Params<T> {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &AppState) -> Result<Self, ApiError> {
+        match Query::try_from_uri(&parts.uri) {
+            Ok(Query(params)) => Ok(Self(params)),
+            Err(rejection) => {
+                check::<T>(&Pairs::of(&parts.uri))?;
+                let why = rejection.source().map_or_else(|| rejection.body_text(), ToString::to_string);
+                Err(ApiError::malformed(format!("the query: {why}")))
+            }
+        }
+    }
+}
+
+/// The query of a route that takes none.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+pub struct Nothing {}
+
+/// The query string as pairs, for queries whose parameters may be repeated.
+pub struct Pairs(Vec<(String, String)>);
+
+impl Pairs {
+    fn of(uri: &Uri) -> Self {
+        Self(Query::try_from_uri(uri).map(|Query(pairs)| pairs).unwrap_or_default())
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+}
+
+impl FromRequestParts<AppState> for Pairs {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &AppState) -> Result<Self, ApiError> {
+        Ok(Self::of(&parts.uri))
+    }
+}
+
+/// Refuses what `T` has no parameter for, what stands twice and may not, and values of another form.
+pub fn check<T: IntoParams>(pairs: &Pairs) -> Result<(), ApiError> {
+    let known = T::into_params(|| Some(ParameterIn::Query));
+    let mut seen: Vec<&str> = Vec::new();
+    for (name, value) in pairs.iter() {
+        let Some(parameter) = known.iter().find(|parameter| parameter.name == name) else {
+            let help = hint(name, known.iter().map(|parameter| parameter.name.as_str()));
+            return Err(ApiError::malformed(format!("the query has no parameter `{}`; {help}", shown(name))));
+        };
+        let form = Form::of(parameter);
+        if seen.contains(&name) && form != Form::List {
+            return Err(ApiError::malformed(format!("the query: `{name}` stands twice; give it once")));
+        }
+        seen.push(name);
+        form.check(name, value)?;
+    }
+    Ok(())
+}
+
+/// What the value of a parameter looks like.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Instant,
+    Span,
+    Whole,
+    Flag,
+    List,
+    /// A text, or something that says itself what it expects.
+    Other,
+}
+
+impl Form {
+    fn of(parameter: &Parameter) -> Self {
+        match &parameter.schema {
+            Some(RefOr::Ref(named)) if named.ref_location.ends_with("/Timestamp") => Self::Instant,
+            Some(RefOr::Ref(named)) if named.ref_location.ends_with("/Millis") => Self::Span,
+            Some(RefOr::T(Schema::Object(object))) => match &object.schema_type {
+                SchemaType::Type(Type::Integer) => Self::Whole,
+                SchemaType::Type(Type::Boolean) => Self::Flag,
+                _ => Self::Other,
+            },
+            Some(RefOr::T(Schema::Array(_))) => Self::List,
+            _ => Self::Other,
+        }
+    }
+
+    fn check(self, name: &str, value: &str) -> Result<(), ApiError> {
+        let (fits, form) = match self {
+            Self::Instant => (value.parse::<i64>().is_ok(), "an instant in Unix milliseconds, such as 1762607143120"),
+            Self::Span => (value.parse::<u64>().is_ok(), "a span in milliseconds, such as 5000"),
+            Self::Whole => (value.parse::<u64>().is_ok(), "a whole number, such as 50"),
+            Self::Flag => (value.parse::<bool>().is_ok(), "`true` or `false`"),
+            Self::List | Self::Other => return Ok(()),
+        };
+        let wrong = || ApiError::malformed(format!("the query: `{name}` is {form}, not `{}`", shown(value)));
+        if fits { Ok(()) } else { Err(wrong()) }
+    }
+}
+
+fn shown(text: &str) -> String {
+    text.chars().take(80).collect()
+}
+
+/// A parameter's value as what its name says it is.
+pub fn parsed<T: FromStr<Err: std::fmt::Display>>(name: &str, value: &str) -> Result<T, ApiError> {
+    value.parse().map_err(|error| ApiError::malformed(format!("the query: `{name}`: {error}")))
+}
