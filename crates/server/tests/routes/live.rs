@@ -410,13 +410,19 @@ async fn a_burst_larger_than_what_is_kept_is_not_the_watchers_fault() {
     let mut socket = rig.socket(&format!("/ws/runs/{run}")).await;
     assert_eq!(next(&mut socket).await.unwrap()["event"], "session.created");
     let operator = || Context { initiator: Initiator::Operator, person: None, metadata: None };
-    for _ in 0..PAUSES {
-        rig.engine.pause(rig.tenant, run, "x".repeat(4_000), operator()).await.unwrap();
-        rig.engine.resume(rig.tenant, run, operator()).await.unwrap();
-    }
-    for cursor in 2..=1 + 2 * PAUSES {
-        assert_eq!(seq(&next(&mut socket).await.unwrap()), cursor);
-    }
+    let burst = async {
+        for _ in 0..PAUSES {
+            rig.engine.pause(rig.tenant, run, "x".repeat(4_000), operator()).await.unwrap();
+            rig.engine.resume(rig.tenant, run, operator()).await.unwrap();
+        }
+    };
+    // It reads meanwhile: on a busy machine the burst takes longer than a silent reader is waited for.
+    let read = async {
+        for cursor in 2..=1 + 2 * PAUSES {
+            assert_eq!(seq(&next(&mut socket).await.unwrap()), cursor);
+        }
+    };
+    tokio::join!(burst, read);
     rig.end().await;
 }
 
