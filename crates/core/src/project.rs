@@ -1,7 +1,7 @@
 //! The projection: a run's state is this function of its control, steps and rollback, and nothing else sets it.
 
 use crate::planted::{Bug, is_planted};
-use crate::run::{Phase, Step};
+use crate::run::{Phase, Run, Step};
 use crate::state::{ApprovalState, Control, RunState, StepState};
 
 /// What the projection looks at.
@@ -55,6 +55,17 @@ pub fn project(view: &View<'_>) -> RunState {
         Phase::Pending | Phase::Ready { .. } if never_started(view) => RunState::Pending,
         _ => RunState::Running,
     }
+}
+
+/// What a run's steps say its state is, while it lives.
+pub fn projected(run: &Run) -> RunState {
+    project(&View {
+        control: run.control,
+        steps: &|index| &run.steps[index],
+        forward: run.forward_len(),
+        len: run.steps.len(),
+        position: run.position as usize,
+    })
 }
 
 fn never_started(view: &View<'_>) -> bool {

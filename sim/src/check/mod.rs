@@ -14,7 +14,7 @@ use std::time::Duration;
 use interlock_core::caps::Caps;
 use interlock_core::ids::{RunId, SessionId, TenantId};
 use interlock_core::plan::Work;
-use interlock_core::project::{View, project};
+use interlock_core::project::projected;
 use interlock_core::run::Run;
 use interlock_core::state::{Detail, StepState};
 use interlock_core::time::Timestamp;
@@ -200,13 +200,7 @@ async fn follow_run(sim: &Sim, summary: &RunSummary) -> Result<(), String> {
 
 /// What the events say and what is stored must be the same.
 fn compare(model: &RunModel, run: &Run) -> Result<(), String> {
-    let projected = project(&View {
-        control: run.control,
-        steps: &|index| &run.steps[index],
-        forward: run.forward_len(),
-        len: run.steps.len(),
-        position: run.position as usize,
-    });
+    let projected = projected(run);
     if run.state != projected && !run.state.is_terminal() {
         return Err(format!("P4: it is stored as {} and its steps say {projected}", run.state));
     }

@@ -35,7 +35,12 @@ enum ScheduleVerb {
     /// End a rest; slots count from now on.
     Resume(Named),
     /// Remove a schedule. Its runs stay.
-    Delete(DeleteArgs),
+    Delete {
+        #[command(flatten)]
+        named: Named,
+        #[command(flatten)]
+        sure: Sure,
+    },
     /// Start a run of a schedule now, whatever the clock says.
     Trigger(TriggerArgs),
     /// Show the next slots in the schedule's zone and in UTC.
@@ -47,14 +52,6 @@ struct Named {
     /// The schedule's name or id.
     #[arg(value_name = "NAME")]
     name: String,
-}
-
-#[derive(Debug, Args)]
-struct DeleteArgs {
-    #[command(flatten)]
-    named: Named,
-    #[command(flatten)]
-    sure: Sure,
 }
 
 #[derive(Debug, Args)]
@@ -97,7 +94,7 @@ pub async fn run(args: ScheduleArgs) -> anyhow::Result<()> {
         ScheduleVerb::Resume(named) => {
             stands(printer, &client.call(Method::POST, at(path::RESUME, &named)).send().await?)
         }
-        ScheduleVerb::Delete(DeleteArgs { named, sure }) => {
+        ScheduleVerb::Delete { named, sure } => {
             sure.ask(&format!("Remove the schedule `{}`?", named.name))?;
             client.call(Method::DELETE, at(path::SCHEDULE, &named)).done().await?;
             printer.show(&serde_json::json!({ "removed": named.name }), |_| format!("{} is removed", named.name))

@@ -7,7 +7,7 @@ use std::fmt::Display;
 
 use interlock_core::event::Event;
 use interlock_core::ids::{ApprovalId, ReceiptId, RunId, SignalId, TenantId};
-use interlock_core::project::{View, project};
+use interlock_core::project::projected;
 use interlock_core::run::Run;
 use interlock_core::state::{RunState, StepState};
 use interlock_core::time::{Millis, Timestamp};
@@ -262,13 +262,7 @@ fn disagreement(run: &Run) -> Option<String> {
             .position(|step| !step.state().is_finished() && !matches!(step.state(), StepState::Pending))?;
         return Some(format!("it is {}, and step {open} is {}", run.state, run.steps[open].state()));
     }
-    let projected = project(&View {
-        control: run.control,
-        steps: &|index| &run.steps[index],
-        forward,
-        len: run.steps.len(),
-        position: run.position as usize,
-    });
+    let projected = projected(run);
     (projected != run.state).then(|| format!("it is stored as {}, and its steps say {projected}", run.state))
 }
 
