@@ -1,6 +1,5 @@
 //! Dispatch: ready runs on one side, sessions with room on the other, claimed in batches between them.
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -23,6 +22,7 @@ use crate::Engine;
 use crate::cells::Streak;
 use crate::commands::assignment;
 use crate::error::EngineError;
+use crate::handed::Handed;
 use crate::holds::{Freed, Holds, LimitedWorkflow, Pass};
 use crate::offers::Offers;
 use crate::ready::{Candidate, GroupKey, ReadyRuns};
@@ -63,8 +63,7 @@ struct State {
     /// Those that the limits of their workflow hold back.
     holds: Holds,
     offers: Offers,
-    /// Steps that were claimed for a session in the commit that made them ready.
-    handed: HashMap<SessionId, Vec<Assignment>>,
+    handed: Handed,
 }
 
 impl State {
@@ -228,25 +227,18 @@ impl Dispatch {
         state.ready.starved() | state.holds.starved()
     }
 
-    /// Room for one more step of this queue and tenant, unless others wait for it already.
+    /// Room for one more step of this queue and tenant, where those who wait already leave some.
     pub(crate) fn reserve(&self, queue: &str, tenant: TenantId, now: Timestamp) -> Option<Reserved<'_>> {
         let mut state = self.state();
-        if state.ready.others_wait(queue, now) {
-            return None;
-        }
-        let session = state.offers.take(queue, tenant)?;
+        let ahead = state.ready.ahead_of(queue, tenant, now)?;
+        let session = state.offers.take(queue, tenant, ahead, now)?;
         Some(Reserved { dispatch: self, session })
     }
 
     /// Gives a step that was claimed for a session to its poll, the one that waits or the next one.
-    pub(crate) fn hand_over(&self, session: SessionId, assignment: Assignment) {
-        self.state().handed.entry(session).or_default().push(assignment);
+    pub(crate) fn hand_over(&self, session: SessionId, assignment: Assignment, now: Timestamp) {
+        self.state().handed.put(session, assignment, now);
         self.work.notify_waiters();
-    }
-
-    /// Takes what was claimed for a session meanwhile.
-    fn handed(&self, session: SessionId) -> Vec<Assignment> {
-        self.state().handed.remove(&session).unwrap_or_default()
     }
 
     /// The session has finished a step and got no other for it.
@@ -256,7 +248,7 @@ impl Dispatch {
 
     pub(crate) fn forget_session(&self, session: SessionId) {
         let mut state = self.state();
-        state.handed.remove(&session);
+        state.handed.forget(session);
         state.offers.forget(session);
     }
 
@@ -314,7 +306,7 @@ impl Engine {
             let (handed, candidates) = {
                 let now = self.now();
                 let mut state = dispatch.state();
-                let handed = state.handed.remove(&session).unwrap_or_default();
+                let handed = state.handed.take(session);
                 let room = if info.takes_work() { max.saturating_sub(handed.len()) } else { 0 };
                 let room = state.offers.room(session, room);
                 let candidates = state.ready.take(&info.queues, info.tenant, room, now);
@@ -326,15 +318,16 @@ impl Engine {
             }
             self.preload(&candidates).await;
             let tried = !candidates.is_empty();
-            let mut assignments = handed;
+            let mut assignments = self.still_held(session, handed).await;
             let claims = candidates.into_iter().map(|candidate| self.claim(session, &info.queues, candidate));
             assignments.extend(join_all(claims).await.into_iter().flatten());
             let tried = tried || !assignments.is_empty();
             if tried {
-                assignments.extend(dispatch.handed(session));
+                assignments.extend(self.handed(session).await);
             }
             let assignments = self.with_payloads(session, assignments).await;
             if !assignments.is_empty() {
+                dispatch.state().offers.answered(session, offering.poll, self.now());
                 return Ok(assignments);
             }
             if tried {
@@ -346,10 +339,16 @@ impl Engine {
                 () = self.0.stopping.cancelled() => return Err(EngineError::Closed),
                 () = work => {}
                 () = &mut expired => {
-                    return Ok(self.with_payloads(session, dispatch.handed(session)).await);
+                    return Ok(self.with_payloads(session, self.handed(session).await).await);
                 }
             }
         }
+    }
+
+    /// Takes what was claimed for a session meanwhile.
+    async fn handed(&self, session: SessionId) -> Vec<Assignment> {
+        let handed = self.0.dispatch.state().handed.take(session);
+        self.still_held(session, handed).await
     }
 
     /// Brings the candidates that are not in memory there with one read, instead of one each.

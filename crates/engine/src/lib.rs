@@ -15,6 +15,7 @@ pub mod error;
 pub mod evaluator;
 mod execute;
 pub mod feed;
+mod handed;
 mod holds;
 pub mod ids;
 pub mod loops;

@@ -1,14 +1,19 @@
 //! Room that sessions have offered: a start takes some of it, and claims its first step in its own commit.
 //!
 //! A poll says how much its worker can take. What it was not given yet is its offer, which stands while the poll waits
-//! or claims: whatever is handed over meanwhile goes out with its answer, or with that of the session's next poll.
+//! or claims, and for a moment after it was given something, since a worker with room left comes back at once: whatever
+//! is handed over meanwhile goes out with its answer, or with that of the session's next poll.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use interlock_core::ids::{SessionId, TenantId};
+use interlock_core::time::{Millis, Timestamp};
 
 use crate::sessions::SessionInfo;
+
+/// How long an offer stands once its poll was answered with work.
+const STANDS: Millis = Millis(20);
 
 #[derive(Default)]
 pub struct Offers {
@@ -21,6 +26,8 @@ struct Offer {
     poll: u64,
     info: Arc<SessionInfo>,
     room: usize,
+    /// Set once the poll was answered.
+    until: Option<Timestamp>,
 }
 
 impl Offers {
@@ -31,7 +38,7 @@ impl Offers {
 
     /// The poll has this much room left.
     pub fn make(&mut self, session: SessionId, poll: u64, info: &Arc<SessionInfo>, room: usize) {
-        self.offers.insert(session, Offer { poll, info: Arc::clone(info), room });
+        self.offers.insert(session, Offer { poll, info: Arc::clone(info), room, until: None });
     }
 
     /// The session has finished a step and got no other for it: one more place, which the poll under way cannot know of.
@@ -41,20 +48,33 @@ impl Offers {
         }
     }
 
-    /// The poll was answered, or its caller went away.
+    /// The poll was answered with work.
+    pub fn answered(&mut self, session: SessionId, poll: u64, now: Timestamp) {
+        if let Some(offer) = self.offers.get_mut(&session).filter(|offer| offer.poll == poll) {
+            offer.until = Some(now + STANDS);
+        }
+    }
+
+    /// The poll is over: it was answered, or its caller went away.
     pub fn ended(&mut self, session: SessionId, poll: u64) {
-        if self.offers.get(&session).is_some_and(|offer| offer.poll == poll) {
+        if self.offers.get(&session).is_some_and(|offer| offer.poll == poll && offer.until.is_none()) {
             self.offers.remove(&session);
         }
     }
 
-    /// Takes a place from the session that has the most room for this queue and tenant.
-    pub fn take(&mut self, queue: &str, tenant: TenantId) -> Option<SessionId> {
-        let fits = self.offers.iter_mut().filter(|(_, offer)| offer.fits(queue, tenant));
-        let (session, offer) = fits.max_by_key(|(session, offer)| (offer.room, **session))?;
-        offer.room -= 1;
-        *self.taken.entry(*session).or_default() += 1;
-        Some(*session)
+    /// Takes a place for this queue and tenant, if there are more than `ahead`, which others will take: of a session
+    /// whose poll waits rather than of one that was just answered, and then of the one that has the most room.
+    pub fn take(&mut self, queue: &str, tenant: TenantId, ahead: usize, now: Timestamp) -> Option<SessionId> {
+        let fits = || |(_, offer): &(&SessionId, &Offer)| offer.fits(queue, tenant, now);
+        let room: usize = self.offers.iter().filter(fits()).map(|(_, offer)| offer.room).sum();
+        if room <= ahead {
+            return None;
+        }
+        let best = |(session, offer): &(&SessionId, &Offer)| (offer.until.is_none(), offer.room, **session);
+        let session = self.offers.iter().filter(fits()).max_by_key(best).map(|(session, _)| *session)?;
+        self.offers.get_mut(&session)?.room -= 1;
+        *self.taken.entry(session).or_default() += 1;
+        Some(session)
     }
 
     /// The start is committed and handed over, or came to nothing.
@@ -73,8 +93,9 @@ impl Offers {
 }
 
 impl Offer {
-    fn fits(&self, queue: &str, tenant: TenantId) -> bool {
+    fn fits(&self, queue: &str, tenant: TenantId, now: Timestamp) -> bool {
         self.room > 0
+            && self.until.is_none_or(|until| now < until)
             && self.info.takes_work()
             && self.info.tenant.is_none_or(|only| only == tenant)
             && self.info.queues.iter().any(|name| name == queue)
@@ -87,6 +108,7 @@ mod tests {
     use uuid::Uuid;
 
     const TENANT: TenantId = TenantId(Uuid::from_u128(1));
+    const NOW: Timestamp = Timestamp(1_000);
 
     fn session(number: u128) -> SessionId {
         SessionId(Uuid::from_u128(number))
@@ -101,23 +123,23 @@ mod tests {
     #[test]
     fn room_is_given_once() {
         let mut offers = offering(2);
-        assert_eq!(offers.take("q", TENANT), Some(session(1)));
-        assert_eq!(offers.take("q", TENANT), Some(session(1)));
-        assert_eq!(offers.take("q", TENANT), None);
+        assert_eq!(offers.take("q", TENANT, 0, NOW), Some(session(1)));
+        assert_eq!(offers.take("q", TENANT, 0, NOW), Some(session(1)));
+        assert_eq!(offers.take("q", TENANT, 0, NOW), None);
         assert_eq!(offers.room(session(1), 2), 0, "both are still on their way");
         offers.settle(session(1));
         assert_eq!(offers.room(session(1), 2), 1);
         offers.freed(session(1));
-        assert_eq!(offers.take("q", TENANT), Some(session(1)));
+        assert_eq!(offers.take("q", TENANT, 0, NOW), Some(session(1)));
     }
 
     #[test]
     fn only_who_serves_the_queue_and_the_tenant_gets_it() {
         let mut offers = offering(1);
         offers.make(session(2), 2, &SessionInfo::new(Some(TENANT), vec!["other".into()], false), 5);
-        assert_eq!(offers.take("nobody's", TENANT), None);
-        assert_eq!(offers.take("other", TenantId(Uuid::from_u128(9))), None);
-        assert_eq!(offers.take("other", TENANT), Some(session(2)));
+        assert_eq!(offers.take("nobody's", TENANT, 0, NOW), None);
+        assert_eq!(offers.take("other", TenantId(Uuid::from_u128(9)), 0, NOW), None);
+        assert_eq!(offers.take("other", TENANT, 0, NOW), Some(session(2)));
     }
 
     #[test]
@@ -125,15 +147,34 @@ mod tests {
         let mut offers = offering(1);
         offers.make(session(2), 2, &SessionInfo::new(None, vec!["q".into()], false), 3);
         offers.make(session(3), 3, &SessionInfo::new(None, vec!["q".into()], true), 9);
-        assert_eq!(offers.take("q", TENANT), Some(session(2)));
+        assert_eq!(offers.take("q", TENANT, 0, NOW), Some(session(2)));
     }
 
     #[test]
     fn an_offer_ends_with_its_poll() {
         let mut offers = offering(5);
         offers.ended(session(1), 2);
-        assert!(offers.take("q", TENANT).is_some(), "another poll's offer stands");
+        assert!(offers.take("q", TENANT, 0, NOW).is_some(), "another poll's offer stands");
         offers.ended(session(1), 1);
-        assert_eq!(offers.take("q", TENANT), None);
+        assert_eq!(offers.take("q", TENANT, 0, NOW), None);
+    }
+
+    #[test]
+    fn an_offer_stands_for_a_moment_after_it_was_answered() {
+        let mut offers = offering(5);
+        offers.answered(session(1), 1, NOW);
+        offers.ended(session(1), 1);
+        assert!(offers.take("q", TENANT, 0, NOW + Millis(STANDS.0 - 1)).is_some());
+        assert_eq!(offers.take("q", TENANT, 0, NOW + STANDS), None);
+        offers.make(session(2), 2, &SessionInfo::new(None, vec!["q".into()], false), 1);
+        assert_eq!(offers.take("q", TENANT, 0, NOW), Some(session(2)), "one that waits is better, whatever its room");
+    }
+
+    #[test]
+    fn what_others_will_take_is_not_given() {
+        let mut offers = offering(2);
+        assert_eq!(offers.take("q", TENANT, 2, NOW), None);
+        assert!(offers.take("q", TENANT, 1, NOW).is_some());
+        assert_eq!(offers.take("q", TENANT, 1, NOW), None);
     }
 }

@@ -144,11 +144,19 @@ impl ReadyRuns {
         left.min().map(|(_, queue)| queue)
     }
 
-    /// Whether anything could be taken for this queue right now.
-    pub fn others_wait(&self, queue: &str, now: Timestamp) -> bool {
-        self.turns.get(queue).is_some_and(|turns| {
-            turns.iter().any(|key| self.groups.get(key).is_some_and(|group| !group.runs.is_empty() && group.open(now)))
-        })
+    /// How many of this queue come before a run that this tenant is about to add; none where runs of its own wait,
+    /// which it must not overtake. A tenant that has none waiting gets its turn once everybody else has had theirs.
+    pub fn ahead_of(&self, queue: &str, tenant: TenantId, now: Timestamp) -> Option<usize> {
+        let mut ahead = 0;
+        for key in self.turns.get(queue).into_iter().flatten() {
+            let group = self.groups.get(key).filter(|group| !group.runs.is_empty() && group.open(now));
+            let Some(group) = group else { continue };
+            if key.tenant == tenant {
+                return None;
+            }
+            ahead += group.runs.len().min(group.weight as usize);
+        }
+        Some(ahead)
     }
 
     /// Whether a worker of these queues that lets go of a run of this tenant could take another one instead. At its cap
@@ -328,9 +336,23 @@ mod tests {
         let mut ready = ReadyRuns::default();
         push(&mut ready, 1, 1, 0);
         ready.throttle(one, Timestamp(0));
-        assert!(!ready.others_wait("q", Timestamp(1)));
+        assert_eq!(ready.ahead_of("q", two, Timestamp(1)), Some(0));
         assert!(ready.wait_behind(one, &["q".into()], Timestamp(1)), "its next claim waits for the end of this one");
         assert!(!ready.wait_behind(two, &["q".into()], Timestamp(1)), "another tenant's end helps nobody");
         assert!(!ready.wait_behind(one, &["other".into()], Timestamp(1)));
+    }
+
+    #[test]
+    fn a_tenant_with_none_waiting_comes_after_one_turn_of_everybody_else() {
+        let mut ready = ReadyRuns::default();
+        ready.set_weight(TenantId(Uuid::from_u128(2)), 3);
+        for run in 0..10 {
+            push(&mut ready, 1, 10 + run, 0);
+            push(&mut ready, 2, 30 + run, 0);
+        }
+        let ahead_of = |ready: &ReadyRuns, tenant| ready.ahead_of("q", TenantId(Uuid::from_u128(tenant)), Timestamp(0));
+        assert_eq!(ahead_of(&ready, 3), Some(4));
+        assert_eq!(ahead_of(&ready, 1), None, "it would overtake its own");
+        assert_eq!(ReadyRuns::default().ahead_of("q", TenantId(Uuid::from_u128(1)), Timestamp(0)), Some(0));
     }
 }

@@ -177,6 +177,8 @@ impl Engine {
 
     /// Ends a session in good order. What it still holds goes back at once.
     pub async fn unregister(&self, session: SessionId) -> Result<(), EngineError> {
+        // Nothing more is claimed for it.
+        self.0.dispatch.forget_session(session);
         for claim in self.0.store.claims_of(session).await? {
             let at = claim.at();
             if let Err(error) = self.release(at).await {

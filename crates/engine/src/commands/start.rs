@@ -265,7 +265,7 @@ impl Engine {
             self.0.cells.offer(run);
         }
         if let Some((session, assignment)) = handed {
-            self.0.dispatch.hand_over(session, assignment);
+            self.0.dispatch.hand_over(session, assignment, self.now());
         }
     }
 
