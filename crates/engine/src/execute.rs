@@ -11,9 +11,9 @@ use interlock_core::run::Run;
 use interlock_store::Refusal;
 
 use crate::cells::Cell;
+use crate::dispatch::holds::LimitedWorkflow;
+use crate::dispatch::ready::{Candidate, GroupKey};
 use crate::error::EngineError;
-use crate::holds::LimitedWorkflow;
-use crate::ready::{Candidate, GroupKey};
 use crate::{Engine, bind};
 
 /// How often a command decides again after another writer came first.

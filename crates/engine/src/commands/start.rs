@@ -18,9 +18,9 @@ use interlock_store::{Refusal, StartAnswer, SubmitError};
 use interlock_workflow::expression;
 
 use crate::commands::assignment;
+use crate::dispatch::holds::LimitedWorkflow;
 use crate::error::EngineError;
 use crate::execute::CONFLICTS_MAX;
-use crate::holds::LimitedWorkflow;
 use crate::{Engine, bind};
 
 /// A plan that has been checked, with the text under whose hash it is stored. Made once per workflow version.
@@ -265,7 +265,7 @@ impl Engine {
             self.0.cells.offer(run);
         }
         if let Some((session, assignment)) = handed {
-            self.0.dispatch.hand_over(session, assignment, self.now());
+            self.0.dispatch.hand_over(session, [assignment], self.now());
         }
     }
 

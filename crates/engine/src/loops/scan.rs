@@ -7,7 +7,7 @@ use interlock_store::ReadError;
 use tokio::sync::watch;
 
 use crate::Engine;
-use crate::ready::{Candidate, GROUP_READY_MAX, GroupKey};
+use crate::dispatch::ready::{Candidate, GROUP_READY_MAX, GroupKey};
 
 pub(crate) async fn run(engine: Engine) {
     let mut remote = engine.0.store.remote_wakes();

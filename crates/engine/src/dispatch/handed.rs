@@ -15,8 +15,10 @@ const FRESH: Millis = Millis(1_000);
 pub(crate) struct Handed(HashMap<SessionId, Vec<(Timestamp, Assignment)>>);
 
 impl Handed {
-    pub fn put(&mut self, session: SessionId, assignment: Assignment, now: Timestamp) {
-        self.0.entry(session).or_default().push((now, assignment));
+    pub fn put(&mut self, session: SessionId, assignments: impl IntoIterator<Item = Assignment>, now: Timestamp) {
+        for assignment in assignments {
+            self.0.entry(session).or_default().push((now, assignment));
+        }
     }
 
     pub fn take(&mut self, session: SessionId) -> Vec<(Timestamp, Assignment)> {

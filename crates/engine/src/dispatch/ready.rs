@@ -209,10 +209,6 @@ impl ReadyRuns {
     pub fn len(&self) -> usize {
         self.groups.values().map(|group| group.runs.len()).sum()
     }
-
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
 }
 
 impl Group {

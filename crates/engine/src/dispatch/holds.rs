@@ -11,7 +11,7 @@ use interlock_core::ids::{RunId, TenantId};
 use interlock_core::run::Run;
 use interlock_core::time::{Millis, Timestamp};
 
-use crate::ready::{Candidate, GROUP_READY_MAX, GroupKey, Rank};
+use super::ready::{Candidate, GROUP_READY_MAX, GroupKey, Rank};
 
 /// How long a workflow at its limit is left alone, unless somebody tells of a claim that ended.
 const HOLD_PAUSE: Millis = Millis::from_secs(1);

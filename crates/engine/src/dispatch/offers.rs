@@ -18,7 +18,7 @@ const STANDS: Millis = Millis(20);
 #[derive(Default)]
 pub struct Offers {
     offers: HashMap<SessionId, Offer>,
-    /// Starts that have taken room and are not committed yet.
+    /// Starts and claims that have taken room and are not committed yet.
     taken: HashMap<SessionId, usize>,
 }
 
@@ -26,25 +26,36 @@ struct Offer {
     poll: u64,
     info: Arc<SessionInfo>,
     room: usize,
+    /// How many steps the session has finished since it asked.
+    freed: usize,
     /// Set once the poll was answered.
     until: Option<Timestamp>,
 }
 
 impl Offers {
-    /// What a poll for at most `max` steps has room for besides the starts that are on their way to it.
-    pub fn room(&self, session: SessionId, max: usize) -> usize {
-        max.saturating_sub(self.taken.get(&session).copied().unwrap_or(0))
+    /// What a poll for at most `max` steps has room for besides what is on its way to it.
+    pub fn room(&self, session: SessionId, poll: u64, max: usize) -> usize {
+        (max + self.freed_since(session, poll)).saturating_sub(self.taken.get(&session).copied().unwrap_or(0))
     }
 
-    /// The poll has this much room left.
-    pub fn make(&mut self, session: SessionId, poll: u64, info: &Arc<SessionInfo>, room: usize) {
-        self.offers.insert(session, Offer { poll, info: Arc::clone(info), room, until: None });
+    /// The poll has this much room left, and takes `taken` claims of its own with it.
+    pub fn make(&mut self, session: SessionId, poll: u64, info: &Arc<SessionInfo>, room: usize, taken: usize) {
+        let freed = self.freed_since(session, poll);
+        self.offers.insert(session, Offer { poll, info: Arc::clone(info), room, freed, until: None });
+        if taken > 0 {
+            *self.taken.entry(session).or_default() += taken;
+        }
+    }
+
+    fn freed_since(&self, session: SessionId, poll: u64) -> usize {
+        self.offers.get(&session).filter(|offer| offer.poll == poll).map_or(0, |offer| offer.freed)
     }
 
     /// The session has finished a step and got no other for it: one more place, which the poll under way cannot know of.
     pub fn freed(&mut self, session: SessionId) {
         if let Some(offer) = self.offers.get_mut(&session) {
             offer.room += 1;
+            offer.freed += 1;
         }
     }
 
@@ -77,10 +88,10 @@ impl Offers {
         Some(session)
     }
 
-    /// The start is committed and handed over, or came to nothing.
-    pub fn settle(&mut self, session: SessionId) {
+    /// So many starts or claims are committed and handed over, or came to nothing.
+    pub fn settle(&mut self, session: SessionId, settled: usize) {
         if let Some(taken) = self.taken.get_mut(&session) {
-            *taken -= 1;
+            *taken = taken.saturating_sub(settled);
             if *taken == 0 {
                 self.taken.remove(&session);
             }
@@ -116,7 +127,7 @@ mod tests {
 
     fn offering(room: usize) -> Offers {
         let mut offers = Offers::default();
-        offers.make(session(1), 1, &SessionInfo::new(None, vec!["q".into()], false), room);
+        offers.make(session(1), 1, &SessionInfo::new(None, vec!["q".into()], false), room, 0);
         offers
     }
 
@@ -126,17 +137,19 @@ mod tests {
         assert_eq!(offers.take("q", TENANT, 0, NOW), Some(session(1)));
         assert_eq!(offers.take("q", TENANT, 0, NOW), Some(session(1)));
         assert_eq!(offers.take("q", TENANT, 0, NOW), None);
-        assert_eq!(offers.room(session(1), 2), 0, "both are still on their way");
-        offers.settle(session(1));
-        assert_eq!(offers.room(session(1), 2), 1);
+        assert_eq!(offers.room(session(1), 1, 2), 0, "both are still on their way");
+        offers.settle(session(1), 1);
+        assert_eq!(offers.room(session(1), 1, 2), 1);
         offers.freed(session(1));
+        assert_eq!(offers.room(session(1), 1, 2), 2, "the poll could not know");
+        assert_eq!(offers.room(session(1), 2, 2), 1, "the next one did");
         assert_eq!(offers.take("q", TENANT, 0, NOW), Some(session(1)));
     }
 
     #[test]
     fn only_who_serves_the_queue_and_the_tenant_gets_it() {
         let mut offers = offering(1);
-        offers.make(session(2), 2, &SessionInfo::new(Some(TENANT), vec!["other".into()], false), 5);
+        offers.make(session(2), 2, &SessionInfo::new(Some(TENANT), vec!["other".into()], false), 5, 0);
         assert_eq!(offers.take("nobody's", TENANT, 0, NOW), None);
         assert_eq!(offers.take("other", TenantId(Uuid::from_u128(9)), 0, NOW), None);
         assert_eq!(offers.take("other", TENANT, 0, NOW), Some(session(2)));
@@ -145,8 +158,8 @@ mod tests {
     #[test]
     fn the_roomiest_comes_first_and_a_draining_one_never() {
         let mut offers = offering(1);
-        offers.make(session(2), 2, &SessionInfo::new(None, vec!["q".into()], false), 3);
-        offers.make(session(3), 3, &SessionInfo::new(None, vec!["q".into()], true), 9);
+        offers.make(session(2), 2, &SessionInfo::new(None, vec!["q".into()], false), 3, 0);
+        offers.make(session(3), 3, &SessionInfo::new(None, vec!["q".into()], true), 9, 0);
         assert_eq!(offers.take("q", TENANT, 0, NOW), Some(session(2)));
     }
 
@@ -166,7 +179,7 @@ mod tests {
         offers.ended(session(1), 1);
         assert!(offers.take("q", TENANT, 0, NOW + Millis(STANDS.0 - 1)).is_some());
         assert_eq!(offers.take("q", TENANT, 0, NOW + STANDS), None);
-        offers.make(session(2), 2, &SessionInfo::new(None, vec!["q".into()], false), 1);
+        offers.make(session(2), 2, &SessionInfo::new(None, vec!["q".into()], false), 1, 0);
         assert_eq!(offers.take("q", TENANT, 0, NOW), Some(session(2)), "one that waits is better, whatever its room");
     }
 

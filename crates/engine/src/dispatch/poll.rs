@@ -1,0 +1,222 @@
+//! Polls: a session asks for work, and waits until some is claimed for it.
+//!
+//! A poll does not wait for its own claims alone. They go on beside it and are handed over once they are committed, so
+//! that what else was handed over meanwhile goes out at once, and what became ready meanwhile is claimed at once. What
+//! comes too late for one poll goes out with the session's next one.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use futures::future::join_all;
+use interlock_core::change::Context;
+use interlock_core::decide::Command;
+use interlock_core::ids::SessionId;
+use interlock_core::planted::{Bug, is_planted};
+use interlock_core::rejection::Rejection;
+use interlock_core::work::Assignment;
+use interlock_store::Refusal;
+
+use super::holds::{LimitedWorkflow, Pass};
+use super::ready::{Candidate, GroupKey};
+use super::{Dispatch, Reserved};
+use crate::Engine;
+use crate::cells::Streak;
+use crate::commands::assignment;
+use crate::error::EngineError;
+use crate::sessions::SessionInfo;
+
+/// How many steps one poll claims at most.
+const CLAIM_BATCH_MAX: usize = 256;
+
+/// A claim of a limited workflow that is being tried.
+pub(super) struct Tried {
+    pub workflow: LimitedWorkflow,
+    pub key: GroupKey,
+    pub candidate: Candidate,
+}
+
+/// A poll under way, and the room it offers.
+struct Offering<'a> {
+    dispatch: &'a Dispatch,
+    session: SessionId,
+    poll: u64,
+}
+
+impl Drop for Offering<'_> {
+    fn drop(&mut self) {
+        self.dispatch.state().offers.ended(self.session, self.poll);
+    }
+}
+
+impl Engine {
+    /// Claims up to `max` steps for a session; waits up to `wait` for the first one.
+    pub async fn poll(&self, session: SessionId, max: usize, wait: Duration) -> Result<Vec<Assignment>, EngineError> {
+        let max = max.clamp(1, CLAIM_BATCH_MAX);
+        let expired = tokio::time::sleep(wait);
+        tokio::pin!(expired);
+        let info = self.session(session).await?;
+        let dispatch = &self.0.dispatch;
+        let offering = Offering { dispatch, session, poll: dispatch.polls.fetch_add(1, Ordering::Relaxed) };
+        let mut claims = Vec::new();
+        loop {
+            let work = dispatch.work.notified();
+            tokio::pin!(work);
+            work.as_mut().enable();
+            let handed = self.handed(session).await;
+            if !handed.is_empty() {
+                dispatch.state().offers.answered(session, offering.poll, self.now());
+                return Ok(handed);
+            }
+            let candidates = {
+                let now = self.now();
+                let mut state = dispatch.state();
+                let room = if info.takes_work() { state.offers.room(session, offering.poll, max) } else { 0 };
+                let candidates = state.ready.take(&info.queues, info.tenant, room, now);
+                let (left, taken) = (room - candidates.len(), candidates.len());
+                state.offers.make(session, offering.poll, &info, left, taken);
+                candidates
+            };
+            if dispatch.starved() {
+                dispatch.rescan.notify_one();
+            }
+            if !candidates.is_empty() {
+                let (engine, info) = (self.clone(), Arc::clone(&info));
+                claims.push(self.0.tasks.spawn(async move { engine.claim_all(session, &info, candidates).await }));
+            }
+            tokio::select! {
+                biased;
+                () = self.0.stopping.cancelled() => return Err(EngineError::Closed),
+                () = work => {}
+                () = &mut expired => {
+                    join_all(claims).await;
+                    return Ok(self.handed(session).await);
+                }
+            }
+        }
+    }
+
+    /// Claims what is still there of these, and hands it over.
+    async fn claim_all(&self, session: SessionId, info: &SessionInfo, candidates: Vec<Candidate>) {
+        let dispatch = &self.0.dispatch;
+        let reserved = Reserved { dispatch, session, places: candidates.len() };
+        self.preload(&candidates).await;
+        let claims = candidates.into_iter().map(|candidate| self.claim(session, &info.queues, candidate));
+        let claimed: Vec<Assignment> = join_all(claims).await.into_iter().flatten().collect();
+        // Where all of these hints were out of date there may be others that are not: this wakes the poll as well.
+        dispatch.hand_over(session, claimed, self.now());
+        drop(reserved);
+    }
+
+    /// Takes what was claimed for a session meanwhile.
+    async fn handed(&self, session: SessionId) -> Vec<Assignment> {
+        let handed = self.0.dispatch.state().handed.take(session);
+        if handed.is_empty() {
+            return Vec::new();
+        }
+        let held = self.still_held(session, handed).await;
+        self.with_payloads(session, held).await
+    }
+
+    /// Brings the candidates that are not in memory there with one read, instead of one each.
+    async fn preload(&self, candidates: &[Candidate]) {
+        let missing: Vec<_> = candidates
+            .iter()
+            .map(|candidate| (candidate.tenant, candidate.run))
+            .filter(|(tenant, run)| !self.0.cells.holds(*tenant, *run))
+            .collect();
+        if missing.len() < 2 {
+            return;
+        }
+        match self.0.store.load_runs(&missing).await {
+            Ok(runs) => runs.into_iter().filter(|run| !run.state.is_terminal()).for_each(|run| self.0.cells.offer(run)),
+            Err(error) => tracing::debug!(%error, "candidates could not be read together; each claim will try"),
+        }
+    }
+
+    /// Claims one step. A candidate that is gone, paused or throttled is no error: the hint was out of date.
+    async fn claim(&self, session: SessionId, queues: &[String], candidate: Candidate) -> Option<Assignment> {
+        let Candidate { tenant, run, .. } = candidate;
+        let epoch = self.0.epoch;
+        let dispatch = &self.0.dispatch;
+        let mut limited: Option<(Tried, Pass)> = None;
+        let claimed = self
+            .execute(
+                tenant,
+                run,
+                Context::SYSTEM,
+                |facts| {
+                    // An old hint: the run has gone on to a step that this session must not get.
+                    let run = facts.run();
+                    if !queues.contains(&run.spec(run.position).queue) && !is_planted(Bug::AnyQueue) {
+                        return Err(Rejection::NotClaimable { run: run.id, control: run.control }.into());
+                    }
+                    limited = None;
+                    if let Some(workflow) = LimitedWorkflow::of(run) {
+                        let now = self.now();
+                        // The leave is for somebody who can use it.
+                        if !run.is_claimable(now) {
+                            dispatch.let_another_try(&workflow);
+                            return Err(Rejection::NotClaimable { run: run.id, control: run.control }.into());
+                        }
+                        let key = GroupKey::of(run);
+                        let pass = dispatch.state().holds.pass(&workflow, &key, candidate, now);
+                        let Some(pass) = pass else { return Ok(ControlFlow::Break(None)) };
+                        limited = Some((Tried { workflow, key, candidate }, pass));
+                    }
+                    Ok(ControlFlow::Continue(Command::Claim { session }))
+                },
+                |cell, change| {
+                    cell.streak = Streak { steps: 1, since: change.at };
+                    cell.run.as_deref().and_then(|run| assignment(run, epoch))
+                },
+            )
+            .await;
+        if let Some((tried, pass)) = &limited {
+            match &claimed {
+                Err(EngineError::Refused(Refusal::WorkflowThrottled { held })) => {
+                    dispatch.held(tried, *pass, *held, self.now());
+                    return None;
+                }
+                claimed => dispatch.tried(&tried.workflow, claimed.is_ok()),
+            }
+        }
+        match claimed {
+            Ok(assignment) => assignment,
+            Err(EngineError::Refused(Refusal::Throttled)) => {
+                self.throttled(candidate).await;
+                None
+            }
+            Err(EngineError::Rejected(
+                Rejection::NotClaimable { .. }
+                | Rejection::InvalidTransition { .. }
+                | Rejection::Terminal { .. }
+                | Rejection::UnknownRun { .. },
+            )) => None,
+            Err(error) => {
+                tracing::warn!(%run, %error, "a claim failed; the scan will offer the step again");
+                self.0.dispatch.rescan.notify_one();
+                None
+            }
+        }
+    }
+
+    /// The tenant is at its cap: the candidate goes back, and the tenant is left alone for a moment.
+    async fn throttled(&self, candidate: Candidate) {
+        let cell = self.0.cells.get(candidate.tenant, candidate.run);
+        let mut cell = cell.lock().await;
+        if self.load(&mut cell, candidate.tenant, candidate.run).await.is_err() {
+            return;
+        }
+        let run = cell.run.as_deref().expect("it was loaded above");
+        let key = GroupKey::of(run);
+        {
+            let mut state = self.0.dispatch.state();
+            state.ready.push(key, candidate);
+            state.ready.throttle(candidate.tenant, self.now());
+        }
+        // The scan loop sleeps until the throttle ends.
+        self.0.dispatch.rescan.notify_one();
+    }
+}
