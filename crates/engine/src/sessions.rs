@@ -11,6 +11,7 @@ use interlock_core::work::{AttemptRef, WorkerHello};
 use interlock_store::{Claimed, Op, OpAnswer, SessionRow};
 
 use crate::Engine;
+use crate::dispatch;
 use crate::error::EngineError;
 
 /// What the engine remembers of a session while it polls here.
@@ -18,14 +19,20 @@ use crate::error::EngineError;
 pub struct SessionInfo {
     pub tenant: Option<TenantId>,
     pub queues: Vec<String>,
+    slots: u32,
     draining: std::sync::atomic::AtomicBool,
     /// Claims that the last heartbeat did not list. Twice in a row means that the worker never heard of them.
     unlisted: Mutex<HashSet<AttemptRef>>,
 }
 
 impl SessionInfo {
-    pub(crate) fn new(tenant: Option<TenantId>, queues: Vec<String>, draining: bool) -> Arc<Self> {
-        Arc::new(Self { tenant, queues, draining: draining.into(), unlisted: Mutex::default() })
+    pub(crate) fn new(tenant: Option<TenantId>, queues: Vec<String>, slots: u32, draining: bool) -> Arc<Self> {
+        Arc::new(Self { tenant, queues, slots, draining: draining.into(), unlisted: Mutex::default() })
+    }
+
+    /// How many of its places are for tenants below their share only.
+    pub(crate) fn kept(&self) -> usize {
+        if self.tenant.is_some() { 0 } else { dispatch::kept(self.slots as usize) }
     }
 
     pub fn takes_work(&self) -> bool {
@@ -86,7 +93,7 @@ impl Engine {
             heartbeat_at: now,
         };
         self.0.store.execute(Op::RegisterSession(row)).await?;
-        self.0.sessions.map().insert(session, SessionInfo::new(hello.tenant, hello.queues, false));
+        self.0.sessions.map().insert(session, SessionInfo::new(hello.tenant, hello.queues, hello.slots, false));
         self.0.dispatch.rescan.notify_one();
         let options = &self.0.options;
         Ok(Registered {
@@ -105,7 +112,7 @@ impl Engine {
         let rows = self.0.store.sessions().await?;
         let row = rows.into_iter().find(|row| row.id == session && row.state != WorkerState::Offline);
         let row = row.ok_or(EngineError::SessionGone)?;
-        let info = SessionInfo::new(row.tenant, row.queues, row.state == WorkerState::Draining);
+        let info = SessionInfo::new(row.tenant, row.queues, row.slots, row.state == WorkerState::Draining);
         self.0.sessions.map().insert(session, Arc::clone(&info));
         self.0.dispatch.rescan.notify_one();
         Ok(info)
@@ -127,7 +134,7 @@ impl Engine {
         } else {
             let row = self.0.store.sessions().await?.into_iter().find(|row| row.id == session);
             let row = row.ok_or(EngineError::SessionGone)?;
-            SessionInfo::new(row.tenant, row.queues, row.state != WorkerState::Online)
+            SessionInfo::new(row.tenant, row.queues, row.slots, row.state != WorkerState::Online)
         };
         if info.tenant.is_some_and(|tenant| tenant != at.tenant) {
             return Err(Rejection::UnknownRun { run: at.run }.into());

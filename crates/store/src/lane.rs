@@ -68,6 +68,8 @@ pub(crate) struct Lane<C> {
     pub faults: Option<Arc<dyn Faults>>,
 }
 
+/// How often a lane lets others run before it commits what it has.
+const LOOKS_MAX: u32 = 32;
 const BACKOFF_MIN: Duration = Duration::from_millis(5);
 const BACKOFF_MAX: Duration = Duration::from_secs(2);
 
@@ -77,8 +79,10 @@ impl<C: Committer> Lane<C> {
         let mut held = VecDeque::new();
         let mut no = 0;
         let mut not_before = Timestamp::default();
-        while let Some(items) = self.gather(&mut held).await {
+        let mut expected = 0;
+        while let Some(items) = self.gather(&mut held, expected).await {
             no += 1;
+            expected = items.len().max(expected / 2);
             let group = Group { no, items, not_before };
             let outcomes = self.commit(&group).await;
             let at = group.at();
@@ -99,7 +103,11 @@ impl<C: Committer> Lane<C> {
     }
 
     /// The next group: at most one set per run, and per key that a guard looks at; a second one is held for the next.
-    async fn gather(&mut self, held: &mut VecDeque<Item>) -> Option<Vec<Item>> {
+    ///
+    /// Whoever was answered with the last group comes back with the next change set, but not all at the same instant.
+    /// A group that began with the first of them would make all others wait for it, so it lets those come that are about
+    /// to, until there are nearly as many as `expected`. Where little is going on nobody is expected.
+    async fn gather(&mut self, held: &mut VecDeque<Item>, expected: usize) -> Option<Vec<Item>> {
         let mut items = Vec::new();
         let mut keys = HashSet::new();
         for item in std::mem::take(held) {
@@ -108,13 +116,20 @@ impl<C: Committer> Lane<C> {
         if items.is_empty() {
             take(self.queue.recv().await?, &mut items, &mut keys, held);
         }
-        while items.len() < self.group_max && held.len() < self.group_max {
-            match self.queue.try_recv() {
-                Ok(item) => take(item, &mut items, &mut keys, held),
-                Err(_) => break,
+        let mut looks = 0;
+        loop {
+            while items.len() < self.group_max && held.len() < self.group_max {
+                match self.queue.try_recv() {
+                    Ok(item) => take(item, &mut items, &mut keys, held),
+                    Err(_) => break,
+                }
             }
+            if looks == LOOKS_MAX || items.len() + held.len() + expected / 4 >= expected.min(self.group_max) {
+                return Some(items);
+            }
+            looks += 1;
+            tokio::task::yield_now().await;
         }
-        Some(items)
     }
 
     /// Tries until the group's fate is known: what was taken into a lane is answered, however long the database is

@@ -5,6 +5,7 @@ pub(crate) mod holds;
 mod offers;
 mod poll;
 pub(crate) mod ready;
+mod shares;
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -17,11 +18,15 @@ use interlock_core::time::Timestamp;
 use interlock_core::work::Assignment;
 use tokio::sync::Notify;
 
+use crate::sessions::SessionInfo;
+
 use self::handed::Handed;
 use self::holds::{Freed, Holds, LimitedWorkflow, Pass};
-use self::offers::Offers;
+use self::offers::{Asked, Offers};
 use self::poll::Tried;
 use self::ready::{Candidate, GroupKey, ReadyRuns};
+use self::shares::Shares;
+pub(crate) use self::shares::kept;
 
 pub struct Dispatch {
     state: Mutex<State>,
@@ -57,9 +62,20 @@ struct State {
     holds: Holds,
     offers: Offers,
     handed: Handed,
+    shares: Shares,
 }
 
 impl State {
+    /// Takes candidates for a session that has this much room.
+    fn take(&mut self, info: &SessionInfo, room: usize, now: Timestamp) -> Vec<Candidate> {
+        let State { ready, shares, .. } = self;
+        let candidates = ready.take(info, room, now, |tenant| shares.is_over(tenant, now));
+        for candidate in &candidates {
+            shares.took(candidate.tenant, ready.weight(candidate.tenant), now);
+        }
+        candidates
+    }
+
     /// Puts runs back among the ready ones; answers whether there are any.
     fn put_back(&mut self, freed: Freed) -> bool {
         let any = !freed.is_empty();
@@ -223,8 +239,12 @@ impl Dispatch {
     /// Room for one more step of this queue and tenant, where those who wait already leave some.
     pub(crate) fn reserve(&self, queue: &str, tenant: TenantId, now: Timestamp) -> Option<Reserved<'_>> {
         let mut state = self.state();
-        let ahead = state.ready.ahead_of(queue, tenant, now)?;
-        let session = state.offers.take(queue, tenant, ahead, now)?;
+        let State { ready, offers, shares, .. } = &mut *state;
+        let over = shares.is_over(tenant, now);
+        // Those over their share leave places that this one may take, unless it is over its own.
+        let ahead = ready.ahead_of(queue, tenant, now, |other| over || !shares.is_over(other, now))?;
+        let session = offers.take(queue, tenant, Asked { ahead, over, now })?;
+        shares.took(tenant, ready.weight(tenant), now);
         Some(Reserved { dispatch: self, session, places: 1 })
     }
 
@@ -241,7 +261,15 @@ impl Dispatch {
 
     /// The session has finished a step and got no other for it.
     pub(crate) fn freed(&self, session: SessionId) {
-        self.state().offers.freed(session);
+        let wait = {
+            let mut state = self.state();
+            state.offers.freed(session);
+            !state.ready.is_empty()
+        };
+        // Those that must not take the last places of a session may fit now.
+        if wait {
+            self.work.notify_waiters();
+        }
     }
 
     pub(crate) fn forget_session(&self, session: SessionId) {

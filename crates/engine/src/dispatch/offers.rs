@@ -32,6 +32,15 @@ struct Offer {
     until: Option<Timestamp>,
 }
 
+/// How a start asks for a place.
+pub struct Asked {
+    /// How many places others will take.
+    pub ahead: usize,
+    /// The tenant is over its share.
+    pub over: bool,
+    pub now: Timestamp,
+}
+
 impl Offers {
     /// What a poll for at most `max` steps has room for besides what is on its way to it.
     pub fn room(&self, session: SessionId, poll: u64, max: usize) -> usize {
@@ -73,16 +82,17 @@ impl Offers {
         }
     }
 
-    /// Takes a place for this queue and tenant, if there are more than `ahead`, which others will take: of a session
-    /// whose poll waits rather than of one that was just answered, and then of the one that has the most room.
-    pub fn take(&mut self, queue: &str, tenant: TenantId, ahead: usize, now: Timestamp) -> Option<SessionId> {
-        let fits = || |(_, offer): &(&SessionId, &Offer)| offer.fits(queue, tenant, now);
-        let room: usize = self.offers.iter().filter(fits()).map(|(_, offer)| offer.room).sum();
-        if room <= ahead {
+    /// Takes a place for this queue and tenant, if there are more than others will take: of a session whose poll waits
+    /// rather than of one that was just answered, and then of the one that has the most room.
+    pub fn take(&mut self, queue: &str, tenant: TenantId, asked: Asked) -> Option<SessionId> {
+        let Asked { ahead, over, now } = asked;
+        let room_of = |offer: &Offer| if offer.fits(queue, tenant, now) { offer.room_for(over) } else { 0 };
+        let with_room = self.offers.iter().map(|(session, offer)| (room_of(offer), offer.until.is_none(), *session));
+        let with_room: Vec<_> = with_room.filter(|(room, ..)| *room > 0).collect();
+        if with_room.iter().map(|(room, ..)| room).sum::<usize>() <= ahead {
             return None;
         }
-        let best = |(session, offer): &(&SessionId, &Offer)| (offer.until.is_none(), offer.room, **session);
-        let session = self.offers.iter().filter(fits()).max_by_key(best).map(|(session, _)| *session)?;
+        let (.., session) = with_room.into_iter().max_by_key(|(room, waits, session)| (*waits, *room, *session))?;
         self.offers.get_mut(&session)?.room -= 1;
         *self.taken.entry(session).or_default() += 1;
         Some(session)
@@ -104,9 +114,13 @@ impl Offers {
 }
 
 impl Offer {
+    /// What is left for a tenant that is over its share, or for one that is not.
+    fn room_for(&self, over: bool) -> usize {
+        if over { self.room.saturating_sub(self.info.kept()) } else { self.room }
+    }
+
     fn fits(&self, queue: &str, tenant: TenantId, now: Timestamp) -> bool {
-        self.room > 0
-            && self.until.is_none_or(|until| now < until)
+        self.until.is_none_or(|until| now < until)
             && self.info.takes_work()
             && self.info.tenant.is_none_or(|only| only == tenant)
             && self.info.queues.iter().any(|name| name == queue)
@@ -120,6 +134,7 @@ mod tests {
 
     const TENANT: TenantId = TenantId(Uuid::from_u128(1));
     const NOW: Timestamp = Timestamp(1_000);
+    const AT_ONCE: Asked = Asked { ahead: 0, over: false, now: NOW };
 
     fn session(number: u128) -> SessionId {
         SessionId(Uuid::from_u128(number))
@@ -127,49 +142,49 @@ mod tests {
 
     fn offering(room: usize) -> Offers {
         let mut offers = Offers::default();
-        offers.make(session(1), 1, &SessionInfo::new(None, vec!["q".into()], false), room, 0);
+        offers.make(session(1), 1, &SessionInfo::new(None, vec!["q".into()], 1, false), room, 0);
         offers
     }
 
     #[test]
     fn room_is_given_once() {
         let mut offers = offering(2);
-        assert_eq!(offers.take("q", TENANT, 0, NOW), Some(session(1)));
-        assert_eq!(offers.take("q", TENANT, 0, NOW), Some(session(1)));
-        assert_eq!(offers.take("q", TENANT, 0, NOW), None);
+        assert_eq!(offers.take("q", TENANT, AT_ONCE), Some(session(1)));
+        assert_eq!(offers.take("q", TENANT, AT_ONCE), Some(session(1)));
+        assert_eq!(offers.take("q", TENANT, AT_ONCE), None);
         assert_eq!(offers.room(session(1), 1, 2), 0, "both are still on their way");
         offers.settle(session(1), 1);
         assert_eq!(offers.room(session(1), 1, 2), 1);
         offers.freed(session(1));
         assert_eq!(offers.room(session(1), 1, 2), 2, "the poll could not know");
         assert_eq!(offers.room(session(1), 2, 2), 1, "the next one did");
-        assert_eq!(offers.take("q", TENANT, 0, NOW), Some(session(1)));
+        assert_eq!(offers.take("q", TENANT, AT_ONCE), Some(session(1)));
     }
 
     #[test]
     fn only_who_serves_the_queue_and_the_tenant_gets_it() {
         let mut offers = offering(1);
-        offers.make(session(2), 2, &SessionInfo::new(Some(TENANT), vec!["other".into()], false), 5, 0);
-        assert_eq!(offers.take("nobody's", TENANT, 0, NOW), None);
-        assert_eq!(offers.take("other", TenantId(Uuid::from_u128(9)), 0, NOW), None);
-        assert_eq!(offers.take("other", TENANT, 0, NOW), Some(session(2)));
+        offers.make(session(2), 2, &SessionInfo::new(Some(TENANT), vec!["other".into()], 1, false), 5, 0);
+        assert_eq!(offers.take("nobody's", TENANT, AT_ONCE), None);
+        assert_eq!(offers.take("other", TenantId(Uuid::from_u128(9)), AT_ONCE), None);
+        assert_eq!(offers.take("other", TENANT, AT_ONCE), Some(session(2)));
     }
 
     #[test]
     fn the_roomiest_comes_first_and_a_draining_one_never() {
         let mut offers = offering(1);
-        offers.make(session(2), 2, &SessionInfo::new(None, vec!["q".into()], false), 3, 0);
-        offers.make(session(3), 3, &SessionInfo::new(None, vec!["q".into()], true), 9, 0);
-        assert_eq!(offers.take("q", TENANT, 0, NOW), Some(session(2)));
+        offers.make(session(2), 2, &SessionInfo::new(None, vec!["q".into()], 1, false), 3, 0);
+        offers.make(session(3), 3, &SessionInfo::new(None, vec!["q".into()], 1, true), 9, 0);
+        assert_eq!(offers.take("q", TENANT, AT_ONCE), Some(session(2)));
     }
 
     #[test]
     fn an_offer_ends_with_its_poll() {
         let mut offers = offering(5);
         offers.ended(session(1), 2);
-        assert!(offers.take("q", TENANT, 0, NOW).is_some(), "another poll's offer stands");
+        assert!(offers.take("q", TENANT, AT_ONCE).is_some(), "another poll's offer stands");
         offers.ended(session(1), 1);
-        assert_eq!(offers.take("q", TENANT, 0, NOW), None);
+        assert_eq!(offers.take("q", TENANT, AT_ONCE), None);
     }
 
     #[test]
@@ -177,17 +192,29 @@ mod tests {
         let mut offers = offering(5);
         offers.answered(session(1), 1, NOW);
         offers.ended(session(1), 1);
-        assert!(offers.take("q", TENANT, 0, NOW + Millis(STANDS.0 - 1)).is_some());
-        assert_eq!(offers.take("q", TENANT, 0, NOW + STANDS), None);
-        offers.make(session(2), 2, &SessionInfo::new(None, vec!["q".into()], false), 1, 0);
-        assert_eq!(offers.take("q", TENANT, 0, NOW), Some(session(2)), "one that waits is better, whatever its room");
+        assert!(offers.take("q", TENANT, Asked { now: NOW + Millis(STANDS.0 - 1), ..AT_ONCE }).is_some());
+        assert_eq!(offers.take("q", TENANT, Asked { now: NOW + STANDS, ..AT_ONCE }), None);
+        offers.make(session(2), 2, &SessionInfo::new(None, vec!["q".into()], 1, false), 1, 0);
+        assert_eq!(offers.take("q", TENANT, AT_ONCE), Some(session(2)), "one that waits is better, whatever its room");
     }
 
     #[test]
     fn what_others_will_take_is_not_given() {
         let mut offers = offering(2);
-        assert_eq!(offers.take("q", TENANT, 2, NOW), None);
-        assert!(offers.take("q", TENANT, 1, NOW).is_some());
-        assert_eq!(offers.take("q", TENANT, 1, NOW), None);
+        assert_eq!(offers.take("q", TENANT, Asked { ahead: 2, ..AT_ONCE }), None);
+        assert!(offers.take("q", TENANT, Asked { ahead: 1, ..AT_ONCE }).is_some());
+        assert_eq!(offers.take("q", TENANT, Asked { ahead: 1, ..AT_ONCE }), None);
+    }
+
+    #[test]
+    fn who_is_over_its_share_leaves_the_last_places() {
+        let mut offers = Offers::default();
+        offers.make(session(1), 1, &SessionInfo::new(None, vec!["q".into()], 32, false), 3, 0);
+        let mut take = |over| offers.take("q", TENANT, Asked { over, ..AT_ONCE });
+        assert_eq!(take(true), Some(session(1)));
+        assert_eq!(take(true), None);
+        assert_eq!(take(false), Some(session(1)));
+        assert_eq!(take(false), Some(session(1)));
+        assert_eq!(take(false), None);
     }
 }

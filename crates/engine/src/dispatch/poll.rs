@@ -73,7 +73,7 @@ impl Engine {
                 let now = self.now();
                 let mut state = dispatch.state();
                 let room = if info.takes_work() { state.offers.room(session, offering.poll, max) } else { 0 };
-                let candidates = state.ready.take(&info.queues, info.tenant, room, now);
+                let candidates = state.take(&info, room, now);
                 let (left, taken) = (room - candidates.len(), candidates.len());
                 state.offers.make(session, offering.poll, &info, left, taken);
                 candidates

@@ -8,6 +8,8 @@ use interlock_core::ids::{RunId, TenantId};
 use interlock_core::run::Run;
 use interlock_core::time::{Millis, Timestamp};
 
+use crate::sessions::SessionInfo;
+
 /// How many ready runs a group keeps in memory; the rest waits in the store.
 pub const GROUP_READY_MAX: usize = 4_096;
 /// How long a tenant that hit its cap is left alone, unless one of its claims ends first.
@@ -87,7 +89,7 @@ impl ReadyRuns {
 
     /// Answers whether it was new.
     pub fn push(&mut self, key: GroupKey, candidate: Candidate) -> bool {
-        let weight = self.weights.get(&key.tenant).copied().unwrap_or(1);
+        let weight = self.weight(key.tenant);
         let group = self.groups.entry(key.clone()).or_insert_with(|| {
             self.turns.entry(key.queue.clone()).or_default().push_back(key);
             Group { weight, turn: self.turn, ..Group::default() }
@@ -106,12 +108,23 @@ impl ReadyRuns {
         }
     }
 
-    /// Takes up to `max` candidates that a session for these queues and this tenant may claim.
-    pub fn take(&mut self, queues: &[String], tenant: Option<TenantId>, max: usize, now: Timestamp) -> Vec<Candidate> {
+    pub fn weight(&self, tenant: TenantId) -> u32 {
+        self.weights.get(&tenant).copied().unwrap_or(1)
+    }
+
+    /// Takes candidates for a session that has this much room. Tenants that are over their share leave what it keeps.
+    pub fn take(
+        &mut self,
+        info: &SessionInfo,
+        room: usize,
+        now: Timestamp,
+        mut is_over: impl FnMut(TenantId) -> bool,
+    ) -> Vec<Candidate> {
+        let (queues, unkept) = (&info.queues, room.saturating_sub(info.kept()));
         let mut taken = Vec::new();
         // How many turns in a row brought nothing, by queue.
         let mut idle: HashMap<&str, usize> = queues.iter().map(|queue| (queue.as_str(), 0)).collect();
-        while taken.len() < max {
+        while taken.len() < room {
             let Some(queue) = self.next_queue(&idle) else { break };
             let turns = self.turns.get_mut(queue).expect("it has a turn to give");
             let Some(key) = turns.pop_front() else { break };
@@ -119,7 +132,8 @@ impl ReadyRuns {
             self.turn += 1;
             group.turn = self.turn;
             let before = taken.len();
-            if tenant.is_none_or(|tenant| tenant == key.tenant) {
+            if info.tenant.is_none_or(|tenant| tenant == key.tenant) {
+                let max = if unkept < room && is_over(key.tenant) { unkept } else { room };
                 group.take(key.tenant, max, now, &mut taken);
             }
             if let Some(turns) = idle.get_mut(queue) {
@@ -145,8 +159,15 @@ impl ReadyRuns {
     }
 
     /// How many of this queue come before a run that this tenant is about to add; none where runs of its own wait,
-    /// which it must not overtake. A tenant that has none waiting gets its turn once everybody else has had theirs.
-    pub fn ahead_of(&self, queue: &str, tenant: TenantId, now: Timestamp) -> Option<usize> {
+    /// which it must not overtake. A tenant that has none waiting gets its turn once everybody else has had theirs, of
+    /// those that count.
+    pub fn ahead_of(
+        &self,
+        queue: &str,
+        tenant: TenantId,
+        now: Timestamp,
+        mut counts: impl FnMut(TenantId) -> bool,
+    ) -> Option<usize> {
         let mut ahead = 0;
         for key in self.turns.get(queue).into_iter().flatten() {
             let group = self.groups.get(key).filter(|group| !group.runs.is_empty() && group.open(now));
@@ -154,7 +175,9 @@ impl ReadyRuns {
             if key.tenant == tenant {
                 return None;
             }
-            ahead += group.runs.len().min(group.weight as usize);
+            if counts(key.tenant) {
+                ahead += group.runs.len().min(group.weight as usize);
+            }
         }
         Some(ahead)
     }
@@ -209,6 +232,10 @@ impl ReadyRuns {
     pub fn len(&self) -> usize {
         self.groups.values().map(|group| group.runs.len()).sum()
     }
+
+    pub fn is_empty(&self) -> bool {
+        self.groups.values().all(|group| group.runs.is_empty())
+    }
 }
 
 impl Group {
@@ -236,6 +263,8 @@ impl Group {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use uuid::Uuid;
 
@@ -257,8 +286,12 @@ mod tests {
         ready.push(GroupKey { queue: queue.into(), ..key(tenant) }, candidate);
     }
 
+    fn session(tenant: Option<TenantId>, queues: &[&str], slots: u32) -> Arc<SessionInfo> {
+        SessionInfo::new(tenant, queues.iter().map(|queue| (*queue).to_owned()).collect(), slots, false)
+    }
+
     fn take(ready: &mut ReadyRuns, max: usize) -> Vec<u128> {
-        ready.take(&["q".into()], None, max, Timestamp(0)).iter().map(|c| c.run.0.as_u128()).collect()
+        ready.take(&session(None, &["q"], 1), max, Timestamp(0), |_| false).iter().map(|c| c.run.0.as_u128()).collect()
     }
 
     #[test]
@@ -293,7 +326,7 @@ mod tests {
         assert!(take(&mut ready, 5).is_empty());
         assert!(ready.released(TenantId(Uuid::from_u128(1))));
         assert_eq!(take(&mut ready, 5), [0]);
-        let later = ready.take(&["q".into()], None, 2, Timestamp(1_000));
+        let later = ready.take(&session(None, &["q"], 1), 2, Timestamp(1_000), |_| false);
         assert_eq!(later.len(), 2);
     }
 
@@ -302,7 +335,7 @@ mod tests {
         let mut ready = ReadyRuns::default();
         push(&mut ready, 1, 1, 0);
         push(&mut ready, 2, 2, 0);
-        let taken = ready.take(&["q".into()], Some(TenantId(Uuid::from_u128(2))), 5, Timestamp(0));
+        let taken = ready.take(&session(Some(TenantId(Uuid::from_u128(2))), &["q"], 1), 5, Timestamp(0), |_| false);
         assert_eq!(taken.len(), 1);
         assert_eq!(take(&mut ready, 5), [1]);
     }
@@ -315,9 +348,9 @@ mod tests {
         }
         push_to(&mut ready, "q2", 1, 1, 0);
         push_to(&mut ready, "q2", 2, 2, 0);
-        let both = ["q1".into(), "q2".into()];
+        let both = session(None, &["q1", "q2"], 1);
         let mut taken = |max| {
-            let taken = ready.take(&both, None, max, Timestamp(0));
+            let taken = ready.take(&both, max, Timestamp(0), |_| false);
             taken.iter().map(|candidate| candidate.run.0.as_u128()).collect::<Vec<_>>()
         };
         // Also one at a time.
@@ -332,7 +365,7 @@ mod tests {
         let mut ready = ReadyRuns::default();
         push(&mut ready, 1, 1, 0);
         ready.throttle(one, Timestamp(0));
-        assert_eq!(ready.ahead_of("q", two, Timestamp(1)), Some(0));
+        assert_eq!(ready.ahead_of("q", two, Timestamp(1), |_| true), Some(0));
         assert!(ready.wait_behind(one, &["q".into()], Timestamp(1)), "its next claim waits for the end of this one");
         assert!(!ready.wait_behind(two, &["q".into()], Timestamp(1)), "another tenant's end helps nobody");
         assert!(!ready.wait_behind(one, &["other".into()], Timestamp(1)));
@@ -346,9 +379,26 @@ mod tests {
             push(&mut ready, 1, 10 + run, 0);
             push(&mut ready, 2, 30 + run, 0);
         }
-        let ahead_of = |ready: &ReadyRuns, tenant| ready.ahead_of("q", TenantId(Uuid::from_u128(tenant)), Timestamp(0));
+        let tenant = |number| TenantId(Uuid::from_u128(number));
+        let ahead_of = |ready: &ReadyRuns, number| ready.ahead_of("q", tenant(number), Timestamp(0), |_| true);
         assert_eq!(ahead_of(&ready, 3), Some(4));
         assert_eq!(ahead_of(&ready, 1), None, "it would overtake its own");
-        assert_eq!(ReadyRuns::default().ahead_of("q", TenantId(Uuid::from_u128(1)), Timestamp(0)), Some(0));
+        assert_eq!(ahead_of(&ReadyRuns::default(), 1), Some(0));
+        let but_one = ready.ahead_of("q", tenant(3), Timestamp(0), |other| other != tenant(2));
+        assert_eq!(but_one, Some(1));
+    }
+
+    #[test]
+    fn the_last_places_are_for_those_who_may_have_them() {
+        let (much, little) = (TenantId(Uuid::from_u128(1)), TenantId(Uuid::from_u128(2)));
+        let mut ready = ReadyRuns::default();
+        for run in 0..10 {
+            push(&mut ready, 1, 10 + run, 0);
+        }
+        let take = |ready: &mut ReadyRuns| ready.take(&session(None, &["q"], 8), 4, Timestamp(0), |t| t == much);
+        assert_eq!(take(&mut ready).len(), 3);
+        push(&mut ready, 2, 1, 0);
+        let tenants: Vec<_> = take(&mut ready).iter().map(|candidate| candidate.tenant).collect();
+        assert_eq!(tenants, [much, little, much]);
     }
 }

@@ -1,0 +1,131 @@
+//! Who takes how much. A session that serves many tenants keeps a few of its places for those that take less than their
+//! share: somebody who asks seldom finds one free then, however much the others ask for.
+//!
+//! Places taken are counted over the last window or two. Where only one tenant takes any, nothing is kept from it.
+
+use std::collections::{HashMap, HashSet};
+
+use interlock_core::ids::TenantId;
+use interlock_core::time::{Millis, Timestamp};
+
+/// Counts are forgotten after one to two of these.
+const WINDOW: Millis = Millis(1_000);
+/// For so long it is not worked out anew who is over.
+const OVER_FOR: Millis = Millis(20);
+/// One place in so many is kept.
+const KEPT_ONE_IN: usize = 16;
+/// A smaller session keeps none: one of its places would be too much of it.
+const KEEPING_SLOTS_MIN: usize = 8;
+
+/// How many places of so many are kept for those below their share.
+pub fn kept(slots: usize) -> usize {
+    if slots < KEEPING_SLOTS_MIN { 0 } else { (slots / KEPT_ONE_IN).max(1) }
+}
+
+#[derive(Default)]
+pub struct Shares {
+    current: HashMap<TenantId, Taken>,
+    before: HashMap<TenantId, Taken>,
+    /// When the current window began.
+    since: Timestamp,
+    over: HashSet<TenantId>,
+    /// When that was worked out.
+    over_at: Timestamp,
+}
+
+#[derive(Default, Clone, Copy)]
+struct Taken {
+    places: u64,
+    weight: u64,
+}
+
+impl Shares {
+    /// The tenant has taken a place.
+    pub fn took(&mut self, tenant: TenantId, weight: u32, now: Timestamp) {
+        self.turn(now);
+        let taken = self.current.entry(tenant).or_default();
+        taken.places += 1;
+        taken.weight = weight.into();
+    }
+
+    /// Whether the tenant has taken more than its share of what was taken lately. Never, where there is only one.
+    pub fn is_over(&mut self, tenant: TenantId, now: Timestamp) -> bool {
+        if now.since(self.over_at) >= OVER_FOR {
+            self.turn(now);
+            self.over = self.who_is_over();
+            self.over_at = now;
+        }
+        self.over.contains(&tenant)
+    }
+
+    /// Begins a new window if it is time.
+    fn turn(&mut self, now: Timestamp) {
+        let passed = now.since(self.since);
+        if passed < WINDOW {
+            return;
+        }
+        self.before = std::mem::take(&mut self.current);
+        if passed >= Millis(2 * WINDOW.0) {
+            self.before.clear();
+        }
+        self.since = now;
+    }
+
+    fn who_is_over(&self) -> HashSet<TenantId> {
+        let mut lately = self.before.clone();
+        for (tenant, taken) in &self.current {
+            let sum = lately.entry(*tenant).or_default();
+            *sum = Taken { places: sum.places + taken.places, weight: taken.weight };
+        }
+        let places: u64 = lately.values().map(|taken| taken.places).sum();
+        let weights: u64 = lately.values().map(|taken| taken.weight).sum();
+        lately.retain(|_, taken| taken.places * weights > places * taken.weight);
+        lately.into_keys().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use uuid::Uuid;
+
+    fn tenant(number: u128) -> TenantId {
+        TenantId(Uuid::from_u128(number))
+    }
+
+    fn took(shares: &mut Shares, number: u128, weight: u32, places: usize, now: Timestamp) {
+        (0..places).for_each(|_| shares.took(tenant(number), weight, now));
+    }
+
+    #[test]
+    fn a_tenant_alone_is_never_over_its_share() {
+        let mut shares = Shares::default();
+        took(&mut shares, 1, 1, 100, Timestamp(10_000));
+        assert!(!shares.is_over(tenant(1), Timestamp(10_100)));
+    }
+
+    #[test]
+    fn who_takes_more_than_the_others_is_over_until_that_is_forgotten() {
+        let mut shares = Shares::default();
+        took(&mut shares, 1, 1, 100, Timestamp(10_000));
+        took(&mut shares, 2, 1, 1, Timestamp(10_000));
+        assert!(shares.is_over(tenant(1), Timestamp(10_900)));
+        assert!(!shares.is_over(tenant(2), Timestamp(10_900)));
+        assert!(shares.is_over(tenant(1), Timestamp(11_900)), "the last window counts as well");
+        assert!(!shares.is_over(tenant(1), Timestamp(13_900)));
+    }
+
+    #[test]
+    fn a_share_is_as_large_as_the_weight() {
+        let mut shares = Shares::default();
+        took(&mut shares, 1, 3, 60, Timestamp(10_000));
+        took(&mut shares, 2, 1, 40, Timestamp(10_000));
+        assert!(!shares.is_over(tenant(1), Timestamp(10_100)));
+        assert!(shares.is_over(tenant(2), Timestamp(10_100)));
+    }
+
+    #[test]
+    fn only_a_session_with_places_to_spare_keeps_some() {
+        assert_eq!([1, 7, 8, 32, 64, 256].map(kept), [0, 0, 1, 2, 4, 16]);
+    }
+}
