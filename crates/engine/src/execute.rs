@@ -98,7 +98,9 @@ impl Engine {
         if let Some(payloads) = self.payloads() {
             payloads.check_in(&mut change, self.now()).await?;
         }
-        Ok(self.0.store.submit(change).await?)
+        let is_quiet = self.0.dispatch.is_quiet(change.tenant, self.now());
+        let store = &self.0.store;
+        Ok(if is_quiet { store.submit_past(change).await? } else { store.submit(change).await? })
     }
 
     pub(crate) async fn load(&self, cell: &mut Cell, tenant: TenantId, id: RunId) -> Result<(), EngineError> {

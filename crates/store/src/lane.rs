@@ -106,7 +106,8 @@ impl<C: Committer> Lane<C> {
     ///
     /// Whoever was answered with the last group comes back with the next change set, but not all at the same instant.
     /// A group that began with the first of them would make all others wait for it, so it lets those come that are about
-    /// to, until there are nearly as many as `expected`. Where little is going on nobody is expected.
+    /// to, until there are half as many as `expected`: the other half gathers while these are committed. Where little is
+    /// going on nobody is expected.
     async fn gather(&mut self, held: &mut VecDeque<Item>, expected: usize) -> Option<Vec<Item>> {
         let mut items = Vec::new();
         let mut keys = HashSet::new();
@@ -124,7 +125,7 @@ impl<C: Committer> Lane<C> {
                     Err(_) => break,
                 }
             }
-            if looks == LOOKS_MAX || items.len() + held.len() + expected / 4 >= expected.min(self.group_max) {
+            if looks == LOOKS_MAX || items.len() + held.len() >= expected.min(self.group_max) / 2 {
                 return Some(items);
             }
             looks += 1;

@@ -84,7 +84,8 @@ fn without_password(url: &str) -> String {
 #[derive(Clone)]
 pub struct Options {
     pub server: ServerId,
-    /// Committers on PostgreSQL; runs are hashed to them. SQLite has one writer whatever this says.
+    /// Committers on PostgreSQL; runs are hashed to them. One more is for maintenance, and one for those who write little
+    /// beside others who write much. SQLite has one writer whatever this says.
     pub lanes: usize,
     /// How many change sets one commit takes at most.
     pub group_max: usize,

@@ -37,8 +37,7 @@ pub struct Store {
 pub(crate) struct Inner {
     /// One queue per lane. Taken out when the store closes.
     lanes: Mutex<Vec<mpsc::Sender<Item>>>,
-    /// How many of the lanes take runs; one behind them, if any, is for maintenance.
-    run_lanes: usize,
+    ways: Ways,
     tasks: Mutex<Vec<LaneTask>>,
     server: ServerId,
     /// The ids of its lanes in the database.
@@ -54,6 +53,17 @@ pub(crate) struct Inner {
 pub(crate) enum Reads {
     Sqlite(SqliteReads),
     Postgres(Box<PgReads>, Box<Walled>),
+}
+
+/// Which lane is for what.
+#[derive(Clone, Copy, Default)]
+struct Ways {
+    /// The last one that takes runs; their ids tell which.
+    runs_to: usize,
+    /// The one past all others' groups.
+    past: usize,
+    /// The one for maintenance.
+    upkeep: usize,
 }
 
 enum LaneTask {
@@ -110,7 +120,9 @@ impl Store {
                     parts.lane_ids.push(committer.lane());
                     parts.task_lane(committer, &options);
                 }
-                parts.run_lanes = parts.lanes.len() - 1;
+                // As many as were asked for, and two more.
+                let last = parts.lanes.len() - 1;
+                parts.ways = Ways { runs_to: last - 2, past: last - 1, upkeep: last };
                 Ok(parts.finish())
             }
         }
@@ -165,6 +177,17 @@ impl Store {
     /// Commits a change set, or says which guard refused it. Waits for a place in the queue.
     pub async fn submit(&self, change: Box<ChangeSet>) -> Result<Box<ChangeSet>, SubmitError> {
         let lane = self.lane(change.run)?;
+        Self::submit_to(lane, change).await
+    }
+
+    /// Like [`Store::submit`], for the little that a tenant writes while others write much: on PostgreSQL it does not wait
+    /// for their groups.
+    pub async fn submit_past(&self, change: Box<ChangeSet>) -> Result<Box<ChangeSet>, SubmitError> {
+        let lane = self.lane_at(|ways| ways.past)?;
+        Self::submit_to(lane, change).await
+    }
+
+    async fn submit_to(lane: mpsc::Sender<Item>, change: Box<ChangeSet>) -> Result<Box<ChangeSet>, SubmitError> {
         let prepared = Box::new(Prepared::new(change)?);
         let (reply, answer) = oneshot::channel();
         lane.send(Item::Set(prepared, reply)).await.map_err(|_| SubmitError::Closed)?;
@@ -189,7 +212,7 @@ impl Store {
     pub async fn execute(&self, op: Op) -> Result<OpAnswer, SubmitError> {
         let upkeep = matches!(op, Op::Seal { .. } | Op::Sweep(_) | Op::EnsurePartitions { .. } | Op::KeepLanes { .. });
         let heavy = upkeep || matches!(op, Op::Payload(_));
-        let lane = self.lane_at(|lanes, _| if heavy { lanes - 1 } else { 0 })?;
+        let lane = self.lane_at(|ways| if heavy { ways.upkeep } else { 0 })?;
         let (reply, answer) = oneshot::channel();
         lane.send(Item::Op(Box::new(op), reply)).await.map_err(|_| SubmitError::Closed)?;
         drop(lane);
@@ -202,21 +225,20 @@ impl Store {
         self.execute(Op::KeepLanes { server: *server, lanes: lane_ids.clone(), now }).await.map(drop)
     }
 
-    /// A run always goes through the same lane, so that its sets keep their order.
+    /// A run goes through the same lane, so that its sets keep their order where their submitters do not wait.
     fn lane(&self, run: RunId) -> Result<mpsc::Sender<Item>, SubmitError> {
         // The last bytes of a UUIDv7 are random.
         let tail = u64::from_be_bytes(*run.as_bytes().last_chunk().expect("an id has 16 bytes"));
-        self.lane_at(|_, run_lanes| (tail % run_lanes as u64) as usize)
+        self.lane_at(|ways| (tail % (ways.runs_to as u64 + 1)) as usize)
     }
 
-    /// A lane, chosen by the number of all lanes and of those that take runs.
-    fn lane_at(&self, choose: impl FnOnce(usize, usize) -> usize) -> Result<mpsc::Sender<Item>, SubmitError> {
+    fn lane_at(&self, choose: impl FnOnce(Ways) -> usize) -> Result<mpsc::Sender<Item>, SubmitError> {
         self.inner.counters.stall.check()?;
         let lanes = self.inner.lanes.lock().unwrap_or_else(PoisonError::into_inner);
         if lanes.is_empty() {
             return Err(SubmitError::Closed);
         }
-        Ok(lanes[choose(lanes.len(), self.inner.run_lanes)].clone())
+        Ok(lanes[choose(self.inner.ways)].clone())
     }
 
     /// Refuses where commits have been failing for a while, with what the database says.
@@ -289,7 +311,7 @@ struct Parts {
     server: ServerId,
     lanes: Vec<mpsc::Sender<Item>>,
     lane_ids: Vec<i64>,
-    run_lanes: usize,
+    ways: Ways,
     tasks: Vec<LaneTask>,
     reads: Reads,
     counters: Arc<Counters>,
@@ -303,7 +325,7 @@ impl Parts {
             server: options.server,
             lanes: Vec::new(),
             lane_ids: Vec::new(),
-            run_lanes: 1,
+            ways: Ways::default(),
             tasks: Vec::new(),
             reads,
             counters: Arc::default(),
@@ -357,7 +379,7 @@ impl Parts {
             tenant: None,
             inner: Arc::new(Inner {
                 lanes: Mutex::new(self.lanes),
-                run_lanes: self.run_lanes,
+                ways: self.ways,
                 tasks: Mutex::new(self.tasks),
                 server: self.server,
                 lane_ids: self.lane_ids,

@@ -248,6 +248,11 @@ impl Dispatch {
         Some(Reserved { dispatch: self, session, places: 1 })
     }
 
+    /// Whether the tenant takes little while others take much.
+    pub(crate) fn is_quiet(&self, tenant: TenantId, now: Timestamp) -> bool {
+        self.state().shares.is_quiet(tenant, now)
+    }
+
     /// Gives steps that were claimed for a session to its poll, the one that waits or the next one.
     pub(crate) fn hand_over(
         &self,

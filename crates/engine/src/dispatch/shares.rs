@@ -10,8 +10,12 @@ use interlock_core::time::{Millis, Timestamp};
 
 /// Counts are forgotten after one to two of these.
 const WINDOW: Millis = Millis(1_000);
-/// For so long it is not worked out anew who is over.
-const OVER_FOR: Millis = Millis(20);
+/// For so long it is not worked out anew who is over and who is quiet.
+const KNOWN_FOR: Millis = Millis(20);
+/// Below this part of its share a tenant is quiet,
+const QUIET_ONE_IN: u64 = 4;
+/// where so many places were taken lately.
+const MUCH: u64 = 200;
 /// One place in so many is kept.
 const KEPT_ONE_IN: usize = 16;
 /// A smaller session keeps none: one of its places would be too much of it.
@@ -29,8 +33,9 @@ pub struct Shares {
     /// When the current window began.
     since: Timestamp,
     over: HashSet<TenantId>,
-    /// When that was worked out.
-    over_at: Timestamp,
+    quiet: HashSet<TenantId>,
+    /// When those were worked out.
+    known_at: Timestamp,
 }
 
 #[derive(Default, Clone, Copy)]
@@ -50,12 +55,14 @@ impl Shares {
 
     /// Whether the tenant has taken more than its share of what was taken lately. Never, where there is only one.
     pub fn is_over(&mut self, tenant: TenantId, now: Timestamp) -> bool {
-        if now.since(self.over_at) >= OVER_FOR {
-            self.turn(now);
-            self.over = self.who_is_over();
-            self.over_at = now;
-        }
+        self.work_out(now);
         self.over.contains(&tenant)
+    }
+
+    /// Whether the tenant takes far less than its share while others take much.
+    pub fn is_quiet(&mut self, tenant: TenantId, now: Timestamp) -> bool {
+        self.work_out(now);
+        self.quiet.contains(&tenant)
     }
 
     /// Begins a new window if it is time.
@@ -71,7 +78,12 @@ impl Shares {
         self.since = now;
     }
 
-    fn who_is_over(&self) -> HashSet<TenantId> {
+    fn work_out(&mut self, now: Timestamp) {
+        if now.since(self.known_at) < KNOWN_FOR {
+            return;
+        }
+        self.known_at = now;
+        self.turn(now);
         let mut lately = self.before.clone();
         for (tenant, taken) in &self.current {
             let sum = lately.entry(*tenant).or_default();
@@ -79,8 +91,12 @@ impl Shares {
         }
         let places: u64 = lately.values().map(|taken| taken.places).sum();
         let weights: u64 = lately.values().map(|taken| taken.weight).sum();
-        lately.retain(|_, taken| taken.places * weights > places * taken.weight);
-        lately.into_keys().collect()
+        let who = |wanted: &dyn Fn(&Taken) -> bool| {
+            lately.iter().filter(|(_, taken)| wanted(taken)).map(|(tenant, _)| *tenant).collect()
+        };
+        self.over = who(&|taken| taken.places * weights > places * taken.weight);
+        let is_quiet = |taken: &Taken| taken.places * weights * QUIET_ONE_IN < places * taken.weight;
+        self.quiet = if places < MUCH { HashSet::new() } else { who(&is_quiet) };
     }
 }
 
@@ -122,6 +138,24 @@ mod tests {
         took(&mut shares, 2, 1, 40, Timestamp(10_000));
         assert!(!shares.is_over(tenant(1), Timestamp(10_100)));
         assert!(shares.is_over(tenant(2), Timestamp(10_100)));
+    }
+
+    #[test]
+    fn quiet_is_who_takes_little_while_others_take_much() {
+        let mut shares = Shares::default();
+        took(&mut shares, 1, 1, 1_000, Timestamp(10_000));
+        took(&mut shares, 2, 1, 50, Timestamp(10_000));
+        let quiet = |shares: &mut Shares, number, at| shares.is_quiet(tenant(number), Timestamp(at));
+        assert!(quiet(&mut shares, 2, 10_100));
+        assert!(!quiet(&mut shares, 1, 10_100));
+        took(&mut shares, 2, 1, 500, Timestamp(10_200));
+        assert!(!quiet(&mut shares, 2, 10_300), "it takes its share by now");
+        assert!(!quiet(&mut shares, 3, 10_300), "of one that took nothing nothing is known");
+
+        let mut little = Shares::default();
+        took(&mut little, 1, 1, 100, Timestamp(10_000));
+        took(&mut little, 2, 1, 1, Timestamp(10_000));
+        assert!(!quiet(&mut little, 2, 10_100));
     }
 
     #[test]
