@@ -28,7 +28,7 @@ use super::w1;
 const RUNS: u64 = 20_000;
 const IN_FLIGHT: usize = 256;
 /// How often both are measured, watched and not.
-const ROUNDS: usize = 3;
+const ROUNDS: usize = 9;
 /// How long a step of the watched run takes: two events ten times a second.
 const STEP: Duration = Duration::from_millis(100);
 /// How long the watchers may take for the last events.

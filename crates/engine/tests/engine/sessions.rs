@@ -44,6 +44,33 @@ on_both! {
         stop(after).await;
     }
 
+    async fn the_last_place_is_for_a_tenant_below_its_share(database: &Database) {
+        let engine = engine(database).await;
+        let (busy, quiet) = (tenant(&engine, |_| {}).await, tenant(&engine, |_| {}).await);
+        let session = engine.register(hello(8)).await.unwrap().session;
+        let plan = plan(steps(1));
+        for tenant in [busy, busy, busy, quiet] {
+            engine.start(start(tenant, &plan, "null")).await.unwrap();
+            for claimed in engine.poll(session, 8, Duration::from_secs(5)).await.unwrap() {
+                report(&engine, session, &claimed, done("1")).await;
+            }
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        for _ in 0..20 {
+            engine.start(start(busy, &plan, "null")).await.unwrap();
+        }
+        let first = engine.poll(session, 8, Duration::ZERO).await.unwrap();
+        assert_eq!(first.len(), 7, "one place is kept");
+        assert!(engine.poll(session, 1, Duration::ZERO).await.unwrap().is_empty());
+        engine.start(start(quiet, &plan, "null")).await.unwrap();
+        let last = engine.poll(session, 1, Duration::from_secs(5)).await.unwrap();
+        assert_eq!(last.iter().map(|claimed| claimed.at.tenant).collect::<Vec<_>>(), [quiet]);
+        // Whoever waits gets the place of one that has ended.
+        report(&engine, session, &first[0], done("1")).await;
+        assert_eq!(engine.poll(session, 2, Duration::from_secs(5)).await.unwrap().len(), 1);
+        stop(engine).await;
+    }
+
     async fn after_an_outage_a_step_past_its_timeout_has_one_lease_to_report(database: &Database) {
         let before = engine(database).await;
         let tenant = tenant(&before, |_| {}).await;

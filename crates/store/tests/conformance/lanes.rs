@@ -7,11 +7,17 @@ use std::time::Duration;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use interlock_core::ids::SessionId;
-use interlock_store::{CommitFault, Faults, Mode, Op, Options, Store, SubmitError, Tenant};
+use interlock_core::time::Millis;
+use interlock_store::{CommitFault, Faults, Mode, Op, OpAnswer, Options, Store, SubmitError, Tenant};
 
 use crate::fixture::{NOW, Place, Wanted, World, completion, fresh, options, start_set, tasks, tenant_id};
 
-crate::on_every_store!(sets_of_one_run_keep_their_order, many_submissions_share_a_commit, a_closed_store_says_so);
+crate::on_every_store!(
+    sets_of_one_run_keep_their_order,
+    sets_go_either_way_and_the_feed_tells_them_as_they_were_committed,
+    many_submissions_share_a_commit,
+    a_closed_store_says_so
+);
 
 async fn sets_of_one_run_keep_their_order(place: &Place) {
     let world = place.world().await;
@@ -30,6 +36,37 @@ async fn sets_of_one_run_keep_their_order(place: &Place) {
         answer.unwrap();
     }
     assert_eq!(world.load(&run).await, run);
+}
+
+/// Also runs that change their way, and runs that were started one after the other on different ways.
+async fn sets_go_either_way_and_the_feed_tells_them_as_they_were_committed(place: &Place) {
+    let world = place.world().await;
+    let session = SessionId(fresh());
+    let mut at = NOW;
+    let mut started = Vec::new();
+    let mut past = false;
+    for _ in 0..20 {
+        let wanted = Wanted { claim: Some(session), at: Some(at), ..Wanted::default() };
+        let (mut run, mut change) = start_set(world.tenant, &tasks(2), wanted);
+        started.push(run.id);
+        loop {
+            let store = &world.store;
+            let set = if past { store.submit_past(change).await } else { store.submit(change).await };
+            run.apply(&set.unwrap());
+            past = !past;
+            at = at + Millis(1);
+            if run.state.is_terminal() {
+                break;
+            }
+            change = completion(&run, at);
+        }
+        assert_eq!(world.load(&run).await, run);
+    }
+    while world.store.execute(Op::Seal { now: at, limit: 1_000 }).await.unwrap() != OpAnswer::Count(0) {}
+    let events = world.store.tenant_events(world.tenant, 0, 1_000).await.unwrap();
+    let mut told: Vec<_> = events.iter().map(|event| event.run).collect();
+    told.dedup();
+    assert_eq!(told, started, "each run ended before the next one began");
 }
 
 async fn many_submissions_share_a_commit(place: &Place) {
