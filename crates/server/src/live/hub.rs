@@ -35,11 +35,15 @@ pub struct Inner {
 }
 
 /// A place among the subscribers; free again when it is dropped.
-pub struct Seat(Arc<Inner>);
+pub struct Seat {
+    hub: Arc<Inner>,
+    /// How many there were before it.
+    pub number: usize,
+}
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        self.0.subscribers.fetch_sub(1, Ordering::Relaxed);
+        self.hub.subscribers.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -76,9 +80,9 @@ impl Hub {
 
     /// A place for one more watcher.
     pub fn seat(&self) -> Result<Seat, ApiError> {
-        let before = self.0.subscribers.fetch_add(1, Ordering::Relaxed);
-        let seat = Seat(Arc::clone(&self.0));
-        if before < limits::SUBSCRIBERS_MAX {
+        let number = self.0.subscribers.fetch_add(1, Ordering::Relaxed);
+        let seat = Seat { hub: Arc::clone(&self.0), number };
+        if number < limits::SUBSCRIBERS_MAX {
             return Ok(seat);
         }
         let detail =

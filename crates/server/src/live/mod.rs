@@ -60,6 +60,12 @@ pub mod limits {
     /// events becomes one write per watcher.
     pub const PAUSE_PER_WATCHER: Duration = Duration::from_micros(500);
     pub const PAUSE_MAX: Duration = Duration::from_millis(500);
+    /// Nor are they all woken at the same instant, which would keep the engine waiting until all of them have written:
+    /// for each of them the time over which they are spread grows by this much, up to the longest.
+    pub const SPREAD_PER_WATCHER: Duration = Duration::from_micros(200);
+    pub const SPREAD_MAX: Duration = Duration::from_millis(200);
+    /// Into so many parts that time is divided.
+    pub const SPREAD_PARTS: usize = 64;
 
     const _: () =
         assert!(interlock_engine::feed::EVENTS_READ_MAX * 2 <= KEPT_FRAMES_MAX, "one read is half of what is kept");

@@ -1,6 +1,7 @@
 //! One watcher's place in a stream: first what the store holds, then what everybody gets.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use interlock_engine::{Engine, EngineError};
 use tokio::sync::watch;
@@ -31,7 +32,7 @@ pub struct Subscription {
     cursor: u64,
     /// Since when the frames that were last handed out are on their way; not while there is nothing to send.
     sending_since: Option<Instant>,
-    _seat: Seat,
+    seat: Seat,
 }
 
 impl Subscription {
@@ -44,7 +45,7 @@ impl Subscription {
         seat: Seat,
     ) -> Self {
         let news = channel.listen();
-        Self { engine, encoder, topic, channel, news, cursor, sending_since: None, _seat: seat }
+        Self { engine, encoder, topic, channel, news, cursor, sending_since: None, seat }
     }
 
     /// The place behind the last frame that was handed out.
@@ -77,8 +78,19 @@ impl Subscription {
                     if self.news.changed().await.is_err() {
                         return Ok(Next::End);
                     }
+                    self.wait_its_turn().await;
                 }
             }
+        }
+    }
+
+    /// Where many watch, they are not all written to at the same instant.
+    async fn wait_its_turn(&self) {
+        let spread = (limits::SPREAD_PER_WATCHER * self.channel.listeners() as u32).min(limits::SPREAD_MAX);
+        let part = (self.seat.number % limits::SPREAD_PARTS) as u32;
+        let turn = spread * part / limits::SPREAD_PARTS as u32;
+        if turn >= Duration::from_millis(1) {
+            tokio::time::sleep(turn).await;
         }
     }
 
