@@ -61,8 +61,9 @@ impl Offers {
     }
 
     /// The session has finished a step and got no other for it: one more place, which the poll under way cannot know of.
+    /// Where none is under way, nobody has offered it yet.
     pub fn freed(&mut self, session: SessionId) {
-        if let Some(offer) = self.offers.get_mut(&session) {
+        if let Some(offer) = self.offers.get_mut(&session).filter(|offer| offer.until.is_none()) {
             offer.room += 1;
             offer.freed += 1;
         }
@@ -196,6 +197,15 @@ mod tests {
         assert_eq!(offers.take("q", TENANT, Asked { now: NOW + STANDS, ..AT_ONCE }), None);
         offers.make(session(2), 2, &SessionInfo::new(None, vec!["q".into()], 1, false), 1, 0);
         assert_eq!(offers.take("q", TENANT, AT_ONCE), Some(session(2)), "one that waits is better, whatever its room");
+    }
+
+    #[test]
+    fn a_worker_that_was_given_all_it_asked_for_offers_nothing_until_it_asks_again() {
+        let mut offers = offering(0);
+        offers.answered(session(1), 1, NOW);
+        offers.ended(session(1), 1);
+        offers.freed(session(1));
+        assert_eq!(offers.take("q", TENANT, AT_ONCE), None);
     }
 
     #[test]
