@@ -28,6 +28,8 @@ struct Offer {
     room: usize,
     /// How many steps the session has finished since it asked.
     freed: usize,
+    /// It asked for more than one step.
+    several: bool,
     /// Set once the poll was answered.
     until: Option<Timestamp>,
 }
@@ -50,7 +52,8 @@ impl Offers {
     /// The poll has this much room left, and takes `taken` claims of its own with it.
     pub fn make(&mut self, session: SessionId, poll: u64, info: &Arc<SessionInfo>, room: usize, taken: usize) {
         let freed = self.freed_since(session, poll);
-        self.offers.insert(session, Offer { poll, info: Arc::clone(info), room, freed, until: None });
+        let several = room + taken > 1;
+        self.offers.insert(session, Offer { poll, info: Arc::clone(info), room, freed, several, until: None });
         if taken > 0 {
             *self.taken.entry(session).or_default() += taken;
         }
@@ -61,9 +64,11 @@ impl Offers {
     }
 
     /// The session has finished a step and got no other for it: one more place, which the poll under way cannot know of.
-    /// Where none is under way, nobody has offered it yet.
+    /// Where none is under way, it counts for a worker that takes several at a time: one that takes a single step may
+    /// be done with it, and not come back.
     pub fn freed(&mut self, session: SessionId) {
-        if let Some(offer) = self.offers.get_mut(&session).filter(|offer| offer.until.is_none()) {
+        let comes_back = |offer: &&mut Offer| offer.until.is_none() || offer.several;
+        if let Some(offer) = self.offers.get_mut(&session).filter(comes_back) {
             offer.room += 1;
             offer.freed += 1;
         }
@@ -200,12 +205,15 @@ mod tests {
     }
 
     #[test]
-    fn a_worker_that_was_given_all_it_asked_for_offers_nothing_until_it_asks_again() {
-        let mut offers = offering(0);
-        offers.answered(session(1), 1, NOW);
-        offers.ended(session(1), 1);
-        offers.freed(session(1));
-        assert_eq!(offers.take("q", TENANT, AT_ONCE), None);
+    fn a_worker_that_takes_single_steps_offers_nothing_until_it_asks_again() {
+        for (taken, expected) in [(1, None), (2, Some(session(1)))] {
+            let mut offers = Offers::default();
+            offers.make(session(1), 1, &SessionInfo::new(None, vec!["q".into()], 9, false), 0, taken);
+            offers.answered(session(1), 1, NOW);
+            offers.ended(session(1), 1);
+            offers.freed(session(1));
+            assert_eq!(offers.take("q", TENANT, AT_ONCE), expected, "it asked for {taken}");
+        }
     }
 
     #[test]
