@@ -104,9 +104,13 @@ impl Engine {
         self.preload(&candidates).await;
         let claims = candidates.into_iter().map(|candidate| self.claim(session, &info.queues, candidate));
         let claimed: Vec<Assignment> = join_all(claims).await.into_iter().flatten().collect();
-        // Where all of these hints were out of date there may be others that are not: this wakes the poll as well.
-        dispatch.hand_over(session, claimed, self.now());
-        drop(reserved);
+        if claimed.is_empty() {
+            // All of these hints were out of date; there may be others that are not, and their places are free again.
+            drop(reserved);
+            dispatch.work.notify_waiters();
+        } else {
+            dispatch.hand_over(session, claimed, self.now());
+        }
     }
 
     /// Takes what was claimed for a session meanwhile.
