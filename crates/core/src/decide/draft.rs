@@ -44,6 +44,8 @@ pub(super) struct Draft<'a> {
     pub attempt_lives: bool,
     /// The lease of the session that holds it.
     pub lease: Millis,
+    /// The command carries out what people have voted for: whoever gives it does not direct the run.
+    pub decided_by_vote: bool,
 }
 
 impl<'a> Draft<'a> {
@@ -67,6 +69,7 @@ impl<'a> Draft<'a> {
             receipt: None,
             attempt_lives: false,
             lease: limits::SESSION_LEASE,
+            decided_by_vote: false,
         }
     }
 
