@@ -11,6 +11,7 @@ mod opening;
 mod payloads;
 mod people;
 mod plans;
+mod races;
 mod runs;
 mod servers;
 mod statements;
