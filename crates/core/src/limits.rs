@@ -49,6 +49,14 @@ pub const WAIT_MAX: Millis = RUN_TIMEOUT_MAX;
 /// The lease of a worker session, and how often it is renewed.
 pub const SESSION_LEASE: Millis = Millis::from_secs(20);
 pub const SESSION_RENEWAL: Millis = Millis::from_secs(5);
+/// How long a worker that has lost its lease may take to end what it runs.
+pub const WORKER_STOP_GRACE: Millis = Millis::from_secs(5);
+/// How long a request that was begun before that may be on its way until the other side has it, or nobody has.
+pub const EFFECT_SEND_TIMEOUT: Millis = Millis::from_secs(30);
+/// For clocks that do not run alike.
+pub const EFFECT_SETTLE_MARGIN: Millis = Millis::from_secs(5);
+/// How long after the end of its worker's lease an effect may still happen. That it did not is believed only then.
+pub const EFFECT_SETTLES_AFTER: Millis = Millis(WORKER_STOP_GRACE.0 + EFFECT_SEND_TIMEOUT.0 + EFFECT_SETTLE_MARGIN.0);
 /// How long a step is kept from the next worker after one did not know its task; twice as long each time.
 pub const UNKNOWN_TASK_PAUSE: Millis = Millis::from_secs(1);
 pub const UNKNOWN_TASK_PAUSE_MAX: Millis = Millis::from_secs(10);

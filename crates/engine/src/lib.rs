@@ -81,6 +81,8 @@ pub enum OpenEngineError {
     ClockSkew { skew_ms: i64, max_ms: u64 },
     #[error(transparent)]
     Read(#[from] interlock_store::ReadError),
+    #[error("the restore of this store was interrupted and cannot be finished: {0}")]
+    Restore(#[from] Box<EngineError>),
 }
 
 impl Engine {
@@ -117,6 +119,11 @@ impl Engine {
         };
         let engine = Self(Arc::new(inner));
         if engine.0.options.loops {
+            // Nothing is dispatched, and no timer runs, before what a restore left to do is done.
+            let parked = engine.park_restored().await.map_err(Box::new)?;
+            if !parked.is_empty() {
+                tracing::warn!(runs = parked.len(), "an interrupted restore was finished: runs that act are paused");
+            }
             loops::spawn_all(&engine).await?;
         }
         Ok(engine)

@@ -8,6 +8,7 @@ use interlock_core::state::Admission;
 use interlock_core::time::Timestamp;
 
 use crate::apply_trigger;
+use crate::backup;
 use crate::bulk;
 use crate::db::Db;
 use crate::entries::{self, Entry};
@@ -162,8 +163,20 @@ pub(crate) async fn apply<D: Db>(db: &D, op: &Op) -> Result<OpAnswer, DbError> {
                 None => 0,
             };
             let epoch = if is_planted(Bug::EpochNotRaised) { epoch - 1 } else { epoch };
-            db.execute(&ops::META_PUT, args!["store_epoch", (epoch + 1).to_string()]).await?;
+            let raised = (epoch + 1).to_string();
+            db.execute(&ops::META_PUT, args!["store_epoch", &raised]).await?;
+            db.execute(&ops::META_PUT, args![backup::RESTORING, &raised]).await?;
             Ok(OpAnswer::Epoch(epoch + 1))
+        }
+        Op::FinishRestore { epoch, now } => {
+            let mut rows = db.query(&ops::META_LOCK, args!["store_epoch"]).await?;
+            let found: Option<u64> = rows.first_mut().map(|row| row.name("value")).transpose()?;
+            if found != Some(*epoch) {
+                return Ok(OpAnswer::Gone);
+            }
+            db.execute(&ops::META_PUT, args![backup::RESTORED_AT, now.0.to_string()]).await?;
+            db.execute(&ops::META_PUT, args![backup::RESTORING, ""]).await?;
+            Ok(OpAnswer::Done)
         }
     }
 }

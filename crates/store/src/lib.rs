@@ -32,7 +32,7 @@ mod sweep;
 mod triggers;
 mod value;
 
-pub use backup::{backup_file, restore};
+pub use backup::{backup_file, restore, unfinished_restore};
 pub use bulk::{BulkFailure, BulkJob, BulkOp, BulkProgress};
 pub use error::{CorruptRow, OpenError, ReadError, Refusal, Restored, SubmitError};
 pub use identity::{

@@ -322,6 +322,8 @@ pub struct RunSummary {
     pub error: Option<Json>,
     /// When the current step can be claimed, while nobody has claimed it.
     pub eligible_at: Option<Timestamp>,
+    /// The run that was made from this one.
+    pub continued_by: Option<RunId>,
 }
 
 /// A step as a row.

@@ -259,7 +259,8 @@ statements! {
     RUN_ONE on run_overview {
         both: "SELECT run_id, workspace, workflow, workflow_version, subject, labels, trigger_type, trigger_ref, priority,
                started_by, root_run_id, resumed_from, resume_count, state, detail, reason, position, control, version,
-               created_at, deadline_at, finished_at, duration_ms, inputs, output, error, eligible_at
+               created_at, deadline_at, finished_at, duration_ms, inputs, output, error, eligible_at,
+               (SELECT s.continued_by FROM successors s WHERE s.tenant_id = $1 AND s.run_id = $2)
                FROM run_overview WHERE tenant_id = $1 AND run_id = $2"
     }
 
