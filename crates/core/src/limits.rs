@@ -37,10 +37,13 @@ pub const EXPRESSION_BYTES_MAX: usize = 4 << 10;
 pub const EXPRESSION_DEPTH_MAX: usize = 32;
 /// How deep the macros that go over lists may stand inside each other.
 pub const EXPRESSION_LOOPS_MAX: usize = 2;
-/// What all expressions of one step may cost together, in units: a number or an element is one, 8 bytes of text are one.
+/// What all that one request, or one step of a run, evaluates may cost together, in units: a number or an element is
+/// one, 8 bytes of text are one.
 pub const EXPRESSION_COST_MAX: u64 = 2_000_000;
 /// How long whoever needs a value waits for its evaluation.
 pub const EXPRESSION_TIME_MAX: Millis = Millis::from_secs(10);
+/// How long a request waits for others' evaluations before its own begins.
+pub const EXPRESSION_QUEUE_TIME_MAX: Millis = Millis::from_secs(10);
 
 pub const RUN_TIMEOUT_MAX: Millis = Millis::from_hours(24 * 366 * 10);
 pub const BACKOFF_MAX: Millis = Millis::from_hours(24);

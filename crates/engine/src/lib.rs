@@ -34,6 +34,7 @@ use interlock_core::retry::StepError;
 use interlock_core::time::{Millis, Timestamp};
 use interlock_outbound::Outbound;
 use interlock_store::{Op, Store, Tenant};
+use interlock_workflow::expression::budget::Budget;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -158,14 +159,26 @@ impl Engine {
         Ok(())
     }
 
-    /// Runs something that takes a while on the pool of the expressions.
+    /// Evaluates texts of users for a request, off the async threads and within its budget.
     pub async fn evaluate<T: Send + 'static>(
         &self,
         tenant: TenantId,
-        work: impl FnOnce() -> T + Send + 'static,
+        work: impl FnOnce(&Budget) -> T + Send + 'static,
+    ) -> Result<T, EngineError> {
+        self.0.evaluator.for_request(tenant, work).await.map_err(|refused| match refused {
+            evaluator::Refused::Busy => EngineError::Overloaded,
+            evaluator::Refused::Failed(error) => Rejection::InvalidInput { what: error.message }.into(),
+        })
+    }
+
+    /// The same for what happens without a request that could be sent again.
+    pub(crate) async fn evaluate_trigger<T: Send + 'static>(
+        &self,
+        tenant: TenantId,
+        work: impl FnOnce(&Budget) -> T + Send + 'static,
     ) -> Result<T, EngineError> {
         let refused = |error: StepError| Rejection::InvalidInput { what: error.message };
-        self.0.evaluator.run(tenant, work).await.map_err(|error| refused(error).into())
+        self.0.evaluator.for_run(tenant, work).await.map_err(|error| refused(error).into())
     }
 
     /// Evaluations that still run though nobody waits for them any more.

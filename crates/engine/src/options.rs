@@ -32,7 +32,7 @@ pub struct EngineOptions {
     pub cells_max: usize,
     /// Expressions run on a bounded pool, or in place where there are no threads (simulation).
     pub expressions_in_place: bool,
-    /// How many expressions may be evaluated at once.
+    /// How many expressions may be evaluated at once: the machine's cores, since they do nothing but compute.
     pub expressions_max: usize,
     /// Where outbox messages go.
     pub deliver: Arc<dyn Deliver>,
@@ -61,7 +61,7 @@ impl EngineOptions {
             retention: None,
             cells_max: 16_384,
             expressions_in_place: false,
-            expressions_max: 64,
+            expressions_max: std::thread::available_parallelism().map_or(2, usize::from),
             deliver,
             outbox_attempts_max: 12,
             payloads: None,
