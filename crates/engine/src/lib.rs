@@ -21,6 +21,7 @@ pub mod options;
 pub mod payloads;
 pub mod schedules;
 pub mod sessions;
+pub mod set_aside;
 mod triggers;
 pub mod vault;
 pub mod webhooks;
@@ -57,6 +58,9 @@ pub(crate) struct Inner {
     pub dispatch: dispatch::Dispatch,
     pub sessions: sessions::Sessions,
     pub feed: feed::Feed,
+    pub set_aside: set_aside::SetAside,
+    pub outages: loops::outage::Outages,
+    pub loops: loops::supervise::Loops,
     pub evaluator: evaluator::Evaluator,
     pub workflows: workflows::Cache,
     pub timers: loops::timers::Alarm,
@@ -101,6 +105,9 @@ impl Engine {
             dispatch: dispatch::Dispatch::default(),
             sessions: sessions::Sessions::default(),
             feed: feed::Feed::default(),
+            set_aside: set_aside::SetAside::default(),
+            outages: loops::outage::Outages::default(),
+            loops: loops::supervise::Loops::default(),
             workflows: workflows::Cache::default(),
             evaluator: evaluator::Evaluator::new(options.expressions_in_place, options.expressions_max),
             timers: loops::timers::Alarm::default(),
@@ -179,6 +186,11 @@ impl Engine {
     ) -> Result<T, EngineError> {
         let refused = |error: StepError| Rejection::InvalidInput { what: error.message };
         self.0.evaluator.for_run(tenant, work).await.map_err(|error| refused(error).into())
+    }
+
+    /// How the loops are doing.
+    pub fn loop_health(&self) -> Vec<loops::supervise::LoopHealth> {
+        self.0.loops.health()
     }
 
     /// Evaluations that still run though nobody waits for them any more.
