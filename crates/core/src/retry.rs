@@ -88,7 +88,7 @@ impl fmt::Display for StepError {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Backoff {
-    /// 5 s, 30 s, 2 min, 10 min (000 §6.2); the last one repeats.
+    /// 5 s, 30 s, 2 min, 10 min; the last one repeats.
     Ladder,
     Exponential {
         base: Millis,

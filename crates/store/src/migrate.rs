@@ -37,6 +37,7 @@ pub(crate) static SQLITE: &[Migration] = &[
         name: "approval_purpose",
         sql: include_str!("../migrations/sqlite/0014_approval_purpose.sql"),
     },
+    Migration { version: 15, name: "successors", sql: include_str!("../migrations/sqlite/0015_successors.sql") },
 ];
 
 pub(crate) static POSTGRES: &[Migration] = &[
@@ -62,6 +63,7 @@ pub(crate) static POSTGRES: &[Migration] = &[
         name: "approval_purpose",
         sql: include_str!("../migrations/postgres/0014_approval_purpose.sql"),
     },
+    Migration { version: 15, name: "successors", sql: include_str!("../migrations/postgres/0015_successors.sql") },
 ];
 
 static APPLIED: Stmt = both("MIGRATIONS_APPLIED", "SELECT version, checksum FROM schema_migrations ORDER BY version");
@@ -86,7 +88,9 @@ pub(crate) async fn run<D: Db>(db: &D, migrations: &[Migration], apply: bool) ->
     }
     let rows = match db.query(&APPLIED, vec![]).await {
         // There is no such table: nothing was ever applied.
-        Err(DbError::Other(_)) if !apply => return Err(OpenError::NeedsMigration { found: 0, known }),
+        Err(DbError::Other(what)) if !apply && is_no_table(&what) => {
+            return Err(OpenError::NeedsMigration { found: 0, known });
+        }
         rows => rows?,
     };
     let mut applied = Vec::new();
@@ -114,6 +118,11 @@ pub(crate) async fn run<D: Db>(db: &D, migrations: &[Migration], apply: bool) ->
         }
     }
     Ok(())
+}
+
+/// As SQLite says it, or PostgreSQL's code for it.
+fn is_no_table(what: &str) -> bool {
+    what.contains("no such table") || what.contains("(42P01)")
 }
 
 /// The database's clock: when a migration ran is for people only.

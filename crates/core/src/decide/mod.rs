@@ -52,6 +52,8 @@ pub struct Bindings {
     pub receipt: Option<Box<Receipt>>,
     /// The lease of worker sessions; the default one where omitted.
     pub lease: Option<Millis>,
+    /// How long after the end of that lease an effect may still happen; the default where omitted.
+    pub settles_after: Option<Millis>,
 }
 
 /// What activation of one step found.
@@ -174,7 +176,7 @@ pub enum Command {
     },
 }
 
-/// What a worker reports about the attempt it holds (003's Completed, Waiting, Retry and Dead).
+/// What a worker reports about the attempt it holds.
 #[derive(Debug, Clone)]
 pub struct Completion {
     pub position: u32,
@@ -237,6 +239,7 @@ pub fn decide(run: &Run, command: Command, bindings: &Bindings, asked: Asked) ->
     let mut draft = draft::Draft::of(run, asked);
     draft.receipt.clone_from(&bindings.receipt);
     draft.lease = bindings.lease.unwrap_or(limits::SESSION_LEASE);
+    draft.settles_after = bindings.settles_after.unwrap_or(limits::EFFECT_SETTLES_AFTER);
     match command {
         Command::Admit => start::admit(&mut draft, bindings)?,
         Command::Claim { session } => claim::claim(&mut draft, session)?,

@@ -62,9 +62,9 @@ impl Engine {
         if takes_inputs
             && let Some(workflow) = self.workflow_version(run.tenant, &run.plan.workflow, run.plan.version).await?
             // A plan that was given with the start may have the name of a workflow whose schema never held for it.
-            && workflow.inputs.bind(&before).is_ok()
+            && self.bind_inputs(run.tenant, &workflow, before.clone()).await.is_ok()
         {
-            let bound = workflow.inputs.bind(&value).map_err(|faults| invalid(faults.to_string()))?;
+            let bound = self.bind_inputs(run.tenant, &workflow, value).await?;
             return Json::of(&bound).map_err(|error| invalid(error.to_string()));
         }
         check_secrets(&before, &value).map_err(|faults| invalid(faults.to_string()))?;
