@@ -32,6 +32,7 @@ pub(crate) static SQLITE: &[Migration] = &[
     Migration { version: 11, name: "people", sql: include_str!("../migrations/sqlite/0011_people.sql") },
     Migration { version: 12, name: "outbox_place", sql: include_str!("../migrations/sqlite/0012_outbox_place.sql") },
     Migration { version: 13, name: "broadcast", sql: include_str!("../migrations/sqlite/0013_broadcast.sql") },
+    Migration { version: 16, name: "worker_skills", sql: include_str!("../migrations/sqlite/0016_worker_skills.sql") },
 ];
 
 pub(crate) static POSTGRES: &[Migration] = &[
@@ -52,6 +53,11 @@ pub(crate) static POSTGRES: &[Migration] = &[
     Migration { version: 11, name: "people", sql: include_str!("../migrations/postgres/0011_people.sql") },
     Migration { version: 12, name: "outbox_place", sql: include_str!("../migrations/postgres/0012_outbox_place.sql") },
     Migration { version: 13, name: "broadcast", sql: include_str!("../migrations/postgres/0013_broadcast.sql") },
+    Migration {
+        version: 16,
+        name: "worker_skills",
+        sql: include_str!("../migrations/postgres/0016_worker_skills.sql"),
+    },
 ];
 
 static APPLIED: Stmt = both("MIGRATIONS_APPLIED", "SELECT version, checksum FROM schema_migrations ORDER BY version");

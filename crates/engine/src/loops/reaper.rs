@@ -30,6 +30,7 @@ pub(crate) async fn run(engine: Engine) {
             patient_until = now + lease;
         }
         last = now;
+        engine.forget_silent_sessions();
         if let Err(error) = reap(&engine, now, patient_until).await {
             tracing::warn!(%error, "the reaper could not work; it gives everybody one more lease");
             patient_until = engine.now() + lease;

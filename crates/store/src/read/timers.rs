@@ -55,6 +55,11 @@ impl Store {
         Ok(rows.into_iter().map(session).collect::<Result<_, _>>()?)
     }
 
+    pub async fn session(&self, id: SessionId) -> Result<Option<SessionRow>, ReadError> {
+        let rows = self.rows(&read::SESSION_GET, args![id]).await?;
+        Ok(rows.into_iter().next().map(session).transpose()?)
+    }
+
     pub async fn tenants(&self) -> Result<Vec<Tenant>, ReadError> {
         let rows = self.rows(&read::TENANTS, vec![]).await?;
         Ok(rows.into_iter().map(tenant).collect::<Result<_, _>>()?)
@@ -203,6 +208,9 @@ fn session(mut row: Row) -> Result<SessionRow, CorruptRow> {
         registered_at: row.time("registered_at")?,
         lease_expires_at: row.time("lease_expires_at")?,
         heartbeat_at: row.time("heartbeat_at")?,
+        tasks: row.opt_decoded("tasks")?,
+        capabilities: row.opt_decoded("capabilities")?,
+        unlisted: row.opt_decoded("unlisted")?.unwrap_or_default(),
     })
 }
 
