@@ -115,6 +115,12 @@ impl ReadyRuns {
         if need == Need::Unknown && group.waiting.values().any(|waiting| waiting.runs.contains(&rank)) {
             return false;
         }
+        if need != Need::Unknown
+            && let Some(unknown) = group.waiting.get_mut(&Need::Unknown)
+        {
+            // The scan came first; now it is known what the run needs.
+            unknown.runs.remove(&rank);
+        }
         let waiting = group.waiting.entry(need).or_default();
         if waiting.runs.len() >= GROUP_READY_MAX {
             waiting.overflowed = true;
@@ -562,7 +568,10 @@ mod tests {
         ready.mismatched(key(1), candidate(5), &step("a"), "flow");
         assert!(take_with(&mut ready, "b", 9).is_empty());
         assert!(!ready.push(key(1), candidate(5), Need::Unknown), "the scan finds it again, and it is known");
-        assert_eq!(take(&mut ready, 9), [1, 3, 5], "a session that did not say takes all");
+        ready.push(key(1), candidate(6), Need::Unknown);
+        ready.push(key(1), candidate(6), Need::Task("a".into()));
+        assert_eq!(ready.len(), 4, "a run stands here once");
+        assert_eq!(take(&mut ready, 9), [1, 3, 5, 6], "a session that did not say takes all");
     }
 
     #[test]
