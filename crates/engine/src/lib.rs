@@ -21,6 +21,7 @@ pub mod options;
 pub mod payloads;
 pub mod schedules;
 pub mod sessions;
+mod tenants;
 mod triggers;
 pub mod vault;
 pub mod webhooks;
@@ -58,6 +59,7 @@ pub(crate) struct Inner {
     pub feed: feed::Feed,
     pub evaluator: evaluator::Evaluator,
     pub workflows: workflows::Cache,
+    pub disabled_tenants: tenants::DisabledTenants,
     pub timers: loops::timers::Alarm,
     pub seal: tokio::sync::Notify,
     pub relay: tokio::sync::Notify,
@@ -99,6 +101,7 @@ impl Engine {
             sessions: sessions::Sessions::default(),
             feed: feed::Feed::default(),
             workflows: workflows::Cache::default(),
+            disabled_tenants: tenants::DisabledTenants::default(),
             evaluator: evaluator::Evaluator::new(options.expressions_in_place, options.expressions_max),
             timers: loops::timers::Alarm::default(),
             seal: tokio::sync::Notify::new(),
@@ -148,6 +151,7 @@ impl Engine {
         let (id, weight) = (tenant.id, tenant.weight);
         self.0.store.execute(Op::PutTenant(tenant)).await?;
         self.0.dispatch.set_weight(id, weight);
+        self.0.disabled_tenants.forget(id);
         Ok(())
     }
 

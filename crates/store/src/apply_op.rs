@@ -134,6 +134,10 @@ pub(crate) async fn apply<D: Db>(db: &D, op: &Op) -> Result<OpAnswer, DbError> {
             Ok(if rows == 1 { OpAnswer::Stored } else { OpAnswer::Duplicate })
         }
         Op::Bulk(op) => bulk::apply(db, op).await,
+        Op::RenewIdempotency { tenant, client, key, lock_until } => {
+            let rows = db.execute(&ops::IDEMPOTENCY_RENEW, args![*lock_until, *tenant, client, key]).await?;
+            Ok(if rows == 1 { OpAnswer::Done } else { OpAnswer::Gone })
+        }
         Op::FinishIdempotency { tenant, client, key, state, response, error, at, expires_at } => {
             let values =
                 args![state.as_str(), response.as_ref(), error.as_ref(), *at, *expires_at, *tenant, client, key];
