@@ -194,8 +194,7 @@ impl HttpArgs {
         outbound: Outbound,
     ) -> anyhow::Result<Bound> {
         let path = self.secret_file.clone().unwrap_or_else(|| data.join(SECRET_FILE));
-        let secret = ServerSecret::open(&path)?;
-        secret.claim(engine).await?;
+        let secret = ServerSecret::open_for(engine, &path).await?;
         if let Some(path) = &self.bootstrap_key_file
             && first_key::bootstrap(engine, &secret, tenant, path).await?
         {

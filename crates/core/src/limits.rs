@@ -39,10 +39,13 @@ pub const EXPRESSION_BYTES_MAX: usize = 4 << 10;
 pub const EXPRESSION_DEPTH_MAX: usize = 32;
 /// How deep the macros that go over lists may stand inside each other.
 pub const EXPRESSION_LOOPS_MAX: usize = 2;
-/// What all expressions of one step may cost together, in units: a number or an element is one, 8 bytes of text are one.
+/// What all that one request, or one step of a run, evaluates may cost together, in units: a number or an element is
+/// one, 8 bytes of text are one.
 pub const EXPRESSION_COST_MAX: u64 = 2_000_000;
 /// How long whoever needs a value waits for its evaluation.
 pub const EXPRESSION_TIME_MAX: Millis = Millis::from_secs(10);
+/// How long a request waits for others' evaluations before its own begins.
+pub const EXPRESSION_QUEUE_TIME_MAX: Millis = Millis::from_secs(10);
 
 pub const RUN_TIMEOUT_MAX: Millis = Millis::from_hours(24 * 366 * 10);
 pub const BACKOFF_MAX: Millis = Millis::from_hours(24);
@@ -51,6 +54,14 @@ pub const WAIT_MAX: Millis = RUN_TIMEOUT_MAX;
 /// The lease of a worker session, and how often it is renewed.
 pub const SESSION_LEASE: Millis = Millis::from_secs(20);
 pub const SESSION_RENEWAL: Millis = Millis::from_secs(5);
+/// How long a worker that has lost its lease may take to end what it runs.
+pub const WORKER_STOP_GRACE: Millis = Millis::from_secs(5);
+/// How long a request that was begun before that may be on its way until the other side has it, or nobody has.
+pub const EFFECT_SEND_TIMEOUT: Millis = Millis::from_secs(30);
+/// For clocks that do not run alike.
+pub const EFFECT_SETTLE_MARGIN: Millis = Millis::from_secs(5);
+/// How long after the end of its worker's lease an effect may still happen. That it did not is believed only then.
+pub const EFFECT_SETTLES_AFTER: Millis = Millis(WORKER_STOP_GRACE.0 + EFFECT_SEND_TIMEOUT.0 + EFFECT_SETTLE_MARGIN.0);
 /// How long a step is kept from the next worker after one did not know its task; twice as long each time.
 pub const UNKNOWN_TASK_PAUSE: Millis = Millis::from_secs(1);
 pub const UNKNOWN_TASK_PAUSE_MAX: Millis = Millis::from_secs(10);

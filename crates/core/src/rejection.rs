@@ -45,6 +45,10 @@ pub enum Rejection {
     )]
     ResumeFailed { run: RunId, steps: Vec<String> },
     #[error(
+        "run {run} was continued by run {by}: a run has one successor at a time. Wait for that one or cancel it; once it has ended, `retry` and `restart` make the next run from it"
+    )]
+    Continued { run: RunId, by: RunId },
+    #[error(
         "run {run} is {state}, and none of its steps stopped it: there is nothing to retry. `restart` makes a new run from the beginning, with all effects again"
     )]
     NothingToRetry { run: RunId, state: RunState },
@@ -84,6 +88,7 @@ impl Rejection {
             Self::Canceling { .. } => "RUN_CANCELING",
             Self::VoteRefused { .. } => "APPROVAL_VOTE_REFUSED",
             Self::ResumeFailed { .. } => "RUN_RESUME_FAILED",
+            Self::Continued { .. } => "RUN_CONTINUED",
             Self::WritesExhausted { .. } => WRITES_EXHAUSTED,
             Self::EffectRecorded { .. } => "EFFECT_RECORDED",
             Self::EffectUnderWay { .. } => "EFFECT_UNDER_WAY",

@@ -122,6 +122,18 @@ impl EngineError {
         }
     }
 
+    /// Whether the store or the server as a whole cannot do it at the moment, whatever it is about.
+    pub(crate) const fn is_outage(&self) -> bool {
+        matches!(
+            self,
+            Self::Read(ReadError::Unavailable(_) | ReadError::Closed)
+                | Self::Stalled(_)
+                | Self::Overloaded
+                | Self::Closed
+                | Self::Payload(PayloadError::Unavailable { .. })
+        )
+    }
+
     /// Whether the same request may succeed later.
     pub const fn is_transient(&self) -> bool {
         matches!(

@@ -134,6 +134,9 @@ pub struct RunView {
     pub root_run_id: Option<RunId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resumed_from: Option<RunId>,
+    /// The run that `retry` or `restart` made from this one. There is one at most; the next is made from that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub continued_by: Option<RunId>,
     pub resume_count: u32,
     pub created_at: Timestamp,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -187,7 +187,11 @@ impl From<Rejection> for ApiError {
             // The request is fine; the run is not where it would apply.
             _ => StatusCode::CONFLICT,
         };
-        Self::new(status, rejection.code(), rejection.to_string())
+        let error = Self::new(status, rejection.code(), rejection.to_string());
+        match rejection {
+            Rejection::Continued { by, .. } => error.about(by),
+            _ => error,
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use axum::http::{Method, StatusCode};
 use interlock_core::limits::ORPHANED_AFTER;
 use interlock_core::state::RunState;
 use interlock_engine::counters::DURATION_BOUNDS_MS;
+use interlock_engine::loops::supervise::LoopHealth;
 use interlock_engine::{Engine, EngineError};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
@@ -130,6 +131,8 @@ impl Metrics {
                 live: self.live(engine).await?,
                 transitions: engine.counters().transitions(),
                 durations: engine.counters().durations(),
+                loops: engine.loop_health(),
+                set_aside: engine.set_aside().len() as u64,
             }));
         }
         let mut text = String::new();
@@ -193,6 +196,8 @@ struct OfRuns {
     live: Live,
     transitions: Vec<(Option<RunState>, RunState, u64)>,
     durations: Vec<(RunState, interlock_engine::counters::Histogram)>,
+    loops: Vec<LoopHealth>,
+    set_aside: u64,
 }
 
 impl Collector for OfRuns {
@@ -205,6 +210,14 @@ impl Collector for OfRuns {
         let about = "Runs whose step a worker has that was not heard of for long, of all servers on this store.";
         let mut orphaned = encoder.encode_descriptor("runs_orphaned", about, None, MetricType::Gauge)?;
         orphaned.encode_gauge(&self.live.orphaned)?;
+        let about = "Runs, schedules, bulk jobs and endpoints that this server cannot work on and has set aside.";
+        let mut aside = encoder.encode_descriptor("set_aside", about, None, MetricType::Gauge)?;
+        aside.encode_gauge(&self.set_aside)?;
+        let about = "How often a loop of this server has panicked and was started again.";
+        let mut panics = encoder.encode_descriptor("loop_panics", about, None, MetricType::Counter)?;
+        for LoopHealth { name, panics: count, .. } in &self.loops {
+            panics.encode_family(&[("loop", *name)])?.encode_counter::<NoLabelSet, _, u64>(count, None)?;
+        }
         let about = "Changes of a run's state that this server has committed.";
         let mut transitions = encoder.encode_descriptor("run_transitions", about, None, MetricType::Counter)?;
         for (from, to, count) in &self.transitions {

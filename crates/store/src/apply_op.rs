@@ -8,6 +8,7 @@ use interlock_core::state::Admission;
 use interlock_core::time::Timestamp;
 
 use crate::apply_trigger;
+use crate::backup;
 use crate::bulk;
 use crate::db::Db;
 use crate::entries::{self, Entry};
@@ -166,8 +167,20 @@ pub(crate) async fn apply<D: Db>(db: &D, op: &Op) -> Result<OpAnswer, DbError> {
                 None => 0,
             };
             let epoch = if is_planted(Bug::EpochNotRaised) { epoch - 1 } else { epoch };
-            db.execute(&ops::META_PUT, args!["store_epoch", (epoch + 1).to_string()]).await?;
+            let raised = (epoch + 1).to_string();
+            db.execute(&ops::META_PUT, args!["store_epoch", &raised]).await?;
+            db.execute(&ops::META_PUT, args![backup::RESTORING, &raised]).await?;
             Ok(OpAnswer::Epoch(epoch + 1))
+        }
+        Op::FinishRestore { epoch, now } => {
+            let mut rows = db.query(&ops::META_LOCK, args!["store_epoch"]).await?;
+            let found: Option<u64> = rows.first_mut().map(|row| row.name("value")).transpose()?;
+            if found != Some(*epoch) {
+                return Ok(OpAnswer::Gone);
+            }
+            db.execute(&ops::META_PUT, args![backup::RESTORED_AT, now.0.to_string()]).await?;
+            db.execute(&ops::META_PUT, args![backup::RESTORING, ""]).await?;
+            Ok(OpAnswer::Done)
         }
     }
 }
@@ -250,7 +263,15 @@ async fn seal<D: Db>(db: &D, now: Timestamp, limit: usize) -> Result<u64, DbErro
     for mut row in rows {
         let (lane, group, bytes) = (row.int("lane_id")?, row.int("group_no")?, row.blob("entries")?);
         positions.insert(lane, group);
-        let list = entries::decode(&bytes).ok_or_else(|| row.corrupt("entries", "is not a list of entries"))?;
+        let Some(list) = entries::decode(&bytes) else {
+            // All tenants' feeds would stand still behind it for ever. The events themselves are in the journal.
+            tracing::error!(
+                lane,
+                group,
+                "a commit group cannot be read: its events are missing from the tenants' feeds; run `interlock db check`"
+            );
+            continue;
+        };
         for entry in list {
             by_tenant.entry(entry.tenant).or_default().push(entry);
         }

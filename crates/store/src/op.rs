@@ -127,8 +127,15 @@ pub enum Op {
     EnsurePartitions {
         now: Timestamp,
     },
-    /// After a restore: fences every attempt made before it. Answers [`OpAnswer::Epoch`].
+    /// After a restore: fences every attempt made before it, and marks the store as not yet in order, in one commit. Nothing
+    /// is dispatched until [`Op::FinishRestore`]. Answers [`OpAnswer::Epoch`].
     RaiseEpoch,
+    /// The runs of a restored store are parked: takes the mark of this epoch away. Answers [`OpAnswer::Done`], or
+    /// [`OpAnswer::Gone`] where it was restored once more meanwhile.
+    FinishRestore {
+        epoch: u64,
+        now: Timestamp,
+    },
 }
 
 /// A signal, and what it starts.

@@ -258,6 +258,14 @@ pub struct TenantEvent {
     pub event: Json,
 }
 
+/// A part of a tenant's feed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FeedPage {
+    pub events: Vec<TenantEvent>,
+    /// Where the next page begins: behind the last event, and behind events that retention has removed.
+    pub cursor: u64,
+}
+
 /// Which runs a list shows. Everything that is set must hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RunFilter {
@@ -322,6 +330,8 @@ pub struct RunSummary {
     pub error: Option<Json>,
     /// When the current step can be claimed, while nobody has claimed it.
     pub eligible_at: Option<Timestamp>,
+    /// The run that was made from this one.
+    pub continued_by: Option<RunId>,
 }
 
 /// A step as a row.

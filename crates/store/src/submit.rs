@@ -69,6 +69,7 @@ pub(crate) enum Guard {
     Heard,
     Vote,
     Receipt,
+    Successor,
 }
 
 impl Prepared {
@@ -195,6 +196,10 @@ fn side_stmt(change: &ChangeSet, number: usize, write: &SideWrite) -> Result<(Si
         SideWrite::LeaveQueue { subject } => (
             SideStmt { stmt: &side::QUEUE_LEAVE, args: args![tenant, subject, run], guard: Guard::None },
             Some(key(&("subject", tenant, subject))),
+        ),
+        SideWrite::ContinueRun { earlier } => (
+            SideStmt { stmt: &side::SUCCESSOR_INSERT, args: args![tenant, *earlier, run], guard: Guard::Successor },
+            Some(key(&("successor", tenant, earlier))),
         ),
         SideWrite::AddStep { position, spec } => plain(&side::STEP_ADD, args![tenant, run, *position, encode(spec)?]),
         SideWrite::OpenWait { position, awaited, opened_at } => plain(

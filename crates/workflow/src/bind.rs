@@ -16,6 +16,7 @@ use interlock_core::state::{StepKind, StepState};
 use interlock_core::time::Timestamp;
 use serde_json::{Map, Value, json};
 
+use crate::expression::budget::Budget;
 use crate::expression::{self, Scope};
 
 /// Which steps a command may activate: those from a position on, given one more output than the run holds.
@@ -152,9 +153,9 @@ impl Facts {
         }
     }
 
-    pub fn bind(self) -> Bindings {
+    pub fn bind(self, budget: &Budget) -> Bindings {
         let mut bindings = Bindings::default();
-        let scope = match self.scope() {
+        let scope = match self.scope(budget) {
             Ok(scope) => scope,
             Err(error) => {
                 let bound = Bound::new(Err(error));
@@ -181,7 +182,7 @@ impl Facts {
         bindings
     }
 
-    fn scope(&self) -> Result<Scope, StepError> {
+    fn scope(&self, budget: &Budget) -> Result<Scope, StepError> {
         let broken = |error: serde_json::Error| {
             StepError::new(ErrorClass::Invalid, "EXPRESSION_FAILED", format!("a stored value is not JSON: {error}"))
         };
@@ -214,7 +215,7 @@ impl Facts {
                 "version": self.plan.version,
             }),
         );
-        Ok(Scope::new(scope))
+        Ok(Scope::new(scope, budget))
     }
 }
 

@@ -71,7 +71,7 @@ pub(super) fn wake_of(draft: &Draft<'_>, position: u32) -> Option<crate::run::Wa
 pub(super) fn doubt(draft: &mut Draft<'_>, position: u32, error: StepError) -> Result<(), Rejection> {
     let id = draft.step(position).open_intent.expect("only a step with an open intent can be in doubt");
     let wake = wake_of(draft, position);
-    let known_at = draft.given_up_at();
+    let known_at = draft.settled_at();
     draft.go(position, StepEvent::LeaseExpiredInDoubt, Phase::InDoubt { receipt: id, known_at })?;
     let step = draft.step_mut(position);
     step.last_error = Some(error);

@@ -50,6 +50,8 @@ pub struct Bindings {
     pub receipt: Option<Box<Receipt>>,
     /// The lease of worker sessions; the default one where omitted.
     pub lease: Option<Millis>,
+    /// How long after the end of that lease an effect may still happen; the default where omitted.
+    pub settles_after: Option<Millis>,
 }
 
 /// What activation of one step found.
@@ -233,6 +235,7 @@ pub fn decide(run: &Run, command: Command, bindings: &Bindings, asked: Asked) ->
     let mut draft = draft::Draft::of(run, asked);
     draft.receipt.clone_from(&bindings.receipt);
     draft.lease = bindings.lease.unwrap_or(limits::SESSION_LEASE);
+    draft.settles_after = bindings.settles_after.unwrap_or(limits::EFFECT_SETTLES_AFTER);
     match command {
         Command::Admit => start::admit(&mut draft, bindings)?,
         Command::Claim { session } => claim::claim(&mut draft, session)?,

@@ -36,7 +36,12 @@ fn begin_at(draft: &mut Draft<'_>, from: u32, condition: RollbackCondition, afte
     if undo.is_empty() {
         return Ok(false);
     }
-    let eligible_at = draft.given_up_at();
+    // What a lost attempt may still send must not come after its undoing.
+    let eligible_at = match draft.run.current().phase {
+        Phase::InDoubt { known_at, .. } => known_at.max(draft.now()),
+        _ if draft.current().open_intent.is_some() => draft.settled_at(),
+        _ => draft.given_up_at(),
+    };
     let mut steps = Vec::with_capacity(undo.len());
     for position in undo {
         let spec = rollback_spec(draft, position);

@@ -117,7 +117,8 @@ impl Engine {
         self.direct(tenant, run, by, Command::FailRun { reason, error }).await
     }
 
-    /// Says what became of an effect in doubt.
+    /// Says what became of an effect in doubt. That it did not happen is believed once nobody can be sending it any more:
+    /// after a restore that is nobody whom the store does not know of either.
     pub async fn resolve(
         &self,
         tenant: TenantId,
@@ -125,6 +126,9 @@ impl Engine {
         request: ResolveRequest,
         by: Context,
     ) -> Result<Standing, EngineError> {
+        let options = &self.0.options;
+        let restored_at = self.0.store.restored_at().await?.filter(|_| request.resolution != Resolution::Happened);
+        let settled_at = restored_at.map(|at| at + options.session_lease + options.effect_settles_after);
         let standing = self
             .execute(
                 tenant,
@@ -133,6 +137,10 @@ impl Engine {
                 |facts| {
                     let run = facts.run();
                     let position = position_of(run, &request.step)?;
+                    if let Some(at) = settled_at.filter(|at| self.now() < *at) {
+                        let after = at.since(self.now());
+                        return Err(Rejection::EffectUnderWay { run: run.id, step: position, after }.into());
+                    }
                     if run.state.is_terminal() {
                         return Ok(ControlFlow::Break(Err((Box::new(run.clone()), position))));
                     }

@@ -4,6 +4,7 @@ use interlock_core::change::Context;
 use interlock_core::decide;
 use interlock_core::ids::{RunId, TenantId};
 use interlock_core::json::canonical_hash;
+use interlock_core::limits;
 use interlock_core::rejection::Rejection;
 use interlock_core::run::Trigger;
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use crate::error::EngineError;
 
 impl Engine {
     /// Makes a new run of the same version that keeps the results of the steps before `from`, by default before the
-    /// first that did not succeed.
+    /// first that did not succeed. A run has one successor: once there is one, the next is made from that.
     pub async fn resume_as_new(
         &self,
         tenant: TenantId,
@@ -48,5 +49,17 @@ impl Engine {
         let earlier =
             Earlier { lineage: Some(resumed.lineage), inherited: resumed.inherited, starters: resumed.starters };
         self.start_from(id, request, earlier).await
+    }
+
+    /// The last run of the chain that goes on from `run`.
+    pub(super) async fn newest_successor(&self, tenant: TenantId, run: RunId) -> Result<RunId, EngineError> {
+        let mut newest = run;
+        for _ in 0..limits::RESUMES_MAX {
+            match self.0.store.successor(tenant, newest).await? {
+                Some(next) => newest = next,
+                None => break,
+            }
+        }
+        Ok(newest)
     }
 }

@@ -254,6 +254,11 @@ impl Engine {
                         None => {}
                     },
                 },
+                Refusal::Continued { by } => {
+                    let run = header.lineage.as_ref().map_or(id, |lineage| lineage.resumed_from);
+                    let by = self.newest_successor(tenant, by).await?;
+                    return Err(Rejection::Continued { run, by }.into());
+                }
                 Refusal::SubjectQueueFull => return Err(EngineError::SubjectQueueFull { subject: subject() }),
                 Refusal::UnknownTenant => return Err(Rejection::UnknownTenant { tenant }.into()),
                 other => return Err(SubmitError::Refused(other).into()),

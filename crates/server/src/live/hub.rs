@@ -201,7 +201,11 @@ impl Pump {
                 let mut watcher = self.engine.watch_tenant(tenant, self.cursor);
                 match tokio::time::timeout(LOOK_EVERY, watcher.next_of_tenant()).await {
                     Ok(events) => self.encoder.of_tenant(events?).await?,
-                    Err(_) => return Ok(true),
+                    Err(_) => {
+                        // Behind what retention has removed.
+                        self.cursor = watcher.cursor();
+                        return Ok(true);
+                    }
                 }
             }
         };

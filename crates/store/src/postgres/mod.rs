@@ -41,6 +41,7 @@ pub(crate) async fn open(address: &str, options: &Options) -> Result<Opened, Ope
     migrate::run(&db, migrate::POSTGRES, options.migrate).await?;
     if options.migrate {
         wall::raise(&db).await?;
+        wall::check(&db, &target).await?;
         // Before the first commit: rows that come before their week was made would keep it out.
         for mut row in db.query(&read::SERVER_TIME, vec![]).await? {
             partitions::ensure(&db, row.time("now")?).await?;

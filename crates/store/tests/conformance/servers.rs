@@ -85,6 +85,34 @@ async fn it_holds_over_two_servers(caps: Caps, plan: &Arc<Plan>) {
     place.remove().await;
 }
 
+/// What a server that is stopped in the middle of a transaction holds: a capped tenant's row, and the sealer's.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_frozen_server_holds_nobody_up_for_long() {
+    let place = Place::postgres().await;
+    let world = place.world().await;
+    let tenant = tenant_id(6);
+    let caps = Caps { max_concurrency: Some(CAP), max_runs_per_min: None };
+    world.store.execute(Op::PutTenant(Tenant { caps, ..Tenant::new(tenant, "capped", NOW) })).await.unwrap();
+    let capped = World { store: world.store.clone(), tenant };
+    let StoreUrl::Postgres(url) = place.url.clone() else { panic!("not PostgreSQL") };
+    let (frozen, connection) = tokio_postgres::connect(&url, tokio_postgres::NoTls).await.unwrap();
+    tokio::spawn(connection);
+    frozen.batch_execute(interlock_store::sql::COMMITTER_SETTINGS).await.unwrap();
+    let locks = "BEGIN; SELECT 1 FROM tenants FOR UPDATE; SELECT value FROM meta WHERE key = 'seal' FOR UPDATE";
+    frozen.batch_execute(locks).await.unwrap();
+    let began = std::time::Instant::now();
+    let claimed = Wanted { claim: Some(SessionId(fresh())), ..Wanted::default() };
+    let plan = tasks(1);
+    futures::join!(capped.start(&plan, claimed), async {
+        world.store.execute(Op::Seal { now: NOW, limit: 10 }).await.unwrap();
+    });
+    let waited = began.elapsed();
+    assert!(waited < std::time::Duration::from_secs(5), "the others waited for {waited:?}");
+    assert!(frozen.batch_execute("COMMIT").await.is_err(), "what the frozen one had begun is undone");
+    drop(world);
+    place.remove().await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_commit_on_one_server_wakes_the_other() {
     let place = Place::postgres().await;

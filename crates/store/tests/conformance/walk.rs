@@ -118,7 +118,7 @@ fn command(run: &Run, dice: &mut Dice, session: SessionId, signal: SignalId) -> 
 }
 
 /// What a finished step has in memory and nobody reads again; and nobody asks a terminal run for its control.
-fn without_leftovers(mut run: Run) -> Run {
+pub fn without_leftovers(mut run: Run) -> Run {
     if run.state.is_terminal() {
         run.control = interlock_core::state::Control::Active;
     }

@@ -1,5 +1,6 @@
 //! What a run is given, held against what is declared.
 
+use interlock_workflow::expression::budget::Budget;
 use interlock_workflow::inputs::Inputs;
 use serde_json::{Value, json};
 
@@ -23,16 +24,17 @@ steps:
   - { id: a, task: a }
 ",
     );
-    Inputs::of(&file.definition).unwrap()
+    Inputs::of(&file.definition, &Budget::default()).unwrap()
 }
 
 fn says(given: Value) -> String {
-    inputs().bind(&given).unwrap_err().to_string()
+    inputs().bind(&given, &Budget::default()).unwrap_err().to_string()
 }
 
 #[test]
 fn defaults_are_filled_in_and_secrets_stay_references() {
-    let bound = inputs().bind(&json!({ "incident": "INC7", "token": "${{ secrets.DB }}" })).unwrap();
+    let bound =
+        inputs().bind(&json!({ "incident": "INC7", "token": "${{ secrets.DB }}" }), &Budget::default()).unwrap();
     assert_eq!(
         bound,
         json!({ "incident": "INC7", "count": 3, "mode": "safe", "token": { "$secret": "DB" }, "servers": null,
@@ -42,7 +44,7 @@ fn defaults_are_filled_in_and_secrets_stay_references() {
     let searchable: Vec<_> = inputs.searchable(&bound).collect();
     assert_eq!(searchable, [("incident", "INC7".to_owned())]);
     let long = format!("INC{}", "7".repeat(200));
-    let fault = inputs.bind(&json!({ "incident": long })).unwrap_err().to_string();
+    let fault = inputs.bind(&json!({ "incident": long }), &Budget::default()).unwrap_err().to_string();
     assert!(fault.contains("`inputs.incident` is 203 bytes long; a searchable input has at most 128"), "{fault}");
 }
 
