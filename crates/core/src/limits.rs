@@ -18,6 +18,8 @@ pub const KEY_BYTES_MAX: usize = 512;
 /// What a sender calls its message: for CloudEvents, its source and its id together.
 pub const SOURCE_ID_BYTES_MAX: usize = 2_048;
 pub const REASON_BYTES_MAX: usize = 4 << 10;
+/// How much of the difference between two inputs an approval shows; its hash stands for the rest.
+pub const DIFFERENCE_BYTES_MAX: usize = 4 << 10;
 pub const LABELS_MAX: usize = 32;
 /// Groups of one person.
 pub const GROUPS_MAX: usize = 64;

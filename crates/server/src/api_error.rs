@@ -182,6 +182,7 @@ impl From<Rejection> for ApiError {
             Rejection::UnknownTenant { .. } | Rejection::UnknownRun { .. } | Rejection::UnknownStep { .. } => {
                 StatusCode::NOT_FOUND
             }
+            Rejection::DirectiveNotPermitted { .. } => StatusCode::FORBIDDEN,
             Rejection::InvalidPlan { .. } | Rejection::InvalidInput { .. } => StatusCode::UNPROCESSABLE_ENTITY,
             Rejection::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             // The request is fine; the run is not where it would apply.

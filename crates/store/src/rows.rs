@@ -1,6 +1,6 @@
 //! What reads answer with: one plain struct per kind of row.
 
-use interlock_core::approval::Vote;
+use interlock_core::approval::{Purpose, Vote};
 use interlock_core::caps::Caps;
 use interlock_core::change::Context;
 use interlock_core::ids::{ApprovalId, OutboxId, RunId, SessionId, SignalId, TenantId};
@@ -365,6 +365,7 @@ pub struct ApprovalRow {
     pub expires_at: Timestamp,
     pub resolved_at: Option<Timestamp>,
     pub excluded: Vec<String>,
+    pub purpose: Purpose,
     pub votes: Vec<Vote>,
 }
 

@@ -15,6 +15,7 @@ mod duplicates;
 mod ends;
 mod executions;
 mod guard;
+mod guarded;
 mod isolation;
 mod keys;
 mod limits;
