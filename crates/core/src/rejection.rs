@@ -34,6 +34,14 @@ pub enum Rejection {
         "run {run} waits for an operator's directive: retry, skip, rollback or cancel; a plain resume would hide what went wrong"
     )]
     DirectiveDue { run: RunId },
+    #[error(
+        "step `{step}` of run {run} has not been reached yet: the run stands at `{at}`. Go back to that step or to an earlier one"
+    )]
+    StepNotReached { run: RunId, step: String, at: String },
+    #[error(
+        "an approval guards step `{step}` of run {run}: `{verb}` counts only from {quorum} of those who could have approved it. {why}"
+    )]
+    DirectiveNotPermitted { run: RunId, step: String, verb: &'static str, quorum: u32, why: String },
     #[error("run {run} is {control}; nothing is claimed from it")]
     NotClaimable { run: RunId, control: Control },
     #[error("run {run} is being canceled: nothing further starts; end the attempt")]
@@ -84,6 +92,8 @@ impl Rejection {
             }
             Self::StaleAttempt { .. } => "STEP_STALE_ATTEMPT",
             Self::DirectiveDue { .. } => "RUN_DIRECTIVE_DUE",
+            Self::StepNotReached { .. } => "STEP_NOT_REACHED",
+            Self::DirectiveNotPermitted { .. } => "DIRECTIVE_NOT_PERMITTED",
             Self::NotClaimable { .. } => "RUN_NOT_CLAIMABLE",
             Self::Canceling { .. } => "RUN_CANCELING",
             Self::VoteRefused { .. } => "APPROVAL_VOTE_REFUSED",

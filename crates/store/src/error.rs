@@ -42,7 +42,7 @@ pub enum OpenError {
 }
 
 /// A row that does not hold what the schema says.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 #[error("table {table}, column {column}, row {row}: {what}; run `interlock db check`")]
 pub struct CorruptRow {
     pub table: &'static str,

@@ -32,7 +32,17 @@ pub(crate) static SQLITE: &[Migration] = &[
     Migration { version: 11, name: "people", sql: include_str!("../migrations/sqlite/0011_people.sql") },
     Migration { version: 12, name: "outbox_place", sql: include_str!("../migrations/sqlite/0012_outbox_place.sql") },
     Migration { version: 13, name: "broadcast", sql: include_str!("../migrations/sqlite/0013_broadcast.sql") },
+    Migration {
+        version: 14,
+        name: "approval_purpose",
+        sql: include_str!("../migrations/sqlite/0014_approval_purpose.sql"),
+    },
     Migration { version: 15, name: "successors", sql: include_str!("../migrations/sqlite/0015_successors.sql") },
+    Migration {
+        version: 18,
+        name: "access_changed",
+        sql: include_str!("../migrations/sqlite/0018_access_changed.sql"),
+    },
 ];
 
 pub(crate) static POSTGRES: &[Migration] = &[
@@ -53,7 +63,17 @@ pub(crate) static POSTGRES: &[Migration] = &[
     Migration { version: 11, name: "people", sql: include_str!("../migrations/postgres/0011_people.sql") },
     Migration { version: 12, name: "outbox_place", sql: include_str!("../migrations/postgres/0012_outbox_place.sql") },
     Migration { version: 13, name: "broadcast", sql: include_str!("../migrations/postgres/0013_broadcast.sql") },
+    Migration {
+        version: 14,
+        name: "approval_purpose",
+        sql: include_str!("../migrations/postgres/0014_approval_purpose.sql"),
+    },
     Migration { version: 15, name: "successors", sql: include_str!("../migrations/postgres/0015_successors.sql") },
+    Migration {
+        version: 18,
+        name: "access_changed",
+        sql: include_str!("../migrations/postgres/0018_access_changed.sql"),
+    },
 ];
 
 static APPLIED: Stmt = both("MIGRATIONS_APPLIED", "SELECT version, checksum FROM schema_migrations ORDER BY version");

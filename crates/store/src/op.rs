@@ -81,6 +81,13 @@ pub enum Op {
     /// Takes a key before work that is not one commit, or takes over one whose work was given up. Answers
     /// [`OpAnswer::Stored`] or [`OpAnswer::Duplicate`].
     BeginIdempotency(Box<BeginIdempotency>),
+    /// The request is still being worked on: nobody else begins it until then.
+    RenewIdempotency {
+        tenant: TenantId,
+        client: String,
+        key: String,
+        lock_until: Timestamp,
+    },
     /// The answer to a request whose key was recorded, for its repeats.
     FinishIdempotency {
         tenant: TenantId,

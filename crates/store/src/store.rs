@@ -24,6 +24,7 @@ use crate::sqlite::file::Lock;
 use crate::sqlite::reads::{Pool, SqliteReads};
 use crate::sqlite::{self, SqliteDb, ready};
 use crate::submit::{Item, Prepared};
+use crate::unreadable::Unreadable;
 use crate::value::{Row, Value, args};
 
 /// A database that holds runs. Cheap to clone; the last clone that goes away lets its lanes finish.
@@ -44,6 +45,7 @@ pub(crate) struct Inner {
     lane_ids: Vec<i64>,
     pub reads: Reads,
     pub plans: PlanCache,
+    pub unreadable: Unreadable,
     pub counters: Arc<Counters>,
     wakes: watch::Receiver<u64>,
     /// Released when the store is closed, or when its last clone goes away.
@@ -395,6 +397,7 @@ impl Parts {
                 lane_ids: self.lane_ids,
                 reads: self.reads,
                 plans: PlanCache::default(),
+                unreadable: Unreadable::default(),
                 counters: self.counters,
                 wakes: self.wakes,
                 lock: Mutex::new(self.lock),

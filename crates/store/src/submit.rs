@@ -243,6 +243,7 @@ fn side_stmt(change: &ChangeSet, number: usize, write: &SideWrite) -> Result<(Si
                     approval.expires_at,
                     resolved_at,
                     encode(&approval.excluded)?,
+                    approval.purpose.as_str(),
                 ],
             )
         }

@@ -44,6 +44,8 @@ pub(super) struct Draft<'a> {
     pub attempt_lives: bool,
     /// The lease of the session that holds it.
     pub lease: Millis,
+    /// The command carries out what people have voted for: whoever gives it does not direct the run.
+    pub decided_by_vote: bool,
     /// How long after the end of that lease an effect may still happen.
     pub settles_after: Millis,
 }
@@ -69,6 +71,7 @@ impl<'a> Draft<'a> {
             receipt: None,
             attempt_lives: false,
             lease: limits::SESSION_LEASE,
+            decided_by_vote: false,
             settles_after: limits::EFFECT_SETTLES_AFTER,
         }
     }

@@ -2,7 +2,7 @@
 //! rule: fail, pause, or roll back.
 
 use super::draft::Draft;
-use super::{complete, effect, rollback};
+use super::{effect, rollback};
 use crate::change::SideWrite;
 use crate::event::Event;
 use crate::machine::step::StepEvent;
@@ -34,7 +34,7 @@ pub(super) fn try_again(
         draft.step_mut(position).failures += 1;
     }
     if !retry {
-        let reason = if spent { Reason::WritesExhausted } else { complete::reason_of(error.class) };
+        let reason = if spent { Reason::WritesExhausted } else { Reason::StepFailed };
         return fail_step(draft, position, StepEvent::FailedForGood, error, reason);
     }
     let seed = JitterSeed { run: draft.run.id, position, attempt };
@@ -131,7 +131,7 @@ pub(super) fn end_step(
     Ok(())
 }
 
-fn on_failure(draft: &Draft<'_>, position: u32) -> OnFailure {
+pub(super) fn on_failure(draft: &Draft<'_>, position: u32) -> OnFailure {
     let declared = draft.spec(position).on_failure.or(draft.run.plan.on_failure);
     declared.unwrap_or_else(|| {
         let undoable = |position: u32| draft.spec(position).rollback.is_some() && draft.step(position).attempt > 0;

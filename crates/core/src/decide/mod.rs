@@ -11,6 +11,7 @@ mod control;
 mod draft;
 mod effect;
 mod fail;
+mod guard;
 mod lost;
 mod resume;
 mod rollback;
@@ -36,6 +37,7 @@ use crate::state::Reason;
 use crate::time::{Millis, Timestamp};
 
 pub use complete::is_recorded;
+pub use guard::{first_rewound, skip_terms};
 pub use resume::{Resumed, resume};
 pub(crate) use rollback::is_undoable;
 pub use start::{Queued, StartRequest, start};
@@ -153,6 +155,8 @@ pub enum Command {
     },
     Skip {
         reason: String,
+        /// Who asks, where it is a person: past a gate the directive counts as their vote.
+        voter: Option<Box<Voter>>,
     },
     RestartFrom {
         position: u32,
@@ -266,7 +270,7 @@ pub fn decide(run: &Run, command: Command, bindings: &Bindings, asked: Asked) ->
         Command::Pause { reason } => control::pause(&mut draft, reason)?,
         Command::Resume => control::resume(&mut draft)?,
         Command::Retry { input } => control::retry(&mut draft, input, bindings)?,
-        Command::Skip { reason } => control::skip(&mut draft, reason, bindings)?,
+        Command::Skip { reason, voter } => control::skip(&mut draft, reason, voter.as_deref(), bindings)?,
         Command::RestartFrom { position } => control::restart_from(&mut draft, position, bindings)?,
         Command::Rollback { reason, from } => rollback::by_hand(&mut draft, reason, from)?,
         Command::Cancel { reason, rollback } => cancel::cancel(&mut draft, reason, rollback)?,

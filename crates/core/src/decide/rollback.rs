@@ -83,7 +83,10 @@ pub(crate) fn is_undoable(spec: &StepSpec, step: &Step, condition: RollbackCondi
     let may_have_acted = step.output.is_some()
         || match step.state() {
             StepState::Succeeded | StepState::InDoubt => true,
-            StepState::Failed | StepState::Canceled => step.attempt > 0 && spec.effect_class() != EffectClass::Read,
+            // One that waits for leave to run again has run before, and so has one that a restart went back over.
+            StepState::Failed | StepState::Canceled | StepState::WaitingApproval | StepState::Pending => {
+                step.attempt > 0 && spec.effect_class() != EffectClass::Read
+            }
             _ => false,
         };
     declared && may_have_acted

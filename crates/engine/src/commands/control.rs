@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 
+use interlock_core::approval::Voter;
 use interlock_core::change::Context;
 use interlock_core::decide::Command;
 use interlock_core::ids::{RunId, TenantId};
@@ -40,25 +41,18 @@ impl Engine {
         self.direct(tenant, run, by, Command::Resume).await
     }
 
-    /// Tries the step that stopped the run again, in place. For a run that has ended, see [`Engine::resume_as_new`].
-    pub async fn retry(
-        &self,
-        tenant: TenantId,
-        run: RunId,
-        input: Option<Json>,
-        by: Context,
-    ) -> Result<Standing, EngineError> {
-        self.direct(tenant, run, by, Command::Retry { input }).await
-    }
-
+    /// Goes on without the step that stopped the run. Past an approval that was not given, this is the vote of whoever
+    /// asks, and needs as many others as the approval did.
     pub async fn skip(
         &self,
         tenant: TenantId,
         run: RunId,
         reason: String,
+        voter: Option<Voter>,
         by: Context,
     ) -> Result<Standing, EngineError> {
-        self.direct(tenant, run, by, Command::Skip { reason }).await
+        let voter = voter.map(Box::new);
+        self.direct(tenant, run, by, Command::Skip { reason, voter }).await
     }
 
     /// Goes back to a step, by its key, and runs from there again.

@@ -172,6 +172,7 @@ impl Engine {
     ) -> Result<Started, EngineError> {
         let now = self.now();
         let tenant = request.tenant;
+        self.check_enabled(tenant).await?;
         let plan = Arc::clone(&request.plan.plan);
         let on_conflict = request.on_conflict;
         let Earlier { lineage, inherited, starters } = earlier;
@@ -232,6 +233,13 @@ impl Engine {
                 Refusal::Throttled | Refusal::WorkflowThrottled { .. } if claim.is_some() => claim = None,
                 Refusal::IdempotencyExists => {
                     return self.replay(tenant, &idempotency.expect("only a keyed start can meet its key")).await;
+                }
+                // Whatever the rule says, a start does nothing to another workspace's run.
+                Refusal::SubjectBusy { run }
+                    if on_conflict != OnConflict::Queue
+                        && self.is_elsewhere(tenant, run, &header.workspace).await? =>
+                {
+                    return Err(EngineError::SubjectElsewhere { subject: subject() });
                 }
                 Refusal::SubjectBusy { run } => match on_conflict {
                     OnConflict::Reject => return Err(EngineError::SubjectBusy { subject: subject(), run }),

@@ -14,4 +14,5 @@ mod sessions;
 mod signals;
 mod subjects;
 mod tenants;
+mod unreadable;
 mod workflows;

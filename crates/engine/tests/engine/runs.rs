@@ -258,7 +258,7 @@ on_both! {
         let run = engine.start(start(tenant, &plan, "null")).await.unwrap().run;
         reaches(&engine, tenant, run, RunState::Paused).await;
         assert!(matches!(engine.resume(tenant, run, operator()).await, Err(EngineError::Rejected(Rejection::DirectiveDue { .. }))));
-        engine.skip(tenant, run, "known to be broken".into(), operator()).await.unwrap();
+        engine.skip(tenant, run, "known to be broken".into(), None, operator()).await.unwrap();
         assert_eq!(ends(&engine, tenant, run).await, RunState::Succeeded);
 
         let run = engine.start(start(tenant, &plan, "null")).await.unwrap().run;

@@ -236,6 +236,7 @@ fn approval(mut row: Row) -> Result<ApprovalRow, CorruptRow> {
         expires_at: row.time("expires_at")?,
         resolved_at: row.opt_time("resolved_at")?,
         excluded: row.decoded("excluded")?,
+        purpose: row.name("purpose")?,
         votes: Vec::new(),
     })
 }

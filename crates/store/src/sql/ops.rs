@@ -77,6 +77,11 @@ statements! {
                OR (idempotency.state = 'failed' AND idempotency.attempts < $9))))"
     }
 
+    IDEMPOTENCY_RENEW on idempotency {
+        both: "UPDATE idempotency SET lock_expires_at = $1 WHERE tenant_id = $2 AND client = $3 AND key = $4
+               AND state = 'processing' AND lock_expires_at < $1"
+    }
+
     IDEMPOTENCY_FINISH on idempotency {
         both: "UPDATE idempotency SET state = $1, response = $2, error = $3, updated_at = $4, expires_at = $5,
                lock_expires_at = NULL WHERE tenant_id = $6 AND client = $7 AND key = $8"

@@ -112,7 +112,7 @@ fn wishes(run: &Run) -> Vec<Command> {
         Command::Pause { reason: "look".into() },
         Command::Resume,
         Command::Retry { input: None },
-        Command::Skip { reason: "not needed".into() },
+        Command::Skip { reason: "not needed".into(), voter: None },
         Command::Cancel { reason: "no".into(), rollback: false },
         Command::Rollback { reason: "undo it".into(), from: None },
         Command::RestartFrom { position: 0 },

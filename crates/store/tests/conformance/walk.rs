@@ -111,7 +111,7 @@ fn command(run: &Run, dice: &mut Dice, session: SessionId, signal: SignalId) -> 
         21 => Command::Retry { input: (dice.roll(2) == 0).then_some(output) },
         22 if dice.roll(3) == 0 => Command::Cancel { reason: "no".into(), rollback: dice.roll(2) == 0 },
         22 if dice.roll(2) == 0 => Command::RestartFrom { position: dice.roll(u64::from(position) + 1) as u32 },
-        22 => Command::Skip { reason: "not needed".into() },
+        22 => Command::Skip { reason: "not needed".into(), voter: None },
         _ if dice.roll(3) == 0 => Command::FailRun { reason: Reason::Deadline, error: error(ErrorClass::Timeout) },
         _ => Command::Rollback { reason: "undo it".into(), from: None },
     }

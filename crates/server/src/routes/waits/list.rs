@@ -109,7 +109,7 @@ mod tests {
         for (signal, key) in [("go\0", "k"), ("go", "\0")] {
             let place = serde_json::json!([signal, key, 1, run]).to_string();
             let hex: String = place.bytes().map(|byte| format!("{byte:02x}")).collect();
-            assert_eq!(from_cursor(&hex).unwrap_err().problem.status, 400);
+            assert_eq!(from_cursor(&hex).unwrap_err().status().as_u16(), 400);
         }
     }
 
