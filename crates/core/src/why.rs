@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::approval::Purpose;
 use crate::caps::Held;
 use crate::decide::is_undoable;
 use crate::ids::{ApprovalId, ReceiptId, RunId, SessionId};
@@ -84,6 +85,9 @@ pub enum Cause {
     /// It waits for people.
     Approval {
         approval: ApprovalId,
+        /// What is asked for: to pass the gate, to run the step again, or to go on without it.
+        #[serde(default = "Purpose::gate", skip_serializing_if = "Purpose::is_gate")]
+        purpose: Purpose,
         needed: u32,
         approved_by: Vec<String>,
         /// Groups of whom one must be a member; everybody who may approve, if empty.
@@ -346,8 +350,9 @@ fn standing(run: &Run, now: Timestamp, around: Surroundings) -> Option<Cause> {
         },
         Phase::WaitingApproval(approval) if approval.state == ApprovalState::Requested => Some(Cause::Approval {
             approval: approval.id,
+            purpose: approval.purpose,
             needed: approval.quorum,
-            approved_by: approval.votes.iter().filter(|vote| vote.approve).map(|vote| vote.person.clone()).collect(),
+            approved_by: approval.approved_by().into_iter().map(str::to_owned).collect(),
             approvers: approval.approvers.clone(),
             excluded: approval.excluded.clone(),
             message: approval.message.clone(),
@@ -377,6 +382,9 @@ fn remedies(run: &Run, because: &[Cause]) -> Vec<Remedy> {
     }
     if has(|cause| matches!(cause, Cause::Doubt { .. })) {
         return vec![Remedy::Resolve, Remedy::Cancel];
+    }
+    if has(|cause| matches!(cause, Cause::Approval { purpose: Purpose::Skip, .. })) {
+        return vec![Remedy::Skip, Remedy::Approve, Remedy::Reject, Remedy::Retry, Remedy::Cancel];
     }
     if run.state == RunState::Paused {
         let due = has(|cause| matches!(cause, Cause::StepFailed { .. } | Cause::Denied { .. }));

@@ -62,6 +62,7 @@ impl Engine {
                     let mut bindings = bind::for_command(self, &run, &command).await;
                     bindings.receipt = self.open_receipt(&run).await?;
                     bindings.lease = Some(self.0.options.session_lease);
+                    bindings.settles_after = Some(self.0.options.effect_settles_after);
                     let asked = Asked { by: by.clone(), now: self.now() };
                     decide(&run, command, &bindings, asked).map_err(EngineError::from)
                 }

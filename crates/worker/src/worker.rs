@@ -50,7 +50,7 @@ impl Default for WorkerOptions {
             tenant: None,
             build_id: None,
             poll_wait: Duration::from_secs(20),
-            stop_grace: Duration::from_secs(5),
+            stop_grace: interlock_core::limits::WORKER_STOP_GRACE.as_duration(),
             drain_grace: Duration::from_secs(30),
             seed: 0,
         }

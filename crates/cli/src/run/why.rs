@@ -118,13 +118,15 @@ pub fn words(cause: &Cause, now: Timestamp) -> String {
             )
         }
         Cause::Timer { until } => format!("It waits for its time to come, {}.", when(until)),
-        Cause::Approval { approval, needed, approved_by, approvers, excluded, message, expires_at } => approval_words(
-            &[approved_by, approvers, excluded],
-            *needed,
-            message.as_deref(),
-            &format!("{approval}"),
-            &when(expires_at),
-        ),
+        Cause::Approval { approval, needed, approved_by, approvers, excluded, message, expires_at, .. } => {
+            approval_words(
+                &[approved_by, approvers, excluded],
+                *needed,
+                message.as_deref(),
+                &format!("{approval}"),
+                &when(expires_at),
+            )
+        }
         Cause::Denied { approval, state } => {
             format!("The approval {approval} was {state}; somebody has to say how to go on.")
         }
@@ -234,6 +236,10 @@ fn advice(remedy: Remedy, explanation: &Explanation) -> (Option<String>, &'stati
             (command(format!("run retry {run}")), "make a new run that takes over what this one achieved")
         }
         Remedy::Retry => (command(format!("run retry {run}")), "try the step again"),
+        Remedy::Skip if explanation.because.iter().any(|cause| matches!(cause, Cause::Denied { .. })) => (
+            command(format!("run skip {run} --reason …")),
+            "go on without it, if you could have approved it; it takes as many people as the approval did",
+        ),
         Remedy::Skip => (command(format!("run skip {run} --reason …")), "go on without the step"),
         Remedy::Rollback => (command(format!("run rollback {run} --reason …")), "undo what was done"),
         Remedy::Restart => (command(format!("run restart {run}")), "make a new run from the beginning"),

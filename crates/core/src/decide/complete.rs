@@ -13,7 +13,7 @@ use crate::planted::{Bug, is_planted};
 use crate::rejection::Rejection;
 use crate::retry::{ErrorClass, StepError};
 use crate::run::{Awaited, Phase, Run, Wait};
-use crate::state::{Control, Reason, StepKind, StepState};
+use crate::state::{Control, StepKind, StepState};
 use crate::time::Millis;
 
 /// Whether this attempt's report has been recorded already, so that a repeat gets the first answer. An attempt that
@@ -108,9 +108,14 @@ fn settled(draft: &Draft<'_>, position: u32) -> Result<(), Rejection> {
     Err(Rejection::InvalidInput { what })
 }
 
-/// A worker's error, cut to the limits: it may have been built without them.
+/// A worker's error, cut to the limits: it may have been built without them. Only a decision denies and only a vote
+/// rejects; what an API that the worker called refused is the step's own failure.
 fn bounded(error: StepError) -> StepError {
-    StepError::new(error.class, &error.code, error.message)
+    let class = match error.class {
+        ErrorClass::Denied | ErrorClass::Rejected => ErrorClass::Terminal,
+        class => class,
+    };
+    StepError::new(class, &error.code, error.message)
 }
 
 const RESOLVED_WITHOUT_REPORT: &str = "resolved as happened; its worker had not reported";
@@ -191,13 +196,4 @@ fn wait(draft: &mut Draft<'_>, position: u32, awaiting: Awaiting) -> Result<(), 
         opened_at: now,
     };
     activate::wait_for(draft, position, StepEvent::Waiting, wait)
-}
-
-/// The reason that a failed step of this kind gives the run.
-pub(super) const fn reason_of(class: ErrorClass) -> Reason {
-    match class {
-        ErrorClass::Denied => Reason::PolicyDenied,
-        ErrorClass::Rejected => Reason::ApprovalRejected,
-        _ => Reason::StepFailed,
-    }
 }

@@ -67,6 +67,8 @@ pub(super) fn release(draft: &mut Draft<'_>, position: u32, attempt: u32) -> Res
         return cancel::attempt_ended(draft);
     }
     if draft.step(position).open_intent.is_some() {
+        // Nobody says that the worker has stopped: it may only have left the step out of a heartbeat.
+        draft.attempt_lives = true;
         let error = StepError::new(ErrorClass::LeaseExpired, "RELEASED", "the step was given back with an open effect");
         return fail::doubt(draft, position, error);
     }

@@ -11,6 +11,7 @@ mod control;
 mod draft;
 mod effect;
 mod fail;
+mod guard;
 mod lost;
 mod resume;
 mod rollback;
@@ -37,6 +38,7 @@ use crate::time::{Millis, Timestamp};
 use crate::work::Claimer;
 
 pub use complete::is_recorded;
+pub use guard::{first_rewound, skip_terms};
 pub use resume::{Resumed, resume};
 pub(crate) use rollback::is_undoable;
 pub use start::{Queued, StartRequest, start};
@@ -51,6 +53,8 @@ pub struct Bindings {
     pub receipt: Option<Box<Receipt>>,
     /// The lease of worker sessions; the default one where omitted.
     pub lease: Option<Millis>,
+    /// How long after the end of that lease an effect may still happen; the default where omitted.
+    pub settles_after: Option<Millis>,
 }
 
 /// What activation of one step found.
@@ -162,6 +166,8 @@ pub enum Command {
     },
     Skip {
         reason: String,
+        /// Who asks, where it is a person: past a gate the directive counts as their vote.
+        voter: Option<Box<Voter>>,
     },
     RestartFrom {
         position: u32,
@@ -181,7 +187,7 @@ pub enum Command {
     },
 }
 
-/// What a worker reports about the attempt it holds (003's Completed, Waiting, Retry and Dead).
+/// What a worker reports about the attempt it holds.
 #[derive(Debug, Clone)]
 pub struct Completion {
     pub position: u32,
@@ -244,6 +250,7 @@ pub fn decide(run: &Run, command: Command, bindings: &Bindings, asked: Asked) ->
     let mut draft = draft::Draft::of(run, asked);
     draft.receipt.clone_from(&bindings.receipt);
     draft.lease = bindings.lease.unwrap_or(limits::SESSION_LEASE);
+    draft.settles_after = bindings.settles_after.unwrap_or(limits::EFFECT_SETTLES_AFTER);
     match command {
         Command::Admit => start::admit(&mut draft, bindings)?,
         Command::Claim { session } => claim::claim(&mut draft, session)?,
@@ -276,7 +283,7 @@ pub fn decide(run: &Run, command: Command, bindings: &Bindings, asked: Asked) ->
         Command::Pause { reason } => control::pause(&mut draft, reason)?,
         Command::Resume => control::resume(&mut draft)?,
         Command::Retry { input } => control::retry(&mut draft, input, bindings)?,
-        Command::Skip { reason } => control::skip(&mut draft, reason, bindings)?,
+        Command::Skip { reason, voter } => control::skip(&mut draft, reason, voter.as_deref(), bindings)?,
         Command::RestartFrom { position } => control::restart_from(&mut draft, position, bindings)?,
         Command::Rollback { reason, from } => rollback::by_hand(&mut draft, reason, from)?,
         Command::Cancel { reason, rollback } => cancel::cancel(&mut draft, reason, rollback)?,

@@ -81,6 +81,10 @@ pub fn start(request: StartRequest, bindings: &Bindings, asked: Asked) -> Result
     if let Some(idempotency) = request.idempotency {
         draft.side.push(SideWrite::Idempotency(Box::new(idempotency)));
     }
+    // After the key of the request, so that a repeat of it is answered as such.
+    if let Some(lineage) = &run.header.lineage {
+        draft.side.push(SideWrite::ContinueRun { earlier: lineage.resumed_from });
+    }
     match (&run.header.subject, request.queued) {
         (Some(subject), Some(Queued { cancels })) => {
             draft.side.push(SideWrite::QueueSubject { subject: subject.clone(), cancels });

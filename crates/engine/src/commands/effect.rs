@@ -199,8 +199,11 @@ impl Engine {
         // A repeat may come at the same time: what the receipt says holds as long as the run has not moved on.
         for _ in 0..CONFLICTS_MAX {
             let seen = self.seen(outcome.at).await?;
-            if self.record_outcome(&outcome, seen).await? {
-                return Ok(());
+            match self.record_outcome(&outcome, seen).await {
+                Ok(true) => return Ok(()),
+                // It was settled meanwhile, which the next look shows.
+                Ok(false) | Err(EngineError::Refused(Refusal::ReceiptExists)) => {}
+                Err(error) => return Err(error),
             }
         }
         Err(EngineError::Contended { run: outcome.at.run })

@@ -4,6 +4,7 @@ use interlock_core::change::Context;
 use interlock_core::decide::{self, Resumed};
 use interlock_core::ids::{RunId, TenantId};
 use interlock_core::json::canonical_hash;
+use interlock_core::limits;
 use interlock_core::plan::StepSpec;
 use interlock_core::receipt::Receipt;
 use interlock_core::rejection::Rejection;
@@ -19,7 +20,7 @@ use crate::error::EngineError;
 
 impl Engine {
     /// Makes a new run of the same version that keeps the results of the steps before `from`, by default before the
-    /// first that did not succeed.
+    /// first that did not succeed. A run has one successor: once there is one, the next is made from that.
     pub async fn resume_as_new(
         &self,
         tenant: TenantId,
@@ -77,5 +78,17 @@ impl Engine {
             return Ok(());
         }
         Err(Rejection::ResumeFailed { run: old.id, steps: steps.into_iter().collect() }.into())
+    }
+
+    /// The last run of the chain that goes on from `run`.
+    pub(super) async fn newest_successor(&self, tenant: TenantId, run: RunId) -> Result<RunId, EngineError> {
+        let mut newest = run;
+        for _ in 0..limits::RESUMES_MAX {
+            match self.0.store.successor(tenant, newest).await? {
+                Some(next) => newest = next,
+                None => break,
+            }
+        }
+        Ok(newest)
     }
 }

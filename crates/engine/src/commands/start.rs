@@ -172,6 +172,7 @@ impl Engine {
     ) -> Result<Started, EngineError> {
         let now = self.now();
         let tenant = request.tenant;
+        self.check_enabled(tenant).await?;
         let plan = Arc::clone(&request.plan.plan);
         let on_conflict = request.on_conflict;
         let Earlier { lineage, inherited, starters } = earlier;
@@ -234,6 +235,13 @@ impl Engine {
                 Refusal::IdempotencyExists => {
                     return self.replay(tenant, &idempotency.expect("only a keyed start can meet its key")).await;
                 }
+                // Whatever the rule says, a start does nothing to another workspace's run.
+                Refusal::SubjectBusy { run }
+                    if on_conflict != OnConflict::Queue
+                        && self.is_elsewhere(tenant, run, &header.workspace).await? =>
+                {
+                    return Err(EngineError::SubjectElsewhere { subject: subject() });
+                }
                 Refusal::SubjectBusy { run } => match on_conflict {
                     OnConflict::Reject => return Err(EngineError::SubjectBusy { subject: subject(), run }),
                     OnConflict::Queue => (claim, queued) = (None, Some(Queued { cancels: false })),
@@ -247,6 +255,11 @@ impl Engine {
                         None => {}
                     },
                 },
+                Refusal::Continued { by } => {
+                    let run = header.lineage.as_ref().map_or(id, |lineage| lineage.resumed_from);
+                    let by = self.newest_successor(tenant, by).await?;
+                    return Err(Rejection::Continued { run, by }.into());
+                }
                 Refusal::SubjectQueueFull => return Err(EngineError::SubjectQueueFull { subject: subject() }),
                 Refusal::UnknownTenant => return Err(Rejection::UnknownTenant { tenant }.into()),
                 other => return Err(SubmitError::Refused(other).into()),

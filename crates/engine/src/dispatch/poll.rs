@@ -223,7 +223,10 @@ impl Engine {
             }
         }
         match claimed {
-            Ok(assignment) => assignment,
+            Ok(assignment) => {
+                self.0.set_aside.worked(tenant, run.into());
+                assignment
+            }
             Err(EngineError::Refused(Refusal::Throttled)) => {
                 self.throttled(candidate).await;
                 None
@@ -234,9 +237,13 @@ impl Engine {
                 | Rejection::Terminal { .. }
                 | Rejection::UnknownRun { .. },
             )) => None,
+            Err(error) if error.is_outage() => {
+                // The next scan offers the step again; to ask for one now would only ask too often.
+                tracing::debug!(%run, %error, "a claim failed; the scan will offer the step again");
+                None
+            }
             Err(error) => {
-                tracing::warn!(%run, %error, "a claim failed; the scan will offer the step again");
-                self.0.dispatch.rescan.notify_one();
+                self.0.set_aside.failed(tenant, run.into(), &error, self.now());
                 None
             }
         }

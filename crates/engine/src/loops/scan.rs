@@ -15,9 +15,7 @@ use crate::dispatch::ready::{Candidate, GROUP_READY_MAX, GroupKey};
 pub(crate) async fn run(engine: Engine) {
     let mut remote = engine.0.store.remote_wakes();
     loop {
-        if let Err(error) = scan(&engine).await {
-            tracing::warn!(%error, "the scan for ready runs failed; it will be tried again");
-        }
+        engine.noted("scan", scan(&engine).await);
         loop {
             let (pause, due) = next(&engine);
             tokio::select! {
@@ -70,18 +68,22 @@ async fn scan(engine: &Engine) -> Result<(), ReadError> {
     let store = &engine.0.store;
     let mut read_to_end: HashMap<GroupKey, HashSet<RunId>> = HashMap::new();
     for group in store.ready_groups(&engine.0.sessions.queues(), now).await? {
-        let mut runs = store.ready_runs(&group, &[], now, GROUP_READY_MAX).await?;
-        let more = runs.len() == GROUP_READY_MAX;
+        // Those that are set aside do not take the places of others.
+        let aside = &engine.0.set_aside;
+        let limit = GROUP_READY_MAX + aside.count();
+        let mut runs = store.ready_runs(&group, &[], now, limit).await?;
+        let more = runs.len() >= limit;
         let (queue, workspace) = (group.queue.clone(), group.workspace.clone());
         let key = GroupKey { queue, tenant: group.tenant, workspace };
         let held = if more { engine.0.dispatch.parked_of(&key) } else { Vec::new() };
         if !held.is_empty() {
             // Others may stand behind those that are held back.
-            runs.extend(store.ready_runs(&group, &held, now, GROUP_READY_MAX).await?);
+            runs.extend(store.ready_runs(&group, &held, now, limit).await?);
         }
         if !more {
             read_to_end.insert(key.clone(), runs.iter().map(|run| run.run).collect());
         }
+        runs.retain(|run| !aside.holds(run.tenant, run.run, now));
         let candidates = runs.into_iter().map(|run| Candidate {
             tenant: run.tenant,
             run: run.run,

@@ -17,4 +17,5 @@ mod signals;
 mod skills;
 mod subjects;
 mod tenants;
+mod unreadable;
 mod workflows;

@@ -79,6 +79,11 @@ statements! {
                OR (idempotency.state = 'failed' AND idempotency.attempts < $9))))"
     }
 
+    IDEMPOTENCY_RENEW on idempotency {
+        both: "UPDATE idempotency SET lock_expires_at = $1 WHERE tenant_id = $2 AND client = $3 AND key = $4
+               AND state = 'processing' AND lock_expires_at < $1"
+    }
+
     IDEMPOTENCY_FINISH on idempotency {
         both: "UPDATE idempotency SET state = $1, response = $2, error = $3, updated_at = $4, expires_at = $5,
                lock_expires_at = NULL WHERE tenant_id = $6 AND client = $7 AND key = $8"
@@ -153,7 +158,7 @@ statements! {
     SWEEP_RUNS on runs {
         both: "SELECT r.run_id FROM runs r WHERE r.tenant_id = $1 AND r.run_id < $2 AND r.finished_at < $3
                AND NOT EXISTS (SELECT 1 FROM runs y WHERE y.tenant_id = r.tenant_id
-               AND y.root_run_id = coalesce(r.root_run_id, r.run_id) AND y.run_id > r.run_id
+               AND y.root_run_id = coalesce(r.root_run_id, r.run_id) AND y.run_id <> r.run_id
                AND (y.finished_at IS NULL OR y.finished_at >= $3))
                ORDER BY r.run_id LIMIT $4"
     }
@@ -163,6 +168,8 @@ statements! {
     SWEEP_STEPS on steps_added { both: "DELETE FROM steps_added WHERE tenant_id = $1 AND run_id = $2" }
     SWEEP_WAITS on waits { both: "DELETE FROM waits WHERE tenant_id = $1 AND run_id = $2" }
     SWEEP_HEARD on signals_heard { both: "DELETE FROM signals_heard WHERE tenant_id = $1 AND run_id = $2" }
+
+    SWEEP_SUCCESSOR on successors { both: "DELETE FROM successors WHERE tenant_id = $1 AND run_id = $2" }
 
     SWEEP_VOTES on votes {
         both: "DELETE FROM votes WHERE tenant_id = $1 AND approval_id IN

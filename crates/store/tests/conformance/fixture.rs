@@ -77,6 +77,14 @@ impl Place {
         Store::open(&self.url, options()).await.unwrap()
     }
 
+    /// A second server on the same database. A file is one server's alone, so there it is the same one again.
+    pub async fn second(&self, first: &Store) -> Store {
+        match &self.url {
+            StoreUrl::Sqlite(_) => first.clone(),
+            _ => self.open().await,
+        }
+    }
+
     /// A store with one tenant without limits, number 1.
     pub async fn world(&self) -> World {
         let store = self.open().await;

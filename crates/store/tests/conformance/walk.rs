@@ -112,14 +112,14 @@ fn command(run: &Run, dice: &mut Dice, session: SessionId, signal: SignalId) -> 
         21 => Command::Retry { input: (dice.roll(2) == 0).then_some(output) },
         22 if dice.roll(3) == 0 => Command::Cancel { reason: "no".into(), rollback: dice.roll(2) == 0 },
         22 if dice.roll(2) == 0 => Command::RestartFrom { position: dice.roll(u64::from(position) + 1) as u32 },
-        22 => Command::Skip { reason: "not needed".into() },
+        22 => Command::Skip { reason: "not needed".into(), voter: None },
         _ if dice.roll(3) == 0 => Command::FailRun { reason: Reason::Deadline, error: error(ErrorClass::Timeout) },
         _ => Command::Rollback { reason: "undo it".into(), from: None },
     }
 }
 
 /// What a finished step has in memory and nobody reads again; and nobody asks a terminal run for its control.
-fn without_leftovers(mut run: Run) -> Run {
+pub fn without_leftovers(mut run: Run) -> Run {
     if run.state.is_terminal() {
         run.control = interlock_core::state::Control::Active;
     }

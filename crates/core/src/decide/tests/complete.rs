@@ -55,19 +55,6 @@ fn only_some_classes_are_tried_again() {
 }
 
 #[test]
-fn a_failure_says_why_the_run_ended() {
-    for (class, reason) in [
-        (ErrorClass::Denied, Reason::PolicyDenied),
-        (ErrorClass::Rejected, Reason::ApprovalRejected),
-        (ErrorClass::Invalid, Reason::StepFailed),
-    ] {
-        let mut case = Case::of(tasks(1));
-        case.claim().fails(class);
-        assert_eq!(case.run.reason, Some(reason));
-    }
-}
-
-#[test]
 fn a_retry_waits_and_says_so() {
     let mut case = Case::of(plan(vec![task("t").attempts(3)]));
     case.claim().fails(ErrorClass::Timeout);
