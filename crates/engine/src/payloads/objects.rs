@@ -227,3 +227,21 @@ async fn within<T>(call: impl Future<Output = T>) -> Result<T, PayloadError> {
 fn unavailable(error: Error) -> PayloadError {
     PayloadError::Unavailable { what: error.to_string() }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_of_payloads_is_its_owners_alone() {
+        let folder = std::env::temp_dir().join(format!("interlock-payloads-{}", std::process::id()));
+        let mode = || std::fs::metadata(&folder).unwrap().permissions().mode() & 0o777;
+        Objects::folder(&folder).unwrap();
+        assert_eq!(mode(), 0o700);
+        // One that somebody made before is closed, too.
+        std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o755)).unwrap();
+        Objects::folder(&folder).unwrap();
+        assert_eq!(mode(), 0o700);
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}

@@ -12,13 +12,14 @@ use crate::state::AppState;
 /// How long a change of access keeps an account from deciding on its maker's runs.
 const FRESH: Millis = Millis::from_hours(24);
 
-/// Refuses a vote by the right of an account that somebody who is excluded from it has just made or changed. `excluded`
-/// are those whom the approval itself excludes.
-pub async fn check(state: &AppState, run: &Run, name: &str, excluded: &[String]) -> Result<(), ApiError> {
+/// Refuses a vote by the right of an account that somebody who is excluded from the run's approvals has just made or
+/// changed, whichever way the vote comes.
+pub async fn check(state: &AppState, run: &Run, name: &str) -> Result<(), ApiError> {
     let Some(user) = state.engine().store().user_named(run.tenant, name).await? else { return Ok(()) };
     let Some(by) = maker(&user, state.engine().now()) else { return Ok(()) };
     let author = state.engine().version_author(run.tenant, run).await?;
-    let is_excluded = excluded.iter().any(|person| person == by)
+    let approvals = state.reads(run.tenant).approvals_of(run.tenant, run.id).await?;
+    let is_excluded = approvals.iter().flat_map(|row| &row.excluded).any(|person| person == by)
         || run.header.started_by.as_deref() == Some(by)
         || author.as_deref() == Some(by);
     if !is_excluded || by == name {

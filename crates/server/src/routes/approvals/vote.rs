@@ -9,7 +9,6 @@ use interlock_engine::commands::vote::VoteRequest;
 use interlock_protocol::approvals::{ApprovalView, CastVote, Voted, path};
 use interlock_store::ApprovalRow;
 
-use super::fresh;
 use super::view::{self, OfApproval};
 use super::voter::{Claimed, voter};
 use crate::api_error::ApiError;
@@ -69,9 +68,6 @@ pub async fn cast(
         return Err(ApiError::approval_changed(&shown));
     }
     let voter = voter(state, caller, run, &shown.approvers, &word.by).await?;
-    for name in voter.on_behalf_of.as_deref().into_iter().chain([voter.person.as_str()]) {
-        fresh::check(state, run, name, &shown.excluded).await?;
-    }
     let person = voter.person.clone();
     let request = VoteRequest { approval, voter, approve: word.approve, notes: word.notes };
     let standing = state.engine().vote(tenant, run.id, request).await?;
