@@ -12,6 +12,8 @@ pub const NAME_BYTES_MAX: usize = 128;
 pub const SUBJECT_BYTES_MAX: usize = 512;
 /// How many runs may wait for one subject.
 pub const SUBJECT_QUEUE_MAX: usize = 1_000;
+/// Schedules of one tenant.
+pub const SCHEDULES_MAX: usize = 1_000;
 pub const KEY_BYTES_MAX: usize = 512;
 /// What a sender calls its message: for CloudEvents, its source and its id together.
 pub const SOURCE_ID_BYTES_MAX: usize = 2_048;
@@ -76,6 +78,11 @@ pub const SIGNAL_KEPT: Millis = Millis::from_hours(24);
 pub const IDEMPOTENCY_COMPLETED_TTL: Millis = Millis::from_hours(24);
 pub const IDEMPOTENCY_FAILED_TTL: Millis = Millis::from_hours(1);
 pub const IDEMPOTENCY_LOCK: Millis = Millis::from_mins(5);
+/// A request that is worked on holds its key for this long and renews that while it goes on: when its server dies, the
+/// key is free soon after.
+pub const IDEMPOTENCY_REQUEST_LOCK: Millis = Millis::from_secs(10);
+pub const IDEMPOTENCY_RENEW_EVERY: Millis = Millis::from_secs(3);
+const _: () = assert!(IDEMPOTENCY_RENEW_EVERY.0 * 3 < IDEMPOTENCY_REQUEST_LOCK.0);
 pub const IDEMPOTENCY_ATTEMPTS_MAX: u32 = 3;
 /// A worker continues one run for at most this many steps, or this long, while others wait.
 pub const CONTINUE_STEPS_MAX: u32 = 16;

@@ -76,6 +76,11 @@ impl StepError {
         }
         Self { class, code: code.chars().take(limits::NAME_BYTES_MAX).collect(), message }
     }
+
+    /// What a step keeps that succeeded because somebody said so, and not because its worker reported it.
+    pub fn resolved_as_happened(message: impl Into<String>) -> Self {
+        Self::new(ErrorClass::Terminal, "RESOLVED_HAPPENED", message)
+    }
 }
 
 impl fmt::Display for StepError {

@@ -64,7 +64,7 @@ pub enum Cause {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         task: Option<String>,
         since: Timestamp,
-        /// Worker sessions that take from this queue now; absent where nobody has counted.
+        /// Worker sessions now that take from this queue and have the task; absent where nobody has counted.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         workers: Option<u32>,
     },
@@ -184,7 +184,7 @@ impl Throttle {
 /// What has to be known beside the run itself.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Surroundings {
-    /// How many sessions take from the current step's queue now; `None` where nobody has counted.
+    /// How many sessions would take the current step now; `None` where nobody has counted.
     pub workers: Option<u32>,
     /// The limit that does not admit a claim of the run now.
     pub throttle: Option<Throttle>,

@@ -11,8 +11,8 @@ use interlock_core::run::Run;
 use interlock_store::Refusal;
 
 use crate::cells::Cell;
-use crate::dispatch::holds::LimitedWorkflow;
 use crate::dispatch::ready::{Candidate, GroupKey};
+use crate::dispatch::workflow_limits::LimitedWorkflow;
 use crate::error::EngineError;
 use crate::{Engine, bind};
 
@@ -133,7 +133,8 @@ impl Engine {
                     let priority = row.priority;
                     let candidate = Candidate { tenant: run.tenant, run: run.id, priority, eligible_at };
                     let limited = LimitedWorkflow::of(run);
-                    self.0.dispatch.became_ready(key, candidate, limited.as_ref(), now);
+                    let spec = run.spec(run.position);
+                    self.0.dispatch.became_ready((key, candidate), spec, limited.as_ref(), now);
                 }
                 if let Some(wake_at) = row.wake_at {
                     self.0.timers.set(wake_at);

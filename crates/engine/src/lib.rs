@@ -22,6 +22,7 @@ pub mod payloads;
 pub mod schedules;
 pub mod sessions;
 pub mod set_aside;
+mod tenants;
 mod triggers;
 pub mod vault;
 pub mod webhooks;
@@ -63,6 +64,7 @@ pub(crate) struct Inner {
     pub loops: loops::supervise::Loops,
     pub evaluator: evaluator::Evaluator,
     pub workflows: workflows::Cache,
+    pub disabled_tenants: tenants::DisabledTenants,
     pub timers: loops::timers::Alarm,
     pub seal: tokio::sync::Notify,
     pub relay: tokio::sync::Notify,
@@ -109,6 +111,7 @@ impl Engine {
             outages: loops::outage::Outages::default(),
             loops: loops::supervise::Loops::default(),
             workflows: workflows::Cache::default(),
+            disabled_tenants: tenants::DisabledTenants::default(),
             evaluator: evaluator::Evaluator::new(options.expressions_in_place, options.expressions_max),
             timers: loops::timers::Alarm::default(),
             seal: tokio::sync::Notify::new(),
@@ -163,6 +166,7 @@ impl Engine {
         let (id, weight) = (tenant.id, tenant.weight);
         self.0.store.execute(Op::PutTenant(tenant)).await?;
         self.0.dispatch.set_weight(id, weight);
+        self.0.disabled_tenants.forget(id);
         Ok(())
     }
 

@@ -19,6 +19,11 @@ use crate::sql::{hot, ops, read, side, workflows};
 use crate::sweep;
 use crate::value::{Value, args};
 
+/// A list, as it stands in a row.
+fn list<T: serde::Serialize>(items: &Vec<T>) -> Result<String, DbError> {
+    serde_json::to_string(items).map_err(|error| DbError::Other(error.to_string()))
+}
+
 pub(crate) async fn apply<D: Db>(db: &D, op: &Op) -> Result<OpAnswer, DbError> {
     match op {
         Op::PutTenant(tenant) => {
@@ -60,7 +65,7 @@ pub(crate) async fn apply<D: Db>(db: &D, op: &Op) -> Result<OpAnswer, DbError> {
             Ok(if rows == 1 { OpAnswer::Done } else { OpAnswer::Gone })
         }
         Op::RegisterSession(session) => {
-            let queues = serde_json::to_string(&session.queues).map_err(|error| DbError::Other(error.to_string()))?;
+            let queues = list(&session.queues)?;
             let values = args![
                 session.id,
                 session.tenant,
@@ -71,13 +76,17 @@ pub(crate) async fn apply<D: Db>(db: &D, op: &Op) -> Result<OpAnswer, DbError> {
                 session.state.as_str(),
                 session.registered_at,
                 session.lease_expires_at,
-                session.heartbeat_at
+                session.heartbeat_at,
+                session.tasks.as_ref().map(list).transpose()?,
+                session.capabilities.as_ref().map(list).transpose()?
             ];
             db.execute(&ops::SESSION_PUT, values).await?;
             Ok(OpAnswer::Done)
         }
-        Op::RenewSession { session, lease_expires_at, heartbeat_at } => {
-            let rows = db.execute(&ops::SESSION_RENEW, args![*lease_expires_at, *heartbeat_at, *session]).await?;
+        Op::RenewSession { session, lease_expires_at, heartbeat_at, unlisted } => {
+            let unlisted = if unlisted.is_empty() { None } else { Some(list(unlisted)?) };
+            let values = args![*lease_expires_at, *heartbeat_at, unlisted, *session];
+            let rows = db.execute(&ops::SESSION_RENEW, values).await?;
             Ok(if rows == 1 { OpAnswer::Renewed } else { OpAnswer::Gone })
         }
         Op::SetSessionState { session, state } => {
@@ -135,6 +144,10 @@ pub(crate) async fn apply<D: Db>(db: &D, op: &Op) -> Result<OpAnswer, DbError> {
             Ok(if rows == 1 { OpAnswer::Stored } else { OpAnswer::Duplicate })
         }
         Op::Bulk(op) => bulk::apply(db, op).await,
+        Op::RenewIdempotency { tenant, client, key, lock_until } => {
+            let rows = db.execute(&ops::IDEMPOTENCY_RENEW, args![*lock_until, *tenant, client, key]).await?;
+            Ok(if rows == 1 { OpAnswer::Done } else { OpAnswer::Gone })
+        }
         Op::FinishIdempotency { tenant, client, key, state, response, error, at, expires_at } => {
             let values =
                 args![state.as_str(), response.as_ref(), error.as_ref(), *at, *expires_at, *tenant, client, key];

@@ -65,10 +65,11 @@ pub enum ReadError {
     Closed,
 }
 
-/// The database was restored from a backup while this server was at work: its epoch is another one.
+/// The database was restored from a backup while this server was at work, or failed over to a standby that was behind: its
+/// epoch is another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the database was restored from a backup (its epoch is {found}, this server began with {had}): restart this server"
+    "the database was restored from a backup, or has lost commits in a failover (its epoch is {found}, this server began with {had}): restart this server"
 )]
 pub struct Restored {
     pub had: u64,

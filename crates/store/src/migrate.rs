@@ -38,6 +38,12 @@ pub(crate) static SQLITE: &[Migration] = &[
         sql: include_str!("../migrations/sqlite/0014_approval_purpose.sql"),
     },
     Migration { version: 15, name: "successors", sql: include_str!("../migrations/sqlite/0015_successors.sql") },
+    Migration { version: 16, name: "worker_skills", sql: include_str!("../migrations/sqlite/0016_worker_skills.sql") },
+    Migration {
+        version: 18,
+        name: "access_changed",
+        sql: include_str!("../migrations/sqlite/0018_access_changed.sql"),
+    },
 ];
 
 pub(crate) static POSTGRES: &[Migration] = &[
@@ -64,6 +70,16 @@ pub(crate) static POSTGRES: &[Migration] = &[
         sql: include_str!("../migrations/postgres/0014_approval_purpose.sql"),
     },
     Migration { version: 15, name: "successors", sql: include_str!("../migrations/postgres/0015_successors.sql") },
+    Migration {
+        version: 16,
+        name: "worker_skills",
+        sql: include_str!("../migrations/postgres/0016_worker_skills.sql"),
+    },
+    Migration {
+        version: 18,
+        name: "access_changed",
+        sql: include_str!("../migrations/postgres/0018_access_changed.sql"),
+    },
 ];
 
 static APPLIED: Stmt = both("MIGRATIONS_APPLIED", "SELECT version, checksum FROM schema_migrations ORDER BY version");

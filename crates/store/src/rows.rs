@@ -104,6 +104,19 @@ pub struct SessionRow {
     pub registered_at: Timestamp,
     pub lease_expires_at: Timestamp,
     pub heartbeat_at: Timestamp,
+    /// The tasks and capabilities that the worker named; `None` where it did not say.
+    pub tasks: Option<Vec<String>>,
+    pub capabilities: Option<Vec<String>>,
+    /// Claims that its last heartbeat did not list.
+    pub unlisted: Vec<Unlisted>,
+}
+
+/// A claim that the heartbeats of its session have not listed since an instant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unlisted {
+    #[serde(flatten)]
+    pub at: AttemptRef,
+    pub since: Timestamp,
 }
 
 /// Runs that share one place in the round robin.

@@ -82,15 +82,14 @@ pub fn words(cause: &Cause, now: Timestamp) -> String {
             format!("A worker ({session}) has been running attempt {attempt}{since}{limit}.")
         }
         Cause::Unclaimed { queue, task, since, workers } => {
+            let has_it = task
+                .as_deref()
+                .map_or_else(|| "can do it".to_owned(), |task| format!("has the task `{}`", visible(task)));
             let task = task.as_deref().map_or_else(String::new, |task| format!(" the task `{}`", visible(task)));
             let workers = match workers {
-                Some(0) => format!("no worker takes from the queue `{}` now", visible(queue)),
-                Some(1) => {
-                    format!("one worker takes from the queue `{}`; it is busy or does not know it", visible(queue))
-                }
-                Some(n) => {
-                    format!("{n} workers take from the queue `{}`; they are busy or do not know it", visible(queue))
-                }
+                Some(0) => format!("no registered worker of the queue `{}` {has_it}", visible(queue)),
+                Some(1) => format!("one worker of the queue `{}` may have it, and is busy", visible(queue)),
+                Some(n) => format!("{n} workers of the queue `{}` may have it, and are busy", visible(queue)),
                 None => format!("it is on the queue `{}`", visible(queue)),
             };
             format!("It has waited {} for a worker to run{task}: {workers}.", span::span(now.since(*since)))

@@ -221,6 +221,7 @@ impl<'a> Draft<'a> {
             },
             why: match &step.phase {
                 Phase::Skipped { why } => Some(why.clone()),
+                Phase::Succeeded => step.last_error.as_ref().map(|error| error.message.clone()),
                 _ => None,
             },
         }));

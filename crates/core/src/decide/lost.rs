@@ -1,9 +1,10 @@
 //! Attempts that end without a word from their worker: lost leases, timeouts, releases, deadlines.
 
 use super::draft::Draft;
-use super::{cancel, complete, fail};
+use super::{cancel, complete, effect, fail};
 use crate::event::Event;
 use crate::limits::{UNKNOWN_TASK_PAUSE, UNKNOWN_TASK_PAUSE_MAX};
+use crate::machine::receipt::ReceiptEvent;
 use crate::machine::step::StepEvent;
 use crate::planted::{Bug, is_planted};
 use crate::rejection::Rejection;
@@ -80,10 +81,19 @@ pub(super) fn release(draft: &mut Draft<'_>, position: u32, attempt: u32) -> Res
     Ok(())
 }
 
+/// The claim has never reached its worker, so nothing was done.
+pub(super) fn undelivered(draft: &mut Draft<'_>, position: u32, attempt: u32) -> Result<(), Rejection> {
+    complete::fence(draft, position, attempt)?;
+    effect::settle_claim(draft, position, ReceiptEvent::Failed);
+    release(draft, position, attempt)
+}
+
 /// The worker does not know the task: another may, so the step is given back uncharged. It comes back to the same worker
 /// where that is the only one, so the pause grows.
 pub(super) fn unknown_task(draft: &mut Draft<'_>, position: u32, attempt: u32) -> Result<(), Rejection> {
     complete::fence(draft, position, attempt)?;
+    // A worker that does not know the task has done nothing.
+    effect::settle_claim(draft, position, ReceiptEvent::Failed);
     if draft.control == Control::Canceling || draft.step(position).open_intent.is_some() {
         return release(draft, position, attempt);
     }

@@ -35,6 +35,7 @@ use crate::retry::StepError;
 use crate::run::Run;
 use crate::state::Reason;
 use crate::time::{Millis, Timestamp};
+use crate::work::Claimer;
 
 pub use complete::is_recorded;
 pub use guard::{first_rewound, skip_terms};
@@ -95,8 +96,18 @@ pub enum Command {
     Claim {
         session: SessionId,
     },
+    /// The same for a worker that does not name its effects, with the intent that stands for all of them.
+    ClaimWithIntent {
+        session: SessionId,
+        receipt: Box<Receipt>,
+    },
     Complete(Completion),
     Release {
+        position: u32,
+        attempt: u32,
+    },
+    /// The claim has never reached its worker.
+    Undelivered {
         position: u32,
         attempt: u32,
     },
@@ -183,7 +194,7 @@ pub struct Completion {
     pub attempt: u32,
     pub outcome: Outcome,
     /// The session that takes the next step in the same commit, where that is allowed.
-    pub claim_next: Option<SessionId>,
+    pub claim_next: Option<Claimer>,
 }
 
 #[derive(Debug, Clone)]
@@ -243,8 +254,10 @@ pub fn decide(run: &Run, command: Command, bindings: &Bindings, asked: Asked) ->
     match command {
         Command::Admit => start::admit(&mut draft, bindings)?,
         Command::Claim { session } => claim::claim(&mut draft, session)?,
+        Command::ClaimWithIntent { session, receipt } => claim::claim_with_intent(&mut draft, session, *receipt)?,
         Command::Complete(completion) => complete::complete(&mut draft, completion, bindings)?,
         Command::Release { position, attempt } => lost::release(&mut draft, position, attempt)?,
+        Command::Undelivered { position, attempt } => lost::undelivered(&mut draft, position, attempt)?,
         Command::UnknownTask { position, attempt } => lost::unknown_task(&mut draft, position, attempt)?,
         Command::LeaseExpired { position, attempt } => lost::lease_expired(&mut draft, position, attempt)?,
         Command::StepTimeout { position, attempt } => lost::step_timeout(&mut draft, position, attempt)?,

@@ -48,9 +48,9 @@ pub(crate) async fn open(address: &str, options: &Options) -> Result<Opened, Ope
         }
     }
     let mut lanes = Vec::new();
-    // Two more than asked for: sealing and sweeping have a lane of their own, and do not hold up anybody's commit; and
-    // those who write little have one where nobody's large groups hold up theirs.
-    for _ in 0..options.lanes.max(1) + 2 {
+    // Three more than asked for: sealing and sweeping have a lane of their own, and do not hold up anybody's commit; those
+    // who write little have one where nobody's large groups hold up theirs; and so have worker sessions.
+    for _ in 0..options.lanes.max(1) + 3 {
         lanes.push(crate::store::prepare(&db, options.server).await?);
     }
     db.batch("COMMIT").await?;

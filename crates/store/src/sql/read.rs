@@ -163,7 +163,12 @@ statements! {
 
     SESSIONS on worker_sessions {
         both: "SELECT session_id, tenant_id, worker, build_id, queues, slots, state, registered_at, lease_expires_at,
-               heartbeat_at FROM worker_sessions ORDER BY session_id"
+               heartbeat_at, tasks, capabilities, unlisted FROM worker_sessions ORDER BY session_id"
+    }
+
+    SESSION_GET on worker_sessions {
+        both: "SELECT session_id, tenant_id, worker, build_id, queues, slots, state, registered_at, lease_expires_at,
+               heartbeat_at, tasks, capabilities, unlisted FROM worker_sessions WHERE session_id = $1"
     }
 
     TENANTS on tenants {

@@ -10,6 +10,7 @@ use interlock_core::json::Json;
 use interlock_core::plan::{Plan, StepSpec};
 use interlock_core::run::{HashHex, Header, Lineage, Run, Trigger};
 use interlock_core::time::Timestamp;
+use interlock_core::work::Claimer;
 use interlock_store::{Finding, Op, Options, Store, StoreUrl, Tenant};
 use uuid::Uuid;
 
@@ -172,7 +173,7 @@ pub fn start_set(tenant: TenantId, plan: &Arc<Plan>, wanted: Wanted) -> (Run, Bo
         idempotency: wanted.idempotency,
         inherited: vec![],
         starters: vec![],
-        claim: wanted.claim,
+        claim: wanted.claim.map(Claimer::of_all_trades),
         queued: wanted.queued,
     };
     decide::start(request, &Bindings::default(), Asked::system(created_at)).unwrap()
@@ -189,7 +190,7 @@ pub fn completion(run: &Run, at: Timestamp) -> Box<ChangeSet> {
         position: run.position,
         attempt: step.attempt,
         outcome: Outcome::Completed { output: Json::trusted(format!(r#"{{"step":{}}}"#, run.position)) },
-        claim_next: step.session(),
+        claim_next: step.session().map(Claimer::of_all_trades),
     };
     command(run, Command::Complete(done), at)
 }

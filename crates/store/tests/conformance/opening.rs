@@ -93,6 +93,7 @@ async fn a_backup_made_while_running_is_restored_with_a_higher_epoch() {
     assert_eq!(restored.check().await.unwrap(), []);
     let again = interlock_store::restore(Some(&copy), &elsewhere.url, options()).await.unwrap_err();
     assert!(matches!(again, OpenError::Locked { .. }), "{again}");
+    restored.execute(Op::FinishRestore { epoch, now: NOW }).await.unwrap();
     restored.close().await;
     let again = interlock_store::restore(Some(&copy), &elsewhere.url, options()).await.unwrap_err();
     assert!(again.to_string().contains("does not overwrite"), "{again}");

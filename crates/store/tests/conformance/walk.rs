@@ -11,6 +11,7 @@ use interlock_core::retry::{ErrorClass, StepError};
 use interlock_core::run::{Phase, Run};
 use interlock_core::state::{Reason, StepState};
 use interlock_core::time::{Millis, Timestamp};
+use interlock_core::work::Claimer;
 use interlock_store::{Op, SignalRow};
 use uuid::Uuid;
 
@@ -78,7 +79,7 @@ fn error(class: ErrorClass) -> StepError {
 fn command(run: &Run, dice: &mut Dice, session: SessionId, signal: SignalId) -> Command {
     let (position, attempt) = (run.position, run.current().attempt);
     let complete = |outcome, dice: &mut Dice| {
-        let claim_next = (dice.roll(2) == 0).then_some(session);
+        let claim_next = (dice.roll(2) == 0).then(|| Claimer::of_all_trades(session));
         Command::Complete(Completion { position, attempt, outcome, claim_next })
     };
     let output = Json::trusted(format!(r#"{{"at":{position},"text":"ü"}}"#));
