@@ -62,7 +62,7 @@ impl<'de> Deserialize<'de> for HashHex {
     }
 }
 
-/// What caused a run: the seeds' `trigger_type` and `trigger_ref`.
+/// What caused a run: `trigger_type` and `trigger_ref` of its row.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Trigger {
     #[serde(rename = "type")]
@@ -119,8 +119,8 @@ pub struct Notes {
     /// Effects that were not reads, counted against `writes_max`.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub writes: u32,
-    /// Who started or resumed an earlier run of the chain that this run continues; excluded from approving it, as
-    /// whoever started this one is.
+    /// Who started or resumed an earlier run of the chain that this run continues, and who directed this one so that
+    /// people were asked; excluded from approving it, as whoever started it is.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub starters: Vec<String>,
 }

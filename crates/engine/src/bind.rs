@@ -20,7 +20,7 @@ pub(crate) async fn for_command(engine: &Engine, run: &Run, command: &Command) -
         Ok(facts) => facts,
         Err(bindings) => return bindings,
     };
-    match engine.0.evaluator.run(run.tenant, move || facts.bind()).await {
+    match engine.0.evaluator.for_run(run.tenant, move |budget| facts.bind(budget)).await {
         Ok(bindings) => bindings,
         Err(error) => Bindings::of([(run.position, Bound::new(Err(error)))]),
     }
@@ -38,7 +38,7 @@ pub(crate) async fn for_start(
     match fetched(engine, tenant, facts).await {
         Ok(facts) => {
             let position = facts.position();
-            let bound = engine.0.evaluator.run(tenant, move || facts.bind()).await;
+            let bound = engine.0.evaluator.for_run(tenant, move |budget| facts.bind(budget)).await;
             bound.unwrap_or_else(|error| Bindings::of([(position, Bound::new(Err(error)))]))
         }
         Err(bindings) => bindings,

@@ -1,6 +1,9 @@
-//! Where expressions run: off the async threads, a bounded number at once, of which one tenant has a share, and nobody
-//! waits longer than a limit for one of them. What an expression may cost is bounded where it is evaluated
-//! (`interlock_workflow::expression::budget`).
+//! Where texts of users are evaluated: expressions, workflow files, schedules. Off the async threads, as many at once
+//! as there are cores, of which one tenant has a share; and within bounds: each piece of work gets one [`Budget`] for
+//! all that it evaluates, and when it takes too long nobody waits any more and the budget refuses to go on.
+//!
+//! Requests and the steps of runs do not wait for each other: each has places of its own. A request that finds no
+//! place for a while is told to come back ([`Refused::Busy`]); a step waits, since its run would fail otherwise.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,69 +11,104 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use interlock_core::ids::TenantId;
-use interlock_core::limits::EXPRESSION_TIME_MAX;
+use interlock_core::limits::{EXPRESSION_QUEUE_TIME_MAX, EXPRESSION_TIME_MAX};
 use interlock_core::retry::{ErrorClass, StepError};
-use tokio::sync::Semaphore;
+use interlock_workflow::expression::budget::Budget;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// One tenant has at most this part of the pool.
+/// One tenant has at most this part of the places.
 const TENANT_SHARE: usize = 4;
+/// The fewest places: one tenant's share leaves at least one to the others.
+const PLACES_MIN: usize = 2;
 /// Tenants whose share is remembered while nothing of theirs runs.
 const SHARES_KEPT_MAX: usize = 1_024;
 
-/// Runs expressions on a bounded pool of threads, or in place in a simulation.
+/// Evaluates on a bounded number of threads, or in place in a simulation.
 pub struct Evaluator {
     in_place: bool,
-    permits: Arc<Semaphore>,
-    share: usize,
-    shares: Mutex<HashMap<TenantId, Arc<Semaphore>>>,
+    steps: Places,
+    requests: Places,
     time_max: Duration,
+    queue_time_max: Duration,
     abandoned: Arc<AtomicUsize>,
 }
 
+/// Why a request's evaluation gave no answer.
+#[derive(Debug, PartialEq)]
+pub enum Refused {
+    /// There was no place for it in time.
+    Busy,
+    Failed(StepError),
+}
+
 impl Evaluator {
-    pub fn new(in_place: bool, at_once_max: usize) -> Self {
+    /// As many evaluations at once as there are cores, for steps, and half as many for requests.
+    pub fn new(in_place: bool, cores: usize) -> Self {
         Self {
             in_place,
-            permits: Arc::new(Semaphore::new(at_once_max)),
-            share: (at_once_max / TENANT_SHARE).max(1),
-            shares: Mutex::default(),
+            steps: Places::new(cores),
+            requests: Places::new(cores / 2),
             time_max: EXPRESSION_TIME_MAX.as_duration(),
+            queue_time_max: EXPRESSION_QUEUE_TIME_MAX.as_duration(),
             abandoned: Arc::default(),
         }
     }
 
-    /// How many evaluations still run though nobody waits for them any more. Each holds its place in the pool.
+    /// How many evaluations still run though nobody waits for them any more. Each holds its place.
     pub fn abandoned(&self) -> usize {
         self.abandoned.load(Ordering::Relaxed)
     }
 
-    /// Runs a piece of evaluation for a tenant.
-    pub async fn run<T: Send + 'static>(
+    /// Evaluates for a tenant's run, or for what will start one. Waits for a place as long as it takes.
+    pub async fn for_run<T: Send + 'static>(
         &self,
         tenant: TenantId,
-        evaluate: impl FnOnce() -> T + Send + 'static,
+        evaluate: impl FnOnce(&Budget) -> T + Send + 'static,
     ) -> Result<T, StepError> {
         if self.in_place {
-            return Ok(evaluate());
+            return Ok(evaluate(&Budget::default()));
         }
-        let stopping = |_| failed("the engine is stopping");
-        // The tenant's own place first, so that whoever waits for it takes none from the others.
-        let share = self.share_of(tenant).acquire_owned().await.map_err(stopping)?;
-        let permit = Arc::clone(&self.permits).acquire_owned().await.map_err(stopping)?;
+        let place = self.steps.take(tenant).await.ok_or_else(|| failed("the engine is stopping"))?;
+        self.run(tenant, place, evaluate).await
+    }
+
+    /// Evaluates for a tenant's request.
+    pub async fn for_request<T: Send + 'static>(
+        &self,
+        tenant: TenantId,
+        evaluate: impl FnOnce(&Budget) -> T + Send + 'static,
+    ) -> Result<T, Refused> {
+        if self.in_place {
+            return Ok(evaluate(&Budget::default()));
+        }
+        let place = tokio::time::timeout(self.queue_time_max, self.requests.take(tenant)).await;
+        let Ok(Some(place)) = place else { return Err(Refused::Busy) };
+        self.run(tenant, place, evaluate).await.map_err(Refused::Failed)
+    }
+
+    async fn run<T: Send + 'static>(
+        &self,
+        tenant: TenantId,
+        place: Place,
+        evaluate: impl FnOnce(&Budget) -> T + Send + 'static,
+    ) -> Result<T, StepError> {
+        let budget = Budget::default();
+        let spent = budget.clone();
         let mut running = tokio::task::spawn_blocking(move || {
-            let answer = evaluate();
-            drop((permit, share));
+            let answer = evaluate(&spent);
+            drop(place);
             answer
         });
         if let Ok(ended) = tokio::time::timeout(self.time_max, &mut running).await {
             return ended.map_err(|_| failed("the evaluation of an expression was aborted"));
         }
+        budget.stop();
         self.abandon(tenant, running);
         let limit = self.time_max.as_secs_f64();
         Err(failed(&format!("the evaluation takes longer than {limit} s; compute this in a task")))
     }
 
-    /// A thread cannot be stopped; it is counted until it ends by itself.
+    /// A thread cannot be stopped from outside; it is counted until it meets the stopped budget, or ends by itself.
     fn abandon<T: Send + 'static>(&self, tenant: TenantId, running: tokio::task::JoinHandle<T>) {
         let abandoned = Arc::clone(&self.abandoned);
         let now = abandoned.fetch_add(1, Ordering::Relaxed) + 1;
@@ -79,6 +117,31 @@ impl Evaluator {
             drop(running.await);
             abandoned.fetch_sub(1, Ordering::Relaxed);
         });
+    }
+}
+
+/// A bounded number of places, of which a tenant has a share.
+struct Places {
+    all: Arc<Semaphore>,
+    share: usize,
+    shares: Mutex<HashMap<TenantId, Arc<Semaphore>>>,
+}
+
+/// One place, given back when it is dropped.
+type Place = (OwnedSemaphorePermit, OwnedSemaphorePermit);
+
+impl Places {
+    fn new(wanted: usize) -> Self {
+        let places = wanted.max(PLACES_MIN);
+        Self { all: Arc::new(Semaphore::new(places)), share: (places / TENANT_SHARE).max(1), shares: Mutex::default() }
+    }
+
+    /// A place for a tenant; none where the engine is stopping.
+    async fn take(&self, tenant: TenantId) -> Option<Place> {
+        // The tenant's own place first, so that whoever waits for it takes none from the others.
+        let share = self.share_of(tenant).acquire_owned().await.ok()?;
+        let place = Arc::clone(&self.all).acquire_owned().await.ok()?;
+        Some((place, share))
     }
 
     fn share_of(&self, tenant: TenantId) -> Arc<Semaphore> {
@@ -103,22 +166,55 @@ mod tests {
         TenantId(uuid::Uuid::from_u128(number))
     }
 
+    fn evaluator(cores: usize) -> Evaluator {
+        let short = Duration::from_millis(50);
+        Evaluator { time_max: short, queue_time_max: short, ..Evaluator::new(false, cores) }
+    }
+
     #[tokio::test]
     async fn a_tenant_that_fills_its_share_leaves_the_rest_to_others_and_is_told() {
-        let pool = Evaluator { time_max: Duration::from_millis(50), ..Evaluator::new(false, 8) };
+        let pool = evaluator(8);
         let mut held = Vec::new();
         for _ in 0..2 {
             let (release, wait) = mpsc::channel::<()>();
             held.push(release);
-            let error = pool.run(tenant(1), move || wait.recv().ok()).await.unwrap_err();
+            let error = pool.for_run(tenant(1), move |_| wait.recv().ok()).await.unwrap_err();
             assert_eq!(error.code, "EXPRESSION_FAILED");
             assert!(error.message.contains("longer than"), "{error}");
         }
         assert_eq!(pool.abandoned(), 2);
-        let third = tokio::time::timeout(Duration::from_millis(50), pool.run(tenant(1), || 3)).await;
+        let third = tokio::time::timeout(Duration::from_millis(50), pool.for_run(tenant(1), |_| 3)).await;
         assert!(third.is_err(), "its share is used up");
-        assert_eq!(pool.run(tenant(2), || 4).await.unwrap(), 4);
+        assert_eq!(pool.for_run(tenant(2), |_| 4).await.unwrap(), 4);
         held.clear();
-        assert_eq!(pool.run(tenant(1), || 5).await.unwrap(), 5, "what has ended gives its place back");
+        assert_eq!(pool.for_run(tenant(1), |_| 5).await.unwrap(), 5, "what has ended gives its place back");
+    }
+
+    #[tokio::test]
+    async fn there_are_as_many_places_as_cores_and_a_request_is_told_when_there_is_none() {
+        let pool = evaluator(2);
+        assert_eq!((pool.steps.all.available_permits(), pool.requests.all.available_permits()), (2, 2));
+        assert_eq!(evaluator(64).steps.all.available_permits(), 64);
+        let (_release, wait) = mpsc::channel::<()>();
+        pool.for_request(tenant(1), move |_| wait.recv().ok()).await.unwrap_err();
+        assert_eq!(pool.for_request(tenant(1), |_| 1).await, Err(Refused::Busy));
+        assert_eq!(pool.for_request(tenant(2), |_| 2).await, Ok(2));
+        assert_eq!(pool.for_run(tenant(1), |_| 3).await, Ok(3), "runs have places of their own");
+    }
+
+    #[tokio::test]
+    async fn work_that_takes_too_long_is_stopped_by_its_budget() {
+        let pool = evaluator(2);
+        let (ended, end) = mpsc::channel();
+        let endless = move |budget: &Budget| {
+            // Spends nothing, so that only the deadline ends it.
+            while budget.hand_over(0).is_ok() {
+                std::thread::yield_now();
+            }
+            ended.send(()).ok();
+        };
+        pool.for_run(tenant(1), endless).await.unwrap_err();
+        let ended = tokio::task::spawn_blocking(move || end.recv_timeout(Duration::from_secs(30))).await.unwrap();
+        assert_eq!(ended, Ok(()), "the thread ends by itself");
     }
 }

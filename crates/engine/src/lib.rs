@@ -22,6 +22,7 @@ pub mod payloads;
 pub mod schedules;
 pub mod sessions;
 pub mod set_aside;
+mod tenants;
 mod triggers;
 pub mod vault;
 pub mod webhooks;
@@ -35,6 +36,7 @@ use interlock_core::retry::StepError;
 use interlock_core::time::{Millis, Timestamp};
 use interlock_outbound::Outbound;
 use interlock_store::{Op, Store, Tenant};
+use interlock_workflow::expression::budget::Budget;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -62,6 +64,7 @@ pub(crate) struct Inner {
     pub loops: loops::supervise::Loops,
     pub evaluator: evaluator::Evaluator,
     pub workflows: workflows::Cache,
+    pub disabled_tenants: tenants::DisabledTenants,
     pub timers: loops::timers::Alarm,
     pub seal: tokio::sync::Notify,
     pub relay: tokio::sync::Notify,
@@ -85,6 +88,8 @@ pub enum OpenEngineError {
     ClockSkew { skew_ms: i64, max_ms: u64 },
     #[error(transparent)]
     Read(#[from] interlock_store::ReadError),
+    #[error("the restore of this store was interrupted and cannot be finished: {0}")]
+    Restore(#[from] Box<EngineError>),
 }
 
 impl Engine {
@@ -106,6 +111,7 @@ impl Engine {
             outages: loops::outage::Outages::default(),
             loops: loops::supervise::Loops::default(),
             workflows: workflows::Cache::default(),
+            disabled_tenants: tenants::DisabledTenants::default(),
             evaluator: evaluator::Evaluator::new(options.expressions_in_place, options.expressions_max),
             timers: loops::timers::Alarm::default(),
             seal: tokio::sync::Notify::new(),
@@ -124,6 +130,11 @@ impl Engine {
         };
         let engine = Self(Arc::new(inner));
         if engine.0.options.loops {
+            // Nothing is dispatched, and no timer runs, before what a restore left to do is done.
+            let parked = engine.park_restored().await.map_err(Box::new)?;
+            if !parked.is_empty() {
+                tracing::warn!(runs = parked.len(), "an interrupted restore was finished: runs that act are paused");
+            }
             loops::spawn_all(&engine).await?;
         }
         Ok(engine)
@@ -155,17 +166,30 @@ impl Engine {
         let (id, weight) = (tenant.id, tenant.weight);
         self.0.store.execute(Op::PutTenant(tenant)).await?;
         self.0.dispatch.set_weight(id, weight);
+        self.0.disabled_tenants.forget(id);
         Ok(())
     }
 
-    /// Runs something that takes a while on the pool of the expressions.
+    /// Evaluates texts of users for a request, off the async threads and within its budget.
     pub async fn evaluate<T: Send + 'static>(
         &self,
         tenant: TenantId,
-        work: impl FnOnce() -> T + Send + 'static,
+        work: impl FnOnce(&Budget) -> T + Send + 'static,
+    ) -> Result<T, EngineError> {
+        self.0.evaluator.for_request(tenant, work).await.map_err(|refused| match refused {
+            evaluator::Refused::Busy => EngineError::Overloaded,
+            evaluator::Refused::Failed(error) => Rejection::InvalidInput { what: error.message }.into(),
+        })
+    }
+
+    /// The same for what happens without a request that could be sent again.
+    pub(crate) async fn evaluate_trigger<T: Send + 'static>(
+        &self,
+        tenant: TenantId,
+        work: impl FnOnce(&Budget) -> T + Send + 'static,
     ) -> Result<T, EngineError> {
         let refused = |error: StepError| Rejection::InvalidInput { what: error.message };
-        self.0.evaluator.run(tenant, work).await.map_err(|error| refused(error).into())
+        self.0.evaluator.for_run(tenant, work).await.map_err(|error| refused(error).into())
     }
 
     /// How the loops are doing.

@@ -18,6 +18,8 @@ pub struct EngineOptions {
     /// The lease of a worker session and how often it is renewed.
     pub session_lease: Millis,
     pub session_renewal: Millis,
+    /// How long after the end of a worker's lease an effect of it may still happen.
+    pub effect_settles_after: Millis,
     /// How often the reaper looks for lost sessions and stuck steps.
     pub reap_every: Millis,
     /// How often the store is scanned for ready runs that no hint told of.
@@ -30,7 +32,7 @@ pub struct EngineOptions {
     pub cells_max: usize,
     /// Expressions run on a bounded pool, or in place where there are no threads (simulation).
     pub expressions_in_place: bool,
-    /// How many expressions may be evaluated at once.
+    /// How many expressions may be evaluated at once: the machine's cores, since they do nothing but compute.
     pub expressions_max: usize,
     /// Where outbox messages go.
     pub deliver: Arc<dyn Deliver>,
@@ -51,6 +53,7 @@ impl EngineOptions {
             clock,
             session_lease: limits::SESSION_LEASE,
             session_renewal: limits::SESSION_RENEWAL,
+            effect_settles_after: limits::EFFECT_SETTLES_AFTER,
             reap_every: Millis(1_000),
             scan_every: Millis(1_000),
             seal_every: Millis(200),
@@ -58,7 +61,7 @@ impl EngineOptions {
             retention: None,
             cells_max: 16_384,
             expressions_in_place: false,
-            expressions_max: 64,
+            expressions_max: std::thread::available_parallelism().map_or(2, usize::from),
             deliver,
             outbox_attempts_max: 12,
             payloads: None,

@@ -9,6 +9,7 @@ use interlock_core::rejection::Rejection;
 use interlock_core::state::Admission;
 use interlock_core::trigger::Source;
 use interlock_workflow::definition::{Input, Triggers};
+use interlock_workflow::expression::budget::Budget;
 use interlock_workflow::expression::{self, Scope};
 use interlock_workflow::shape::{At, Expression, Map, Name, Template};
 use serde_json::{Value, json};
@@ -56,7 +57,7 @@ impl Engine {
         let mut taken = Vec::new();
         for version in self.triggered(tenant).await? {
             let occasion = Arc::clone(&occasion);
-            taken.extend(self.evaluate(tenant, move || take(&version, &occasion)).await?);
+            taken.extend(self.evaluate_trigger(tenant, move |budget| take(&version, &occasion, budget)).await?);
         }
         Ok(taken)
     }
@@ -91,7 +92,8 @@ impl Engine {
         }
         let invalid = |what: String| EngineError::from(Rejection::InvalidInput { what });
         let template = template.to_value().map_err(|error| invalid(error.to_string()))?;
-        let rendered = self.evaluate(tenant, move || expression::render(&template, &scope_of(scope))).await?;
+        let render = move |budget: &Budget| expression::render(&template, &scope_of(scope, budget));
+        let rendered = self.evaluate_trigger(tenant, render).await?;
         let rendered = rendered.map_err(|error| invalid(error.message))?;
         Json::of(&rendered).map_err(|error| invalid(error.to_string()))
     }
@@ -132,38 +134,42 @@ impl Keyed {
     }
 }
 
-fn scope_of(scope: Value) -> Scope {
+fn scope_of(scope: Value, budget: &Budget) -> Scope {
     match scope {
-        Value::Object(fields) => Scope::new(fields),
-        _ => Scope::default(),
+        Value::Object(fields) => Scope::new(fields, budget),
+        _ => Scope::new(serde_json::Map::new(), budget),
     }
 }
 
 /// What expressions of a trigger see.
-fn scope(occasion: &Occasion) -> Scope {
+fn scope(occasion: &Occasion, budget: &Budget) -> Scope {
     let (kind, endpoint) = match &occasion.kind {
         Kind::Webhook { source, endpoint } => (source.as_str(), Some(endpoint)),
         Kind::Signal => ("signal", None),
         Kind::Ticket => ("ticket", None),
     };
     let trigger = json!({ "kind": kind, "endpoint": endpoint, "event": occasion.event, "key": occasion.key });
-    scope_of(json!({ "event": occasion.payload, "trigger": trigger }))
+    scope_of(json!({ "event": occasion.payload, "trigger": trigger }), budget)
 }
 
 /// What a run is given whose workflow somebody has named for an occasion, whether or not a trigger of it takes that:
 /// by the trigger that does, else by its first one for tickets.
-pub(crate) fn given_for_ticket(version: &WorkflowVersion, occasion: &Occasion) -> Result<Option<Json>, String> {
-    if let Some(taken) = take(version, occasion) {
+pub(crate) fn given_for_ticket(
+    version: &WorkflowVersion,
+    occasion: &Occasion,
+    budget: &Budget,
+) -> Result<Option<Json>, String> {
+    if let Some(taken) = take(version, occasion, budget) {
         return taken.inputs.map(Some);
     }
     let first = version.definition.on.as_ref().and_then(|on| on.ticket.0.first());
-    first.map(|ticket| given(&ticket.inputs, &scope(occasion))).transpose()
+    first.map(|ticket| given(&ticket.inputs, &scope(occasion, budget))).transpose()
 }
 
 /// The first trigger of a workflow that takes the occasion.
-fn take(version: &WorkflowVersion, occasion: &Occasion) -> Option<Taken> {
+fn take(version: &WorkflowVersion, occasion: &Occasion, budget: &Budget) -> Option<Taken> {
     let on = version.definition.on.as_ref()?;
-    let scope = scope(occasion);
+    let scope = scope(occasion, budget);
     let inputs = match &occasion.kind {
         Kind::Webhook { source, endpoint } => webhook(on, *source, endpoint, occasion, &scope),
         Kind::Signal => signal(on, occasion, &scope),

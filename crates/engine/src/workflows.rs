@@ -10,6 +10,7 @@ use interlock_core::json::Hash;
 use interlock_core::time::Timestamp;
 use interlock_store::{WorkflowRow, WorkflowVersionRow};
 use interlock_workflow::definition::Definition;
+use interlock_workflow::expression::budget::Budget;
 use interlock_workflow::inputs::Inputs;
 
 use crate::Engine;
@@ -34,11 +35,11 @@ pub struct WorkflowVersion {
 impl WorkflowVersion {
     /// Reads a stored version. It was checked when it was applied; a version that this binary cannot read any more is
     /// the store's fault, not the caller's.
-    pub fn read(row: WorkflowVersionRow) -> Result<Self, EngineError> {
+    pub fn read(row: WorkflowVersionRow, budget: &Budget) -> Result<Self, EngineError> {
         let at = format!("version {} of workflow `{}`", row.version, row.name);
         let unreadable = |what: String| EngineError::Store(format!("{at} cannot be read: {what}"));
         let definition = interlock_workflow::read(&row.name, &row.source).map_err(|why| unreadable(why.to_string()))?;
-        let inputs = Inputs::of(&definition).map_err(|why| unreadable(why.to_string()))?;
+        let inputs = Inputs::of(&definition, budget).map_err(|why| unreadable(why.to_string()))?;
         let plan = EncodedPlan::new(definition.plan(row.version)).map_err(|why| unreadable(why.to_string()))?;
         Ok(Self {
             name: row.name,
@@ -150,7 +151,7 @@ impl Engine {
         }
         let Some(row) = self.0.store.workflow_version(tenant, name, version).await? else { return Ok(None) };
         // Reading a large file takes a while, and its patterns are compiled.
-        let read = self.0.evaluator.run(tenant, move || WorkflowVersion::read(row)).await;
+        let read = self.0.evaluator.for_run(tenant, move |budget| WorkflowVersion::read(row, budget)).await;
         let version = Arc::new(read.map_err(|error| EngineError::Store(error.to_string()))??);
         let mut versions = versions();
         if versions.len() >= VERSIONS_CACHED_MAX {

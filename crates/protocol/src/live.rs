@@ -1,5 +1,5 @@
-//! The live stream: events as they happen, over WebSocket and SSE. Envelope and names are 002's; [`Envelope::id`] is
-//! what a subscriber hands back as `last_event_id` to go on behind it.
+//! The live stream: events as they happen, over WebSocket and SSE. [`Envelope::id`] is what a subscriber hands back as
+//! `last_event_id` to go on behind it.
 //!
 //! Beside events there are [`Control`] frames, which say how the stream itself stands.
 
@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 /// Where the streams are.
 pub mod path {
     pub const WS_RUN: &str = "/ws/runs/{run}";
-    /// 002's name for the same.
+    /// Another name for the same.
     pub const WS_EXECUTION: &str = "/ws/executions/{run}";
     /// All runs of the tenant.
     pub const WS_FEED: &str = "/ws/feed";
@@ -37,8 +37,16 @@ pub mod limits {
 pub mod close {
     /// The run has ended and everything was sent.
     pub const ENDED: u16 = 1000;
+    /// A frame broke the protocol.
+    pub const PROTOCOL: u16 = 1002;
+    /// A text frame holds no UTF-8.
+    pub const NOT_TEXT: u16 = 1007;
+    /// A frame is longer than [`FRAME_BYTES_MAX`](super::limits::FRAME_BYTES_MAX).
+    pub const TOO_LARGE: u16 = 1009;
     /// The first frame was not understood, or what it names does not exist.
     pub const REFUSED: u16 = 1008;
+    /// The credential that opened the stream counts no more: revoked, expired, signed out. A code of our own.
+    pub const UNAUTHORIZED: u16 = 4401;
     /// The server stops; reconnect.
     pub const RESTART: u16 = 1012;
     /// The subscriber is too slow; reconnect from the cursor that the `resync` frame named.
@@ -102,7 +110,7 @@ pub struct Envelope {
     pub id: String,
     /// A name of the catalogue.
     pub event: String,
-    /// The run's id, under 002's name.
+    /// The run's id, as the runbook surface names it.
     pub session_id: RunId,
     /// 1, 2, …; absent where the event is about the run as a whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -129,7 +137,7 @@ pub struct Meta {
     /// The worker session that the event names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worker_id: Option<String>,
-    /// The profile that the run's policy follows, such as `prod`; 002 has two names for it.
+    /// The profile that the run's policy follows, such as `prod`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub environment: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,6 +1,7 @@
 //! Numbers for Prometheus. Labels are bounded: routes by their pattern, never by what stands in it; no tenants.
 
-use std::fmt;
+use std::collections::HashSet;
+use std::fmt::{self, Write as _};
 use std::time::Duration;
 
 use axum::http::{Method, StatusCode};
@@ -114,9 +115,8 @@ impl Metrics {
         self.hits.get_or_create(&Hits { source, result: hit.as_str() }).inc();
     }
 
-    /// All numbers as OpenMetrics text.
-    pub async fn text(&self, engine: &Engine) -> Result<String, ApiError> {
-        let live = self.live(engine).await?;
+    /// The numbers as OpenMetrics text: of this process, and, where `with_runs`, of the runs of all tenants.
+    pub async fn text(&self, engine: &Engine, with_runs: bool) -> Result<String, ApiError> {
         let mut registry = Registry::with_prefix("interlock");
         registry.register("http_requests", "Answered requests.", self.requests.clone());
         let about = "Time from a request's head to its answer's head; reads that wait for news wait.";
@@ -126,13 +126,15 @@ impl Metrics {
             "Requests that carried a key, by what became of them.",
             self.hits.clone(),
         );
-        registry.register_collector(Box::new(OfRuns {
-            live,
-            transitions: engine.counters().transitions(),
-            durations: engine.counters().durations(),
-            loops: engine.loop_health(),
-            set_aside: engine.set_aside().len() as u64,
-        }));
+        if with_runs {
+            registry.register_collector(Box::new(OfRuns {
+                live: self.live(engine).await?,
+                transitions: engine.counters().transitions(),
+                durations: engine.counters().durations(),
+                loops: engine.loop_health(),
+                set_aside: engine.set_aside().len() as u64,
+            }));
+        }
         let mut text = String::new();
         // Writing into a string cannot fail.
         let _ = encode(&mut text, &registry);
@@ -152,6 +154,26 @@ impl Metrics {
         *kept = Some((Instant::now(), counts.clone()));
         Ok(counts)
     }
+}
+
+/// The same numbers in the text format 0.0.4, which Prometheus reads unless it is asked for more: counters are declared
+/// under the name of their samples, and there are neither units nor an end.
+pub fn plain(open_metrics: &str) -> String {
+    let is_counter: HashSet<&str> =
+        open_metrics.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.strip_suffix(" counter")).collect();
+    let mut text = String::with_capacity(open_metrics.len());
+    for line in open_metrics.lines() {
+        let declared = line.strip_prefix("# HELP ").or_else(|| line.strip_prefix("# TYPE "));
+        let Some((name, rest)) = declared.and_then(|declared| declared.split_once(' ')) else {
+            if !line.starts_with('#') {
+                let _ = writeln!(text, "{line}");
+            }
+            continue;
+        };
+        let suffix = if is_counter.contains(name) { "_total" } else { "" };
+        let _ = writeln!(text, "{} {name}{suffix} {rest}", &line[..6]);
+    }
+    text
 }
 
 /// Methods that nobody has heard of are one.
@@ -206,7 +228,7 @@ impl Collector for OfRuns {
         let mut durations =
             encoder.encode_descriptor("run_duration", about, Some(&Unit::Seconds), MetricType::Histogram)?;
         for (state, histogram) in &self.durations {
-            let bounds = DURATION_BOUNDS_MS.iter().map(|bound| *bound as f64 / 1_000.0).chain([f64::MAX]);
+            let bounds = DURATION_BOUNDS_MS.iter().map(|bound| *bound as f64 / 1_000.0).chain([f64::INFINITY]);
             let buckets: Vec<_> = bounds.zip(histogram.counts.iter().copied()).collect();
             let (sum, count) = (histogram.sum_ms as f64 / 1_000.0, histogram.counts.iter().sum());
             let labels = [("status", state.as_str())];

@@ -33,7 +33,7 @@ mod triggers;
 mod unreadable;
 mod value;
 
-pub use backup::{backup_file, restore};
+pub use backup::{backup_file, restore, unfinished_restore};
 pub use bulk::{BulkFailure, BulkJob, BulkOp, BulkProgress};
 pub use error::{CorruptRow, OpenError, ReadError, Refusal, Restored, SubmitError};
 pub use identity::{
@@ -45,8 +45,8 @@ pub use payloads::{PayloadHolder, PayloadOp, PayloadOwner, PayloadRecord, Payloa
 pub use rows::{
     ATTR_FILTERS_MAX, ApprovalRow, CheckProgress, Claimed, EventRecord, FeedPage, Finding, IdempotencyRecord, OpenWait,
     OutboxMessage, Page, QueuedRun, ReadyGroup, ReadyRun, ReceiptRow, RunFilter, RunSummary, SessionRow, SignalRow,
-    StartAnswer, Stats, StepRow, StoredSignal, SubjectLine, Tenant, TenantEvent, Unmatched, WaitFilter, WaitRow,
-    WorkflowRow, WorkflowVersionRow, WorkflowVersionSummary,
+    StartAnswer, Stats, StepRow, StoredSignal, SubjectLine, Tenant, TenantEvent, Unlisted, Unmatched, WaitFilter,
+    WaitRow, WorkflowRow, WorkflowVersionRow, WorkflowVersionSummary,
 };
 pub use sqlite::memory::{copy as copy_memory, forget as forget_memory};
 pub use store::Store;

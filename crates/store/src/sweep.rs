@@ -102,6 +102,7 @@ async fn sweep_run<D: Db>(db: &D, tenant: TenantId, run: RunId) -> Result<u64, D
         &ops::SWEEP_STEPS,
         &ops::SWEEP_WAITS,
         &ops::SWEEP_HEARD,
+        &ops::SWEEP_SUCCESSOR,
         &ops::SWEEP_VOTES,
         &ops::SWEEP_APPROVALS,
         &ops::SWEEP_RECEIPTS,

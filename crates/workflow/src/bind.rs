@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use interlock_core::approval::Vote;
-use interlock_core::decide::{Bindings, Bound, Command, Outcome};
+use interlock_core::decide::{Bindings, Bound, Command, Outcome, first_rewound};
 use interlock_core::ids::RunId;
 use interlock_core::json::{Json, NUL};
 use interlock_core::limits;
@@ -16,6 +16,7 @@ use interlock_core::state::{StepKind, StepState};
 use interlock_core::time::Timestamp;
 use serde_json::{Map, Value, json};
 
+use crate::expression::budget::Budget;
 use crate::expression::{self, Scope};
 
 /// Which steps a command may activate: those from a position on, given one more output than the run holds.
@@ -59,7 +60,9 @@ fn activation(run: &Run, command: &Command, now: Timestamp) -> Option<Activation
         Command::Admit => Some(Activation { from: 0, output: None, again: false }),
         Command::Skip { .. } => Some(Activation { from: run.position + 1, output: None, again: false }),
         Command::Retry { .. } => Some(Activation { from: run.position, output: None, again: true }),
-        Command::RestartFrom { position } => Some(Activation { from: *position, output: None, again: true }),
+        Command::RestartFrom { position } => {
+            Some(Activation { from: first_rewound(run, *position), output: None, again: true })
+        }
         _ => None,
     }
 }
@@ -152,9 +155,9 @@ impl Facts {
         }
     }
 
-    pub fn bind(self) -> Bindings {
+    pub fn bind(self, budget: &Budget) -> Bindings {
         let mut bindings = Bindings::default();
-        let scope = match self.scope() {
+        let scope = match self.scope(budget) {
             Ok(scope) => scope,
             Err(error) => {
                 let bound = Bound::new(Err(error));
@@ -181,7 +184,7 @@ impl Facts {
         bindings
     }
 
-    fn scope(&self) -> Result<Scope, StepError> {
+    fn scope(&self, budget: &Budget) -> Result<Scope, StepError> {
         let broken = |error: serde_json::Error| {
             StepError::new(ErrorClass::Invalid, "EXPRESSION_FAILED", format!("a stored value is not JSON: {error}"))
         };
@@ -214,7 +217,7 @@ impl Facts {
                 "version": self.plan.version,
             }),
         );
-        Ok(Scope::new(scope))
+        Ok(Scope::new(scope, budget))
     }
 }
 

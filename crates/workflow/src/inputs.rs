@@ -2,14 +2,19 @@
 //! cheap enough for every start.
 
 use std::fmt;
+use std::sync::Arc;
 
-use regex::Regex;
 use serde_json::{Map, Value};
 
 use crate::definition::{Definition, Input, InputType};
+use crate::expression::budget::Budget;
+use crate::expression::pattern::{InvalidPattern, Pattern};
 use crate::expression::{SECRET, pieces, reference};
 use interlock_core::limits::NAME_BYTES_MAX;
 use interlock_core::nearest::hint;
+
+/// Faults that are named at once; who has made so many begins with these.
+const FAULTS_MAX: usize = 50;
 
 /// The inputs of a workflow, ready to check.
 #[derive(Debug)]
@@ -46,10 +51,10 @@ pub struct InvalidInputs(pub Vec<InputFault>);
 
 impl Inputs {
     /// Fails only where a pattern cannot be compiled, which the checks of a file have ruled out.
-    pub fn of(definition: &Definition) -> Result<Self, regex::Error> {
+    pub fn of(definition: &Definition, budget: &Budget) -> Result<Self, InvalidPattern> {
         let field = |input: &Input| {
-            Ok::<_, regex::Error>(Field {
-                rule: Rule::of(input)?,
+            Ok::<_, InvalidPattern>(Field {
+                rule: Rule::of(input, budget)?,
                 required: input.is_required(),
                 default: input.default.as_ref().map(|default| {
                     let value = default.to_json();
@@ -59,11 +64,11 @@ impl Inputs {
             })
         };
         let fields = definition.inputs.0.iter().map(|(key, input)| Ok((key.name.clone(), field(input)?)));
-        Ok(Self { fields: fields.collect::<Result<_, regex::Error>>()? })
+        Ok(Self { fields: fields.collect::<Result<_, InvalidPattern>>()? })
     }
 
     /// What the run gets: what was given, with defaults, secrets as references.
-    pub fn bind(&self, given: &Value) -> Result<Value, InvalidInputs> {
+    pub fn bind(&self, given: &Value, budget: &Budget) -> Result<Value, InvalidInputs> {
         let none = Map::new();
         let given = match given {
             Value::Object(given) => given,
@@ -74,7 +79,7 @@ impl Inputs {
             }
         };
         let mut faults = Vec::new();
-        for name in given.keys().filter(|name| !self.fields.iter().any(|(known, _)| known == *name)) {
+        for name in given.keys().filter(|name| !self.fields.iter().any(|(known, _)| known == *name)).take(FAULTS_MAX) {
             let known = self.fields.iter().map(|(known, _)| known.as_str());
             let help = if self.fields.is_empty() { "the workflow takes none".to_owned() } else { hint(name, known) };
             faults.push(InputFault { field: format!("inputs.{name}"), what: format!("is not an input; {help}") });
@@ -83,7 +88,7 @@ impl Inputs {
         for (name, field) in &self.fields {
             match given.get(name).filter(|value| !value.is_null()) {
                 Some(value) => {
-                    let (value, found) = field.rule.check(value, &format!("inputs.{name}"));
+                    let (value, found) = field.rule.check(value, &format!("inputs.{name}"), budget);
                     faults.extend(found);
                     bound.insert(name.clone(), value);
                 }
@@ -120,6 +125,11 @@ impl Inputs {
     pub fn is_empty(&self) -> bool {
         self.fields.is_empty()
     }
+
+    /// Whether checking what is given may take a while.
+    pub fn have_patterns(&self) -> bool {
+        self.fields.iter().any(|(_, field)| field.rule.has_pattern())
+    }
 }
 
 /// A schema, ready to check.
@@ -127,7 +137,7 @@ impl Inputs {
 pub struct Rule {
     kind: Option<InputType>,
     one_of: Option<Vec<Value>>,
-    pattern: Option<Regex>,
+    pattern: Option<Arc<Pattern>>,
     min: Option<f64>,
     max: Option<f64>,
     min_length: Option<usize>,
@@ -137,41 +147,45 @@ pub struct Rule {
     secret: bool,
 }
 
-/// Patterns with a bound on what they compile to.
-pub fn compile(pattern: &str) -> Result<Regex, regex::Error> {
-    regex::RegexBuilder::new(pattern).size_limit(1 << 20).build()
-}
-
 impl Rule {
-    pub fn of(input: &Input) -> Result<Self, regex::Error> {
+    pub fn of(input: &Input, budget: &Budget) -> Result<Self, InvalidPattern> {
         let properties = |all: &crate::shape::Map<Input>| {
             all.0
                 .iter()
-                .map(|(key, input)| Ok((key.name.clone(), input.is_required(), Self::of(input)?)))
-                .collect::<Result<Vec<_>, regex::Error>>()
+                .map(|(key, input)| Ok((key.name.clone(), input.is_required(), Self::of(input, budget)?)))
+                .collect::<Result<Vec<_>, InvalidPattern>>()
         };
         Ok(Self {
             kind: input.kind,
             one_of: input.one_of.as_ref().map(|all| all.iter().map(crate::shape::Template::to_json).collect()),
-            pattern: input.pattern.as_ref().map(|pattern| compile(pattern)).transpose()?,
+            pattern: input.pattern.as_ref().map(|pattern| budget.pattern(pattern)).transpose()?,
             min: input.min.map(|min| min.value),
             max: input.max.map(|max| max.value),
             min_length: input.min_length.map(|min| min.value as usize),
             max_length: input.max_length.map(|max| max.value as usize),
-            items: input.items.as_ref().map(|items| Self::of(items).map(Box::new)).transpose()?,
+            items: input.items.as_ref().map(|items| Self::of(items, budget).map(Box::new)).transpose()?,
             properties: input.properties.as_ref().map(properties).transpose()?,
             secret: input.is_secret(),
         })
     }
 
+    fn has_pattern(&self) -> bool {
+        self.pattern.is_some()
+            || self.items.as_ref().is_some_and(|items| items.has_pattern())
+            || self.properties.iter().flatten().any(|(_, _, rule)| rule.has_pattern())
+    }
+
     /// The value as the run gets it, and everything that is wrong with it.
-    pub fn check(&self, value: &Value, field: &str) -> (Value, Vec<InputFault>) {
+    pub fn check(&self, value: &Value, field: &str, budget: &Budget) -> (Value, Vec<InputFault>) {
         let mut faults = Vec::new();
-        let value = self.look(value, field, &mut faults);
+        let value = self.look(value, field, budget, &mut faults);
         (value, faults)
     }
 
-    fn look(&self, value: &Value, field: &str, faults: &mut Vec<InputFault>) -> Value {
+    fn look(&self, value: &Value, field: &str, budget: &Budget, faults: &mut Vec<InputFault>) -> Value {
+        if faults.len() >= FAULTS_MAX {
+            return value.clone();
+        }
         let mut fault = |what: String| faults.push(InputFault { field: field.to_owned(), what });
         if self.secret {
             let reference = as_reference(value);
@@ -194,8 +208,10 @@ impl Rule {
         }
         match value {
             Value::String(text) => {
-                if let Some(pattern) = self.pattern.as_ref().filter(|pattern| !pattern.is_match(text)) {
-                    fault(format!("does not match the pattern `{pattern}`"));
+                match self.pattern.as_ref().map(|pattern| (pattern, budget.is_match(pattern, text))) {
+                    Some((pattern, Ok(false))) => fault(format!("does not match the pattern `{}`", pattern.as_str())),
+                    Some((_, Err(spent))) => fault(format!("cannot be held against its pattern: {spent}")),
+                    Some((_, Ok(true))) | None => {}
                 }
                 self.length(text.chars().count(), "characters", &mut fault);
             }
@@ -212,12 +228,12 @@ impl Rule {
                 self.length(items.len(), "items", &mut fault);
                 if let Some(rule) = &self.items {
                     let each = items.iter().enumerate();
-                    return each.map(|(at, item)| rule.look(item, &format!("{field}[{at}]"), faults)).collect();
+                    return each.map(|(at, item)| rule.look(item, &format!("{field}[{at}]"), budget, faults)).collect();
                 }
             }
             Value::Object(given) => {
                 if let Some(properties) = &self.properties {
-                    return object(properties, given, field, faults);
+                    return object(properties, given, (field, budget), faults);
                 }
             }
             _ => {}
@@ -238,18 +254,21 @@ impl Rule {
 fn object(
     properties: &[(String, bool, Rule)],
     given: &Map<String, Value>,
-    field: &str,
+    (field, budget): (&str, &Budget),
     faults: &mut Vec<InputFault>,
 ) -> Value {
     let known = || properties.iter().map(|(name, ..)| name.as_str());
-    for name in given.keys().filter(|name| !known().any(|known| known == *name)) {
+    for name in given.keys().filter(|name| !known().any(|known| known == *name)).take(FAULTS_MAX) {
         let what = format!("is not a field of it; {}", hint(name, known().collect::<Vec<_>>()));
         faults.push(InputFault { field: format!("{field}.{name}"), what });
     }
     let mut bound = Map::new();
     for (name, required, rule) in properties {
         match given.get(name) {
-            Some(value) => drop(bound.insert(name.clone(), rule.look(value, &format!("{field}.{name}"), faults))),
+            Some(value) => {
+                let looked = rule.look(value, &format!("{field}.{name}"), budget, faults);
+                bound.insert(name.clone(), looked);
+            }
             None if *required => {
                 faults.push(InputFault { field: format!("{field}.{name}"), what: "is missing".into() });
             }
@@ -273,6 +292,43 @@ fn as_reference(value: &Value) -> Option<Value> {
         _ => return None,
     };
     Some(serde_json::json!({ SECRET: name }))
+}
+
+/// Holds another input of a step against the one before: a secret stands where it stood, by the same name, and nowhere else.
+pub fn check_secrets(before: &Value, after: &Value) -> Result<(), InvalidInputs> {
+    let mut faults = Vec::new();
+    compare_secrets(Some(before), after, "input", &mut faults);
+    if faults.is_empty() { Ok(()) } else { Err(InvalidInputs(faults)) }
+}
+
+fn compare_secrets(before: Option<&Value>, after: &Value, field: &str, faults: &mut Vec<InputFault>) {
+    let is_reference = |value: &Value| value.as_object().is_some_and(|fields| fields.contains_key(SECRET));
+    let mut fault = |what: &str| faults.push(InputFault { field: field.to_owned(), what: what.to_owned() });
+    if is_reference(after) {
+        if before != Some(after) {
+            fault("refers to a secret that the workflow does not give this step here");
+        }
+        return;
+    }
+    if before.is_some_and(is_reference) {
+        fault("is a secret: leave the reference as it is, and never give its value");
+        return;
+    }
+    match after {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                let old = before.and_then(|before| before.get(name));
+                compare_secrets(old, value, &format!("{field}.{name}"), faults);
+            }
+        }
+        Value::Array(items) => {
+            for (at, item) in items.iter().enumerate() {
+                let old = before.and_then(|before| before.get(at));
+                compare_secrets(old, item, &format!("{field}[{at}]"), faults);
+            }
+        }
+        _ => {}
+    }
 }
 
 /// Whoever gives inputs must not smuggle in a reference that the workflow's author did not ask for.

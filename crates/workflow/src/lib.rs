@@ -28,6 +28,7 @@ use interlock_core::plan::Plan;
 
 use definition::Definition;
 use diagnostic::{Diagnostic, Diagnostics, Report, Severity};
+use expression::budget::Budget;
 use shape::Shape;
 use source::Source;
 
@@ -52,11 +53,16 @@ pub fn read(name: &str, text: &str) -> Result<Definition, Diagnostics> {
 
 /// Reads and checks a file. `name` is how diagnostics call it.
 pub fn parse(name: &str, text: &str) -> Result<Checked, Diagnostics> {
+    parse_within(name, text, &Budget::default())
+}
+
+/// Reads and checks a file for a request that has a budget.
+pub fn parse_within(name: &str, text: &str, budget: &Budget) -> Result<Checked, Diagnostics> {
     let source = Source::new(name, text);
     let mut report = Report::default();
     let definition = yaml::parse(&source, &mut report).and_then(|node| Definition::read(&node, &mut report));
     if let Some(definition) = &definition {
-        check::check(definition, &source, &mut report);
+        check::check(definition, &source, budget, &mut report);
     }
     let failed = report.has_errors();
     let list = report.into_diagnostics();

@@ -1,5 +1,7 @@
 //! A YAML document as a tree that remembers where everything stood.
 
+use std::sync::Arc;
+
 use serde_json::Value as Json;
 
 /// A place in the text. Lines and columns count from 1, columns in characters.
@@ -26,16 +28,17 @@ pub struct Node {
     pub value: Value,
 }
 
+/// A value. Whatever can be long is shared: an alias, or a field that keeps its node, costs a reference and no copy.
 #[derive(Debug, Clone)]
 pub enum Value {
     Null,
     Bool(bool),
     Int(i64),
     Float(f64),
-    Text(String),
-    List(Vec<Node>),
+    Text(Arc<str>),
+    List(Arc<Vec<Node>>),
     /// In the order of the file; keys are unique.
-    Map(Vec<(Key, Node)>),
+    Map(Arc<Vec<(Key, Node)>>),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,7 +74,7 @@ impl Node {
             Value::Bool(truth) => Json::Bool(*truth),
             Value::Int(number) => Json::from(*number),
             Value::Float(number) => Json::from(*number),
-            Value::Text(text) => Json::String(text.clone()),
+            Value::Text(text) => Json::String(text.to_string()),
             Value::List(items) => Json::Array(items.iter().map(Self::to_json).collect()),
             Value::Map(fields) => {
                 Json::Object(fields.iter().map(|(key, node)| (key.name.clone(), node.to_json())).collect())

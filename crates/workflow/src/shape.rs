@@ -477,7 +477,7 @@ pub struct Expression(pub At<String>);
 impl Shape for Expression {
     fn read(node: &Node, report: &mut Report) -> Option<Self> {
         match &node.value {
-            Value::Text(text) => Some(Self(At { value: text.clone(), span: node.span })),
+            Value::Text(text) => Some(Self(At { value: text.to_string(), span: node.span })),
             Value::Bool(truth) => Some(Self(At { value: truth.to_string(), span: node.span })),
             _ => {
                 expected(node, "an expression as text", report);

@@ -1,6 +1,8 @@
 //! A walk over the steps without side effects: what would be done, as far as it can be known beforehand. What depends
 //! on the answer of a step is left open, and said so.
 
+use std::collections::HashSet;
+
 use interlock_core::plan::{BlastRadius, Plan, StepSpec, WaitFor, Work};
 use interlock_core::rules::ValidationMode;
 use interlock_core::state::{EffectClass, StepKind};
@@ -9,6 +11,7 @@ use serde_json::{Map, Value, json};
 
 use crate::check::acts;
 use crate::definition::Definition;
+use crate::expression::budget::Budget;
 use crate::expression::pieces::{self, Piece};
 use crate::expression::{self, Scope, reference};
 use crate::graph::{summary, undo};
@@ -79,14 +82,14 @@ fn said<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<Stri
     Option::deserialize(deserializer).map(Some)
 }
 
-/// Walks the steps for these inputs.
-pub fn walk(definition: &Definition, given: &Value) -> Result<Walk, InvalidInputs> {
+/// Walks the steps for these inputs. All expressions together spend from one budget.
+pub fn walk(definition: &Definition, given: &Value, budget: &Budget) -> Result<Walk, InvalidInputs> {
     let plan = definition.plan(1);
-    let inputs = match Inputs::of(definition) {
-        Ok(inputs) => inputs.bind(given)?,
+    let inputs = match Inputs::of(definition, budget) {
+        Ok(inputs) => inputs.bind(given, budget)?,
         Err(_) => given.clone(),
     };
-    let mut walker = Walker::new(&plan, &inputs);
+    let mut walker = Walker::new(&plan, &inputs, budget);
     let subject = definition.subject.as_ref().and_then(|subject| walker.text(&subject.key.0));
     walker.about_run(&plan, subject.as_ref());
     let mut steps: Vec<_> = plan.steps.iter().map(|spec| walker.step(spec)).collect();
@@ -103,7 +106,7 @@ pub fn walk(definition: &Definition, given: &Value) -> Result<Walk, InvalidInput
     })
 }
 
-/// Marks the steps before which the mode asks (DESIGN §5).
+/// Marks the steps before which the mode asks.
 fn asks(plan: &Plan, furthest: BlastRadius, steps: &mut [Walked]) {
     let declared = plan.rules.approval.as_ref().and_then(|approval| approval.mode);
     let Some(mode) = declared.or_else(|| {
@@ -135,17 +138,18 @@ fn asks(plan: &Plan, furthest: BlastRadius, steps: &mut [Walked]) {
 }
 
 struct Walker {
-    scope: Map<String, Value>,
+    budget: Budget,
+    scope: Scope,
     /// Steps whose output is known.
-    known: Vec<String>,
+    known: HashSet<String>,
 }
 
 impl Walker {
-    fn new(plan: &Plan, inputs: &Value) -> Self {
-        let mut scope = Map::new();
-        scope.insert("inputs".into(), inputs.clone());
-        scope.insert("steps".into(), json!({}));
-        let mut walker = Self { scope, known: Vec::new() };
+    fn new(plan: &Plan, inputs: &Value, budget: &Budget) -> Self {
+        let mut scope = Scope::new(Map::new(), budget);
+        scope.set("inputs", inputs.clone());
+        scope.set("steps", json!({}));
+        let mut walker = Self { budget: budget.clone(), scope, known: HashSet::new() };
         walker.about_run(plan, None);
         walker
     }
@@ -153,16 +157,17 @@ impl Walker {
     fn about_run(&mut self, plan: &Plan, subject: Option<&String>) {
         let run = json!({ "id": "run_…", "subject": subject, "workspace": "default", "labels": {},
             "workflow": plan.workflow, "version": plan.version });
-        self.scope.insert("run".into(), run);
+        self.scope.set("run", run);
     }
 
     /// Whether an expression needs nothing that only a running workflow knows.
     fn is_known(&self, source: &str) -> bool {
-        reference::steps_of(source).iter().all(|step| self.known.contains(step))
+        // What cannot be paid for is not compiled here; the evaluation refuses it in words.
+        self.budget.open(source).is_err() || reference::steps_of(source).iter().all(|step| self.known.contains(step))
     }
 
     fn text(&self, text: &str) -> Option<String> {
-        match expression::render_text(text, &Scope::new(self.scope.clone())).ok()? {
+        match expression::render_text(text, &self.scope).ok()? {
             Value::String(text) => Some(text),
             Value::Null => None,
             other => Some(other.to_string()),
@@ -170,10 +175,8 @@ impl Walker {
     }
 
     fn knows(&mut self, step: &str, output: Value, state: &str) {
-        if let Some(Value::Object(steps)) = self.scope.get_mut("steps") {
-            steps.insert(step.to_owned(), json!({ "output": output, "state": state }));
-        }
-        self.known.push(step.to_owned());
+        self.scope.set_in("steps", step, json!({ "output": output, "state": state }));
+        self.known.insert(step.to_owned());
     }
 
     fn step(&mut self, spec: &StepSpec) -> Walked {
@@ -211,7 +214,7 @@ impl Walker {
             notes.push(format!("whether it runs depends on {}", steps.join(", ")));
             return Would::Depends;
         }
-        match expression::condition(source, &Scope::new(self.scope.clone())) {
+        match expression::condition(source, &self.scope) {
             Ok(true) => Would::Run,
             Ok(false) => Would::Skip,
             Err(error) => {
@@ -291,7 +294,7 @@ impl Walker {
         if !known {
             return json!(text);
         }
-        match expression::render_text(text, &Scope::new(self.scope.clone())) {
+        match expression::render_text(text, &self.scope) {
             Ok(value) => value,
             Err(error) => {
                 walked.would = Would::Fail;

@@ -2,11 +2,12 @@
 //! bounds: a file that nests too deep or grows too large through aliases is refused before it is built.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use saphyr_parser::{Event, Parser, ScalarStyle};
 
 use crate::diagnostic::{Code, Report};
-use crate::limits::{DEPTH_MAX, NODES_MAX, SOURCE_BYTES_MAX};
+use crate::limits::{DEPTH_MAX, EXPANDED_BYTES_MAX, NODES_MAX, SOURCE_BYTES_MAX};
 use crate::node::{Key, Node, Place, Span, Value};
 use crate::source::Source;
 
@@ -57,19 +58,46 @@ struct Open {
     anchor: usize,
     span: Span,
     items: Items,
+    /// What the document had come to when the collection began.
+    before: Size,
 }
 
 enum Items {
     List(Vec<Node>),
-    Map { fields: Vec<(Key, Node)>, key: Option<Key> },
+    Map { fields: Vec<(Key, Node)>, key: Option<Key>, lines: HashMap<String, usize> },
 }
+
+/// How much a document, or a part of it, is: with every alias counted as often as it is used.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Size {
+    nodes: usize,
+    bytes: usize,
+}
+
+impl Size {
+    fn of(value: &Value) -> Self {
+        let text = if let Value::Text(text) = value { text.len() } else { 0 };
+        Self { nodes: 1, bytes: NODE_BYTES + text }
+    }
+
+    fn plus(self, other: Self) -> Self {
+        Self { nodes: self.nodes + other.nodes, bytes: self.bytes + other.bytes }
+    }
+
+    fn minus(self, other: Self) -> Self {
+        Self { nodes: self.nodes - other.nodes, bytes: self.bytes - other.bytes }
+    }
+}
+
+/// What a value counts beside its text: about what it takes wherever it is written out.
+const NODE_BYTES: usize = 16;
 
 #[derive(Default)]
 struct Builder {
     open: Vec<Open>,
-    anchors: HashMap<usize, (Node, usize)>,
+    anchors: HashMap<usize, (Node, Size)>,
     root: Option<Node>,
-    nodes: usize,
+    size: Size,
     documents: usize,
 }
 
@@ -92,11 +120,12 @@ impl Builder {
                     report.error(Code::Syntax, span, "tags have no meaning here").help("remove the `!…`");
                 }
                 let node = Node { span, value: resolve(&text, style) };
-                self.put(node, anchor, 1, report)
+                let size = Size::of(&node.value);
+                self.put(node, anchor, size, report)
             }
             Event::SequenceStart(anchor, _) => self.begin(anchor, span, Items::List(Vec::new()), report),
             Event::MappingStart(anchor, _) => {
-                self.begin(anchor, span, Items::Map { fields: Vec::new(), key: None }, report)
+                self.begin(anchor, span, Items::Map { fields: Vec::new(), key: None, lines: HashMap::new() }, report)
             }
             Event::SequenceEnd | Event::MappingEnd => self.finish(span, report),
             Event::Alias(id) => {
@@ -115,7 +144,7 @@ impl Builder {
             report.error(Code::TooLarge, span, format!("this is nested deeper than {DEPTH_MAX} levels"));
             return false;
         }
-        self.open.push(Open { anchor, span, items });
+        self.open.push(Open { anchor, span, items, before: self.size });
         true
     }
 
@@ -123,36 +152,47 @@ impl Builder {
         let Some(open) = self.open.pop() else { return true };
         let span = Span { start: open.span.start, end: span.end.max(open.span.end) };
         let value = match open.items {
-            Items::List(items) => Value::List(items),
-            Items::Map { fields, .. } => Value::Map(fields),
+            Items::List(items) => Value::List(Arc::new(items)),
+            Items::Map { fields, .. } => Value::Map(Arc::new(fields)),
         };
-        let node = Node { span, value };
-        let size = if open.anchor == 0 { 1 } else { size(&node) };
-        self.put(node, open.anchor, size, report)
+        let own = Size::of(&value);
+        // What is inside was counted when it was put there; an alias of the whole counts all of it again.
+        let whole = self.size.minus(open.before).plus(own);
+        self.put_counted(Node { span, value }, (open.anchor, whole), own, report)
     }
 
-    fn put(&mut self, node: Node, anchor: usize, size: usize, report: &mut Report) -> bool {
-        self.nodes += size;
-        if self.nodes > NODES_MAX {
-            let what =
-                format!("the file holds more than {NODES_MAX} values, aliases counted as often as they are used");
-            report.error(Code::TooLarge, node.span, what);
+    fn put(&mut self, node: Node, anchor: usize, size: Size, report: &mut Report) -> bool {
+        self.put_counted(node, (anchor, size), size, report)
+    }
+
+    /// Takes a node that adds `added` to the document; its anchor, if it has one, stands for the size beside it.
+    fn put_counted(&mut self, node: Node, anchor: (usize, Size), added: Size, report: &mut Report) -> bool {
+        self.size = self.size.plus(added);
+        if self.size.nodes > NODES_MAX || self.size.bytes > EXPANDED_BYTES_MAX {
+            let (limit, what) = if self.size.nodes > NODES_MAX {
+                (NODES_MAX, "values")
+            } else {
+                (EXPANDED_BYTES_MAX, "bytes of values")
+            };
+            let message = format!("the file holds more than {limit} {what}, aliases counted as often as they are used");
+            report.error(Code::TooLarge, node.span, message).help("use fewer aliases (`*name`), or shorter values");
             return false;
         }
+        let (anchor, whole) = anchor;
         if anchor != 0 {
-            self.anchors.insert(anchor, (node.clone(), size));
+            self.anchors.insert(anchor, (node.clone(), whole));
         }
         match self.open.last_mut().map(|open| &mut open.items) {
             None => self.root = Some(node),
             Some(Items::List(items)) => items.push(node),
-            Some(Items::Map { fields, key }) => match key.take() {
+            Some(Items::Map { fields, key, lines }) => match key.take() {
                 Some(key) => {
-                    if let Some((earlier, _)) = fields.iter().find(|(known, _)| known.name == key.name) {
-                        let line = earlier.span.start.line;
+                    if let Some(line) = lines.get(&key.name) {
                         report
                             .error(Code::DuplicateKey, key.span, format!("`{}` is given twice", key.name))
                             .help(format!("the first one is on line {line}; remove one of them"));
                     } else {
+                        lines.insert(key.name.clone(), key.span.start.line);
                         fields.push((key, node));
                     }
                 }
@@ -165,7 +205,7 @@ impl Builder {
 
 fn key_of(node: Node, report: &mut Report) -> Key {
     let name = match &node.value {
-        Value::Text(text) => text.clone(),
+        Value::Text(text) => text.to_string(),
         Value::Bool(truth) => truth.to_string(),
         Value::Int(number) => number.to_string(),
         Value::Float(number) => number.to_string(),
@@ -183,18 +223,10 @@ fn key_of(node: Node, report: &mut Report) -> Key {
     Key { name, span: node.span }
 }
 
-fn size(node: &Node) -> usize {
-    1 + match &node.value {
-        Value::List(items) => items.iter().map(size).sum(),
-        Value::Map(fields) => fields.iter().map(|(_, node)| size(node)).sum(),
-        _ => 0,
-    }
-}
-
 /// The core schema of YAML 1.2: only plain text can be anything but text, and `on`, `yes` and `no` are text.
 fn resolve(text: &str, style: ScalarStyle) -> Value {
     if style != ScalarStyle::Plain {
-        return Value::Text(text.to_owned());
+        return Value::Text(text.into());
     }
     match text {
         "" | "~" | "null" | "Null" | "NULL" => return Value::Null,
@@ -204,7 +236,7 @@ fn resolve(text: &str, style: ScalarStyle) -> Value {
     }
     let digits = text.trim_start_matches(['-', '+']);
     if !digits.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
-        return Value::Text(text.to_owned());
+        return Value::Text(text.into());
     }
     if let Some(hex) = text.strip_prefix("0x")
         && let Ok(number) = i64::from_str_radix(hex, 16)
@@ -217,7 +249,7 @@ fn resolve(text: &str, style: ScalarStyle) -> Value {
     let is_number = text.chars().all(|c| c.is_ascii_digit() || matches!(c, '.' | 'e' | 'E' | '+' | '-'));
     match text.parse::<f64>() {
         Ok(number) if is_number && number.is_finite() => Value::Float(number),
-        _ => Value::Text(text.to_owned()),
+        _ => Value::Text(text.into()),
     }
 }
 
@@ -274,6 +306,42 @@ mod tests {
             let _ = writeln!(text, "a{level}: &a{level} [{row}x]");
         }
         says(&text, "more than");
+    }
+
+    /// One long value and thousands of aliases of it: few values, and gigabytes if each were written out.
+    #[test]
+    fn a_long_value_that_is_repeated_counts_by_its_bytes() {
+        let text = format!("a: &a {}\nb: [{}]\n", "x".repeat(110_000), "*a,".repeat(48_000));
+        assert!(text.len() < SOURCE_BYTES_MAX);
+        says(&text, "bytes of values");
+        let nested = format!("a: &a [{}]\nb: [{}]\n", "y".repeat(110_000), "*a,".repeat(20_000));
+        says(&nested, "bytes of values");
+    }
+
+    #[test]
+    fn an_alias_shares_what_it_stands_for() {
+        let (node, messages) = read(&format!("a: &a [{}]\nb: [*a, *a, *a]\nc: *a\n", "x".repeat(1_000)));
+        assert_eq!(messages, Vec::<String>::new());
+        let Value::Map(fields) = node.unwrap().value else { unreachable!() };
+        let Value::List(first) = &fields[0].1.value else { unreachable!() };
+        assert_eq!(Arc::strong_count(first), 5, "the anchor's place and its four aliases");
+    }
+
+    #[test]
+    fn what_a_collection_holds_counts_again_for_each_alias() {
+        let count = |text: &str| {
+            let mut builder = Builder::default();
+            let mut report = Report::default();
+            for event in Parser::new_from_str(text) {
+                let (event, span) = event.unwrap();
+                assert!(builder.take(event, place_of(span), &mut report));
+            }
+            builder.size.nodes
+        };
+        // The mapping, two keys, the list, and its two values.
+        assert_eq!(count("{a: [x, y], b: }"), 7);
+        assert_eq!(count("{a: &a [x, y], b: *a}"), 9);
+        assert_eq!(count("{a: &a [&b [x], *b], b: *a}"), 13);
     }
 
     #[test]

@@ -28,6 +28,14 @@ pub async fn look(store: Option<&str>, data: &Path) -> Vec<Finding> {
         Err(error) => return vec![refused(&error)],
     };
     let mut findings = vec![Finding::ok("store", format!("{parsed} opens, and its schema is this binary's"))];
+    if let Ok(Some(epoch)) = opened.restoring().await {
+        let found = format!("its restore (epoch {epoch}) was interrupted before all runs were parked");
+        findings.push(Finding::problem(
+            "restore",
+            found,
+            "run `interlock db restore` again; it goes on where it stopped",
+        ));
+    }
     findings.extend(clock(&opened).await);
     findings.extend(durable(&opened).await);
     findings.extend(encrypted(&parsed, &opened).await);

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use clap::Args;
 use interlock_core::visible::visible;
 use interlock_protocol::workflows::{PlanRequest, path};
+use interlock_workflow::expression::budget::Budget;
 use interlock_workflow::walk::{Walk, Walked, Would, walk};
 
 use super::{files, show};
@@ -41,7 +42,7 @@ pub async fn run(client: &ClientArgs, printer: Printer, args: PlanArgs) -> anyho
         walked
     } else {
         let checked = files::checked(&args.which, printer)?;
-        walk(&checked.definition, &given.to_value()?)
+        walk(&checked.definition, &given.to_value()?, &Budget::default())
             .map_err(|error| Ended::saying(Exit::Unsuccessful, format!("the inputs do not fit: {error}")))?
     };
     printer.show(&walked, |paint| page(&walked, paint))?;

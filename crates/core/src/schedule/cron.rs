@@ -5,6 +5,9 @@ use std::fmt;
 use std::str::FromStr;
 
 use croner::parser::{CronParser, Seconds, Year};
+use jiff::civil::date;
+
+use super::search::{Search, Times};
 
 const BYTES_MAX: usize = 256;
 
@@ -13,6 +16,7 @@ const BYTES_MAX: usize = 256;
 pub struct Cron {
     text: String,
     pub(super) inner: croner::Cron,
+    pub(super) times: Times,
     /// It names every hour, so it means spans of time rather than times of the day.
     pub(super) every_hour: bool,
 }
@@ -34,11 +38,29 @@ impl FromStr for Cron {
         if text.len() > BYTES_MAX {
             return Err(invalid(format!("it is longer than {BYTES_MAX} bytes")));
         }
+        if text.split_whitespace().any(|field| field.split(',').any(str::is_empty)) {
+            return Err(invalid("a list has an empty item".to_owned()));
+        }
         let parser = CronParser::builder().seconds(Seconds::Optional).year(Year::Disallowed).build();
         let inner = parser.parse(text.trim()).map_err(|error| invalid(error.to_string()))?;
-        let every_hour = (0..24).all(|hour| inner.pattern.hour_match(hour).unwrap_or(false));
-        Ok(Self { text: text.trim().to_owned(), inner, every_hour })
+        let pattern = &inner.pattern;
+        let [hours, minutes, seconds] = [&pattern.hours, &pattern.minutes, &pattern.seconds].map(values);
+        if hours.is_empty() || minutes.is_empty() || seconds.is_empty() {
+            return Err(invalid("it names no time of day".to_owned()));
+        }
+        let every_hour = hours.len() == 24;
+        let cron = Self { text: text.trim().to_owned(), inner, times: Times { hours, minutes, seconds }, every_hour };
+        // The calendar repeats itself, so where the search begins makes no difference.
+        if Search::default().find(&cron, date(2000, 1, 1).at(0, 0, 0, 0), None).is_none() {
+            return Err(invalid("it names no date that any year has".to_owned()));
+        }
+        Ok(cron)
     }
+}
+
+/// The values of a field for a time of day.
+fn values(field: &croner::CronComponent) -> Vec<i8> {
+    field.values().into_iter().filter_map(|value| i8::try_from(value).ok()).collect()
 }
 
 impl fmt::Display for Cron {

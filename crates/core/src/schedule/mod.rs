@@ -6,6 +6,7 @@
 
 mod cron;
 mod due;
+mod search;
 mod slots;
 #[cfg(test)]
 mod tests;
@@ -20,6 +21,11 @@ use crate::time::{Millis, Timestamp};
 pub use cron::{Cron, InvalidCron};
 pub use due::{Due, Missed};
 pub use jiff::tz::TimeZone;
+
+use search::Search;
+
+/// 1 January 2026, from which [`Cadence::ever_comes`] looks.
+const SOME_NEW_YEAR: Timestamp = Timestamp(1_767_225_600_000);
 
 /// The longest spread of one schedule's starts.
 pub const JITTER_MAX: Millis = Millis::from_hours(1);
@@ -95,8 +101,18 @@ pub struct Cadence {
 impl Cadence {
     /// The first slot after an instant.
     pub fn next(&self, after: Timestamp) -> Option<Slot> {
-        let at = slots::next(&self.cron, &self.zone, self.dst, after)?;
+        let at = self.slot_after(after, &mut Search::default())?;
         Some(Slot { at, starts_at: at + self.jitter_of(at) })
+    }
+
+    /// Whether there is any slot at all. It does not depend on when it is asked: a schedule that is good once is good
+    /// whenever its file is applied again.
+    pub fn ever_comes(&self) -> bool {
+        self.slot_after(SOME_NEW_YEAR, &mut Search::default()).is_some()
+    }
+
+    fn slot_after(&self, after: Timestamp, search: &mut Search) -> Option<Timestamp> {
+        slots::next(&self.cron, &self.zone, self.dst, after, search)
     }
 
     /// The same for the same slot on every server, and always before the next slot.
@@ -104,7 +120,7 @@ impl Cadence {
         if self.jitter == Millis::ZERO {
             return Millis::ZERO;
         }
-        let following = slots::next(&self.cron, &self.zone, self.dst, at);
+        let following = self.slot_after(at, &mut Search::default());
         let room = following.map_or(self.jitter, |next| Millis(next.since(at).0.saturating_sub(1)));
         let bound = self.jitter.min(room).0;
         let mut drawn_from = [0u8; 24];
@@ -113,6 +129,19 @@ impl Cadence {
         let drawn = u64::from_be_bytes(*Hash::of(&drawn_from).0.first_chunk().expect("a hash has 32 bytes"));
         Millis(drawn % (bound + 1))
     }
+}
+
+/// What is wrong with a schedule's name. As workflows are named, since a schedule in a file is named after it; one that
+/// looks like an id could not be found by its name.
+pub fn wrong_name(name: &str) -> Option<String> {
+    let max = crate::limits::NAME_BYTES_MAX;
+    let plain = name.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_.:/".contains(letter));
+    let fits = !name.is_empty() && name.len() <= max && plain && !name.starts_with("sch_");
+    (!fits).then(|| {
+        format!(
+            "a schedule's name has 1 to {max} letters, digits, `-`, `_`, `.`, `:` or `/`, and does not look like an id"
+        )
+    })
 }
 
 /// A slot as its key and people write it: `2024-12-19T00:00:00Z`.

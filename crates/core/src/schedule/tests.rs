@@ -94,14 +94,52 @@ fn a_day_that_is_left_out() {
 
 #[test]
 fn what_never_comes_has_no_slot_and_what_comes_rarely_has() {
-    assert_eq!(cadence("0 0 30 2 *", "UTC", DstPolicy::Once).next(at("2026-01-01T00:00:00Z")), None);
+    for never in ["0 0 30 2 *", "0 0 31 2,4,6,9,11 *"] {
+        let error = never.parse::<Cron>().unwrap_err();
+        assert!(error.what.contains("no date"), "{error}");
+    }
+    // The last Sunday of March at half past two is what the clocks of Berlin leave out, every year.
+    let left_out = cadence("30 2 * 3 SUN#L", "Europe/Berlin", DstPolicy::Skip);
+    assert_eq!((left_out.next(at("2026-01-01T00:00:00Z")), left_out.ever_comes()), (None, false));
+    assert!(cadence("30 2 * 3 SUN#L", "Europe/Berlin", DstPolicy::Once).ever_comes());
+    let monday = cadence("0 0 29 2 +MON", "Europe/Berlin", DstPolicy::Once).next(at("2072-03-01T00:00:00Z")).unwrap();
+    assert_eq!(slot_text(monday.at), "2112-02-28T23:00:00Z", "forty years later");
     let leap = cadence("0 0 29 2 *", "Europe/Berlin", DstPolicy::Once).next(at("2096-03-01T00:00:00Z")).unwrap();
     assert_eq!(slot_text(leap.at), "2104-02-28T23:00:00Z");
 }
 
+/// An expression that never comes is found out by looking at as many days as there are, and no more.
+#[test]
+fn a_search_looks_at_a_bounded_number_of_days() {
+    for (cron, zone, dst) in [
+        ("30 2 * 3 SUN#L", "Europe/Berlin", DstPolicy::Skip),
+        ("15 2 * 10 SUN#1", "Australia/Lord_Howe", DstPolicy::Skip),
+        ("0 0 29 2 +MON", "America/New_York", DstPolicy::Twice),
+        ("* * 2 * * *", "Africa/Casablanca", DstPolicy::Once),
+    ] {
+        let cadence = cadence(cron, zone, dst);
+        let mut search = Search::default();
+        cadence.slot_after(at("2026-01-01T00:00:00Z"), &mut search);
+        assert!(search.looked <= search::DAYS_MAX + 1, "{cron}: {} days", search.looked);
+    }
+}
+
 #[test]
 fn what_is_no_expression_is_refused() {
-    for text in ["", "* * * *", "60 * * * *", "* 24 * * *", "0 0 0 1 1 * *", "a b c d e", "@sometimes", "0 0 32 * *"] {
+    for text in [
+        ", * * * *",
+        "1,,2 * * * *",
+        "* * * * 1,",
+        "L * * * *",
+        "",
+        "* * * *",
+        "60 * * * *",
+        "* 24 * * *",
+        "0 0 0 1 1 * *",
+        "a b c d e",
+        "@sometimes",
+        "0 0 32 * *",
+    ] {
         let error = text.parse::<Cron>().unwrap_err();
         assert!(error.to_string().contains("five fields"), "{error}");
     }

@@ -7,6 +7,7 @@ use interlock_core::json::{Hash, Json};
 use interlock_core::rejection::Rejection;
 use interlock_store::{Op, OpAnswer, WorkflowRow, WorkflowVersionRow};
 use interlock_workflow::diagnostic::Diagnostics;
+use interlock_workflow::expression::budget::Budget;
 
 use crate::Engine;
 use crate::commands::start::EncodedPlan;
@@ -66,8 +67,8 @@ impl Engine {
     pub async fn apply_workflow(&self, request: ApplyWorkflow) -> Result<Applied, ApplyError> {
         let ApplyWorkflow { tenant, file, source, name, expected, person } = request;
         let text = source.clone();
-        let read = move || {
-            let checked = interlock_workflow::parse(&file, &text)?;
+        let read = move |budget: &Budget| {
+            let checked = interlock_workflow::parse_within(&file, &text, budget)?;
             checked.check_runnable()?;
             Ok::<_, Diagnostics>(checked)
         };

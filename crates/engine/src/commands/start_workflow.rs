@@ -12,6 +12,7 @@ use interlock_core::rules::OnConflict;
 use interlock_core::run::Trigger;
 use interlock_core::stricter::Stricter;
 use interlock_workflow::definition::Subject;
+use interlock_workflow::expression::budget::Budget;
 use interlock_workflow::expression::{self, Scope};
 use interlock_workflow::shape::TextTemplate;
 use serde_json::{Map, Value};
@@ -132,12 +133,12 @@ impl Engine {
     /// Starts a run of this version.
     pub async fn start_version(
         &self,
-        workflow: &WorkflowVersion,
+        workflow: &Arc<WorkflowVersion>,
         request: StartWorkflow,
     ) -> Result<Started, EngineError> {
         let given = request.inputs.to_value().map_err(|error| invalid(format!("the inputs are not JSON: {error}")))?;
         let fingerprint = request.idempotency.is_some().then(|| request.fingerprint(&given)).transpose()?;
-        let bound = workflow.inputs.bind(&given).map_err(|faults| invalid(faults.to_string()))?;
+        let bound = self.bind_inputs(request.tenant, workflow, given).await?;
         let mut labels: BTreeMap<String, String> = BTreeMap::new();
         for (name, value) in workflow.inputs.searchable(&bound) {
             labels.insert(format!("{INPUT_LABEL}{name}"), value);
@@ -169,6 +170,22 @@ impl Engine {
         self.start(start).await
     }
 
+    /// The inputs as the run gets them. Looking for patterns in long texts takes a while, and is done off this thread.
+    pub(crate) async fn bind_inputs(
+        &self,
+        tenant: TenantId,
+        workflow: &Arc<WorkflowVersion>,
+        given: Value,
+    ) -> Result<Value, EngineError> {
+        let bound = if workflow.inputs.have_patterns() {
+            let workflow = Arc::clone(workflow);
+            self.evaluate_trigger(tenant, move |budget| workflow.inputs.bind(&given, budget)).await?
+        } else {
+            workflow.inputs.bind(&given, &Budget::default())
+        };
+        Ok(bound.map_err(|faults| invalid(faults.to_string()))?)
+    }
+
     /// Texts over the inputs. Those that only look something up are rendered in place.
     async fn render(
         &self,
@@ -181,15 +198,18 @@ impl Engine {
         }
         let mut scope = Map::new();
         scope.insert("inputs".into(), inputs);
-        let scope = Scope::new(scope);
+        let scope = Scope::new(scope, &Budget::default());
         let quick: Option<Vec<Value>> = texts.iter().map(|text| expression::look_up(&text.0, &scope)).collect();
         let values = if let Some(values) = quick {
             values
         } else {
             let texts: Vec<String> = texts.iter().map(|text| text.0.value.clone()).collect();
-            let render = move || texts.iter().map(|text| expression::render_text(text, &scope)).collect();
-            let rendered: Result<Result<Vec<Value>, _>, _> = self.0.evaluator.run(tenant, render).await;
-            rendered.and_then(|rendered| rendered).map_err(|error| invalid(error.message))?
+            let render = move |budget: &Budget| {
+                let scope = scope.within(budget);
+                texts.iter().map(|text| expression::render_text(text, &scope)).collect::<Result<Vec<Value>, _>>()
+            };
+            let rendered = self.evaluate_trigger(tenant, render).await?;
+            rendered.map_err(|error| invalid(error.message))?
         };
         Ok(values
             .into_iter()

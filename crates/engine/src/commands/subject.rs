@@ -71,7 +71,14 @@ impl Engine {
         let Some(last) = line.queue.iter().rposition(|queued| queued.cancels) else { return Ok(()) };
         let by = line.queue[last].run;
         let before = line.queue[..last].iter().map(|queued: &QueuedRun| queued.run);
+        let workspace = self.0.store.run_overview(tenant, by).await?.map(|run| run.workspace);
         for run in before.chain(line.holder) {
+            // A run of another workspace is waited for, never replaced.
+            if let Some(workspace) = &workspace
+                && self.is_elsewhere(tenant, run, workspace).await?
+            {
+                continue;
+            }
             let reason = format!("replaced by {by} (on_conflict: cancel_previous)");
             let work = async {
                 match self.cancel(tenant, run, reason, false, Context::SYSTEM).await {
@@ -83,6 +90,17 @@ impl Engine {
             self.one_of_many(tenant, run, work).await?;
         }
         Ok(())
+    }
+
+    /// Whether a run is of another workspace than this. One that is gone is nowhere.
+    pub(crate) async fn is_elsewhere(
+        &self,
+        tenant: TenantId,
+        run: RunId,
+        workspace: &str,
+    ) -> Result<bool, EngineError> {
+        let found = self.0.store.run_overview(tenant, run).await?;
+        Ok(found.is_some_and(|run| *run.workspace != *workspace))
     }
 
     /// Tells the run that holds the subject instead of starting another one. Answers `false` if the request's key is

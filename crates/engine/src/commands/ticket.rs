@@ -98,7 +98,8 @@ impl Engine {
         };
         let (workflow, given) = if let Some(name) = &request.workflow {
             let version = self.workflow_to_start(request.tenant, name, None).await?;
-            let given = self.evaluate(request.tenant, move || given_for_ticket(&version, &occasion)).await?;
+            let given =
+                self.evaluate(request.tenant, move |budget| given_for_ticket(&version, &occasion, budget)).await?;
             (name.clone(), given.map_err(invalid)?)
         } else {
             let Taken { workflow, inputs } = self.only_taker(request, occasion).await?;

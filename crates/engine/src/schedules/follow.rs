@@ -113,11 +113,10 @@ fn follows(spec: &ScheduleSpec, new: &ScheduleSpec) -> ScheduleSpec {
 }
 
 fn wanted(version: &WorkflowVersion, index: usize, schedule: &Schedule) -> ScheduleSpec {
-    let by_place = || if index == 0 { version.name.clone() } else { format!("{}-{}", version.name, index + 1) };
     let inputs: serde_json::Map<_, _> =
         schedule.inputs.0.iter().map(|(key, template)| (key.name.clone(), template.to_json())).collect();
     ScheduleSpec {
-        name: schedule.name.as_ref().map_or_else(by_place, |name| name.0.clone()),
+        name: schedule.name_at(&version.name, index),
         workflow: version.name.clone(),
         origin: Origin::Workflow,
         cron: schedule.cron.value.clone(),

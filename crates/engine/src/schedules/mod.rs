@@ -10,7 +10,7 @@ use interlock_core::keys::TriggerKey;
 use interlock_core::limits;
 use interlock_core::rejection::Rejection;
 use interlock_core::run::Trigger;
-use interlock_core::schedule::{CATCH_UP_MAX, Cadence, Cron, JITTER_MAX, Slot, TimeZone, slot_text};
+use interlock_core::schedule::{CATCH_UP_MAX, Cadence, Cron, JITTER_MAX, Slot, TimeZone, slot_text, wrong_name};
 use interlock_core::time::Timestamp;
 use interlock_core::trigger::Origin;
 use interlock_store::{Op, OpAnswer, ScheduleRow, ScheduleSpec, TriggerOp};
@@ -50,6 +50,10 @@ impl Engine {
             updated_at: now,
         };
         check(&row)?;
+        if self.0.store.schedules(tenant, "", limits::SCHEDULES_MAX).await?.len() == limits::SCHEDULES_MAX {
+            let what = format!("a tenant has at most {} schedules; remove one first", limits::SCHEDULES_MAX);
+            return Err(Rejection::InvalidInput { what }.into());
+        }
         row.next_at = next_look(&row, now)?;
         match self.0.store.execute(Op::Trigger(Box::new(TriggerOp::AddSchedule(row.clone())))).await? {
             OpAnswer::Stored => {
@@ -165,14 +169,8 @@ impl Engine {
 /// Everything about the row that does not depend on the instant.
 pub(crate) fn check(row: &ScheduleRow) -> Result<(), EngineError> {
     let invalid = |what: String| Err(Rejection::InvalidInput { what }.into());
-    let bytes = row.spec.name.len();
-    // As workflows are named: a schedule in a file is named after it. One that looks like an id could not be found.
-    let plain = row.spec.name.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_.:/".contains(letter));
-    if bytes == 0 || bytes > limits::NAME_BYTES_MAX || !plain || row.spec.name.starts_with("sch_") {
-        let max = limits::NAME_BYTES_MAX;
-        return invalid(format!(
-            "a schedule's name has 1 to {max} letters, digits, `-`, `_`, `.`, `:` or `/`, and does not look like an id"
-        ));
+    if let Some(wrong) = wrong_name(&row.spec.name) {
+        return invalid(wrong);
     }
     if row.spec.jitter > JITTER_MAX {
         return invalid(format!("the jitter is {} ms, the limit is {} ms", row.spec.jitter.0, JITTER_MAX.0));
@@ -187,8 +185,11 @@ pub(crate) fn check(row: &ScheduleRow) -> Result<(), EngineError> {
         let (what, max) = ("the inputs", limits::PAYLOAD_BYTES_MAX);
         return Err(Rejection::TooLarge { what, bytes: row.spec.inputs.len(), max }.into());
     }
-    if cadence(row)?.next(row.done_at).is_none() {
-        return invalid(format!("`{}` means no date that comes; a schedule would never run", row.spec.cron));
+    if !cadence(row)?.ever_comes() {
+        let (cron, zone) = (&row.spec.cron, &row.spec.timezone);
+        return invalid(format!(
+            "`{cron}` would never run: the clocks of {zone} leave that time out, and `dst` is skip"
+        ));
     }
     Ok(())
 }
@@ -226,8 +227,7 @@ impl Engine {
         let inputs = self.slot_inputs(tenant, schedule, inputs, self.now(), "check").await?;
         let invalid = |what: String| EngineError::from(Rejection::InvalidInput { what });
         let given = inputs.to_value().map_err(|error| invalid(format!("the inputs are not JSON: {error}")))?;
-        workflow.inputs.bind(&given).map_err(|faults| invalid(faults.to_string()))?;
-        Ok(())
+        self.bind_inputs(tenant, &workflow, given).await.map(|_| ())
     }
 
     async fn slot_inputs(

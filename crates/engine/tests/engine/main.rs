@@ -3,6 +3,7 @@
 mod backup;
 mod bucket;
 mod caps;
+mod claims;
 mod effects;
 mod feed;
 mod outbox;
@@ -10,8 +11,10 @@ mod payloads;
 mod restore;
 mod rig;
 mod runs;
+mod scan;
 mod sessions;
 mod signals;
+mod skills;
 mod subjects;
 mod tenants;
 mod unreadable;

@@ -56,6 +56,11 @@ impl Store {
         self.readable(&read::SESSIONS, 0, |_| vec![], session).await
     }
 
+    pub async fn session(&self, id: SessionId) -> Result<Option<SessionRow>, ReadError> {
+        let rows = self.rows(&read::SESSION_GET, args![id]).await?;
+        Ok(rows.into_iter().next().map(session).transpose()?)
+    }
+
     pub async fn tenants(&self) -> Result<Vec<Tenant>, ReadError> {
         self.readable(&read::TENANTS, 0, |_| vec![], tenant).await
     }
@@ -192,6 +197,9 @@ fn session(mut row: Row) -> Result<SessionRow, CorruptRow> {
         registered_at: row.time("registered_at")?,
         lease_expires_at: row.time("lease_expires_at")?,
         heartbeat_at: row.time("heartbeat_at")?,
+        tasks: row.opt_decoded("tasks")?,
+        capabilities: row.opt_decoded("capabilities")?,
+        unlisted: row.opt_decoded("unlisted")?.unwrap_or_default(),
     })
 }
 

@@ -2,6 +2,7 @@
 
 use crate::definition::{Definition, InputType, Step};
 use crate::diagnostic::{Code, Report};
+use crate::expression::budget::Budget;
 use crate::expression::pieces::{self, OPEN, Piece};
 use crate::expression::reference::{Fault, Known, faults};
 use crate::node::{Node, Span};
@@ -11,16 +12,16 @@ use crate::source::Source;
 /// What the expressions of triggers see.
 const EVENT: &[&str] = &["event", "trigger"];
 
-pub fn check(definition: &Definition, source: &Source, report: &mut Report) {
+pub fn check(definition: &Definition, source: &Source, budget: &Budget, report: &mut Report) {
     let inputs: Vec<(&str, Option<InputType>)> = definition
         .inputs
         .0
         .iter()
         .map(|(key, input)| (key.name.as_str(), input.kind.filter(|_| !input.is_secret())))
         .collect();
-    let mut checker = Checker { source, report };
+    let mut checker = Checker { source, report, budget, spent: false };
 
-    let at_start = Known { inputs: Some(inputs.clone()), ..Known::default() };
+    let at_start = Known { inputs: Some(&inputs), ..Known::default() };
     if let Some(subject) = &definition.subject {
         checker.text(&subject.key, &at_start);
     }
@@ -32,21 +33,14 @@ pub fn check(definition: &Definition, source: &Source, report: &mut Report) {
     let ids: Vec<&str> = definition.steps.iter().map(|step| &**step.id).collect();
     for (index, step) in definition.steps.iter().enumerate() {
         let (before, later) = ids.split_at(index);
-        let known = Known {
-            inputs: Some(inputs.clone()),
-            steps: Some(before.to_vec()),
-            later: later.to_vec(),
-            free: &[],
-            run: true,
-            secrets: false,
-        };
+        let known = Known { inputs: Some(&inputs), steps: Some(before), later, free: &[], run: true, secrets: false };
         self::step(step, &known, &mut checker);
         if let Some(rollback) = &step.rollback {
             if let Some(with) = &rollback.with {
                 checker.fixed(&with.0);
             }
             // What undoes a step sees what it did.
-            let undoing = Known { steps: Some(ids[..=index].to_vec()), later: ids[index + 1..].to_vec(), ..known };
+            let undoing = Known { steps: Some(&ids[..=index]), later: &ids[index + 1..], ..known };
             for item in rollback.run.iter().flat_map(|run| &run.items) {
                 checker.text(item, &undoing);
             }
@@ -69,13 +63,13 @@ fn triggers(definition: &Definition, checker: &mut Checker<'_>) {
         }
         for (key, template) in &inputs.0 {
             let secrets = definition.inputs.get(&key.name).is_some_and(crate::definition::Input::is_secret);
-            checker.tree(&template.0, &Known { secrets, ..known.clone() });
+            checker.tree(&template.0, &Known { secrets, ..known });
         }
     }
     let known = Known { free: &["trigger"], ..Known::default() };
     for (key, template) in on.schedule.0.iter().flat_map(|trigger| &trigger.inputs.0) {
         let secrets = definition.inputs.get(&key.name).is_some_and(crate::definition::Input::is_secret);
-        checker.tree(&template.0, &Known { secrets, ..known.clone() });
+        checker.tree(&template.0, &Known { secrets, ..known });
     }
 }
 
@@ -84,7 +78,7 @@ fn step(step: &Step, known: &Known<'_>, checker: &mut Checker<'_>) {
         checker.condition(condition, known);
     }
     if let Some(with) = &step.with {
-        checker.tree(&with.0, &Known { secrets: true, ..known.clone() });
+        checker.tree(&with.0, &Known { secrets: true, ..*known });
     }
     if let Some(value) = &step.transform {
         checker.tree(&value.0, known);
@@ -97,13 +91,16 @@ fn step(step: &Step, known: &Known<'_>, checker: &mut Checker<'_>) {
         checker.text(text, known);
     }
     for (_, text) in &step.env.0 {
-        checker.text(text, &Known { secrets: true, ..known.clone() });
+        checker.text(text, &Known { secrets: true, ..*known });
     }
 }
 
 struct Checker<'a> {
     source: &'a Source,
     report: &'a mut Report,
+    budget: &'a Budget,
+    /// The budget is spent, and that was said.
+    spent: bool,
 }
 
 impl Checker<'_> {
@@ -131,8 +128,8 @@ impl Checker<'_> {
         match pieces::split(text.trim()) {
             Ok(pieces) => match pieces.as_slice() {
                 [Piece::Expression { source, .. }] => {
-                    let at = self.expression_at(span, 0);
-                    self.put(faults(source, known, true), span, at, source);
+                    let at = self.source.slice(span).find(OPEN).map(|at| at + OPEN.len());
+                    self.one(source, (known, true), span, at);
                 }
                 pieces if pieces.iter().any(|piece| matches!(piece, Piece::Expression { .. })) => {
                     self.report
@@ -142,7 +139,7 @@ impl Checker<'_> {
                 _ => {
                     // Written without braces: the text itself is the expression.
                     let at = self.source.slice(span).find(text.trim()).unwrap_or(0);
-                    self.put(faults(text.trim(), known, true), span, Some(at), text.trim());
+                    self.one(text.trim(), (known, true), span, Some(at));
                 }
             },
             Err(_) => self.unclosed(span),
@@ -156,26 +153,36 @@ impl Checker<'_> {
         };
         // A secret stands alone or not at all.
         let alone = pieces.len() == 1;
-        let known = Known { secrets: known.secrets && alone, ..known.clone() };
+        let known = Known { secrets: known.secrets && alone, ..*known };
         let sources = pieces.iter().filter_map(|piece| match piece {
             Piece::Expression { source, .. } => Some(*source),
             Piece::Text(_) => None,
         });
-        for (number, source) in sources.enumerate() {
-            let at = self.expression_at(span, number);
-            self.put(faults(source, &known, false), span, at, source);
+        // The braces look the same in every style of YAML, so those in the file are those in the text, in order.
+        let file = self.source;
+        let mut places = file.slice(span).match_indices(OPEN).map(|(at, _)| at + OPEN.len());
+        for source in sources {
+            self.one(source, (&known, false), span, places.next());
         }
+    }
+
+    /// One expression, whose text begins at `at` within the span.
+    fn one(&mut self, source: &str, (known, condition): (&Known<'_>, bool), span: Span, at: Option<usize>) {
+        if self.spent {
+            return;
+        }
+        if let Err(spent) = self.budget.open(source) {
+            self.spent = true;
+            self.report.error(Code::ExpressionTooLarge, span, format!("from here on nothing was checked: {spent}"));
+            return;
+        }
+        self.put(faults(source, known, condition), span, at, source);
     }
 
     fn unclosed(&mut self, span: Span) {
         let at = self.source.slice(span).find(OPEN).unwrap_or(0);
         let span = self.source.within(span, at, at + OPEN.len());
         self.report.error(Code::ExpressionSyntax, span, "`${{` without `}}`").help("close the expression");
-    }
-
-    /// Where the nth expression of a text begins, behind its braces: the braces look the same in every style of YAML.
-    fn expression_at(&self, span: Span, number: usize) -> Option<usize> {
-        self.source.slice(span).match_indices(OPEN).nth(number).map(|(at, _)| at + OPEN.len())
     }
 
     fn put(&mut self, faults: Vec<Fault>, span: Span, at: Option<usize>, source: &str) {

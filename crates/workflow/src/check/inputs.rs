@@ -2,17 +2,19 @@
 
 use crate::definition::{Definition, Input, InputType};
 use crate::diagnostic::{Code, Report};
+use crate::expression::budget::Budget;
+use crate::expression::pattern::InvalidPattern;
 use crate::inputs::Rule;
 use crate::limits::{INPUT_DEPTH_MAX, INPUTS_MAX, PATTERN_BYTES_MAX};
 use crate::node::Span;
 
-pub fn check(definition: &Definition, report: &mut Report) {
+pub fn check(definition: &Definition, budget: &Budget, report: &mut Report) {
     if definition.inputs.0.len() > INPUTS_MAX {
         let message = format!("there are {} inputs, the limit is {INPUTS_MAX}", definition.inputs.0.len());
         report.error(Code::TooLarge, definition.name.span, message);
     }
     for (key, input) in &definition.inputs.0 {
-        one(&key.name, input, 0, report);
+        one(&key.name, input, (0, budget), report);
         if input.is_searchable()
             && (input.is_secret() || matches!(input.kind, Some(InputType::Object | InputType::Array)))
         {
@@ -23,7 +25,7 @@ pub fn check(definition: &Definition, report: &mut Report) {
     }
 }
 
-fn one(name: &str, input: &Input, depth: usize, report: &mut Report) {
+fn one(name: &str, input: &Input, (depth, budget): (usize, &Budget), report: &mut Report) {
     if depth >= INPUT_DEPTH_MAX {
         let message = format!("the schema is nested deeper than {INPUT_DEPTH_MAX} levels");
         report.error(Code::TooLarge, input.span, message);
@@ -34,25 +36,25 @@ fn one(name: &str, input: &Input, depth: usize, report: &mut Report) {
             report.error(Code::TooLarge, pattern.span, format!("the pattern is longer than {PATTERN_BYTES_MAX} bytes"));
             return;
         }
-        if let Err(error) = crate::inputs::compile(pattern) {
-            let last = error.to_string().lines().last().unwrap_or_default().trim().to_owned();
-            report.error(Code::InvalidValue, pattern.span, format!("this is not a regular expression: {last}"));
+        if let Err(error) = budget.pattern(pattern) {
+            let code = if matches!(error, InvalidPattern::Syntax(_)) { Code::InvalidValue } else { Code::TooLarge };
+            report.error(code, pattern.span, error.to_string());
             return;
         }
     }
     fields(name, input, report);
     for (key, property) in input.properties.iter().flat_map(|properties| &properties.0) {
-        one(&key.name, property, depth + 1, report);
+        one(&key.name, property, (depth + 1, budget), report);
     }
     if let Some(items) = &input.items {
-        one(name, items, depth + 1, report);
+        one(name, items, (depth + 1, budget), report);
     }
-    let Ok(rule) = Rule::of(input) else { return };
+    let Ok(rule) = Rule::of(input, budget) else { return };
     let choices = input.one_of.iter().flatten().map(|choice| ("choice", choice));
     let default = input.default.iter().map(|default| ("default", default));
     for (what, given) in choices.chain(default) {
         // A choice is held against everything but the choices themselves.
-        for fault in rule.check(&given.to_json(), name).1 {
+        for fault in rule.check(&given.to_json(), name, budget).1 {
             report.error(Code::InvalidDefault, given.0.span, format!("the {what} of {fault}"));
         }
     }

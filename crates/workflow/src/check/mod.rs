@@ -8,15 +8,16 @@ mod triggers;
 
 use crate::definition::Definition;
 use crate::diagnostic::Report;
+use crate::expression::budget::Budget;
 use crate::source::Source;
 
-/// Everything that `validate` demands.
-pub fn check(definition: &Definition, source: &Source, report: &mut Report) {
+/// Everything that `validate` demands. What has to be compiled for it is paid from a budget.
+pub fn check(definition: &Definition, source: &Source, budget: &Budget, report: &mut Report) {
     steps::check(definition, report);
-    inputs::check(definition, report);
+    inputs::check(definition, budget, report);
     triggers::check(definition, report);
     rules::check(definition, report);
-    expressions::check(definition, source, report);
+    expressions::check(definition, source, budget, report);
 }
 
 /// Whether steps of a kind do anything outside.

@@ -263,7 +263,7 @@ record! {
 impl Shape for Backoff {
     fn read(node: &Node, report: &mut Report) -> Option<Self> {
         if let Value::Text(text) = &node.value {
-            if text == "ladder" {
+            if &**text == "ladder" {
                 return Some(Self::Ladder);
             }
             return At::read(node, report).map(Self::Fixed);

@@ -3,6 +3,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use interlock_core::schedule::{DstPolicy, Overlap};
 use interlock_core::time::Millis;
@@ -144,6 +145,17 @@ record! {
     }
 }
 
+impl Schedule {
+    /// What the schedule is called: by its own name, else after its workflow and its place in the list.
+    pub fn name_at(&self, workflow: &str, index: usize) -> String {
+        match (&self.name, index) {
+            (Some(name), _) => name.value.0.clone(),
+            (None, 0) => workflow.to_owned(),
+            (None, index) => format!("{workflow}-{}", index + 1),
+        }
+    }
+}
+
 record! {
     /// A ticket of the runbook surface (`POST /executions` without `runbook_id`).
     "`on.ticket`" Ticket {
@@ -216,7 +228,8 @@ impl Shape for Triggers {
             Value::Map(fields) => {
                 // `webhook:` with nothing behind it means: with nothing to narrow it.
                 let fields = fields.iter().map(|(key, node)| (key.clone(), or_empty(node))).collect();
-                return TriggerBlock::read(&Node { span: node.span, value: Value::Map(fields) }, report).map(Self);
+                let value = Value::Map(Arc::new(fields));
+                return TriggerBlock::read(&Node { span: node.span, value }, report).map(Self);
             }
             _ => {
                 let message = format!("`on` is a mapping, a list or a word, found {}", node.kind());
@@ -228,9 +241,9 @@ impl Shape for Triggers {
         for word in words {
             let name = crate::shape::word(word, TriggerKind::ALL.iter().map(|kind| kind.as_str()), report)?;
             let key = Key { name: name.to_owned(), span: word.span };
-            fields.push((key, Node { span: word.span, value: Value::Map(Vec::new()) }));
+            fields.push((key, Node { span: word.span, value: Value::Map(Arc::default()) }));
         }
-        TriggerBlock::read(&Node { span: node.span, value: Value::Map(fields) }, report).map(Self)
+        TriggerBlock::read(&Node { span: node.span, value: Value::Map(Arc::new(fields)) }, report).map(Self)
     }
 
     fn schema(defs: &mut Defs) -> serde_json::Value {
@@ -243,7 +256,7 @@ impl Shape for Triggers {
 
 fn or_empty(node: &Node) -> Node {
     match node.value {
-        Value::Null => Node { span: node.span, value: Value::Map(Vec::new()) },
+        Value::Null => Node { span: node.span, value: Value::Map(Arc::default()) },
         _ => node.clone(),
     }
 }

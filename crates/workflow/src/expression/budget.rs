@@ -2,64 +2,123 @@
 //! copied, looked through or walked over passes a function that charges its weight to a [`Budget`], and refuses once
 //! that is spent. Since charging comes before building, neither time nor memory outgrows the budget.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use cel::common::ast::{CallExpr, EntryExpr, Expr, IdedExpr, LiteralValue, operators};
+use cel::extractors::This;
 use cel::objects::Key;
 use cel::{Context, ExecutionError};
 use interlock_core::limits::{EXPRESSION_COST_MAX, EXPRESSION_LOOPS_MAX};
 use serde_json::Value;
 
-/// No source can spell these.
-const CHARGE: &str = "@charge";
-const CHARGE_PATTERN: &str = "@charge_pattern";
+use super::pattern::{InvalidPattern, Pattern};
 
-/// What a pattern costs before it is looked for: it is compiled each time.
-const PATTERN_COST: u64 = 2_000;
-/// What an expression costs before it does anything.
-const EXPRESSION_COST: u64 = 50;
+/// No source can spell this.
+const CHARGE: &str = "@charge";
+
+/// What an expression costs before it does anything, and for each byte that is compiled.
+const EXPRESSION_COST: u64 = 250;
+const BYTE_COST: u64 = 4;
 /// The values in reach are handed over for each expression, which costs this part of their weight.
 const REACH_SHARE: u64 = 64;
 /// Bytes of text that weigh as much as one number.
 const TEXT_SHARE: u64 = 8;
 
-/// What is left to spend, shared by all expressions that are evaluated together.
+/// What one request, or one step of a run, may spend on all that it evaluates. Clones share it. Whoever waits for the
+/// work can end it from outside ([`Budget::stop`]): the next charge is refused, so the work ends soon after.
 #[derive(Debug, Clone, Default)]
-pub struct Budget(Arc<AtomicU64>);
+pub struct Budget(Arc<Spending>);
+
+#[derive(Debug, Default)]
+struct Spending {
+    spent: AtomicU64,
+    stopped: AtomicBool,
+    /// Patterns that were built already; each was paid for, so there are not many.
+    patterns: Mutex<HashMap<String, Arc<Pattern>>>,
+}
+
+/// Why nothing more is evaluated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Spent {
+    #[error(
+        "the evaluation costs more than {EXPRESSION_COST_MAX} units; use fewer expressions or shorter lists, or compute this in a task"
+    )]
+    Cost,
+    #[error("the evaluation took too long, and was stopped; compute this in a task")]
+    Stopped,
+}
 
 impl Budget {
-    /// Charges for handing values over to one expression.
-    pub fn open(&self, reach: u64) -> Result<(), String> {
-        self.charge(EXPRESSION_COST + reach / REACH_SHARE)
+    /// Refuses every further charge.
+    pub fn stop(&self) {
+        self.0.stopped.store(true, Ordering::Relaxed);
     }
 
-    fn charge(&self, cost: u64) -> Result<(), String> {
-        let before = self.0.fetch_add(cost.min(EXPRESSION_COST_MAX + 1), Ordering::Relaxed);
+    /// What has been spent so far.
+    pub fn spent(&self) -> u64 {
+        self.0.spent.load(Ordering::Relaxed)
+    }
+
+    /// Charges for compiling one expression.
+    pub fn open(&self, source: &str) -> Result<(), Spent> {
+        self.charge(EXPRESSION_COST + BYTE_COST * source.len() as u64)
+    }
+
+    /// Charges for handing values over to one expression.
+    pub fn hand_over(&self, weight: u64) -> Result<(), Spent> {
+        self.charge(weight / REACH_SHARE)
+    }
+
+    fn charge(&self, cost: u64) -> Result<(), Spent> {
+        if self.0.stopped.load(Ordering::Relaxed) {
+            return Err(Spent::Stopped);
+        }
+        let before = self.0.spent.fetch_add(cost.min(EXPRESSION_COST_MAX + 1), Ordering::Relaxed);
         if before.saturating_add(cost) > EXPRESSION_COST_MAX {
-            return Err(format!(
-                "the evaluation costs more than {EXPRESSION_COST_MAX} units; go over shorter lists, or compute this in a task"
-            ));
+            return Err(Spent::Cost);
         }
         Ok(())
     }
 
-    /// Makes the functions that [`metered`] calls.
+    /// A pattern, built the first time.
+    pub fn pattern(&self, text: &str) -> Result<Arc<Pattern>, InvalidPattern> {
+        let built = || self.0.patterns.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(pattern) = built().get(text) {
+            return Ok(Arc::clone(pattern));
+        }
+        let pattern = Arc::new(Pattern::build(text, |cost| self.charge(cost))?);
+        built().insert(text.to_owned(), Arc::clone(&pattern));
+        Ok(pattern)
+    }
+
+    /// Whether a pattern is found in a text.
+    pub fn is_match(&self, pattern: &Pattern, text: &str) -> Result<bool, Spent> {
+        self.charge(pattern.search_cost(text.len()))?;
+        Ok(pattern.is_match(text))
+    }
+
+    /// Makes the functions that [`metered`] calls, and `matches`.
     pub fn equip(&self, context: &mut Context<'_, '_>) -> Result<(), String> {
-        let charge = |budget: Self, base: u64, factor: u64| {
-            move |value: cel::Value| -> Result<cel::Value, ExecutionError> {
-                let cost = base + weight(&value).saturating_mul(factor);
-                budget.charge(cost).map_err(|spent| ExecutionError::function_error("evaluate", spent))?;
-                Ok(value)
-            }
+        let budget = self.clone();
+        let charge = move |value: cel::Value| -> Result<cel::Value, ExecutionError> {
+            let refused = |spent: Spent| ExecutionError::function_error("evaluate", spent);
+            budget.charge(weight(&value)).map_err(refused)?;
+            Ok(value)
         };
-        context.add_function(CHARGE, charge(self.clone(), 0, 1)).map_err(|error| error.to_string())?;
-        let pattern = charge(self.clone(), PATTERN_COST, TEXT_SHARE);
-        context.add_function(CHARGE_PATTERN, pattern).map_err(|error| error.to_string())
+        context.add_function(CHARGE, charge).map_err(|error| error.to_string())?;
+        let budget = self.clone();
+        let matches = move |This(text): This<Arc<String>>, pattern: Arc<String>| -> Result<bool, ExecutionError> {
+            let refused = |why: InvalidPattern| ExecutionError::function_error("matches", why);
+            let pattern = budget.pattern(&pattern).map_err(refused)?;
+            budget.is_match(&pattern, &text).map_err(|spent| refused(spent.into()))
+        };
+        context.add_function("matches", matches).map_err(|error| error.to_string())
     }
 }
 
-fn text_weight(bytes: usize) -> u64 {
+pub(super) fn text_weight(bytes: usize) -> u64 {
     1 + bytes as u64 / TEXT_SHARE
 }
 
@@ -132,12 +191,12 @@ fn meter(node: &mut IdedExpr) {
     match &mut node.expr {
         Expr::Select(select) => meter(&mut select.operand),
         Expr::Call(call) => meter_call(call),
-        Expr::List(list) => list.elements.iter_mut().for_each(|element| charged(element, CHARGE)),
+        Expr::List(list) => list.elements.iter_mut().for_each(charged),
         Expr::Map(map) => map.entries.iter_mut().for_each(|entry| meter_entry(&mut entry.expr)),
         Expr::Struct(made) => made.entries.iter_mut().for_each(|entry| meter_entry(&mut entry.expr)),
         Expr::Comprehension(each) => {
             // Every element counts before the first one is looked at, whether or not all of them will be.
-            charged(&mut each.iter_range, CHARGE);
+            charged(&mut each.iter_range);
             for part in [&mut each.accu_init, &mut each.loop_cond, &mut each.loop_step, &mut each.result] {
                 meter(part);
             }
@@ -149,15 +208,15 @@ fn meter(node: &mut IdedExpr) {
 fn meter_entry(entry: &mut EntryExpr) {
     match entry {
         EntryExpr::MapEntry(entry) => {
-            charged(&mut entry.key, CHARGE);
-            charged(&mut entry.value, CHARGE);
+            charged(&mut entry.key);
+            charged(&mut entry.value);
         }
-        EntryExpr::StructField(field) => charged(&mut field.value, CHARGE),
+        EntryExpr::StructField(field) => charged(&mut field.value),
     }
 }
 
 fn meter_call(call: &mut CallExpr) {
-    let by = match call.func_name.as_str() {
+    match call.func_name.as_str() {
         // These look at nothing but a truth, a number or one element.
         operators::CONDITIONAL
         | operators::LOGICAL_AND
@@ -175,33 +234,31 @@ fn meter_call(call: &mut CallExpr) {
             call.args.iter_mut().for_each(meter);
             return;
         }
-        "matches" => CHARGE_PATTERN,
-        _ => CHARGE,
-    };
+        _ => {}
+    }
     if let Some(target) = call.target.as_mut() {
         // `optional.of` is a name, not a value with a function.
         if matches!(&target.expr, Expr::Ident(name) if name == "optional") {
             meter(target);
         } else {
-            charged(target, by);
+            charged(target);
         }
     }
-    call.args.iter_mut().for_each(|arg| charged(arg, by));
+    call.args.iter_mut().for_each(charged);
 }
 
 /// Lets a value pass the meter. Lists and maps that are spelled out were charged piece by piece; what a macro gathers
 /// (`@result`) was too, and the interpreter knows how to add to it in place only if it finds it as it was.
-fn charged(node: &mut IdedExpr, by: &str) {
+fn charged(node: &mut IdedExpr) {
     meter(node);
     let is_gathered = matches!(&node.expr, Expr::Ident(name) if name.starts_with('@'));
     let is_spelled = matches!(node.expr, Expr::List(_) | Expr::Map(_));
     let is_small = matches!(&node.expr, Expr::Literal(literal)
         if !matches!(literal, LiteralValue::String(_) | LiteralValue::Bytes(_)));
-    let iterates = by == CHARGE && (is_gathered || is_spelled || is_small);
-    if iterates {
+    if is_gathered || is_spelled || is_small {
         return;
     }
     let inner = std::mem::take(node);
-    let call = CallExpr { func_name: by.to_owned(), target: None, args: vec![inner] };
+    let call = CallExpr { func_name: CHARGE.to_owned(), target: None, args: vec![inner] };
     *node = IdedExpr { id: 0, expr: Expr::Call(call) };
 }

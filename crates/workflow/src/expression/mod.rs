@@ -1,16 +1,18 @@
 //! Expressions: CEL, with limits. `${{ … }}` inside a JSON template is replaced by the expression's value; a string
 //! that is nothing but one expression takes the value with its type. [`reference`] checks expressions without running
-//! them; [`pieces`] finds them in a text; [`budget`] bounds what they cost.
+//! them; [`pieces`] finds them in a text; [`budget`] bounds what they cost; [`convert`] takes values to CEL and back
+//! without changing them.
 
 pub mod budget;
+mod convert;
+mod extremes;
+pub mod pattern;
 pub mod pieces;
 pub mod reference;
 
-use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
-use cel::objects::{Key, Map};
-use cel::{Context, ExecutionError, Program};
+use cel::{Context, Env, ExecutionError, Program};
 use interlock_core::limits;
 use interlock_core::retry::{ErrorClass, StepError};
 use serde_json::Value;
@@ -26,6 +28,9 @@ pub fn is_dynamic(template: &str) -> bool {
     template.contains(pieces::OPEN)
 }
 
+/// CEL's own types and functions, the same for every expression.
+static ENVIRONMENT: LazyLock<Arc<Env>> = LazyLock::new(|| Arc::new(Env::stdlib()));
+
 /// What expressions see, and what they may cost together.
 #[derive(Debug, Clone, Default)]
 pub struct Scope {
@@ -35,9 +40,39 @@ pub struct Scope {
 }
 
 impl Scope {
-    pub fn new(values: serde_json::Map<String, Value>) -> Self {
+    /// A scope whose expressions spend from a budget.
+    pub fn new(values: serde_json::Map<String, Value>, budget: &Budget) -> Self {
         let weight = values.values().map(budget::json_weight).sum();
-        Self { values, weight, budget: Budget::default() }
+        Self { values, weight, budget: budget.clone() }
+    }
+
+    /// The same scope, spending from another budget.
+    #[must_use]
+    pub fn within(mut self, budget: &Budget) -> Self {
+        self.budget = budget.clone();
+        self
+    }
+
+    /// Gives a name a value, in the place of what it had.
+    pub fn set(&mut self, name: &str, value: Value) {
+        self.weight += budget::json_weight(&value);
+        if let Some(before) = self.values.insert(name.to_owned(), value) {
+            self.weight -= budget::json_weight(&before);
+        }
+    }
+
+    /// Gives a field of a named object a value: `steps.check`.
+    pub fn set_in(&mut self, name: &str, field: &str, value: Value) {
+        let Some(Value::Object(fields)) = self.values.get_mut(name) else { return };
+        let weight = |value: &Value| budget::text_weight(field.len()) + budget::json_weight(value);
+        self.weight += weight(&value);
+        if let Some(before) = fields.insert(field.to_owned(), value) {
+            self.weight -= weight(&before);
+        }
+    }
+
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        self.values.get(name)
     }
 }
 
@@ -113,19 +148,21 @@ pub fn evaluate(source: &str, scope: &Scope) -> Result<Value, StepError> {
     if let Some(name) = reference::secret(source) {
         return Ok(serde_json::json!({ SECRET: name }));
     }
+    scope.budget.open(source).map_err(|spent| about(source, &spent))?;
     let program = compile(source).map_err(|error| about(source, &error))?;
-    scope.budget.open(scope.weight).map_err(|spent| about(source, &spent))?;
-    let mut context = Context::default();
+    scope.budget.hand_over(scope.weight).map_err(|spent| about(source, &spent))?;
+    let mut context = Context::with_env(Arc::clone(&ENVIRONMENT));
     scope.budget.equip(&mut context).map_err(|error| about(source, &error))?;
+    extremes::equip(&mut context).map_err(|error| about(source, &error))?;
     for (name, value) in &scope.values {
-        context.add_variable_from_value(name.as_str(), to_cel(value));
+        context.add_variable_from_value(name.as_str(), convert::to_cel(value));
     }
     let program = budget::metered(program.expression());
     let value = context.resolve(&program).map_err(|error| match &error {
         ExecutionError::FunctionError { message, .. } => about(source, message),
         _ => about(source, &error),
     })?;
-    value.json().map_err(|error| about(source, &error))
+    convert::to_json(&value).map_err(|error| about(source, &error))
 }
 
 /// The value of a text that needs no computing: without expressions, or nothing but one path such as `inputs.ticket`.
@@ -195,26 +232,6 @@ pub fn render_text(text: &str, scope: &Scope) -> Result<Value, StepError> {
     Ok(Value::String(rendered))
 }
 
-/// JSON's one number type becomes CEL's int wherever it is whole, so that `inputs.n + 1` means what it says.
-fn to_cel(value: &Value) -> cel::Value {
-    match value {
-        Value::Null => cel::Value::Null,
-        Value::Bool(truth) => cel::Value::Bool(*truth),
-        Value::Number(number) => match (number.as_i64(), number.as_f64()) {
-            (Some(whole), _) => cel::Value::Int(whole),
-            (None, Some(float)) => cel::Value::Float(float),
-            (None, None) => cel::Value::Null,
-        },
-        Value::String(text) => cel::Value::String(Arc::new(text.clone())),
-        Value::Array(items) => cel::Value::List(Arc::new(items.iter().map(to_cel).collect())),
-        Value::Object(fields) => {
-            let map: HashMap<Key, cel::Value> =
-                fields.iter().map(|(name, value)| (Key::String(Arc::new(name.clone())), to_cel(value))).collect();
-            cel::Value::Map(Map { map: Arc::new(map) })
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -227,7 +244,7 @@ mod tests {
         }) else {
             unreachable!()
         };
-        Scope::new(scope)
+        Scope::new(scope, &Budget::default())
     }
 
     #[test]
@@ -299,13 +316,48 @@ mod tests {
             format!("[inputs.text]{}", ".map(x, x + x)".repeat(60)),
             format!("[{}]", vec!["inputs.text"; 300].join(",")),
         ] {
-            let error = evaluate(&source, &Scope::new(values.clone())).unwrap_err();
+            let error = evaluate(&source, &Scope::new(values.clone(), &Budget::default())).unwrap_err();
             assert_eq!(error.code, "EXPRESSION_FAILED");
             assert!(error.message.contains("costs more than"), "{error}");
         }
-        let scope = Scope::new(values);
+        let scope = Scope::new(values, &Budget::default());
         assert_eq!(evaluate("inputs.long.map(a, a + 1).filter(a, a > 1999)", &scope).unwrap(), json!([2000]));
         let many = json!(vec!["${{ inputs.long.map(a, a) }}"; 1_000]);
         assert!(render(&many, &scope).unwrap_err().message.contains("costs more than"));
+    }
+
+    #[test]
+    fn patterns_are_built_once_and_large_ones_are_refused() {
+        let scope = scope();
+        assert!(condition("inputs.name.matches('^A') && matches(inputs.name, 'a$')", &scope).unwrap());
+        let loops = "[1,2,3,4,5,6,7,8,9,10].map(x, 'abc'.matches('^[a-c]+$'))";
+        let (budget, values) = (Budget::default(), serde_json::Map::new());
+        evaluate(loops, &Scope::new(values.clone(), &budget)).unwrap();
+        let ten = budget.spent();
+        evaluate(loops, &Scope::new(values, &budget)).unwrap();
+        assert!(budget.spent() - ten < ten / 2, "the second time the pattern is there: {ten}, {}", budget.spent());
+        let error = evaluate(r"'x'.matches('(\\w{100}){100}')", &scope).unwrap_err();
+        assert!(error.message.contains("becomes larger than 1024 KiB"), "{error}");
+        let error = evaluate("'x'.matches('(')", &scope).unwrap_err();
+        assert!(error.message.contains("not a regular expression"), "{error}");
+    }
+
+    /// Thirty patterns of the largest size would take a second to build.
+    #[test]
+    fn many_patterns_of_one_request_cost_more_than_it_may_spend() {
+        let budget = Budget::default();
+        let scope = Scope::new(serde_json::Map::new(), &budget);
+        let built = (0..60).take_while(|n| evaluate(&format!(r"'x'.matches('\\w{{9}}{n}')"), &scope).is_ok()).count();
+        assert!((5..60).contains(&built), "{built} patterns were built");
+        assert!(evaluate("1", &scope).unwrap_err().message.contains("costs more than"));
+    }
+
+    #[test]
+    fn work_that_nobody_waits_for_is_stopped() {
+        let budget = Budget::default();
+        let scope = Scope::new(serde_json::Map::new(), &budget);
+        assert!(evaluate("1 + 1", &scope).is_ok());
+        budget.stop();
+        assert!(evaluate("1 + 1", &scope).unwrap_err().message.contains("stopped"));
     }
 }

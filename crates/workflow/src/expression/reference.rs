@@ -11,14 +11,14 @@ use crate::diagnostic::Code;
 use interlock_core::nearest::hint;
 
 /// What an expression may refer to where it stands.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Known<'a> {
     /// The declared inputs with their types; nothing where inputs are not in reach.
-    pub inputs: Option<Vec<(&'a str, Option<InputType>)>>,
+    pub inputs: Option<&'a [(&'a str, Option<InputType>)]>,
     /// Steps that have come before; nothing where steps are not in reach.
-    pub steps: Option<Vec<&'a str>>,
+    pub steps: Option<&'a [&'a str]>,
     /// The step itself and those that come later.
-    pub later: Vec<&'a str>,
+    pub later: &'a [&'a str],
     /// Other names in reach, whose fields are free.
     pub free: &'a [&'a str],
     /// `run` with its fields is in reach.
@@ -247,7 +247,7 @@ impl Check<'_> {
         }
         match (*root, rest) {
             ("inputs", [name, ..]) if self.known.inputs.is_some() => {
-                let names: Vec<_> = self.known.inputs.iter().flatten().map(|(name, _)| *name).collect();
+                let names: Vec<_> = self.known.inputs.into_iter().flatten().map(|(name, _)| *name).collect();
                 if !names.contains(name) {
                     let help = if names.is_empty() {
                         "the workflow declares no inputs; add it under `inputs:`".to_owned()
@@ -271,14 +271,14 @@ impl Check<'_> {
     }
 
     fn step(&mut self, node: &IdedExpr, name: &str, rest: &[&str]) {
-        let before = self.known.steps.clone().unwrap_or_default();
+        let before = self.known.steps.unwrap_or_default();
         let range = self.member(node, "steps", name);
         if self.known.later.contains(&name) {
             let help = Some("an expression sees only the steps that come before it".to_owned());
             self.fault(Code::LaterStep, range, format!("the step `{name}` has not run yet at this point"), help);
         } else if !before.contains(&name) {
             // `steps.a-b` is a subtraction.
-            let dashed = before.iter().chain(&self.known.later).find(|known| known.starts_with(&format!("{name}-")));
+            let dashed = before.iter().chain(self.known.later).find(|known| known.starts_with(&format!("{name}-")));
             let help = if let Some(dashed) = dashed {
                 format!("an id with a dash is written `steps[\"{dashed}\"]`")
             } else if before.is_empty() {
@@ -372,7 +372,7 @@ impl Check<'_> {
             Expr::Select(select) if select.test => Some(Type::Bool),
             Expr::Select(_) => match path(node)?.as_slice() {
                 ["inputs", name] => {
-                    let (_, kind) = self.known.inputs.iter().flatten().find(|(known, _)| known == name)?;
+                    let (_, kind) = self.known.inputs.into_iter().flatten().find(|(known, _)| known == name)?;
                     kind.map(|kind| match kind {
                         InputType::String => Type::Text,
                         InputType::Integer => Type::Int,
@@ -421,9 +421,8 @@ impl Check<'_> {
     /// Where a name stands, near a node: the first time from the node's own place on, else the first time at all.
     fn near(&self, node: &IdedExpr, name: &str) -> Range<usize> {
         let from = self.info.offset_for(node.id).map_or(0, |(start, _)| start as usize);
-        let before = (0..=from.min(self.source.len())).rev().find(|at| {
-            self.source.is_char_boundary(*at) && self.source[*at..].starts_with(name) && from < at + name.len() + 1
-        });
+        let nearest = from.saturating_sub(name.len())..=from.min(self.source.len());
+        let before = nearest.rev().find(|at| self.source.is_char_boundary(*at) && self.source[*at..].starts_with(name));
         let found = before
             .or_else(|| self.source.get(from..).and_then(|rest| rest.find(name)).map(|at| from + at))
             .or_else(|| self.source.find(name));
@@ -509,13 +508,9 @@ mod tests {
 
     fn known() -> Known<'static> {
         Known {
-            inputs: Some(vec![
-                ("incident", Some(InputType::String)),
-                ("count", Some(InputType::Integer)),
-                ("any", None),
-            ]),
-            steps: Some(vec!["check", "restart"]),
-            later: vec!["note", "done"],
+            inputs: Some(&[("incident", Some(InputType::String)), ("count", Some(InputType::Integer)), ("any", None)]),
+            steps: Some(&["check", "restart"]),
+            later: &["note", "done"],
             free: &[],
             run: true,
             secrets: true,

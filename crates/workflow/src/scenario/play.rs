@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use interlock_core::approval::Voter;
 use interlock_core::change::{ChangeSet, Context, LiveChange};
-use interlock_core::decide::{self, Asked, Bindings, Command, Completion, Outcome, StartRequest};
+use interlock_core::decide::{self, Asked, Command, Completion, Outcome, StartRequest};
 use interlock_core::event::Event;
 use interlock_core::ids::{RunId, SessionId, SignalId, TenantId};
 use interlock_core::json::Json;
@@ -19,6 +19,7 @@ use super::file::{Directive, Scenario, SignalAt, VoteAt};
 use crate::Checked;
 use crate::bind::Facts;
 use crate::duration::show;
+use crate::expression::budget::Budget;
 use crate::expression::{self, Scope};
 use crate::inputs::Inputs;
 
@@ -117,9 +118,10 @@ pub fn play(workflow: &Checked, scenario: &Scenario) -> Result<Played, String> {
 fn start(workflow: &Checked, scenario: &Scenario) -> Result<(Run, Box<ChangeSet>), String> {
     let definition = &workflow.definition;
     let given = scenario.inputs.as_ref().map_or(Value::Null, crate::shape::Template::to_json);
-    let inputs =
-        Inputs::of(definition).map_err(|error| error.to_string())?.bind(&given).map_err(|error| error.to_string())?;
-    let scope = Scope::new([("inputs".to_owned(), inputs.clone())].into_iter().collect());
+    let budget = Budget::default();
+    let declared = Inputs::of(definition, &budget).map_err(|error| error.to_string())?;
+    let inputs = declared.bind(&given, &budget).map_err(|error| error.to_string())?;
+    let scope = Scope::new([("inputs".to_owned(), inputs.clone())].into_iter().collect(), &budget);
     let text = |template: &str| match expression::render_text(template, &scope) {
         Ok(Value::String(text)) => Ok(text),
         Ok(Value::Null) => Ok(String::new()),
@@ -152,7 +154,7 @@ fn start(workflow: &Checked, scenario: &Scenario) -> Result<(Run, Box<ChangeSet>
         started_by: scenario.started_by.clone(),
     };
     let id = RunId::from_bytes([7; 16]);
-    let bindings = Facts::for_start(id, &header, &plan, &[]).map(Facts::bind).unwrap_or_default();
+    let bindings = Facts::for_start(id, &header, &plan, &[]).map(|facts| facts.bind(&budget)).unwrap_or_default();
     let request = StartRequest {
         tenant: TenantId::from_bytes([1; 16]),
         run: id,
@@ -256,7 +258,8 @@ impl Stage<'_> {
     }
 
     fn decide(&mut self, command: Command, by: Context) -> Result<(), String> {
-        let bindings = Facts::for_command(&self.run, &command, self.now).map_or_else(Bindings::default, Facts::bind);
+        let facts = Facts::for_command(&self.run, &command, self.now);
+        let bindings = facts.map(|facts| facts.bind(&Budget::default())).unwrap_or_default();
         let asked = Asked { by, now: self.now };
         let change = decide::decide(&self.run, command, &bindings, asked).map_err(|error| error.to_string())?;
         self.take(&change);
@@ -313,11 +316,15 @@ impl Stage<'_> {
     }
 
     fn directive(&mut self, directive: &Directive) -> Result<(), String> {
+        let person = directive.person.clone().unwrap_or_else(|| "operator".to_owned());
         let (word, command) = match directive {
             Directive { pause: Some(reason), .. } => ("pause", Command::Pause { reason: reason.clone() }),
             Directive { resume: Some(_), .. } => ("resume", Command::Resume),
             Directive { retry: Some(_), .. } => ("retry", Command::Retry { input: None }),
-            Directive { skip: Some(reason), .. } => ("skip", Command::Skip { reason: reason.clone() }),
+            Directive { skip: Some(reason), .. } => {
+                let voter = Some(Box::new(Voter::new(&person, directive.groups.clone())));
+                ("skip", Command::Skip { reason: reason.clone(), voter })
+            }
             Directive { rollback: Some(reason), .. } => {
                 ("rollback", Command::Rollback { reason: reason.clone(), from: None })
             }
@@ -325,9 +332,9 @@ impl Stage<'_> {
                 ("cancel", Command::Cancel { reason: reason.clone().unwrap_or_default(), rollback: false })
             }
         };
-        self.tell(format!("operator: {word}"));
-        let by = Context { initiator: Initiator::Operator, person: Some("operator".into()), metadata: None };
-        self.decide(command, by).map_err(|why| format!("the operator's `{word}`: {why}"))
+        self.tell(format!("{person}: {word}"));
+        let by = Context { initiator: Initiator::Operator, person: Some(person.clone()), metadata: None };
+        self.decide(command, by).map_err(|why| format!("{person}'s `{word}`: {why}"))
     }
 
     fn tell(&mut self, text: String) {

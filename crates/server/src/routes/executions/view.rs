@@ -1,12 +1,12 @@
-//! A run in 002's words.
+//! A run as the runbook surface shows it.
 
 use interlock_core::json::Json;
 use interlock_core::rejection::Rejection;
 use interlock_core::run::{Run, Step};
-use interlock_core::state::StepState;
 use interlock_protocol::approvals::ApprovalView;
 use interlock_protocol::executions::{ApprovalTask, Execution, ExecutionStep, StepOutput, limits};
 
+use super::words;
 use crate::api_error::ApiError;
 
 /// The position of a step by its number. Steps that were added to undo others have numbers too.
@@ -15,14 +15,14 @@ pub fn position(run: &Run, number: u32) -> Result<u32, ApiError> {
     position.ok_or_else(|| Rejection::UnknownStep { run: run.id, step: number.to_string() }.into())
 }
 
-pub fn execution(run: &Run, approvals: Vec<ApprovalView>) -> Execution {
+pub fn execution(run: &Run, approvals: Vec<ApprovalView>, outputs: Vec<StepOutput>) -> Execution {
     let profile = run.plan.rules.profile.clone();
     Execution {
         session_id: run.id,
         ticket_id: run.header.subject.clone(),
         runbook_id: run.plan.workflow.clone(),
         runbook_version: run.plan.version,
-        status: run.state.on_runbook_surface(run.detail).to_owned(),
+        status: words::session(run.state, run.detail).to_owned(),
         detail: run.detail.map(|detail| detail.to_string()),
         reason: run.reason.map(|reason| reason.to_string()),
         validation_mode: run.plan.validation_mode(),
@@ -31,10 +31,7 @@ pub fn execution(run: &Run, approvals: Vec<ApprovalView>) -> Execution {
         current_step: run.position + 1,
         steps: (0..).zip(&run.steps).map(|(position, found)| step(run, position, found)).collect(),
         approvals: approvals.into_iter().map(task).collect(),
-        outputs: (1..)
-            .zip(&run.steps)
-            .filter_map(|(number, step)| Some(output(number, step.output.as_ref()?)))
-            .collect(),
+        outputs,
         last_event_seq: run.version,
         created_at: run.header.created_at,
         finished_at: run.finished_at,
@@ -43,20 +40,18 @@ pub fn execution(run: &Run, approvals: Vec<ApprovalView>) -> Execution {
 
 fn step(run: &Run, position: u32, step: &Step) -> ExecutionStep {
     let state = step.state();
-    let unknown_to_002 =
-        matches!(state, StepState::WaitingSignal | StepState::InDoubt | StepState::Skipped | StepState::Canceled);
     ExecutionStep {
         step_number: position + 1,
         name: run.spec(position).key.clone(),
-        status: state.on_runbook_surface().to_owned(),
-        detail: unknown_to_002.then(|| state.to_string()),
+        status: words::step(state).to_owned(),
+        detail: words::is_approximate(state).then(|| state.to_string()),
         attempt: step.attempt,
         error: step.last_error.as_ref().and_then(|error| Json::of(error).ok()),
     }
 }
 
 /// An answer that is a text is shown as that text, any other one as JSON; its end, cut between characters.
-fn output(number: u32, output: &Json) -> StepOutput {
+pub fn output(number: u32, output: &Json) -> StepOutput {
     let text = output.decode::<String>().unwrap_or_else(|_| output.as_str().to_owned());
     let mut from = text.len().saturating_sub(limits::OUTPUT_BYTES_MAX);
     while !text.is_char_boundary(from) {
@@ -70,7 +65,7 @@ pub fn task(row: ApprovalView) -> ApprovalTask {
     ApprovalTask {
         approval_id: row.approval,
         step_number: row.position + 1,
-        status: row.state.on_runbook_surface().to_owned(),
+        status: words::approval(row.state).to_owned(),
         digest: row.digest,
         message: row.message,
         approvers: row.approvers,

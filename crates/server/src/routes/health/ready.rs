@@ -32,8 +32,9 @@ pub async fn ready(State(state): State<AppState>) -> Result<Json<Health>, ApiErr
     if state.engine().store().takes_commits().is_err() {
         return Err(not_ready("the store takes no commits; the server's log has the reason"));
     }
-    match timeout(limits::READY_TIMEOUT, state.engine().store().epoch()).await {
-        Ok(Ok(_)) => {
+    match timeout(limits::READY_TIMEOUT, state.engine().store().restoring()).await {
+        Ok(Ok(Some(_))) => Err(not_ready("a restore of the store is not finished; run `interlock db restore` again")),
+        Ok(Ok(None)) => {
             let problems = problems(state.engine());
             let status = if problems.is_empty() { "ready" } else { "degraded" };
             Ok(Json(Health { status: status.to_owned(), problems }))

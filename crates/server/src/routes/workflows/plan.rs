@@ -5,6 +5,7 @@ use axum::extract::State;
 use interlock_core::json::Json as Payload;
 use interlock_engine::EngineError;
 use interlock_protocol::workflows::{PlanRequest, Walk, path};
+use interlock_workflow::expression::budget::Budget;
 use interlock_workflow::walk::walk;
 
 use super::apply::UNNAMED;
@@ -35,11 +36,11 @@ pub async fn plan(
     let engine = state.engine();
     let walked = match (source, workflow) {
         (Some(source), None) if version.is_none() => {
-            let walk_file = move || {
+            let walk_file = move |budget: &Budget| {
                 let name = file.as_deref().unwrap_or(UNNAMED);
-                let checked = interlock_workflow::parse(name, &source)
+                let checked = interlock_workflow::parse_within(name, &source, budget)
                     .map_err(|found| ApiError::invalid_workflow(found.to_string(), view::diagnostics(&found.list)))?;
-                walk(&checked.definition, &given).map_err(|faults| ApiError::invalid(faults.to_string()))
+                walk(&checked.definition, &given, budget).map_err(|faults| ApiError::invalid(faults.to_string()))
             };
             engine.evaluate(caller.tenant, walk_file).await??
         }
@@ -50,7 +51,8 @@ pub async fn plan(
                 None => engine.workflow(caller.tenant, &name).await?,
             };
             let applied = applied.ok_or_else(unknown)?;
-            let walked = engine.evaluate(caller.tenant, move || walk(&applied.definition, &given)).await?;
+            let walk_version = move |budget: &Budget| walk(&applied.definition, &given, budget);
+            let walked = engine.evaluate(caller.tenant, walk_version).await?;
             walked.map_err(|faults| ApiError::invalid(faults.to_string()))?
         }
         _ => {

@@ -3,6 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use interlock_protocol::workflows::{File, Validation, path};
+use interlock_workflow::expression::budget::Budget;
 
 use super::apply::UNNAMED;
 use super::view;
@@ -26,9 +27,9 @@ pub async fn validate(
     caller: Caller,
     Body(file): Body<File>,
 ) -> Result<Json<Validation>, ApiError> {
-    let check = move || {
+    let check = move |budget: &Budget| {
         let name = file.file.as_deref().unwrap_or(UNNAMED);
-        match interlock_workflow::parse(name, &file.source) {
+        match interlock_workflow::parse_within(name, &file.source, budget) {
             Err(found) => Validation {
                 valid: false,
                 runnable: false,
