@@ -13,6 +13,7 @@ use interlock_core::retry::{ErrorClass, StepError};
 use interlock_core::run::Run;
 use interlock_core::state::{EffectClass, Reason, ReceiptState};
 use interlock_core::time::Millis;
+use interlock_core::work::Claimer;
 use interlock_store::{Refusal, Store, SubmitError};
 use std::sync::Arc;
 
@@ -75,8 +76,9 @@ async fn run_in(world: &World, standing: Standing) -> Run {
 fn wishes(run: &Run) -> Vec<Command> {
     let (position, attempt) = (run.position, run.current().attempt);
     let error = || StepError::new(ErrorClass::Terminal, "E1", "it did not work");
-    let claim_next = run.current().session();
-    let complete = |outcome| Command::Complete(Completion { position, attempt, outcome, claim_next });
+    let session = run.current().session();
+    let claim_next = || session.map(Claimer::of_all_trades);
+    let complete = |outcome| Command::Complete(Completion { position, attempt, outcome, claim_next: claim_next() });
     let vote = |person: &str, approve| Command::Vote {
         position,
         voter: Voter::new(person.to_owned(), vec![]),
