@@ -32,6 +32,11 @@ pub(crate) static SQLITE: &[Migration] = &[
     Migration { version: 11, name: "people", sql: include_str!("../migrations/sqlite/0011_people.sql") },
     Migration { version: 12, name: "outbox_place", sql: include_str!("../migrations/sqlite/0012_outbox_place.sql") },
     Migration { version: 13, name: "broadcast", sql: include_str!("../migrations/sqlite/0013_broadcast.sql") },
+    Migration {
+        version: 17,
+        name: "outbox_waiting",
+        sql: include_str!("../migrations/sqlite/0017_outbox_waiting.sql"),
+    },
 ];
 
 pub(crate) static POSTGRES: &[Migration] = &[
@@ -52,6 +57,11 @@ pub(crate) static POSTGRES: &[Migration] = &[
     Migration { version: 11, name: "people", sql: include_str!("../migrations/postgres/0011_people.sql") },
     Migration { version: 12, name: "outbox_place", sql: include_str!("../migrations/postgres/0012_outbox_place.sql") },
     Migration { version: 13, name: "broadcast", sql: include_str!("../migrations/postgres/0013_broadcast.sql") },
+    Migration {
+        version: 17,
+        name: "outbox_waiting",
+        sql: include_str!("../migrations/postgres/0017_outbox_waiting.sql"),
+    },
 ];
 
 static APPLIED: Stmt = both("MIGRATIONS_APPLIED", "SELECT version, checksum FROM schema_migrations ORDER BY version");

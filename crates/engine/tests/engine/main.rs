@@ -5,6 +5,7 @@ mod bucket;
 mod caps;
 mod effects;
 mod feed;
+mod messages;
 mod outbox;
 mod payloads;
 mod restore;
