@@ -21,6 +21,7 @@ use uuid::Uuid;
 use crate::archive::Archive;
 use crate::dice::Dice;
 use crate::faults::Weather;
+use crate::plans::DESTINATION;
 use crate::sim::Sim;
 use crate::swarm::Fault;
 use crate::trace::say;
@@ -63,6 +64,10 @@ struct Courier {
 }
 
 impl Deliver for Courier {
+    fn takes(&self, destination: &str) -> bool {
+        destination == DESTINATION
+    }
+
     fn deliver<'a>(&'a self, message: &'a OutboxMessage) -> BoxFuture<'a, Result<(), DeliverError>> {
         Box::pin(async move {
             sleep(self.dice.millis(0..=50)).await;

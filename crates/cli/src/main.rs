@@ -10,6 +10,7 @@ mod config;
 mod confirm;
 mod context;
 mod db;
+mod dead_letter;
 mod demo;
 mod doctor;
 mod embedded;
@@ -82,6 +83,8 @@ enum Command {
     Schedule(schedule::ScheduleArgs),
     /// Take webhooks, and tell others of events.
     Webhook(webhook::WebhookArgs),
+    /// Messages that were given up: list them, send them again.
+    DeadLetter(dead_letter::DeadLetterArgs),
     /// Name the servers that you work with, and switch between them.
     Context(context::ContextArgs),
     /// Decide on what waits for people's word.
@@ -149,6 +152,7 @@ async fn carry_out(command: Command) -> anyhow::Result<()> {
         Command::User(args) => user::run(args).await,
         Command::Schedule(args) => schedule::run(args).await,
         Command::Webhook(args) => webhook::run(args).await,
+        Command::DeadLetter(args) => dead_letter::run(args).await,
         Command::Context(args) => context::run(args),
         Command::Login(args) => login::login(args).await,
         Command::Logout(args) => login::logout(args).await,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use interlock_core::ids::ServerId;
-use interlock_engine::loops::outbox::LogDeliver;
+use interlock_engine::loops::outbox::NoOtherDestinations;
 use interlock_engine::{Engine, EngineOptions};
 use interlock_store::{Options, Store, StoreUrl};
 
@@ -38,7 +38,7 @@ pub async fn store_to_read(url: &str) -> anyhow::Result<Store> {
 }
 
 pub fn engine_options() -> EngineOptions {
-    EngineOptions::new(Arc::new(LogDeliver))
+    EngineOptions::new(Arc::new(NoOtherDestinations))
 }
 
 /// A store and an engine on it.

@@ -10,6 +10,7 @@ pub mod caps;
 pub mod change;
 pub mod cloudevent;
 pub mod decide;
+pub mod destination;
 pub mod event;
 pub mod identity;
 pub mod ids;

@@ -34,7 +34,7 @@ pub struct EngineOptions {
     pub expressions_in_place: bool,
     /// How many expressions may be evaluated at once: the machine's cores, since they do nothing but compute.
     pub expressions_max: usize,
-    /// Where outbox messages go.
+    /// Brings messages to destinations that the engine does not know by itself.
     pub deliver: Arc<dyn Deliver>,
     pub outbox_attempts_max: u32,
     /// Where payloads go that are too long for a row; without it all stand in their rows.

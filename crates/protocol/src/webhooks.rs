@@ -22,6 +22,9 @@ pub mod path {
     pub const OUTBOUND_ENABLE: &str = "/api/v1/webhook-endpoints/{endpoint}/enable";
     pub const OUTBOUND_DISABLE: &str = "/api/v1/webhook-endpoints/{endpoint}/disable";
     pub const OUTBOUND_DELIVERIES: &str = "/api/v1/webhook-endpoints/{endpoint}/deliveries";
+    /// Messages of every kind that were given up.
+    pub const DEAD_LETTERS: &str = "/api/v1/dead-letters";
+    pub const DEAD_LETTERS_REPLAY: &str = "/api/v1/dead-letters/replay";
     pub const OUTBOUND_REPLAY: &str = "/api/v1/webhook-endpoints/{endpoint}/replay";
 }
 
@@ -290,6 +293,42 @@ pub struct Replay {
     /// Of a span, only what was given up.
     #[serde(default)]
     pub dead_only: bool,
+}
+
+/// A message that was given up: to a webhook endpoint or to a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct DeadLetterView {
+    pub message_id: OutboxId,
+    /// `webhook:ENDPOINT_ID` or `signal:RUN_ID/TYPE`.
+    pub destination: String,
+    /// The run that sent it, or that it tells of.
+    pub run_id: RunId,
+    pub created_at: Timestamp,
+    pub dead_at: Timestamp,
+    /// How often it was tried.
+    pub attempts: u32,
+    /// Why it was given up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct DeadLetterList {
+    pub dead_letters: Vec<DeadLetterView>,
+    /// Pass it as `before` for the next page; absent on the last one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_before: Option<OutboxId>,
+}
+
+/// Which messages are sent again: one, or all that were given up.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReplayDead {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message_id: Option<OutboxId>,
+    /// The newest thousand of them; ask again for the rest.
+    #[serde(default)]
+    pub all: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

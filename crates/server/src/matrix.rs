@@ -241,6 +241,8 @@ pub static MATRIX: &[Line] = {
         line("DELETE", webhooks::path::INBOUND_ONE, Define, OF_INBOUND),
         line("POST", webhooks::path::INBOUND_ROTATE, Define, OF_INBOUND),
         line("GET", webhooks::path::INBOUND_DELIVERIES, Read, OF_INBOUND),
+        line("GET", webhooks::path::DEAD_LETTERS, Read, &[(Place::Cursor("before"), Thing::Message)]),
+        line("POST", webhooks::path::DEAD_LETTERS_REPLAY, Operate, &[(Place::Body("/message_id"), Thing::Message)]),
         line("POST", webhooks::path::OUTBOUND, Define, &[]),
         line("GET", webhooks::path::OUTBOUND, Read, &[]),
         line("GET", webhooks::path::OUTBOUND_ONE, Read, OF_OUTBOUND),

@@ -105,6 +105,13 @@ pub(crate) async fn apply<D: Db>(db: &D, op: &TriggerOp) -> Result<OpAnswer, DbE
         TriggerOp::Replay { tenant, endpoint, messages, at } => {
             queue(db, *tenant, &destination(*endpoint), messages, *at).await
         }
+        TriggerOp::ReplayDead { tenant, ids, at } => {
+            let mut queued = 0;
+            for id in ids {
+                queued += db.execute(&triggers::OUTBOX_REPLAY, args![*at, *tenant, *id]).await?;
+            }
+            Ok(OpAnswer::Count(queued))
+        }
         TriggerOp::TakeMessage { tenant, id, attempts, now, until } => {
             changed(db, &triggers::OUTBOX_TAKE, args![*until, *tenant, *id, *attempts, *now]).await
         }

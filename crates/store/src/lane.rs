@@ -136,15 +136,21 @@ impl<C: Committer> Lane<C> {
     /// Tries until the group's fate is known: what was taken into a lane is answered, however long the database is
     /// away.
     async fn commit(&mut self, group: &Group) -> Vec<Outcome> {
-        let mut again = false;
+        // An outage is told once, and once when it is over; conflicts come and go.
+        let (mut again, mut outage) = (false, false);
         let mut backoff = BACKOFF_MIN;
         let outcomes = loop {
             match self.try_commit(group, again).await {
                 Ok(outcomes) => break outcomes,
                 Err(error) if error.is_transient() => {
-                    tracing::warn!(group = group.no, %error, "commit failed, trying again");
                     again = true;
+                    if matches!(error, DbError::Conflict(_)) || outage {
+                        tracing::debug!(group = group.no, %error, "commit failed, trying again");
+                    } else {
+                        tracing::warn!(group = group.no, %error, "commit failed; it is tried again until it is done");
+                    }
                     if !matches!(error, DbError::Conflict(_)) {
+                        outage = true;
                         self.counters.stall.failed(error.to_string());
                         tokio::time::sleep(backoff).await;
                         backoff = (backoff * 2).min(BACKOFF_MAX);
@@ -162,6 +168,9 @@ impl<C: Committer> Lane<C> {
         // Whatever its fate, the database has answered. While it stalls nobody comes new, so nobody else would notice.
         if again {
             self.counters.stall.over();
+        }
+        if outage {
+            tracing::info!(group = group.no, "the database takes commits again");
         }
         outcomes
     }

@@ -44,13 +44,13 @@ pub use options::{CommitFault, Faults, Mode, NoFaults, Options, StoreUrl};
 pub use payloads::{PayloadHolder, PayloadOp, PayloadOwner, PayloadRecord, PayloadRow};
 pub use rows::{
     ATTR_FILTERS_MAX, ApprovalRow, CheckProgress, Claimed, EventRecord, FeedPage, Finding, IdempotencyRecord, OpenWait,
-    OutboxMessage, Page, QueuedRun, ReadyGroup, ReadyRun, ReceiptRow, RunFilter, RunSummary, SessionRow, SignalRow,
-    StartAnswer, Stats, StepRow, StoredSignal, SubjectLine, Tenant, TenantEvent, Unlisted, Unmatched, WaitFilter,
-    WaitRow, WorkflowRow, WorkflowVersionRow, WorkflowVersionSummary,
+    OutboxDestination, OutboxMessage, Page, QueuedRun, ReadyGroup, ReadyRun, ReceiptRow, RunFilter, RunSummary,
+    SessionRow, SignalRow, StartAnswer, Stats, StepRow, StoredSignal, SubjectLine, Tenant, TenantEvent, Unlisted,
+    Unmatched, WaitFilter, WaitRow, WorkflowRow, WorkflowVersionRow, WorkflowVersionSummary,
 };
 pub use sqlite::memory::{copy as copy_memory, forget as forget_memory};
 pub use store::Store;
 pub use triggers::{
-    AttemptRow, DeliveryRecord, DeliveryRef, DeliveryRow, InboundRow, MessageRow, NewMessage, OutboundRow, ScheduleRow,
-    ScheduleSpec, Secrets, SlotRow, TriggerOp, destination as webhook_destination,
+    AttemptRow, DeadLetter, DeliveryRecord, DeliveryRef, DeliveryRow, InboundRow, MessageRow, NewMessage, OutboundRow,
+    ScheduleRow, ScheduleSpec, Secrets, SlotRow, TriggerOp, destination as webhook_destination,
 };

@@ -40,6 +40,11 @@ pub(crate) static SQLITE: &[Migration] = &[
     Migration { version: 15, name: "successors", sql: include_str!("../migrations/sqlite/0015_successors.sql") },
     Migration { version: 16, name: "worker_skills", sql: include_str!("../migrations/sqlite/0016_worker_skills.sql") },
     Migration {
+        version: 17,
+        name: "outbox_waiting",
+        sql: include_str!("../migrations/sqlite/0017_outbox_waiting.sql"),
+    },
+    Migration {
         version: 18,
         name: "access_changed",
         sql: include_str!("../migrations/sqlite/0018_access_changed.sql"),
@@ -74,6 +79,11 @@ pub(crate) static POSTGRES: &[Migration] = &[
         version: 16,
         name: "worker_skills",
         sql: include_str!("../migrations/postgres/0016_worker_skills.sql"),
+    },
+    Migration {
+        version: 17,
+        name: "outbox_waiting",
+        sql: include_str!("../migrations/postgres/0017_outbox_waiting.sql"),
     },
     Migration {
         version: 18,

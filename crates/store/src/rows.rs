@@ -271,6 +271,14 @@ pub struct TenantEvent {
     pub event: Json,
 }
 
+/// Where messages wait to be sent, and when the first of them is due.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutboxDestination {
+    pub tenant: TenantId,
+    pub destination: String,
+    pub next_at: Timestamp,
+}
+
 /// A part of a tenant's feed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FeedPage {

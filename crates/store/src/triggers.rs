@@ -176,6 +176,18 @@ pub struct NewMessage {
     pub place: i64,
 }
 
+/// A message that was given up, of whatever kind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeadLetter {
+    pub id: OutboxId,
+    pub run: RunId,
+    pub destination: String,
+    pub created_at: Timestamp,
+    pub attempts: u32,
+    pub dead_at: Timestamp,
+    pub error: Option<String>,
+}
+
 /// The destination of an endpoint's messages in the outbox.
 pub fn destination(endpoint: OutboundId) -> String {
     format!("webhook:{endpoint}")
@@ -256,6 +268,12 @@ pub enum TriggerOp {
         tenant: TenantId,
         endpoint: OutboundId,
         messages: Vec<NewMessage>,
+        at: Timestamp,
+    },
+    /// Sends messages again that were given up. Answers `Count`.
+    ReplayDead {
+        tenant: TenantId,
+        ids: Vec<OutboxId>,
         at: Timestamp,
     },
     /// Takes a due message for one sender. Answers `Done`, or `Gone` where another has it.

@@ -43,6 +43,7 @@ impl Engine {
         }
         let info = self.speaks_for(session, at).await?;
         let goes_on = claim_next && info.takes_work();
+        let (outcome, refused) = self.addressed(at, outcome).await?;
         let mut outcome = Some(outcome);
         self.execute(
             at.tenant,
@@ -52,6 +53,9 @@ impl Engine {
                 let run = facts.run();
                 if is_recorded(run, at.position, at.attempt) {
                     return Ok(ControlFlow::Break(self.first_answer(run, at, session)));
+                }
+                if let Some(refused) = &refused {
+                    return Err(refused.clone().into());
                 }
                 let claim_next = (goes_on && self.may_go_on(facts, &info))
                     .then(|| Claimer { session, skills: Arc::clone(&info.skills) });

@@ -6,6 +6,7 @@ pub mod bulk;
 pub mod complete;
 pub mod control;
 pub mod effect;
+pub mod messages;
 pub mod once;
 pub mod restore;
 pub mod resume;

@@ -86,7 +86,7 @@ impl Engine {
         let engine = self.clone();
         self.0.tasks.spawn(async move {
             if let Err(error) = engine.match_signals(tenant, &signal_type, &key).await {
-                tracing::warn!(%error, signal_type, "matching failed; the sweep will do it");
+                tracing::debug!(%error, signal_type, "matching failed; the sweep will do it");
             }
         });
     }

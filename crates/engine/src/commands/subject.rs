@@ -30,7 +30,7 @@ impl Engine {
         let engine = self.clone();
         self.0.tasks.spawn(async move {
             if let Err(error) = engine.tend_subject(tenant, &subject).await {
-                tracing::warn!(%error, "a subject could not be passed on; the sweep will do it");
+                tracing::debug!(%error, "a subject could not be passed on; the sweep will do it");
             }
         });
     }

@@ -1,21 +1,46 @@
 //! The outbox relay: at least once, in order per run and destination, with backoff, and a dead letter at the end.
+//!
+//! Messages are under way side by side: a few to each destination, and a share for each tenant, so that a receiver that
+//! is slow or dead holds up its own messages and nobody else's. Destinations take turns. What waits is read destination
+//! by destination, so that a long backlog of one does not hide the others.
 
-use futures::future::{BoxFuture, join_all};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::Bound;
+use std::time::Duration;
+
+use futures::StreamExt;
+use futures::future::BoxFuture;
+use futures::stream::FuturesUnordered;
+use interlock_core::destination::Destination;
+use interlock_core::ids::{OutboxId, TenantId};
 use interlock_core::retry::{Backoff, JitterSeed};
 use interlock_core::time::Millis;
-use interlock_store::{Op, OutboxMessage, OutboxRetry};
-use std::time::Duration;
+use interlock_core::visible::visible;
+use interlock_store::{Op, OutboxDestination, OutboxMessage, OutboxRetry};
 
 use crate::Engine;
 use crate::error::EngineError;
 use crate::webhooks::deliver::{self, Tried};
 
-const RELAY_BATCH_MAX: usize = 64;
+/// Messages that are under way at once, of all tenants, of one tenant, and to one destination.
+const SENDS_MAX: usize = 256;
+const TENANT_SENDS_MAX: usize = 64;
+const DESTINATION_SENDS_MAX: usize = 4;
+/// Messages of one destination that are read at a time, and of all destinations that are in memory.
+const DESTINATION_QUEUE_MAX: usize = 8;
+const QUEUED_MAX: usize = 512;
+/// Destinations that are looked at with one read.
+const DESTINATIONS_PAGE: usize = 256;
 const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// How long a server that stops waits for receivers.
+const STOP_GRACE: Duration = Duration::from_secs(3);
 
-/// Brings a message to where it is going. The message's id stays the same when it is sent again, so that the
-/// receiver can drop repeats.
+/// Brings messages to destinations that the engine does not know by itself. The message's id stays the same when it is
+/// sent again, so that the receiver can drop repeats.
 pub trait Deliver: Send + Sync + 'static {
+    /// Whether it knows the destination. One that nobody knows is refused when a step reports a message for it.
+    fn takes(&self, destination: &str) -> bool;
+
     fn deliver<'a>(&'a self, message: &'a OutboxMessage) -> BoxFuture<'a, Result<(), DeliverError>>;
 }
 
@@ -29,50 +54,188 @@ pub enum DeliverError {
     Never(String),
 }
 
-/// Writes messages to the log: the destination of whoever has configured none.
+/// Knows no destinations beside the engine's own.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct LogDeliver;
+pub struct NoOtherDestinations;
 
-impl Deliver for LogDeliver {
+impl Deliver for NoOtherDestinations {
+    fn takes(&self, _destination: &str) -> bool {
+        false
+    }
+
     fn deliver<'a>(&'a self, message: &'a OutboxMessage) -> BoxFuture<'a, Result<(), DeliverError>> {
-        tracing::info!(id = %message.id, run = %message.run, destination = message.destination, "outbox message");
-        Box::pin(std::future::ready(Ok(())))
+        // Of a release that took every destination, or of a server that knew this one.
+        let what = format!("this server knows no destination `{}`", visible(&message.destination));
+        Box::pin(std::future::ready(Err(DeliverError::Never(what))))
     }
 }
+
+/// The former name, which wrote messages to the log.
+pub type LogDeliver = NoOtherDestinations;
 
 pub(crate) async fn run(engine: Engine) {
+    let mut relay = Relay::default();
+    let mut look = true;
     loop {
-        match relay(&engine).await {
-            Ok(true) => continue,
-            Ok(false) => {}
-            Err(error) => tracing::warn!(%error, "the outbox could not be relayed; it will be tried again"),
+        if look && engine.noted("outbox", relay.look(&engine).await) == Some(true) {
+            engine.0.relay.notify_one();
         }
-        tokio::select! {
+        relay.begin(&engine);
+        look = tokio::select! {
             biased;
-            () = engine.0.stopping.cancelled() => return,
-            () = engine.0.relay.notified() => {}
-            () = tokio::time::sleep(LOOK_EVERY) => {}
-        }
+            () = engine.0.stopping.cancelled() => break,
+            Some(ended) = relay.under_way.next() => {
+                let read = relay.ended(&engine, ended).await;
+                engine.noted("outbox", read);
+                false
+            }
+            () = engine.0.relay.notified() => true,
+            () = tokio::time::sleep(LOOK_EVERY) => true,
+        };
     }
+    // What is under way is brought to its end where that is near, so that it need not be sent again.
+    let drained = async { while relay.under_way.next().await.is_some() {} };
+    let _ = tokio::time::timeout(STOP_GRACE, drained).await;
 }
 
-/// Sends what is due; answers whether there may be more.
-async fn relay(engine: &Engine) -> Result<bool, EngineError> {
-    let due = engine.0.store.due_outbox(engine.now(), RELAY_BATCH_MAX).await?;
-    if due.is_empty() || engine.0.stopping.is_cancelled() {
-        return Ok(false);
+/// A destination of one tenant.
+type Key = (TenantId, String);
+
+/// A message that was under way.
+struct Ended {
+    key: Key,
+    id: OutboxId,
+    result: Result<(), EngineError>,
+}
+
+#[derive(Default)]
+struct Relay {
+    under_way: FuturesUnordered<BoxFuture<'static, Ended>>,
+    /// What is being sent, so that no second look begins it again.
+    sending: BTreeSet<OutboxId>,
+    destinations: BTreeMap<Key, Waiting>,
+    of_tenant: BTreeMap<TenantId, usize>,
+    queued: usize,
+    /// The destination that was looked at last; the next look goes on behind it.
+    looked_at: Option<Key>,
+    /// The destination that had its turn last.
+    turn: Option<Key>,
+}
+
+#[derive(Default)]
+struct Waiting {
+    queue: VecDeque<OutboxMessage>,
+    sending: usize,
+}
+
+impl Relay {
+    /// Reads what is due, from where the last look stopped. Answers whether there may be more behind it.
+    async fn look(&mut self, engine: &Engine) -> Result<bool, EngineError> {
+        if self.queued >= QUEUED_MAX || engine.0.stopping.is_cancelled() {
+            return Ok(false);
+        }
+        let now = engine.now();
+        let page = engine.0.store.outbox_destinations(self.looked_at.as_ref(), DESTINATIONS_PAGE).await?;
+        let full = page.len() == DESTINATIONS_PAGE;
+        let last = page.last().map(|found| (found.tenant, found.destination.clone()));
+        // At the end the next look begins anew.
+        self.looked_at = last.filter(|_| full);
+        let due = page.into_iter().filter(|found| found.next_at <= now);
+        let wanted: Vec<Key> = due
+            .map(|OutboxDestination { tenant, destination, .. }| (tenant, destination))
+            .filter(|key| self.destinations.get(key).is_none_or(|of| of.queue.is_empty()))
+            .collect();
+        self.read(engine, wanted).await?;
+        Ok(full)
     }
-    for result in join_all(due.iter().map(|message| send(engine, message))).await {
+
+    /// Reads the first messages of destinations.
+    async fn read(&mut self, engine: &Engine, wanted: Vec<Key>) -> Result<(), EngineError> {
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        let now = engine.now();
+        // Those under way are read again until they are done; they must not hide the ones behind them.
+        let limit = DESTINATION_QUEUE_MAX + DESTINATION_SENDS_MAX;
+        for message in engine.0.store.due_messages(&wanted, now, limit).await? {
+            let aside = engine.0.set_aside.holds(message.tenant, message.id, now);
+            if aside || self.sending.contains(&message.id) || self.queued >= QUEUED_MAX {
+                continue;
+            }
+            let of = self.destinations.entry((message.tenant, message.destination.clone())).or_default();
+            if of.queue.len() < DESTINATION_QUEUE_MAX && of.queue.iter().all(|other| other.id != message.id) {
+                of.queue.push_back(message);
+                self.queued += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Begins what there is room for: one message of each destination in turn.
+    fn begin(&mut self, engine: &Engine) {
+        while self.under_way.len() < SENDS_MAX {
+            let Some(key) = self.next_turn() else { return };
+            let of = self.destinations.get_mut(&key).expect("it has its turn");
+            let message = of.queue.pop_front().expect("it has one to send");
+            of.sending += 1;
+            self.queued -= 1;
+            *self.of_tenant.entry(key.0).or_default() += 1;
+            self.sending.insert(message.id);
+            self.turn = Some(key.clone());
+            let engine = engine.clone();
+            self.under_way.push(Box::pin(async move {
+                let id = message.id;
+                let sent = engine.one_of_many(message.tenant, id, send(&engine, &message)).await;
+                Ended { key, id, result: sent.map(drop) }
+            }));
+        }
+    }
+
+    /// The next destination behind the last one that has a message and may send it.
+    fn next_turn(&self) -> Option<Key> {
+        let behind = self.turn.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
+        let rest = self.destinations.range::<Key, _>((behind, Bound::Unbounded));
+        let mut all = rest.chain(self.destinations.iter());
+        let may = |(key, of): &(&Key, &Waiting)| {
+            let tenant = self.of_tenant.get(&key.0).copied().unwrap_or(0);
+            !of.queue.is_empty() && of.sending < DESTINATION_SENDS_MAX && tenant < TENANT_SENDS_MAX
+        };
+        all.find(may).map(|(key, _)| key.clone())
+    }
+
+    /// Makes room again, and reads what comes behind the message at its destination.
+    async fn ended(&mut self, engine: &Engine, ended: Ended) -> Result<(), EngineError> {
+        let Ended { key, id, result } = ended;
+        self.sending.remove(&id);
+        if let Some(sends) = self.of_tenant.get_mut(&key.0) {
+            *sends -= 1;
+            if *sends == 0 {
+                self.of_tenant.remove(&key.0);
+            }
+        }
+        let mut empty = false;
+        if let Some(of) = self.destinations.get_mut(&key) {
+            of.sending -= 1;
+            empty = of.queue.is_empty();
+            if empty && of.sending == 0 {
+                self.destinations.remove(&key);
+            }
+        }
+        // Without the store it would be the same message again at once.
         result?;
+        if empty && !engine.0.stopping.is_cancelled() {
+            self.read(engine, vec![key]).await?;
+        }
+        Ok(())
     }
-    Ok(true)
 }
 
 async fn send(engine: &Engine, message: &OutboxMessage) -> Result<(), EngineError> {
-    if message.destination.starts_with(deliver::DESTINATION) {
-        return send_webhook(engine, message).await;
-    }
-    let delivered = engine.0.options.deliver.deliver(message).await;
+    let delivered = match message.destination.parse() {
+        Ok(Destination::Webhook(_)) => return send_webhook(engine, message).await,
+        Ok(Destination::Signal { run, signal }) => engine.deliver_signal(message, run, signal).await?,
+        Err(_) => engine.0.options.deliver.deliver(message).await,
+    };
     let (tenant, id) = (message.tenant, message.id);
     let op = match delivered {
         Ok(()) => Op::OutboxDelivered { tenant, id, at: engine.now() },

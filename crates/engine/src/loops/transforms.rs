@@ -20,10 +20,9 @@ const POLL_WAIT: Duration = Duration::from_hours(1);
 
 pub(crate) async fn run(engine: Engine) {
     while !engine.0.stopping.is_cancelled() {
-        if let Err(error) = Box::pin(serve(&engine)).await
-            && !matches!(error, EngineError::Closed)
-        {
-            tracing::warn!(%error, "transforms stopped; a new session takes over");
+        // A new session takes over.
+        let served = engine.noted("transforms", Box::pin(serve(&engine)).await);
+        if served.is_none() && !engine.0.stopping.is_cancelled() {
             tokio::time::sleep(Duration::from_secs(1)).await;
         }
     }
@@ -40,6 +39,7 @@ async fn serve(engine: &Engine) -> Result<(), EngineError> {
         capabilities: Some(vec![StepKind::Transform.as_str().to_owned()]),
     };
     let registered = engine.register(hello).await?;
+    engine.noted("transforms", Ok::<_, EngineError>(()));
     let session = registered.session;
     // Side by side, so that a renewal never interrupts a poll in the middle of its claims.
     let held = Mutex::new(BTreeSet::new());

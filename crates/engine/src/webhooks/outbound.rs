@@ -7,7 +7,7 @@ use interlock_core::rejection::Rejection;
 use interlock_core::time::Timestamp;
 use interlock_core::trigger::EndpointState;
 use interlock_core::webhook::standard;
-use interlock_store::{MessageRow, NewMessage, Op, OutboundRow, Secrets, TriggerOp};
+use interlock_store::{MessageRow, NewMessage, Op, OpAnswer, OutboundRow, Secrets, TriggerOp};
 
 use super::{ENDPOINTS_MAX, publish};
 use crate::Engine;
@@ -155,6 +155,14 @@ impl Engine {
         self.0.store.execute(Op::Trigger(Box::new(op))).await?;
         self.0.relay.notify_one();
         Ok(count)
+    }
+
+    /// Sends messages again that were given up, of every kind. Answers how many.
+    pub async fn replay_dead(&self, tenant: TenantId, ids: Vec<OutboxId>) -> Result<u64, EngineError> {
+        let op = TriggerOp::ReplayDead { tenant, ids, at: self.now() };
+        let OpAnswer::Count(queued) = self.0.store.execute(Op::Trigger(Box::new(op))).await? else { return Ok(0) };
+        self.0.relay.notify_one();
+        Ok(queued)
     }
 
     async fn put_outbound(&self, row: OutboundRow) -> Result<OutboundRow, EngineError> {

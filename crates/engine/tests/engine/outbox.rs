@@ -18,6 +18,10 @@ use crate::rig::{Database, engine_with, options, plan, start, stop, tenant, work
 struct Heard(Mutex<Vec<u64>>);
 
 impl Deliver for Heard {
+    fn takes(&self, destination: &str) -> bool {
+        destination == "log"
+    }
+
     fn deliver<'a>(&'a self, message: &'a OutboxMessage) -> BoxFuture<'a, Result<(), DeliverError>> {
         self.0.lock().unwrap().push(message.payload.decode().unwrap());
         Box::pin(std::future::ready(Ok(())))

@@ -43,6 +43,7 @@ const TAGS: &[(&str, &str)] = &[
     ("schedules", "What starts workflows at times."),
     ("webhooks", "The addresses at which webhooks come in."),
     ("webhook-endpoints", "The addresses that are told of events."),
+    ("dead-letters", "Messages that were given up."),
     ("agent", "The calls of workers. Every one of them is safe to repeat."),
     ("health", "Whether the server is up, and its numbers."),
 ];

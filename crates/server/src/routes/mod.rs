@@ -4,6 +4,7 @@ pub mod agent;
 pub mod approvals;
 pub mod auth;
 pub mod bulk;
+pub mod dead_letters;
 pub mod delegations;
 pub mod executions;
 pub mod health;
@@ -46,6 +47,7 @@ fn guarded() -> OpenApiRouter<AppState> {
         .merge(agent::routes())
         .merge(approvals::routes())
         .merge(auth::routes())
+        .merge(dead_letters::routes())
         .merge(delegations::routes())
         .merge(keys::routes())
         .merge(me::routes())

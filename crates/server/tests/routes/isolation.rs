@@ -158,6 +158,7 @@ fn body(line: &Line, own: &Things) -> Value {
         "/runs/{run}/approve" => json!({ "approve": true, "approval": own.approval }),
         "/approvals/{approval}/vote" => json!({ "approve": true, "digest": "x" }),
         "/webhook-endpoints/{endpoint}/replay" => json!({ "delivery_id": own.get(Thing::Message) }),
+        "/dead-letters/replay" => json!({ "message_id": own.get(Thing::Message) }),
         "/users/{user}/password" => json!({ "password": "correct horse battery" }),
         _ => json!({}),
     }

@@ -316,3 +316,35 @@ async fn what_must_not_be_called_is_refused() {
     assert_eq!(served.call("POST", "/webhook-endpoints", unknown).await.0, 422);
     served.end().await;
 }
+
+/// An address that takes connections and says nothing.
+async fn silent() -> (SocketAddr, tokio::task::AbortHandle) {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let at = listener.local_addr().unwrap();
+    let holding = tokio::spawn(async move {
+        let mut held = Vec::new();
+        while let Ok((socket, _)) = listener.accept().await {
+            held.push(socket);
+        }
+    });
+    (at, holding.abort_handle())
+}
+
+#[tokio::test]
+async fn a_silent_endpoint_holds_up_its_own_messages_only() {
+    const RUNS: usize = 150;
+    let (served, receiver) = (Served::new().await, Receiver::default());
+    let (silent, holding) = silent().await;
+    for at in [silent, receiver.listen().await] {
+        let body = json!({ "url": format!("http://{at}/hook"), "events": ["session.completed"] });
+        let (status, made) = served.call("POST", "/webhook-endpoints", body).await;
+        assert_eq!(status, 201, "{made}");
+    }
+    for _ in 0..RUNS {
+        served.run().await;
+    }
+    let arrived = timeout(Duration::from_secs(12), receiver.wait_for(RUNS)).await;
+    assert!(arrived.is_ok(), "{} of {RUNS} came in time", receiver.arrived.lock().unwrap().len());
+    holding.abort();
+    served.end().await;
+}

@@ -33,9 +33,14 @@ pub(crate) fn announcer(target: Target, server: ServerId) -> Announcer {
     let (sender, mut commits) = mpsc::channel(1);
     tokio::spawn(async move {
         let mut db: Option<PgDb> = None;
+        let mut told = false;
         while commits.recv().await.is_some() {
-            if let Err(error) = announce(&mut db, &target, server).await {
-                tracing::warn!(%error, "cannot wake other servers; they look by themselves");
+            let announced = announce(&mut db, &target, server).await;
+            let known = std::mem::replace(&mut told, announced.is_err());
+            if let Err(error) = announced {
+                if !known {
+                    tracing::warn!(%error, "cannot wake other servers; they look by themselves");
+                }
                 db = None;
                 tokio::time::sleep(RECONNECT_AFTER).await;
             }
@@ -58,12 +63,16 @@ async fn announce(db: &mut Option<PgDb>, target: &Target, server: ServerId) -> R
 pub(crate) fn listen(target: Target, server: ServerId) -> watch::Receiver<u64> {
     let (wake, wakes) = watch::channel(0);
     tokio::spawn(async move {
+        let mut told = false;
         while !wake.is_closed() {
             let (notices, mut payloads) = mpsc::unbounded_channel();
             match connect(&target, Role::Reader, Some(notices)).await {
                 Ok(db) if db.batch(&format!("LISTEN {CHANNEL}")).await.is_ok() => {
                     // What was committed while nobody listened is unknown: look.
                     wake.send_modify(|count| *count += 1);
+                    if std::mem::take(&mut told) {
+                        tracing::info!("other servers are heard again");
+                    }
                     loop {
                         tokio::select! {
                             payload = payloads.recv() => match payload {
@@ -76,7 +85,11 @@ pub(crate) fn listen(target: Target, server: ServerId) -> watch::Receiver<u64> {
                     }
                 }
                 Ok(_) => {}
-                Err(error) => tracing::warn!(%error, "cannot listen for other servers"),
+                Err(error) if told => tracing::debug!(%error, "still cannot listen for other servers"),
+                Err(error) => {
+                    told = true;
+                    tracing::warn!(%error, "cannot listen for other servers; it is tried again until it can");
+                }
             }
             tokio::time::sleep(RECONNECT_AFTER).await;
         }

@@ -8,6 +8,7 @@ mod health;
 mod identity;
 mod lists;
 mod load;
+mod outbox;
 mod ready;
 mod subjects;
 mod timers;

@@ -156,18 +156,7 @@ impl Store {
 
     /// Messages that are due, the first of each run and destination only: later ones wait for it.
     pub async fn due_outbox(&self, now: Timestamp, limit: usize) -> Result<Vec<OutboxMessage>, ReadError> {
-        let read = |mut row: Row| {
-            Ok(OutboxMessage {
-                tenant: row.id("tenant_id")?,
-                id: row.id("outbox_id")?,
-                run: row.id("run_id")?,
-                destination: row.text("destination")?,
-                payload: row.json("payload")?,
-                created_at: row.time("created_at")?,
-                attempts: row.num("attempts")?,
-            })
-        };
-        self.readable(&read::OUTBOX_DUE, limit, |limit| args![now, limit], read).await
+        self.readable(&read::OUTBOX_DUE, limit, |limit| args![now, limit], outbox_message).await
     }
 
     /// When the next message is due.
@@ -175,6 +164,18 @@ impl Store {
         let mut rows = self.rows(&read::NEXT_OUTBOX, vec![]).await?;
         Ok(rows.first_mut().map(|row| row.time("next_at")).transpose()?)
     }
+}
+
+pub(super) fn outbox_message(mut row: Row) -> Result<OutboxMessage, CorruptRow> {
+    Ok(OutboxMessage {
+        tenant: row.id("tenant_id")?,
+        id: row.id("outbox_id")?,
+        run: row.id("run_id")?,
+        destination: row.text("destination")?,
+        payload: row.json("payload")?,
+        created_at: row.time("created_at")?,
+        attempts: row.num("attempts")?,
+    })
 }
 
 fn claim(mut row: Row) -> Result<Claimed, CorruptRow> {

@@ -254,6 +254,21 @@ statements! {
                AND delivered_at IS NULL AND dead_at IS NULL"
     }
 
+    /// Messages that were given up, of every kind, newest first.
+    OUTBOX_DEAD on outbox {
+        sqlite: "SELECT outbox_id, run_id, destination, created_at, attempts, dead_at, last_error
+                 FROM outbox INDEXED BY outbox_dead
+                 WHERE tenant_id = $1 AND outbox_id < $2 AND dead_at IS NOT NULL ORDER BY outbox_id DESC LIMIT $3",
+        postgres: "SELECT outbox_id, run_id, destination, created_at, attempts, dead_at, last_error FROM outbox
+                   WHERE tenant_id = $1 AND outbox_id < $2 AND dead_at IS NOT NULL ORDER BY outbox_id DESC LIMIT $3"
+    }
+
+    /// Guard: it was given up. It begins anew, in its old place.
+    OUTBOX_REPLAY on outbox {
+        both: "UPDATE outbox SET dead_at = NULL, attempts = 0, next_at = $1
+               WHERE tenant_id = $2 AND outbox_id = $3 AND dead_at IS NOT NULL"
+    }
+
     ATTEMPT_INSERT on outbound_attempts {
         both: "INSERT INTO outbound_attempts (tenant_id, outbox_id, attempt, at, duration_ms, status, error, excerpt)
                VALUES ($1, $2, $3, $4, $5, $6, $7, $8)

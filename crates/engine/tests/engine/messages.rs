@@ -1,0 +1,90 @@
+//! Where a task's messages may go, and what becomes of those that do not get there, on both databases.
+
+use std::time::Duration;
+
+use interlock_core::ids::{OutboundId, RunId, TenantId};
+use interlock_core::json::Json;
+use interlock_core::plan::StepSpec;
+use interlock_core::state::RunState;
+use interlock_core::work::{OutboundMessage, Report, ReportedOutcome};
+use interlock_engine::{Engine, EngineError};
+use interlock_store::DeadLetter;
+
+use crate::on_both;
+use crate::rig::{Database, done, ends, hello, plan, report, start, stop, tenant};
+
+/// A worker whose step asks with these messages.
+fn asks(destination: String) -> ReportedOutcome {
+    let message = OutboundMessage { destination, payload: Json::parse(r#"{"n":1}"#, 10).unwrap() };
+    ReportedOutcome::Waiting { signal: "answer".into(), key: None, timeout: None, outbound: vec![message] }
+}
+
+on_both! {
+    async fn a_message_to_nowhere_is_refused_when_the_step_reports_it(database: &Database) {
+        let engine = crate::rig::engine(database).await;
+        let tenant = tenant(&engine, |_| {}).await;
+        let session = engine.register(hello(1)).await.unwrap().session;
+        let run = engine.start(start(tenant, &plan(vec![StepSpec::task("ask", "ask")]), "null")).await.unwrap().run;
+        let assignment = engine.poll(session, 1, Duration::from_secs(10)).await.unwrap().remove(0);
+        let (gone, nobody) = (RunId(engine.fresh_id()), OutboundId(engine.fresh_id()));
+        for destination in ["log".to_owned(), format!("signal:{gone}/go"), format!("webhook:{nobody}")] {
+            let outcome = asks(destination.clone());
+            let report = Report { at: assignment.at, epoch: assignment.epoch, outcome, claim_next: false };
+            let refused = engine.complete(session, report).await.unwrap_err();
+            assert!(matches!(refused, EngineError::Rejected(_)), "{destination}: {refused}");
+        }
+        // The attempt is still the worker's, and nothing was sent.
+        let outcome = done("1");
+        let report = Report { at: assignment.at, epoch: assignment.epoch, outcome, claim_next: false };
+        engine.complete(session, report).await.unwrap();
+        assert_eq!(ends(&engine, tenant, run).await, RunState::Succeeded);
+        assert_eq!(engine.store().next_outbox().await.unwrap(), None);
+        stop(engine).await;
+    }
+
+    async fn a_message_to_a_run_is_a_signal_for_it_and_a_dead_letter_once_that_has_ended(database: &Database) {
+        let engine = crate::rig::engine(database).await;
+        let tenant = tenant(&engine, |_| {}).await;
+        let ask = plan(vec![StepSpec::task("ask", "ask")]);
+        let session = engine.register(hello(2)).await.unwrap().session;
+        // One run waits for what the other one sends.
+        let waits = engine.start(start(tenant, &ask, "null")).await.unwrap().run;
+        let first = engine.poll(session, 1, Duration::from_secs(10)).await.unwrap().remove(0);
+        report(&engine, session, &first, ReportedOutcome::Waiting {
+            signal: "go".into(), key: None, timeout: None, outbound: Vec::new(),
+        }).await;
+        let sends = engine.start(start(tenant, &ask, "null")).await.unwrap().run;
+        let second = engine.poll(session, 1, Duration::from_secs(10)).await.unwrap().remove(0);
+        assert_eq!(second.at.run, sends);
+        report(&engine, session, &second, asks(format!("signal:{waits}/go"))).await;
+        let woken = engine.poll(session, 1, Duration::from_secs(20)).await.unwrap().remove(0);
+        assert_eq!((woken.at.run, woken.payload.as_ref().map(Json::as_str)), (waits, Some(r#"{"n":1}"#)));
+        report(&engine, session, &woken, done("1")).await;
+        assert_eq!(ends(&engine, tenant, waits).await, RunState::Succeeded);
+        // The next one comes too late: it is kept, with the reason, and can be sent again.
+        let late = engine.start(start(tenant, &ask, "null")).await.unwrap().run;
+        let third = engine.poll(session, 1, Duration::from_secs(10)).await.unwrap().remove(0);
+        assert_eq!(third.at.run, late);
+        report(&engine, session, &third, asks(format!("signal:{waits}/go"))).await;
+        let letters = dead_letters(&engine, tenant).await;
+        assert_eq!((letters.len(), letters[0].run), (1, late));
+        assert!(letters[0].error.as_ref().is_some_and(|error| error.contains("succeeded")), "{letters:?}");
+        assert_eq!(engine.replay_dead(tenant, vec![letters[0].id]).await.unwrap(), 1);
+        assert!(dead_letters(&engine, tenant).await[0].dead_at > letters[0].dead_at, "it was tried anew");
+        stop(engine).await;
+    }
+}
+
+/// Waits until there is one.
+async fn dead_letters(engine: &Engine, tenant: TenantId) -> Vec<DeadLetter> {
+    let found = async {
+        loop {
+            let letters = engine.store().dead_letters(tenant, None, 10).await.unwrap();
+            if !letters.is_empty() {
+                return letters;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), found).await.expect("it is given up")
+}
