@@ -84,3 +84,8 @@ fn make_commands_in_pages_exist() {
 fn states_have_one_name() {
     assert_none(rules::states::check(&TREE));
 }
+
+#[test]
+fn what_is_cited_is_here() {
+    assert_none(rules::documents::check(&TREE));
+}

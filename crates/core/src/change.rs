@@ -154,7 +154,7 @@ pub struct Done {
     pub why: Option<String>,
 }
 
-/// Who caused a change (004 §2.2).
+/// Who caused a change.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Context {
     pub initiator: Initiator,

@@ -1,6 +1,5 @@
-//! Events: append-only facts about a run, dense by `seq`. One catalogue of names everywhere: 002's twelve, DESIGN's
-//! additions, and three of ours (`execution.step.ready`, `approval.voted`, `receipt.recorded`) for changes that the
-//! catalogue had no word for.
+//! Events: append-only facts about a run, dense by `seq`. One catalogue of names for the API, the live streams, webhooks
+//! and the command line.
 
 use serde::{Deserialize, Serialize};
 

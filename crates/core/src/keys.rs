@@ -5,7 +5,7 @@ use crate::json::Hash;
 use crate::limits;
 use crate::rejection::Rejection;
 
-/// The key of a trigger, by its source (DESIGN §3.8).
+/// The key of a trigger, by its source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TriggerKey<'a> {
     GitHub { delivery: &'a str },

@@ -17,7 +17,7 @@ pub mod json;
 pub mod keys;
 pub mod limits;
 pub mod machine;
-pub mod names;
+mod meaning;
 pub mod nearest;
 pub mod plan;
 pub mod planted;

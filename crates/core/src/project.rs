@@ -14,7 +14,7 @@ pub struct View<'a> {
     pub position: usize,
 }
 
-/// First match wins (DESIGN §2.1).
+/// First match wins.
 pub fn project(view: &View<'_>) -> RunState {
     let step = view.steps;
     let rollback = || (view.forward..view.len).map(step);

@@ -38,7 +38,7 @@ impl ErrorClass {
         matches!(self, Self::Timeout | Self::Unavailable | Self::RateLimited | Self::LeaseExpired | Self::Unclassified)
     }
 
-    /// 000 §6.1: timeouts, 5xx and rate limits are tried again, any other 4xx is not.
+    /// Timeouts, 5xx and rate limits are tried again, any other 4xx is not.
     pub const fn of_http_status(status: u16) -> Self {
         match status {
             408 | 504 => Self::Timeout,
@@ -86,7 +86,7 @@ impl fmt::Display for StepError {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Backoff {
-    /// 5 s, 30 s, 2 min, 10 min (000 §6.2); the last one repeats.
+    /// 5 s, 30 s, 2 min, 10 min; the last one repeats.
     Ladder,
     Exponential {
         base: Millis,

@@ -13,7 +13,7 @@ use crate::state::{UnknownName, names};
 use crate::time::Millis;
 
 names!(
-    /// When people are asked (DESIGN §5, validation modes).
+    /// When people are asked (validation modes).
     ValidationMode, "validation mode", {
         PerStep = "per_step",
         PerPhase = "per_phase",
@@ -94,7 +94,7 @@ impl PlanRules {
     }
 }
 
-/// The profiles that are shipped (DESIGN §5), the strictest first.
+/// The profiles that are shipped, the strictest first.
 pub const PROFILES: &[&str] = &["prod-critical", "prod-standard", "staging-standard", "dev-flex"];
 
 /// Profiles whose name begins with `prod-` have the strict rules of production.

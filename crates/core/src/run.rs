@@ -62,7 +62,7 @@ impl<'de> Deserialize<'de> for HashHex {
     }
 }
 
-/// What caused a run: the seeds' `trigger_type` and `trigger_ref`.
+/// What caused a run: `trigger_type` and `trigger_ref` of its row.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Trigger {
     #[serde(rename = "type")]

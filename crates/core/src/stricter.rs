@@ -1,5 +1,5 @@
-//! What a start may ask for beyond what its workflow says: another profile, another mode. Both may only be stricter
-//! (DESIGN §3.14), so that whoever asks cannot talk a workflow out of its rules.
+//! What a start may ask for beyond what its workflow says: another profile, another mode. Both may only be stricter,
+//! so that whoever asks cannot talk a workflow out of its rules.
 
 use serde::Serialize;
 

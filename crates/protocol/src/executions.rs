@@ -84,7 +84,7 @@ pub struct ApproveStep {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct StepApproved {
     pub session_id: RunId,
-    /// The session's state, in 002's words.
+    /// The session's state, in the words of this surface.
     pub status: String,
     /// The name of the step that was decided on.
     pub step: String,
@@ -108,7 +108,7 @@ pub struct RollBack {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ExecutionStatus {
     pub session_id: RunId,
-    /// In 002's words: `queued`, `executing`, `rollback`, …
+    /// In the words of this surface: `queued`, `executing`, `rollback`, …
     pub status: String,
     /// The `seq` of the last event.
     pub last_event_seq: u64,
@@ -123,7 +123,7 @@ pub struct Execution {
     pub ticket_id: Option<String>,
     pub runbook_id: String,
     pub runbook_version: u32,
-    /// In 002's words: `queued`, `assigning_worker`, `waiting_for_approval`, `executing`, `paused`, `rollback`,
+    /// In the words of this surface: `queued`, `assigning_worker`, `waiting_for_approval`, `executing`, `paused`, `rollback`,
     /// `completed`, `failed`, or the one that it spells with two l.
     pub status: String,
     /// A finer word on it, where there is one.
@@ -135,7 +135,7 @@ pub struct Execution {
     pub validation_mode: ValidationMode,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub environment_profile: Option<String>,
-    /// The same, under 002's other name.
+    /// The same, under its other name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox_profile: Option<String>,
     /// The number of the step that it stands at.
@@ -154,9 +154,9 @@ pub struct ExecutionStep {
     /// 1, 2, …
     pub step_number: u32,
     pub name: String,
-    /// In 002's words: `pending`, `awaiting_approval`, `approved`, `running`, `succeeded`, `failed`, `rolled_back`.
+    /// In the words of this surface: `pending`, `awaiting_approval`, `approved`, `running`, `succeeded`, `failed`, `rolled_back`.
     pub status: String,
-    /// Our own word, where 002 has none for it: `waiting_signal`, `in_doubt`, `skipped`, `canceled`.
+    /// Our own word, where this surface has none for it: `waiting_signal`, `in_doubt`, `skipped`, `canceled`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
     pub attempt: u32,

@@ -1,5 +1,5 @@
-//! The live stream: events as they happen, over WebSocket and SSE. Envelope and names are 002's; [`Envelope::id`] is
-//! what a subscriber hands back as `last_event_id` to go on behind it.
+//! The live stream: events as they happen, over WebSocket and SSE. [`Envelope::id`] is what a subscriber hands back as
+//! `last_event_id` to go on behind it.
 //!
 //! Beside events there are [`Control`] frames, which say how the stream itself stands.
 
@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 /// Where the streams are.
 pub mod path {
     pub const WS_RUN: &str = "/ws/runs/{run}";
-    /// 002's name for the same.
+    /// Another name for the same.
     pub const WS_EXECUTION: &str = "/ws/executions/{run}";
     /// All runs of the tenant.
     pub const WS_FEED: &str = "/ws/feed";
@@ -102,7 +102,7 @@ pub struct Envelope {
     pub id: String,
     /// A name of the catalogue.
     pub event: String,
-    /// The run's id, under 002's name.
+    /// The run's id, as the runbook surface names it.
     pub session_id: RunId,
     /// 1, 2, …; absent where the event is about the run as a whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -129,7 +129,7 @@ pub struct Meta {
     /// The worker session that the event names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worker_id: Option<String>,
-    /// The profile that the run's policy follows, such as `prod`; 002 has two names for it.
+    /// The profile that the run's policy follows, such as `prod`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub environment: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,4 +1,4 @@
-//! Repeated requests (DESIGN §3.7): the caller names its request, and the same one again is one request.
+//! Repeated requests: the caller names its request, and the same one again is one request.
 //!
 //! A start commits its key with the run. Everything else that creates goes through [`Keyed::once`]: the key is taken
 //! first, the answer is kept, and a repeat gets the answer again. `Prefer: wait` waits for a request under way.

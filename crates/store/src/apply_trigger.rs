@@ -269,7 +269,7 @@ struct Span {
     lock_until: Timestamp,
 }
 
-/// What stands under the key already, and whether it may be taken over (004 §4.1).
+/// What stands under the key already, and whether it may be taken over.
 async fn retake<D: Db>(db: &D, at: &DeliveryRef, asked: Option<Hash>, span: Span) -> Result<OpAnswer, DbError> {
     let mut rows = db.query(&triggers::DELIVERY_STANDING, args![at.tenant, at.client(), &at.key]).await?;
     let Some(row) = rows.first_mut() else { return Ok(OpAnswer::Gone) };

@@ -106,7 +106,7 @@ pub fn walk(definition: &Definition, given: &Value, budget: &Budget) -> Result<W
     })
 }
 
-/// Marks the steps before which the mode asks (DESIGN §5).
+/// Marks the steps before which the mode asks.
 fn asks(plan: &Plan, furthest: BlastRadius, steps: &mut [Walked]) {
     let declared = plan.rules.approval.as_ref().and_then(|approval| approval.mode);
     let Some(mode) = declared.or_else(|| {

@@ -4,6 +4,7 @@ pub mod attributes;
 pub mod clock;
 pub mod dependencies;
 pub mod direction;
+pub mod documents;
 pub mod length;
 pub mod links;
 pub mod make_targets;

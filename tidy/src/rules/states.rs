@@ -1,7 +1,7 @@
 //! Pages call states what core calls them.
 //!
-//! The seeds had five vocabularies; core keeps one and knows the others only to speak to the outside. A page that says
-//! `executing` where the program says `running` sends its reader looking for something that does not exist.
+//! The runbook surface has words of its own for them. A page that says `executing` where the rest of the program says
+//! `running` sends its reader looking for something that does not exist.
 
 use std::collections::BTreeSet;
 
@@ -10,15 +10,15 @@ use crate::{Finding, Tree};
 
 /// Core's own names: the texts of its `names!`.
 const OURS: &str = "crates/core/src/state.rs";
-/// What the seeds call them.
-const THEIRS: &str = "crates/core/src/names.rs";
-/// Pages that set the vocabularies side by side, or describe the surface that speaks 002's.
+/// What the runbook surface calls them.
+const THEIRS: &str = "crates/server/src/routes/executions/words.rs";
+/// Pages that set the vocabularies side by side, or describe that surface.
 const SIDE_BY_SIDE: &[&str] = &["docs/reference/states.md", "docs/reference/schema.md", "docs/reference/executions.md"];
 
 #[must_use]
 pub fn check(tree: &Tree) -> Vec<Finding> {
     let ours = words(tree.get(OURS).unwrap_or_default(), |before| before.trim_end().ends_with('='));
-    let theirs = words(tree.get(THEIRS).unwrap_or_default(), |before| before.ends_with(['[', ' ']));
+    let theirs = words(tree.get(THEIRS).unwrap_or_default(), |before| before.trim_end().ends_with("=>"));
     let mut findings = Vec::new();
     let pages = tree.iter().filter(|(path, _)| has_extension(path, &["md"]) && !SIDE_BY_SIDE.contains(path));
     for (path, text) in pages {
@@ -74,7 +74,7 @@ mod tests {
 
     const CORE: &[(&str, &str)] = &[
         (OURS, "RunState, \"run state\", {\n    Running = \"running\",\n    Succeeded = \"succeeded\",\n}"),
-        (THEIRS, "(Self::Running, D::S002) => &[\"executing\", \"running\"],"),
+        (THEIRS, "(RunState::Running, _) => \"executing\",\nStepState::Running => \"running\","),
     ];
 
     fn count(page: &str, text: &str) -> usize {
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_seeds_word_is_found_and_ours_is_not() {
+    fn a_runbook_word_is_found_and_ours_is_not() {
         assert_eq!(count("docs/guide/runs.md", "it is `executing`, then `running`"), 1);
         assert_eq!(count("docs/reference/states.md", "`executing`"), 0, "the table itself");
         assert_eq!(count("docs/guide/runs.md", "executing what was asked"), 0, "prose is prose");

@@ -10,7 +10,6 @@ use interlock_core::machine::idempotency::IdempotencyEvent;
 use interlock_core::machine::receipt::ReceiptEvent;
 use interlock_core::machine::step::StepEvent;
 use interlock_core::machine::worker::WorkerEvent;
-use interlock_core::names::Seed;
 use interlock_core::state::{
     ApprovalState, AssignmentState, IdempotencyState, ReceiptState, RunState, StepKind, StepState, WorkerState,
 };
@@ -19,11 +18,10 @@ pub const REGENERATE: &str = "cargo run -p interlock-core --example states > doc
 
 pub fn page() -> String {
     let mut page = format!(
-        "<!-- @generated from crates/core/src/machine and crates/core/src/names.rs. To make it anew:\n     {REGENERATE} -->\n\n\
+        "<!-- @generated from crates/core/src/machine. To make it anew:\n     {REGENERATE} -->\n\n\
          # States\n\n\
-         Every state machine of Interlock: what the states mean, which way they lead, and what the five seed\n\
-         documents (000 … 004) call them. An arrow that is not here does not exist; asking for it is refused with\n\
-         `RUN_INVALID_TRANSITION`.\n\n"
+         Every state machine of Interlock: what the states mean and which way they lead. An arrow that is\n\
+         not here does not exist; asking for it is refused with `RUN_INVALID_TRANSITION`.\n\n"
     );
     run(&mut page);
     step(&mut page);
@@ -38,10 +36,7 @@ fn run(page: &mut String) {
               canceled → `canceled`; all forward steps succeeded or skipped → `succeeded`; paused, or an unresolved\n\
               doubt → `paused`; a step failed or was rolled back → `failed`; `waiting_approval`; `waiting_signal`;\n\
               never started → `pending`; else `running`.\n\n";
-    let rows = RunState::ALL.iter().map(|state| (state.as_str(), state.meaning(), |seed| state.seed_names(seed)));
-    names_table(page, Seed::ALL, rows);
-    *page += "003 has no waiting runs: the run is `RUNNING` and its step `WAITING`. 004 undoes by compensation and has no\n\
-              state for it.\n\n";
+    meanings(page, RunState::ALL.iter().map(|state| (state.as_str(), state.meaning())));
     let mut arrows = Arrows::default();
     for from in RunState::ALL {
         for to in RunState::ALL {
@@ -55,8 +50,7 @@ fn run(page: &mut String) {
 
 fn step(page: &mut String) {
     *page += "## Step\n\n";
-    let rows = StepState::ALL.iter().map(|state| (state.as_str(), state.meaning(), |seed| state.seed_names(seed)));
-    names_table(page, &Seed::ALL[..4], rows);
+    meanings(page, StepState::ALL.iter().map(|state| (state.as_str(), state.meaning())));
     *page += "The diagram holds the arrows of all kinds of steps; the table says which kind goes where.\n\n";
     let mut arrows = Arrows::default();
     let mut table: Vec<(StepState, StepEvent, BTreeMap<StepState, Vec<StepKind>>)> = Vec::new();
@@ -191,22 +185,10 @@ impl<S: Copy + Ord + Display> Arrows<S> {
     }
 }
 
-fn names_table<N: Fn(Seed) -> &'static [&'static str]>(
-    page: &mut String,
-    seeds: &[Seed],
-    rows: impl Iterator<Item = (&'static str, &'static str, N)>,
-) {
-    let heads: Vec<_> = seeds.iter().map(|seed| seed.as_str()).collect();
-    writeln!(page, "| state | meaning | {} |\n|---|---|{}", heads.join(" | "), "---|".repeat(heads.len())).unwrap();
-    for (state, meaning, names) in rows {
-        let cells: Vec<_> = seeds
-            .iter()
-            .map(|seed| match names(*seed) {
-                [] => "–".to_owned(),
-                names => names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", "),
-            })
-            .collect();
-        writeln!(page, "| `{state}` | {meaning} | {} |", cells.join(" | ")).unwrap();
+fn meanings(page: &mut String, rows: impl Iterator<Item = (&'static str, &'static str)>) {
+    *page += "| state | meaning |\n|---|---|\n";
+    for (state, meaning) in rows {
+        writeln!(page, "| `{state}` | {meaning} |").unwrap();
     }
     *page += "\n";
 }

@@ -170,7 +170,7 @@ pub enum Command {
     },
 }
 
-/// What a worker reports about the attempt it holds (003's Completed, Waiting, Retry and Dead).
+/// What a worker reports about the attempt it holds.
 #[derive(Debug, Clone)]
 pub struct Completion {
     pub position: u32,

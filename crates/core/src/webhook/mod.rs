@@ -59,7 +59,7 @@ impl Headers for std::collections::BTreeMap<String, String> {
 /// What a genuine request is about.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Delivery {
-    /// The trigger's key (DESIGN §3.8).
+    /// The trigger's key.
     pub key: String,
     /// What happened, in the source's own word: `pull_request`, `/deploy`, `incident`.
     pub event: String,

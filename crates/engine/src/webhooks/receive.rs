@@ -17,7 +17,7 @@ use super::process::{self, Outcome};
 use crate::Engine;
 use crate::error::EngineError;
 
-/// Deliveries about the same pull request, event, action and head within this span are one (DESIGN §3.8).
+/// Deliveries about the same pull request, event, action and head within this span are one.
 pub const SECONDARY_WINDOW: Millis = Millis::from_secs(5);
 /// How long a sender waits for the runs to be started before it hears that they will be. Slack gives up after 3 s.
 const ANSWER_WITHIN: Duration = Duration::from_secs(2);

@@ -1,4 +1,4 @@
-//! Events of the journal in 002's envelope.
+//! Events of the journal in the envelope of the live streams.
 
 use std::sync::Arc;
 

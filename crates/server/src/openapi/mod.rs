@@ -26,7 +26,7 @@ const BEARER: &str = "bearer";
 
 const TAGS: &[(&str, &str)] = &[
     ("runs", "Start runs, look at them, direct them."),
-    ("executions", "Runs as a runbook's sessions: tickets, steps by number, 002's words."),
+    ("executions", "Runs as sessions of a runbook: tickets, steps by number, the states of that surface."),
     ("live", "Events as they happen: WebSocket, server-sent events, polling."),
     ("workflows", "Apply workflow files, look at what is there."),
     ("bulk", "One action on many runs: look first, then act on exactly what was seen."),

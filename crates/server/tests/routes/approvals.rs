@@ -129,7 +129,7 @@ async fn two_keys_need_two_people() {
     api.end().await;
 }
 
-/// DESIGN §3.13: a run can be approved without a digest only where nothing can be mistaken, and the answer says what it was.
+/// A run can be approved without a digest only where nothing can be mistaken, and the answer says what it was.
 #[tokio::test]
 async fn a_vote_without_a_digest_is_for_what_cannot_reach_far() {
     let api = Api::new().await;
@@ -174,7 +174,7 @@ async fn a_vote_without_a_digest_is_for_what_cannot_reach_far() {
     api.end().await;
 }
 
-/// DESIGN §3.13: the requester. Whoever has the gate ask again does not answer it.
+/// The requester is excluded: whoever has the gate ask again does not answer it.
 #[tokio::test]
 async fn whoever_directs_a_run_to_ask_again_does_not_decide() {
     let api = Api::new().await;

@@ -1,4 +1,4 @@
-//! The runbook surface: tickets, steps by number, 002's words.
+//! The runbook surface: tickets, steps by number, its own words for states.
 
 use serde_json::{Value, json};
 

@@ -11,10 +11,10 @@ pub fn checked(text: &str) -> Checked {
     parse("test.yaml", text).unwrap_or_else(|found| panic!("{}", found.render(Style::default())))
 }
 
-/// The example of the design, as it stands there. Its last step has no rollback, and is not told to: its connector may
+/// A runbook that uses every kind of field. Its last step has no rollback, and is not told to: its connector may
 /// know an inverse.
 #[test]
-fn the_designs_example_is_read_whole() {
+fn a_whole_runbook_is_read() {
     let file = checked(include_str!("restart-primary-db.yaml"));
     let plan = file.plan(3);
     assert_eq!((plan.workflow.as_str(), plan.version), ("restart-primary-db", 3));

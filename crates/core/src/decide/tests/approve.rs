@@ -82,7 +82,7 @@ fn only_members_of_the_named_groups_vote() {
     votes(&mut open, outsider).unwrap();
 }
 
-/// DESIGN §3.13: with a quorum of one, where the tenant allows it; never as one of two keys.
+/// Self-approval: with a quorum of one, where the tenant allows it; never as one of two keys.
 #[test]
 fn the_starter_does_not_decide() {
     for (quorum, self_approval, allowed) in [(1, false, false), (1, true, true), (2, false, false), (2, true, false)] {
@@ -92,7 +92,7 @@ fn the_starter_does_not_decide() {
     }
 }
 
-/// DESIGN §3.13: the requester. Whoever directs a run so that its gate asks again has asked for the approval.
+/// The requester is excluded: whoever directs a run so that its gate asks again has asked for the approval.
 #[test]
 fn whoever_directs_the_run_to_ask_does_not_decide() {
     let mut case = gated(|gate| gate.on_reject = OnDenial::Pause);
@@ -115,7 +115,7 @@ fn whoever_approves_may_approve_again_at_the_next_gate() {
     assert_eq!(second.excluded, [STARTER]);
 }
 
-/// DESIGN §3.13: in production never, whatever the tenant says.
+/// Self-approval: in production never, whatever the tenant says.
 #[test]
 fn the_starter_does_not_decide_in_production() {
     let of = |profile: &str| {
@@ -129,7 +129,7 @@ fn the_starter_does_not_decide_in_production() {
     }
 }
 
-/// DESIGN §3.13: for two keys also the authors of the pinned version.
+/// Excluded for two keys also the authors of the pinned version.
 #[test]
 fn whoever_wrote_the_version_is_none_of_two_keys() {
     let author = || Voter { author: Some("ann".into()), ..voter("ann") };
@@ -156,7 +156,7 @@ fn a_vote_on_behalf_of_another_says_so() {
     assert_eq!(case.step(0).last_error.as_ref().unwrap().message, "rejected by bob on behalf of ann");
 }
 
-/// DESIGN §3.13: delegator and delegate count as one.
+/// Delegator and delegate count as one.
 #[test]
 fn delegator_and_delegate_have_one_vote_together() {
     let one_with = |person: &str, other: &str| Voter { one_with: vec![other.into()], ..voter(person) };
@@ -239,7 +239,7 @@ fn escalation_reminds_and_stays_open() {
     let mut case = gated(|_| ());
     case.refuse(Command::Tick);
     case.until_wake().tell(Command::Tick);
-    assert_eq!(case.names(), ["approval.expired"], "002's flag");
+    assert_eq!(case.names(), ["approval.expired"], "the approval stays open; the event says that its time is up");
     assert_eq!((case.state(), asked(&case).state), (RunState::WaitingApproval, ApprovalState::Requested));
     assert_eq!(case.row().wake_at, Some(asked(&case).expires_at));
     case.refuse(Command::Tick);

@@ -77,7 +77,7 @@ fn is_good(step: &Step) -> bool {
     matches!(step.state(), StepState::Succeeded | StepState::Skipped)
 }
 
-/// DESIGN §2.1 word by word, over all steps. Two things it leaves to common sense: a rollback that is stuck is not
+/// The projection's rules word by word, over all steps. Two things they leave to common sense: a rollback that is stuck is not
 /// outstanding, it pauses; and a run that was rolled back has not succeeded, whatever its steps did.
 fn naive_projection(run: &Run) -> RunState {
     let (forward, rollback) = run.steps.split_at(run.forward_len());

@@ -16,7 +16,7 @@ fn deadline(steps: Vec<StepSpec>) -> Case {
     Case::of(Plan { timeout: Some(Millis::from_mins(1)), ..plan(steps) })
 }
 
-/// DESIGN §3.4: by the effect class, and whether an intent is open.
+/// What a lost worker leaves depends on the effect class, and on whether an intent is open.
 #[test]
 fn a_lost_worker_by_effect_class() {
     for effect in EffectClass::ALL {
@@ -178,7 +178,7 @@ fn a_deadline_with_an_open_unsafe_effect_is_a_doubt_first() {
     assert_eq!((case.state(), case.run.reason), (RunState::Paused, Some(Reason::InDoubt)));
 }
 
-/// DESIGN §3.15: ready only after the live attempt has ended.
+/// A rollback step is ready only after the live attempt has ended.
 #[test]
 fn a_rollback_waits_for_a_worker_that_may_not_have_heard() {
     let undoable = || vec![task("t").undoable().timeout(Millis(100)).attempts(1)];

@@ -85,7 +85,7 @@ fn conditions_say_when_a_rollback_applies() {
     }
 }
 
-/// DESIGN §3.15: the default is `rollback` if an executed step declares one.
+/// The default is `rollback` if an executed step declares one.
 #[test]
 fn the_default_rule_is_to_undo_what_can_be_undone() {
     let mut declared = Case::of(plan(vec![task("a").undoable(), task("b")]));

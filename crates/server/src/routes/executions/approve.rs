@@ -7,7 +7,7 @@ use interlock_core::rejection::Rejection;
 use interlock_protocol::approvals::Voted;
 use interlock_protocol::executions::{ApproveStep, StepApproved, path};
 
-use super::view;
+use super::{view, words};
 use crate::api_error::ApiError;
 use crate::identity::Caller;
 use crate::request::{Body, Named};
@@ -44,6 +44,6 @@ pub async fn approve(
     let by = Claimed { on_behalf_of: body.on_behalf_of, role: body.approver_role };
     let word = Word { approve: body.approved, notes: body.notes, digest: body.digest, by };
     let Voted { approval, step, tier, summary, run_state, .. } = cast(&state, &caller, &run, row, word).await?;
-    let status = run_state.on_runbook_surface(None).to_owned();
+    let status = words::session(run_state, None).to_owned();
     Ok(Json(StepApproved { session_id: run.id, status, step, tier, summary, approval: view::task(approval) }))
 }

@@ -1,5 +1,5 @@
-//! The runbook surface: runs under 002's names. Nothing here decides anything: every call is one of the engine's own,
-//! with its words put right ([`view`]).
+//! The runbook surface: runs as sessions that execute a runbook for a ticket. Nothing here decides anything: every call
+//! is one of the engine's own, in this surface's words ([`words`]).
 
 mod approve;
 mod create;
@@ -7,6 +7,7 @@ mod events;
 mod get;
 mod rollback;
 mod view;
+mod words;
 
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;

@@ -5,7 +5,7 @@ use axum::extract::State;
 use interlock_core::ids::RunId;
 use interlock_protocol::executions::{ExecutionStatus, RollBack, path};
 
-use super::view;
+use super::{view, words};
 use crate::api_error::ApiError;
 use crate::identity::Caller;
 use crate::request::{Body, Named, reason};
@@ -39,6 +39,6 @@ pub async fn roll_back(
             engine.roll_back_to(tenant, run, position, because, caller.operator()).await?
         }
     };
-    let status = standing.state.on_runbook_surface(None).to_owned();
+    let status = words::session(standing.state, None).to_owned();
     Ok(Json(ExecutionStatus { session_id: run, status, last_event_seq: standing.version }))
 }

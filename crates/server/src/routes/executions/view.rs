@@ -1,12 +1,12 @@
-//! A run in 002's words.
+//! A run as the runbook surface shows it.
 
 use interlock_core::json::Json;
 use interlock_core::rejection::Rejection;
 use interlock_core::run::{Run, Step};
-use interlock_core::state::StepState;
 use interlock_protocol::approvals::ApprovalView;
 use interlock_protocol::executions::{ApprovalTask, Execution, ExecutionStep, StepOutput, limits};
 
+use super::words;
 use crate::api_error::ApiError;
 
 /// The position of a step by its number. Steps that were added to undo others have numbers too.
@@ -22,7 +22,7 @@ pub fn execution(run: &Run, approvals: Vec<ApprovalView>) -> Execution {
         ticket_id: run.header.subject.clone(),
         runbook_id: run.plan.workflow.clone(),
         runbook_version: run.plan.version,
-        status: run.state.on_runbook_surface(run.detail).to_owned(),
+        status: words::session(run.state, run.detail).to_owned(),
         detail: run.detail.map(|detail| detail.to_string()),
         reason: run.reason.map(|reason| reason.to_string()),
         validation_mode: run.plan.validation_mode(),
@@ -43,13 +43,11 @@ pub fn execution(run: &Run, approvals: Vec<ApprovalView>) -> Execution {
 
 fn step(run: &Run, position: u32, step: &Step) -> ExecutionStep {
     let state = step.state();
-    let unknown_to_002 =
-        matches!(state, StepState::WaitingSignal | StepState::InDoubt | StepState::Skipped | StepState::Canceled);
     ExecutionStep {
         step_number: position + 1,
         name: run.spec(position).key.clone(),
-        status: state.on_runbook_surface().to_owned(),
-        detail: unknown_to_002.then(|| state.to_string()),
+        status: words::step(state).to_owned(),
+        detail: words::is_approximate(state).then(|| state.to_string()),
         attempt: step.attempt,
         error: step.last_error.as_ref().and_then(|error| Json::of(error).ok()),
     }
@@ -70,7 +68,7 @@ pub fn task(row: ApprovalView) -> ApprovalTask {
     ApprovalTask {
         approval_id: row.approval,
         step_number: row.position + 1,
-        status: row.state.on_runbook_surface().to_owned(),
+        status: words::approval(row.state).to_owned(),
         digest: row.digest,
         message: row.message,
         approvers: row.approvers,

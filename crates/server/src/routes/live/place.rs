@@ -1,5 +1,5 @@
-//! From which event on: `Last-Event-ID` (as browsers send it on their own), `last_event_id` (002's name for the
-//! header), or the query.
+//! From which event on: `Last-Event-ID` (as browsers send it on their own), the header
+//! `last_event_id`, or the query.
 
 use axum::extract::FromRequestParts;
 use axum::extract::ws::WebSocketUpgrade;

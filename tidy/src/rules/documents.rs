@@ -1,0 +1,63 @@
+//! What a reader is sent to is in the repository.
+//!
+//! A comment that says "see the design, §3" sends its reader to a document that only its writer has. The thing itself is
+//! said instead, or a page under `docs/` is linked.
+
+use crate::rust_file::words;
+use crate::tree::{has_extension, line_at};
+use crate::{Finding, Tree};
+
+/// Where sentences stand that people read.
+const PROSE: &[&str] = &["rs", "sql", "md", "json", "yaml", "toml", "ts", "tsx", "js", "mjs", "py", "sh"];
+/// A name of a document that is not here, put together so that this file does not name it.
+const ABSENT: &[&str] = &[concat!("DE", "SIGN")];
+
+#[must_use]
+pub fn check(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (path, text) in tree.iter().filter(|(path, _)| has_extension(path, PROSE)) {
+        let by_name = ABSENT.iter().flat_map(|name| words(text, name));
+        for offset in by_name.chain(numbered(text)) {
+            findings.push(Finding {
+                path: path.to_owned(),
+                line: line_at(text, offset),
+                what: "refers to a document that is not in the repository".to_owned(),
+                instead: "say the thing itself, or link a page under docs/".to_owned(),
+            });
+        }
+    }
+    findings
+}
+
+/// The offsets of documents that are cited by a number of three digits, as an owner or with a section.
+fn numbered(text: &str) -> impl Iterator<Item = usize> {
+    text.match_indices("00").map(|(offset, _)| offset).filter(|&offset| {
+        let before = text[..offset].chars().next_back();
+        let rest = &text[offset + 2..];
+        let cited = rest.chars().next().is_some_and(|digit| digit.is_ascii_digit())
+            && (rest[1..].starts_with("'s ") || rest[1..].starts_with(" §"));
+        cited && !before.is_some_and(|c| c.is_alphanumeric() || matches!(c, '.' | '-' | '_' | ',' | '\u{202f}'))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn count(text: &str) -> usize {
+        check(&Tree::planted(&[("crates/core/src/a.rs", text)])).len()
+    }
+
+    #[test]
+    fn documents_that_are_not_here_are_found() {
+        assert_eq!(count(concat!("// as DE", "SIGN §3 says")), 1);
+        assert_eq!(count(concat!("/// 00", "7's word for it")), 1);
+        assert_eq!(count(concat!("// see 00", "7 §4.1")), 1);
+    }
+
+    #[test]
+    fn numbers_and_decision_records_are_fine() {
+        assert_eq!(count("// 1,001 §, 0016 §1, 100's of runs, [0012](../decisions/0012-x.md)"), 0);
+        assert_eq!(count("// a DESIGNER, designs"), 0);
+    }
+}
