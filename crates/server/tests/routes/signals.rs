@@ -86,6 +86,11 @@ async fn a_cloud_event_is_a_signal_in_either_mode() {
     let ended = api.get(&format!("/runs/{second}?wait_ms=5000")).await.ok();
     assert_eq!(ended["output"], json!(7));
 
+    let batch = json!([event]).to_string();
+    let refused = ask("application/CloudEvents-batch+json", &[], batch).await;
+    assert_eq!(refused.problem(), (400, "REQUEST_INVALID"));
+    assert!(refused.text("detail").contains("application/cloudevents-batch+json"), "{}", refused.body);
+
     let keyless = json!({ "specversion": "1.0", "id": "3", "source": "/monitor", "type": "go" });
     assert_eq!(ask("application/cloudevents+json", &[], keyless.to_string()).await.problem(), (422, "INPUT_INVALID"));
     let old = json!({ "specversion": "0.3", "id": "3", "source": "/monitor", "type": "go" });
