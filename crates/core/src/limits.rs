@@ -60,6 +60,9 @@ pub const APPROVAL_EXPIRES_AFTER: Millis = Millis::from_hours(24);
 pub const APPROVAL_ESCALATE_PROD: Millis = Millis::from_mins(10);
 pub const APPROVAL_ESCALATE_OTHER: Millis = Millis::from_mins(30);
 pub const GRANT_TTL: Millis = Millis::from_hours(1);
+/// How far the clocks of two servers may be apart without a decision coming out otherwise. Each follows the database's
+/// clock to within a few dozen milliseconds.
+pub const CLOCK_SKEW_TOLERATED: Millis = Millis(500);
 /// Early signals are kept this long for a wait to come.
 pub const SIGNAL_KEPT: Millis = Millis::from_hours(24);
 /// Idempotency records: completed, failed, and the lock while processing.

@@ -8,6 +8,7 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use interlock_core::ids::{ServerId, TenantId};
 use interlock_core::json::Json;
+use interlock_core::limits;
 use interlock_core::plan::{Accept, StepSpec, WaitFor, Work};
 use interlock_core::state::RunState;
 use interlock_core::time::Timestamp;
@@ -122,7 +123,7 @@ on_both! {
         for _ in 0..70 {
             engine.signal(alarm(tenant, None)).await.unwrap();
         }
-        tokio::time::sleep(Duration::from_millis(5)).await;
+        tokio::time::sleep(limits::CLOCK_SKEW_TOLERATED.as_duration() + Duration::from_millis(5)).await;
         let wait = |accept| {
             let until = WaitFor::Signal { signal: "alarm".into(), key: Some("db-1".into()), accept };
             plan(vec![StepSpec::new("wait", Work::Wait { until, timeout: None })])
@@ -145,7 +146,7 @@ on_both! {
             plan(vec![StepSpec::new("wait", Work::Wait { until, timeout: None })])
         };
         engine.signal(alarm(tenant, None)).await.unwrap();
-        tokio::time::sleep(Duration::from_millis(5)).await;
+        tokio::time::sleep(limits::CLOCK_SKEW_TOLERATED.as_duration() + Duration::from_millis(5)).await;
         for _ in 0..70 {
             engine.start(start(tenant, &wait(Accept::SinceRun), "null")).await.unwrap();
         }
@@ -185,4 +186,28 @@ on_both! {
         assert!(engine.store().check().await.unwrap().is_empty());
         stop(engine).await;
     }
+}
+
+/// A run is made by a server whose clock is ahead; its signal comes to one whose clock is behind. Only PostgreSQL has
+/// two servers at a time.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_signal_is_heard_though_the_servers_clocks_differ() {
+    let database = &Database::postgres().await;
+    let ahead = rig::engine(database).await;
+    let behind = rig::engine(database).await;
+    let tenant = rig::tenant(&ahead, |_| {}).await;
+    ahead.clock().adjust(i64::try_from(limits::CLOCK_SKEW_TOLERATED.0).unwrap() / 2);
+    let wait = |key: &str| {
+        let until = WaitFor::Signal { signal: "alarm".into(), key: Some(key.into()), accept: Accept::SinceRun };
+        plan(vec![StepSpec::new("wait", Work::Wait { until, timeout: None })])
+    };
+    for key in ["db-1", "${{ run.id }}"] {
+        let run = ahead.start(start(tenant, &wait(key), "null")).await.unwrap().run;
+        reaches(&ahead, tenant, run, RunState::WaitingSignal).await;
+        let key = if key == "db-1" { key.to_owned() } else { run.to_string() };
+        behind.signal(SignalRequest { key, ..alarm(tenant, None) }).await.unwrap();
+        assert_eq!(ends(&ahead, tenant, run).await, RunState::Succeeded);
+    }
+    stop(behind).await;
+    stop(ahead).await;
 }
