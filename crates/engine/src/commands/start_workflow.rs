@@ -136,7 +136,7 @@ impl Engine {
         workflow: &Arc<WorkflowVersion>,
         request: StartWorkflow,
     ) -> Result<Started, EngineError> {
-        let given = request.inputs.to_value().map_err(|error| invalid(format!("the inputs are not JSON: {error}")))?;
+        let given = request.inputs.to_exact_value().map_err(|error| invalid(format!("the inputs: {error}")))?;
         let fingerprint = request.idempotency.is_some().then(|| request.fingerprint(&given)).transpose()?;
         let bound = self.bind_inputs(request.tenant, workflow, given).await?;
         let mut labels: BTreeMap<String, String> = BTreeMap::new();
