@@ -34,6 +34,7 @@ pub mod tenant;
 pub mod tier;
 pub mod time;
 pub mod trigger;
+pub mod unasked;
 pub mod visible;
 pub mod webhook;
 pub mod why;

@@ -14,6 +14,7 @@ use interlock_core::rules::OnConflict;
 use interlock_core::run::{HashHex, Header, Lineage, Run, Step, Trigger};
 use interlock_core::state::{Admission, Control, RunState, StepState};
 use interlock_core::time::Timestamp;
+use interlock_core::unasked::unasked_by;
 use interlock_store::{Refusal, StartAnswer, SubmitError};
 use interlock_workflow::expression;
 
@@ -138,14 +139,26 @@ pub(crate) struct Earlier {
     pub starters: Vec<String>,
 }
 
+/// Refuses a plan whose validation mode promises questions that nothing asks.
+fn refuse_unasked(plan: &Plan) -> Result<(), Rejection> {
+    let (Some(mode), unasked) = (plan.promised_mode(), plan.unasked()) else { return Ok(()) };
+    if unasked.is_empty() {
+        return Ok(());
+    }
+    let what = unasked_by(mode, &unasked);
+    Err(Rejection::InvalidInput { what: format!("{what}; put one before each, or start without the mode or profile") })
+}
+
 impl Engine {
     pub async fn start(&self, request: StartRun) -> Result<Started, EngineError> {
+        refuse_unasked(&request.plan.plan)?;
         let id = RunId(self.0.options.ids.fresh());
         self.start_from(id, request, Earlier::default()).await
     }
 
     /// Starts a run and waits until it has ended.
     pub async fn start_and_wait(&self, request: StartRun) -> Result<(Started, RunState), EngineError> {
+        refuse_unasked(&request.plan.plan)?;
         let id = RunId(self.0.options.ids.fresh());
         let tenant = request.tenant;
         let told = self.0.feed.when_ended(id);
