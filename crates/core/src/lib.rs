@@ -33,6 +33,7 @@ pub mod stricter;
 pub mod tenant;
 pub mod tier;
 pub mod time;
+pub mod trace;
 pub mod trigger;
 pub mod unasked;
 pub mod visible;

@@ -25,6 +25,10 @@ pub const OWN_LABELS: &str = "interlock.";
 pub const INPUT_LABELS: &str = "input.";
 /// The W3C trace context that a run was started in.
 pub const TRACEPARENT: &str = "interlock.traceparent";
+/// What tracing systems have added to it.
+pub const TRACESTATE: &str = "interlock.tracestate";
+/// As the standard says; a longer one is dropped.
+pub const TRACESTATE_BYTES_MAX: usize = 512;
 /// Runs of one bulk job.
 pub const BULK_RUNS_MAX: usize = 50_000;
 pub const OUTBOUND_PER_CHANGE_MAX: usize = 64;

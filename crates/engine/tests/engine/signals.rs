@@ -12,6 +12,7 @@ use interlock_core::limits;
 use interlock_core::plan::{Accept, StepSpec, WaitFor, Work};
 use interlock_core::state::RunState;
 use interlock_core::time::Timestamp;
+use interlock_core::trace::TraceContext;
 use interlock_engine::clock::Clock;
 use interlock_engine::commands::signal::SignalRequest;
 use interlock_engine::ids::IdSource;
@@ -85,7 +86,9 @@ async fn survives(commits: i64, source_id: Option<&str>) -> (usize, usize) {
     };
     first.apply_workflow(file).await.unwrap();
     faults.0.store(commits, Ordering::SeqCst);
-    let cut = tokio::time::timeout(Duration::from_secs(1), first.announce(alarm(tenant, source_id))).await;
+    let cut =
+        tokio::time::timeout(Duration::from_secs(1), first.announce(alarm(tenant, source_id), TraceContext::default()))
+            .await;
     assert!(cut.is_err(), "the server dies on the way");
     let signals = first.store().pending_signals(tenant, "alarm", "db-1", Timestamp(0), 10).await.unwrap().len();
     drop(first);
@@ -96,7 +99,7 @@ async fn survives(commits: i64, source_id: Option<&str>) -> (usize, usize) {
     let started = runs(&second, tenant).await;
     // It is done with: nothing comes after it, also not from a sender that tries again.
     if source_id.is_some() && signals == 1 {
-        let again = second.announce(alarm(tenant, source_id)).await.unwrap();
+        let again = second.announce(alarm(tenant, source_id), TraceContext::default()).await.unwrap();
         assert_eq!(again.runs.len(), 1);
     }
     tokio::time::sleep(Duration::from_mins(30)).await;

@@ -104,7 +104,10 @@ async fn a_signal_starts_the_workflows_that_name_its_type() {
     let source = "name: recover\non:\n  signal: { type: disk.full, filter: event.percent > 90, inputs: { host: \"${{ trigger.key }}\" } }\ninputs: { host: { type: string, required: true } }\nsteps:\n  - id: a\n    transform: ${{ inputs.host }}\n";
     crate::schedules::apply(&api.engine, api.tenant, source).await;
     let signal = |percent: u32, id: &str| json!({ "type": "disk.full", "key": "db-1", "payload": { "percent": percent }, "source_id": id });
-    let started = api.post("/signals", signal(95, "m-1")).await;
+    let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    let started = api.post_with("/signals", signal(95, "m-1"), &[("traceparent", trace), ("tracestate", "v=1")]).await;
+    let run = api.get(&format!("/runs/{}", started.body["runs"][0]["run_id"].as_str().unwrap())).await.ok();
+    assert_eq!((&run["traceparent"], &run["tracestate"]), (&json!(trace), &json!("v=1")), "the run follows its signal");
     assert_eq!((started.status.as_u16(), &started.body["runs"][0]["workflow"]), (201, &json!("recover")));
     let again = api.post("/signals", signal(95, "m-1")).await;
     assert_eq!((again.status.as_u16(), &again.body["runs"]), (200, &started.body["runs"]));

@@ -113,6 +113,7 @@ impl Fake {
             timeout: None,
             deadline_at: None,
             traceparent: None,
+            tracestate: None,
         }
     }
 
