@@ -224,6 +224,7 @@ impl Host {
         options.ids = IdSource::seeded(options.clock.clone(), dice.between(0..=u64::MAX));
         options.session_lease = LEASE;
         options.session_renewal = RENEWAL;
+        options.effect_settles_after = Millis::from_secs(5);
         options.reap_every = Millis(1_000);
         options.scan_every = Millis(1_000);
         options.seal_every = Millis(200);

@@ -34,6 +34,8 @@ pub enum Verb {
     Pause,
     Resume,
     Retry,
+    /// With another input.
+    RetryChanged,
     Skip,
     Restart,
     RollBack,
@@ -49,6 +51,7 @@ impl Verb {
             Self::Pause => "command: pause",
             Self::Resume => "command: resume",
             Self::Retry => "command: retry",
+            Self::RetryChanged => "command: retry with another input",
             Self::Skip => "command: skip",
             Self::Restart => "command: restart from a step",
             Self::RollBack => "command: roll back",
@@ -72,6 +75,9 @@ impl Doubts {
     }
 }
 
+/// Who gives directives now and then, so that what a gate needs of people is met and missed.
+const DIRECTORS: &[&str] = &["olga", "olga", "anna", "ben", "carl", STARTER];
+
 fn operator() -> Context {
     Context::operator("olga")
 }
@@ -89,7 +95,10 @@ pub async fn direct(caller: &Caller, tenant: TenantId, run: &Run, verb: Verb) ->
         [caller.dice.between(0..=u64::from(run.position).min(run.forward_len() as u64 - 1)) as usize]
         .key
         .clone();
-    let answer = caller.call(PATIENCE, move |engine| carry_out(engine, tenant, id, verb, step.clone())).await;
+    let person = if verb == Verb::Skip { *caller.dice.pick(DIRECTORS) } else { "olga" };
+    let input = (verb == Verb::RetryChanged).then(|| changed(run));
+    let order = Order { verb, person, step, input };
+    let answer = caller.call(PATIENCE, move |engine| carry_out(engine, tenant, id, order.clone())).await;
     match answer {
         Ok(standing) => {
             say!(sim, "operator", "{verb:?} of {id}: {}", standing.state);
@@ -112,19 +121,38 @@ pub async fn direct(caller: &Caller, tenant: TenantId, run: &Run, verb: Verb) ->
     }
 }
 
+/// A directive, with what it takes.
+#[derive(Clone)]
+struct Order {
+    verb: Verb,
+    person: &'static str,
+    step: String,
+    input: Option<Json>,
+}
+
+/// What the step was given, and one field more.
+fn changed(run: &Run) -> Json {
+    let mut input = run.input(run.position).to_value().unwrap_or_default();
+    input["changed"] = json!(true);
+    json_of(&input)
+}
+
 async fn carry_out(
     engine: Engine,
     tenant: TenantId,
     run: RunId,
-    verb: Verb,
-    step: String,
+    order: Order,
 ) -> Result<commands::Standing, EngineError> {
-    let (by, reason) = (operator(), "simulated".to_owned());
+    let Order { verb, person, step, input } = order;
+    let (by, reason) = (Context::operator(person), "simulated".to_owned());
     match verb {
         Verb::Pause => engine.pause(tenant, run, reason, by).await,
         Verb::Resume => engine.resume(tenant, run, by).await,
-        Verb::Retry => engine.retry(tenant, run, None, by).await,
-        Verb::Skip => engine.skip(tenant, run, reason, by).await,
+        Verb::Retry | Verb::RetryChanged => engine.retry(tenant, run, input, by).await,
+        Verb::Skip => {
+            let voter = Voter::new(person, vec!["ops".into()]);
+            engine.skip(tenant, run, reason, Some(voter), by).await
+        }
         Verb::Restart => engine.restart_from(tenant, run, &step, by).await,
         Verb::RollBack => engine.roll_back(tenant, run, reason, by).await,
         Verb::Cancel => engine.cancel(tenant, run, reason, false, by).await,
@@ -270,8 +298,9 @@ pub async fn operate(caller: Caller, doubts: std::sync::Arc<Doubts>) {
         let verb = dice.weighted(&[
             (5, Verb::Pause),
             (5, Verb::Resume),
-            (3, Verb::Retry),
-            (2, Verb::Skip),
+            (2, Verb::Retry),
+            (2, Verb::RetryChanged),
+            (3, Verb::Skip),
             (3, Verb::Restart),
             (1, Verb::RollBack),
             (1, Verb::Cancel),

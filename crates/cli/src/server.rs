@@ -14,7 +14,7 @@ use interlock_engine::payloads::{INLINE_BYTES_MAX, Objects, PayloadOptions};
 use interlock_engine::{Engine, EngineOptions};
 use interlock_outbound::Outbound;
 use interlock_server::identity::first_key;
-use interlock_server::{Server, ServerError, ServerOptions, ServerSecret};
+use interlock_server::{ConnectionOptions, Server, ServerError, ServerOptions, ServerSecret};
 use interlock_store::Tenant;
 use tokio_util::sync::CancellationToken;
 
@@ -100,6 +100,15 @@ pub struct HttpArgs {
     /// How long requests that are under way may take once the server is told to stop, in seconds.
     #[arg(long, env = "INTERLOCK_DRAIN_SECONDS", value_name = "SECONDS", default_value_t = 10)]
     drain_seconds: u64,
+    /// How many connections may be open, whoever has them; fewer where the limit on open files allows fewer.
+    #[arg(long, env = "INTERLOCK_CONNECTIONS_MAX", value_name = "COUNT", default_value_t = 16_384, value_parser = clap::value_parser!(u32).range(1..))]
+    connections_max: u32,
+    /// How many connections one address may have open. Behind a proxy all clients have the proxy's.
+    #[arg(long, env = "INTERLOCK_CONNECTIONS_PER_ADDRESS_MAX", value_name = "COUNT", default_value_t = 4_096, value_parser = clap::value_parser!(u32).range(1..))]
+    connections_per_address_max: u32,
+    /// How many live streams one tenant may have open on this server.
+    #[arg(long, env = "INTERLOCK_LIVE_STREAMS_PER_TENANT_MAX", value_name = "COUNT", default_value_t = 5_000, value_parser = clap::value_parser!(u32).range(1..))]
+    live_streams_per_tenant_max: u32,
     #[command(flatten)]
     oidc: crate::oidc::OidcArgs,
 }
@@ -185,8 +194,7 @@ impl HttpArgs {
         outbound: Outbound,
     ) -> anyhow::Result<Bound> {
         let path = self.secret_file.clone().unwrap_or_else(|| data.join(SECRET_FILE));
-        let secret = ServerSecret::open(&path)?;
-        secret.claim(engine).await?;
+        let secret = ServerSecret::open_for(engine, &path).await?;
         if let Some(path) = &self.bootstrap_key_file
             && first_key::bootstrap(engine, &secret, tenant, path).await?
         {
@@ -208,6 +216,12 @@ impl HttpArgs {
             session: Millis::from_hours(self.visit_hours),
             invite: Millis::from_hours(self.invite_hours),
             drain: Duration::from_secs(self.drain_seconds),
+            connections: ConnectionOptions {
+                connections_max: self.connections_max as usize,
+                per_address_max: self.connections_per_address_max as usize,
+                ..ConnectionOptions::default()
+            },
+            live_streams_per_tenant_max: self.live_streams_per_tenant_max as usize,
             ..ServerOptions::new(tenant)
         };
         let server = Server::bind(engine.clone(), options).await.map_err(unbound)?;

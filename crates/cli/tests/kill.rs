@@ -142,7 +142,7 @@ async fn resolve_doubts(client: &Client, ledger: &Ledger, runs: &[String]) {
 
 /// The blows are over: everything must come to its end.
 async fn finish(client: &Client, ledger: &Ledger, runs: &[String]) {
-    for _ in 0..600 {
+    for _ in 0..1_200 {
         let mut open = Vec::new();
         for run in runs {
             let state = client.run(run).await;

@@ -113,6 +113,26 @@ impl Server {
         command.env("INTERLOCK_SERVER", &self.url).env("INTERLOCK_API_KEY_FILE", self.key_file()).output().unwrap()
     }
 
+    /// A call of the API that has no command of its own.
+    fn curl(&self, path: &str, body: Option<&str>) -> String {
+        let headers = self.folder.join("curl-headers");
+        let key = std::fs::read_to_string(self.key_file()).unwrap();
+        let lines = format!("authorization: Bearer {}\ncontent-type: application/json\n", key.trim());
+        std::fs::write(&headers, lines).unwrap();
+        let mut curl = Command::new("curl");
+        curl.args(["--silent", "--show-error", "--fail-with-body", "--header", &format!("@{}", headers.display())]);
+        if let Some(body) = body {
+            curl.args(["--data", body]);
+        }
+        let output = curl.arg(format!("{}/api/v1/{path}", self.url)).output().unwrap();
+        assert!(output.status.success(), "{path}: {}{}", text(&output.stdout), text(&output.stderr));
+        text(&output.stdout)
+    }
+
+    fn end_session(&self, session: &str) {
+        self.curl("agent/unregister", Some(&format!(r#"{{"session":"{session}"}}"#)));
+    }
+
     fn ask(&self, args: &[&str]) -> String {
         let output = self.try_ask(args);
         assert!(output.status.success(), "{args:?}: {}{}", text(&output.stdout), text(&output.stderr));
@@ -135,12 +155,22 @@ fn an_example_worker_does_the_work(name: &str, mut program: Command) {
     let again = server.ask(&["workflow", "apply", "examples/workers/greet.yaml"]);
     assert!(again.contains("unchanged"), "{again}");
     assert!(server.ask(&["workflow", "list"]).contains("greet"));
+    let greetings = server.folder.join("greetings.txt");
     let mut worker = program
         .current_dir(root())
         .env("INTERLOCK_SERVER", &server.url)
         .env("INTERLOCK_API_KEY_FILE", server.key_file())
+        .env("GREETINGS_FILE", &greetings)
+        .stdout(Stdio::piped())
         .spawn()
         .unwrap();
+    let mut said = BufReader::new(worker.stdout.take().unwrap()).lines().map(Result::unwrap);
+    // The session ends behind the worker's back: it notices, and registers again.
+    let session = said.find_map(|line| line.strip_prefix("registered ").map(str::to_owned)).expect("it registers");
+    server.end_session(&session);
+    let again = said.find_map(|line| line.strip_prefix("registered ").map(str::to_owned)).expect("it registers again");
+    assert_ne!(session, again);
+    std::thread::spawn(move || said.for_each(drop));
     let start = ["run", "start", "greet", "-i", "name=Ada", "-i", "fail_first=true", "--wait", "--timeout", "60s"];
     let started = server.try_ask(&start);
     // Told to stop, it ends what it has begun and gives its session back.
@@ -151,6 +181,14 @@ fn an_example_worker_does_the_work(name: &str, mut program: Command) {
     assert_eq!(shown["state"], "succeeded", "{shown:#}");
     assert_eq!(shown["output"]["text"], "HELLO, ADA");
     assert_eq!(shown["steps"][0]["attempt"], 2, "the first attempt failed, as it was asked to");
+    // What it did outside was announced before, and told after.
+    assert_eq!(std::fs::read_to_string(greetings).unwrap(), "HELLO, ADA\n");
+    let run = shown["run_id"].as_str().unwrap();
+    let receipts = server.curl(&format!("runs/{run}/receipts"), None);
+    let receipts: serde_json::Value = serde_json::from_str(&receipts).unwrap();
+    let kept = &receipts["receipts"][0];
+    assert_eq!((&kept["state"], &kept["effect"]), (&"succeeded".into(), &"unsafe".into()), "{receipts:#}");
+    assert!(kept["key"].as_str().unwrap().starts_with("file:append#"), "{receipts:#}");
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! Approvals and votes. A decision is made by people only; one eligible reject rejects; a quorum of different
 //! people approves. The function [`Approval::vote`] is the only way a vote counts, whatever path it came by.
 
+use std::fmt;
 use std::iter;
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -12,13 +14,41 @@ use crate::limits;
 use crate::machine::approval::{ApprovalEvent, next};
 use crate::plan::OnDenial;
 use crate::rejection::Rejection;
-use crate::state::ApprovalState;
+use crate::state::{ApprovalState, UnknownName, names};
 use crate::time::Timestamp;
+
+names!(
+    /// What an approval permits.
+    Purpose, "purpose of an approval", {
+        /// To pass a gate, or to carry out an action.
+        Gate = "gate",
+        /// To run a guarded step once more, possibly with another input.
+        Retry = "retry",
+        /// To go on without the step, although its approval was not given.
+        Skip = "skip",
+    }
+);
+
+impl Purpose {
+    pub(crate) const fn gate() -> Self {
+        Self::Gate
+    }
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes the field by reference")]
+    pub const fn is_gate(&self) -> bool {
+        matches!(self, Self::Gate)
+    }
+}
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Approval {
     pub id: ApprovalId,
     pub state: ApprovalState,
+    #[serde(default = "Purpose::gate", skip_serializing_if = "Purpose::is_gate")]
+    pub purpose: Purpose,
+    /// Why whoever asked for the directive wants it; a gate has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
     pub quorum: u32,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub approvers: Vec<String>,
@@ -138,11 +168,14 @@ impl Approval {
         Ok(after)
     }
 
+    /// Who has approved so far, in the order of their votes.
+    pub fn approved_by(&self) -> Vec<&str> {
+        self.votes.iter().filter(|vote| vote.approve).map(|vote| vote.person.as_str()).collect()
+    }
+
     /// What an approved gate leaves behind for later steps: who approved.
     pub fn output(&self) -> Json {
-        let people: Vec<&str> =
-            self.votes.iter().filter(|vote| vote.approve).map(|vote| vote.person.as_str()).collect();
-        Json::trusted(serde_json::json!({ "approval": self.id, "approved_by": people }).to_string())
+        Json::trusted(serde_json::json!({ "approval": self.id, "approved_by": self.approved_by() }).to_string())
     }
 
     /// Moves along an arrow of the machine; staying where it is if the arrow does not exist.

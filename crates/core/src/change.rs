@@ -207,6 +207,10 @@ pub enum SideWrite {
     LeaveQueue {
         subject: String,
     },
+    /// The run continues an earlier one that has ended. Guard: no other run does.
+    ContinueRun {
+        earlier: RunId,
+    },
     AddStep {
         position: u32,
         spec: Box<StepSpec>,
@@ -234,7 +238,9 @@ pub enum SideWrite {
         approval: ApprovalId,
         vote: Vote,
     },
-    /// Inserts, or moves the state of, a receipt. Guard: a new one's key must be new.
+    /// Inserts, or moves the state of, a receipt. Guard: a new one's key must be new, and one that moves on stands where
+    /// it can: an outcome needs an open intent of the same run, a new intent one that is known to have failed, or one
+    /// that may be repeated.
     PutReceipt(Box<Receipt>),
     Outbox(Box<OutboxRow>),
 }

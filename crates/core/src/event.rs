@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::approval::Purpose;
 use crate::ids::{ApprovalId, ReceiptId, SessionId, SignalId};
 use crate::retry::StepError;
 use crate::state::{ApprovalState, Reason, ReceiptState, RunState, TaskType};
@@ -67,7 +68,14 @@ pub enum Event {
     #[serde(rename = "execution.rollback.completed")]
     RollbackCompleted {},
     #[serde(rename = "approval.requested")]
-    ApprovalRequested { step: u32, approval: ApprovalId, expires_at: Timestamp },
+    ApprovalRequested {
+        step: u32,
+        approval: ApprovalId,
+        expires_at: Timestamp,
+        /// What is asked for, where it is not to pass a gate.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        purpose: Option<Purpose>,
+    },
     #[serde(rename = "approval.voted")]
     ApprovalVoted {
         step: u32,

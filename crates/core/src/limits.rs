@@ -12,10 +12,14 @@ pub const NAME_BYTES_MAX: usize = 128;
 pub const SUBJECT_BYTES_MAX: usize = 512;
 /// How many runs may wait for one subject.
 pub const SUBJECT_QUEUE_MAX: usize = 1_000;
+/// Schedules of one tenant.
+pub const SCHEDULES_MAX: usize = 1_000;
 pub const KEY_BYTES_MAX: usize = 512;
 /// What a sender calls its message: for CloudEvents, its source and its id together.
 pub const SOURCE_ID_BYTES_MAX: usize = 2_048;
 pub const REASON_BYTES_MAX: usize = 4 << 10;
+/// How much of the difference between two inputs an approval shows; its hash stands for the rest.
+pub const DIFFERENCE_BYTES_MAX: usize = 4 << 10;
 pub const LABELS_MAX: usize = 32;
 /// Groups of one person.
 pub const GROUPS_MAX: usize = 64;
@@ -56,6 +60,14 @@ pub const WAIT_MAX: Millis = RUN_TIMEOUT_MAX;
 /// The lease of a worker session, and how often it is renewed.
 pub const SESSION_LEASE: Millis = Millis::from_secs(20);
 pub const SESSION_RENEWAL: Millis = Millis::from_secs(5);
+/// How long a worker that has lost its lease may take to end what it runs.
+pub const WORKER_STOP_GRACE: Millis = Millis::from_secs(5);
+/// How long a request that was begun before that may be on its way until the other side has it, or nobody has.
+pub const EFFECT_SEND_TIMEOUT: Millis = Millis::from_secs(30);
+/// For clocks that do not run alike.
+pub const EFFECT_SETTLE_MARGIN: Millis = Millis::from_secs(5);
+/// How long after the end of its worker's lease an effect may still happen. That it did not is believed only then.
+pub const EFFECT_SETTLES_AFTER: Millis = Millis(WORKER_STOP_GRACE.0 + EFFECT_SEND_TIMEOUT.0 + EFFECT_SETTLE_MARGIN.0);
 /// How long a step is kept from the next worker after one did not know its task; twice as long each time.
 pub const UNKNOWN_TASK_PAUSE: Millis = Millis::from_secs(1);
 pub const UNKNOWN_TASK_PAUSE_MAX: Millis = Millis::from_secs(10);
@@ -73,6 +85,11 @@ pub const SIGNAL_KEPT: Millis = Millis::from_hours(24);
 pub const IDEMPOTENCY_COMPLETED_TTL: Millis = Millis::from_hours(24);
 pub const IDEMPOTENCY_FAILED_TTL: Millis = Millis::from_hours(1);
 pub const IDEMPOTENCY_LOCK: Millis = Millis::from_mins(5);
+/// A request that is worked on holds its key for this long and renews that while it goes on: when its server dies, the
+/// key is free soon after.
+pub const IDEMPOTENCY_REQUEST_LOCK: Millis = Millis::from_secs(10);
+pub const IDEMPOTENCY_RENEW_EVERY: Millis = Millis::from_secs(3);
+const _: () = assert!(IDEMPOTENCY_RENEW_EVERY.0 * 3 < IDEMPOTENCY_REQUEST_LOCK.0);
 pub const IDEMPOTENCY_ATTEMPTS_MAX: u32 = 3;
 /// A worker continues one run for at most this many steps, or this long, while others wait.
 pub const CONTINUE_STEPS_MAX: u32 = 16;

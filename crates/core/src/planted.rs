@@ -66,6 +66,12 @@ bugs! {
     FeedSkips,
     /// The sealer's position in a lane goes past what the lane has committed.
     FeedPastUncommitted,
+    /// A gate that was not approved is skipped by whoever asks.
+    GateSkipped,
+    /// A run or an iteration that runs a guarded step again keeps the approval of the one before.
+    ApprovalInherited,
+    /// A guarded step is given another input, and nobody is asked again.
+    ChangedInputNotAsked,
     /// A restore leaves the epoch as it was.
     EpochNotRaised,
 }

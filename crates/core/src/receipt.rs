@@ -9,6 +9,9 @@ use crate::json::Json;
 use crate::state::{EffectClass, ReceiptState};
 use crate::time::Timestamp;
 
+/// What the key of an intent begins with that came with its claim. Workers may not use it for effects of their own.
+pub const CLAIM_TEMPLATE: &str = "interlock:claim";
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Receipt {
     pub id: ReceiptId,
@@ -28,4 +31,12 @@ pub struct Receipt {
     /// The outcome came after the attempt had been given up.
     #[serde(default)]
     pub late: bool,
+}
+
+impl Receipt {
+    /// Whether the intent came with the claim: the worker does not name its effects, so all that is known of them is
+    /// that it was given the step.
+    pub fn is_of_claim(&self) -> bool {
+        self.key.strip_prefix(CLAIM_TEMPLATE).is_some_and(|rest| rest.starts_with('#'))
+    }
 }

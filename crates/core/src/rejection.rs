@@ -34,6 +34,14 @@ pub enum Rejection {
         "run {run} waits for an operator's directive: retry, skip, rollback or cancel; a plain resume would hide what went wrong"
     )]
     DirectiveDue { run: RunId },
+    #[error(
+        "step `{step}` of run {run} has not been reached yet: the run stands at `{at}`. Go back to that step or to an earlier one"
+    )]
+    StepNotReached { run: RunId, step: String, at: String },
+    #[error(
+        "an approval guards step `{step}` of run {run}: `{verb}` counts only from {quorum} of those who could have approved it. {why}"
+    )]
+    DirectiveNotPermitted { run: RunId, step: String, verb: &'static str, quorum: u32, why: String },
     #[error("run {run} is {control}; nothing is claimed from it")]
     NotClaimable { run: RunId, control: Control },
     #[error("run {run} is being canceled: nothing further starts; end the attempt")]
@@ -44,6 +52,10 @@ pub enum Rejection {
         "run {run} cannot be resumed: {steps:?} can neither be reused nor repeated safely; restart from one of them, or from the beginning"
     )]
     ResumeFailed { run: RunId, steps: Vec<String> },
+    #[error(
+        "run {run} was continued by run {by}: a run has one successor at a time. Wait for that one or cancel it; once it has ended, `retry` and `restart` make the next run from it"
+    )]
+    Continued { run: RunId, by: RunId },
     #[error(
         "run {run} is {state}, and none of its steps stopped it: there is nothing to retry. `restart` makes a new run from the beginning, with all effects again"
     )]
@@ -80,10 +92,13 @@ impl Rejection {
             }
             Self::StaleAttempt { .. } => "STEP_STALE_ATTEMPT",
             Self::DirectiveDue { .. } => "RUN_DIRECTIVE_DUE",
+            Self::StepNotReached { .. } => "STEP_NOT_REACHED",
+            Self::DirectiveNotPermitted { .. } => "DIRECTIVE_NOT_PERMITTED",
             Self::NotClaimable { .. } => "RUN_NOT_CLAIMABLE",
             Self::Canceling { .. } => "RUN_CANCELING",
             Self::VoteRefused { .. } => "APPROVAL_VOTE_REFUSED",
             Self::ResumeFailed { .. } => "RUN_RESUME_FAILED",
+            Self::Continued { .. } => "RUN_CONTINUED",
             Self::WritesExhausted { .. } => WRITES_EXHAUSTED,
             Self::EffectRecorded { .. } => "EFFECT_RECORDED",
             Self::EffectUnderWay { .. } => "EFFECT_UNDER_WAY",

@@ -22,7 +22,9 @@ names!(
         RateLimited = "rate_limited",
         /// The request was wrong (any other 4xx).
         Invalid = "invalid",
+        /// Policy's decision.
         Denied = "denied",
+        /// People's decision.
         Rejected = "rejected",
         /// The worker was lost while it ran the step.
         LeaseExpired = "lease_expired",
@@ -38,12 +40,12 @@ impl ErrorClass {
         matches!(self, Self::Timeout | Self::Unavailable | Self::RateLimited | Self::LeaseExpired | Self::Unclassified)
     }
 
-    /// Timeouts, 5xx and rate limits are tried again, any other 4xx is not.
+    /// Timeouts, 5xx and rate limits are tried again, any other 4xx is not. That an API refuses the caller (401, 403) is
+    /// no decision of policy.
     pub const fn of_http_status(status: u16) -> Self {
         match status {
             408 | 504 => Self::Timeout,
             429 => Self::RateLimited,
-            401 | 403 => Self::Denied,
             400..=499 => Self::Invalid,
             _ => Self::Unavailable,
         }
@@ -73,6 +75,11 @@ impl StepError {
             message.push('…');
         }
         Self { class, code: code.chars().take(limits::NAME_BYTES_MAX).collect(), message }
+    }
+
+    /// What a step keeps that succeeded because somebody said so, and not because its worker reported it.
+    pub fn resolved_as_happened(message: impl Into<String>) -> Self {
+        Self::new(ErrorClass::Terminal, "RESOLVED_HAPPENED", message)
     }
 }
 
@@ -212,11 +219,14 @@ mod tests {
             (503, true),
             (504, true),
             (400, false),
+            (401, false),
             (403, false),
             (404, false),
             (422, false),
         ] {
-            assert_eq!(ErrorClass::of_http_status(status).is_retryable(), retryable, "{status}");
+            let class = ErrorClass::of_http_status(status);
+            assert_eq!(class.is_retryable(), retryable, "{status}");
+            assert_ne!(class, ErrorClass::Denied, "{status}: only a decision denies");
         }
     }
 

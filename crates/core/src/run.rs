@@ -119,8 +119,8 @@ pub struct Notes {
     /// Effects that were not reads, counted against `writes_max`.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub writes: u32,
-    /// Who started or resumed an earlier run of the chain that this run continues; excluded from approving it, as
-    /// whoever started this one is.
+    /// Who started or resumed an earlier run of the chain that this run continues, and who directed this one so that
+    /// people were asked; excluded from approving it, as whoever started it is.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub starters: Vec<String>,
 }

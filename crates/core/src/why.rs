@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::approval::Purpose;
 use crate::caps::Held;
 use crate::decide::is_undoable;
 use crate::ids::{ApprovalId, ReceiptId, RunId, SessionId};
@@ -63,7 +64,7 @@ pub enum Cause {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         task: Option<String>,
         since: Timestamp,
-        /// Worker sessions that take from this queue now; absent where nobody has counted.
+        /// Worker sessions now that take from this queue and have the task; absent where nobody has counted.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         workers: Option<u32>,
     },
@@ -84,6 +85,9 @@ pub enum Cause {
     /// It waits for people.
     Approval {
         approval: ApprovalId,
+        /// What is asked for: to pass the gate, to run the step again, or to go on without it.
+        #[serde(default = "Purpose::gate", skip_serializing_if = "Purpose::is_gate")]
+        purpose: Purpose,
         needed: u32,
         approved_by: Vec<String>,
         /// Groups of whom one must be a member; everybody who may approve, if empty.
@@ -180,7 +184,7 @@ impl Throttle {
 /// What has to be known beside the run itself.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Surroundings {
-    /// How many sessions take from the current step's queue now; `None` where nobody has counted.
+    /// How many sessions would take the current step now; `None` where nobody has counted.
     pub workers: Option<u32>,
     /// The limit that does not admit a claim of the run now.
     pub throttle: Option<Throttle>,
@@ -346,8 +350,9 @@ fn standing(run: &Run, now: Timestamp, around: Surroundings) -> Option<Cause> {
         },
         Phase::WaitingApproval(approval) if approval.state == ApprovalState::Requested => Some(Cause::Approval {
             approval: approval.id,
+            purpose: approval.purpose,
             needed: approval.quorum,
-            approved_by: approval.votes.iter().filter(|vote| vote.approve).map(|vote| vote.person.clone()).collect(),
+            approved_by: approval.approved_by().into_iter().map(str::to_owned).collect(),
             approvers: approval.approvers.clone(),
             excluded: approval.excluded.clone(),
             message: approval.message.clone(),
@@ -377,6 +382,9 @@ fn remedies(run: &Run, because: &[Cause]) -> Vec<Remedy> {
     }
     if has(|cause| matches!(cause, Cause::Doubt { .. })) {
         return vec![Remedy::Resolve, Remedy::Cancel];
+    }
+    if has(|cause| matches!(cause, Cause::Approval { purpose: Purpose::Skip, .. })) {
+        return vec![Remedy::Skip, Remedy::Approve, Remedy::Reject, Remedy::Retry, Remedy::Cancel];
     }
     if run.state == RunState::Paused {
         let due = has(|cause| matches!(cause, Cause::StepFailed { .. } | Cause::Denied { .. }));

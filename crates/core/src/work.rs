@@ -1,11 +1,15 @@
 //! What passes between the engine and a worker, wherever the worker runs: an [`Assignment`] out, a [`Report`] back.
 //! Every message names the run, the step and the attempt; the attempt fences, and repeating a message is harmless.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::ids::{ReceiptId, RunId, SignalId, TenantId};
+use crate::ids::{ReceiptId, RunId, SessionId, SignalId, TenantId};
 use crate::json::Json;
+use crate::plan::StepSpec;
 use crate::retry::StepError;
 use crate::state::{EffectClass, StepKind, TaskType};
 use crate::time::{Millis, Timestamp};
@@ -151,4 +155,78 @@ pub struct WorkerHello {
     pub slots: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub build_id: Option<String>,
+    /// The names of the tasks that it has: it is given steps of these only. Where omitted, it is given every step of its
+    /// queues and hands back what it does not know.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tasks: Option<Vec<String>>,
+    /// What it can do besides: `effects`, that it asks before each effect on another system and reports its outcome; and
+    /// the kinds of steps other than tasks that it carries out. Where omitted, it names no effects: an `unsafe` step that
+    /// it is given counts as an effect from the claim on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capabilities: Option<Vec<String>>,
+}
+
+/// The capability of a worker that asks before each effect and reports its outcome.
+pub const EFFECTS: &str = "effects";
+
+/// What a worker can do, as it said when it registered.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Skills {
+    /// All tasks of its queues where it did not say.
+    pub tasks: Option<BTreeSet<String>>,
+    /// All kinds of steps where it did not say.
+    pub capabilities: Option<BTreeSet<String>>,
+    /// It asks before each effect, so that a claim alone is no effect yet.
+    pub names_effects: bool,
+}
+
+impl Skills {
+    pub fn new(tasks: Option<Vec<String>>, capabilities: Option<Vec<String>>) -> Arc<Self> {
+        let set = |names: Vec<String>| names.into_iter().collect();
+        let (tasks, capabilities) = (tasks.map(set), capabilities.map(set));
+        let names_effects = capabilities.as_ref().is_some_and(|names: &BTreeSet<String>| names.contains(EFFECTS));
+        Arc::new(Self { tasks, capabilities, names_effects })
+    }
+
+    /// Whether it can carry the step out.
+    pub fn can_do(&self, spec: &StepSpec) -> bool {
+        match spec.task_name() {
+            Some(task) => self.has_task(task),
+            None => self.has_kind(spec.kind()),
+        }
+    }
+
+    /// Whether it carries out steps of this kind, which is not one of tasks.
+    pub fn has_kind(&self, kind: StepKind) -> bool {
+        self.capabilities.as_ref().is_none_or(|names| names.contains(kind.as_str()))
+    }
+
+    pub fn has_task(&self, task: &str) -> bool {
+        self.tasks.as_ref().is_none_or(|tasks| tasks.contains(task))
+    }
+
+    /// Whether a claim of this step needs an intent with it, should this worker take it: a repeat would do harm, and
+    /// nobody else will tell what was done.
+    pub fn needs_intent(&self, spec: &StepSpec) -> bool {
+        spec.effect_class() == EffectClass::Unsafe && !self.names_effects
+    }
+}
+
+/// A session that takes a step in the commit which makes it ready.
+#[derive(Debug, Clone)]
+pub struct Claimer {
+    pub session: SessionId,
+    pub skills: Arc<Skills>,
+}
+
+impl Claimer {
+    /// A session whose worker can do everything.
+    pub fn of_all_trades(session: SessionId) -> Self {
+        Self { session, skills: Arc::new(Skills { names_effects: true, ..Skills::default() }) }
+    }
+
+    /// Whether the step may be its without anything further.
+    pub fn takes(&self, spec: &StepSpec) -> bool {
+        self.skills.can_do(spec) && !self.skills.needs_intent(spec)
+    }
 }

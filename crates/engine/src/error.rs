@@ -22,6 +22,12 @@ pub enum EngineError {
     WorkflowDisabled { workflow: String },
     #[error("a run for subject `{subject}` is active already: {run}")]
     SubjectBusy { subject: String, run: RunId },
+    #[error(
+        "a run of another workspace holds the subject `{subject}`; wait for its end, or queue (`on_conflict: queue`)"
+    )]
+    SubjectElsewhere { subject: String },
+    #[error("the tenant is disabled: nothing starts until whoever has charge of the installation enables it")]
+    TenantDisabled,
     #[error("as many runs wait for subject `{subject}` as may; try again later")]
     SubjectQueueFull { subject: String },
     #[error("the idempotency key was used with another request; use a new key for a new request")]
@@ -92,7 +98,8 @@ impl EngineError {
             Self::UnknownWorkflow { .. } => "WORKFLOW_NOT_FOUND",
             Self::RunbookUnclear { .. } => "RUNBOOK_UNCLEAR",
             Self::WorkflowDisabled { .. } => "WORKFLOW_DISABLED",
-            Self::SubjectBusy { .. } => "RUN_SUBJECT_BUSY",
+            Self::SubjectBusy { .. } | Self::SubjectElsewhere { .. } => "RUN_SUBJECT_BUSY",
+            Self::TenantDisabled => "TENANT_DISABLED",
             Self::SubjectQueueFull { .. } => "RUN_SUBJECT_QUEUE_FULL",
             Self::IdempotencyMismatch => "IDEMPOTENCY_MISMATCH",
             Self::IdempotencyExpired { .. } => "IDEMPOTENCY_EXPIRED",
@@ -113,6 +120,18 @@ impl EngineError {
             Self::Payload(error) => error.code(),
             Self::Read(_) | Self::Refused(_) | Self::Stalled(_) | Self::Store(_) => "STORE_UNAVAILABLE",
         }
+    }
+
+    /// Whether the store or the server as a whole cannot do it at the moment, whatever it is about.
+    pub(crate) const fn is_outage(&self) -> bool {
+        matches!(
+            self,
+            Self::Read(ReadError::Unavailable(_) | ReadError::Closed)
+                | Self::Stalled(_)
+                | Self::Overloaded
+                | Self::Closed
+                | Self::Payload(PayloadError::Unavailable { .. })
+        )
     }
 
     /// Whether the same request may succeed later.

@@ -11,8 +11,8 @@ use interlock_core::run::Run;
 use interlock_store::Refusal;
 
 use crate::cells::Cell;
-use crate::dispatch::holds::LimitedWorkflow;
 use crate::dispatch::ready::{Candidate, GroupKey};
+use crate::dispatch::workflow_limits::LimitedWorkflow;
 use crate::error::EngineError;
 use crate::{Engine, bind};
 
@@ -62,6 +62,7 @@ impl Engine {
                     let mut bindings = bind::for_command(self, &run, &command).await;
                     bindings.receipt = self.open_receipt(&run).await?;
                     bindings.lease = Some(self.0.options.session_lease);
+                    bindings.settles_after = Some(self.0.options.effect_settles_after);
                     let asked = Asked { by: by.clone(), now: self.now() };
                     decide(&run, command, &bindings, asked).map_err(EngineError::from)
                 }
@@ -132,7 +133,8 @@ impl Engine {
                     let priority = row.priority;
                     let candidate = Candidate { tenant: run.tenant, run: run.id, priority, eligible_at };
                     let limited = LimitedWorkflow::of(run);
-                    self.0.dispatch.became_ready(key, candidate, limited.as_ref(), now);
+                    let spec = run.spec(run.position);
+                    self.0.dispatch.became_ready((key, candidate), spec, limited.as_ref(), now);
                 }
                 if let Some(wake_at) = row.wake_at {
                     self.0.timers.set(wake_at);

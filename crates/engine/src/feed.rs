@@ -118,7 +118,7 @@ impl Drop for Watcher {
 }
 
 impl Watcher {
-    /// The cursor after the last event handed out.
+    /// The cursor after the last event handed out, and after those that retention has removed behind it.
     pub fn cursor(&self) -> u64 {
         self.cursor
     }
@@ -151,10 +151,15 @@ impl Watcher {
             let news = self.watched.news.notified();
             tokio::pin!(news);
             news.as_mut().enable();
-            let events = self.engine.0.store.tenant_events(tenant, self.cursor, EVENTS_READ_MAX).await?;
-            if let Some(last) = events.last() {
-                self.cursor = last.cursor;
-                return Ok(events);
+            let page = self.engine.0.store.tenant_events(tenant, self.cursor, EVENTS_READ_MAX).await?;
+            let moved = page.cursor > self.cursor;
+            self.cursor = page.cursor;
+            if !page.events.is_empty() {
+                return Ok(page.events);
+            }
+            // All of that has been swept: what comes behind it may not be.
+            if moved {
+                continue;
             }
             tokio::select! {
                 biased;

@@ -21,6 +21,8 @@ pub mod options;
 pub mod payloads;
 pub mod schedules;
 pub mod sessions;
+pub mod set_aside;
+mod tenants;
 mod triggers;
 pub mod vault;
 pub mod webhooks;
@@ -57,8 +59,12 @@ pub(crate) struct Inner {
     pub dispatch: dispatch::Dispatch,
     pub sessions: sessions::Sessions,
     pub feed: feed::Feed,
+    pub set_aside: set_aside::SetAside,
+    pub outages: loops::outage::Outages,
+    pub loops: loops::supervise::Loops,
     pub evaluator: evaluator::Evaluator,
     pub workflows: workflows::Cache,
+    pub disabled_tenants: tenants::DisabledTenants,
     pub timers: loops::timers::Alarm,
     pub seal: tokio::sync::Notify,
     pub relay: tokio::sync::Notify,
@@ -82,6 +88,8 @@ pub enum OpenEngineError {
     ClockSkew { skew_ms: i64, max_ms: u64 },
     #[error(transparent)]
     Read(#[from] interlock_store::ReadError),
+    #[error("the restore of this store was interrupted and cannot be finished: {0}")]
+    Restore(#[from] Box<EngineError>),
 }
 
 impl Engine {
@@ -99,7 +107,11 @@ impl Engine {
             dispatch: dispatch::Dispatch::default(),
             sessions: sessions::Sessions::default(),
             feed: feed::Feed::default(),
+            set_aside: set_aside::SetAside::default(),
+            outages: loops::outage::Outages::default(),
+            loops: loops::supervise::Loops::default(),
             workflows: workflows::Cache::default(),
+            disabled_tenants: tenants::DisabledTenants::default(),
             evaluator: evaluator::Evaluator::new(options.expressions_in_place, options.expressions_max),
             timers: loops::timers::Alarm::default(),
             seal: tokio::sync::Notify::new(),
@@ -118,6 +130,11 @@ impl Engine {
         };
         let engine = Self(Arc::new(inner));
         if engine.0.options.loops {
+            // Nothing is dispatched, and no timer runs, before what a restore left to do is done.
+            let parked = engine.park_restored().await.map_err(Box::new)?;
+            if !parked.is_empty() {
+                tracing::warn!(runs = parked.len(), "an interrupted restore was finished: runs that act are paused");
+            }
             loops::spawn_all(&engine).await?;
         }
         Ok(engine)
@@ -149,6 +166,7 @@ impl Engine {
         let (id, weight) = (tenant.id, tenant.weight);
         self.0.store.execute(Op::PutTenant(tenant)).await?;
         self.0.dispatch.set_weight(id, weight);
+        self.0.disabled_tenants.forget(id);
         Ok(())
     }
 
@@ -172,6 +190,11 @@ impl Engine {
     ) -> Result<T, EngineError> {
         let refused = |error: StepError| Rejection::InvalidInput { what: error.message };
         self.0.evaluator.for_run(tenant, work).await.map_err(|error| refused(error).into())
+    }
+
+    /// How the loops are doing.
+    pub fn loop_health(&self) -> Vec<loops::supervise::LoopHealth> {
+        self.0.loops.health()
     }
 
     /// Evaluations that still run though nobody waits for them any more.

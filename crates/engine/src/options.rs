@@ -18,6 +18,8 @@ pub struct EngineOptions {
     /// The lease of a worker session and how often it is renewed.
     pub session_lease: Millis,
     pub session_renewal: Millis,
+    /// How long after the end of a worker's lease an effect of it may still happen.
+    pub effect_settles_after: Millis,
     /// How often the reaper looks for lost sessions and stuck steps.
     pub reap_every: Millis,
     /// How often the store is scanned for ready runs that no hint told of.
@@ -51,6 +53,7 @@ impl EngineOptions {
             clock,
             session_lease: limits::SESSION_LEASE,
             session_renewal: limits::SESSION_RENEWAL,
+            effect_settles_after: limits::EFFECT_SETTLES_AFTER,
             reap_every: Millis(1_000),
             scan_every: Millis(1_000),
             seal_every: Millis(200),

@@ -8,37 +8,18 @@ use interlock_core::rejection::Rejection;
 use interlock_core::state::{Control, WorkerState};
 use interlock_core::time::{Millis, Timestamp};
 use interlock_core::work::{AttemptRef, WorkerHello};
-use interlock_store::{Claimed, Op, OpAnswer, SessionRow};
+use interlock_store::{Claimed, Op, OpAnswer, SessionRow, Unlisted};
 
 use crate::Engine;
-use crate::dispatch;
+use crate::dispatch::need::Need;
+use crate::dispatch::ready::GroupKey;
+use crate::dispatch::session::SessionInfo;
 use crate::error::EngineError;
 
-/// What the engine remembers of a session while it polls here.
-#[derive(Debug)]
-pub struct SessionInfo {
-    pub tenant: Option<TenantId>,
-    pub queues: Vec<String>,
-    slots: u32,
-    draining: std::sync::atomic::AtomicBool,
-    /// Claims that the last heartbeat did not list. Twice in a row means that the worker never heard of them.
-    unlisted: Mutex<HashSet<AttemptRef>>,
-}
-
-impl SessionInfo {
-    pub(crate) fn new(tenant: Option<TenantId>, queues: Vec<String>, slots: u32, draining: bool) -> Arc<Self> {
-        Arc::new(Self { tenant, queues, slots, draining: draining.into(), unlisted: Mutex::default() })
-    }
-
-    /// How many of its places are for tenants below their share only.
-    pub(crate) fn kept(&self) -> usize {
-        if self.tenant.is_some() { 0 } else { dispatch::kept(self.slots as usize) }
-    }
-
-    pub fn takes_work(&self) -> bool {
-        !self.draining.load(std::sync::atomic::Ordering::Relaxed)
-    }
-}
+/// How long a poll may wait, and so how long a session may be silent here beyond its lease, before it is forgotten.
+const POLL_WAIT_MAX: Millis = Millis::from_secs(60);
+/// How many claims that a heartbeat did not list are remembered until the next one.
+const UNLISTED_MAX: usize = 1_000;
 
 #[derive(Default)]
 pub struct Sessions(Mutex<HashMap<SessionId, Arc<SessionInfo>>>);
@@ -54,6 +35,18 @@ impl Sessions {
 
     pub(crate) fn forget(&self, session: SessionId) {
         self.map().remove(&session);
+    }
+
+    /// Forgets those that were silent for so long, and answers which are left.
+    fn forget_silent(&self, now: Timestamp, silence: Millis) -> HashSet<SessionId> {
+        let mut map = self.map();
+        map.retain(|_, info| !info.is_silent(now, silence));
+        map.keys().copied().collect()
+    }
+
+    /// Whether a session of this server can take runs of this group that need this.
+    pub(crate) fn meet(&self, key: &GroupKey, need: &Need) -> bool {
+        self.map().values().any(|info| info.meets(key, need))
     }
 
     /// The queues that sessions of this server take work from: all that the scan need look at.
@@ -85,15 +78,18 @@ impl Engine {
             tenant: hello.tenant,
             worker: hello.worker,
             build_id: hello.build_id,
-            queues: hello.queues.clone(),
+            queues: hello.queues,
             slots: hello.slots,
             state: WorkerState::Online,
             registered_at: now,
             lease_expires_at: now + self.0.options.session_lease,
             heartbeat_at: now,
+            tasks: hello.tasks,
+            capabilities: hello.capabilities,
+            unlisted: Vec::new(),
         };
-        self.0.store.execute(Op::RegisterSession(row)).await?;
-        self.0.sessions.map().insert(session, SessionInfo::new(hello.tenant, hello.queues, hello.slots, false));
+        self.0.store.execute(Op::RegisterSession(row.clone())).await?;
+        self.0.sessions.map().insert(session, SessionInfo::of(row, now));
         self.0.dispatch.rescan.notify_one();
         let options = &self.0.options;
         Ok(Registered {
@@ -106,13 +102,13 @@ impl Engine {
 
     /// The session, as this server knows it, or as another one registered it.
     pub(crate) async fn session(&self, session: SessionId) -> Result<Arc<SessionInfo>, EngineError> {
+        let now = self.now();
         if let Some(info) = self.0.sessions.get(session) {
+            info.heard(now);
             return Ok(info);
         }
-        let rows = self.0.store.sessions().await?;
-        let row = rows.into_iter().find(|row| row.id == session && row.state != WorkerState::Offline);
-        let row = row.ok_or(EngineError::SessionGone)?;
-        let info = SessionInfo::new(row.tenant, row.queues, row.slots, row.state == WorkerState::Draining);
+        let row = self.0.store.session(session).await?.filter(|row| row.state != WorkerState::Offline);
+        let info = SessionInfo::of(row.ok_or(EngineError::SessionGone)?, now);
         self.0.sessions.map().insert(session, Arc::clone(&info));
         self.0.dispatch.rescan.notify_one();
         Ok(info)
@@ -125,21 +121,30 @@ impl Engine {
         if info.tenant == Some(tenant) { Ok(()) } else { Err(EngineError::SessionGone) }
     }
 
-    /// Whether the session may speak for this attempt: a run of another tenant does not exist for it. A session that
-    /// is offline may, since a late report of the current attempt is as good as one in time; one that was never
-    /// registered, or so long ago that it was swept away, may not.
-    pub(crate) async fn speaks_for(&self, session: SessionId, at: AttemptRef) -> Result<Arc<SessionInfo>, EngineError> {
-        let info = if let Some(info) = self.0.sessions.get(session) {
-            info
-        } else {
-            let row = self.0.store.sessions().await?.into_iter().find(|row| row.id == session);
-            let row = row.ok_or(EngineError::SessionGone)?;
-            SessionInfo::new(row.tenant, row.queues, row.slots, row.state != WorkerState::Online)
-        };
-        if info.tenant.is_some_and(|tenant| tenant != at.tenant) {
-            return Err(Rejection::UnknownRun { run: at.run }.into());
+    /// The same for a session that may be over: it gets nothing new, and may say what became of what it held.
+    pub async fn check_reporter(&self, tenant: TenantId, session: SessionId) -> Result<(), EngineError> {
+        let info = self.session_or_ended(session).await?;
+        if info.tenant == Some(tenant) { Ok(()) } else { Err(EngineError::SessionGone) }
+    }
+
+    /// The session as it is, or was. One that was never registered, or so long ago that it was swept away, is unknown.
+    async fn session_or_ended(&self, session: SessionId) -> Result<Arc<SessionInfo>, EngineError> {
+        if let Some(info) = self.0.sessions.get(session) {
+            return Ok(info);
         }
-        Ok(info)
+        let row = self.0.store.session(session).await?.ok_or(EngineError::SessionGone)?;
+        Ok(SessionInfo::of(row, self.now()))
+    }
+
+    /// Whether the session may say what became of this attempt: a run of another tenant does not exist for it. One that
+    /// is over may, since a late report of the current attempt is as good as one in time.
+    pub(crate) async fn speaks_for(&self, session: SessionId, at: AttemptRef) -> Result<Arc<SessionInfo>, EngineError> {
+        of_tenant(self.session_or_ended(session).await?, at)
+    }
+
+    /// Whether the session may begin something for this attempt: it must be alive.
+    pub(crate) async fn acts_for(&self, session: SessionId, at: AttemptRef) -> Result<Arc<SessionInfo>, EngineError> {
+        of_tenant(self.session(session).await?, at)
     }
 
     /// Renews the lease. Answers with the attempts that the worker must stop: canceled, or no longer its own.
@@ -150,45 +155,50 @@ impl Engine {
         draining: bool,
     ) -> Result<Vec<AttemptRef>, EngineError> {
         let info = self.session(session).await?;
-        info.draining.store(draining, std::sync::atomic::Ordering::Relaxed);
+        info.set_draining(draining);
+        let before = self.0.store.session(session).await?.map(|row| row.unlisted).unwrap_or_default();
+        let claims = self.0.store.claims_of(session).await?;
+        let claimed: HashSet<AttemptRef> = claims.iter().map(Claimed::at).collect();
         let now = self.now();
-        let renewal =
-            Op::RenewSession { session, lease_expires_at: now + self.0.options.session_lease, heartbeat_at: now };
+        let (unlisted, lost) = unlisted(&before, &claimed, held, (now, self.0.options.session_renewal));
+        let lease_expires_at = now + self.0.options.session_lease;
+        let renewal = Op::RenewSession { session, lease_expires_at, heartbeat_at: now, unlisted };
         if self.0.store.execute(renewal).await? == OpAnswer::Gone {
             self.0.sessions.forget(session);
             self.0.dispatch.forget_session(session);
             return Err(EngineError::SessionGone);
         }
-        let claims = self.0.store.claims_of(session).await?;
-        let claimed: HashSet<AttemptRef> = claims.iter().map(Claimed::at).collect();
-        self.release_unlisted(&info, &claimed, held).await;
+        for at in lost {
+            if let Err(error) = self.give_back(session, at).await {
+                tracing::debug!(run = %at.run, %error, "an unlisted claim could not be released");
+            }
+        }
         // What the rows say counts, whichever server took the cancel.
         let canceled = claims.iter().filter(|claim| claim.control == Control::Canceling).map(Claimed::at);
         let canceled: HashSet<AttemptRef> = canceled.collect();
         Ok(held.iter().copied().filter(|at| !claimed.contains(at) || canceled.contains(at)).collect())
     }
 
-    /// A claim that the worker has not listed for a full heartbeat is one whose answer was lost: it goes back.
-    async fn release_unlisted(&self, info: &SessionInfo, claimed: &HashSet<AttemptRef>, held: &[AttemptRef]) {
-        let unlisted: HashSet<AttemptRef> = claimed.iter().copied().filter(|at| !held.contains(at)).collect();
-        let before =
-            std::mem::replace(&mut *info.unlisted.lock().unwrap_or_else(PoisonError::into_inner), unlisted.clone());
-        let mut lost: Vec<AttemptRef> = unlisted.intersection(&before).copied().collect();
-        lost.sort_unstable();
-        for at in lost {
-            if let Err(error) = self.release(at).await {
-                tracing::debug!(run = %at.run, %error, "an unlisted claim could not be released");
-            }
-        }
+    /// Gives back a claim that its worker does not hold. One that was never delivered has certainly done nothing.
+    async fn give_back(&self, session: SessionId, at: AttemptRef) -> Result<(), EngineError> {
+        if self.0.dispatch.take_undelivered(session, at) { self.undelivered(at).await } else { self.release(at).await }
+    }
+
+    /// Drops what this server remembers of sessions that it has not heard of for long: they are dead, or talk to another
+    /// server. One that comes back is read from the store.
+    pub(crate) fn forget_silent_sessions(&self) {
+        let silence = Millis(self.0.options.session_lease.0 + POLL_WAIT_MAX.0);
+        let left = self.0.sessions.forget_silent(self.now(), silence);
+        self.0.dispatch.keep_sessions(&left);
     }
 
     /// Ends a session in good order. What it still holds goes back at once.
     pub async fn unregister(&self, session: SessionId) -> Result<(), EngineError> {
         // Nothing more is claimed for it.
-        self.0.dispatch.forget_session(session);
+        self.0.dispatch.withdraw_offer(session);
         for claim in self.0.store.claims_of(session).await? {
             let at = claim.at();
-            if let Err(error) = self.release(at).await {
+            if let Err(error) = self.give_back(session, at).await {
                 tracing::debug!(run = %at.run, %error, "a claim of an ending session could not be released");
             }
         }
@@ -197,5 +207,52 @@ impl Engine {
         self.0.sessions.forget(session);
         self.0.dispatch.forget_session(session);
         Ok(())
+    }
+}
+
+/// Of the claims that a heartbeat does not list, those to remember until the next one, and those that were not listed for
+/// a full heartbeat: their answer was lost, and they go back. What counts is what the session's row says, whichever
+/// server got the heartbeat before.
+fn unlisted(
+    before: &[Unlisted],
+    claimed: &HashSet<AttemptRef>,
+    held: &[AttemptRef],
+    (now, renewal): (Timestamp, Millis),
+) -> (Vec<Unlisted>, Vec<AttemptRef>) {
+    let held: HashSet<&AttemptRef> = held.iter().collect();
+    let mut missing: Vec<AttemptRef> = claimed.iter().copied().filter(|at| !held.contains(at)).collect();
+    missing.sort_unstable();
+    let since: HashMap<AttemptRef, Timestamp> = before.iter().map(|seen| (seen.at, seen.since)).collect();
+    // Heartbeats are never quite a renewal apart. One that is repeated at once does not count as the next one.
+    let a_heartbeat_ago = now - Millis(renewal.0 * 3 / 4);
+    let is_lost = |at: &AttemptRef| since.get(at).is_some_and(|since| *since <= a_heartbeat_ago);
+    let (lost, young): (Vec<_>, Vec<_>) = missing.into_iter().partition(is_lost);
+    let remembered = young.into_iter().take(UNLISTED_MAX);
+    (remembered.map(|at| Unlisted { at, since: since.get(&at).copied().unwrap_or(now) }).collect(), lost)
+}
+
+fn of_tenant(info: Arc<SessionInfo>, at: AttemptRef) -> Result<Arc<SessionInfo>, EngineError> {
+    if info.tenant.is_some_and(|tenant| tenant != at.tenant) {
+        return Err(Rejection::UnknownRun { run: at.run }.into());
+    }
+    Ok(info)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use uuid::Uuid;
+
+    #[test]
+    fn a_session_that_is_silent_for_long_leaves_memory() {
+        let sessions = Sessions::default();
+        let ids = [1, 2].map(|number| SessionId(Uuid::from_u128(number)));
+        for id in ids {
+            sessions.map().insert(id, SessionInfo::new(None, vec!["q".into()], 1, false));
+        }
+        sessions.get(ids[1]).unwrap().heard(Timestamp(900));
+        let left = sessions.forget_silent(Timestamp(1_000), Millis(500));
+        assert_eq!(left, HashSet::from([ids[1]]));
+        assert!(sessions.get(ids[0]).is_none() && sessions.get(ids[1]).is_some());
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! A worker registers ([`WorkerHello`]) and gets a session with a lease. It renews the lease with one [`Heartbeat`],
 //! however many attempts it holds, asks for work with [`Poll`], and hands in each result with [`Complete`], whose
-//! answer may carry the run's next step. Around an effect it sends an intent before and an outcome after.
+//! answer may carry the run's next step. Around an effect it sends an intent before and an outcome after. A session that
+//! is over may still report what became of what it held.
 
 use interlock_core::ids::SessionId;
 use interlock_core::time::Millis;
@@ -33,6 +34,10 @@ pub mod limits {
     pub const SLOTS_MAX: u32 = 10_000;
     /// Queues that one worker serves.
     pub const QUEUES_MAX: usize = 64;
+    /// Tasks that one worker names.
+    pub const TASKS_MAX: usize = 1_000;
+    /// Capabilities that one worker names.
+    pub const CAPABILITIES_MAX: usize = 64;
     /// How long a poll may wait for work.
     pub const POLL_WAIT_MAX: Millis = Millis::from_secs(60);
 }
@@ -77,7 +82,7 @@ pub struct Renewed {
 #[serde(deny_unknown_fields)]
 pub struct Poll {
     pub session: SessionId,
-    /// How many slots are free.
+    /// How many slots are free, at least one: no more steps than that are given.
     pub max: u32,
     /// How long the answer may take if there is nothing to do.
     #[serde(default)]

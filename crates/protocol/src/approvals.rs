@@ -1,6 +1,6 @@
 //! What is asked and answered about approvals.
 
-use interlock_core::approval::Vote;
+use interlock_core::approval::{Purpose, Vote};
 use interlock_core::ids::{ApprovalId, RunId};
 use interlock_core::state::{ApprovalState, RunState};
 use interlock_core::tier::Tier;
@@ -24,6 +24,8 @@ pub struct ApprovalView {
     /// The step that waits for it.
     pub position: u32,
     pub state: ApprovalState,
+    /// What it permits: to pass the gate, to run the step again, or to go on without it.
+    pub purpose: Purpose,
     /// What exactly is being approved: a vote names it, and counts for nothing else.
     pub digest: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]

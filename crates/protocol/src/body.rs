@@ -88,12 +88,14 @@ struct HelloRecord {
     queues: Vec<String>,
     slots: u32,
     build_id: Option<String>,
+    tasks: Option<Vec<String>>,
+    capabilities: Option<Vec<String>>,
 }
 
 impl From<HelloRecord> for HelloBody {
     fn from(record: HelloRecord) -> Self {
-        let HelloRecord { worker, tenant, queues, slots, build_id } = record;
-        Self(WorkerHello { worker, tenant, queues, slots, build_id })
+        let HelloRecord { worker, tenant, queues, slots, build_id, tasks, capabilities } = record;
+        Self(WorkerHello { worker, tenant, queues, slots, build_id, tasks, capabilities })
     }
 }
 

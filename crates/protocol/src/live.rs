@@ -37,8 +37,16 @@ pub mod limits {
 pub mod close {
     /// The run has ended and everything was sent.
     pub const ENDED: u16 = 1000;
+    /// A frame broke the protocol.
+    pub const PROTOCOL: u16 = 1002;
+    /// A text frame holds no UTF-8.
+    pub const NOT_TEXT: u16 = 1007;
+    /// A frame is longer than [`FRAME_BYTES_MAX`](super::limits::FRAME_BYTES_MAX).
+    pub const TOO_LARGE: u16 = 1009;
     /// The first frame was not understood, or what it names does not exist.
     pub const REFUSED: u16 = 1008;
+    /// The credential that opened the stream counts no more: revoked, expired, signed out. A code of our own.
+    pub const UNAUTHORIZED: u16 = 4401;
     /// The server stops; reconnect.
     pub const RESTART: u16 = 1012;
     /// The subscriber is too slow; reconnect from the cursor that the `resync` frame named.

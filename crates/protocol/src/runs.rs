@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use interlock_core::change::Context;
-use interlock_core::ids::{RunId, SignalId, TenantId};
+use interlock_core::ids::{ApprovalId, RunId, SignalId, TenantId};
 use interlock_core::json::Json;
 use interlock_core::machine::step::Resolution;
 use interlock_core::plan::Plan;
@@ -96,6 +96,18 @@ pub struct Standing {
     pub state: RunState,
     /// The `seq` of the run's last event.
     pub version: u64,
+    /// The votes that the directive still needs before it is carried out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub needs: Option<VotesNeeded>,
+}
+
+/// A directive that other people have to agree to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct VotesNeeded {
+    /// The approval that they vote on; the same directive counts as a vote too.
+    pub approval: ApprovalId,
+    pub approved: u32,
+    pub needed: u32,
 }
 
 /// One run.
@@ -137,6 +149,9 @@ pub struct RunView {
     pub root_run_id: Option<RunId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resumed_from: Option<RunId>,
+    /// The run that `retry` or `restart` made from this one. There is one at most; the next is made from that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub continued_by: Option<RunId>,
     pub resume_count: u32,
     pub created_at: Timestamp,
     #[serde(default, skip_serializing_if = "Option::is_none")]

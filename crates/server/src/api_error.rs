@@ -74,7 +74,7 @@ impl ApiError {
     }
 
     pub fn code_over() -> Self {
-        let detail = "the code is too old, or belongs to another sign-in; start `interlock login` again";
+        let detail = "the code was used, is too old, or belongs to another sign-in; start `interlock login` again";
         Self::new(StatusCode::UNAUTHORIZED, "LOGIN_CODE_OVER", detail)
     }
 
@@ -162,6 +162,13 @@ impl IntoResponse for ApiError {
         if self.problem.is_transient() || self.problem.code == "IDEMPOTENCY_CONFLICT" {
             response.headers_mut().insert(header::RETRY_AFTER, self.retry_after_secs.into());
         }
+        if self.status == StatusCode::UPGRADE_REQUIRED {
+            // RFC 9110 §15.5.22: which protocol is asked for.
+            let headers = response.headers_mut();
+            headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
+            headers.insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
+            headers.insert(header::SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13"));
+        }
         if self.status == StatusCode::UNAUTHORIZED {
             response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
@@ -175,12 +182,17 @@ impl From<Rejection> for ApiError {
             Rejection::UnknownTenant { .. } | Rejection::UnknownRun { .. } | Rejection::UnknownStep { .. } => {
                 StatusCode::NOT_FOUND
             }
+            Rejection::DirectiveNotPermitted { .. } => StatusCode::FORBIDDEN,
             Rejection::InvalidPlan { .. } | Rejection::InvalidInput { .. } => StatusCode::UNPROCESSABLE_ENTITY,
             Rejection::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             // The request is fine; the run is not where it would apply.
             _ => StatusCode::CONFLICT,
         };
-        Self::new(status, rejection.code(), rejection.to_string())
+        let error = Self::new(status, rejection.code(), rejection.to_string());
+        match rejection {
+            Rejection::Continued { by, .. } => error.about(by),
+            _ => error,
+        }
     }
 }
 
@@ -196,7 +208,9 @@ impl From<EngineError> for ApiError {
             EngineError::UnknownWorkflow { .. }
             | EngineError::UnknownSchedule { .. }
             | EngineError::UnknownEndpoint { .. } => Self::new(StatusCode::NOT_FOUND, code, detail),
-            EngineError::WorkflowDisabled { .. }
+            EngineError::TenantDisabled => Self::new(StatusCode::FORBIDDEN, code, detail),
+            EngineError::SubjectElsewhere { .. }
+            | EngineError::WorkflowDisabled { .. }
             | EngineError::IdempotencyConflict
             | EngineError::IdempotencySpent
             | EngineError::BulkCount { .. }

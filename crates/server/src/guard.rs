@@ -8,6 +8,7 @@ use interlock_core::identity::{Permission, Role};
 use interlock_protocol::identity::CSRF_HEADER;
 
 use crate::api_error::ApiError;
+use crate::confinement;
 use crate::identity::{Caller, key};
 use crate::matrix;
 use crate::origin;
@@ -24,6 +25,7 @@ pub async fn check(State(state): State<AppState>, mut request: Request, next: Ne
         return Ok(next.run(request).await);
     }
     let caller = caller(&state, request.method(), request.headers()).await?;
+    confinement::check(&caller, line)?;
     let lent = line.needs == Permission::Vote && !caller.may(line.needs);
     let may = caller.may(line.needs) || lent && state.identity().decides_for_another(&caller).await?;
     if !may {

@@ -3,23 +3,49 @@
 //! A start commits its key with the run. Everything else that creates goes through [`Keyed::once`]: the key is taken
 //! first, the answer is kept, and a repeat gets the answer again. `Prefer: wait` waits for a request under way.
 
+use std::pin::pin;
 use std::time::Duration;
 
 use axum::body::Bytes;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::extract::{MatchedPath, Request};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use interlock_core::identity::Permission;
 use interlock_core::json::{Json, canonical_hash};
-use interlock_core::limits::KEY_BYTES_MAX;
+use interlock_core::limits::{IDEMPOTENCY_RENEW_EVERY, KEY_BYTES_MAX};
 use interlock_engine::commands::once::{Once, OnceRequest};
 use interlock_engine::{EngineError, IdempotencyKey};
 use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, sleep};
+use tracing::Instrument as _;
 use utoipa::IntoParams;
 
 use crate::api_error::ApiError;
 use crate::identity::Caller;
+use crate::matrix;
 use crate::metrics::Hit;
 use crate::state::AppState;
+
+/// A request that carries a key is worked on to its end, whatever becomes of its connection: whoever sends it again gets
+/// the answer. Workers' calls are not: a poll whose worker has gone must not claim anything for it.
+pub async fn outlive_connection(request: Request, next: Next) -> Response {
+    let pattern = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str).unwrap_or_default();
+    let line = matrix::find(request.method().as_str(), pattern);
+    let is_worker = line.is_none_or(|line| line.needs == Permission::Work);
+    let reads = matches!(*request.method(), Method::GET | Method::HEAD);
+    if reads || is_worker || !KEY_HEADERS.iter().any(|name| request.headers().contains_key(*name)) {
+        return next.run(request).await;
+    }
+    let work = tokio::spawn(next.run(request).in_current_span());
+    work.await.unwrap_or_else(|error| {
+        tracing::error!(%error, "a request ended in a panic");
+        ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "OVERLOADED", "the request broke off; try again").into_response()
+    })
+}
+
+/// The headers that may name a request, in the order in which they count.
+const KEY_HEADERS: [&str; 3] = ["idempotency-key", "x-idempotency-key", REQUEST_ID];
 
 pub const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 
@@ -56,8 +82,8 @@ pub async fn key_of(
     headers: &HeaderMap,
     caller: &Caller,
 ) -> Result<Option<IdempotencyKey>, ApiError> {
-    const NAMES: [&str; 3] = ["idempotency-key", "x-idempotency-key", REQUEST_ID];
-    let Some((name, value)) = NAMES.into_iter().find_map(|name| headers.get(name).map(|value| (name, value))) else {
+    let Some((name, value)) = KEY_HEADERS.into_iter().find_map(|name| headers.get(name).map(|value| (name, value)))
+    else {
         return Ok(None);
     };
     if name == REQUEST_ID {
@@ -193,7 +219,7 @@ impl Keyed<'_> {
         match self.begin(&request).await? {
             Begun::Answered(response) => Ok(response),
             Begun::Begin => {
-                let answered = work.await.and_then(|made| {
+                let answered = self.working(&request, work).await.and_then(|made| {
                     let made = made.into();
                     let answer = Kept::of(&made)?;
                     Ok((answer.without(made.shown_once)?, answer))
@@ -204,6 +230,22 @@ impl Keyed<'_> {
                 };
                 self.state.engine().finish_once(&request, record).await?;
                 answered.map(|(_, answer)| respond(answer, false))
+            }
+        }
+    }
+
+    /// Awaits the work, and keeps the request's key meanwhile.
+    async fn working<T>(&self, request: &OnceRequest, work: impl Future<Output = T>) -> T {
+        let mut work = pin!(work);
+        loop {
+            tokio::select! {
+                biased;
+                done = &mut work => return done,
+                () = sleep(IDEMPOTENCY_RENEW_EVERY.as_duration()) => {
+                    if let Err(error) = self.state.engine().renew_once(request).await {
+                        tracing::debug!(%error, "the key of a request could not be renewed");
+                    }
+                }
             }
         }
     }

@@ -9,6 +9,9 @@
 //! and the handler gets a [`Caller`], whose tenant is the only one it can reach.
 
 mod api_error;
+mod body;
+pub mod confinement;
+mod connections;
 mod directive;
 pub mod etag;
 mod guard;
@@ -30,6 +33,7 @@ mod state;
 mod trace;
 mod unique;
 
+pub use connections::ConnectionOptions;
 pub use identity::{Caller, Identity, ServerSecret};
 pub use listen::{Server, ServerError, ServerOptions};
 pub use routes::router;
@@ -40,6 +44,10 @@ pub mod limits {
 
     /// A request's body: a plan, or a report with its outbound messages.
     pub const BODY_BYTES_MAX: usize = 8 << 20;
+    /// A body that anybody may send: a name and a password, a link's form.
+    pub const PUBLIC_BODY_BYTES_MAX: usize = 16 << 10;
+    /// A webhook, whose sender proves itself by a signature over it: a payload, written as a form at worst.
+    pub const WEBHOOK_BODY_BYTES_MAX: usize = 4 << 20;
     /// How often one client may ask, unless the operator or its key says otherwise.
     pub const REQUESTS_PER_MIN: u32 = 1_200_000;
     /// What the kernel holds for a connection beyond what its peer has room for.
@@ -48,4 +56,5 @@ pub mod limits {
     pub const READY_TIMEOUT: Duration = Duration::from_secs(2);
 
     const _: () = assert!(BODY_BYTES_MAX > 4 * interlock_core::limits::PAYLOAD_BYTES_MAX);
+    const _: () = assert!(WEBHOOK_BODY_BYTES_MAX > 3 * interlock_core::limits::PAYLOAD_BYTES_MAX);
 }

@@ -11,11 +11,12 @@ use interlock_outbound::Outbound;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use crate::connections::{self, ConnectionOptions};
 use crate::identity::oidc::Provider;
 use crate::identity::{Identity, IdentityOptions, SecretError, ServerSecret};
 use crate::routes::router_of;
 use crate::state::AppState;
-use crate::{limits, pages};
+use crate::{limits, live, pages};
 
 /// The port of a server that nobody gave another one.
 pub const DEFAULT_PORT: u16 = 8420;
@@ -41,6 +42,10 @@ pub struct ServerOptions {
     pub outbound: Option<Outbound>,
     /// How long requests that are under way may take once the shutdown has begun.
     pub drain: Duration,
+    /// How many connections, and how slow they may be.
+    pub connections: ConnectionOptions,
+    /// How many live streams one tenant may have open here.
+    pub live_streams_per_tenant_max: usize,
 }
 
 impl ServerOptions {
@@ -57,6 +62,8 @@ impl ServerOptions {
             oidc: None,
             outbound: None,
             drain: Duration::from_secs(10),
+            connections: ConnectionOptions::default(),
+            live_streams_per_tenant_max: live::limits::STREAMS_PER_TENANT_MAX,
         }
     }
 }
@@ -137,13 +144,10 @@ impl Server {
         let options = ServerOptions { listen: listener.local_addr()?, ..options };
         let state = AppState::new(engine, &options, shutdown.clone());
         let hub = state.hub().clone();
-        let serving =
-            axum::serve(listener, router_of(state)).with_graceful_shutdown(shutdown.clone().cancelled_owned());
         // WebSockets have left HTTP, and so they are waited for on their own.
         let serving = async {
-            let served = serving.await;
+            connections::serve(listener, router_of(state), options.connections, shutdown.clone()).await;
             hub.drained().await;
-            served
         };
         let drained = async {
             shutdown.cancelled().await;
@@ -151,7 +155,7 @@ impl Server {
         };
         tokio::select! {
             biased;
-            served = serving => Ok(served?),
+            () = serving => Ok(()),
             () = drained => {
                 tracing::warn!("some requests did not end in time; their connections are closed");
                 Ok(())

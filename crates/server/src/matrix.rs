@@ -13,7 +13,7 @@ use interlock_protocol::{
 };
 
 use crate::identity::oidc;
-use crate::pages;
+use crate::{limits, pages};
 
 /// Where a request can name something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,6 +72,17 @@ pub struct Line {
     pub path: &'static str,
     pub needs: Permission,
     pub ids: &'static [(Place, Thing)],
+}
+
+impl Line {
+    /// The longest body that a request of this route may have. Who has not proven anything gets little.
+    pub fn body_bytes_max(&self) -> usize {
+        match self.needs {
+            Permission::Public if self.path == webhooks::path::INBOUND_ONE => limits::WEBHOOK_BODY_BYTES_MAX,
+            Permission::Public => limits::PUBLIC_BODY_BYTES_MAX,
+            _ => limits::BODY_BYTES_MAX,
+        }
+    }
 }
 
 const fn line(method: &'static str, path: &'static str, needs: Permission, ids: &'static [(Place, Thing)]) -> Line {

@@ -1,12 +1,14 @@
 //! Numbers for Prometheus. Labels are bounded: routes by their pattern, never by what stands in it; no tenants.
 
-use std::fmt;
+use std::collections::HashSet;
+use std::fmt::{self, Write as _};
 use std::time::Duration;
 
 use axum::http::{Method, StatusCode};
 use interlock_core::limits::ORPHANED_AFTER;
 use interlock_core::state::RunState;
 use interlock_engine::counters::DURATION_BOUNDS_MS;
+use interlock_engine::loops::supervise::LoopHealth;
 use interlock_engine::{Engine, EngineError};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
@@ -113,9 +115,8 @@ impl Metrics {
         self.hits.get_or_create(&Hits { source, result: hit.as_str() }).inc();
     }
 
-    /// All numbers as OpenMetrics text.
-    pub async fn text(&self, engine: &Engine) -> Result<String, ApiError> {
-        let live = self.live(engine).await?;
+    /// The numbers as OpenMetrics text: of this process, and, where `with_runs`, of the runs of all tenants.
+    pub async fn text(&self, engine: &Engine, with_runs: bool) -> Result<String, ApiError> {
         let mut registry = Registry::with_prefix("interlock");
         registry.register("http_requests", "Answered requests.", self.requests.clone());
         let about = "Time from a request's head to its answer's head; reads that wait for news wait.";
@@ -125,11 +126,15 @@ impl Metrics {
             "Requests that carried a key, by what became of them.",
             self.hits.clone(),
         );
-        registry.register_collector(Box::new(OfRuns {
-            live,
-            transitions: engine.counters().transitions(),
-            durations: engine.counters().durations(),
-        }));
+        if with_runs {
+            registry.register_collector(Box::new(OfRuns {
+                live: self.live(engine).await?,
+                transitions: engine.counters().transitions(),
+                durations: engine.counters().durations(),
+                loops: engine.loop_health(),
+                set_aside: engine.set_aside().len() as u64,
+            }));
+        }
         let mut text = String::new();
         // Writing into a string cannot fail.
         let _ = encode(&mut text, &registry);
@@ -149,6 +154,26 @@ impl Metrics {
         *kept = Some((Instant::now(), counts.clone()));
         Ok(counts)
     }
+}
+
+/// The same numbers in the text format 0.0.4, which Prometheus reads unless it is asked for more: counters are declared
+/// under the name of their samples, and there are neither units nor an end.
+pub fn plain(open_metrics: &str) -> String {
+    let is_counter: HashSet<&str> =
+        open_metrics.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.strip_suffix(" counter")).collect();
+    let mut text = String::with_capacity(open_metrics.len());
+    for line in open_metrics.lines() {
+        let declared = line.strip_prefix("# HELP ").or_else(|| line.strip_prefix("# TYPE "));
+        let Some((name, rest)) = declared.and_then(|declared| declared.split_once(' ')) else {
+            if !line.starts_with('#') {
+                let _ = writeln!(text, "{line}");
+            }
+            continue;
+        };
+        let suffix = if is_counter.contains(name) { "_total" } else { "" };
+        let _ = writeln!(text, "{} {name}{suffix} {rest}", &line[..6]);
+    }
+    text
 }
 
 /// Methods that nobody has heard of are one.
@@ -171,6 +196,8 @@ struct OfRuns {
     live: Live,
     transitions: Vec<(Option<RunState>, RunState, u64)>,
     durations: Vec<(RunState, interlock_engine::counters::Histogram)>,
+    loops: Vec<LoopHealth>,
+    set_aside: u64,
 }
 
 impl Collector for OfRuns {
@@ -183,6 +210,14 @@ impl Collector for OfRuns {
         let about = "Runs whose step a worker has that was not heard of for long, of all servers on this store.";
         let mut orphaned = encoder.encode_descriptor("runs_orphaned", about, None, MetricType::Gauge)?;
         orphaned.encode_gauge(&self.live.orphaned)?;
+        let about = "Runs, schedules, bulk jobs and endpoints that this server cannot work on and has set aside.";
+        let mut aside = encoder.encode_descriptor("set_aside", about, None, MetricType::Gauge)?;
+        aside.encode_gauge(&self.set_aside)?;
+        let about = "How often a loop of this server has panicked and was started again.";
+        let mut panics = encoder.encode_descriptor("loop_panics", about, None, MetricType::Counter)?;
+        for LoopHealth { name, panics: count, .. } in &self.loops {
+            panics.encode_family(&[("loop", *name)])?.encode_counter::<NoLabelSet, _, u64>(count, None)?;
+        }
         let about = "Changes of a run's state that this server has committed.";
         let mut transitions = encoder.encode_descriptor("run_transitions", about, None, MetricType::Counter)?;
         for (from, to, count) in &self.transitions {
@@ -193,7 +228,7 @@ impl Collector for OfRuns {
         let mut durations =
             encoder.encode_descriptor("run_duration", about, Some(&Unit::Seconds), MetricType::Histogram)?;
         for (state, histogram) in &self.durations {
-            let bounds = DURATION_BOUNDS_MS.iter().map(|bound| *bound as f64 / 1_000.0).chain([f64::MAX]);
+            let bounds = DURATION_BOUNDS_MS.iter().map(|bound| *bound as f64 / 1_000.0).chain([f64::INFINITY]);
             let buckets: Vec<_> = bounds.zip(histogram.counts.iter().copied()).collect();
             let (sum, count) = (histogram.sum_ms as f64 / 1_000.0, histogram.counts.iter().sum());
             let labels = [("status", state.as_str())];

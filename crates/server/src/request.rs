@@ -20,8 +20,8 @@ use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
 use utoipa::{IntoParams, PartialSchema};
 
 use crate::api_error::ApiError;
+use crate::body;
 use crate::identity::Caller;
-use crate::limits;
 use crate::state::AppState;
 use crate::unique::Unique;
 
@@ -34,6 +34,13 @@ pub fn cut<T, P>(rows: &mut Vec<T>, limit: usize, place: impl FnOnce(&T) -> P) -
     rows.truncate(limit);
     rows.last().filter(|_| more).map(place)
 }
+
+/// How many rows are read at a time for a page of so many: a caller that is confined to a workspace sees only some of them.
+pub fn read_at_once(caller: &Caller, wanted: usize) -> usize {
+    if caller.workspace.is_none() { wanted } else { wanted.max(CONFINED_PAGE) }
+}
+
+const CONFINED_PAGE: usize = 200;
 
 /// A JSON body. An empty one counts as `{}`, for requests that need to say nothing.
 pub struct Body<T>(pub T);
@@ -81,8 +88,7 @@ impl FromRequest<AppState> for RawBody {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, state: &AppState) -> Result<Self, ApiError> {
-        let bytes = Bytes::from_request(request, state).await;
-        bytes.map(Self).map_err(|rejection| unread(rejection.status(), rejection.body_text()))
+        body::read(request, state).await.map(Self)
     }
 }
 
@@ -93,17 +99,13 @@ impl<T: DeserializeOwned> FromRequest<AppState> for Fields<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, state: &AppState) -> Result<Self, ApiError> {
-        let fields = Form::<T>::from_request(request, state).await;
-        fields.map(|Form(fields)| Self(fields)).map_err(|rejection| unread(rejection.status(), rejection.body_text()))
+        let (method, headers) = (request.method().clone(), request.headers().clone());
+        let bytes = body::read(request, state).await?;
+        let mut whole = Request::new(bytes.into());
+        (*whole.method_mut(), *whole.headers_mut()) = (method, headers);
+        let fields = Form::<T>::from_request(whole, state).await;
+        fields.map(|Form(fields)| Self(fields)).map_err(|rejection| ApiError::malformed(rejection.body_text()))
     }
-}
-
-fn unread(status: StatusCode, why: String) -> ApiError {
-    if status == StatusCode::PAYLOAD_TOO_LARGE {
-        let detail = format!("the body is larger than {} bytes", limits::BODY_BYTES_MAX);
-        return ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "PAYLOAD_TOO_LARGE", detail);
-    }
-    ApiError::malformed(why)
 }
 
 /// Fields that hold payloads, which are kept as JSON text and may hold every character, as an escape.
@@ -218,7 +220,7 @@ impl FromRequestParts<AppState> for OfSession {
         let id = named_in_path(parts, state, "session").await?;
         let session = id.parse().map_err(|_| EngineError::SessionGone)?;
         let caller = Caller::from_request_parts(parts, state).await?;
-        state.engine().check_session(caller.tenant, session).await?;
+        state.engine().check_reporter(caller.tenant, session).await?;
         Ok(Self(session))
     }
 }
@@ -242,7 +244,7 @@ impl FromRequestParts<AppState> for OfJob {
     }
 }
 
-/// The schedule that the path names, by id or by name.
+/// The schedule that the path names, by id or by name, if it exists for the caller.
 pub struct OfSchedule(pub String);
 
 impl IntoParams for OfSchedule {
@@ -255,7 +257,15 @@ impl FromRequestParts<AppState> for OfSchedule {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, ApiError> {
-        named_in_path(parts, state, "schedule").await.map(Self)
+        let named = named_in_path(parts, state, "schedule").await?;
+        let caller = Caller::from_request_parts(parts, state).await?;
+        if caller.workspace.is_some() {
+            let row = state.engine().schedule(caller.tenant, &named).await?;
+            if !caller.sees(Some(&row.spec.workspace)) {
+                return Err(EngineError::UnknownSchedule { name: named.chars().take(80).collect() }.into());
+            }
+        }
+        Ok(Self(named))
     }
 }
 

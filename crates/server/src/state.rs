@@ -12,6 +12,7 @@ use interlock_store::Store;
 use tokio_util::sync::CancellationToken;
 
 use crate::api_error::ApiError;
+use crate::body::Unfinished;
 use crate::identity::Identity;
 use crate::identity::oidc::Provider;
 use crate::listen::ServerOptions;
@@ -36,6 +37,7 @@ struct Inner {
     metrics: Metrics,
     plans: Plans,
     hub: Hub,
+    unfinished: Unfinished,
 }
 
 impl AppState {
@@ -52,9 +54,21 @@ impl AppState {
         let (default_tenant, listen) = (options.default_tenant, options.listen);
         let (oidc, public_url) = (options.oidc.clone(), options.public_url.clone());
         let (metrics, plans) = (Metrics::default(), Plans::default());
-        let hub = Hub::new(engine.clone(), shutdown.clone());
-        let inner = Inner { engine, default_tenant, identity, oidc, public_url, listen, shutdown, metrics, plans, hub };
-        Self(Arc::new(inner))
+        let hub = Hub::new(engine.clone(), options.live_streams_per_tenant_max, shutdown.clone());
+        let unfinished = Unfinished::new(options.connections);
+        Self(Arc::new(Inner {
+            engine,
+            default_tenant,
+            identity,
+            oidc,
+            public_url,
+            listen,
+            shutdown,
+            metrics,
+            plans,
+            hub,
+            unfinished,
+        }))
     }
 
     pub fn engine(&self) -> &Engine {
@@ -116,6 +130,11 @@ impl AppState {
     /// Fires when the server stops: whoever waits for news answers with what there is.
     pub(crate) fn shutdown(&self) -> &CancellationToken {
         &self.0.shutdown
+    }
+
+    /// The memory of bodies that have not come in completely.
+    pub(crate) fn unfinished(&self) -> &Unfinished {
+        &self.0.unfinished
     }
 
     /// Everybody who watches live.

@@ -15,6 +15,7 @@ use interlock_core::json::{Hash, Json};
 use interlock_core::plan::{Plan, StepSpec};
 use interlock_core::run::{HashHex, Header, Run, Trigger};
 use interlock_core::time::Timestamp;
+use interlock_core::work::Claimer;
 use interlock_store::{Op, Options, Store, StoreUrl, Tenant};
 use uuid::Uuid;
 
@@ -96,7 +97,7 @@ impl Bench {
                     position: run.position,
                     attempt: run.current().attempt,
                     outcome: Outcome::Completed { output: Json::trusted(r#"{"ok":true}"#) },
-                    claim_next: Some(session),
+                    claim_next: Some(Claimer::of_all_trades(session)),
                 };
                 let command = Command::Complete(completion);
                 let change = decide::decide(&run, command, &Bindings::default(), Asked::system(NOW))
@@ -133,7 +134,7 @@ impl Bench {
             inherited: vec![],
             starters: vec![],
             queued: None,
-            claim: Some(session),
+            claim: Some(Claimer::of_all_trades(session)),
         };
         let (mut run, change) =
             decide::start(request, &Bindings::default(), Asked::system(NOW)).expect("a plan that runs");

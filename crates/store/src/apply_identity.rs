@@ -132,7 +132,9 @@ fn new_user_values(user: &UserRow) -> Result<Vec<Value>, DbError> {
         user.subject.as_ref(),
         user.created_at,
         user.created_by.as_ref(),
-        user.disabled_at
+        user.disabled_at,
+        user.access_changed_at,
+        user.access_changed_by.as_ref()
     ])
 }
 
@@ -147,6 +149,8 @@ fn changed_user_values(user: &UserRow) -> Result<Vec<Value>, DbError> {
         user.issuer.as_ref(),
         user.subject.as_ref(),
         user.disabled_at,
+        user.access_changed_at,
+        user.access_changed_by.as_ref(),
         user.tenant,
         user.id
     ])

@@ -8,6 +8,7 @@ use interlock_core::state::Admission;
 use interlock_core::time::Timestamp;
 
 use crate::apply_trigger;
+use crate::backup;
 use crate::bulk;
 use crate::db::Db;
 use crate::entries::{self, Entry};
@@ -17,6 +18,11 @@ use crate::rows::{SignalRow, StartAnswer, WorkflowVersionRow};
 use crate::sql::{hot, ops, read, side, workflows};
 use crate::sweep;
 use crate::value::{Value, args};
+
+/// A list, as it stands in a row.
+fn list<T: serde::Serialize>(items: &Vec<T>) -> Result<String, DbError> {
+    serde_json::to_string(items).map_err(|error| DbError::Other(error.to_string()))
+}
 
 pub(crate) async fn apply<D: Db>(db: &D, op: &Op) -> Result<OpAnswer, DbError> {
     match op {
@@ -59,7 +65,7 @@ pub(crate) async fn apply<D: Db>(db: &D, op: &Op) -> Result<OpAnswer, DbError> {
             Ok(if rows == 1 { OpAnswer::Done } else { OpAnswer::Gone })
         }
         Op::RegisterSession(session) => {
-            let queues = serde_json::to_string(&session.queues).map_err(|error| DbError::Other(error.to_string()))?;
+            let queues = list(&session.queues)?;
             let values = args![
                 session.id,
                 session.tenant,
@@ -70,13 +76,17 @@ pub(crate) async fn apply<D: Db>(db: &D, op: &Op) -> Result<OpAnswer, DbError> {
                 session.state.as_str(),
                 session.registered_at,
                 session.lease_expires_at,
-                session.heartbeat_at
+                session.heartbeat_at,
+                session.tasks.as_ref().map(list).transpose()?,
+                session.capabilities.as_ref().map(list).transpose()?
             ];
             db.execute(&ops::SESSION_PUT, values).await?;
             Ok(OpAnswer::Done)
         }
-        Op::RenewSession { session, lease_expires_at, heartbeat_at } => {
-            let rows = db.execute(&ops::SESSION_RENEW, args![*lease_expires_at, *heartbeat_at, *session]).await?;
+        Op::RenewSession { session, lease_expires_at, heartbeat_at, unlisted } => {
+            let unlisted = if unlisted.is_empty() { None } else { Some(list(unlisted)?) };
+            let values = args![*lease_expires_at, *heartbeat_at, unlisted, *session];
+            let rows = db.execute(&ops::SESSION_RENEW, values).await?;
             Ok(if rows == 1 { OpAnswer::Renewed } else { OpAnswer::Gone })
         }
         Op::SetSessionState { session, state } => {
@@ -134,6 +144,10 @@ pub(crate) async fn apply<D: Db>(db: &D, op: &Op) -> Result<OpAnswer, DbError> {
             Ok(if rows == 1 { OpAnswer::Stored } else { OpAnswer::Duplicate })
         }
         Op::Bulk(op) => bulk::apply(db, op).await,
+        Op::RenewIdempotency { tenant, client, key, lock_until } => {
+            let rows = db.execute(&ops::IDEMPOTENCY_RENEW, args![*lock_until, *tenant, client, key]).await?;
+            Ok(if rows == 1 { OpAnswer::Done } else { OpAnswer::Gone })
+        }
         Op::FinishIdempotency { tenant, client, key, state, response, error, at, expires_at } => {
             let values =
                 args![state.as_str(), response.as_ref(), error.as_ref(), *at, *expires_at, *tenant, client, key];
@@ -162,8 +176,20 @@ pub(crate) async fn apply<D: Db>(db: &D, op: &Op) -> Result<OpAnswer, DbError> {
                 None => 0,
             };
             let epoch = if is_planted(Bug::EpochNotRaised) { epoch - 1 } else { epoch };
-            db.execute(&ops::META_PUT, args!["store_epoch", (epoch + 1).to_string()]).await?;
+            let raised = (epoch + 1).to_string();
+            db.execute(&ops::META_PUT, args!["store_epoch", &raised]).await?;
+            db.execute(&ops::META_PUT, args![backup::RESTORING, &raised]).await?;
             Ok(OpAnswer::Epoch(epoch + 1))
+        }
+        Op::FinishRestore { epoch, now } => {
+            let mut rows = db.query(&ops::META_LOCK, args!["store_epoch"]).await?;
+            let found: Option<u64> = rows.first_mut().map(|row| row.name("value")).transpose()?;
+            if found != Some(*epoch) {
+                return Ok(OpAnswer::Gone);
+            }
+            db.execute(&ops::META_PUT, args![backup::RESTORED_AT, now.0.to_string()]).await?;
+            db.execute(&ops::META_PUT, args![backup::RESTORING, ""]).await?;
+            Ok(OpAnswer::Done)
         }
     }
 }
@@ -246,7 +272,15 @@ async fn seal<D: Db>(db: &D, now: Timestamp, limit: usize) -> Result<u64, DbErro
     for mut row in rows {
         let (lane, group, bytes) = (row.int("lane_id")?, row.int("group_no")?, row.blob("entries")?);
         positions.insert(lane, group);
-        let list = entries::decode(&bytes).ok_or_else(|| row.corrupt("entries", "is not a list of entries"))?;
+        let Some(list) = entries::decode(&bytes) else {
+            // All tenants' feeds would stand still behind it for ever. The events themselves are in the journal.
+            tracing::error!(
+                lane,
+                group,
+                "a commit group cannot be read: its events are missing from the tenants' feeds; run `interlock db check`"
+            );
+            continue;
+        };
         for entry in list {
             by_tenant.entry(entry.tenant).or_default().push(entry);
         }

@@ -6,12 +6,19 @@ use std::time::Duration;
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, OpenFlags};
 
+use crate::apply_op;
 use crate::error::{DbError, OpenError, ReadError};
+use crate::migrate;
 use crate::op::{Op, OpAnswer};
 use crate::options::{Options, StoreUrl};
-use crate::sqlite::file;
 use crate::sqlite::reads::SqliteReads;
+use crate::sqlite::{SqliteDb, file, ready};
 use crate::store::{Reads, Store};
+
+/// The note of a restore that is not finished: its epoch, or nothing.
+pub(crate) const RESTORING: &str = "restoring";
+/// The note of when the last one was finished.
+pub(crate) const RESTORED_AT: &str = "restored_at";
 
 /// All pages at once: a copy in several steps begins anew whenever the writer commits between them. In WAL mode the
 /// writer is not held up; its log grows meanwhile.
@@ -27,7 +34,7 @@ pub async fn backup_file(from: &Path, to: &Path) -> Result<(), OpenError> {
         return Err(missing(to, "exists already; name a file that does not"));
     }
     let (from, to) = (from.to_owned(), to.to_owned());
-    let copied = tokio::task::spawn_blocking(move || copy(&from, &to)).await;
+    let copied = tokio::task::spawn_blocking(move || copy(&from, &to, |_| Ok(()))).await;
     copied.map_err(|error| OpenError::Database(DbError::Other(error.to_string())))?
 }
 
@@ -42,15 +49,16 @@ impl Store {
             return Err(ReadError::Database(format!("{} exists already; name a file that does not", to.display())));
         }
         let (from, to) = (pool.path().to_owned(), to.to_owned());
-        let copied = tokio::task::spawn_blocking(move || copy(&from, &to)).await;
+        let copied = tokio::task::spawn_blocking(move || copy(&from, &to, |_| Ok(()))).await;
         copied
             .map_err(|error| ReadError::Unavailable(error.to_string()))?
             .map_err(|error| ReadError::Database(error.to_string()))
     }
 }
 
-/// Copies next to the target and renames, so that a file with the target's name is always whole.
-fn copy(from: &Path, to: &Path) -> Result<(), OpenError> {
+/// Copies next to the target, readable by its owner only, and renames, so that a file with the target's name is always
+/// whole. `finish` is done to the copy before it gets its name.
+fn copy(from: &Path, to: &Path, finish: impl FnOnce(&Connection) -> Result<(), OpenError>) -> Result<(), OpenError> {
     let failed = |what: String| OpenError::File { path: to.display().to_string(), what };
     let mut partial = to.as_os_str().to_owned();
     partial.push(".partial");
@@ -59,6 +67,7 @@ fn copy(from: &Path, to: &Path) -> Result<(), OpenError> {
     let source = Connection::open_with_flags(from, OpenFlags::SQLITE_OPEN_READ_ONLY)
         .and_then(|source| source.busy_timeout(Duration::from_secs(10)).map(|()| source))
         .map_err(|error| OpenError::File { path: from.display().to_string(), what: error.to_string() })?;
+    file::make_private(partial)?;
     let mut target = Connection::open(partial).map_err(|error| failed(error.to_string()))?;
     {
         let backup = Backup::new(&source, &mut target).map_err(|error| failed(error.to_string()))?;
@@ -75,6 +84,12 @@ fn copy(from: &Path, to: &Path) -> Result<(), OpenError> {
     if found != "ok" {
         return Err(failed(format!("the copy is damaged, and so may be the store: {found}")));
     }
+    let finished = is_store(&target, from).and_then(|()| finish(&target));
+    if let Err(error) = finished {
+        drop(target);
+        let _ = std::fs::remove_file(partial);
+        return Err(error);
+    }
     target.close().map_err(|(_, error)| failed(error.to_string()))?;
     let sync = |path: &Path| std::fs::File::open(path).and_then(|file| file.sync_all());
     let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -82,21 +97,61 @@ fn copy(from: &Path, to: &Path) -> Result<(), OpenError> {
     placed.map_err(|error| failed(error.to_string()))
 }
 
+/// An empty file and any other program's database are no stores.
+fn is_store(connection: &Connection, path: &Path) -> Result<(), OpenError> {
+    let sql =
+        "SELECT (SELECT count(*) FROM schema_migrations) > 0 AND EXISTS (SELECT 1 FROM meta WHERE key = 'store_epoch')";
+    let refused = |what: &str| OpenError::NotAStore { path: path.display().to_string(), what: what.to_owned() };
+    match connection.query_row(sql, [], |row| row.get(0)) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(refused("it has a store's tables and nothing in them")),
+        Err(_) => Err(refused("it has no tables of a store")),
+    }
+}
+
+/// Raises the epoch and sets the mark in the copy itself: under its own name it never stands without them.
+fn raise_epoch(connection: &Connection) -> Result<(), OpenError> {
+    connection.execute_batch("BEGIN IMMEDIATE").map_err(DbError::from)?;
+    let raised = ready(async {
+        let db = SqliteDb(connection);
+        migrate::run(&db, migrate::SQLITE, true).await?;
+        apply_op::apply(&db, &Op::RaiseEpoch).await?;
+        Ok::<_, OpenError>(())
+    });
+    connection.execute_batch(if raised.is_ok() { "COMMIT" } else { "ROLLBACK" }).map_err(DbError::from)?;
+    raised
+}
+
 /// Brings a backup into service: puts the file in place (SQLite), raises the epoch, which fences every attempt that
 /// was handed out before, and answers with it. On PostgreSQL the database has been restored by its own tools before.
-/// A store that is there already is not overwritten.
+/// A store that is there already is not overwritten; one whose restore was interrupted goes on from there. The store
+/// stays marked until its runs are parked and [`Op::FinishRestore`] says so.
 pub async fn restore(backup: Option<&Path>, url: &StoreUrl, options: Options) -> Result<u64, OpenError> {
     if let (StoreUrl::Sqlite(path), Some(backup)) = (url, backup) {
         let lock = file::lock(path)?;
-        if path.exists() {
-            let what = "exists already; move it away first, a restore does not overwrite".to_owned();
-            return Err(OpenError::File { path: path.display().to_string(), what });
+        if !path.exists() {
+            let (from, to) = (backup.to_owned(), path.clone());
+            tokio::task::spawn_blocking(move || copy(&from, &to, raise_epoch))
+                .await
+                .map_err(|error| OpenError::Database(DbError::Other(error.to_string())))??;
         }
-        let (from, to) = (backup.to_owned(), path.clone());
-        tokio::task::spawn_blocking(move || copy(&from, &to))
-            .await
-            .map_err(|error| OpenError::Database(DbError::Other(error.to_string())))??;
         drop(lock);
+        return match unfinished_restore(url, options).await? {
+            Some(epoch) => Ok(epoch),
+            None => {
+                let what = "exists already; move it away first, a restore does not overwrite".to_owned();
+                Err(OpenError::File { path: path.display().to_string(), what })
+            }
+        };
+    }
+    match Store::open(url, Options { migrate: false, ..options.clone() }).await {
+        Ok(store) => store.close().await,
+        Err(OpenError::NeedsMigration { found: 0, .. }) => {
+            let what = "it has no tables of a store; restore the database with its own tools first".to_owned();
+            return Err(OpenError::NotAStore { path: url.to_string(), what });
+        }
+        Err(OpenError::NeedsMigration { .. }) => {}
+        Err(error) => return Err(error),
     }
     let store = Store::open(url, options).await?;
     let raised = store.execute(Op::RaiseEpoch).await;
@@ -106,4 +161,16 @@ pub async fn restore(backup: Option<&Path>, url: &StoreUrl, options: Options) ->
         Ok(other) => Err(OpenError::Database(DbError::Other(format!("unexpected answer {other:?}")))),
         Err(error) => Err(OpenError::Database(DbError::Other(error.to_string()))),
     }
+}
+
+/// The epoch of a restore that was begun in this store and is not finished.
+pub async fn unfinished_restore(url: &StoreUrl, options: Options) -> Result<Option<u64>, OpenError> {
+    let store = match Store::open_to_read(url, options).await {
+        // A restore brings the schema up to date before it begins.
+        Err(OpenError::NeedsMigration { .. }) => return Ok(None),
+        store => store?,
+    };
+    let mark = store.restoring().await;
+    store.close().await;
+    mark.map_err(|error| OpenError::Database(DbError::Other(error.to_string())))
 }

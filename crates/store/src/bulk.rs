@@ -120,8 +120,8 @@ impl Store {
         now: Timestamp,
         limit: usize,
     ) -> Result<Vec<(TenantId, JobId)>, ReadError> {
-        let rows = self.rows(&sql::BULK_OPEN, args![server, now, limit]).await?;
-        rows.into_iter().map(|mut row| Ok((row.id("tenant_id")?, row.id("job_id")?))).collect()
+        let read = |mut row: Row| Ok((row.id("tenant_id")?, row.id("job_id")?));
+        self.readable(&sql::BULK_OPEN, limit, |limit| args![server, now, limit], read).await
     }
 
     pub async fn bulk_job(&self, tenant: TenantId, job: JobId) -> Result<Option<BulkJob>, ReadError> {

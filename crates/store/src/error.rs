@@ -27,6 +27,12 @@ pub enum OpenError {
     Connect { what: String },
     #[error("the connection to the database cannot be encrypted as its address asks: {what}")]
     Tls { what: String },
+    #[error(
+        "row security cannot be used ({what}): let the database user create roles (`ALTER USER … CREATEROLE`), or have an administrator run `CREATE ROLE interlock_reader NOLOGIN; GRANT interlock_reader TO` the user; to go without this second check between tenants add `row_security=optional` to the store's address"
+    )]
+    RowSecurity { what: String },
+    #[error("{path} is not an Interlock store: {what}; name a backup that `interlock db backup` made")]
+    NotAStore { path: String, what: String },
     #[error("cannot use {path}: {what}")]
     File { path: String, what: String },
     #[error(transparent)]
@@ -36,7 +42,7 @@ pub enum OpenError {
 }
 
 /// A row that does not hold what the schema says.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 #[error("table {table}, column {column}, row {row}: {what}; run `interlock db check`")]
 pub struct CorruptRow {
     pub table: &'static str,
@@ -59,10 +65,11 @@ pub enum ReadError {
     Closed,
 }
 
-/// The database was restored from a backup while this server was at work: its epoch is another one.
+/// The database was restored from a backup while this server was at work, or failed over to a standby that was behind: its
+/// epoch is another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the database was restored from a backup (its epoch is {found}, this server began with {had}): restart this server"
+    "the database was restored from a backup, or has lost commits in a failover (its epoch is {found}, this server began with {had}): restart this server"
 )]
 pub struct Restored {
     pub had: u64,
@@ -116,6 +123,8 @@ pub enum Refusal {
     VoteExists,
     #[error("the effect has a receipt already")]
     ReceiptExists,
+    #[error("run {by} continues that run already")]
+    Continued { by: RunId },
     #[error("the tenant has as many pending runs as it may")]
     TooManyPending,
 }
@@ -134,6 +143,9 @@ pub enum DbError {
     Later(String),
     #[error("unique constraint: {0}")]
     Unique(String),
+    /// The file is damaged, or is no database.
+    #[error("the database file is malformed ({0}): restore a backup")]
+    Malformed(String),
     #[error("{0}")]
     Other(String),
     #[error(transparent)]
@@ -153,6 +165,7 @@ impl From<DbError> for ReadError {
         match error {
             DbError::Corrupt(row) => Self::Corrupt(row),
             DbError::Other(what) | DbError::Unique(what) => Self::Database(what),
+            DbError::Malformed(_) => Self::Database(error.to_string()),
             other => Self::Unavailable(other.to_string()),
         }
     }
@@ -176,6 +189,7 @@ impl From<rusqlite::Error> for DbError {
                 | Code::DiskFull
                 | Code::OutOfMemory
                 | Code::SystemIoFailure => Self::Later(text),
+                Code::DatabaseCorrupt | Code::NotADatabase => Self::Malformed(text),
                 _ => Self::Other(text),
             },
             None => Self::Other(text),
@@ -208,10 +222,10 @@ impl From<tokio_postgres::Error> for DbError {
                 Self::Conflict(text)
             }
             Some(code) if *code == SqlState::UNIQUE_VIOLATION => Self::Unique(text),
-            // Class 57: shutdown and cancel; 08: connection; 25006: a standby that was taken for the primary.
-            Some(code) if code.code().starts_with("08") || code.code().starts_with("57") || code.code() == "25006" => {
-                Self::Lost(text)
-            }
+            // Class 57: shutdown and cancel; 08: connection; 25006: a standby that was taken for the primary; 25P03 and
+            // 25P04: the transaction was idle, or under way, for too long, and its session is ended.
+            Some(code) if code.code().starts_with("08") || code.code().starts_with("57") => Self::Lost(text),
+            Some(code) if matches!(code.code(), "25006" | "25P03" | "25P04") => Self::Lost(text),
             // Class 53: disk full, out of memory, too many connections; 55: lock not available.
             Some(code) if code.code().starts_with("53") || code.code().starts_with("55") => Self::Later(text),
             Some(_) => Self::Other(text),

@@ -51,6 +51,9 @@ pub struct UserRow {
     pub created_by: Option<String>,
     pub disabled_at: Option<Timestamp>,
     pub last_login_at: Option<Timestamp>,
+    /// When somebody else last changed what the account may do or how its person gets in, and who that was.
+    pub access_changed_at: Option<Timestamp>,
+    pub access_changed_by: Option<String>,
 }
 
 /// A person's visit with a browser.

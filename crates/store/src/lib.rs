@@ -30,9 +30,10 @@ mod store;
 mod submit;
 mod sweep;
 mod triggers;
+mod unreadable;
 mod value;
 
-pub use backup::{backup_file, restore};
+pub use backup::{backup_file, restore, unfinished_restore};
 pub use bulk::{BulkFailure, BulkJob, BulkOp, BulkProgress};
 pub use error::{CorruptRow, OpenError, ReadError, Refusal, Restored, SubmitError};
 pub use identity::{
@@ -42,10 +43,10 @@ pub use op::{BeginIdempotency, Op, OpAnswer, OutboxRetry, SignalAnnouncement, Su
 pub use options::{CommitFault, Faults, Mode, NoFaults, Options, StoreUrl};
 pub use payloads::{PayloadHolder, PayloadOp, PayloadOwner, PayloadRecord, PayloadRow};
 pub use rows::{
-    ATTR_FILTERS_MAX, ApprovalRow, CheckProgress, Claimed, EventRecord, Finding, IdempotencyRecord, OpenWait,
+    ATTR_FILTERS_MAX, ApprovalRow, CheckProgress, Claimed, EventRecord, FeedPage, Finding, IdempotencyRecord, OpenWait,
     OutboxMessage, Page, QueuedRun, ReadyGroup, ReadyRun, ReceiptRow, RunFilter, RunSummary, SessionRow, SignalRow,
-    StartAnswer, Stats, StepRow, StoredSignal, SubjectLine, Tenant, TenantEvent, Unmatched, WaitFilter, WaitRow,
-    WorkflowRow, WorkflowVersionRow, WorkflowVersionSummary,
+    StartAnswer, Stats, StepRow, StoredSignal, SubjectLine, Tenant, TenantEvent, Unlisted, Unmatched, WaitFilter,
+    WaitRow, WorkflowRow, WorkflowVersionRow, WorkflowVersionSummary,
 };
 pub use sqlite::memory::{copy as copy_memory, forget as forget_memory};
 pub use store::Store;

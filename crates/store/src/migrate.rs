@@ -32,6 +32,18 @@ pub(crate) static SQLITE: &[Migration] = &[
     Migration { version: 11, name: "people", sql: include_str!("../migrations/sqlite/0011_people.sql") },
     Migration { version: 12, name: "outbox_place", sql: include_str!("../migrations/sqlite/0012_outbox_place.sql") },
     Migration { version: 13, name: "broadcast", sql: include_str!("../migrations/sqlite/0013_broadcast.sql") },
+    Migration {
+        version: 14,
+        name: "approval_purpose",
+        sql: include_str!("../migrations/sqlite/0014_approval_purpose.sql"),
+    },
+    Migration { version: 15, name: "successors", sql: include_str!("../migrations/sqlite/0015_successors.sql") },
+    Migration { version: 16, name: "worker_skills", sql: include_str!("../migrations/sqlite/0016_worker_skills.sql") },
+    Migration {
+        version: 18,
+        name: "access_changed",
+        sql: include_str!("../migrations/sqlite/0018_access_changed.sql"),
+    },
 ];
 
 pub(crate) static POSTGRES: &[Migration] = &[
@@ -52,6 +64,22 @@ pub(crate) static POSTGRES: &[Migration] = &[
     Migration { version: 11, name: "people", sql: include_str!("../migrations/postgres/0011_people.sql") },
     Migration { version: 12, name: "outbox_place", sql: include_str!("../migrations/postgres/0012_outbox_place.sql") },
     Migration { version: 13, name: "broadcast", sql: include_str!("../migrations/postgres/0013_broadcast.sql") },
+    Migration {
+        version: 14,
+        name: "approval_purpose",
+        sql: include_str!("../migrations/postgres/0014_approval_purpose.sql"),
+    },
+    Migration { version: 15, name: "successors", sql: include_str!("../migrations/postgres/0015_successors.sql") },
+    Migration {
+        version: 16,
+        name: "worker_skills",
+        sql: include_str!("../migrations/postgres/0016_worker_skills.sql"),
+    },
+    Migration {
+        version: 18,
+        name: "access_changed",
+        sql: include_str!("../migrations/postgres/0018_access_changed.sql"),
+    },
 ];
 
 static APPLIED: Stmt = both("MIGRATIONS_APPLIED", "SELECT version, checksum FROM schema_migrations ORDER BY version");
@@ -76,7 +104,9 @@ pub(crate) async fn run<D: Db>(db: &D, migrations: &[Migration], apply: bool) ->
     }
     let rows = match db.query(&APPLIED, vec![]).await {
         // There is no such table: nothing was ever applied.
-        Err(DbError::Other(_)) if !apply => return Err(OpenError::NeedsMigration { found: 0, known }),
+        Err(DbError::Other(what)) if !apply && is_no_table(&what) => {
+            return Err(OpenError::NeedsMigration { found: 0, known });
+        }
         rows => rows?,
     };
     let mut applied = Vec::new();
@@ -104,6 +134,11 @@ pub(crate) async fn run<D: Db>(db: &D, migrations: &[Migration], apply: bool) ->
         }
     }
     Ok(())
+}
+
+/// As SQLite says it, or PostgreSQL's code for it.
+fn is_no_table(what: &str) -> bool {
+    what.contains("no such table") || what.contains("(42P01)")
 }
 
 /// The database's clock: when a migration ran is for people only.

@@ -10,7 +10,7 @@ use interlock_core::time::{Millis, Timestamp};
 use crate::bulk::BulkOp;
 use crate::identity::IdentityOp;
 use crate::payloads::PayloadOp;
-use crate::rows::{SessionRow, SignalRow, Tenant, WorkflowVersionRow};
+use crate::rows::{SessionRow, SignalRow, Tenant, Unlisted, WorkflowVersionRow};
 use crate::triggers::{DeliveryRow, TriggerOp};
 
 #[derive(Debug, Clone)]
@@ -45,6 +45,8 @@ pub enum Op {
         session: SessionId,
         lease_expires_at: Timestamp,
         heartbeat_at: Timestamp,
+        /// The claims that the heartbeat did not list.
+        unlisted: Vec<Unlisted>,
     },
     /// `draining` takes no new work; `online` again; a closed one is `offline`.
     SetSessionState {
@@ -81,6 +83,13 @@ pub enum Op {
     /// Takes a key before work that is not one commit, or takes over one whose work was given up. Answers
     /// [`OpAnswer::Stored`] or [`OpAnswer::Duplicate`].
     BeginIdempotency(Box<BeginIdempotency>),
+    /// The request is still being worked on: nobody else begins it until then.
+    RenewIdempotency {
+        tenant: TenantId,
+        client: String,
+        key: String,
+        lock_until: Timestamp,
+    },
     /// The answer to a request whose key was recorded, for its repeats.
     FinishIdempotency {
         tenant: TenantId,
@@ -120,8 +129,15 @@ pub enum Op {
     EnsurePartitions {
         now: Timestamp,
     },
-    /// After a restore: fences every attempt made before it. Answers [`OpAnswer::Epoch`].
+    /// After a restore: fences every attempt made before it, and marks the store as not yet in order, in one commit. Nothing
+    /// is dispatched until [`Op::FinishRestore`]. Answers [`OpAnswer::Epoch`].
     RaiseEpoch,
+    /// The runs of a restored store are parked: takes the mark of this epoch away. Answers [`OpAnswer::Done`], or
+    /// [`OpAnswer::Gone`] where it was restored once more meanwhile.
+    FinishRestore {
+        epoch: u64,
+        now: Timestamp,
+    },
 }
 
 /// A signal, and what it starts.

@@ -140,6 +140,13 @@ impl Store {
         Ok(!self.rows(&payloads::PAYLOAD_NEEDED, args![tenant, sha256]).await?.is_empty())
     }
 
+    /// Whether the owner uses what is recorded for it. Reads all that the owner has: for the few whose object is missing.
+    pub async fn payload_is_used(&self, row: PayloadRow) -> Result<bool, ReadError> {
+        let PayloadRow { tenant, owner, sha256 } = row;
+        let named = format!("%{sha256}%");
+        Ok(!self.rows(&payloads::PAYLOAD_USED, args![tenant, owner, named]).await?.is_empty())
+    }
+
     /// All references in the order of their objects, a page after the one that ended with `after`.
     pub async fn payloads_after(
         &self,

@@ -1,6 +1,6 @@
 //! What reads answer with: one plain struct per kind of row.
 
-use interlock_core::approval::Vote;
+use interlock_core::approval::{Purpose, Vote};
 use interlock_core::caps::Caps;
 use interlock_core::change::Context;
 use interlock_core::ids::{ApprovalId, OutboxId, RunId, SessionId, SignalId, TenantId};
@@ -104,6 +104,19 @@ pub struct SessionRow {
     pub registered_at: Timestamp,
     pub lease_expires_at: Timestamp,
     pub heartbeat_at: Timestamp,
+    /// The tasks and capabilities that the worker named; `None` where it did not say.
+    pub tasks: Option<Vec<String>>,
+    pub capabilities: Option<Vec<String>>,
+    /// Claims that its last heartbeat did not list.
+    pub unlisted: Vec<Unlisted>,
+}
+
+/// A claim that the heartbeats of its session have not listed since an instant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unlisted {
+    #[serde(flatten)]
+    pub at: AttemptRef,
+    pub since: Timestamp,
 }
 
 /// Runs that share one place in the round robin.
@@ -258,6 +271,14 @@ pub struct TenantEvent {
     pub event: Json,
 }
 
+/// A part of a tenant's feed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FeedPage {
+    pub events: Vec<TenantEvent>,
+    /// Where the next page begins: behind the last event, and behind events that retention has removed.
+    pub cursor: u64,
+}
+
 /// Which runs a list shows. Everything that is set must hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RunFilter {
@@ -322,6 +343,8 @@ pub struct RunSummary {
     pub error: Option<Json>,
     /// When the current step can be claimed, while nobody has claimed it.
     pub eligible_at: Option<Timestamp>,
+    /// The run that was made from this one.
+    pub continued_by: Option<RunId>,
 }
 
 /// A step as a row.
@@ -355,6 +378,7 @@ pub struct ApprovalRow {
     pub expires_at: Timestamp,
     pub resolved_at: Option<Timestamp>,
     pub excluded: Vec<String>,
+    pub purpose: Purpose,
     pub votes: Vec<Vote>,
 }
 

@@ -24,6 +24,7 @@ use crate::sqlite::file::Lock;
 use crate::sqlite::reads::{Pool, SqliteReads};
 use crate::sqlite::{self, SqliteDb, ready};
 use crate::submit::{Item, Prepared};
+use crate::unreadable::Unreadable;
 use crate::value::{Row, Value, args};
 
 /// A database that holds runs. Cheap to clone; the last clone that goes away lets its lanes finish.
@@ -44,6 +45,7 @@ pub(crate) struct Inner {
     lane_ids: Vec<i64>,
     pub reads: Reads,
     pub plans: PlanCache,
+    pub unreadable: Unreadable,
     pub counters: Arc<Counters>,
     wakes: watch::Receiver<u64>,
     /// Released when the store is closed, or when its last clone goes away.
@@ -64,6 +66,9 @@ struct Ways {
     past: usize,
     /// The one for maintenance.
     upkeep: usize,
+    /// The one for worker sessions and the server's own signs of life: it takes no tenant's lock, so that nobody is taken
+    /// for dead because a tenant's row is held elsewhere.
+    sessions: usize,
 }
 
 enum LaneTask {
@@ -120,9 +125,9 @@ impl Store {
                     parts.lane_ids.push(committer.lane());
                     parts.task_lane(committer, &options);
                 }
-                // As many as were asked for, and two more.
+                // As many as were asked for, and those for one purpose each.
                 let last = parts.lanes.len() - 1;
-                parts.ways = Ways { runs_to: last - 2, past: last - 1, upkeep: last };
+                parts.ways = Ways { runs_to: last - 3, past: last - 2, upkeep: last - 1, sessions: last };
                 Ok(parts.finish())
             }
         }
@@ -210,9 +215,16 @@ impl Store {
 
     /// Small writes that belong to no run.
     pub async fn execute(&self, op: Op) -> Result<OpAnswer, SubmitError> {
-        let upkeep = matches!(op, Op::Seal { .. } | Op::Sweep(_) | Op::EnsurePartitions { .. } | Op::KeepLanes { .. });
-        let heavy = upkeep || matches!(op, Op::Payload(_));
-        let lane = self.lane_at(|ways| if heavy { ways.upkeep } else { 0 })?;
+        let lane = self.lane_at(|ways| match op {
+            Op::Seal { .. } | Op::Sweep(_) | Op::EnsurePartitions { .. } | Op::Payload(_) => ways.upkeep,
+            Op::RegisterSession(_)
+            | Op::RenewSession { .. }
+            | Op::SetSessionState { .. }
+            | Op::CloseSession { .. }
+            | Op::ExpireSessions { .. }
+            | Op::KeepLanes { .. } => ways.sessions,
+            _ => 0,
+        })?;
         let (reply, answer) = oneshot::channel();
         lane.send(Item::Op(Box::new(op), reply)).await.map_err(|_| SubmitError::Closed)?;
         drop(lane);
@@ -385,6 +397,7 @@ impl Parts {
                 lane_ids: self.lane_ids,
                 reads: self.reads,
                 plans: PlanCache::default(),
+                unreadable: Unreadable::default(),
                 counters: self.counters,
                 wakes: self.wakes,
                 lock: Mutex::new(self.lock),

@@ -69,6 +69,7 @@ pub(crate) enum Guard {
     Heard,
     Vote,
     Receipt,
+    Successor,
 }
 
 impl Prepared {
@@ -196,6 +197,10 @@ fn side_stmt(change: &ChangeSet, number: usize, write: &SideWrite) -> Result<(Si
             SideStmt { stmt: &side::QUEUE_LEAVE, args: args![tenant, subject, run], guard: Guard::None },
             Some(key(&("subject", tenant, subject))),
         ),
+        SideWrite::ContinueRun { earlier } => (
+            SideStmt { stmt: &side::SUCCESSOR_INSERT, args: args![tenant, *earlier, run], guard: Guard::Successor },
+            Some(key(&("successor", tenant, earlier))),
+        ),
         SideWrite::AddStep { position, spec } => plain(&side::STEP_ADD, args![tenant, run, *position, encode(spec)?]),
         SideWrite::OpenWait { position, awaited, opened_at } => plain(
             &side::WAIT_OPEN,
@@ -238,6 +243,7 @@ fn side_stmt(change: &ChangeSet, number: usize, write: &SideWrite) -> Result<(Si
                     approval.expires_at,
                     resolved_at,
                     encode(&approval.excluded)?,
+                    approval.purpose.as_str(),
                 ],
             )
         }

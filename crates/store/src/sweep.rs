@@ -87,7 +87,9 @@ async fn sweep_runs<D: Db>(db: &D, sweep: &Sweep, bound: Timestamp) -> Result<u6
 async fn sweep_run<D: Db>(db: &D, tenant: TenantId, run: RunId) -> Result<u64, DbError> {
     let key = || args![tenant, run];
     if let Some(row) = db.query(&ops::SWEEP_LABELS, key()).await?.first_mut() {
-        let mut attrs: BTreeMap<String, String> = row.opt_decoded("labels")?.unwrap_or_default();
+        // A run whose labels cannot be read stays: its other rows could not be found again. `db check` lists it.
+        let Ok(labels) = row.opt_decoded("labels") else { return Ok(0) };
+        let mut attrs: BTreeMap<String, String> = labels.unwrap_or_default();
         if let Some(state) = row.opt_text("state")? {
             attrs.insert(STATE_ATTR.to_owned(), state);
         }
@@ -100,6 +102,7 @@ async fn sweep_run<D: Db>(db: &D, tenant: TenantId, run: RunId) -> Result<u64, D
         &ops::SWEEP_STEPS,
         &ops::SWEEP_WAITS,
         &ops::SWEEP_HEARD,
+        &ops::SWEEP_SUCCESSOR,
         &ops::SWEEP_VOTES,
         &ops::SWEEP_APPROVALS,
         &ops::SWEEP_RECEIPTS,

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use interlock_core::json::Json;
 use interlock_core::retry::{ErrorClass, StepError};
+use interlock_core::state::StepKind;
 use interlock_core::work::{Assignment, AttemptRef, Report, ReportedOutcome};
 use interlock_protocol::transport::{Transport, TransportError};
 use tokio::time::{Instant, sleep, sleep_until};
@@ -54,17 +55,14 @@ impl<T: Transport> Slots<T> {
         debug!(run = %at.run, step = taken.assignment.step, attempt = at.attempt, "an attempt begins");
         let outcome =
             if self.session.draining.is_cancelled() { ReportedOutcome::Released } else { self.run(taken).await };
-        if self.session.gone.is_cancelled() {
-            warn!(run = %at.run, position = at.position, attempt = at.attempt, "the session is gone; the result is dropped");
-            return None;
-        }
         self.report(at, epoch, outcome).await
     }
 
     async fn run(&self, taken: Taken) -> ReportedOutcome {
         let Taken { assignment, token } = taken;
-        let Some(handler) = self.tasks.get(&assignment.handler) else {
-            warn!(task = assignment.handler, run = %assignment.at.run, "no such task here; the step is given back");
+        let Some(handler) = self.executor(&assignment) else {
+            let (kind, task) = (assignment.kind, &assignment.handler);
+            warn!(%kind, task, run = %assignment.at.run, "no such task here; the step is given back");
             return ReportedOutcome::UnknownTask;
         };
         let input = assignment.input.clone();
@@ -81,6 +79,19 @@ impl<T: Transport> Slots<T> {
             // It failed because it was told to stop: that is not the step's fault, and costs it no try.
             ReportedOutcome::Retry { .. } if token.is_cancelled() && !is_timeout(&outcome) => ReportedOutcome::Released,
             outcome => outcome,
+        }
+    }
+
+    /// Who carries the step out, by its kind: a task's name means nothing for the other ones.
+    fn executor(&self, assignment: &Assignment) -> Option<Arc<dyn Handler>> {
+        match assignment.kind {
+            StepKind::Task | StepKind::Rollback => self.tasks.get(&assignment.handler),
+            StepKind::Command
+            | StepKind::Connector
+            | StepKind::Model
+            | StepKind::Transform
+            | StepKind::Approval
+            | StepKind::Wait => None,
         }
     }
 
@@ -110,7 +121,8 @@ impl<T: Transport> Slots<T> {
 
     async fn report(&self, at: AttemptRef, epoch: u64, outcome: ReportedOutcome) -> Option<Assignment> {
         let given_back = matches!(outcome, ReportedOutcome::Released | ReportedOutcome::UnknownTask);
-        let claim_next = !self.session.draining.is_cancelled() && !given_back;
+        let leaves = self.session.draining.is_cancelled() || self.session.gone.is_cancelled();
+        let claim_next = !leaves && !given_back;
         let report = Report { at, epoch, outcome, claim_next };
         let error = match self.session.complete(report).await {
             Ok(completed) => return completed.next,

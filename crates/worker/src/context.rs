@@ -24,6 +24,7 @@ pub(crate) trait Port: Send + Sync {
     fn lease(&self) -> &Lease;
     fn is_gone(&self) -> bool;
     fn intent(&self, intent: EffectIntent) -> BoxFuture<'_, Result<EffectAnswer, TransportError>>;
+    /// Goes on by itself if the caller does not wait for it.
     fn outcome(&self, outcome: EffectOutcome) -> BoxFuture<'_, Result<(), TransportError>>;
 }
 

@@ -5,8 +5,8 @@ use interlock_protocol::transport::{Transport, TransportError};
 use tokio::time::{Instant, sleep_until};
 use tracing::{info, warn};
 
-use crate::insist::timed;
 use crate::limits;
+use crate::retry::timed;
 use crate::session::Session;
 
 /// Renews the lease until the session is gone; stops what the server wants stopped, and what must not go on once

@@ -11,13 +11,15 @@ use interlock_core::state::EffectClass;
 use interlock_core::work::{Assignment, AttemptRef, EffectAnswer, EffectIntent, EffectOutcome, Report};
 use interlock_protocol::agent::{Complete, Completed, Registered};
 use interlock_protocol::transport::{Transport, TransportError};
+use tokio::sync::oneshot;
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::context::Port;
-use crate::insist::{Jitter, insist};
 use crate::lease::Lease;
 use crate::limits;
+use crate::retry::{Jitter, retry};
 
 pub(crate) struct Session<T> {
     pub id: SessionId,
@@ -30,6 +32,8 @@ pub(crate) struct Session<T> {
     pub draining: CancellationToken,
     pub jitter: Arc<Jitter>,
     held: Mutex<BTreeMap<AttemptRef, Held>>,
+    /// Outcomes of effects that are being told. A task that is stopped meanwhile does not take them along.
+    outcomes: Mutex<JoinSet<()>>,
 }
 
 struct Held {
@@ -48,6 +52,7 @@ impl<T: Transport> Session<T> {
             draining: CancellationToken::new(),
             jitter,
             held: Mutex::default(),
+            outcomes: Mutex::default(),
         }
     }
 
@@ -94,14 +99,24 @@ impl<T: Transport> Session<T> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Hands in a report, again and again while the server is silent.
+    /// Hands in a report, again and again while the server is silent; also once the session is over, since its attempts
+    /// may still be the current ones.
     pub async fn complete(&self, report: Report) -> Result<Completed, TransportError> {
         let session = self.id;
-        let patience = patience();
-        self.until_gone(insist(&self.jitter, patience, || {
-            self.transport.complete(Complete { session, report: report.clone() })
-        }))
-        .await
+        retry(&self.jitter, patience(), || self.transport.complete(Complete { session, report: report.clone() })).await
+    }
+
+    fn outcomes(&self) -> MutexGuard<'_, JoinSet<()>> {
+        self.outcomes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until every outcome that is being told has arrived, or was given up.
+    pub async fn outcomes_told(&self) {
+        let mut outcomes = {
+            let mut outcomes = self.outcomes();
+            std::mem::take(&mut *outcomes)
+        };
+        while outcomes.join_next().await.is_some() {}
     }
 
     async fn until_gone<A>(&self, call: impl Future<Output = Result<A, TransportError>>) -> Result<A, TransportError> {
@@ -133,16 +148,24 @@ impl<T: Transport> Port for Session<T> {
     fn intent(&self, intent: EffectIntent) -> BoxFuture<'_, Result<EffectAnswer, TransportError>> {
         async move {
             let worthwhile = || self.lease.covers_a_send();
-            self.until_gone(insist(&self.jitter, worthwhile, || self.transport.intent(self.id, intent.clone()))).await
+            self.until_gone(retry(&self.jitter, worthwhile, || self.transport.intent(self.id, intent.clone()))).await
         }
         .boxed()
     }
 
     fn outcome(&self, outcome: EffectOutcome) -> BoxFuture<'_, Result<(), TransportError>> {
-        async move {
-            let patience = patience();
-            self.until_gone(insist(&self.jitter, patience, || self.transport.outcome(self.id, outcome.clone()))).await
-        }
-        .boxed()
+        let (told, answer) = oneshot::channel();
+        let (session, transport, jitter) = (self.id, self.transport.clone(), Arc::clone(&self.jitter));
+        let mut outcomes = self.outcomes();
+        while outcomes.try_join_next().is_some() {}
+        outcomes.spawn(async move {
+            // Whatever has become of the session and the task: only this worker knows what happened.
+            let answer = retry(&jitter, patience(), || transport.outcome(session, outcome.clone())).await;
+            // Nobody listens where the task was stopped meanwhile.
+            let _ = told.send(answer);
+        });
+        drop(outcomes);
+        let lost = |_| Err(TransportError::unavailable("the worker ended before the outcome was told"));
+        async move { answer.await.unwrap_or_else(lost) }.boxed()
     }
 }

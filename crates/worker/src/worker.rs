@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use interlock_core::ids::TenantId;
 use interlock_core::plan::DEFAULT_QUEUE;
-use interlock_core::work::WorkerHello;
+use interlock_core::work::{EFFECTS, WorkerHello};
 use interlock_protocol::agent::{Poll, Polled};
 use interlock_protocol::transport::{Transport, TransportError};
 use tokio::task::JoinSet;
@@ -14,9 +14,9 @@ use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
 use crate::attempt::Slots;
-use crate::insist::{Jitter, Pauses, insist, timed};
 use crate::limits;
 use crate::renew::keep_alive;
+use crate::retry::{Jitter, Pauses, retry, timed};
 use crate::session::Session;
 use crate::task::Tasks;
 
@@ -50,7 +50,7 @@ impl Default for WorkerOptions {
             tenant: None,
             build_id: None,
             poll_wait: Duration::from_secs(20),
-            stop_grace: Duration::from_secs(5),
+            stop_grace: interlock_core::limits::WORKER_STOP_GRACE.as_duration(),
             drain_grace: Duration::from_secs(30),
             seed: 0,
         }
@@ -87,25 +87,40 @@ impl<T: Transport> Worker<T> {
 
     /// Works until `shutdown` fires, then drains: running tasks may finish, the rest is given back.
     pub async fn run(self, shutdown: CancellationToken) -> Result<(), WorkerError> {
-        loop {
-            let Some(session) = shutdown.run_until_cancelled(self.register()).await.transpose()? else {
-                return Ok(());
+        // Reports of sessions that are over. They go on while the worker works in its next session.
+        let mut late_reports = JoinSet::new();
+        let ended = loop {
+            let session = match shutdown.run_until_cancelled(self.register()).await {
+                Some(Ok(session)) => session,
+                Some(Err(refused)) => break Err(refused),
+                None => break Ok(()),
             };
+            while late_reports.try_join_next().is_some() {}
             info!(session = %session.id, worker = self.options.name, queues = ?self.options.queues, "registered");
-            match self.serve(Arc::new(session), &shutdown).await {
-                Ended::Shutdown => return Ok(()),
-                Ended::Gone => warn!("the session is gone; what it held is dropped, registering again"),
+            let (session, mut working) = (Arc::new(session), JoinSet::new());
+            let ended = self.serve(&session, &mut working, &shutdown).await;
+            late_reports.spawn(async move {
+                while working.join_next().await.is_some() {}
+                session.outcomes_told().await;
+            });
+            match ended {
+                Ended::Shutdown => break Ok(()),
+                Ended::Gone => warn!("the session is gone; what it held is stopped and reported, registering again"),
             }
-        }
+        };
+        join_until(&mut late_reports, Instant::now() + limits::FINAL_REPORTS).await;
+        ended
     }
 
     async fn register(&self) -> Result<Session<T>, WorkerError> {
-        let hello = WorkerHello {
+        let mut hello = WorkerHello {
             worker: self.options.name.clone(),
             tenant: self.options.tenant,
             queues: self.options.queues.clone(),
             slots: self.options.slots,
             build_id: self.options.build_id.clone(),
+            tasks: Some(self.tasks.names().map(str::to_owned).collect()),
+            capabilities: Some(vec![EFFECTS.to_owned()]),
         };
         let mut pauses = Pauses::new(&self.jitter);
         loop {
@@ -114,6 +129,13 @@ impl<T: Transport> Worker<T> {
                 Ok(registered) => {
                     let jitter = Arc::clone(&self.jitter);
                     return Ok(Session::new(self.transport.clone(), &registered, sent_at, jitter));
+                }
+                // A server of an earlier release does not know these fields.
+                Err(TransportError::Refused { code, .. }) if code == "REQUEST_INVALID" && hello.tasks.is_some() => {
+                    warn!(
+                        "the server does not take the names of tasks: it is older than this worker; going on without"
+                    );
+                    (hello.tasks, hello.capabilities) = (None, None);
                 }
                 Err(TransportError::Refused { code, message }) => return Err(WorkerError::Refused { code, message }),
                 Err(error) => {
@@ -124,30 +146,29 @@ impl<T: Transport> Worker<T> {
         }
     }
 
-    async fn serve(&self, session: Arc<Session<T>>, shutdown: &CancellationToken) -> Ended {
+    async fn serve(&self, session: &Arc<Session<T>>, working: &mut JoinSet<()>, shutdown: &CancellationToken) -> Ended {
         let slots = Arc::new(Slots {
-            session: Arc::clone(&session),
+            session: Arc::clone(session),
             tasks: self.tasks.clone(),
             stop_grace: self.options.stop_grace,
         });
-        // Both sets abort what is left in them when this future is dropped.
+        // It is aborted when this future is dropped.
         let mut renewing = JoinSet::new();
-        let renewed = Arc::clone(&session);
+        let renewed = Arc::clone(session);
         renewing.spawn(async move { keep_alive(&renewed).await });
-        let mut working = JoinSet::new();
 
         let ended = tokio::select! {
             biased;
             () = shutdown.cancelled() => Ended::Shutdown,
             () = session.gone.cancelled() => Ended::Gone,
-            () = self.fill(&slots, &mut working) => Ended::Gone,
+            () = self.fill(&slots, working) => Ended::Gone,
         };
         match ended {
             Ended::Gone => {
                 let cleaned_up = Instant::now() + self.options.stop_grace;
-                join_until(&mut working, cleaned_up).await;
+                join_until(working, cleaned_up).await;
             }
-            Ended::Shutdown => self.drain(&session, &mut working).await,
+            Ended::Shutdown => self.drain(session, working).await,
         }
         ended
     }
@@ -211,7 +232,7 @@ impl<T: Transport> Worker<T> {
         if session.gone.is_cancelled() {
             return;
         }
-        let last_word = insist(&self.jitter, || true, || session.transport.unregister(session.id));
+        let last_word = retry(&self.jitter, || true, || session.transport.unregister(session.id));
         if !matches!(timeout(limits::FINAL_REPORTS, last_word).await, Ok(Ok(()))) {
             warn!(session = %session.id, "the session was not ended; its lease will run out");
         }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use interlock_core::approval::Vote;
-use interlock_core::decide::{Bindings, Bound, Command, Outcome};
+use interlock_core::decide::{Bindings, Bound, Command, Outcome, first_rewound};
 use interlock_core::ids::RunId;
 use interlock_core::json::{Json, NUL};
 use interlock_core::limits;
@@ -60,7 +60,9 @@ fn activation(run: &Run, command: &Command, now: Timestamp) -> Option<Activation
         Command::Admit => Some(Activation { from: 0, output: None, again: false }),
         Command::Skip { .. } => Some(Activation { from: run.position + 1, output: None, again: false }),
         Command::Retry { .. } => Some(Activation { from: run.position, output: None, again: true }),
-        Command::RestartFrom { position } => Some(Activation { from: *position, output: None, again: true }),
+        Command::RestartFrom { position } => {
+            Some(Activation { from: first_rewound(run, *position), output: None, again: true })
+        }
         _ => None,
     }
 }

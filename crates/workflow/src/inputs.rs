@@ -294,6 +294,43 @@ fn as_reference(value: &Value) -> Option<Value> {
     Some(serde_json::json!({ SECRET: name }))
 }
 
+/// Holds another input of a step against the one before: a secret stands where it stood, by the same name, and nowhere else.
+pub fn check_secrets(before: &Value, after: &Value) -> Result<(), InvalidInputs> {
+    let mut faults = Vec::new();
+    compare_secrets(Some(before), after, "input", &mut faults);
+    if faults.is_empty() { Ok(()) } else { Err(InvalidInputs(faults)) }
+}
+
+fn compare_secrets(before: Option<&Value>, after: &Value, field: &str, faults: &mut Vec<InputFault>) {
+    let is_reference = |value: &Value| value.as_object().is_some_and(|fields| fields.contains_key(SECRET));
+    let mut fault = |what: &str| faults.push(InputFault { field: field.to_owned(), what: what.to_owned() });
+    if is_reference(after) {
+        if before != Some(after) {
+            fault("refers to a secret that the workflow does not give this step here");
+        }
+        return;
+    }
+    if before.is_some_and(is_reference) {
+        fault("is a secret: leave the reference as it is, and never give its value");
+        return;
+    }
+    match after {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                let old = before.and_then(|before| before.get(name));
+                compare_secrets(old, value, &format!("{field}.{name}"), faults);
+            }
+        }
+        Value::Array(items) => {
+            for (at, item) in items.iter().enumerate() {
+                let old = before.and_then(|before| before.get(at));
+                compare_secrets(old, item, &format!("{field}[{at}]"), faults);
+            }
+        }
+        _ => {}
+    }
+}
+
 /// Whoever gives inputs must not smuggle in a reference that the workflow's author did not ask for.
 fn holds_reference(value: &Value) -> bool {
     match value {

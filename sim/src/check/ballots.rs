@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use interlock_core::approval::Purpose;
 use interlock_core::event::Event;
 use interlock_core::ids::ApprovalId;
 use interlock_core::plan::Work;
@@ -14,11 +15,12 @@ pub const STARTER: &str = "starter";
 #[derive(Debug, Clone, Default)]
 pub struct Ballots(BTreeMap<ApprovalId, Ballot>);
 
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 struct Ballot {
     /// The how manieth of the run.
     number: usize,
     step: u32,
+    purpose: Purpose,
     votes: BTreeMap<String, bool>,
     resolved: Option<ApprovalState>,
 }
@@ -26,9 +28,11 @@ struct Ballot {
 impl Ballots {
     pub fn take(&mut self, run: &Run, event: &Event) -> Result<(), String> {
         match event {
-            Event::ApprovalRequested { step, approval, .. } => {
+            Event::ApprovalRequested { step, approval, purpose, .. } => {
                 let number = self.0.len();
-                self.0.insert(*approval, Ballot { number, step: *step, ..Ballot::default() });
+                let purpose = purpose.unwrap_or(Purpose::Gate);
+                let (votes, resolved) = (BTreeMap::new(), None);
+                self.0.insert(*approval, Ballot { number, step: *step, purpose, votes, resolved });
                 Ok(())
             }
             Event::ApprovalVoted { approval, person, approve, .. } => {
@@ -56,11 +60,18 @@ impl Ballots {
     fn resolve(&mut self, run: &Run, approval: ApprovalId, status: ApprovalState) -> Result<(), String> {
         let ballot = self.open(approval)?;
         ballot.resolved = Some(status);
-        let Work::Approval(gate) = &run.spec(ballot.step).work else {
+        // A step that is no gate is guarded by one before it.
+        let gates = run.plan.steps[..=ballot.step as usize].iter().filter_map(|spec| match &spec.work {
+            Work::Approval(gate) => Some(gate.quorum),
+            _ => None,
+        });
+        let is_gate = matches!(run.spec(ballot.step).work, Work::Approval(_));
+        let quorum = if is_gate { gates.last() } else { gates.min() };
+        let Some(quorum) = quorum.filter(|_| is_gate || !ballot.purpose.is_gate()) else {
             return Err("P5: is an approval of a step that has none".into());
         };
         let against = ballot.votes.values().any(|approve| !approve);
-        let enough = ballot.votes.len() >= gate.quorum as usize && !against;
+        let enough = ballot.votes.len() >= quorum as usize && !against;
         match status {
             ApprovalState::Approved if !enough => Err(format!("P5: approves with {:?}", ballot.votes)),
             ApprovalState::Rejected if !against => Err("P5: rejects, and nobody did".into()),
@@ -68,9 +79,20 @@ impl Ballots {
         }
     }
 
-    /// Whether the gate's last approval was given.
-    pub fn is_approved(&self, step: u32) -> bool {
+    /// Whether the step's last approval was given, for this purpose.
+    pub fn is_approved(&self, step: u32, purpose: Purpose) -> bool {
         let last = self.0.values().filter(|ballot| ballot.step == step).max_by_key(|ballot| ballot.number);
-        last.is_some_and(|ballot| ballot.resolved == Some(ApprovalState::Approved))
+        last.is_some_and(|ballot| ballot.purpose == purpose && ballot.resolved == Some(ApprovalState::Approved))
+    }
+
+    /// Whether anybody has been asked about the step.
+    pub fn is_asked(&self, step: u32) -> bool {
+        self.0.values().any(|ballot| ballot.step == step)
+    }
+
+    /// The number of the last approval that was given for one of these steps.
+    pub fn last_given(&self, steps: impl Fn(u32) -> bool) -> Option<usize> {
+        let given = |ballot: &&Ballot| ballot.resolved == Some(ApprovalState::Approved) && steps(ballot.step);
+        self.0.values().filter(given).map(|ballot| ballot.number).max()
     }
 }

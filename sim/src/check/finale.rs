@@ -219,7 +219,7 @@ async fn feed(sim: &Sim, tenant: TenantId, runs: &[RunSummary]) -> Result<(), St
     let mut seen: BTreeMap<RunId, u64> = BTreeMap::new();
     let mut cursor = 0;
     loop {
-        let events = sim.database().tenant_events(tenant, cursor, 700).await.map_err(unreadable)?;
+        let events = sim.database().tenant_events(tenant, cursor, 700).await.map_err(unreadable)?.events;
         if events.is_empty() {
             break;
         }

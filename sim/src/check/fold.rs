@@ -3,8 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use interlock_core::approval::Purpose;
 use interlock_core::event::Event;
 use interlock_core::ids::{ReceiptId, SignalId};
+use interlock_core::plan::Work;
 use interlock_core::run::Run;
 use interlock_core::state::{ReceiptState, RunState, StepKind, StepState};
 use interlock_core::time::Timestamp;
@@ -56,6 +58,8 @@ pub struct RunModel {
     steps: Vec<StepModel>,
     receipts: BTreeMap<ReceiptId, ReceiptState>,
     ballots: Ballots,
+    /// Under which approval a guarded step was last started, and in which iteration.
+    permits: BTreeMap<u32, (u32, Option<usize>)>,
     /// What waiting steps wait for.
     awaited: BTreeMap<u32, (String, String)>,
 }
@@ -130,6 +134,10 @@ impl RunModel {
                 return self.leave(*step, Stage::Doubt, |stage| stage == Stage::Running(*attempt));
             }
             Event::StepSkipped { step, .. } => {
+                let asked = self.step(*step as usize).stage != Stage::Idle && self.ballots.is_asked(*step);
+                if asked && self.is_refused(run, *step) && !self.ballots.is_approved(*step, Purpose::Skip) {
+                    return Err("P5: skips what people have not approved".into());
+                }
                 let stages = |stage| matches!(stage, Stage::Idle | Stage::Asking | Stage::Done(StepState::Failed));
                 return self.leave(*step, Stage::Done(StepState::Skipped), stages);
             }
@@ -195,10 +203,39 @@ impl RunModel {
         if let Some(before) = (first..step).find(|before| !behind(self.step(*before as usize).stage)) {
             return Err(format!("overtakes step {before}"));
         }
+        if step < forward {
+            self.permitted(run, step)?;
+        }
         self.first_claim_at.get_or_insert(self.at);
         self.leave(step, Stage::Running(attempt), |stage| stage == Stage::Idle)?;
         self.step_mut(step).attempt = attempt;
         Ok(())
+    }
+
+    /// Whether the step waits for an approval, or is a gate that has failed.
+    fn is_refused(&self, run: &Run, step: u32) -> bool {
+        let stage = self.step(step as usize).stage;
+        stage == Stage::Asking || matches!(run.spec(step).work, Work::Approval(_))
+    }
+
+    /// An approval permits a guarded step once: another iteration of it, or another run, needs another one.
+    fn permitted(&mut self, run: &Run, step: u32) -> Result<(), String> {
+        let acts = matches!(run.spec(step).work, Work::Task { .. });
+        let is_gate = |at: &u32| matches!(run.spec(*at).work, Work::Approval(_));
+        let stage = |at: u32| self.step(at as usize).stage;
+        let gate = (0..step).rev().find(|at| is_gate(at) && stage(*at) == Stage::Done(StepState::Succeeded));
+        let Some(gate) = gate.filter(|_| acts) else { return Ok(()) };
+        if self.step(gate as usize).inherited {
+            return Err(format!("P5: starts behind gate {gate}, which only an earlier run was granted"));
+        }
+        let given = self.ballots.last_given(|at| (gate..=step).contains(&at) && (at == step || is_gate(&at)));
+        let iteration = self.step(step as usize).iteration;
+        match self.permits.insert(step, (iteration, given)) {
+            Some((before, used)) if before != iteration && used == given => {
+                Err(format!("P5: starts again, in iteration {iteration}, on the approval of iteration {before}"))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn succeeded(&mut self, run: &Run, step: u32, attempt: u32) -> Result<(), String> {
@@ -208,7 +245,7 @@ impl RunModel {
             self.step_mut(step).inherited = true;
         }
         let known = self.step(step as usize);
-        if kind == StepKind::Approval && !known.inherited && !self.ballots.is_approved(step) {
+        if kind == StepKind::Approval && !known.inherited && !self.ballots.is_approved(step, Purpose::Gate) {
             return Err("P5: passes a gate that was not approved".into());
         }
         if known.stage == Stage::Waiting {
@@ -255,6 +292,12 @@ impl RunModel {
             }
             // The subject has become free, or an earlier run has left it for a later iteration: it waits as before.
             "subject_free" | "resumed" => self.leave(step, Stage::Idle, |stage| stage == Stage::Idle),
+            "approved" => {
+                if !self.ballots.is_approved(step, Purpose::Retry) {
+                    return Err("P5: runs again, and nobody has approved it".into());
+                }
+                self.leave(step, Stage::Idle, |stage| stage == Stage::Asking)
+            }
             "released" => self.leave(step, Stage::Idle, |stage| stage == Stage::Running(attempt)),
             "late_outcome" => self.leave(step, Stage::Idle, |stage| stage == Stage::Doubt),
             "rolled_back" => {

@@ -32,7 +32,7 @@ pub async fn check(sim: &Sim, tenant: TenantId, runs: &[RunSummary]) -> Result<(
         runs.iter().filter_map(|run| Some((run.run, run.subject.as_deref()?))).collect();
     let mut cursor = 0;
     loop {
-        let events = sim.database().tenant_events(tenant, cursor, ALL).await.map_err(|error| error.to_string())?;
+        let events = sim.database().tenant_events(tenant, cursor, ALL).await.map_err(|error| error.to_string())?.events;
         if events.is_empty() {
             break;
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use interlock_core::ids::SessionId;
 use interlock_core::time::Millis;
-use interlock_core::work::{AttemptRef, WorkerHello};
+use interlock_core::work::{AttemptRef, EFFECTS, WorkerHello};
 use interlock_engine::EngineError;
 use interlock_engine::sessions::Registered;
 use tokio::sync::Notify;
@@ -107,6 +107,8 @@ async fn register(worker: &Arc<Worker>) -> Arc<Session> {
             queues: worker.queues.clone(),
             slots: worker.slots,
             build_id: None,
+            tasks: None,
+            capabilities: Some(vec![EFFECTS.into()]),
         };
         let sent_at = Instant::now();
         let registered = worker
@@ -189,6 +191,9 @@ async fn poll(worker: &Arc<Worker>, session: &Arc<Session>, life: &mut JoinSet<(
         worker.gate.pass().await;
         match polled {
             Ok(assignments) => {
+                if assignments.len() > free {
+                    sim.broken(format!("a poll for {free} steps was given {}", assignments.len()));
+                }
                 if assignments.is_empty() {
                     sleep(Duration::from_millis(20)).await;
                 }

@@ -26,6 +26,9 @@ pub fn card(approval: &ApprovalView, paint: Paint) -> String {
     };
     line("approval", &approval.approval.to_string());
     line("state", &paint.tone(tone(approval.state), approval.state.as_str()));
+    if !approval.purpose.is_gate() {
+        line("for", &format!("a {} of the step", approval.purpose));
+    }
     line("run", &format!("{}, step {}", approval.run_id, approval.position + 1));
     line("asks", &visible_lines(approval.message.as_deref().unwrap_or("(nothing is said)")));
     line(

@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use interlock_core::identity::Role;
 use interlock_server::identity::{NewKey, create_key};
-use interlock_server::{Server, ServerError, ServerOptions};
+use interlock_server::{ConnectionOptions, Server, ServerError, ServerOptions};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -23,6 +23,9 @@ impl Front {
         let options = ServerOptions {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
             requests_per_min: None,
+            // All watchers are one tenant's, on this machine.
+            connections: ConnectionOptions { per_address_max: usize::MAX, ..ConnectionOptions::default() },
+            live_streams_per_tenant_max: usize::MAX,
             ..ServerOptions::new(rig.tenants[0])
         };
         let new = NewKey::new(rig.tenants[0], "bench", [Role::Operator].into_iter().collect());

@@ -98,7 +98,7 @@ impl Layered {
 /// Parses a command line. What is wrong with the line itself is said by clap, which also ends the process then; what is
 /// wrong with the file is an error.
 pub fn parse(line: Vec<OsString>) -> anyhow::Result<Layered> {
-    let command = crate::Cli::command();
+    let command = without_values(crate::Cli::command());
     let matches = matches(command.clone(), &line);
     let verb = verb(&matches);
     let layered = Layered { matches, verb, file: None, said: Vec::new() };
@@ -116,6 +116,11 @@ pub fn parse(line: Vec<OsString>) -> anyhow::Result<Layered> {
     }
     let command = with_defaults(command, &layered.verb, &known, &said);
     Ok(Layered { matches: self::matches(command, &line), file: Some(place.path), said, ..layered })
+}
+
+/// Help names the variables of the environment, and not what they hold: that may be a password.
+pub fn without_values(command: Command) -> Command {
+    command.mut_args(|arg| arg.hide_env_values(true)).mut_subcommands(without_values)
 }
 
 fn matches(command: Command, line: &[OsString]) -> ArgMatches {

@@ -12,6 +12,7 @@ use super::StoreArg;
 use super::place::{PlaceArgs, beside, progress, tell_lost};
 use crate::open;
 use crate::output::span::bytes;
+use crate::server::SECRET_FILE;
 
 pub async fn run(store: &StoreArg, place: &PlaceArgs, to: PathBuf) -> anyhow::Result<()> {
     let url = store.url();
@@ -26,6 +27,11 @@ pub async fn run(store: &StoreArg, place: &PlaceArgs, to: PathBuf) -> anyhow::Re
     anyhow::ensure!(!folder.exists(), "{} exists already; name a file for which it does not", folder.display());
     interlock_store::backup_file(&path, &to).await?;
     println!("{} is a copy of {}", to.display(), path.display());
+    // Not beside the copy: whoever gets hold of both can sign in with what stands in it.
+    println!(
+        "the server's secret is not in it: keep {} as well, somewhere else; without it keys and webhooks' secrets are lost",
+        store.data.join(SECRET_FILE).display()
+    );
     payloads(store, place, &to, &folder).await.with_context(|| format!("the database is copied to {}", to.display()))
 }
 

@@ -14,15 +14,24 @@ use super::StoreArg;
 use super::place::{PlaceArgs, beside, progress, tell_lost};
 use crate::open;
 use crate::output::span::bytes;
+use crate::server::SECRET_FILE;
 
 pub async fn run(store: &StoreArg, place: &PlaceArgs, from: Option<PathBuf>) -> anyhow::Result<()> {
     let url = store.url();
     let parsed = StoreUrl::parse(&url)?;
+    let options = EngineOptions { loops: false, ..open::engine_options() };
+    let store_options = || Options::new(ServerId(options.ids.fresh()));
+    let begun = match &parsed {
+        StoreUrl::Sqlite(path) if path.exists() => {
+            interlock_store::unfinished_restore(&parsed, store_options()).await?
+        }
+        _ => None,
+    };
     anyhow::ensure!(
-        from.is_some() == matches!(parsed, StoreUrl::Sqlite(_)),
+        from.is_some() == matches!(parsed, StoreUrl::Sqlite(_)) || begun.is_some(),
         "give the backup with --from for SQLite; restore PostgreSQL with its own tools first, and run this without --from"
     );
-    if let (StoreUrl::Sqlite(path), Some(backup)) = (&parsed, &from) {
+    if let (StoreUrl::Sqlite(path), Some(backup), None) = (&parsed, &from, begun) {
         anyhow::ensure!(
             !path.exists(),
             "{} exists already; move it away first, a restore does not overwrite",
@@ -35,14 +44,19 @@ pub async fn run(store: &StoreArg, place: &PlaceArgs, from: Option<PathBuf>) -> 
         None => 0,
     };
 
-    let options = EngineOptions { loops: false, ..open::engine_options() };
-    let server = ServerId(options.ids.fresh());
-    let epoch = interlock_store::restore(from.as_deref(), &parsed, Options::new(server)).await?;
+    let epoch = match begun {
+        Some(epoch) => {
+            println!("the restore into epoch {epoch} was interrupted, and goes on");
+            epoch
+        }
+        None => interlock_store::restore(from.as_deref(), &parsed, store_options()).await?,
+    };
     let store_again = open::open_store(&url, &options, true).await?;
     let engine = Engine::open(store_again, options).await?;
     let parked = engine.park_restored().await?;
     println!("the store is in service again, in epoch {epoch}: whatever was handed out before is refused");
     tell_parked(&parked);
+    tell_secret(&store.data);
     let found = check(engine.store(), store, place).await;
     engine.stop().await;
     engine.store().clone().close().await;
@@ -85,6 +99,18 @@ async fn check(restored: &Store, store: &StoreArg, place: &PlaceArgs) -> anyhow:
     let depth = if place.bucket().is_some() { Depth::Length } else { Depth::Whole };
     let objects = place.open(&store.data)?;
     Ok(survey(restored, &objects, depth, progress("checked", Some(references))).await?)
+}
+
+/// Keys and sealed secrets are worth nothing without the secret of the server that made them.
+fn tell_secret(data: &std::path::Path) {
+    let secret = data.join(SECRET_FILE);
+    if !secret.exists() {
+        println!(
+            "{} is not there: put the one that belongs to this backup in its place, or name it with --secret-file, \
+             before a server is started",
+            secret.display()
+        );
+    }
 }
 
 fn tell_parked(parked: &[Parked]) {

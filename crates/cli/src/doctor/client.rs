@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::{Command, CommandFactory};
 use interlock_core::nearest::nearest;
+use interlock_protocol::health::Health;
 use interlock_protocol::runs::path;
 
 use super::Finding;
@@ -85,6 +86,10 @@ pub async fn server(args: &ServerArgs) -> Vec<Finding> {
         Finding::problem("server", found, "look into the server's log; its database may be away")
     });
     findings.extend(skew(&response));
+    if let Ok(Health { problems, .. }) = response.json().await {
+        let fix = "look into the server's log, and run interlock db check";
+        findings.extend(problems.into_iter().map(|problem| Finding::warning("server", problem, fix)));
+    }
     findings.push(match client.get(path::RUNS).query("limit", Some(1)).done().await {
         Ok(()) => Finding::ok("credential", "the server takes it"),
         Err(error @ ClientError::Refused { .. }) => {

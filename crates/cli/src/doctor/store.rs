@@ -8,6 +8,9 @@ use super::Finding;
 use crate::open;
 use crate::output::span;
 
+/// Live runs that are loaded: enough for most stores, and soon done.
+const RUNS_LOOKED_AT_MAX: usize = 20_000;
+
 pub async fn look(store: Option<&str>, data: &Path) -> Vec<Finding> {
     let url = store.map_or_else(|| format!("sqlite:{}", data.join("interlock.db").display()), str::to_owned);
     let parsed = match StoreUrl::parse(&url) {
@@ -25,6 +28,14 @@ pub async fn look(store: Option<&str>, data: &Path) -> Vec<Finding> {
         Err(error) => return vec![refused(&error)],
     };
     let mut findings = vec![Finding::ok("store", format!("{parsed} opens, and its schema is this binary's"))];
+    if let Ok(Some(epoch)) = opened.restoring().await {
+        let found = format!("its restore (epoch {epoch}) was interrupted before all runs were parked");
+        findings.push(Finding::problem(
+            "restore",
+            found,
+            "run `interlock db restore` again; it goes on where it stopped",
+        ));
+    }
     findings.extend(clock(&opened).await);
     findings.extend(durable(&opened).await);
     findings.extend(encrypted(&parsed, &opened).await);
@@ -37,8 +48,26 @@ pub async fn look(store: Option<&str>, data: &Path) -> Vec<Finding> {
             findings.push(Finding::problem("store contents", error.to_string(), "interlock db check --store …"));
         }
     }
+    findings.push(unreadable(&opened).await);
     opened.close().await;
     findings
+}
+
+/// Live runs that cannot be read; loops leave them alone.
+async fn unreadable(store: &interlock_store::Store) -> Finding {
+    const NAMED: usize = 5;
+    let fix = "interlock db check --store … lists all rows that are wrong; restore a backup, or mend the row";
+    match store.unreadable_runs(RUNS_LOOKED_AT_MAX).await {
+        Ok((looked_at, runs)) if runs.is_empty() => {
+            Finding::ok("live runs", format!("all {looked_at} that were looked at can be read"))
+        }
+        Ok((_, runs)) => {
+            let named: Vec<String> = runs.iter().take(NAMED).map(|(_, run, why)| format!("{run} ({why})")).collect();
+            let more = if runs.len() > NAMED { format!(", and {} more", runs.len() - NAMED) } else { String::new() };
+            Finding::problem("live runs", format!("cannot be read: {}{more}", named.join(", ")), fix)
+        }
+        Err(error) => Finding::problem("live runs", error.to_string(), fix),
+    }
 }
 
 fn refused(error: &anyhow::Error) -> Finding {

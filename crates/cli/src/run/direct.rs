@@ -154,6 +154,14 @@ async fn finish(
         return wait::until(client, printer, run, args, wanted).await;
     }
     printer.show(directed, |paint| match directed {
+        Directed::Stands(Standing { needs: Some(needs), .. }) => {
+            let (missing, approval) = (needs.needed.saturating_sub(needs.approved), needs.approval);
+            let people = if missing == 1 { "person has" } else { "people have" };
+            format!(
+                "Your vote is recorded. {missing} more {people} to agree: with the same command, or with \
+                 `interlock approval approve {approval}`\n"
+            )
+        }
         Directed::Stands(standing) => format!("{run} is {}\n", paint.tone(run_tone(standing.state), standing.state)),
         Directed::Succeeded(_) => format!("{run} continues it as a new run\n"),
     })

@@ -101,6 +101,9 @@ fn page(shown: &Shown, now: Timestamp, paint: Paint, width: usize) -> String {
     if let Some(from) = run.resumed_from {
         line("continues", from.to_string());
     }
+    if let Some(by) = run.continued_by {
+        line("continued by", by.to_string());
+    }
     line("inputs", payload(&run.inputs));
     if let Some(output) = &run.output {
         line("output", payload(output));

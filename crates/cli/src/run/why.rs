@@ -82,15 +82,14 @@ pub fn words(cause: &Cause, now: Timestamp) -> String {
             format!("A worker ({session}) has been running attempt {attempt}{since}{limit}.")
         }
         Cause::Unclaimed { queue, task, since, workers } => {
+            let has_it = task
+                .as_deref()
+                .map_or_else(|| "can do it".to_owned(), |task| format!("has the task `{}`", visible(task)));
             let task = task.as_deref().map_or_else(String::new, |task| format!(" the task `{}`", visible(task)));
             let workers = match workers {
-                Some(0) => format!("no worker takes from the queue `{}` now", visible(queue)),
-                Some(1) => {
-                    format!("one worker takes from the queue `{}`; it is busy or does not know it", visible(queue))
-                }
-                Some(n) => {
-                    format!("{n} workers take from the queue `{}`; they are busy or do not know it", visible(queue))
-                }
+                Some(0) => format!("no registered worker of the queue `{}` {has_it}", visible(queue)),
+                Some(1) => format!("one worker of the queue `{}` may have it, and is busy", visible(queue)),
+                Some(n) => format!("{n} workers of the queue `{}` may have it, and are busy", visible(queue)),
                 None => format!("it is on the queue `{}`", visible(queue)),
             };
             format!("It has waited {} for a worker to run{task}: {workers}.", span::span(now.since(*since)))
@@ -119,13 +118,15 @@ pub fn words(cause: &Cause, now: Timestamp) -> String {
             )
         }
         Cause::Timer { until } => format!("It waits for its time to come, {}.", when(until)),
-        Cause::Approval { approval, needed, approved_by, approvers, excluded, message, expires_at } => approval_words(
-            &[approved_by, approvers, excluded],
-            *needed,
-            message.as_deref(),
-            &format!("{approval}"),
-            &when(expires_at),
-        ),
+        Cause::Approval { approval, needed, approved_by, approvers, excluded, message, expires_at, .. } => {
+            approval_words(
+                &[approved_by, approvers, excluded],
+                *needed,
+                message.as_deref(),
+                &format!("{approval}"),
+                &when(expires_at),
+            )
+        }
         Cause::Denied { approval, state } => {
             format!("The approval {approval} was {state}; somebody has to say how to go on.")
         }
@@ -235,6 +236,10 @@ fn advice(remedy: Remedy, explanation: &Explanation) -> (Option<String>, &'stati
             (command(format!("run retry {run}")), "make a new run that takes over what this one achieved")
         }
         Remedy::Retry => (command(format!("run retry {run}")), "try the step again"),
+        Remedy::Skip if explanation.because.iter().any(|cause| matches!(cause, Cause::Denied { .. })) => (
+            command(format!("run skip {run} --reason …")),
+            "go on without it, if you could have approved it; it takes as many people as the approval did",
+        ),
         Remedy::Skip => (command(format!("run skip {run} --reason …")), "go on without the step"),
         Remedy::Rollback => (command(format!("run rollback {run} --reason …")), "undo what was done"),
         Remedy::Restart => (command(format!("run restart {run}")), "make a new run from the beginning"),

@@ -100,3 +100,13 @@ fn what_is_wrong_with_a_file_is_said_with_its_place() {
     assert_eq!(half.code, 78, "{half:?}");
     assert!(half.err.contains("--oidc-client-id"), "{half:?}");
 }
+
+#[test]
+fn help_does_not_tell_what_the_environment_holds() {
+    let up = Up::start(&["--no-demo"]);
+    for line in [["server", "--help"], ["up", "--help"], ["worker", "--help"]] {
+        let shown = up.run_with(&[("INTERLOCK_STORE", "postgres://me:hidden@db.example/x")], &line);
+        assert_eq!(shown.code, 0, "{shown:?}");
+        assert!(!shown.out.contains("hidden"), "{}", shown.out);
+    }
+}

@@ -2,7 +2,7 @@
 
 use super::draft::Draft;
 use super::{Bindings, fail};
-use crate::approval::Approval;
+use crate::approval::{Approval, Purpose};
 use crate::change::SideWrite;
 use crate::event::Event;
 use crate::ids::ApprovalId;
@@ -13,6 +13,9 @@ use crate::rejection::Rejection;
 use crate::run::{Awaited, Phase, Wait};
 use crate::state::{ApprovalState, Initiator, Reason, StepState};
 use crate::time::{Millis, Timestamp};
+
+/// Why a step was skipped whose condition did not hold.
+pub(super) const CONDITION_FALSE: &str = "condition is false";
 
 /// Activates the first pending forward step at or after `from`. The run stands at the last step if there is none.
 pub(super) fn next_from(draft: &mut Draft<'_>, from: u32, bindings: &Bindings) -> Result<(), Rejection> {
@@ -32,7 +35,7 @@ pub(super) fn next_from(draft: &mut Draft<'_>, from: u32, bindings: &Bindings) -
             }
         };
         if verdict == Verdict::ConditionFalse {
-            skip(draft, position, StepEvent::Activated(verdict), "condition is false".to_owned())?;
+            skip(draft, position, StepEvent::Activated(verdict), CONDITION_FALSE.to_owned())?;
             continue;
         }
         // Also where there is none: what an earlier iteration was given is not for this one.
@@ -72,17 +75,23 @@ pub(super) fn activate(
             if let Some(message) = bindings.get(position).and_then(|bound| bound.message.clone()) {
                 gate.message = Some(message);
             }
-            let approval = request(draft, &gate);
-            draft.emit(Event::ApprovalRequested {
-                step: position,
-                approval: approval.id,
-                expires_at: approval.expires_at,
-            });
-            draft.side.push(SideWrite::PutApproval { position, approval: Box::new(approval.clone()) });
-            draft.go(position, event, Phase::WaitingApproval(Box::new(approval)))
+            let approval = request(draft, &gate, Purpose::Gate, None);
+            ask(draft, position, event, approval)
         }
         _ => draft.go(position, event, Phase::Ready { eligible_at: now, wake: None }),
     }
+}
+
+/// Asks people: the row that they find, and the event.
+pub(super) fn ask(draft: &mut Draft<'_>, position: u32, event: StepEvent, approval: Approval) -> Result<(), Rejection> {
+    draft.emit(Event::ApprovalRequested {
+        step: position,
+        approval: approval.id,
+        expires_at: approval.expires_at,
+        purpose: (!approval.purpose.is_gate()).then_some(approval.purpose),
+    });
+    draft.side.push(SideWrite::PutApproval { position, approval: Box::new(approval.clone()) });
+    draft.go(position, event, Phase::WaitingApproval(Box::new(approval)))
 }
 
 /// Opens a wait: a row that signals look for, and the event.
@@ -134,13 +143,20 @@ pub(super) fn accept_from(draft: &Draft<'_>, key: &str, accept: Accept) -> Times
     from - limits::CLOCK_SKEW_TOLERATED
 }
 
-fn request(draft: &mut Draft<'_>, gate: &Gate) -> Approval {
+/// A request for the approval that a gate names. Whoever asks for a skip votes for it by asking; whoever directs the run
+/// otherwise has no vote, here and at every later gate.
+pub(super) fn request(draft: &mut Draft<'_>, gate: &Gate, purpose: Purpose, reason: Option<String>) -> Approval {
     let now = draft.now();
+    if purpose != Purpose::Skip {
+        exclude_requester(draft);
+    }
     let reminder =
         if draft.run.plan.rules.is_prod() { limits::APPROVAL_ESCALATE_PROD } else { limits::APPROVAL_ESCALATE_OTHER };
     Approval {
         id: ApprovalId(draft.fresh_id()),
         state: ApprovalState::Requested,
+        purpose,
+        reason,
         quorum: gate.quorum,
         approvers: gate.approvers.clone(),
         message: gate.message.clone(),
@@ -154,12 +170,20 @@ fn request(draft: &mut Draft<'_>, gate: &Gate) -> Approval {
     }
 }
 
-/// Whoever started the run or an earlier one of its chain, and whoever directs it now so that somebody is asked.
-fn excluded(draft: &Draft<'_>) -> Vec<String> {
+/// Whoever directs the run so that somebody is asked has asked for it, and counts as one who started it from then on.
+fn exclude_requester(draft: &mut Draft<'_>) {
     let by = &draft.asked.by;
-    let requester = by.person.iter().filter(|_| matches!(by.initiator, Initiator::User | Initiator::Operator));
+    let directs = matches!(by.initiator, Initiator::User | Initiator::Operator) && !draft.decided_by_vote;
+    let Some(person) = by.person.clone().filter(|_| directs) else { return };
+    if draft.run.header.started_by.as_ref() != Some(&person) && !draft.notes().starters.contains(&person) {
+        draft.notes_mut().starters.push(person);
+    }
+}
+
+/// Whoever started the run or an earlier one of its chain, or directed it so that somebody was asked.
+fn excluded(draft: &Draft<'_>) -> Vec<String> {
     let mut people: Vec<String> = Vec::new();
-    for person in draft.run.header.started_by.iter().chain(&draft.notes().starters).chain(requester) {
+    for person in draft.run.header.started_by.iter().chain(&draft.notes().starters) {
         if !people.contains(person) {
             people.push(person.clone());
         }

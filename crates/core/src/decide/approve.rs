@@ -1,18 +1,18 @@
 //! Votes on an approval, and its two clocks: escalation reminds, expiry ends. Neither can approve.
 
 use super::draft::Draft;
-use super::{Bindings, complete, fail};
-use crate::approval::{Approval, Vote, Voter};
+use super::{Bindings, complete, fail, guard};
+use crate::approval::{Approval, Purpose, Vote, Voter};
 use crate::change::SideWrite;
 use crate::event::Event;
 use crate::limits;
 use crate::machine::approval::ApprovalEvent;
 use crate::machine::step::StepEvent;
-use crate::plan::OnDenial;
+use crate::plan::{OnDenial, OnFailure};
 use crate::rejection::Rejection;
 use crate::retry::{ErrorClass, StepError};
 use crate::run::Phase;
-use crate::state::{ApprovalState, Reason, StepKind};
+use crate::state::{ApprovalState, Control, Reason, StepKind};
 
 pub(super) struct Ballot {
     pub position: u32,
@@ -38,21 +38,13 @@ pub(super) fn vote(draft: &mut Draft<'_>, ballot: Ballot, bindings: &Bindings) -
         let why = "it has expired".to_owned();
         return Err(Rejection::VoteRefused { approval: approval.id, why });
     }
-    let on_behalf_of = voter.on_behalf_of.clone();
-    let vote =
-        Vote { person: voter.person.clone(), on_behalf_of: on_behalf_of.clone(), approve, notes, at: draft.now() };
-    // In production nobody approves what they started, whatever the tenant says.
-    let self_approval = voter.self_approval && !draft.run.plan.rules.is_prod();
-    let voter = Voter { self_approval, ..voter };
+    let (voter, vote) = cast(draft, &voter, approve, notes);
     let after = approval.vote(&voter, vote.clone())?;
-    let rejected = match &on_behalf_of {
-        Some(whose) => format!("rejected by {} on behalf of {whose}", voter.person),
-        None => format!("rejected by {}", voter.person),
+    let rejected = match &vote.on_behalf_of {
+        Some(whose) => format!("rejected by {} on behalf of {whose}", vote.person),
+        None => format!("rejected by {}", vote.person),
     };
-    let (step, person) = (position, voter.person);
-    draft.emit(Event::ApprovalVoted { step, approval: after.id, person, on_behalf_of, approve });
-    draft.side.push(SideWrite::Vote { approval: after.id, vote });
-    put(draft, position, &after);
+    record(draft, position, &after, vote);
     match after.state {
         ApprovalState::Approved => approved(draft, position, &after, bindings),
         ApprovalState::Rejected => {
@@ -66,6 +58,27 @@ pub(super) fn vote(draft: &mut Draft<'_>, ballot: Ballot, bindings: &Bindings) -
     }
 }
 
+/// The vote, and the voter with what the run's profile makes of their rights.
+pub(super) fn cast(draft: &Draft<'_>, voter: &Voter, approve: bool, notes: Option<String>) -> (Voter, Vote) {
+    // In production nobody approves what they started, whatever the tenant says.
+    let self_approval = voter.self_approval && !draft.run.plan.rules.is_prod();
+    let (person, on_behalf_of, at) = (voter.person.clone(), voter.on_behalf_of.clone(), draft.now());
+    (Voter { self_approval, ..voter.clone() }, Vote { person, on_behalf_of, approve, notes, at })
+}
+
+/// A vote that counts, and the approval as it is after it.
+pub(super) fn record(draft: &mut Draft<'_>, position: u32, after: &Approval, vote: Vote) {
+    draft.emit(Event::ApprovalVoted {
+        step: position,
+        approval: after.id,
+        person: vote.person.clone(),
+        on_behalf_of: vote.on_behalf_of.clone(),
+        approve: vote.approve,
+    });
+    draft.side.push(SideWrite::Vote { approval: after.id, vote });
+    put(draft, position, after);
+}
+
 fn put(draft: &mut Draft<'_>, position: u32, approval: &Approval) {
     draft.side.push(SideWrite::PutApproval { position, approval: Box::new(approval.clone()) });
     if approval.state != ApprovalState::Requested {
@@ -74,9 +87,14 @@ fn put(draft: &mut Draft<'_>, position: u32, approval: &Approval) {
 }
 
 fn approved(draft: &mut Draft<'_>, position: u32, approval: &Approval, bindings: &Bindings) -> Result<(), Rejection> {
+    if approval.purpose == Purpose::Skip {
+        return guard::skip_approved(draft, approval, bindings);
+    }
     if draft.spec(position).kind() != StepKind::Approval {
         let eligible_at = draft.now();
-        return draft.go(position, StepEvent::Approved, Phase::Ready { eligible_at, wake: None });
+        draft.go(position, StepEvent::Approved, Phase::Ready { eligible_at, wake: None })?;
+        draft.emit(Event::StepReady { step: position, why: "approved".into(), signal: None });
+        return Ok(());
     }
     complete::succeed(draft, position, StepEvent::Approved, approval.output(), bindings)
 }
@@ -89,8 +107,10 @@ fn denied(draft: &mut Draft<'_>, approval: &Approval, error: StepError) -> Resul
         _ => (approval.on_expiry, Reason::ApprovalExpired),
     };
     match rule {
-        OnDenial::Fail => fail::fail_step(draft, position, StepEvent::RejectedOrExpired, error, reason),
-        OnDenial::Pause => {
+        OnDenial::Fail if !stays_for_directive(draft) => {
+            fail::fail_step(draft, position, StepEvent::RejectedOrExpired, error, reason)
+        }
+        OnDenial::Fail | OnDenial::Pause => {
             let phase = Phase::WaitingApproval(Box::new(approval.clone()));
             draft.go(position, StepEvent::RejectedOrExpiredPausing, phase)?;
             draft.step_mut(position).last_error = Some(error);
@@ -99,6 +119,13 @@ fn denied(draft: &mut Draft<'_>, approval: &Approval, error: StepError) -> Resul
             Ok(())
         }
     }
+}
+
+/// A step that is no gate keeps its refused approval where the run stops for a directive anyway: it says who would have to
+/// agree to another one.
+fn stays_for_directive(draft: &Draft<'_>) -> bool {
+    let stops = draft.control == Control::Paused || fail::on_failure(draft, draft.position) == OnFailure::Pause;
+    draft.spec(draft.position).kind() != StepKind::Approval && stops
 }
 
 /// The approval's clocks.

@@ -1,13 +1,16 @@
 //! Claiming: the attempt rises, and with it the fence.
 
 use super::draft::Draft;
+use super::effect;
 use crate::event::Event;
 use crate::ids::SessionId;
 use crate::machine::step::StepEvent;
 use crate::planted::{Bug, is_planted};
+use crate::receipt::Receipt;
 use crate::rejection::Rejection;
 use crate::run::Phase;
 use crate::state::{Control, StepKind, StepState};
+use crate::work::Claimer;
 
 pub(super) fn claim(draft: &mut Draft<'_>, session: SessionId) -> Result<(), Rejection> {
     if draft.control != Control::Active {
@@ -34,16 +37,23 @@ pub(super) fn claim(draft: &mut Draft<'_>, session: SessionId) -> Result<(), Rej
     Ok(())
 }
 
+/// Claims the step for a worker that does not name its effects, though a repeat would do harm: the intent comes with
+/// the claim, so that a lost worker leaves a doubt and not a second try.
+pub(super) fn claim_with_intent(draft: &mut Draft<'_>, session: SessionId, receipt: Receipt) -> Result<(), Rejection> {
+    claim(draft, session)?;
+    effect::intent_of_claim(draft, receipt)
+}
+
 /// Hands the step that the run now stands at to a session that has just finished another one, if it can be claimed
-/// at once and is work for the same queue.
-pub(super) fn continue_with(draft: &mut Draft<'_>, session: SessionId) {
+/// at once, is work for the same queue, and is something that its worker can do.
+pub(super) fn continue_with(draft: &mut Draft<'_>, claimer: &Claimer) {
     let step = draft.current();
     let spec = draft.spec(draft.position);
     let due = matches!(step.phase, Phase::Ready { eligible_at, .. } if eligible_at <= draft.now());
     let same_queue = spec.queue == draft.spec(draft.run.position).queue || is_planted(Bug::AnyQueue);
     let for_workers = matches!(spec.kind(), StepKind::Task | StepKind::Rollback | StepKind::Transform);
-    if due && same_queue && for_workers && draft.control == Control::Active {
+    if due && same_queue && for_workers && claimer.takes(spec) && draft.control == Control::Active {
         debug_assert_eq!(step.state(), StepState::Ready);
-        claim(draft, session).expect("a ready step of an active run can be claimed");
+        claim(draft, claimer.session).expect("a ready step of an active run can be claimed");
     }
 }

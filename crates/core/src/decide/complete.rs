@@ -1,30 +1,29 @@
 //! What a worker reports: completed, waiting, retry, dead. The attempt alone fences.
 
 use super::draft::Draft;
-use super::{Bindings, Completion, Outbound, Outcome, activate, cancel, claim, fail, lost, rollback};
+use super::{Bindings, Completion, Outbound, Outcome, activate, cancel, claim, effect, fail, lost, rollback};
 use crate::change::{OutboxRow, SideWrite};
 use crate::event::Event;
 use crate::ids::OutboxId;
 use crate::json::Json;
 use crate::limits;
-use crate::machine::step::StepEvent;
+use crate::machine::receipt::ReceiptEvent;
+use crate::machine::step::{Resolution, StepEvent};
 use crate::plan::Accept;
 use crate::planted::{Bug, is_planted};
 use crate::rejection::Rejection;
 use crate::retry::{ErrorClass, StepError};
 use crate::run::{Awaited, Phase, Run, Wait};
-use crate::state::{Control, Reason, StepKind, StepState};
+use crate::state::{Control, StepKind, StepState};
 use crate::time::Millis;
 
 /// Whether this attempt's report has been recorded already, so that a repeat gets the first answer. An attempt that
 /// was given up (lost, timed out, released) has not: its report comes too late. Where the step cannot tell the two
 /// apart any more, the repeat is refused, and the worker drops what was recorded long ago.
 pub fn is_recorded(run: &Run, position: u32, attempt: u32) -> bool {
-    let ended_by_us = |error: &StepError| {
-        error.class == ErrorClass::LeaseExpired || error.code == "STEP_TIMEOUT" || error.code.starts_with(lost::OURS)
-    };
     run.steps.get(position as usize).filter(|step| step.attempt == attempt).is_some_and(|step| match step.phase {
-        Phase::Succeeded | Phase::WaitingSignal(_) | Phase::WaitingApproval(_) => true,
+        Phase::WaitingSignal(_) | Phase::WaitingApproval(_) => true,
+        Phase::Succeeded => !step.last_error.as_ref().is_some_and(ended_by_us),
         Phase::Ready { .. } => step.last_error.as_ref().is_some_and(|error| !ended_by_us(error)),
         Phase::Failed | Phase::RolledBack => !step.last_error.as_ref().is_some_and(ended_by_us),
         Phase::Pending | Phase::Running { .. } | Phase::InDoubt { .. } | Phase::Skipped { .. } | Phase::Canceled => {
@@ -32,6 +31,17 @@ pub fn is_recorded(run: &Run, position: u32, attempt: u32) -> bool {
         }
     })
 }
+
+/// Whether the attempt was ended, or its doubt resolved, without a report of its worker.
+fn ended_by_us(error: &StepError) -> bool {
+    error.class == ErrorClass::LeaseExpired
+        || error.code == "STEP_TIMEOUT"
+        || error.code.starts_with(lost::OURS)
+        || error.code.starts_with(RESOLVED)
+}
+
+/// What the codes of errors begin with that a resolved doubt leaves behind.
+const RESOLVED: &str = "RESOLVED_";
 
 /// Refuses unless this attempt of this step is the one that is running.
 pub(super) fn fence(draft: &Draft<'_>, position: u32, attempt: u32) -> Result<(), Rejection> {
@@ -46,9 +56,15 @@ pub(super) fn fence(draft: &Draft<'_>, position: u32, attempt: u32) -> Result<()
 
 pub(super) fn complete(draft: &mut Draft<'_>, completion: Completion, bindings: &Bindings) -> Result<(), Rejection> {
     let Completion { position, attempt, outcome, claim_next } = completion;
+    if let Outcome::Completed { output } = &outcome
+        && effect::doubts_claim(draft, position, attempt)
+    {
+        return complete_late(draft, position, output.clone(), bindings);
+    }
     fence(draft, position, attempt)?;
     match outcome {
         Outcome::Completed { output } => {
+            effect::settle_claim(draft, position, ReceiptEvent::Succeeded);
             settled(draft, position)?;
             succeed(draft, position, StepEvent::Succeeded, output, bindings)?;
         }
@@ -68,10 +84,20 @@ pub(super) fn complete(draft: &mut Draft<'_>, completion: Completion, bindings: 
     if draft.control == Control::Canceling {
         return cancel::attempt_ended(draft);
     }
-    if let Some(session) = claim_next {
-        claim::continue_with(draft, session);
+    if let Some(claimer) = &claim_next {
+        claim::continue_with(draft, claimer);
     }
     Ok(())
+}
+
+/// The worker was given up, and says now that it has done the step. Where the doubt is about the whole step, there is
+/// no better evidence.
+fn complete_late(draft: &mut Draft<'_>, position: u32, output: Json, bindings: &Bindings) -> Result<(), Rejection> {
+    effect::settle_claim(draft, position, ReceiptEvent::Succeeded);
+    // It is the worker's report that is recorded, and a repeat of it is one.
+    draft.step_mut(position).last_error = None;
+    draft.reason = None;
+    succeed(draft, position, StepEvent::Resolved(Resolution::Happened), output, bindings)
 }
 
 /// Refuses what may not be said while nobody knows what became of an effect.
@@ -83,10 +109,17 @@ fn settled(draft: &Draft<'_>, position: u32) -> Result<(), Rejection> {
     Err(Rejection::InvalidInput { what })
 }
 
-/// A worker's error, cut to the limits: it may have been built without them.
+/// A worker's error, cut to the limits: it may have been built without them. Only a decision denies and only a vote
+/// rejects; what an API that the worker called refused is the step's own failure.
 fn bounded(error: StepError) -> StepError {
-    StepError::new(error.class, &error.code, error.message)
+    let class = match error.class {
+        ErrorClass::Denied | ErrorClass::Rejected => ErrorClass::Terminal,
+        class => class,
+    };
+    StepError::new(class, &error.code, error.message)
 }
+
+const RESOLVED_WITHOUT_REPORT: &str = "resolved as happened; its worker had not reported";
 
 /// The step has succeeded: its output is stored, and the run goes on.
 pub(super) fn succeed(
@@ -105,7 +138,9 @@ pub(super) fn succeed(
     let output_bytes = output.len() as u64;
     let step = draft.step_mut(position);
     step.output = Some(output);
-    step.last_error = None;
+    // A doubt that was resolved without its worker: should its report come after all, it comes too late.
+    let unreported = matches!(event, StepEvent::Resolved(_)) && step.last_error.as_ref().is_some_and(ended_by_us);
+    step.last_error = unreported.then(|| StepError::resolved_as_happened(RESOLVED_WITHOUT_REPORT));
     step.open_intent = None;
     step.interrupted = None;
     let attempt = step.attempt;
@@ -153,6 +188,7 @@ fn wait(draft: &mut Draft<'_>, position: u32, awaiting: Awaiting) -> Result<(), 
             draft.side.push(SideWrite::Outbox(Box::new(OutboxRow { id, destination, payload })));
         }
     }
+    effect::settle_claim(draft, position, ReceiptEvent::Succeeded);
     settled(draft, position)?;
     let accept_from = activate::accept_from(draft, &key, Accept::SinceRun);
     let wait = Wait {
@@ -162,13 +198,4 @@ fn wait(draft: &mut Draft<'_>, position: u32, awaiting: Awaiting) -> Result<(), 
         opened_at: now,
     };
     activate::wait_for(draft, position, StepEvent::Waiting, wait)
-}
-
-/// The reason that a failed step of this kind gives the run.
-pub(super) const fn reason_of(class: ErrorClass) -> Reason {
-    match class {
-        ErrorClass::Denied => Reason::PolicyDenied,
-        ErrorClass::Rejected => Reason::ApprovalRejected,
-        _ => Reason::StepFailed,
-    }
 }

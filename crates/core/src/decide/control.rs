@@ -1,7 +1,9 @@
 //! The operator's directives: pause, resume, retry, skip, restart from a step.
 
 use super::draft::Draft;
+use super::guard::{self, Guard};
 use super::{Bindings, activate, fail, rollback};
+use crate::approval::{Approval, Voter};
 use crate::event::Event;
 use crate::json::Json;
 use crate::limits;
@@ -42,9 +44,18 @@ pub(super) fn park(draft: &mut Draft<'_>) {
 fn directive_due(draft: &Draft<'_>) -> bool {
     match &draft.current().phase {
         Phase::Failed | Phase::InDoubt { .. } => true,
-        Phase::WaitingApproval(approval) => approval.state != ApprovalState::Requested,
+        Phase::WaitingApproval(approval) => !is_question(approval),
         _ => false,
     }
+}
+
+/// Whether the approval is open and is what the run waits for. A request to skip its step is not: the run is stopped.
+fn is_question(approval: &Approval) -> bool {
+    approval.state == ApprovalState::Requested && !guard::is_open_skip(approval)
+}
+
+fn waits_for_approval(draft: &Draft<'_>) -> bool {
+    matches!(&draft.current().phase, Phase::WaitingApproval(approval) if is_question(approval))
 }
 
 pub(super) fn resume(draft: &mut Draft<'_>) -> Result<(), Rejection> {
@@ -68,14 +79,15 @@ fn go_active(draft: &mut Draft<'_>) {
     draft.reason = None;
 }
 
-/// Runs the step that stopped the run once more, in a new iteration with a fresh budget.
+/// Runs the step that stopped the run once more, in a new iteration with a fresh budget. A gate asks anew, and so does
+/// the approval of a step that one guards.
 pub(super) fn retry(draft: &mut Draft<'_>, input: Option<Json>, bindings: &Bindings) -> Result<(), Rejection> {
     if draft.control != Control::Paused {
         return Err(refuse(draft, "retry a step of"));
     }
     let position = draft.position;
     let event = StepEvent::OperatorRetry { ask: false };
-    if matches!(draft.current().phase, Phase::WaitingApproval(_)) && !directive_due(draft) {
+    if waits_for_approval(draft) {
         return Err(refuse(draft, "retry, while its approval is open,"));
     }
     let bytes = input.as_ref().map_or(0, Json::len);
@@ -83,16 +95,38 @@ pub(super) fn retry(draft: &mut Draft<'_>, input: Option<Json>, bindings: &Bindi
         let (what, max) = ("the input", limits::PAYLOAD_BYTES_MAX);
         return Err(Rejection::TooLarge { what, bytes, max });
     }
+    if input.is_some() && matches!(draft.spec(position).kind(), StepKind::Wait | StepKind::Approval) {
+        let what = format!("a {} step takes no input; retry it without one", draft.spec(position).kind());
+        return Err(Rejection::InvalidInput { what });
+    }
     let bound = bindings.get(position).map(|bound| &bound.verdict);
     if let (Some(Err(error)), None, None) = (bound, &input, &draft.current().input) {
         let what = format!("the step still cannot be bound ({error}); give it an input, or skip it");
         return Err(Rejection::InvalidInput { what });
     }
-    new_iteration(draft, position);
+    guard::drop_skip(draft);
+    let terms = match guard::guard_of(draft, position) {
+        Guard::Nobody => None,
+        Guard::Gate(_) if input.is_some() && is_planted(Bug::ChangedInputNotAsked) => None,
+        Guard::Gate(terms) => Some(terms),
+        Guard::Gates if input.is_some() => {
+            let what = "several gates guard this step, and none of them can show the changed input: \
+                        start a new run with the right input, or retry without one";
+            return Err(Rejection::InvalidInput { what: what.into() });
+        }
+        Guard::Gates => return restart_from(draft, position, bindings),
+    };
+    let before = draft.current().input.clone().unwrap_or_else(|| draft.run.header.inputs.clone());
     if input.is_some() {
         draft.step_mut(position).input = input;
     }
-    activate::activate(draft, position, event, bindings)?;
+    if let Some(terms) = terms {
+        guard::ask_to_retry(draft, terms, &before)?;
+        new_iteration(draft, position);
+    } else {
+        new_iteration(draft, position);
+        activate::activate(draft, position, event, bindings)?;
+    }
     draft.emit(Event::StepReady { step: position, why: "operator_retry".into(), signal: None });
     go_active(draft);
     Ok(())
@@ -107,8 +141,14 @@ fn new_iteration(draft: &mut Draft<'_>, position: u32) {
     step.interrupted = None;
 }
 
-/// Passes over the step that stopped the run, with a reason that is kept.
-pub(super) fn skip(draft: &mut Draft<'_>, reason: String, bindings: &Bindings) -> Result<(), Rejection> {
+/// Passes over the step that stopped the run, with a reason that is kept. Where its approval is missing, the directive is
+/// the vote of whoever gives it.
+pub(super) fn skip(
+    draft: &mut Draft<'_>,
+    reason: String,
+    voter: Option<&Voter>,
+    bindings: &Bindings,
+) -> Result<(), Rejection> {
     check_reason(&reason)?;
     if reason.trim().is_empty() {
         return Err(Rejection::InvalidInput { what: "skipping a step needs a reason".into() });
@@ -116,11 +156,19 @@ pub(super) fn skip(draft: &mut Draft<'_>, reason: String, bindings: &Bindings) -
     if draft.control != Control::Paused {
         return Err(refuse(draft, "skip a step of"));
     }
-    let position = draft.position;
-    if matches!(draft.current().phase, Phase::WaitingApproval(_)) && !directive_due(draft) {
+    if waits_for_approval(draft) {
         return Err(refuse(draft, "skip, while its approval is open,"));
     }
-    activate::skip(draft, position, StepEvent::OperatorSkip, reason)?;
+    match guard::terms_to_skip(draft) {
+        Some(terms) => guard::vote_to_skip(draft, &terms, reason, voter, bindings),
+        None => pass_over(draft, reason, bindings),
+    }
+}
+
+/// Skips the step that stopped the run, and goes on behind it.
+pub(super) fn pass_over(draft: &mut Draft<'_>, why: String, bindings: &Bindings) -> Result<(), Rejection> {
+    let position = draft.position;
+    activate::skip(draft, position, StepEvent::OperatorSkip, why)?;
     go_active(draft);
     if draft.spec(position).kind() == StepKind::Rollback {
         return rollback::go_on(draft, position);
@@ -128,7 +176,8 @@ pub(super) fn skip(draft: &mut Draft<'_>, reason: String, bindings: &Bindings) -
     activate::next_from(draft, position + 1, bindings)
 }
 
-/// Goes back to a step and runs from there again. What was done stays in the journal.
+/// Goes back to a step and runs from there again. What was done stays in the journal. The gates that guard the step are
+/// gone back over as well: they ask anew.
 pub(super) fn restart_from(draft: &mut Draft<'_>, position: u32, bindings: &Bindings) -> Result<(), Rejection> {
     if draft.control != Control::Paused || draft.current().state() == StepState::Running {
         return Err(refuse(draft, "restart, unless it is paused and nothing runs,"));
@@ -137,23 +186,34 @@ pub(super) fn restart_from(draft: &mut Draft<'_>, position: u32, bindings: &Bind
         return Err(refuse(draft, "restart, once a rollback has begun,"));
     }
     if position > draft.position {
-        let step = draft.run.plan.step(position).map_or_else(|| position.to_string(), |spec| spec.key.clone());
-        return Err(Rejection::UnknownStep { run: draft.run.id, step: format!("{step} (not reached yet)") });
+        let run = draft.run.id;
+        return Err(match draft.run.plan.step(position) {
+            Some(spec) => {
+                Rejection::StepNotReached { run, step: spec.key.clone(), at: draft.spec(draft.position).key.clone() }
+            }
+            None => Rejection::UnknownStep { run, step: position.to_string() },
+        });
     }
-    if matches!(draft.current().phase, Phase::WaitingApproval(_)) && !directive_due(draft) {
+    if waits_for_approval(draft) {
         return Err(refuse(draft, "restart, while its approval is open,"));
     }
-    for at in position..=draft.position {
+    guard::drop_skip(draft);
+    let mut gates = guard::gates_of(&draft.run.plan, |at| draft.step(at), position);
+    if is_planted(Bug::ApprovalInherited) {
+        gates.clear();
+    }
+    let first = gates.first().copied().unwrap_or(position);
+    for at in gates.into_iter().chain(position..=draft.position) {
         draft.go(at, StepEvent::Rewound, Phase::Pending)?;
         new_iteration(draft, at);
         draft.emit(Event::StepReady { step: at, why: "restart".into(), signal: None });
-        if at > position {
+        if at > first {
             // The live row speaks for the first one; the others must not be taken for what they were.
             draft.record_done(at);
         }
     }
     go_active(draft);
-    activate::next_from(draft, position, bindings)
+    activate::next_from(draft, first, bindings)
 }
 
 pub(super) fn check_reason(reason: &str) -> Result<(), Rejection> {

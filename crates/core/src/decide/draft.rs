@@ -44,6 +44,10 @@ pub(super) struct Draft<'a> {
     pub attempt_lives: bool,
     /// The lease of the session that holds it.
     pub lease: Millis,
+    /// The command carries out what people have voted for: whoever gives it does not direct the run.
+    pub decided_by_vote: bool,
+    /// How long after the end of that lease an effect may still happen.
+    pub settles_after: Millis,
 }
 
 impl<'a> Draft<'a> {
@@ -67,6 +71,8 @@ impl<'a> Draft<'a> {
             receipt: None,
             attempt_lives: false,
             lease: limits::SESSION_LEASE,
+            decided_by_vote: false,
+            settles_after: limits::EFFECT_SETTLES_AFTER,
         }
     }
 
@@ -77,6 +83,12 @@ impl<'a> Draft<'a> {
     /// When the worker of the attempt that ends now knows so for certain.
     pub fn given_up_at(&self) -> Timestamp {
         if self.attempt_lives { self.now() + self.lease } else { self.now() }
+    }
+
+    /// When an effect that the attempt left open can no longer happen: its worker has ended what it ran, and what was on
+    /// its way then has arrived or is lost.
+    pub fn settled_at(&self) -> Timestamp {
+        self.given_up_at() + self.settles_after
     }
 
     pub fn person(&self) -> Option<String> {
@@ -209,6 +221,7 @@ impl<'a> Draft<'a> {
             },
             why: match &step.phase {
                 Phase::Skipped { why } => Some(why.clone()),
+                Phase::Succeeded => step.last_error.as_ref().map(|error| error.message.clone()),
                 _ => None,
             },
         }));

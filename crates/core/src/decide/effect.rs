@@ -31,6 +31,8 @@ pub(super) fn intent(
     if draft.control == Control::Canceling {
         return Err(Rejection::Canceling { run: draft.run.id });
     }
+    // The worker names its effects after all: from here on it tells what becomes of them.
+    settle_claim(draft, position, ReceiptEvent::Failed);
     let open = draft.step(position).open_intent.is_some() && !is_planted(Bug::BlindRetry);
     if receipt.state != ReceiptState::Intent || open {
         let what = "an attempt performs its effects one after the other; record the outcome of the open one first";
@@ -53,6 +55,39 @@ pub(super) fn intent(
     }
     put(draft, position, receipt);
     Ok(())
+}
+
+/// The intent that comes with a claim.
+pub(super) fn intent_of_claim(draft: &mut Draft<'_>, receipt: Receipt) -> Result<(), Rejection> {
+    let position = draft.position;
+    let attempt = draft.step(position).attempt;
+    let fits = receipt.is_of_claim() && receipt.state == ReceiptState::Intent && receipt.effect == EffectClass::Unsafe;
+    if !fits || (receipt.position, receipt.attempt) != (position, attempt) {
+        let what = "the intent of a claim names the attempt that the claim makes".to_owned();
+        return Err(Rejection::InvalidInput { what });
+    }
+    draft.step_mut(position).open_intent = Some(receipt.id);
+    put(draft, position, receipt);
+    Ok(())
+}
+
+/// Whether this attempt is in doubt, and all that is known of its effects is that it was claimed.
+pub(super) fn doubts_claim(draft: &Draft<'_>, position: u32, attempt: u32) -> bool {
+    position == draft.position
+        && matches!(draft.current().phase, Phase::InDoubt { .. })
+        && draft.current().attempt == attempt
+        && draft.receipt.as_ref().is_some_and(|receipt| receipt.is_of_claim())
+}
+
+/// Closes the intent that came with the claim, if there is one: the worker has said what became of the step.
+pub(super) fn settle_claim(draft: &mut Draft<'_>, position: u32, event: ReceiptEvent) {
+    let Some(mut receipt) = draft.receipt.take_if(|receipt| receipt.is_of_claim()) else { return };
+    let Some(state) = crate::machine::receipt::next(receipt.state, event) else { return };
+    receipt.late = receipt.state == ReceiptState::InDoubt;
+    receipt.state = state;
+    receipt.outcome_at = Some(draft.now());
+    draft.step_mut(position).open_intent = None;
+    put(draft, position, *receipt);
 }
 
 /// The outcome, told by the attempt that had the effect. If the step is in doubt by now, this is the best evidence

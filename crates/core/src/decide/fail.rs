@@ -2,7 +2,7 @@
 //! rule: fail, pause, or roll back.
 
 use super::draft::Draft;
-use super::{complete, effect, rollback};
+use super::{effect, rollback};
 use crate::change::SideWrite;
 use crate::event::Event;
 use crate::machine::step::StepEvent;
@@ -34,7 +34,7 @@ pub(super) fn try_again(
         draft.step_mut(position).failures += 1;
     }
     if !retry {
-        let reason = if spent { Reason::WritesExhausted } else { complete::reason_of(error.class) };
+        let reason = if spent { Reason::WritesExhausted } else { Reason::StepFailed };
         return fail_step(draft, position, StepEvent::FailedForGood, error, reason);
     }
     let seed = JitterSeed { run: draft.run.id, position, attempt };
@@ -71,7 +71,7 @@ pub(super) fn wake_of(draft: &Draft<'_>, position: u32) -> Option<crate::run::Wa
 pub(super) fn doubt(draft: &mut Draft<'_>, position: u32, error: StepError) -> Result<(), Rejection> {
     let id = draft.step(position).open_intent.expect("only a step with an open intent can be in doubt");
     let wake = wake_of(draft, position);
-    let known_at = draft.given_up_at();
+    let known_at = draft.settled_at();
     draft.go(position, StepEvent::LeaseExpiredInDoubt, Phase::InDoubt { receipt: id, known_at })?;
     let step = draft.step_mut(position);
     step.last_error = Some(error);
@@ -131,7 +131,7 @@ pub(super) fn end_step(
     Ok(())
 }
 
-fn on_failure(draft: &Draft<'_>, position: u32) -> OnFailure {
+pub(super) fn on_failure(draft: &Draft<'_>, position: u32) -> OnFailure {
     let declared = draft.spec(position).on_failure.or(draft.run.plan.on_failure);
     declared.unwrap_or_else(|| {
         let undoable = |position: u32| draft.spec(position).rollback.is_some() && draft.step(position).attempt > 0;

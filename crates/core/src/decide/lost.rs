@@ -1,9 +1,10 @@
 //! Attempts that end without a word from their worker: lost leases, timeouts, releases, deadlines.
 
 use super::draft::Draft;
-use super::{cancel, complete, fail};
+use super::{cancel, complete, effect, fail};
 use crate::event::Event;
 use crate::limits::{UNKNOWN_TASK_PAUSE, UNKNOWN_TASK_PAUSE_MAX};
+use crate::machine::receipt::ReceiptEvent;
 use crate::machine::step::StepEvent;
 use crate::planted::{Bug, is_planted};
 use crate::rejection::Rejection;
@@ -66,6 +67,8 @@ pub(super) fn release(draft: &mut Draft<'_>, position: u32, attempt: u32) -> Res
         return cancel::attempt_ended(draft);
     }
     if draft.step(position).open_intent.is_some() {
+        // Nobody says that the worker has stopped: it may only have left the step out of a heartbeat.
+        draft.attempt_lives = true;
         let error = StepError::new(ErrorClass::LeaseExpired, "RELEASED", "the step was given back with an open effect");
         return fail::doubt(draft, position, error);
     }
@@ -78,10 +81,19 @@ pub(super) fn release(draft: &mut Draft<'_>, position: u32, attempt: u32) -> Res
     Ok(())
 }
 
+/// The claim has never reached its worker, so nothing was done.
+pub(super) fn undelivered(draft: &mut Draft<'_>, position: u32, attempt: u32) -> Result<(), Rejection> {
+    complete::fence(draft, position, attempt)?;
+    effect::settle_claim(draft, position, ReceiptEvent::Failed);
+    release(draft, position, attempt)
+}
+
 /// The worker does not know the task: another may, so the step is given back uncharged. It comes back to the same worker
 /// where that is the only one, so the pause grows.
 pub(super) fn unknown_task(draft: &mut Draft<'_>, position: u32, attempt: u32) -> Result<(), Rejection> {
     complete::fence(draft, position, attempt)?;
+    // A worker that does not know the task has done nothing.
+    effect::settle_claim(draft, position, ReceiptEvent::Failed);
     if draft.control == Control::Canceling || draft.step(position).open_intent.is_some() {
         return release(draft, position, attempt);
     }

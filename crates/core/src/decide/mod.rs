@@ -11,6 +11,7 @@ mod control;
 mod draft;
 mod effect;
 mod fail;
+mod guard;
 mod lost;
 mod resume;
 mod rollback;
@@ -34,8 +35,10 @@ use crate::retry::StepError;
 use crate::run::Run;
 use crate::state::Reason;
 use crate::time::{Millis, Timestamp};
+use crate::work::Claimer;
 
 pub use complete::is_recorded;
+pub use guard::{first_rewound, skip_terms};
 pub use resume::{Resumed, resume};
 pub(crate) use rollback::is_undoable;
 pub use start::{Queued, StartRequest, start};
@@ -50,6 +53,8 @@ pub struct Bindings {
     pub receipt: Option<Box<Receipt>>,
     /// The lease of worker sessions; the default one where omitted.
     pub lease: Option<Millis>,
+    /// How long after the end of that lease an effect may still happen; the default where omitted.
+    pub settles_after: Option<Millis>,
 }
 
 /// What activation of one step found.
@@ -91,8 +96,18 @@ pub enum Command {
     Claim {
         session: SessionId,
     },
+    /// The same for a worker that does not name its effects, with the intent that stands for all of them.
+    ClaimWithIntent {
+        session: SessionId,
+        receipt: Box<Receipt>,
+    },
     Complete(Completion),
     Release {
+        position: u32,
+        attempt: u32,
+    },
+    /// The claim has never reached its worker.
+    Undelivered {
         position: u32,
         attempt: u32,
     },
@@ -151,6 +166,8 @@ pub enum Command {
     },
     Skip {
         reason: String,
+        /// Who asks, where it is a person: past a gate the directive counts as their vote.
+        voter: Option<Box<Voter>>,
     },
     RestartFrom {
         position: u32,
@@ -177,7 +194,7 @@ pub struct Completion {
     pub attempt: u32,
     pub outcome: Outcome,
     /// The session that takes the next step in the same commit, where that is allowed.
-    pub claim_next: Option<SessionId>,
+    pub claim_next: Option<Claimer>,
 }
 
 #[derive(Debug, Clone)]
@@ -233,11 +250,14 @@ pub fn decide(run: &Run, command: Command, bindings: &Bindings, asked: Asked) ->
     let mut draft = draft::Draft::of(run, asked);
     draft.receipt.clone_from(&bindings.receipt);
     draft.lease = bindings.lease.unwrap_or(limits::SESSION_LEASE);
+    draft.settles_after = bindings.settles_after.unwrap_or(limits::EFFECT_SETTLES_AFTER);
     match command {
         Command::Admit => start::admit(&mut draft, bindings)?,
         Command::Claim { session } => claim::claim(&mut draft, session)?,
+        Command::ClaimWithIntent { session, receipt } => claim::claim_with_intent(&mut draft, session, *receipt)?,
         Command::Complete(completion) => complete::complete(&mut draft, completion, bindings)?,
         Command::Release { position, attempt } => lost::release(&mut draft, position, attempt)?,
+        Command::Undelivered { position, attempt } => lost::undelivered(&mut draft, position, attempt)?,
         Command::UnknownTask { position, attempt } => lost::unknown_task(&mut draft, position, attempt)?,
         Command::LeaseExpired { position, attempt } => lost::lease_expired(&mut draft, position, attempt)?,
         Command::StepTimeout { position, attempt } => lost::step_timeout(&mut draft, position, attempt)?,
@@ -263,7 +283,7 @@ pub fn decide(run: &Run, command: Command, bindings: &Bindings, asked: Asked) ->
         Command::Pause { reason } => control::pause(&mut draft, reason)?,
         Command::Resume => control::resume(&mut draft)?,
         Command::Retry { input } => control::retry(&mut draft, input, bindings)?,
-        Command::Skip { reason } => control::skip(&mut draft, reason, bindings)?,
+        Command::Skip { reason, voter } => control::skip(&mut draft, reason, voter.as_deref(), bindings)?,
         Command::RestartFrom { position } => control::restart_from(&mut draft, position, bindings)?,
         Command::Rollback { reason, from } => rollback::by_hand(&mut draft, reason, from)?,
         Command::Cancel { reason, rollback } => cancel::cancel(&mut draft, reason, rollback)?,

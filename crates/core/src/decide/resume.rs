@@ -1,7 +1,9 @@
 //! A new run from a terminal one: what can be reused is reused, what can be repeated is repeated, the rest is named.
 
+use super::guard;
 use crate::limits;
 use crate::plan::Work;
+use crate::planted::{Bug, is_planted};
 use crate::rejection::Rejection;
 use crate::run::{Lineage, Phase, Run, Step};
 use crate::state::StepState;
@@ -53,6 +55,9 @@ pub fn resume(run: &Run, from: Option<u32>) -> Result<Resumed, Rejection> {
             stuck.push(spec.key.clone());
         }
     }
+    if !is_planted(Bug::ApprovalInherited) {
+        drop_used_approvals(run, &mut inherited);
+    }
     if !stuck.is_empty() {
         return Err(Rejection::ResumeFailed { run: run.id, steps: stuck });
     }
@@ -74,6 +79,22 @@ pub fn resume(run: &Run, from: Option<u32>) -> Result<Resumed, Rejection> {
     starters.extend(run.header.started_by.iter().filter(|person| !run.notes.starters.contains(person)).cloned());
     let lineage = Lineage { root_run_id: run.root(), resumed_from: run.id, resume_count };
     Ok(Resumed { lineage, inherited, starters })
+}
+
+/// An approval permits what it guards once: a gate is asked anew by a run that does any of that. Where a gate was skipped,
+/// the one before it guards what follows as well.
+fn drop_used_approvals(run: &Run, inherited: &mut Vec<(u32, Step)>) {
+    let mut used = vec![false; run.forward_len()];
+    for position in 0..run.forward_len() as u32 {
+        let is_gate = matches!(run.spec(position).work, Work::Approval(_));
+        if is_gate || inherited.iter().any(|(kept, _)| *kept == position) {
+            continue;
+        }
+        for gate in guard::gates_of(&run.plan, |at| &run.steps[at as usize], position) {
+            used[gate as usize] = true;
+        }
+    }
+    inherited.retain(|(position, _)| !used[*position as usize]);
 }
 
 /// The iteration in which a step of the new run begins. Effects share their keys with the old run, so one that was

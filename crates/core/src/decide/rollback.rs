@@ -36,7 +36,12 @@ fn begin_at(draft: &mut Draft<'_>, from: u32, condition: RollbackCondition, afte
     if undo.is_empty() {
         return Ok(false);
     }
-    let eligible_at = draft.given_up_at();
+    // What a lost attempt may still send must not come after its undoing.
+    let eligible_at = match draft.run.current().phase {
+        Phase::InDoubt { known_at, .. } => known_at.max(draft.now()),
+        _ if draft.current().open_intent.is_some() => draft.settled_at(),
+        _ => draft.given_up_at(),
+    };
     let mut steps = Vec::with_capacity(undo.len());
     for position in undo {
         let spec = rollback_spec(draft, position);
@@ -78,7 +83,10 @@ pub(crate) fn is_undoable(spec: &StepSpec, step: &Step, condition: RollbackCondi
     let may_have_acted = step.output.is_some()
         || match step.state() {
             StepState::Succeeded | StepState::InDoubt => true,
-            StepState::Failed | StepState::Canceled => step.attempt > 0 && spec.effect_class() != EffectClass::Read,
+            // One that waits for leave to run again has run before, and so has one that a restart went back over.
+            StepState::Failed | StepState::Canceled | StepState::WaitingApproval | StepState::Pending => {
+                step.attempt > 0 && spec.effect_class() != EffectClass::Read
+            }
             _ => false,
         };
     declared && may_have_acted

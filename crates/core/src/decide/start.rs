@@ -6,13 +6,14 @@ use super::draft::Draft;
 use super::{Asked, Bindings, activate, claim};
 use crate::change::{ChangeSet, IdempotencyRow, SideWrite, Start};
 use crate::event::Event;
-use crate::ids::{RunId, SessionId, TenantId};
+use crate::ids::{RunId, TenantId};
 use crate::json::{Hash, Json, NUL};
 use crate::limits;
 use crate::plan::Plan;
 use crate::rejection::Rejection;
 use crate::run::{Header, Notes, Phase, Run, Step};
 use crate::state::{Control, RunState};
+use crate::work::Claimer;
 
 /// All that a new run is made of. The plan has been validated and encoded before, once per workflow version.
 pub struct StartRequest {
@@ -29,7 +30,7 @@ pub struct StartRequest {
     /// Who started or resumed an earlier run of the chain.
     pub starters: Vec<String>,
     /// A session with room that takes the first step in the same commit.
-    pub claim: Option<SessionId>,
+    pub claim: Option<Claimer>,
     /// Another run holds the subject: this one is admitted and waits.
     pub queued: Option<Queued>,
 }
@@ -80,6 +81,10 @@ pub fn start(request: StartRequest, bindings: &Bindings, asked: Asked) -> Result
     if let Some(idempotency) = request.idempotency {
         draft.side.push(SideWrite::Idempotency(Box::new(idempotency)));
     }
+    // After the key of the request, so that a repeat of it is answered as such.
+    if let Some(lineage) = &run.header.lineage {
+        draft.side.push(SideWrite::ContinueRun { earlier: lineage.resumed_from });
+    }
     match (&run.header.subject, request.queued) {
         (Some(subject), Some(Queued { cancels })) => {
             draft.side.push(SideWrite::QueueSubject { subject: subject.clone(), cancels });
@@ -88,8 +93,8 @@ pub fn start(request: StartRequest, bindings: &Bindings, asked: Asked) -> Result
             let taken = subject.iter().map(|subject| SideWrite::TakeSubject { subject: subject.clone() });
             draft.side.extend(taken);
             activate::next_from(&mut draft, 0, bindings)?;
-            if let Some(session) = request.claim {
-                claim::continue_with(&mut draft, session);
+            if let Some(claimer) = &request.claim {
+                claim::continue_with(&mut draft, claimer);
             }
         }
     }

@@ -6,6 +6,7 @@
 //! | ready | Claimed / GrantLapsed | running / waiting_approval |
 //! | running | Succeeded, Failed, LeaseExpired, Released, NeedsApproval, Denied, Waiting, Timeout | see [`next`] |
 //! | waiting_approval | Approved, Rejected, Expired | succeeded or ready, failed or stays |
+//! | waiting_approval, failed | OperatorRetry, OperatorSkip, DirectiveAsked | ready or asked anew, skipped, waiting_approval |
 //! | waiting_signal | Woken, TimedOut | ready (`wait`: succeeded / failed) |
 //! | in_doubt | Resolved | succeeded, ready, failed |
 //! | succeeded, failed, in_doubt | RollbackFinished | rolled_back |
@@ -69,6 +70,8 @@ pub enum StepEvent {
         ask: bool,
     },
     OperatorSkip,
+    /// A directive that needs votes has been asked for: the step waits for them, the run stays paused.
+    DirectiveAsked,
     Woken,
     TimedOut,
     Resolved(Resolution),
@@ -104,6 +107,7 @@ impl StepEvent {
         Self::OperatorRetry { ask: false },
         Self::OperatorRetry { ask: true },
         Self::OperatorSkip,
+        Self::DirectiveAsked,
         Self::Woken,
         Self::TimedOut,
         Self::Resolved(Resolution::Happened),
@@ -138,6 +142,7 @@ pub const fn next(from: StepState, kind: StepKind, event: StepEvent) -> Option<S
     let governed = matches!(kind, StepKind::Command | StepKind::Connector | StepKind::Model | StepKind::Rollback);
     let pure = matches!(kind, StepKind::Approval | StepKind::Wait);
     let forward = !matches!(kind, StepKind::Rollback);
+    let gate = matches!(kind, StepKind::Approval);
     Some(match (from, event) {
         (S::Pending, E::Activated(Verdict::ConditionFalse)) => S::Skipped,
         (S::Pending, E::Activated(Verdict::NeedsApproval)) if governed => S::WaitingApproval,
@@ -168,12 +173,16 @@ pub const fn next(from: StepState, kind: StepKind, event: StepEvent) -> Option<S
         (S::WaitingApproval, E::RejectedOrExpiredPausing) => S::WaitingApproval,
 
         // The operator's directive on a paused run. A gate is asked anew, a wait is opened anew.
-        (S::WaitingApproval | S::Failed, E::OperatorRetry { ask: false }) => match kind {
+        (S::WaitingApproval, E::OperatorRetry { ask: false }) if gate => S::WaitingApproval,
+        (S::Failed, E::OperatorRetry { ask: false }) => match kind {
             StepKind::Approval => S::WaitingApproval,
             StepKind::Wait => S::WaitingSignal,
             _ => S::Ready,
         },
-        (S::WaitingApproval | S::Failed, E::OperatorRetry { ask: true }) if governed => S::WaitingApproval,
+        // What an approval guards is not run again under the old one.
+        (S::WaitingApproval | S::Failed, E::OperatorRetry { ask: true }) if !pure => S::WaitingApproval,
+        (S::WaitingApproval, E::DirectiveAsked) if gate || (forward && !pure) => S::WaitingApproval,
+        (S::Failed, E::DirectiveAsked) if gate => S::WaitingApproval,
         (S::WaitingApproval | S::Failed, E::OperatorSkip) => S::Skipped,
 
         (S::WaitingSignal, E::Woken) => match kind {
@@ -233,6 +242,7 @@ mod tests {
                         event,
                         StepEvent::OperatorRetry { .. }
                             | StepEvent::OperatorSkip
+                            | StepEvent::DirectiveAsked
                             | StepEvent::Rewound
                             | StepEvent::RollbackFinished
                     );

@@ -1,17 +1,19 @@
 //! What a worker reports, and the next step that it gets with the answer. Repeating a report is harmless.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use interlock_core::change::Context;
 use interlock_core::decide::{Command, Completion, Outbound, Outcome, is_recorded};
 use interlock_core::ids::SessionId;
 use interlock_core::limits;
 use interlock_core::run::Run;
-use interlock_core::work::{Assignment, AttemptRef, Report, ReportedOutcome};
+use interlock_core::work::{Assignment, AttemptRef, Claimer, Report, ReportedOutcome};
 
 use crate::Engine;
 use crate::cells::{Cell, Streak};
 use crate::commands::assignment;
+use crate::dispatch::session::SessionInfo;
 use crate::error::EngineError;
 use crate::execute::Facts;
 
@@ -51,7 +53,8 @@ impl Engine {
                 if is_recorded(run, at.position, at.attempt) {
                     return Ok(ControlFlow::Break(self.first_answer(run, at, session)));
                 }
-                let claim_next = (goes_on && self.may_go_on(facts, &info.queues)).then_some(session);
+                let claim_next = (goes_on && self.may_go_on(facts, &info))
+                    .then(|| Claimer { session, skills: Arc::clone(&info.skills) });
                 // A second look after a conflict needs the outcome again.
                 let outcome = outcome.clone().expect("it is never taken");
                 Ok(ControlFlow::Continue(command(facts, at, outcome, claim_next)))
@@ -85,6 +88,13 @@ impl Engine {
         .await
     }
 
+    /// The claim has never reached its worker: it goes back, and nothing was done.
+    pub(crate) async fn undelivered(&self, at: AttemptRef) -> Result<(), EngineError> {
+        let AttemptRef { tenant, run, position, attempt } = at;
+        let command = |_: &Facts<'_>| Ok(ControlFlow::Continue(Command::Undelivered { position, attempt }));
+        self.execute(tenant, run, Context::SYSTEM, command, |_, _| ()).await
+    }
+
     fn next_of(&self, cell: &Cell, session: SessionId) -> Option<Assignment> {
         let run = cell.run.as_deref()?;
         if run.state.is_terminal() || run.current().session() != Some(session) {
@@ -100,15 +110,15 @@ impl Engine {
     }
 
     /// A worker continues one run for a while; after that, others come first if they wait.
-    fn may_go_on(&self, facts: &Facts<'_>, queues: &[String]) -> bool {
+    fn may_go_on(&self, facts: &Facts<'_>, info: &SessionInfo) -> bool {
         let streak = facts.cell.streak;
         let now = self.now();
         let long = streak.steps >= limits::CONTINUE_STEPS_MAX || now.since(streak.since) >= limits::CONTINUE_TIME_MAX;
-        !long || !self.0.dispatch.wait_behind(facts.run(), queues, now)
+        !long || !self.0.dispatch.wait_behind(facts.run(), info, now)
     }
 }
 
-fn command(facts: &Facts<'_>, at: AttemptRef, outcome: ReportedOutcome, claim_next: Option<SessionId>) -> Command {
+fn command(facts: &Facts<'_>, at: AttemptRef, outcome: ReportedOutcome, claim_next: Option<Claimer>) -> Command {
     let AttemptRef { position, attempt, .. } = at;
     let run = facts.run();
     let outcome = match outcome {

@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 
+use interlock_core::approval::Voter;
 use interlock_core::change::Context;
 use interlock_core::decide::Command;
 use interlock_core::ids::{RunId, TenantId};
@@ -40,25 +41,18 @@ impl Engine {
         self.direct(tenant, run, by, Command::Resume).await
     }
 
-    /// Tries the step that stopped the run again, in place. For a run that has ended, see [`Engine::resume_as_new`].
-    pub async fn retry(
-        &self,
-        tenant: TenantId,
-        run: RunId,
-        input: Option<Json>,
-        by: Context,
-    ) -> Result<Standing, EngineError> {
-        self.direct(tenant, run, by, Command::Retry { input }).await
-    }
-
+    /// Goes on without the step that stopped the run. Past an approval that was not given, this is the vote of whoever
+    /// asks, and needs as many others as the approval did.
     pub async fn skip(
         &self,
         tenant: TenantId,
         run: RunId,
         reason: String,
+        voter: Option<Voter>,
         by: Context,
     ) -> Result<Standing, EngineError> {
-        self.direct(tenant, run, by, Command::Skip { reason }).await
+        let voter = voter.map(Box::new);
+        self.direct(tenant, run, by, Command::Skip { reason, voter }).await
     }
 
     /// Goes back to a step, by its key, and runs from there again.
@@ -117,7 +111,8 @@ impl Engine {
         self.direct(tenant, run, by, Command::FailRun { reason, error }).await
     }
 
-    /// Says what became of an effect in doubt.
+    /// Says what became of an effect in doubt. That it did not happen is believed once nobody can be sending it any more:
+    /// after a restore that is nobody whom the store does not know of either.
     pub async fn resolve(
         &self,
         tenant: TenantId,
@@ -125,6 +120,9 @@ impl Engine {
         request: ResolveRequest,
         by: Context,
     ) -> Result<Standing, EngineError> {
+        let options = &self.0.options;
+        let restored_at = self.0.store.restored_at().await?.filter(|_| request.resolution != Resolution::Happened);
+        let settled_at = restored_at.map(|at| at + options.session_lease + options.effect_settles_after);
         let standing = self
             .execute(
                 tenant,
@@ -133,6 +131,10 @@ impl Engine {
                 |facts| {
                     let run = facts.run();
                     let position = position_of(run, &request.step)?;
+                    if let Some(at) = settled_at.filter(|at| self.now() < *at) {
+                        let after = at.since(self.now());
+                        return Err(Rejection::EffectUnderWay { run: run.id, step: position, after }.into());
+                    }
                     if run.state.is_terminal() {
                         return Ok(ControlFlow::Break(Err((Box::new(run.clone()), position))));
                     }

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use interlock_core::change::Context;
 use interlock_core::decide::Command;
-use interlock_core::ids::{ReceiptId, SessionId};
+use interlock_core::ids::{ReceiptId, RunId, SessionId};
 use interlock_core::keys::{EffectScope, effect_key};
 use interlock_core::limits;
 use interlock_core::machine::receipt::{ReceiptEvent, next};
@@ -50,9 +50,14 @@ impl Engine {
         if intent.epoch != self.0.epoch {
             return Err(EngineError::StaleEpoch);
         }
-        self.speaks_for(session, intent.at).await?;
+        self.acts_for(session, intent.at).await?;
         if intent.number >= limits::EFFECTS_PER_STEP_MAX {
             let what = format!("a step performs at most {} effects", limits::EFFECTS_PER_STEP_MAX);
+            return Err(Rejection::InvalidInput { what }.into());
+        }
+        if intent.template.starts_with("interlock:") {
+            let what =
+                "a template that begins with `interlock:` is the server's own; name the system it acts on".to_owned();
             return Err(Rejection::InvalidInput { what }.into());
         }
         // A repeat may come at the same time: what was found out holds as long as the run has not moved on.
@@ -194,8 +199,11 @@ impl Engine {
         // A repeat may come at the same time: what the receipt says holds as long as the run has not moved on.
         for _ in 0..CONFLICTS_MAX {
             let seen = self.seen(outcome.at).await?;
-            if self.record_outcome(&outcome, seen).await? {
-                return Ok(());
+            match self.record_outcome(&outcome, seen).await {
+                Ok(true) => return Ok(()),
+                // It was settled meanwhile, which the next look shows.
+                Ok(false) | Err(EngineError::Refused(Refusal::ReceiptExists)) => {}
+                Err(error) => return Err(error),
             }
         }
         Err(EngineError::Contended { run: outcome.at.run })
@@ -225,7 +233,7 @@ impl Engine {
         };
         let mut receipt = row.receipt;
         let event = if outcome.happened { ReceiptEvent::Succeeded } else { ReceiptEvent::Failed };
-        let Some(state) = next(receipt.state, event) else { return Ok(true) };
+        let Some(state) = next(receipt.state, event) else { return repeated(at.run, &receipt, outcome.happened) };
         receipt.response.clone_from(&outcome.response);
         let (position, attempt) = (at.position, at.attempt);
         if seen.has_ended {
@@ -253,4 +261,15 @@ impl Engine {
         )
         .await
     }
+}
+
+/// The outcome of a receipt that has one. The same again is a repeat; the opposite was not recorded, and its worker is
+/// told what stands there instead: somebody may have said so, and be wrong.
+fn repeated(run: RunId, receipt: &Receipt, happened: bool) -> Result<bool, EngineError> {
+    if (receipt.state == ReceiptState::Succeeded) == happened {
+        return Ok(true);
+    }
+    let state = receipt.state.as_str();
+    tracing::warn!(%run, receipt = %receipt.id, state, happened, "a worker contradicts what is recorded of an effect");
+    Err(Rejection::EffectRecorded { run, key: receipt.key.clone(), state }.into())
 }

@@ -9,6 +9,7 @@ pub mod effect;
 pub mod once;
 pub mod restore;
 pub mod resume;
+mod retry;
 mod settle;
 pub mod signal;
 pub mod start;
@@ -18,10 +19,11 @@ pub mod throttle;
 pub mod ticket;
 pub mod vote;
 
-use interlock_core::ids::RunId;
+use interlock_core::approval::Purpose;
+use interlock_core::ids::{ApprovalId, RunId};
 use interlock_core::plan::Work;
 use interlock_core::run::{Phase, Run};
-use interlock_core::state::{RunState, TaskType};
+use interlock_core::state::{ApprovalState, RunState, TaskType};
 use interlock_core::trace::TraceContext;
 use interlock_core::work::{Assignment, AttemptRef};
 
@@ -31,11 +33,31 @@ pub struct Standing {
     pub run: RunId,
     pub state: RunState,
     pub version: u64,
+    /// The votes that a directive still needs before it is carried out.
+    pub needs: Option<VotesNeeded>,
+}
+
+/// A directive that other people have to agree to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct VotesNeeded {
+    pub approval: ApprovalId,
+    pub approved: u32,
+    pub needed: u32,
+}
+
+impl VotesNeeded {
+    fn of(run: &Run) -> Option<Self> {
+        let Phase::WaitingApproval(open) = &run.current().phase else { return None };
+        let is_open = open.purpose == Purpose::Skip && open.state == ApprovalState::Requested;
+        let approved = open.approved_by().len() as u32;
+        is_open.then_some(Self { approval: open.id, approved, needed: open.quorum })
+    }
 }
 
 impl Standing {
     pub(crate) fn of(run: &Run) -> Self {
-        Self { run: run.id, state: run.state, version: run.version }
+        let needs = if run.state.is_terminal() { None } else { VotesNeeded::of(run) };
+        Self { run: run.id, state: run.state, version: run.version, needs }
     }
 }
 

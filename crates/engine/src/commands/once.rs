@@ -41,7 +41,7 @@ impl Engine {
             source: request.source.clone(),
             request_hash: request.hash,
             now,
-            lock_until: now + limits::IDEMPOTENCY_LOCK,
+            lock_until: now + limits::IDEMPOTENCY_REQUEST_LOCK,
             expires_at: now + limits::IDEMPOTENCY_COMPLETED_TTL,
             attempts_max: limits::IDEMPOTENCY_ATTEMPTS_MAX,
         };
@@ -57,9 +57,24 @@ impl Engine {
         match (record.state, record.response, record.run) {
             (_, _, Some(run)) if record.expires_at <= now => Err(EngineError::IdempotencyExpired { run }),
             (IdempotencyState::Completed, Some(response), _) => Ok(Once::Done(response)),
-            (IdempotencyState::Failed, _, _) => Err(EngineError::IdempotencySpent),
+            (IdempotencyState::Failed, _, _) if record.attempts >= limits::IDEMPOTENCY_ATTEMPTS_MAX => {
+                Err(EngineError::IdempotencySpent)
+            }
+            // It failed between the two looks, and may be tried again.
             _ => Err(EngineError::IdempotencyConflict),
         }
+    }
+
+    /// Keeps the key of a request that is still being worked on.
+    pub async fn renew_once(&self, request: &OnceRequest) -> Result<(), EngineError> {
+        let renew = Op::RenewIdempotency {
+            tenant: request.tenant,
+            client: request.key.client.clone(),
+            key: request.key.key.clone(),
+            lock_until: self.now() + limits::IDEMPOTENCY_REQUEST_LOCK,
+        };
+        self.0.store.execute(renew).await?;
+        Ok(())
     }
 
     /// Keeps the answer for repeats, or lets the request be made again if it failed.

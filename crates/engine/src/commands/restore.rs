@@ -7,7 +7,7 @@ use interlock_core::ids::{ReceiptId, RunId, TenantId};
 use interlock_core::rejection::Rejection;
 use interlock_core::run::Run;
 use interlock_core::state::{EffectClass, ReceiptState, StepKind, StepState};
-use interlock_store::{Page, RunFilter};
+use interlock_store::{Op, OpAnswer, Page, ReadError, RunFilter};
 use std::ops::ControlFlow;
 
 use crate::Engine;
@@ -30,8 +30,19 @@ pub struct Parked {
 }
 
 impl Engine {
-    /// Pauses every live run that has a step with side effects still before it or under way.
+    /// Finishes a restore: pauses every live run that has a step with side effects still before it or under way, and takes
+    /// the store's mark away. May be broken off and called again; without a mark there is nothing to do.
     pub async fn park_restored(&self) -> Result<Vec<Parked>, EngineError> {
+        let Some(epoch) = self.0.store.restoring().await? else { return Ok(Vec::new()) };
+        let parked = self.park_all().await?;
+        let finished = Op::FinishRestore { epoch, now: self.now() };
+        if self.0.store.execute(finished).await? == OpAnswer::Gone {
+            return Err(EngineError::StaleEpoch);
+        }
+        Ok(parked)
+    }
+
+    async fn park_all(&self) -> Result<Vec<Parked>, EngineError> {
         let mut parked = Vec::new();
         for tenant in self.0.store.tenants().await? {
             let mut after = None;
@@ -42,7 +53,7 @@ impl Engine {
                 after = Some(last.run);
                 let live: Vec<_> =
                     runs.iter().filter(|run| !run.state.is_terminal()).map(|run| (tenant.id, run.run)).collect();
-                for run in self.0.store.load_runs(&live).await? {
+                for run in self.readable(&live).await? {
                     if acts(&run) {
                         parked.push(self.park(&run).await?);
                     }
@@ -52,13 +63,35 @@ impl Engine {
         Ok(parked)
     }
 
+    /// The runs that can be loaded. One that cannot is never dispatched either, and must not keep the others waiting.
+    async fn readable(&self, runs: &[(TenantId, RunId)]) -> Result<Vec<Run>, EngineError> {
+        match self.0.store.load_runs(runs).await {
+            Err(ReadError::Corrupt(_)) => {}
+            loaded => return Ok(loaded?),
+        }
+        let mut readable = Vec::with_capacity(runs.len());
+        for (tenant, run) in runs {
+            match self.0.store.load_runs(&[(*tenant, *run)]).await {
+                Err(ReadError::Corrupt(error)) => {
+                    tracing::error!(%tenant, %run, %error, "a restored run cannot be read, and was not parked");
+                }
+                loaded => readable.extend(loaded?),
+            }
+        }
+        Ok(readable)
+    }
+
     async fn park(&self, run: &Run) -> Result<Parked, EngineError> {
         let paused = self
             .execute(
                 run.tenant,
                 run.id,
                 Context::operator("restore"),
-                |_| Ok(ControlFlow::Continue(Command::Park)),
+                |facts| {
+                    // A restore that was broken off has parked it before.
+                    let parked = facts.run().notes.restored;
+                    Ok(if parked { ControlFlow::Break(()) } else { ControlFlow::Continue(Command::Park) })
+                },
                 |_, _| (),
             )
             .await;

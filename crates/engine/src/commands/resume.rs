@@ -1,11 +1,16 @@
 //! A new run from a terminal one: the chain that lists show.
 
 use interlock_core::change::Context;
-use interlock_core::decide;
+use interlock_core::decide::{self, Resumed};
 use interlock_core::ids::{RunId, TenantId};
 use interlock_core::json::canonical_hash;
+use interlock_core::limits;
+use interlock_core::plan::StepSpec;
+use interlock_core::receipt::Receipt;
 use interlock_core::rejection::Rejection;
-use interlock_core::run::Trigger;
+use interlock_core::run::{Run, Trigger};
+use interlock_core::state::{EffectClass, ReceiptState, StepState};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::control::position_of;
@@ -15,7 +20,7 @@ use crate::error::EngineError;
 
 impl Engine {
     /// Makes a new run of the same version that keeps the results of the steps before `from`, by default before the
-    /// first that did not succeed.
+    /// first that did not succeed. A run has one successor: once there is one, the next is made from that.
     pub async fn resume_as_new(
         &self,
         tenant: TenantId,
@@ -27,6 +32,7 @@ impl Engine {
         let old = self.0.store.load_runs(&[(tenant, run)]).await?.pop().ok_or(Rejection::UnknownRun { run })?;
         let from = from.map(|step| position_of(&old, step)).transpose()?;
         let resumed = decide::resume(&old, from)?;
+        self.check_claims(&old, &resumed).await?;
         let (hash, text) = old.plan.encode();
         let plan = Arc::new(EncodedPlan { plan: Arc::clone(&old.plan), hash, text });
         let header = &old.header;
@@ -48,5 +54,41 @@ impl Engine {
         let earlier =
             Earlier { lineage: Some(resumed.lineage), inherited: resumed.inherited, starters: resumed.starters };
         self.start_from(id, request, earlier).await
+    }
+
+    /// Refuses a run that would repeat a step of which only the claim is known: its worker was lost, or has reported
+    /// after the end that it was done. Effects that workers name themselves are found under their keys.
+    async fn check_claims(&self, old: &Run, resumed: &Resumed) -> Result<(), EngineError> {
+        let is_unsafe = |spec: &StepSpec| spec.effect_class() == EffectClass::Unsafe;
+        if !old.plan.steps.iter().any(is_unsafe) {
+            return Ok(());
+        }
+        let kept = |position: u32| {
+            resumed.inherited.iter().any(|(at, step)| *at == position && step.state() != StepState::Pending)
+        };
+        let may_repeat = |receipt: &Receipt| match receipt.state {
+            ReceiptState::Failed => true,
+            ReceiptState::Succeeded => !receipt.late,
+            ReceiptState::Intent | ReceiptState::InDoubt => false,
+        };
+        let receipts = self.0.store.receipts(old.tenant, old.id).await?.into_iter().map(|row| row.receipt);
+        let stuck = receipts.filter(|receipt| receipt.is_of_claim() && !kept(receipt.position) && !may_repeat(receipt));
+        let steps: BTreeSet<String> = stuck.map(|receipt| old.spec(receipt.position).key.clone()).collect();
+        if steps.is_empty() {
+            return Ok(());
+        }
+        Err(Rejection::ResumeFailed { run: old.id, steps: steps.into_iter().collect() }.into())
+    }
+
+    /// The last run of the chain that goes on from `run`.
+    pub(super) async fn newest_successor(&self, tenant: TenantId, run: RunId) -> Result<RunId, EngineError> {
+        let mut newest = run;
+        for _ in 0..limits::RESUMES_MAX {
+            match self.0.store.successor(tenant, newest).await? {
+                Some(next) => newest = next,
+                None => break,
+            }
+        }
+        Ok(newest)
     }
 }

@@ -49,8 +49,9 @@ impl Engine {
         };
         let mut settled = false;
         for mut receipt in open {
-            // Its worker may not have heard of the end yet.
-            let known_at = run.finished_at.unwrap_or_default() + self.0.options.session_lease;
+            // Its worker may not have heard of the end yet, and what it has sent may be on its way.
+            let options = &self.0.options;
+            let known_at = run.finished_at.unwrap_or_default() + options.session_lease + options.effect_settles_after;
             if event == ReceiptEvent::Failed && self.now() < known_at {
                 let after = known_at.since(self.now());
                 return Err(Rejection::EffectUnderWay { run: run.id, step: position, after }.into());

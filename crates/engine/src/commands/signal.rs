@@ -105,11 +105,14 @@ impl Engine {
             let waits = self.0.store.open_waits(tenant, signal_type, key, after.as_ref(), MATCH_MAX).await?;
             let full = waits.len() == MATCH_MAX;
             let last = waits.last().cloned();
-            let pairs = self.pair(tenant, signal_type, key, waits).await?;
+            // A signal is not kept for a run that cannot be worked on.
+            let now = self.now();
+            let able = waits.into_iter().filter(|wait| !self.0.set_aside.holds(tenant, wait.run, now)).collect();
+            let pairs = self.pair(tenant, signal_type, key, able).await?;
             if !pairs.is_empty() {
                 rounds += 1;
                 for (wait, signal) in pairs {
-                    self.wake(tenant, &wait, signal).await?;
+                    self.one_of_many(tenant, wait.run, self.wake(tenant, &wait, signal)).await?;
                 }
             } else if full {
                 after = last;

@@ -20,7 +20,7 @@ use interlock_store::{Refusal, StartAnswer, SubmitError};
 use interlock_workflow::expression;
 
 use crate::commands::assignment;
-use crate::dispatch::holds::LimitedWorkflow;
+use crate::dispatch::workflow_limits::LimitedWorkflow;
 use crate::error::EngineError;
 use crate::execute::CONFLICTS_MAX;
 use crate::{Engine, bind};
@@ -186,6 +186,7 @@ impl Engine {
     ) -> Result<Started, EngineError> {
         let now = self.now();
         let tenant = request.tenant;
+        self.check_enabled(tenant).await?;
         let plan = Arc::clone(&request.plan.plan);
         let on_conflict = request.on_conflict;
         let Earlier { lineage, inherited, starters } = earlier;
@@ -206,10 +207,10 @@ impl Engine {
         };
         let bindings = bind::for_start(self, (tenant, id), &header, &plan, &inherited).await;
         // Where a session has room and nobody is ahead, the first step is claimed in the same commit.
-        let queue = plan.steps.first().map(|step| step.queue.as_str()).unwrap_or_default();
         let limited = plan.workflow_caps().map(|caps| LimitedWorkflow { tenant, name: caps.workflow });
         let held = limited.is_some_and(|workflow| self.0.dispatch.holds(&workflow, now));
-        let mut claim = if inherited.is_empty() && !held { self.0.dispatch.reserve(queue, tenant, now) } else { None };
+        let first = plan.steps.first().filter(|_| inherited.is_empty() && !held);
+        let mut claim = first.and_then(|spec| self.0.dispatch.reserve(spec, tenant, now));
         let draft = |claim, queued| {
             let start = StartRequest {
                 tenant,
@@ -228,8 +229,9 @@ impl Engine {
         };
         let mut queued = None;
         for _ in 0..CONFLICTS_MAX {
-            let session = claim.as_ref().map(|reserved| reserved.session);
-            let (mut run, change) = draft(session, queued)?;
+            let claimer = claim.as_ref().map(|(_, claimer)| claimer.clone());
+            let session = claimer.as_ref().map(|claimer| claimer.session);
+            let (mut run, change) = draft(claimer, queued)?;
             let refusal = match self.submit(change).await {
                 Ok(change) => {
                     run.apply(&change);
@@ -247,6 +249,13 @@ impl Engine {
                 Refusal::IdempotencyExists => {
                     return self.replay(tenant, &idempotency.expect("only a keyed start can meet its key")).await;
                 }
+                // Whatever the rule says, a start does nothing to another workspace's run.
+                Refusal::SubjectBusy { run }
+                    if on_conflict != OnConflict::Queue
+                        && self.is_elsewhere(tenant, run, &header.workspace).await? =>
+                {
+                    return Err(EngineError::SubjectElsewhere { subject: subject() });
+                }
                 Refusal::SubjectBusy { run } => match on_conflict {
                     OnConflict::Reject => return Err(EngineError::SubjectBusy { subject: subject(), run }),
                     OnConflict::Queue => (claim, queued) = (None, Some(Queued { cancels: false })),
@@ -260,6 +269,11 @@ impl Engine {
                         None => {}
                     },
                 },
+                Refusal::Continued { by } => {
+                    let run = header.lineage.as_ref().map_or(id, |lineage| lineage.resumed_from);
+                    let by = self.newest_successor(tenant, by).await?;
+                    return Err(Rejection::Continued { run, by }.into());
+                }
                 Refusal::SubjectQueueFull => return Err(EngineError::SubjectQueueFull { subject: subject() }),
                 Refusal::UnknownTenant => return Err(Rejection::UnknownTenant { tenant }.into()),
                 other => return Err(SubmitError::Refused(other).into()),

@@ -16,6 +16,7 @@ use interlock_store::{Op, OpAnswer, QueuedRun, Refusal, SignalRow, SubjectLine, 
 
 use crate::Engine;
 use crate::error::EngineError;
+use crate::execute::Facts;
 
 /// The type of the signal that a start becomes with `on_conflict: signal`. Its key is the subject, its payload says
 /// what the run would have been made from.
@@ -39,19 +40,27 @@ impl Engine {
         for _ in 0..ROUNDS_MAX {
             let line = self.0.store.subject_line(tenant, subject, limits::SUBJECT_QUEUE_MAX).await?;
             self.make_room(tenant, &line).await?;
-            let next = if is_planted(Bug::QueueOvertaken) { line.queue.last() } else { line.queue.first() };
+            // One that cannot be worked on is passed over: those behind it must not wait for it.
+            let now = self.now();
+            let mut able = line.queue.iter().filter(|queued| !self.0.set_aside.holds(tenant, queued.run, now));
+            let next = if is_planted(Bug::QueueOvertaken) { able.next_back() } else { able.next() };
             let Some(first) = next else { return Ok(()) };
             if line.holder.is_some() {
                 // Its end brings us here again.
                 return Ok(());
             }
-            let admitted = self
-                .execute(tenant, first.run, Context::SYSTEM, |_| Ok(ControlFlow::Continue(Command::Admit)), |_, _| ())
-                .await;
-            match admitted {
-                // Somebody else was faster: another server, a cancel, a start that came earlier.
-                Err(EngineError::Rejected(_) | EngineError::Refused(Refusal::SubjectBusy { .. })) => {}
-                other => return other,
+            let mut admitted = false;
+            let work = async {
+                let admit = |_: &Facts<'_>| Ok(ControlFlow::Continue(Command::Admit));
+                match self.execute(tenant, first.run, Context::SYSTEM, admit, |_, _| ()).await {
+                    // Somebody else was faster: another server, a cancel, a start that came earlier.
+                    Err(EngineError::Rejected(_) | EngineError::Refused(Refusal::SubjectBusy { .. })) => Ok(()),
+                    other => other.map(|()| admitted = true),
+                }
+            };
+            self.one_of_many(tenant, first.run, work).await?;
+            if admitted {
+                return Ok(());
             }
         }
         Ok(())
@@ -62,15 +71,36 @@ impl Engine {
         let Some(last) = line.queue.iter().rposition(|queued| queued.cancels) else { return Ok(()) };
         let by = line.queue[last].run;
         let before = line.queue[..last].iter().map(|queued: &QueuedRun| queued.run);
+        let workspace = self.0.store.run_overview(tenant, by).await?.map(|run| run.workspace);
         for run in before.chain(line.holder) {
-            let reason = format!("replaced by {by} (on_conflict: cancel_previous)");
-            match self.cancel(tenant, run, reason, false, Context::SYSTEM).await {
-                // It is being canceled, rolls back, or has ended.
-                Ok(_) | Err(EngineError::Rejected(_)) => {}
-                Err(error) => return Err(error),
+            // A run of another workspace is waited for, never replaced.
+            if let Some(workspace) = &workspace
+                && self.is_elsewhere(tenant, run, workspace).await?
+            {
+                continue;
             }
+            let reason = format!("replaced by {by} (on_conflict: cancel_previous)");
+            let work = async {
+                match self.cancel(tenant, run, reason, false, Context::SYSTEM).await {
+                    // It is being canceled, rolls back, or has ended.
+                    Ok(_) | Err(EngineError::Rejected(_)) => Ok(()),
+                    Err(error) => Err(error),
+                }
+            };
+            self.one_of_many(tenant, run, work).await?;
         }
         Ok(())
+    }
+
+    /// Whether a run is of another workspace than this. One that is gone is nowhere.
+    pub(crate) async fn is_elsewhere(
+        &self,
+        tenant: TenantId,
+        run: RunId,
+        workspace: &str,
+    ) -> Result<bool, EngineError> {
+        let found = self.0.store.run_overview(tenant, run).await?;
+        Ok(found.is_some_and(|run| *run.workspace != *workspace))
     }
 
     /// Tells the run that holds the subject instead of starting another one. Answers `false` if the request's key is

@@ -1,32 +1,75 @@
 //! Dispatch: ready runs on one side, sessions with room on the other, claimed in batches between them.
+//!
+//! ```text
+//!   commits (hints)        the scan of the store              starts
+//!        │ became_ready         │ found                         │ reserve
+//!        ▼                      ▼                               │
+//!   ┌─────────────────────────────────────────┐                 │
+//!   │ ready.rs: ready runs, by group          │                 │
+//!   │   (queue, tenant, workspace), in turns; │                 │
+//!   │   inside a group by need (need.rs)      │                 │
+//!   └───────┬─────────────────────────────────┘                 │
+//!           │ take        ▲ released, lifted                     │
+//!           │   ┌─────────┴──────────────────────┐              │
+//!           │   │ workflow_limits.rs: runs whose │              │
+//!           │   │ workflow is at a limit         │              │
+//!           │   └────────────────────────────────┘              │
+//!           ▼                                                   ▼
+//!   ┌───────────────┐   room that is left over    ┌────────────────────────┐
+//!   │ poll.rs: the  │ ──────────────────────────► │ offers.rs: room that   │
+//!   │ poll claims   │                             │ polls offer to starts  │
+//!   └───────┬───────┘                             └───────────┬────────────┘
+//!           │ claimed, committed                              │ claimed with the start
+//!           ▼                                                 ▼
+//!   ┌──────────────────────────────────────────────────────────────────────┐
+//!   │ pending.rs: deliveries that wait for the session's poll, or its next │
+//!   └──────────────────────────────────────────────────────────────────────┘
+//! ```
+//!
+//! - A **group** is what takes turns: one queue of one workspace of one tenant. A turn is as long as the tenant's weight.
+//! - A **need** is what a step asks of a worker: its task, or its kind where it is no task. A session takes what it named
+//!   when it registered; what no session can do waits where it is, unclaimed.
+//! - A **place** is room for one step. A poll has as many as it asks for; an **offer** is what is left of them, which a
+//!   start may take to claim its first step in its own commit. The last places of a session that serves all tenants are
+//!   **kept** for tenants below their **share** (shares.rs) of what was taken lately.
+//! - A tenant at its cap is **throttled**: its groups are left alone for a moment, or until one of its claims ends. Runs
+//!   of a workflow at its limit are **parked** apart, out of the way of the tenant's others.
+//! - A **pending delivery** is a step that is claimed and has not gone out. A poll delivers at most as many as it asks for.
+//!
+//! All of it is memory, behind one lock, and none of it is the truth: a claim is decided by the store's guard, and what is
+//! lost here is found by the scan. Dispatch knows sessions by what they can take ([`session::SessionInfo`]); how they
+//! live and die is told in `sessions`, which calls dispatch and is not called by it.
 
-mod handed;
-pub(crate) mod holds;
+pub(crate) mod need;
 mod offers;
+mod pending;
 mod poll;
 pub(crate) mod ready;
+pub mod session;
 mod shares;
+pub(crate) mod workflow_limits;
 
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use interlock_core::caps::Held;
-use interlock_core::ids::{SessionId, TenantId};
+use interlock_core::ids::{RunId, SessionId, TenantId};
+use interlock_core::plan::StepSpec;
 use interlock_core::planted::{Bug, is_planted};
 use interlock_core::run::Run;
 use interlock_core::time::Timestamp;
-use interlock_core::work::Assignment;
+use interlock_core::work::{Assignment, AttemptRef, Claimer};
 use tokio::sync::Notify;
 
-use crate::sessions::SessionInfo;
-
-use self::handed::Handed;
-use self::holds::{Freed, Holds, LimitedWorkflow, Pass};
+use self::need::Need;
 use self::offers::{Asked, Offers};
+use self::pending::PendingDeliveries;
 use self::poll::Tried;
 use self::ready::{Candidate, GroupKey, ReadyRuns};
+use self::session::SessionInfo;
 use self::shares::Shares;
-pub(crate) use self::shares::kept;
+use self::workflow_limits::{Freed, LimitedWorkflow, Pass, WorkflowLimits};
 
 pub struct Dispatch {
     state: Mutex<State>,
@@ -34,7 +77,7 @@ pub struct Dispatch {
     work: Notify,
     /// The scan of the store waits here.
     pub(crate) rescan: Notify,
-    /// The same, where only the instant of the next scan has changed.
+    /// The same, where only the instant has changed at which it has something to do.
     pub(crate) repace: Notify,
     /// The earliest instant at which a delayed step becomes eligible, as far as hints told; else the far future.
     scan_at: AtomicI64,
@@ -59,9 +102,10 @@ impl Default for Dispatch {
 struct State {
     ready: ReadyRuns,
     /// Those that the limits of their workflow hold back.
-    holds: Holds,
+    limits: WorkflowLimits,
     offers: Offers,
-    handed: Handed,
+    /// Steps that were claimed for a session and have not gone out to it.
+    pending: PendingDeliveries,
     shares: Shares,
 }
 
@@ -80,7 +124,7 @@ impl State {
     fn put_back(&mut self, freed: Freed) -> bool {
         let any = !freed.is_empty();
         for (key, candidate) in freed {
-            self.ready.push(key, candidate);
+            self.ready.push(key, candidate, Need::Unknown);
         }
         any
     }
@@ -94,8 +138,8 @@ impl Dispatch {
     /// A hint: the run's step can be claimed, now or later.
     pub(crate) fn became_ready(
         &self,
-        key: GroupKey,
-        candidate: Candidate,
+        (key, candidate): (GroupKey, Candidate),
+        spec: &StepSpec,
         limited: Option<&LimitedWorkflow>,
         now: Timestamp,
     ) {
@@ -110,11 +154,11 @@ impl Dispatch {
         }
         {
             let mut state = self.state();
-            if let Some(workflow) = limited.filter(|workflow| state.holds.holds(workflow, now)) {
-                state.holds.park(workflow, &key, candidate);
+            if let Some(workflow) = limited.filter(|workflow| state.limits.holds(workflow, now)) {
+                state.limits.park(workflow, &key, candidate);
                 return;
             }
-            state.ready.push(key, candidate);
+            state.ready.push(key, candidate, Need::of(spec));
         }
         self.work.notify_waiters();
     }
@@ -125,7 +169,8 @@ impl Dispatch {
         {
             let mut state = self.state();
             for candidate in runs.filter(|_| !is_planted(Bug::LostWakeUp)) {
-                any |= !state.holds.is_parked(candidate.run) && state.ready.push(key.clone(), candidate);
+                any |=
+                    !state.limits.is_parked(candidate.run) && state.ready.push(key.clone(), candidate, Need::Unknown);
             }
             if more {
                 state.ready.more_in_store(key);
@@ -140,7 +185,7 @@ impl Dispatch {
     pub(crate) fn released(&self, tenant: TenantId, workflow: &str) {
         let waited = {
             let mut state = self.state();
-            let freed = state.holds.released(tenant, workflow);
+            let freed = state.limits.released(tenant, workflow);
             state.put_back(freed) | state.ready.released(tenant)
         };
         if waited {
@@ -150,24 +195,43 @@ impl Dispatch {
 
     /// Whether the limits of a workflow hold its runs back, as far as this server knows.
     pub(crate) fn holds(&self, workflow: &LimitedWorkflow, now: Timestamp) -> bool {
-        self.state().holds.holds(workflow, now)
+        self.state().limits.holds(workflow, now)
     }
 
-    /// The workflows of which runs of this group are held back.
+    /// The workflows of which runs of this group are held back, or wait for a worker that has their task.
     pub(crate) fn parked_of(&self, key: &GroupKey) -> Vec<String> {
-        self.state().holds.parked_of(key)
+        let state = self.state();
+        let mut workflows = state.limits.parked_of(key);
+        workflows.extend(state.ready.unserved_of(key));
+        workflows
+    }
+
+    /// A session was given a run whose step it cannot do: another one may.
+    fn mismatched(&self, candidate: Candidate, run: &Run) {
+        let (key, spec) = (GroupKey::of(run), run.spec(run.position));
+        self.state().ready.mismatched(key, candidate, spec, &run.plan.workflow);
+        self.work.notify_waiters();
+    }
+
+    /// What the scan has found, by group, of the groups that it has read to their end.
+    pub(crate) fn compare(
+        &self,
+        found: &HashMap<GroupKey, HashSet<RunId>>,
+        is_served: impl Fn(&GroupKey, &Need) -> bool,
+    ) {
+        self.state().ready.compare(found, is_served);
     }
 
     /// Another server has committed something.
     pub(crate) fn nudge(&self, now: Timestamp) {
-        self.state().holds.nudge(now);
+        self.state().limits.nudge(now);
     }
 
     /// A run that was let through is no longer there to be claimed.
     fn let_another_try(&self, workflow: &LimitedWorkflow) {
         let freed = {
             let mut state = self.state();
-            let freed = state.holds.another(workflow);
+            let freed = state.limits.another(workflow);
             state.put_back(freed)
         };
         if freed {
@@ -179,7 +243,7 @@ impl Dispatch {
     fn tried(&self, workflow: &LimitedWorkflow, claimed: bool) {
         let freed = {
             let mut state = self.state();
-            let freed = if claimed { state.holds.claimed(workflow) } else { state.holds.unused(workflow) };
+            let freed = if claimed { state.limits.claimed(workflow) } else { state.limits.unused(workflow) };
             state.put_back(freed)
         };
         if freed {
@@ -191,11 +255,11 @@ impl Dispatch {
     fn held(&self, tried: &Tried, pass: Pass, held: Held, now: Timestamp) {
         let Tried { workflow, key, candidate } = tried;
         let mut state = self.state();
-        if state.holds.refused(workflow, pass, held, (key, *candidate), now) {
+        if state.limits.refused(workflow, pass, held, (key, *candidate), now) {
             drop(state);
             self.repace.notify_one();
         } else {
-            state.ready.push(key.clone(), *candidate);
+            state.ready.push(key.clone(), *candidate, Need::Unknown);
             drop(state);
             self.work.notify_waiters();
         }
@@ -205,25 +269,34 @@ impl Dispatch {
         self.state().ready.set_weight(tenant, weight);
     }
 
-    /// Whether others could be claimed if a worker of these queues let go of this run: then it must not go on with it
-    /// for long.
-    pub(crate) fn wait_behind(&self, run: &Run, queues: &[String], now: Timestamp) -> bool {
+    /// Whether others could be claimed if the session let go of this run: then it must not go on with it for long.
+    pub(crate) fn wait_behind(&self, run: &Run, info: &SessionInfo, now: Timestamp) -> bool {
         let state = self.state();
-        state.ready.wait_behind(run.tenant, queues, now) || state.holds.wait_behind(run, queues)
+        state.ready.wait_behind(run.tenant, info, now) || state.limits.wait_behind(run, &info.queues)
     }
 
-    /// When the scan should look again: a delayed step, or the end of a throttle.
+    /// When the scan should read the store again: a delayed step becomes eligible.
     pub(crate) fn next_scan_at(&self) -> Option<Timestamp> {
-        let delayed = Some(self.scan_at.load(Ordering::Relaxed)).filter(|at| *at < i64::MAX).map(Timestamp);
+        Some(self.scan_at.load(Ordering::Relaxed)).filter(|at| *at < i64::MAX).map(Timestamp)
+    }
+
+    /// When a throttle or the pause of a workflow at its limit ends, which takes no look at the store.
+    pub(crate) fn next_lift_at(&self) -> Option<Timestamp> {
         let state = self.state();
-        [delayed, state.ready.next_unthrottled(), state.holds.next_lift()].into_iter().flatten().min()
+        [state.ready.next_unthrottled(), state.limits.next_lift()].into_iter().flatten().min()
     }
 
     pub(crate) fn scanned(&self, next_eligible: Option<Timestamp>, now: Timestamp) {
         self.scan_at.store(next_eligible.map_or(i64::MAX, |at| at.0), Ordering::Relaxed);
+        self.lift(now);
+    }
+
+    /// Ends the throttles and pauses that are over.
+    pub(crate) fn lift(&self, now: Timestamp) {
         {
             let mut state = self.state();
-            let freed = state.holds.lift(now);
+            state.ready.lift_throttles(now);
+            let freed = state.limits.lift(now);
             state.put_back(freed);
         }
         // Throttles that ended open their groups: whoever waits should look again.
@@ -233,19 +306,19 @@ impl Dispatch {
     /// Memory has run low while the store holds more.
     pub(crate) fn starved(&self) -> bool {
         let mut state = self.state();
-        state.ready.starved() | state.holds.starved()
+        state.ready.starved() | state.limits.starved()
     }
 
-    /// Room for one more step of this queue and tenant, where those who wait already leave some.
-    pub(crate) fn reserve(&self, queue: &str, tenant: TenantId, now: Timestamp) -> Option<Reserved<'_>> {
+    /// Room for one more step of this tenant, where those who wait already leave some.
+    pub(crate) fn reserve(&self, spec: &StepSpec, tenant: TenantId, now: Timestamp) -> Option<(Reserved<'_>, Claimer)> {
         let mut state = self.state();
         let State { ready, offers, shares, .. } = &mut *state;
         let over = shares.is_over(tenant, now);
         // Those over their share leave places that this one may take, unless it is over its own.
-        let ahead = ready.ahead_of(queue, tenant, now, |other| over || !shares.is_over(other, now))?;
-        let session = offers.take(queue, tenant, Asked { ahead, over, now })?;
+        let ahead = ready.ahead_of(spec, tenant, now, |other| over || !shares.is_over(other, now))?;
+        let (session, skills) = offers.take(spec, tenant, Asked { ahead, over, now })?;
         shares.took(tenant, ready.weight(tenant), now);
-        Some(Reserved { dispatch: self, session, places: 1 })
+        Some((Reserved { dispatch: self, session, places: 1 }, Claimer { session, skills }))
     }
 
     /// Whether the tenant takes little while others take much.
@@ -260,7 +333,7 @@ impl Dispatch {
         assignments: impl IntoIterator<Item = Assignment>,
         now: Timestamp,
     ) {
-        self.state().handed.put(session, assignments, now);
+        self.state().pending.put(session, assignments, now);
         self.work.notify_waiters();
     }
 
@@ -277,15 +350,32 @@ impl Dispatch {
         }
     }
 
+    /// Nothing more is claimed for the session.
+    pub(crate) fn withdraw_offer(&self, session: SessionId) {
+        self.state().offers.forget(session);
+    }
+
+    /// Takes back a step that was claimed for a session and has not gone out to it. Answers whether there was one.
+    pub(crate) fn take_undelivered(&self, session: SessionId, at: AttemptRef) -> bool {
+        self.state().pending.remove(session, at)
+    }
+
+    /// Drops what is there for sessions other than these.
+    pub(crate) fn keep_sessions(&self, sessions: &HashSet<SessionId>) {
+        let mut state = self.state();
+        state.pending.keep(sessions);
+        state.offers.keep(sessions);
+    }
+
     pub(crate) fn forget_session(&self, session: SessionId) {
         let mut state = self.state();
-        state.handed.forget(session);
+        state.pending.forget(session);
         state.offers.forget(session);
     }
 
     pub fn ready_len(&self) -> usize {
         let state = self.state();
-        state.ready.len() + state.holds.len()
+        state.ready.len() + state.limits.len()
     }
 }
 

@@ -4,13 +4,15 @@
 //! or claims, and for a moment after it was given something, since a worker with room left comes back at once: whatever
 //! is handed over meanwhile goes out with its answer, or with that of the session's next poll.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use interlock_core::ids::{SessionId, TenantId};
+use interlock_core::plan::StepSpec;
 use interlock_core::time::{Millis, Timestamp};
+use interlock_core::work::Skills;
 
-use crate::sessions::SessionInfo;
+use super::session::SessionInfo;
 
 /// How long an offer stands once its poll was answered with work.
 const STANDS: Millis = Millis(20);
@@ -88,20 +90,22 @@ impl Offers {
         }
     }
 
-    /// Takes a place for this queue and tenant, if there are more than others will take: of a session whose poll waits
+    /// Takes a place for this step of this tenant, if there are more than others will take: of a session whose poll waits
     /// rather than of one that was just answered, and then of the one that has the most room.
-    pub fn take(&mut self, queue: &str, tenant: TenantId, asked: Asked) -> Option<SessionId> {
+    pub fn take(&mut self, spec: &StepSpec, tenant: TenantId, asked: Asked) -> Option<(SessionId, Arc<Skills>)> {
         let Asked { ahead, over, now } = asked;
-        let room_of = |offer: &Offer| if offer.fits(queue, tenant, now) { offer.room_for(over) } else { 0 };
+        let room_of = |offer: &Offer| if offer.fits(spec, tenant, now) { offer.room_for(over) } else { 0 };
         let with_room = self.offers.iter().map(|(session, offer)| (room_of(offer), offer.until.is_none(), *session));
         let with_room: Vec<_> = with_room.filter(|(room, ..)| *room > 0).collect();
         if with_room.iter().map(|(room, ..)| room).sum::<usize>() <= ahead {
             return None;
         }
         let (.., session) = with_room.into_iter().max_by_key(|(room, waits, session)| (*waits, *room, *session))?;
-        self.offers.get_mut(&session)?.room -= 1;
+        let offer = self.offers.get_mut(&session)?;
+        offer.room -= 1;
+        let skills = Arc::clone(&offer.info.skills);
         *self.taken.entry(session).or_default() += 1;
-        Some(session)
+        Some((session, skills))
     }
 
     /// So many starts or claims are committed and handed over, or came to nothing.
@@ -117,6 +121,10 @@ impl Offers {
     pub fn forget(&mut self, session: SessionId) {
         self.offers.remove(&session);
     }
+
+    pub fn keep(&mut self, sessions: &HashSet<SessionId>) {
+        self.offers.retain(|session, _| sessions.contains(session));
+    }
 }
 
 impl Offer {
@@ -125,11 +133,8 @@ impl Offer {
         if over { self.room.saturating_sub(self.info.kept()) } else { self.room }
     }
 
-    fn fits(&self, queue: &str, tenant: TenantId, now: Timestamp) -> bool {
-        self.until.is_none_or(|until| now < until)
-            && self.info.takes_work()
-            && self.info.tenant.is_none_or(|only| only == tenant)
-            && self.info.queues.iter().any(|name| name == queue)
+    fn fits(&self, spec: &StepSpec, tenant: TenantId, now: Timestamp) -> bool {
+        self.until.is_none_or(|until| now < until) && self.info.takes_work() && self.info.takes_at_once(tenant, spec)
     }
 }
 
@@ -141,6 +146,11 @@ mod tests {
     const TENANT: TenantId = TenantId(Uuid::from_u128(1));
     const NOW: Timestamp = Timestamp(1_000);
     const AT_ONCE: Asked = Asked { ahead: 0, over: false, now: NOW };
+
+    fn take(offers: &mut Offers, queue: &str, tenant: TenantId, asked: Asked) -> Option<SessionId> {
+        let spec = StepSpec { queue: queue.into(), ..StepSpec::task("a", "work") };
+        offers.take(&spec, tenant, asked).map(|(session, _)| session)
+    }
 
     fn session(number: u128) -> SessionId {
         SessionId(Uuid::from_u128(number))
@@ -155,25 +165,25 @@ mod tests {
     #[test]
     fn room_is_given_once() {
         let mut offers = offering(2);
-        assert_eq!(offers.take("q", TENANT, AT_ONCE), Some(session(1)));
-        assert_eq!(offers.take("q", TENANT, AT_ONCE), Some(session(1)));
-        assert_eq!(offers.take("q", TENANT, AT_ONCE), None);
+        assert_eq!(take(&mut offers, "q", TENANT, AT_ONCE), Some(session(1)));
+        assert_eq!(take(&mut offers, "q", TENANT, AT_ONCE), Some(session(1)));
+        assert_eq!(take(&mut offers, "q", TENANT, AT_ONCE), None);
         assert_eq!(offers.room(session(1), 1, 2), 0, "both are still on their way");
         offers.settle(session(1), 1);
         assert_eq!(offers.room(session(1), 1, 2), 1);
         offers.freed(session(1));
         assert_eq!(offers.room(session(1), 1, 2), 2, "the poll could not know");
         assert_eq!(offers.room(session(1), 2, 2), 1, "the next one did");
-        assert_eq!(offers.take("q", TENANT, AT_ONCE), Some(session(1)));
+        assert_eq!(take(&mut offers, "q", TENANT, AT_ONCE), Some(session(1)));
     }
 
     #[test]
     fn only_who_serves_the_queue_and_the_tenant_gets_it() {
         let mut offers = offering(1);
         offers.make(session(2), 2, &SessionInfo::new(Some(TENANT), vec!["other".into()], 1, false), 5, 0);
-        assert_eq!(offers.take("nobody's", TENANT, AT_ONCE), None);
-        assert_eq!(offers.take("other", TenantId(Uuid::from_u128(9)), AT_ONCE), None);
-        assert_eq!(offers.take("other", TENANT, AT_ONCE), Some(session(2)));
+        assert_eq!(take(&mut offers, "nobody's", TENANT, AT_ONCE), None);
+        assert_eq!(take(&mut offers, "other", TenantId(Uuid::from_u128(9)), AT_ONCE), None);
+        assert_eq!(take(&mut offers, "other", TENANT, AT_ONCE), Some(session(2)));
     }
 
     #[test]
@@ -181,16 +191,16 @@ mod tests {
         let mut offers = offering(1);
         offers.make(session(2), 2, &SessionInfo::new(None, vec!["q".into()], 1, false), 3, 0);
         offers.make(session(3), 3, &SessionInfo::new(None, vec!["q".into()], 1, true), 9, 0);
-        assert_eq!(offers.take("q", TENANT, AT_ONCE), Some(session(2)));
+        assert_eq!(take(&mut offers, "q", TENANT, AT_ONCE), Some(session(2)));
     }
 
     #[test]
     fn an_offer_ends_with_its_poll() {
         let mut offers = offering(5);
         offers.ended(session(1), 2);
-        assert!(offers.take("q", TENANT, AT_ONCE).is_some(), "another poll's offer stands");
+        assert!(take(&mut offers, "q", TENANT, AT_ONCE).is_some(), "another poll's offer stands");
         offers.ended(session(1), 1);
-        assert_eq!(offers.take("q", TENANT, AT_ONCE), None);
+        assert_eq!(take(&mut offers, "q", TENANT, AT_ONCE), None);
     }
 
     #[test]
@@ -198,10 +208,14 @@ mod tests {
         let mut offers = offering(5);
         offers.answered(session(1), 1, NOW);
         offers.ended(session(1), 1);
-        assert!(offers.take("q", TENANT, Asked { now: NOW + Millis(STANDS.0 - 1), ..AT_ONCE }).is_some());
-        assert_eq!(offers.take("q", TENANT, Asked { now: NOW + STANDS, ..AT_ONCE }), None);
+        assert!(take(&mut offers, "q", TENANT, Asked { now: NOW + Millis(STANDS.0 - 1), ..AT_ONCE }).is_some());
+        assert_eq!(take(&mut offers, "q", TENANT, Asked { now: NOW + STANDS, ..AT_ONCE }), None);
         offers.make(session(2), 2, &SessionInfo::new(None, vec!["q".into()], 1, false), 1, 0);
-        assert_eq!(offers.take("q", TENANT, AT_ONCE), Some(session(2)), "one that waits is better, whatever its room");
+        assert_eq!(
+            take(&mut offers, "q", TENANT, AT_ONCE),
+            Some(session(2)),
+            "one that waits is better, whatever its room"
+        );
     }
 
     #[test]
@@ -212,27 +226,27 @@ mod tests {
             offers.answered(session(1), 1, NOW);
             offers.ended(session(1), 1);
             offers.freed(session(1));
-            assert_eq!(offers.take("q", TENANT, AT_ONCE), expected, "it asked for {taken}");
+            assert_eq!(take(&mut offers, "q", TENANT, AT_ONCE), expected, "it asked for {taken}");
         }
     }
 
     #[test]
     fn what_others_will_take_is_not_given() {
         let mut offers = offering(2);
-        assert_eq!(offers.take("q", TENANT, Asked { ahead: 2, ..AT_ONCE }), None);
-        assert!(offers.take("q", TENANT, Asked { ahead: 1, ..AT_ONCE }).is_some());
-        assert_eq!(offers.take("q", TENANT, Asked { ahead: 1, ..AT_ONCE }), None);
+        assert_eq!(take(&mut offers, "q", TENANT, Asked { ahead: 2, ..AT_ONCE }), None);
+        assert!(take(&mut offers, "q", TENANT, Asked { ahead: 1, ..AT_ONCE }).is_some());
+        assert_eq!(take(&mut offers, "q", TENANT, Asked { ahead: 1, ..AT_ONCE }), None);
     }
 
     #[test]
     fn who_is_over_its_share_leaves_the_last_places() {
         let mut offers = Offers::default();
         offers.make(session(1), 1, &SessionInfo::new(None, vec!["q".into()], 32, false), 3, 0);
-        let mut take = |over| offers.take("q", TENANT, Asked { over, ..AT_ONCE });
-        assert_eq!(take(true), Some(session(1)));
-        assert_eq!(take(true), None);
-        assert_eq!(take(false), Some(session(1)));
-        assert_eq!(take(false), Some(session(1)));
-        assert_eq!(take(false), None);
+        let mut given = |over| take(&mut offers, "q", TENANT, Asked { over, ..AT_ONCE });
+        assert_eq!(given(true), Some(session(1)));
+        assert_eq!(given(true), None);
+        assert_eq!(given(false), Some(session(1)));
+        assert_eq!(given(false), Some(session(1)));
+        assert_eq!(given(false), None);
     }
 }

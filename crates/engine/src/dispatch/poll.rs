@@ -12,20 +12,27 @@ use std::time::Duration;
 use futures::future::join_all;
 use interlock_core::change::Context;
 use interlock_core::decide::Command;
-use interlock_core::ids::SessionId;
+use interlock_core::ids::{ReceiptId, SessionId};
+use interlock_core::json::Json;
+use interlock_core::keys::{EffectScope, effect_key};
 use interlock_core::planted::{Bug, is_planted};
+use interlock_core::receipt::{CLAIM_TEMPLATE, Receipt};
 use interlock_core::rejection::Rejection;
-use interlock_core::work::Assignment;
+use interlock_core::run::Run;
+use interlock_core::state::{EffectClass, ReceiptState};
+use interlock_core::time::Timestamp;
+use interlock_core::work::{Assignment, Skills};
 use interlock_store::Refusal;
 
-use super::holds::{LimitedWorkflow, Pass};
+use super::need::Need;
 use super::ready::{Candidate, GroupKey};
+use super::session::SessionInfo;
+use super::workflow_limits::{LimitedWorkflow, Pass};
 use super::{Dispatch, Reserved};
 use crate::Engine;
 use crate::cells::Streak;
 use crate::commands::assignment;
 use crate::error::EngineError;
-use crate::sessions::SessionInfo;
 
 /// How many steps one poll claims at most.
 const CLAIM_BATCH_MAX: usize = 256;
@@ -50,10 +57,40 @@ impl Drop for Offering<'_> {
     }
 }
 
+impl Dispatch {
+    /// What is there for a poll: steps that were claimed for its session already, at most `max`, else candidates for as
+    /// much room as it has. One look under one lock: between two, claims under way could arrive and be counted as
+    /// neither delivered nor on their way.
+    fn deliver_or_take(
+        &self,
+        polling: &Offering<'_>,
+        info: &Arc<SessionInfo>,
+        max: usize,
+        now: Timestamp,
+    ) -> (Vec<(Timestamp, Assignment)>, Vec<Candidate>) {
+        let (session, poll) = (polling.session, polling.poll);
+        let mut state = self.state();
+        let deliveries = state.pending.take(session, max);
+        if !deliveries.is_empty() {
+            return (deliveries, Vec::new());
+        }
+        let room = if info.takes_work() { state.offers.room(session, poll, max) } else { 0 };
+        let candidates = state.take(info, room, now);
+        let (left, taken) = (room - candidates.len(), candidates.len());
+        state.offers.make(session, poll, info, left, taken);
+        (Vec::new(), candidates)
+    }
+}
+
 impl Engine {
-    /// Claims up to `max` steps for a session; waits up to `wait` for the first one.
+    /// Claims up to `max` steps for a session; waits up to `wait` for the first one. What is claimed beyond that, for
+    /// places that became free meanwhile, waits for the session's next poll.
     pub async fn poll(&self, session: SessionId, max: usize, wait: Duration) -> Result<Vec<Assignment>, EngineError> {
-        let max = max.clamp(1, CLAIM_BATCH_MAX);
+        if max == 0 {
+            let what = "a poll asks for at least one step; a worker without a free slot does not poll".to_owned();
+            return Err(Rejection::InvalidInput { what }.into());
+        }
+        let max = max.min(CLAIM_BATCH_MAX);
         let expired = tokio::time::sleep(wait);
         tokio::pin!(expired);
         let info = self.session(session).await?;
@@ -64,20 +101,16 @@ impl Engine {
             let work = dispatch.work.notified();
             tokio::pin!(work);
             work.as_mut().enable();
-            let handed = self.handed(session).await;
-            if !handed.is_empty() {
+            let (deliveries, candidates) = dispatch.deliver_or_take(&offering, &info, max, self.now());
+            if !deliveries.is_empty() {
+                let held = self.deliverable(session, deliveries).await;
+                if held.is_empty() {
+                    // None of them is the session's any more: look for others.
+                    continue;
+                }
                 dispatch.state().offers.answered(session, offering.poll, self.now());
-                return Ok(handed);
+                return Ok(held);
             }
-            let candidates = {
-                let now = self.now();
-                let mut state = dispatch.state();
-                let room = if info.takes_work() { state.offers.room(session, offering.poll, max) } else { 0 };
-                let candidates = state.take(&info, room, now);
-                let (left, taken) = (room - candidates.len(), candidates.len());
-                state.offers.make(session, offering.poll, &info, left, taken);
-                candidates
-            };
             if dispatch.starved() {
                 dispatch.rescan.notify_one();
             }
@@ -91,7 +124,8 @@ impl Engine {
                 () = work => {}
                 () = &mut expired => {
                     join_all(claims).await;
-                    return Ok(self.handed(session).await);
+                    let deliveries = dispatch.state().pending.take(session, max);
+                    return Ok(self.deliverable(session, deliveries).await);
                 }
             }
         }
@@ -102,7 +136,7 @@ impl Engine {
         let dispatch = &self.0.dispatch;
         let reserved = Reserved { dispatch, session, places: candidates.len() };
         self.preload(&candidates).await;
-        let claims = candidates.into_iter().map(|candidate| self.claim(session, &info.queues, candidate));
+        let claims = candidates.into_iter().map(|candidate| self.claim(session, info, candidate));
         let claimed: Vec<Assignment> = join_all(claims).await.into_iter().flatten().collect();
         if claimed.is_empty() {
             // All of these hints were out of date; there may be others that are not, and their places are free again.
@@ -113,13 +147,9 @@ impl Engine {
         }
     }
 
-    /// Takes what was claimed for a session meanwhile.
-    async fn handed(&self, session: SessionId) -> Vec<Assignment> {
-        let handed = self.0.dispatch.state().handed.take(session);
-        if handed.is_empty() {
-            return Vec::new();
-        }
-        let held = self.still_held(session, handed).await;
+    /// Of what was claimed for a session meanwhile, that which it still holds, with its payloads.
+    async fn deliverable(&self, session: SessionId, deliveries: Vec<(Timestamp, Assignment)>) -> Vec<Assignment> {
+        let held = self.still_held(session, deliveries).await;
         self.with_payloads(session, held).await
     }
 
@@ -140,7 +170,7 @@ impl Engine {
     }
 
     /// Claims one step. A candidate that is gone, paused or throttled is no error: the hint was out of date.
-    async fn claim(&self, session: SessionId, queues: &[String], candidate: Candidate) -> Option<Assignment> {
+    async fn claim(&self, session: SessionId, info: &SessionInfo, candidate: Candidate) -> Option<Assignment> {
         let Candidate { tenant, run, .. } = candidate;
         let epoch = self.0.epoch;
         let dispatch = &self.0.dispatch;
@@ -153,8 +183,14 @@ impl Engine {
                 |facts| {
                     // An old hint: the run has gone on to a step that this session must not get.
                     let run = facts.run();
-                    if !queues.contains(&run.spec(run.position).queue) && !is_planted(Bug::AnyQueue) {
+                    if !info.queues.contains(&run.spec(run.position).queue) && !is_planted(Bug::AnyQueue) {
                         return Err(Rejection::NotClaimable { run: run.id, control: run.control }.into());
+                    }
+                    if !info.skills.can_do(run.spec(run.position)) {
+                        if run.is_claimable(self.now()) {
+                            dispatch.mismatched(candidate, run);
+                        }
+                        return Ok(ControlFlow::Break(None));
                     }
                     limited = None;
                     if let Some(workflow) = LimitedWorkflow::of(run) {
@@ -165,11 +201,11 @@ impl Engine {
                             return Err(Rejection::NotClaimable { run: run.id, control: run.control }.into());
                         }
                         let key = GroupKey::of(run);
-                        let pass = dispatch.state().holds.pass(&workflow, &key, candidate, now);
+                        let pass = dispatch.state().limits.pass(&workflow, &key, candidate, now);
                         let Some(pass) = pass else { return Ok(ControlFlow::Break(None)) };
                         limited = Some((Tried { workflow, key, candidate }, pass));
                     }
-                    Ok(ControlFlow::Continue(Command::Claim { session }))
+                    Ok(ControlFlow::Continue(self.claim_command(session, &info.skills, run)?))
                 },
                 |cell, change| {
                     cell.streak = Streak { steps: 1, since: change.at };
@@ -187,7 +223,10 @@ impl Engine {
             }
         }
         match claimed {
-            Ok(assignment) => assignment,
+            Ok(assignment) => {
+                self.0.set_aside.worked(tenant, run.into());
+                assignment
+            }
             Err(EngineError::Refused(Refusal::Throttled)) => {
                 self.throttled(candidate).await;
                 None
@@ -198,12 +237,42 @@ impl Engine {
                 | Rejection::Terminal { .. }
                 | Rejection::UnknownRun { .. },
             )) => None,
+            Err(error) if error.is_outage() => {
+                // The next scan offers the step again; to ask for one now would only ask too often.
+                tracing::debug!(%run, %error, "a claim failed; the scan will offer the step again");
+                None
+            }
             Err(error) => {
-                tracing::warn!(%run, %error, "a claim failed; the scan will offer the step again");
-                self.0.dispatch.rescan.notify_one();
+                self.0.set_aside.failed(tenant, run.into(), &error, self.now());
                 None
             }
         }
+    }
+
+    /// The claim of the run's current step. Where a repeat would do harm and the worker does not name its effects, the
+    /// intent comes with it.
+    fn claim_command(&self, session: SessionId, skills: &Skills, run: &Run) -> Result<Command, EngineError> {
+        let (step, spec) = (run.current(), run.spec(run.position));
+        if !skills.needs_intent(spec) {
+            return Ok(Command::Claim { session });
+        }
+        let (iteration, attempt) = (step.iteration, step.attempt + 1);
+        let scope = EffectScope { root: run.id, step_path: &spec.key, iteration, number: attempt };
+        let receipt = Receipt {
+            id: ReceiptId(self.0.options.ids.fresh()),
+            position: run.position,
+            iteration,
+            attempt,
+            key: effect_key(CLAIM_TEMPLATE, scope)?,
+            effect: EffectClass::Unsafe,
+            state: ReceiptState::Intent,
+            request: Json::null(),
+            response: None,
+            intent_at: self.now(),
+            outcome_at: None,
+            late: false,
+        };
+        Ok(Command::ClaimWithIntent { session, receipt: Box::new(receipt) })
     }
 
     /// The tenant is at its cap: the candidate goes back, and the tenant is left alone for a moment.
@@ -217,10 +286,10 @@ impl Engine {
         let key = GroupKey::of(run);
         {
             let mut state = self.0.dispatch.state();
-            state.ready.push(key, candidate);
+            state.ready.push(key, candidate, Need::of(run.spec(run.position)));
             state.ready.throttle(candidate.tenant, self.now());
         }
         // The scan loop sleeps until the throttle ends.
-        self.0.dispatch.rescan.notify_one();
+        self.0.dispatch.repace.notify_one();
     }
 }

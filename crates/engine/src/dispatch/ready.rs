@@ -1,14 +1,19 @@
 //! Ready runs in memory, fairly: round robin over (queue, tenant, workspace), each turn as long as the tenant's weight.
 //! This is a bounded hint, never the truth: what does not fit, or what another server made ready, is found by the
 //! scan of the store. A claim is decided by the store's guard, so a wrong hint costs one refusal.
+//!
+//! Inside a group runs are kept apart by what their step asks of a worker ([`Need`]): a session takes from those that it
+//! can do, in the order of all of them, and those that no session here can do stand in nobody's way.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 
 use interlock_core::ids::{RunId, TenantId};
+use interlock_core::plan::StepSpec;
 use interlock_core::run::Run;
 use interlock_core::time::{Millis, Timestamp};
 
-use crate::sessions::SessionInfo;
+use super::need::Need;
+use super::session::SessionInfo;
 
 /// How many ready runs a group keeps in memory; the rest waits in the store.
 pub const GROUP_READY_MAX: usize = 4_096;
@@ -52,11 +57,23 @@ impl Candidate {
     }
 }
 
+/// Runs of a group whose steps ask the same of a worker.
 #[derive(Default)]
-struct Group {
+struct Waiting {
     runs: BTreeSet<Rank>,
     /// The store may hold more than fits here.
     overflowed: bool,
+    /// No session of this server can do it, as the last scan saw.
+    unserved: bool,
+    /// Workflows of runs that were found to be unserved: the scan looks for others behind them.
+    workflows: BTreeSet<String>,
+}
+
+#[derive(Default)]
+struct Group {
+    waiting: BTreeMap<Need, Waiting>,
+    /// The store holds more than the last scan read.
+    more_in_store: bool,
     /// Set while the tenant is at its cap.
     throttled_until: Option<Timestamp>,
     /// Claims that ended since the cap was hit: that many may be tried again at once.
@@ -87,25 +104,67 @@ impl ReadyRuns {
         }
     }
 
-    /// Answers whether it was new.
-    pub fn push(&mut self, key: GroupKey, candidate: Candidate) -> bool {
+    /// Answers whether it was new. A run of which only the scan knows may be here already, with its need.
+    pub fn push(&mut self, key: GroupKey, candidate: Candidate, need: Need) -> bool {
         let weight = self.weight(key.tenant);
         let group = self.groups.entry(key.clone()).or_insert_with(|| {
             self.turns.entry(key.queue.clone()).or_default().push_back(key);
             Group { weight, turn: self.turn, ..Group::default() }
         });
-        if group.runs.len() >= GROUP_READY_MAX {
-            group.overflowed = true;
+        let rank = candidate.rank();
+        if need == Need::Unknown && group.waiting.values().any(|waiting| waiting.runs.contains(&rank)) {
             return false;
         }
-        group.runs.insert(candidate.rank())
+        if need != Need::Unknown
+            && let Some(unknown) = group.waiting.get_mut(&Need::Unknown)
+        {
+            // The scan came first; now it is known what the run needs.
+            unknown.runs.remove(&rank);
+        }
+        let waiting = group.waiting.entry(need).or_default();
+        if waiting.runs.len() >= GROUP_READY_MAX {
+            waiting.overflowed = true;
+            return false;
+        }
+        waiting.runs.insert(rank)
     }
 
     /// The store holds more of this group than was read.
     pub fn more_in_store(&mut self, key: &GroupKey) {
         if let Some(group) = self.groups.get_mut(key) {
-            group.overflowed = true;
+            group.more_in_store = true;
         }
+    }
+
+    /// A session was given a run that it cannot do: from now on it is known what the run needs.
+    pub fn mismatched(&mut self, key: GroupKey, candidate: Candidate, spec: &StepSpec, workflow: &str) {
+        let need = Need::of(spec);
+        self.push(key.clone(), candidate, need.clone());
+        let waiting = self.groups.get_mut(&key).and_then(|group| group.waiting.get_mut(&need));
+        if let Some(waiting) = waiting.filter(|waiting| !waiting.workflows.contains(workflow)) {
+            waiting.workflows.insert(workflow.to_owned());
+        }
+    }
+
+    /// What the scan has seen: which needs nobody here can meet, and of those, which runs are still there. `found` has
+    /// the runs of the groups that were read to their end.
+    pub fn compare(&mut self, found: &HashMap<GroupKey, HashSet<RunId>>, is_served: impl Fn(&GroupKey, &Need) -> bool) {
+        for (key, group) in &mut self.groups {
+            for (need, waiting) in &mut group.waiting {
+                waiting.unserved = *need != Need::Unknown && !is_served(key, need);
+                // Other servers claim these, and no poll comes here to see that they are gone.
+                if waiting.unserved && !group.more_in_store {
+                    waiting.runs.retain(|rank| found.get(key).is_some_and(|runs| runs.contains(&rank.2)));
+                }
+            }
+            group.waiting.retain(|_, waiting| !waiting.runs.is_empty() || waiting.overflowed);
+        }
+    }
+
+    /// The workflows of this group's runs that no session here can do.
+    pub fn unserved_of(&self, key: &GroupKey) -> Vec<String> {
+        let waiting = self.groups.get(key).into_iter().flat_map(|group| group.waiting.values());
+        waiting.filter(|waiting| waiting.unserved).flat_map(|waiting| waiting.workflows.iter().cloned()).collect()
     }
 
     pub fn weight(&self, tenant: TenantId) -> u32 {
@@ -134,12 +193,12 @@ impl ReadyRuns {
             let before = taken.len();
             if info.tenant.is_none_or(|tenant| tenant == key.tenant) {
                 let max = if unkept < room && is_over(key.tenant) { unkept } else { room };
-                group.take(key.tenant, max, now, &mut taken);
+                group.take(&key, info, (max, now), &mut taken);
             }
             if let Some(turns) = idle.get_mut(queue) {
                 *turns = if taken.len() > before { 0 } else { *turns + 1 };
             }
-            if group.runs.is_empty() && !group.overflowed && group.throttled_until.is_none() {
+            if group.is_spent() && group.throttled_until.is_none() {
                 self.groups.remove(&key);
             } else {
                 turns.push_back(key);
@@ -163,30 +222,33 @@ impl ReadyRuns {
     /// those that count.
     pub fn ahead_of(
         &self,
-        queue: &str,
+        spec: &StepSpec,
         tenant: TenantId,
         now: Timestamp,
         mut counts: impl FnMut(TenantId) -> bool,
     ) -> Option<usize> {
         let mut ahead = 0;
-        for key in self.turns.get(queue).into_iter().flatten() {
-            let group = self.groups.get(key).filter(|group| !group.runs.is_empty() && group.open(now));
+        for key in self.turns.get(&spec.queue).into_iter().flatten() {
+            let group = self.groups.get(key).filter(|group| group.len() > 0 && group.open(now));
             let Some(group) = group else { continue };
             if key.tenant == tenant {
-                return None;
+                if group.has_before(spec) {
+                    return None;
+                }
+                continue;
             }
             if counts(key.tenant) {
-                ahead += group.runs.len().min(group.weight as usize);
+                ahead += group.served_len().min(group.weight as usize);
             }
         }
         Some(ahead)
     }
 
-    /// Whether a worker of these queues that lets go of a run of this tenant could take another one instead. At its cap
-    /// the tenant can take one exactly then.
-    pub fn wait_behind(&self, tenant: TenantId, queues: &[String], now: Timestamp) -> bool {
-        queues.iter().filter_map(|queue| self.turns.get(queue)).flatten().any(|key| {
-            let group = self.groups.get(key).filter(|group| !group.runs.is_empty());
+    /// Whether a session that lets go of a run of this tenant could take another one instead. At its cap the tenant can
+    /// take one exactly then.
+    pub fn wait_behind(&self, tenant: TenantId, info: &SessionInfo, now: Timestamp) -> bool {
+        info.queues.iter().filter_map(|queue| self.turns.get(queue)).flatten().any(|key| {
+            let group = self.groups.get(key).filter(|group| group.first_for(info).is_some());
             group.is_some_and(|group| key.tenant == tenant || group.open(now))
         })
     }
@@ -206,10 +268,18 @@ impl ReadyRuns {
         for (key, group) in &mut self.groups {
             if key.tenant == tenant && group.throttled_until.is_some() {
                 group.credits += 1;
-                waited |= !group.runs.is_empty();
+                waited |= group.len() > 0;
             }
         }
         waited
+    }
+
+    /// Ends the throttles that are over, also where no poll comes to see it: an end that has passed must not be waited
+    /// for again.
+    pub fn lift_throttles(&mut self, now: Timestamp) {
+        for group in self.groups.values_mut() {
+            group.lift_throttle(now);
+        }
     }
 
     /// The earliest end of a throttle, so that somebody looks again then.
@@ -221,20 +291,27 @@ impl ReadyRuns {
     pub fn starved(&mut self) -> bool {
         let mut starved = false;
         for group in self.groups.values_mut() {
-            if group.overflowed && group.runs.len() < GROUP_READY_MAX / 4 {
-                group.overflowed = false;
+            let few = group.len() < GROUP_READY_MAX / 4;
+            if group.more_in_store && few {
+                group.more_in_store = false;
                 starved = true;
+            }
+            for waiting in group.waiting.values_mut().filter(|waiting| waiting.overflowed) {
+                if waiting.runs.len() < GROUP_READY_MAX / 4 {
+                    waiting.overflowed = false;
+                    starved = true;
+                }
             }
         }
         starved
     }
 
     pub fn len(&self) -> usize {
-        self.groups.values().map(|group| group.runs.len()).sum()
+        self.groups.values().map(Group::len).sum()
     }
 
     pub fn is_empty(&self) -> bool {
-        self.groups.values().all(|group| group.runs.is_empty())
+        self.groups.values().all(|group| group.len() == 0)
     }
 }
 
@@ -243,20 +320,65 @@ impl Group {
         self.credits > 0 || self.throttled_until.is_none_or(|until| until <= now)
     }
 
-    fn take(&mut self, tenant: TenantId, max: usize, now: Timestamp, taken: &mut Vec<Candidate>) {
+    fn lift_throttle(&mut self, now: Timestamp) {
         if self.throttled_until.is_some_and(|until| until <= now) {
             self.throttled_until = None;
             self.credits = 0;
         }
+    }
+
+    fn len(&self) -> usize {
+        self.waiting.values().map(|waiting| waiting.runs.len()).sum()
+    }
+
+    /// Without those that no session here can do.
+    fn served_len(&self) -> usize {
+        self.waiting.values().filter(|waiting| !waiting.unserved).map(|waiting| waiting.runs.len()).sum()
+    }
+
+    /// Nothing is here, and nothing more is in the store.
+    fn is_spent(&self) -> bool {
+        !self.more_in_store && self.waiting.values().all(|waiting| waiting.runs.is_empty() && !waiting.overflowed)
+    }
+
+    /// Whether a run waits that would be overtaken by one of this step.
+    fn has_before(&self, spec: &StepSpec) -> bool {
+        self.waiting.iter().any(|(need, waiting)| need.may_be(spec) && !waiting.runs.is_empty())
+    }
+
+    /// The first run that the session can do, and what it needs.
+    fn first_for(&self, info: &SessionInfo) -> Option<(Rank, &Need)> {
+        let can_do = self.waiting.iter().filter(|(need, _)| need.is_met_by(&info.skills));
+        can_do.filter_map(|(need, waiting)| Some((*waiting.runs.first()?, need))).min_by_key(|(rank, _)| *rank)
+    }
+
+    fn pop_first_for(&mut self, info: &SessionInfo) -> Option<Rank> {
+        // Most groups need one thing only.
+        if self.waiting.len() == 1 {
+            let (need, waiting) = self.waiting.iter_mut().next()?;
+            return if need.is_met_by(&info.skills) { waiting.runs.pop_first() } else { None };
+        }
+        let (rank, need) = self.first_for(info)?;
+        let need = need.clone();
+        let waiting = self.waiting.get_mut(&need)?;
+        waiting.runs.remove(&rank);
+        if waiting.runs.is_empty() && !waiting.overflowed {
+            self.waiting.remove(&need);
+        }
+        Some(rank)
+    }
+
+    fn take(&mut self, key: &GroupKey, info: &SessionInfo, (max, now): (usize, Timestamp), taken: &mut Vec<Candidate>) {
+        self.lift_throttle(now);
         for _ in 0..self.weight {
             if taken.len() >= max || !self.open(now) {
                 return;
             }
-            let Some(rank) = self.runs.pop_first() else { return };
+            let Some(rank) = self.pop_first_for(info) else { return };
             if self.throttled_until.is_some() {
                 self.credits -= 1;
             }
-            taken.push(Candidate::of(tenant, rank));
+            taken.push(Candidate::of(key.tenant, rank));
         }
     }
 }
@@ -283,11 +405,26 @@ mod tests {
             priority,
             eligible_at: Timestamp(0),
         };
-        ready.push(GroupKey { queue: queue.into(), ..key(tenant) }, candidate);
+        ready.push(GroupKey { queue: queue.into(), ..key(tenant) }, candidate, Need::Task("work".into()));
     }
 
     fn session(tenant: Option<TenantId>, queues: &[&str], slots: u32) -> Arc<SessionInfo> {
         SessionInfo::new(tenant, queues.iter().map(|queue| (*queue).to_owned()).collect(), slots, false)
+    }
+
+    fn step(task: &str) -> StepSpec {
+        StepSpec { queue: "q".into(), ..StepSpec::task("a", task) }
+    }
+
+    fn candidate(run: u128) -> Candidate {
+        let (tenant, run) = (TenantId(Uuid::from_u128(1)), RunId(Uuid::from_u128(run)));
+        Candidate { tenant, run, priority: 0, eligible_at: Timestamp(0) }
+    }
+
+    /// What a session that has this task takes.
+    fn take_with(ready: &mut ReadyRuns, task: &str, max: usize) -> Vec<u128> {
+        let info = SessionInfo::with_tasks(&["q"], &[task]);
+        ready.take(&info, max, Timestamp(0), |_| false).iter().map(|c| c.run.0.as_u128()).collect()
     }
 
     fn take(ready: &mut ReadyRuns, max: usize) -> Vec<u128> {
@@ -331,6 +468,19 @@ mod tests {
     }
 
     #[test]
+    fn a_throttle_ends_though_nobody_polls() {
+        let mut ready = ReadyRuns::default();
+        push(&mut ready, 1, 1, 0);
+        ready.throttle(TenantId(Uuid::from_u128(1)), Timestamp(0));
+        let end = ready.next_unthrottled().unwrap();
+        ready.lift_throttles(Timestamp(end.0 - 1));
+        assert_eq!(ready.next_unthrottled(), Some(end));
+        ready.lift_throttles(end);
+        assert_eq!(ready.next_unthrottled(), None, "nothing is left to wait for");
+        assert_eq!(take(&mut ready, 5), [1]);
+    }
+
+    #[test]
     fn a_worker_of_one_tenant_sees_no_other() {
         let mut ready = ReadyRuns::default();
         push(&mut ready, 1, 1, 0);
@@ -365,10 +515,13 @@ mod tests {
         let mut ready = ReadyRuns::default();
         push(&mut ready, 1, 1, 0);
         ready.throttle(one, Timestamp(0));
-        assert_eq!(ready.ahead_of("q", two, Timestamp(1), |_| true), Some(0));
-        assert!(ready.wait_behind(one, &["q".into()], Timestamp(1)), "its next claim waits for the end of this one");
-        assert!(!ready.wait_behind(two, &["q".into()], Timestamp(1)), "another tenant's end helps nobody");
-        assert!(!ready.wait_behind(one, &["other".into()], Timestamp(1)));
+        assert_eq!(ready.ahead_of(&step("work"), two, Timestamp(1), |_| true), Some(0));
+        assert!(
+            ready.wait_behind(one, &session(None, &["q"], 1), Timestamp(1)),
+            "its next claim waits for the end of this one"
+        );
+        assert!(!ready.wait_behind(two, &session(None, &["q"], 1), Timestamp(1)), "another tenant's end helps nobody");
+        assert!(!ready.wait_behind(one, &session(None, &["other"], 1), Timestamp(1)));
     }
 
     #[test]
@@ -380,11 +533,12 @@ mod tests {
             push(&mut ready, 2, 30 + run, 0);
         }
         let tenant = |number| TenantId(Uuid::from_u128(number));
-        let ahead_of = |ready: &ReadyRuns, number| ready.ahead_of("q", tenant(number), Timestamp(0), |_| true);
+        let ahead_of =
+            |ready: &ReadyRuns, number| ready.ahead_of(&step("work"), tenant(number), Timestamp(0), |_| true);
         assert_eq!(ahead_of(&ready, 3), Some(4));
         assert_eq!(ahead_of(&ready, 1), None, "it would overtake its own");
         assert_eq!(ahead_of(&ReadyRuns::default(), 1), Some(0));
-        let but_one = ready.ahead_of("q", tenant(3), Timestamp(0), |other| other != tenant(2));
+        let but_one = ready.ahead_of(&step("work"), tenant(3), Timestamp(0), |other| other != tenant(2));
         assert_eq!(but_one, Some(1));
     }
 
@@ -400,5 +554,43 @@ mod tests {
         push(&mut ready, 2, 1, 0);
         let tenants: Vec<_> = take(&mut ready).iter().map(|candidate| candidate.tenant).collect();
         assert_eq!(tenants, [much, little, much]);
+    }
+
+    #[test]
+    fn a_session_takes_what_it_can_do_in_the_order_of_all() {
+        let mut ready = ReadyRuns::default();
+        for (run, task) in [(1, "a"), (2, "b"), (3, "a"), (4, "b")] {
+            ready.push(key(1), candidate(run), Need::Task(task.into()));
+        }
+        ready.push(key(1), candidate(5), Need::Unknown);
+        assert_eq!(take_with(&mut ready, "b", 2), [2, 4]);
+        assert_eq!(take_with(&mut ready, "b", 9), [5], "nobody knows yet what it needs");
+        ready.mismatched(key(1), candidate(5), &step("a"), "flow");
+        assert!(take_with(&mut ready, "b", 9).is_empty());
+        assert!(!ready.push(key(1), candidate(5), Need::Unknown), "the scan finds it again, and it is known");
+        ready.push(key(1), candidate(6), Need::Unknown);
+        ready.push(key(1), candidate(6), Need::Task("a".into()));
+        assert_eq!(ready.len(), 4, "a run stands here once");
+        assert_eq!(take(&mut ready, 9), [1, 3, 5, 6], "a session that did not say takes all");
+    }
+
+    #[test]
+    fn what_nobody_here_can_do_stands_in_nobodys_way_and_leaves_with_the_scan() {
+        let mut ready = ReadyRuns::default();
+        ready.mismatched(key(1), candidate(1), &step("absent"), "flow");
+        ready.mismatched(key(1), candidate(2), &step("absent"), "flow");
+        let is_served = |_: &GroupKey, need: &Need| *need != Need::Task("absent".into());
+        let found = |runs: &[u128]| {
+            HashMap::from([(key(1), runs.iter().map(|run| RunId(Uuid::from_u128(*run))).collect::<HashSet<_>>())])
+        };
+        ready.compare(&found(&[1, 2]), is_served);
+        let tenant = |number| TenantId(Uuid::from_u128(number));
+        let ahead = |ready: &ReadyRuns, number| ready.ahead_of(&step("work"), tenant(number), Timestamp(0), |_| true);
+        assert_eq!((ahead(&ready, 1), ahead(&ready, 2)), (Some(0), Some(0)));
+        assert_eq!((ready.len(), ready.unserved_of(&key(1))), (2, vec!["flow".to_owned()]));
+        ready.compare(&found(&[2]), is_served);
+        assert_eq!(ready.len(), 1, "another server has taken the other one");
+        ready.compare(&HashMap::new(), is_served);
+        assert!(ready.is_empty());
     }
 }

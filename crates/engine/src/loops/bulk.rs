@@ -31,9 +31,7 @@ const CLIENT: &str = "interlock.bulk";
 pub(crate) async fn run(engine: Engine) {
     let me = ServerId(engine.fresh_id());
     loop {
-        if let Err(error) = work(&engine, me).await {
-            tracing::warn!(%error, "bulk jobs could not go on; they will be tried again");
-        }
+        engine.noted("bulk", work(&engine, me).await);
         tokio::select! {
             biased;
             () = engine.0.stopping.cancelled() => return,
@@ -47,8 +45,11 @@ async fn work(engine: &Engine, me: ServerId) -> Result<(), EngineError> {
     for (tenant, job) in engine.0.store.open_bulk_jobs(me, engine.now(), JOBS_MAX).await? {
         let now = engine.now();
         let claim = BulkOp::Claim { tenant, job, server: me, now, until: now + LEASE };
+        if engine.0.set_aside.holds(tenant, job, now) {
+            continue;
+        }
         if engine.0.store.execute(Op::Bulk(claim)).await? == OpAnswer::Renewed {
-            carry_out(engine, me, tenant, job).await?;
+            engine.one_of_many(tenant, job, carry_out(engine, me, tenant, job)).await?;
         }
         if engine.0.stopping.is_cancelled() {
             return Ok(());
@@ -102,7 +103,8 @@ struct Target {
     position: u32,
 }
 
-/// Acts on one run. A refusal is the run's own; a store that is away stops the job for now.
+/// Acts on one run. A refusal is the run's own, and so are rows of it that cannot be read; a store that is away stops
+/// the job for now.
 async fn act(
     engine: &Engine,
     job: &BulkJob,
@@ -110,10 +112,13 @@ async fn act(
     uncertain: bool,
 ) -> Result<Option<BulkFailure>, EngineError> {
     let Target { tenant, run, position } = target;
-    if uncertain && did_before(engine, job.id, target).await? {
-        return Ok(None);
-    }
-    match perform(engine, job, target).await {
+    let acted = async {
+        if uncertain && did_before(engine, job.id, target).await? {
+            return Ok(());
+        }
+        perform(engine, job, target).await
+    };
+    match acted.await {
         Ok(()) => Ok(None),
         // Somebody else has canceled it: that is what was wanted.
         Err(EngineError::Rejected(Rejection::Terminal { state: RunState::Canceled, .. }))
@@ -121,7 +126,7 @@ async fn act(
         {
             Ok(None)
         }
-        Err(error) if error.is_transient() && !matches!(error, EngineError::Contended { .. }) => Err(error),
+        Err(error) if error.is_transient() && !error.is_of_its_rows() => Err(error),
         Err(error) => {
             let failure = BulkFailure { position, run, code: error.code().to_owned(), message: error.to_string() };
             tracing::debug!(job = %job.id, %tenant, %run, code = failure.code, "a run of a bulk job was left as it was");

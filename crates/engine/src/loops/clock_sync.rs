@@ -56,14 +56,13 @@ pub(crate) async fn run(engine: Engine) {
             () = engine.0.stopping.cancelled() => return,
             () = tokio::time::sleep(SYNC_EVERY) => {}
         }
-        match difference(&engine.0.store, &engine.0.options).await {
-            Ok(Some(skew_ms)) if skew_ms.abs() > TOLERATED_MS => {
+        match engine.noted("clock_sync", difference(&engine.0.store, &engine.0.options).await) {
+            Some(Some(skew_ms)) if skew_ms.abs() > TOLERATED_MS => {
                 tracing::info!(skew_ms, "the clock follows the database's");
                 engine.0.options.clock.adjust(skew_ms);
             }
-            Ok(None) => return,
-            Ok(Some(_)) => {}
-            Err(error) => tracing::debug!(%error, "the database's clock could not be read"),
+            Some(None) => return,
+            Some(Some(_)) | None => {}
         }
     }
 }

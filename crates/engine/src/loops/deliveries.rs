@@ -14,9 +14,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(5);
 
 pub(crate) async fn run(engine: Engine) {
     loop {
-        if let Err(error) = take_over(&engine).await {
-            tracing::warn!(%error, "deliveries could not be taken over; it will be tried again");
-        }
+        engine.noted("deliveries", take_over(&engine).await);
         tokio::select! {
             biased;
             () = engine.0.stopping.cancelled() => return,
@@ -26,10 +24,17 @@ pub(crate) async fn run(engine: Engine) {
 }
 
 async fn take_over(engine: &Engine) -> Result<(), EngineError> {
+    let mut outage = None;
     for row in engine.0.store.due_deliveries(engine.now(), DUE_BATCH_MAX).await? {
-        one(engine, row).await?;
+        let key = row.at.key.clone();
+        match one(engine, row).await {
+            Ok(()) => {}
+            Err(error) if error.is_outage() => outage = Some(error),
+            // It has moved on to its next try, so that it cannot fill the log.
+            Err(error) => tracing::warn!(delivery = key, %error, "a delivery could not be taken over"),
+        }
     }
-    Ok(())
+    outage.map_or(Ok(()), Err)
 }
 
 async fn one(engine: &Engine, row: DeliveryRow) -> Result<(), EngineError> {

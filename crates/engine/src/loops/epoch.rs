@@ -20,16 +20,15 @@ pub(crate) async fn run(engine: Engine) {
             () = engine.0.stopping.cancelled() => return,
             () = tokio::time::sleep(LOOK_EVERY) => {}
         }
-        match engine.0.store.epoch().await {
-            Ok(found) if found != engine.0.epoch => {
+        match engine.noted("epoch", engine.0.store.epoch().await) {
+            Some(found) if found != engine.0.epoch => {
                 let restored = Restored { had: engine.0.epoch, found };
                 tracing::error!("{restored}; it commits nothing more");
                 engine.0.store.refuse_restored(restored);
                 engine.0.stopping.cancel();
                 return;
             }
-            Ok(_) => {}
-            Err(error) => tracing::debug!(%error, "the store's epoch could not be read"),
+            _ => {}
         }
     }
 }

@@ -4,6 +4,7 @@ pub mod bulk;
 pub mod clock_sync;
 pub mod deliveries;
 pub mod epoch;
+pub mod outage;
 pub mod outbox;
 pub mod publisher;
 pub mod reaper;
@@ -11,6 +12,7 @@ pub mod retention;
 pub mod scan;
 pub mod schedules;
 pub mod sealer;
+pub mod supervise;
 pub mod sweep;
 pub mod timers;
 pub mod transforms;
@@ -22,20 +24,30 @@ pub(crate) async fn spawn_all(engine: &Engine) -> Result<(), OpenEngineError> {
     for tenant in engine.0.store.tenants().await? {
         engine.0.dispatch.set_weight(tenant.id, tenant.weight);
     }
-    let tasks = &engine.0.tasks;
-    tasks.spawn(scan::run(engine.clone()));
-    tasks.spawn(timers::run(engine.clone()));
-    tasks.spawn(reaper::run(engine.clone()));
-    tasks.spawn(sealer::run(engine.clone()));
-    tasks.spawn(outbox::run(engine.clone()));
-    tasks.spawn(publisher::run(engine.clone()));
-    tasks.spawn(schedules::run(engine.clone()));
-    tasks.spawn(deliveries::run(engine.clone()));
-    tasks.spawn(sweep::run(engine.clone()));
-    tasks.spawn(retention::run(engine.clone()));
-    tasks.spawn(clock_sync::run(engine.clone()));
-    tasks.spawn(epoch::run(engine.clone()));
-    tasks.spawn(transforms::run(engine.clone()));
-    tasks.spawn(bulk::run(engine.clone()));
+    spawn(engine, "scan", scan::run);
+    spawn(engine, "timers", timers::run);
+    spawn(engine, "reaper", reaper::run);
+    spawn(engine, "sealer", sealer::run);
+    spawn(engine, "outbox", outbox::run);
+    spawn(engine, "publisher", publisher::run);
+    spawn(engine, "schedules", schedules::run);
+    spawn(engine, "deliveries", deliveries::run);
+    spawn(engine, "sweep", sweep::run);
+    spawn(engine, "retention", retention::run);
+    spawn(engine, "clock_sync", clock_sync::run);
+    spawn(engine, "epoch", epoch::run);
+    spawn(engine, "transforms", transforms::run);
+    spawn(engine, "bulk", bulk::run);
     Ok(())
+}
+
+/// Starts one loop under supervision. [`Engine::stop`] waits for it.
+fn spawn<F>(engine: &Engine, name: &'static str, run: fn(Engine) -> F)
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let engine = engine.clone();
+    engine.0.tasks.clone().spawn(async move {
+        engine.0.loops.supervise(name, &engine.0.stopping, || run(engine.clone())).await;
+    });
 }

@@ -10,10 +10,8 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 pub(crate) async fn run(engine: Engine) {
     loop {
-        match publish_all(&engine).await {
-            Ok(true) => continue,
-            Ok(false) => {}
-            Err(error) => tracing::warn!(%error, "events could not be published; it will be tried again"),
+        if engine.noted("publisher", publish_all(&engine).await) == Some(true) {
+            continue;
         }
         tokio::select! {
             biased;
@@ -31,7 +29,13 @@ async fn publish_all(engine: &Engine) -> Result<bool, EngineError> {
     }
     let mut more = false;
     for endpoint in engine.0.store.fed_endpoints().await? {
-        more |= publish(engine, &endpoint).await?;
+        let mut queued = false;
+        let work = async {
+            queued = publish(engine, &endpoint).await?;
+            Ok(())
+        };
+        engine.one_of_many(endpoint.tenant, endpoint.id, work).await?;
+        more |= queued;
     }
     Ok(more)
 }

@@ -10,6 +10,7 @@ use interlock_store::{Claimed, Op};
 
 use crate::Engine;
 use crate::error::EngineError;
+use crate::set_aside::Worked;
 
 const REAP_BATCH_MAX: usize = 256;
 
@@ -30,8 +31,9 @@ pub(crate) async fn run(engine: Engine) {
             patient_until = now + lease;
         }
         last = now;
-        if let Err(error) = reap(&engine, now, patient_until).await {
-            tracing::warn!(%error, "the reaper could not work; it gives everybody one more lease");
+        engine.forget_silent_sessions();
+        if engine.noted("reaper", reap(&engine, now, patient_until).await).is_none() {
+            // Workers could not renew either: everybody gets one more lease.
             patient_until = engine.now() + lease;
         }
     }
@@ -42,45 +44,52 @@ async fn reap(engine: &Engine, now: Timestamp, patient_until: Timestamp) -> Resu
     if now < patient_until {
         return Ok(());
     }
-    for claim in store.timed_out_steps(now, REAP_BATCH_MAX).await? {
-        settle(engine.give_up(&claim, |position, attempt| Command::StepTimeout { position, attempt }).await)?;
+    let batch_max = REAP_BATCH_MAX + engine.0.set_aside.count();
+    for claim in store.timed_out_steps(now, batch_max).await? {
+        let timeout = |position, attempt| Command::StepTimeout { position, attempt };
+        engine.one_of_many(claim.tenant, claim.run, engine.give_up(&claim, timeout)).await?;
     }
     store.execute(Op::ExpireSessions { now }).await?;
     loop {
-        let lost = store.lost_claims(now, REAP_BATCH_MAX).await?;
-        let full = lost.len() == REAP_BATCH_MAX;
+        let batch_max = REAP_BATCH_MAX + engine.0.set_aside.count();
+        let lost = store.lost_claims(now, batch_max).await?;
+        let full = lost.len() >= batch_max;
+        let mut reaped = 0;
         for claim in lost {
-            let (run, step, attempt) = (claim.run, claim.position, claim.attempt);
+            let (tenant, run, step, attempt) = (claim.tenant, claim.run, claim.position, claim.attempt);
+            if engine.0.set_aside.holds(tenant, run, now) {
+                continue;
+            }
             tracing::info!(event = "orphan_detected", %run, step, attempt, "the worker of a step is lost");
-            settle(engine.give_up(&claim, |position, attempt| Command::LeaseExpired { position, attempt }).await)?;
+            let expired = |position, attempt| Command::LeaseExpired { position, attempt };
+            let worked = engine.one_of_many(tenant, run, engine.give_up(&claim, expired)).await?;
+            reaped += usize::from(worked == Worked::Done);
         }
-        if !full {
+        if !full || reaped == 0 {
             return Ok(());
         }
     }
 }
 
-/// The attempt ended by itself meanwhile: nothing is left to do.
-fn settle(result: Result<(), EngineError>) -> Result<(), EngineError> {
-    match result {
-        Err(EngineError::Rejected(_)) => Ok(()),
-        other => other,
-    }
-}
-
 impl Engine {
+    /// If the attempt ended by itself meanwhile, nothing is left to do.
     async fn give_up(
         &self,
         claim: &Claimed,
         command: impl Fn(u32, u32) -> Command + Send + Sync,
     ) -> Result<(), EngineError> {
-        self.execute(
-            claim.tenant,
-            claim.run,
-            Context::TIMEOUT,
-            |_| Ok(ControlFlow::Continue(command(claim.position, claim.attempt))),
-            |_, _| (),
-        )
-        .await
+        let given_up = self
+            .execute(
+                claim.tenant,
+                claim.run,
+                Context::TIMEOUT,
+                |_| Ok(ControlFlow::Continue(command(claim.position, claim.attempt))),
+                |_, _| (),
+            )
+            .await;
+        match given_up {
+            Err(EngineError::Rejected(_)) => Ok(()),
+            other => other,
+        }
     }
 }

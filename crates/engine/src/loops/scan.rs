@@ -1,8 +1,11 @@
 //! The scan: finds ready runs that no hint told of: after a start, from other servers, past the memory's bound, and
 //! those whose delay is over.
 
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
+use interlock_core::ids::RunId;
+use interlock_core::time::Timestamp;
 use interlock_store::ReadError;
 use tokio::sync::watch;
 
@@ -12,11 +15,9 @@ use crate::dispatch::ready::{Candidate, GROUP_READY_MAX, GroupKey};
 pub(crate) async fn run(engine: Engine) {
     let mut remote = engine.0.store.remote_wakes();
     loop {
-        if let Err(error) = scan(&engine).await {
-            tracing::warn!(%error, "the scan for ready runs failed; it will be tried again");
-        }
+        engine.noted("scan", scan(&engine).await);
         loop {
-            let pause = pause(&engine);
+            let (pause, due) = next(&engine);
             tokio::select! {
                 biased;
                 () = engine.0.stopping.cancelled() => return,
@@ -29,7 +30,10 @@ pub(crate) async fn run(engine: Engine) {
                     break;
                 }
                 () = engine.0.dispatch.repace.notified() => {}
-                () = tokio::time::sleep(pause) => break,
+                () = tokio::time::sleep(pause) => match due {
+                    Due::Lift => engine.0.dispatch.lift(engine.now()),
+                    Due::Scan => break,
+                },
             }
         }
     }
@@ -42,27 +46,44 @@ async fn elsewhere(remote: &mut watch::Receiver<u64>) {
     }
 }
 
-fn pause(engine: &Engine) -> Duration {
-    let longest = engine.0.options.scan_every.as_duration();
-    match engine.0.dispatch.next_scan_at() {
-        Some(at) => at.since(engine.now()).as_duration().clamp(Duration::from_millis(1), longest),
-        None => longest,
-    }
+/// What there is to do next.
+enum Due {
+    /// Throttles and pauses end; the store is left alone.
+    Lift,
+    Scan,
+}
+
+fn next(engine: &Engine) -> (Duration, Due) {
+    let (now, longest) = (engine.now(), engine.0.options.scan_every.as_duration());
+    let pause = |at: Option<Timestamp>| {
+        at.map_or(longest, |at| at.since(now).as_duration().clamp(Duration::from_millis(1), longest))
+    };
+    let scan = pause(engine.0.dispatch.next_scan_at());
+    let lift = pause(engine.0.dispatch.next_lift_at());
+    if lift < scan { (lift, Due::Lift) } else { (scan, Due::Scan) }
 }
 
 async fn scan(engine: &Engine) -> Result<(), ReadError> {
     let now = engine.now();
     let store = &engine.0.store;
+    let mut read_to_end: HashMap<GroupKey, HashSet<RunId>> = HashMap::new();
     for group in store.ready_groups(&engine.0.sessions.queues(), now).await? {
-        let mut runs = store.ready_runs(&group, &[], now, GROUP_READY_MAX).await?;
-        let more = runs.len() == GROUP_READY_MAX;
+        // Those that are set aside do not take the places of others.
+        let aside = &engine.0.set_aside;
+        let limit = GROUP_READY_MAX + aside.count();
+        let mut runs = store.ready_runs(&group, &[], now, limit).await?;
+        let more = runs.len() >= limit;
         let (queue, workspace) = (group.queue.clone(), group.workspace.clone());
         let key = GroupKey { queue, tenant: group.tenant, workspace };
         let held = if more { engine.0.dispatch.parked_of(&key) } else { Vec::new() };
         if !held.is_empty() {
             // Others may stand behind those that are held back.
-            runs.extend(store.ready_runs(&group, &held, now, GROUP_READY_MAX).await?);
+            runs.extend(store.ready_runs(&group, &held, now, limit).await?);
         }
+        if !more {
+            read_to_end.insert(key.clone(), runs.iter().map(|run| run.run).collect());
+        }
+        runs.retain(|run| !aside.holds(run.tenant, run.run, now));
         let candidates = runs.into_iter().map(|run| Candidate {
             tenant: run.tenant,
             run: run.run,
@@ -72,6 +93,7 @@ async fn scan(engine: &Engine) -> Result<(), ReadError> {
         tracing::debug!(found = candidates.len(), more, queue = key.queue, "scanned for ready runs");
         engine.0.dispatch.found(&key, candidates, more);
     }
+    engine.0.dispatch.compare(&read_to_end, |key, need| engine.0.sessions.meet(key, need));
     let next = store.next_eligible(now).await?;
     engine.0.dispatch.scanned(next, engine.now());
     Ok(())

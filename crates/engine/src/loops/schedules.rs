@@ -3,11 +3,12 @@
 
 use std::time::Duration;
 
-use interlock_store::ReadError;
 use tokio::sync::Notify;
 
 use crate::Engine;
+use crate::error::EngineError;
 use crate::schedules::{fire, follow};
+use crate::set_aside::Worked;
 
 const DUE_BATCH_MAX: usize = 64;
 const LOOK_EVERY: Duration = Duration::from_secs(5);
@@ -24,17 +25,9 @@ impl Bell {
 }
 
 pub(crate) async fn run(engine: Engine) {
-    if let Err(error) = follow::all(&engine).await {
-        tracing::warn!(%error, "the schedules of workflow files could not be brought up to date");
-    }
+    engine.noted("schedules of workflow files", follow::all(&engine).await);
     loop {
-        let pause = match fire_due(&engine).await {
-            Ok(pause) => pause,
-            Err(error) => {
-                tracing::warn!(%error, "schedules could not be read; they will be tried again");
-                LOOK_EVERY
-            }
-        };
+        let pause = engine.noted("schedules", fire_due(&engine).await).unwrap_or(LOOK_SOON);
         tokio::select! {
             biased;
             () = engine.0.stopping.cancelled() => return,
@@ -45,23 +38,20 @@ pub(crate) async fn run(engine: Engine) {
 }
 
 /// Deals with all that are due and answers how long to sleep.
-async fn fire_due(engine: &Engine) -> Result<Duration, ReadError> {
-    let due = engine.0.store.due_schedules(engine.now(), DUE_BATCH_MAX).await?;
-    let full = due.len() == DUE_BATCH_MAX;
-    let mut stuck = false;
-    let fired = futures::future::join_all(due.into_iter().map(|row| fire::fire(engine, row))).await;
-    for result in fired {
-        if let Err(error) = result {
-            stuck = true;
-            tracing::warn!(%error, "a schedule could not be dealt with; it will be tried again");
-        }
+async fn fire_due(engine: &Engine) -> Result<Duration, EngineError> {
+    let now = engine.now();
+    let batch_max = DUE_BATCH_MAX + engine.0.set_aside.count();
+    let due = engine.0.store.due_schedules(now, batch_max).await?;
+    let full = due.len() >= batch_max;
+    let fired = due.into_iter().map(|row| engine.one_of_many(row.tenant, row.id, fire::fire(engine, row)));
+    let mut fires = 0;
+    for worked in futures::future::join_all(fired).await {
+        fires += usize::from(worked? == Worked::Done);
     }
-    if stuck {
-        return Ok(LOOK_SOON);
-    }
-    if full {
+    if full && fires > 0 {
         return Ok(Duration::ZERO);
     }
-    let next = engine.0.store.next_schedule().await?;
+    // What is due and still there is set aside: it must not keep the loop awake.
+    let next = engine.0.store.next_schedule(now).await?;
     Ok(next.map_or(LOOK_EVERY, |next| next.since(engine.now()).as_duration().min(LOOK_EVERY)))
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use interlock_store::{Op, OpAnswer};
 
 use crate::Engine;
+use crate::error::EngineError;
 
 /// Groups that one commit seals at most.
 const SEAL_BATCH_MAX: usize = 512;
@@ -39,9 +40,12 @@ pub(crate) async fn run(engine: Engine) {
         loop {
             match engine.0.store.execute(Op::Seal { now: engine.now(), limit: SEAL_BATCH_MAX }).await {
                 Ok(OpAnswer::Count(sealed)) if sealed > 0 => engine.0.feed.publish_sealed(),
-                Ok(_) => break,
+                Ok(_) => {
+                    engine.noted("sealer", Ok::<_, EngineError>(()));
+                    break;
+                }
                 Err(error) => {
-                    tracing::warn!(%error, "sealing failed; it will be tried again");
+                    engine.noted::<()>("sealer", Err(error));
                     engine.0.seal.notify_one();
                     break;
                 }

@@ -12,12 +12,8 @@ const SWEEP_MAX: usize = 256;
 
 pub(crate) async fn run(engine: Engine) {
     loop {
-        if let Err(error) = rematch(&engine).await {
-            tracing::warn!(%error, "signals could not be matched; it will be tried again");
-        }
-        if let Err(error) = pass_on(&engine).await {
-            tracing::warn!(%error, "subjects could not be passed on; it will be tried again");
-        }
+        engine.noted("signals", rematch(&engine).await);
+        engine.noted("subjects", pass_on(&engine).await);
         tokio::select! {
             biased;
             () = engine.0.stopping.cancelled() => return,
@@ -30,15 +26,28 @@ async fn rematch(engine: &Engine) -> Result<(), EngineError> {
     if is_planted(Bug::SignalNotMatched) {
         return Ok(());
     }
+    let mut outage = None;
     for unmatched in engine.0.store.unmatched(SWEEP_MAX).await? {
-        engine.match_signals(unmatched.tenant, &unmatched.signal_type, &unmatched.key).await?;
+        let matched = engine.match_signals(unmatched.tenant, &unmatched.signal_type, &unmatched.key).await;
+        outage = keep_outage(matched).or(outage);
     }
-    Ok(())
+    outage.map_or(Ok(()), Err)
+}
+
+/// What is wrong with one signal or subject must not stop the sweep of the others.
+fn keep_outage(result: Result<(), EngineError>) -> Option<EngineError> {
+    let error = result.err()?;
+    if error.is_outage() {
+        return Some(error);
+    }
+    tracing::debug!(%error, "one of those to be swept could not be dealt with");
+    None
 }
 
 async fn pass_on(engine: &Engine) -> Result<(), EngineError> {
+    let mut outage = None;
     for (tenant, subject) in engine.0.store.untended_subjects(SWEEP_MAX).await? {
-        engine.tend_subject(tenant, &subject).await?;
+        outage = keep_outage(engine.tend_subject(tenant, &subject).await).or(outage);
     }
-    Ok(())
+    outage.map_or(Ok(()), Err)
 }

@@ -9,16 +9,16 @@ use interlock_core::change::Context;
 use interlock_core::decide::Command;
 use interlock_core::ids::{RunId, TenantId};
 use interlock_core::time::Timestamp;
-use interlock_store::ReadError;
 use tokio::sync::Notify;
 
 use crate::Engine;
 use crate::error::EngineError;
+use crate::set_aside::Worked;
 
 const DUE_BATCH_MAX: usize = 256;
 /// How long the loop sleeps at most: other servers' timers are found by then at the latest.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
-const LOOK_SOON: Duration = Duration::from_millis(50);
+const AFTER_FAILURE: Duration = Duration::from_millis(250);
 
 /// Wakes the timer loop when an earlier timer than the one it sleeps for is set.
 pub struct Alarm {
@@ -47,13 +47,7 @@ impl Alarm {
 
 pub(crate) async fn run(engine: Engine) {
     loop {
-        let pause = match fire(&engine).await {
-            Ok(pause) => pause,
-            Err(error) => {
-                tracing::warn!(%error, "timers could not be read; they will be tried again");
-                LOOK_EVERY
-            }
-        };
+        let pause = engine.noted("timers", fire(&engine).await).unwrap_or(AFTER_FAILURE);
         tokio::select! {
             biased;
             () = engine.0.stopping.cancelled() => return,
@@ -64,26 +58,29 @@ pub(crate) async fn run(engine: Engine) {
 }
 
 /// Fires all that is due and answers how long to sleep.
-async fn fire(engine: &Engine) -> Result<Duration, ReadError> {
+async fn fire(engine: &Engine) -> Result<Duration, EngineError> {
     loop {
-        let due = engine.0.store.due_runs(engine.now(), DUE_BATCH_MAX).await?;
-        let full = due.len() == DUE_BATCH_MAX;
-        let mut stuck = false;
-        let fired = futures::future::join_all(due.into_iter().map(|(tenant, run)| tick(engine, tenant, run))).await;
-        for result in fired {
-            if let Err(error) = result {
-                stuck = true;
-                tracing::warn!(%error, "a timer could not fire; it will be tried again");
+        let now = engine.now();
+        let batch_max = DUE_BATCH_MAX + engine.0.set_aside.count();
+        let due = engine.0.store.due_runs(now, batch_max).await?;
+        let full = due.len() >= batch_max;
+        let fired = due.into_iter().map(|(tenant, run)| engine.one_of_many(tenant, run, tick(engine, tenant, run)));
+        let (mut fires, mut failure) = (0, None);
+        for result in futures::future::join_all(fired).await {
+            match result {
+                Ok(worked) => fires += usize::from(worked == Worked::Done),
+                Err(error) => failure = Some(error),
             }
         }
-        if stuck {
-            return Ok(LOOK_SOON);
+        if let Some(error) = failure {
+            return Err(error);
         }
-        if full {
+        if full && fires > 0 {
             continue;
         }
         engine.0.timers.next.store(i64::MAX, Ordering::Relaxed);
-        let Some(next) = engine.0.store.next_wake().await? else { return Ok(LOOK_EVERY) };
+        // What is due and still there is set aside: it must not keep the loop awake.
+        let Some(next) = engine.0.store.next_wake(now).await? else { return Ok(LOOK_EVERY) };
         engine.0.timers.next.fetch_min(next.0, Ordering::Relaxed);
         let pause = next.since(engine.now()).as_duration();
         return Ok(pause.clamp(Duration::from_millis(1), LOOK_EVERY));

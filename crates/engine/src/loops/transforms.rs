@@ -8,6 +8,7 @@ use std::time::Duration;
 use futures::future::join_all;
 use interlock_core::ids::SessionId;
 use interlock_core::plan::TRANSFORM_QUEUE;
+use interlock_core::state::StepKind;
 use interlock_core::work::{Assignment, AttemptRef, Report, ReportedOutcome, WorkerHello};
 
 use crate::Engine;
@@ -35,6 +36,8 @@ async fn serve(engine: &Engine) -> Result<(), EngineError> {
         queues: vec![TRANSFORM_QUEUE.into()],
         slots: SLOTS,
         build_id: None,
+        tasks: Some(Vec::new()),
+        capabilities: Some(vec![StepKind::Transform.as_str().to_owned()]),
     };
     let registered = engine.register(hello).await?;
     let session = registered.session;

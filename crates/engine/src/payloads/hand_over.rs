@@ -90,7 +90,7 @@ impl Engine {
     }
 
     /// A payload as it was sent. One that is lost stays a reference, so that whoever needs it is told; the run goes on.
-    pub(crate) async fn at_hand(&self, tenant: TenantId, json: Json) -> Result<Json, EngineError> {
+    pub async fn at_hand(&self, tenant: TenantId, json: Json) -> Result<Json, EngineError> {
         let Some(payloads) = self.payloads() else { return Ok(json) };
         match payloads.fetch(tenant, &json).await {
             Err(PayloadError::Missing { .. } | PayloadError::Altered { .. }) => Ok(json),

@@ -1,6 +1,7 @@
 //! The objects: a folder, or a bucket that speaks S3. What is written is on disk before it counts as written, and what
 //! is read is what was written, or an error.
 
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::Path as FilePath;
 use std::sync::Arc;
 use std::time::Duration;
@@ -62,7 +63,19 @@ impl Objects {
 
     pub fn folder(path: &FilePath) -> Result<Self, PlaceError> {
         let unusable = |what: String| PlaceError::Unusable { place: path.display().to_string(), what };
-        std::fs::create_dir_all(path).map_err(|error| unusable(error.to_string()))?;
+        // Payloads are as private as the rows that refer to them, wherever the folder is.
+        let mut folder = std::fs::DirBuilder::new();
+        folder.recursive(true).mode(0o700).create(path).map_err(|error| unusable(error.to_string()))?;
+        let mode = std::fs::metadata(path).map_err(|error| unusable(error.to_string()))?.permissions().mode();
+        if mode & 0o077 != 0 {
+            let private = std::fs::Permissions::from_mode(0o700);
+            if let Err(error) = std::fs::set_permissions(path, private) {
+                return Err(unusable(format!(
+                    "others may read it, and that cannot be changed ({error}); chmod 700 it"
+                )));
+            }
+            tracing::warn!(folder = %path.display(), "others could read the folder of payloads; it is its owner's alone now");
+        }
         let store = LocalFileSystem::new_with_prefix(path).map_err(|error| unusable(error.to_string()))?;
         Ok(Self { store: Arc::new(store.with_fsync(true)), prefix: String::new() })
     }
@@ -213,4 +226,22 @@ async fn within<T>(call: impl Future<Output = T>) -> Result<T, PayloadError> {
 
 fn unavailable(error: Error) -> PayloadError {
     PayloadError::Unavailable { what: error.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_of_payloads_is_its_owners_alone() {
+        let folder = std::env::temp_dir().join(format!("interlock-payloads-{}", std::process::id()));
+        let mode = || std::fs::metadata(&folder).unwrap().permissions().mode() & 0o777;
+        Objects::folder(&folder).unwrap();
+        assert_eq!(mode(), 0o700);
+        // One that somebody made before is closed, too.
+        std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o755)).unwrap();
+        Objects::folder(&folder).unwrap();
+        assert_eq!(mode(), 0o700);
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
 }

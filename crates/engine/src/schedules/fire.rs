@@ -153,6 +153,10 @@ impl Look<'_> {
                 self.record(slot, SlotState::Skipped, None, Some(note));
                 Ok(())
             }
+            Err(error @ (EngineError::TenantDisabled | EngineError::SubjectElsewhere { .. })) => {
+                self.record(slot, SlotState::Skipped, None, Some(error.to_string()));
+                Ok(())
+            }
             Err(error) => {
                 tracing::warn!(schedule = self.row.spec.name, slot = slot_text(slot), %error, "a slot did not start");
                 self.record(slot, SlotState::Failed, None, Some(error.to_string()));

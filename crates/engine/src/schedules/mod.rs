@@ -50,6 +50,10 @@ impl Engine {
             updated_at: now,
         };
         check(&row)?;
+        if self.0.store.schedules(tenant, "", limits::SCHEDULES_MAX).await?.len() == limits::SCHEDULES_MAX {
+            let what = format!("a tenant has at most {} schedules; remove one first", limits::SCHEDULES_MAX);
+            return Err(Rejection::InvalidInput { what }.into());
+        }
         row.next_at = next_look(&row, now)?;
         match self.0.store.execute(Op::Trigger(Box::new(TriggerOp::AddSchedule(row.clone())))).await? {
             OpAnswer::Stored => {

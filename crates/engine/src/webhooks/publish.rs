@@ -20,13 +20,17 @@ const EVENTS_MAX: usize = 256;
 /// Queues what an endpoint has not been told yet. Answers whether there may be more.
 pub(crate) async fn publish(engine: &Engine, endpoint: &OutboundRow) -> Result<bool, EngineError> {
     let store = &engine.0.store;
-    let events = store.tenant_events(endpoint.tenant, endpoint.fed_to, EVENTS_MAX).await?;
-    let Some(to) = events.last().map(|event| event.cursor) else { return Ok(false) };
+    let page = store.tenant_events(endpoint.tenant, endpoint.fed_to, EVENTS_MAX).await?;
+    // The endpoint's place also moves past events that retention has removed.
+    let to = page.cursor;
+    if to == endpoint.fed_to {
+        return Ok(false);
+    }
     // Ids sort by the instant: a later batch must have a later one, whichever server makes it.
     let at = engine.now().max(endpoint.fed_at + Millis(1));
     let mut runs: HashMap<RunId, Option<RunSummary>> = HashMap::new();
     let mut messages = Vec::new();
-    for event in events {
+    for event in page.events {
         let name = name_of(&event);
         if !wants(endpoint.events.as_ref(), &name) {
             continue;

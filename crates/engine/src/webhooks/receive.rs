@@ -19,6 +19,9 @@ use crate::error::EngineError;
 
 /// Deliveries about the same pull request, event, action and head within this span are one.
 pub const SECONDARY_WINDOW: Millis = Millis::from_secs(5);
+/// For this long a body that a generic sender has signed is taken once, whatever id stands beside it: neither the id nor
+/// the time is signed.
+pub const REPLAY_WINDOW: Millis = limits::IDEMPOTENCY_COMPLETED_TTL;
 /// How long a sender waits for the runs to be started before it hears that they will be. Slack gives up after 3 s.
 const ANSWER_WITHIN: Duration = Duration::from_secs(2);
 
@@ -81,6 +84,11 @@ impl Engine {
     pub async fn receive(&self, request: InboundRequest) -> Result<Received, ReceiveError> {
         let endpoint = self.0.store.inbound_endpoint(request.endpoint).await?.ok_or(ReceiveError::Unknown)?;
         self.verify(&endpoint, &request)?;
+        // A disabled tenant has no addresses.
+        match self.check_enabled(endpoint.tenant).await {
+            Err(EngineError::TenantDisabled) => return Err(ReceiveError::Unknown),
+            enabled => enabled?,
+        }
         // Only who can sign learns that an address is paused.
         if endpoint.paused {
             return Err(ReceiveError::Paused);
@@ -125,11 +133,12 @@ impl Engine {
         let lock_until = now + limits::IDEMPOTENCY_LOCK;
         let row = DeliveryRow { at: at.clone(), event, payload, received_at: now, retry_at: Some(lock_until) };
         let print = fingerprint.map(|text| Hash::of(text.as_bytes()));
+        let window = if endpoint.source == Source::Generic { REPLAY_WINDOW } else { SECONDARY_WINDOW };
         let begin = TriggerOp::BeginDelivery {
             delivery: row.clone(),
             source: endpoint.source,
             request_hash: Hash::of(body),
-            fingerprint: print.map(|print| (print, now - SECONDARY_WINDOW)),
+            fingerprint: print.map(|print| (print, now - window)),
             now,
             lock_until,
         };

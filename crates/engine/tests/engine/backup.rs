@@ -127,6 +127,31 @@ async fn what_retention_took_meanwhile_is_not_lost_and_what_is_damaged_is_named(
 }
 
 on_both! {
+    async fn what_was_recorded_and_never_used_is_not_missed(database: &Database) {
+        let folder = Folder::new();
+        let engine = engine_with(database, folder.options()).await;
+        let tenant = tenant(&engine, |_| {}).await;
+        let worker = work(&engine, 1, |_| async { done(&long("o")) });
+        let once = plan(vec![StepSpec::task("only", "t")]);
+        let run = engine.start(start(tenant, &once, &long("i"))).await.unwrap().run;
+        assert_eq!(ends(&engine, tenant, run).await, RunState::Succeeded);
+        worker.abort();
+        // The connection broke after the record: neither the object was written nor the run changed.
+        let row = PayloadRow { tenant, owner: run.into(), sha256: Hash::of(b"never written") };
+        let keep = PayloadOp::Keep { row, bytes: 13, at: engine.now() };
+        engine.store().execute(Op::Payload(keep)).await.unwrap();
+        let objects = Objects::folder(&folder.0).unwrap();
+        let found = survey(engine.store(), &objects, Depth::Length, |_| {}).await.unwrap();
+        assert_eq!((found.objects, found.lost_total, found.unused), (2, 0, 1));
+        // What a step or the run itself uses is missed all the same.
+        for object in folder.objects() {
+            std::fs::remove_file(object).unwrap();
+        }
+        let found = survey(engine.store(), &objects, Depth::Length, |_| {}).await.unwrap();
+        assert_eq!((found.objects, found.lost_total, found.unused), (0, 2, 1));
+        stop(engine).await;
+    }
+
     async fn a_survey_tells_missing_from_altered_and_shared_ones_once(database: &Database) {
         let folder = Folder::new();
         let engine = engine_with(database, folder.options()).await;

@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use crate::on_both;
 use crate::rig::{Database, done, ends, engine, engine_with, options, plan, start, stop, tenant, work};
-use interlock_core::ids::{RunId, ServerId};
+use interlock_core::ids::{OutboundId, RunId, ServerId, TenantId};
 use interlock_core::plan::StepSpec;
+use interlock_core::time::{Millis, Timestamp};
+use interlock_core::trigger::EndpointState;
 use interlock_engine::EngineOptions;
-use interlock_store::Options;
+use interlock_store::{Op, Options, OutboundRow, Secrets, Sweep, TriggerOp};
 
 on_both! {
     async fn a_tenants_feed_is_complete_ordered_and_without_repeats(database: &Database) {
@@ -52,6 +54,67 @@ on_both! {
             assert_eq!(seen[&run], overview.version, "{run}");
         }
         stop(engine).await;
+    }
+
+    async fn readers_and_the_publisher_go_past_swept_runs(database: &Database) {
+        let engine = engine(database).await;
+        let tenant = tenant(&engine, |_| {}).await;
+        work(&engine, 32, |_| async { done("1") });
+        let plan = plan(vec![StepSpec::task("a", "a")]);
+        // More than one page of the publisher's.
+        let starts = (0..200).map(|_| engine.start(start(tenant, &plan, "null")));
+        let mut events = 0;
+        for started in futures::future::join_all(starts).await {
+            let run = started.unwrap().run;
+            ends(&engine, tenant, run).await;
+            events += engine.store().run_overview(tenant, run).await.unwrap().unwrap().version;
+        }
+        let mut before = engine.watch_tenant(tenant, 0);
+        while before.cursor() < events {
+            tokio::time::timeout(Duration::from_secs(20), before.next_of_tenant()).await.unwrap().unwrap();
+        }
+        let kept = Millis::from_hours(24 * 30);
+        let mut sweep = Sweep::new(engine.now() + Millis::from_hours(24));
+        (sweep.runs_kept, sweep.sessions_kept, sweep.groups_kept) = (Some(Millis::from_hours(1)), kept, kept);
+        engine.store().execute(Op::Sweep(sweep)).await.unwrap();
+        let endpoint = endpoint(tenant, OutboundId(engine.fresh_id()), engine.now());
+        engine.store().execute(Op::Trigger(Box::new(TriggerOp::AddOutbound(endpoint.clone())))).await.unwrap();
+        let run = engine.start(start(tenant, &plan, "null")).await.unwrap().run;
+        ends(&engine, tenant, run).await;
+        let mut watcher = engine.watch_tenant(tenant, 0);
+        let next = tokio::time::timeout(Duration::from_secs(20), watcher.next_of_tenant()).await;
+        assert_eq!(next.expect("it gets past them").unwrap()[0].run, run);
+        let queued = async {
+            loop {
+                let messages = engine.store().messages(tenant, endpoint.id, None, 100).await.unwrap();
+                if messages.iter().any(|message| message.run == run) {
+                    return;
+                }
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(20), queued).await.expect("the publisher gets past them");
+        stop(engine).await;
+    }
+}
+
+/// An address that is told of everything, from the beginning.
+fn endpoint(tenant: TenantId, id: OutboundId, now: Timestamp) -> OutboundRow {
+    OutboundRow {
+        tenant,
+        id,
+        url: "https://example.com/hook".to_owned(),
+        description: None,
+        events: None,
+        workflows: None,
+        secrets: Secrets { current: "unused".to_owned(), previous: None },
+        state: EndpointState::Enabled,
+        note: None,
+        fed_to: 0,
+        fed_at: now,
+        failing_since: None,
+        created_at: now,
+        created_by: None,
     }
 }
 

@@ -67,6 +67,37 @@ async fn a_restore_fences_parks_and_lets_people_decide() {
     stop(after).await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_on_a_store_whose_restore_was_interrupted_parks_before_it_dispatches() {
+    let database = Database::sqlite();
+    let StoreUrl::Sqlite(path) = database.url.clone() else { unreachable!() };
+    let backup = path.with_extension("backup");
+    let before = engine(&database).await;
+    let tenant = tenant(&before, |_| {}).await;
+    let mut act = StepSpec::task("act", "act");
+    act.effect = Some(EffectClass::Unsafe);
+    let mut acting = Vec::new();
+    for _ in 0..20 {
+        acting.push(before.start(start(tenant, &plan(vec![act.clone()]), "null")).await.unwrap().run);
+    }
+    stop(before).await;
+    interlock_store::backup_file(&path, &backup).await.unwrap();
+
+    // Killed right after the file got its name.
+    let restored = Database::sqlite();
+    interlock_store::restore(Some(&backup), &restored.url, Options::new(server())).await.unwrap();
+    let after = engine(&restored).await;
+    let session = after.register(crate::rig::hello(8)).await.unwrap().session;
+    let handed = after.poll(session, 8, Duration::from_millis(500)).await.unwrap();
+    assert!(handed.is_empty(), "{handed:?}");
+    for run in acting {
+        let overview = after.store().run_overview(tenant, run).await.unwrap().unwrap();
+        assert_eq!((overview.state, overview.reason), (RunState::Paused, Some(Reason::Restored)));
+    }
+    assert_eq!(after.store().restoring().await.unwrap(), None);
+    stop(after).await;
+}
+
 fn server() -> ServerId {
     ServerId(options().ids.fresh())
 }

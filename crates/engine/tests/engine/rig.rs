@@ -11,7 +11,7 @@ use interlock_core::json::Json;
 use interlock_core::plan::{DEFAULT_QUEUE, Plan, StepSpec};
 use interlock_core::state::RunState;
 use interlock_core::time::Millis;
-use interlock_core::work::{Assignment, Report, ReportedOutcome, WorkerHello};
+use interlock_core::work::{Assignment, EFFECTS, Report, ReportedOutcome, WorkerHello};
 use interlock_engine::loops::outbox::LogDeliver;
 use interlock_engine::{EncodedPlan, Engine, EngineOptions, StartRun};
 use interlock_store::{Options, Store, StoreUrl, Tenant};
@@ -105,7 +105,15 @@ pub fn start(tenant: TenantId, plan: &Arc<EncodedPlan>, inputs: &str) -> StartRu
 }
 
 pub fn hello(slots: u32) -> WorkerHello {
-    WorkerHello { worker: "test".into(), tenant: None, queues: vec![DEFAULT_QUEUE.into()], slots, build_id: None }
+    WorkerHello {
+        worker: "test".into(),
+        tenant: None,
+        queues: vec![DEFAULT_QUEUE.into()],
+        slots,
+        build_id: None,
+        tasks: None,
+        capabilities: Some(vec![EFFECTS.into()]),
+    }
 }
 
 /// What a test's task answers.

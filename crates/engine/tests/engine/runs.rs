@@ -258,7 +258,7 @@ on_both! {
         let run = engine.start(start(tenant, &plan, "null")).await.unwrap().run;
         reaches(&engine, tenant, run, RunState::Paused).await;
         assert!(matches!(engine.resume(tenant, run, operator()).await, Err(EngineError::Rejected(Rejection::DirectiveDue { .. }))));
-        engine.skip(tenant, run, "known to be broken".into(), operator()).await.unwrap();
+        engine.skip(tenant, run, "known to be broken".into(), None, operator()).await.unwrap();
         assert_eq!(ends(&engine, tenant, run).await, RunState::Succeeded);
 
         let run = engine.start(start(tenant, &plan, "null")).await.unwrap().run;
@@ -292,6 +292,33 @@ on_both! {
         assert_eq!(*ran.lock().unwrap(), ["a", "b", "b"]);
         let overview = engine.store().run_overview(tenant, second).await.unwrap().unwrap();
         assert_eq!((overview.resumed_from, overview.resume_count), (Some(run), 1));
+        stop(engine).await;
+    }
+
+    async fn a_run_has_one_successor_at_a_time(database: &Database) {
+        let engine = engine(database).await;
+        let tenant = tenant(&engine, |_| {}).await;
+        let run = engine.start(start(tenant, &plan(vec![task("a")]), "null")).await.unwrap().run;
+        let cancel = |run| engine.cancel(tenant, run, "x".into(), false, Context::operator("op"));
+        let resume = |run, key: Option<&str>| {
+            let key = key.map(|key| IdempotencyKey { client: "op".into(), key: key.into() });
+            engine.resume_as_new(tenant, run, None, key, Context::operator("op"))
+        };
+        cancel(run).await.unwrap();
+        // Two people at once.
+        let (one, other) = futures::join!(resume(run, Some("one")), resume(run, Some("other")));
+        let (key, made, refused) = match (one, other) {
+            (Ok(made), Err(refused)) => ("one", made.run, refused),
+            (Err(refused), Ok(made)) => ("other", made.run, refused),
+            both => panic!("{both:?}"),
+        };
+        assert!(matches!(refused, EngineError::Rejected(Rejection::Continued { by, .. }) if by == made), "{refused}");
+        assert_eq!(resume(run, Some(key)).await.unwrap().run, made, "a repeat is the same request");
+        // Once it has ended the chain goes on from there, and nowhere else.
+        cancel(made).await.unwrap();
+        let third = resume(made, None).await.unwrap().run;
+        let refused = resume(run, None).await.unwrap_err();
+        assert!(matches!(refused, EngineError::Rejected(Rejection::Continued { by, .. }) if by == third), "{refused}");
         stop(engine).await;
     }
 

@@ -8,10 +8,11 @@ use crate::rig::{engine_with, plan_with};
 use interlock_core::change::Context;
 use interlock_core::ids::RunId;
 use interlock_core::plan::StepSpec;
+use interlock_core::rejection::Rejection;
 use interlock_core::state::RunState;
 use interlock_core::time::Millis;
 use interlock_core::work::{Assignment, WorkerHello};
-use interlock_engine::EngineOptions;
+use interlock_engine::{EngineError, EngineOptions};
 
 fn steps(count: u32) -> Vec<StepSpec> {
     (0..count).map(|number| StepSpec::task(format!("s{number}"), "work")).collect()
@@ -71,6 +72,45 @@ on_both! {
         stop(engine).await;
     }
 
+    async fn a_poll_gives_no_more_than_it_was_asked_for(database: &Database) {
+        const BEFORE: usize = 15;
+        let engine = engine(database).await;
+        let tenant = tenant(&engine, |_| {}).await;
+        let session = engine.register(WorkerHello { tenant: Some(tenant), ..hello(20) }).await.unwrap().session;
+        let plan = plan(steps(1));
+        let mut held = Vec::new();
+        for _ in 0..BEFORE {
+            engine.start(start(tenant, &plan, "null")).await.unwrap();
+            held.extend(engine.poll(session, 1, Duration::from_secs(5)).await.unwrap());
+        }
+        // A poll for two waits while all the others end and as many runs are started.
+        let mut polling = Box::pin(engine.poll(session, 2, Duration::from_secs(30)));
+        for _ in 0..3 {
+            assert!(futures::poll!(&mut polling).is_pending());
+            tokio::task::yield_now().await;
+        }
+        for claimed in &held {
+            report(&engine, session, claimed, done("1")).await;
+        }
+        for _ in 0..BEFORE {
+            engine.start(start(tenant, &plan, "null")).await.unwrap();
+        }
+        let mut given = polling.await.unwrap();
+        assert!(given.len() <= 2, "2 asked, {} given", given.len());
+        // The rest comes with the next polls, each step once.
+        while given.len() < BEFORE {
+            let more = engine.poll(session, 3, Duration::from_secs(5)).await.unwrap();
+            assert!((1..=3).contains(&more.len()), "3 asked, {} given", more.len());
+            given.extend(more);
+        }
+        given.sort_by_key(|assignment| assignment.at.run);
+        given.dedup_by_key(|assignment| assignment.at.run);
+        assert_eq!(given.len(), BEFORE);
+        let none = engine.poll(session, 0, Duration::ZERO).await;
+        assert!(matches!(none, Err(EngineError::Rejected(Rejection::InvalidInput { .. }))), "{none:?}");
+        stop(engine).await;
+    }
+
     async fn after_an_outage_a_step_past_its_timeout_has_one_lease_to_report(database: &Database) {
         let before = engine(database).await;
         let tenant = tenant(&before, |_| {}).await;
@@ -126,4 +166,42 @@ on_both! {
         assert_eq!(next.at.run, other);
         stop(engine).await;
     }
+}
+
+/// A worker that reaches two servers by turns: what one of them has seen of it is not what it does now.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn heartbeats_to_two_servers_are_the_heartbeats_of_one_session() {
+    let database = Database::postgres().await;
+    let (one, two) = (engine(&database).await, engine(&database).await);
+    let tenant = tenant(&one, |_| {}).await;
+    let session = one.register(hello(2)).await.unwrap().session;
+    one.start(start(tenant, &plan(steps(1)), "null")).await.unwrap();
+    let claimed = one.poll(session, 1, Duration::from_secs(5)).await.unwrap().pop().unwrap();
+    let a_heartbeat = || tokio::time::sleep(options().session_renewal.as_duration());
+    // The answer is still on its way when the first heartbeat goes out.
+    assert_eq!(one.heartbeat(session, &[], false).await.unwrap(), []);
+    for _ in 0..2 {
+        a_heartbeat().await;
+        assert_eq!(two.heartbeat(session, &[claimed.at], false).await.unwrap(), []);
+    }
+    a_heartbeat().await;
+    // Now its report is on its way: it has not been unlisted for a full heartbeat.
+    assert_eq!(one.heartbeat(session, &[], false).await.unwrap(), []);
+    let outcome =
+        interlock_core::work::Report { at: claimed.at, epoch: claimed.epoch, outcome: done("1"), claim_next: false };
+    assert!(two.complete(session, outcome).await.unwrap().recorded);
+
+    // What no server is told of for a full heartbeat goes back, whichever servers were told.
+    one.start(start(tenant, &plan(steps(1)), "null")).await.unwrap();
+    let lost = one.poll(session, 1, Duration::from_secs(5)).await.unwrap().pop().unwrap();
+    assert_eq!(one.heartbeat(session, &[], false).await.unwrap(), []);
+    assert_eq!(two.heartbeat(session, &[], false).await.unwrap(), [], "a repeat at once is no second heartbeat");
+    assert_eq!(two.heartbeat(session, &[lost.at], false).await.unwrap(), []);
+    assert_eq!(one.heartbeat(session, &[], false).await.unwrap(), []);
+    a_heartbeat().await;
+    two.heartbeat(session, &[], false).await.unwrap();
+    let again = two.poll(session, 1, Duration::from_secs(5)).await.unwrap().pop().unwrap();
+    assert_eq!((again.at.run, again.at.attempt), (lost.at.run, 2));
+    stop(one).await;
+    stop(two).await;
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use axum::http::{HeaderMap, header};
+use interlock_core::ids::TenantId;
 use interlock_core::time::{Millis, Timestamp};
 use interlock_store::{IdentityOp, KeyRow, Op};
 
@@ -47,8 +48,21 @@ impl Identity {
         let seen = self.0.keys.seen();
         let rows = self.0.engine.store().find_keys(key.lookup()).await?;
         let row = rows.into_iter().find(|row| row.revoked_at.is_none() && key::same(row.hash, hash));
+        // What is done with a key is its owner's doing: a disabled person does nothing any more.
+        if let Some(row) = &row
+            && self.is_disabled(row.tenant, row.owner.as_deref()).await?
+        {
+            return Ok(None);
+        }
         let entry = row.map(|row| self.0.keys.put(key.lookup(), loaded(row), now, seen));
         Ok(entry.filter(is_live))
+    }
+
+    /// Whether this is somebody who had an account and is disabled.
+    pub(super) async fn is_disabled(&self, tenant: TenantId, person: Option<&str>) -> Result<bool, ApiError> {
+        let Some(person) = person else { return Ok(false) };
+        let found = self.0.engine.store().user_named(tenant, person).await?;
+        Ok(found.is_some_and(|user| user.disabled_at.is_some()))
     }
 
     /// Notes now and then that the key is used; nobody waits for it.
@@ -70,7 +84,7 @@ impl Identity {
     }
 }
 
-fn loaded(row: KeyRow) -> Loaded {
+pub(super) fn loaded(row: KeyRow) -> Loaded {
     Loaded {
         hash: row.hash,
         expires_at: row.expires_at,

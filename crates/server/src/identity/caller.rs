@@ -44,8 +44,10 @@ pub enum Via {
         user: UserId,
         token_hash: Hash,
     },
-    /// A short-lived token for a WebSocket.
-    Token,
+    /// A short-lived token for a WebSocket, and what it was made from.
+    Token {
+        of: Box<Via>,
+    },
 }
 
 impl Caller {
@@ -73,7 +75,7 @@ impl Caller {
         let refused = || ApiError::new(StatusCode::FORBIDDEN, "PERSON_REQUIRED", detail);
         match &self.via {
             Via::Session { .. } => self.person.as_deref().ok_or_else(refused),
-            Via::Key { .. } | Via::Token => Err(refused()),
+            Via::Key { .. } | Via::Token { .. } => Err(refused()),
         }
     }
 
@@ -113,6 +115,11 @@ impl Caller {
             (Some(own), _) => Ok(Some(own.to_string())),
             (None, asked) => Ok(asked),
         }
+    }
+
+    /// Whether something of this workspace exists for this caller; of none, if it is the tenant's as a whole.
+    pub fn sees(&self, workspace: Option<&str>) -> bool {
+        self.workspace.as_deref().is_none_or(|own| workspace == Some(own))
     }
 
     /// Refuses a run that does not exist for this caller: a key that is limited to a workspace sees no other's.

@@ -1,20 +1,24 @@
-//! A code by which a browser's visit is taken over to a command line. It works for two minutes, and only with the
+//! A code by which a browser's visit is taken over to a command line. It works once, within two minutes, and only with the
 //! verifier (RFC 7636) that the command line has kept to itself: whoever sees the code alone has nothing.
 
 use interlock_core::ids::{TenantId, UserId};
+use interlock_core::json::{Hash, Json};
 use interlock_core::time::Millis;
+use interlock_engine::commands::once::{Once, OnceRequest};
+use interlock_engine::{EngineError, IdempotencyKey};
 use interlock_store::UserRow;
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
 use serde::{Deserialize, Serialize};
 
 use super::Identity;
 use super::caller::{Caller, Via};
-use super::key::same_text;
+use super::key::{random_text, same_text};
 use super::oidc::flow::challenge;
 use crate::api_error::ApiError;
 
 const LIVES: Millis = Millis::from_mins(2);
 const AUDIENCE: &str = "interlock-cli";
+const CODE_CHARS: usize = 22;
 
 #[derive(Serialize, Deserialize)]
 struct Claims {
@@ -23,6 +27,8 @@ struct Claims {
     tenant: TenantId,
     user: UserId,
     challenge: String,
+    /// Names the code: it works once.
+    jti: String,
 }
 
 impl Identity {
@@ -31,7 +37,8 @@ impl Identity {
         let Via::Session { user, .. } = caller.via else { return Err(ApiError::unauthorized()) };
         let exp = (self.engine().now() + LIVES).0.max(0) as u64 / 1_000;
         let (aud, challenge) = (AUDIENCE.to_owned(), challenge.to_owned());
-        let claims = Claims { aud, exp, tenant: caller.tenant, user, challenge };
+        let jti = random_text(CODE_CHARS);
+        let claims = Claims { aud, exp, tenant: caller.tenant, user, challenge, jti };
         let key = EncodingKey::from_secret(&self.secret().hash("cli-code", b"").0);
         jsonwebtoken::encode(&Header::new(Algorithm::HS256), &claims, &key)
             .map_err(|error| ApiError::invalid(format!("no code can be made: {error}")))
@@ -49,7 +56,23 @@ impl Identity {
         if !fresh || !same_text(&claims.challenge, &challenge(verifier)) {
             return Err(ApiError::code_over());
         }
+        self.use_up(&claims).await?;
         let user = self.engine().store().user(claims.tenant, claims.user).await?;
         user.filter(|user| user.disabled_at.is_none()).ok_or_else(ApiError::code_over)
+    }
+
+    /// Whoever comes second, here or on another server, comes too late. The record outlives the code by far.
+    async fn use_up(&self, claims: &Claims) -> Result<(), ApiError> {
+        let key = IdempotencyKey { client: AUDIENCE.to_owned(), key: claims.jti.clone() };
+        let hash = Hash::of(claims.jti.as_bytes());
+        let request = OnceRequest { tenant: claims.tenant, key, source: AUDIENCE.to_owned(), hash };
+        match self.engine().begin_once(&request).await {
+            Ok(Once::Begin) => Ok(self.engine().finish_once(&request, Ok(Json::null())).await?),
+            Ok(Once::Done(_))
+            | Err(
+                EngineError::IdempotencyConflict | EngineError::IdempotencySpent | EngineError::IdempotencyMismatch,
+            ) => Err(ApiError::code_over()),
+            Err(error) => Err(error.into()),
+        }
     }
 }

@@ -86,7 +86,26 @@ fn admin() -> Roles {
 /// The key in this file, made if it is not there.
 fn in_file(path: &Path) -> Result<KeyText, FirstKeyError> {
     let text = write_once(path, KeyText::random().reveal()).map_err(|error| failed(path, &error.to_string()))?;
+    check_private(path)?;
     KeyText::parse(text.trim()).ok_or_else(|| failed(path, "it holds something else than a key; move it away"))
+}
+
+/// A key that others may have read or put there is nobody's.
+fn check_private(path: &Path) -> Result<(), FirstKeyError> {
+    use std::os::unix::fs::MetadataExt as _;
+
+    let found = std::fs::symlink_metadata(path).map_err(|error| failed(path, &error.to_string()))?;
+    let own = rustix::process::geteuid().as_raw();
+    let wrong = if !found.file_type().is_file() {
+        "it is no plain file, but perhaps a link to somewhere else"
+    } else if found.uid() != own {
+        "it belongs to somebody else, who knows the key"
+    } else if found.mode() & 0o077 != 0 {
+        "others may read or write it; the key is known"
+    } else {
+        return Ok(());
+    };
+    Err(failed(path, &format!("{wrong}. Remove it, and a new key is made (0600, owned by whoever runs the server)")))
 }
 
 fn remove(path: &Path) -> Result<(), FirstKeyError> {
@@ -95,4 +114,30 @@ fn remove(path: &Path) -> Result<(), FirstKeyError> {
 
 fn failed(path: &Path, what: &str) -> FirstKeyError {
     FirstKeyError::File { path: path.display().to_string(), what: what.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    use super::*;
+
+    #[test]
+    fn a_key_file_that_others_can_read_or_point_elsewhere_is_refused() {
+        let folder = std::env::temp_dir().join(format!("interlock-first-key-{}", std::process::id()));
+        let path = folder.join("admin.key");
+        let made = in_file(&path).unwrap();
+        assert!(in_file(&path).unwrap() == made, "its own file is read again");
+        for mode in [0o640, 0o604, 0o620] {
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+            let refused = in_file(&path).err().unwrap().to_string();
+            assert!(refused.contains("others may read") && refused.contains("Remove it"), "{refused}");
+            assert!(!refused.contains(made.reveal()));
+        }
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+        let link = folder.join("link.key");
+        symlink(&path, &link).unwrap();
+        assert!(in_file(&link).err().unwrap().to_string().contains("no plain file"));
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
 }

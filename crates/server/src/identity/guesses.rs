@@ -1,6 +1,8 @@
 //! Guessing gets slower. Tries to sign in are counted by account in the store, so that several servers count together,
 //! and before the password is looked at, so that many guesses at once get no further than one after the other.
 
+use std::net::IpAddr;
+
 use interlock_core::ids::TenantId;
 use interlock_core::limits::NAME_BYTES_MAX;
 use interlock_core::time::Millis;
@@ -24,14 +26,25 @@ impl Identity {
         name: &str,
         kept: Option<String>,
         password: String,
+        source: IpAddr,
     ) -> Result<bool, ApiError> {
-        self.passwords().check_room()?;
+        // Before anything is counted: who finds no room has not tried.
+        let admitted = match &kept {
+            Some(_) => Some(self.passwords().admit(tenant, source)?),
+            None => None,
+        };
         // No account has a longer name, so there is nothing to guess.
         let counts = name.len() <= NAME_BYTES_MAX;
         if counts {
             self.count_try(tenant, name).await?;
         }
-        let right = self.passwords().verify(kept, password).await?;
+        let right = match (admitted, kept) {
+            (Some(admitted), Some(kept)) => self.passwords().verify(&admitted, kept, password).await?,
+            _ => {
+                self.passwords().verify_nobody(password).await;
+                false
+            }
+        };
         if counts {
             let (name, at) = (name.to_owned(), self.engine().now());
             let forgotten = IdentityOp::ForgetLogins { tenant, name: name.clone() };

@@ -5,17 +5,24 @@ use interlock_store::UserRow;
 
 use super::Identity;
 use crate::api_error::ApiError;
+use crate::connections::PeerAddress;
 
 impl Identity {
     /// The person, if the password is theirs. Whether the account exists cannot be told from the answer, nor from how
     /// long it takes.
-    pub async fn log_in(&self, tenant: Option<TenantId>, name: &str, password: String) -> Result<UserRow, ApiError> {
+    pub async fn log_in(
+        &self,
+        tenant: Option<TenantId>,
+        name: &str,
+        password: String,
+        PeerAddress(source): PeerAddress,
+    ) -> Result<UserRow, ApiError> {
         // A tenant that does not exist has accounts that do not exist.
         let tenant = tenant.unwrap_or(TenantId::from_bytes([0; 16]));
         let found = self.engine().store().user_named(tenant, name).await?;
         let user = found.filter(|user| user.disabled_at.is_none());
         let kept = user.as_ref().and_then(|user| user.password.clone());
-        let right = self.check_password(tenant, name, kept, password).await?;
+        let right = self.check_password(tenant, name, kept, password, source).await?;
         user.filter(|_| right).ok_or_else(ApiError::login_failed)
     }
 }

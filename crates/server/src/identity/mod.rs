@@ -20,6 +20,7 @@ pub mod oidc;
 mod password;
 pub mod people;
 mod rate;
+mod renew;
 mod secret;
 mod session;
 mod ws_token;

@@ -8,8 +8,8 @@ use interlock_core::time::Timestamp;
 use interlock_engine::EngineError;
 use interlock_store::{IdentityOp, InviteRow, Op, OpAnswer, UserRow};
 
-use super::Identity;
 use super::key::random_text;
+use super::{Caller, Identity};
 use crate::api_error::ApiError;
 
 const INVITE_CHARS: usize = 43;
@@ -112,6 +112,8 @@ impl Identity {
             created_by: None,
             disabled_at: None,
             last_login_at: None,
+            access_changed_at: None,
+            access_changed_by: None,
         }
     }
 
@@ -128,6 +130,13 @@ impl Identity {
         let answer = self.engine().store().execute(Op::Identity(op)).await.map_err(EngineError::from)?;
         self.forget();
         Ok(answer)
+    }
+}
+
+/// Notes who changed what an account may do, or how its person gets in. What people change of their own does not count.
+pub fn note_access(user: &mut UserRow, by: &Caller, now: Timestamp) {
+    if by.person.as_deref() != Some(user.name.as_str()) {
+        (user.access_changed_at, user.access_changed_by) = (Some(now), Some(by.name()));
     }
 }
 

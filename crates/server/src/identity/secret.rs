@@ -23,6 +23,10 @@ pub enum SecretError {
     #[error("the server's secret {path} is not {} hexadecimal digits; restore the file from a backup", SECRET_BYTES * 2)]
     Malformed { path: PathBuf },
     #[error(
+        "{path} is not there, and the store's keys were made with it: copy the file `server.secret` from the data folder of the first server or from where it is kept with the backups, or name it with --secret-file"
+    )]
+    Missing { path: PathBuf },
+    #[error(
         "this server's secret is not the one that the store's keys were made with: copy the file `server.secret` from the data folder of the first server, or name it with --secret-file"
     )]
     Foreign,
@@ -52,6 +56,17 @@ impl ServerSecret {
         let text = write_once(path, &fresh).map_err(failed)?;
         let bytes = unhex(text.trim()).ok_or_else(|| SecretError::Malformed { path: path.to_owned() })?;
         Ok(Self(bytes))
+    }
+
+    /// The secret in this file, which has to be the store's. It is made only where the store has none yet.
+    pub async fn open_for(engine: &Engine, path: &Path) -> Result<Self, SecretError> {
+        let kept = engine.store().kept(FINGERPRINT).await.map_err(EngineError::from)?;
+        if kept.is_some() && !path.exists() {
+            return Err(SecretError::Missing { path: path.to_owned() });
+        }
+        let secret = Self::open(path)?;
+        secret.claim(engine).await?;
+        Ok(secret)
     }
 
     /// Checks that the store's hashes were made with this secret. A store without any belongs to whoever comes first.

@@ -71,13 +71,24 @@ impl Identity {
     /// Who the cookie says it is, if the visit is not over and the person still has an account.
     pub async fn visitor(&self, headers: &HeaderMap) -> Result<Option<Caller>, ApiError> {
         let Some(token) = self.token(headers) else { return Ok(None) };
-        self.person_of(token).await
+        let visitor = self.person_of(token).await?;
+        self.check_rate(visitor.as_ref())?;
+        Ok(visitor)
+    }
+
+    /// People ask no more often than keys that have no limit of their own.
+    fn check_rate(&self, person: Option<&Caller>) -> Result<(), ApiError> {
+        let (Some(person), Some(per_min)) = (person, self.options().requests_per_min) else { return Ok(()) };
+        let taken = self.0.rates.take(&person.client, per_min, self.engine().now());
+        taken.map_err(|wait| ApiError::rate_limited(per_min, wait))
     }
 
     /// The person whom a bearer's text stands for, if it is a person's token and not a key.
     pub(super) async fn token_holder(&self, text: &str) -> Result<Option<Caller>, ApiError> {
         let Some(token) = text.strip_prefix(TOKEN_PREFIX) else { return Ok(None) };
-        self.person_of(token).await?.map(Some).ok_or_else(ApiError::unauthorized)
+        let person = self.person_of(token).await?;
+        self.check_rate(person.as_ref())?;
+        person.map(Some).ok_or_else(ApiError::unauthorized)
     }
 
     async fn person_of(&self, token: &str) -> Result<Option<Caller>, ApiError> {
@@ -133,7 +144,7 @@ impl Identity {
     }
 }
 
-fn caller(user: UserRow, token_hash: Hash) -> Caller {
+pub(super) fn caller(user: UserRow, token_hash: Hash) -> Caller {
     Caller {
         tenant: user.tenant,
         client: user.id.to_string().into(),

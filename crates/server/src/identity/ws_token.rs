@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use interlock_core::identity::Roles;
-use interlock_core::ids::TenantId;
+use interlock_core::ids::{KeyId, TenantId, UserId};
+use interlock_core::run::HashHex;
 use interlock_core::time::{Millis, Timestamp};
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
 use serde::{Deserialize, Serialize};
@@ -29,6 +30,34 @@ struct Claims {
     groups: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     workspace: Option<String>,
+    /// What the token was made from: it lasts no longer than that.
+    of: Origin,
+}
+
+/// A caller's credential, without anything that proves it.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Origin {
+    Key { id: KeyId, owner: Option<String> },
+    Session { user: UserId, hash: HashHex },
+}
+
+impl Origin {
+    /// Nothing for a token: no token is made from another.
+    fn of(via: &Via) -> Option<Self> {
+        match via {
+            Via::Key { id, owner } => Some(Self::Key { id: *id, owner: owner.as_deref().map(str::to_owned) }),
+            Via::Session { user, token_hash } => Some(Self::Session { user: *user, hash: HashHex(*token_hash) }),
+            Via::Token { .. } => None,
+        }
+    }
+
+    fn via(self) -> Via {
+        match self {
+            Self::Key { id, owner } => Via::Key { id, owner: owner.map(Into::into) },
+            Self::Session { user, hash } => Via::Session { user, token_hash: hash.0 },
+        }
+    }
 }
 
 impl Identity {
@@ -43,6 +72,7 @@ impl Identity {
             person: caller.person.as_deref().map(str::to_owned),
             groups: caller.groups.to_vec(),
             workspace: caller.workspace.as_deref().map(str::to_owned),
+            of: Origin::of(&caller.via).ok_or_else(ApiError::unauthorized)?,
         };
         let key = EncodingKey::from_secret(&self.secret().hash("ws-token", b"").0);
         let token = jsonwebtoken::encode(&Header::new(Algorithm::HS256), &claims, &key)
@@ -69,7 +99,7 @@ impl Identity {
             groups: Arc::from(claims.groups),
             workspace: claims.workspace.map(Into::into),
             installation: false,
-            via: Via::Token,
+            via: Via::Token { of: Box::new(claims.of.via()) },
         })
     }
 }

@@ -7,8 +7,9 @@ use futures::stream::unfold;
 use interlock_core::time::Millis;
 use interlock_engine::EngineError;
 use interlock_protocol::live::{Control, Cursor};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
+use super::credential::Credential;
 use super::frame::{Frame, control_event};
 use super::hub::Hub;
 use super::subscription::{Next, Subscription};
@@ -20,13 +21,14 @@ const FIRST_WORDS: &str = "retry: 1000\n\n";
 struct Reading {
     hub: Hub,
     subscription: Subscription,
+    credential: Credential,
     /// The last word has been said.
     over: bool,
 }
 
 /// The stream as an answer.
-pub fn stream(hub: Hub, subscription: Subscription) -> Response {
-    let reading = Reading { hub, subscription, over: false };
+pub fn stream(hub: Hub, subscription: Subscription, credential: Credential) -> Response {
+    let reading = Reading { hub, subscription, credential, over: false };
     let first = futures::stream::once(async { Ok(Bytes::from_static(FIRST_WORDS.as_bytes())) });
     let rest = unfold(reading, |mut reading| async move {
         if reading.over {
@@ -46,6 +48,10 @@ pub fn stream(hub: Hub, subscription: Subscription) -> Response {
 
 impl Reading {
     async fn next(&mut self) -> Bytes {
+        if self.credential.due() <= Instant::now() && self.credential.is_revoked().await {
+            self.over = true;
+            return control_event(&Credential::refusal());
+        }
         let shutdown = self.hub.shutdown().clone();
         let next = tokio::select! {
             () = shutdown.cancelled() => Err(EngineError::Closed),

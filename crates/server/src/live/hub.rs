@@ -5,9 +5,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use axum::http::StatusCode;
-use interlock_core::ids::RunId;
+use interlock_core::ids::{RunId, TenantId};
 use interlock_core::state::RunState;
 use interlock_engine::{Engine, EngineError};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -29,6 +30,10 @@ pub struct Inner {
     /// Weak: a channel lives as long as somebody watches.
     topics: Mutex<HashMap<Topic, Weak<Channel>>>,
     subscribers: AtomicUsize,
+    by_tenant: Mutex<HashMap<TenantId, usize>>,
+    per_tenant_max: usize,
+    /// For WebSockets that have not said yet who they are.
+    unknown: Arc<Semaphore>,
     /// Sockets and pumps, so that a server that stops can wait for their last words.
     tasks: TaskTracker,
     shutdown: CancellationToken,
@@ -37,6 +42,7 @@ pub struct Inner {
 /// A place among the subscribers; free again when it is dropped.
 pub struct Seat {
     hub: Arc<Inner>,
+    tenant: TenantId,
     /// How many there were before it.
     pub number: usize,
 }
@@ -44,16 +50,26 @@ pub struct Seat {
 impl Drop for Seat {
     fn drop(&mut self) {
         self.hub.subscribers.fetch_sub(1, Ordering::Relaxed);
+        let mut by_tenant = self.hub.by_tenant.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = by_tenant.get_mut(&self.tenant) {
+            *count -= 1;
+            if *count == 0 {
+                by_tenant.remove(&self.tenant);
+            }
+        }
     }
 }
 
 impl Hub {
-    pub fn new(engine: Engine, shutdown: CancellationToken) -> Self {
+    pub fn new(engine: Engine, per_tenant_max: usize, shutdown: CancellationToken) -> Self {
         Self(Arc::new(Inner {
             names: Arc::new(Names::new(engine.clone())),
             engine,
             topics: Mutex::default(),
             subscribers: AtomicUsize::new(0),
+            by_tenant: Mutex::default(),
+            per_tenant_max,
+            unknown: Arc::new(Semaphore::new(limits::UNKNOWN_SOCKETS_MAX)),
             tasks: TaskTracker::new(),
             shutdown,
         }))
@@ -78,16 +94,32 @@ impl Hub {
         self.0.tasks.wait().await;
     }
 
-    /// A place for one more watcher.
-    pub fn seat(&self) -> Result<Seat, ApiError> {
+    /// A place for one more watcher of this tenant. It is taken when the caller is known, so that nobody else can hold
+    /// one.
+    pub fn seat(&self, tenant: TenantId) -> Result<Seat, ApiError> {
         let number = self.0.subscribers.fetch_add(1, Ordering::Relaxed);
-        let seat = Seat { hub: Arc::clone(&self.0), number };
-        if number < limits::SUBSCRIBERS_MAX {
-            return Ok(seat);
-        }
-        let detail =
-            format!("this server has {} live streams open already; poll, or try again", limits::SUBSCRIBERS_MAX);
+        let of_tenant = {
+            let mut by_tenant = self.0.by_tenant.lock().unwrap_or_else(PoisonError::into_inner);
+            let count = by_tenant.entry(tenant).or_default();
+            *count += 1;
+            *count
+        };
+        let seat = Seat { hub: Arc::clone(&self.0), tenant, number };
+        let (whose, max) = match (number < limits::SUBSCRIBERS_MAX, of_tenant <= self.0.per_tenant_max) {
+            (true, true) => return Ok(seat),
+            (true, false) => ("this tenant", self.0.per_tenant_max),
+            (false, _) => ("this server", limits::SUBSCRIBERS_MAX),
+        };
+        let detail = format!("{whose} has {max} live streams open already; poll, or try again");
         Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "LIVE_STREAMS_FULL", detail))
+    }
+
+    /// A place for a WebSocket that has yet to say who it is.
+    pub fn unknown_socket(&self) -> Result<OwnedSemaphorePermit, ApiError> {
+        Arc::clone(&self.0.unknown).try_acquire_owned().map_err(|_| {
+            let detail = "too many live streams are waiting for their first frame; send the token with the request";
+            ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "LIVE_STREAMS_FULL", detail)
+        })
     }
 
     /// Watches a topic from a cursor on.
@@ -169,7 +201,11 @@ impl Pump {
                 let mut watcher = self.engine.watch_tenant(tenant, self.cursor);
                 match tokio::time::timeout(LOOK_EVERY, watcher.next_of_tenant()).await {
                     Ok(events) => self.encoder.of_tenant(events?).await?,
-                    Err(_) => return Ok(true),
+                    Err(_) => {
+                        // Behind what retention has removed.
+                        self.cursor = watcher.cursor();
+                        return Ok(true);
+                    }
                 }
             }
         };

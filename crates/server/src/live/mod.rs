@@ -8,6 +8,7 @@
 
 mod admit;
 mod channel;
+mod credential;
 mod envelope;
 mod events;
 mod frame;
@@ -17,6 +18,7 @@ mod socket;
 mod subscription;
 
 pub use admit::{Admission, verify_token};
+pub use credential::Credential;
 pub use events::stream;
 pub use hub::Hub;
 pub use socket::{Heard, Socket, serve};
@@ -43,6 +45,10 @@ pub mod limits {
 
     /// Watchers of one server, whatever they watch.
     pub const SUBSCRIBERS_MAX: usize = 10_000;
+    /// Watchers of one tenant, unless the operator says otherwise: half, so that no tenant has all places.
+    pub const STREAMS_PER_TENANT_MAX: usize = SUBSCRIBERS_MAX / 2;
+    /// WebSockets that have not said yet who they are.
+    pub const UNKNOWN_SOCKETS_MAX: usize = 1_000;
     /// The newest frames of a topic that are kept for everybody, by number and by size.
     pub const KEPT_FRAMES_MAX: usize = 1_024;
     pub const KEPT_BYTES_MAX: usize = 1 << 20;
@@ -54,6 +60,8 @@ pub mod limits {
     pub const REPLAY_EVENTS_MAX: usize = 128;
     /// A watcher that takes longer than this for what it is given, and falls behind what is kept meanwhile, is slow.
     pub const SLOW_AFTER: Duration = Duration::from_secs(1);
+    /// How long the last frames of a WebSocket may take.
+    pub const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
     /// A socket that takes nothing for this long is given up.
     pub const SEND_TIMEOUT: Duration = Duration::from_secs(20);
     /// With many watchers, wake-ups are spaced by this much for each of them, up to the longest pause: a burst of

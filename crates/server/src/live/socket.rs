@@ -8,7 +8,9 @@ use interlock_core::time::Millis;
 use interlock_engine::EngineError;
 use interlock_protocol::live::{Control, Cursor, Subscribe, close};
 use tokio::time::{Instant, sleep_until, timeout};
+use tokio_tungstenite::tungstenite::{self, error::ProtocolError};
 
+use super::credential::Credential;
 use super::frame::{Frame, control_message};
 use super::hub::Hub;
 use super::subscription::{Next, Subscription};
@@ -67,9 +69,41 @@ impl Socket {
                 }
                 Some(Ok(Message::Binary(_))) => return Ok(Heard::NotUnderstood("it is not text".into())),
                 Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
-                Some(Ok(Message::Close(_)) | Err(_)) | None => return Err(Gone),
+                Some(Ok(Message::Close(_))) => {
+                    self.answer_close().await;
+                    return Err(Gone);
+                }
+                Some(Err(error)) => {
+                    self.close_for(error).await;
+                    return Err(Gone);
+                }
+                None => return Err(Gone),
             }
         }
+    }
+}
+
+impl Socket {
+    /// The answer to a close frame is made when it is read, and sent when the socket is read again.
+    async fn answer_close(&mut self) {
+        let rest = async { while self.0.recv().await.is_some_and(|message| message.is_ok()) {} };
+        // Whoever does not take the answer has gone.
+        let _ = timeout(limits::CLOSE_TIMEOUT, rest).await;
+    }
+
+    /// Says what was wrong with a frame that could not be read, where the standard has a code for it.
+    async fn close_for(&mut self, error: axum::Error) {
+        let Ok(error) = error.into_inner().downcast::<tungstenite::Error>() else { return };
+        let code = match *error {
+            tungstenite::Error::Utf8(_) => close::NOT_TEXT,
+            tungstenite::Error::Capacity(_) => close::TOO_LARGE,
+            // The peer has gone without a word.
+            tungstenite::Error::Protocol(ProtocolError::ResetWithoutClosingHandshake) => return,
+            tungstenite::Error::Protocol(_) => close::PROTOCOL,
+            _ => return,
+        };
+        let frame = CloseFrame { code, reason: "".into() };
+        let _ = timeout(limits::CLOSE_TIMEOUT, self.0.send(Message::Close(Some(frame)))).await;
     }
 }
 
@@ -82,13 +116,19 @@ async fn within(write: impl Future<Output = Result<(), axum::Error>>) -> Result<
 }
 
 /// Follows a topic until the watcher goes, the run ends, or the server stops.
-pub async fn serve(socket: Socket, hub: Hub, topic: Topic, subscription: Subscription) {
+pub async fn serve(socket: Socket, hub: Hub, topic: Topic, subscription: Subscription, credential: Credential) {
     let _tracked = hub.tasks().token();
     // Whoever has gone needs nothing more.
-    let _ = follow(socket, &hub, topic, subscription).await;
+    let _ = follow(socket, &hub, topic, subscription, credential).await;
 }
 
-async fn follow(mut socket: Socket, hub: &Hub, topic: Topic, mut subscription: Subscription) -> Result<(), Gone> {
+async fn follow(
+    mut socket: Socket,
+    hub: &Hub,
+    topic: Topic,
+    mut subscription: Subscription,
+    mut credential: Credential,
+) -> Result<(), Gone> {
     let here = |subscription: &Subscription| Cursor::after(subscription.cursor()).to_string();
     socket.say(&Control::Subscribed { last_event_id: here(&subscription) }).await?;
     let mut silent_since = Instant::now();
@@ -131,6 +171,12 @@ async fn follow(mut socket: Socket, hub: &Hub, topic: Topic, mut subscription: S
                 },
                 Heard::NotUnderstood(what) => return refuse(socket, what).await,
             },
+            () = sleep_until(credential.due()) => {
+                if credential.is_revoked().await {
+                    socket.close(&Credential::refusal(), close::UNAUTHORIZED).await;
+                    return Ok(());
+                }
+            }
             () = sleep_until(silent_since + Duration::from_millis(HEARTBEAT.0)) => {
                 socket.say(&Control::Heartbeat { last_event_id: here(&subscription) }).await?;
                 silent_since = Instant::now();
@@ -142,7 +188,7 @@ async fn follow(mut socket: Socket, hub: &Hub, topic: Topic, mut subscription: S
 /// The same stream from another place on.
 fn moved(hub: &Hub, topic: Topic, last_event_id: Option<&str>) -> Result<Subscription, String> {
     let cursor: Cursor = last_event_id.unwrap_or("0").parse().map_err(|error| format!("{error}"))?;
-    let seat = hub.seat().map_err(|error| error.detail().to_owned())?;
+    let seat = hub.seat(topic.tenant()).map_err(|error| error.detail().to_owned())?;
     Ok(hub.subscribe(topic, cursor.seq, seat))
 }
 

@@ -64,9 +64,14 @@ impl Subscription {
                 // Who fell behind although it took what it was given at once was outrun by a burst, and replays it.
                 Found::TooOld if slow => return Ok(Next::Behind),
                 Found::TooOld => {
-                    let frames = self.replay().await?;
+                    let (frames, cursor) = self.replay().await?;
                     if !frames.is_empty() {
                         return Ok(Next::Frames(self.hand_out(frames)));
+                    }
+                    // All of that has been swept; what comes behind it may not be.
+                    if cursor > self.cursor {
+                        self.cursor = cursor;
+                        continue;
                     }
                     // The store is behind what the pump has read: impossible on one database, and no reason to spin.
                     if self.news.changed().await.is_err() {
@@ -100,16 +105,17 @@ impl Subscription {
         frames
     }
 
-    /// What is older than what is kept comes from the store, for this watcher alone.
-    async fn replay(&self) -> Result<Vec<Frame>, EngineError> {
+    /// What is older than what is kept comes from the store, for this watcher alone. Also answers how far that goes.
+    async fn replay(&self) -> Result<(Vec<Frame>, u64), EngineError> {
         match self.topic {
             Topic::Run(tenant, run) => {
                 let events = self.engine.store().events(tenant, run, self.cursor, limits::REPLAY_EVENTS_MAX).await?;
-                self.encoder.of_run(run, events).await
+                let cursor = events.last().map_or(self.cursor, |event| event.seq);
+                Ok((self.encoder.of_run(run, events).await?, cursor))
             }
             Topic::Tenant(tenant) => {
-                let events = self.engine.store().tenant_events(tenant, self.cursor, limits::REPLAY_EVENTS_MAX).await?;
-                self.encoder.of_tenant(events).await
+                let page = self.engine.store().tenant_events(tenant, self.cursor, limits::REPLAY_EVENTS_MAX).await?;
+                Ok((self.encoder.of_tenant(page.events).await?, page.cursor))
             }
         }
     }

@@ -6,6 +6,7 @@
 
 mod page;
 mod refusals;
+mod requests;
 
 use std::sync::LazyLock;
 
@@ -13,11 +14,13 @@ use axum::Router;
 use axum::http::header;
 use axum::response::IntoResponse;
 use axum::routing::get;
+use interlock_core::identity::Permission;
 use serde_json::Value;
 use utoipa::openapi::path::Operation;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa::openapi::{ComponentsBuilder, Info, License, OpenApi, PathItem, SecurityRequirement, Tag};
 
+use crate::matrix;
 use crate::routes;
 use crate::state::AppState;
 
@@ -55,6 +58,7 @@ pub fn document() -> OpenApi {
         refusals::add(operation, refusals::Kind::Guarded);
         operation.security.get_or_insert_with(|| vec![SecurityRequirement::new::<_, [&str; 0], _>(BEARER, [])]);
     }
+    declare_open(&mut document);
     let mut open = open;
     for operation in operations(&mut open) {
         refusals::add(operation, refusals::Kind::Open);
@@ -81,6 +85,20 @@ pub fn document() -> OpenApi {
     document
 }
 
+/// Signing in needs no token: among the guarded routes, those that the permission matrix opens to everybody ask for none.
+fn declare_open(document: &mut OpenApi) {
+    for (path, item) in &mut document.paths.paths {
+        let PathItem { get, put, post, delete, patch, .. } = item;
+        let methods = [("GET", get), ("PUT", put), ("POST", post), ("DELETE", delete), ("PATCH", patch)];
+        for (method, operation) in methods {
+            let public = matrix::find(method, path).is_some_and(|line| line.needs == Permission::Public);
+            if let Some(operation) = operation.as_mut().filter(|_| public) {
+                operation.security = Some(vec![]);
+            }
+        }
+    }
+}
+
 /// `start` of the runs is `runs_start`: handlers are named by their verb alone.
 fn name(operation: &mut Operation) {
     let noun = operation.tags.as_ref().and_then(|tags| tags.first()).cloned().unwrap_or_default();
@@ -99,6 +117,7 @@ pub fn text() -> &'static str {
     static TEXT: LazyLock<String> = LazyLock::new(|| {
         let mut value = serde_json::to_value(document()).unwrap_or_default();
         loosen(&mut value);
+        requests::describe(&mut value);
         format!("{value:#}")
     });
     &TEXT

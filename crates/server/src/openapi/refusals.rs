@@ -60,7 +60,7 @@ pub fn add(operation: &mut Operation, kind: Kind) {
         statuses.push(422);
     }
     if operation.request_body.is_some() {
-        statuses.extend([400, 404, 409, 413, 415, 422]);
+        statuses.extend([400, 404, 408, 409, 413, 415, 422]);
     }
     if conditional {
         statuses.push(412);

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use super::layout::{alert, escape, page};
 use super::path;
 use crate::api_error::ApiError;
+use crate::connections::PeerAddress;
 use crate::identity::oidc;
 use crate::origin;
 use crate::request::Fields;
@@ -38,9 +39,14 @@ pub async fn show(State(state): State<AppState>, headers: HeaderMap, Query(wish)
     }
 }
 
-pub async fn submit(State(state): State<AppState>, headers: HeaderMap, Fields(form): Fields<SignIn>) -> Response {
+pub async fn submit(
+    State(state): State<AppState>,
+    peer: PeerAddress,
+    headers: HeaderMap,
+    Fields(form): Fields<SignIn>,
+) -> Response {
     let SignIn { name, password, wish } = form;
-    match sign_in(&state, &headers, &name, password, &wish).await {
+    match sign_in(&state, (peer, &headers), &name, password, &wish).await {
         Ok(response) => response,
         Err(error) => self::form(&state, error.status(), &wish, &name, Some(error.detail())),
     }
@@ -48,7 +54,7 @@ pub async fn submit(State(state): State<AppState>, headers: HeaderMap, Fields(fo
 
 async fn sign_in(
     state: &AppState,
-    headers: &HeaderMap,
+    (peer, headers): (PeerAddress, &HeaderMap),
     name: &str,
     password: String,
     wish: &Wish,
@@ -56,7 +62,7 @@ async fn sign_in(
     origin::check_host(state, headers)?;
     origin::check_origin(state, headers)?;
     let tenant = state.tenant_named(Some(wish.tenant.as_str()).filter(|tenant| !tenant.is_empty())).await?;
-    let user = state.identity().log_in(tenant, name, password).await?;
+    let user = state.identity().log_in(tenant, name, password, peer).await?;
     let opened = state.identity().open_session(user).await?;
     let next = local(&wish.next).to_owned();
     Ok((StatusCode::SEE_OTHER, [(SET_COOKIE, opened.cookie)], [(LOCATION, next)]).into_response())
@@ -64,7 +70,9 @@ async fn sign_in(
 
 /// A path on this server; anything else could lead somewhere else.
 pub fn local(next: &str) -> &str {
-    let plain = next.starts_with('/') && !next.starts_with("//") && !next.contains(['\\', '\r', '\n']);
+    // Browsers drop control characters and read `\\` as `/`: what looks like a path here may name a host there.
+    let visible = next.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');
+    let plain = next.starts_with('/') && !next.starts_with("//") && visible;
     if plain { next } else { path::ACCOUNT }
 }
 
@@ -102,7 +110,10 @@ mod tests {
     #[test]
     fn afterwards_stays_on_this_server() {
         assert_eq!(local("/runs/1?x=2"), "/runs/1?x=2");
-        for elsewhere in ["", "//evil.example", "https://evil.example", "/\\evil.example", "javascript:1", "/a\r\nb"] {
+        let hidden =
+            ["/\t/evil.example", "/\u{1}/evil.example", "/\u{7f}/evil.example", "/ /evil.example", "/\u{85}/e"];
+        let plain = ["", "//evil.example", "https://evil.example", "/\\evil.example", "javascript:1", "/a\r\nb"];
+        for elsewhere in plain.into_iter().chain(hidden) {
             assert_eq!(local(elsewhere), path::ACCOUNT, "{elsewhere}");
         }
     }

@@ -37,6 +37,10 @@ pub async fn show(State(state): State<AppState>, headers: HeaderMap, Query(link)
 }
 
 pub async fn submit(State(state): State<AppState>, headers: HeaderMap, Fields(setup): Fields<Setup>) -> Response {
+    // A page of another site is not to choose somebody's password.
+    if let Err(error) = origin::check_origin(&state, &headers) {
+        return over(&error);
+    }
     let person = match person(&state, &headers, &setup.token).await {
         Ok(person) => person,
         Err(error) => return over(&error),

@@ -22,7 +22,6 @@ pub mod webhooks;
 pub mod workflows;
 
 use axum::Router;
-use axum::extract::DefaultBodyLimit;
 use axum::http::StatusCode;
 use axum::middleware::{from_fn, from_fn_with_state};
 use interlock_engine::Engine;
@@ -31,8 +30,9 @@ use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::api_error::ApiError;
+use crate::body::close_if_unread;
 use crate::guard;
-use crate::limits;
+use crate::idempotency::outlive_connection;
 use crate::listen::ServerOptions;
 use crate::observe;
 use crate::openapi;
@@ -80,7 +80,9 @@ pub fn router(engine: Engine, options: &ServerOptions, shutdown: CancellationTok
 }
 
 pub(crate) fn router_of(state: AppState) -> Router {
-    let guarded = Router::from(guarded()).route_layer(from_fn_with_state(state.clone(), guard::check));
+    let guarded = Router::from(guarded())
+        .route_layer(from_fn(outlive_connection))
+        .route_layer(from_fn_with_state(state.clone(), guard::check));
     Router::new()
         .merge(guarded)
         .merge(Router::from(live::sockets()))
@@ -90,7 +92,7 @@ pub(crate) fn router_of(state: AppState) -> Router {
         .fallback(no_such_route)
         .method_not_allowed_fallback(no_such_method)
         .layer(from_fn(check_address))
-        .layer(DefaultBodyLimit::max(limits::BODY_BYTES_MAX))
+        .layer(from_fn(close_if_unread))
         .layer(from_fn_with_state(state.clone(), observe::observe))
         .with_state(state)
 }

@@ -1,5 +1,7 @@
 //! The calls of workers, as they look on the wire.
 
+use std::time::Duration;
+
 use serde_json::json;
 
 use crate::api::{Api, attempt, completed, task};
@@ -36,6 +38,9 @@ async fn a_worker_that_cannot_be_is_refused() {
         json!({ "worker": "", "queues": ["default"], "slots": 1 }),
         json!({ "worker": "w", "queues": ["interlock.transform"], "slots": 1 }),
         json!({ "worker": "w", "queues": vec!["q"; 65], "slots": 1 }),
+        json!({ "worker": "w", "queues": ["default"], "slots": 1, "tasks": vec!["t"; 1_001] }),
+        json!({ "worker": "w", "queues": ["default"], "slots": 1, "tasks": [""] }),
+        json!({ "worker": "w", "queues": ["default"], "slots": 1, "capabilities": vec!["c"; 65] }),
     ] {
         let refused = api.post("/agent/register", hello.clone()).await;
         assert_eq!(refused.problem(), (422, "INPUT_INVALID"), "{hello}");
@@ -105,5 +110,44 @@ async fn an_effect_is_performed_once() {
     let again = api.post(&effects, intent).await.ok();
     let performed = json!({ "answer": "performed", "receipt": answer["receipt"], "response": { "id": "ch_1" } });
     assert_eq!(again, performed);
+    api.end().await;
+}
+
+/// What a worker says about an unsafe effect is the best evidence there is, also when its session is over by then.
+#[tokio::test(start_paused = true)]
+async fn an_outcome_of_a_session_that_is_over_settles_the_doubt() {
+    let api = Api::new().await;
+    let mut step = task("pay");
+    step["effect"] = json!("unsafe");
+    let run = api.start(json!([step])).await;
+    let session = api.register().await;
+    let assignment = api.poll(&session).await;
+    let mut intent = attempt(&assignment);
+    intent["template"] = json!("card:charge");
+    intent["number"] = json!(0);
+    intent["effect"] = json!("unsafe");
+    intent["request"] = json!(null);
+    let answer = api.post(&format!("/agent/{session}/effects"), intent.clone()).await.ok();
+
+    // The worker is silent until its session is over and the run is in doubt.
+    tokio::time::sleep(Duration::from_mins(2)).await;
+    assert_eq!(api.get(&format!("/runs/{run}")).await.ok()["state"], "paused");
+    let renewed = api.post("/agent/heartbeat", json!({ "session": session, "held": [] })).await.ok();
+    assert_eq!(renewed["known"], false);
+
+    intent["number"] = json!(1);
+    let more = api.post(&format!("/agent/{session}/effects"), intent).await;
+    assert_eq!(more.problem(), (410, "SESSION_GONE"), "it may not begin anything new");
+    let mut outcome = attempt(&assignment);
+    outcome["receipt"] = answer["receipt"].clone();
+    outcome["happened"] = json!(true);
+    outcome["response"] = json!("paid");
+    let path = format!("/agent/{session}/outcomes");
+    assert_eq!(api.post(&path, outcome.clone()).await.status, 204);
+    assert_eq!(api.get(&format!("/runs/{run}")).await.ok()["state"], "running");
+    let late = api.report(&session, &assignment, completed(json!(1))).await;
+    assert_eq!(late.problem(), (409, "STEP_STALE_ATTEMPT"), "an attempt that is over stays over");
+    let other = api.with_key(&api.other_key).post(&path, outcome).await;
+    assert_eq!(other.problem(), (410, "SESSION_GONE"), "a session of another tenant does not exist");
     api.end().await;
 }

@@ -133,6 +133,13 @@ impl Api {
         key(&self.engine, &self.secret, new).await
     }
 
+    /// The same server, asked by whoever has charge of the installation.
+    pub async fn in_charge(&self) -> Self {
+        let all: Roles = Role::ALL.iter().copied().collect();
+        let new = NewKey { installation: true, ..NewKey::new(self.tenant, "in charge", all) };
+        self.with_key(&self.new_key(new).await)
+    }
+
     /// The same server, asked by somebody else.
     pub fn with_key(&self, key: &str) -> Self {
         Self {
@@ -198,8 +205,13 @@ impl Api {
 
     /// The server's own idea of who people are, for tests that need somebody.
     pub fn identity(&self) -> Identity {
+        self.identity_at(None)
+    }
+
+    /// The same with a limit on how often one client may ask.
+    pub fn identity_at(&self, requests_per_min: Option<u32>) -> Identity {
         let options = IdentityOptions {
-            requests_per_min: None,
+            requests_per_min,
             session: Millis::from_hours(12),
             invite: Millis::from_hours(1),
             secure_cookies: false,

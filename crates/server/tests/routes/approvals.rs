@@ -19,6 +19,11 @@ impl<'a> Person<'a> {
     pub async fn new(api: &'a Api, name: &str, roles: Value, groups: Value) -> Self {
         let body = json!({ "name": name, "roles": roles, "groups": groups, "password": PASSWORD });
         api.post("/users", body).await.ok();
+        Self::signed_in(api, name).await
+    }
+
+    /// Somebody who has an account with that password.
+    pub async fn signed_in(api: &'a Api, name: &str) -> Self {
         let request = Request::post("/api/v1/auth/login")
             .header(header::HOST, "localhost")
             .header(header::CONTENT_TYPE, "application/json")
@@ -232,5 +237,45 @@ async fn a_persons_token_votes_and_ends() {
     assert_eq!(voted["votes"][0]["person"], "ada");
     assert_eq!(ada.post("/auth/logout", json!({})).await.status, 204);
     assert_eq!(ada.get("/me").await.problem(), (401, "UNAUTHORIZED"));
+    api.end().await;
+}
+
+/// Whoever may not decide makes nobody who may.
+#[tokio::test]
+async fn an_account_of_the_starters_making_does_not_decide() {
+    let api = Api::new().await;
+    let ada = Person::new(&api, "ada", json!(["admin", "operator"]), json!([])).await;
+    let bob = Person::new(&api, "bob", json!(["approver"]), json!([])).await;
+    let carl =
+        api.post("/users", json!({ "name": "carl", "roles": ["viewer"], "password": PASSWORD })).await.text("user");
+    let run = ada.post("/runs", json!({ "plan": gate(1, json!([])) })).await.text("run_id");
+    let path = format!("/runs/{run}/approve");
+
+    // An account that she makes, one that she gives a role, and one whose password she sets.
+    let new = json!({ "name": "puppet", "roles": ["approver"], "password": PASSWORD });
+    ada.post("/users", new).await.ok();
+    ada.send("PATCH", &format!("/users/{carl}"), json!({ "roles": ["approver"] })).await.ok();
+    let dora = api.post("/users", json!({ "name": "dora", "roles": ["approver"] })).await.text("user");
+    ada.post(&format!("/users/{dora}/password"), json!({ "password": PASSWORD })).await;
+    for name in ["puppet", "carl", "dora"] {
+        let vote = Person::signed_in(&api, name).await.post(&path, json!({ "approve": true })).await;
+        assert_eq!(vote.problem(), (409, "APPROVAL_VOTE_REFUSED"), "{name}");
+        assert!(vote.text("detail").contains("within the last day"), "{name}: {}", vote.body);
+    }
+    // Somebody whom she has not touched decides.
+    bob.post(&path, json!({ "approve": true })).await.ok();
+    api.end().await;
+}
+
+/// What is done with a key is its owner's doing, and a disabled person does nothing any more.
+#[tokio::test]
+async fn a_key_of_a_disabled_person_is_none() {
+    let api = Api::new().await;
+    let ada = api.post("/users", json!({ "name": "ada", "roles": ["operator"] })).await.text("user");
+    let made = api.post("/keys", json!({ "name": "ci", "roles": ["operator"], "owner": "ada" })).await;
+    let ci = api.with_key(&made.text("text"));
+    assert_eq!(ci.get("/runs").await.status, 200);
+    api.send("PATCH", &format!("/api/v1/users/{ada}"), json!({ "disabled": true })).await.ok();
+    assert_eq!(ci.get("/runs").await.problem(), (401, "UNAUTHORIZED"));
     api.end().await;
 }

@@ -58,6 +58,9 @@ async fn streams_that_cannot_be_opened() {
         .header(header::AUTHORIZATION, format!("Bearer {}", api.key));
     let plain = api.ask(plain.body(Body::empty()).unwrap()).await;
     assert_eq!(plain.problem(), (426, "UPGRADE_REQUIRED"));
+    for (name, value) in [("upgrade", "websocket"), ("connection", "upgrade"), ("sec-websocket-version", "13")] {
+        assert_eq!(plain.headers[name], value);
+    }
     api.end().await;
 }
 
@@ -156,21 +159,25 @@ async fn only_so_many_runs_queue_for_a_subject() {
 #[tokio::test(start_paused = true)]
 async fn a_server_has_only_so_many_live_streams() {
     let api = Api::new().await;
-    let stream = || {
+    let stream = |key: &str| {
         let request = Request::get("/api/v1/events/stream")
             .header(header::HOST, "localhost")
-            .header(header::AUTHORIZATION, format!("Bearer {}", api.key));
+            .header(header::AUTHORIZATION, format!("Bearer {key}"));
         request.body(Body::empty()).unwrap()
     };
     let mut open = Vec::new();
-    while open.len() < LIVE_STREAMS_MAX {
-        let response = api.raw(stream()).await;
-        assert_eq!(response.status(), 200);
-        open.push(response);
+    // One tenant has half of the places, and leaves the others theirs.
+    for key in [&api.key, &api.other_key] {
+        for _ in 0..LIVE_STREAMS_MAX / 2 {
+            let response = api.raw(stream(key)).await;
+            assert_eq!(response.status(), 200);
+            open.push(response);
+        }
+        assert_eq!(api.ask(stream(key)).await.problem(), (503, "LIVE_STREAMS_FULL"));
     }
-    assert_eq!(api.ask(stream()).await.problem(), (503, "LIVE_STREAMS_FULL"));
     open.pop();
-    assert_eq!(api.raw(stream()).await.status(), 200, "whoever leaves makes room");
+    assert_eq!(api.ask(stream(&api.key)).await.problem(), (503, "LIVE_STREAMS_FULL"), "it was another tenant's");
+    assert_eq!(api.raw(stream(&api.other_key)).await.status(), 200, "whoever leaves makes room");
     drop(open);
     api.end().await;
 }
@@ -199,8 +206,16 @@ async fn a_server_that_was_told_to_stop_is_not_ready() {
 #[tokio::test]
 async fn too_many_people_sign_in_at_once() {
     let api = Api::new().await;
+    let account = json!({ "name": "person-0", "roles": ["viewer"], "password": "correct horse battery" });
+    api.post("/users", account).await.ok();
+    let kept = api.engine.store().user_named(api.tenant, "person-0").await.unwrap().unwrap().password;
+    for number in 1..100 {
+        let mut person = api.identity().new_user(api.tenant, format!("person-{number}"));
+        person.password.clone_from(&kept);
+        assert!(api.identity().add_user(person).await.is_ok());
+    }
     let sign_in = |number: usize| {
-        let body = json!({ "name": format!("nobody-{number}"), "password": "correct horse battery" });
+        let body = json!({ "name": format!("person-{number}"), "password": "correct horse battery" });
         let request = Request::post("/api/v1/auth/login")
             .header(header::HOST, "localhost")
             .header(header::CONTENT_TYPE, "application/json");

@@ -106,7 +106,14 @@ async fn a_run_that_has_ended_is_continued_by_a_new_one() {
     let path = format!("/runs/{}/cancel", retried.text("run_id"));
     api.post(&path, json!({ "reason": "enough" })).await.ok();
 
-    let restarted = api.post(&format!("/runs/{run}/restart"), json!({})).await;
+    // It has a successor by now: the chain goes on from there.
+    for verb in ["retry", "restart"] {
+        let refused = api.post(&format!("/runs/{run}/{verb}"), json!({})).await;
+        assert_eq!((refused.problem(), refused.text("run_id")), ((409, "RUN_CONTINUED"), retried.text("run_id")));
+    }
+    let first = api.get(&format!("/runs/{run}")).await.ok();
+    assert_eq!(first["continued_by"], json!(retried.text("run_id")));
+    let restarted = api.post(&format!("/runs/{}/restart", retried.text("run_id")), json!({})).await;
     assert_eq!(restarted.status, 201);
     let session = api.register().await;
     assert_eq!(api.poll(&session).await["step"], "a");

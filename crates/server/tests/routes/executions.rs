@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::api::{Api, completed};
+use crate::api::{Api, completed, task};
 use crate::approvals::Person;
 
 const RUNBOOK: &str = r#"
@@ -319,5 +319,22 @@ async fn states_that_002_has_no_word_for_keep_ours_beside_the_nearest() {
     let seen = look(&api, &session).await;
     assert_eq!(seen["status"], format!("cancel{}", "led"));
     assert_eq!((&seen["steps"][1]["status"], &seen["steps"][1]["detail"]), (&json!("failed"), &json!("canceled")));
+    api.end().await;
+}
+
+/// An output that stands beside its row is shown like any other: its end.
+#[tokio::test(start_paused = true)]
+async fn the_end_of_an_output_beside_its_row_is_shown() {
+    let api = Api::new().await;
+    let run = api.start(json!([task("a")])).await;
+    let session = api.register().await;
+    let assignment = api.poll(&session).await;
+    let long = format!("{}the end", "x".repeat(200_000));
+    api.report(&session, &assignment, completed(json!(long))).await.ok();
+    let shown = api.get(&format!("/executions/{run}")).await.ok();
+    let output = &shown["outputs"][0];
+    assert_eq!((&output["bytes"], &output["truncated"]), (&json!(long.len()), &json!(true)), "{output}");
+    let data = output["data"].as_str().unwrap();
+    assert!(data.ends_with("the end") && data.len() == 64 << 10, "{} bytes", data.len());
     api.end().await;
 }

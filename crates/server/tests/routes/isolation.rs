@@ -17,25 +17,25 @@ use crate::api::{Api, plan, task};
 
 /// One of each kind of thing, all of one tenant.
 #[derive(Debug, Clone)]
-struct Things {
-    tenant: String,
-    run: String,
-    session: String,
-    approval: String,
-    key: String,
-    user: String,
-    job: String,
-    workflow: String,
-    schedule: String,
-    inbound: String,
-    outbound: String,
-    delegation: String,
-    payload: String,
-    message: String,
+pub struct Things {
+    pub tenant: String,
+    pub run: String,
+    pub session: String,
+    pub approval: String,
+    pub key: String,
+    pub user: String,
+    pub job: String,
+    pub workflow: String,
+    pub schedule: String,
+    pub inbound: String,
+    pub outbound: String,
+    pub delegation: String,
+    pub payload: String,
+    pub message: String,
 }
 
 impl Things {
-    async fn of(api: &Api, tenant: TenantId, workflow: &str) -> Self {
+    pub async fn of(api: &Api, tenant: TenantId, workflow: &str) -> Self {
         api.post("/workflows", json!({ "source": source(workflow) })).await.ok();
         let gate = json!([{ "key": "gate", "kind": "approval" }, task("a")]);
         let long = format!("{tenant}{}", "x".repeat(100_000));
@@ -79,7 +79,7 @@ impl Things {
         }
     }
 
-    fn get(&self, thing: Thing) -> &str {
+    pub fn get(&self, thing: Thing) -> &str {
         match thing {
             Thing::Tenant => &self.tenant,
             Thing::Run => &self.run,
@@ -119,7 +119,7 @@ fn source(workflow: &str) -> String {
 }
 
 /// The next id, which nobody has: it also sorts like its neighbour, for cursors.
-fn neighbour(id: &str) -> String {
+pub fn neighbour(id: &str) -> String {
     let (rest, last) = id.split_at(id.len() - 1);
     let next = if last == "0" { "1" } else { "0" };
     format!("{rest}{next}")
@@ -164,7 +164,7 @@ fn body(line: &Line, own: &Things) -> Value {
 }
 
 /// The request of a line, with `id` in one place and the caller's own things in all the others.
-fn request(line: &Line, own: &Things, at: usize, id: &str, key: &str) -> Request<Body> {
+pub fn request(line: &Line, own: &Things, at: usize, id: &str, key: &str) -> Request<Body> {
     let mut path = line.path.to_owned();
     let mut query = Vec::new();
     let mut headers = HeaderMap::new();
@@ -199,7 +199,7 @@ fn request(line: &Line, own: &Things, at: usize, id: &str, key: &str) -> Request
 }
 
 /// Everything that can be told from an answer, with the id itself taken out.
-async fn told(api: &Api, request: Request<Body>, id: &str) -> (StatusCode, Vec<(String, String)>, String) {
+pub async fn told(api: &Api, request: Request<Body>, id: &str) -> (StatusCode, Vec<(String, String)>, String) {
     let response = api.raw(request).await;
     let status = response.status();
     let headers = response.headers().iter().map(|(name, value)| (name.to_string(), value.to_str().unwrap().to_owned()));

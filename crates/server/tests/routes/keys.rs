@@ -43,6 +43,7 @@ async fn a_first_key_whose_commit_was_lost_is_made_from_the_file() {
     let written = interlock_server::identity::key::KeyText::random();
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(&path, written.reveal()).unwrap();
+    std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
     assert!(first_key::bootstrap(&engine, &secret, tenant, &path).await.unwrap());
     assert_eq!(engine.store().find_keys(written.lookup()).await.unwrap().len(), 1);
     std::fs::remove_dir_all(&folder).unwrap();

@@ -1,11 +1,13 @@
-//! The routes, asked in-process: an engine on a database in memory, in paused time. Only `live` and
+//! The routes, asked in-process: an engine on a database in memory, in paused time. Only `connections`, `live` and
 //! `over_the_wire` open sockets.
 
 mod agent;
 mod api;
 mod approvals;
+mod broken_off;
 mod bulk;
 mod codes;
+mod connections;
 mod delegations;
 mod directives;
 mod documented;
@@ -13,12 +15,14 @@ mod duplicates;
 mod ends;
 mod executions;
 mod guard;
+mod guarded;
 mod isolation;
 mod keys;
 mod limits;
 mod lists;
 mod live;
 mod matrix;
+mod numbers;
 mod observe;
 mod oidc;
 mod openapi;
@@ -27,10 +31,14 @@ mod payloads;
 mod people;
 mod refusals;
 mod repeats;
+mod revocation;
 mod runs;
 mod schedules;
 mod servers;
+mod sign_in;
 mod signals;
+mod sockets;
 mod webhook_endpoints;
 mod webhooks;
 mod workflows;
+mod workspaces;

@@ -52,7 +52,7 @@ async fn the_numbers_are_there() {
     api.post_with("/runs", json!({ "plan": plan(json!([task("a")])) }), &[("idempotency-key", "k")]).await.ok();
     let request = Request::get("/metrics")
         .header(header::HOST, "localhost")
-        .header(header::AUTHORIZATION, format!("Bearer {}", api.key))
+        .header(header::AUTHORIZATION, format!("Bearer {}", api.in_charge().await.key))
         .body(Body::empty());
     let response = api.raw(request.unwrap()).await;
     assert_eq!(response.status(), 200);
@@ -66,7 +66,6 @@ async fn the_numbers_are_there() {
         "interlock_runs_active{status=\"pending\"} 1",
         "interlock_runs_orphaned 0",
         "interlock_idempotency_hits_total{source=\"api\",result=\"new\"} 1",
-        "# EOF",
     ] {
         assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");
     }

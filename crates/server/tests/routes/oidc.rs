@@ -245,7 +245,9 @@ async fn an_answer_that_is_not_to_our_question_lets_nobody_in() {
     // The challenge is not our verifier's: the provider itself refuses the code.
     let Departure { location, note } = world.depart().await;
     let back = at_the_provider(&changed(&location, "code_challenge", &"A".repeat(43)), "ada").await;
-    refused(world.arrive(&back, &note).await, "does not answer as it should");
+    let over = world.arrive(&back, &note).await;
+    assert_eq!(over.status, StatusCode::FORBIDDEN);
+    refused(over, "start again");
 
     // The token is the provider's, and made for another client.
     refused(world.sign_in("mallory").await, "cannot be trusted");

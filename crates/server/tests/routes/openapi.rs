@@ -152,3 +152,14 @@ async fn the_description_and_its_page_are_open_to_everybody() {
     }
     api.end().await;
 }
+
+#[test]
+fn signing_in_asks_for_no_token_and_a_signalled_start_is_described() {
+    let document = document();
+    for path in ["/api/v1/auth/login", "/api/v1/auth/token"] {
+        assert_eq!(document["paths"][path]["post"]["security"], serde_json::json!([]), "{path}");
+    }
+    let logout = &document["paths"]["/api/v1/auth/logout"]["post"]["security"];
+    assert_eq!(logout, &serde_json::json!([{ "bearer": [] }]));
+    assert!(document["paths"]["/api/v1/runs"]["post"]["responses"]["202"].is_object());
+}

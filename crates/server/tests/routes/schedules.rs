@@ -260,3 +260,20 @@ async fn restarts_at_every_tick_lose_and_double_nothing() {
     engine.store().clone().close().await;
     forget_memory(database);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_tenant_has_only_so_many_schedules() {
+    let api = Api::new().await;
+    apply(&api.engine, api.tenant, QUICK).await;
+    let new = |name: &str| json!({ "name": name, "workflow": "quick", "cron": "0 3 * * *", "paused": true });
+    api.post("/schedules", new("s0000")).await.ok();
+    let first = api.engine.schedule(api.tenant, "s0000").await.unwrap().spec;
+    for number in 1..interlock_core::limits::SCHEDULES_MAX {
+        let spec = interlock_store::ScheduleSpec { name: format!("s{number:04}"), ..first.clone() };
+        api.engine.create_schedule(api.tenant, spec, None).await.unwrap();
+    }
+    let over = api.post("/schedules", new("over")).await;
+    assert_eq!(over.problem(), (422, "INPUT_INVALID"));
+    assert!(over.text("detail").contains("at most"), "{}", over.body);
+    api.end().await;
+}

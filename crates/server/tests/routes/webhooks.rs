@@ -18,7 +18,7 @@ use crate::schedules::apply;
 
 const SECRET: &str = "it is a secret to everybody";
 const REVIEW: &str = "name: review\non:\n  github:\n    events: pull_request\n    filter: event.action == 'opened'\n    inputs: { number: \"${{ event.pull_request.number }}\" }\ninputs: { number: { type: integer, required: true } }\nsubject: pr-${{ inputs.number }}\nsteps:\n  - id: a\n    wait: { for: 1h }\n";
-const COUNT: &str = "name: count\non:\n  webhook: { source: github }\nsteps:\n  - id: a\n    transform: seen\n";
+pub const COUNT: &str = "name: count\non:\n  webhook: { source: github }\nsteps:\n  - id: a\n    transform: seen\n";
 
 fn hmac(secret: &[u8], text: &[u8]) -> Vec<u8> {
     let mut mac = Hmac::<Sha256>::new_from_slice(secret).unwrap();
@@ -30,7 +30,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
 }
 
-async fn endpoint(api: &Api, source: &str) -> String {
+pub async fn endpoint(api: &Api, source: &str) -> String {
     let body = json!({ "name": format!("{source}-main"), "source": source, "secret": SECRET });
     let made = api.post("/webhooks", body).await;
     assert_eq!(made.status, 201, "{}", made.body);
@@ -39,7 +39,7 @@ async fn endpoint(api: &Api, source: &str) -> String {
 }
 
 /// Sends as a stranger does: without a key.
-async fn send(api: &Api, path: &str, body: &str, headers: &[(&str, &str)]) -> Answer {
+pub async fn send(api: &Api, path: &str, body: &str, headers: &[(&str, &str)]) -> Answer {
     let mut request = Request::post(path);
     for (name, value) in headers {
         request = request.header(*name, *value);
@@ -47,7 +47,7 @@ async fn send(api: &Api, path: &str, body: &str, headers: &[(&str, &str)]) -> An
     api.ask(request.body(Body::from(body.to_owned())).unwrap()).await
 }
 
-async fn github(api: &Api, path: &str, delivery: &str, body: &Value) -> Answer {
+pub async fn github(api: &Api, path: &str, delivery: &str, body: &Value) -> Answer {
     let text = body.to_string();
     let signature = format!("sha256={}", hex(&hmac(SECRET.as_bytes(), text.as_bytes())));
     let headers =
@@ -55,7 +55,7 @@ async fn github(api: &Api, path: &str, delivery: &str, body: &Value) -> Answer {
     send(api, path, &text, &headers).await
 }
 
-fn pull_request(number: u32, action: &str, head: &str) -> Value {
+pub fn pull_request(number: u32, action: &str, head: &str) -> Value {
     let head = json!({ "sha": head });
     json!({ "action": action, "repository": { "id": 1 }, "pull_request": { "number": number, "head": head } })
 }
@@ -215,6 +215,16 @@ async fn servicenow_generic_and_standard_senders_prove_themselves() {
     let signature = hex(&hmac(SECRET.as_bytes(), br#"{"id":"e-1"}"#));
     let taken = send(&api, &generic, r#"{"id":"e-1"}"#, &[("x-signature-256", &signature)]).await;
     assert_eq!((taken.status.as_u16(), taken.body["runs"].as_array().unwrap().len()), (202, 1));
+
+    // Neither header is signed: the same body under another id is a repeat of the first.
+    let body = r#"{"amount":7}"#;
+    let signature = hex(&hmac(SECRET.as_bytes(), body.as_bytes()));
+    let first = send(&api, &generic, body, &[("x-signature-256", &signature), ("x-delivery-id", "one")]).await;
+    assert_eq!((first.status.as_u16(), first.body["runs"].as_array().unwrap().len()), (202, 1));
+    tokio::time::sleep(Duration::from_mins(10)).await;
+    let again = send(&api, &generic, body, &[("x-signature-256", &signature), ("x-delivery-id", "two")]).await;
+    assert_eq!((again.status.as_u16(), again.text("duplicate_of")), (202, first.text("delivery")));
+    assert_eq!(api.get("/runs?workflow=any").await.ok()["runs"].as_array().unwrap().len(), 3, "one each, and no more");
 
     // A secret that the server made is told once; after a rotation both count for a day.
     let made = api.post("/webhooks", json!({ "name": "std", "source": "standard" })).await;

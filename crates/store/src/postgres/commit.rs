@@ -17,7 +17,7 @@ use crate::apply_op;
 use crate::db::Db as _;
 use crate::error::{DbError, Refusal, Restored};
 use crate::lane::{Committer, Group, entry_of};
-use crate::op::Op;
+use crate::op::{Op, OpAnswer};
 use crate::plans::{PlansInUse, plan_used_at};
 use crate::sql::{hot, ops, side};
 use crate::submit::{Guard, Item, Outcome, Prepared};
@@ -36,6 +36,8 @@ pub(crate) struct PgCommitter {
     tenants: HashSet<TenantId>,
     /// The outcomes of the try that was under way when the connection was lost.
     pending: Option<(u64, Vec<Outcome>)>,
+    /// The last group that was committed and answered. It stays in the database until a later one is there.
+    last: Option<u64>,
 }
 
 /// What one try of a group came to.
@@ -67,6 +69,7 @@ impl PgCommitter {
             plans: PlansInUse::default(),
             tenants: HashSet::new(),
             pending: None,
+            last: None,
         })
     }
 
@@ -83,6 +86,14 @@ impl PgCommitter {
             // While it was away it may have been replaced by an older one.
             let found = epoch(&db).await?;
             if found != self.epoch {
+                return Err(DbError::Restored(Restored { had: self.epoch, found }));
+            }
+            // Or by a standby that was behind: what was answered as committed is not there.
+            if let Some(last) = self.last
+                && db.query(&hot::GROUP_EXISTS, args![self.lane, last]).await?.is_empty()
+            {
+                tracing::error!(lane = self.lane, group = last, "the database has lost what was committed");
+                let found = raise_epoch(&db).await?;
                 return Err(DbError::Restored(Restored { had: self.epoch, found }));
             }
             self.db = Some(db);
@@ -105,6 +116,17 @@ async fn epoch(db: &PgDb) -> Result<u64, DbError> {
     Ok(row.name("value")?)
 }
 
+/// Fences every attempt that was handed out, as a restore does: numbers of attempts that are lost would be given out again.
+async fn raise_epoch(db: &PgDb) -> Result<u64, DbError> {
+    db.batch("BEGIN").await?;
+    let raised = apply_op::apply(db, &Op::RaiseEpoch).await?;
+    db.batch("COMMIT").await?;
+    match raised {
+        OpAnswer::Epoch(epoch) => Ok(epoch),
+        other => Err(DbError::Other(format!("unexpected answer {other:?}"))),
+    }
+}
+
 impl Committer for PgCommitter {
     async fn commit(&mut self, group: &Group, again: bool) -> Result<Vec<Outcome>, DbError> {
         if again {
@@ -122,6 +144,7 @@ impl Committer for PgCommitter {
             match tried {
                 Ok(Tried::Committed(outcomes)) => {
                     self.pending = None;
+                    self.last = Some(group.no);
                     self.remember(group, &outcomes);
                     return Ok(outcomes);
                 }
@@ -129,6 +152,7 @@ impl Committer for PgCommitter {
                     let pending = self.pending.take().filter(|(no, _)| *no == group.no);
                     let (_, outcomes) =
                         pending.ok_or_else(|| DbError::Other(format!("group {} was not written by us", group.no)))?;
+                    self.last = Some(group.no);
                     return Ok(outcomes);
                 }
                 Ok(Tried::CommittedBefore) => {

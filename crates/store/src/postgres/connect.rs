@@ -22,11 +22,13 @@ use crate::value::{Row, Value};
 pub(crate) struct Target {
     config: Config,
     tls: MakeRustlsConnect,
+    /// Where row security cannot be had, reads go without it.
+    pub row_security_optional: bool,
 }
 
 impl Target {
     pub fn parse(address: &str) -> Result<Self, OpenError> {
-        let (mut config, tls) = tls::configure(address)?;
+        let tls::Configured { mut config, tls, row_security_optional } = tls::configure(address)?;
         if config.get_hosts().len() > 1 {
             config.target_session_attrs(tokio_postgres::config::TargetSessionAttrs::ReadWrite);
         }
@@ -36,7 +38,7 @@ impl Target {
         if config.get_application_name().is_none() {
             config.application_name("interlock");
         }
-        Ok(Self { config, tls })
+        Ok(Self { config, tls, row_security_optional })
     }
 }
 

@@ -52,13 +52,13 @@ fn question(write: &SideStmt) -> Option<(&'static Stmt, Vec<Value>)> {
         Guard::Signal => Some((&side::INSPECT_SIGNAL, pick(&[3, 4]))),
         Guard::Heard => Some((&side::INSPECT_HEARD, pick(&[0, 1, 2]))),
         Guard::Vote => Some((&side::INSPECT_VOTE, pick(&[0, 1, 2]))),
-        Guard::Receipt => Some((&side::INSPECT_RECEIPT, pick(&[0, 6]))),
+        Guard::Receipt => Some((&side::INSPECT_RECEIPT, pick(&[0, 6, 1, 8, 2]))),
+        Guard::Successor => Some((&side::INSPECT_SUCCESSOR, pick(&[0, 1]))),
     }
 }
 
 impl Asked<'_> {
     fn refusal(&self, row: Option<Row>) -> Result<Option<Refusal>, DbError> {
-        let is_own = |mut row: Row, column, own: &Value| row.id::<RunId>(column).map(|id| Value::from(id) == *own);
         Ok(match (self, row) {
             (Self::Run(None), Some(_)) => Some(Refusal::RunExists),
             (Self::Run(None), None) => None,
@@ -75,9 +75,8 @@ impl Asked<'_> {
                     holder.map(|run| Refusal::SubjectBusy { run })
                 }
                 (Guard::Queue, Some(_)) => Some(Refusal::SubjectQueueFull),
-                (Guard::Receipt, Some(row)) => {
-                    (!is_own(row, "receipt_id", &write.args[1])?).then_some(Refusal::ReceiptExists)
-                }
+                (Guard::Receipt, Some(_)) => Some(Refusal::ReceiptExists),
+                (Guard::Successor, Some(mut row)) => Some(Refusal::Continued { by: row.id("continued_by")? }),
                 _ => None,
             },
         })

@@ -41,15 +41,16 @@ pub(crate) async fn open(address: &str, options: &Options) -> Result<Opened, Ope
     migrate::run(&db, migrate::POSTGRES, options.migrate).await?;
     if options.migrate {
         wall::raise(&db).await?;
+        wall::check(&db, &target).await?;
         // Before the first commit: rows that come before their week was made would keep it out.
         for mut row in db.query(&read::SERVER_TIME, vec![]).await? {
             partitions::ensure(&db, row.time("now")?).await?;
         }
     }
     let mut lanes = Vec::new();
-    // Two more than asked for: sealing and sweeping have a lane of their own, and do not hold up anybody's commit; and
-    // those who write little have one where nobody's large groups hold up theirs.
-    for _ in 0..options.lanes.max(1) + 2 {
+    // Three more than asked for: sealing and sweeping have a lane of their own, and do not hold up anybody's commit; those
+    // who write little have one where nobody's large groups hold up theirs; and so have worker sessions.
+    for _ in 0..options.lanes.max(1) + 3 {
         lanes.push(crate::store::prepare(&db, options.server).await?);
     }
     db.batch("COMMIT").await?;

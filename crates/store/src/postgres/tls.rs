@@ -28,17 +28,26 @@ enum Ask {
     AuthorityAndName,
 }
 
-/// The parameters of an address that are about TLS.
+/// The parameters of an address that are ours and not the driver's: about TLS, and about row security.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Wanted {
     mode: Option<String>,
     roots: Option<String>,
     cert: Option<String>,
     key: Option<String>,
+    row_security: Option<String>,
+}
+
+/// An address, taken apart.
+pub(super) struct Configured {
+    pub config: Config,
+    pub tls: MakeRustlsConnect,
+    /// `row_security=optional`: a user who may not use the role that row security needs goes without it.
+    pub row_security_optional: bool,
 }
 
 /// The configuration of an address, and how its connections are encrypted.
-pub(super) fn configure(address: &str) -> Result<(Config, MakeRustlsConnect), OpenError> {
+pub(super) fn configure(address: &str) -> Result<Configured, OpenError> {
     let (rest, wanted) = split(address);
     let mut config = Config::from_str(&rest).map_err(|error| OpenError::Connect { what: error.to_string() })?;
     let (mode, mut ask) = match wanted.mode.as_deref() {
@@ -57,10 +66,18 @@ pub(super) fn configure(address: &str) -> Result<(Config, MakeRustlsConnect), Op
         ask = Ask::Authority;
     }
     config.ssl_mode(mode);
-    Ok((config, MakeRustlsConnect::new(client(ask, &wanted)?)))
+    let row_security_optional = match wanted.row_security.as_deref() {
+        None | Some("required") => false,
+        Some("optional") => true,
+        Some(other) => {
+            let what = format!("`row_security={other}` is not known; use required or optional");
+            return Err(OpenError::Connect { what });
+        }
+    };
+    Ok(Configured { config, tls: MakeRustlsConnect::new(client(ask, &wanted)?), row_security_optional })
 }
 
-/// Takes what is about TLS out of an address: the driver does not know all of it.
+/// Takes our parameters out of an address: the driver does not know all of them.
 fn split(address: &str) -> (String, Wanted) {
     let mut wanted = Wanted::default();
     let Some((base, query)) = address.split_once('?') else { return (address.to_owned(), wanted) };
@@ -72,6 +89,7 @@ fn split(address: &str) -> (String, Wanted) {
             "sslrootcert" => &mut wanted.roots,
             "sslcert" => &mut wanted.cert,
             "sslkey" => &mut wanted.key,
+            "row_security" => &mut wanted.row_security,
             _ => {
                 kept.push(pair);
                 continue;
@@ -160,12 +178,29 @@ const fn tls(what: String) -> OpenError {
     OpenError::Tls { what }
 }
 
-/// Asks of a certificate what the mode says. The handshake's signature is checked whatever it says.
+/// Asks of a certificate what the mode says. The handshake's signature is checked whatever it says, unless nothing is asked
+/// and the certificate cannot be read, as one of X.509 version 1: a signature by nobody in particular says nothing.
 #[derive(Debug)]
 struct Verifier {
     ask: Ask,
     provider: Arc<CryptoProvider>,
     inner: Option<Arc<WebPkiServerVerifier>>,
+}
+
+impl Verifier {
+    fn unless_unreadable(
+        &self,
+        verified: Result<HandshakeSignatureValid, Error>,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        match verified {
+            Err(Error::InvalidCertificate(why))
+                if self.ask == Ask::Nothing && !matches!(why, CertificateError::BadSignature) =>
+            {
+                Ok(HandshakeSignatureValid::assertion())
+            }
+            verified => verified,
+        }
+    }
 }
 
 impl ServerCertVerifier for Verifier {
@@ -193,7 +228,8 @@ impl ServerCertVerifier for Verifier {
         cert: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls12_signature(message, cert, signature, &self.provider.signature_verification_algorithms)
+        let algorithms = &self.provider.signature_verification_algorithms;
+        self.unless_unreadable(verify_tls12_signature(message, cert, signature, algorithms))
     }
 
     fn verify_tls13_signature(
@@ -202,7 +238,8 @@ impl ServerCertVerifier for Verifier {
         cert: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls13_signature(message, cert, signature, &self.provider.signature_verification_algorithms)
+        let algorithms = &self.provider.signature_verification_algorithms;
+        self.unless_unreadable(verify_tls13_signature(message, cert, signature, algorithms))
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
@@ -213,6 +250,66 @@ impl ServerCertVerifier for Verifier {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A server whose certificate is what it is, readable or not.
+    #[derive(Debug)]
+    struct Fixed(Arc<rustls::sign::CertifiedKey>);
+
+    impl rustls::server::ResolvesServerCert for Fixed {
+        fn resolve(&self, _: rustls::server::ClientHello<'_>) -> Option<Arc<rustls::sign::CertifiedKey>> {
+            Some(Arc::clone(&self.0))
+        }
+    }
+
+    /// A certificate of X.509 version 1 and its key, as `openssl x509 -req` makes them without extensions.
+    fn version_1() -> rustls::sign::CertifiedKey {
+        let folder = std::env::temp_dir().join(format!("interlock-x509-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let script =
+            "openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj /CN=old -keyout key -out csr
+            openssl x509 -req -in csr -signkey key -days 2 -out crt
+            openssl x509 -in crt -noout -text | grep -q 'Version: 1 '";
+        let made = std::process::Command::new("sh").args(["-ec", script]).current_dir(&folder).output().unwrap();
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        let certificates = certificates("crt", folder.join("crt").to_str().unwrap()).unwrap();
+        let key = PrivateKeyDer::from_pem_file(folder.join("key")).unwrap();
+        std::fs::remove_dir_all(&folder).unwrap();
+        let key = rustls::crypto::aws_lc_rs::default_provider().key_provider.load_private_key(key).unwrap();
+        rustls::sign::CertifiedKey::new(certificates, key)
+    }
+
+    fn handshake(ask: Ask, key: rustls::sign::CertifiedKey) -> Result<(), Error> {
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let server = rustls::ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_cert_resolver(Arc::new(Fixed(Arc::new(key))));
+        let client = client(ask, &Wanted::default()).unwrap();
+        let name = ServerName::try_from("localhost").unwrap();
+        let mut client = rustls::ClientConnection::new(Arc::new(client), name).unwrap();
+        let mut server = rustls::ServerConnection::new(Arc::new(server)).unwrap();
+        while client.is_handshaking() {
+            let mut bytes = Vec::new();
+            client.write_tls(&mut bytes).unwrap();
+            server.read_tls(&mut bytes.as_slice()).unwrap();
+            server.process_new_packets()?;
+            let mut bytes = Vec::new();
+            server.write_tls(&mut bytes).unwrap();
+            client.read_tls(&mut bytes.as_slice()).unwrap();
+            client.process_new_packets()?;
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn an_old_certificate_will_do_where_none_is_asked_for() {
+        let key = version_1();
+        handshake(Ask::Nothing, key.clone()).unwrap();
+        for ask in [Ask::Authority, Ask::AuthorityAndName] {
+            assert!(handshake(ask, key.clone()).is_err(), "{ask:?}");
+        }
+    }
 
     #[test]
     fn what_is_about_tls_leaves_the_address() {

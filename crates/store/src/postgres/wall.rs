@@ -12,13 +12,13 @@ use tokio::sync::Mutex;
 
 use super::connect::{PgDb, Target, connect_to_read};
 use crate::db::Db as _;
-use crate::error::{DbError, ReadError};
+use crate::error::{DbError, OpenError, ReadError};
 use crate::sql::{Stmt, identity};
 use crate::value::{Row, Value, args};
 
 /// Makes the role, and gives every table that has a `tenant_id` its policy, views included from PostgreSQL 15 on (older
-/// ones read views as their owner). Changes only what is not so yet: a start like any other takes no lock. A user who
-/// may not make roles goes without the second wall, and is told so.
+/// ones read views as their owner). Changes only what is not so yet: a start like any other takes no lock. Where the user
+/// may not make roles, [`check`] refuses to open the store.
 const RAISE: &str = "DO $raise$
 DECLARE
     item record;
@@ -71,6 +71,15 @@ pub(crate) async fn raise(db: &PgDb) -> Result<(), DbError> {
     db.batch(RAISE).await
 }
 
+/// Whether reads can run behind it. Asked when the store is opened, so that nobody learns it from a request.
+pub(crate) async fn check(db: &PgDb, target: &Target) -> Result<(), OpenError> {
+    if target.row_security_optional {
+        return Ok(());
+    }
+    let usable = db.batch("SAVEPOINT reader; SET LOCAL ROLE interlock_reader; ROLLBACK TO reader").await;
+    usable.map_err(|error| OpenError::RowSecurity { what: error.to_string() })
+}
+
 /// Reads behind the wall. A connection belongs to one read at a time: the tenant is a setting of its session.
 pub(crate) struct Walled {
     target: Target,
@@ -115,8 +124,11 @@ impl Walled {
 
     async fn connect(&self) -> Result<PgDb, DbError> {
         let db = connect_to_read(&self.target, self.timeout).await?;
-        if let Err(error) = db.batch("SET ROLE interlock_reader").await {
-            tracing::warn!(%error, "row-level security is off: let the server's user create and use the role interlock_reader");
+        match db.batch("SET ROLE interlock_reader").await {
+            Err(error) if self.target.row_security_optional => {
+                tracing::warn!(%error, "row security is off, as the store's address allows");
+            }
+            other => other?,
         }
         Ok(db)
     }

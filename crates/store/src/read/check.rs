@@ -22,6 +22,8 @@ use crate::value::{Row, args};
 
 /// Runs looked at in one go.
 const RUNS: usize = 256;
+/// Rows of a list of the loops that are looked at.
+const LIST_MAX: usize = 100_000;
 /// Rows of a feed read at a time.
 const FEED_ROWS: usize = 256;
 /// How long after its commit an event may still be on its way into the feed.
@@ -107,7 +109,23 @@ impl Store {
             }
             self.check_feed(tenant.id, &mut findings).await?;
         }
+        self.check_lists(&mut findings).await?;
         Ok(findings)
+    }
+
+    /// Reads what the loops read, and tells which rows they leave out.
+    async fn check_lists(&self, findings: &mut Vec<Finding>) -> Result<(), ReadError> {
+        let ever = Timestamp(i64::MAX);
+        self.sessions().await?;
+        self.lost_claims(ever, LIST_MAX).await?;
+        self.due_outbox(ever, LIST_MAX).await?;
+        self.due_schedules(ever, LIST_MAX).await?;
+        self.due_deliveries(ever, LIST_MAX).await?;
+        self.fed_endpoints().await?;
+        for (_, row) in self.unreadable_rows() {
+            findings.push(finding("ROW_READABLE", None, &row.row, &row));
+        }
+        Ok(())
     }
 
     async fn contradictions(

@@ -3,11 +3,12 @@
 use interlock_core::change::Context;
 use interlock_core::ids::{RunId, TenantId};
 use interlock_core::json::Json;
+use interlock_core::time::Timestamp;
 use serde_json::value::RawValue;
 
-use crate::entries;
+use crate::entries::{self, Entry};
 use crate::error::{CorruptRow, ReadError};
-use crate::rows::{EventRecord, TenantEvent};
+use crate::rows::{EventRecord, FeedPage, TenantEvent};
 use crate::sql::read;
 use crate::store::Store;
 use crate::value::{Row, args};
@@ -49,47 +50,64 @@ impl Store {
         Ok(rows.first_mut().map(|row| row.num("cursor_to")).transpose()?.unwrap_or(0))
     }
 
-    /// A tenant's events after a cursor, as far as they have been sealed. Cursors are dense.
+    /// A tenant's events after a cursor, as far as they have been sealed. Cursors are dense, but for the events of runs
+    /// that were swept and of rows that cannot be read: the page goes past them, also where it holds nothing else.
     pub async fn tenant_events(
         &self,
         tenant: TenantId,
         after_cursor: u64,
         limit: usize,
-    ) -> Result<Vec<TenantEvent>, ReadError> {
-        let mut wanted = Vec::new();
-        let mut covered = 0;
-        for mut row in self.rows(&read::FEED_READ, args![tenant, after_cursor, FEED_ROWS]).await? {
-            let mut cursor: u64 = row.num("cursor_from")?;
-            let bytes = row.blob("entries")?;
-            let list = entries::decode(&bytes).ok_or_else(|| row.corrupt("entries", "is not a list of entries"))?;
-            for entry in list {
+    ) -> Result<FeedPage, ReadError> {
+        let limit = limit.max(1);
+        let mut page = FeedPage { events: Vec::new(), cursor: after_cursor };
+        let (mut wanted, mut covered) = (Vec::new(), 0);
+        let rows = self.rows(&read::FEED_READ, args![tenant, after_cursor, FEED_ROWS]).await?;
+        for mut row in rows {
+            let (mut cursor, cursor_to) = (row.num::<u64>("cursor_from")?, row.num::<u64>("cursor_to")?);
+            // A list of entries that cannot be read is as good as none.
+            for entry in self.readable_part(&read::FEED_READ, [row], feed_entries).into_iter().flatten() {
                 let end = cursor + entry.events();
                 if end > after_cursor + 1 && covered < limit {
                     covered += (end - cursor.max(after_cursor + 1)) as usize;
                     wanted.push((cursor, entry));
+                    page.cursor = end - 1;
                 }
                 cursor = end;
+            }
+            if covered < limit {
+                page.cursor = cursor_to;
             }
         }
         let queries = wanted
             .iter()
             .map(|(_, entry)| (&read::FEED_EVENTS, args![tenant, entry.run, entry.first_seq, entry.seq]))
             .collect();
-        let mut events = Vec::with_capacity(covered.min(limit));
         for ((cursor, entry), rows) in wanted.iter().zip(self.rows_many(queries).await?) {
-            for mut row in rows {
-                row.id::<RunId>("run_id")?;
-                let (first_seq, at) = (row.num::<u64>("first_seq")?, row.time("at")?);
-                for (seq, event) in (first_seq..).zip(split(&mut row)?) {
-                    let cursor = cursor + (seq - entry.first_seq);
-                    if cursor > after_cursor && events.len() < limit {
-                        events.push(TenantEvent { cursor, run: entry.run, seq, at, event });
+            for (first_seq, at, events) in self.readable_part(&read::FEED_EVENTS, rows, journal_row) {
+                for (seq, event) in (first_seq..).zip(events) {
+                    let cursor = cursor + seq.saturating_sub(entry.first_seq);
+                    if cursor > after_cursor && page.events.len() < limit {
+                        page.events.push(TenantEvent { cursor, run: entry.run, seq, at, event });
                     }
                 }
             }
         }
-        Ok(events)
+        // The last entry may go on beyond the limit.
+        if page.events.len() == limit {
+            page.cursor = page.events[limit - 1].cursor;
+        }
+        Ok(page)
     }
+}
+
+fn feed_entries(mut row: Row) -> Result<Vec<Entry>, CorruptRow> {
+    let bytes = row.blob("entries")?;
+    entries::decode(&bytes).ok_or_else(|| row.corrupt("entries", "is not a list of entries"))
+}
+
+fn journal_row(mut row: Row) -> Result<(u64, Timestamp, Vec<Json>), CorruptRow> {
+    row.id::<RunId>("run_id")?;
+    Ok((row.num("first_seq")?, row.time("at")?, split(&mut row)?))
 }
 
 /// The events of a journal row, each as its own text.

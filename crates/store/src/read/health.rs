@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use interlock_core::state::RunState;
 use interlock_core::time::Timestamp;
 
+use crate::backup;
 use crate::error::ReadError;
 use crate::rows::{DurableSetting, Stats};
 use crate::sql::{ops, read};
@@ -43,6 +44,23 @@ impl Store {
     pub async fn epoch(&self) -> Result<u64, ReadError> {
         let mut rows = self.rows(&ops::META_GET, args!["store_epoch"]).await?;
         Ok(rows.first_mut().map_or(Ok(1), |row| row.name("value"))?)
+    }
+
+    /// The epoch of a restore that is not finished: runs that act on the outside are not all parked yet, and nothing may be
+    /// dispatched.
+    pub async fn restoring(&self) -> Result<Option<u64>, ReadError> {
+        let mut rows = self.rows(&ops::META_GET, args![backup::RESTORING]).await?;
+        let mark = rows.first_mut().map(|row| row.text("value")).transpose()?.unwrap_or_default();
+        if mark.is_empty() {
+            return Ok(None);
+        }
+        self.epoch().await.map(Some)
+    }
+
+    /// When the last restore of this store was finished.
+    pub async fn restored_at(&self) -> Result<Option<Timestamp>, ReadError> {
+        let mut rows = self.rows(&ops::META_GET, args![backup::RESTORED_AT]).await?;
+        Ok(rows.first_mut().map(|row| row.name("value")).transpose()?.map(Timestamp))
     }
 
     /// How many runs live in each state.

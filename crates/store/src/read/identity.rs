@@ -150,6 +150,8 @@ fn user(mut row: Row) -> Result<UserRow, CorruptRow> {
         created_by: row.opt_text("created_by")?,
         disabled_at: row.opt_time("disabled_at")?,
         last_login_at: row.opt_time("last_login_at")?,
+        access_changed_at: row.opt_time("access_changed_at")?,
+        access_changed_by: row.opt_text("access_changed_by")?,
     })
 }
 

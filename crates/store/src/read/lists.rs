@@ -11,7 +11,7 @@ use crate::error::{CorruptRow, ReadError};
 use crate::rows::{
     ATTR_FILTERS_MAX, ApprovalRow, Page, ReceiptRow, RunFilter, RunSummary, StepRow, WaitFilter, WaitRow,
 };
-use crate::sql::{Stmt, read};
+use crate::sql::{Stmt, read, side};
 use crate::store::Store;
 use crate::submit::STATE_ATTR;
 use crate::value::{Row, Value, args};
@@ -171,6 +171,12 @@ impl Store {
         Ok(approvals)
     }
 
+    /// The run that was made from this one.
+    pub async fn successor(&self, tenant: TenantId, run: RunId) -> Result<Option<RunId>, ReadError> {
+        let mut rows = self.rows(&side::INSPECT_SUCCESSOR, args![tenant, run]).await?;
+        Ok(rows.first_mut().map(|row| row.id("continued_by")).transpose()?)
+    }
+
     pub async fn receipts(&self, tenant: TenantId, run: RunId) -> Result<Vec<ReceiptRow>, ReadError> {
         let rows = self.rows(&read::RECEIPTS, args![tenant, run]).await?;
         Ok(rows.into_iter().map(receipt).collect::<Result<_, _>>()?)
@@ -212,6 +218,7 @@ fn summary(tenant: TenantId, mut row: Row) -> Result<RunSummary, CorruptRow> {
         output: row.opt_json("output")?,
         error: row.opt_json("error")?,
         eligible_at: row.opt_time("eligible_at")?,
+        continued_by: row.opt_id("continued_by")?,
     })
 }
 
@@ -229,6 +236,7 @@ fn approval(mut row: Row) -> Result<ApprovalRow, CorruptRow> {
         expires_at: row.time("expires_at")?,
         resolved_at: row.opt_time("resolved_at")?,
         excluded: row.decoded("excluded")?,
+        purpose: row.name("purpose")?,
         votes: Vec::new(),
     })
 }

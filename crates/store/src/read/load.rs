@@ -286,9 +286,12 @@ fn finished_step(row: &mut Row) -> Result<Step, CorruptRow> {
         (row.num("done_attempt")?, row.num("done_failures")?, row.num("done_iteration")?);
     let claimed_at = row.opt_time("done_claimed_at")?;
     let output: Option<Json> = row.opt_json("output")?;
-    let last_error: Option<StepError> = row.opt_decoded("error")?;
-    let why = row.opt_text("why")?;
+    let mut last_error: Option<StepError> = row.opt_decoded("error")?;
+    let mut why = row.opt_text("why")?;
     let input: Option<Json> = row.opt_json("input")?;
+    if state == StepState::Succeeded {
+        last_error = why.take().map(StepError::resolved_as_happened);
+    }
     let phase = match state {
         StepState::Succeeded => Phase::Succeeded,
         StepState::Skipped => Phase::Skipped { why: why.unwrap_or_default() },

@@ -47,18 +47,17 @@ impl Store {
             let names = serde_json::json!(without).to_string();
             self.rows(&read::READY_RUNS_OTHER, args![queue, tenant, workspace, now, names, limit]).await?
         };
-        let mut runs = Vec::new();
-        for mut row in rows {
-            runs.push(ReadyRun {
+        let read = |mut row: Row| {
+            Ok(ReadyRun {
                 tenant: group.tenant,
                 run: row.id("run_id")?,
                 workspace: group.workspace.clone(),
                 queue: group.queue.clone(),
                 priority: row.num("priority")?,
                 eligible_at: row.time("eligible_at")?,
-            });
-        }
-        Ok(runs)
+            })
+        };
+        Ok(self.readable_part(&read::READY_RUNS, rows, read))
     }
 
     /// The earliest instant after this one at which a run becomes claimable.

@@ -6,7 +6,7 @@ use crate::error::ReadError;
 use crate::rows::{QueuedRun, SubjectLine};
 use crate::sql::read;
 use crate::store::Store;
-use crate::value::args;
+use crate::value::{Row, args};
 
 impl Store {
     /// The run that holds a subject.
@@ -33,7 +33,7 @@ impl Store {
 
     /// Subjects whose queue somebody should look at: nobody holds them, or who does is to be canceled.
     pub async fn untended_subjects(&self, limit: usize) -> Result<Vec<(TenantId, String)>, ReadError> {
-        let rows = self.rows(&read::SUBJECTS_UNTENDED, args![limit]).await?;
-        rows.into_iter().map(|mut row| Ok((row.id("tenant_id")?, row.text("subject")?))).collect()
+        let read = |mut row: Row| Ok((row.id("tenant_id")?, row.text("subject")?));
+        self.readable(&read::SUBJECTS_UNTENDED, limit, |limit| args![limit], read).await
     }
 }

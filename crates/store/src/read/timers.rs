@@ -14,18 +14,19 @@ use crate::value::{Row, Value, args};
 impl Store {
     /// Runs whose timer has come: deadline, wait, approval clocks.
     pub async fn due_runs(&self, now: Timestamp, limit: usize) -> Result<Vec<(TenantId, RunId)>, ReadError> {
-        let rows = self.rows(&read::DUE_RUNS, args![now, limit]).await?;
-        rows.into_iter().map(|mut row| Ok((row.id("tenant_id")?, row.id("run_id")?))).collect()
+        let read = |mut row: Row| Ok((row.id("tenant_id")?, row.id("run_id")?));
+        self.readable(&read::DUE_RUNS, limit, |limit| args![now, limit], read).await
     }
 
-    pub async fn next_wake(&self) -> Result<Option<Timestamp>, ReadError> {
-        let mut rows = self.rows(&read::NEXT_WAKE, vec![]).await?;
+    /// The first timer after an instant.
+    pub async fn next_wake(&self, after: Timestamp) -> Result<Option<Timestamp>, ReadError> {
+        let mut rows = self.rows(&read::NEXT_WAKE, args![after]).await?;
         Ok(rows.first_mut().map(|row| row.time("wake_at")).transpose()?)
     }
 
     /// Running steps whose session is gone, offline, or past its lease.
     pub async fn lost_claims(&self, now: Timestamp, limit: usize) -> Result<Vec<Claimed>, ReadError> {
-        claims(self.rows(&read::LOST_CLAIMS, args![now, limit]).await?)
+        self.readable(&read::LOST_CLAIMS, limit, |limit| args![now, limit], claim).await
     }
 
     /// When the worker that has the run's step was last heard of; nothing where no worker has it.
@@ -42,22 +43,26 @@ impl Store {
     }
 
     pub async fn timed_out_steps(&self, now: Timestamp, limit: usize) -> Result<Vec<Claimed>, ReadError> {
-        claims(self.rows(&read::TIMED_OUT, args![now, limit]).await?)
+        self.readable(&read::TIMED_OUT, limit, |limit| args![now, limit], claim).await
     }
 
     /// What a session holds.
     pub async fn claims_of(&self, session: SessionId) -> Result<Vec<Claimed>, ReadError> {
-        claims(self.rows(&read::CLAIMS_OF, args![session]).await?)
+        let rows = self.rows(&read::CLAIMS_OF, args![session]).await?;
+        Ok(self.readable_part(&read::CLAIMS_OF, rows, claim))
     }
 
     pub async fn sessions(&self) -> Result<Vec<SessionRow>, ReadError> {
-        let rows = self.rows(&read::SESSIONS, vec![]).await?;
-        Ok(rows.into_iter().map(session).collect::<Result<_, _>>()?)
+        self.readable(&read::SESSIONS, 0, |_| vec![], session).await
+    }
+
+    pub async fn session(&self, id: SessionId) -> Result<Option<SessionRow>, ReadError> {
+        let rows = self.rows(&read::SESSION_GET, args![id]).await?;
+        Ok(rows.into_iter().next().map(session).transpose()?)
     }
 
     pub async fn tenants(&self) -> Result<Vec<Tenant>, ReadError> {
-        let rows = self.rows(&read::TENANTS, vec![]).await?;
-        Ok(rows.into_iter().map(tenant).collect::<Result<_, _>>()?)
+        self.readable(&read::TENANTS, 0, |_| vec![], tenant).await
     }
 
     pub async fn tenant(&self, id: TenantId) -> Result<Option<Tenant>, ReadError> {
@@ -143,30 +148,26 @@ impl Store {
 
     /// Keys that have both an unconsumed signal and an open wait that accepts it.
     pub async fn unmatched(&self, limit: usize) -> Result<Vec<Unmatched>, ReadError> {
-        let rows = self.rows(&read::UNMATCHED, args![limit]).await?;
-        rows.into_iter()
-            .map(|mut row| {
-                Ok(Unmatched { tenant: row.id("tenant_id")?, signal_type: row.text("type")?, key: row.text("key")? })
-            })
-            .collect()
+        let read = |mut row: Row| {
+            Ok(Unmatched { tenant: row.id("tenant_id")?, signal_type: row.text("type")?, key: row.text("key")? })
+        };
+        self.readable(&read::UNMATCHED, limit, |limit| args![limit], read).await
     }
 
     /// Messages that are due, the first of each run and destination only: later ones wait for it.
     pub async fn due_outbox(&self, now: Timestamp, limit: usize) -> Result<Vec<OutboxMessage>, ReadError> {
-        let rows = self.rows(&read::OUTBOX_DUE, args![now, limit]).await?;
-        rows.into_iter()
-            .map(|mut row| {
-                Ok(OutboxMessage {
-                    tenant: row.id("tenant_id")?,
-                    id: row.id("outbox_id")?,
-                    run: row.id("run_id")?,
-                    destination: row.text("destination")?,
-                    payload: row.json("payload")?,
-                    created_at: row.time("created_at")?,
-                    attempts: row.num("attempts")?,
-                })
+        let read = |mut row: Row| {
+            Ok(OutboxMessage {
+                tenant: row.id("tenant_id")?,
+                id: row.id("outbox_id")?,
+                run: row.id("run_id")?,
+                destination: row.text("destination")?,
+                payload: row.json("payload")?,
+                created_at: row.time("created_at")?,
+                attempts: row.num("attempts")?,
             })
-            .collect()
+        };
+        self.readable(&read::OUTBOX_DUE, limit, |limit| args![now, limit], read).await
     }
 
     /// When the next message is due.
@@ -176,19 +177,12 @@ impl Store {
     }
 }
 
-fn claims(rows: Vec<Row>) -> Result<Vec<Claimed>, ReadError> {
-    rows.into_iter()
-        .map(|mut row| {
-            Ok(Claimed {
-                tenant: row.id("tenant_id")?,
-                run: row.id("run_id")?,
-                position: row.num("position")?,
-                attempt: row.num("attempt")?,
-                session: row.id("session_id")?,
-                control: row.name("control")?,
-            })
-        })
-        .collect()
+fn claim(mut row: Row) -> Result<Claimed, CorruptRow> {
+    let (tenant, run): (TenantId, RunId) = (row.id("tenant_id")?, row.id("run_id")?);
+    let (position, attempt) = (row.num("position")?, row.num("attempt")?);
+    let session = row.id("session_id")?;
+    let control = row.name("control").map_err(|error| CorruptRow { row: run.to_string(), ..error })?;
+    Ok(Claimed { tenant, run, position, attempt, session, control })
 }
 
 fn session(mut row: Row) -> Result<SessionRow, CorruptRow> {
@@ -203,6 +197,9 @@ fn session(mut row: Row) -> Result<SessionRow, CorruptRow> {
         registered_at: row.time("registered_at")?,
         lease_expires_at: row.time("lease_expires_at")?,
         heartbeat_at: row.time("heartbeat_at")?,
+        tasks: row.opt_decoded("tasks")?,
+        capabilities: row.opt_decoded("capabilities")?,
+        unlisted: row.opt_decoded("unlisted")?.unwrap_or_default(),
     })
 }
 

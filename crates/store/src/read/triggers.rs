@@ -29,11 +29,12 @@ impl Store {
     }
 
     pub async fn due_schedules(&self, now: Timestamp, limit: usize) -> Result<Vec<ScheduleRow>, ReadError> {
-        self.every(&triggers::SCHEDULES_DUE, args![now, limit], schedule).await
+        self.readable(&triggers::SCHEDULES_DUE, limit, |limit| args![now, limit], schedule).await
     }
 
-    pub async fn next_schedule(&self) -> Result<Option<Timestamp>, ReadError> {
-        self.found(&triggers::SCHEDULES_NEXT, vec![], |mut row| row.time("next_at")).await
+    /// The first slot after an instant.
+    pub async fn next_schedule(&self, after: Timestamp) -> Result<Option<Timestamp>, ReadError> {
+        self.found(&triggers::SCHEDULES_NEXT, args![after], |mut row| row.time("next_at")).await
     }
 
     /// Newest first.
@@ -75,7 +76,7 @@ impl Store {
 
     /// Deliveries that nobody has finished.
     pub async fn due_deliveries(&self, now: Timestamp, limit: usize) -> Result<Vec<DeliveryRow>, ReadError> {
-        self.every(&triggers::DELIVERIES_DUE, args![now, limit], |mut row| delivery(&mut row)).await
+        self.readable(&triggers::DELIVERIES_DUE, limit, |limit| args![now, limit], |mut row| delivery(&mut row)).await
     }
 
     /// Newest first, before an instant.
@@ -120,7 +121,7 @@ impl Store {
 
     /// Every tenant's endpoints that get messages.
     pub async fn fed_endpoints(&self) -> Result<Vec<OutboundRow>, ReadError> {
-        self.every(&triggers::OUTBOUNDS_FED, vec![], outbound).await
+        self.readable(&triggers::OUTBOUNDS_FED, 0, |_| vec![], outbound).await
     }
 
     /// An endpoint's messages, newest first, before one of them.

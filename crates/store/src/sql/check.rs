@@ -189,6 +189,12 @@ statements! {
         both: without_run!("run_attrs")
     }
 
+    /// The live runs of all tenants, by key.
+    CHECK_LIVE_RUNS on run_live {
+        both: "SELECT tenant_id, run_id FROM run_live WHERE branch = 0 AND (tenant_id, run_id) > ($1, $2)
+               ORDER BY tenant_id, run_id LIMIT $3"
+    }
+
     /// The next runs of a tenant, by id.
     CHECK_RUNS on runs {
         both: "SELECT run_id FROM runs WHERE tenant_id = $1 AND run_id > $2 ORDER BY run_id LIMIT $3"

@@ -58,13 +58,14 @@ statements! {
 
     USER_ADD on users {
         both: "INSERT INTO users (tenant_id, user_id, name, display_name, email, roles, groups, installation, password,
-               issuer, subject, created_at, created_by, disabled_at)
-               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) ON CONFLICT DO NOTHING"
+               issuer, subject, created_at, created_by, disabled_at, access_changed_at, access_changed_by)
+               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16) ON CONFLICT DO NOTHING"
     }
 
     USER_CHANGE on users {
         both: "UPDATE users SET display_name = $1, email = $2, roles = $3, groups = $4, installation = $5, password = $6,
-               issuer = $7, subject = $8, disabled_at = $9 WHERE tenant_id = $10 AND user_id = $11"
+               issuer = $7, subject = $8, disabled_at = $9, access_changed_at = $10, access_changed_by = $11
+               WHERE tenant_id = $12 AND user_id = $13"
     }
 
     USER_SIGNED_IN on users {
@@ -73,27 +74,27 @@ statements! {
 
     USER_GET on users {
         both: "SELECT tenant_id, user_id, name, display_name, email, roles, groups, installation, password, issuer,
-               subject, created_at, created_by, disabled_at, last_login_at
+               subject, created_at, created_by, disabled_at, last_login_at, access_changed_at, access_changed_by
                FROM users WHERE tenant_id = $1 AND user_id = $2"
     }
 
     /// By the unique (tenant_id, name).
     USER_NAMED on users {
         both: "SELECT tenant_id, user_id, name, display_name, email, roles, groups, installation, password, issuer,
-               subject, created_at, created_by, disabled_at, last_login_at
+               subject, created_at, created_by, disabled_at, last_login_at, access_changed_at, access_changed_by
                FROM users WHERE tenant_id = $1 AND name = $2"
     }
 
     /// By the unique (tenant_id, issuer, subject).
     USER_VOUCHED on users {
         both: "SELECT tenant_id, user_id, name, display_name, email, roles, groups, installation, password, issuer,
-               subject, created_at, created_by, disabled_at, last_login_at
+               subject, created_at, created_by, disabled_at, last_login_at, access_changed_at, access_changed_by
                FROM users WHERE tenant_id = $1 AND issuer = $2 AND subject = $3"
     }
 
     USER_LIST on users {
         both: "SELECT tenant_id, user_id, name, display_name, email, roles, groups, installation, password, issuer,
-               subject, created_at, created_by, disabled_at, last_login_at
+               subject, created_at, created_by, disabled_at, last_login_at, access_changed_at, access_changed_by
                FROM users WHERE tenant_id = $1 AND user_id < $2 ORDER BY user_id DESC LIMIT $3"
     }
 

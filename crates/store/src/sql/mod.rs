@@ -14,10 +14,11 @@ pub mod workflows;
 
 /// Settings of a committer's session on PostgreSQL. Plans are made once, while the tables may still be empty; with nested loops
 /// over indexes as the only choice they stay right when the tables grow. Measured: generic plans alone halved the
-/// throughput, these settings gave the best. A session whose client is gone without a word must not keep its locks.
+/// throughput, these settings gave the best. A server that is frozen in the middle of a transaction must not keep its locks:
+/// whoever needs the same tenant's, or the sealer's, waits as long as it does.
 pub const COMMITTER_SETTINGS: &str = "SET plan_cache_mode = force_generic_plan; SET enable_hashjoin = off;
     SET enable_mergejoin = off; SET enable_material = off; SET enable_seqscan = off; SET enable_bitmapscan = off;
-    SET jit = off; SET synchronous_commit = on; SET idle_in_transaction_session_timeout = '30s'";
+    SET jit = off; SET synchronous_commit = on; SET idle_in_transaction_session_timeout = '3s'";
 /// Settings of a session that reads, on PostgreSQL.
 pub const READER_SETTINGS: &str = "SET jit = off; SET default_transaction_read_only = off";
 
@@ -67,7 +68,8 @@ macro_rules! list {
             "SELECT o.run_id, o.workspace, o.workflow, o.workflow_version, o.subject, o.labels, o.trigger_type,
              o.trigger_ref, o.priority, o.started_by, o.root_run_id, o.resumed_from, o.resume_count, o.state, o.detail,
              o.reason, o.position, o.control, o.version, o.created_at, o.deadline_at, o.finished_at, o.duration_ms,
-             o.inputs, o.output, o.error, o.eligible_at FROM ",
+             o.inputs, o.output, o.error, o.eligible_at,
+             (SELECT s.continued_by FROM successors s WHERE s.tenant_id = o.tenant_id AND s.run_id = o.run_id) FROM ",
             $from,
             ".tenant_id = $1 AND ",
             $lower,

@@ -13,18 +13,20 @@ statements! {
 
     SESSION_PUT on worker_sessions {
         both: "INSERT INTO worker_sessions (session_id, tenant_id, worker, build_id, queues, slots, state, registered_at,
-               lease_expires_at, heartbeat_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+               lease_expires_at, heartbeat_at, tasks, capabilities)
+               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
                ON CONFLICT (session_id) DO UPDATE SET queues = excluded.queues, slots = excluded.slots,
                state = excluded.state, lease_expires_at = excluded.lease_expires_at,
-               heartbeat_at = excluded.heartbeat_at"
+               heartbeat_at = excluded.heartbeat_at, tasks = excluded.tasks, capabilities = excluded.capabilities"
     }
 
     /// Monotone: a renewal that was overtaken on its way does not shorten the lease.
     SESSION_RENEW on worker_sessions {
         both: "UPDATE worker_sessions SET
                lease_expires_at = CASE WHEN lease_expires_at > $1 THEN lease_expires_at ELSE $1 END,
+               unlisted = CASE WHEN heartbeat_at > $2 THEN unlisted ELSE $3 END,
                heartbeat_at = CASE WHEN heartbeat_at > $2 THEN heartbeat_at ELSE $2 END
-               WHERE session_id = $3 AND state <> 'offline'"
+               WHERE session_id = $4 AND state <> 'offline'"
     }
 
     SESSION_STATE on worker_sessions {
@@ -75,6 +77,11 @@ statements! {
                OR (idempotency.request_hash = excluded.request_hash
                AND ((idempotency.state = 'processing' AND idempotency.lock_expires_at <= $6)
                OR (idempotency.state = 'failed' AND idempotency.attempts < $9))))"
+    }
+
+    IDEMPOTENCY_RENEW on idempotency {
+        both: "UPDATE idempotency SET lock_expires_at = $1 WHERE tenant_id = $2 AND client = $3 AND key = $4
+               AND state = 'processing' AND lock_expires_at < $1"
     }
 
     IDEMPOTENCY_FINISH on idempotency {
@@ -151,7 +158,7 @@ statements! {
     SWEEP_RUNS on runs {
         both: "SELECT r.run_id FROM runs r WHERE r.tenant_id = $1 AND r.run_id < $2 AND r.finished_at < $3
                AND NOT EXISTS (SELECT 1 FROM runs y WHERE y.tenant_id = r.tenant_id
-               AND y.root_run_id = coalesce(r.root_run_id, r.run_id) AND y.run_id > r.run_id
+               AND y.root_run_id = coalesce(r.root_run_id, r.run_id) AND y.run_id <> r.run_id
                AND (y.finished_at IS NULL OR y.finished_at >= $3))
                ORDER BY r.run_id LIMIT $4"
     }
@@ -161,6 +168,8 @@ statements! {
     SWEEP_STEPS on steps_added { both: "DELETE FROM steps_added WHERE tenant_id = $1 AND run_id = $2" }
     SWEEP_WAITS on waits { both: "DELETE FROM waits WHERE tenant_id = $1 AND run_id = $2" }
     SWEEP_HEARD on signals_heard { both: "DELETE FROM signals_heard WHERE tenant_id = $1 AND run_id = $2" }
+
+    SWEEP_SUCCESSOR on successors { both: "DELETE FROM successors WHERE tenant_id = $1 AND run_id = $2" }
 
     SWEEP_VOTES on votes {
         both: "DELETE FROM votes WHERE tenant_id = $1 AND approval_id IN

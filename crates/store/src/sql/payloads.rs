@@ -40,6 +40,22 @@ statements! {
                ORDER BY p.kept_at LIMIT $2"
     }
 
+    /// Whether anything of the owner names the payload ($3: `%HASH%`). A reference is recorded before its object is written
+    /// and before the row that uses it: where that came to nothing, the owner may be there and know nothing of it.
+    PAYLOAD_USED on payloads {
+        both: "SELECT 1 WHERE EXISTS (SELECT 1 FROM runs r WHERE r.tenant_id = $1 AND r.run_id = $2
+               AND (r.inputs LIKE $3 OR r.output LIKE $3 OR r.error LIKE $3 OR r.notes LIKE $3))
+               OR EXISTS (SELECT 1 FROM journal j WHERE j.tenant_id = $1 AND j.run_id = $2
+               AND (j.input LIKE $3 OR j.output LIKE $3 OR j.error LIKE $3 OR j.events LIKE $3))
+               OR EXISTS (SELECT 1 FROM run_live l WHERE l.tenant_id = $1 AND l.run_id = $2
+               AND (l.step_data LIKE $3 OR l.notes LIKE $3))
+               OR EXISTS (SELECT 1 FROM steps_added a WHERE a.tenant_id = $1 AND a.run_id = $2 AND a.spec LIKE $3)
+               OR EXISTS (SELECT 1 FROM receipts c WHERE c.tenant_id = $1 AND c.run_id = $2
+               AND (c.request LIKE $3 OR c.response LIKE $3))
+               OR EXISTS (SELECT 1 FROM outbox o WHERE o.tenant_id = $1 AND o.run_id = $2 AND o.payload LIKE $3)
+               OR EXISTS (SELECT 1 FROM signals s WHERE s.tenant_id = $1 AND s.signal_id = $2 AND s.payload LIKE $3)"
+    }
+
     PAYLOAD_SHARED on payloads {
         both: "SELECT 1 FROM payloads WHERE tenant_id = $1 AND sha256 = $2 AND owner <> $3 LIMIT 1"
     }

@@ -128,7 +128,7 @@ statements! {
     }
 
     NEXT_WAKE on run_live {
-        both: "SELECT wake_at FROM run_live WHERE wake_at IS NOT NULL ORDER BY wake_at LIMIT 1"
+        both: "SELECT wake_at FROM run_live WHERE wake_at > $1 ORDER BY wake_at LIMIT 1"
     }
 
     /// run_live_claims: the claims that live now are few, whatever the number of runs.
@@ -163,7 +163,12 @@ statements! {
 
     SESSIONS on worker_sessions {
         both: "SELECT session_id, tenant_id, worker, build_id, queues, slots, state, registered_at, lease_expires_at,
-               heartbeat_at FROM worker_sessions ORDER BY session_id"
+               heartbeat_at, tasks, capabilities, unlisted FROM worker_sessions ORDER BY session_id"
+    }
+
+    SESSION_GET on worker_sessions {
+        both: "SELECT session_id, tenant_id, worker, build_id, queues, slots, state, registered_at, lease_expires_at,
+               heartbeat_at, tasks, capabilities, unlisted FROM worker_sessions WHERE session_id = $1"
     }
 
     TENANTS on tenants {
@@ -243,7 +248,7 @@ statements! {
     }
 
     FEED_READ on tenant_feed {
-        both: "SELECT cursor_from, entries FROM tenant_feed WHERE tenant_id = $1 AND cursor_to > $2
+        both: "SELECT cursor_from, cursor_to, entries FROM tenant_feed WHERE tenant_id = $1 AND cursor_to > $2
                ORDER BY cursor_to LIMIT $3"
     }
 
@@ -259,7 +264,8 @@ statements! {
     RUN_ONE on run_overview {
         both: "SELECT run_id, workspace, workflow, workflow_version, subject, labels, trigger_type, trigger_ref, priority,
                started_by, root_run_id, resumed_from, resume_count, state, detail, reason, position, control, version,
-               created_at, deadline_at, finished_at, duration_ms, inputs, output, error, eligible_at
+               created_at, deadline_at, finished_at, duration_ms, inputs, output, error, eligible_at,
+               (SELECT s.continued_by FROM successors s WHERE s.tenant_id = $1 AND s.run_id = $2)
                FROM run_overview WHERE tenant_id = $1 AND run_id = $2"
     }
 
@@ -349,19 +355,19 @@ statements! {
 
     APPROVALS on approvals {
         both: "SELECT approval_id, run_id, position, state, quorum, approvers, message, requested_at, escalate_at,
-               expires_at, resolved_at, excluded FROM approvals WHERE tenant_id = $1 AND state = $2
+               expires_at, resolved_at, excluded, purpose FROM approvals WHERE tenant_id = $1 AND state = $2
                AND approval_id > $3 ORDER BY approval_id LIMIT $4"
     }
 
     APPROVALS_RUN on approvals {
         both: "SELECT approval_id, run_id, position, state, quorum, approvers, message, requested_at, escalate_at,
-               expires_at, resolved_at, excluded FROM approvals WHERE tenant_id = $1 AND run_id = $2
+               expires_at, resolved_at, excluded, purpose FROM approvals WHERE tenant_id = $1 AND run_id = $2
                ORDER BY approval_id"
     }
 
     APPROVAL_ONE on approvals {
         both: "SELECT approval_id, run_id, position, state, quorum, approvers, message, requested_at, escalate_at,
-               expires_at, resolved_at, excluded FROM approvals WHERE tenant_id = $1 AND approval_id = $2"
+               expires_at, resolved_at, excluded, purpose FROM approvals WHERE tenant_id = $1 AND approval_id = $2"
     }
 
     VOTES on votes {

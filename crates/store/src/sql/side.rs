@@ -71,8 +71,8 @@ statements! {
 
     APPROVAL_PUT on approvals {
         both: "INSERT INTO approvals (tenant_id, approval_id, run_id, position, state, quorum, approvers, message,
-               on_reject, on_expiry, requested_at, escalate_at, expires_at, resolved_at, excluded)
-               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
+               on_reject, on_expiry, requested_at, escalate_at, expires_at, resolved_at, excluded, purpose)
+               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
                ON CONFLICT (tenant_id, approval_id) DO UPDATE SET state = excluded.state,
                escalate_at = excluded.escalate_at, expires_at = excluded.expires_at,
                resolved_at = coalesce(approvals.resolved_at, excluded.resolved_at)"
@@ -85,7 +85,15 @@ statements! {
                ON CONFLICT (tenant_id, approval_id, person) DO NOTHING"
     }
 
-    /// Guard: the key of another receipt refuses it; the receipt itself moves on.
+    /// Guard: nobody else continues the run.
+    SUCCESSOR_INSERT on successors {
+        both: "INSERT INTO successors (tenant_id, run_id, continued_by) VALUES ($1, $2, $3)
+               ON CONFLICT (tenant_id, run_id) DO NOTHING"
+    }
+
+    /// Guard: the key of another receipt refuses it; the receipt itself moves on, along the arrows of its machine. An
+    /// intent may take over a receipt whose effect is known not to have happened, which leaves the next one an intent to
+    /// find; or one of an effect that may be repeated. Everything else is told by the run that has the intent.
     RECEIPT_PUT on receipts {
         both: "INSERT INTO receipts (tenant_id, receipt_id, run_id, position, iteration, attempt, effect_key, effect, state,
                request, response, intent_at, outcome_at, late)
@@ -94,7 +102,10 @@ statements! {
                run_id = excluded.run_id, position = excluded.position, iteration = excluded.iteration,
                effect = excluded.effect, response = excluded.response, intent_at = excluded.intent_at, outcome_at = excluded.outcome_at,
                late = excluded.late
-               WHERE receipts.receipt_id = excluded.receipt_id"
+               WHERE receipts.receipt_id = excluded.receipt_id AND CASE WHEN excluded.state = 'intent'
+               THEN receipts.state = 'failed' OR (receipts.state = 'intent' AND receipts.effect <> 'unsafe')
+               WHEN excluded.state = 'in_doubt' THEN receipts.run_id = excluded.run_id AND receipts.state = 'intent'
+               ELSE receipts.run_id = excluded.run_id AND receipts.state IN ('intent', 'in_doubt') END"
     }
 
     RECEIPT_SETTLE on receipts {
@@ -143,7 +154,15 @@ statements! {
         both: "SELECT 1 FROM votes WHERE tenant_id = $1 AND approval_id = $2 AND person = $3"
     }
 
+    /// A row if RECEIPT_PUT would change none: its condition, the other way round.
     INSPECT_RECEIPT on receipts {
-        both: "SELECT receipt_id FROM receipts WHERE tenant_id = $1 AND effect_key = $2"
+        both: "SELECT 1 FROM receipts WHERE tenant_id = $1 AND effect_key = $2 AND NOT (receipt_id = $3
+               AND CASE WHEN $4 = 'intent' THEN state = 'failed' OR (state = 'intent' AND effect <> 'unsafe')
+               WHEN $4 = 'in_doubt' THEN run_id = $5 AND state = 'intent'
+               ELSE run_id = $5 AND state IN ('intent', 'in_doubt') END)"
+    }
+
+    INSPECT_SUCCESSOR on successors {
+        both: "SELECT continued_by FROM successors WHERE tenant_id = $1 AND run_id = $2"
     }
 }

@@ -60,7 +60,7 @@ statements! {
     }
 
     SCHEDULES_NEXT on schedules {
-        both: "SELECT next_at FROM schedules WHERE next_at IS NOT NULL ORDER BY next_at LIMIT 1"
+        both: "SELECT next_at FROM schedules WHERE next_at > $1 ORDER BY next_at LIMIT 1"
     }
 
     SLOTS on schedule_slots {

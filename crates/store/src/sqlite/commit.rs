@@ -394,6 +394,11 @@ impl Transaction<'_> {
                 run.map(|run| Refusal::SubjectBusy { run })
             }
             Guard::Queue => Some(Refusal::SubjectQueueFull),
+            Guard::Successor => {
+                let mut rows = self.db.query_now(&side::INSPECT_SUCCESSOR, &write.args[..2])?;
+                let by = rows.first_mut().map(|row| row.id("continued_by")).transpose()?;
+                by.map(|by| Refusal::Continued { by })
+            }
         })
     }
 

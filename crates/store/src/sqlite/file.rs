@@ -49,7 +49,7 @@ pub(crate) fn lock(path: &Path) -> Result<Lock, OpenError> {
 }
 
 /// A new database is its owner's alone; SQLite gives its log the same mode. One that exists keeps the mode it has.
-fn make_private(path: &Path) -> Result<(), OpenError> {
+pub(crate) fn make_private(path: &Path) -> Result<(), OpenError> {
     match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
         Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(file_error(path, error)),
         _ => Ok(()),

@@ -69,6 +69,9 @@ async fn populate(world: &World) {
         registered_at: NOW,
         lease_expires_at: NOW + Millis::from_hours(1),
         heartbeat_at: NOW,
+        tasks: Some(vec!["work".to_owned()]),
+        capabilities: None,
+        unlisted: Vec::new(),
     };
     world.store.execute(Op::RegisterSession(row)).await.unwrap();
     let mut ended = world.start(&tasks(2), Wanted::default()).await;

@@ -10,7 +10,12 @@ use interlock_store::{Op, OpAnswer, Sweep};
 
 use crate::fixture::{NOW, Place, Wanted, fresh, tasks, tenant_id};
 
-crate::on_every_store!(a_runs_events_are_dense, the_feed_misses_nothing_while_lanes_commit, old_runs_are_swept_whole);
+crate::on_every_store!(
+    a_runs_events_are_dense,
+    the_feed_misses_nothing_while_lanes_commit,
+    old_runs_are_swept_whole,
+    the_feed_goes_past_swept_runs,
+);
 
 async fn a_runs_events_are_dense(place: &Place) {
     let world = place.world().await;
@@ -61,7 +66,7 @@ async fn the_feed_misses_nothing_while_lanes_commit(place: &Place) {
     let mut seen: HashMap<RunId, u64> = HashMap::new();
     let mut cursor = 0;
     loop {
-        let events = world.store.tenant_events(world.tenant, cursor, 7).await.unwrap();
+        let events = world.store.tenant_events(world.tenant, cursor, 7).await.unwrap().events;
         if events.is_empty() {
             break;
         }
@@ -74,7 +79,7 @@ async fn the_feed_misses_nothing_while_lanes_commit(place: &Place) {
         }
     }
     assert_eq!(seen, expected);
-    assert!(world.store.tenant_events(tenant_id(2), 0, 10).await.unwrap().is_empty());
+    assert!(world.store.tenant_events(tenant_id(2), 0, 10).await.unwrap().events.is_empty());
 }
 
 async fn old_runs_are_swept_whole(place: &Place) {
@@ -92,4 +97,36 @@ async fn old_runs_are_swept_whole(place: &Place) {
     assert!(world.store.events(old.tenant, old.id, 0, 10).await.unwrap().is_empty());
     assert_eq!(world.load(&live).await, live);
     assert_eq!(world.findings().await, []);
+}
+
+async fn the_feed_goes_past_swept_runs(place: &Place) {
+    let world = place.world().await;
+    let plan = tasks(2);
+    for _ in 0..4 {
+        let mut run = world.start(&plan, Wanted::default()).await;
+        world.finish(&mut run, SessionId(fresh())).await;
+        world.store.execute(Op::Seal { now: NOW, limit: 1_000 }).await.unwrap();
+    }
+    let live = world.start(&plan, Wanted::default()).await;
+    world.store.execute(Op::Seal { now: NOW, limit: 1_000 }).await.unwrap();
+    let last = world.store.last_cursor(world.tenant).await.unwrap();
+    let later = NOW + Millis::from_hours(24);
+    let sweep = Sweep { runs_kept: Some(Millis::from_hours(1)), ..Sweep::new(later) };
+    world.store.execute(Op::Sweep(sweep)).await.unwrap();
+
+    // Pages that hold nothing but swept events come first, and the cursor moves past each of them.
+    let (mut cursor, mut empty, mut seen) = (0, 0, Vec::new());
+    while cursor < last {
+        let page = world.store.tenant_events(world.tenant, cursor, 5).await.unwrap();
+        assert!(page.cursor > cursor, "stuck at {cursor} of {last}");
+        empty += u32::from(page.events.is_empty());
+        cursor = page.cursor;
+        seen.extend(page.events);
+    }
+    assert!(empty > 1);
+    assert_eq!(cursor, last);
+    let of_live: Vec<_> = seen.iter().map(|event| (event.run, event.seq)).collect();
+    assert_eq!(of_live, (1..=live.version).map(|seq| (live.id, seq)).collect::<Vec<_>>());
+    let end = world.store.tenant_events(world.tenant, last, 5).await.unwrap();
+    assert_eq!((end.events.len(), end.cursor), (0, last));
 }

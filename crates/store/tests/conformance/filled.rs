@@ -104,6 +104,7 @@ pub const ROWS: &[(&str, &str, &str, u32)] = &[
         "tenant(i), i * 10, i * 10 - 9, i, id(i)",
         4_000,
     ),
+    ("successors", "tenant_id, run_id, continued_by", "tenant(i), id(i), id(i + 1)", 4_000),
     ("run_attrs", "tenant_id, name, value, run_id", "tenant(i), 'repo', 'r' || (i % 100), id(i)", 4_000),
     ("payloads", "tenant_id, owner, sha256, bytes, kept_at, sweeping", "tenant(i), id(i), hash(i), 70000, i, 0", 2_000),
     (

@@ -10,6 +10,7 @@ use interlock_core::json::Json;
 use interlock_core::plan::{Plan, StepSpec};
 use interlock_core::run::{HashHex, Header, Lineage, Run, Trigger};
 use interlock_core::time::Timestamp;
+use interlock_core::work::Claimer;
 use interlock_store::{Finding, Op, Options, Store, StoreUrl, Tenant};
 use uuid::Uuid;
 
@@ -74,6 +75,14 @@ impl Place {
 
     pub async fn open(&self) -> Store {
         Store::open(&self.url, options()).await.unwrap()
+    }
+
+    /// A second server on the same database. A file is one server's alone, so there it is the same one again.
+    pub async fn second(&self, first: &Store) -> Store {
+        match &self.url {
+            StoreUrl::Sqlite(_) => first.clone(),
+            _ => self.open().await,
+        }
     }
 
     /// A store with one tenant without limits, number 1.
@@ -164,7 +173,7 @@ pub fn start_set(tenant: TenantId, plan: &Arc<Plan>, wanted: Wanted) -> (Run, Bo
         idempotency: wanted.idempotency,
         inherited: vec![],
         starters: vec![],
-        claim: wanted.claim,
+        claim: wanted.claim.map(Claimer::of_all_trades),
         queued: wanted.queued,
     };
     decide::start(request, &Bindings::default(), Asked::system(created_at)).unwrap()
@@ -181,7 +190,7 @@ pub fn completion(run: &Run, at: Timestamp) -> Box<ChangeSet> {
         position: run.position,
         attempt: step.attempt,
         outcome: Outcome::Completed { output: Json::trusted(format!(r#"{{"step":{}}}"#, run.position)) },
-        claim_next: step.session(),
+        claim_next: step.session().map(Claimer::of_all_trades),
     };
     command(run, Command::Complete(done), at)
 }

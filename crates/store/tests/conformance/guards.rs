@@ -4,12 +4,11 @@ use interlock_core::approval::Vote;
 use interlock_core::caps::Caps;
 use interlock_core::change::{IdempotencyRow, SideWrite};
 use interlock_core::decide::{Command, Queued};
-use interlock_core::ids::{ApprovalId, ReceiptId, RunId, SessionId, SignalId};
+use interlock_core::ids::{ApprovalId, RunId, SessionId, SignalId};
 use interlock_core::json::{Hash, Json};
 use interlock_core::limits;
-use interlock_core::receipt::Receipt;
 use interlock_core::run::Run;
-use interlock_core::state::{EffectClass, ReceiptState, StepState};
+use interlock_core::state::StepState;
 use interlock_core::time::{Millis, Timestamp};
 use interlock_store::{Op, OpAnswer, Refusal, SignalRow, SubjectSignal, SubmitError, Tenant};
 
@@ -25,7 +24,6 @@ crate::on_every_store!(
     what_a_step_answered_before_a_restart_is_kept,
     a_signal_is_consumed_once,
     a_person_votes_once,
-    an_effect_key_has_one_receipt_that_can_move_on,
     a_refused_guard_writes_nothing,
     concurrency_is_capped,
     starts_are_rationed_by_the_minute,
@@ -43,7 +41,7 @@ pub fn idempotency(key: &str) -> IdempotencyRow {
     }
 }
 
-fn refusal(answer: Result<Box<interlock_core::change::ChangeSet>, SubmitError>) -> Option<Refusal> {
+pub fn refusal(answer: Result<Box<interlock_core::change::ChangeSet>, SubmitError>) -> Option<Refusal> {
     match answer {
         Ok(_) => None,
         Err(SubmitError::Refused(refusal)) => Some(refusal),
@@ -212,7 +210,7 @@ async fn what_a_step_answered_before_a_restart_is_kept(place: &Place) {
 }
 
 /// A harmless change of the run with one more side write.
-fn with_side(world: &World, side: SideWrite) -> Box<interlock_core::change::ChangeSet> {
+pub fn with_side(world: &World, side: SideWrite) -> Box<interlock_core::change::ChangeSet> {
     let (_, mut change) = start_set(world.tenant, &tasks(1), Wanted::default());
     change.side.push(side);
     change
@@ -252,37 +250,6 @@ async fn a_person_votes_once(place: &Place) {
     assert_eq!(refusal(world.store.submit(with_side(&world, vote("ada"))).await), None);
     assert_eq!(refusal(world.store.submit(with_side(&world, vote("ada"))).await), Some(Refusal::VoteExists));
     assert_eq!(refusal(world.store.submit(with_side(&world, vote("bob"))).await), None);
-}
-
-async fn an_effect_key_has_one_receipt_that_can_move_on(place: &Place) {
-    let world = place.world().await;
-    let receipt = Receipt {
-        id: ReceiptId(fresh()),
-        position: 0,
-        iteration: 0,
-        attempt: 1,
-        key: "mail:1".into(),
-        effect: EffectClass::Unsafe,
-        state: ReceiptState::Intent,
-        request: Json::trusted("{}"),
-        response: None,
-        intent_at: NOW,
-        outcome_at: None,
-        late: false,
-    };
-    let put = |receipt: &Receipt| with_side(&world, SideWrite::PutReceipt(Box::new(receipt.clone())));
-    assert_eq!(refusal(world.store.submit(put(&receipt)).await), None);
-    let other = Receipt { id: ReceiptId(fresh()), ..receipt.clone() };
-    assert_eq!(refusal(world.store.submit(put(&other)).await), Some(Refusal::ReceiptExists));
-    let done = Receipt {
-        state: ReceiptState::Succeeded,
-        response: Some(Json::trusted("[1]")),
-        outcome_at: Some(NOW),
-        ..receipt
-    };
-    assert_eq!(refusal(world.store.submit(put(&done)).await), None);
-    let stored = world.store.receipt_by_key(world.tenant, "mail:1").await.unwrap().unwrap();
-    assert_eq!(stored.receipt, done);
 }
 
 async fn a_refused_guard_writes_nothing(place: &Place) {

@@ -63,7 +63,7 @@ async fn sets_go_either_way_and_the_feed_tells_them_as_they_were_committed(place
         assert_eq!(world.load(&run).await, run);
     }
     while world.store.execute(Op::Seal { now: at, limit: 1_000 }).await.unwrap() != OpAnswer::Count(0) {}
-    let events = world.store.tenant_events(world.tenant, 0, 1_000).await.unwrap();
+    let events = world.store.tenant_events(world.tenant, 0, 1_000).await.unwrap().events;
     let mut told: Vec<_> = events.iter().map(|event| event.run).collect();
     told.dedup();
     assert_eq!(told, started, "each run ended before the next one began");

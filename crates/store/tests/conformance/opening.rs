@@ -1,6 +1,6 @@
 //! Opening: migrations, the lock, and messages that say what to do.
 
-use interlock_store::{Op, OpenError, Store, StoreUrl, SubmitError};
+use interlock_store::{Op, OpAnswer, OpenError, Store, StoreUrl, SubmitError};
 
 use crate::fixture::{NOW, Place, Wanted, options, tasks};
 
@@ -93,9 +93,83 @@ async fn a_backup_made_while_running_is_restored_with_a_higher_epoch() {
     assert_eq!(restored.check().await.unwrap(), []);
     let again = interlock_store::restore(Some(&copy), &elsewhere.url, options()).await.unwrap_err();
     assert!(matches!(again, OpenError::Locked { .. }), "{again}");
+    restored.execute(Op::FinishRestore { epoch, now: NOW }).await.unwrap();
     restored.close().await;
     let again = interlock_store::restore(Some(&copy), &elsewhere.url, options()).await.unwrap_err();
     assert!(again.to_string().contains("does not overwrite"), "{again}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_restore_that_was_broken_off_goes_on_and_ends_once() {
+    let place = Place::file();
+    let world = place.world().await;
+    let copy = place.path().with_file_name("copy.db");
+    world.store.backup(&copy).await.unwrap();
+    let elsewhere = Place::file();
+    let restore = || interlock_store::restore(Some(&copy), &elsewhere.url, options());
+    assert_eq!(restore().await.unwrap(), 2);
+    let store = elsewhere.open().await;
+    assert_eq!((store.epoch().await.unwrap(), store.restoring().await.unwrap()), (2, Some(2)));
+    store.close().await;
+    assert_eq!(restore().await.unwrap(), 2, "the same restore");
+    let store = elsewhere.open().await;
+    let finish = |epoch| store.execute(Op::FinishRestore { epoch, now: NOW });
+    assert_eq!(finish(1).await.unwrap(), OpAnswer::Gone, "another restore's mark stays");
+    assert_eq!((store.restoring().await.unwrap(), store.restored_at().await.unwrap()), (Some(2), None));
+    assert_eq!(finish(2).await.unwrap(), OpAnswer::Done);
+    assert_eq!((store.restoring().await.unwrap(), store.restored_at().await.unwrap()), (None, Some(NOW)));
+    store.close().await;
+    let again = restore().await.unwrap_err();
+    assert!(again.to_string().contains("does not overwrite"), "{again}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_no_store_is_neither_backed_up_nor_restored() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let place = Place::file();
+    let (empty, foreign) = (place.path().with_file_name("empty"), place.path().with_file_name("foreign.db"));
+    std::fs::write(&empty, []).unwrap();
+    rusqlite::Connection::open(&foreign).unwrap().execute_batch("CREATE TABLE notes (text TEXT)").unwrap();
+    for file in [&empty, &foreign] {
+        let refused = interlock_store::restore(Some(file), &place.url, options()).await.unwrap_err();
+        assert!(matches!(refused, OpenError::NotAStore { .. }), "{refused}");
+        assert!(!place.path().exists(), "nothing is put in place");
+        let target = place.path().with_file_name("target");
+        let refused = interlock_store::backup_file(file, &target).await.unwrap_err();
+        assert!(matches!(refused, OpenError::NotAStore { .. }), "{refused}");
+    }
+    place.open().await.close().await;
+    let copy = place.path().with_file_name("copy.db");
+    interlock_store::backup_file(place.path(), &copy).await.unwrap();
+    let elsewhere = Place::file();
+    interlock_store::restore(Some(&copy), &elsewhere.url, options()).await.unwrap();
+    for file in [copy.as_path(), elsewhere.path()] {
+        assert_eq!(std::fs::metadata(file).unwrap().permissions().mode() & 0o777, 0o600, "{}", file.display());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_empty_database_of_postgresql_is_not_taken_for_a_restored_one() {
+    let place = Place::postgres().await;
+    let refused = interlock_store::restore(None, &place.url, options()).await.unwrap_err();
+    assert!(matches!(refused, OpenError::NotAStore { .. }), "{refused}");
+    place.remove().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_malformed_file_is_called_malformed() {
+    let place = Place::file();
+    place.open().await.close().await;
+    let bytes = std::fs::read(place.path()).unwrap();
+    // The first page is whole; what it points to is not.
+    let mut damaged = bytes.clone();
+    damaged[4096..].fill(0xa5);
+    for content in [damaged, vec![b'x'; bytes.len()]] {
+        std::fs::write(place.path(), content).unwrap();
+        let refused = Store::open_to_read(&place.url, options()).await.err().expect("it cannot be read").to_string();
+        assert!(refused.contains("malformed") || refused.contains("not a database"), "{refused}");
+        assert!(!refused.contains("migrate"), "{refused}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

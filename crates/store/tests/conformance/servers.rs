@@ -85,6 +85,76 @@ async fn it_holds_over_two_servers(caps: Caps, plan: &Arc<Plan>) {
     place.remove().await;
 }
 
+/// What a server that is stopped in the middle of a transaction holds: a capped tenant's row, and the sealer's.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_frozen_server_holds_nobody_up_for_long() {
+    let place = Place::postgres().await;
+    let world = place.world().await;
+    let tenant = tenant_id(6);
+    let caps = Caps { max_concurrency: Some(CAP), max_runs_per_min: None };
+    world.store.execute(Op::PutTenant(Tenant { caps, ..Tenant::new(tenant, "capped", NOW) })).await.unwrap();
+    let capped = World { store: world.store.clone(), tenant };
+    let StoreUrl::Postgres(url) = place.url.clone() else { panic!("not PostgreSQL") };
+    let (frozen, connection) = tokio_postgres::connect(&url, tokio_postgres::NoTls).await.unwrap();
+    tokio::spawn(connection);
+    frozen.batch_execute(interlock_store::sql::COMMITTER_SETTINGS).await.unwrap();
+    let locks = "BEGIN; SELECT 1 FROM tenants FOR UPDATE; SELECT value FROM meta WHERE key = 'seal' FOR UPDATE";
+    frozen.batch_execute(locks).await.unwrap();
+    let began = std::time::Instant::now();
+    let claimed = Wanted { claim: Some(SessionId(fresh())), ..Wanted::default() };
+    let plan = tasks(1);
+    futures::join!(capped.start(&plan, claimed), async {
+        world.store.execute(Op::Seal { now: NOW, limit: 10 }).await.unwrap();
+    });
+    let waited = began.elapsed();
+    assert!(waited < std::time::Duration::from_secs(5), "the others waited for {waited:?}");
+    assert!(frozen.batch_execute("COMMIT").await.is_err(), "what the frozen one had begun is undone");
+    drop(world);
+    place.remove().await;
+}
+
+/// While a tenant's row is held elsewhere its runs wait; that workers live is written all the same.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sessions_do_not_wait_for_a_tenants_lock() {
+    let place = Place::postgres().await;
+    let world = place.world().await;
+    let tenant = tenant_id(6);
+    let caps = Caps { max_concurrency: Some(100), max_runs_per_min: None };
+    world.store.execute(Op::PutTenant(Tenant { caps, ..Tenant::new(tenant, "capped", NOW) })).await.unwrap();
+    let StoreUrl::Postgres(url) = place.url.clone() else { panic!("not PostgreSQL") };
+    let (holder, connection) = tokio_postgres::connect(&url, tokio_postgres::NoTls).await.unwrap();
+    tokio::spawn(connection);
+    holder.batch_execute("BEGIN; SELECT 1 FROM tenants FOR UPDATE").await.unwrap();
+    // Enough of them to keep every lane for runs waiting.
+    let starts: Vec<_> = (0..32)
+        .map(|_| {
+            let store = world.store.clone();
+            let claim = Some(SessionId(fresh()));
+            let (_, change) = start_set(tenant, &tasks(1), Wanted { claim, ..Wanted::default() });
+            tokio::spawn(async move { store.submit(change).await })
+        })
+        .collect();
+    let waiting = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
+         AND application_name = 'interlock' AND wait_event_type = 'Lock'";
+    let (watch, connection) = tokio_postgres::connect(&url, tokio_postgres::NoTls).await.unwrap();
+    tokio::spawn(connection);
+    while watch.query_one(waiting, &[]).await.unwrap().get::<_, i64>(0) == 0 {
+        tokio::task::yield_now().await;
+    }
+    let beats = async {
+        world.store.execute(Op::ExpireSessions { now: NOW }).await.unwrap();
+        world.store.keep_lanes(NOW).await.unwrap();
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(2), beats).await.expect("it waits for the tenant's lock");
+    assert!(starts.iter().all(|start| !start.is_finished()));
+    holder.batch_execute("ROLLBACK").await.unwrap();
+    for start in starts {
+        start.await.unwrap().unwrap();
+    }
+    drop(world);
+    place.remove().await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_commit_on_one_server_wakes_the_other() {
     let place = Place::postgres().await;
@@ -148,6 +218,35 @@ async fn a_server_that_lives_through_a_restore_commits_nothing_more() {
     let refused = world.store.submit(change).await.unwrap_err();
     assert!(matches!(refused, SubmitError::Restored(restored) if restored.found == restored.had + 1), "{refused}");
     assert_eq!(place.open().await.stats().await.unwrap().live_runs, 0);
+    place.remove().await;
+}
+
+/// What an asynchronous failover leaves: the connections are gone, and so is what was committed last.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_database_that_has_lost_commits_is_treated_as_restored() {
+    let place = Place::postgres().await;
+    let world = place.world().await;
+    let StoreUrl::Postgres(url) = place.url.clone() else { panic!("not PostgreSQL") };
+    let mut run = world.start(&tasks(2), Wanted::default()).await;
+    // A failover that loses nothing is none of our business.
+    admin(&url, TERMINATE).await;
+    world.claim(&mut run, SessionId(fresh())).await;
+    let behind = "DELETE FROM commit_groups g WHERE length(g.entries) > 0 AND NOT EXISTS (SELECT 1 FROM commit_groups n
+         WHERE n.lane_id = g.lane_id AND n.group_no > g.group_no)";
+    admin(&url, behind).await;
+    admin(&url, TERMINATE).await;
+    let done = crate::fixture::completion(&run, NOW);
+    let refused = world.store.submit(done.clone()).await.unwrap_err().to_string();
+    assert!(refused.contains("lost commits in a failover"), "{refused}");
+    let refused = world.store.submit(done).await.unwrap_err();
+    assert!(matches!(refused, SubmitError::Restored(restored) if restored.found == restored.had + 1), "{refused}");
+    let again = place.open().await;
+    assert_eq!(
+        (again.epoch().await.unwrap(), again.restoring().await.unwrap()),
+        (2, Some(2)),
+        "its runs are to be parked"
+    );
+    drop(again);
     place.remove().await;
 }
 

@@ -183,7 +183,7 @@ async fn lanes_go(place: &Place) {
     assert_eq!(count(place, "lanes").await, lanes_each);
     assert!(count(place, "feed_positions").await <= lanes_each);
     world.store.execute(sealed).await.unwrap();
-    let events = world.store.tenant_events(tenant, 0, 1_000).await.unwrap();
+    let events = world.store.tenant_events(tenant, 0, 1_000).await.unwrap().events;
     assert!(events.iter().any(|event| event.run == first.id), "what it committed stays on record");
     assert_eq!(events.iter().map(|event| event.run).collect::<std::collections::HashSet<_>>().len(), 41);
     world.store.close().await;
@@ -209,7 +209,7 @@ async fn a_server_that_comes_back_takes_its_lanes_again() {
     sweep(&other.store, later).await;
     silent.store.keep_lanes(later).await.unwrap();
     other.store.execute(Op::Seal { now: later, limit: 1_000 }).await.unwrap();
-    let events = other.store.tenant_events(silent.tenant, 0, 1_000).await.unwrap();
+    let events = other.store.tenant_events(silent.tenant, 0, 1_000).await.unwrap().events;
     assert!(events.iter().any(|event| event.run == run.id));
     let newest = place.open().await;
     assert_eq!(count(&place, "lanes").await, before + before / 2, "and nobody else has had their numbers");

@@ -1,7 +1,7 @@
 //! What is swept, and what must outlive its time.
 
 use interlock_core::decide::Command;
-use interlock_core::ids::SessionId;
+use interlock_core::ids::{RunId, SessionId};
 use interlock_core::run::{Lineage, Run};
 use interlock_core::time::{Millis, Timestamp};
 use interlock_store::{Op, OpAnswer, Sweep};
@@ -12,6 +12,7 @@ use crate::guards::{idempotency, signal};
 crate::on_every_store!(
     a_key_stays_as_long_as_its_run,
     runs_that_continue_one_another_are_swept_together,
+    a_chain_is_kept_by_the_run_that_ended_last,
     what_has_a_time_of_its_own_goes_where_runs_stay_for_ever
 );
 
@@ -52,6 +53,23 @@ async fn runs_that_continue_one_another_are_swept_together(place: &Place) {
     finish_after(&world, &mut second.clone(), 91).await;
     assert_eq!(kept(92).await, 2);
     assert_eq!(kept(182).await, 0);
+}
+
+/// Ids are drawn by servers whose clocks differ: the last run of a chain need not have the largest.
+async fn a_chain_is_kept_by_the_run_that_ended_last(place: &Place) {
+    let world = place.world().await;
+    let mut first = world.start(&tasks(1), Wanted::default()).await;
+    finish_after(&world, &mut first, 0).await;
+    let mut ids = [RunId(fresh()), RunId(fresh())];
+    ids.sort_unstable();
+    let lineage = |from, resume_count| Some(Lineage { root_run_id: first.id, resumed_from: from, resume_count });
+    let next = |id, from, count| Wanted { id: Some(id), lineage: lineage(from, count), ..Wanted::default() };
+    let mut second = world.start(&tasks(1), next(ids[1], first.id, 1)).await;
+    finish_after(&world, &mut second, 0).await;
+    let third = world.start(&tasks(1), next(ids[0], second.id, 2)).await;
+    world.store.execute(Op::Sweep(Sweep::new(NOW + Millis::from_hours(24 * 91)))).await.unwrap();
+    let kept = [first.id, second.id, third.id].map(|run| (world.tenant, run));
+    assert_eq!(world.store.load_runs(&kept).await.unwrap().len(), 3);
 }
 
 async fn what_has_a_time_of_its_own_goes_where_runs_stay_for_ever(place: &Place) {

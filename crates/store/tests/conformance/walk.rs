@@ -11,6 +11,7 @@ use interlock_core::retry::{ErrorClass, StepError};
 use interlock_core::run::{Phase, Run};
 use interlock_core::state::{Reason, StepState};
 use interlock_core::time::{Millis, Timestamp};
+use interlock_core::work::Claimer;
 use interlock_store::{Op, SignalRow};
 use uuid::Uuid;
 
@@ -78,7 +79,7 @@ fn error(class: ErrorClass) -> StepError {
 fn command(run: &Run, dice: &mut Dice, session: SessionId, signal: SignalId) -> Command {
     let (position, attempt) = (run.position, run.current().attempt);
     let complete = |outcome, dice: &mut Dice| {
-        let claim_next = (dice.roll(2) == 0).then_some(session);
+        let claim_next = (dice.roll(2) == 0).then(|| Claimer::of_all_trades(session));
         Command::Complete(Completion { position, attempt, outcome, claim_next })
     };
     let output = Json::trusted(format!(r#"{{"at":{position},"text":"ü"}}"#));
@@ -111,14 +112,14 @@ fn command(run: &Run, dice: &mut Dice, session: SessionId, signal: SignalId) -> 
         21 => Command::Retry { input: (dice.roll(2) == 0).then_some(output) },
         22 if dice.roll(3) == 0 => Command::Cancel { reason: "no".into(), rollback: dice.roll(2) == 0 },
         22 if dice.roll(2) == 0 => Command::RestartFrom { position: dice.roll(u64::from(position) + 1) as u32 },
-        22 => Command::Skip { reason: "not needed".into() },
+        22 => Command::Skip { reason: "not needed".into(), voter: None },
         _ if dice.roll(3) == 0 => Command::FailRun { reason: Reason::Deadline, error: error(ErrorClass::Timeout) },
         _ => Command::Rollback { reason: "undo it".into(), from: None },
     }
 }
 
 /// What a finished step has in memory and nobody reads again; and nobody asks a terminal run for its control.
-fn without_leftovers(mut run: Run) -> Run {
+pub fn without_leftovers(mut run: Run) -> Run {
     if run.state.is_terminal() {
         run.control = interlock_core::state::Control::Active;
     }

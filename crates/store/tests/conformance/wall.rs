@@ -2,11 +2,11 @@
 
 use interlock_core::ids::{InboundId, JobId, OutboxId, RunId, ScheduleId, TenantId};
 use interlock_core::json::Hash;
-use interlock_store::StoreUrl;
+use interlock_store::{OpenError, Store, StoreUrl};
 use uuid::Uuid;
 
 use crate::filled;
-use crate::fixture::{NOW, Place, World, tenant_id};
+use crate::fixture::{NOW, Place, World, admin, fresh, options, tenant_id};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_read_without_the_setting_sees_nothing() {
@@ -103,5 +103,28 @@ async fn no_table_shows_another_tenants_rows() {
     assert_eq!(found(&own).await, vec![true; 9]);
     assert_eq!(found(&other).await, vec![false; 9], "the wall stands by itself");
     store.close().await;
+    place.remove().await;
+}
+
+/// A user who owns the tables and may do nothing beside.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_row_security_a_store_opens_only_where_that_was_asked_for() {
+    let place = Place::postgres().await;
+    let StoreUrl::Postgres(url) = place.url.clone() else { panic!("not PostgreSQL") };
+    let user = format!("plain_{}", fresh().simple());
+    let made = format!("CREATE USER {user}; GRANT ALL ON SCHEMA public TO {user}; GRANT CREATE ON DATABASE ");
+    let database = url.rsplit_once('/').and_then(|(_, rest)| rest.split_once('?')).unwrap().0.to_owned();
+    admin(&url, &format!("{made}{database} TO {user}")).await;
+    let theirs = url.replace("interlock@", &format!("{user}@"));
+    let refused = Store::open(&StoreUrl::Postgres(theirs.clone()), options()).await.err().expect("no row security");
+    assert!(matches!(refused, OpenError::RowSecurity { .. }), "{refused}");
+    assert!(refused.to_string().contains("row_security=optional"), "{refused}");
+    let optional = StoreUrl::Postgres(format!("{theirs}&row_security=optional"));
+    let store = Store::open(&optional, options()).await.unwrap();
+    assert!(store.on_behalf_of(tenant_id(1)).tenant(tenant_id(1)).await.unwrap().is_none());
+    store.close().await;
+    let unknown = Store::open(&StoreUrl::Postgres(format!("{theirs}&row_security=maybe")), options()).await;
+    assert!(unknown.err().expect("a typing mistake").to_string().contains("use required or optional"));
+    admin(&url, &format!("DROP OWNED BY {user} CASCADE; DROP USER {user}")).await;
     place.remove().await;
 }

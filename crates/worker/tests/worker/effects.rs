@@ -147,6 +147,37 @@ async fn nothing_is_sent_on_a_lease_that_is_about_to_end() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_became_of_an_effect_is_told_though_the_session_is_over_and_the_server_away() {
+    let fake = Fake::new();
+    let server = fake.clone();
+    let tasks = Tasks::new().task("pay", move |ctx, (): ()| {
+        let server = server.clone();
+        async move {
+            let paying = |_| async move {
+                // While the money is on its way, the server forgets the session, and goes away once it has said so.
+                server.forget_sessions();
+                server.until("a heartbeat", |state| state.calls.contains(&"heartbeat")).await;
+                server.set(|state| state.down = true);
+                Ok("paid".to_owned())
+            };
+            ctx.effect("bank", EffectClass::Unsafe, &(), paying).await
+        }
+    });
+    let running = start(&fake, tasks);
+    let mut step = fake.step("pay", "null");
+    step.effect = EffectClass::Unsafe;
+    fake.enqueue(vec![step]);
+    fake.until("it tries to tell", |state| state.down && state.calls.contains(&"outcome")).await;
+    tokio::time::sleep(LEASE * 2).await;
+    assert!(fake.state().outcomes.is_empty());
+    fake.set(|state| state.down = false);
+    fake.until("both", |state| !state.outcomes.is_empty() && !state.reports.is_empty()).await;
+    assert!(fake.state().outcomes[0].happened);
+    assert_eq!(fake.outcomes_reported(), [ReportedOutcome::Released], "the task itself was stopped");
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn effects_do_not_overlap() {
     let fake = Fake::new();
     let tasks = Tasks::new().task("both", |ctx, (): ()| async move {

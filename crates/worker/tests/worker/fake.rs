@@ -33,6 +33,8 @@ pub struct State {
     /// What follows a run's step when the report asks for it.
     following: BTreeMap<RunId, VecDeque<Assignment>>,
     live: BTreeSet<SessionId>,
+    /// Sessions that are over: they may still say what became of what they held.
+    ended: BTreeSet<SessionId>,
     answers: BTreeMap<AttemptRef, Completed>,
     receipts: BTreeMap<String, Receipt>,
     runs: u128,
@@ -50,6 +52,10 @@ pub struct State {
     pub lose_completions: u32,
     pub lose_outcomes: u32,
 
+    /// It refuses fields that an earlier release did not have.
+    pub of_earlier_release: bool,
+
+    pub hellos: Vec<WorkerHello>,
     pub calls: Vec<&'static str>,
     pub polls: Vec<u32>,
     pub heartbeats: Vec<Heartbeat>,
@@ -141,7 +147,10 @@ impl Fake {
     }
 
     pub fn forget_sessions(&self) {
-        self.set(|state| state.live.clear());
+        self.set(|state| {
+            let ended = std::mem::take(&mut state.live);
+            state.ended.extend(ended);
+        });
     }
 
     pub fn outcomes_reported(&self) -> Vec<ReportedOutcome> {
@@ -173,6 +182,10 @@ impl State {
         Err(TransportError::refused(code::SESSION_GONE, "no such session"))
     }
 
+    fn check_reporter(&self, session: SessionId) -> Result<(), TransportError> {
+        if self.ended.contains(&session) { Ok(()) } else { self.check(session) }
+    }
+
     fn fence(&self, at: AttemptRef) -> Result<(), TransportError> {
         if self.stale.contains(&at) {
             return Err(TransportError::refused(code::STEP_STALE_ATTEMPT, "over"));
@@ -190,8 +203,13 @@ impl State {
 }
 
 impl Transport for Fake {
-    async fn register(&self, _: WorkerHello) -> Result<Registered, TransportError> {
+    async fn register(&self, hello: WorkerHello) -> Result<Registered, TransportError> {
         let mut state = self.call("register")?;
+        let names_tasks = hello.tasks.is_some() || hello.capabilities.is_some();
+        state.hellos.push(hello);
+        if state.of_earlier_release && names_tasks {
+            return Err(TransportError::refused("REQUEST_INVALID", "unknown field `tasks`"));
+        }
         if state.refuse_registration {
             return Err(TransportError::refused("UNAUTHORIZED", "who are you?"));
         }
@@ -235,7 +253,7 @@ impl Transport for Fake {
     async fn complete(&self, complete: Complete) -> Result<Completed, TransportError> {
         let mut state = self.call("complete")?;
         let at = complete.report.at;
-        state.check(complete.session)?;
+        state.check_reporter(complete.session)?;
         state.fence(at)?;
         if let (Some(code), ReportedOutcome::Completed { .. }) = (state.refuse_reports, &complete.report.outcome) {
             return Err(TransportError::refused(code, "no"));
@@ -272,7 +290,7 @@ impl Transport for Fake {
 
     async fn outcome(&self, session: SessionId, outcome: EffectOutcome) -> Result<(), TransportError> {
         let mut state = self.call("outcome")?;
-        state.check(session)?;
+        state.check_reporter(session)?;
         state.fence(outcome.at)?;
         if outcome.happened {
             let receipt = state.receipts.values_mut().find(|receipt| receipt.id == outcome.receipt).unwrap();

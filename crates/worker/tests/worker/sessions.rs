@@ -180,7 +180,7 @@ async fn the_result_of_a_stale_attempt_is_dropped() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lost_session_drops_what_it_held_and_registers_again() {
+async fn a_lost_session_stops_and_gives_back_what_it_held_and_registers_again() {
     let fake = Fake::new();
     let gated = Gated::new();
     let running = start(&fake, gated.tasks());
@@ -189,12 +189,12 @@ async fn a_lost_session_drops_what_it_held_and_registers_again() {
     fake.forget_sessions();
     fake.until("a second session", |state| state.calls.iter().filter(|call| **call == "register").count() == 2).await;
     assert_eq!(gated.stopped.load(Ordering::Relaxed), 1);
-    assert!(fake.outcomes_reported().is_empty(), "nothing is reported in the name of a lost session");
+    assert_eq!(fake.outcomes_reported(), [ReportedOutcome::Released]);
 
     gated.gate.add_permits(1);
     fake.enqueue_one("gated", "null");
-    fake.until("work in the new session", |state| state.reports.len() == 1).await;
-    assert_eq!(fake.outcomes_reported(), [completed("true")]);
+    fake.until("work in the new session", |state| state.reports.len() == 2).await;
+    assert_eq!(fake.outcomes_reported(), [ReportedOutcome::Released, completed("true")]);
     running.stop().await;
 }
 
@@ -254,5 +254,32 @@ async fn an_assignment_that_arrives_twice_runs_once() {
     gated.gate.add_permits(2);
     fake.until("a report", |state| !state.reports.is_empty()).await;
     assert_eq!(gated.begun.load(Ordering::Relaxed), 1);
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_worker_says_what_it_can_do_unless_the_server_is_older() {
+    for of_earlier_release in [false, true] {
+        let fake = Fake::new();
+        fake.set(|state| state.of_earlier_release = of_earlier_release);
+        let running = start(&fake, Tasks::new().task("n", |_, n: u32| async move { Ok(n) }));
+        fake.enqueue_one("n", "1");
+        fake.until("a report", |state| state.reports.len() == 1).await;
+        running.stop().await;
+        let hellos = fake.state().hellos.clone();
+        assert_eq!(hellos[0].tasks.as_deref(), Some(&["n".to_owned()][..]));
+        assert_eq!(hellos[0].capabilities.as_deref(), Some(&["effects".to_owned()][..]));
+        assert_eq!(hellos.last().unwrap().tasks.is_none(), of_earlier_release);
+    }
+}
+
+/// Its name happens to be that of a task.
+#[tokio::test(start_paused = true)]
+async fn a_step_of_another_kind_is_not_run_as_a_task() {
+    let fake = Fake::new();
+    let running = start(&fake, Tasks::new().task("transform", |_, (): ()| async move { Ok(1) }));
+    let mut step = fake.step("transform", "null");
+    step.kind = interlock_core::state::StepKind::Transform;
+    assert_eq!(fake.run_one(step).await, ReportedOutcome::UnknownTask);
     running.stop().await;
 }

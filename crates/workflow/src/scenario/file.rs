@@ -119,6 +119,10 @@ record! {
         rollback: Option<String>,
         /// Cancel, for this reason.
         cancel: Option<String>,
+        /// Who does it: past an approval that was not given, a `skip` is the vote of this person.
+        person: Option<String>,
+        /// The groups that the person is in.
+        groups: Vec<String>,
     }
 }
 

@@ -316,11 +316,15 @@ impl Stage<'_> {
     }
 
     fn directive(&mut self, directive: &Directive) -> Result<(), String> {
+        let person = directive.person.clone().unwrap_or_else(|| "operator".to_owned());
         let (word, command) = match directive {
             Directive { pause: Some(reason), .. } => ("pause", Command::Pause { reason: reason.clone() }),
             Directive { resume: Some(_), .. } => ("resume", Command::Resume),
             Directive { retry: Some(_), .. } => ("retry", Command::Retry { input: None }),
-            Directive { skip: Some(reason), .. } => ("skip", Command::Skip { reason: reason.clone() }),
+            Directive { skip: Some(reason), .. } => {
+                let voter = Some(Box::new(Voter::new(&person, directive.groups.clone())));
+                ("skip", Command::Skip { reason: reason.clone(), voter })
+            }
             Directive { rollback: Some(reason), .. } => {
                 ("rollback", Command::Rollback { reason: reason.clone(), from: None })
             }
@@ -328,9 +332,9 @@ impl Stage<'_> {
                 ("cancel", Command::Cancel { reason: reason.clone().unwrap_or_default(), rollback: false })
             }
         };
-        self.tell(format!("operator: {word}"));
-        let by = Context { initiator: Initiator::Operator, person: Some("operator".into()), metadata: None };
-        self.decide(command, by).map_err(|why| format!("the operator's `{word}`: {why}"))
+        self.tell(format!("{person}: {word}"));
+        let by = Context { initiator: Initiator::Operator, person: Some(person.clone()), metadata: None };
+        self.decide(command, by).map_err(|why| format!("{person}'s `{word}`: {why}"))
     }
 
     fn tell(&mut self, text: String) {

@@ -1,7 +1,7 @@
 //! What a run is given, held against what is declared.
 
 use interlock_workflow::expression::budget::Budget;
-use interlock_workflow::inputs::Inputs;
+use interlock_workflow::inputs::{Inputs, check_secrets};
 use serde_json::{Value, json};
 
 use crate::plans::checked;
@@ -75,4 +75,24 @@ fn a_secret_is_neither_given_as_a_value_nor_smuggled_in() {
     assert!(plain.contains("give it as a reference") && !plain.contains("hunter2"), "{plain}");
     let smuggled = says(json!({ "incident": "INC1", "any": { "deep": [{ "$secret": "DB" }] } }));
     assert!(smuggled.contains("not declared as one"), "{smuggled}");
+}
+
+/// Another input of a step moves no secret, names no other one, and holds no secret's value.
+#[test]
+fn a_secret_stands_where_it_stood_and_nowhere_else() {
+    let before = json!({ "target": "a", "pw": { "$secret": "DB" }, "list": [{ "$secret": "X" }] });
+    let check = |after: Value| check_secrets(&before, &after).map_err(|faults| faults.to_string());
+    check(json!({ "target": "b", "pw": { "$secret": "DB" }, "list": [{ "$secret": "X" }] })).unwrap();
+    check(json!({ "target": "b" })).unwrap();
+    for (after, field) in [
+        (json!({ "target": { "$secret": "DB" } }), "input.target"),
+        (json!({ "pw": { "$secret": "OTHER" } }), "input.pw"),
+        (json!({ "pw": "hunter2" }), "input.pw"),
+        (json!({ "new": { "deep": [{ "$secret": "DB" }] } }), "input.new.deep[0]"),
+        (json!([{ "$secret": "DB" }]), "input[0]"),
+        (json!({ "pw": { "$secret": "DB", "more": 1 } }), "input.pw"),
+    ] {
+        let what = check(after).unwrap_err();
+        assert!(what.contains(field), "{what}");
+    }
 }

@@ -7,12 +7,15 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 
-use super::case::{Case, cancel, pause};
+use super::case::{Case, cancel, error, pause, retry, skip_by};
 use super::moves::{any_moves, any_plan};
-use super::plans::{Tuned, plan, task};
+use super::plans::{Tuned, gate, plan, task, transform};
 use super::property::{MOVES_MAX, play};
+use crate::decide::Command;
 use crate::machine::step::{StepEvent, next};
-use crate::state::{StepKind, StepState};
+use crate::plan::{OnDenial, OnFailure, Plan, StepSpec, Work};
+use crate::retry::ErrorClass;
+use crate::state::{Reason, StepKind, StepState};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Arrow {
@@ -86,7 +89,6 @@ const UNWALKED: &[(&str, &[&str])] = &[
             "rollback: running --NeedsApproval-->",
             "rollback: waiting_approval --Approved-->",
             "rollback: waiting_approval --OperatorRetry(ask)-->",
-            "rollback: waiting_approval --OperatorRetry-->",
             "rollback: waiting_approval --OperatorSkip-->",
             "rollback: waiting_approval --RejectedOrExpired-->",
             "rollback: waiting_approval --RejectedOrExpiredPausing-->",
@@ -95,6 +97,27 @@ const UNWALKED: &[(&str, &[&str])] = &[
         ],
     ),
 ];
+
+fn two_keys(rule: OnDenial) -> StepSpec {
+    let mut step = gate("ok", rule);
+    let Work::Approval(gate) = &mut step.work else { unreachable!() };
+    gate.quorum = 2;
+    step
+}
+
+/// Runs that wait for leave to run a guarded step again: with the rule to pause, and with the rule to fail.
+fn asked_again() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for rule in OnDenial::ALL {
+        for guarded in [task("t"), transform("t")] {
+            let mut case = Case::of(plan(vec![two_keys(*rule), guarded]));
+            case.tells(|case| case.vote("ann", true)).tells(|case| case.vote("bob", true));
+            case.claim().tell(pause()).dies().tell(retry());
+            cases.push(case);
+        }
+    }
+    cases
+}
 
 /// Enough of the same random plays that only arrows nobody can walk are left. A new arrow, or one that is no longer
 /// taken, shows up here.
@@ -115,6 +138,34 @@ fn arrows_that_nobody_walks() {
     let mut case = Case::of(plan(vec![task("a").undoable(), task("b")]));
     case.run_step().claim().dies().claim().tell(pause()).tell(cancel(false)).tells(Case::lease_expired);
     note(&case);
+
+    // So are guarded steps that fail, are asked for again, and what then becomes of them.
+    for end in [
+        vec![skip_by("ann"), skip_by("bob")],
+        vec![skip_by("ann"), retry()],
+        vec![skip_by("ann"), Command::RestartFrom { position: 1 }],
+        vec![cancel(false)],
+        vec![Command::FailRun { reason: Reason::Backout, error: error(ErrorClass::Terminal) }],
+    ] {
+        for mut case in asked_again() {
+            note(&case);
+            case.tells(|case| case.vote("eve", false));
+            note(&case);
+            for command in end.iter().filter(|_| !case.state().is_terminal()).cloned().collect::<Vec<_>>() {
+                case.tell(command);
+                note(&case);
+            }
+        }
+    }
+    for mut case in asked_again() {
+        case.tells(|case| case.vote("ann", true)).tells(|case| case.vote("bob", true));
+        note(&case);
+    }
+    for rule in OnDenial::ALL {
+        let mut case = Case::of(Plan { on_failure: Some(OnFailure::Pause), ..plan(vec![two_keys(*rule), task("t")]) });
+        case.tells(|case| case.vote("eve", false)).tell(skip_by("ann"));
+        note(&case);
+    }
 
     let mut unwalked = BTreeSet::new();
     for kind in KINDS {

@@ -108,7 +108,7 @@ fn the_end_of_the_attempt_is_the_end_of_the_run() {
             "completed, asks for more",
             |case| {
                 let completion = case.completion(Outcome::Completed { output: super::case::json("1") });
-                Command::Complete(Completion { claim_next: Some(super::case::session(1)), ..completion })
+                Command::Complete(Completion { claim_next: Some(super::case::claimer(1)), ..completion })
             },
             StepState::Succeeded,
         ),

@@ -23,6 +23,7 @@ use crate::retry::{ErrorClass, StepError};
 use crate::run::{HashHex, Header, Run, Step, Trigger};
 use crate::state::{EffectClass, ReceiptState, RunState, StepState};
 use crate::time::{Millis, Timestamp};
+use crate::work::Claimer;
 
 pub const START: Timestamp = Timestamp(1_000_000);
 pub const STARTER: &str = "starter@example.com";
@@ -48,7 +49,7 @@ pub struct Opening {
     pub bindings: Bindings,
     pub inherited: Vec<(u32, Step)>,
     pub starters: Vec<String>,
-    pub claim: Option<SessionId>,
+    pub claim: Option<Claimer>,
     pub queued: Option<Queued>,
     pub run: u128,
 }
@@ -122,6 +123,10 @@ impl Opening {
 
 pub fn json(text: &str) -> Json {
     Json::parse(text, 1 << 24).unwrap()
+}
+
+pub fn claimer(number: u128) -> Claimer {
+    Claimer::of_all_trades(session(number))
 }
 
 pub const fn session(number: u128) -> SessionId {
@@ -373,8 +378,13 @@ pub fn pause() -> Command {
     Command::Pause { reason: "look first".into() }
 }
 
+/// By somebody who could have approved.
 pub fn skip() -> Command {
-    Command::Skip { reason: "done by hand".into() }
+    skip_by("zoe@example.com")
+}
+
+pub fn skip_by(person: &str) -> Command {
+    Command::Skip { reason: "done by hand".into(), voter: Some(Box::new(voter(person))) }
 }
 
 pub fn retry() -> Command {

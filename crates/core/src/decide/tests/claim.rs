@@ -94,7 +94,10 @@ fn the_next_step_comes_with_the_completion_where_that_is_allowed() {
         let mut case = Case::of(plan(vec![task("a"), second]));
         case.claim();
         let outcome = Outcome::Completed { output: crate::json::Json::null() };
-        case.tell(Command::Complete(Completion { claim_next: Some(session(1)), ..case.completion(outcome) }));
+        case.tell(Command::Complete(Completion {
+            claim_next: Some(super::case::claimer(1)),
+            ..case.completion(outcome)
+        }));
         assert_eq!(case.run.position, 1);
         assert_eq!(case.step(1).state() == StepState::Running, fused, "{kind}");
         let expected = if fused { ClaimChange::None } else { ClaimChange::Release };
@@ -111,14 +114,14 @@ fn a_paused_run_hands_nothing_on() {
     let mut case = Case::of(tasks(2));
     case.claim().tell(pause());
     let outcome = Outcome::Completed { output: crate::json::Json::null() };
-    case.tell(Command::Complete(Completion { claim_next: Some(session(1)), ..case.completion(outcome) }));
+    case.tell(Command::Complete(Completion { claim_next: Some(super::case::claimer(1)), ..case.completion(outcome) }));
     assert_eq!(case.step(1).state(), StepState::Ready);
     assert_eq!(case.state(), RunState::Paused);
 }
 
 #[test]
 fn the_first_step_can_be_claimed_with_the_start() {
-    let case = Opening { claim: Some(session(4)), ..Opening::of(tasks(1)) }.start();
+    let case = Opening { claim: Some(super::case::claimer(4)), ..Opening::of(tasks(1)) }.start();
     assert_eq!(case.state(), RunState::Running);
     assert_eq!(case.change.claim, ClaimChange::Take { first: true });
     assert!(matches!(case.step(0).phase, Phase::Running { session: by, .. } if by == session(4)));

@@ -1,6 +1,6 @@
 //! What a worker reports, and the budget of failures.
 
-use super::case::{Case, cancel, error, json, pause, session};
+use super::case::{Case, cancel, error, json, pause};
 use super::plans::{Tuned, plan, task, tasks};
 use crate::change::{ClaimChange, SideWrite};
 use crate::decide::{Command, Completion, Outbound, Outcome, is_recorded};
@@ -51,19 +51,6 @@ fn only_some_classes_are_tried_again() {
         case.claim().fails(*class);
         let expected = if class.is_retryable() { StepState::Ready } else { StepState::Failed };
         assert_eq!(case.step(0).state(), expected, "{class}");
-    }
-}
-
-#[test]
-fn a_failure_says_why_the_run_ended() {
-    for (class, reason) in [
-        (ErrorClass::Denied, Reason::PolicyDenied),
-        (ErrorClass::Rejected, Reason::ApprovalRejected),
-        (ErrorClass::Invalid, Reason::StepFailed),
-    ] {
-        let mut case = Case::of(tasks(1));
-        case.claim().fails(class);
-        assert_eq!(case.run.reason, Some(reason));
     }
 }
 
@@ -264,7 +251,7 @@ fn a_retry_that_is_due_at_once_can_be_claimed_in_the_same_change() {
     let mut case = Case::of(tasks(1));
     case.claim();
     let outcome = Outcome::Retry { error: error(ErrorClass::Unavailable), backoff: Some(Millis::ZERO) };
-    case.tell(Command::Complete(Completion { claim_next: Some(session(1)), ..case.completion(outcome) }));
+    case.tell(Command::Complete(Completion { claim_next: Some(super::case::claimer(1)), ..case.completion(outcome) }));
     assert_eq!((case.step(0).state(), case.step(0).attempt), (StepState::Running, 2));
     assert_eq!(case.change.claim, ClaimChange::None);
 }

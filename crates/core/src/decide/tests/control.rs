@@ -111,7 +111,7 @@ fn a_step_that_could_not_be_bound_needs_an_input() {
 fn skip_keeps_its_reason_and_goes_on() {
     let mut case = failed(2);
     for reason in ["", "  "] {
-        let no = case.refuse(Command::Skip { reason: reason.into() });
+        let no = case.refuse(Command::Skip { reason: reason.into(), voter: None });
         assert!(matches!(no, Rejection::InvalidInput { .. }));
     }
     case.tell(skip());
@@ -128,7 +128,7 @@ fn reasons_have_a_limit() {
     let mut case = failed(1);
     for command in [
         Command::Pause { reason: reason.clone() },
-        Command::Skip { reason: reason.clone() },
+        Command::Skip { reason: reason.clone(), voter: None },
         Command::Rollback { reason: reason.clone(), from: None },
         Command::Cancel { reason, rollback: false },
     ] {
@@ -187,9 +187,12 @@ fn restart_binds_and_judges_anew() {
 #[test]
 fn what_cannot_be_restarted() {
     let mut case = stopped_at_the_third();
-    for position in [3, 4, 99] {
+    for position in [4, 99] {
         assert!(matches!(case.refuse(Command::RestartFrom { position }), Rejection::UnknownStep { .. }));
     }
+    let no = case.refuse(Command::RestartFrom { position: 3 });
+    assert_eq!(no.code(), "STEP_NOT_REACHED");
+    assert!(no.to_string().contains("`t3`") && no.to_string().contains("stands at `t2`"), "{no}");
     let restart = Command::RestartFrom { position: 0 };
     let mut active = Case::of(tasks(1));
     assert!(matches!(active.refuse(restart.clone()), Rejection::InvalidRunState { .. }));

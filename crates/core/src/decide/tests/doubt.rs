@@ -25,6 +25,13 @@ fn doubtful() -> Case {
     case
 }
 
+/// A doubt that can be resolved either way: what was on its way has arrived.
+fn settled() -> Case {
+    let mut case = doubtful();
+    case.after(limits::EFFECT_SETTLES_AFTER);
+    case
+}
+
 fn resolve(resolution: Resolution, output: Option<Json>) -> Command {
     Command::Resolve { position: 0, resolution, output, reason: "looked it up".into() }
 }
@@ -62,7 +69,7 @@ fn it_happened() {
 
 #[test]
 fn it_did_not_happen() {
-    let mut case = doubtful();
+    let mut case = settled();
     case.tell(resolve(Resolution::DidNotHappen, None));
     assert_eq!(case.step(0).state(), StepState::Ready);
     assert_eq!((case.step(0).failures, case.step(0).open_intent), (1, None));
@@ -74,7 +81,7 @@ fn it_did_not_happen() {
 
 #[test]
 fn it_failed() {
-    let mut case = doubtful();
+    let mut case = settled();
     case.tell(resolve(Resolution::Failed, None));
     assert_eq!((case.step(0).state(), case.state()), (StepState::Failed, RunState::Failed));
     assert_eq!(case.run.reason, Some(Reason::StepFailed));
@@ -85,7 +92,7 @@ fn it_failed() {
 fn a_failed_resolution_follows_the_rule() {
     let mut case = Case::of(plan(vec![unsafe_step().when_failed(OnFailure::Pause)]));
     case.claim().tells(|case| case.intent(EffectClass::Unsafe)).tells(Case::lease_expired);
-    case.tell(resolve(Resolution::Failed, None));
+    case.after(limits::EFFECT_SETTLES_AFTER).tell(resolve(Resolution::Failed, None));
     assert_eq!((case.state(), case.step(0).state()), (RunState::Paused, StepState::Failed));
 }
 
@@ -160,7 +167,7 @@ fn a_signal_is_not_lost_in_the_doubt() {
         let mut case = Case::of(plan(vec![unsafe_step()]));
         case.claim().tells(|case| waiting(case, None)).tells(|case| case.wake(r#"{"paid":true}"#));
         case.claim().tells(|case| case.intent(EffectClass::Unsafe)).tells(Case::lease_expired);
-        case.tells(settles).claim();
+        case.after(limits::EFFECT_SETTLES_AFTER).tells(settles).claim();
         let Phase::Running { wake: Some(wake), .. } = &case.step(0).phase else { panic!("{:?}", case.step(0)) };
         assert_eq!(wake.payload, Some(json(r#"{"paid":true}"#)));
     }
@@ -168,7 +175,7 @@ fn a_signal_is_not_lost_in_the_doubt() {
 
 #[test]
 fn an_operator_who_paused_the_doubt_resumes_after_the_resolution() {
-    let mut case = doubtful();
+    let mut case = settled();
     case.tell(pause()).tell(resolve(Resolution::DidNotHappen, None));
     assert_eq!((case.state(), case.run.reason), (RunState::Paused, None));
     case.tell(Command::Resume).claim();
@@ -190,7 +197,7 @@ fn a_doubt_can_be_rolled_back() {
     case.tell(roll_back());
     assert_eq!(case.state(), RunState::RollingBack);
     assert_eq!(case.steps(), [StepState::Canceled, StepState::Ready]);
-    case.run_step();
+    case.after(limits::EFFECT_SETTLES_AFTER).run_step();
     assert_eq!((case.state(), case.run.reason), (RunState::Failed, Some(Reason::RolledBack)));
     assert_eq!(case.run.notes.compensation_log.len(), 1);
 }
@@ -207,22 +214,52 @@ fn a_deadline_and_a_release_move_the_receipt_too() {
     }
 }
 
-/// The attempt was ended over its worker's head, which may be sending still.
+/// What was sent before the worker was lost may arrive later; and a worker that was not lost may be sending still.
 #[test]
-fn that_it_did_not_happen_is_believed_when_the_lease_is_over() {
-    let timed = || {
-        let mut case = Case::of(plan(vec![unsafe_step().timeout(Millis(500)), task("ship")]));
-        case.claim().tells(|case| case.intent(EffectClass::Unsafe)).after(Millis(500)).tells(Case::step_timeout);
-        assert_eq!(case.step(0).state(), StepState::InDoubt);
-        case
-    };
-    for resolution in [Resolution::DidNotHappen, Resolution::Failed] {
-        let mut case = timed();
-        let no = case.refuse(resolve(resolution, None));
-        assert_eq!(no, Rejection::EffectUnderWay { run: case.run.id, step: 0, after: limits::SESSION_LEASE });
-        case.after(limits::SESSION_LEASE).tell(resolve(resolution, None));
+fn that_it_did_not_happen_is_believed_when_nothing_can_arrive_any_more() {
+    let (settles, lease) = (limits::EFFECT_SETTLES_AFTER, limits::SESSION_LEASE);
+    let after_the_lease = Millis(lease.0 + settles.0);
+    let deadline = || Plan { timeout: Some(Millis::from_mins(1)), ..plan(vec![unsafe_step().timeout(Millis(500))]) };
+    type Ends = fn(&Case) -> Command;
+    let ends: [(&str, Ends, Millis); 5] = [
+        ("lost lease", Case::lease_expired, settles),
+        ("failing report", |case| case.reports(Outcome::Dead { error: error(ErrorClass::Terminal) }), settles),
+        ("step timeout", Case::step_timeout, after_the_lease),
+        ("release", Case::release, after_the_lease),
+        ("deadline", |_| Command::Tick, after_the_lease),
+    ];
+    for (what, ends, wait) in ends {
+        for resolution in [Resolution::DidNotHappen, Resolution::Failed, Resolution::Happened] {
+            let mut case = Case::of(deadline());
+            case.claim().tells(|case| case.intent(EffectClass::Unsafe));
+            case.after(if what == "deadline" { Millis::from_mins(1) } else { Millis(500) }).tells(ends);
+            assert_eq!(case.step(0).state(), StepState::InDoubt, "{what}");
+            if resolution == Resolution::Happened {
+                case.tell(resolve(resolution, None));
+                continue;
+            }
+            let under_way = |after| Rejection::EffectUnderWay { run: case.run.id, step: 0, after };
+            let (early, late) = (under_way(wait), under_way(Millis(1)));
+            assert_eq!(case.refuse(resolve(resolution, None)), early, "{what}");
+            case.after(Millis(wait.0 - 1));
+            assert_eq!(case.refuse(resolve(resolution, None)), late, "{what}");
+            case.after(Millis(1)).tell(resolve(resolution, None));
+        }
     }
-    timed().tell(resolve(Resolution::Happened, None));
+}
+
+#[test]
+fn what_may_still_arrive_is_not_undone_before_it_has() {
+    let settles = limits::EFFECT_SETTLES_AFTER;
+    let mut case = Case::of(plan(vec![unsafe_step().undoable()]));
+    case.claim().tells(|case| case.intent(EffectClass::Unsafe)).tells(Case::lease_expired);
+    let lost_at = case.now;
+    case.after(Millis(1_000)).tell(roll_back());
+    assert_eq!(case.row().eligible_at, Some(lost_at + settles));
+
+    let mut case = Case::of(plan(vec![unsafe_step().undoable()]));
+    case.claim().tells(|case| case.intent(EffectClass::Unsafe)).tell(cancel(true)).tells(Case::lease_expired);
+    assert_eq!(case.row().eligible_at, Some(case.now + settles));
 }
 
 #[test]

@@ -177,10 +177,10 @@ fn worker(case: &Case, step: Move) -> Vec<Command> {
         Outcome::Retry { error: error(ErrorClass::Unavailable), backoff: None },
         Outcome::Dead { error: error(ErrorClass::Unclassified) },
     ];
-    let claim_next = (step.flag % 4 > 1).then(|| session(1));
+    let claim_next = (step.flag % 4 > 1).then(|| super::case::claimer(1));
     let mut menu: Vec<_> = outcomes
         .into_iter()
-        .map(|outcome| Command::Complete(Completion { claim_next, ..case.completion(outcome) }))
+        .map(|outcome| Command::Complete(Completion { claim_next: claim_next.clone(), ..case.completion(outcome) }))
         .collect();
     let effect = EffectClass::ALL[usize::from(step.flag) % EffectClass::ALL.len()];
     menu.extend([case.release(), case.lease_expired(), case.step_timeout()]);

@@ -4,6 +4,7 @@ use super::case::{Case, START, cancel, json, pause, retry, roll_back, skip};
 use super::plans::{Tuned, gate, plan, signal, task, tasks};
 use crate::change::SideWrite;
 use crate::decide::{Command, Outcome};
+use crate::limits;
 use crate::machine::step::Resolution;
 use crate::plan::{OnDenial, OnFailure, Plan, RollbackCondition, StepSpec, Work};
 use crate::rejection::Rejection;
@@ -250,6 +251,7 @@ fn a_rollback_in_doubt_pauses_and_its_resolution_goes_on() {
         case.run_step().claim().dies().claim();
         case.tells(|case| case.intent(EffectClass::Unsafe)).tells(Case::lease_expired);
         assert_eq!((case.state(), case.step(2).state()), (RunState::Paused, StepState::InDoubt));
+        case.after(limits::EFFECT_SETTLES_AFTER);
         let (position, resolution) = (2, *resolution);
         case.tell(Command::Resolve { position, resolution, output: None, reason: "looked".into() });
         let expected = match resolution {

@@ -28,6 +28,9 @@ pub enum OidcError {
     Nonsense(String),
     #[error("the provider's token does not count: {0}")]
     Untrusted(String),
+    /// The code that the browser brought back was used, has expired, or was made for another sign-in.
+    #[error("the provider does not take the code: {0}")]
+    CodeOver(String),
     #[error("{0}")]
     Refused(String),
 }
@@ -40,6 +43,11 @@ impl From<OidcError> for ApiError {
                 let detail =
                     "the identity provider does not answer as it should; try again, and look into the server's log";
                 Self::new(StatusCode::BAD_GATEWAY, "PROVIDER_UNAVAILABLE", detail)
+            }
+            OidcError::CodeOver(_) => {
+                let detail =
+                    "the identity provider no longer takes this sign-in: it was used or took too long; start again";
+                Self::new(StatusCode::FORBIDDEN, "PROVIDER_REFUSED", detail)
             }
             OidcError::Untrusted(_) => {
                 let detail = "the identity provider's answer cannot be trusted; start again";
@@ -135,7 +143,10 @@ impl Provider {
         let sent = self.0.outbound.send(call).await;
         let answer = sent.map_err(|error| OidcError::Unreachable(error.to_string()))?;
         if !answer.status.is_success() {
-            return Err(OidcError::Nonsense(format!("status {}{}", answer.status, reason(&answer.body))));
+            let what = format!("status {}{}", answer.status, reason(&answer.body));
+            // RFC 6749 §5.2: the code is wrong, not the provider.
+            let is_code = answer.status.as_u16() == 400 && what.ends_with(": invalid_grant");
+            return Err(if is_code { OidcError::CodeOver(what) } else { OidcError::Nonsense(what) });
         }
         serde_json::from_slice(&answer.body).map_err(|error| OidcError::Nonsense(error.to_string()))
     }

@@ -53,9 +53,18 @@ fn check(hello: &WorkerHello) -> Result<(), ApiError> {
     if let Some(queue) = hello.queues.iter().find(|queue| queue.starts_with(OWN_QUEUES)) {
         return Err(ApiError::invalid(format!("queue `{queue}` is the servers' own; workers cannot serve it")));
     }
-    let names = hello.queues.iter().chain([&hello.worker]).chain(&hello.build_id);
+    let (tasks, capabilities) = (hello.tasks.iter().flatten(), hello.capabilities.iter().flatten());
+    if tasks.clone().count() > limits::TASKS_MAX {
+        return Err(ApiError::invalid(format!("a worker names at most {} tasks", limits::TASKS_MAX)));
+    }
+    if capabilities.clone().count() > limits::CAPABILITIES_MAX {
+        return Err(ApiError::invalid(format!("a worker names at most {} capabilities", limits::CAPABILITIES_MAX)));
+    }
+    let names = hello.queues.iter().chain([&hello.worker]).chain(&hello.build_id).chain(tasks).chain(capabilities);
     if names.into_iter().any(|name| name.is_empty() || name.len() > NAME_BYTES_MAX) {
-        return Err(ApiError::invalid(format!("names of workers and queues have 1 to {NAME_BYTES_MAX} bytes")));
+        return Err(ApiError::invalid(format!(
+            "names of workers, queues, tasks and capabilities have 1 to {NAME_BYTES_MAX} bytes"
+        )));
     }
     Ok(())
 }

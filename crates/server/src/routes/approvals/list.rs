@@ -6,6 +6,7 @@ use interlock_core::ids::{ApprovalId, RunId};
 use interlock_core::state::ApprovalState;
 use interlock_protocol::approvals::{ApprovalList, path};
 use interlock_protocol::identity::limits;
+use interlock_store::ApprovalRow;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
@@ -52,14 +53,37 @@ pub async fn list(
         rows
     } else {
         let wanted = params.state.unwrap_or(ApprovalState::Requested);
-        store.approvals(caller.tenant, wanted, params.after, limit + 1).await?
+        seen(&state, &caller, wanted, params.after, limit + 1).await?
     };
     let next_after = cut(&mut rows, limit, |row| row.id);
-    let mut approvals = Vec::with_capacity(rows.len());
-    for row in rows {
-        if params.run.is_some() || caller.reach(&state, row.run).await.is_ok() {
-            approvals.push(view::approval(caller.tenant, row)?);
+    let approvals = rows.into_iter().map(|row| view::approval(caller.tenant, row)).collect::<Result<_, _>>()?;
+    Ok(Json(ApprovalList { approvals, next_after }))
+}
+
+/// The approvals of runs that exist for the caller, page by page until there are enough.
+async fn seen(
+    state: &AppState,
+    caller: &Caller,
+    wanted: ApprovalState,
+    mut after: Option<ApprovalId>,
+    count: usize,
+) -> Result<Vec<ApprovalRow>, ApiError> {
+    let store = state.reads(caller.tenant);
+    if caller.workspace.is_none() {
+        return Ok(store.approvals(caller.tenant, wanted, after, count).await?);
+    }
+    let mut rows = Vec::new();
+    while rows.len() < count {
+        let page = store.approvals(caller.tenant, wanted, after, limits::PAGE_MAX).await?;
+        let Some(last) = page.last() else { break };
+        after = Some(last.id);
+        for row in page {
+            let run = store.run_overview(caller.tenant, row.run).await?;
+            if run.is_some_and(|run| caller.sees(Some(&run.workspace))) {
+                rows.push(row);
+            }
         }
     }
-    Ok(Json(ApprovalList { approvals, next_after }))
+    rows.truncate(count);
+    Ok(rows)
 }

@@ -1,6 +1,7 @@
 //! Approvals: what waits for people's word, and their votes.
 
 mod approve;
+mod fresh;
 mod get;
 mod list;
 pub mod pick;

@@ -47,6 +47,10 @@ fn choose(run: RunId, plan: &Plan, open: &[ApprovalView], meant: Meant<'_>) -> R
     if open.len() > 1 {
         return Err(ApiError::digest_required(&format!("{run} waits for {} approvals", open.len()), open));
     }
+    if !first.purpose.is_gate() {
+        let why = format!("it is asked whether to {} the step, not whether to pass a gate", first.purpose);
+        return Err(ApiError::digest_required(&why, open));
+    }
     if plan.tier(first.position) == Tier::High {
         let step = plan.step(first.position).map_or("?", |step| step.key.as_str());
         let why = format!("much hangs on step `{step}`: its tier is high");
@@ -66,6 +70,7 @@ fn not_open(run: RunId, open: &[ApprovalView], meant: Meant<'_>) -> ApiError {
 
 #[cfg(test)]
 mod tests {
+    use interlock_core::approval::Purpose;
     use interlock_core::plan::StepSpec;
     use interlock_core::time::Timestamp;
 
@@ -77,6 +82,7 @@ mod tests {
             run_id: RunId::from_bytes([9; 16]),
             position,
             state: ApprovalState::Requested,
+            purpose: Purpose::Gate,
             digest: format!("digest {number}"),
             message: None,
             quorum: 1,

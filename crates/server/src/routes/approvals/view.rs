@@ -20,6 +20,7 @@ pub fn approval(tenant: TenantId, row: ApprovalRow) -> Result<ApprovalView, ApiE
         run_id: row.run,
         position: row.position,
         state: row.state,
+        purpose: row.purpose,
         message: row.message,
         quorum: row.quorum,
         approvers: row.approvers,
@@ -35,7 +36,7 @@ pub fn approval(tenant: TenantId, row: ApprovalRow) -> Result<ApprovalView, ApiE
 /// What exactly is approved, in one hash: whose, which run and step, and what people were shown. Bound actions join it
 /// when steps have them.
 fn digest(tenant: TenantId, row: &ApprovalRow) -> Result<String, ApiError> {
-    let shown = json!({
+    let mut shown = json!({
         "tenant": tenant,
         "run": row.run,
         "position": row.position,
@@ -44,6 +45,9 @@ fn digest(tenant: TenantId, row: &ApprovalRow) -> Result<String, ApiError> {
         "quorum": row.quorum,
         "approvers": row.approvers,
     });
+    if !row.purpose.is_gate() {
+        shown["purpose"] = json!(row.purpose);
+    }
     let hash = canonical_hash(&shown).map_err(|error| ApiError::invalid(format!("it cannot be hashed: {error}")))?;
     Ok(hash.to_string())
 }

@@ -5,6 +5,7 @@ use interlock_core::approval::Voter;
 use interlock_core::identity::{Permission, Role, Roles};
 use interlock_core::run::Run;
 
+use super::fresh;
 use crate::api_error::ApiError;
 use crate::identity::Caller;
 use crate::state::AppState;
@@ -71,6 +72,9 @@ pub async fn voter(
     };
     let right = found.ok_or_else(|| not_in_force(claimed.on_behalf_of.as_deref().unwrap_or(person)))?;
     right.check_role(claimed.role.as_deref())?;
+    for name in right.of.into_iter().chain([person]) {
+        fresh::check(state, run, name).await?;
+    }
     let settings = state.engine().store().tenant(run.tenant).await?.map(|tenant| tenant.settings).unwrap_or_default();
     Ok(Voter {
         on_behalf_of: right.of.map(str::to_owned),

@@ -8,6 +8,7 @@ use axum::response::{IntoResponse, Response};
 use interlock_protocol::identity::{Login, Me, path};
 
 use crate::api_error::ApiError;
+use crate::connections::PeerAddress;
 use crate::origin;
 use crate::request::Body;
 use crate::routes::me;
@@ -25,6 +26,7 @@ use crate::state::AppState;
 )]
 pub async fn login(
     State(state): State<AppState>,
+    peer: PeerAddress,
     headers: HeaderMap,
     Body(login): Body<Login>,
 ) -> Result<Response, ApiError> {
@@ -32,7 +34,7 @@ pub async fn login(
     origin::check_host(&state, &headers)?;
     origin::check_origin(&state, &headers)?;
     let tenant = state.tenant_named(login.tenant.as_deref()).await?;
-    let user = state.identity().log_in(tenant, &login.name, login.password).await?;
+    let user = state.identity().log_in(tenant, &login.name, login.password, peer).await?;
     let opened = state.identity().open_session(user).await?;
     let body = Json(me::describe(&state, &opened.caller).await?);
     Ok(([(SET_COOKIE, opened.cookie)], body).into_response())

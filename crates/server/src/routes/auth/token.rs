@@ -6,6 +6,7 @@ use axum::http::HeaderMap;
 use interlock_protocol::identity::{NewToken, PersonToken, path};
 
 use crate::api_error::ApiError;
+use crate::connections::PeerAddress;
 use crate::origin;
 use crate::request::Body;
 use crate::state::AppState;
@@ -22,6 +23,7 @@ use crate::state::AppState;
 )]
 pub async fn token(
     State(state): State<AppState>,
+    peer: PeerAddress,
     headers: HeaderMap,
     Body(new): Body<NewToken>,
 ) -> Result<Json<PersonToken>, ApiError> {
@@ -32,7 +34,7 @@ pub async fn token(
     let user = match new {
         NewToken::Password(login) => {
             let tenant = state.tenant_named(login.tenant.as_deref()).await?;
-            identity.log_in(tenant, &login.name, login.password).await?
+            identity.log_in(tenant, &login.name, login.password, peer).await?
         }
         NewToken::Code { code, verifier } => identity.taken_over(&code, &verifier).await?,
     };

@@ -23,6 +23,14 @@ pub async fn get(State(state): State<AppState>, Named { tenant, run }: Named) ->
     let store = state.reads(tenant);
     let unknown = || ApiError::unknown_run(run);
     let found = store.load_runs(&[(tenant, run)]).await?.pop().ok_or_else(unknown)?;
+    let mut outputs = Vec::new();
+    for (number, step) in (1..).zip(&found.steps) {
+        if let Some(output) = &step.output {
+            // What stands beside its row is fetched, one at a time, so that its end can be shown.
+            let output = state.engine().at_hand(tenant, output.clone()).await?;
+            outputs.push(view::output(number, &output));
+        }
+    }
     let approvals = store.approvals_of(tenant, run).await?.into_iter().map(|row| approval(tenant, row));
-    Ok(Json(view::execution(&found, approvals.collect::<Result<_, _>>()?)))
+    Ok(Json(view::execution(&found, approvals.collect::<Result<_, _>>()?, outputs)))
 }

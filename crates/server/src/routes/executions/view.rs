@@ -15,7 +15,7 @@ pub fn position(run: &Run, number: u32) -> Result<u32, ApiError> {
     position.ok_or_else(|| Rejection::UnknownStep { run: run.id, step: number.to_string() }.into())
 }
 
-pub fn execution(run: &Run, approvals: Vec<ApprovalView>) -> Execution {
+pub fn execution(run: &Run, approvals: Vec<ApprovalView>, outputs: Vec<StepOutput>) -> Execution {
     let profile = run.plan.rules.profile.clone();
     Execution {
         session_id: run.id,
@@ -31,10 +31,7 @@ pub fn execution(run: &Run, approvals: Vec<ApprovalView>) -> Execution {
         current_step: run.position + 1,
         steps: (0..).zip(&run.steps).map(|(position, found)| step(run, position, found)).collect(),
         approvals: approvals.into_iter().map(task).collect(),
-        outputs: (1..)
-            .zip(&run.steps)
-            .filter_map(|(number, step)| Some(output(number, step.output.as_ref()?)))
-            .collect(),
+        outputs,
         last_event_seq: run.version,
         created_at: run.header.created_at,
         finished_at: run.finished_at,
@@ -54,7 +51,7 @@ fn step(run: &Run, position: u32, step: &Step) -> ExecutionStep {
 }
 
 /// An answer that is a text is shown as that text, any other one as JSON; its end, cut between characters.
-fn output(number: u32, output: &Json) -> StepOutput {
+pub fn output(number: u32, output: &Json) -> StepOutput {
     let text = output.decode::<String>().unwrap_or_else(|_| output.as_str().to_owned());
     let mut from = text.len().saturating_sub(limits::OUTPUT_BYTES_MAX);
     while !text.is_char_boundary(from) {

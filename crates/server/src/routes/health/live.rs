@@ -11,5 +11,5 @@ use interlock_protocol::health::Health;
     responses((status = 200, description = "It does.", body = Health)),
 )]
 pub async fn live() -> Json<Health> {
-    Json(Health { status: "ok".to_owned() })
+    Json(Health { status: "ok".to_owned(), problems: Vec::new() })
 }

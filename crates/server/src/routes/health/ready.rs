@@ -3,6 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use interlock_engine::Engine;
 use interlock_protocol::health::Health;
 use tokio::time::timeout;
 
@@ -12,7 +13,8 @@ use crate::state::AppState;
 
 /// Whether the server can take requests
 ///
-/// The store answers and takes commits, and the server is not on its way out.
+/// The store answers and takes commits, and the server is not on its way out. `degraded` says that it takes requests
+/// and that some of its own work does not get done; `problems` says which.
 #[utoipa::path(
     get,
     path = "/readyz",
@@ -30,9 +32,33 @@ pub async fn ready(State(state): State<AppState>) -> Result<Json<Health>, ApiErr
     if state.engine().store().takes_commits().is_err() {
         return Err(not_ready("the store takes no commits; the server's log has the reason"));
     }
-    match timeout(limits::READY_TIMEOUT, state.engine().store().epoch()).await {
-        Ok(Ok(_)) => Ok(Json(Health { status: "ready".to_owned() })),
+    match timeout(limits::READY_TIMEOUT, state.engine().store().restoring()).await {
+        Ok(Ok(Some(_))) => Err(not_ready("a restore of the store is not finished; run `interlock db restore` again")),
+        Ok(Ok(None)) => {
+            let problems = problems(state.engine());
+            let status = if problems.is_empty() { "ready" } else { "degraded" };
+            Ok(Json(Health { status: status.to_owned(), problems }))
+        }
         Ok(Err(error)) => Err(error.into()),
         Err(_) => Err(not_ready("the store does not answer in time")),
     }
+}
+
+/// What does not get done, without a word about whose it is: everybody may ask.
+fn problems(engine: &Engine) -> Vec<String> {
+    let ill = engine.loop_health().into_iter().filter(|of| !of.well);
+    let mut problems: Vec<String> = ill
+        .map(|of| {
+            format!("the loop `{}` panicked ({} times since the start) and was started again", of.name, of.panics)
+        })
+        .collect();
+    let aside = engine.set_aside().len();
+    if aside > 0 {
+        problems.push(format!("{aside} of the runs and other things to be worked on cannot be, and are set aside"));
+    }
+    let rows = engine.store().unreadable_rows().len();
+    if rows > 0 {
+        problems.push(format!("{rows} rows of the store cannot be read"));
+    }
+    problems
 }

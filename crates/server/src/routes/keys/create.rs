@@ -3,6 +3,7 @@
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
+use interlock_core::identity::Role;
 use interlock_core::limits::NAME_BYTES_MAX;
 use interlock_protocol::identity::{CreateKey, CreatedKey, path};
 
@@ -54,6 +55,11 @@ async fn checked(state: &AppState, caller: &Caller, body: CreateKey) -> Result<N
     }
     // An admin of one workspace makes keys for that workspace.
     new.workspace = caller.workspace_for(body.workspace)?;
+    if new.workspace.is_some() && new.roles.contains(Role::Worker) {
+        return Err(ApiError::invalid(
+            "a worker takes the steps of all workspaces: make its key without `workspace`, and without other roles",
+        ));
+    }
     new.owner = match body.owner {
         Some(owner) => Some(owner_named(state, caller, owner).await?),
         None => caller.responsible().map(str::to_owned),

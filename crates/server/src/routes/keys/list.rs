@@ -4,6 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use interlock_core::ids::KeyId;
 use interlock_protocol::identity::{KeyList, limits, path};
+use interlock_store::KeyRow;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
@@ -11,7 +12,7 @@ use super::view;
 use crate::api_error::ApiError;
 use crate::identity::Caller;
 use crate::query::Params;
-use crate::request::{PAGE_DEFAULT, cut};
+use crate::request::{PAGE_DEFAULT, cut, read_at_once};
 use crate::state::AppState;
 
 #[derive(Deserialize, IntoParams)]
@@ -38,7 +39,28 @@ pub async fn list(
     Params(params): Params<ListParams>,
 ) -> Result<Json<KeyList>, ApiError> {
     let limit = params.limit.unwrap_or(PAGE_DEFAULT).clamp(1, limits::PAGE_MAX);
-    let mut rows = state.reads(caller.tenant).keys(caller.tenant, params.after, limit + 1).await?;
+    let mut rows = seen_by(&state, &caller, params.after, limit + 1).await?;
     let next_after = cut(&mut rows, limit, |row| row.id);
     Ok(Json(KeyList { keys: rows.into_iter().map(view::key).collect(), next_after }))
+}
+
+/// The keys that exist for the caller, page by page until there are enough.
+async fn seen_by(
+    state: &AppState,
+    caller: &Caller,
+    mut after: Option<KeyId>,
+    wanted: usize,
+) -> Result<Vec<KeyRow>, ApiError> {
+    let (store, size) = (state.reads(caller.tenant), read_at_once(caller, wanted));
+    let mut rows = Vec::new();
+    loop {
+        let page = store.keys(caller.tenant, after, size).await?;
+        let full = page.len() == size;
+        after = page.last().map(|row| row.id);
+        rows.extend(page.into_iter().filter(|row| caller.sees(row.workspace.as_deref())));
+        if !full || rows.len() >= wanted {
+            rows.truncate(wanted);
+            return Ok(rows);
+        }
+    }
 }

@@ -34,7 +34,7 @@ pub fn created(row: KeyRow, text: &key::KeyText) -> CreatedKey {
     CreatedKey { key: key(row), text: text.reveal().to_owned(), shown_once: Vec::new() }
 }
 
-/// The key that the path names, if it is one of the caller's tenant.
+/// The key that the path names, if it is one of the caller's tenant and, where the caller is confined to one, workspace.
 pub struct OfKey(pub KeyRow);
 
 impl FromRequestParts<AppState> for OfKey {
@@ -47,6 +47,7 @@ impl FromRequestParts<AppState> for OfKey {
             Ok(id) => state.reads(caller.tenant).key(caller.tenant, id).await?,
             Err(_) => None,
         };
+        let found = found.filter(|row| caller.sees(row.workspace.as_deref()));
         found.map(Self).ok_or_else(|| ApiError::unknown("key", &text))
     }
 }

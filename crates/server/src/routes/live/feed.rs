@@ -2,14 +2,14 @@
 //! says otherwise.
 
 use axum::extract::State;
-use axum::http::StatusCode;
 use axum::response::Response;
 use interlock_protocol::live::{Cursor, Envelope, path};
 
 use super::place::{Place, StreamParams, Upgrade, Watched, ahead, open};
 use crate::api_error::ApiError;
+use crate::confinement;
 use crate::identity::Caller;
-use crate::live::{Admission, Topic, stream};
+use crate::live::{Admission, Credential, Topic, stream};
 use crate::state::AppState;
 
 /// Follow all runs over a WebSocket
@@ -49,8 +49,8 @@ pub async fn feed_events(
 ) -> Result<Response, ApiError> {
     let (topic, cursor) = AllRuns.topic(&state, &caller, place).await?;
     let hub = state.hub().clone();
-    let subscription = hub.subscribe(topic, cursor, hub.seat()?);
-    Ok(stream(hub, subscription))
+    let subscription = hub.subscribe(topic, cursor, hub.seat(caller.tenant)?);
+    Ok(stream(hub, subscription, Credential::new(state.identity().clone(), caller)))
 }
 
 struct AllRuns;
@@ -69,7 +69,5 @@ impl Watched for AllRuns {
 
 /// The feed is the whole tenant's: a key that is limited to a workspace would see runs that do not exist for it.
 pub fn of_whole_tenant(caller: &Caller) -> Result<(), ApiError> {
-    let Some(workspace) = &caller.workspace else { return Ok(()) };
-    let detail = format!("this key is for workspace `{workspace}`, and the feed shows all; follow its runs one by one");
-    Err(ApiError::new(StatusCode::FORBIDDEN, "PERMISSION_DENIED", detail))
+    caller.workspace.as_deref().map_or(Ok(()), |workspace| Err(confinement::refused(workspace)))
 }

@@ -13,7 +13,7 @@ use utoipa::IntoParams;
 
 use crate::api_error::ApiError;
 use crate::identity::Caller;
-use crate::live::{Admission, Heard, Socket, Topic, serve, verify_token};
+use crate::live::{Admission, Credential, Heard, Socket, Topic, serve, verify_token};
 use crate::query::Params;
 use crate::state::AppState;
 
@@ -95,22 +95,31 @@ pub async fn open(
         .read_buffer_size(READ_BUFFER)
         .write_buffer_size(WRITE_BUFFER)
         .max_write_buffer_size(WRITE_BUFFER_MAX);
-    let seat = state.hub().seat()?;
     if let Admission::Granted(caller) = admission {
         let (topic, cursor) = watched.topic(&state, &caller, place).await?;
         let hub = state.hub().clone();
+        let seat = hub.seat(caller.tenant)?;
+        let credential = Credential::new(state.identity().clone(), *caller);
         return Ok(upgrade.on_upgrade(move |socket| {
             let subscription = hub.subscribe(topic, cursor, seat);
-            serve(Socket::new(socket), hub, topic, subscription)
+            serve(Socket::new(socket), hub, topic, subscription, credential)
         }));
     }
+    let unknown = state.hub().unknown_socket()?;
     Ok(upgrade.on_upgrade(async move |socket| {
         let mut socket = Socket::new(socket);
-        match first_frame(&state, &mut socket, place, &watched).await {
-            Ok(Some((topic, cursor))) => {
-                let hub = state.hub().clone();
+        let introduced = first_frame(&state, &mut socket, place, &watched).await;
+        drop(unknown);
+        let hub = state.hub().clone();
+        let seated = introduced.and_then(|introduced| {
+            let Some((topic, cursor, caller)) = introduced else { return Ok(None) };
+            hub.seat(topic.tenant()).map(|seat| Some((topic, cursor, caller, seat)))
+        });
+        match seated {
+            Ok(Some((topic, cursor, caller, seat))) => {
                 let subscription = hub.subscribe(topic, cursor, seat);
-                serve(socket, hub, topic, subscription).await;
+                let credential = Credential::new(state.identity().clone(), caller);
+                serve(socket, hub, topic, subscription, credential).await;
             }
             Ok(None) => {}
             Err(error) => {
@@ -132,7 +141,7 @@ async fn first_frame(
     socket: &mut Socket,
     place: Option<Cursor>,
     watched: &impl Watched,
-) -> Result<Option<(Topic, u64)>, ApiError> {
+) -> Result<Option<(Topic, u64, Caller)>, ApiError> {
     let heard = tokio::select! {
         () = state.hub().shutdown().cancelled() => return Ok(None),
         heard = timeout(limits::FIRST_FRAME_WAIT.as_duration(), socket.hear()) => heard,
@@ -145,5 +154,6 @@ async fn first_frame(
     };
     let caller = verify_token(state, &token).await?;
     let place = last_event_id.as_deref().map(cursor).transpose()?.or(place);
-    watched.topic(state, &caller, place).await.map(Some)
+    let (topic, cursor) = watched.topic(state, &caller, place).await?;
+    Ok(Some((topic, cursor, caller)))
 }

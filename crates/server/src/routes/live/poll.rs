@@ -52,19 +52,23 @@ pub async fn feed_page(
     let tenant = caller.tenant;
     let limit = params.limit.unwrap_or(limits::PAGE_MAX).clamp(1, limits::PAGE_MAX);
     let store = state.reads(tenant);
-    let mut events = store.tenant_events(tenant, params.since, limit).await?;
-    if events.is_empty() && params.since > store.last_cursor(tenant).await? {
+    let mut page = store.tenant_events(tenant, params.since, limit).await?;
+    if page.events.is_empty() && params.since > store.last_cursor(tenant).await? {
         return Err(ahead());
     }
-    if events.is_empty() && params.wait_ms.is_some() {
-        let mut watcher = state.engine().watch_tenant(tenant, params.since);
+    if page.events.is_empty() && params.wait_ms.is_some() {
+        let mut watcher = state.engine().watch_tenant(tenant, page.cursor);
         let news = timeout(bounded(params.wait_ms, limits::WAIT_MAX), watcher.next_of_tenant());
         if let Some(Ok(arrived)) = state.shutdown().run_until_cancelled(news).await {
-            events = arrived?;
-            events.truncate(limit);
+            page.events = arrived?;
+        }
+        page.cursor = watcher.cursor();
+        if page.events.len() > limit {
+            page.events.truncate(limit);
+            page.cursor = page.events[limit - 1].cursor;
         }
     }
-    let envelopes = state.hub().encoder(Topic::Tenant(tenant)).envelopes(events).await?;
-    let next_since = envelopes.last().map_or(params.since, |(cursor, _)| *cursor);
+    let next_since = page.cursor;
+    let envelopes = state.hub().encoder(Topic::Tenant(tenant)).envelopes(page.events).await?;
     Ok(Json(FeedPage { events: envelopes.into_iter().map(|(_, envelope)| envelope).collect(), next_since }))
 }

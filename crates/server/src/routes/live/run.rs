@@ -11,7 +11,7 @@ use interlock_protocol::live::{Cursor, Envelope, path};
 use super::place::{Place, StreamParams, Upgrade, Watched, ahead, open};
 use crate::api_error::ApiError;
 use crate::identity::Caller;
-use crate::live::{Admission, Topic, stream};
+use crate::live::{Admission, Credential, Topic, stream};
 use crate::request::{Named, run_of_path};
 use crate::state::AppState;
 
@@ -85,8 +85,8 @@ pub async fn run_events(
     }
     let (topic, cursor) = OneRun(run).topic(&state, &caller, place).await?;
     let hub = state.hub().clone();
-    let subscription = hub.subscribe(topic, cursor, hub.seat()?);
-    Ok(stream(hub, subscription))
+    let subscription = hub.subscribe(topic, cursor, hub.seat(caller.tenant)?);
+    Ok(stream(hub, subscription, Credential::new(state.identity().clone(), caller)))
 }
 
 struct OneRun(RunId);

@@ -1,29 +1,55 @@
-//! `POST /runs/{run}/skip`: goes on without the step that stopped the run.
+//! `POST /runs/{run}/skip`: goes on without the step that stopped the run. Past an approval that was not given, it is the
+//! vote of whoever asks.
 
-use axum::Json;
 use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use interlock_core::approval::Voter;
+use interlock_core::decide::skip_terms;
 use interlock_protocol::runs::{Because, Standing, path};
 
 use crate::api_error::ApiError;
 use crate::directive::answer;
 use crate::identity::Caller;
 use crate::request::{Body, Named, reason};
+use crate::routes::approvals::vote::loaded;
+use crate::routes::approvals::voter::{Claimed, voter};
 use crate::state::AppState;
 
 /// Go on without the step that stopped the run
+///
+/// A gate, or a step whose approval was refused, is skipped by as many people as could have approved it: each of them gives
+/// the directive, or votes on the approval that the first one opens.
 #[utoipa::path(
     post,
     path = path::SKIP,
     tag = "runs",
     params(Named),
     request_body = Because,
-    responses((status = 200, description = "Where the run stands.", body = Standing)),
+    responses(
+        (status = 200, description = "Where the run stands.", body = Standing),
+        (status = 202, description = "The vote is recorded; `needs` says how many are missing.", body = Standing),
+    ),
 )]
 pub async fn skip(
     State(state): State<AppState>,
     caller: Caller,
     Named { tenant, run }: Named,
     Body(because): Body<Because>,
-) -> Result<Json<Standing>, ApiError> {
-    Ok(answer(state.engine().skip(tenant, run, reason(because.reason)?, caller.operator()).await?))
+) -> Result<Response, ApiError> {
+    let because = reason(because.reason)?;
+    let voter = voter_of(&state, &caller, Named { tenant, run }).await?;
+    let standing = state.engine().skip(tenant, run, because, voter, caller.operator()).await?;
+    let status = if standing.needs.is_some() { StatusCode::ACCEPTED } else { StatusCode::OK };
+    Ok((status, answer(standing)).into_response())
+}
+
+/// Whoever asks, as a voter, where the step needs votes. A key has none, and the engine refuses it.
+async fn voter_of(state: &AppState, caller: &Caller, named: Named) -> Result<Option<Voter>, ApiError> {
+    let run = loaded(state, named.tenant, named.run).await?;
+    let Some(terms) = skip_terms(&run).filter(|_| !run.state.is_terminal()) else { return Ok(None) };
+    if caller.as_voter().is_err() {
+        return Ok(None);
+    }
+    voter(state, caller, &run, &terms.approvers, &Claimed::default()).await.map(Some)
 }

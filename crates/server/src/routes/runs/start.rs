@@ -33,15 +33,22 @@ use crate::trace;
     tag = "runs",
     params(IdempotencyHeaders),
     request_body = runs::StartRun,
-    responses((
-        status = 201,
-        description = "The run is made, or was made by the same request before.",
-        body = runs::Started,
-        headers(
-            ("location" = String, description = "Where the run is found."),
-            ("idempotency-replayed" = Option<String>, description = "`true` if the request was made before."),
+    responses(
+        (
+            status = 201,
+            description = "The run is made, or was made by the same request before.",
+            body = runs::Started,
+            headers(
+                ("location" = String, description = "Where the run is found."),
+                ("idempotency-replayed" = Option<String>, description = "`true` if the request was made before."),
+            ),
         ),
-    )),
+        (
+            status = 202,
+            description = "Another run holds the subject and has been told (`on_conflict: signal`); `run_id` is that run's.",
+            body = runs::Started,
+        ),
+    ),
 )]
 pub async fn start(
     State(state): State<AppState>,

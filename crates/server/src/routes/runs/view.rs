@@ -54,6 +54,7 @@ pub fn run(state: &AppState, mut row: RunSummary) -> RunView {
         started_by: row.started_by,
         root_run_id: row.root_run_id,
         resumed_from: row.resumed_from,
+        continued_by: row.continued_by,
         resume_count: row.resume_count,
         created_at: row.created_at,
         deadline_at: row.deadline_at,

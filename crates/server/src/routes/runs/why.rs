@@ -6,6 +6,7 @@ use interlock_core::ids::RunId;
 use interlock_core::run::Run;
 use interlock_core::state::WorkerState;
 use interlock_core::why::{self, Explanation, Surroundings};
+use interlock_core::work::Skills;
 use interlock_protocol::runs::path;
 
 use crate::api_error::ApiError;
@@ -41,14 +42,15 @@ async fn holder(state: &AppState, run: &Run) -> Result<Option<RunId>, ApiError> 
 
 /// How many worker sessions would take the run's current step.
 async fn workers(state: &AppState, run: &Run) -> Result<u32, ApiError> {
-    let queue = &run.spec(run.position).queue;
+    let spec = run.spec(run.position);
     let now = state.engine().now();
     let sessions = state.engine().store().sessions().await?;
     let takes = |session: &&interlock_store::SessionRow| {
         session.state == WorkerState::Online
             && session.lease_expires_at > now
             && session.tenant.is_none_or(|tenant| tenant == run.tenant)
-            && session.queues.contains(queue)
+            && session.queues.contains(&spec.queue)
+            && Skills::new(session.tasks.clone(), session.capabilities.clone()).can_do(spec)
     };
     Ok(sessions.iter().filter(takes).count() as u32)
 }

@@ -4,6 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use interlock_protocol::runs::limits;
 use interlock_protocol::schedules::{ScheduleList, path};
+use interlock_store::ScheduleRow;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
@@ -11,7 +12,7 @@ use super::view;
 use crate::api_error::ApiError;
 use crate::identity::Caller;
 use crate::query::Params;
-use crate::request::cut;
+use crate::request::{cut, read_at_once};
 use crate::state::AppState;
 
 const PAGE_DEFAULT: usize = 100;
@@ -39,9 +40,29 @@ pub async fn list(
     Params(params): Params<ListParams>,
 ) -> Result<Json<ScheduleList>, ApiError> {
     let limit = params.limit.unwrap_or(PAGE_DEFAULT).clamp(1, limits::PAGE_MAX);
-    let after = params.after.unwrap_or_default();
-    let mut rows = state.reads(caller.tenant).schedules(caller.tenant, &after, limit + 1).await?;
+    let mut rows = seen_by(&state, &caller, params.after.unwrap_or_default(), limit + 1).await?;
     let next_after = cut(&mut rows, limit, |row| row.spec.name.clone());
     let now = state.engine().now();
     Ok(Json(ScheduleList { schedules: rows.into_iter().map(|row| view::schedule(row, now)).collect(), next_after }))
+}
+
+/// The schedules that exist for the caller, page by page until there are enough.
+async fn seen_by(
+    state: &AppState,
+    caller: &Caller,
+    mut after: String,
+    wanted: usize,
+) -> Result<Vec<ScheduleRow>, ApiError> {
+    let (store, size) = (state.reads(caller.tenant), read_at_once(caller, wanted));
+    let mut rows = Vec::new();
+    loop {
+        let page = store.schedules(caller.tenant, &after, size).await?;
+        let full = page.len() == size;
+        after = page.last().map(|row| row.spec.name.clone()).unwrap_or_default();
+        rows.extend(page.into_iter().filter(|row| caller.sees(Some(&row.spec.workspace))));
+        if !full || rows.len() >= wanted {
+            rows.truncate(wanted);
+            return Ok(rows);
+        }
+    }
 }

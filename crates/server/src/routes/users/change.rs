@@ -31,6 +31,9 @@ pub async fn change(
 ) -> Result<Json<UserView>, ApiError> {
     caller.check_charge_of(user.installation)?;
     let ends_sessions = change.disabled == Some(true);
+    if change.roles.is_some() || change.groups.is_some() || change.disabled.is_some() {
+        people::note_access(&mut user, &caller, state.engine().now());
+    }
     user.roles = change.roles.unwrap_or(user.roles);
     if let Some(groups) = change.groups {
         user.groups = people::groups(groups)?;

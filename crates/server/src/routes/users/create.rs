@@ -53,6 +53,8 @@ async fn add(state: &AppState, caller: &Caller, body: CreateUser) -> Result<Made
         groups: people::groups(body.groups)?,
         password,
         created_by: Some(caller.name()),
+        access_changed_at: Some(state.engine().now()),
+        access_changed_by: Some(caller.name()),
         ..identity.new_user(caller.tenant, people::person_name(body.name)?)
     };
     let user = identity.add_user(user).await?;

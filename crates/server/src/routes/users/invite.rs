@@ -6,11 +6,12 @@ use axum::response::Response;
 use interlock_core::ids::UserId;
 use interlock_protocol::identity::{Invite, path};
 use interlock_protocol::runs::Nothing;
+use interlock_store::IdentityOp;
 
 use super::view::OfUser;
 use crate::api_error::ApiError;
 use crate::idempotency::{IdempotencyHeaders, Keyed, Made};
-use crate::identity::Caller;
+use crate::identity::{Caller, people};
 use crate::pages;
 use crate::request::Body;
 use crate::state::AppState;
@@ -40,6 +41,10 @@ pub async fn invite(
     let make = async {
         caller.check_charge_of(user.installation)?;
         let invite = state.identity().invite(user.tenant, Some(user.id)).await?;
+        // Whoever has the link gets in as this person.
+        let mut user = user.clone();
+        people::note_access(&mut user, &caller, state.engine().now());
+        state.identity().write(IdentityOp::ChangeUser(Box::new(user))).await?;
         let link = pages::setup_link(&state.base_url(&headers), &invite.token);
         let invite = Invite { link, expires_at: invite.expires_at, shown_once: Vec::new() };
         Ok(Made::created(invite).showing_once(&["link"]))

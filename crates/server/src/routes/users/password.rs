@@ -10,7 +10,8 @@ use interlock_store::IdentityOp;
 
 use super::view::OfUser;
 use crate::api_error::ApiError;
-use crate::identity::{Caller, Via};
+use crate::connections::PeerAddress;
+use crate::identity::{Caller, Via, people};
 use crate::request::Body;
 use crate::state::AppState;
 
@@ -28,6 +29,7 @@ use crate::state::AppState;
 pub async fn set(
     State(state): State<AppState>,
     caller: Caller,
+    PeerAddress(source): PeerAddress,
     OfUser(mut user): OfUser,
     Body(body): Body<SetPassword>,
 ) -> Result<StatusCode, ApiError> {
@@ -35,7 +37,7 @@ pub async fn set(
     if own {
         let old = body.old_password.unwrap_or_default();
         let kept = user.password.clone();
-        if !state.identity().check_password(user.tenant, &user.name, kept, old).await? {
+        if !state.identity().check_password(user.tenant, &user.name, kept, old, source).await? {
             return Err(ApiError::invalid("`old_password` is not your password"));
         }
     } else if !caller.may(Permission::Administer) {
@@ -43,6 +45,7 @@ pub async fn set(
     }
     caller.check_charge_of(user.installation && !own)?;
     user.password = Some(state.identity().passwords().hash(body.password).await?);
+    people::note_access(&mut user, &caller, state.engine().now());
     let (tenant, id) = (user.tenant, user.id);
     state.identity().write(IdentityOp::ChangeUser(Box::new(user))).await?;
     state.identity().write(IdentityOp::EndSessionsOf { tenant, user: id }).await?;

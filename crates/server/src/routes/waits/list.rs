@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use axum::Json;
 use axum::extract::State;
+use interlock_core::json::NUL;
 use interlock_core::time::Timestamp;
 use interlock_protocol::runs::{WaitList, WaitView, limits, path};
 use interlock_store::{WaitFilter, WaitRow};
@@ -80,7 +81,12 @@ fn from_cursor(text: &str) -> Result<WaitRow, ApiError> {
         u8::from_str_radix(pair, 16).map_err(|_| invalid())
     });
     let bytes = bytes.collect::<Result<Vec<u8>, _>>()?;
-    let (signal_type, key, opened_at, run) = serde_json::from_slice(&bytes).map_err(|_| invalid())?;
+    let (signal_type, key, opened_at, run): (String, String, i64, _) =
+        serde_json::from_slice(&bytes).map_err(|_| invalid())?;
+    // No page has ended there, and PostgreSQL takes no such text.
+    if signal_type.contains(NUL) || key.contains(NUL) {
+        return Err(invalid());
+    }
     Ok(WaitRow {
         run,
         position: 0,
@@ -96,6 +102,16 @@ mod tests {
     use interlock_core::ids::RunId;
 
     use super::*;
+
+    #[test]
+    fn a_cursor_with_a_nul_is_none() {
+        let run = RunId::from_bytes([7; 16]);
+        for (signal, key) in [("go\0", "k"), ("go", "\0")] {
+            let place = serde_json::json!([signal, key, 1, run]).to_string();
+            let hex: String = place.bytes().map(|byte| format!("{byte:02x}")).collect();
+            assert_eq!(from_cursor(&hex).unwrap_err().status().as_u16(), 400);
+        }
+    }
 
     #[test]
     fn a_cursor_leads_back_to_its_place() {

@@ -1,7 +1,7 @@
 //! Repeating a call that got no answer. Every call of a worker is idempotent, so a repeat does no harm.
 
 use std::future::Future;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use interlock_protocol::transport::TransportError;
@@ -9,25 +9,19 @@ use tokio::time::{sleep, timeout};
 
 use crate::limits;
 
-/// Randomness from a seed (splitmix64), for pauses that must not be in step across workers.
+/// Spreads pauses, so that workers do not call in step. The seed makes a run repeatable.
 #[derive(Debug)]
-pub(crate) struct Jitter(AtomicU64);
-
-const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+pub(crate) struct Jitter(Mutex<fastrand::Rng>);
 
 impl Jitter {
-    pub const fn new(seed: u64) -> Self {
-        Self(AtomicU64::new(seed))
+    pub fn new(seed: u64) -> Self {
+        Self(Mutex::new(fastrand::Rng::with_seed(seed)))
     }
 
     /// Between half of the pause and all of it.
     pub fn spread(&self, pause: Duration) -> Duration {
-        let mut mixed = self.0.fetch_add(GOLDEN, Ordering::Relaxed).wrapping_add(GOLDEN);
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^= mixed >> 31;
         let half = pause / 2;
-        half + half.mul_f64(mixed as f64 / u64::MAX as f64)
+        half + half.mul_f64(self.0.lock().unwrap_or_else(PoisonError::into_inner).f64())
     }
 }
 
@@ -53,7 +47,7 @@ impl<'a> Pauses<'a> {
 }
 
 /// Makes the call until it is answered, or until `worthwhile` says that an answer would be of no use any more.
-pub(crate) async fn insist<T, Call, Calling>(
+pub(crate) async fn retry<T, Call, Calling>(
     jitter: &Jitter,
     worthwhile: impl Fn() -> bool,
     call: Call,
@@ -88,6 +82,8 @@ pub(crate) async fn timed<T>(
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
     use super::*;
 
     #[test]
@@ -106,7 +102,7 @@ mod tests {
     async fn a_call_that_hangs_is_made_again() {
         let calls = AtomicU64::new(0);
         let jitter = Jitter::new(1);
-        let answer = insist(
+        let answer = retry(
             &jitter,
             || true,
             || {

@@ -43,7 +43,7 @@ impl LimitedWorkflow {
 pub type Freed = Vec<(GroupKey, Candidate)>;
 
 #[derive(Default)]
-pub struct Holds {
+pub struct WorkflowLimits {
     workflows: BTreeMap<LimitedWorkflow, Workflow>,
     parked: HashSet<RunId>,
     /// Some parking is used up while the store holds more.
@@ -83,7 +83,7 @@ pub struct Pass {
     releases: u64,
 }
 
-impl Holds {
+impl WorkflowLimits {
     fn workflow(&mut self, of: &LimitedWorkflow) -> &mut Workflow {
         if self.workflows.len() >= WORKFLOWS_MAX && !self.workflows.contains_key(of) {
             self.workflows.retain(|_, workflow| workflow.hold.is_some());
@@ -293,8 +293,8 @@ mod tests {
     }
 
     /// Runs 1 to `count`: the first one's claim was refused at instant 0, the others found the workflow held.
-    fn held(count: u128) -> Holds {
-        let mut holds = Holds::default();
+    fn held(count: u128) -> WorkflowLimits {
+        let mut holds = WorkflowLimits::default();
         let pass = holds.pass(&flow(), &key("q"), candidate(1), Timestamp(0)).unwrap();
         assert!(holds.refused(&flow(), pass, FULL, (&key("q"), candidate(1)), Timestamp(0)));
         for number in 2..=count {
@@ -352,7 +352,7 @@ mod tests {
         assert_eq!(holds.next_lift(), Some(Timestamp(200)));
         holds.nudge(Timestamp(700));
         assert_eq!(holds.next_lift(), Some(Timestamp(200)));
-        let mut rated = Holds::default();
+        let mut rated = WorkflowLimits::default();
         let pass = rated.pass(&flow(), &key("q"), candidate(1), Timestamp(0)).unwrap();
         let rate = Held::Rate { max: 1, until: Timestamp(30_000) };
         assert!(rated.refused(&flow(), pass, rate, (&key("q"), candidate(1)), Timestamp(0)));

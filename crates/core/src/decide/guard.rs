@@ -1,0 +1,232 @@
+//! What an approval guards. A gate guards every step behind it up to the next gate. An approval permits one execution of
+//! what it guards: whoever runs such a step once more, goes back to it, or goes on without its approval, needs people who
+//! could have approved it, in the same number (decision 0017).
+
+use super::draft::Draft;
+use super::{Bindings, activate, approve, control};
+use crate::approval::{Approval, Purpose, Voter};
+use crate::event::Event;
+use crate::json::{Hash, Json};
+use crate::limits;
+use crate::machine::step::StepEvent;
+use crate::plan::{Gate, OnDenial, Plan, StepSpec, Work};
+use crate::planted::{Bug, is_planted};
+use crate::rejection::Rejection;
+use crate::run::{Phase, Run, Step};
+use crate::state::{ApprovalState, StepState};
+
+/// The gates whose approvals a step stands on, the first one first: back to the nearest one that asked. Gates with nothing
+/// between them that acts guard together. One that was skipped may have been so because its condition was false, and then
+/// the one before it counts as well.
+pub(super) fn gates_of<'a>(plan: &Plan, step: impl Fn(u32) -> &'a Step, position: u32) -> Vec<u32> {
+    let mut gates = Vec::new();
+    let mut found = false;
+    for at in (0..position.min(plan.steps.len() as u32)).rev() {
+        match plan.steps[at as usize].work {
+            Work::Approval(_) => {
+                gates.push(at);
+                found |= step(at).state() != StepState::Skipped;
+            }
+            Work::Wait { .. } | Work::Transform { .. } => {}
+            _ if found => break,
+            _ => {}
+        }
+    }
+    gates.reverse();
+    gates
+}
+
+/// Where a run goes on that is restarted from a position: at the first gate that guards it, else there.
+pub fn first_rewound(run: &Run, position: u32) -> u32 {
+    gates_of(&run.plan, |at| &run.steps[at as usize], position).first().copied().unwrap_or(position)
+}
+
+const fn gate(spec: &StepSpec) -> Option<&Gate> {
+    match &spec.work {
+        Work::Approval(gate) => Some(gate),
+        _ => None,
+    }
+}
+
+/// What an approval asked for, as a gate that asks for the same again.
+fn terms_of(approval: &Approval) -> Gate {
+    Gate {
+        approvers: approval.approvers.clone(),
+        quorum: approval.quorum,
+        message: None,
+        on_reject: approval.on_reject,
+        on_expiry: approval.on_expiry,
+        escalate_after: None,
+        expires_after: None,
+    }
+}
+
+/// Whose approval the current step of a run needs to be skipped; `None` where no open or refused approval guards it.
+pub fn skip_terms(run: &Run) -> Option<Gate> {
+    terms_at(&run.plan, |at| &run.steps[at as usize], run.position)
+}
+
+pub(super) fn terms_to_skip(draft: &Draft<'_>) -> Option<Gate> {
+    if is_planted(Bug::GateSkipped) {
+        return None;
+    }
+    terms_at(&draft.run.plan, |at| draft.step(at), draft.position)
+}
+
+fn terms_at<'a>(plan: &Plan, step: impl Fn(u32) -> &'a Step, position: u32) -> Option<Gate> {
+    let spec = plan.steps.get(position as usize)?;
+    if let Some(gate) = gate(spec) {
+        return Some(gate.clone());
+    }
+    match &step(position).phase {
+        Phase::WaitingApproval(approval) => Some(terms_of(approval)),
+        _ => None,
+    }
+}
+
+/// Whose leave another execution of a step needs.
+pub(super) enum Guard {
+    Nobody,
+    Gate(Gate),
+    /// Of several gates, one after the other.
+    Gates,
+}
+
+/// What guards another execution of a step. A wait does nothing, and a gate asks by itself.
+pub(super) fn guard_of(draft: &Draft<'_>, position: u32) -> Guard {
+    let Some(spec) = draft.run.plan.step(position) else { return Guard::Nobody };
+    if matches!(spec.work, Work::Wait { .. } | Work::Approval(_)) || is_planted(Bug::ApprovalInherited) {
+        return Guard::Nobody;
+    }
+    match &draft.step(position).phase {
+        Phase::WaitingApproval(approval) => Guard::Gate(terms_of(approval)),
+        _ => guarding(&draft.run.plan, |at| draft.step(at), position),
+    }
+}
+
+fn guarding<'a>(plan: &Plan, step: impl Fn(u32) -> &'a Step, position: u32) -> Guard {
+    let was_asked = |at: &u32| !matches!(&step(*at).phase, Phase::Skipped { why } if why == activate::CONDITION_FALSE);
+    let mut asked = gates_of(plan, &step, position).into_iter().filter(was_asked);
+    match (asked.next().and_then(|at| gate(&plan.steps[at as usize])), asked.next()) {
+        (None, _) => Guard::Nobody,
+        (Some(gate), None) => Guard::Gate(gate.clone()),
+        (Some(_), Some(_)) => Guard::Gates,
+    }
+}
+
+/// Asks the people again before a guarded step runs once more. They see what failed and what the step is given now.
+pub(super) fn ask_to_retry(draft: &mut Draft<'_>, terms: Gate, before: &Json) -> Result<(), Rejection> {
+    let position = draft.position;
+    let message = retry_message(draft, before);
+    let terms = Gate { message: Some(message), ..terms };
+    let approval = activate::request(draft, &terms, Purpose::Retry, None);
+    let event = StepEvent::OperatorRetry { ask: true };
+    activate::ask(draft, position, event, approval)
+}
+
+fn retry_message(draft: &Draft<'_>, before: &Json) -> String {
+    let (key, step) = (&draft.spec(draft.position).key, draft.current());
+    let failure = step.last_error.as_ref().map_or_else(String::new, |error| format!(", which failed ({})", error.code));
+    let input = step.input.as_ref().unwrap_or(&draft.run.header.inputs);
+    let digest = Hash::of(input.as_str().as_bytes());
+    if input == before {
+        return format!("Run step `{key}` again{failure}, with the same input (sha256 {digest}).");
+    }
+    let changes = difference(before, input);
+    format!("Run step `{key}` again{failure}, with another input (sha256 {digest}):\n{changes}")
+}
+
+/// How an input differs from the one before, field by field, cut to what fits on a card.
+fn difference(before: &Json, after: &Json) -> String {
+    let (Ok(before), Ok(after)) = (before.to_value(), after.to_value()) else { return String::new() };
+    let mut lines = Vec::new();
+    match (before.as_object(), after.as_object()) {
+        (Some(old), Some(new)) => {
+            for (name, value) in old.iter().filter(|(name, value)| new.get(*name) != Some(*value)) {
+                lines.push(format!("- {name}: {value}"));
+            }
+            for (name, value) in new.iter().filter(|(name, value)| old.get(*name) != Some(*value)) {
+                lines.push(format!("+ {name}: {value}"));
+            }
+        }
+        _ => lines.extend([format!("- {before}"), format!("+ {after}")]),
+    }
+    let mut text = lines.join("\n");
+    if text.len() > limits::DIFFERENCE_BYTES_MAX {
+        let mut end = limits::DIFFERENCE_BYTES_MAX;
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        text.truncate(end);
+        text.push_str("… (cut; the hash is that of the whole input)");
+    }
+    text
+}
+
+/// One person's word that the step is to be skipped. The first one asks for it, the last one that is needed does it.
+pub(super) fn vote_to_skip(
+    draft: &mut Draft<'_>,
+    terms: &Gate,
+    reason: String,
+    voter: Option<&Voter>,
+    bindings: &Bindings,
+) -> Result<(), Rejection> {
+    let position = draft.position;
+    let (run, step, quorum) = (draft.run.id, draft.spec(position).key.clone(), terms.quorum);
+    let refuse = |why| Rejection::DirectiveNotPermitted { run, step: step.clone(), verb: "skip", quorum, why };
+    let voter =
+        voter.ok_or_else(|| refuse("Only people decide, never keys: sign in, and skip it as yourself".into()))?;
+    let open = match &draft.current().phase {
+        Phase::WaitingApproval(open) if is_open_skip(open) => Some((**open).clone()),
+        _ => None,
+    };
+    if open.as_ref().is_some_and(|open| open.expires_at <= draft.now()) {
+        return Err(refuse("The request to skip it has expired; ask again in a moment".into()));
+    }
+    let is_new = open.is_none();
+    let approval = open.unwrap_or_else(|| {
+        let message = format!("Skip step `{step}` without its approval: {reason}");
+        let on = OnDenial::Pause;
+        let terms = Gate { message: Some(message), on_reject: on, on_expiry: on, ..terms.clone() };
+        activate::request(draft, &terms, Purpose::Skip, Some(reason.clone()))
+    });
+    let (voter, vote) = approve::cast(draft, voter, true, Some(reason));
+    let after = approval.vote(&voter, vote.clone()).map_err(|refused| match refused {
+        Rejection::VoteRefused { why, .. } => refuse(why),
+        other => other,
+    })?;
+    if is_new {
+        draft.emit(Event::ApprovalRequested {
+            step: position,
+            approval: after.id,
+            expires_at: after.expires_at,
+            purpose: Some(Purpose::Skip),
+        });
+    }
+    approve::record(draft, position, &after, vote);
+    if after.state == ApprovalState::Approved {
+        return skip_approved(draft, &after, bindings);
+    }
+    draft.go(position, StepEvent::DirectiveAsked, Phase::WaitingApproval(Box::new(after)))
+}
+
+/// Whether somebody has asked to skip the step, and others have still to agree.
+pub(super) fn is_open_skip(approval: &Approval) -> bool {
+    approval.purpose == Purpose::Skip && approval.state == ApprovalState::Requested
+}
+
+/// Enough people have agreed: the step is skipped, and the record says by whom.
+pub(super) fn skip_approved(draft: &mut Draft<'_>, approval: &Approval, bindings: &Bindings) -> Result<(), Rejection> {
+    let reason = approval.reason.as_deref().unwrap_or_default();
+    let why = format!("by {}: {reason}", approval.approved_by().join(", "));
+    // They have decided, as approvers do; none of them has asked for what comes next.
+    draft.decided_by_vote = true;
+    control::pass_over(draft, why, bindings)
+}
+
+/// Closes a request to skip the step that something else has overtaken.
+pub(super) fn drop_skip(draft: &mut Draft<'_>) {
+    if matches!(&draft.current().phase, Phase::WaitingApproval(open) if is_open_skip(open)) {
+        super::cancel::close_questions(draft);
+    }
+}

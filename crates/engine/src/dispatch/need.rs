@@ -1,0 +1,40 @@
+//! What a step asks of the worker that takes it.
+
+use std::sync::Arc;
+
+use interlock_core::plan::StepSpec;
+use interlock_core::state::StepKind;
+use interlock_core::work::Skills;
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Need {
+    /// The scan has found the run, and nobody has looked at its step yet.
+    Unknown,
+    Task(Arc<str>),
+    /// A step that is no task.
+    Kind(StepKind),
+}
+
+impl Need {
+    pub fn of(spec: &StepSpec) -> Self {
+        spec.task_name().map_or_else(|| Self::Kind(spec.kind()), |task| Self::Task(task.into()))
+    }
+
+    /// Whether it is what the step asks for, as far as is known.
+    pub fn may_be(&self, spec: &StepSpec) -> bool {
+        match self {
+            Self::Unknown => true,
+            Self::Task(task) => spec.task_name() == Some(task),
+            Self::Kind(kind) => spec.task_name().is_none() && spec.kind() == *kind,
+        }
+    }
+
+    /// Whether a worker with these skills can take the step, as far as is known.
+    pub fn is_met_by(&self, skills: &Skills) -> bool {
+        match self {
+            Self::Unknown => true,
+            Self::Task(task) => skills.has_task(task),
+            Self::Kind(kind) => skills.has_kind(*kind),
+        }
+    }
+}

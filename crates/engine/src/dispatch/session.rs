@@ -1,0 +1,91 @@
+//! What dispatch knows of a worker session: whose steps it takes, from which queues, how many, and what it can do.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+
+use interlock_core::ids::TenantId;
+use interlock_core::plan::StepSpec;
+use interlock_core::state::WorkerState;
+use interlock_core::time::{Millis, Timestamp};
+use interlock_core::work::Skills;
+use interlock_store::SessionRow;
+
+use super::need::Need;
+use super::ready::GroupKey;
+use super::shares;
+
+#[derive(Debug)]
+pub struct SessionInfo {
+    pub tenant: Option<TenantId>,
+    pub queues: Vec<String>,
+    pub skills: Arc<Skills>,
+    slots: u32,
+    draining: AtomicBool,
+    /// When this server last heard of it.
+    heard_at: AtomicI64,
+}
+
+impl SessionInfo {
+    /// The session that a row describes. One that is over takes nothing new.
+    pub(crate) fn of(row: SessionRow, now: Timestamp) -> Arc<Self> {
+        Arc::new(Self {
+            tenant: row.tenant,
+            queues: row.queues,
+            skills: Skills::new(row.tasks, row.capabilities),
+            slots: row.slots,
+            draining: (row.state != WorkerState::Online).into(),
+            heard_at: now.0.into(),
+        })
+    }
+
+    /// How many of its places are for tenants below their share only.
+    pub(crate) fn kept(&self) -> usize {
+        if self.tenant.is_some() { 0 } else { shares::kept(self.slots as usize) }
+    }
+
+    pub fn takes_work(&self) -> bool {
+        !self.draining.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_draining(&self, draining: bool) {
+        self.draining.store(draining, Ordering::Relaxed);
+    }
+
+    pub(crate) fn heard(&self, now: Timestamp) {
+        self.heard_at.fetch_max(now.0, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_silent(&self, now: Timestamp, silence: Millis) -> bool {
+        Timestamp(self.heard_at.load(Ordering::Relaxed)) + silence < now
+    }
+
+    /// Whether it serves the tenant and the step's queue.
+    pub(crate) fn serves(&self, tenant: TenantId, queue: &str) -> bool {
+        self.tenant.is_none_or(|only| only == tenant) && self.queues.iter().any(|name| name == queue)
+    }
+
+    /// Whether it can take runs of this group that need this.
+    pub(crate) fn meets(&self, key: &GroupKey, need: &Need) -> bool {
+        self.serves(key.tenant, &key.queue) && need.is_met_by(&self.skills)
+    }
+
+    /// Whether a step may be claimed for it in the commit that makes the step ready.
+    pub(crate) fn takes_at_once(&self, tenant: TenantId, spec: &StepSpec) -> bool {
+        self.serves(tenant, &spec.queue) && self.skills.can_do(spec) && !self.skills.needs_intent(spec)
+    }
+}
+
+#[cfg(test)]
+impl SessionInfo {
+    pub(crate) fn with_tasks(queues: &[&str], tasks: &[&str]) -> Arc<Self> {
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let skills = Skills::new(Some(names(tasks)), None);
+        let (queues, heard_at) = (names(queues), AtomicI64::new(0));
+        Arc::new(Self { tenant: None, queues, skills, slots: 1, draining: false.into(), heard_at })
+    }
+
+    pub(crate) fn new(tenant: Option<TenantId>, queues: Vec<String>, slots: u32, draining: bool) -> Arc<Self> {
+        let skills = Arc::default();
+        Arc::new(Self { tenant, queues, skills, slots, draining: draining.into(), heard_at: AtomicI64::new(0) })
+    }
+}

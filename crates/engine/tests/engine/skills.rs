@@ -1,0 +1,72 @@
+//! Workers are given what they said they can do.
+
+use std::time::Duration;
+
+use interlock_core::ids::{RunId, SessionId};
+use interlock_core::plan::StepSpec;
+use interlock_core::state::RunState;
+use interlock_core::work::{Assignment, WorkerHello};
+use interlock_engine::Engine;
+
+use crate::on_both;
+use crate::rig::{Database, done, ends, engine, hello, plan, report, start, stop, tenant};
+
+on_both! {
+    async fn workers_with_different_tasks_on_one_queue_do_not_take_each_others_steps(database: &Database) {
+        let engine = engine(database).await;
+        let tenant = tenant(&engine, |_| {}).await;
+        let one = register(&engine, &["one"]).await;
+        let two = register(&engine, &["two"]).await;
+        let plan = plan(vec![StepSpec::task("a", "one"), StepSpec::task("b", "two"), StepSpec::task("c", "one")]);
+        let mut runs: Vec<RunId> = Vec::new();
+        for _ in 0..3 {
+            runs.push(engine.start(start(tenant, &plan, "null")).await.unwrap().run);
+        }
+        // The second worker asks first, for what the first one has.
+        assert!(engine.poll(two, 3, Duration::from_millis(50)).await.unwrap().is_empty());
+        for (session, task) in [(one, "one"), (two, "two"), (one, "one")] {
+            for _ in 0..runs.len() {
+                let claimed = next(&engine, session).await;
+                assert_eq!((claimed.handler.as_str(), claimed.at.attempt), (task, 1), "no step is bounced");
+                assert_eq!(report(&engine, session, &claimed, done("1")).await, None, "the next step is not for it");
+            }
+        }
+        for run in runs {
+            assert_eq!(ends(&engine, tenant, run).await, RunState::Succeeded);
+        }
+        stop(engine).await;
+    }
+
+    async fn what_no_worker_has_waits_without_being_tried_also_after_a_restart(database: &Database) {
+        let before = engine(database).await;
+        let tenant = tenant(&before, |_| {}).await;
+        let waiting = before.start(start(tenant, &plan(vec![StepSpec::task("a", "absent")]), "null")).await.unwrap().run;
+        stop(before).await;
+        // Only the scan knows of it now, and not what it needs.
+        let engine = engine(database).await;
+        let other = register(&engine, &["present"]).await;
+        assert!(engine.poll(other, 1, Duration::from_millis(300)).await.unwrap().is_empty());
+        let run = engine.start(start(tenant, &plan(vec![StepSpec::task("a", "present")]), "null")).await.unwrap().run;
+        let claimed = next(&engine, other).await;
+        assert_eq!(claimed.at.run, run);
+        report(&engine, other, &claimed, done("1")).await;
+        let seen = engine.store().load_runs(&[(tenant, waiting)]).await.unwrap().pop().unwrap();
+        assert_eq!((seen.current().attempt, seen.current().last_error.as_ref()), (0, None));
+
+        let late = register(&engine, &["absent", "more"]).await;
+        let claimed = next(&engine, late).await;
+        assert_eq!((claimed.at.run, claimed.at.attempt), (waiting, 1));
+        report(&engine, late, &claimed, done("1")).await;
+        assert_eq!(ends(&engine, tenant, waiting).await, RunState::Succeeded);
+        stop(engine).await;
+    }
+}
+
+async fn register(engine: &Engine, tasks: &[&str]) -> SessionId {
+    let tasks = Some(tasks.iter().map(|task| (*task).to_owned()).collect());
+    engine.register(WorkerHello { tasks, ..hello(4) }).await.unwrap().session
+}
+
+async fn next(engine: &Engine, session: SessionId) -> Assignment {
+    engine.poll(session, 1, Duration::from_secs(10)).await.unwrap().pop().expect("work")
+}

@@ -1,0 +1,160 @@
+//! One row that cannot be read costs its own run, and nobody else's.
+
+use std::time::Duration;
+
+use interlock_core::ids::{RunId, TenantId};
+use interlock_core::plan::StepSpec;
+use interlock_core::state::RunState;
+use interlock_core::time::Millis;
+use interlock_engine::Engine;
+use interlock_engine::set_aside::Item;
+use interlock_store::StoreUrl;
+
+use crate::on_both;
+use crate::rig::{Database, done, ends, engine, hello, plan, plan_with, start, stop, tenant, work};
+
+/// Changes a run's row behind the engine's back.
+async fn change(database: &Database, run: RunId, assignment: &str) {
+    match &database.url {
+        StoreUrl::Sqlite(path) => {
+            let connection = rusqlite::Connection::open(path).unwrap();
+            connection.busy_timeout(Duration::from_secs(10)).unwrap();
+            connection.execute_batch("PRAGMA ignore_check_constraints = ON").unwrap();
+            let sql = format!("UPDATE run_live SET {assignment} WHERE run_id = ?1");
+            assert_eq!(connection.execute(&sql, [run.as_bytes()]).unwrap(), 1);
+        }
+        StoreUrl::Postgres(url) => {
+            let (client, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls).await.unwrap();
+            let connection = tokio::spawn(connection);
+            let sql = format!("UPDATE run_live SET {assignment} WHERE run_id = $1");
+            assert_eq!(client.execute(&sql, &[&&run.as_bytes()[..]]).await.unwrap(), 1);
+            drop(client);
+            connection.await.unwrap().unwrap();
+        }
+        StoreUrl::SqliteMemory(_) => unreachable!("these tests use files and servers"),
+    }
+}
+
+const BROKEN: &str = "step_data = 'x' || coalesce(step_data, '')";
+const MENDED: &str = "step_data = nullif(substr(step_data, 2), '')";
+
+/// Another engine on the same database, which has nothing in memory.
+async fn restarted(database: &Database, engine: Engine) -> Engine {
+    stop(engine).await;
+    crate::rig::engine(database).await
+}
+
+/// How often the run was tried; zero while it is not set aside.
+fn tries(engine: &Engine, tenant: TenantId, run: RunId) -> u32 {
+    let aside = engine.set_aside();
+    aside.iter().find(|aside| aside.tenant == tenant && aside.item == Item::Run(run)).map_or(0, |aside| aside.tries)
+}
+
+/// Waits until the engine has set the run aside.
+async fn is_set_aside(engine: &Engine, tenant: TenantId, run: RunId) {
+    let seen = async {
+        while tries(engine, tenant, run) == 0 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), seen).await.expect("it is set aside");
+}
+
+on_both! {
+    async fn the_reaper_goes_on_behind_a_run_that_cannot_be_read(database: &Database) {
+        let engine = engine(database).await;
+        let tenant = tenant(&engine, |_| {}).await;
+        let plan = plan(vec![StepSpec::task("a", "a")]);
+        let session = engine.register(hello(3)).await.unwrap().session;
+        let mut runs = Vec::new();
+        for _ in 0..3 {
+            runs.push(engine.start(start(tenant, &plan, "null")).await.unwrap().run);
+        }
+        let mut claimed = 0;
+        while claimed < 3 {
+            claimed += engine.poll(session, 3, Duration::from_secs(5)).await.unwrap().len();
+        }
+        // The worker dies; of what it held, the row of one run is broken.
+        change(database, runs[0], BROKEN).await;
+        let engine = restarted(database, engine).await;
+        work(&engine, 4, |_| async { done("1") });
+        for run in &runs[1..] {
+            assert_eq!(ends(&engine, tenant, *run).await, RunState::Succeeded);
+        }
+        is_set_aside(&engine, tenant, runs[0]).await;
+        let findings = engine.store().check().await.unwrap();
+        let named: Vec<_> = findings.iter().filter(|finding| finding.check == "RUN_READABLE").collect();
+        assert_eq!(named.len(), 1, "{findings:?}");
+        assert_eq!(named[0].row, runs[0].to_string());
+        let (_, unreadable) = engine.store().unreadable_runs(1_000).await.unwrap();
+        assert_eq!(unreadable.iter().map(|(_, run, _)| *run).collect::<Vec<_>>(), [runs[0]]);
+        // Once somebody has mended it, it goes on by itself.
+        change(database, runs[0], MENDED).await;
+        assert_eq!(ends(&engine, tenant, runs[0]).await, RunState::Succeeded);
+        assert_eq!(engine.set_aside(), []);
+        stop(engine).await;
+    }
+
+    async fn a_run_that_cannot_be_read_is_offered_seldom(database: &Database) {
+        let engine = engine(database).await;
+        let tenant = tenant(&engine, |_| {}).await;
+        let plan = plan(vec![StepSpec::task("a", "a")]);
+        let broken = engine.start(start(tenant, &plan, "null")).await.unwrap().run;
+        change(database, broken, BROKEN).await;
+        let engine = restarted(database, engine).await;
+        work(&engine, 4, |_| async { done("1") });
+        is_set_aside(&engine, tenant, broken).await;
+        let began = engine.now();
+        while engine.now().since(began) < Millis(2_500) {
+            let good = engine.start(start(tenant, &plan, "null")).await.unwrap().run;
+            assert_eq!(ends(&engine, tenant, good).await, RunState::Succeeded);
+        }
+        let tries = tries(&engine, tenant, broken);
+        assert!((1..=3).contains(&tries), "it was tried {tries} times in less than four seconds");
+        change(database, broken, MENDED).await;
+        assert_eq!(ends(&engine, tenant, broken).await, RunState::Succeeded);
+        stop(engine).await;
+    }
+
+    async fn timers_fire_beside_a_run_that_cannot_be_read(database: &Database) {
+        let engine = engine(database).await;
+        let tenant = tenant(&engine, |_| {}).await;
+        let deadline = |plan: &mut interlock_core::plan::Plan| plan.timeout = Some(Millis(300));
+        let plan = plan_with(vec![StepSpec::task("a", "a")], deadline);
+        let broken = engine.start(start(tenant, &plan, "null")).await.unwrap().run;
+        change(database, broken, BROKEN).await;
+        let engine = restarted(database, engine).await;
+        is_set_aside(&engine, tenant, broken).await;
+        let began = engine.now();
+        while engine.now().since(began) < Millis(2_500) {
+            let good = engine.start(start(tenant, &plan, "null")).await.unwrap().run;
+            assert_eq!(ends(&engine, tenant, good).await, RunState::Failed);
+        }
+        let tries = tries(&engine, tenant, broken);
+        assert!((1..=3).contains(&tries), "it was tried {tries} times in less than four seconds");
+        change(database, broken, MENDED).await;
+        assert_eq!(ends(&engine, tenant, broken).await, RunState::Failed);
+        stop(engine).await;
+    }
+
+    async fn a_row_that_a_list_cannot_read_is_left_out_of_it(database: &Database) {
+        let engine = engine(database).await;
+        let tenant = tenant(&engine, |_| {}).await;
+        let plan = plan(vec![StepSpec::task("a", "a")]);
+        let session = engine.register(hello(2)).await.unwrap().session;
+        let broken = engine.start(start(tenant, &plan, "null")).await.unwrap().run;
+        let good = engine.start(start(tenant, &plan, "null")).await.unwrap().run;
+        let mut claimed = 0;
+        while claimed < 2 {
+            claimed += engine.poll(session, 2, Duration::from_secs(5)).await.unwrap().len();
+        }
+        change(database, broken, "attempt = -7").await;
+        assert_eq!(engine.store().claims_of(session).await.unwrap().len(), 1);
+        engine.heartbeat(session, &[], false).await.expect("the session lives, whatever one of its rows says");
+        work(&engine, 4, |_| async { done("1") });
+        assert_eq!(ends(&engine, tenant, good).await, RunState::Succeeded);
+        let rows = engine.store().unreadable_rows();
+        assert!(rows.iter().any(|(list, _)| *list == "LOST_CLAIMS"), "{rows:?}");
+        stop(engine).await;
+    }
+}

@@ -1,0 +1,175 @@
+//! Connections: who gets one, and for how long it may stay silent.
+//!
+//! [`serve`] accepts on a listener and answers by the router. [`places::Places`] counts connections, in all and by source
+//! address; [`linger::Lingering`] closes them so that a refused client still reads its answer; [`open_files`] asks the
+//! operating system for as many files as it gives. How long a request's body may take is decided where it is read
+//! ([`crate::body`]).
+
+mod accept;
+mod linger;
+mod open_files;
+mod places;
+
+use std::convert::Infallible;
+use std::net::{IpAddr, Ipv4Addr};
+use std::pin::pin;
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::{FromRequestParts, Request};
+use axum::http::request::Parts;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use interlock_protocol::problem::{PROBLEM_JSON, Problem};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tower::ServiceExt as _;
+
+use accept::AcceptFailures;
+use linger::Lingering;
+pub use places::source as source_of;
+use places::{Place, Places};
+
+use crate::state::AppState;
+
+/// Bounds on connections and on what may be read from them.
+#[derive(Debug, Clone, Copy)]
+pub struct ConnectionOptions {
+    /// Open connections, whoever they belong to. Fewer where the operating system gives fewer files.
+    pub connections_max: usize,
+    /// Open connections from one address.
+    pub per_address_max: usize,
+    /// How long a connection may take for the head of its next request; also how long it may be idle.
+    pub header_timeout: Duration,
+    /// How long a body may stay silent, and how long it may take as a whole.
+    pub body_idle_timeout: Duration,
+    pub body_timeout: Duration,
+    /// Bytes of bodies that have not come in completely, of all connections.
+    pub unfinished_bytes_max: usize,
+}
+
+impl Default for ConnectionOptions {
+    fn default() -> Self {
+        Self {
+            connections_max: 16_384,
+            per_address_max: 4_096,
+            header_timeout: Duration::from_secs(30),
+            body_idle_timeout: Duration::from_secs(15),
+            body_timeout: Duration::from_mins(2),
+            unfinished_bytes_max: 256 << 20,
+        }
+    }
+}
+
+/// The address a request comes from: the client's, or that of the proxy before us.
+#[derive(Debug, Clone, Copy)]
+pub struct PeerAddress(pub IpAddr);
+
+/// A request that came by no connection, as in tests, comes from nowhere.
+impl FromRequestParts<AppState> for PeerAddress {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &AppState) -> Result<Self, Infallible> {
+        let nowhere = Self(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
+        Ok(parts.extensions.get::<Self>().copied().unwrap_or(nowhere))
+    }
+}
+
+/// Files that are not connections: the store, its connections, logs.
+const FILES_BESIDE: u64 = 256;
+/// Said to a client for whom there is no place.
+static FULL: LazyLock<String> = LazyLock::new(|| {
+    let problem = Problem::new(503, "CONNECTIONS_FULL", "too many connections are open; try again later");
+    let body = serde_json::to_string(&problem).unwrap_or_default();
+    let length = body.len();
+    format!(
+        "HTTP/1.1 503 Service Unavailable\r\ncontent-type: {PROBLEM_JSON}\r\nretry-after: 1\r\n\
+         content-length: {length}\r\nconnection: close\r\n\r\n{body}"
+    )
+});
+
+/// Answers until `shutdown` fires, and then what is under way.
+pub async fn serve(listener: TcpListener, router: Router, options: ConnectionOptions, shutdown: CancellationToken) {
+    let places = Places::new(within_files(options.connections_max), options.per_address_max);
+    let connections = TaskTracker::new();
+    let mut failures = AcceptFailures::default();
+    loop {
+        let accepted = tokio::select! {
+            biased;
+            () = shutdown.cancelled() => break,
+            accepted = listener.accept() => accepted,
+        };
+        match accepted {
+            Ok((stream, peer)) => {
+                failures.over();
+                match places.take(peer.ip()) {
+                    Some(place) => {
+                        let answering = answer(stream, place, router.clone(), options, shutdown.clone());
+                        connections.spawn(answering);
+                    }
+                    None => turn_away(stream),
+                }
+            }
+            Err(error) => failures.pause(&error, &shutdown).await,
+        }
+    }
+    drop(listener);
+    connections.close();
+    connections.wait().await;
+}
+
+async fn answer(
+    stream: TcpStream,
+    place: Place,
+    router: Router,
+    options: ConnectionOptions,
+    shutdown: CancellationToken,
+) {
+    let peer = PeerAddress(place.address());
+    let service = service_fn(move |mut request: Request<Incoming>| {
+        request.extensions_mut().insert(peer);
+        router.clone().oneshot(request)
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(options.header_timeout)
+        .serve_connection(TokioIo::new(Lingering::new(stream, place)), service)
+        .with_upgrades();
+    let mut connection = pin!(connection);
+    let ended = tokio::select! {
+        ended = connection.as_mut() => ended,
+        () = shutdown.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%error, "a connection broke off");
+    }
+}
+
+/// Best effort: whoever is turned away in a flood may hear nothing.
+fn turn_away(stream: TcpStream) {
+    tracing::debug!("a connection was turned away: too many are open");
+    let _ = stream.try_write(FULL.as_bytes());
+}
+
+/// No more connections than there are files for them, once the limit is raised.
+fn within_files(connections_max: usize) -> usize {
+    let Some(files) = open_files::raise() else { return connections_max };
+    // At least half of a small limit is for connections.
+    let room = files.saturating_sub(FILES_BESIDE).max(files / 2);
+    let room = usize::try_from(room).unwrap_or(usize::MAX);
+    if room < connections_max {
+        tracing::warn!(
+            files,
+            connections = room,
+            "the limit on open files allows fewer connections than configured; raise it (LimitNOFILE=, ulimit -n)"
+        );
+    }
+    room.min(connections_max)
+}

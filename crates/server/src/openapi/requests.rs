@@ -1,0 +1,72 @@
+//! What the types of requests do not say by themselves: how long their texts may be, and which fields exclude each other.
+//! Limits count bytes; a text within its limit has no more characters than that.
+
+use interlock_core::limits::{NAME_BYTES_MAX, REASON_BYTES_MAX};
+use interlock_protocol::identity::limits::{PASSWORD_BYTES_MAX, PASSWORD_CHARS_MIN};
+use serde_json::{Value, json};
+
+/// Schema, field, and the least and greatest length of its text.
+const LENGTHS: &[(&str, &str, usize, usize)] = &[
+    ("Because", "reason", 1, REASON_BYTES_MAX),
+    ("Cancel", "reason", 1, REASON_BYTES_MAX),
+    ("RollBack", "reason", 1, REASON_BYTES_MAX),
+    ("Resolve", "reason", 1, REASON_BYTES_MAX),
+    ("StartBulk", "reason", 1, REASON_BYTES_MAX),
+    ("CreateDelegation", "reason", 1, REASON_BYTES_MAX),
+    ("PauseSchedule", "reason", 1, REASON_BYTES_MAX),
+    ("CreateKey", "name", 1, NAME_BYTES_MAX),
+    ("CreateKey", "workspace", 1, NAME_BYTES_MAX),
+    ("CreateTenant", "name", 1, NAME_BYTES_MAX),
+    ("CreateUser", "name", 1, NAME_BYTES_MAX),
+    ("CreateUser", "display_name", 1, NAME_BYTES_MAX),
+    ("CreateUser", "email", 1, NAME_BYTES_MAX),
+    ("CreateUser", "password", PASSWORD_CHARS_MIN, PASSWORD_BYTES_MAX),
+    ("ChangeUser", "display_name", 1, NAME_BYTES_MAX),
+    ("ChangeUser", "email", 1, NAME_BYTES_MAX),
+    ("SetPassword", "password", PASSWORD_CHARS_MIN, PASSWORD_BYTES_MAX),
+];
+
+/// Schema, and the fields of which a request has exactly one.
+const EITHER: &[(&str, &[&str])] = &[("StartRun", &["workflow", "plan"])];
+
+pub fn describe(document: &mut Value) {
+    let schemas = &mut document["components"]["schemas"];
+    for (schema, field, least, greatest) in LENGTHS {
+        if let Some(field) =
+            schemas.pointer_mut(&format!("/{schema}/properties/{field}")).and_then(Value::as_object_mut)
+        {
+            field.insert("minLength".to_owned(), json!(least));
+            field.insert("maxLength".to_owned(), json!(greatest));
+        }
+    }
+    for (schema, fields) in EITHER {
+        if let Some(schema) = schemas.get_mut(*schema).and_then(Value::as_object_mut) {
+            // A field that is null is as good as none.
+            let one =
+                |field: &&str| json!({ "required": [field], "properties": { *field: { "not": { "type": "null" } } } });
+            schema.insert("oneOf".to_owned(), fields.iter().map(one).collect());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_limit_stands_with_its_field() {
+        let document: Value = serde_json::from_str(crate::openapi::text()).unwrap();
+        for (schema, field, least, greatest) in LENGTHS {
+            let found = &document["components"]["schemas"][schema]["properties"][field];
+            assert_eq!(
+                (&found["minLength"], &found["maxLength"]),
+                (&json!(least), &json!(greatest)),
+                "{schema}.{field}"
+            );
+        }
+        for (schema, fields) in EITHER {
+            let found = document["components"]["schemas"][schema]["oneOf"].as_array().map(Vec::len);
+            assert_eq!(found, Some(fields.len()), "{schema}");
+        }
+    }
+}

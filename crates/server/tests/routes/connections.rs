@@ -1,0 +1,198 @@
+//! Connections that say little or nothing, against a real listener with small limits.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use interlock_core::ids::TenantId;
+use interlock_engine::Engine;
+use interlock_server::{ConnectionOptions, Server, ServerError, ServerOptions};
+use interlock_store::forget_memory;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use crate::api::engine;
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+pub struct Listening {
+    pub engine: Engine,
+    pub address: SocketAddr,
+    database: String,
+    stop: CancellationToken,
+    serving: JoinHandle<Result<(), ServerError>>,
+}
+
+async fn listen(connections: ConnectionOptions) -> Listening {
+    listen_with(|tenant| ServerOptions { connections, ..ServerOptions::new(tenant) }).await
+}
+
+pub async fn listen_with(options: impl FnOnce(TenantId) -> ServerOptions) -> Listening {
+    let (engine, [tenant, _], database) = engine().await;
+    let options = ServerOptions { listen: "127.0.0.1:0".parse().unwrap(), ..options(tenant) };
+    let server = Server::bind(engine.clone(), options).await.unwrap();
+    let address = server.address().unwrap();
+    let stop = CancellationToken::new();
+    let serving = tokio::spawn(server.run(stop.clone()));
+    Listening { engine, address, database, stop, serving }
+}
+
+impl Listening {
+    async fn connect(&self) -> TcpStream {
+        TcpStream::connect(self.address).await.unwrap()
+    }
+
+    /// Everything that the server says until it closes.
+    async fn say(&self, text: &str) -> String {
+        let mut stream = self.connect().await;
+        stream.write_all(text.as_bytes()).await.unwrap();
+        rest(&mut stream).await
+    }
+
+    pub async fn end(self) {
+        self.stop.cancel();
+        timeout(PATIENCE, self.serving).await.unwrap().unwrap().unwrap();
+        self.engine.stop().await;
+        forget_memory(&self.database);
+    }
+}
+
+async fn rest(stream: &mut TcpStream) -> String {
+    let mut said = Vec::new();
+    // A reset after the answer is told from one before it by what was read.
+    let _ = timeout(PATIENCE, stream.read_to_end(&mut said)).await.expect("the server closes");
+    String::from_utf8_lossy(&said).into_owned()
+}
+
+const HEALTH: &str = "GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+
+/// Hundreds of requests whose head never ends hold their places only for as long as a head may take.
+#[tokio::test]
+async fn half_open_requests_lose_their_place() {
+    let options = ConnectionOptions {
+        connections_max: 300,
+        per_address_max: 300,
+        header_timeout: Duration::from_millis(500),
+        ..ConnectionOptions::default()
+    };
+    let server = listen(options).await;
+    let mut silent = Vec::new();
+    for number in 0..300 {
+        let mut stream = server.connect().await;
+        // Some say nothing at all.
+        if number % 2 == 0 {
+            stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: local").await.unwrap();
+        }
+        silent.push(stream);
+    }
+    // Each of them is closed, although its peer holds on.
+    for stream in &mut silent {
+        rest(stream).await;
+    }
+    assert!(server.say(HEALTH).await.starts_with("HTTP/1.1 200"), "there is room again");
+    server.end().await;
+}
+
+#[tokio::test]
+async fn a_connection_too_many_is_told_so() {
+    let options = ConnectionOptions { per_address_max: 2, ..ConnectionOptions::default() };
+    let server = listen(options).await;
+    let (mut one, two) = (server.connect().await, server.connect().await);
+    let mut third = server.connect().await;
+    assert!(rest(&mut third).await.contains("CONNECTIONS_FULL"));
+    // The first two are none the worse for it.
+    one.write_all(HEALTH.as_bytes()).await.unwrap();
+    assert!(rest(&mut one).await.starts_with("HTTP/1.1 200"));
+    drop(two);
+    server.end().await;
+}
+
+/// A body that stops coming is answered, also where it trickles.
+#[tokio::test]
+async fn a_body_that_does_not_end_is_given_up() {
+    let options = ConnectionOptions {
+        body_idle_timeout: Duration::from_millis(200),
+        body_timeout: Duration::from_millis(600),
+        ..ConnectionOptions::default()
+    };
+    let server = listen(options).await;
+    let head = "POST /api/v1/auth/login HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
+                content-length: 1000\r\n\r\n{";
+    let mut streams = Vec::new();
+    for _ in 0..100 {
+        let mut stream = server.connect().await;
+        stream.write_all(head.as_bytes()).await.unwrap();
+        streams.push(stream);
+    }
+    for stream in &mut streams {
+        let said = rest(stream).await;
+        assert!(said.starts_with("HTTP/1.1 408") && said.contains("BODY_TIMEOUT"), "{said}");
+        assert!(said.contains("connection: close"), "{said}");
+    }
+    let mut trickling = server.connect().await;
+    trickling.write_all(head.as_bytes()).await.unwrap();
+    let (mut reading, mut writing) = trickling.split();
+    let mut said = Vec::new();
+    let trickle = async {
+        let mut pace = tokio::time::interval(Duration::from_millis(50));
+        while writing.write_all(b" ").await.is_ok() {
+            pace.tick().await;
+        }
+    };
+    let read = timeout(PATIENCE, reading.read_to_end(&mut said));
+    tokio::select! {
+        _ = read => {}
+        () = trickle => {}
+    }
+    assert!(String::from_utf8_lossy(&said).contains("BODY_TIMEOUT"));
+    server.end().await;
+}
+
+/// Whoever has proven nothing sends little, and reads the refusal although it is still sending.
+#[tokio::test]
+async fn a_public_route_takes_a_small_body_and_says_so() {
+    let server = listen(ConnectionOptions::default()).await;
+    let length = 8 << 20;
+    for (path, status) in [("/api/v1/auth/login", 413), ("/api/v1/runs", 401), ("/nowhere", 404)] {
+        let mut stream = server.connect().await;
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n"
+        );
+        stream.write_all(head.as_bytes()).await.unwrap();
+        let (mut reading, mut writing) = stream.split();
+        let sending = async {
+            let chunk = vec![b' '; 64 << 10];
+            for _ in 0..length / chunk.len() {
+                if writing.write_all(&chunk).await.is_err() {
+                    return;
+                }
+            }
+        };
+        let mut said = Vec::new();
+        let (read, ()) = tokio::join!(timeout(PATIENCE, reading.read_to_end(&mut said)), sending);
+        let said = String::from_utf8_lossy(&said).into_owned();
+        assert!(said.starts_with(&format!("HTTP/1.1 {status}")), "{path}: {said} {read:?}");
+        assert!(said.contains("connection: close"), "{path}: {said}");
+    }
+    server.end().await;
+}
+
+/// Bodies that are still coming in share one budget of memory.
+#[tokio::test]
+async fn unfinished_bodies_have_a_budget() {
+    let options = ConnectionOptions { unfinished_bytes_max: 10_000, ..ConnectionOptions::default() };
+    let server = listen(options).await;
+    let head = "POST /api/v1/auth/login HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
+                content-length: 12000\r\n\r\n";
+    let mut stream = server.connect().await;
+    stream.write_all(format!("{head}{}", " ".repeat(12_000)).as_bytes()).await.unwrap();
+    let said = rest(&mut stream).await;
+    assert!(said.starts_with("HTTP/1.1 503") && said.contains("OVERLOADED"), "{said}");
+    // What it held is given back.
+    let small = "POST /api/v1/auth/login HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
+                 connection: close\r\ncontent-length: 2\r\n\r\n{}";
+    assert!(server.say(small).await.starts_with("HTTP/1.1 400"));
+    server.end().await;
+}

@@ -1,0 +1,114 @@
+//! What was taken back: credentials of open streams, and tenants that are disabled.
+
+use axum::body::Body;
+use axum::http::{Request, header};
+use futures::StreamExt as _;
+use interlock_core::json::Json;
+use interlock_core::trace::TraceContext;
+use interlock_engine::commands::signal::SignalRequest;
+use interlock_engine::{EngineError, StartWorkflow};
+use serde_json::json;
+use std::time::Duration;
+
+use crate::api::Api;
+use crate::schedules::apply;
+use crate::webhooks::{COUNT, endpoint, github, pull_request};
+
+const QUICK: &str = "name: quick\non: { signal: { type: disk.full } }\nsteps:\n  - id: a\n    transform: seen\n";
+
+/// What a stream says until it closes.
+async fn listen(api: &Api, path: &str, meanwhile: impl AsyncFnOnce()) -> String {
+    let request = Request::get(path)
+        .header(header::HOST, "localhost")
+        .header(header::AUTHORIZATION, format!("Bearer {}", api.key));
+    let response = api.raw(request.body(Body::empty()).unwrap()).await;
+    assert_eq!(response.status(), 200);
+    let mut chunks = response.into_body().into_data_stream();
+    let first = chunks.next().await.unwrap().unwrap();
+    assert!(first.starts_with(b"retry:"));
+    meanwhile().await;
+    let mut said = String::new();
+    let rest = async {
+        while let Some(chunk) = chunks.next().await {
+            said.push_str(&String::from_utf8_lossy(&chunk.unwrap()));
+        }
+    };
+    tokio::time::timeout(Duration::from_mins(1), rest).await.expect("the stream ends within a few heartbeats");
+    said
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_ends_when_its_key_is_revoked() {
+    let api = Api::new().await;
+    let made = api.post("/keys", json!({ "name": "watching", "roles": ["viewer"] })).await.ok();
+    let (key, text) = (made["key"].as_str().unwrap(), made["text"].as_str().unwrap());
+    let watcher = api.with_key(text);
+    let said = listen(&watcher, "/api/v1/events/stream", async || {
+        api.send("DELETE", &format!("/api/v1/keys/{key}"), json!({})).await.ok();
+    })
+    .await;
+    assert!(said.ends_with("\n\n") && said.contains("event: stream.refused"), "{said}");
+    assert!(said.contains("UNAUTHORIZED"), "{said}");
+    api.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_ends_when_its_tenant_is_disabled() {
+    let api = Api::new().await;
+    let other = api.with_key(&api.other_key);
+    let said = listen(&other, "/api/v1/events/stream", async || disable(&api).await).await;
+    assert!(said.contains("event: stream.refused"), "{said}");
+    api.end().await;
+}
+
+/// The other tenant, so that somebody is left to ask.
+async fn disable(api: &Api) {
+    let mut tenant = api.engine.store().tenant(api.other_tenant).await.unwrap().unwrap();
+    tenant.disabled_at = Some(api.engine.now());
+    api.engine.put_tenant(tenant).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_starts_for_a_disabled_tenant() {
+    let api = Api::new().await;
+    let other = api.with_key(&api.other_key);
+    let tenant = api.other_tenant;
+    apply(&api.engine, tenant, QUICK).await;
+    apply(&api.engine, tenant, COUNT).await;
+    let path = endpoint(&other, "github").await;
+    let new = json!({ "name": "minutely", "workflow": "quick", "cron": "* * * * *" });
+    let schedule: interlock_core::ids::ScheduleId =
+        other.post("/schedules", new).await.text("schedule_id").parse().unwrap();
+    assert_eq!(github(&api, &path, "d-1", &pull_request(1, "opened", "a")).await.status, 202);
+    let runs = async || {
+        let page = interlock_store::Page { limit: 100, after: None };
+        api.engine.store().list_runs(tenant, &interlock_store::RunFilter::default(), page).await.unwrap().len()
+    };
+    let before = runs().await;
+    assert!(before > 0);
+    disable(&api).await;
+
+    let start = StartWorkflow::new(tenant, "quick".to_owned(), Json::trusted("{}"));
+    assert!(matches!(api.engine.start_workflow(start).await, Err(EngineError::TenantDisabled)));
+    let turned_away = github(&api, &path, "d-2", &pull_request(2, "opened", "b")).await;
+    assert_eq!(turned_away.problem(), (401, "WEBHOOK_SIGNATURE_INVALID"), "as if the address did not exist");
+    let signal = SignalRequest {
+        tenant,
+        signal_type: "disk.full".to_owned(),
+        key: "host-1".to_owned(),
+        payload: Json::trusted("{}"),
+        source_id: None,
+        broadcast: false,
+    };
+    let announced = api.engine.announce(signal, TraceContext::default()).await.unwrap();
+    assert!(announced.runs.is_empty());
+    assert_eq!(announced.skipped[0].code, "TENANT_DISABLED");
+    // Slots pass, and nothing runs.
+    tokio::time::sleep(Duration::from_mins(3)).await;
+    assert_eq!(runs().await, before);
+    let slots = api.engine.store().slots(tenant, schedule, 10).await.unwrap();
+    let skipped: Vec<_> =
+        slots.iter().filter(|slot| slot.note.as_deref().is_some_and(|note| note.contains("disabled"))).collect();
+    assert!(!skipped.is_empty(), "{slots:?}");
+    api.end().await;
+}

@@ -1,0 +1,110 @@
+//! WebSockets by the book (RFC 6455): frames written by hand, against a real listener.
+
+use std::time::Duration;
+
+use interlock_core::identity::Role;
+use interlock_protocol::live::close;
+use interlock_server::ServerOptions;
+use interlock_server::identity::{NewKey, create_key};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use crate::connections::{Listening, listen_with};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A server, and a key that may listen there.
+async fn server() -> (Listening, String) {
+    let mut secret = None;
+    let server = listen_with(|tenant| {
+        let options = ServerOptions::new(tenant);
+        secret = Some((tenant, options.secret.clone()));
+        options
+    })
+    .await;
+    let (tenant, secret) = secret.unwrap();
+    let new = NewKey::new(tenant, "listener", [Role::Viewer].into_iter().collect());
+    let key = create_key(&server.engine, &secret, new).await.unwrap().1.reveal().to_owned();
+    (server, key)
+}
+
+/// An open WebSocket on the tenant's feed, behind its handshake.
+async fn open(server: &Listening, key: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(server.address).await.unwrap();
+    let request = format!(
+        "GET /ws/feed HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {key}\r\nconnection: upgrade\r\n\
+         upgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+    );
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        head.push(stream.read_u8().await.unwrap());
+    }
+    assert!(head.starts_with(b"HTTP/1.1 101"), "{}", String::from_utf8_lossy(&head));
+    stream
+}
+
+/// A frame of a client: masked, by a mask of zeros.
+fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
+    let mut frame = vec![first];
+    match payload.len() {
+        length @ 0..126 => frame.push(0x80 | length as u8),
+        length => {
+            frame.push(0x80 | 126);
+            frame.extend_from_slice(&(length as u16).to_be_bytes());
+        }
+    }
+    frame.extend_from_slice(&[0; 4]);
+    frame.extend_from_slice(payload);
+    frame
+}
+
+/// The code of the server's close frame; all before it is passed over.
+async fn close_code(stream: &mut TcpStream) -> Option<u16> {
+    let reading = async {
+        loop {
+            let first = stream.read_u8().await.ok()?;
+            let length = match stream.read_u8().await.ok()? & 0x7f {
+                126 => usize::from(stream.read_u16().await.ok()?),
+                length => usize::from(length),
+            };
+            let mut payload = vec![0; length];
+            stream.read_exact(&mut payload).await.ok()?;
+            if first & 0x0f == 0x8 {
+                return Some(payload.first_chunk().map_or(1005, |code| u16::from_be_bytes(*code)));
+            }
+        }
+    };
+    timeout(PATIENCE, reading).await.expect("the server answers or closes")
+}
+
+#[tokio::test]
+async fn a_close_frame_is_answered() {
+    let (server, key) = server().await;
+    let mut stream = open(&server, &key).await;
+    stream.write_all(&frame(0x88, &1000_u16.to_be_bytes())).await.unwrap();
+    assert_eq!(close_code(&mut stream).await, Some(1000));
+    server.end().await;
+}
+
+#[tokio::test]
+async fn a_frame_that_cannot_be_read_is_named() {
+    let (server, key) = server().await;
+    let long = vec![b'x'; 20 << 10];
+    for (bytes, code) in [
+        // A text that is no UTF-8.
+        (frame(0x81, &[0xff, 0xfe]), close::NOT_TEXT),
+        (frame(0x81, &long), close::TOO_LARGE),
+        // A reserved bit, an opcode that there is not, a control frame in parts, a frame without a mask.
+        (frame(0xc1, b"{}"), close::PROTOCOL),
+        (frame(0x83, b"{}"), close::PROTOCOL),
+        (frame(0x09, b""), close::PROTOCOL),
+        (vec![0x81, 0x02, b'{', b'}'], close::PROTOCOL),
+    ] {
+        let mut stream = open(&server, &key).await;
+        stream.write_all(&bytes).await.unwrap();
+        assert_eq!(close_code(&mut stream).await, Some(code), "{:?}", &bytes[..2]);
+    }
+    server.end().await;
+}

@@ -1,0 +1,152 @@
+//! Workspace confinement, generated from the matrix: a key that is limited to a workspace meets no other's things, and
+//! none of the tenant's as a whole.
+
+use axum::body::{Body, to_bytes};
+use axum::http::{Request, header};
+use interlock_core::identity::{Role, Roles};
+use interlock_server::confinement::{Scope, listed};
+use interlock_server::identity::NewKey;
+use interlock_server::matrix::{MATRIX, Thing};
+use serde_json::{Value, json};
+
+use crate::api::{Api, plan, task};
+use crate::isolation::{Things, neighbour, request, told};
+
+const WORKSPACE: &str = "ours";
+
+/// One key that may do everything, in its workspace.
+async fn confined(api: &Api) -> Api {
+    let all: Roles = Role::ALL.iter().copied().collect();
+    let new = NewKey { workspace: Some(WORKSPACE.into()), ..NewKey::new(api.tenant, "confined", all) };
+    api.with_key(&api.new_key(new).await)
+}
+
+/// Things of the workspace, where things have one; the tenant's for all else.
+async fn own(api: &Api, tenants: &Things) -> Things {
+    let gate = json!([{ "key": "gate", "kind": "approval" }, task("a")]);
+    let run = api.post("/runs", json!({ "plan": plan(gate) })).await.text("run_id");
+    let listed = api.get("/approvals").await.ok();
+    let approval = listed["approvals"][0]["approval"].as_str().unwrap().to_owned();
+    let key = api.post("/keys", json!({ "name": "spare", "roles": ["viewer"] })).await.text("key");
+    let nobody = json!({ "action": "cancel", "filter": { "subject": "nobody" }, "expected_count": 0, "reason": "x" });
+    let job = api.post("/bulk", nobody).await.text("job_id");
+    let new = json!({ "name": "ours", "workflow": tenants.workflow, "cron": "0 3 * * *" });
+    let schedule = api.post("/schedules", new).await.text("schedule_id");
+    Things { run, approval, key, job, schedule, ..tenants.clone() }
+}
+
+/// What belongs to a workspace. All else is refused by the route, or shared.
+fn has_workspace(thing: Thing) -> bool {
+    matches!(thing, Thing::Run | Thing::Approval | Thing::Key | Thing::Job | Thing::Schedule)
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_workspaces_things_do_not_exist_for_a_confined_key() {
+    let api = Api::new().await;
+    let foreign = Things::of(&api, api.tenant, "shared").await;
+    let confined = confined(&api).await;
+    let own = own(&confined, &foreign).await;
+    let before = state_of(&api, &foreign).await;
+    let mut tried = 0;
+    for line in MATRIX {
+        let what = format!("{} {}", line.method, line.path);
+        let scope = listed(line).unwrap_or_else(|| panic!("{what} has no scope"));
+        if scope == Scope::Tenant && !line.path.starts_with("/ws/") {
+            let refused = confined.ask(request(line, &own, usize::MAX, "", &confined.key)).await;
+            assert_eq!(refused.problem(), (403, "PERMISSION_DENIED"), "{what}");
+            assert!(refused.text("detail").contains(WORKSPACE), "{what}: {}", refused.body);
+            tried += 1;
+        }
+        if scope != Scope::Workspace {
+            continue;
+        }
+        for (at, (place, thing)) in line.ids.iter().enumerate() {
+            if !has_workspace(*thing) {
+                continue;
+            }
+            let (there, nowhere) = (foreign.get(*thing).to_owned(), neighbour(foreign.get(*thing)));
+            let known = told(&confined, request(line, &own, at, &there, &confined.key), &there).await;
+            let unknown = told(&confined, request(line, &own, at, &nowhere, &confined.key), &nowhere).await;
+            assert_eq!(known, unknown, "{what}, {place:?}");
+            tried += 1;
+        }
+        // Lists name nothing of the others.
+        if line.method == "GET" && !line.path.contains('{') {
+            let text = listing(&confined, line.path).await;
+            for thing in [Thing::Run, Thing::Approval, Thing::Key, Thing::Job, Thing::Schedule] {
+                assert!(!text.contains(foreign.get(thing)), "{what}: {thing:?} of another workspace in {text}");
+            }
+            tried += 1;
+        }
+    }
+    assert!(tried > 70, "only {tried}");
+    assert_eq!(state_of(&api, &foreign).await, before, "nothing has happened to the others");
+    api.end().await;
+}
+
+/// Everything that a request could have changed.
+async fn state_of(api: &Api, things: &Things) -> Vec<Value> {
+    let mut state = Vec::new();
+    for path in [
+        format!("/runs/{}", things.run),
+        format!("/runs/{}/events", things.run),
+        format!("/approvals/{}", things.approval),
+        format!("/keys/{}", things.key),
+        format!("/schedules/{}", things.schedule),
+    ] {
+        state.push(api.get(&path).await.ok());
+    }
+    state
+}
+
+async fn listing(api: &Api, path: &str) -> String {
+    let request = Request::get(format!("{path}?limit=1"))
+        .header(header::HOST, "localhost")
+        .header(header::AUTHORIZATION, format!("Bearer {}", api.key));
+    let response = api.raw(request.body(Body::empty()).unwrap()).await;
+    assert!(response.status().is_success(), "{path}: {}", response.status());
+    String::from_utf8(to_bytes(response.into_body(), usize::MAX).await.unwrap().to_vec()).unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_confined_admin_makes_only_confined_keys() {
+    let api = Api::new().await;
+    let confined = confined(&api).await;
+    let made = confined.post("/keys", json!({ "name": "k", "roles": ["admin"] })).await.ok();
+    assert_eq!(made["workspace"], WORKSPACE);
+    let other = confined.post("/keys", json!({ "name": "k", "roles": ["viewer"], "workspace": "theirs" })).await;
+    assert_eq!(other.problem(), (422, "INPUT_INVALID"));
+    // A worker takes the steps of all workspaces.
+    let worker = confined.post("/keys", json!({ "name": "k", "roles": ["worker"] })).await;
+    assert_eq!(worker.problem(), (422, "INPUT_INVALID"));
+    assert!(worker.text("detail").contains("all workspaces"));
+    api.end().await;
+}
+
+/// The rules on a subject do not reach into another workspace.
+#[tokio::test(start_paused = true)]
+async fn a_start_does_nothing_to_another_workspaces_run() {
+    let api = Api::new().await;
+    let confined = confined(&api).await;
+    let body = |more: Value| {
+        let mut body = json!({ "plan": plan(json!([task("a")])), "subject": "order-1" });
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        body
+    };
+    let theirs = api.post("/runs", body(json!({}))).await.text("run_id");
+    for rule in ["reject", "signal", "cancel_previous"] {
+        let refused = confined.post("/runs", body(json!({ "on_conflict": rule }))).await;
+        assert_eq!(refused.problem(), (409, "RUN_SUBJECT_BUSY"), "{rule}");
+        assert!(!refused.body.to_string().contains(&theirs), "{rule}: {}", refused.body);
+    }
+    // Waiting for one's turn is no reach; replacing everybody before is.
+    let queued = confined.post("/runs", body(json!({ "on_conflict": "queue" }))).await.text("run_id");
+    let again = api.post("/runs", body(json!({ "on_conflict": "queue" }))).await.text("run_id");
+    let replacing = api.post("/runs", body(json!({ "on_conflict": "cancel_previous" }))).await.text("run_id");
+    for run in [&theirs, &again] {
+        assert_eq!(api.get(&format!("/runs/{run}?wait_ms=5000")).await.ok()["state"], "canceled", "{run}");
+    }
+    assert_ne!(api.get(&format!("/runs/{queued}")).await.ok()["state"], "canceled", "it is another workspace's");
+    assert_ne!(api.get(&format!("/runs/{replacing}")).await.ok()["state"], "canceled");
+    api.end().await;
+}
