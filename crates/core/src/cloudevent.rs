@@ -5,7 +5,9 @@ use serde_json::Value;
 use crate::json::{Json, NUL, is_shallow, too_deep};
 use crate::webhook::Headers;
 
-pub const STRUCTURED: &str = "application/cloudevents+json";
+const STRUCTURED: &str = "application/cloudevents+json";
+/// What the media types of all modes and formats begin with.
+const FAMILY: &str = "application/cloudevents";
 const VERSION: &str = "1.0";
 const BROADCAST: &str = "broadcast";
 
@@ -36,6 +38,38 @@ pub enum InvalidEvent {
     Data,
     #[error("the event cannot be read: {0}")]
     Syntax(String),
+    #[error("the attribute `{0}` of the event is not UTF-8 once its percent signs are decoded")]
+    Encoding(&'static str),
+    #[error(
+        "this server does not read events as `{0}`; send one event as `application/cloudevents+json`, or with its attributes in `ce-` headers"
+    )]
+    Mode(String),
+}
+
+/// How a request carries an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    Structured,
+    Binary,
+}
+
+/// How a request carries an event; none where it carries none. A mode or a format of CloudEvents that is not read here
+/// is refused by its name rather than taken for something else.
+pub fn mode(headers: &impl Headers) -> Result<Option<Mode>, InvalidEvent> {
+    let media_type = media_type(headers);
+    if media_type == STRUCTURED {
+        return Ok(Some(Mode::Structured));
+    }
+    if media_type.starts_with(FAMILY) {
+        return Err(InvalidEvent::Mode(media_type.chars().take(80).collect()));
+    }
+    Ok(headers.value("ce-specversion").is_some().then_some(Mode::Binary))
+}
+
+/// The media type without its parameters; its case means nothing.
+fn media_type(headers: &impl Headers) -> String {
+    let given = headers.value("content-type").unwrap_or_default();
+    given.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
 }
 
 /// One document that holds the attributes and the data.
@@ -56,8 +90,8 @@ pub fn structured(body: &[u8]) -> Result<CloudEvent, InvalidEvent> {
 
 /// The attributes in headers `ce-…`, the data in the body.
 pub fn binary(headers: &impl Headers, body: &[u8]) -> Result<CloudEvent, InvalidEvent> {
-    let media_type = headers.value("content-type").unwrap_or_default();
-    let is_json = media_type.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json");
+    let media_type = media_type(headers);
+    let is_json = media_type == "application/json" || media_type.ends_with("+json");
     let data = match (body.is_empty(), is_json) {
         (true, _) => Json::null(),
         (false, false) => return Err(InvalidEvent::Data),
@@ -67,16 +101,46 @@ pub fn binary(headers: &impl Headers, body: &[u8]) -> Result<CloudEvent, Invalid
             Json::parse(text, usize::MAX).map_err(|error| InvalidEvent::Syntax(error.to_string()))?
         }
     };
-    make(|name| headers.value(&format!("ce-{name}")).map(str::to_owned), data)
+    for name in ATTRIBUTES {
+        if headers.value(&format!("ce-{name}")).is_some_and(|value| decoded(value).is_none()) {
+            return Err(InvalidEvent::Encoding(name));
+        }
+    }
+    make(|name| headers.value(&format!("ce-{name}")).and_then(decoded), data)
+}
+
+const ATTRIBUTES: [&str; 6] = ["specversion", "id", "source", "type", "subject", BROADCAST];
+
+/// An attribute as a header spells it: what is not printable ASCII, a space, a quote or a percent sign stands as
+/// `%` and two digits for each byte of its UTF-8, and the whole may stand in quotes. None where that is no text.
+fn decoded(value: &str) -> Option<String> {
+    let value = value.trim();
+    let quoted = value.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+    let bytes = quoted.unwrap_or(value).as_bytes();
+    let digit = |at: usize| bytes.get(at).and_then(|byte| char::from(*byte).to_digit(16));
+    let mut text = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while let Some(byte) = bytes.get(at) {
+        match (byte, digit(at + 1), digit(at + 2)) {
+            (b'%', Some(high), Some(low)) => {
+                text.push((high * 16 + low) as u8);
+                at += 3;
+            }
+            (b'\\', ..) if quoted.is_some() && at + 1 < bytes.len() => {
+                text.push(bytes[at + 1]);
+                at += 2;
+            }
+            _ => {
+                text.push(*byte);
+                at += 1;
+            }
+        }
+    }
+    String::from_utf8(text).ok()
 }
 
 fn shallow(body: &[u8]) -> Result<(), InvalidEvent> {
     if is_shallow(body) { Ok(()) } else { Err(InvalidEvent::Syntax(too_deep())) }
-}
-
-/// Whether a request carries an event in binary mode.
-pub fn is_binary(headers: &impl Headers) -> bool {
-    headers.value("ce-specversion").is_some()
 }
 
 fn make(attribute: impl Fn(&'static str) -> Option<String>, data: Json) -> Result<CloudEvent, InvalidEvent> {
@@ -97,7 +161,12 @@ fn make(attribute: impl Fn(&'static str) -> Option<String>, data: Json) -> Resul
         Some("true") => true,
         Some(_) => return Err(InvalidEvent::Broadcast),
     };
-    Ok(CloudEvent { kind: needed("type")?, subject, source_id: format!("{source}#{id}"), data, broadcast })
+    Ok(CloudEvent { kind: needed("type")?, subject, source_id: source_id(&source, &id), data, broadcast })
+}
+
+/// The producer and its id as one name. A producer's own `#` is spelled otherwise, so that no two pairs have one name.
+fn source_id(source: &str, id: &str) -> String {
+    format!("{}#{id}", source.replace('%', "%25").replace('#', "%23"))
 }
 
 #[cfg(test)]
@@ -123,9 +192,48 @@ mod tests {
             ("content-type", "application/json; charset=utf-8"),
         ];
         let headers: BTreeMap<_, _> = pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
-        assert!(is_binary(&headers));
+        assert_eq!(mode(&headers), Ok(Some(Mode::Binary)));
         assert_eq!(binary(&headers, br#"{"size":3}"#).unwrap(), event);
         assert_eq!(binary(&headers, b"").unwrap().data, Json::null());
+    }
+
+    fn headers(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+        let whole = [("ce-specversion", "1.0"), ("ce-id", "1"), ("ce-source", "/s"), ("ce-type", "t")];
+        whole.iter().chain(pairs).map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    }
+
+    #[test]
+    fn attributes_in_headers_are_decoded() {
+        for (value, subject) in [
+            ("a%20b", "a b"),
+            ("Euro%20%E2%82%AC%20%F0%9F%98%80", "Euro € 😀"),
+            ("\"quoted \\\" text\"", "quoted \" text"),
+            ("100%", "100%"),
+            ("5%zz", "5%zz"),
+        ] {
+            let event = binary(&headers(&[("ce-subject", value)]), b"").unwrap();
+            assert_eq!(event.subject.as_deref(), Some(subject), "{value}");
+        }
+        assert_eq!(binary(&headers(&[("ce-subject", "%FF")]), b""), Err(InvalidEvent::Encoding("subject")));
+        assert_eq!(binary(&headers(&[("ce-type", "a%00b")]), b""), Err(InvalidEvent::Nul("type")));
+    }
+
+    #[test]
+    fn two_events_of_two_producers_are_never_one() {
+        let of = |source, id| binary(&headers(&[("ce-source", source), ("ce-id", id)]), b"").unwrap().source_id;
+        assert_ne!(of("a#b", "c"), of("a", "b#c"));
+        assert_ne!(of("a#", "c"), of("a%2523", "c"));
+        assert_eq!(of("a", "c"), "a#c");
+    }
+
+    #[test]
+    fn the_mode_is_told_by_the_media_type_whatever_its_case() {
+        let of = |kind: &str| mode(&BTreeMap::from([("content-type".to_owned(), kind.to_owned())]));
+        assert_eq!(of("Application/CloudEvents+JSON; charset=UTF-8"), Ok(Some(Mode::Structured)));
+        assert_eq!(of("application/json"), Ok(None));
+        for kind in ["application/cloudevents-batch+json", "application/cloudevents+xml", "Application/CloudEvents"] {
+            assert_eq!(of(kind), Err(InvalidEvent::Mode(kind.to_ascii_lowercase())));
+        }
     }
 
     #[test]

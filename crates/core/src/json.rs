@@ -32,6 +32,32 @@ pub fn is_shallow(json: &[u8]) -> bool {
     true
 }
 
+/// The first whole number in a JSON text that a value tree would round, since it has more than 64 bits.
+pub fn beyond_64_bits(json: &str) -> Option<&str> {
+    let bytes = json.as_bytes();
+    let (mut at, mut in_text) = (0, false);
+    while at < bytes.len() {
+        match bytes[at] {
+            b'\\' if in_text => at += 1,
+            b'"' => in_text = !in_text,
+            b'-' | b'0'..=b'9' if !in_text => {
+                let ends = |byte: &u8| !matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E');
+                let end = bytes[at..].iter().position(ends).map_or(bytes.len(), |length| at + length);
+                let number = &json[at..end];
+                let whole = !number.contains(['.', 'e', 'E']);
+                if whole && number.parse::<i64>().is_err() && number.parse::<u64>().is_err() {
+                    return Some(number);
+                }
+                at = end;
+                continue;
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    None
+}
+
 /// The refusal of what is nested deeper.
 pub fn too_deep() -> String {
     format!("it is nested deeper than {} levels", limits::JSON_DEPTH_MAX)
@@ -90,6 +116,15 @@ impl Json {
 
     pub fn to_value(&self) -> Result<serde_json::Value, serde_json::Error> {
         serde_json::from_str(&self.0)
+    }
+
+    /// The value, or why it cannot be had without changing a number.
+    pub fn to_exact_value(&self) -> Result<serde_json::Value, String> {
+        if let Some(number) = beyond_64_bits(&self.0) {
+            let shown: String = number.chars().take(40).collect();
+            return Err(format!("{shown} has more than 64 bits and would be rounded; pass it as a text"));
+        }
+        self.to_value().map_err(|error| format!("not JSON: {error}"))
     }
 
     pub fn decode<'de, T: Deserialize<'de>>(&'de self) -> Result<T, serde_json::Error> {
@@ -191,6 +226,28 @@ mod tests {
     fn canon(text: &str) -> String {
         let value: serde_json::Value = serde_json::from_str(text).unwrap();
         String::from_utf8(canonical(&value).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn whole_numbers_beyond_64_bits_are_found() {
+        for (json, found) in [
+            ("18446744073709551616", Some("18446744073709551616")),
+            ("[1, {\"a\": -9223372036854775809}]", Some("-9223372036854775809")),
+            ("[18446744073709551615, -9223372036854775808, 9223372036854775808]", None),
+            ("[1e400, 123456789012345678901234567890.5, \"99999999999999999999\", \"\\\"99999999999999999999\"]", None),
+            ("{\"99999999999999999999\": 1}", None),
+        ] {
+            assert_eq!(beyond_64_bits(json), found, "{json}");
+        }
+    }
+
+    /// Hashes rest on it: without serde_json's `float_roundtrip` each of these is read as its neighbour.
+    #[test]
+    fn numbers_are_read_as_the_nearest_double() {
+        for text in ["31.245270191439438", "121.48791951161945", "0.8470694970543062", "6.631236846766476e-122"] {
+            let value: serde_json::Value = serde_json::from_str(text).unwrap();
+            assert_eq!(value.as_f64().unwrap().to_bits(), text.parse::<f64>().unwrap().to_bits(), "{text}");
+        }
     }
 
     /// The worked example of RFC 8785 §3.2.2–3.2.3.

@@ -29,6 +29,10 @@ pub const OWN_LABELS: &str = "interlock.";
 pub const INPUT_LABELS: &str = "input.";
 /// The W3C trace context that a run was started in.
 pub const TRACEPARENT: &str = "interlock.traceparent";
+/// What tracing systems have added to it.
+pub const TRACESTATE: &str = "interlock.tracestate";
+/// As the standard says; a longer one is dropped.
+pub const TRACESTATE_BYTES_MAX: usize = 512;
 /// Runs of one bulk job.
 pub const BULK_RUNS_MAX: usize = 50_000;
 pub const OUTBOUND_PER_CHANGE_MAX: usize = 64;
@@ -72,6 +76,9 @@ pub const APPROVAL_EXPIRES_AFTER: Millis = Millis::from_hours(24);
 pub const APPROVAL_ESCALATE_PROD: Millis = Millis::from_mins(10);
 pub const APPROVAL_ESCALATE_OTHER: Millis = Millis::from_mins(30);
 pub const GRANT_TTL: Millis = Millis::from_hours(1);
+/// How far the clocks of two servers may be apart without a decision coming out otherwise. Each follows the database's
+/// clock to within a few dozen milliseconds.
+pub const CLOCK_SKEW_TOLERATED: Millis = Millis(500);
 /// Early signals are kept this long for a wait to come.
 pub const SIGNAL_KEPT: Millis = Millis::from_hours(24);
 /// Idempotency records: completed, failed, and the lock while processing.

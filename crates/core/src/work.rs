@@ -53,6 +53,9 @@ pub struct Assignment {
     /// The W3C trace context that the run was started in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traceparent: Option<String>,
+    /// What tracing systems have added to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tracestate: Option<String>,
 }
 
 /// What became of an attempt.

@@ -147,6 +147,12 @@ pub struct Meta {
     pub initiator: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub person: Option<String>,
+    /// The W3C trace context that the run was started in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traceparent: Option<String>,
+    /// What tracing systems have added to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tracestate: Option<String>,
 }
 
 /// How the stream itself stands. On SSE the name is the event's, with `stream.` before it; a heartbeat is a comment.

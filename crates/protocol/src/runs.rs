@@ -138,6 +138,9 @@ pub struct RunView {
     /// The W3C trace context that the run was started in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traceparent: Option<String>,
+    /// What tracing systems have added to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tracestate: Option<String>,
     pub trigger: Trigger,
     pub priority: i32,
     #[serde(default, skip_serializing_if = "Option::is_none")]

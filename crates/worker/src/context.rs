@@ -72,6 +72,11 @@ impl TaskContext {
         self.0.assignment.traceparent.as_deref()
     }
 
+    /// What tracing systems have added to it.
+    pub fn tracestate(&self) -> Option<&str> {
+        self.0.assignment.tracestate.as_deref()
+    }
+
     /// The step's key: its stable name in the workflow.
     pub fn step(&self) -> &str {
         &self.0.assignment.step

@@ -185,8 +185,10 @@ impl Facts {
     }
 
     fn scope(&self, budget: &Budget) -> Result<Scope, StepError> {
-        let broken = |error: serde_json::Error| {
-            StepError::new(ErrorClass::Invalid, "EXPRESSION_FAILED", format!("a stored value is not JSON: {error}"))
+        let exact = |what: String, json: &Json| {
+            json.to_exact_value().map_err(|error| {
+                StepError::new(ErrorClass::Invalid, "EXPRESSION_FAILED", format!("{what} cannot be used: {error}"))
+            })
         };
         let mut steps = Map::new();
         for (index, (spec, step)) in self.plan.steps.iter().zip(&self.steps).enumerate() {
@@ -198,13 +200,14 @@ impl Facts {
             let known = fresh.or(if is_past { step.result() } else { None });
             let state = if fresh.is_some() { StepState::Succeeded } else { step.state() };
             if let Some(output) = known {
-                steps.insert(spec.key.clone(), json!({ "output": output.to_value().map_err(broken)?, "state": state }));
+                let output = exact(format!("the output of step `{}`", spec.key), output)?;
+                steps.insert(spec.key.clone(), json!({ "output": output, "state": state }));
             } else if is_past {
                 steps.insert(spec.key.clone(), json!({ "output": null, "state": state }));
             }
         }
         let mut scope = Map::new();
-        scope.insert("inputs".into(), self.header.inputs.to_value().map_err(broken)?);
+        scope.insert("inputs".into(), exact("an input of the run".to_owned(), &self.header.inputs)?);
         scope.insert("steps".into(), Value::Object(steps));
         scope.insert(
             "run".into(),

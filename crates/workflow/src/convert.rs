@@ -202,8 +202,8 @@ fn rollback(rollback: &Rollback) -> RollbackSpec {
 fn rules(step: &Step) -> StepRules {
     StepRules {
         phase: step.phase.map(|phase| phase.value),
-        critical: step.critical.unwrap_or(false),
-        destructive: step.destructive.unwrap_or(false),
+        critical: step.critical.is_some_and(|flag| flag.value),
+        destructive: step.destructive.is_some_and(|flag| flag.value),
         confidence_score: step.confidence_score.map(|score| score.value),
         auto_approve_threshold: step.auto_approve_threshold.map(|threshold| threshold.value),
         credentials: step.credentials.iter().map(|name| name.0.clone()).collect(),
@@ -217,6 +217,6 @@ fn rules(step: &Step) -> StepRules {
             dedupe: rule.dedupe.unwrap_or(Dedupe::Run),
             window: rule.window.map(|window| window.value),
         }),
-        workdir: step.workdir,
+        workdir: step.workdir.map(|rule| rule.value),
     }
 }

@@ -106,34 +106,17 @@ pub fn walk(definition: &Definition, given: &Value, budget: &Budget) -> Result<W
     })
 }
 
-/// Marks the steps before which the mode asks.
+/// Marks the steps before which the mode asks. Steps that would be skipped do not count for how far the run reaches.
 fn asks(plan: &Plan, furthest: BlastRadius, steps: &mut [Walked]) {
     let declared = plan.rules.approval.as_ref().and_then(|approval| approval.mode);
-    let Some(mode) = declared.or_else(|| {
-        plan.rules.profile.as_ref().map(|_| {
-            if plan.rules.is_prod() || furthest == BlastRadius::High {
-                ValidationMode::PerStep
-            } else {
-                ValidationMode::CriticalOnly
-            }
-        })
-    }) else {
-        return;
+    let by_profile = || {
+        let strict = plan.rules.is_prod() || furthest == BlastRadius::High;
+        let mode = if strict { ValidationMode::PerStep } else { ValidationMode::CriticalOnly };
+        plan.rules.profile.as_ref().map(|_| mode)
     };
-    let last = steps.len().saturating_sub(1);
-    let mut phase = None;
-    for (index, (step, spec)) in steps.iter_mut().zip(&plan.steps).enumerate() {
-        let begins = phase != Some(spec.rules.phase);
-        step.asks = step.would != Would::Skip
-            && match mode {
-                ValidationMode::PerStep => acts(spec.kind()),
-                ValidationMode::PerPhase => begins && acts(spec.kind()),
-                ValidationMode::CriticalOnly => spec.rules.critical,
-                ValidationMode::FinalOnly => index == last,
-            };
-        if acts(spec.kind()) {
-            phase = Some(spec.rules.phase);
-        }
+    let Some(mode) = declared.or_else(by_profile) else { return };
+    for (step, asks) in steps.iter_mut().zip(plan.asked_in(mode)) {
+        step.asks = asks && step.would != Would::Skip;
     }
 }
 

@@ -119,6 +119,11 @@ impl Builder {
                 if tag.is_some() {
                     report.error(Code::Syntax, span, "tags have no meaning here").help("remove the `!…`");
                 }
+                if style == ScalarStyle::Plain && is_beyond_64_bits(&text) {
+                    report
+                        .error(Code::InvalidValue, span, format!("{text} is more than a number can hold exactly"))
+                        .help("whole numbers have 64 bits and a sign; put it in quotes");
+                }
                 let node = Node { span, value: resolve(&text, style) };
                 let size = Size::of(&node.value);
                 self.put(node, anchor, size, report)
@@ -223,6 +228,12 @@ fn key_of(node: Node, report: &mut Report) -> Key {
     Key { name, span: node.span }
 }
 
+/// Whether this is a whole number that would be rounded.
+fn is_beyond_64_bits(text: &str) -> bool {
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) && text.parse::<i64>().is_err()
+}
+
 /// The core schema of YAML 1.2: only plain text can be anything but text, and `on`, `yes` and `no` are text.
 fn resolve(text: &str, style: ScalarStyle) -> Value {
     if style != ScalarStyle::Plain {
@@ -292,6 +303,8 @@ mod tests {
         says("a: &x [*x]\n", "refers to itself");
         says("<<: {a: 1}\n", "merge keys");
         says("a: !!str 1\n", "tags");
+        says("a: 9223372036854775808\n", "hold exactly");
+        says("a: -99999999999999999999\n", "hold exactly");
         says("a: {{ x }}\n", "cannot be a key");
         says(&format!("a: {}1{}", "[".repeat(40), "]".repeat(40)), "deeper");
         says(&"x".repeat(SOURCE_BYTES_MAX + 1), "the limit is");

@@ -12,7 +12,7 @@ use crate::plan::{Accept, Gate, WaitFor, Work};
 use crate::rejection::Rejection;
 use crate::run::{Awaited, Phase, Wait};
 use crate::state::{ApprovalState, Initiator, Reason, StepState};
-use crate::time::Millis;
+use crate::time::{Millis, Timestamp};
 
 /// Why a step was skipped whose condition did not hold.
 pub(super) const CONDITION_FALSE: &str = "condition is false";
@@ -112,29 +112,35 @@ fn open_wait(draft: &Draft<'_>, position: u32, until: WaitFor, timeout: Option<M
     let now = draft.now();
     let bound = bindings.get(position);
     match until {
-        WaitFor::Signal { signal, key, accept } => Wait {
-            signal: Some(Awaited {
-                signal,
-                key: bound
-                    .and_then(|bound| bound.wait_key.clone())
-                    .or(key)
-                    .or_else(|| draft.run.header.subject.clone())
-                    .unwrap_or_else(|| draft.run.id.to_string()),
-                accept_from: match accept {
-                    Accept::SinceRun => draft.run.header.created_at,
-                    Accept::SinceStep => now,
-                    Accept::Any => crate::time::Timestamp(0),
-                },
-            }),
-            deadline_at: timeout.map(|timeout| now + timeout),
-            opened_at: now,
-        },
+        WaitFor::Signal { signal, key, accept } => {
+            let key = bound
+                .and_then(|bound| bound.wait_key.clone())
+                .or(key)
+                .or_else(|| draft.run.header.subject.clone())
+                .unwrap_or_else(|| draft.run.id.to_string());
+            let accept_from = accept_from(draft, &key, accept);
+            let deadline_at = timeout.map(|timeout| now + timeout);
+            Wait { signal: Some(Awaited { signal, key, accept_from }), deadline_at, opened_at: now }
+        }
         WaitFor::For(span) => Wait { signal: None, deadline_at: Some(now + span), opened_at: now },
         WaitFor::Until(_) => {
             let until = bound.and_then(|bound| bound.wait_until).unwrap_or(now);
             Wait { signal: None, deadline_at: Some(until), opened_at: now }
         }
     }
+}
+
+/// From which instant on signals count for a wait. They carry the instant of the server that received them, whose clock
+/// is not this one's: nobody can have meant the run before it existed, so its own id needs no instant at all, and any
+/// other key is taken a little earlier than this server's clock says.
+pub(super) fn accept_from(draft: &Draft<'_>, key: &str, accept: Accept) -> Timestamp {
+    let from = match accept {
+        Accept::Any => return Timestamp(0),
+        Accept::SinceRun if key == draft.run.id.to_string() => return Timestamp(0),
+        Accept::SinceRun => draft.run.header.created_at,
+        Accept::SinceStep => draft.now(),
+    };
+    from - limits::CLOCK_SKEW_TOLERATED
 }
 
 /// A request for the approval that a gate names. Whoever asks for a skip votes for it by asking; whoever directs the run

@@ -9,6 +9,7 @@ use crate::json::Json;
 use crate::limits;
 use crate::machine::receipt::ReceiptEvent;
 use crate::machine::step::{Resolution, StepEvent};
+use crate::plan::Accept;
 use crate::planted::{Bug, is_planted};
 use crate::rejection::Rejection;
 use crate::retry::{ErrorClass, StepError};
@@ -189,9 +190,10 @@ fn wait(draft: &mut Draft<'_>, position: u32, awaiting: Awaiting) -> Result<(), 
     }
     effect::settle_claim(draft, position, ReceiptEvent::Succeeded);
     settled(draft, position)?;
+    let accept_from = activate::accept_from(draft, &key, Accept::SinceRun);
     let wait = Wait {
         // An answer may overtake the question's own commit, or come to an attempt that was lost.
-        signal: Some(Awaited { signal, key, accept_from: draft.run.header.created_at }),
+        signal: Some(Awaited { signal, key, accept_from }),
         deadline_at: timeout.map(|timeout| now + timeout),
         opened_at: now,
     };

@@ -42,7 +42,9 @@ impl FromStr for Cron {
             return Err(invalid("a list has an empty item".to_owned()));
         }
         let parser = CronParser::builder().seconds(Seconds::Optional).year(Year::Disallowed).build();
-        let inner = parser.parse(text.trim()).map_err(|error| invalid(error.to_string()))?;
+        // Other crons know it under both names.
+        let read = if text.trim().eq_ignore_ascii_case("@midnight") { "@daily" } else { text.trim() };
+        let inner = parser.parse(read).map_err(|error| invalid(error.to_string()))?;
         let pattern = &inner.pattern;
         let [hours, minutes, seconds] = [&pattern.hours, &pattern.minutes, &pattern.seconds].map(values);
         if hours.is_empty() || minutes.is_empty() || seconds.is_empty() {

@@ -108,6 +108,22 @@ fn what_never_comes_has_no_slot_and_what_comes_rarely_has() {
     assert_eq!(slot_text(leap.at), "2104-02-28T23:00:00Z");
 }
 
+/// What the guide says of the dialect.
+#[test]
+fn the_dialect_is_what_is_documented() {
+    let days = |cron: &str| {
+        let found = slots(&cadence(cron, "UTC", DstPolicy::Once), "2026-02-28T23:59:59Z", "2026-03-08T00:00:00Z");
+        found.iter().map(|slot| slot[8..10].parse::<u32>().unwrap()).collect::<Vec<_>>()
+    };
+    assert_eq!(days("0 0 1,3 * MON"), [1, 2, 3], "either names the day; 2 March 2026 is a Monday");
+    assert_eq!(days("0 0 */5 * */3"), [1, 4, 6, 7], "days 1 and 6, and Sunday 1, Wednesday 4, Saturday 7");
+    assert_eq!(days("0 0 1-3 * +MON"), [2], "both name it");
+    assert_eq!(days("0 0 * * MON#1"), [2]);
+    assert_eq!(days("@midnight"), days("@daily"));
+    assert!("5/20 * * * *".parse::<Cron>().is_err());
+    assert_eq!("5-59/20 * * * *".parse::<Cron>().unwrap().times.minutes, [5, 25, 45]);
+}
+
 /// An expression that never comes is found out by looking at as many days as there are, and no more.
 #[test]
 fn a_search_looks_at_a_bounded_number_of_days() {

@@ -5,6 +5,7 @@ use interlock_core::json::{Hash, Json};
 use interlock_core::limits;
 use interlock_core::run::Trigger;
 use interlock_core::state::Initiator;
+use interlock_core::trace::TraceContext;
 use interlock_store::{DeliveryRef, DeliveryRow, Op, SignalAnnouncement};
 use serde::{Deserialize, Serialize};
 
@@ -34,6 +35,9 @@ struct Kept {
     payload: Json,
     /// What tells it from others: the sender's own id, else ours.
     id: String,
+    /// Of the request that brought it.
+    #[serde(default)]
+    trace: TraceContext,
 }
 
 /// A signal as the triggers of workflows see it.
@@ -46,7 +50,7 @@ impl Engine {
     /// Stores a signal, wakes whoever waits for it, and starts the workflows whose `on.signal` takes it. Signal and
     /// starts are promised in one commit: what a crash leaves undone is taken over like a webhook's delivery. A sender
     /// that names its message may send it again: nothing happens twice.
-    pub async fn announce(&self, request: SignalRequest) -> Result<Announced, EngineError> {
+    pub async fn announce(&self, request: SignalRequest, trace: TraceContext) -> Result<Announced, EngineError> {
         let occasion = occasion(&request.signal_type, &request.key, &request.payload);
         let row = self.signal_row(request).await?;
         let taken = self.taken_by(row.tenant, occasion).await?;
@@ -56,14 +60,14 @@ impl Engine {
         }
         let at = DeliveryRef::of_signal(row.tenant, row.id);
         let id = row.source_id.clone().unwrap_or_else(|| row.id.to_string());
-        let kept = Kept { key: row.key.clone(), payload: row.payload.clone(), id: id.clone() };
+        let kept = Kept { key: row.key.clone(), payload: row.payload.clone(), id: id.clone(), trace: trace.clone() };
         let payload = Json::of(&kept).map_err(|error| EngineError::Store(error.to_string()))?;
         let (received_at, event) = (row.received_at, row.signal_type.clone());
         let lock_until = received_at + limits::IDEMPOTENCY_LOCK;
         let delivery = DeliveryRow { at: at.clone(), event, payload, received_at, retry_at: Some(lock_until) };
         let announced = |signal| Op::AnnounceSignal(Box::new(SignalAnnouncement { signal, delivery, lock_until }));
         let signaled = self.store_signal(row, announced).await?;
-        let started = self.start_taken(&at, &id, taken).await;
+        let started = self.start_taken(&at, (&id, &trace), taken).await;
         if signaled == Signaled::Duplicate {
             let Outcome { runs, skipped, .. } = started?;
             return Ok(Announced { signaled, runs, skipped });
@@ -77,11 +81,11 @@ impl Engine {
     pub(crate) async fn announce_again(&self, row: &DeliveryRow, attempt: u32) -> Result<(), EngineError> {
         let tenant = row.at.tenant;
         let started = match row.payload.decode::<Kept>() {
-            Ok(Kept { key, payload, id }) => {
+            Ok(Kept { key, payload, id, trace }) => {
                 let payload = self.at_hand(tenant, payload).await?;
                 let taken = self.taken_by(tenant, occasion(&row.event, &key, &payload)).await;
                 match taken {
-                    Ok(taken) => self.start_taken(&row.at, &id, taken).await,
+                    Ok(taken) => self.start_taken(&row.at, (&id, &trace), taken).await,
                     Err(error) => Err(error),
                 }
             }
@@ -102,7 +106,12 @@ impl Engine {
     }
 
     /// One run for each workflow that takes the signal, each under a key of its own.
-    async fn start_taken(&self, at: &DeliveryRef, id: &str, taken: Vec<Taken>) -> Result<Outcome, EngineError> {
+    async fn start_taken(
+        &self,
+        at: &DeliveryRef,
+        (id, trace): (&str, &TraceContext),
+        taken: Vec<Taken>,
+    ) -> Result<Outcome, EngineError> {
         let mut outcome = Outcome::of(&at.key);
         for Taken { workflow, inputs } in taken {
             let inputs = match inputs {
@@ -118,6 +127,7 @@ impl Engine {
             let start = StartWorkflow {
                 trigger: Trigger { kind: "signal".into(), reference: Some(id.chars().take(200).collect()) },
                 idempotency: Some(IdempotencyKey { client: CLIENT.into(), key }),
+                trace: trace.clone(),
                 by: Context { initiator: Initiator::Webhook, person: None, metadata: None },
                 ..StartWorkflow::new(at.tenant, workflow.clone(), inputs)
             };

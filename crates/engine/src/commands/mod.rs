@@ -22,10 +22,10 @@ pub mod vote;
 
 use interlock_core::approval::Purpose;
 use interlock_core::ids::{ApprovalId, RunId};
-use interlock_core::limits::TRACEPARENT;
 use interlock_core::plan::Work;
 use interlock_core::run::{Phase, Run};
 use interlock_core::state::{ApprovalState, RunState, TaskType};
+use interlock_core::trace::TraceContext;
 use interlock_core::work::{Assignment, AttemptRef};
 
 /// Where a run stands after a command.
@@ -71,6 +71,7 @@ pub(crate) fn assignment(run: &Run, epoch: u64) -> Option<Assignment> {
         Work::Rollback { by, .. } => by.handler().to_owned(),
         other => other_handler(other),
     };
+    let trace = TraceContext::of_labels(&run.header.labels);
     Some(Assignment {
         at: AttemptRef { tenant: run.tenant, run: run.id, position: run.position, attempt: step.attempt },
         epoch,
@@ -87,7 +88,8 @@ pub(crate) fn assignment(run: &Run, epoch: u64) -> Option<Assignment> {
         signal: wake.as_ref().and_then(|wake| wake.signal),
         timeout: spec.timeout,
         deadline_at: run.header.deadline_at,
-        traceparent: run.header.labels.get(TRACEPARENT).cloned(),
+        traceparent: trace.parent,
+        tracestate: trace.state,
     })
 }
 

@@ -14,6 +14,8 @@ use interlock_core::rules::OnConflict;
 use interlock_core::run::{HashHex, Header, Lineage, Run, Step, Trigger};
 use interlock_core::state::{Admission, Control, RunState, StepState};
 use interlock_core::time::Timestamp;
+use interlock_core::trace::TraceContext;
+use interlock_core::unasked::unasked_by;
 use interlock_store::{Refusal, StartAnswer, SubmitError};
 use interlock_workflow::expression;
 
@@ -68,7 +70,7 @@ pub struct StartRun {
     /// Inputs that the workflow declares searchable, as texts. Values longer than a label's are left out.
     pub searchable: BTreeMap<String, String>,
     /// The W3C trace context of the request.
-    pub traceparent: Option<String>,
+    pub trace: TraceContext,
     pub by: Context,
 }
 
@@ -89,7 +91,7 @@ impl StartRun {
             idempotency: None,
             fingerprint: None,
             searchable: BTreeMap::new(),
-            traceparent: None,
+            trace: TraceContext::default(),
             by: Context::SYSTEM,
         }
     }
@@ -138,14 +140,26 @@ pub(crate) struct Earlier {
     pub starters: Vec<String>,
 }
 
+/// Refuses a plan whose validation mode promises questions that nothing asks.
+fn refuse_unasked(plan: &Plan) -> Result<(), Rejection> {
+    let (Some(mode), unasked) = (plan.promised_mode(), plan.unasked()) else { return Ok(()) };
+    if unasked.is_empty() {
+        return Ok(());
+    }
+    let what = unasked_by(mode, &unasked);
+    Err(Rejection::InvalidInput { what: format!("{what}; put one before each, or start without the mode or profile") })
+}
+
 impl Engine {
     pub async fn start(&self, request: StartRun) -> Result<Started, EngineError> {
+        refuse_unasked(&request.plan.plan)?;
         let id = RunId(self.0.options.ids.fresh());
         self.start_from(id, request, Earlier::default()).await
     }
 
     /// Starts a run and waits until it has ended.
     pub async fn start_and_wait(&self, request: StartRun) -> Result<(Started, RunState), EngineError> {
+        refuse_unasked(&request.plan.plan)?;
         let id = RunId(self.0.options.ids.fresh());
         let tenant = request.tenant;
         let told = self.0.feed.when_ended(id);
@@ -177,7 +191,7 @@ impl Engine {
         let on_conflict = request.on_conflict;
         let Earlier { lineage, inherited, starters } = earlier;
         let idempotency = request.idempotency_row(now)?;
-        let labels = labels(request.labels, request.searchable, request.traceparent);
+        let labels = labels(request.labels, request.searchable, request.trace);
         let header = Header {
             workspace: request.workspace,
             plan_hash: HashHex(request.plan.hash),
@@ -328,11 +342,11 @@ pub(crate) fn check_key(key: &IdempotencyKey) -> Result<(), Rejection> {
 fn labels(
     mut labels: BTreeMap<String, String>,
     searchable: BTreeMap<String, String>,
-    traceparent: Option<String>,
+    trace: TraceContext,
 ) -> BTreeMap<String, String> {
     let short = |text: &str| text.len() <= limits::NAME_BYTES_MAX;
     let inputs = searchable.into_iter().map(|(name, value)| (format!("{}{name}", limits::INPUT_LABELS), value));
     labels.extend(inputs.filter(|(name, value)| short(name) && short(value)));
-    labels.extend(traceparent.map(|trace| (limits::TRACEPARENT.to_owned(), trace)));
+    labels.extend(trace.into_labels());
     labels
 }

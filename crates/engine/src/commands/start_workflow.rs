@@ -11,6 +11,7 @@ use interlock_core::rejection::Rejection;
 use interlock_core::rules::OnConflict;
 use interlock_core::run::Trigger;
 use interlock_core::stricter::Stricter;
+use interlock_core::trace::TraceContext;
 use interlock_workflow::definition::Subject;
 use interlock_workflow::expression::budget::Budget;
 use interlock_workflow::expression::{self, Scope};
@@ -49,7 +50,7 @@ pub struct StartWorkflow {
     /// What makes two requests the same one, where that is not what stands here.
     pub fingerprint: Option<Hash>,
     /// The W3C trace context of the request.
-    pub traceparent: Option<String>,
+    pub trace: TraceContext,
     pub by: Context,
 }
 
@@ -70,7 +71,7 @@ impl StartWorkflow {
             started_by: None,
             idempotency: None,
             fingerprint: None,
-            traceparent: None,
+            trace: TraceContext::default(),
             by: Context::SYSTEM,
         }
     }
@@ -136,7 +137,7 @@ impl Engine {
         workflow: &Arc<WorkflowVersion>,
         request: StartWorkflow,
     ) -> Result<Started, EngineError> {
-        let given = request.inputs.to_value().map_err(|error| invalid(format!("the inputs are not JSON: {error}")))?;
+        let given = request.inputs.to_exact_value().map_err(|error| invalid(format!("the inputs: {error}")))?;
         let fingerprint = request.idempotency.is_some().then(|| request.fingerprint(&given)).transpose()?;
         let bound = self.bind_inputs(request.tenant, workflow, given).await?;
         let mut labels: BTreeMap<String, String> = BTreeMap::new();
@@ -163,7 +164,7 @@ impl Engine {
         start.started_by = request.started_by;
         start.idempotency = request.idempotency;
         start.fingerprint = fingerprint;
-        start.traceparent = request.traceparent;
+        start.trace = request.trace;
         start.by = request.by;
         let declared = definition.subject.as_ref().map(Subject::on_conflict);
         start.on_conflict = request.on_conflict.or(declared).unwrap_or(OnConflict::Reject);

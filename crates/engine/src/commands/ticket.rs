@@ -8,6 +8,7 @@ use interlock_core::limits;
 use interlock_core::rejection::Rejection;
 use interlock_core::run::Trigger;
 use interlock_core::stricter::Stricter;
+use interlock_core::trace::TraceContext;
 use interlock_workflow::definition::Triggers;
 use serde_json::{Map, Value, json};
 
@@ -36,7 +37,7 @@ pub struct StartForTicket {
     pub workspace: Option<String>,
     pub started_by: Option<String>,
     pub idempotency: Option<IdempotencyKey>,
-    pub traceparent: Option<String>,
+    pub trace: TraceContext,
     pub by: Context,
 }
 
@@ -77,7 +78,7 @@ impl Engine {
             started_by: request.started_by,
             idempotency: request.idempotency,
             fingerprint: Some(fingerprint),
-            traceparent: request.traceparent,
+            trace: request.trace,
             by: request.by,
             ..StartWorkflow::new(request.tenant, workflow, inputs)
         };

@@ -8,9 +8,11 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use interlock_core::ids::{ServerId, TenantId};
 use interlock_core::json::Json;
+use interlock_core::limits;
 use interlock_core::plan::{Accept, StepSpec, WaitFor, Work};
 use interlock_core::state::RunState;
 use interlock_core::time::Timestamp;
+use interlock_core::trace::TraceContext;
 use interlock_engine::clock::Clock;
 use interlock_engine::commands::signal::SignalRequest;
 use interlock_engine::ids::IdSource;
@@ -84,7 +86,9 @@ async fn survives(commits: i64, source_id: Option<&str>) -> (usize, usize) {
     };
     first.apply_workflow(file).await.unwrap();
     faults.0.store(commits, Ordering::SeqCst);
-    let cut = tokio::time::timeout(Duration::from_secs(1), first.announce(alarm(tenant, source_id))).await;
+    let cut =
+        tokio::time::timeout(Duration::from_secs(1), first.announce(alarm(tenant, source_id), TraceContext::default()))
+            .await;
     assert!(cut.is_err(), "the server dies on the way");
     let signals = first.store().pending_signals(tenant, "alarm", "db-1", Timestamp(0), 10).await.unwrap().len();
     drop(first);
@@ -95,7 +99,7 @@ async fn survives(commits: i64, source_id: Option<&str>) -> (usize, usize) {
     let started = runs(&second, tenant).await;
     // It is done with: nothing comes after it, also not from a sender that tries again.
     if source_id.is_some() && signals == 1 {
-        let again = second.announce(alarm(tenant, source_id)).await.unwrap();
+        let again = second.announce(alarm(tenant, source_id), TraceContext::default()).await.unwrap();
         assert_eq!(again.runs.len(), 1);
     }
     tokio::time::sleep(Duration::from_mins(30)).await;
@@ -122,7 +126,7 @@ on_both! {
         for _ in 0..70 {
             engine.signal(alarm(tenant, None)).await.unwrap();
         }
-        tokio::time::sleep(Duration::from_millis(5)).await;
+        tokio::time::sleep(limits::CLOCK_SKEW_TOLERATED.as_duration() + Duration::from_millis(5)).await;
         let wait = |accept| {
             let until = WaitFor::Signal { signal: "alarm".into(), key: Some("db-1".into()), accept };
             plan(vec![StepSpec::new("wait", Work::Wait { until, timeout: None })])
@@ -145,7 +149,7 @@ on_both! {
             plan(vec![StepSpec::new("wait", Work::Wait { until, timeout: None })])
         };
         engine.signal(alarm(tenant, None)).await.unwrap();
-        tokio::time::sleep(Duration::from_millis(5)).await;
+        tokio::time::sleep(limits::CLOCK_SKEW_TOLERATED.as_duration() + Duration::from_millis(5)).await;
         for _ in 0..70 {
             engine.start(start(tenant, &wait(Accept::SinceRun), "null")).await.unwrap();
         }
@@ -185,4 +189,28 @@ on_both! {
         assert!(engine.store().check().await.unwrap().is_empty());
         stop(engine).await;
     }
+}
+
+/// A run is made by a server whose clock is ahead; its signal comes to one whose clock is behind. Only PostgreSQL has
+/// two servers at a time.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_signal_is_heard_though_the_servers_clocks_differ() {
+    let database = &Database::postgres().await;
+    let ahead = rig::engine(database).await;
+    let behind = rig::engine(database).await;
+    let tenant = rig::tenant(&ahead, |_| {}).await;
+    ahead.clock().adjust(i64::try_from(limits::CLOCK_SKEW_TOLERATED.0).unwrap() / 2);
+    let wait = |key: &str| {
+        let until = WaitFor::Signal { signal: "alarm".into(), key: Some(key.into()), accept: Accept::SinceRun };
+        plan(vec![StepSpec::new("wait", Work::Wait { until, timeout: None })])
+    };
+    for key in ["db-1", "${{ run.id }}"] {
+        let run = ahead.start(start(tenant, &wait(key), "null")).await.unwrap().run;
+        reaches(&ahead, tenant, run, RunState::WaitingSignal).await;
+        let key = if key == "db-1" { key.to_owned() } else { run.to_string() };
+        behind.signal(SignalRequest { key, ..alarm(tenant, None) }).await.unwrap();
+        assert_eq!(ends(&ahead, tenant, run).await, RunState::Succeeded);
+    }
+    stop(behind).await;
+    stop(ahead).await;
 }

@@ -93,6 +93,7 @@ fn an_assignment_survives_the_wire_and_its_input_keeps_its_text() {
         timeout: Some(Millis(9)),
         deadline_at: None,
         traceparent: None,
+        tracestate: None,
     };
     assert_eq!(through_text(&assignment), assignment);
 }

@@ -86,7 +86,7 @@ impl Encoder {
         payload.remove("step");
         let worker_id = payload.get("session").and_then(Value::as_str).map(str::to_owned);
         let names = self.names.of(self.topic.tenant(), run, step).await?;
-        let RunNames { workflow, subject, profile, .. } = &*names;
+        let RunNames { workflow, subject, profile, trace, .. } = &*names;
         Ok(Envelope {
             id: Cursor::after(cursor).to_string(),
             event: name,
@@ -104,6 +104,8 @@ impl Encoder {
                 sandbox_profile: profile.clone(),
                 initiator: context.as_ref().map(|context| context.initiator.to_string()),
                 person: context.and_then(|context| context.person),
+                traceparent: trace.parent.clone(),
+                tracestate: trace.state.clone(),
             },
         })
     }

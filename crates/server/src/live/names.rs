@@ -5,15 +5,18 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use interlock_core::ids::{RunId, TenantId};
+use interlock_core::trace::TraceContext;
 use interlock_engine::{Engine, EngineError};
 
 /// Runs whose names are remembered; past that, all are forgotten and looked up again.
 const RUNS_MAX: usize = 10_000;
 
+#[derive(Default)]
 pub struct RunNames {
     pub workflow: String,
     pub subject: Option<String>,
     pub profile: Option<String>,
+    pub trace: TraceContext,
     steps: Vec<String>,
 }
 
@@ -53,14 +56,12 @@ impl Names {
     async fn look_up(&self, tenant: TenantId, run: RunId) -> Result<RunNames, EngineError> {
         let found = self.engine.store().load_runs(&[(tenant, run)]).await?.pop();
         // A run that retention has swept has no names any more; its events go the same way soon.
-        Ok(found.map_or_else(
-            || RunNames { workflow: String::new(), subject: None, profile: None, steps: Vec::new() },
-            |run| RunNames {
-                workflow: run.plan.workflow.clone(),
-                subject: run.header.subject.clone(),
-                profile: run.plan.rules.profile.clone(),
-                steps: run.plan.steps.iter().chain(run.added.iter()).map(|step| step.key.clone()).collect(),
-            },
-        ))
+        Ok(found.map_or_else(RunNames::default, |run| RunNames {
+            workflow: run.plan.workflow.clone(),
+            subject: run.header.subject.clone(),
+            profile: run.plan.rules.profile.clone(),
+            trace: TraceContext::of_labels(&run.header.labels),
+            steps: run.plan.steps.iter().chain(run.added.iter()).map(|step| step.key.clone()).collect(),
+        }))
     }
 }

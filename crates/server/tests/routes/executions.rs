@@ -37,7 +37,7 @@ async fn a_ticket_is_worked_on_from_end_to_end() {
     apply(&api, RUNBOOK).await;
     let ada = Person::new(&api, "ada", json!(["approver"]), json!(["sre"])).await;
     let asked = json!({
-        "ticket_id": "INC-9081", "runbook_id": "restart-db", "validation_mode": "per_step",
+        "ticket_id": "INC-9081", "runbook_id": "restart-db", "validation_mode": "per_phase",
         "environment_profile": "prod-standard",
     });
     let made = api.post("/executions", asked.clone()).await;
@@ -50,7 +50,7 @@ async fn a_ticket_is_worked_on_from_end_to_end() {
         (&seen["environment_profile"], &seen["sandbox_profile"]),
         (&json!("prod-standard"), &json!("prod-standard"))
     );
-    assert_eq!((&seen["validation_mode"], &seen["ticket_id"]), (&json!("per_step"), &json!("INC-9081")));
+    assert_eq!((&seen["validation_mode"], &seen["ticket_id"]), (&json!("per_phase"), &json!("INC-9081")));
     assert_eq!((&seen["current_step"], &seen["steps"][0]["status"]), (&json!(1), &json!("approved")));
     assert_eq!(
         api.get(&format!("/runs/{session}")).await.ok()["trigger"],
@@ -171,18 +171,50 @@ async fn a_request_may_only_be_stricter_and_must_be_right() {
     api.end().await;
 }
 
+/// A mode that is asked for, or that the file declares, promises questions. Where no gate asks them, nothing starts.
+#[tokio::test(start_paused = true)]
+async fn what_a_mode_would_ask_and_nothing_asks_is_refused() {
+    let api = Api::new().await;
+    apply(&api, RUNBOOK).await;
+    let asked = json!({ "ticket_id": "INC-1", "runbook_id": "restart-db", "validation_mode": "per_step" });
+    let refused = api.post("/executions", asked).await;
+    assert_eq!(refused.problem(), (422, "INPUT_INVALID"));
+    let detail = refused.text("detail");
+    assert!(detail.contains("`per_step` asks people before `note`") && !detail.contains("`restart`"), "{detail}");
+
+    let critical = "name: wipe\nsteps: [{ id: wipe, task: wipe, effect: unsafe, critical: true, destructive: true }]\n";
+    apply(&api, critical).await;
+    let asked = json!({ "ticket_id": "INC-1", "runbook_id": "wipe", "validation_mode": "per_step" });
+    assert_eq!(api.post("/executions", asked).await.problem(), (422, "INPUT_INVALID"));
+
+    let declared = critical.replace("steps:", "approval: { mode: critical_only }\nsteps:");
+    let checked = api.post("/workflows/validate", json!({ "source": declared })).await.ok();
+    assert_eq!((&checked["valid"], &checked["diagnostics"][0]["code"]), (&json!(true), &json!("start-refused")));
+    apply(&api, &declared).await;
+    for (path, body) in [
+        ("/runs", json!({ "workflow": "wipe" })),
+        ("/executions", json!({ "ticket_id": "INC-2", "runbook_id": "wipe" })),
+    ] {
+        let refused = api.post(path, body).await;
+        assert_eq!(refused.problem(), (422, "INPUT_INVALID"), "{path}");
+        assert!(refused.text("detail").contains("`wipe`"), "{}", refused.body);
+    }
+    assert_eq!(api.get("/runs").await.ok()["runs"], json!([]), "and nothing has started");
+    api.end().await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn the_same_request_is_one_execution_whatever_takes_tickets_by_then() {
     let api = Api::new().await;
     apply(&api, RUNBOOK).await;
     let key = [("idempotency-key", "k1")];
-    let body = json!({ "ticket_id": "INC-1", "validation_mode": "per_step" });
+    let body = json!({ "ticket_id": "INC-1", "validation_mode": "per_phase" });
     let first = api.post_with("/executions", body.clone(), &key).await;
     apply(&api, "name: any-ticket\non: { ticket: {} }\nsteps: [{ id: a, task: a }]\n").await;
     let again = api.post_with("/executions", body, &key).await;
     assert_eq!(again.headers["idempotency-replayed"], "true");
     assert_eq!((again.status.as_u16(), again.text("session_id")), (201, first.text("session_id")));
-    let other = json!({ "ticket_id": "INC-1", "validation_mode": "per_phase" });
+    let other = json!({ "ticket_id": "INC-1", "validation_mode": "critical_only" });
     assert_eq!(api.post_with("/executions", other, &key).await.problem(), (422, "IDEMPOTENCY_MISMATCH"));
     api.end().await;
 }

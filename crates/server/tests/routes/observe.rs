@@ -26,11 +26,19 @@ async fn a_request_has_a_name() {
 async fn the_trace_goes_with_the_run_to_its_worker() {
     let api = Api::new().await;
     let body = json!({ "plan": plan(json!([task("a")])) });
-    let run = api.post_with("/runs", body.clone(), &[("traceparent", TRACE)]).await.text("run_id");
+    let trace = [("traceparent", TRACE), ("tracestate", "vendor=1, other=2")];
+    let run = api.post_with("/runs", body.clone(), &trace).await.text("run_id");
     let seen = api.get(&format!("/runs/{run}")).await.ok();
     assert_eq!((&seen["traceparent"], &seen["labels"]), (&json!(TRACE), &json!({})));
+    assert_eq!(seen["tracestate"], "vendor=1,other=2");
     let session = api.register().await;
-    assert_eq!(api.poll(&session).await["traceparent"], TRACE);
+    let assigned = api.poll(&session).await;
+    assert_eq!((&assigned["traceparent"], &assigned["tracestate"]), (&json!(TRACE), &json!("vendor=1,other=2")));
+    let event = &api.get(&format!("/executions/{run}/events")).await.ok()["events"][0];
+    assert_eq!(
+        (&event["meta"]["traceparent"], &event["meta"]["tracestate"]),
+        (&json!(TRACE), &json!("vendor=1,other=2"))
+    );
     let untraced = api.post_with("/runs", body, &[("traceparent", "nonsense")]).await.text("run_id");
     assert_eq!(api.get(&format!("/runs/{untraced}")).await.ok().get("traceparent"), None);
     api.end().await;

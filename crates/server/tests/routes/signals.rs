@@ -86,6 +86,11 @@ async fn a_cloud_event_is_a_signal_in_either_mode() {
     let ended = api.get(&format!("/runs/{second}?wait_ms=5000")).await.ok();
     assert_eq!(ended["output"], json!(7));
 
+    let batch = json!([event]).to_string();
+    let refused = ask("application/CloudEvents-batch+json", &[], batch).await;
+    assert_eq!(refused.problem(), (400, "REQUEST_INVALID"));
+    assert!(refused.text("detail").contains("application/cloudevents-batch+json"), "{}", refused.body);
+
     let keyless = json!({ "specversion": "1.0", "id": "3", "source": "/monitor", "type": "go" });
     assert_eq!(ask("application/cloudevents+json", &[], keyless.to_string()).await.problem(), (422, "INPUT_INVALID"));
     let old = json!({ "specversion": "0.3", "id": "3", "source": "/monitor", "type": "go" });
@@ -99,7 +104,10 @@ async fn a_signal_starts_the_workflows_that_name_its_type() {
     let source = "name: recover\non:\n  signal: { type: disk.full, filter: event.percent > 90, inputs: { host: \"${{ trigger.key }}\" } }\ninputs: { host: { type: string, required: true } }\nsteps:\n  - id: a\n    transform: ${{ inputs.host }}\n";
     crate::schedules::apply(&api.engine, api.tenant, source).await;
     let signal = |percent: u32, id: &str| json!({ "type": "disk.full", "key": "db-1", "payload": { "percent": percent }, "source_id": id });
-    let started = api.post("/signals", signal(95, "m-1")).await;
+    let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    let started = api.post_with("/signals", signal(95, "m-1"), &[("traceparent", trace), ("tracestate", "v=1")]).await;
+    let run = api.get(&format!("/runs/{}", started.body["runs"][0]["run_id"].as_str().unwrap())).await.ok();
+    assert_eq!((&run["traceparent"], &run["tracestate"]), (&json!(trace), &json!("v=1")), "the run follows its signal");
     assert_eq!((started.status.as_u16(), &started.body["runs"][0]["workflow"]), (201, &json!("recover")));
     let again = api.post("/signals", signal(95, "m-1")).await;
     assert_eq!((again.status.as_u16(), &again.body["runs"]), (200, &started.body["runs"]));

@@ -64,11 +64,13 @@ impl ExecTask {
             .env("INTERLOCK_STEP", ctx.step())
             .env("INTERLOCK_ATTEMPT", ctx.attempt().to_string())
             .env("INTERLOCK_EFFECT_KEY", key);
-        match ctx.traceparent() {
-            Some(trace) => command.env("TRACEPARENT", trace),
-            // The worker's own, if it has one, is about something else.
-            None => command.env_remove("TRACEPARENT"),
-        };
+        for (name, trace) in [("TRACEPARENT", ctx.traceparent()), ("TRACESTATE", ctx.tracestate())] {
+            match trace {
+                Some(trace) => command.env(name, trace),
+                // The worker's own, if it has one, is about something else.
+                None => command.env_remove(name),
+            };
+        }
         command
     }
 

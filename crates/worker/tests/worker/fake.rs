@@ -119,6 +119,7 @@ impl Fake {
             timeout: None,
             deadline_at: None,
             traceparent: None,
+            tracestate: None,
         }
     }
 

@@ -4,6 +4,7 @@ use interlock_core::limits::WAIT_MAX;
 use interlock_core::plan::{BlastRadius, OnFailure};
 use interlock_core::rules::{PROFILES, StepPhase, ValidationMode, is_prod};
 use interlock_core::state::{EffectClass, StepKind};
+use interlock_core::unasked::unasked_by;
 
 use super::steps::{duration, quorum};
 use crate::convert::{effect_of, radius_of};
@@ -81,30 +82,33 @@ fn approval(definition: &Definition, report: &mut Report) {
 fn ungated(definition: &Definition, report: &mut Report) {
     const HELP: &str = "it takes effect with governance; until then put an `approval` step before it";
     let mut gated = false;
-    let mut all_gated = true;
     for step in definition.steps.iter() {
         let Some((kind, ..)) = step.kinds().next() else { continue };
         gated |= kind == StepKind::Approval;
         if gated || !acts(kind) {
             continue;
         }
-        all_gated = false;
-        let score = step.confidence_score.filter(|score| (0.0..=1.0).contains(&score.value)).map(|score| score.span);
-        for (field, span) in [
-            ("critical", (step.critical == Some(true)).then_some(step.id.span)),
-            ("destructive", (step.destructive == Some(true)).then_some(step.id.span)),
-            ("confidence_score", score),
-        ] {
-            let Some(span) = span else { continue };
+        for (field, flag) in [("critical", step.critical), ("destructive", step.destructive)] {
+            let Some(flag) = flag.filter(|flag| flag.value) else { continue };
             let message = format!("`{field}` is recorded, and nobody is asked before `{}` yet", &**step.id);
-            report.warning(Code::Ineffective, span, message).help(HELP);
+            report.warning(Code::Ineffective, flag.span, message).help(HELP);
         }
     }
-    let mode = definition.approval.as_ref().and_then(|approval| approval.mode);
-    if let Some(mode) = mode.filter(|_| !all_gated) {
-        let message = format!("the mode `{}` is recorded, and nobody is asked by it yet", mode.value);
-        report.warning(Code::Ineffective, mode.span, message).help(HELP);
+    // A step that does nothing, or two things, has no plan.
+    if definition.steps.iter().any(|step| step.kind().is_none()) {
+        return;
     }
+    let plan = definition.plan(1);
+    let (Some(mode), unasked) = (plan.promised_mode(), plan.unasked()) else { return };
+    if unasked.is_empty() {
+        return;
+    }
+    let declared = definition.approval.as_ref().and_then(|approval| approval.mode).map(|mode| mode.span);
+    let span = declared.or(definition.profile.as_ref().map(|profile| profile.span));
+    let message = format!("every start will be refused: {}", unasked_by(mode, &unasked));
+    report
+        .warning(Code::StartRefused, span.unwrap_or(definition.name.span), message)
+        .help("put an `approval` step before each of them, or take back the mode or profile that promises to ask");
 }
 
 fn limits(definition: &Definition, report: &mut Report) {

@@ -183,32 +183,54 @@ fn retry(step: &Step, report: &mut Report) {
     }
 }
 
-/// Fields that another kind of step has.
-fn misplaced(step: &Step, kind: StepKind, report: &mut Report) {
+/// What a field is, where it stands, and the kinds of steps on which it has an effect. What has none is refused: a
+/// field that promises safety and is only recorded is worse than none.
+fn placed(step: &Step) -> Vec<(&'static str, Option<Span>, &'static [StepKind])> {
     use StepKind::{Command, Connector, Model, Task};
     const ACTS: &[StepKind] = &[Task, Command, Connector, Model];
-    let fields: &[(&str, Option<Span>, &[StepKind])] = &[
+    const GOVERNED: &[StepKind] = &[Command, Connector, Model];
+    vec![
         ("with", step.with.as_ref().map(|with| with.0.span), &[Task, Connector, Model]),
         ("env", step.env.0.first().map(|(key, _)| key.span), &[Command]),
         ("queue", step.queue.as_ref().map(|queue| queue.span), ACTS),
         ("effect", step.effect.map(|effect| effect.span), ACTS),
         ("blast_radius", step.blast_radius.map(|radius| radius.span), ACTS),
-        ("credentials", step.credentials.first().map(|name| name.span), ACTS),
-        ("requires", step.requires.as_ref().map(|requires| requires.span), ACTS),
+        ("critical", step.critical.map(|flag| flag.span), ACTS),
+        ("destructive", step.destructive.map(|flag| flag.span), ACTS),
         ("timeout", step.timeout.map(|timeout| timeout.span), ACTS),
         ("retry", step.retry.as_ref().map(|retry| retry.span), ACTS),
         ("rollback", step.rollback.as_ref().map(|rollback| rollback.span), ACTS),
-        ("idempotency", step.idempotency.as_ref().map(|rule| rule.span), ACTS),
-        ("confidence_score", step.confidence_score.map(|score| score.span), ACTS),
-        ("auto_approve_threshold", step.auto_approve_threshold.map(|threshold| threshold.span), ACTS),
-    ];
-    for (field, span, kinds) in fields {
+        ("credentials", step.credentials.first().map(|name| name.span), GOVERNED),
+        ("requires", step.requires.as_ref().map(|requires| requires.span), GOVERNED),
+        ("idempotency", step.idempotency.as_ref().map(|rule| rule.span), GOVERNED),
+        ("confidence_score", step.confidence_score.map(|score| score.span), GOVERNED),
+        ("auto_approve_threshold", step.auto_approve_threshold.map(|threshold| threshold.span), GOVERNED),
+        ("workdir", step.workdir.map(|rule| rule.span), &[Command]),
+    ]
+}
+
+/// Fields that another kind of step has.
+fn misplaced(step: &Step, kind: StepKind, report: &mut Report) {
+    for (field, span, kinds) in placed(step) {
         let Some(span) = span.filter(|_| !kinds.contains(&kind)) else { continue };
-        let diagnostic = report.error(Code::MisplacedField, span, format!("a {kind} step has no `{field}`"));
-        match (*field, kind) {
+        let diagnostic = report.error(Code::MisplacedField, span, format!("`{field}` has no effect on a {kind} step"));
+        match (field, kind) {
             ("timeout", StepKind::Wait) => diagnostic.help("say how long to wait inside: `wait: { timeout: … }`"),
             ("timeout", StepKind::Approval) => diagnostic.help("write `approval: { expires_after: … }`"),
-            ("with", Command) => diagnostic.help("put what the command needs into its arguments or `env`"),
+            ("with", StepKind::Command) => diagnostic.help("put what the command needs into its arguments or `env`"),
+            ("credentials", StepKind::Task) => {
+                diagnostic.help("a task's own code has its credentials; pass secrets in `with`: `${{ secrets.NAME }}`");
+            }
+            ("requires", StepKind::Task) => {
+                diagnostic.help("give the step a `queue` that only workers with what it needs serve");
+            }
+            ("idempotency", StepKind::Task) => {
+                diagnostic
+                    .help("write `effect: keyed`: the task is given a key that stays the same when it is repeated");
+            }
+            ("confidence_score" | "auto_approve_threshold", StepKind::Task) => {
+                diagnostic.help("put an `approval` step before it if people are to be asked");
+            }
             _ => {
                 let names: Vec<_> = kinds.iter().map(|kind| kind.as_str()).collect();
                 diagnostic.help(format!("it belongs to these kinds of steps: {}", names.join(", ")));

@@ -45,19 +45,20 @@ record! {
         phase: Option<At<StepPhase>>,
         /// How far it reaches; `low` for reads, else `medium`, where omitted.
         blast_radius: Option<At<BlastRadius>>,
-        /// People are asked for it in mode `critical_only`, once governance is there; until then put an
-        /// `approval` before it.
-        critical: Option<bool>,
+        /// People are to be asked before it in mode `critical_only`; until governance asks, put an `approval` step before
+        /// it, without which a start in that mode is refused.
+        critical: Option<At<bool>>,
         /// It destroys something; two people must approve it once governance is there, until then put an
         /// `approval` before it.
-        destructive: Option<bool>,
-        /// How sure whoever proposed the step is, 0 to 1.
+        destructive: Option<At<bool>>,
+        /// How sure whoever proposed the step is, 0 to 1; of commands, connectors and models.
         confidence_score: Option<At<f64>>,
-        /// From which confidence on it may be approved without asking, 0 to 1. Only outside production.
+        /// From which confidence on it may be approved without asking, 0 to 1; of commands, connectors and models, and
+        /// only outside production.
         auto_approve_threshold: Option<At<f64>>,
-        /// Names of credentials that it is given, never their values.
+        /// Names of credentials that it is given, never their values; of commands, connectors and models.
         credentials: Vec<At<Name>>,
-        /// What a worker must offer to be given the step.
+        /// What a worker must offer to be given the step; of commands, connectors and models.
         requires: Option<Requires>,
         /// How long one attempt may take.
         timeout: Option<At<Millis>>,
@@ -67,12 +68,12 @@ record! {
         rollback: Option<Rollback>,
         /// A later run that continues this one uses the stored output again; `true` where omitted.
         resumable: Option<bool>,
-        /// When two effects are one.
+        /// When two effects are one; of commands, connectors and models.
         idempotency: Option<Idempotency>,
         /// What happens when it has failed for good; the workflow's rule where omitted.
         on_failure: Option<OnFailure>,
-        /// `keep`: the worker keeps its directory while the run waits.
-        workdir: Option<Workdir>,
+        /// `keep`: the worker keeps a command's directory while the run waits.
+        workdir: Option<At<Workdir>>,
     }
 }
 

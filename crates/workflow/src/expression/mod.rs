@@ -360,4 +360,24 @@ mod tests {
         budget.stop();
         assert!(evaluate("1 + 1", &scope).unwrap_err().message.contains("stopped"));
     }
+
+    #[test]
+    fn numbers_are_kept_exactly_or_refused() {
+        let Value::Object(values) = json!({ "n": [9_007_199_254_740_993_i64, i64::MAX, 1_u64 << 63, u64::MAX] }) else {
+            unreachable!()
+        };
+        let scope = Scope::new(values.clone(), &Budget::default());
+        assert_eq!(evaluate("n", &scope).unwrap(), values["n"]);
+        assert_eq!(render_text("${{ n[3] }} ", &scope).unwrap(), json!("18446744073709551615 "));
+        assert_eq!(evaluate("n[0] + 1", &scope).unwrap(), json!(9_007_199_254_740_994_i64));
+        assert!(evaluate("n[1] + 1", &scope).is_err(), "it overflows");
+        assert!(evaluate("n[2] + 1", &scope).is_err(), "CEL adds no int to a uint");
+        for source in ["1.0 / 0.0", "-1.0 / 0.0", "0.0 / 0.0", "[1.0 / 0.0]", "{'a': 0.0 / 0.0}"] {
+            let error = evaluate(source, &scope).unwrap_err();
+            assert!(error.message.contains("JSON has no such number"), "{source}: {error}");
+        }
+        for source in ["type(1)", "optional.of(1)", "{1: 'a', '1': 'b'}", "max([])", "max(1, 'a')"] {
+            assert!(evaluate(source, &scope).is_err(), "{source}");
+        }
+    }
 }

@@ -56,6 +56,8 @@ const FUNCTIONS: &[&str] = &[
     "type",
     "uint",
 ];
+/// The types that `type(x)` can be held against.
+const TYPES: &[&str] = &["bool", "bytes", "double", "int", "list", "map", "null_type", "string", "type", "uint"];
 const MACROS: &[&str] = &["all", "exists", "exists_one", "filter", "has", "map"];
 
 /// One thing that is wrong, and where in the expression, in bytes.
@@ -312,7 +314,7 @@ impl Check<'_> {
             let help = Some("write `${{ secrets.NAME }}` as the whole value".to_owned());
             let message = "a secret is a reference: nothing can be computed with it".to_owned();
             self.fault(Code::SecretUse, range, message, help);
-        } else if !roots.contains(&name) && !self.bound.iter().any(|bound| bound == name) {
+        } else if !roots.contains(&name) && !TYPES.contains(&name) && !self.bound.iter().any(|bound| bound == name) {
             let message = format!("there is no `{name}` here");
             let help = Some(hint(name, roots.iter().copied()));
             self.fault(Code::UnknownReference, range, message, help);
@@ -537,6 +539,8 @@ mod tests {
             "size(inputs.incident) > 3 && inputs.incident.matches('^INC')",
             " secrets.DB_PASSWORD ",
             "-inputs.count < -1",
+            "type(inputs.any) == int || type(inputs.any) == null_type",
+            "max(inputs.count, 3) > min([1, 2])",
         ] {
             assert_eq!(found(source), [], "{source}");
         }
@@ -573,5 +577,58 @@ mod tests {
         assert_eq!(code("secrets.A"), Some(Code::SecretUse));
         assert_eq!(code("inputs.any"), None);
         assert_eq!(code("inputs.count > 1"), None);
+    }
+
+    /// Each function and macro with an expression that needs it, and what that gives.
+    const EXAMPLES: &[(&str, &str, &str)] = &[
+        ("all", "[1, 2].all(x, x > 0)", "true"),
+        ("bool", "bool('true')", "true"),
+        ("bytes", "size(bytes('ä'))", "2"),
+        ("contains", "'abc'.contains('b')", "true"),
+        ("double", "double(1) / 2.0", "0.5"),
+        ("dyn", "dyn(1) + 1", "2"),
+        ("endsWith", "'abc'.endsWith('c')", "true"),
+        ("exists", "[1, 2].exists(x, x > 1)", "true"),
+        ("exists_one", "[1, 2].exists_one(x, x > 1)", "true"),
+        ("filter", "[1, 2].filter(x, x > 1)", "[2]"),
+        ("has", "has({'a': 1}.a)", "true"),
+        ("hasValue", "optional.of(1).hasValue()", "true"),
+        ("int", "int('7')", "7"),
+        ("map", "[1, 2].map(x, x * 2)", "[2,4]"),
+        ("matches", "'abc'.matches('^a')", "true"),
+        ("max", "max(1, 3, 2) + max([4, 5])", "8"),
+        ("min", "min(1, 3, 2) + min([4, 5])", "5"),
+        ("optional.none", "optional.none().orValue(2)", "2"),
+        ("optional.of", "optional.of(1).orValue(2)", "1"),
+        ("optional.ofNonZeroValue", "optional.ofNonZeroValue(0).orValue(2)", "2"),
+        ("orValue", "optional.none().orValue('x')", "\"x\""),
+        ("size", "size('abc') + [1].size()", "4"),
+        ("startsWith", "'abc'.startsWith('a')", "true"),
+        ("string", "string(1) + 'x'", "\"1x\""),
+        ("type", "type(1) == int && type('a') == string && type(1u) != int", "true"),
+        ("uint", "uint(7)", "7"),
+        ("value", "optional.of(3).value()", "3"),
+    ];
+
+    #[test]
+    fn every_function_that_is_accepted_exists_and_is_documented() {
+        let scope = super::super::Scope::default();
+        for (name, source, expected) in EXAMPLES {
+            assert_eq!(found(source), [], "{name}");
+            let value = super::super::evaluate(source, &scope).unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert_eq!(value.to_string(), *expected, "{name}");
+        }
+        let mut accepted: Vec<&str> = FUNCTIONS.iter().chain(MACROS).copied().collect();
+        accepted.sort_unstable();
+        let shown: Vec<&str> = EXAMPLES.iter().map(|(name, ..)| *name).collect();
+        let mut sorted = shown.clone();
+        sorted.sort_unstable();
+        assert_eq!(sorted, accepted);
+        let page = include_str!("../../../../docs/reference/workflow.md");
+        let start = page.find("Functions: ").expect("the reference lists the functions");
+        let list = &page[start..start + page[start..].find("\n\n").expect("the list ends")];
+        let documented: std::collections::BTreeSet<&str> = list.split('`').skip(1).step_by(2).collect();
+        let known: std::collections::BTreeSet<&str> = accepted.iter().chain(TYPES).copied().collect();
+        assert_eq!(documented, known);
     }
 }

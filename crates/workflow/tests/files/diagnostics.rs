@@ -138,9 +138,10 @@ fn every_mistake_is_found_where_it_stands() {
             "prechecks",
         ),
         ("name: t\non_failure: rollback\nsteps: [{ id: a, task: a }]\n".into(), C::Ineffective, "t"),
-        (step("task: a\n    critical: true"), C::Ineffective, "a"),
-        (step("task: a\n    confidence_score: 0.5"), C::Ineffective, "0.5"),
-        ("name: t\napproval: { mode: per_step }\nsteps: [{ id: a, task: a }]\n".into(), C::Ineffective, "per_step"),
+        (step("task: a\n    critical: true"), C::Ineffective, "true"),
+        (step("task: a\n    confidence_score: 0.5"), C::MisplacedField, "0.5"),
+        (step("wait: { for: 1s }\n    destructive: true"), C::MisplacedField, "true"),
+        ("name: t\napproval: { mode: per_step }\nsteps: [{ id: a, task: a }]\n".into(), C::StartRefused, "per_step"),
     ];
     for (text, code, underlined) in cases {
         let all = found(text);
@@ -169,6 +170,68 @@ fn production_and_final_only_accept_what_keeps_to_the_rules() {
 fn a_gate_before_a_critical_step_leaves_nothing_to_warn_of() {
     let text = "name: t\napproval: { mode: per_step }\nsteps: [{ id: ok, approval: ok? }, { id: a, task: a, critical: true }]\n";
     assert_eq!(found(text), []);
+}
+
+/// Every field of a step on every kind: what has no effect there is refused, and the help names something that has.
+#[test]
+fn a_field_without_effect_on_its_kind_is_refused_where_it_stands() {
+    let kinds = [
+        ("task", "task: a"),
+        ("command", "run: [a]"),
+        ("connector", "uses: a.b"),
+        ("model", "model: m"),
+        ("transform", "transform: 1"),
+        ("approval", "approval: ok?"),
+        ("wait", "wait: { for: 1s }"),
+    ];
+    let acts = ["task", "command", "connector", "model"];
+    let governed = ["command", "connector", "model"];
+    let fields: &[(&str, &str, &[&str])] = &[
+        ("with", "{ x: 1 }", &["task", "connector", "model"]),
+        ("env", "{ X: a }", &["command"]),
+        ("queue", "q", &acts),
+        ("effect", "read", &acts),
+        ("blast_radius", "low", &acts),
+        ("critical", "false", &acts),
+        ("destructive", "false", &acts),
+        ("timeout", "5s", &acts),
+        ("retry", "{ max_attempts: 2 }", &acts),
+        ("rollback", "{ task: b }", &acts),
+        ("credentials", "[c]", &governed),
+        ("requires", "{ capabilities: [ssh] }", &governed),
+        ("idempotency", "{ dedupe: run }", &governed),
+        ("confidence_score", "0.5", &governed),
+        ("auto_approve_threshold", "0.5", &governed),
+        ("workdir", "keep", &["command"]),
+    ];
+    let elsewhere = [
+        "id",
+        "description",
+        "if",
+        "task",
+        "run",
+        "uses",
+        "model",
+        "transform",
+        "approval",
+        "wait",
+        "phase",
+        "resumable",
+        "on_failure",
+    ];
+    for field in interlock_workflow::definition::Step::FIELDS.iter().filter(|field| !elsewhere.contains(field)) {
+        assert!(fields.iter().any(|(known, ..)| known == field), "no case for `{field}`");
+    }
+    for (field, value, takes) in fields {
+        for (kind, work) in kinds {
+            let refused = found(&step(&format!("{work}\n    {field}: {value}")))
+                .iter()
+                .any(|(code, _)| *code == Code::MisplacedField);
+            assert_eq!(refused, !takes.contains(&kind), "`{field}` on a {kind} step");
+        }
+    }
+    let shown = refused(&step("task: a\n    requires: { capabilities: [ssh] }")).render(Style::default());
+    assert!(shown.contains("`requires` has no effect on a task step") && shown.contains("`queue`"), "{shown}");
 }
 
 #[test]

@@ -62,7 +62,7 @@ pub async fn create(
         workspace: caller.workspace_for(body.workspace)?,
         started_by: caller.responsible().map(str::to_owned),
         idempotency,
-        traceparent: trace::parent(&headers),
+        trace: trace::context(&headers),
         by: caller.context(Initiator::User),
     };
     let started = state.engine().start_for_ticket(start).await;

@@ -10,6 +10,7 @@ use interlock_core::json::Json as Payload;
 use interlock_core::limits::{INPUT_LABELS, OWN_LABELS};
 use interlock_core::rules::OnConflict;
 use interlock_core::state::{Admission, Initiator};
+use interlock_core::trace::TraceContext;
 use interlock_engine::{EngineError, IdempotencyKey, StartRun, StartWorkflow, Started};
 use interlock_protocol::runs::{self, path};
 use serde::Deserialize;
@@ -57,7 +58,7 @@ pub async fn start(
 ) -> Result<Response, ApiError> {
     let idempotency = key_of(&state, &headers, &caller).await?;
     let keyed = idempotency.is_some();
-    let started = make(&state, &caller, Asked { idempotency, traceparent: trace::parent(&headers), body }).await;
+    let started = make(&state, &caller, Asked { idempotency, trace: trace::context(&headers), body }).await;
     if keyed {
         let hit = match &started {
             Ok(started) if started.replayed => Hit::Replayed,
@@ -72,7 +73,7 @@ pub async fn start(
 
 struct Asked {
     idempotency: Option<IdempotencyKey>,
-    traceparent: Option<String>,
+    trace: TraceContext,
     body: StartBody,
 }
 
@@ -104,7 +105,7 @@ impl From<Refused> for ApiError {
 }
 
 async fn make(state: &AppState, caller: &Caller, asked: Asked) -> Result<Started, Refused> {
-    let Asked { idempotency, traceparent, body } = asked;
+    let Asked { idempotency, trace, body } = asked;
     let StartBody { workflow, version, plan, inputs, workspace, subject, on_conflict, labels, priority } = body;
     let by = caller.context(Initiator::User);
     let workspace = caller.workspace_for(workspace)?;
@@ -115,7 +116,7 @@ async fn make(state: &AppState, caller: &Caller, asked: Asked) -> Result<Started
             let start = StartWorkflow::new(caller.tenant, workflow, inputs);
             let start =
                 StartWorkflow { version, workspace, subject, on_conflict, labels, priority, started_by, ..start };
-            Ok(state.engine().start_workflow(StartWorkflow { idempotency, traceparent, by, ..start }).await?)
+            Ok(state.engine().start_workflow(StartWorkflow { idempotency, trace, by, ..start }).await?)
         }
         (None, Some(plan)) if version.is_none() => {
             let mut start = StartRun::new(caller.tenant, state.plans().read(&plan)?, inputs);
@@ -123,7 +124,7 @@ async fn make(state: &AppState, caller: &Caller, asked: Asked) -> Result<Started
             start.on_conflict = on_conflict.unwrap_or(start.on_conflict);
             let priority = priority.unwrap_or(0);
             let start = StartRun { subject, labels, priority, started_by, idempotency, ..start };
-            Ok(state.engine().start(StartRun { traceparent, by, ..start }).await?)
+            Ok(state.engine().start(StartRun { trace, by, ..start }).await?)
         }
         (None, Some(_)) => Err(ApiError::malformed("`version` belongs to a `workflow`, not to a `plan`").into()),
         _ => Err(ApiError::malformed("give either `workflow`, the name of one, or `plan`").into()),

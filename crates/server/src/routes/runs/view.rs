@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use interlock_core::ids::RunId;
 use interlock_core::json::Json;
-use interlock_core::limits::{INPUT_LABELS, TRACEPARENT};
+use interlock_core::limits::{INPUT_LABELS, TRACEPARENT, TRACESTATE};
 use interlock_core::run::Trigger;
 use interlock_engine::payloads::Reference;
 use interlock_protocol::runs::{EventView, PayloadAt, PayloadView, RunView, StepView, path};
@@ -24,7 +24,7 @@ pub fn payload(state: &AppState, run: RunId, json: Json) -> Json {
 }
 
 pub fn run(state: &AppState, mut row: RunSummary) -> RunView {
-    let traceparent = row.labels.remove(TRACEPARENT);
+    let (traceparent, tracestate) = (row.labels.remove(TRACEPARENT), row.labels.remove(TRACESTATE));
     let (mut labels, mut searchable) = (BTreeMap::new(), BTreeMap::new());
     for (name, value) in row.labels {
         match name.strip_prefix(INPUT_LABELS) {
@@ -48,6 +48,7 @@ pub fn run(state: &AppState, mut row: RunSummary) -> RunView {
         labels,
         searchable,
         traceparent,
+        tracestate,
         trigger: Trigger { kind: row.trigger_type, reference: row.trigger_ref },
         priority: row.priority,
         started_by: row.started_by,

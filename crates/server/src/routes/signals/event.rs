@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use axum::extract::{FromRequest, Request};
-use axum::http::{HeaderMap, header};
-use interlock_core::cloudevent::{self, CloudEvent};
+use axum::http::HeaderMap;
+use interlock_core::cloudevent::{self, CloudEvent, InvalidEvent, Mode};
 use serde::de::DeserializeOwned;
 
 use crate::api_error::ApiError;
@@ -21,19 +21,31 @@ impl<T: DeserializeOwned> FromRequest<AppState> for SignalBody<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, state: &AppState) -> Result<Self, ApiError> {
-        let headers = texts(request.headers());
-        let media_type = headers.get(header::CONTENT_TYPE.as_str()).map(String::as_str).unwrap_or_default();
-        let structured = media_type.split(';').next().unwrap_or_default().trim() == cloudevent::STRUCTURED;
-        if !structured && !cloudevent::is_binary(&headers) {
+        let headers = texts(request.headers())?;
+        let refused = |error: InvalidEvent| ApiError::malformed(error.to_string());
+        let Some(mode) = cloudevent::mode(&headers).map_err(refused)? else {
             return Body::from_request(request, state).await.map(|Body(plain)| Self::Plain(plain));
-        }
+        };
         let RawBody(body) = RawBody::from_request(request, state).await?;
-        let event = if structured { cloudevent::structured(&body) } else { cloudevent::binary(&headers, &body) };
-        event.map(Self::Event).map_err(|error| ApiError::malformed(error.to_string()))
+        let event = match mode {
+            Mode::Structured => cloudevent::structured(&body),
+            Mode::Binary => cloudevent::binary(&headers, &body),
+        };
+        event.map(Self::Event).map_err(refused)
     }
 }
 
-fn texts(headers: &HeaderMap) -> BTreeMap<String, String> {
-    let texts = headers.iter().filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)));
-    texts.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+/// The headers as texts. An attribute that is none would be missed, and the event taken for another.
+fn texts(headers: &HeaderMap) -> Result<BTreeMap<String, String>, ApiError> {
+    let mut texts = BTreeMap::new();
+    for (name, value) in headers {
+        match std::str::from_utf8(value.as_bytes()) {
+            Ok(text) => drop(texts.insert(name.as_str().to_owned(), text.to_owned())),
+            Err(_) if name.as_str().starts_with("ce-") => {
+                return Err(ApiError::malformed(format!("the header `{name}` is not UTF-8")));
+            }
+            Err(_) => {}
+        }
+    }
+    Ok(texts)
 }

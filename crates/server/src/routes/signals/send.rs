@@ -17,6 +17,7 @@ use crate::idempotency::{IdempotencyHeaders, Keyed, key_of};
 use crate::identity::Caller;
 use crate::routes::webhooks::view::runs_of;
 use crate::state::AppState;
+use crate::trace;
 
 /// Send a signal to whoever waits for its type and key
 ///
@@ -53,7 +54,7 @@ pub async fn send(
     };
     let keyed = Keyed { state: &state, headers: &headers, caller: &caller, source: SOURCE };
     let request = request(&keyed, asked.clone()).await?;
-    let announce = Box::pin(async { Ok(answer(state.engine().announce(request).await?)) });
+    let announce = Box::pin(async { Ok(answer(state.engine().announce(request, trace::context(&headers)).await?)) });
     Box::pin(keyed.once(&asked, announce)).await
 }
 
