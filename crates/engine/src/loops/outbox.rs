@@ -70,9 +70,6 @@ impl Deliver for NoOtherDestinations {
     }
 }
 
-/// The former name, which wrote messages to the log.
-pub type LogDeliver = NoOtherDestinations;
-
 pub(crate) async fn run(engine: Engine) {
     let mut relay = Relay::default();
     let mut look = true;

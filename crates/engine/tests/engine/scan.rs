@@ -10,7 +10,7 @@ use interlock_core::ids::ServerId;
 use interlock_core::plan::StepSpec;
 use interlock_core::time::{Millis, Timestamp};
 use interlock_engine::clock::Clock;
-use interlock_engine::loops::outbox::LogDeliver;
+use interlock_engine::loops::outbox::NoOtherDestinations;
 use interlock_engine::{Engine, EngineOptions};
 use interlock_store::{Faults, Mode, Options, Store, StoreUrl};
 
@@ -36,7 +36,7 @@ async fn a_tenant_at_its_cap_costs_no_reads_while_the_workers_are_full() {
         clock,
         expressions_in_place: true,
         scan_every: Millis::from_secs(60),
-        ..EngineOptions::new(Arc::new(LogDeliver))
+        ..EngineOptions::new(Arc::new(NoOtherDestinations))
     };
     let mode = Mode::Inline(Arc::<Counting>::clone(&reads));
     let store_options = Options { mode, ..Options::new(ServerId(options.ids.fresh())) };

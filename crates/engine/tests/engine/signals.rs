@@ -16,7 +16,7 @@ use interlock_core::trace::TraceContext;
 use interlock_engine::clock::Clock;
 use interlock_engine::commands::signal::SignalRequest;
 use interlock_engine::ids::IdSource;
-use interlock_engine::loops::outbox::LogDeliver;
+use interlock_engine::loops::outbox::NoOtherDestinations;
 use interlock_engine::{ApplyWorkflow, Engine, EngineOptions, Expected};
 use interlock_store::{CommitFault, Faults, Mode, Options, Page, RunFilter, Store, StoreUrl, Tenant, forget_memory};
 use uuid::Uuid;
@@ -45,8 +45,13 @@ impl Faults for Dying {
 async fn server(database: &str, number: u128, at: Timestamp, faults: Arc<Dying>, loops: bool) -> Engine {
     let clock = Clock::starting_at(at);
     let ids = IdSource::seeded(clock.clone(), number as u64);
-    let options =
-        EngineOptions { ids, clock, expressions_in_place: true, loops, ..EngineOptions::new(Arc::new(LogDeliver)) };
+    let options = EngineOptions {
+        ids,
+        clock,
+        expressions_in_place: true,
+        loops,
+        ..EngineOptions::new(Arc::new(NoOtherDestinations))
+    };
     let store_options = Options { mode: Mode::Inline(faults), ..Options::new(ServerId(Uuid::from_u128(number))) };
     let store = Store::open(&StoreUrl::SqliteMemory(database.to_owned()), store_options).await.unwrap();
     Engine::open(store, options).await.unwrap()

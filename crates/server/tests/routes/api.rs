@@ -12,7 +12,7 @@ use interlock_core::ids::{ServerId, TenantId};
 use interlock_core::time::{Millis, Timestamp};
 use interlock_engine::clock::Clock;
 use interlock_engine::ids::IdSource;
-use interlock_engine::loops::outbox::LogDeliver;
+use interlock_engine::loops::outbox::NoOtherDestinations;
 use interlock_engine::payloads::{Objects, PayloadOptions};
 use interlock_engine::{Engine, EngineOptions};
 use interlock_server::identity::{Identity, IdentityOptions, NewKey, create_key};
@@ -46,7 +46,7 @@ pub async fn engine() -> (Engine, [TenantId; 2], String) {
         clock,
         expressions_in_place: true,
         payloads: Some(PayloadOptions::new(Objects::memory())),
-        ..EngineOptions::new(Arc::new(LogDeliver))
+        ..EngineOptions::new(Arc::new(NoOtherDestinations))
     };
     let mode = Mode::Inline(Arc::new(NoFaults));
     let store_options = Options { mode, ..Options::new(ServerId(Uuid::from_u128(1))) };
@@ -111,7 +111,7 @@ impl Api {
 
     /// The same on a PostgreSQL database of its own, in real time.
     pub async fn on_postgres(name: &str) -> Self {
-        let options = EngineOptions::new(Arc::new(LogDeliver));
+        let options = EngineOptions::new(Arc::new(NoOtherDestinations));
         let store = Store::open(&postgres(name).await, Options::new(ServerId(options.ids.fresh()))).await.unwrap();
         let engine = Engine::open(store, options).await.unwrap();
         let tenants = two_tenants(&engine).await;

@@ -7,7 +7,7 @@ use axum::body::{Body, to_bytes};
 use axum::http::{Request, header};
 use interlock_core::identity::Role;
 use interlock_core::ids::{ServerId, TenantId};
-use interlock_engine::loops::outbox::LogDeliver;
+use interlock_engine::loops::outbox::NoOtherDestinations;
 use interlock_engine::{Engine, EngineOptions};
 use interlock_server::identity::NewKey;
 use interlock_server::{ServerOptions, router};
@@ -23,7 +23,7 @@ const REPEATS: usize = 10_000;
 const CALLERS: usize = 256;
 
 async fn repeat(url: StoreUrl) {
-    let options = EngineOptions::new(Arc::new(LogDeliver));
+    let options = EngineOptions::new(Arc::new(NoOtherDestinations));
     let store = Store::open(&url, Options::new(ServerId(options.ids.fresh()))).await.unwrap();
     let engine = Engine::open(store, options).await.unwrap();
     let tenant = TenantId(engine.fresh_id());

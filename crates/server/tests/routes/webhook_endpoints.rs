@@ -18,7 +18,7 @@ use interlock_core::identity::Role;
 use interlock_core::ids::{ServerId, TenantId};
 use interlock_core::time::Timestamp;
 use interlock_core::webhook::standard;
-use interlock_engine::loops::outbox::LogDeliver;
+use interlock_engine::loops::outbox::NoOtherDestinations;
 use interlock_engine::{Engine, EngineOptions, StartWorkflow};
 use interlock_outbound::{Outbound, OutboundOptions};
 use interlock_server::identity::{NewKey, create_key};
@@ -94,7 +94,7 @@ impl Receiver {
 async fn on_the_machines_clock() -> (Engine, TenantId, String) {
     static DATABASES: AtomicU64 = AtomicU64::new(0);
     let database = format!("outbound-{}", DATABASES.fetch_add(1, Ordering::Relaxed));
-    let options = EngineOptions::new(Arc::new(LogDeliver));
+    let options = EngineOptions::new(Arc::new(NoOtherDestinations));
     let url = StoreUrl::SqliteMemory(database.clone());
     let store = Store::open(&url, Options::new(ServerId(options.ids.fresh()))).await.unwrap();
     let engine = Engine::open(store, options).await.unwrap();
