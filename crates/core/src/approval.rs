@@ -34,7 +34,6 @@ impl Purpose {
         Self::Gate
     }
 
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes the field by reference")]
     pub const fn is_gate(&self) -> bool {
         matches!(self, Self::Gate)
     }

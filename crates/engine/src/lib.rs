@@ -109,7 +109,7 @@ impl Engine {
             feed: feed::Feed::default(),
             set_aside: set_aside::SetAside::default(),
             outages: loops::outage::Outages::default(),
-            loops: loops::supervise::Loops::default(),
+            loops: loops::supervise::Loops::new(options.clock.clone()),
             workflows: workflows::Cache::default(),
             disabled_tenants: tenants::DisabledTenants::default(),
             evaluator: evaluator::Evaluator::new(options.expressions_in_place, options.expressions_max),

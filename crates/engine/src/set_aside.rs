@@ -154,29 +154,33 @@ impl Engine {
 
     /// Works on one of many. What is wrong with this one alone, a panic too, sets it aside; what is wrong with the
     /// store, and so with all of them, is the caller's to deal with.
-    pub(crate) async fn one_of_many(
-        &self,
+    pub(crate) fn one_of_many<'a>(
+        &'a self,
         tenant: TenantId,
         item: impl Into<Item>,
-        work: impl Future<Output = Result<(), EngineError>> + Send,
-    ) -> Result<Worked, EngineError> {
+        work: impl Future<Output = Result<(), EngineError>> + Send + 'a,
+    ) -> impl Future<Output = Result<Worked, EngineError>> + Send + 'a {
         let (aside, item) = (&self.0.set_aside, item.into());
-        if aside.holds(tenant, item, self.now()) {
-            return Ok(Worked::SetAside);
-        }
-        match AssertUnwindSafe(work).catch_unwind().await {
-            Ok(Ok(())) => {
-                aside.worked(tenant, item);
-                Ok(Worked::Done)
+        // On the heap, or each of the many callers would be larger by all of it.
+        let work = AssertUnwindSafe(Box::pin(work)).catch_unwind();
+        async move {
+            if aside.holds(tenant, item, self.now()) {
+                return Ok(Worked::SetAside);
             }
-            Ok(Err(error)) if error.is_outage() => Err(error),
-            Ok(Err(error)) => {
-                aside.failed(tenant, item, &error, self.now());
-                Ok(Worked::SetAside)
-            }
-            Err(panic) => {
-                aside.failed(tenant, item, &format!("a panic: {}", message_of(&*panic)), self.now());
-                Ok(Worked::SetAside)
+            match work.await {
+                Ok(Ok(())) => {
+                    aside.worked(tenant, item);
+                    Ok(Worked::Done)
+                }
+                Ok(Err(error)) if error.is_outage() => Err(error),
+                Ok(Err(error)) => {
+                    aside.failed(tenant, item, &error, self.now());
+                    Ok(Worked::SetAside)
+                }
+                Err(panic) => {
+                    aside.failed(tenant, item, &format!("a panic: {}", message_of(&*panic)), self.now());
+                    Ok(Worked::SetAside)
+                }
             }
         }
     }

@@ -121,6 +121,8 @@ const OF_TENANT: &[&str] = &[
     webhooks::path::OUTBOUND_DISABLE,
     webhooks::path::OUTBOUND_DELIVERIES,
     webhooks::path::OUTBOUND_REPLAY,
+    webhooks::path::DEAD_LETTERS,
+    webhooks::path::DEAD_LETTERS_REPLAY,
     agent::path::REGISTER,
     agent::path::HEARTBEAT,
     agent::path::POLL,

@@ -136,13 +136,11 @@ pub async fn restore(backup: Option<&Path>, url: &StoreUrl, options: Options) ->
                 .map_err(|error| OpenError::Database(DbError::Other(error.to_string())))??;
         }
         drop(lock);
-        return match unfinished_restore(url, options).await? {
-            Some(epoch) => Ok(epoch),
-            None => {
-                let what = "exists already; move it away first, a restore does not overwrite".to_owned();
-                Err(OpenError::File { path: path.display().to_string(), what })
-            }
-        };
+        if let Some(epoch) = unfinished_restore(url, options).await? {
+            return Ok(epoch);
+        }
+        let what = "exists already; move it away first, a restore does not overwrite".to_owned();
+        return Err(OpenError::File { path: path.display().to_string(), what });
     }
     match Store::open(url, Options { migrate: false, ..options.clone() }).await {
         Ok(store) => store.close().await,

@@ -31,12 +31,16 @@ impl Unreadable {
         let mut lists = self.lists();
         let Some(known) = lists.get(list) else {
             if !found.is_empty() {
-                found.iter().for_each(|row| tell_unreadable(list, row));
+                for row in &found {
+                    tell_unreadable(list, row);
+                }
                 lists.insert(list, found);
             }
             return;
         };
-        found.difference(known).for_each(|row| tell_unreadable(list, row));
+        for row in found.difference(known) {
+            tell_unreadable(list, row);
+        }
         for row in known.difference(&found) {
             tracing::info!(list, table = row.table, row = row.row, "a row can be read again, or is gone");
         }

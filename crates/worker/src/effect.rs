@@ -10,6 +10,7 @@ use interlock_core::limits;
 use interlock_core::retry::ErrorClass;
 use interlock_core::state::EffectClass;
 use interlock_core::work::{EffectAnswer, EffectIntent, EffectOutcome, ReportedOutcome};
+use interlock_protocol::code::SESSION_GONE;
 use interlock_protocol::transport::TransportError;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -131,6 +132,8 @@ impl Inner {
         }
         match error {
             TransportError::Unavailable(what) => TaskError::new(ErrorClass::Unavailable, "SERVER_UNAVAILABLE", what),
+            // The step goes on elsewhere; that its worker was lost is not its fault.
+            TransportError::Refused { code, message } if code == SESSION_GONE => TaskError::retryable(&code, message),
             TransportError::Refused { code, message } => TaskError::terminal(&code, message),
         }
     }

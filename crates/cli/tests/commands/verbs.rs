@@ -171,7 +171,7 @@ fn a_plan_is_walked_for_a_file_and_for_a_workflow_of_the_server() {
     let odd = "name: odd\nsteps:\n  - { id: a, task: t, critical: true }\n";
     ok(up.run(&["workflow", "apply", &up.file("odd.yaml", odd)]));
     let warned = ok(up.run(&["workflow", "plan", "odd"]));
-    assert!(warned.err.contains("odd:3:11") && warned.err.contains("nobody is asked before `a` yet"), "{warned:?}");
+    assert!(warned.err.contains("odd:3:33") && warned.err.contains("nobody is asked before `a` yet"), "{warned:?}");
     let drawn = ok(up.run(&["workflow", "graph", "greet"]));
     assert_eq!(drawn.out, ok(up.run(&["workflow", "graph", &file])).out, "of the server, where there is no such file");
     fails(up.run(&["workflow", "graph", "greeet"]), 66, "WORKFLOW_NOT_FOUND");

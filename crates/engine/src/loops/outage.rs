@@ -80,9 +80,10 @@ impl Engine {
                 if matches!(error, EngineError::Closed) && self.0.stopping.is_cancelled() {
                     return None;
                 }
-                match self.0.outages.failed(work, error.is_outage(), self.now()) {
-                    News::Began => tracing::warn!(work, %error, "a loop cannot go on; it is tried again until it can"),
-                    _ => tracing::debug!(work, %error, "a loop still cannot go on"),
+                if self.0.outages.failed(work, error.is_outage(), self.now()) == News::Began {
+                    tracing::warn!(work, %error, "a loop cannot go on; it is tried again until it can");
+                } else {
+                    tracing::debug!(work, %error, "a loop still cannot go on");
                 }
                 None
             }

@@ -7,15 +7,16 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::FutureExt;
-use tokio::time::Instant;
+use interlock_core::time::{Millis, Timestamp};
 use tokio_util::sync::CancellationToken;
 
+use crate::clock::Clock;
 use crate::set_aside::message_of;
 
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
-const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 /// A loop that has run for so long without a panic is well again.
-const WELL_AFTER: Duration = Duration::from_secs(120);
+const WELL_AFTER: Millis = Millis::from_secs(120);
 
 /// How one loop is doing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,22 +28,29 @@ pub struct LoopHealth {
     pub well: bool,
 }
 
-#[derive(Default)]
-pub struct Loops(Mutex<BTreeMap<&'static str, State>>);
+pub struct Loops {
+    clock: Clock,
+    states: Mutex<BTreeMap<&'static str, LoopState>>,
+}
 
 #[derive(Default)]
-struct State {
+struct LoopState {
     panics: u64,
-    panicked_at: Option<Instant>,
+    panicked_at: Option<Timestamp>,
 }
 
 impl Loops {
-    fn states(&self) -> MutexGuard<'_, BTreeMap<&'static str, State>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    pub fn new(clock: Clock) -> Self {
+        Self { clock, states: Mutex::default() }
+    }
+
+    fn states(&self) -> MutexGuard<'_, BTreeMap<&'static str, LoopState>> {
+        self.states.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub fn health(&self) -> Vec<LoopHealth> {
-        let well = |state: &State| state.panicked_at.is_none_or(|at| at.elapsed() > WELL_AFTER);
+        let now = self.clock.now();
+        let well = |state: &LoopState| state.panicked_at.is_none_or(|at| now.since(at) > WELL_AFTER);
         let states = self.states();
         states.iter().map(|(name, state)| LoopHealth { name, panics: state.panics, well: well(state) }).collect()
     }
@@ -55,15 +63,15 @@ impl Loops {
         self.states().entry(name).or_default();
         let mut pause = FIRST_PAUSE;
         loop {
-            let started = Instant::now();
+            let started = self.clock.now();
             let Err(panic) = AssertUnwindSafe(start()).catch_unwind().await else { return };
-            if started.elapsed() > WELL_AFTER {
+            if self.clock.now().since(started) > WELL_AFTER {
                 pause = FIRST_PAUSE;
             }
             let panics = {
                 let mut states = self.states();
                 let state = states.entry(name).or_default();
-                (state.panics, state.panicked_at) = (state.panics + 1, Some(Instant::now()));
+                (state.panics, state.panicked_at) = (state.panics + 1, Some(self.clock.now()));
                 state.panics
             };
             let panic = message_of(&*panic);
@@ -82,10 +90,14 @@ mod tests {
 
     use super::*;
 
+    fn loops() -> Loops {
+        Loops::new(Clock::starting_at(Timestamp(1_720_000_000_000)))
+    }
+
     #[tokio::test(start_paused = true)]
     async fn a_loop_that_panics_is_started_again_and_reported() {
-        let (loops, stopping, starts) = (Loops::default(), CancellationToken::new(), AtomicU32::new(0));
-        let begun = Instant::now();
+        let (loops, stopping, starts) = (loops(), CancellationToken::new(), AtomicU32::new(0));
+        let begun = tokio::time::Instant::now();
         loops
             .supervise("timers", &stopping, || async {
                 assert!(starts.fetch_add(1, Ordering::Relaxed) >= 3, "a row that nobody thought of");
@@ -94,13 +106,13 @@ mod tests {
         assert_eq!(starts.load(Ordering::Relaxed), 4);
         assert_eq!(begun.elapsed(), Duration::from_secs(1 + 2 + 4), "each time later");
         assert_eq!(loops.health(), [LoopHealth { name: "timers", panics: 3, well: false }]);
-        tokio::time::sleep(WELL_AFTER + Duration::from_secs(1)).await;
+        tokio::time::sleep(Duration::from_secs(121)).await;
         assert_eq!(loops.health(), [LoopHealth { name: "timers", panics: 3, well: true }]);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_stop_does_not_wait_for_a_loop_that_keeps_panicking() {
-        let (loops, stopping) = (Loops::default(), CancellationToken::new());
+        let (loops, stopping) = (loops(), CancellationToken::new());
         let supervised = loops.supervise("scan", &stopping, || async { panic!("again") });
         let stop = async {
             tokio::time::sleep(Duration::from_secs(200)).await;

@@ -38,12 +38,11 @@ impl Identity {
         if counts {
             self.count_try(tenant, name).await?;
         }
-        let right = match (admitted, kept) {
-            (Some(admitted), Some(kept)) => self.passwords().verify(&admitted, kept, password).await?,
-            _ => {
-                self.passwords().verify_nobody(password).await;
-                false
-            }
+        let right = if let (Some(admitted), Some(kept)) = (admitted, kept) {
+            self.passwords().verify(&admitted, kept, password).await?
+        } else {
+            self.passwords().verify_nobody(password).await;
+            false
         };
         if counts {
             let (name, at) = (name.to_owned(), self.engine().now());

@@ -199,14 +199,12 @@ impl Pump {
             }
             Topic::Tenant(tenant) => {
                 let mut watcher = self.engine.watch_tenant(tenant, self.cursor);
-                match tokio::time::timeout(LOOK_EVERY, watcher.next_of_tenant()).await {
-                    Ok(events) => self.encoder.of_tenant(events?).await?,
-                    Err(_) => {
-                        // Behind what retention has removed.
-                        self.cursor = watcher.cursor();
-                        return Ok(true);
-                    }
-                }
+                let Ok(events) = tokio::time::timeout(LOOK_EVERY, watcher.next_of_tenant()).await else {
+                    // Behind what retention has removed.
+                    self.cursor = watcher.cursor();
+                    return Ok(true);
+                };
+                self.encoder.of_tenant(events?).await?
             }
         };
         for frames in in_parts(frames, limits::PUSH_BYTES_MAX) {

@@ -23,11 +23,13 @@ fn request(api: &Api, path: &str, body: &Value, key: &str) -> Request<Body> {
         .unwrap()
 }
 
+type MakeBody = fn(&str) -> Value;
+
 /// The connection is cut after every number of steps that a request takes, from the first to the last.
 #[tokio::test(start_paused = true)]
 async fn a_request_that_breaks_off_is_answered_when_it_is_sent_again() {
     let api = Api::new().await;
-    let requests: [(&str, fn(&str) -> Value); 3] = [
+    let requests: [(&str, MakeBody); 3] = [
         ("/signals", |name| json!({ "type": "disk.full", "key": name })),
         ("/keys", |name| json!({ "name": name, "roles": ["viewer"] })),
         ("/users", |name| json!({ "name": name, "roles": ["viewer"] })),

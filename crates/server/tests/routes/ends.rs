@@ -75,6 +75,8 @@ async fn a_step_given_back_with_an_open_effect_is_in_doubt_until_somebody_knows(
     let run = in_doubt(&api).await;
     until(&api, &run, "paused").await;
     assert_eq!(code_of_step(&api, &run, 0).await, "RELEASED");
+    // Until then the worker might still send.
+    tokio::time::sleep(Duration::from_secs(61)).await;
     let known = json!({ "outcome": "failed", "reason": "the bank has never heard of it" });
     api.post(&format!("/runs/{run}/steps/pay/resolve"), known).await.ok();
     assert_eq!(until(&api, &run, "failed").await["reason"], "step_failed");

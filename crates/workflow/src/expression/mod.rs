@@ -376,7 +376,8 @@ mod tests {
             let error = evaluate(source, &scope).unwrap_err();
             assert!(error.message.contains("JSON has no such number"), "{source}: {error}");
         }
-        for source in ["type(1)", "optional.of(1)", "{1: 'a', '1': 'b'}", "max([])", "max(1, 'a')"] {
+        assert_eq!(evaluate("type(1)", &scope).unwrap(), json!("int"));
+        for source in ["optional.of(1)", "{1: 'a', '1': 'b'}", "max([])", "max(1, 'a')"] {
             assert!(evaluate(source, &scope).is_err(), "{source}");
         }
     }

@@ -214,13 +214,14 @@ fn a_deadline_and_a_release_move_the_receipt_too() {
     }
 }
 
+type Ends = fn(&Case) -> Command;
+
 /// What was sent before the worker was lost may arrive later; and a worker that was not lost may be sending still.
 #[test]
 fn that_it_did_not_happen_is_believed_when_nothing_can_arrive_any_more() {
     let (settles, lease) = (limits::EFFECT_SETTLES_AFTER, limits::SESSION_LEASE);
     let after_the_lease = Millis(lease.0 + settles.0);
     let deadline = || Plan { timeout: Some(Millis::from_mins(1)), ..plan(vec![unsafe_step().timeout(Millis(500))]) };
-    type Ends = fn(&Case) -> Command;
     let ends: [(&str, Ends, Millis); 5] = [
         ("lost lease", Case::lease_expired, settles),
         ("failing report", |case| case.reports(Outcome::Dead { error: error(ErrorClass::Terminal) }), settles),

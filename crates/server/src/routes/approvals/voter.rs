@@ -70,7 +70,10 @@ pub async fn voter(
         // Where none is enough the first says why.
         None => rights.iter().find(|right| right.fits(approvers)).or_else(|| rights.first()),
     };
-    let right = found.ok_or_else(|| not_in_force(claimed.on_behalf_of.as_deref().unwrap_or(person)))?;
+    let right = found.ok_or_else(|| match claimed.on_behalf_of.as_deref() {
+        Some(whose) => not_in_force(whose),
+        None => no_right(),
+    })?;
     right.check_role(claimed.role.as_deref())?;
     for name in right.of.into_iter().chain([person]) {
         fresh::check(state, run, name).await?;
@@ -83,6 +86,11 @@ pub async fn voter(
         one_with: lent.one_with.clone(),
         ..Voter::new(person, right.groups.to_vec())
     })
+}
+
+fn no_right() -> ApiError {
+    let detail = "deciding needs the role `approver`, or a delegation from somebody who has it (`GET /delegations`)";
+    ApiError::new(StatusCode::FORBIDDEN, "PERMISSION_DENIED", detail)
 }
 
 fn not_in_force(whose: &str) -> ApiError {

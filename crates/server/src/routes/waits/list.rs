@@ -108,8 +108,8 @@ mod tests {
         let run = RunId::from_bytes([7; 16]);
         for (signal, key) in [("go\0", "k"), ("go", "\0")] {
             let place = serde_json::json!([signal, key, 1, run]).to_string();
-            let hex: String = place.bytes().map(|byte| format!("{byte:02x}")).collect();
-            assert_eq!(from_cursor(&hex).unwrap_err().status().as_u16(), 400);
+            let hex: Vec<String> = place.bytes().map(|byte| format!("{byte:02x}")).collect();
+            assert_eq!(from_cursor(&hex.concat()).unwrap_err().status().as_u16(), 400);
         }
     }
 
