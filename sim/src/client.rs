@@ -20,6 +20,7 @@ use crate::host::EPOCH;
 use crate::network::{CallError, Caller, PATIENCE};
 use crate::plans::{REPLY, SIGNAL, json_of};
 use crate::sim::Sim;
+use crate::subjects::SubjectRequest;
 use crate::trace::say;
 
 /// How often a client tries before it gives up without knowing.
@@ -45,6 +46,15 @@ impl Order {
     /// The number that signals for it carry as their key.
     pub fn name(&self) -> String {
         format!("order-{}", self.number)
+    }
+
+    fn subject_request(&self) -> SubjectRequest<'_> {
+        SubjectRequest { tenant: self.tenant, workspace: &self.workspace, subject: self.subject.as_deref() }
+    }
+
+    /// Whether another workspace's run may refuse it. One that queues only waits.
+    fn yields(&self) -> bool {
+        self.subject.is_some() && self.on_conflict != OnConflict::Queue
     }
 
     fn request(&self, n: u64) -> StartRun {
@@ -79,12 +89,18 @@ pub async fn place(caller: Caller, order: Order) {
     }
     if dice.one_in(8) {
         let (other, asked) = (order.clone(), order.request(order.number + 1_000));
+        let ended = order.subject_request().ended(sim).await;
         match caller.call(PATIENCE, move |engine| start_once(engine, asked.clone())).await {
             Err(CallError::Refused(EngineError::IdempotencyMismatch)) => {
                 sim.tally.count("key used with another request");
             }
             // The key's run is over, and another one has the ticket; or the world was set back.
-            Err(CallError::Refused(EngineError::SubjectBusy { .. })) => {}
+            Err(CallError::Refused(EngineError::SubjectBusy { run, .. })) => {
+                order.subject_request().told_of(sim, run).await;
+            }
+            Err(CallError::Refused(EngineError::SubjectElsewhere { .. })) if order.yields() => {
+                order.subject_request().refused_elsewhere(sim, &ended).await;
+            }
             // Likewise, for an order that does not mind.
             Ok(started) if started.admission != Admission::Started => {}
             // The world was set back to before the order.
@@ -110,6 +126,8 @@ async fn start(caller: &Caller, order: &Order) -> Option<RunId> {
     let waits = dice.one_in(6);
     for _ in 0..tries {
         let request = order.request(order.number);
+        let wanted = order.subject_request();
+        let ended = wanted.ended(sim).await;
         let answer = if waits {
             caller.call(PATIENCE * 2, move |engine| start_and_wait(engine, request.clone())).await
         } else {
@@ -119,11 +137,19 @@ async fn start(caller: &Caller, order: &Order) -> Option<RunId> {
             Ok(started) => {
                 say!(sim, "client", "{} is {} (again: {})", order.name(), started.run, started.replayed);
                 note_start(sim, order, started);
+                if started.admission == Admission::Signaled {
+                    wanted.told_of(sim, started.run).await;
+                }
                 return Some(started.run);
             }
             Err(CallError::Refused(EngineError::SubjectBusy { run, .. })) => {
                 sim.tally.count("subject busy");
                 sim.books(|books| books.runs.insert((order.tenant, run)));
+                wanted.told_of(sim, run).await;
+                return None;
+            }
+            Err(CallError::Refused(EngineError::SubjectElsewhere { .. })) if order.yields() => {
+                wanted.refused_elsewhere(sim, &ended).await;
                 return None;
             }
             Err(error) if error.is_transient() => {

@@ -26,6 +26,7 @@ use crate::check::STARTER;
 use crate::host::LEASE;
 use crate::network::{CallError, Caller, PATIENCE};
 use crate::plans::json_of;
+use crate::subjects::SubjectRequest;
 use crate::trace::say;
 
 /// What an operator can do to a run.
@@ -96,7 +97,7 @@ pub async fn direct(caller: &Caller, tenant: TenantId, run: &Run, verb: Verb) ->
         .key
         .clone();
     let person = if verb == Verb::Skip { *caller.dice.pick(DIRECTORS) } else { "olga" };
-    let input = (verb == Verb::RetryChanged).then(|| changed(run));
+    let input = (verb == Verb::RetryChanged).then(|| sim.given.change(run));
     let order = Order { verb, person, step, input };
     let answer = caller.call(PATIENCE, move |engine| carry_out(engine, tenant, id, order.clone())).await;
     match answer {
@@ -128,13 +129,6 @@ struct Order {
     person: &'static str,
     step: String,
     input: Option<Json>,
-}
-
-/// What the step was given, and one field more.
-fn changed(run: &Run) -> Json {
-    let mut input = run.input(run.position).to_value().unwrap_or_default();
-    input["changed"] = json!(true);
-    json_of(&input)
 }
 
 async fn carry_out(
@@ -221,6 +215,9 @@ pub async fn start_over(caller: &Caller, tenant: TenantId, ended: &Run) {
     }
     // Somebody who may be asked to approve what they have resumed.
     let person = *caller.dice.pick(&["olga", "anna"]);
+    let header = &ended.header;
+    let wanted = SubjectRequest { tenant, workspace: &header.workspace, subject: header.subject.as_deref() };
+    let over = wanted.ended(sim).await;
     let answer = caller
         .call(PATIENCE, move |engine| async move {
             engine.resume_as_new(tenant, run, None, None, Context::operator(person)).await
@@ -232,7 +229,9 @@ pub async fn start_over(caller: &Caller, tenant: TenantId, ended: &Run) {
             sim.tally.count("command: resume as new");
             sim.books(|books| books.runs.insert((tenant, started.run)));
         }
-        Err(CallError::Refused(EngineError::Rejected(_) | EngineError::SubjectBusy { .. })) => {}
+        Err(CallError::Refused(EngineError::Rejected(_))) => {}
+        Err(CallError::Refused(EngineError::SubjectBusy { run, .. })) => wanted.told_of(sim, run).await,
+        Err(CallError::Refused(EngineError::SubjectElsewhere { .. })) => wanted.refused_elsewhere(sim, &over).await,
         Err(error) if error.is_transient() => {}
         Err(error) => sim.broken(format!("going on from {run}: {error}")),
     }

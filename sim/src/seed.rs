@@ -289,7 +289,7 @@ fn order(sim: &Sim, dice: &Dice, number: u64) -> Order {
         on_conflict: dice.weighted(&[
             (2, OnConflict::Reject),
             (3, OnConflict::Queue),
-            (1, OnConflict::Signal),
+            (3, OnConflict::Signal),
             (1, OnConflict::CancelPrevious),
         ]),
         at_ms: dice.between(0..=sim.swarm.storm_ms * 2 / 3),

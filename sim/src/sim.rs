@@ -12,6 +12,7 @@ use tokio::sync::Notify;
 use crate::books::Books;
 use crate::check::Ledger;
 use crate::dice::Dice;
+use crate::given::GivenInputs;
 use crate::host::Host;
 use crate::sink::Sink;
 use crate::swarm::{Fault, Swarm};
@@ -26,6 +27,7 @@ pub struct Sim {
     pub host: Host,
     pub tenants: Vec<Tenant>,
     pub workflows: Vec<Arc<EncodedPlan>>,
+    pub given: GivenInputs,
     /// The database, past all faults.
     checks: OnceLock<Store>,
     books: Mutex<Books>,
@@ -49,6 +51,7 @@ impl Sim {
             host,
             tenants,
             workflows,
+            given: GivenInputs::default(),
             checks: OnceLock::new(),
             books: Mutex::default(),
             ledger: Mutex::new(Ledger::new(caps, limits)),

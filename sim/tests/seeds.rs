@@ -57,6 +57,7 @@ const PER_HUNDRED: &[(&str, u64)] = &[
     ("starts replayed", 50),
     ("starts queued", 10),
     ("starts signaled", 1),
+    ("subject held by another workspace", 4),
     ("engines stopped in good order", 20),
     ("votes for", 40),
     ("votes against", 4),

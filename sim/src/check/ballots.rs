@@ -61,12 +61,12 @@ impl Ballots {
         let ballot = self.open(approval)?;
         ballot.resolved = Some(status);
         // A step that is no gate is guarded by one before it.
-        let gates = run.plan.steps[..=ballot.step as usize].iter().filter_map(|spec| match &spec.work {
+        let mut gates = run.plan.steps[..=ballot.step as usize].iter().filter_map(|spec| match &spec.work {
             Work::Approval(gate) => Some(gate.quorum),
             _ => None,
         });
         let is_gate = matches!(run.spec(ballot.step).work, Work::Approval(_));
-        let quorum = if is_gate { gates.last() } else { gates.min() };
+        let quorum = if is_gate { gates.next_back() } else { gates.min() };
         let Some(quorum) = quorum.filter(|_| is_gate || !ballot.purpose.is_gate()) else {
             return Err("P5: is an approval of a step that has none".into());
         };
@@ -81,8 +81,14 @@ impl Ballots {
 
     /// Whether the step's last approval was given, for this purpose.
     pub fn is_approved(&self, step: u32, purpose: Purpose) -> bool {
-        let last = self.0.values().filter(|ballot| ballot.step == step).max_by_key(|ballot| ballot.number);
+        let last = self.last(step).and_then(|approval| self.0.get(&approval));
         last.is_some_and(|ballot| ballot.purpose == purpose && ballot.resolved == Some(ApprovalState::Approved))
+    }
+
+    /// The step's last approval.
+    pub fn last(&self, step: u32) -> Option<ApprovalId> {
+        let of_step = self.0.iter().filter(|(_, ballot)| ballot.step == step);
+        of_step.max_by_key(|(_, ballot)| ballot.number).map(|(approval, _)| *approval)
     }
 
     /// Whether anybody has been asked about the step.

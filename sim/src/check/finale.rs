@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use super::{ALL, effects, turns};
 use crate::sim::Sim;
+use crate::subjects;
 
 /// Everything that must hold at the end.
 pub async fn check(sim: &Sim) -> Result<(), String> {
@@ -36,6 +37,7 @@ pub async fn check(sim: &Sim) -> Result<(), String> {
             once(sim, run, &mut nonces)?;
         }
         continued(&runs)?;
+        subjects::check_replaced(sim, &runs)?;
         chains(sim, &runs).await?;
         rates(sim, tenant, &summaries)?;
         feed(sim, tenant.id, &summaries).await?;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use interlock_core::approval::Purpose;
 use interlock_core::event::Event;
-use interlock_core::ids::{ReceiptId, SignalId};
+use interlock_core::ids::{ApprovalId, ReceiptId, SignalId};
 use interlock_core::plan::Work;
 use interlock_core::run::Run;
 use interlock_core::state::{ReceiptState, RunState, StepKind, StepState};
@@ -52,6 +52,8 @@ pub struct RunModel {
     pub consumed: BTreeMap<(String, String), u64>,
     /// When something of it was first claimed.
     pub first_claim_at: Option<Timestamp>,
+    /// Steps that run once more because people have approved that, and what they approved.
+    pub reruns: BTreeMap<u32, ApprovalId>,
     rollback: Vec<u32>,
     at: Timestamp,
     canceling: bool,
@@ -120,7 +122,7 @@ impl RunModel {
                 self.ended_by(*step, *attempt, &error.message)?;
                 return self.retrying(run, *step, *attempt);
             }
-            Event::StepReady { step, why, signal } => return self.ready(*step, why, *signal),
+            Event::StepReady { step, why, signal } => return self.ready(run, *step, why, *signal),
             Event::StepWaiting { step, signal, key, .. } => {
                 match signal.clone().zip(key.clone()) {
                     Some(awaited) => self.awaited.insert(*step, awaited),
@@ -218,6 +220,13 @@ impl RunModel {
         stage == Stage::Asking || matches!(run.spec(step).work, Work::Approval(_))
     }
 
+    /// Whether a task stands behind a gate that was passed.
+    fn is_guarded(&self, run: &Run, step: u32) -> bool {
+        let passed = |at: u32| self.step(at as usize).stage == Stage::Done(StepState::Succeeded);
+        matches!(run.spec(step).work, Work::Task { .. })
+            && (0..step).any(|at| matches!(run.spec(at).work, Work::Approval(_)) && passed(at))
+    }
+
     /// An approval permits a guarded step once: another iteration of it, or another run, needs another one.
     fn permitted(&mut self, run: &Run, step: u32) -> Result<(), String> {
         let acts = matches!(run.spec(step).work, Work::Task { .. });
@@ -280,7 +289,7 @@ impl RunModel {
         self.leave(step, Stage::Idle, |stage| stage == Stage::Running(attempt))
     }
 
-    fn ready(&mut self, step: u32, why: &str, signal: Option<SignalId>) -> Result<(), String> {
+    fn ready(&mut self, run: &Run, step: u32, why: &str, signal: Option<SignalId>) -> Result<(), String> {
         let attempt = self.step(step as usize).attempt;
         match why {
             "signal" | "timeout" => {
@@ -296,6 +305,7 @@ impl RunModel {
                 if !self.ballots.is_approved(step, Purpose::Retry) {
                     return Err("P5: runs again, and nobody has approved it".into());
                 }
+                self.reruns.extend(self.ballots.last(step).map(|approval| (step, approval)));
                 self.leave(step, Stage::Idle, |stage| stage == Stage::Asking)
             }
             "released" => self.leave(step, Stage::Idle, |stage| stage == Stage::Running(attempt)),
@@ -305,6 +315,10 @@ impl RunModel {
                 self.leave(step, Stage::Done(StepState::RolledBack), undone)
             }
             "operator_retry" => {
+                self.reruns.remove(&step);
+                if self.is_guarded(run, step) && self.step(step as usize).stage != Stage::Asking {
+                    return Err("P5: lets a guarded step run again, and asks nobody".into());
+                }
                 let known = self.step_mut(step);
                 (known.iteration, known.charged) = (known.iteration + 1, 0);
                 if known.stage == Stage::Done(StepState::Failed) {
@@ -315,6 +329,7 @@ impl RunModel {
                 })
             }
             "restart" => {
+                self.reruns.remove(&step);
                 let known = self.step_mut(step);
                 (known.iteration, known.charged, known.inherited) = (known.iteration + 1, 0, false);
                 self.leave(step, Stage::Idle, |stage| {

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use interlock_core::caps::Caps;
 use interlock_core::ids::{RunId, SessionId, TenantId};
+use interlock_core::json::Hash;
 use interlock_core::plan::Work;
 use interlock_core::project::projected;
 use interlock_core::run::Run;
@@ -194,7 +195,25 @@ async fn follow_run(sim: &Sim, summary: &RunSummary) -> Result<(), String> {
         return Err(format!("P4: its last event is {last}, its version {version} (listed: {})", summary.version));
     }
     compare(&model, &run)?;
+    approved_inputs(sim, &model, &run).await?;
     sim.ledger(|ledger| ledger.runs.insert(key, model));
+    Ok(())
+}
+
+/// A step that people let run once more has the input whose hash they were shown.
+async fn approved_inputs(sim: &Sim, model: &RunModel, run: &Run) -> Result<(), String> {
+    if model.reruns.is_empty() {
+        return Ok(());
+    }
+    let approvals = sim.database().approvals_of(run.tenant, run.id).await.map_err(|error| error.to_string())?;
+    for (step, approval) in &model.reruns {
+        let row = approvals.iter().find(|row| row.id == *approval);
+        let shown = row.and_then(|row| row.message.as_deref()).unwrap_or_default();
+        let input = run.input(*step);
+        if !shown.contains(&Hash::of(input.as_str().as_bytes()).to_string()) {
+            return Err(format!("P5: step {step} has the input {}, and people approved: {shown}", input.as_str()));
+        }
+    }
     Ok(())
 }
 

@@ -16,8 +16,10 @@ use super::Worker;
 use super::effect::{self, Trouble};
 use super::session::Session;
 use crate::books::Word;
+use crate::given::is_marked;
 use crate::network::{CallError, Caller, PATIENCE};
 use crate::plans::{Behaviour, DESTINATION, REPLY, json_of};
+use crate::sim::Sim;
 use crate::trace::say;
 
 /// A step in a worker's hands, and the world it was given out in: a restore makes another one.
@@ -52,16 +54,24 @@ pub fn check(worker: &Worker, session: &Session, handed: &Handed) -> Result<(), 
     if at.attempt > 1 {
         sim.tally.count("steps taken over or tried again");
     }
-    check_input(assignment).map_err(|what| format!("{at:?} ({}) got a wrong input: {what}", assignment.step))
+    check_input(sim, assignment).map_err(|what| format!("{at:?} ({}) got a wrong input: {what}", assignment.step))
 }
 
-/// The input is what the plan says, also after a crash, a retry, a rollback.
-fn check_input(assignment: &Assignment) -> Result<(), String> {
+/// The input is what the plan says, also after a crash, a retry, a rollback; or exactly what an operator gave instead.
+fn check_input(sim: &Sim, assignment: &Assignment) -> Result<(), String> {
     let input: Value = assignment.input.decode().map_err(|error| error.to_string())?;
     let behaviour =
         Behaviour::parse(&assignment.handler).ok_or_else(|| format!("no handler {}", assignment.handler))?;
     let text = || input.to_string();
-    let given = |input: &Value| if behaviour.bound { input["bound"].is_string() } else { input["until"].is_i64() };
+    let at = assignment.at;
+    if is_marked(&input) {
+        return sim.given.is_of_run(at.tenant, at.run, &input).then_some(()).ok_or_else(text);
+    }
+    let given = |input: &Value| match behaviour.bound {
+        _ if is_marked(input) => sim.given.is_of_chain(at.tenant, assignment.root_run, input),
+        true => input["bound"].is_string(),
+        false => input["until"].is_i64(),
+    };
     let Some(undone) = assignment.step.strip_prefix("rollback:") else {
         return given(&input).then_some(()).ok_or_else(text);
     };

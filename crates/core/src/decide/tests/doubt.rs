@@ -63,6 +63,8 @@ fn it_happened() {
     assert_eq!(case.steps(), [StepState::Succeeded, StepState::Ready]);
     assert_eq!((case.state(), case.run.reason), (RunState::Running, None));
     assert_eq!(case.step(0).output, Some(json("42")));
+    let told = case.step(0).last_error.as_ref().map(|error| error.code.as_str());
+    assert_eq!(told, Some("RESOLVED_HAPPENED"), "its worker never said so");
     let [SideWrite::PutReceipt(receipt)] = case.change.side.as_slice() else { panic!() };
     assert_eq!((receipt.state, receipt.response.clone()), (ReceiptState::Succeeded, Some(json("42"))));
 }
