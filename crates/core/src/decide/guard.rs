@@ -14,6 +14,7 @@ use crate::planted::{Bug, is_planted};
 use crate::rejection::Rejection;
 use crate::run::{Phase, Run, Step};
 use crate::state::{ApprovalState, StepState};
+use crate::visible::visible;
 
 /// The gates whose approvals a step stands on, the first one first: back to the nearest one that asked. Gates with nothing
 /// between them that acts guard together. One that was skipped may have been so because its condition was false, and then
@@ -151,6 +152,8 @@ fn difference(before: &Json, after: &Json) -> String {
         }
         _ => lines.extend([format!("- {before}"), format!("+ {after}")]),
     }
+    // A field's name must not pass for a line of its own.
+    let lines: Vec<_> = lines.iter().map(|line| visible(line)).collect();
     let mut text = lines.join("\n");
     if text.len() > limits::DIFFERENCE_BYTES_MAX {
         let mut end = limits::DIFFERENCE_BYTES_MAX;
