@@ -8,6 +8,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::action::Agreed;
 use crate::ids::ApprovalId;
 use crate::json::Json;
 use crate::limits;
@@ -64,6 +65,9 @@ pub struct Approval {
     /// People who may not decide: whoever started the run or owns the key that did, and whoever directed it to ask.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub excluded: Vec<String>,
+    /// The effect of a running step that it is about; a gate and a directive are about none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effect: Option<Agreed>,
 }
 
 /// One person's word on an approval.

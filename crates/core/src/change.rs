@@ -444,7 +444,10 @@ impl<'a> LiveParts<'a> {
                 data.ready_at = (self.control != Control::Active).then_some(*eligible_at);
             }
             Phase::Running { wake, .. } => data.wake.clone_from(wake),
-            Phase::WaitingApproval(approval) => data.approval = Some((**approval).clone()),
+            Phase::WaitingApproval(approval) => {
+                data.approval = Some((**approval).clone());
+                data.wake.clone_from(&step.interrupted);
+            }
             Phase::WaitingSignal(wait) => data.wait = Some((**wait).clone()),
             Phase::InDoubt { receipt, known_at } => {
                 data.open_intent = Some(*receipt);

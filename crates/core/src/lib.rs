@@ -4,6 +4,7 @@
 //! instant, and answers with a [`change::ChangeSet`] or a [`rejection::Rejection`]. Nothing in here reads a clock,
 //! draws a random number, waits, or talks to anything: the same inputs give the same answer.
 
+pub mod action;
 pub mod approval;
 pub mod bulk;
 pub mod caps;

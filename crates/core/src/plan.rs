@@ -237,6 +237,14 @@ impl Undo {
     }
 }
 
+/// Where an expression begins in a template.
+pub const EXPRESSION_OPENS: &str = "${{";
+
+/// Whether a text holds expressions.
+pub fn is_template(text: &str) -> bool {
+    text.contains(EXPRESSION_OPENS)
+}
+
 pub const DEFAULT_QUEUE: &str = "default";
 /// Transforms are pure: the servers run them themselves, from a queue of their own.
 pub const TRANSFORM_QUEUE: &str = "interlock.transform";
@@ -324,6 +332,28 @@ impl StepSpec {
             EffectClass::Read => BlastRadius::Low,
             EffectClass::Idempotent | EffectClass::Keyed | EffectClass::Unsafe => BlastRadius::Medium,
         })
+    }
+
+    /// Whether the step proposes an action, which must be judged before it may act. A task that only reads does not.
+    pub fn is_governed(&self) -> bool {
+        match self.kind() {
+            StepKind::Task => self.effect_class() != EffectClass::Read,
+            StepKind::Command | StepKind::Connector | StepKind::Model | StepKind::Rollback => true,
+            StepKind::Transform | StepKind::Wait | StepKind::Approval => false,
+        }
+    }
+
+    /// Whether its input, or what it waits for, must be rendered before the step begins.
+    pub fn is_rendered(&self) -> bool {
+        match &self.work {
+            Work::Task { with, .. } => with.is_some(),
+            Work::Transform { .. } | Work::Wait { until: WaitFor::Until(_), .. } => true,
+            Work::Connector { with, .. } | Work::Model { with, .. } => with.is_some(),
+            Work::Wait { until: WaitFor::Signal { key, .. }, .. } => key.as_deref().is_some_and(is_template),
+            Work::Approval(gate) => gate.message.as_deref().is_some_and(is_template),
+            // What undoes is given fixed values, so that it cannot fail on an expression.
+            Work::Wait { until: WaitFor::For(_), .. } | Work::Command { .. } | Work::Rollback { .. } => false,
+        }
     }
 
     /// May be performed again on resume without asking anybody.

@@ -42,6 +42,8 @@ pub enum Rejection {
         "an approval guards step `{step}` of run {run}: `{verb}` counts only from {quorum} of those who could have approved it. {why}"
     )]
     DirectiveNotPermitted { run: RunId, step: String, verb: &'static str, quorum: u32, why: String },
+    #[error("step `{step}` of run {run} is not permitted: {}", if reasons.is_empty() { "the decision gives no reason".to_owned() } else { reasons.join("; ") })]
+    Denied { run: RunId, step: String, reasons: Vec<String> },
     #[error("run {run} is {control}; nothing is claimed from it")]
     NotClaimable { run: RunId, control: Control },
     #[error("run {run} is being canceled: nothing further starts; end the attempt")]
@@ -62,6 +64,12 @@ pub enum Rejection {
     NothingToRetry { run: RunId, state: RunState },
     #[error("run {run} has used up its {max} writes")]
     WritesExhausted { run: RunId, max: u32 },
+    #[error(
+        "step `{step}` of run {run} cannot begin: nobody has found out {what}. This is a fault of the server; nothing was changed"
+    )]
+    NotBound { run: RunId, step: String, what: &'static str },
+    #[error("the intent of step {step} of run {run} comes without leave for this very effect; nothing was changed")]
+    NotGranted { run: RunId, step: u32 },
     #[error("effect `{key}` of run {run} is {state} already")]
     EffectRecorded { run: RunId, key: String, state: &'static str },
     #[error(
@@ -94,12 +102,14 @@ impl Rejection {
             Self::DirectiveDue { .. } => "RUN_DIRECTIVE_DUE",
             Self::StepNotReached { .. } => "STEP_NOT_REACHED",
             Self::DirectiveNotPermitted { .. } => "DIRECTIVE_NOT_PERMITTED",
+            Self::Denied { .. } => "POLICY_DENIED",
             Self::NotClaimable { .. } => "RUN_NOT_CLAIMABLE",
             Self::Canceling { .. } => "RUN_CANCELING",
             Self::VoteRefused { .. } => "APPROVAL_VOTE_REFUSED",
             Self::ResumeFailed { .. } => "RUN_RESUME_FAILED",
             Self::Continued { .. } => "RUN_CONTINUED",
             Self::WritesExhausted { .. } => WRITES_EXHAUSTED,
+            Self::NotBound { .. } | Self::NotGranted { .. } => "INTERNAL",
             Self::EffectRecorded { .. } => "EFFECT_RECORDED",
             Self::EffectUnderWay { .. } => "EFFECT_UNDER_WAY",
         }

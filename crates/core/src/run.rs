@@ -7,6 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::action::Agreed;
 use crate::approval::Approval;
 use crate::ids::{ReceiptId, RunId, SessionId, SignalId, TenantId};
 use crate::json::{Hash, Json};
@@ -123,6 +124,9 @@ pub struct Notes {
     /// people were asked; excluded from approving it, as whoever started it is.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub starters: Vec<String>,
+    /// Effects of running steps to which people have agreed, until they are performed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub agreed: Vec<Agreed>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes the field by reference")]
@@ -368,23 +372,33 @@ impl Run {
         self.header.lineage.as_ref().map_or(self.id, |lineage| lineage.root_run_id)
     }
 
-    /// The input that an attempt of the step gets. A rollback gets what the step it undoes was given, what that
-    /// answered, and its own `with`.
+    /// The input that an attempt of the step gets.
     pub fn input(&self, position: u32) -> Json {
-        let given = self.steps[position as usize].input.clone();
-        match &self.spec(position).work {
-            Work::Rollback { undoes, with, .. } if given.is_none() => {
-                let input = self.input(*undoes);
-                let output = self.steps[*undoes as usize].output.as_ref();
-                let text = |json: Option<&Json>| json.map_or("null", Json::as_str).to_owned();
-                Json::trusted(format!(
-                    r#"{{"input":{},"output":{},"with":{}}}"#,
-                    input.as_str(),
-                    text(output),
-                    text(with.as_ref()),
-                ))
+        let given = self.steps[position as usize].input.as_ref();
+        let undoes = match &self.spec(position).work {
+            Work::Rollback { undoes, .. } if given.is_none() => {
+                Some((self.input(*undoes), self.steps[*undoes as usize].output.as_ref()))
             }
-            _ => given.unwrap_or_else(|| self.header.inputs.clone()),
+            _ => None,
+        };
+        input(&self.header, self.spec(position), given, undoes)
+    }
+}
+
+/// What a step is given: its own input, else the run's. A rollback gets what the step it undoes was given, what that
+/// answered, and its own `with`.
+pub(crate) fn input(
+    header: &Header,
+    spec: &StepSpec,
+    given: Option<&Json>,
+    undoes: Option<(Json, Option<&Json>)>,
+) -> Json {
+    match (given, undoes, &spec.work) {
+        (None, Some((input, output)), Work::Rollback { with, .. }) => {
+            let text = |json: Option<&Json>| json.map_or("null", Json::as_str).to_owned();
+            let (output, with) = (text(output), text(with.as_ref()));
+            Json::trusted(format!(r#"{{"input":{},"output":{output},"with":{with}}}"#, input.as_str()))
         }
+        (given, ..) => given.unwrap_or(&header.inputs).clone(),
     }
 }

@@ -2,9 +2,8 @@
 //! no policy asks by itself, only an `approval` step keeps it. What is promised and not kept is refused at the start,
 //! so that nobody relies on a question that is never put.
 
-use crate::plan::{Plan, StepSpec, Work};
+use crate::plan::{Plan, Work};
 use crate::rules::ValidationMode;
-use crate::state::{EffectClass, StepKind};
 
 impl Plan {
     /// The mode that somebody relies on: the one that was declared or asked for, or what the profile means by itself.
@@ -18,12 +17,12 @@ impl Plan {
         let last = self.steps.len().saturating_sub(1);
         let mut phase = None;
         let each = self.steps.iter().enumerate().map(|(index, step)| {
-            let begins = changes_something(step) && phase != Some(step.rules.phase);
-            if changes_something(step) {
+            let begins = step.is_governed() && phase != Some(step.rules.phase);
+            if step.is_governed() {
                 phase = Some(step.rules.phase);
             }
             match mode {
-                ValidationMode::PerStep => changes_something(step),
+                ValidationMode::PerStep => step.is_governed(),
                 ValidationMode::PerPhase => begins,
                 ValidationMode::CriticalOnly => step.rules.critical || step.rules.destructive,
                 ValidationMode::FinalOnly => index == last && !matches!(step.work, Work::Approval(_)),
@@ -50,15 +49,6 @@ impl Plan {
     }
 }
 
-/// Whether the step proposes an action: a task that only reads does not.
-fn changes_something(step: &StepSpec) -> bool {
-    match step.kind() {
-        StepKind::Task => step.effect_class() != EffectClass::Read,
-        StepKind::Command | StepKind::Connector | StepKind::Model | StepKind::Rollback => true,
-        StepKind::Transform | StepKind::Wait | StepKind::Approval => false,
-    }
-}
-
 /// What is wrong, in words that name the steps.
 pub fn unasked_by(mode: ValidationMode, steps: &[&str]) -> String {
     const SHOWN_MAX: usize = 10;
@@ -72,7 +62,9 @@ pub fn unasked_by(mode: ValidationMode, steps: &[&str]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::StepSpec;
     use crate::rules::{ApprovalRules, StepPhase};
+    use crate::state::EffectClass;
 
     fn task(key: &str, change: impl FnOnce(&mut StepSpec)) -> StepSpec {
         let mut step = StepSpec::task(key, "work");

@@ -128,6 +128,11 @@ pub enum EffectAnswer {
     Perform { receipt: ReceiptId, key: String },
     /// It was performed before, in this scope; this is what it answered. Do not perform it again.
     Performed { receipt: ReceiptId, response: Option<Json> },
+    /// It is not permitted. The attempt is over and the step has failed: stop, and report nothing.
+    Denied { reasons: Vec<String> },
+    /// People are asked first. The attempt is over: stop, and report nothing. Once they agree, the step is handed out
+    /// again, and the same effect is permitted then.
+    NeedsApproval { reasons: Vec<String> },
 }
 
 /// What became of an effect.

@@ -1,59 +1,50 @@
-//! Binding: what a command needs to have evaluated is evaluated on the pool, so that no expression runs on a committer
-//! or an async thread.
+//! Binding: what a decision asks about a step that is about to begin. Its expressions are evaluated on the pool, so that
+//! none runs on a committer or an async thread; then its action is judged.
 
-use std::sync::Arc;
-
-use interlock_core::decide::{Bindings, Bound, Command};
-use interlock_core::ids::{RunId, TenantId};
-use interlock_core::plan::Plan;
-use interlock_core::run::{Header, Run, Step};
-use interlock_workflow::bind::Facts;
+use interlock_core::change::ChangeSet;
+use interlock_core::decide::{Asking, Bound, Decided, Rendered};
+use interlock_core::retry::StepError;
+use interlock_workflow::bind::{Facts, fixed};
 
 use crate::Engine;
+use crate::error::EngineError;
 use crate::payloads::replacement;
 
-/// The bindings for a command on a run. If nothing could be evaluated, the step that would have been activated fails
-/// with what went wrong.
-pub(crate) async fn for_command(engine: &Engine, run: &Run, command: &Command) -> Bindings {
-    let Some(facts) = Facts::for_command(run, command, engine.now()) else { return Bindings::default() };
-    let facts = match fetched(engine, run.tenant, facts).await {
-        Ok(facts) => facts,
-        Err(bindings) => return bindings,
-    };
-    match engine.0.evaluator.for_run(run.tenant, move |budget| facts.bind(budget)).await {
-        Ok(bindings) => bindings,
-        Err(error) => Bindings::of([(run.position, Bound::new(Err(error)))]),
-    }
-}
-
-/// The bindings for a run that is being made.
-pub(crate) async fn for_start(
-    engine: &Engine,
-    (tenant, id): (TenantId, RunId),
-    header: &Header,
-    plan: &Arc<Plan>,
-    inherited: &[(u32, Step)],
-) -> Bindings {
-    let Some(facts) = Facts::for_start(id, header, plan, inherited) else { return Bindings::default() };
-    match fetched(engine, tenant, facts).await {
-        Ok(facts) => {
-            let position = facts.position();
-            let bound = engine.0.evaluator.for_run(tenant, move |budget| facts.bind(budget)).await;
-            bound.unwrap_or_else(|error| Bindings::of([(position, Bound::new(Err(error)))]))
+impl Engine {
+    /// The change that a decision comes to, once everything that it asks has been found out.
+    pub(crate) async fn answer_all(&self, mut decided: Decided<'_>) -> Result<Box<ChangeSet>, EngineError> {
+        loop {
+            let asking = match decided {
+                Decided::Change(change) => return Ok(change),
+                Decided::Needs(asking) => asking,
+            };
+            let bound = self.bind(&asking).await;
+            decided = asking.answer(bound)?;
         }
-        Err(bindings) => bindings,
     }
-}
 
-/// The facts with the payloads themselves where they had references; else the step fails with why it cannot have them.
-async fn fetched(engine: &Engine, tenant: TenantId, mut facts: Facts) -> Result<Facts, Bindings> {
-    let Some(payloads) = engine.payloads() else { return Ok(facts) };
-    match payloads.fetch_all(tenant, facts.payloads()).await {
-        Ok(found) if found.is_empty() => Ok(facts),
-        Ok(found) => {
-            facts.replace_payloads(|json| replacement(&found, json));
-            Ok(facts)
+    /// If nothing could be evaluated, the step fails with what went wrong.
+    async fn bind(&self, asking: &Asking<'_>) -> Bound {
+        let rendered = match fixed(asking) {
+            Some(rendered) => Ok(Some(rendered)),
+            None => self.rendered(asking).await,
+        };
+        match rendered {
+            Ok(Some(rendered)) => asking.bind(rendered, &*self.0.options.judge),
+            Ok(None) => Bound::condition_false(),
+            Err(error) => Bound::broken(error),
         }
-        Err(error) => Err(Bindings::of([(facts.position(), Bound::new(Err(error.step_error())))])),
+    }
+
+    async fn rendered(&self, asking: &Asking<'_>) -> Result<Option<Rendered>, StepError> {
+        let tenant = asking.run().tenant;
+        let mut facts = Facts::of(asking);
+        if let Some(payloads) = self.payloads() {
+            let found = payloads.fetch_all(tenant, facts.payloads()).await.map_err(|error| error.step_error())?;
+            if !found.is_empty() {
+                facts.replace_payloads(|json| replacement(&found, json));
+            }
+        }
+        self.0.evaluator.for_run(tenant, move |budget| facts.render(budget)).await?
     }
 }

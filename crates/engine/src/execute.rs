@@ -1,20 +1,20 @@
-//! Carrying out one command on one run: load, bind, decide, submit; again if another writer came first.
+//! Carrying out one command on one run: load, decide, answer what that asks, submit; again if another writer came first.
 
 use std::ops::ControlFlow;
 
 use interlock_core::change::{ChangeSet, ClaimChange, Context, LiveChange, SideWrite};
-use interlock_core::decide::{Asked, Command, decide};
+use interlock_core::decide::{Asked, Command, Known, decide};
 use interlock_core::ids::{RunId, TenantId};
 use interlock_core::receipt::Receipt;
 use interlock_core::rejection::Rejection;
 use interlock_core::run::Run;
 use interlock_store::Refusal;
 
+use crate::Engine;
 use crate::cells::Cell;
 use crate::dispatch::ready::{Candidate, GroupKey};
 use crate::dispatch::workflow_limits::LimitedWorkflow;
 use crate::error::EngineError;
-use crate::{Engine, bind};
 
 /// How often a command decides again after another writer came first.
 pub(crate) const CONFLICTS_MAX: u32 = 32;
@@ -59,12 +59,16 @@ impl Engine {
                     return Ok(answer);
                 }
                 Ok(ControlFlow::Continue(command)) => {
-                    let mut bindings = bind::for_command(self, &run, &command).await;
-                    bindings.receipt = self.open_receipt(&run).await?;
-                    bindings.lease = Some(self.0.options.session_lease);
-                    bindings.settles_after = Some(self.0.options.effect_settles_after);
+                    let known = Known {
+                        receipt: self.open_receipt(&run).await?,
+                        lease: self.0.options.session_lease,
+                        settles_after: self.0.options.effect_settles_after,
+                    };
                     let asked = Asked { by: by.clone(), now: self.now() };
-                    decide(&run, command, &bindings, asked).map_err(EngineError::from)
+                    match decide(&run, command, known, asked) {
+                        Ok(decided) => self.answer_all(decided).await,
+                        Err(rejection) => Err(rejection.into()),
+                    }
                 }
                 Err(error) => Err(error),
             };

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use interlock_core::action::{AllowDeclared, Judge};
 use interlock_core::limits;
 use interlock_core::time::Millis;
 use interlock_store::Sweep;
@@ -34,6 +35,8 @@ pub struct EngineOptions {
     pub expressions_in_place: bool,
     /// How many expressions may be evaluated at once: the machine's cores, since they do nothing but compute.
     pub expressions_max: usize,
+    /// Decides on every action before it may happen.
+    pub judge: Arc<dyn Judge>,
     /// Brings messages to destinations that the engine does not know by itself.
     pub deliver: Arc<dyn Deliver>,
     pub outbox_attempts_max: u32,
@@ -62,6 +65,7 @@ impl EngineOptions {
             cells_max: 16_384,
             expressions_in_place: false,
             expressions_max: std::thread::available_parallelism().map_or(2, usize::from),
+            judge: Arc::new(AllowDeclared),
             deliver,
             outbox_attempts_max: 12,
             payloads: None,

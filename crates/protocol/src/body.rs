@@ -253,24 +253,34 @@ impl From<OutcomeRecord> for OutcomeBody {
 enum Answer {
     Perform,
     Performed,
+    Denied,
+    NeedsApproval,
 }
 
 #[derive(Deserialize)]
 struct AnswerRecord {
     answer: Answer,
-    receipt: ReceiptId,
+    receipt: Option<ReceiptId>,
     key: Option<String>,
     response: Option<Json>,
+    #[serde(default)]
+    reasons: Vec<String>,
 }
 
 impl TryFrom<AnswerRecord> for AnswerBody {
     type Error = String;
 
     fn try_from(record: AnswerRecord) -> Result<Self, String> {
-        let AnswerRecord { answer, receipt, key, response } = record;
+        let AnswerRecord { answer, receipt, key, response, reasons } = record;
+        let receipt = |answer| receipt.ok_or_else(|| missing(answer, "receipt"));
         Ok(Self(match answer {
-            Answer::Perform => EffectAnswer::Perform { receipt, key: key.ok_or_else(|| missing("perform", "key"))? },
-            Answer::Performed => EffectAnswer::Performed { receipt, response },
+            Answer::Perform => {
+                let key = key.ok_or_else(|| missing("perform", "key"))?;
+                EffectAnswer::Perform { receipt: receipt("perform")?, key }
+            }
+            Answer::Performed => EffectAnswer::Performed { receipt: receipt("performed")?, response },
+            Answer::Denied => EffectAnswer::Denied { reasons },
+            Answer::NeedsApproval => EffectAnswer::NeedsApproval { reasons },
         }))
     }
 }

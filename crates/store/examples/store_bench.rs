@@ -9,7 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use interlock_core::decide::{self, Asked, Bindings, Command, Completion, Outcome, StartRequest};
+use interlock_core::action::AllowDeclared;
+use interlock_core::decide::{self, Asked, Asking, Bound, Command, Completion, Known, Outcome, Rendered, StartRequest};
 use interlock_core::ids::{RunId, ServerId, SessionId, TenantId};
 use interlock_core::json::{Hash, Json};
 use interlock_core::plan::{Plan, StepSpec};
@@ -100,8 +101,8 @@ impl Bench {
                     claim_next: Some(Claimer::of_all_trades(session)),
                 };
                 let command = Command::Complete(completion);
-                let change = decide::decide(&run, command, &Bindings::default(), Asked::system(NOW))
-                    .expect("a running step can be completed");
+                let decided = decide::decide(&run, command, Known::default(), Asked::system(NOW));
+                let change = decided.and_then(|decided| decided.settle(bound)).expect("a running step is completed");
                 run.apply(&self.store.submit(change).await.expect("committed"));
                 self.sets.fetch_add(1, Ordering::Relaxed);
                 self.steps.fetch_add(1, Ordering::Relaxed);
@@ -136,10 +137,15 @@ impl Bench {
             queued: None,
             claim: Some(Claimer::of_all_trades(session)),
         };
-        let (mut run, change) =
-            decide::start(request, &Bindings::default(), Asked::system(NOW)).expect("a plan that runs");
+        let (mut run, opening) = decide::open(request).expect("a plan that runs");
+        let decided = decide::start(&run, opening, Asked::system(NOW));
+        let change = decided.and_then(|decided| decided.settle(bound)).expect("a plan that runs");
         run.apply(&self.store.submit(change).await.expect("committed"));
         self.sets.fetch_add(1, Ordering::Relaxed);
         run
     }
+}
+
+fn bound(asking: &Asking<'_>) -> Bound {
+    asking.bind(Rendered::default(), &AllowDeclared)
 }

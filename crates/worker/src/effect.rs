@@ -47,6 +47,9 @@ impl TaskContext {
         let (receipt, key) = match attempt.port.intent(intent).await {
             Ok(EffectAnswer::Perform { receipt, key }) => (receipt, key),
             Ok(EffectAnswer::Performed { response, .. }) => return recorded(response),
+            // The attempt is over: what it reports from here on is dropped.
+            Ok(EffectAnswer::Denied { reasons }) => return Err(withheld("POLICY_DENIED", &reasons)),
+            Ok(EffectAnswer::NeedsApproval { reasons }) => return Err(withheld("EFFECT_NEEDS_APPROVAL", &reasons)),
             Err(error) => return Err(attempt.refused(error)),
         };
         if !self.still_mine() || !attempt.port.lease().covers_a_send() {
@@ -81,6 +84,11 @@ impl TaskContext {
             outcome => outcome,
         }
     }
+}
+
+/// An effect that was not permitted. Its task ends.
+fn withheld(code: &str, reasons: &[String]) -> TaskError {
+    TaskError::terminal(code, format!("the effect is not permitted: {}", reasons.join("; ")))
 }
 
 enum Recorded {

@@ -64,6 +64,7 @@ pub(super) async fn perform(
             let key = recorded["key"].as_str().or(recorded["keys"][0].as_str());
             return Ok(key.unwrap_or_default().to_owned());
         }
+        EffectAnswer::Denied { .. } | EffectAnswer::NeedsApproval { .. } => return Err(Trouble::Dropped),
     };
     sleep(dice.millis(0..=60)).await;
     worker.delicate().await;

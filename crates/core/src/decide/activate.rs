@@ -1,15 +1,19 @@
 //! Activation: the next step that is still pending becomes ready, waits, or is skipped.
 
+use super::ask::{Found, Occasion, Rendered};
 use super::draft::Draft;
-use super::{Bindings, fail};
+use super::fail;
+use crate::action::{Decision, Judged};
 use crate::approval::{Approval, Purpose};
 use crate::change::SideWrite;
 use crate::event::Event;
 use crate::ids::ApprovalId;
+use crate::json::Json;
 use crate::limits;
 use crate::machine::step::{StepEvent, Verdict};
 use crate::plan::{Accept, Gate, WaitFor, Work};
 use crate::rejection::Rejection;
+use crate::retry::{ErrorClass, StepError};
 use crate::run::{Awaited, Phase, Wait};
 use crate::state::{ApprovalState, Initiator, Reason, StepState};
 use crate::time::{Millis, Timestamp};
@@ -18,34 +22,79 @@ use crate::time::{Millis, Timestamp};
 pub(super) const CONDITION_FALSE: &str = "condition is false";
 
 /// Activates the first pending forward step at or after `from`. The run stands at the last step if there is none.
-pub(super) fn next_from(draft: &mut Draft<'_>, from: u32, bindings: &Bindings) -> Result<(), Rejection> {
+pub(super) fn next_from(draft: &mut Draft<'_>, from: u32) -> Result<(), Rejection> {
     let forward = draft.run.forward_len() as u32;
     for position in from..forward {
         draft.position = position;
-        if draft.step(position).state() != StepState::Pending {
-            continue;
+        if draft.step(position).state() == StepState::Pending {
+            return begin(draft, position);
         }
-        let bound = bindings.get(position);
-        let verdict = match bound.map(|bound| bound.verdict.clone()) {
-            None => Verdict::Go,
-            Some(Ok(verdict)) => verdict,
-            Some(Err(error)) => {
-                draft.step_mut(position).last_error = Some(error.clone());
-                return fail::fail_step(draft, position, StepEvent::RunFailed, error, Reason::StepFailed);
-            }
-        };
-        if verdict == Verdict::ConditionFalse {
-            skip(draft, position, StepEvent::Activated(verdict), CONDITION_FALSE.to_owned())?;
-            continue;
-        }
-        // Also where there is none: what an earlier iteration was given is not for this one.
-        let input = bound.and_then(|bound| bound.input.clone());
-        if draft.step(position).input != input {
-            draft.step_mut(position).input = input;
-        }
-        return activate(draft, position, StepEvent::Activated(verdict), bindings);
     }
     Ok(())
+}
+
+/// Begins a step, or asks for what must be found out before.
+fn begin(draft: &mut Draft<'_>, position: u32) -> Result<(), Rejection> {
+    let spec = draft.spec(position);
+    if spec.condition.is_some() || spec.is_rendered() || spec.is_governed() {
+        draft.needs(position, Occasion::Activation);
+        return Ok(());
+    }
+    give(draft, position, None);
+    activate(draft, position, StepEvent::Activated(Verdict::Go), Rendered::default())
+}
+
+/// Goes on with what was found out about the next step.
+pub(super) fn answered(draft: &mut Draft<'_>, position: u32, found: Found) -> Result<(), Rejection> {
+    let (rendered, judged) = match found {
+        Found::Broken(error) => {
+            draft.step_mut(position).last_error = Some(error.clone());
+            return fail::fail_step(draft, position, StepEvent::RunFailed, error, Reason::StepFailed);
+        }
+        Found::ConditionFalse => {
+            let event = StepEvent::Activated(Verdict::ConditionFalse);
+            skip(draft, position, event, CONDITION_FALSE.to_owned())?;
+            return next_from(draft, position + 1);
+        }
+        Found::Go(rendered, judged) => (rendered, judged),
+    };
+    give(draft, position, rendered.input.clone());
+    match judged.as_ref().map_or(&Decision::Allow, Judged::decision) {
+        Decision::Allow => activate(draft, position, StepEvent::Activated(Verdict::Go), rendered),
+        Decision::Deny { reasons } => deny(draft, position, StepEvent::Activated(Verdict::Denied), reasons),
+        Decision::NeedsApproval { reasons, gate } => {
+            let approval = request(draft, &asking(gate, reasons), Purpose::Gate, None);
+            ask(draft, position, StepEvent::Activated(Verdict::NeedsApproval), approval)
+        }
+    }
+}
+
+/// Also where there is none: what an earlier iteration was given is not for this one.
+fn give(draft: &mut Draft<'_>, position: u32, input: Option<Json>) {
+    if draft.step(position).input != input {
+        draft.step_mut(position).input = input;
+    }
+}
+
+/// The decision forbids the step.
+pub(super) fn deny(
+    draft: &mut Draft<'_>,
+    position: u32,
+    event: StepEvent,
+    reasons: &[String],
+) -> Result<(), Rejection> {
+    let message = if reasons.is_empty() { "the decision gives no reason".to_owned() } else { reasons.join("; ") };
+    let error = StepError::new(ErrorClass::Denied, "POLICY_DENIED", message);
+    fail::fail_step(draft, position, event, error, Reason::PolicyDenied)
+}
+
+/// The gate with why people are asked, where it does not say so itself.
+pub(super) fn asking(gate: &Gate, reasons: &[String]) -> Gate {
+    let mut gate = gate.clone();
+    if gate.message.is_none() && !reasons.is_empty() {
+        gate.message = Some(reasons.join("; "));
+    }
+    gate
 }
 
 /// Skips a step and says why.
@@ -61,20 +110,18 @@ pub(super) fn activate(
     draft: &mut Draft<'_>,
     position: u32,
     event: StepEvent,
-    bindings: &Bindings,
+    rendered: Rendered,
 ) -> Result<(), Rejection> {
     let now = draft.now();
     match &draft.spec(position).work {
         Work::Wait { until, timeout } => {
             let (until, timeout) = (until.clone(), *timeout);
-            let wait = open_wait(draft, position, until, timeout, bindings);
+            let wait = open_wait(draft, until, timeout, rendered);
             wait_for(draft, position, event, wait)
         }
         Work::Approval(gate) => {
             let mut gate = gate.clone();
-            if let Some(message) = bindings.get(position).and_then(|bound| bound.message.clone()) {
-                gate.message = Some(message);
-            }
+            gate.message = rendered.message.or(gate.message);
             let approval = request(draft, &gate, Purpose::Gate, None);
             ask(draft, position, event, approval)
         }
@@ -108,13 +155,12 @@ pub(super) fn wait_for(draft: &mut Draft<'_>, position: u32, event: StepEvent, w
     draft.go(position, event, Phase::WaitingSignal(Box::new(wait)))
 }
 
-fn open_wait(draft: &Draft<'_>, position: u32, until: WaitFor, timeout: Option<Millis>, bindings: &Bindings) -> Wait {
+fn open_wait(draft: &Draft<'_>, until: WaitFor, timeout: Option<Millis>, rendered: Rendered) -> Wait {
     let now = draft.now();
-    let bound = bindings.get(position);
     match until {
         WaitFor::Signal { signal, key, accept } => {
-            let key = bound
-                .and_then(|bound| bound.wait_key.clone())
+            let key = rendered
+                .wait_key
                 .or(key)
                 .or_else(|| draft.run.header.subject.clone())
                 .unwrap_or_else(|| draft.run.id.to_string());
@@ -124,8 +170,7 @@ fn open_wait(draft: &Draft<'_>, position: u32, until: WaitFor, timeout: Option<M
         }
         WaitFor::For(span) => Wait { signal: None, deadline_at: Some(now + span), opened_at: now },
         WaitFor::Until(_) => {
-            let until = bound.and_then(|bound| bound.wait_until).unwrap_or(now);
-            Wait { signal: None, deadline_at: Some(until), opened_at: now }
+            Wait { signal: None, deadline_at: Some(rendered.wait_until.unwrap_or(now)), opened_at: now }
         }
     }
 }
@@ -167,6 +212,7 @@ pub(super) fn request(draft: &mut Draft<'_>, gate: &Gate, purpose: Purpose, reas
         expires_at: now + gate.expires_after.unwrap_or(limits::APPROVAL_EXPIRES_AFTER),
         votes: Vec::new(),
         excluded: excluded(draft),
+        effect: None,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Votes on an approval, and its two clocks: escalation reminds, expiry ends. Neither can approve.
 
 use super::draft::Draft;
-use super::{Bindings, complete, fail, guard};
+use super::{complete, fail, guard};
 use crate::approval::{Approval, Purpose, Vote, Voter};
 use crate::change::SideWrite;
 use crate::event::Event;
@@ -21,7 +21,7 @@ pub(super) struct Ballot {
     pub notes: Option<String>,
 }
 
-pub(super) fn vote(draft: &mut Draft<'_>, ballot: Ballot, bindings: &Bindings) -> Result<(), Rejection> {
+pub(super) fn vote(draft: &mut Draft<'_>, ballot: Ballot) -> Result<(), Rejection> {
     let Ballot { position, voter, approve, notes } = ballot;
     if notes.as_ref().is_some_and(|notes| notes.len() > limits::REASON_BYTES_MAX) {
         let what = format!("the notes are longer than {} bytes", limits::REASON_BYTES_MAX);
@@ -46,7 +46,7 @@ pub(super) fn vote(draft: &mut Draft<'_>, ballot: Ballot, bindings: &Bindings) -
     };
     record(draft, position, &after, vote);
     match after.state {
-        ApprovalState::Approved => approved(draft, position, &after, bindings),
+        ApprovalState::Approved => approved(draft, position, &after),
         ApprovalState::Rejected => {
             let error = StepError::new(ErrorClass::Rejected, "APPROVAL_REJECTED", rejected);
             denied(draft, &after, error)
@@ -86,17 +86,25 @@ fn put(draft: &mut Draft<'_>, position: u32, approval: &Approval) {
     }
 }
 
-fn approved(draft: &mut Draft<'_>, position: u32, approval: &Approval, bindings: &Bindings) -> Result<(), Rejection> {
+fn approved(draft: &mut Draft<'_>, position: u32, approval: &Approval) -> Result<(), Rejection> {
     if approval.purpose == Purpose::Skip {
-        return guard::skip_approved(draft, approval, bindings);
+        return guard::skip_approved(draft, approval);
     }
     if draft.spec(position).kind() != StepKind::Approval {
-        let eligible_at = draft.now();
-        draft.go(position, StepEvent::Approved, Phase::Ready { eligible_at, wake: None })?;
+        let mut eligible_at = draft.now();
+        if draft.spec(position).kind() == StepKind::Rollback {
+            // What a lost attempt may still send must not come after its undoing.
+            eligible_at = eligible_at.max(approval.requested_at + draft.lease + draft.settles_after);
+        }
+        if let Some(effect) = &approval.effect {
+            draft.notes_mut().agreed.push(effect.clone());
+        }
+        let wake = draft.step_mut(position).interrupted.take();
+        draft.go(position, StepEvent::Approved, Phase::Ready { eligible_at, wake })?;
         draft.emit(Event::StepReady { step: position, why: "approved".into(), signal: None });
         return Ok(());
     }
-    complete::succeed(draft, position, StepEvent::Approved, approval.output(), bindings)
+    complete::succeed(draft, position, StepEvent::Approved, approval.output())
 }
 
 /// Rejected or expired: the run fails, or pauses for an operator's directive. It never goes on.

@@ -1,7 +1,9 @@
 //! Claiming: the attempt rises, and with it the fence.
 
 use super::draft::Draft;
-use super::effect;
+use super::{activate, effect};
+use crate::action::{Decision, Grant, Withheld};
+use crate::approval::Purpose;
 use crate::event::Event;
 use crate::ids::SessionId;
 use crate::machine::step::StepEvent;
@@ -39,9 +41,30 @@ pub(super) fn claim(draft: &mut Draft<'_>, session: SessionId) -> Result<(), Rej
 
 /// Claims the step for a worker that does not name its effects, though a repeat would do harm: the intent comes with
 /// the claim, so that a lost worker leaves a doubt and not a second try.
-pub(super) fn claim_with_intent(draft: &mut Draft<'_>, session: SessionId, receipt: Receipt) -> Result<(), Rejection> {
+pub(super) fn claim_with_intent(
+    draft: &mut Draft<'_>,
+    session: SessionId,
+    (receipt, grant): (Receipt, &Grant),
+) -> Result<(), Rejection> {
     claim(draft, session)?;
-    effect::intent_of_claim(draft, receipt)
+    effect::intent_of_claim(draft, receipt, grant)
+}
+
+/// The step may no longer be carried out when a worker comes to take it: it fails, or waits for people.
+pub(super) fn withhold(draft: &mut Draft<'_>, withheld: Withheld) -> Result<(), Rejection> {
+    let position = draft.position;
+    let from = draft.current().state();
+    if from != StepState::Ready || draft.control != Control::Active {
+        return Err(Rejection::NotClaimable { run: draft.run.id, control: draft.control });
+    }
+    match withheld.into_parts() {
+        (Decision::NeedsApproval { reasons, gate }, _) => {
+            let approval = activate::request(draft, &activate::asking(&gate, &reasons), Purpose::Gate, None);
+            activate::ask(draft, position, StepEvent::GrantLapsed, approval)
+        }
+        (Decision::Deny { reasons }, _) => activate::deny(draft, position, StepEvent::RunFailed, &reasons),
+        (Decision::Allow, _) => Err(Rejection::NotGranted { run: draft.run.id, step: position }),
+    }
 }
 
 /// Hands the step that the run now stands at to a session that has just finished another one, if it can be claimed

@@ -1,7 +1,7 @@
 //! What a worker reports: completed, waiting, retry, dead. The attempt alone fences.
 
 use super::draft::Draft;
-use super::{Bindings, Completion, Outbound, Outcome, activate, cancel, claim, effect, fail, lost, rollback};
+use super::{Completion, Outbound, Outcome, activate, cancel, effect, fail, lost, rollback};
 use crate::change::{OutboxRow, SideWrite};
 use crate::event::Event;
 use crate::ids::OutboxId;
@@ -22,7 +22,8 @@ use crate::time::Millis;
 /// apart any more, the repeat is refused, and the worker drops what was recorded long ago.
 pub fn is_recorded(run: &Run, position: u32, attempt: u32) -> bool {
     run.steps.get(position as usize).filter(|step| step.attempt == attempt).is_some_and(|step| match step.phase {
-        Phase::WaitingSignal(_) | Phase::WaitingApproval(_) => true,
+        Phase::WaitingSignal(_) => true,
+        Phase::WaitingApproval(_) => !step.last_error.as_ref().is_some_and(ended_by_us),
         Phase::Ready { .. } => step.last_error.as_ref().is_some_and(|error| !ended_by_us(error)),
         Phase::Succeeded | Phase::Failed | Phase::RolledBack => !step.last_error.as_ref().is_some_and(ended_by_us),
         Phase::Pending | Phase::Running { .. } | Phase::InDoubt { .. } | Phase::Skipped { .. } | Phase::Canceled => {
@@ -33,7 +34,7 @@ pub fn is_recorded(run: &Run, position: u32, attempt: u32) -> bool {
 
 /// Whether the attempt was ended, or its doubt resolved, without a report of its worker.
 fn ended_by_us(error: &StepError) -> bool {
-    error.class == ErrorClass::LeaseExpired
+    matches!(error.class, ErrorClass::LeaseExpired | ErrorClass::Denied)
         || error.code == "STEP_TIMEOUT"
         || error.code.starts_with(lost::OURS)
         || error.code.starts_with(RESOLVED)
@@ -53,19 +54,19 @@ pub(super) fn fence(draft: &Draft<'_>, position: u32, attempt: u32) -> Result<()
     Err(Rejection::StaleAttempt { run: draft.run.id, step: position, given: attempt, current })
 }
 
-pub(super) fn complete(draft: &mut Draft<'_>, completion: Completion, bindings: &Bindings) -> Result<(), Rejection> {
+pub(super) fn complete(draft: &mut Draft<'_>, completion: Completion) -> Result<(), Rejection> {
     let Completion { position, attempt, outcome, claim_next } = completion;
     if let Outcome::Completed { output } = &outcome
         && effect::doubts_claim(draft, position, attempt)
     {
-        return complete_late(draft, position, output.clone(), bindings);
+        return complete_late(draft, position, output.clone());
     }
     fence(draft, position, attempt)?;
     match outcome {
         Outcome::Completed { output } => {
             effect::settle_claim(draft, position, ReceiptEvent::Succeeded);
             settled(draft, position)?;
-            succeed(draft, position, StepEvent::Succeeded, output, bindings)?;
+            succeed(draft, position, StepEvent::Succeeded, output)?;
         }
         Outcome::Waiting { signal, key, timeout, outbound } => {
             wait(draft, position, Awaiting { signal, key, timeout, outbound })?;
@@ -83,20 +84,18 @@ pub(super) fn complete(draft: &mut Draft<'_>, completion: Completion, bindings: 
     if draft.control == Control::Canceling {
         return cancel::attempt_ended(draft);
     }
-    if let Some(claimer) = &claim_next {
-        claim::continue_with(draft, claimer);
-    }
+    draft.claimer = claim_next;
     Ok(())
 }
 
 /// The worker was given up, and says now that it has done the step. Where the doubt is about the whole step, there is
 /// no better evidence.
-fn complete_late(draft: &mut Draft<'_>, position: u32, output: Json, bindings: &Bindings) -> Result<(), Rejection> {
+fn complete_late(draft: &mut Draft<'_>, position: u32, output: Json) -> Result<(), Rejection> {
     effect::settle_claim(draft, position, ReceiptEvent::Succeeded);
     // It is the worker's report that is recorded, and a repeat of it is one.
     draft.step_mut(position).last_error = None;
     draft.reason = None;
-    succeed(draft, position, StepEvent::Resolved(Resolution::Happened), output, bindings)
+    succeed(draft, position, StepEvent::Resolved(Resolution::Happened), output)
 }
 
 /// Refuses what may not be said while nobody knows what became of an effect.
@@ -121,13 +120,7 @@ fn bounded(error: StepError) -> StepError {
 const RESOLVED_WITHOUT_REPORT: &str = "resolved as happened; its worker had not reported";
 
 /// The step has succeeded: its output is stored, and the run goes on.
-pub(super) fn succeed(
-    draft: &mut Draft<'_>,
-    position: u32,
-    event: StepEvent,
-    output: Json,
-    bindings: &Bindings,
-) -> Result<(), Rejection> {
+pub(super) fn succeed(draft: &mut Draft<'_>, position: u32, event: StepEvent, output: Json) -> Result<(), Rejection> {
     if output.len() > limits::PAYLOAD_BYTES_MAX {
         let (bytes, max) = (output.len(), limits::PAYLOAD_BYTES_MAX);
         return Err(Rejection::TooLarge { what: "the output", bytes, max });
@@ -151,7 +144,7 @@ pub(super) fn succeed(
     if draft.control == Control::Canceling {
         return Ok(());
     }
-    activate::next_from(draft, position + 1, bindings)
+    activate::next_from(draft, position + 1)
 }
 
 struct Awaiting {

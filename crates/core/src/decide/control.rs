@@ -1,8 +1,10 @@
 //! The operator's directives: pause, resume, retry, skip, restart from a step.
 
+use super::ask::{Again, Found, Occasion};
 use super::draft::Draft;
 use super::guard::{self, Guard};
-use super::{Bindings, activate, fail, rollback};
+use super::{activate, fail, rollback};
+use crate::action::{Decision, Judged};
 use crate::approval::{Approval, Voter};
 use crate::event::Event;
 use crate::json::Json;
@@ -81,12 +83,11 @@ fn go_active(draft: &mut Draft<'_>) {
 
 /// Runs the step that stopped the run once more, in a new iteration with a fresh budget. A gate asks anew, and so does
 /// the approval of a step that one guards.
-pub(super) fn retry(draft: &mut Draft<'_>, input: Option<Json>, bindings: &Bindings) -> Result<(), Rejection> {
+pub(super) fn retry(draft: &mut Draft<'_>, input: Option<Json>) -> Result<(), Rejection> {
     if draft.control != Control::Paused {
         return Err(refuse(draft, "retry a step of"));
     }
     let position = draft.position;
-    let event = StepEvent::OperatorRetry { ask: false };
     if waits_for_approval(draft) {
         return Err(refuse(draft, "retry, while its approval is open,"));
     }
@@ -99,11 +100,6 @@ pub(super) fn retry(draft: &mut Draft<'_>, input: Option<Json>, bindings: &Bindi
         let what = format!("a {} step takes no input; retry it without one", draft.spec(position).kind());
         return Err(Rejection::InvalidInput { what });
     }
-    let bound = bindings.get(position).map(|bound| &bound.verdict);
-    if let (Some(Err(error)), None, None) = (bound, &input, &draft.current().input) {
-        let what = format!("the step still cannot be bound ({error}); give it an input, or skip it");
-        return Err(Rejection::InvalidInput { what });
-    }
     guard::drop_skip(draft);
     let terms = match guard::guard_of(draft, position) {
         Guard::Nobody => None,
@@ -114,18 +110,48 @@ pub(super) fn retry(draft: &mut Draft<'_>, input: Option<Json>, bindings: &Bindi
                         start a new run with the right input, or retry without one";
             return Err(Rejection::InvalidInput { what: what.into() });
         }
-        Guard::Gates => return restart_from(draft, position, bindings),
+        Guard::Gates => return restart_from(draft, position),
     };
     let before = draft.current().input.clone().unwrap_or_else(|| draft.run.header.inputs.clone());
-    if input.is_some() {
+    let is_changed = input.is_some();
+    if is_changed {
         draft.step_mut(position).input = input;
     }
-    if let Some(terms) = terms {
-        guard::ask_to_retry(draft, terms, &before)?;
-        new_iteration(draft, position);
-    } else {
-        new_iteration(draft, position);
-        activate::activate(draft, position, event, bindings)?;
+    draft.needs(position, Occasion::Retry(Again { ask: terms.map(Box::new), before, is_changed }));
+    Ok(())
+}
+
+/// Goes on with what was found out about the step that runs again.
+pub(super) fn answered(draft: &mut Draft<'_>, position: u32, found: Found, again: Again) -> Result<(), Rejection> {
+    let (rendered, judged) = match found {
+        Found::Broken(error) => {
+            let what = format!("the step still cannot be bound ({error}); give it an input, or skip it");
+            return Err(Rejection::InvalidInput { what });
+        }
+        // It could not be evaluated before; it can now, and says that there is nothing to do.
+        Found::ConditionFalse => return pass_over(draft, activate::CONDITION_FALSE.to_owned()),
+        Found::Go(rendered, judged) => (rendered, judged),
+    };
+    if draft.current().input.is_none() && rendered.input.is_some() {
+        draft.step_mut(position).input.clone_from(&rendered.input);
+    }
+    let needed = match judged.as_ref().map_or(&Decision::Allow, Judged::decision) {
+        Decision::Allow => None,
+        Decision::Deny { reasons } => {
+            let (run, step) = (draft.run.id, draft.spec(position).key.clone());
+            return Err(Rejection::Denied { run, step, reasons: reasons.clone() });
+        }
+        Decision::NeedsApproval { reasons, gate } => Some(activate::asking(gate, reasons)),
+    };
+    match again.ask.map(|terms| *terms).or(needed) {
+        Some(terms) => {
+            guard::ask_to_retry(draft, terms, &again.before)?;
+            new_iteration(draft, position);
+        }
+        None => {
+            new_iteration(draft, position);
+            activate::activate(draft, position, StepEvent::OperatorRetry { ask: false }, rendered)?;
+        }
     }
     draft.emit(Event::StepReady { step: position, why: "operator_retry".into(), signal: None });
     go_active(draft);
@@ -143,12 +169,7 @@ fn new_iteration(draft: &mut Draft<'_>, position: u32) {
 
 /// Passes over the step that stopped the run, with a reason that is kept. Where its approval is missing, the directive is
 /// the vote of whoever gives it.
-pub(super) fn skip(
-    draft: &mut Draft<'_>,
-    reason: String,
-    voter: Option<&Voter>,
-    bindings: &Bindings,
-) -> Result<(), Rejection> {
+pub(super) fn skip(draft: &mut Draft<'_>, reason: String, voter: Option<&Voter>) -> Result<(), Rejection> {
     check_reason(&reason)?;
     if reason.trim().is_empty() {
         return Err(Rejection::InvalidInput { what: "skipping a step needs a reason".into() });
@@ -160,25 +181,25 @@ pub(super) fn skip(
         return Err(refuse(draft, "skip, while its approval is open,"));
     }
     match guard::terms_to_skip(draft) {
-        Some(terms) => guard::vote_to_skip(draft, &terms, reason, voter, bindings),
-        None => pass_over(draft, reason, bindings),
+        Some(terms) => guard::vote_to_skip(draft, &terms, reason, voter),
+        None => pass_over(draft, reason),
     }
 }
 
 /// Skips the step that stopped the run, and goes on behind it.
-pub(super) fn pass_over(draft: &mut Draft<'_>, why: String, bindings: &Bindings) -> Result<(), Rejection> {
+pub(super) fn pass_over(draft: &mut Draft<'_>, why: String) -> Result<(), Rejection> {
     let position = draft.position;
     activate::skip(draft, position, StepEvent::OperatorSkip, why)?;
     go_active(draft);
     if draft.spec(position).kind() == StepKind::Rollback {
         return rollback::go_on(draft, position);
     }
-    activate::next_from(draft, position + 1, bindings)
+    activate::next_from(draft, position + 1)
 }
 
 /// Goes back to a step and runs from there again. What was done stays in the journal. The gates that guard the step are
 /// gone back over as well: they ask anew.
-pub(super) fn restart_from(draft: &mut Draft<'_>, position: u32, bindings: &Bindings) -> Result<(), Rejection> {
+pub(super) fn restart_from(draft: &mut Draft<'_>, position: u32) -> Result<(), Rejection> {
     if draft.control != Control::Paused || draft.current().state() == StepState::Running {
         return Err(refuse(draft, "restart, unless it is paused and nothing runs,"));
     }
@@ -213,7 +234,7 @@ pub(super) fn restart_from(draft: &mut Draft<'_>, position: u32, bindings: &Bind
         }
     }
     go_active(draft);
-    activate::next_from(draft, first, bindings)
+    activate::next_from(draft, first)
 }
 
 pub(super) fn check_reason(reason: &str) -> Result<(), Rejection> {

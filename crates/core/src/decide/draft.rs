@@ -5,21 +5,23 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::Asked;
-use crate::change::{ChangeSet, ClaimChange, Delta, Done, End, JournalRow, LiveChange, LiveParts, SideWrite};
+use super::ask::{Need, Occasion};
+use super::{Asked, claim};
+use crate::change::{ChangeSet, ClaimChange, Delta, Done, End, JournalRow, LiveChange, LiveParts, SideWrite, Start};
 use crate::event::Event;
 use crate::ids;
 use crate::json::Json;
 use crate::limits;
 use crate::machine;
 use crate::machine::step::StepEvent;
-use crate::plan::StepSpec;
+use crate::plan::{StepSpec, Work};
 use crate::project::{View, project};
 use crate::receipt::Receipt;
 use crate::rejection::Rejection;
-use crate::run::{Notes, Phase, Run, Step};
+use crate::run::{self, Notes, Phase, Run, Step};
 use crate::state::{Control, Detail, Reason, RunState, StepState};
 use crate::time::{Millis, Timestamp};
+use crate::work::Claimer;
 use uuid::Uuid;
 
 pub(super) struct Draft<'a> {
@@ -38,6 +40,12 @@ pub(super) struct Draft<'a> {
     seq: u64,
     claims: i32,
     derived: u32,
+    /// The step that cannot begin before something is found out about it.
+    pub need: Option<Need>,
+    /// A session that takes the step which the run comes to stand at.
+    pub claimer: Option<Claimer>,
+    /// What makes the run, where this is its first change.
+    pub start: Option<Box<Start>>,
     /// The receipt of the effect that is open.
     pub receipt: Option<Box<Receipt>>,
     /// The attempt was ended over the worker's head, which may not know yet.
@@ -68,6 +76,9 @@ impl<'a> Draft<'a> {
             seq: run.version,
             claims: 0,
             derived: 0,
+            need: None,
+            claimer: None,
+            start: None,
             receipt: None,
             attempt_lives: false,
             lease: limits::SESSION_LEASE,
@@ -135,6 +146,25 @@ impl<'a> Draft<'a> {
         self.step(self.position)
     }
 
+    /// The input that a step has, were it given this one.
+    pub fn input(&self, position: u32, given: Option<&Json>) -> Json {
+        let own = |position| self.step(position).input.clone();
+        let undoes = match &self.spec(position).work {
+            Work::Rollback { undoes, .. } if given.is_none() => {
+                let undone = own(*undoes).unwrap_or_else(|| self.run.header.inputs.clone());
+                Some((undone, self.step(*undoes).output.as_ref()))
+            }
+            _ => None,
+        };
+        run::input(&self.run.header, self.spec(position), given, undoes)
+    }
+
+    /// Stops before a step begins until something has been found out about it.
+    pub fn needs(&mut self, position: u32, occasion: Occasion) {
+        debug_assert!(self.need.is_none(), "one step begins at a time");
+        self.need = Some(Need { position, occasion });
+    }
+
     pub fn notes(&self) -> &Notes {
         self.notes.as_ref().unwrap_or(&self.run.notes)
     }
@@ -184,6 +214,8 @@ impl<'a> Draft<'a> {
             event,
             to,
         });
+        // What was asked about a step that has gone another way meanwhile is of no interest any more.
+        self.need.take_if(|need| need.position == position);
         self.claims += i32::from(to == StepState::Running) - i32::from(from == StepState::Running);
         self.step_mut(position).phase = phase;
         Ok(())
@@ -264,6 +296,9 @@ impl<'a> Draft<'a> {
 
     /// Projects the run's state and turns the draft into rows.
     pub fn finish(mut self) -> Box<ChangeSet> {
+        if let Some(claimer) = self.claimer.take() {
+            claim::continue_with(&mut self, &claimer);
+        }
         let state = self.project();
         let ended = state.is_terminal();
         match state {
@@ -331,7 +366,7 @@ impl<'a> Draft<'a> {
             run: self.run.id,
             expected: (self.run.version > 0).then_some(self.run.version),
             at: self.asked.now,
-            start: None,
+            start: self.start,
             live,
             end,
             journal: self.rows,

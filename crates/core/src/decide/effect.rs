@@ -1,7 +1,9 @@
 //! Effects: intent before, outcome after, and what is done about the doubt in between.
 
 use super::draft::Draft;
-use super::{Bindings, complete, fail};
+use super::{activate, complete, fail};
+use crate::action::{Decision, Grant, Withheld, tightened};
+use crate::approval::Purpose;
 use crate::change::SideWrite;
 use crate::event::Event;
 use crate::json::Json;
@@ -11,22 +13,20 @@ use crate::planted::{Bug, is_planted};
 use crate::receipt::Receipt;
 use crate::rejection::Rejection;
 use crate::retry::{ErrorClass, StepError};
-use crate::run::Phase;
+use crate::run::{HashHex, Phase};
 use crate::state::{Control, EffectClass, Reason, ReceiptState, StepKind};
 
-/// The intent is durable before the first byte is sent.
+/// The intent is durable before the first byte is sent, and takes leave for this very effect.
 pub(super) fn intent(
     draft: &mut Draft<'_>,
     position: u32,
     attempt: u32,
-    mut receipt: Receipt,
+    (mut receipt, grant): (Receipt, &Grant),
 ) -> Result<(), Rejection> {
     complete::fence(draft, position, attempt)?;
-    // What the plan says can only be tightened. A step that acts may read as well.
-    if let Some(declared) = draft.spec(position).effect
-        && receipt.effect != EffectClass::Read
-    {
-        receipt.effect = receipt.effect.max(declared);
+    receipt.effect = tightened(draft.spec(position), receipt.effect);
+    if !grant.covers(&receipt) {
+        return Err(Rejection::NotGranted { run: draft.run.id, step: position });
     }
     if draft.control == Control::Canceling {
         return Err(Rejection::Canceling { run: draft.run.id });
@@ -53,14 +53,63 @@ pub(super) fn intent(
     if receipt.effect == EffectClass::Unsafe {
         draft.step_mut(position).open_intent = Some(receipt.id);
     }
+    use_up(draft, grant);
     put(draft, position, receipt);
     Ok(())
 }
 
-/// The intent that comes with a claim.
-pub(super) fn intent_of_claim(draft: &mut Draft<'_>, receipt: Receipt) -> Result<(), Rejection> {
+/// What people have agreed to is done once.
+fn use_up(draft: &mut Draft<'_>, grant: &Grant) {
+    if draft.notes().agreed.is_empty() {
+        return;
+    }
+    let (step, action) = (grant.action().step, HashHex(grant.action().digest()));
+    draft.notes_mut().agreed.retain(|agreed| (agreed.step, agreed.action) != (step, action));
+}
+
+/// A running step asked to perform an effect, and the decision does not allow it: the attempt is over. It fails, or waits
+/// until people have agreed to this very effect, and then runs again.
+pub(super) fn withhold(
+    draft: &mut Draft<'_>,
+    position: u32,
+    attempt: u32,
+    withheld: Withheld,
+) -> Result<(), Rejection> {
+    complete::fence(draft, position, attempt)?;
+    if draft.control == Control::Canceling {
+        return Err(Rejection::Canceling { run: draft.run.id });
+    }
+    if draft.step(position).open_intent.is_some() {
+        let what = "an attempt performs its effects one after the other; record the outcome of the open one first";
+        return Err(Rejection::InvalidInput { what: what.into() });
+    }
+    match withheld.into_parts() {
+        (Decision::NeedsApproval { reasons, gate }, agreed) => {
+            let mut approval = activate::request(draft, &activate::asking(&gate, &reasons), Purpose::Gate, None);
+            approval.effect = Some(agreed);
+            let wake = fail::wake_of(draft, position);
+            let step = draft.step_mut(position);
+            step.interrupted = wake;
+            // The attempt has not reported, and what it may still report comes too late.
+            let message = "an effect of the step needs approval";
+            step.last_error = Some(StepError::new(ErrorClass::Denied, "EFFECT_NEEDS_APPROVAL", message));
+            activate::ask(draft, position, StepEvent::NeedsApproval, approval)
+        }
+        (Decision::Deny { reasons }, _) => {
+            draft.attempt_lives = true;
+            activate::deny(draft, position, StepEvent::Denied, &reasons)
+        }
+        (Decision::Allow, _) => Err(Rejection::NotGranted { run: draft.run.id, step: position }),
+    }
+}
+
+/// The intent that comes with a claim, under leave for the whole step.
+pub(super) fn intent_of_claim(draft: &mut Draft<'_>, receipt: Receipt, grant: &Grant) -> Result<(), Rejection> {
     let position = draft.position;
     let attempt = draft.step(position).attempt;
+    if !grant.covers_step(position, &draft.input(position, draft.step(position).input.as_ref())) {
+        return Err(Rejection::NotGranted { run: draft.run.id, step: position });
+    }
     let fits = receipt.is_of_claim() && receipt.state == ReceiptState::Intent && receipt.effect == EffectClass::Unsafe;
     if !fits || (receipt.position, receipt.attempt) != (position, attempt) {
         let what = "the intent of a claim names the attempt that the claim makes".to_owned();
@@ -146,7 +195,7 @@ pub(super) struct Resolve {
 }
 
 /// A probe or a person says what became of an effect in doubt.
-pub(super) fn resolve(draft: &mut Draft<'_>, resolve: Resolve, bindings: &Bindings) -> Result<(), Rejection> {
+pub(super) fn resolve(draft: &mut Draft<'_>, resolve: Resolve) -> Result<(), Rejection> {
     let Resolve { position, resolution, output, reason } = resolve;
     super::control::check_reason(&reason)?;
     let event = StepEvent::Resolved(resolution);
@@ -178,7 +227,7 @@ pub(super) fn resolve(draft: &mut Draft<'_>, resolve: Resolve, bindings: &Bindin
     draft.step_mut(position).open_intent = None;
     draft.reason = None;
     match resolution {
-        Resolution::Happened => complete::succeed(draft, position, event, output.unwrap_or_else(Json::null), bindings),
+        Resolution::Happened => complete::succeed(draft, position, event, output.unwrap_or_else(Json::null)),
         Resolution::DidNotHappen => {
             let eligible_at = draft.now();
             let wake = draft.step_mut(position).interrupted.take();

@@ -3,7 +3,7 @@
 //! could have approved it, in the same number (decision 0017).
 
 use super::draft::Draft;
-use super::{Bindings, activate, approve, control};
+use super::{activate, approve, control};
 use crate::approval::{Approval, Purpose, Voter};
 use crate::event::Event;
 use crate::json::{Hash, Json};
@@ -35,11 +35,6 @@ pub(super) fn gates_of<'a>(plan: &Plan, step: impl Fn(u32) -> &'a Step, position
     }
     gates.reverse();
     gates
-}
-
-/// Where a run goes on that is restarted from a position: at the first gate that guards it, else there.
-pub fn first_rewound(run: &Run, position: u32) -> u32 {
-    gates_of(&run.plan, |at| &run.steps[at as usize], position).first().copied().unwrap_or(position)
 }
 
 const fn gate(spec: &StepSpec) -> Option<&Gate> {
@@ -172,7 +167,6 @@ pub(super) fn vote_to_skip(
     terms: &Gate,
     reason: String,
     voter: Option<&Voter>,
-    bindings: &Bindings,
 ) -> Result<(), Rejection> {
     let position = draft.position;
     let (run, step, quorum) = (draft.run.id, draft.spec(position).key.clone(), terms.quorum);
@@ -208,7 +202,7 @@ pub(super) fn vote_to_skip(
     }
     approve::record(draft, position, &after, vote);
     if after.state == ApprovalState::Approved {
-        return skip_approved(draft, &after, bindings);
+        return skip_approved(draft, &after);
     }
     draft.go(position, StepEvent::DirectiveAsked, Phase::WaitingApproval(Box::new(after)))
 }
@@ -219,12 +213,12 @@ pub(super) fn is_open_skip(approval: &Approval) -> bool {
 }
 
 /// Enough people have agreed: the step is skipped, and the record says by whom.
-pub(super) fn skip_approved(draft: &mut Draft<'_>, approval: &Approval, bindings: &Bindings) -> Result<(), Rejection> {
+pub(super) fn skip_approved(draft: &mut Draft<'_>, approval: &Approval) -> Result<(), Rejection> {
     let reason = approval.reason.as_deref().unwrap_or_default();
     let why = format!("by {}: {reason}", approval.approved_by().join(", "));
     // They have decided, as approvers do; none of them has asked for what comes next.
     draft.decided_by_vote = true;
-    control::pass_over(draft, why, bindings)
+    control::pass_over(draft, why)
 }
 
 /// Closes a request to skip the step that something else has overtaken.

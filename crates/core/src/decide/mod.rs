@@ -1,9 +1,10 @@
-//! Deciding. Every command on a run is one function here: it takes the run, the command's own data, what the engine
-//! found out beforehand ([`Bindings`]) and the instant, and answers with a [`ChangeSet`] or a [`Rejection`].
+//! Deciding. Every command on a run is one function here: it takes the run, the command's own data and the instant, and
+//! answers with a change, with what must be found out first ([`Decided`]), or with a [`Rejection`].
 //! A [`draft::Draft`] collects what the command changes; each state change goes through `machine::step::next`.
 
 mod activate;
 mod approve;
+mod ask;
 mod cancel;
 mod claim;
 mod complete;
@@ -21,14 +22,13 @@ mod wait;
 #[cfg(test)]
 mod tests;
 
-use smallvec::SmallVec;
-
+use crate::action::{Grant, Withheld};
 use crate::approval::Voter;
-use crate::change::{ChangeSet, Context};
+use crate::change::Context;
 use crate::ids::{SessionId, SignalId};
 use crate::json::Json;
 use crate::limits;
-use crate::machine::step::{Resolution, Verdict};
+use crate::machine::step::Resolution;
 use crate::receipt::Receipt;
 use crate::rejection::Rejection;
 use crate::retry::StepError;
@@ -37,54 +37,27 @@ use crate::state::Reason;
 use crate::time::{Millis, Timestamp};
 use crate::work::Claimer;
 
+pub use ask::{Asking, Bound, Decided, Rendered};
 pub use complete::is_recorded;
-pub use guard::{first_rewound, skip_terms};
+pub use guard::skip_terms;
 pub use resume::{Resumed, resume};
 pub(crate) use rollback::is_undoable;
-pub use start::{Queued, StartRequest, start};
+pub use start::{Opening, Queued, StartRequest, open, start};
 
-/// What the engine found out before deciding: conditions, templates and policy of the steps that may be activated,
-/// and the receipt of the effect that is open.
-#[derive(Debug, Clone, Default)]
-pub struct Bindings {
-    /// By position. A step that needs no evaluation has no entry.
-    pub steps: SmallVec<[(u32, Bound); 1]>,
+/// What is known beside the run.
+#[derive(Debug, Clone)]
+pub struct Known {
     /// The receipt of the current step's open intent, or of its doubt: whatever ends the attempt moves it along.
     pub receipt: Option<Box<Receipt>>,
-    /// The lease of worker sessions; the default one where omitted.
-    pub lease: Option<Millis>,
-    /// How long after the end of that lease an effect may still happen; the default where omitted.
-    pub settles_after: Option<Millis>,
+    /// The lease of worker sessions.
+    pub lease: Millis,
+    /// How long after the end of that lease an effect may still happen.
+    pub settles_after: Millis,
 }
 
-/// What activation of one step found.
-#[derive(Debug, Clone)]
-pub struct Bound {
-    /// An expression that cannot be evaluated fails the step.
-    pub verdict: Result<Verdict, StepError>,
-    pub input: Option<Json>,
-    /// The rendered key of a signal wait.
-    pub wait_key: Option<String>,
-    /// The rendered instant of a timer.
-    pub wait_until: Option<Timestamp>,
-    /// The rendered message of a gate.
-    pub message: Option<String>,
-}
-
-impl Bound {
-    /// Nothing but the verdict.
-    pub const fn new(verdict: Result<Verdict, StepError>) -> Self {
-        Self { verdict, input: None, wait_key: None, wait_until: None, message: None }
-    }
-}
-
-impl Bindings {
-    pub fn of(steps: impl IntoIterator<Item = (u32, Bound)>) -> Self {
-        Self { steps: steps.into_iter().collect(), ..Self::default() }
-    }
-
-    pub fn get(&self, position: u32) -> Option<&Bound> {
-        self.steps.iter().find(|(at, _)| *at == position).map(|(_, bound)| bound)
+impl Default for Known {
+    fn default() -> Self {
+        Self { receipt: None, lease: limits::SESSION_LEASE, settles_after: limits::EFFECT_SETTLES_AFTER }
     }
 }
 
@@ -100,6 +73,11 @@ pub enum Command {
     ClaimWithIntent {
         session: SessionId,
         receipt: Box<Receipt>,
+        grant: Box<Grant>,
+    },
+    /// A worker came to take the step, and the decision no longer allows it.
+    WithholdStep {
+        withheld: Box<Withheld>,
     },
     Complete(Completion),
     Release {
@@ -128,6 +106,13 @@ pub enum Command {
         position: u32,
         attempt: u32,
         receipt: Box<Receipt>,
+        grant: Box<Grant>,
+    },
+    /// A worker asked to perform an effect, and the decision does not allow it.
+    WithholdEffect {
+        position: u32,
+        attempt: u32,
+        withheld: Box<Withheld>,
     },
     RecordOutcome {
         position: u32,
@@ -242,52 +227,58 @@ impl Asked {
     }
 }
 
-/// Carries a command out on paper.
-pub fn decide(run: &Run, command: Command, bindings: &Bindings, asked: Asked) -> Result<Box<ChangeSet>, Rejection> {
+/// Carries a command out on paper, as far as it is known what becomes of the step that begins.
+pub fn decide(run: &Run, command: Command, known: Known, asked: Asked) -> Result<Decided<'_>, Rejection> {
     if run.state.is_terminal() {
         return Err(Rejection::Terminal { run: run.id, state: run.state });
     }
     let mut draft = draft::Draft::of(run, asked);
-    draft.receipt.clone_from(&bindings.receipt);
-    draft.lease = bindings.lease.unwrap_or(limits::SESSION_LEASE);
-    draft.settles_after = bindings.settles_after.unwrap_or(limits::EFFECT_SETTLES_AFTER);
+    draft.receipt = known.receipt;
+    draft.lease = known.lease;
+    draft.settles_after = known.settles_after;
     match command {
-        Command::Admit => start::admit(&mut draft, bindings)?,
+        Command::Admit => start::admit(&mut draft)?,
         Command::Claim { session } => claim::claim(&mut draft, session)?,
-        Command::ClaimWithIntent { session, receipt } => claim::claim_with_intent(&mut draft, session, *receipt)?,
-        Command::Complete(completion) => complete::complete(&mut draft, completion, bindings)?,
+        Command::ClaimWithIntent { session, receipt, grant } => {
+            claim::claim_with_intent(&mut draft, session, (*receipt, &*grant))?;
+        }
+        Command::WithholdStep { withheld } => claim::withhold(&mut draft, *withheld)?,
+        Command::Complete(completion) => complete::complete(&mut draft, completion)?,
         Command::Release { position, attempt } => lost::release(&mut draft, position, attempt)?,
         Command::Undelivered { position, attempt } => lost::undelivered(&mut draft, position, attempt)?,
         Command::UnknownTask { position, attempt } => lost::unknown_task(&mut draft, position, attempt)?,
         Command::LeaseExpired { position, attempt } => lost::lease_expired(&mut draft, position, attempt)?,
         Command::StepTimeout { position, attempt } => lost::step_timeout(&mut draft, position, attempt)?,
-        Command::RecordIntent { position, attempt, receipt } => {
-            effect::intent(&mut draft, position, attempt, *receipt)?;
+        Command::RecordIntent { position, attempt, receipt, grant } => {
+            effect::intent(&mut draft, position, attempt, (*receipt, &*grant))?;
+        }
+        Command::WithholdEffect { position, attempt, withheld } => {
+            effect::withhold(&mut draft, position, attempt, *withheld)?;
         }
         Command::RecordOutcome { position, attempt, receipt } => {
             effect::outcome(&mut draft, position, attempt, *receipt)?;
         }
         Command::Resolve { position, resolution, output, reason } => {
             let resolve = effect::Resolve { position, resolution, output, reason };
-            effect::resolve(&mut draft, resolve, bindings)?;
+            effect::resolve(&mut draft, resolve)?;
         }
         Command::Wake { position, signal, payload, broadcast } => {
-            wait::wake(&mut draft, position, wait::Heard { signal, payload, broadcast }, bindings)?;
+            wait::wake(&mut draft, position, wait::Heard { signal, payload, broadcast })?;
         }
-        Command::Tick => wait::tick(&mut draft, bindings)?,
+        Command::Tick => wait::tick(&mut draft)?,
         Command::Vote { position, voter, approve, notes } => {
             let ballot = approve::Ballot { position, voter, approve, notes };
-            approve::vote(&mut draft, ballot, bindings)?;
+            approve::vote(&mut draft, ballot)?;
         }
         Command::Park => control::park(&mut draft),
         Command::Pause { reason } => control::pause(&mut draft, reason)?,
         Command::Resume => control::resume(&mut draft)?,
-        Command::Retry { input } => control::retry(&mut draft, input, bindings)?,
-        Command::Skip { reason, voter } => control::skip(&mut draft, reason, voter.as_deref(), bindings)?,
-        Command::RestartFrom { position } => control::restart_from(&mut draft, position, bindings)?,
+        Command::Retry { input } => control::retry(&mut draft, input)?,
+        Command::Skip { reason, voter } => control::skip(&mut draft, reason, voter.as_deref())?,
+        Command::RestartFrom { position } => control::restart_from(&mut draft, position)?,
         Command::Rollback { reason, from } => rollback::by_hand(&mut draft, reason, from)?,
         Command::Cancel { reason, rollback } => cancel::cancel(&mut draft, reason, rollback)?,
         Command::FailRun { reason, error } => lost::fail_run(&mut draft, reason, error)?,
     }
-    Ok(draft.finish())
+    Ok(Decided::of(draft))
 }

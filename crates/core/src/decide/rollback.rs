@@ -1,6 +1,10 @@
 //! Rollback: steps appended behind the plan, newest effect first, each undoing one step.
 
+use super::ask::{Found, Occasion};
 use super::draft::Draft;
+use super::{activate, fail};
+use crate::action::{Decision, Judged};
+use crate::approval::Purpose;
 use crate::event::Event;
 use crate::json::Json;
 use crate::machine::step::{StepEvent, Verdict};
@@ -60,12 +64,42 @@ fn begin_at(draft: &mut Draft<'_>, from: u32, condition: RollbackCondition, afte
     Ok(true)
 }
 
-/// The run stands at a rollback step now. It has the iteration of what it undoes: another run of the chain may have
+/// The run stands at a rollback step now, which begins once it has been judged. It has the iteration of what it undoes: another run of the chain may have
 /// undone an earlier one, which was another effect.
 fn ready(draft: &mut Draft<'_>, position: u32, eligible_at: Timestamp) -> Result<(), Rejection> {
     draft.position = position;
     draft.step_mut(position).iteration = draft.step(undoes(draft, position)).iteration;
-    draft.go(position, StepEvent::Activated(Verdict::Go), Phase::Ready { eligible_at, wake: None })
+    draft.needs(position, Occasion::Rollback { eligible_at });
+    Ok(())
+}
+
+const DENIED: StepEvent = StepEvent::Activated(Verdict::Denied);
+
+/// Goes on with the decision on what a rollback step is about to do.
+pub(super) fn answered(
+    draft: &mut Draft<'_>,
+    position: u32,
+    found: Found,
+    eligible_at: Timestamp,
+) -> Result<(), Rejection> {
+    let judged = match found {
+        Found::Broken(error) => {
+            return fail::fail_step(draft, position, StepEvent::RunFailed, error, Reason::RollbackFailed);
+        }
+        Found::Go(_, judged) => judged,
+        Found::ConditionFalse => None,
+    };
+    match judged.as_ref().map(Judged::decision) {
+        Some(Decision::Allow) => {
+            draft.go(position, StepEvent::Activated(Verdict::Go), Phase::Ready { eligible_at, wake: None })
+        }
+        Some(Decision::NeedsApproval { reasons, gate }) => {
+            let approval = activate::request(draft, &activate::asking(gate, reasons), Purpose::Gate, None);
+            activate::ask(draft, position, StepEvent::Activated(Verdict::NeedsApproval), approval)
+        }
+        Some(Decision::Deny { reasons }) => activate::deny(draft, position, DENIED, reasons),
+        None => activate::deny(draft, position, DENIED, &[]),
+    }
 }
 
 /// The step that stopped the run, if it may have had an effect, then those that have succeeded, newest first.

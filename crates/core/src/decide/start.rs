@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::draft::Draft;
-use super::{Asked, Bindings, activate, claim};
-use crate::change::{ChangeSet, IdempotencyRow, SideWrite, Start};
+use super::{Asked, Decided, activate};
+use crate::change::{IdempotencyRow, SideWrite, Start};
 use crate::event::Event;
 use crate::ids::{RunId, TenantId};
 use crate::json::{Hash, Json, NUL};
@@ -42,8 +42,17 @@ pub struct Queued {
     pub cancels: bool,
 }
 
-/// The new run, still at version 0, and the change set that makes it.
-pub fn start(request: StartRequest, bindings: &Bindings, asked: Asked) -> Result<(Run, Box<ChangeSet>), Rejection> {
+/// What a new run begins with, beside itself.
+pub struct Opening {
+    start: Box<Start>,
+    idempotency: Option<IdempotencyRow>,
+    inherited: Vec<(u32, Step)>,
+    claim: Option<Claimer>,
+    queued: Option<Queued>,
+}
+
+/// The new run, still at version 0, and what it begins with.
+pub fn open(request: StartRequest) -> Result<(Run, Opening), Rejection> {
     check(&request.header)?;
     let run = Run {
         tenant: request.tenant,
@@ -61,9 +70,23 @@ pub fn start(request: StartRequest, bindings: &Bindings, asked: Asked) -> Result
         notes: Notes { starters: request.starters, ..Notes::default() },
         finished_at: None,
     };
-    let mut draft = Draft::of(&run, asked);
+    let start = Box::new(Start {
+        header: Arc::clone(&run.header),
+        plan_hash: request.plan_hash,
+        plan: request.plan_text,
+        workflow: run.plan.workflow.clone(),
+        workflow_version: run.plan.version,
+    });
+    let StartRequest { idempotency, inherited, claim, queued, .. } = request;
+    Ok((run, Opening { start, idempotency, inherited, claim, queued }))
+}
+
+/// Begins a run that [`open`] has made.
+pub fn start(run: &Run, opening: Opening, asked: Asked) -> Result<Decided<'_>, Rejection> {
+    let mut draft = Draft::of(run, asked);
+    draft.start = Some(opening.start);
     draft.emit(Event::RunCreated { workflow: run.plan.workflow.clone(), version: run.plan.version });
-    for (position, step) in request.inherited {
+    for (position, step) in opening.inherited {
         // Attempt 0: the result of an earlier run is used again.
         draft.emit(match &step.phase {
             Phase::Skipped { why } => Event::StepSkipped { step: position, why: why.clone() },
@@ -78,39 +101,29 @@ pub fn start(request: StartRequest, bindings: &Bindings, asked: Asked) -> Result
         *draft.step_mut(position) = step;
         draft.record_done(position);
     }
-    if let Some(idempotency) = request.idempotency {
+    if let Some(idempotency) = opening.idempotency {
         draft.side.push(SideWrite::Idempotency(Box::new(idempotency)));
     }
     // After the key of the request, so that a repeat of it is answered as such.
     if let Some(lineage) = &run.header.lineage {
         draft.side.push(SideWrite::ContinueRun { earlier: lineage.resumed_from });
     }
-    match (&run.header.subject, request.queued) {
+    match (&run.header.subject, opening.queued) {
         (Some(subject), Some(Queued { cancels })) => {
             draft.side.push(SideWrite::QueueSubject { subject: subject.clone(), cancels });
         }
         (subject, _) => {
             let taken = subject.iter().map(|subject| SideWrite::TakeSubject { subject: subject.clone() });
             draft.side.extend(taken);
-            activate::next_from(&mut draft, 0, bindings)?;
-            if let Some(claimer) = &request.claim {
-                claim::continue_with(&mut draft, claimer);
-            }
+            activate::next_from(&mut draft, 0)?;
+            draft.claimer = opening.claim;
         }
     }
-    let mut change = draft.finish();
-    change.start = Some(Box::new(Start {
-        header: Arc::clone(&run.header),
-        plan_hash: request.plan_hash,
-        plan: request.plan_text,
-        workflow: run.plan.workflow.clone(),
-        workflow_version: run.plan.version,
-    }));
-    Ok((run, change))
+    Ok(Decided::of(draft))
 }
 
 /// The subject is free and it is this run's turn: what a start does otherwise happens now.
-pub(super) fn admit(draft: &mut Draft<'_>, bindings: &Bindings) -> Result<(), Rejection> {
+pub(super) fn admit(draft: &mut Draft<'_>) -> Result<(), Rejection> {
     let subject = draft.run.header.subject.clone().filter(|_| draft.run.is_queued());
     let Some(subject) = subject else {
         let (run, state) = (draft.run.id, draft.run.state);
@@ -119,7 +132,7 @@ pub(super) fn admit(draft: &mut Draft<'_>, bindings: &Bindings) -> Result<(), Re
     draft.side.push(SideWrite::LeaveQueue { subject: subject.clone() });
     draft.side.push(SideWrite::TakeSubject { subject });
     draft.emit(Event::StepReady { step: draft.position, why: "subject_free".into(), signal: None });
-    activate::next_from(draft, 0, bindings)
+    activate::next_from(draft, 0)
 }
 
 fn check(header: &Header) -> Result<(), Rejection> {

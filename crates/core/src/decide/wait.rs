@@ -1,7 +1,7 @@
 //! Waits: woken by a signal, or overtaken by the clock. Both go through the run's version, so exactly one wins.
 
 use super::draft::Draft;
-use super::{Bindings, approve, complete, fail, lost};
+use super::{approve, complete, fail, lost};
 use crate::change::SideWrite;
 use crate::event::Event;
 use crate::ids::SignalId;
@@ -20,7 +20,7 @@ pub(super) struct Heard {
     pub broadcast: bool,
 }
 
-pub(super) fn wake(draft: &mut Draft<'_>, position: u32, heard: Heard, bindings: &Bindings) -> Result<(), Rejection> {
+pub(super) fn wake(draft: &mut Draft<'_>, position: u32, heard: Heard) -> Result<(), Rejection> {
     let Heard { signal, payload, broadcast } = heard;
     // A timer waits for nobody's word.
     let waits = matches!(&draft.current().phase, Phase::WaitingSignal(wait) if wait.signal.is_some());
@@ -32,7 +32,7 @@ pub(super) fn wake(draft: &mut Draft<'_>, position: u32, heard: Heard, bindings:
     draft.side.push(SideWrite::CloseWait { position });
     draft.side.push(SideWrite::ConsumeSignal { signal, position, broadcast });
     if draft.spec(position).kind() == StepKind::Wait {
-        return complete::succeed(draft, position, StepEvent::Woken, payload, bindings);
+        return complete::succeed(draft, position, StepEvent::Woken, payload);
     }
     let wake = Wake { task_type: TaskType::Signal, signal: Some(signal), payload: Some(payload) };
     let eligible_at = draft.now();
@@ -42,7 +42,7 @@ pub(super) fn wake(draft: &mut Draft<'_>, position: u32, heard: Heard, bindings:
 }
 
 /// Carries out what has become due. Refuses when nothing has: the timer looked too early, or came second.
-pub(super) fn tick(draft: &mut Draft<'_>, bindings: &Bindings) -> Result<(), Rejection> {
+pub(super) fn tick(draft: &mut Draft<'_>) -> Result<(), Rejection> {
     let now = draft.now();
     let held = draft.control == Control::Canceling || draft.notes().restored;
     if draft.run.header.deadline_at.is_some_and(|at| at <= now) && draft.len() == draft.run.forward_len() && !held {
@@ -50,7 +50,7 @@ pub(super) fn tick(draft: &mut Draft<'_>, bindings: &Bindings) -> Result<(), Rej
         return lost::fail_run(draft, Reason::Deadline, error);
     }
     match draft.current().phase.clone() {
-        Phase::WaitingSignal(wait) if wait.deadline_at.is_some_and(|at| at <= now) => timed_out(draft, &wait, bindings),
+        Phase::WaitingSignal(wait) if wait.deadline_at.is_some_and(|at| at <= now) => timed_out(draft, &wait),
         Phase::WaitingApproval(approval) if approval.state == ApprovalState::Requested => {
             approve::clocks(draft, &approval)
         }
@@ -63,11 +63,11 @@ pub(super) fn tick(draft: &mut Draft<'_>, bindings: &Bindings) -> Result<(), Rej
     }
 }
 
-fn timed_out(draft: &mut Draft<'_>, wait: &Wait, bindings: &Bindings) -> Result<(), Rejection> {
+fn timed_out(draft: &mut Draft<'_>, wait: &Wait) -> Result<(), Rejection> {
     let position = draft.position;
     let Some(awaited) = &wait.signal else {
         // A timer that has run is what the step waited for.
-        return complete::succeed(draft, position, StepEvent::Woken, Json::null(), bindings);
+        return complete::succeed(draft, position, StepEvent::Woken, Json::null());
     };
     if !is_planted(Bug::WaitLeftOpen) {
         draft.side.push(SideWrite::CloseWait { position });

@@ -7,9 +7,10 @@ pub const fn allowed(from: RunState, to: RunState) -> bool {
     use RunState as R;
     match from {
         R::Pending => !matches!(to, R::RollingBack),
-        R::Running | R::WaitingApproval | R::WaitingSignal => !matches!(to, R::Pending),
-        // A run that was paused before anything started is pending again when it is resumed.
-        R::Paused => true,
+        R::Running | R::WaitingSignal => !matches!(to, R::Pending),
+        // A run that was paused before anything started is pending again when it is resumed, and so is one whose first
+        // step has been approved.
+        R::Paused | R::WaitingApproval => true,
         // A rollback ends the run, or stops loudly for an operator, who may also restart the forward steps.
         R::RollingBack => matches!(to, R::RollingBack | R::Paused | R::Failed | R::Canceled),
         R::Succeeded | R::Failed | R::Canceled => false,

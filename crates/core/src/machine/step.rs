@@ -139,7 +139,7 @@ impl fmt::Display for StepEvent {
 pub const fn next(from: StepState, kind: StepKind, event: StepEvent) -> Option<StepState> {
     use StepEvent as E;
     use StepState as S;
-    let governed = matches!(kind, StepKind::Command | StepKind::Connector | StepKind::Model | StepKind::Rollback);
+    let governed = !matches!(kind, StepKind::Transform | StepKind::Approval | StepKind::Wait);
     let pure = matches!(kind, StepKind::Approval | StepKind::Wait);
     let forward = !matches!(kind, StepKind::Rollback);
     let gate = matches!(kind, StepKind::Approval);

@@ -1,7 +1,9 @@
 //! Effects: the intent is durable before the worker acts, a repeat inside the scope gets the recorded answer.
 
 use std::ops::ControlFlow;
+use std::sync::{Mutex, PoisonError};
 
+use interlock_core::action::{Action, Decision, Judged};
 use interlock_core::change::Context;
 use interlock_core::decide::Command;
 use interlock_core::ids::{ReceiptId, RunId, SessionId};
@@ -74,13 +76,12 @@ impl Engine {
                 }
                 Recorded::Nothing => self.receipt(&intent, &asked),
             };
-            let answer = EffectAnswer::Perform { receipt: receipt.id, key: asked.key };
             if is_planted(Bug::IntentNotCommitted) {
-                return Ok(answer);
+                return Ok(EffectAnswer::Perform { receipt: receipt.id, key: asked.key });
             }
-            match self.record_intent(intent.at, receipt, asked.version).await {
-                Ok(true) => return Ok(answer),
-                Ok(false) | Err(EngineError::Refused(Refusal::ReceiptExists)) => {}
+            match self.record_intent(&intent, receipt, asked.version).await {
+                Ok(Some(answer)) => return Ok(answer),
+                Ok(None) | Err(EngineError::Refused(Refusal::ReceiptExists)) => {}
                 Err(error) => return Err(error),
             }
         }
@@ -171,23 +172,42 @@ impl Engine {
         }
     }
 
-    /// Answers false if the run is no longer at the version that was seen.
-    async fn record_intent(&self, at: AttemptRef, receipt: Receipt, seen: u64) -> Result<bool, EngineError> {
-        let (position, attempt) = (at.position, at.attempt);
-        self.execute(
-            at.tenant,
-            at.run,
+    /// Has the effect judged, and records the intent or that it is withheld. Answers nothing if the run is no longer at
+    /// the version that was seen.
+    async fn record_intent(
+        &self,
+        intent: &EffectIntent,
+        receipt: Receipt,
+        seen: u64,
+    ) -> Result<Option<EffectAnswer>, EngineError> {
+        let AttemptRef { tenant, run, position, attempt } = intent.at;
+        let answer = Mutex::new(EffectAnswer::Perform { receipt: receipt.id, key: receipt.key.clone() });
+        let recorded = self.execute(
+            tenant,
+            run,
             Context::SYSTEM,
             |facts| {
-                if facts.run().version != seen {
+                let run = facts.run();
+                if run.version != seen {
                     return Ok(ControlFlow::Break(false));
                 }
-                let receipt = Box::new(receipt.clone());
-                Ok(ControlFlow::Continue(Command::RecordIntent { position, attempt, receipt }))
+                let EffectIntent { template, request, effect, .. } = intent.clone();
+                let action = Action::of_effect(run.spec(position), position, template, request, effect);
+                Ok(ControlFlow::Continue(match Judged::by(&*self.0.options.judge, action, run).grant(run) {
+                    Ok(grant) => {
+                        let (receipt, grant) = (Box::new(receipt.clone()), Box::new(grant));
+                        Command::RecordIntent { position, attempt, receipt, grant }
+                    }
+                    Err(withheld) => {
+                        *answer.lock().unwrap_or_else(PoisonError::into_inner) = answer_of(withheld.decision());
+                        Command::WithholdEffect { position, attempt, withheld: Box::new(withheld) }
+                    }
+                }))
             },
             |_, _| true,
-        )
-        .await
+        );
+        let recorded = recorded.await?;
+        Ok(recorded.then(|| answer.into_inner().unwrap_or_else(PoisonError::into_inner)))
     }
 
     /// Records what became of an effect. Repeating it is harmless.
@@ -260,6 +280,15 @@ impl Engine {
             |_, _| true,
         )
         .await
+    }
+}
+
+/// What a worker hears of a decision that withholds its effect.
+fn answer_of(decision: &Decision) -> EffectAnswer {
+    match decision.clone() {
+        Decision::NeedsApproval { reasons, .. } => EffectAnswer::NeedsApproval { reasons },
+        Decision::Deny { reasons } => EffectAnswer::Denied { reasons },
+        Decision::Allow => EffectAnswer::Denied { reasons: Vec::new() },
     }
 }
 

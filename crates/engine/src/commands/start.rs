@@ -19,11 +19,11 @@ use interlock_core::unasked::unasked_by;
 use interlock_store::{Refusal, StartAnswer, SubmitError};
 use interlock_workflow::expression;
 
+use crate::Engine;
 use crate::commands::assignment;
 use crate::dispatch::workflow_limits::LimitedWorkflow;
 use crate::error::EngineError;
 use crate::execute::CONFLICTS_MAX;
-use crate::{Engine, bind};
 
 /// A plan that has been checked, with the text under whose hash it is stored. Made once per workflow version.
 #[derive(Debug, Clone)]
@@ -205,14 +205,13 @@ impl Engine {
             lineage,
             started_by: request.started_by,
         };
-        let bindings = bind::for_start(self, (tenant, id), &header, &plan, &inherited).await;
         // Where a session has room and nobody is ahead, the first step is claimed in the same commit.
         let limited = plan.workflow_caps().map(|caps| LimitedWorkflow { tenant, name: caps.workflow });
         let held = limited.is_some_and(|workflow| self.0.dispatch.holds(&workflow, now));
         let first = plan.steps.first().filter(|_| inherited.is_empty() && !held);
         let mut claim = first.and_then(|spec| self.0.dispatch.reserve(spec, tenant, now));
-        let draft = |claim, queued| {
-            let start = StartRequest {
+        let opened = |claim, queued| {
+            decide::open(StartRequest {
                 tenant,
                 run: id,
                 header: header.clone(),
@@ -224,14 +223,15 @@ impl Engine {
                 starters: starters.clone(),
                 claim,
                 queued,
-            };
-            decide::start(start, &bindings, Asked { by: request.by.clone(), now })
+            })
         };
         let mut queued = None;
         for _ in 0..CONFLICTS_MAX {
             let claimer = claim.as_ref().map(|(_, claimer)| claimer.clone());
             let session = claimer.as_ref().map(|claimer| claimer.session);
-            let (mut run, change) = draft(claimer, queued)?;
+            let (mut run, opening) = opened(claimer, queued)?;
+            let decided = decide::start(&run, opening, Asked { by: request.by.clone(), now })?;
+            let change = self.answer_all(decided).await?;
             let refusal = match self.submit(change).await {
                 Ok(change) => {
                     run.apply(&change);

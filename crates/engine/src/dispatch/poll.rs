@@ -10,6 +10,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures::future::join_all;
+use interlock_core::action::{Action, Judged};
 use interlock_core::change::Context;
 use interlock_core::decide::Command;
 use interlock_core::ids::{ReceiptId, SessionId};
@@ -256,6 +257,14 @@ impl Engine {
         if !skills.needs_intent(spec) {
             return Ok(Command::Claim { session });
         }
+        // The claim is the effect, as far as anybody will ever know: it needs leave as one does.
+        let action = Action::of_step(spec, run.position, run.input(run.position));
+        let judged = action.map(|action| Judged::by(&*self.0.options.judge, action, run).grant(run));
+        let grant = match judged {
+            Some(Ok(grant)) => grant,
+            Some(Err(withheld)) => return Ok(Command::WithholdStep { withheld: Box::new(withheld) }),
+            None => return Ok(Command::Claim { session }),
+        };
         let (iteration, attempt) = (step.iteration, step.attempt + 1);
         let scope = EffectScope { root: run.id, step_path: &spec.key, iteration, number: attempt };
         let receipt = Receipt {
@@ -272,7 +281,7 @@ impl Engine {
             outcome_at: None,
             late: false,
         };
-        Ok(Command::ClaimWithIntent { session, receipt: Box::new(receipt) })
+        Ok(Command::ClaimWithIntent { session, receipt: Box::new(receipt), grant: Box::new(grant) })
     }
 
     /// The tenant is at its cap: the candidate goes back, and the tenant is left alone for a moment.

@@ -68,6 +68,8 @@ fn effects_survive_the_wire() {
         EffectAnswer::Perform { receipt, key: "k".into() },
         EffectAnswer::Performed { receipt, response: Some(request) },
         EffectAnswer::Performed { receipt, response: None },
+        EffectAnswer::Denied { reasons: vec!["not on a Friday".into()] },
+        EffectAnswer::NeedsApproval { reasons: Vec::new() },
     ] {
         let body = AnswerBody(answer);
         assert_eq!(through_text(&body), body);

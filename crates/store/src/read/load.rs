@@ -317,7 +317,8 @@ impl Live {
         step.input = data.input;
         step.open_intent = data.open_intent;
         step.last_error = data.last_error;
-        step.interrupted = data.wake.clone().filter(|_| self.step_state == StepState::InDoubt);
+        let stopped = matches!(self.step_state, StepState::InDoubt | StepState::WaitingApproval);
+        step.interrupted = data.wake.clone().filter(|_| stopped);
         if finished {
             return Ok(());
         }

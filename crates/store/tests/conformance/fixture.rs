@@ -3,8 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use interlock_core::action::AllowDeclared;
 use interlock_core::change::{ChangeSet, IdempotencyRow};
-use interlock_core::decide::{self, Asked, Bindings, Command, Completion, Outcome, Queued, StartRequest};
+use interlock_core::decide::{
+    self, Asked, Asking, Bound, Command, Completion, Known, Outcome, Queued, Rendered, StartRequest,
+};
 use interlock_core::ids::{RunId, ServerId, SessionId, TenantId};
 use interlock_core::json::Json;
 use interlock_core::plan::{Plan, StepSpec};
@@ -176,11 +179,20 @@ pub fn start_set(tenant: TenantId, plan: &Arc<Plan>, wanted: Wanted) -> (Run, Bo
         claim: wanted.claim.map(Claimer::of_all_trades),
         queued: wanted.queued,
     };
-    decide::start(request, &Bindings::default(), Asked::system(created_at)).unwrap()
+    let (run, opening) = decide::open(request).unwrap();
+    let change = decide::start(&run, opening, Asked::system(created_at)).unwrap().settle(bound).unwrap();
+    (run, change)
+}
+
+/// What a decision asks, answered as plainly as can be.
+pub fn bound(asking: &Asking<'_>) -> Bound {
+    let input = asking.spec().is_rendered().then(|| Json::trusted("{}"));
+    let rendered = Rendered { input, wait_key: Some("k".into()), wait_until: None, message: None };
+    asking.bind(rendered, &AllowDeclared)
 }
 
 pub fn command(run: &Run, command: Command, at: Timestamp) -> Box<ChangeSet> {
-    decide::decide(run, command, &Bindings::default(), Asked::system(at)).unwrap()
+    decide::decide(run, command, Known::default(), Asked::system(at)).unwrap().settle(bound).unwrap()
 }
 
 /// The completion of the current step, which takes the next one for the same session.

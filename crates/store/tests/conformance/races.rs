@@ -1,12 +1,12 @@
 //! Two servers decide on one run at the same time, each from the same version of it: one of them wins, and what stands
 //! in the store is what the winner wrote. Every pair of commands, in every state that a run can stand in.
 
+use interlock_core::action::{Action, AllowDeclared, Judged};
 use interlock_core::approval::Voter;
 use interlock_core::change::ChangeSet;
-use interlock_core::decide::{self, Asked, Bindings, Bound, Command, Completion, Outcome};
+use interlock_core::decide::{self, Asked, Command, Completion, Known, Outcome};
 use interlock_core::ids::{ReceiptId, SessionId, SignalId};
 use interlock_core::json::Json;
-use interlock_core::machine::step::Verdict;
 use interlock_core::plan::{Accept, Gate, OnDenial, Plan, StepSpec, WaitFor, Work};
 use interlock_core::receipt::Receipt;
 use interlock_core::retry::{ErrorClass, StepError};
@@ -99,6 +99,8 @@ fn wishes(run: &Run) -> Vec<Command> {
         outcome_at: None,
         late: false,
     };
+    let action = Action::of_effect(run.spec(position), position, "pay".into(), Json::null(), receipt.effect);
+    let grant = Judged::by(&AllowDeclared, action, run).grant(run).unwrap();
     vec![
         Command::Claim { session: SessionId(fresh()) },
         complete(Outcome::Completed { output: Json::trusted("{}") }),
@@ -108,7 +110,7 @@ fn wishes(run: &Run) -> Vec<Command> {
         Command::Release { position, attempt },
         Command::LeaseExpired { position, attempt },
         Command::Wake { position, signal: SignalId(fresh()), payload: Json::null(), broadcast: true },
-        Command::RecordIntent { position, attempt, receipt: Box::new(receipt) },
+        Command::RecordIntent { position, attempt, receipt: Box::new(receipt), grant: Box::new(grant) },
         vote("ada", true),
         vote("bob", false),
         Command::Pause { reason: "look".into() },
@@ -124,10 +126,8 @@ fn wishes(run: &Run) -> Vec<Command> {
 }
 
 fn decided(run: &Run, command: Command) -> Option<Box<ChangeSet>> {
-    let bound =
-        Bound { verdict: Ok(Verdict::Go), input: None, wait_key: Some("k".into()), wait_until: None, message: None };
-    let bindings = Bindings::of((0..3).map(|position| (position, bound.clone())));
-    decide::decide(run, command, &bindings, Asked::system(NOW)).ok()
+    let decided = decide::decide(run, command, Known::default(), Asked::system(NOW)).ok()?;
+    decided.settle(crate::fixture::bound).ok()
 }
 
 /// Both submit at once; answers with the run as the winner left it.

@@ -2,10 +2,9 @@
 //! same rows.
 
 use interlock_core::approval::Voter;
-use interlock_core::decide::{self, Asked, Bindings, Bound, Command, Completion, Outbound, Outcome};
+use interlock_core::decide::{self, Asked, Asking, Bound, Command, Completion, Known, Outbound, Outcome};
 use interlock_core::ids::{SessionId, SignalId};
 use interlock_core::json::Json;
-use interlock_core::machine::step::Verdict;
 use interlock_core::plan::{Accept, Gate, OnFailure, RollbackSpec, StepSpec, Undo, WaitFor, Work};
 use interlock_core::retry::{ErrorClass, StepError};
 use interlock_core::run::{Phase, Run};
@@ -153,12 +152,14 @@ async fn walk(world: &World, seed: u64) -> Vec<String> {
         let command = command(&run, &mut dice, session, signal);
         let is_wake = matches!(command, Command::Wake { .. });
         now = Timestamp(now.0 + dice.roll(9_000) as i64);
-        let verdict = if dice.roll(6) == 0 { Verdict::ConditionFalse } else { Verdict::Go };
-        let bound =
-            Bound { verdict: Ok(verdict), input: None, wait_key: Some("k".into()), wait_until: None, message: None };
-        let bindings = Bindings::of((0..12).map(|position| (position, bound.clone())));
+        let skips = dice.roll(6) == 0;
         let name = format!("{command:?}");
-        let Ok(change) = decide::decide(&run, command, &bindings, Asked::system(now)) else { continue };
+        let decided = decide::decide(&run, command, Known::default(), Asked::system(now));
+        let bound = |asking: &Asking<'_>| match asking.has_condition() && skips {
+            true => Bound::condition_false(),
+            false => crate::fixture::bound(asking),
+        };
+        let Ok(change) = decided.and_then(|decided| decided.settle(bound)) else { continue };
         if is_wake && matches!(run.current().phase, Phase::WaitingSignal(_)) {
             let row = SignalRow {
                 tenant: run.tenant,

@@ -25,7 +25,7 @@ pub const SECRET: &str = "$secret";
 
 /// Whether a template holds an expression at all.
 pub fn is_dynamic(template: &str) -> bool {
-    template.contains(pieces::OPEN)
+    interlock_core::plan::is_template(template)
 }
 
 /// CEL's own types and functions, the same for every expression.

@@ -1,6 +1,6 @@
 //! A text as what stands between its expressions, and the expressions.
 
-pub const OPEN: &str = "${{";
+pub const OPEN: &str = interlock_core::plan::EXPRESSION_OPENS;
 pub const CLOSE: &str = "}}";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

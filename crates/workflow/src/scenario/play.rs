@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use interlock_core::action::AllowDeclared;
 use interlock_core::approval::Voter;
 use interlock_core::change::{ChangeSet, Context, LiveChange};
-use interlock_core::decide::{self, Asked, Command, Completion, Outcome, StartRequest};
+use interlock_core::decide::{self, Asked, Asking, Bound, Command, Completion, Known, Outcome, StartRequest};
 use interlock_core::event::Event;
 use interlock_core::ids::{RunId, SessionId, SignalId, TenantId};
 use interlock_core::json::Json;
@@ -17,7 +18,7 @@ use serde_json::Value;
 
 use super::file::{Directive, Scenario, SignalAt, VoteAt};
 use crate::Checked;
-use crate::bind::Facts;
+use crate::bind::{Facts, fixed};
 use crate::duration::show;
 use crate::expression::budget::Budget;
 use crate::expression::{self, Scope};
@@ -154,7 +155,6 @@ fn start(workflow: &Checked, scenario: &Scenario) -> Result<(Run, Box<ChangeSet>
         started_by: scenario.started_by.clone(),
     };
     let id = RunId::from_bytes([7; 16]);
-    let bindings = Facts::for_start(id, &header, &plan, &[]).map(|facts| facts.bind(&budget)).unwrap_or_default();
     let request = StartRequest {
         tenant: TenantId::from_bytes([1; 16]),
         run: id,
@@ -168,7 +168,23 @@ fn start(workflow: &Checked, scenario: &Scenario) -> Result<(Run, Box<ChangeSet>
         starters: Vec::new(),
         queued: None,
     };
-    decide::start(request, &bindings, Asked::system(START)).map_err(|error| error.to_string())
+    let (run, opening) = decide::open(request).map_err(|error| error.to_string())?;
+    let decided = decide::start(&run, opening, Asked::system(START)).map_err(|error| error.to_string())?;
+    let change = decided.settle(|asking| bound(asking, &budget)).map_err(|error| error.to_string())?;
+    Ok((run, change))
+}
+
+/// What the expressions of a step come to. A scenario shows what a workflow does where everything is allowed.
+fn bound(asking: &Asking<'_>, budget: &Budget) -> Bound {
+    let rendered = match fixed(asking) {
+        Some(rendered) => Ok(Some(rendered)),
+        None => Facts::of(asking).render(budget),
+    };
+    match rendered {
+        Ok(Some(rendered)) => asking.bind(rendered, &AllowDeclared),
+        Ok(None) => Bound::condition_false(),
+        Err(error) => Bound::broken(error),
+    }
 }
 
 impl Stage<'_> {
@@ -258,10 +274,11 @@ impl Stage<'_> {
     }
 
     fn decide(&mut self, command: Command, by: Context) -> Result<(), String> {
-        let facts = Facts::for_command(&self.run, &command, self.now);
-        let bindings = facts.map(|facts| facts.bind(&Budget::default())).unwrap_or_default();
         let asked = Asked { by, now: self.now };
-        let change = decide::decide(&self.run, command, &bindings, asked).map_err(|error| error.to_string())?;
+        let budget = Budget::default();
+        let decided = decide::decide(&self.run, command, Known::default(), asked);
+        let change = decided.and_then(|decided| decided.settle(|asking| bound(asking, &budget)));
+        let change = change.map_err(|error| error.to_string())?;
         self.take(&change);
         Ok(())
     }

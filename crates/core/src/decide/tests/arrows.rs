@@ -78,24 +78,10 @@ const UNWALKED: &[(&str, &[&str])] = &[
         &["rollback: pending --Activated(condition_false)-->", "rollback: pending --RunFailed-->"],
     ),
     (
-        "policy does not judge rollback steps yet",
-        &[
-            "rollback: failed --OperatorRetry(ask)-->",
-            "rollback: pending --Activated(denied)-->",
-            "rollback: pending --Activated(needs_approval)-->",
-            "rollback: ready --GrantLapsed-->",
-            "rollback: running --Denied-->",
-            "rollback: running --FailedRetryable(ask)-->",
-            "rollback: running --NeedsApproval-->",
-            "rollback: waiting_approval --Approved-->",
-            "rollback: waiting_approval --OperatorRetry(ask)-->",
-            "rollback: waiting_approval --OperatorSkip-->",
-            "rollback: waiting_approval --RejectedOrExpired-->",
-            "rollback: waiting_approval --RejectedOrExpiredPausing-->",
-            "rollback: waiting_approval --RunCanceled-->",
-            "rollback: waiting_approval --RunFailed-->",
-        ],
+        "what is tried again by itself runs under the leave that it had",
+        &["rollback: running --FailedRetryable(ask)-->", "task: running --FailedRetryable(ask)-->"],
     ),
+    ("the judge of these plays asks by gates that pause", &["rollback: waiting_approval --RejectedOrExpired-->"]),
 ];
 
 fn two_keys(rule: OnDenial) -> StepSpec {

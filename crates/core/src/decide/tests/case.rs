@@ -9,14 +9,17 @@ use uuid::Uuid;
 use super::arrows::{self, Arrow};
 use super::fold::Rows;
 use super::invariants;
+use crate::action::{Action, AllowDeclared, Decision, Judge, Judged};
 use crate::approval::Voter;
 use crate::change::{ChangeSet, Context, LiveRow, SideWrite};
-use crate::decide::{Asked, Bindings, Command, Completion, Outcome, Queued, StartRequest, decide, start};
+use crate::decide::{
+    Asked, Asking, Bound, Command, Completion, Known, Outcome, Queued, Rendered, StartRequest, decide, open, start,
+};
 use crate::event::Event;
 use crate::ids::{ReceiptId, RunId, SessionId, SignalId, TenantId};
 use crate::json::Json;
 use crate::machine::step::Resolution;
-use crate::plan::Plan;
+use crate::plan::{OnDenial, Plan, Work};
 use crate::receipt::Receipt;
 use crate::rejection::Rejection;
 use crate::retry::{ErrorClass, StepError};
@@ -31,7 +34,8 @@ pub const STARTER: &str = "starter@example.com";
 pub struct Case {
     pub run: Run,
     pub now: Timestamp,
-    pub bindings: Bindings,
+    pub answers: Answers,
+    pub judge: Arc<dyn Judge>,
     /// The last change that was accepted.
     pub change: Box<ChangeSet>,
     /// The arrows that it walked.
@@ -46,7 +50,8 @@ pub struct Case {
 /// What a case starts from, where it is not the default.
 pub struct Opening {
     pub plan: Plan,
-    pub bindings: Bindings,
+    pub answers: Answers,
+    pub judge: Arc<dyn Judge>,
     pub inherited: Vec<(u32, Step)>,
     pub starters: Vec<String>,
     pub claim: Option<Claimer>,
@@ -58,7 +63,8 @@ impl Opening {
     pub fn of(plan: Plan) -> Self {
         Self {
             plan,
-            bindings: Bindings::default(),
+            answers: Answers::new(),
+            judge: Arc::new(AllowDeclared),
             inherited: Vec::new(),
             starters: Vec::new(),
             claim: None,
@@ -67,7 +73,7 @@ impl Opening {
         }
     }
 
-    pub fn request(self) -> (StartRequest, Bindings) {
+    pub fn request(self) -> StartRequest {
         let (plan_hash, plan_text) = self.plan.encode();
         let deadline_at = self.plan.timeout.map(|timeout| START + timeout);
         let header = Header {
@@ -83,7 +89,7 @@ impl Opening {
             lineage: None,
             started_by: Some(STARTER.into()),
         };
-        let request = StartRequest {
+        StartRequest {
             tenant: TenantId(Uuid::from_u128(9)),
             run: RunId(Uuid::from_u128(self.run)),
             header,
@@ -95,21 +101,23 @@ impl Opening {
             starters: self.starters,
             claim: self.claim,
             queued: self.queued,
-        };
-        (request, self.bindings)
+        }
     }
 
     pub fn start(self) -> Case {
-        let (request, bindings) = self.request();
+        let (answers, judge) = (self.answers.clone(), Arc::clone(&self.judge));
         arrows::take();
-        let (mut run, change) = start(request, &bindings, Asked::system(START)).expect("starts");
+        let (mut run, opening) = open(self.request()).expect("opens");
+        let decided = start(&run, opening, Asked::system(START)).expect("starts");
+        let change = decided.settle(|asking| bound(&answers, &*judge, asking)).expect("starts");
         let before = run.clone();
         run.apply(&change);
         let mut case = Case {
             rows: Rows::of(&run),
             run,
             now: START,
-            bindings,
+            answers,
+            judge,
             change,
             walked: arrows::take(),
             receipts: BTreeMap::new(),
@@ -118,6 +126,55 @@ impl Opening {
         };
         case.settle(&before);
         case
+    }
+}
+
+/// Decides everything alike.
+#[derive(Debug, Clone)]
+pub struct Always(pub Decision);
+
+impl Judge for Always {
+    fn judge(&self, _: &Action, _: &Run) -> Decision {
+        self.0.clone()
+    }
+}
+
+pub fn denied() -> Decision {
+    Decision::Deny { reasons: vec!["not on a Friday".into()] }
+}
+
+pub fn asks() -> Decision {
+    let Work::Approval(gate) = super::plans::gate("g", OnDenial::Pause).work else { unreachable!() };
+    Decision::NeedsApproval { reasons: vec!["it reaches far".into()], gate: Box::new(gate) }
+}
+
+/// What an engine would find out about a step.
+#[derive(Debug, Clone)]
+pub enum Answer {
+    Broken,
+    ConditionFalse,
+    Renders(Rendered),
+}
+
+impl Answer {
+    pub fn input(text: &str) -> Self {
+        Self::Renders(Rendered { input: Some(json(text)), ..Rendered::default() })
+    }
+}
+
+/// By position. A step that is not listed has a condition that holds, and an input like any other.
+pub type Answers = BTreeMap<u32, Answer>;
+
+pub fn bound(answers: &Answers, judge: &dyn Judge, asking: &Asking<'_>) -> Bound {
+    match answers.get(&asking.position()) {
+        Some(Answer::Broken) if asking.has_expressions() => Bound::broken(error(ErrorClass::Invalid)),
+        Some(Answer::ConditionFalse) if asking.has_condition() => Bound::condition_false(),
+        Some(Answer::Renders(rendered)) if asking.has_expressions() => asking.bind(rendered.clone(), judge),
+        _ => {
+            let renders_input = asking.has_expressions() && asking.spec().is_rendered();
+            let input = renders_input.then(|| json(r#"{"rendered":0}"#));
+            asking.bind(Rendered { input, ..Rendered::default() }, judge)
+        }
     }
 }
 
@@ -150,15 +207,16 @@ impl Case {
         Asked { by: Context::operator("ann@example.com"), now: self.now }
     }
 
-    /// What an engine would find out before it decides.
-    fn facts(&self) -> Bindings {
-        Bindings { receipt: self.open_receipt(), ..self.bindings.clone() }
+    /// Decides, and answers as an engine would.
+    pub fn decide(&self, command: Command, asked: Asked) -> Result<Box<ChangeSet>, Rejection> {
+        let known = Known { receipt: self.open_receipt(), ..Known::default() };
+        decide(&self.run, command, known, asked)?.settle(|asking| bound(&self.answers, &*self.judge, asking))
     }
 
     /// Decides; applies and checks what was accepted.
     pub fn ask_by(&mut self, command: Command, asked: Asked) -> Result<&mut Self, Rejection> {
         arrows::take();
-        let change = decide(&self.run, command, &self.facts(), asked)?;
+        let change = self.decide(command, asked)?;
         self.walked = arrows::take();
         let before = self.run.clone();
         self.run.apply(&change);
@@ -204,7 +262,7 @@ impl Case {
     }
 
     pub fn is_accepted(&self, command: Command) -> bool {
-        let answer = decide(&self.run, command, &self.facts(), self.asked());
+        let answer = self.decide(command, self.asked());
         arrows::take();
         answer.is_ok()
     }
@@ -212,7 +270,7 @@ impl Case {
     pub fn would_accept(&self, command: Command, at: Timestamp) {
         let text = format!("{command:?}");
         let asked = Asked::timeout(self.now.max(at));
-        let answer = decide(&self.run, command, &self.facts(), asked);
+        let answer = self.decide(command, asked);
         arrows::take();
         if let Err(no) = answer {
             panic!("{text} is due at {at:?} and is refused: {no}\n{:?}", self.run);
@@ -353,7 +411,20 @@ impl Case {
             outcome_at: None,
             late: false,
         });
-        Command::RecordIntent { position, attempt, receipt }
+        let spec = self.run.spec(position);
+        let action = Action::of_effect(spec, position, "pay".into(), receipt.request.clone(), effect);
+        match Judged::by(&*self.judge, action, &self.run).grant(&self.run) {
+            Ok(grant) => Command::RecordIntent { position, attempt, receipt, grant: Box::new(grant) },
+            Err(withheld) => Command::WithholdEffect { position, attempt, withheld: Box::new(withheld) },
+        }
+    }
+
+    /// A worker comes to take the step, and whoever decides has changed their mind.
+    pub fn withhold_step(&self, decision: Decision) -> Option<Command> {
+        let position = self.run.position;
+        let action = Action::of_step(self.run.spec(position), position, self.run.input(position))?;
+        let withheld = Judged::by(&Always(decision), action, &self.run).grant(&self.run).err()?;
+        Some(Command::WithholdStep { withheld: Box::new(withheld) })
     }
 
     /// The receipt that the current step's open intent, or doubt, is about.

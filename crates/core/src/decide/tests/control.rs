@@ -1,10 +1,9 @@
 //! The operator's directives.
 
-use super::case::{Case, Opening, cancel, error, json, pause, retry, roll_back, skip};
-use super::plans::{Tuned, gate, plan, signal, task, tasks};
-use crate::decide::{Bindings, Bound, Command};
+use super::case::{Answer, Answers, Case, Opening, cancel, json, pause, retry, roll_back, skip};
+use super::plans::{Tuned, conditional, gate, plan, signal, task, tasks};
+use crate::decide::Command;
 use crate::limits;
-use crate::machine::step::Verdict;
 use crate::plan::{OnDenial, OnFailure, Plan};
 use crate::rejection::Rejection;
 use crate::retry::ErrorClass;
@@ -96,10 +95,8 @@ fn retry_and_skip_need_a_paused_run_and_a_step_that_stopped_it() {
 /// An expression that cannot be evaluated will not be better for asking again.
 #[test]
 fn a_step_that_could_not_be_bound_needs_an_input() {
-    let verdict = Err(error(ErrorClass::Invalid));
-    let bound = Bound { verdict, input: None, wait_key: None, wait_until: None, message: None };
-    let mut opening = Opening::of(Plan { on_failure: Some(OnFailure::Pause), ..tasks(1) });
-    opening.bindings = Bindings::of([(0, bound)]);
+    let mut opening = Opening::of(Plan { on_failure: Some(OnFailure::Pause), ..conditional(1) });
+    opening.answers = Answers::from([(0, Answer::Broken)]);
     let mut case = opening.start();
     assert_eq!((case.state(), case.step(0).state()), (RunState::Paused, StepState::Failed));
     assert!(matches!(case.refuse(retry()), Rejection::InvalidInput { .. }));
@@ -174,11 +171,9 @@ fn restart_from_the_first_and_from_the_failed_step() {
 #[test]
 fn restart_binds_and_judges_anew() {
     use StepState::{Pending, Ready, Skipped, Succeeded};
-    let mut case = stopped_at_the_third();
-    let bound = |verdict, input| Bound { verdict: Ok(verdict), input, wait_key: None, wait_until: None, message: None };
-    let first = (1, bound(Verdict::ConditionFalse, None));
-    let second = (2, bound(Verdict::Go, Some(json(r#"{"again":1}"#))));
-    case.bindings = Bindings::of([first, second]);
+    let mut case = Case::of(Plan { on_failure: Some(OnFailure::Pause), ..conditional(4) });
+    case.run_step().run_step().claim().dies();
+    case.answers = Answers::from([(1, Answer::ConditionFalse), (2, Answer::input(r#"{"again":1}"#))]);
     case.tell(Command::RestartFrom { position: 1 });
     assert_eq!(case.steps(), [Succeeded, Skipped, Ready, Pending]);
     assert_eq!(case.run.input(2), json(r#"{"again":1}"#));

@@ -175,7 +175,8 @@ fn finished(done: &Done) -> Step {
 fn current(step: &mut Step, live: &LiveRow) {
     let data = live.step_data.clone().unwrap_or_default();
     let StepData { input, wake, wait, approval, open_intent, last_error, ready_at } = data;
-    let interrupted = wake.clone().filter(|_| live.step_state == StepState::InDoubt);
+    let stopped = matches!(live.step_state, StepState::InDoubt | StepState::WaitingApproval);
+    let interrupted = wake.clone().filter(|_| stopped);
     let phase = match live.step_state {
         StepState::Pending => Phase::Pending,
         StepState::Ready => Phase::Ready { eligible_at: live.eligible_at.or(ready_at).unwrap(), wake },

@@ -4,7 +4,7 @@ use super::case::{Case, Opening, STARTER, cancel, json, pause, retry, roll_back,
 use super::plans::{Tuned, gate, plan, signal, task, transform};
 use crate::approval::{Approval, Purpose, Voter};
 use crate::change::{Context, SideWrite};
-use crate::decide::{Asked, Command, first_rewound, resume};
+use crate::decide::{Asked, Command, resume};
 use crate::plan::{OnDenial, OnFailure, Plan, StepSpec, Work};
 use crate::rejection::Rejection;
 use crate::retry::ErrorClass;
@@ -273,7 +273,6 @@ fn a_wait_behind_a_gate_is_opened_anew_and_an_ungated_step_runs_again() {
 fn going_back_behind_a_gate_asks_it_anew() {
     use StepState::{Pending, Ready, Succeeded, WaitingApproval};
     let mut case = failed_behind_a_gate();
-    assert_eq!(first_rewound(&case.run, 2), 0);
     case.tell(Command::RestartFrom { position: 2 });
     assert_eq!(case.steps(), [WaitingApproval, Succeeded, Pending, Pending]);
     case.tells(|case| case.vote("rob", true)).tells(|case| case.vote("sue", true));

@@ -214,7 +214,8 @@ fn somebody_can_go_on(case: &Case) {
         RunState::WaitingApproval => case.rows.open_approvals() == 1 && row.wake_at.is_some(),
         RunState::WaitingSignal => case.rows.open_waits() == 1 || row.wake_at.is_some(),
         RunState::RollingBack if run.control == Control::Active => {
-            claimable || run.current().state() == StepState::WaitingSignal
+            let asked = case.rows.open_approvals() == 1 && row.wake_at.is_some();
+            claimable || asked || run.current().state() == StepState::WaitingSignal
         }
         RunState::RollingBack | RunState::Paused => {
             row.session.is_some() || case.directives().into_iter().any(|command| case.is_accepted(command))

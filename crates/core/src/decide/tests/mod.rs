@@ -13,6 +13,7 @@ mod effect;
 mod fold;
 mod guard;
 mod invariants;
+mod judge;
 mod lost;
 mod moves;
 mod plans;

@@ -3,13 +3,15 @@
 
 use proptest::prelude::*;
 
-use super::case::{Case, cancel, error, json, pause, retry, roll_back, session, skip};
+use super::case::{Answer, Answers, Case, asks, cancel, denied, error, json, pause, retry, roll_back, session, skip};
 use super::plans::{Tuned, gate, signal, task, timer, transform};
-use crate::decide::{Bindings, Bound, Command, Completion, Outbound, Outcome};
-use crate::machine::step::{Resolution, Verdict};
-use crate::plan::{OnDenial, OnFailure, Plan, RollbackCondition, StepSpec};
+use crate::action::{Action, Decision, Judge};
+use crate::decide::{Command, Completion, Outbound, Outcome};
+use crate::machine::step::Resolution;
+use crate::plan::{BlastRadius, OnDenial, OnFailure, Plan, RollbackCondition, StepSpec};
 use crate::retry::ErrorClass;
-use crate::state::{Control, EffectClass, Reason, ReceiptState, StepState};
+use crate::run::Run;
+use crate::state::{Control, EffectClass, Reason, ReceiptState, StepKind, StepState};
 use crate::time::Millis;
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -50,8 +52,10 @@ fn any_step() -> impl Strategy<Value = StepSpec> {
         proptest::option::weighted(0.2, proptest::sample::select(OnFailure::ALL)),
         prop_oneof![10 => Just(None), 3 => Just(Some("false")), 1 => Just(Some("error")), 3 => Just(Some("input"))],
         prop_oneof![4 => Just(None), 1 => Just(Some("other"))],
+        prop_oneof![8 => Just((false, None)), 1 => Just((true, None)), 2 => Just((false, Some(BlastRadius::High)))],
     )
-        .prop_map(|(mut step, undo, effect, attempts, timeout, on_failure, condition, queue)| {
+        .prop_map(|(mut step, undo, effect, attempts, timeout, on_failure, condition, queue, reach)| {
+            (step.rules.destructive, step.blast_radius) = reach;
             if let Some(conditions) = undo {
                 step = step.undoable_when(&conditions);
             }
@@ -80,21 +84,39 @@ fn any_kind() -> impl Strategy<Value = StepSpec> {
     ]
 }
 
-/// What the engine would have found out about the plan's steps.
-pub fn bindings(plan: &Plan) -> Bindings {
-    let bound = |condition: &str| Bound {
-        verdict: match condition {
-            "false" => Ok(Verdict::ConditionFalse),
-            "error" => Err(error(ErrorClass::Invalid)),
-            _ => Ok(Verdict::Go),
-        },
-        input: (condition == "input").then(|| json(r#"{"bound":1}"#)),
-        wait_key: None,
-        wait_until: None,
-        message: None,
+/// What the engine would find out about the plan's steps.
+pub fn answers(plan: &Plan) -> Answers {
+    let answer = |condition: &str| match condition {
+        "false" => Answer::ConditionFalse,
+        "error" => Answer::Broken,
+        _ => Answer::input(r#"{"bound":1}"#),
     };
     let conditions = plan.steps.iter().map(|step| step.condition.as_deref()).enumerate();
-    Bindings::of(conditions.filter_map(|(at, text)| Some((at as u32, bound(text?)))))
+    conditions.filter_map(|(at, text)| Some((at as u32, answer(text?)))).collect()
+}
+
+/// Decides by what a plan says of its steps, and now and then anew.
+#[derive(Debug)]
+pub struct Moody;
+
+impl Judge for Moody {
+    fn judge(&self, action: &Action, run: &Run) -> Decision {
+        let attempt = run.steps.get(action.step as usize).map_or(0, |step| step.attempt);
+        let mood = match action.kind {
+            _ if action.operation == "pay" => (action.step + attempt) % 9,
+            StepKind::Rollback => action.step % 7,
+            _ => match action.blast_radius {
+                _ if action.destructive => 5,
+                BlastRadius::High => 6,
+                _ => 0,
+            },
+        };
+        match mood {
+            5 => denied(),
+            6 => asks(),
+            _ => Decision::Allow,
+        }
+    }
 }
 
 /// Lets some time pass and picks a command.
@@ -128,7 +150,10 @@ fn sensible(case: &Case, step: Move) -> Vec<Command> {
     let mut menu = match case.run.current().state() {
         StepState::Ready => {
             let claim = Command::Claim { session: session(1) };
-            vec![claim.clone(), claim.clone(), claim.clone(), claim, Command::Tick]
+            let mut menu = vec![claim.clone(), claim.clone(), claim.clone(), claim, Command::Tick];
+            let withheld = if step.flag % 32 < 16 { denied() } else { asks() };
+            menu.extend(case.withhold_step(withheld).filter(|_| step.flag % 8 == 6));
+            menu
         }
         StepState::Running => {
             let mut menu = worker(case, step);

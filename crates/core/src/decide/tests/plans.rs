@@ -16,6 +16,15 @@ pub fn tasks(count: usize) -> Plan {
     plan((0..count).map(|at| task(&format!("t{at}"))).collect())
 }
 
+/// Tasks with conditions, of which a case says whether they hold.
+pub fn conditional(count: usize) -> Plan {
+    let mut plan = tasks(count);
+    for step in &mut plan.steps {
+        step.condition = Some("inputs.go".into());
+    }
+    plan
+}
+
 pub fn task(key: &str) -> StepSpec {
     StepSpec::task(key, "work")
 }

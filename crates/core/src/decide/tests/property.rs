@@ -1,11 +1,13 @@
 //! Random plans under random commands. `PROPTEST_CASES` scales how many.
 
+use std::sync::Arc;
+
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
 use super::case::{Case, Opening};
 use super::moves::{self, Move, any_moves, any_plan};
-use crate::decide::{Command, Queued, Resumed, decide, resume};
+use crate::decide::{Command, Queued, Resumed, resume};
 use crate::plan::Plan;
 use crate::rejection::Rejection;
 use crate::run::Step;
@@ -19,7 +21,8 @@ pub fn play(plan: Plan, steps: &[Move], see: impl FnMut(&Case, &Command)) -> Cas
 }
 
 fn play_from(mut opening: Opening, steps: &[Move], mut see: impl FnMut(&Case, &Command)) -> Case {
-    opening.bindings = moves::bindings(&opening.plan);
+    opening.answers = moves::answers(&opening.plan);
+    opening.judge = Arc::new(moves::Moody);
     let mut case = opening.start();
     for step in steps {
         if case.run.state.is_terminal() {
@@ -34,7 +37,7 @@ fn play_from(mut opening: Opening, steps: &[Move], mut see: impl FnMut(&Case, &C
 }
 
 fn has_one_answer(case: &Case, command: &Command) {
-    let ask = || format!("{:?}", decide(&case.run, command.clone(), &case.bindings, case.asked()));
+    let ask = || format!("{:?}", case.decide(command.clone(), case.asked()));
     assert_eq!(ask(), ask(), "the same question has one answer");
 }
 
@@ -53,7 +56,7 @@ fn invariants_hold_whatever_happens() {
         let case = play(plan, &steps, has_one_answer);
         if case.run.state.is_terminal() {
             for command in moves::everything(&case, steps[0]) {
-                let answer = decide(&case.run, command, &case.bindings, case.asked());
+                let answer = case.decide(command, case.asked());
                 prop_assert!(matches!(answer, Err(Rejection::Terminal { .. })), "{answer:?}");
             }
         }

@@ -1,25 +1,25 @@
 //! Making a run: what is bound, skipped, inherited, and refused.
 
-use super::case::{Case, Opening, error, json};
-use super::plans::{gate, plan, signal, task, tasks};
+use super::case::{Answer, Answers, Case, Opening, bound, error, json};
+use super::plans::{conditional, gate, plan, signal, task, tasks};
+use crate::action::AllowDeclared;
 use crate::change::{IdempotencyRow, SideWrite};
-use crate::decide::{Asked, Bindings, Bound, start};
+use crate::decide::{Asked, Rendered, open, start};
 use crate::json::Hash;
 use crate::limits;
-use crate::machine::step::Verdict;
-use crate::plan::{OnDenial, OnFailure, Plan};
+use crate::plan::{Accept, OnDenial, OnFailure, Plan, StepSpec, WaitFor, Work};
 use crate::rejection::Rejection;
 use crate::retry::ErrorClass;
 use crate::run::{Header, Phase, Step};
 use crate::state::{Reason, RunState, StepState};
 
-fn bound(verdict: Verdict) -> Bound {
-    Bound { verdict: Ok(verdict), input: None, wait_key: None, wait_until: None, message: None }
+fn with(template: &str) -> Work {
+    Work::Task { handler: "work".into(), with: Some(json(template)) }
 }
 
 fn skipping(steps: usize, skipped: &[u32]) -> Case {
-    let mut opening = Opening::of(tasks(steps));
-    opening.bindings = Bindings::of(skipped.iter().map(|at| (*at, bound(Verdict::ConditionFalse))));
+    let mut opening = Opening::of(conditional(steps));
+    opening.answers = skipped.iter().map(|at| (*at, Answer::ConditionFalse)).collect();
     opening.start()
 }
 
@@ -69,15 +69,14 @@ fn a_run_of_which_everything_is_skipped_has_succeeded() {
 #[test]
 fn an_expression_that_fails_fails_its_step() {
     for (rule, state) in [(OnFailure::Fail, RunState::Failed), (OnFailure::Pause, RunState::Paused)] {
-        let broken = Bound { verdict: Err(error(ErrorClass::Invalid)), ..bound(Verdict::Go) };
-        let mut opening = Opening::of(Plan { on_failure: Some(rule), ..tasks(2) });
-        opening.bindings = Bindings::of([(0, broken.clone())]);
+        let mut opening = Opening::of(Plan { on_failure: Some(rule), ..conditional(2) });
+        opening.answers = Answers::from([(0, Answer::Broken)]);
         let case = opening.start();
         assert_eq!((case.state(), case.steps()), (state, vec![StepState::Failed, StepState::Pending]));
         assert_eq!(case.run.reason, Some(Reason::StepFailed));
 
-        let mut opening = Opening::of(Plan { on_failure: Some(rule), ..tasks(2) });
-        opening.bindings = Bindings::of([(1, broken)]);
+        let mut opening = Opening::of(Plan { on_failure: Some(rule), ..conditional(2) });
+        opening.answers = Answers::from([(1, Answer::Broken)]);
         let mut case = opening.start();
         case.run_step();
         assert_eq!((case.state(), case.steps()), (state, vec![StepState::Succeeded, StepState::Failed]));
@@ -87,9 +86,8 @@ fn an_expression_that_fails_fails_its_step() {
 
 #[test]
 fn a_bound_input_is_what_the_step_gets() {
-    let mut opening = Opening::of(tasks(2));
-    let input = Some(json(r#"{"rendered":1}"#));
-    opening.bindings = Bindings::of([(1, Bound { input, ..bound(Verdict::Go) })]);
+    let mut opening = Opening::of(plan(vec![task("t0"), StepSpec::new("t1", with(r#"{"rendered":"${{ 1 }}"}"#))]));
+    opening.answers = Answers::from([(1, Answer::input(r#"{"rendered":1}"#))]);
     let mut case = opening.start();
     assert_eq!(case.run.input(0), json(r#"{"order":7}"#), "the run's inputs by default");
     case.run_step();
@@ -100,9 +98,11 @@ fn a_bound_input_is_what_the_step_gets() {
 
 #[test]
 fn the_key_of_a_wait_is_the_rendered_one() {
-    let mut opening = Opening::of(plan(vec![signal("w", None)]));
-    let key = Some("order-7".to_owned());
-    opening.bindings = Bindings::of([(0, Bound { wait_key: key, ..bound(Verdict::Go) })]);
+    let until =
+        WaitFor::Signal { signal: "go".into(), key: Some("${{ inputs.key }}".into()), accept: Accept::SinceRun };
+    let mut opening = Opening::of(plan(vec![StepSpec::new("w", Work::Wait { until, timeout: None })]));
+    let wait_key = Some("order-7".to_owned());
+    opening.answers = Answers::from([(0, Answer::Renders(Rendered { wait_key, ..Rendered::default() }))]);
     let case = opening.start();
     let Phase::WaitingSignal(wait) = &case.step(0).phase else { panic!() };
     assert_eq!(wait.signal.as_ref().unwrap().key, "order-7");
@@ -110,7 +110,7 @@ fn the_key_of_a_wait_is_the_rendered_one() {
 
 #[test]
 fn a_run_takes_its_subject_and_its_request_is_remembered() {
-    let (mut request, bindings) = Opening::of(tasks(1)).request();
+    let mut request = Opening::of(tasks(1)).request();
     request.idempotency = Some(IdempotencyRow {
         client: "cli".into(),
         key: "k".into(),
@@ -118,7 +118,9 @@ fn a_run_takes_its_subject_and_its_request_is_remembered() {
         request_hash: Hash([0; 32]),
         expires_at: super::case::START,
     });
-    let (_, change) = start(request, &bindings, Asked::system(super::case::START)).unwrap();
+    let (run, opening) = open(request).unwrap();
+    let decided = start(&run, opening, Asked::system(super::case::START)).unwrap();
+    let change = decided.settle(|asking| bound(&Answers::new(), &AllowDeclared, asking)).unwrap();
     assert!(matches!(
         change.side.as_slice(),
         [SideWrite::Idempotency(_), SideWrite::TakeSubject { subject }] if subject == "INC-1"
@@ -128,9 +130,9 @@ fn a_run_takes_its_subject_and_its_request_is_remembered() {
 #[test]
 fn what_is_too_large_is_refused() {
     let attempt = |change: &dyn Fn(&mut Header)| {
-        let (mut request, bindings) = Opening::of(tasks(1)).request();
+        let mut request = Opening::of(tasks(1)).request();
         change(&mut request.header);
-        start(request, &bindings, Asked::system(super::case::START)).map(|_| ())
+        open(request).map(|_| ())
     };
     let long = |bytes: usize| "x".repeat(bytes);
     let too_large = |answer: Result<(), Rejection>| matches!(answer, Err(Rejection::TooLarge { .. }));

@@ -1,11 +1,10 @@
 //! Waits: a signal, a timer, a timeout; on the `wait` kind and on a task that waits.
 
-use super::case::{Case, json, pause};
+use super::case::{Answer, Answers, Case, json, pause};
 use super::plans::{Tuned, plan, signal, task, tasks, timer};
 use crate::change::SideWrite;
-use crate::decide::{Bindings, Bound, Command, Outcome};
+use crate::decide::{Command, Outcome, Rendered};
 use crate::limits;
-use crate::machine::step::Verdict;
 use crate::plan::{Accept, OnFailure, StepSpec, WaitFor, Work};
 use crate::rejection::Rejection;
 use crate::run::Phase;
@@ -79,9 +78,8 @@ fn a_timer_succeeds_when_it_is_due_and_no_signal_ends_it() {
 
 fn until(bound: Option<Timestamp>) -> Case {
     let work = Work::Wait { until: WaitFor::Until("${{ inputs.at }}".into()), timeout: None };
-    let bound = Bound { verdict: Ok(Verdict::Go), input: None, wait_key: None, wait_until: bound, message: None };
     let mut opening = super::case::Opening::of(plan(vec![StepSpec::new("u", work)]));
-    opening.bindings = Bindings::of([(0, bound)]);
+    opening.answers = Answers::from([(0, Answer::Renders(Rendered { wait_until: bound, ..Rendered::default() }))]);
     opening.start()
 }
 

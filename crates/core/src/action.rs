@@ -1,0 +1,247 @@
+//! An action: a proposed effect, bound before it happens. A [`Judge`] decides on it, and only what it allows can become a
+//! [`Grant`]: an effect that nobody has judged cannot be written down.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::json::{Hash, Json, canonical_hash};
+use crate::plan::{BlastRadius, Gate, StepSpec, Undo, Work};
+use crate::receipt::Receipt;
+use crate::run::{HashHex, Run};
+use crate::state::{EffectClass, StepKind};
+
+/// A proposed effect, with all that a decision may look at.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Action {
+    /// The position of the step that proposes it.
+    pub step: u32,
+    pub kind: StepKind,
+    /// What is done, in the words of whoever does it: a task, a command, a connector's operation, a model, or what a
+    /// running task calls its effect.
+    pub operation: String,
+    /// What it is done with: the step's bound input, or the request of a running task.
+    pub input: Json,
+    pub effect: EffectClass,
+    pub blast_radius: BlastRadius,
+    pub destructive: bool,
+    /// Whether the workflow says how to undo it.
+    pub reversible: bool,
+}
+
+impl Action {
+    /// What a step is about to do with this input. A step that changes nothing proposes none.
+    pub fn of_step(spec: &StepSpec, step: u32, input: Json) -> Option<Self> {
+        let operation = operation(spec)?.into_owned();
+        Some(Self::new(spec, step, operation, input, spec.effect_class()))
+    }
+
+    /// Whether this is what the step is about to do with that input.
+    pub(crate) fn is_of_step(&self, spec: &StepSpec, step: u32, input: &Json) -> bool {
+        let same = operation(spec).is_some_and(|operation| operation == self.operation);
+        same && self.step == step && self.input == *input && self.effect == spec.effect_class()
+    }
+
+    /// One effect of a step that is running. What the workflow says of the step can only be tightened; a step that acts
+    /// may read as well.
+    pub fn of_effect(spec: &StepSpec, step: u32, operation: String, request: Json, effect: EffectClass) -> Self {
+        Self::new(spec, step, operation, request, tightened(spec, effect))
+    }
+
+    fn new(spec: &StepSpec, step: u32, operation: String, input: Json, effect: EffectClass) -> Self {
+        Self {
+            step,
+            kind: spec.kind(),
+            operation,
+            input,
+            effect,
+            blast_radius: spec.blast_radius(),
+            destructive: spec.rules.destructive,
+            reversible: spec.rollback.is_some(),
+        }
+    }
+}
+
+impl Action {
+    /// What people approve is this very action and no other.
+    pub fn digest(&self) -> Hash {
+        let Self { step, kind, operation, input, effect, blast_radius, destructive, reversible } = self;
+        let text = serde_json::json!({
+            "step": step,
+            "kind": kind,
+            "operation": operation,
+            "input": Hash::of(input.as_str().as_bytes()).to_string(),
+            "effect": effect,
+            "blast_radius": blast_radius,
+            "destructive": destructive,
+            "reversible": reversible,
+        });
+        canonical_hash(&text).expect("plain texts have a canonical form")
+    }
+}
+
+/// What a step does, in the words of whoever does it; nothing where it changes nothing.
+fn operation(spec: &StepSpec) -> Option<Cow<'_, str>> {
+    Some(match &spec.work {
+        _ if !spec.is_governed() => return None,
+        Work::Task { handler, .. } => handler.into(),
+        Work::Command { argv, .. } | Work::Rollback { by: Undo::Argv(argv), .. } => argv.join(" ").into(),
+        Work::Rollback { by, .. } => by.handler().into(),
+        Work::Connector { operation, .. } => operation.into(),
+        Work::Model { model, .. } => model.into(),
+        Work::Transform { .. } | Work::Wait { .. } | Work::Approval(_) => return None,
+    })
+}
+
+/// The class that an effect of a step has, whatever its worker says.
+pub(crate) fn tightened(spec: &StepSpec, effect: EffectClass) -> EffectClass {
+    match spec.effect {
+        Some(declared) if effect != EffectClass::Read => effect.max(declared),
+        _ => effect,
+    }
+}
+
+/// What was decided on an action.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Decision {
+    Allow,
+    Deny {
+        reasons: Vec<String>,
+    },
+    /// People are asked first, as this gate says.
+    NeedsApproval {
+        reasons: Vec<String>,
+        gate: Box<Gate>,
+    },
+}
+
+/// Whoever decides on actions. The same action of the same run is decided in the same way.
+pub trait Judge: fmt::Debug + Send + Sync {
+    fn judge(&self, action: &Action, run: &Run) -> Decision;
+}
+
+/// Allows what a workflow declares: its tasks are trusted code, and its gates ask by themselves.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct AllowDeclared;
+
+impl Judge for AllowDeclared {
+    fn judge(&self, _: &Action, _: &Run) -> Decision {
+        Decision::Allow
+    }
+}
+
+/// An action with the decision on it. There is no other way to one than through a judge.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Judged {
+    action: Action,
+    decision: Decision,
+}
+
+impl Judged {
+    pub fn by(judge: &dyn Judge, action: Action, run: &Run) -> Self {
+        let decision = judge.judge(&action, run);
+        Self { action, decision }
+    }
+
+    pub const fn action(&self) -> &Action {
+        &self.action
+    }
+
+    pub const fn decision(&self) -> &Decision {
+        &self.decision
+    }
+
+    /// Leave to act, or what withholds it. Where people were to be asked and have agreed to this very action, in this
+    /// iteration of its step, it is theirs.
+    pub fn grant(self, run: &Run) -> Result<Grant, Withheld> {
+        let Self { action, decision } = self;
+        let digest = match &decision {
+            Decision::Allow => return Ok(Grant { action }),
+            Decision::Deny { .. } | Decision::NeedsApproval { .. } => action.digest(),
+        };
+        let asked = matches!(decision, Decision::NeedsApproval { .. });
+        let iteration = run.steps.get(action.step as usize).map_or(0, |step| step.iteration);
+        let agreed = Agreed { step: action.step, iteration, action: HashHex(digest) };
+        if asked && run.notes.agreed.contains(&agreed) {
+            return Ok(Grant { action });
+        }
+        Err(Withheld { decision, agreed })
+    }
+}
+
+/// An action to which enough people have agreed. It is used up by the intent that it permits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Agreed {
+    pub step: u32,
+    pub iteration: u32,
+    pub action: HashHex,
+}
+
+/// A decision that does not allow an action, and what people would have to agree to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Withheld {
+    decision: Decision,
+    agreed: Agreed,
+}
+
+impl Withheld {
+    pub const fn decision(&self) -> &Decision {
+        &self.decision
+    }
+
+    pub(crate) fn into_parts(self) -> (Decision, Agreed) {
+        (self.decision, self.agreed)
+    }
+}
+
+/// Leave to perform one action, given by a decision that allows it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Grant {
+    action: Action,
+}
+
+impl Grant {
+    /// Whether this is leave for the effect that a receipt is about.
+    pub(crate) fn covers(&self, receipt: &Receipt) -> bool {
+        let Action { step, input, effect, .. } = &self.action;
+        *step == receipt.position && *effect == receipt.effect && *input == receipt.request
+    }
+
+    pub(crate) const fn action(&self) -> &Action {
+        &self.action
+    }
+
+    /// Whether this is leave for a whole step.
+    pub(crate) fn covers_step(&self, step: u32, input: &Json) -> bool {
+        self.action.step == step && self.action.input == *input
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn step(effect: Option<EffectClass>) -> StepSpec {
+        StepSpec { effect, ..StepSpec::task("a", "pay") }
+    }
+
+    #[test]
+    fn what_changes_nothing_proposes_no_action() {
+        let of = |spec: &StepSpec| Action::of_step(spec, 3, Json::null());
+        assert!(of(&step(Some(EffectClass::Read))).is_none());
+        let action = of(&step(None)).unwrap();
+        assert_eq!((action.step, action.operation.as_str(), action.effect), (3, "pay", EffectClass::Idempotent));
+        let command = Work::Command { argv: vec!["rm".into(), "-r".into()], env: Default::default() };
+        let read = StepSpec { effect: Some(EffectClass::Read), ..StepSpec::new("c", command) };
+        assert_eq!(of(&read).unwrap().operation, "rm -r", "a command is judged whatever it says of itself");
+    }
+
+    #[test]
+    fn an_effect_is_at_least_what_its_step_declares() {
+        let class = |declared, told| Action::of_effect(&step(declared), 0, "x".into(), Json::null(), told).effect;
+        assert_eq!(class(Some(EffectClass::Unsafe), EffectClass::Keyed), EffectClass::Unsafe);
+        assert_eq!(class(Some(EffectClass::Unsafe), EffectClass::Read), EffectClass::Read);
+        assert_eq!(class(None, EffectClass::Keyed), EffectClass::Keyed);
+    }
+}

@@ -1,0 +1,217 @@
+//! Asking: what is not found out and not allowed does not begin, whoever wants it.
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
+
+use super::case::{Always, Case, Opening, START, asks, bound, denied, json, retry};
+use super::moves::{self, any_moves, any_plan};
+use super::plans::{Tuned, plan, task, tasks, transform};
+use super::property::MOVES_MAX;
+use crate::action::{AllowDeclared, Decision, Judge};
+use crate::decide::{Asked, Bound, Command, Decided, Known, Rendered, decide, open, start};
+use crate::plan::{OnFailure, Plan, StepSpec, WaitFor, Work};
+use crate::rejection::Rejection;
+use crate::state::{EffectClass, Reason, ReceiptState, RunState, StepKind, StepState};
+
+fn judged(plan: Plan, judge: impl Judge + 'static) -> Case {
+    Opening { judge: Arc::new(judge), ..Opening::of(plan) }.start()
+}
+
+/// Whatever is asked of whatever run: with nobody who answers, no step begins that would have to be judged, evaluated or
+/// undone. And what is answered by somebody who denies everything does not begin either.
+#[test]
+fn nothing_begins_unanswered_or_denied() {
+    let mut runner = TestRunner::default();
+    let strategy = (any_plan(), any_moves(MOVES_MAX));
+    let checked = runner.run(&strategy, |(plan, steps)| {
+        let mut opening = Opening::of(plan);
+        opening.answers = moves::answers(&opening.plan);
+        let mut case = opening.start();
+        for step in steps {
+            if case.run.state.is_terminal() {
+                break;
+            }
+            let command = moves::next(&mut case, step);
+            let known = Known { receipt: case.open_receipt(), ..Known::default() };
+            match decide(&case.run, command.clone(), known.clone(), case.asked()) {
+                // Without an answer nothing that asks has begun.
+                Ok(Decided::Change(change)) => {
+                    for (position, step) in &change.delta.steps {
+                        let before = case.run.steps.get(*position as usize);
+                        let was = before.map_or(StepState::Pending, |step| step.state());
+                        let began = was == StepState::Pending && step.state() == StepState::Ready;
+                        let spec = match &change.delta.added {
+                            Some(added) => added.get(*position as usize - case.run.forward_len()).cloned(),
+                            None => None,
+                        };
+                        let spec = spec.unwrap_or_else(|| case.run.spec(*position).clone());
+                        let asks = spec.is_governed() || spec.is_rendered() || spec.condition.is_some();
+                        prop_assert!(!(began && asks), "step {position} began unasked after {command:?}");
+                    }
+                }
+                Ok(Decided::Needs(asking)) => {
+                    let (position, governed) = (asking.position(), asking.spec().is_governed());
+                    let denied =
+                        Decided::Needs(asking).settle(|asking| bound(&case.answers, &Always(denied()), asking));
+                    if let Ok(change) = denied
+                        && governed
+                    {
+                        let began = |(at, step): &(u32, crate::run::Step)| {
+                            *at == position && matches!(step.state(), StepState::Ready | StepState::Running)
+                        };
+                        prop_assert!(!change.delta.steps.iter().any(began), "{position} began, denied: {command:?}");
+                    }
+                }
+                Err(_) => {}
+            }
+            super::arrows::take();
+            let _ = case.ask(command);
+        }
+        Ok(())
+    });
+    checked.unwrap();
+}
+
+#[test]
+fn a_judge_is_asked_about_every_step_that_changes_something() {
+    let case = judged(tasks(2), Always(denied()));
+    assert_eq!((case.state(), case.run.reason), (RunState::Failed, Some(Reason::PolicyDenied)));
+    let error = case.step(0).last_error.clone().unwrap();
+    assert_eq!((error.code.as_str(), error.message.as_str()), ("POLICY_DENIED", "not on a Friday"));
+    let read = judged(plan(vec![task("r").effect(EffectClass::Read)]), Always(denied()));
+    assert_eq!(read.step(0).state(), StepState::Ready, "what only reads proposes nothing");
+    let pure = judged(plan(vec![transform("t")]), Always(denied()));
+    assert_eq!(pure.step(0).state(), StepState::Ready);
+}
+
+#[test]
+fn an_action_may_need_the_approval_of_people() {
+    let mut case = judged(tasks(2), Always(asks()));
+    assert_eq!((case.state(), case.step(0).state()), (RunState::WaitingApproval, StepState::WaitingApproval));
+    let no = case.refuse(Command::Claim { session: super::case::session(1) });
+    assert!(matches!(no, Rejection::InvalidTransition { .. }), "{no}");
+    case.tells(|case| case.vote("rob", true)).claim().complete();
+    assert_eq!(case.steps(), [StepState::Succeeded, StepState::WaitingApproval], "each action asks for itself");
+}
+
+#[test]
+fn a_rollback_is_judged_like_what_it_undoes() {
+    #[derive(Debug)]
+    struct NoUndoing(Decision);
+    impl Judge for NoUndoing {
+        fn judge(&self, action: &crate::action::Action, _: &crate::run::Run) -> Decision {
+            if action.kind == StepKind::Rollback { self.0.clone() } else { Decision::Allow }
+        }
+    }
+    let undoable = || plan(vec![task("a").undoable(), task("b")]);
+    let mut case = judged(undoable(), NoUndoing(denied()));
+    case.run_step().claim().dies();
+    assert_eq!((case.state(), case.run.reason), (RunState::Paused, Some(Reason::RollbackFailed)));
+    let mut case = judged(undoable(), NoUndoing(asks()));
+    case.run_step().claim().dies();
+    assert_eq!(case.step(2).state(), StepState::WaitingApproval);
+    case.tells(|case| case.vote("rob", true)).until_eligible();
+    assert!(case.now >= START + Known::default().settles_after, "not before what was lost has arrived");
+    case.claim().complete();
+    assert_eq!((case.state(), case.run.reason), (RunState::Failed, Some(Reason::RolledBack)));
+}
+
+/// An answer that leaves something out, or is about something else, is refused.
+#[test]
+fn half_an_answer_is_none() {
+    let answer = |step: StepSpec, answer: &dyn Fn(&crate::decide::Asking<'_>) -> Bound| {
+        let (run, opening) = open(Opening::of(plan(vec![step])).request()).unwrap();
+        start(&run, opening, Asked::system(START)).unwrap().settle(answer).map(|_| ())
+    };
+    let nothing = |asking: &crate::decide::Asking<'_>| asking.bind(Rendered::default(), &AllowDeclared);
+    let until = Work::Wait { until: WaitFor::Until("${{ inputs.at }}".into()), timeout: None };
+    let with = Work::Task { handler: "t".into(), with: Some(json("{}")) };
+    for work in [until, with, Work::Transform { value: json("1") }] {
+        let no = answer(StepSpec::new("s", work), &nothing).unwrap_err();
+        assert!(matches!(no, Rejection::NotBound { .. }), "{no}");
+    }
+    let no = answer(task("s"), &|_| Bound::condition_false()).unwrap_err();
+    assert!(matches!(no, Rejection::NotBound { .. }), "it has no condition that could be false: {no}");
+    // A decision on another input is a decision on another action.
+    let mut other = None;
+    let with = StepSpec::new("s", Work::Task { handler: "t".into(), with: Some(json("{}")) });
+    let input = |text: &str| Rendered { input: Some(json(text)), ..Rendered::default() };
+    let (run, opening) = open(Opening::of(plan(vec![with.clone()])).request()).unwrap();
+    let _ = start(&run, opening, Asked::system(START)).unwrap().settle(|asking| {
+        other = Some(asking.bind(input(r#"{"to":"staging"}"#), &AllowDeclared));
+        Bound::broken(super::case::error(crate::retry::ErrorClass::Invalid))
+    });
+    let Some(Bound(crate::decide::ask::Found::Go(_, leave))) = other else { panic!() };
+    let forged = Bound(crate::decide::ask::Found::Go(input(r#"{"to":"production"}"#), leave));
+    let no = answer(with, &|_| forged.clone()).unwrap_err();
+    assert!(matches!(no, Rejection::NotBound { .. }), "{no}");
+}
+
+/// An effect of a running step that is denied ends the step; one that needs approval waits for it, and is permitted once.
+#[test]
+fn effects_are_judged_for_themselves() {
+    #[derive(Debug)]
+    struct OnPay(Decision);
+    impl Judge for OnPay {
+        fn judge(&self, action: &crate::action::Action, _: &crate::run::Run) -> Decision {
+            if action.operation == "pay" { self.0.clone() } else { Decision::Allow }
+        }
+    }
+    let mut case = judged(tasks(1), OnPay(denied()));
+    case.claim().tells(|case| case.intent(EffectClass::Keyed));
+    assert_eq!((case.state(), case.run.reason), (RunState::Failed, Some(Reason::PolicyDenied)));
+    assert!(!crate::decide::is_recorded(&case.run, 0, 1), "its worker has reported nothing");
+
+    let mut case = judged(tasks(1), OnPay(asks()));
+    case.claim().tells(|case| case.intent(EffectClass::Unsafe));
+    assert_eq!(case.step(0).state(), StepState::WaitingApproval);
+    assert!(!crate::decide::is_recorded(&case.run, 0, 1), "its worker has reported nothing");
+    case.tells(|case| case.vote("rob", true)).claim();
+    let permitted = case.intent(EffectClass::Unsafe);
+    assert!(matches!(permitted, Command::RecordIntent { .. }), "{permitted:?}");
+    let other = case.intent(EffectClass::Keyed);
+    assert!(matches!(other, Command::WithholdEffect { .. }), "another effect was not agreed to");
+    case.tell(permitted).tells(|case| case.outcome(ReceiptState::Succeeded));
+    let again = case.intent(EffectClass::Unsafe);
+    assert!(matches!(again, Command::WithholdEffect { .. }), "they agreed to it once");
+}
+
+#[test]
+fn leave_for_one_effect_is_none_for_another() {
+    let mut case = Case::of(tasks(1));
+    case.claim();
+    let Command::RecordIntent { position, attempt, mut receipt, grant } = case.intent(EffectClass::Unsafe) else {
+        unreachable!()
+    };
+    receipt.request = json(r#"{"to":"somebody else"}"#);
+    let no = case.refuse(Command::RecordIntent { position, attempt, receipt, grant });
+    assert!(matches!(no, Rejection::NotGranted { .. }), "{no}");
+}
+
+#[test]
+fn what_is_no_longer_allowed_is_not_handed_out() {
+    let mut case = Case::of(tasks(1));
+    let command = case.withhold_step(denied()).unwrap();
+    case.tell(command);
+    assert_eq!((case.state(), case.run.reason), (RunState::Failed, Some(Reason::PolicyDenied)));
+    let mut case = Case::of(tasks(1));
+    let command = case.withhold_step(asks()).unwrap();
+    case.tell(command);
+    assert_eq!(case.step(0).state(), StepState::WaitingApproval);
+    case.tells(|case| case.vote("rob", true)).run_step();
+    assert_eq!(case.state(), RunState::Succeeded);
+}
+
+#[test]
+fn a_denied_retry_leaves_the_run_where_it_stands() {
+    let mut case = Case::of(Plan { on_failure: Some(OnFailure::Pause), ..tasks(1) });
+    case.claim().dies();
+    case.judge = Arc::new(Always(denied()));
+    let no = case.refuse(retry());
+    assert_eq!(no.code(), "POLICY_DENIED");
+    case.judge = Arc::new(Always(asks()));
+    case.tell(retry());
+    assert_eq!(case.step(0).state(), StepState::WaitingApproval);
+}
