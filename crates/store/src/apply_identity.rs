@@ -1,10 +1,14 @@
 //! Carries out an [`IdentityOp`] inside a lane's transaction.
 
 use crate::db::Db;
+use crate::delegations::{self, DelegationRow};
 use crate::error::DbError;
-use crate::identity::{DelegationRow, IdentityOp, KeyRow, UserRow};
+use crate::identity::IdentityOp;
+use crate::keys::{self, KeyRow};
+use crate::meta;
 use crate::op::OpAnswer;
-use crate::sql::{Stmt, identity};
+use crate::people::{self, UserRow};
+use crate::sql::Stmt;
 use crate::value::{Value, args};
 
 /// Marks that the store has had its first key.
@@ -12,66 +16,68 @@ const BOOTSTRAPPED: &str = "bootstrapped";
 
 pub(crate) async fn apply<D: Db>(db: &D, op: &IdentityOp) -> Result<OpAnswer, DbError> {
     match op {
-        IdentityOp::SetOnce { name, value } => stored(db, &identity::SET_ONCE, args![*name, value]).await,
+        IdentityOp::SetOnce { name, value } => stored(db, &meta::sql::SET_ONCE, args![*name, value]).await,
         IdentityOp::AddKey { key, first } => {
-            if *first && db.execute(&identity::SET_ONCE, args![BOOTSTRAPPED, key.id.to_string()]).await? == 0 {
+            if *first && db.execute(&meta::sql::SET_ONCE, args![BOOTSTRAPPED, key.id.to_string()]).await? == 0 {
                 return Ok(OpAnswer::Duplicate);
             }
             if !*first {
-                db.execute(&identity::SET_ONCE, args![BOOTSTRAPPED, key.id.to_string()]).await?;
+                db.execute(&meta::sql::SET_ONCE, args![BOOTSTRAPPED, key.id.to_string()]).await?;
             }
-            stored(db, &identity::KEY_ADD, key_values(key)).await
+            stored(db, &keys::sql::KEY_ADD, key_values(key)).await
         }
         IdentityOp::RevokeKey { tenant, key, at } => {
-            changed(db, &identity::KEY_REVOKE, args![*at, *tenant, *key]).await
+            changed(db, &keys::sql::KEY_REVOKE, args![*at, *tenant, *key]).await
         }
         IdentityOp::RotateKey { key, old, old_until } => {
-            if db.execute(&identity::KEY_SHORTEN, args![*old_until, key.tenant, *old]).await? == 0 {
+            if db.execute(&keys::sql::KEY_SHORTEN, args![*old_until, key.tenant, *old]).await? == 0 {
                 return Ok(OpAnswer::Gone);
             }
-            stored(db, &identity::KEY_ADD, key_values(key)).await
+            stored(db, &keys::sql::KEY_ADD, key_values(key)).await
         }
-        IdentityOp::TouchKey { tenant, key, at } => changed(db, &identity::KEY_TOUCH, args![*at, *tenant, *key]).await,
-        IdentityOp::AddUser(user) => stored(db, &identity::USER_ADD, new_user_values(user)?).await,
-        IdentityOp::ChangeUser(user) => changed(db, &identity::USER_CHANGE, changed_user_values(user)?).await,
+        IdentityOp::TouchKey { tenant, key, at } => changed(db, &keys::sql::KEY_TOUCH, args![*at, *tenant, *key]).await,
+        IdentityOp::AddUser(user) => stored(db, &people::sql::USER_ADD, new_user_values(user)?).await,
+        IdentityOp::ChangeUser(user) => changed(db, &people::sql::USER_CHANGE, changed_user_values(user)?).await,
         IdentityOp::SignedIn { tenant, user, at } => {
-            changed(db, &identity::USER_SIGNED_IN, args![*at, *tenant, *user]).await
+            changed(db, &people::sql::USER_SIGNED_IN, args![*at, *tenant, *user]).await
         }
         IdentityOp::OpenSession(row) => {
             let values = args![row.tenant, row.token_hash, row.user, row.created_at, row.expires_at, row.last_used_at];
-            stored(db, &identity::SESSION_OPEN, values).await
+            stored(db, &people::sql::SESSION_OPEN, values).await
         }
         IdentityOp::TouchSession { tenant, token_hash, at } => {
-            changed(db, &identity::SESSION_TOUCH, args![*at, *tenant, *token_hash]).await
+            changed(db, &people::sql::SESSION_TOUCH, args![*at, *tenant, *token_hash]).await
         }
         IdentityOp::EndSession { tenant, token_hash } => {
-            changed(db, &identity::SESSION_END, args![*tenant, *token_hash]).await
+            changed(db, &people::sql::SESSION_END, args![*tenant, *token_hash]).await
         }
         IdentityOp::EndSessionsOf { tenant, user } => {
-            Ok(OpAnswer::Count(db.execute(&identity::SESSIONS_END, args![*tenant, *user]).await?))
+            Ok(OpAnswer::Count(db.execute(&people::sql::SESSIONS_END, args![*tenant, *user]).await?))
         }
         IdentityOp::AddInvite(row) => {
             let values = args![row.tenant, row.token_hash, row.user, row.created_at, row.expires_at];
-            stored(db, &identity::INVITE_ADD, values).await
+            stored(db, &people::sql::INVITE_ADD, values).await
         }
         IdentityOp::UseInvite { tenant, token_hash, at } => {
-            changed(db, &identity::INVITE_USE, args![*at, *tenant, *token_hash]).await
+            changed(db, &people::sql::INVITE_USE, args![*at, *tenant, *token_hash]).await
         }
         IdentityOp::AddDelegation { row, open_max } => {
-            stored(db, &identity::DELEGATION_ADD, delegation_values(row, *open_max)).await
+            stored(db, &delegations::sql::DELEGATION_ADD, delegation_values(row, *open_max)).await
         }
         IdentityOp::RevokeDelegation { tenant, delegation, at, by } => {
-            changed(db, &identity::DELEGATION_REVOKE, args![*at, by, *tenant, *delegation]).await
+            changed(db, &delegations::sql::DELEGATION_REVOKE, args![*at, by, *tenant, *delegation]).await
         }
         IdentityOp::CountLogin { tenant, name, at, afresh_before } => {
-            let mut rows = db.query(&identity::LOGIN_COUNT, args![*tenant, name, *at, *afresh_before]).await?;
+            let mut rows = db.query(&people::sql::LOGIN_COUNT, args![*tenant, name, *at, *afresh_before]).await?;
             let count = rows.first_mut().map(|row| row.num("failures")).transpose()?;
             Ok(OpAnswer::Count(count.unwrap_or(0)))
         }
         IdentityOp::LoginFailed { tenant, name, at } => {
-            changed(db, &identity::LOGIN_FAILED, args![*at, *tenant, name]).await
+            changed(db, &people::sql::LOGIN_FAILED, args![*at, *tenant, name]).await
         }
-        IdentityOp::ForgetLogins { tenant, name } => changed(db, &identity::LOGIN_FORGET, args![*tenant, name]).await,
+        IdentityOp::ForgetLogins { tenant, name } => {
+            changed(db, &people::sql::LOGIN_FORGET, args![*tenant, name]).await
+        }
     }
 }
 

@@ -8,33 +8,35 @@ use interlock_core::time::Timestamp;
 
 use crate::db::Db;
 use crate::error::DbError;
+use crate::inbound::{self, DeliveryRef, DeliveryRow, InboundRow};
 use crate::op::OpAnswer;
-use crate::sql::{Stmt, side, triggers};
-use crate::triggers::{
-    DeliveryRef, DeliveryRow, InboundRow, NewMessage, OutboundRow, ScheduleRow, Secrets, SlotRow, TriggerOp,
-    destination,
-};
+use crate::outbound::{self, NewMessage, OutboundRow, destination};
+use crate::outbox;
+use crate::schedules::{self, ScheduleRow, SlotRow};
+use crate::secrets::Secrets;
+use crate::sql::{Stmt, side};
+use crate::triggers::TriggerOp;
 use crate::value::{Value, args};
 
 pub(crate) async fn apply<D: Db>(db: &D, op: &TriggerOp) -> Result<OpAnswer, DbError> {
     match op {
-        TriggerOp::AddSchedule(row) => stored(db, &triggers::SCHEDULE_ADD, new_schedule(row)).await,
+        TriggerOp::AddSchedule(row) => stored(db, &schedules::sql::SCHEDULE_ADD, new_schedule(row)).await,
         TriggerOp::ChangeSchedule { row, slots } => change_schedule(db, row, slots).await,
         TriggerOp::RemoveSchedule { tenant, schedule } => {
-            db.execute(&triggers::SCHEDULE_SLOTS_REMOVE, args![*tenant, *schedule]).await?;
-            changed(db, &triggers::SCHEDULE_REMOVE, args![*tenant, *schedule]).await
+            db.execute(&schedules::sql::SCHEDULE_SLOTS_REMOVE, args![*tenant, *schedule]).await?;
+            changed(db, &schedules::sql::SCHEDULE_REMOVE, args![*tenant, *schedule]).await
         }
-        TriggerOp::AddInbound(row) => stored(db, &triggers::INBOUND_ADD, new_inbound(row)).await,
+        TriggerOp::AddInbound(row) => stored(db, &inbound::sql::INBOUND_ADD, new_inbound(row)).await,
         TriggerOp::ChangeInbound(row) => {
             let mut values = args![row.header.as_ref(), row.secondary, row.paused];
             values.extend(secret_values(&row.secrets));
             values.extend(args![row.tenant, row.id]);
-            changed(db, &triggers::INBOUND_CHANGE, values).await
+            changed(db, &inbound::sql::INBOUND_CHANGE, values).await
         }
         TriggerOp::RemoveInbound { tenant, endpoint } => {
-            db.execute(&triggers::INBOUND_DELIVERIES_REMOVE, args![*tenant, *endpoint]).await?;
-            db.execute(&triggers::INBOUND_FINGERPRINTS_REMOVE, args![*tenant, *endpoint]).await?;
-            changed(db, &triggers::INBOUND_REMOVE, args![*tenant, *endpoint]).await
+            db.execute(&inbound::sql::INBOUND_DELIVERIES_REMOVE, args![*tenant, *endpoint]).await?;
+            db.execute(&inbound::sql::INBOUND_FINGERPRINTS_REMOVE, args![*tenant, *endpoint]).await?;
+            changed(db, &inbound::sql::INBOUND_REMOVE, args![*tenant, *endpoint]).await
         }
         TriggerOp::BeginDelivery { delivery, source, request_hash, fingerprint, now, lock_until } => {
             let at = &delivery.at;
@@ -42,7 +44,7 @@ pub(crate) async fn apply<D: Db>(db: &D, op: &TriggerOp) -> Result<OpAnswer, DbE
             let expires_at = *now + limits::IDEMPOTENCY_COMPLETED_TTL;
             let values =
                 args![at.tenant, at.client(), &at.key, source.as_str(), *request_hash, *now, expires_at, *lock_until];
-            if db.execute(&triggers::DELIVERY_RECORD, values).await? == 1 {
+            if db.execute(&inbound::sql::DELIVERY_RECORD, values).await? == 1 {
                 return begin(db, delivery, *fingerprint, *lock_until).await;
             }
             let answer = retake(db, at, Some(*request_hash), Span { now: *now, lock_until: *lock_until }).await?;
@@ -58,7 +60,7 @@ pub(crate) async fn apply<D: Db>(db: &D, op: &TriggerOp) -> Result<OpAnswer, DbE
                 OpAnswer::InFlight => return Ok(answer),
                 _ => None,
             };
-            db.execute(&triggers::DELIVERY_RETRY_AT, args![retry_at, at.tenant, at.endpoint, &at.key]).await?;
+            db.execute(&inbound::sql::DELIVERY_RETRY_AT, args![retry_at, at.tenant, at.endpoint, &at.key]).await?;
             Ok(answer)
         }
         TriggerOp::FinishDelivery { at, attempt, state, response, error, now, expires_at, retry_at } => {
@@ -73,30 +75,30 @@ pub(crate) async fn apply<D: Db>(db: &D, op: &TriggerOp) -> Result<OpAnswer, DbE
                 &at.key,
                 *attempt
             ];
-            if db.execute(&triggers::DELIVERY_FINISH, values).await? == 0 {
+            if db.execute(&inbound::sql::DELIVERY_FINISH, values).await? == 0 {
                 return Ok(OpAnswer::Gone);
             }
-            db.execute(&triggers::DELIVERY_RETRY_AT, args![*retry_at, at.tenant, at.endpoint, &at.key]).await?;
+            db.execute(&inbound::sql::DELIVERY_RETRY_AT, args![*retry_at, at.tenant, at.endpoint, &at.key]).await?;
             Ok(OpAnswer::Done)
         }
-        TriggerOp::AddOutbound(row) => stored(db, &triggers::OUTBOUND_ADD, new_outbound(row)?).await,
+        TriggerOp::AddOutbound(row) => stored(db, &outbound::sql::OUTBOUND_ADD, new_outbound(row)?).await,
         TriggerOp::ChangeOutbound(row) => {
             let mut values =
                 args![&row.url, row.description.as_ref(), list(row.events.as_ref())?, list(row.workflows.as_ref())?];
             values.extend(secret_values(&row.secrets));
             values.extend(args![row.state.as_str(), row.note.as_ref(), row.failing_since, row.tenant, row.id]);
-            let answer = changed(db, &triggers::OUTBOUND_CHANGE, values).await?;
-            db.execute(&triggers::OUTBOUND_SKIP, args![row.fed_to, row.tenant, row.id]).await?;
+            let answer = changed(db, &outbound::sql::OUTBOUND_CHANGE, values).await?;
+            db.execute(&outbound::sql::OUTBOUND_SKIP, args![row.fed_to, row.tenant, row.id]).await?;
             Ok(answer)
         }
         TriggerOp::RemoveOutbound { tenant, endpoint, at } => {
-            let answer = changed(db, &triggers::OUTBOUND_REMOVE, args![*tenant, *endpoint]).await?;
+            let answer = changed(db, &outbound::sql::OUTBOUND_REMOVE, args![*tenant, *endpoint]).await?;
             let values = args![*at, *tenant, destination(*endpoint)];
-            db.execute(&triggers::OUTBOUND_MESSAGES_END, values).await?;
+            db.execute(&outbound::sql::OUTBOUND_MESSAGES_END, values).await?;
             Ok(answer)
         }
         TriggerOp::Publish { tenant, endpoint, from, to, messages, at } => {
-            let moved = db.execute(&triggers::OUTBOUND_FEED, args![*to, *at, *tenant, *endpoint, *from]).await?;
+            let moved = db.execute(&outbound::sql::OUTBOUND_FEED, args![*to, *at, *tenant, *endpoint, *from]).await?;
             if moved == 0 {
                 return Ok(OpAnswer::Gone);
             }
@@ -108,12 +110,12 @@ pub(crate) async fn apply<D: Db>(db: &D, op: &TriggerOp) -> Result<OpAnswer, DbE
         TriggerOp::ReplayDead { tenant, ids, at } => {
             let mut queued = 0;
             for id in ids {
-                queued += db.execute(&triggers::OUTBOX_REPLAY, args![*at, *tenant, *id]).await?;
+                queued += db.execute(&outbox::sql::OUTBOX_REPLAY, args![*at, *tenant, *id]).await?;
             }
             Ok(OpAnswer::Count(queued))
         }
         TriggerOp::TakeMessage { tenant, id, attempts, now, until } => {
-            changed(db, &triggers::OUTBOX_TAKE, args![*until, *tenant, *id, *attempts, *now]).await
+            changed(db, &outbox::sql::OUTBOX_TAKE, args![*until, *tenant, *id, *attempts, *now]).await
         }
         TriggerOp::LogAttempt { tenant, endpoint, message, attempt } => {
             let values = args![
@@ -126,15 +128,15 @@ pub(crate) async fn apply<D: Db>(db: &D, op: &TriggerOp) -> Result<OpAnswer, DbE
                 attempt.error.as_ref(),
                 attempt.excerpt.as_ref()
             ];
-            db.execute(&triggers::ATTEMPT_INSERT, values).await?;
+            db.execute(&outbound::sql::ATTEMPT_INSERT, values).await?;
             if attempt.error.is_some() {
-                changed(db, &triggers::OUTBOUND_FAILING, args![attempt.at, *tenant, *endpoint]).await
+                changed(db, &outbound::sql::OUTBOUND_FAILING, args![attempt.at, *tenant, *endpoint]).await
             } else {
-                changed(db, &triggers::OUTBOUND_WELL, args![*tenant, *endpoint]).await
+                changed(db, &outbound::sql::OUTBOUND_WELL, args![*tenant, *endpoint]).await
             }
         }
         TriggerOp::DisableOutbound { tenant, endpoint, note } => {
-            changed(db, &triggers::OUTBOUND_DISABLE, args![note, *tenant, *endpoint]).await
+            changed(db, &outbound::sql::OUTBOUND_DISABLE, args![note, *tenant, *endpoint]).await
         }
     }
 }
@@ -145,7 +147,7 @@ pub(crate) async fn begin_signal<D: Db>(db: &D, delivery: &DeliveryRow, lock_unt
     let hash = Hash::of(delivery.payload.as_str().as_bytes());
     let expires_at = now + limits::IDEMPOTENCY_COMPLETED_TTL;
     let values = args![at.tenant, at.client(), &at.key, "signal", hash, now, expires_at, lock_until];
-    db.execute(&triggers::DELIVERY_RECORD, values).await?;
+    db.execute(&inbound::sql::DELIVERY_RECORD, values).await?;
     insert(db, delivery, lock_until).await
 }
 
@@ -180,13 +182,13 @@ async fn change_schedule<D: Db>(db: &D, row: &ScheduleRow, slots: &[SlotRow]) ->
         row.id,
         row.revision
     ];
-    if db.execute(&triggers::SCHEDULE_CHANGE, values).await? == 0 {
+    if db.execute(&schedules::sql::SCHEDULE_CHANGE, values).await? == 0 {
         return Ok(OpAnswer::Gone);
     }
     for slot in slots {
         let values =
             args![row.tenant, row.id, slot.slot_at, slot.state.as_str(), slot.run, slot.note.as_ref(), slot.at];
-        db.execute(&triggers::SLOT_PUT, values).await?;
+        db.execute(&schedules::sql::SLOT_PUT, values).await?;
     }
     Ok(OpAnswer::Done)
 }
@@ -255,7 +257,7 @@ async fn begin<D: Db>(
     insert(db, delivery, lock_until).await?;
     if let Some((fingerprint, since)) = fingerprint {
         let values = args![at.tenant, at.endpoint, fingerprint, &at.key, delivery.received_at, since];
-        if db.execute(&triggers::FINGERPRINT_PUT, values).await? == 0 {
+        if db.execute(&inbound::sql::FINGERPRINT_PUT, values).await? == 0 {
             return Ok(OpAnswer::Recent);
         }
     }
@@ -266,7 +268,7 @@ async fn insert<D: Db>(db: &D, delivery: &DeliveryRow, lock_until: Timestamp) ->
     let at = &delivery.at;
     let values =
         args![at.tenant, at.endpoint, &at.key, &delivery.event, &delivery.payload, delivery.received_at, lock_until];
-    db.execute(&triggers::DELIVERY_INSERT, values).await?;
+    db.execute(&inbound::sql::DELIVERY_INSERT, values).await?;
     Ok(())
 }
 
@@ -278,7 +280,7 @@ struct Span {
 
 /// What stands under the key already, and whether it may be taken over.
 async fn retake<D: Db>(db: &D, at: &DeliveryRef, asked: Option<Hash>, span: Span) -> Result<OpAnswer, DbError> {
-    let mut rows = db.query(&triggers::DELIVERY_STANDING, args![at.tenant, at.client(), &at.key]).await?;
+    let mut rows = db.query(&inbound::sql::DELIVERY_STANDING, args![at.tenant, at.client(), &at.key]).await?;
     let Some(row) = rows.first_mut() else { return Ok(OpAnswer::Gone) };
     let state: IdempotencyState = row.name("state")?;
     let attempts: u32 = row.num("attempts")?;
@@ -297,7 +299,7 @@ async fn retake<D: Db>(db: &D, at: &DeliveryRef, asked: Option<Hash>, span: Span
         _ => attempts + 1,
     };
     let values = args![next, span.now, span.lock_until, at.tenant, at.client(), &at.key, attempts];
-    let taken = db.execute(&triggers::DELIVERY_RETAKE, values).await?;
+    let taken = db.execute(&inbound::sql::DELIVERY_RETAKE, values).await?;
     Ok(if taken == 1 { OpAnswer::Begun(next) } else { OpAnswer::InFlight })
 }
 

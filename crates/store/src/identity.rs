@@ -1,115 +1,12 @@
-//! Rows of identity, and the writes on them.
+//! Writes on keys, people and their sessions.
 
-use interlock_core::identity::Roles;
 use interlock_core::ids::{DelegationId, KeyId, TenantId, UserId};
 use interlock_core::json::Hash;
 use interlock_core::time::Timestamp;
 
-/// One API key. The key itself is nowhere: `lookup` finds the row, `hash` proves the rest.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KeyRow {
-    pub tenant: TenantId,
-    pub id: KeyId,
-    pub lookup: String,
-    pub hash: Hash,
-    pub name: String,
-    /// Whom idempotency keys belong to; a rotated key keeps it.
-    pub client: String,
-    /// The person who answers for it.
-    pub owner: Option<String>,
-    pub roles: Roles,
-    /// Only runs of this workspace.
-    pub workspace: Option<String>,
-    /// Has charge of the installation: makes tenants.
-    pub installation: bool,
-    pub requests_per_min: Option<u32>,
-    pub created_at: Timestamp,
-    pub created_by: Option<String>,
-    pub expires_at: Option<Timestamp>,
-    pub revoked_at: Option<Timestamp>,
-    /// To the minute.
-    pub last_used_at: Option<Timestamp>,
-}
-
-/// One person's account in a tenant.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UserRow {
-    pub tenant: TenantId,
-    pub id: UserId,
-    pub name: String,
-    pub display_name: Option<String>,
-    pub email: Option<String>,
-    pub roles: Roles,
-    pub groups: Vec<String>,
-    pub installation: bool,
-    /// In the form of PHC strings.
-    pub password: Option<String>,
-    /// Who vouches for the person elsewhere, and under which name.
-    pub issuer: Option<String>,
-    pub subject: Option<String>,
-    pub created_at: Timestamp,
-    pub created_by: Option<String>,
-    pub disabled_at: Option<Timestamp>,
-    pub last_login_at: Option<Timestamp>,
-    /// When somebody else last changed what the account may do or how its person gets in, and who that was.
-    pub access_changed_at: Option<Timestamp>,
-    pub access_changed_by: Option<String>,
-}
-
-/// A person's visit with a browser.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct UserSessionRow {
-    pub tenant: TenantId,
-    pub token_hash: Hash,
-    pub user: UserId,
-    pub created_at: Timestamp,
-    pub expires_at: Timestamp,
-    pub last_used_at: Timestamp,
-}
-
-/// A link by which somebody sets a password, once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct InviteRow {
-    pub tenant: TenantId,
-    pub token_hash: Hash,
-    /// `None` makes the first admin's account.
-    pub user: Option<UserId>,
-    pub created_at: Timestamp,
-    pub expires_at: Timestamp,
-    pub used_at: Option<Timestamp>,
-}
-
-/// A person's right to decide, lent to another for a time. People stand in it by their names, which never change.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DelegationRow {
-    pub tenant: TenantId,
-    pub id: DelegationId,
-    pub delegator: String,
-    pub delegate: String,
-    pub from_at: Timestamp,
-    pub until_at: Timestamp,
-    pub reason: String,
-    pub created_at: Timestamp,
-    pub created_by: String,
-    pub revoked_at: Option<Timestamp>,
-    pub revoked_by: Option<String>,
-}
-
-/// Which delegations to list, newest first; `after` is the last one of the page before.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DelegationPage {
-    /// Those that were over by then are left out.
-    pub over_by: Timestamp,
-    pub after: Option<DelegationId>,
-    pub limit: usize,
-}
-
-/// Wrong passwords for one account.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LoginFailures {
-    pub count: u32,
-    pub last_at: Timestamp,
-}
+use crate::delegations::DelegationRow;
+use crate::keys::KeyRow;
+use crate::people::{InviteRow, UserRow, UserSessionRow};
 
 /// Writes on keys, people and their sessions.
 #[derive(Debug, Clone)]

@@ -10,8 +10,8 @@ use interlock_core::planted::{Bug, is_planted};
 use interlock_core::time::Timestamp;
 use tokio::sync::mpsc;
 
-use crate::entries::Entry;
 use crate::error::{DbError, SubmitError};
+use crate::feed::entries::Entry;
 use crate::options::{CommitFault, Faults};
 use crate::stall::Stall;
 use crate::submit::{Item, Outcome};

@@ -7,11 +7,15 @@ use interlock_core::receipt::Receipt;
 use interlock_core::state::{IdempotencyState, WorkerState};
 use interlock_core::time::{Millis, Timestamp};
 
-use crate::bulk::BulkOp;
+use crate::bulk_jobs::BulkOp;
 use crate::identity::IdentityOp;
+use crate::inbound::DeliveryRow;
 use crate::payloads::PayloadOp;
-use crate::rows::{SessionRow, SignalRow, Tenant, Unlisted, WorkflowVersionRow};
-use crate::triggers::{DeliveryRow, TriggerOp};
+use crate::signals::SignalRow;
+use crate::tenants::Tenant;
+use crate::triggers::TriggerOp;
+use crate::workers::{SessionRow, Unlisted};
+use crate::workflows::WorkflowVersionRow;
 
 #[derive(Debug, Clone)]
 pub enum Op {

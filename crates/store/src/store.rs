@@ -1,4 +1,4 @@
-//! [`Store`]: opening, submitting, closing. Reads are in [`crate::read`].
+//! [`Store`]: opening, submitting, closing. Reads and writes stand with their nouns.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,16 +9,17 @@ use interlock_core::time::Timestamp;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::db::Db;
-use crate::error::{DbError, OpenError, ReadError, Restored, SubmitError};
+use crate::error::{CorruptRow, DbError, OpenError, ReadError, Restored, SubmitError};
 use crate::lane::{Committer, Counters, Lane};
+use crate::meta;
 use crate::migrate;
 use crate::op::{Op, OpAnswer};
 use crate::options::{Mode, Options, StoreUrl};
 use crate::payloads;
 use crate::postgres::reads::PgReads;
 use crate::postgres::wall::Walled;
-use crate::read::PlanCache;
-use crate::sql::{Stmt, ops};
+use crate::runs::PlanCache;
+use crate::sql::Stmt;
 use crate::sqlite::commit::{Known, SqliteCommitter, Writer};
 use crate::sqlite::file::Lock;
 use crate::sqlite::reads::{Pool, SqliteReads};
@@ -311,6 +312,26 @@ impl Store {
         }
     }
 
+    /// The first row of a statement, read.
+    pub(crate) async fn found<T>(
+        &self,
+        stmt: &'static Stmt,
+        args: Vec<Value>,
+        read: impl FnOnce(Row) -> Result<T, CorruptRow>,
+    ) -> Result<Option<T>, ReadError> {
+        Ok(self.rows(stmt, args).await?.into_iter().next().map(read).transpose()?)
+    }
+
+    /// All rows of a statement, read.
+    pub(crate) async fn every<T>(
+        &self,
+        stmt: &'static Stmt,
+        args: Vec<Value>,
+        read: impl FnMut(Row) -> Result<T, CorruptRow>,
+    ) -> Result<Vec<T>, ReadError> {
+        Ok(self.rows(stmt, args).await?.into_iter().map(read).collect::<Result<_, _>>()?)
+    }
+
     /// The same store, for reads on behalf of a tenant: on PostgreSQL the database itself then hides all other
     /// tenants' rows. Writes are not concerned.
     pub fn on_behalf_of(&self, tenant: TenantId) -> Self {
@@ -439,11 +460,11 @@ fn prepare_sqlite(connection: &rusqlite::Connection, options: &Options) -> Resul
 pub(crate) async fn prepare<D: Db>(db: &D, server: ServerId) -> Result<i64, OpenError> {
     let mark = payloads::fresh_mark(server);
     for (key, value) in [("store_epoch", "1"), ("seal", ""), (payloads::MARK, &mark)] {
-        if db.query(&ops::META_GET, args![key]).await?.is_empty() {
-            db.execute(&ops::META_PUT, args![key, value]).await?;
+        if db.query(&meta::sql::META_GET, args![key]).await?.is_empty() {
+            db.execute(&meta::sql::META_PUT, args![key, value]).await?;
         }
     }
-    let mut rows = db.query(&ops::LANE_INSERT, args![server, 0i64]).await?;
+    let mut rows = db.query(&meta::sql::LANE_INSERT, args![server, 0i64]).await?;
     let row = rows.first_mut().ok_or_else(|| DbError::Other("no lane was made".into()))?;
     Ok(row.int("lane_id")?)
 }

@@ -14,8 +14,8 @@ use tokio::sync::oneshot;
 use uuid::Uuid;
 
 use crate::error::{Refusal, SubmitError};
+use crate::idempotency::StartAnswer;
 use crate::op::{Op, OpAnswer};
-use crate::rows::StartAnswer;
 use crate::sql::{Stmt, side};
 use crate::value::{Value, args};
 

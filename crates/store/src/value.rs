@@ -126,6 +126,14 @@ macro_rules! args {
 }
 pub(crate) use args;
 
+/// The smallest UUIDv7 that an instant can begin.
+pub(crate) fn first_id_at(at: Timestamp) -> Value {
+    let mut bytes = [0u8; 16];
+    let millis = u64::try_from(at.0).unwrap_or(0);
+    bytes[..6].copy_from_slice(&millis.to_be_bytes()[2..]);
+    Value::Id(bytes)
+}
+
 /// A row, read from left to right in the order of the statement's columns.
 #[derive(Debug)]
 pub struct Row {

@@ -17,9 +17,10 @@ use crate::apply_op;
 use crate::db::Db as _;
 use crate::error::{DbError, Refusal, Restored};
 use crate::lane::{Committer, Group, entry_of};
+use crate::meta;
 use crate::op::{Op, OpAnswer};
 use crate::plans::{PlansInUse, plan_used_at};
-use crate::sql::{hot, ops, side};
+use crate::sql::{hot, side};
 use crate::submit::{Guard, Item, Outcome, Prepared};
 use crate::value::args;
 
@@ -111,7 +112,7 @@ impl PgCommitter {
 }
 
 async fn epoch(db: &PgDb) -> Result<u64, DbError> {
-    let mut rows = db.query(&ops::META_GET, args!["store_epoch"]).await?;
+    let mut rows = db.query(&meta::sql::META_GET, args!["store_epoch"]).await?;
     let row = rows.first_mut().ok_or_else(|| DbError::Other("the store has no epoch".into()))?;
     Ok(row.name("value")?)
 }

@@ -15,9 +15,9 @@ use tokio::sync::watch;
 
 use crate::db::Db as _;
 use crate::error::{DbError, OpenError};
+use crate::meta;
 use crate::migrate;
 use crate::options::Options;
-use crate::sql::read;
 use connect::{Role, Target, connect};
 
 /// What opening gives to the store.
@@ -43,7 +43,7 @@ pub(crate) async fn open(address: &str, options: &Options) -> Result<Opened, Ope
         wall::raise(&db).await?;
         wall::check(&db, &target).await?;
         // Before the first commit: rows that come before their week was made would keep it out.
-        for mut row in db.query(&read::SERVER_TIME, vec![]).await? {
+        for mut row in db.query(&meta::sql::SERVER_TIME, vec![]).await? {
             partitions::ensure(&db, row.time("now")?).await?;
         }
     }

@@ -13,7 +13,8 @@ use tokio::sync::Mutex;
 use super::connect::{PgDb, Target, connect_to_read};
 use crate::db::Db as _;
 use crate::error::{DbError, OpenError, ReadError};
-use crate::sql::{Stmt, identity};
+use crate::meta;
+use crate::sql::Stmt;
 use crate::value::{Row, Value, args};
 
 /// Makes the role, and gives every table that has a `tenant_id` its policy, views included from PostgreSQL 15 on (older
@@ -113,7 +114,7 @@ impl Walled {
             let db = slot.insert(db);
             // Not in one go with the queries: until this is answered, the session is set to whoever came before.
             let hex: String = tenant.0.simple().to_string();
-            db.query(&identity::SET_TENANT, args![hex]).await?;
+            db.query(&meta::sql::SET_TENANT, args![hex]).await?;
             db.query_many(queries).await
         };
         match tokio::time::timeout(self.timeout, read).await {

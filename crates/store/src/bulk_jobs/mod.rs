@@ -1,0 +1,10 @@
+//! Bulk jobs: one action on runs that were chosen once.
+
+mod reads;
+mod rows;
+pub(crate) mod sql;
+mod writes;
+
+pub use rows::{BulkFailure, BulkJob};
+pub(crate) use writes::apply;
+pub use writes::{BulkOp, BulkProgress};

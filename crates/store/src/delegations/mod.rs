@@ -1,0 +1,7 @@
+//! Delegations: a person's right to decide, lent to another for a time.
+
+mod reads;
+mod rows;
+pub(crate) mod sql;
+
+pub use rows::{DelegationPage, DelegationRow};

@@ -1,0 +1,8 @@
+//! The store's own rows, which belong to no tenant: `meta` with its epoch and marks, lanes, and what operators ask of the
+//! store itself.
+
+mod reads;
+mod rows;
+pub(crate) mod sql;
+
+pub use rows::{DurableSetting, Stats};

@@ -1,0 +1,7 @@
+//! The outbox: messages that were committed with a run's change and wait to be sent.
+
+mod reads;
+mod rows;
+pub(crate) mod sql;
+
+pub use rows::{DeadLetter, OutboxDestination, OutboxMessage};

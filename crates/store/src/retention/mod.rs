@@ -1,0 +1,6 @@
+//! Retention: what is past its time goes, a bounded batch of each kind, oldest first.
+
+pub(crate) mod sql;
+mod sweep;
+
+pub(crate) use sweep::{apply, keep_lanes};
