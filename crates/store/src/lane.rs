@@ -220,7 +220,7 @@ fn answer(item: Item, outcome: Outcome) {
         Item::Op(_, reply) => {
             let _ = reply.send(match outcome {
                 Outcome::Answer(answer) => Ok(answer),
-                Outcome::Committed => Ok(crate::op::OpAnswer::Done),
+                Outcome::Committed => Ok(Arc::new(())),
                 Outcome::Refused(refusal) => Err(SubmitError::Refused(refusal)),
                 Outcome::Corrupt(what) => Err(SubmitError::Corrupt(what)),
             });

@@ -1,15 +1,13 @@
 //! SQLite and PostgreSQL behind one type: rows, not rules.
 //!
-//! A [`Store`] takes [`interlock_core::change::ChangeSet`]s and small [`Op`]s, commits them in groups through its
+//! A [`Store`] takes [`interlock_core::change::ChangeSet`]s and small [`Write`]s, commits them in groups through its
 //! lanes ([`lane`]), and answers each once it is on disk, or with the guard that refused it. Every noun has a folder with
-//! its rows (`rows.rs`), its statements (`sql.rs`), its reads (`reads.rs`) and its writes; what several nouns share stands
+//! its rows (`rows.rs`), its statements (`sql.rs`), its reads (`reads.rs`) and its writes (`writes.rs`); what several nouns share stands
 //! beside them: the hot path ([`sql`], [`submit`], [`lane`]) and the two databases ([`sqlite`], [`postgres`]).
 //! [`Store::load_runs`] gives the [`interlock_core::run::Run`]s that `decide` needs. Every statement is prepared by a
 //! test on both databases.
 
-mod apply_identity;
-mod apply_op;
-mod apply_trigger;
+mod access;
 mod approvals;
 mod backup;
 mod bulk_jobs;
@@ -20,13 +18,11 @@ mod delegations;
 mod error;
 mod feed;
 mod idempotency;
-mod identity;
 mod inbound;
 mod keys;
 mod lane;
 mod meta;
 mod migrate;
-mod op;
 mod options;
 mod outbound;
 mod outbox;
@@ -47,40 +43,57 @@ mod store;
 mod subjects;
 mod submit;
 mod tenants;
-mod triggers;
 mod unreadable;
 mod value;
 mod workers;
 mod workflows;
+mod write;
 
+pub use access::{Installation, SignIn, StoreHealth, TenantStore};
 pub use approvals::ApprovalRow;
 pub use backup::{backup_file, restore, unfinished_restore};
-pub use bulk_jobs::{BulkFailure, BulkJob, BulkOp, BulkProgress};
+pub use bulk_jobs::{AdvanceBulkJob, BulkFailure, BulkJob, ClaimBulkJob, PutBulkJob};
 pub use check::{CheckProgress, Finding};
 pub use claims::{Claimed, ReadyGroup, ReadyRun};
-pub use delegations::{DelegationPage, DelegationRow};
+pub use delegations::{AddDelegation, DelegationPage, DelegationRow, RevokeDelegation};
 pub use error::{CorruptRow, OpenError, ReadError, Refusal, Restored, SubmitError};
-pub use feed::{EventRecord, FeedPage, TenantEvent};
-pub use idempotency::{IdempotencyRecord, StartAnswer};
-pub use identity::IdentityOp;
-pub use inbound::{DeliveryRecord, DeliveryRef, DeliveryRow, InboundRow};
-pub use keys::KeyRow;
-pub use meta::Stats;
-pub use op::{BeginIdempotency, Op, OpAnswer, OutboxRetry, SignalAnnouncement, SubjectSignal, Sweep};
+pub use feed::{EventRecord, FeedPage, Seal, TenantEvent};
+pub use idempotency::{BeginIdempotency, FinishIdempotency, IdempotencyRecord, RenewIdempotency, StartAnswer};
+pub use inbound::{
+    AddInbound, BeginDelivery, ChangeInbound, DeliveryBegun, DeliveryRecord, DeliveryRef, DeliveryRow, FinishDelivery,
+    InboundRow, RemoveInbound, RetakeDelivery,
+};
+pub use keys::{AddFirstKey, AddKey, KeyRotated, KeyRow, RevokeKey, RotateKey, TouchKey};
+pub use meta::{EnsurePartitions, FinishRestore, RaiseEpoch, SetOnce, Stats};
 pub use options::{CommitFault, Faults, Mode, NoFaults, Options, StoreUrl};
-pub use outbound::{AttemptRow, MessageRow, NewMessage, OutboundRow, destination as webhook_destination};
-pub use outbox::{DeadLetter, OutboxDestination, OutboxMessage};
-pub use payloads::{PayloadHolder, PayloadOp, PayloadOwner, PayloadRecord, PayloadRow};
-pub use people::{InviteRow, LoginFailures, UserRow, UserSessionRow};
-pub use receipts::ReceiptRow;
+pub use outbound::{
+    AddOutbound, AttemptRow, ChangeOutbound, DisableOutbound, LogAttempt, MessageRow, NewMessage, OutboundRow,
+    PublishMessages, RemoveOutbound, ReplayMessages, destination as webhook_destination,
+};
+pub use outbox::{
+    DeadLetter, OutboxDelivered, OutboxDestination, OutboxFailed, OutboxMessage, OutboxRetry, ReplayDeadLetters,
+    TakeMessage,
+};
+pub use payloads::{
+    ForgetPayload, KeepPayload, PayloadHolder, PayloadKept, PayloadOwner, PayloadRecord, PayloadReleased, PayloadRow,
+    ReleasePayload,
+};
+pub use people::{
+    AddInvite, AddUser, ChangeUser, CountLogin, EndUserSession, EndUserSessions, ForgetLoginFailures, InviteRow,
+    LoginFailures, NoteLoginFailure, NoteSignIn, OpenUserSession, TouchUserSession, UseInvite, UserRow, UserSessionRow,
+};
+pub use receipts::{ReceiptRow, SettleReceipt};
+pub use retention::Sweep;
 pub use runs::{ATTR_FILTERS_MAX, Page, RunFilter, RunSummary, StepRow};
-pub use schedules::{ScheduleRow, ScheduleSpec, SlotRow};
+pub use schedules::{AddSchedule, ChangeSchedule, RemoveSchedule, ScheduleRow, ScheduleSpec, SlotRow};
 pub use secrets::Secrets;
-pub use signals::{OpenWait, SignalRow, StoredSignal, Unmatched, WaitFilter, WaitRow};
+pub use signals::{
+    AnnounceSignal, OpenWait, SignalRow, SignalStored, StoreSignal, StoredSignal, Unmatched, WaitFilter, WaitRow,
+};
 pub use sqlite::memory::{copy as copy_memory, forget as forget_memory};
 pub use store::Store;
-pub use subjects::{QueuedRun, SubjectLine};
-pub use tenants::Tenant;
-pub use triggers::TriggerOp;
-pub use workers::{SessionRow, Unlisted};
-pub use workflows::{WorkflowRow, WorkflowVersionRow, WorkflowVersionSummary};
+pub use subjects::{QueuedRun, SignalSubject, SubjectLine, SubjectSignaled};
+pub use tenants::{PutTenant, Tenant};
+pub use workers::{CloseSession, ExpireSessions, RegisterSession, RenewSession, SessionRow, SetSessionState, Unlisted};
+pub use workflows::{PutWorkflow, SetWorkflowDisabled, WorkflowRow, WorkflowVersionRow, WorkflowVersionSummary};
+pub use write::{Changed, Stored, TenantWrite, Write};

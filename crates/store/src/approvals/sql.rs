@@ -22,8 +22,4 @@ statements! {
         both: "SELECT person, on_behalf_of, approve, notes, at FROM votes WHERE tenant_id = $1 AND approval_id = $2
                ORDER BY at, person"
     }
-
-    APPROVAL_NOTIFIED on approvals {
-        both: "UPDATE approvals SET notified_at = coalesce(notified_at, $1) WHERE tenant_id = $2 AND approval_id = $3"
-    }
 }

@@ -6,5 +6,4 @@ pub(crate) mod sql;
 mod writes;
 
 pub use rows::{BulkFailure, BulkJob};
-pub(crate) use writes::apply;
-pub use writes::{BulkOp, BulkProgress};
+pub use writes::{AdvanceBulkJob, ClaimBulkJob, PutBulkJob};

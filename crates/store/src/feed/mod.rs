@@ -3,6 +3,8 @@
 pub(crate) mod entries;
 mod reads;
 mod rows;
+mod seal;
 pub(crate) mod sql;
 
 pub use rows::{EventRecord, FeedPage, TenantEvent};
+pub use seal::Seal;

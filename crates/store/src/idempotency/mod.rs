@@ -3,5 +3,7 @@
 mod reads;
 mod rows;
 pub(crate) mod sql;
+mod writes;
 
 pub use rows::{IdempotencyRecord, StartAnswer};
+pub use writes::{BeginIdempotency, FinishIdempotency, RenewIdempotency};

@@ -4,5 +4,8 @@
 mod reads;
 mod rows;
 pub(crate) mod sql;
+mod writes;
 
 pub use rows::KeyRow;
+pub(crate) use writes::BOOTSTRAPPED;
+pub use writes::{AddFirstKey, AddKey, KeyRotated, RevokeKey, RotateKey, TouchKey};

@@ -4,5 +4,8 @@
 mod reads;
 mod rows;
 pub(crate) mod sql;
+mod writes;
 
 pub use rows::{DurableSetting, Stats};
+pub(crate) use writes::KeepLanes;
+pub use writes::{EnsurePartitions, FinishRestore, RaiseEpoch, SetOnce};

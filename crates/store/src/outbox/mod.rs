@@ -3,5 +3,7 @@
 mod reads;
 mod rows;
 pub(crate) mod sql;
+mod writes;
 
 pub use rows::{DeadLetter, OutboxDestination, OutboxMessage};
+pub use writes::{OutboxDelivered, OutboxFailed, OutboxRetry, ReplayDeadLetters, TakeMessage};

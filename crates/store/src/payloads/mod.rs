@@ -8,5 +8,4 @@ mod writes;
 
 pub(crate) use rows::{MARK, fresh_mark};
 pub use rows::{PayloadHolder, PayloadOwner, PayloadRecord, PayloadRow};
-pub use writes::PayloadOp;
-pub(crate) use writes::apply;
+pub use writes::{ForgetPayload, KeepPayload, PayloadKept, PayloadReleased, ReleasePayload};

@@ -3,5 +3,10 @@
 mod reads;
 mod rows;
 pub(crate) mod sql;
+mod writes;
 
 pub use rows::{InviteRow, LoginFailures, UserRow, UserSessionRow};
+pub use writes::{
+    AddInvite, AddUser, ChangeUser, CountLogin, EndUserSession, EndUserSessions, ForgetLoginFailures, NoteLoginFailure,
+    NoteSignIn, OpenUserSession, TouchUserSession, UseInvite,
+};

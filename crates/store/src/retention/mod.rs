@@ -2,5 +2,4 @@
 
 pub(crate) mod sql;
 mod sweep;
-
-pub(crate) use sweep::{apply, keep_lanes};
+pub use sweep::Sweep;

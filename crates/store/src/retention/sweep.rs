@@ -1,21 +1,17 @@
-//! The sweep itself.
-
 use std::collections::BTreeMap;
 
-use interlock_core::ids::{RunId, ServerId, TenantId};
+use interlock_core::ids::{RunId, TenantId};
 use interlock_core::json::Hash;
 use interlock_core::time::{Millis, Timestamp};
 
 use super::sql;
 use crate::db::Db;
 use crate::error::DbError;
-use crate::op::{OpAnswer, Sweep};
 use crate::plans::USED_EVERY;
 use crate::submit::STATE_ATTR;
 use crate::value::{args, first_id_at};
-use crate::{
-    bulk_jobs, feed, idempotency, inbound, meta, outbound, outbox, people, schedules, signals, tenants, workers,
-};
+use crate::write::{Write, WriteLane, boxed};
+use crate::{bulk_jobs, feed, idempotency, inbound, outbound, outbox, people, schedules, signals, tenants, workers};
 
 /// How much longer than runs their plans stay. A start that has been on its way for that long does not know any more
 /// what was written when it began.
@@ -24,21 +20,60 @@ const PLANS_KEPT_MORE: Millis = Millis::from_hours(24);
 /// How long it is remembered that somebody has guessed a password: longer than any wait that follows from it.
 const LOGIN_FAILURES_KEPT: Millis = Millis::from_hours(1);
 
-pub(crate) async fn apply<D: Db>(db: &D, sweep: &Sweep) -> Result<u64, DbError> {
-    let (now, limit) = (sweep.now, sweep.batch_max);
-    let mut removed = sweep_outbox(db, sweep).await?;
-    if let Some(kept) = sweep.runs_kept {
-        removed += sweep_past(db, sweep, kept).await?;
+/// Removes what is past its time: how long things are kept, and how much one sweep removes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sweep {
+    pub now: Timestamp,
+    /// Finished runs, with all their rows, and what else tells of the past; for ever, where nothing is said.
+    pub runs_kept: Option<Millis>,
+    pub feed_kept: Millis,
+    pub groups_kept: Millis,
+    pub sessions_kept: Millis,
+    pub outbox_kept: Millis,
+    /// Lanes of servers that say nothing any more.
+    pub lanes_kept: Millis,
+    /// At most this many rows of each kind (runs count as one).
+    pub batch_max: usize,
+}
+
+impl Sweep {
+    pub const fn new(now: Timestamp) -> Self {
+        Self {
+            now,
+            runs_kept: Some(Millis::from_hours(24 * 90)),
+            feed_kept: Millis::from_hours(24 * 90),
+            groups_kept: Millis::from_hours(1),
+            sessions_kept: Millis::from_hours(24),
+            outbox_kept: Millis::from_hours(24 * 7),
+            lanes_kept: Millis::from_hours(24 * 7),
+            batch_max: 500,
+        }
     }
-    removed += db.execute(&signals::sql::SWEEP_SIGNALS, args![now, limit]).await?;
-    removed += db.execute(&workers::sql::SWEEP_SESSIONS, args![now - sweep.sessions_kept, limit]).await?;
-    removed += db.execute(&sql::SWEEP_GROUPS, args![now - sweep.groups_kept, limit]).await?;
-    removed += db.execute(&people::sql::SWEEP_USER_SESSIONS, args![now, limit]).await?;
-    removed += db.execute(&people::sql::SWEEP_INVITES, args![now, limit]).await?;
-    removed += db.execute(&people::sql::SWEEP_LOGIN_FAILURES, args![now - LOGIN_FAILURES_KEPT, limit]).await?;
-    removed += db.execute(&outbound::sql::SWEEP_ATTEMPTS, args![now - sweep.outbox_kept, limit]).await?;
-    removed += sweep_lanes(db, sweep).await?;
-    Ok(removed)
+}
+
+impl Write for Sweep {
+    /// How many rows were removed.
+    type Answer = u64;
+    const LANE: WriteLane = WriteLane::Upkeep;
+    boxed!();
+
+    async fn apply<D: Db>(&self, db: &D) -> Result<u64, DbError> {
+        let sweep = self;
+        let (now, limit) = (sweep.now, sweep.batch_max);
+        let mut removed = sweep_outbox(db, sweep).await?;
+        if let Some(kept) = sweep.runs_kept {
+            removed += sweep_past(db, sweep, kept).await?;
+        }
+        removed += db.execute(&signals::sql::SWEEP_SIGNALS, args![now, limit]).await?;
+        removed += db.execute(&workers::sql::SWEEP_SESSIONS, args![now - sweep.sessions_kept, limit]).await?;
+        removed += db.execute(&sql::SWEEP_GROUPS, args![now - sweep.groups_kept, limit]).await?;
+        removed += db.execute(&people::sql::SWEEP_USER_SESSIONS, args![now, limit]).await?;
+        removed += db.execute(&people::sql::SWEEP_INVITES, args![now, limit]).await?;
+        removed += db.execute(&people::sql::SWEEP_LOGIN_FAILURES, args![now - LOGIN_FAILURES_KEPT, limit]).await?;
+        removed += db.execute(&outbound::sql::SWEEP_ATTEMPTS, args![now - sweep.outbox_kept, limit]).await?;
+        removed += sweep_lanes(db, sweep).await?;
+        Ok(removed)
+    }
 }
 
 /// What tells of the past: runs, and what came in and what was told about them.
@@ -148,16 +183,4 @@ async fn sweep_lanes<D: Db>(db: &D, sweep: &Sweep) -> Result<u64, DbError> {
         }
     }
     Ok(removed)
-}
-
-pub(crate) async fn keep_lanes<D: Db>(
-    db: &D,
-    server: ServerId,
-    lanes: &[i64],
-    now: Timestamp,
-) -> Result<OpAnswer, DbError> {
-    for lane in lanes {
-        db.execute(&meta::sql::LANE_SEEN, args![*lane, server, now]).await?;
-    }
-    Ok(OpAnswer::Done)
 }

@@ -3,5 +3,7 @@
 mod reads;
 mod rows;
 pub(crate) mod sql;
+mod writes;
 
 pub use rows::{ScheduleRow, ScheduleSpec, SlotRow};
+pub use writes::{AddSchedule, ChangeSchedule, RemoveSchedule};

@@ -3,5 +3,7 @@
 mod reads;
 mod rows;
 pub(crate) mod sql;
+mod writes;
 
 pub use rows::{QueuedRun, SubjectLine};
+pub use writes::{SignalSubject, SubjectSignaled};

@@ -4,5 +4,7 @@ mod reads;
 mod rows;
 pub(crate) mod sql;
 mod usage;
+mod writes;
 
 pub use rows::Tenant;
+pub use writes::PutTenant;

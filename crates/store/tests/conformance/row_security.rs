@@ -14,7 +14,7 @@ async fn a_read_without_the_setting_sees_nothing() {
     let World { store, tenant, .. } = place.world().await;
     let other = tenant_id(77);
     let tenants = interlock_store::Tenant::new(other, "other", NOW);
-    store.execute(interlock_store::Op::PutTenant(tenants)).await.unwrap();
+    store.write(interlock_store::PutTenant(tenants)).await.unwrap();
     let StoreUrl::Postgres(url) = &place.url else { panic!("not PostgreSQL") };
     let (client, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls).await.unwrap();
     tokio::spawn(connection);
@@ -41,7 +41,7 @@ async fn a_read_without_the_setting_sees_nothing() {
 
     // The store's own reads, with a statement that names a tenant which the session does not.
     assert!(store.on_behalf_of(tenant).tenant(tenant).await.unwrap().is_some());
-    assert!(store.on_behalf_of(other).tenant(tenant).await.unwrap().is_none(), "the wall stands by itself");
+    assert!(store.on_behalf_of(other).tenant(tenant).await.unwrap().is_none(), "row security hides it");
     assert!(store.tenant(tenant).await.unwrap().is_some());
     store.close().await;
     place.remove().await;
@@ -101,7 +101,7 @@ async fn no_table_shows_another_tenants_rows() {
         vec![workflow, version, schedule, slots, inbound, attempts, outbound, failures, payload]
     };
     assert_eq!(found(&own).await, vec![true; 9]);
-    assert_eq!(found(&other).await, vec![false; 9], "the wall stands by itself");
+    assert_eq!(found(&other).await, vec![false; 9], "row security hides it");
     store.close().await;
     place.remove().await;
 }

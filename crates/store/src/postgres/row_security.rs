@@ -1,4 +1,4 @@
-//! The second wall between tenants: row-level security, for reads on behalf of a request.
+//! Row-level security, for reads on behalf of a request: what stands between tenants beside the statements themselves.
 //!
 //! Every statement names its tenant already. These reads also run as a role that sees no row of a tenant but the one
 //! its session is set to, so that a statement which forgot to would find nothing instead of everything. The owner of
@@ -20,7 +20,7 @@ use crate::value::{Row, Value, args};
 /// Makes the role, and gives every table that has a `tenant_id` its policy, views included from PostgreSQL 15 on (older
 /// ones read views as their owner). Changes only what is not so yet: a start like any other takes no lock. Where the user
 /// may not make roles, [`check`] refuses to open the store.
-const RAISE: &str = "DO $raise$
+const ENABLE: &str = "DO $enable$
 DECLARE
     item record;
     found boolean;
@@ -66,10 +66,10 @@ BEGIN
         END;
     END IF;
 END
-$raise$";
+$enable$";
 
-pub(crate) async fn raise(db: &PgDb) -> Result<(), DbError> {
-    db.batch(RAISE).await
+pub(crate) async fn enable(db: &PgDb) -> Result<(), DbError> {
+    db.batch(ENABLE).await
 }
 
 /// Whether reads can run behind it. Asked when the store is opened, so that nobody learns it from a request.
@@ -81,15 +81,15 @@ pub(crate) async fn check(db: &PgDb, target: &Target) -> Result<(), OpenError> {
     usable.map_err(|error| OpenError::RowSecurity { what: error.to_string() })
 }
 
-/// Reads behind the wall. A connection belongs to one read at a time: the tenant is a setting of its session.
-pub(crate) struct Walled {
+/// Reads under row security. A connection belongs to one read at a time: the tenant is a setting of its session.
+pub(crate) struct ScopedReads {
     target: Target,
     slots: Vec<Mutex<Option<PgDb>>>,
     turn: AtomicUsize,
     timeout: Duration,
 }
 
-impl Walled {
+impl ScopedReads {
     pub fn new(target: Target, readers: usize, timeout: Duration) -> Self {
         let slots = (0..readers.max(1)).map(|_| Mutex::default()).collect();
         Self { target, slots, turn: AtomicUsize::new(0), timeout }
