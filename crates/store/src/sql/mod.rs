@@ -2,6 +2,7 @@
 //! and since SQLite numbers them by first appearance, the digits first appear in order (a test checks).
 
 pub mod hot;
+pub mod live;
 pub mod side;
 
 use crate::{

@@ -8,6 +8,7 @@ mod fixture;
 mod guards;
 mod lanes;
 mod limits;
+mod live_row;
 mod opening;
 mod payloads;
 mod people;
