@@ -9,7 +9,7 @@ use interlock_core::ids::ServerId;
 use interlock_core::run::Run;
 use interlock_core::state::ReceiptState;
 use interlock_engine::{Engine, EngineOptions};
-use interlock_store::{Mode, NoFaults, Op, Options, Store, StoreUrl};
+use interlock_store::{Mode, NoFaults, Options, RaiseEpoch, Store, StoreUrl};
 use tokio::time::Instant;
 
 use crate::books::Books;
@@ -82,7 +82,7 @@ impl Archive {
         store_options.mode = Mode::Inline(Arc::new(NoFaults));
         let url = StoreUrl::SqliteMemory(self.database.clone());
         let store = Store::open(&url, store_options).await.map_err(|error| error.to_string())?;
-        store.execute(Op::RaiseEpoch).await.map_err(|error| error.to_string())?;
+        store.write(RaiseEpoch).await.map_err(|error| error.to_string())?;
         let options = EngineOptions { loops: false, ..options };
         let engine = Engine::open(store.clone(), options).await.map_err(|error| error.to_string())?;
         let parked = engine.park_restored().await.map_err(|error| error.to_string())?;

@@ -10,7 +10,7 @@ use interlock_core::caps::Caps;
 use interlock_core::ids::TenantId;
 use interlock_core::plan::DEFAULT_QUEUE;
 use interlock_core::rules::OnConflict;
-use interlock_store::{Op, Tenant};
+use interlock_store::{PutTenant, Tenant};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
@@ -118,7 +118,7 @@ async fn world(seed: u64, database: &str, print: bool) -> Arc<Sim> {
     }
     let checks = sim.host.open_for_checks().await;
     for tenant in &sim.tenants {
-        if let Err(error) = checks.execute(Op::PutTenant(tenant.clone())).await {
+        if let Err(error) = checks.write(PutTenant(tenant.clone())).await {
             sim.broken(format!("a tenant cannot be made: {error}"));
         }
     }

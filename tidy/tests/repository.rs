@@ -56,6 +56,11 @@ fn sql_stays_in_the_store() {
 }
 
 #[test]
+fn routes_reach_the_store_through_one_tenants_handle() {
+    assert_none(rules::store_access::check(&TREE));
+}
+
+#[test]
 fn time_and_randomness_are_parameters() {
     assert_none(rules::clock::check(&TREE));
 }

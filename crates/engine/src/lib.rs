@@ -35,7 +35,7 @@ use interlock_core::rejection::Rejection;
 use interlock_core::retry::StepError;
 use interlock_core::time::{Millis, Timestamp};
 use interlock_outbound::Outbound;
-use interlock_store::{Op, Store, Tenant};
+use interlock_store::{Installation, PutTenant, SignIn, Store, StoreHealth, Tenant, TenantStore};
 use interlock_workflow::expression::budget::Budget;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -148,8 +148,30 @@ impl Engine {
         &self.0.options.clock
     }
 
+    /// The whole store, for those who run the server: the command line, tests and tools. The server's routes use the
+    /// handles that follow.
     pub fn store(&self) -> &Store {
         &self.0.store
+    }
+
+    /// One tenant's part of the store.
+    pub fn for_tenant(&self, tenant: TenantId) -> TenantStore {
+        self.0.store.for_tenant(tenant)
+    }
+
+    /// Finds out whose credential a request brings.
+    pub fn sign_in(&self) -> SignIn {
+        self.0.store.sign_in()
+    }
+
+    /// The tenants themselves, and what the store keeps once.
+    pub fn installation(&self) -> Installation {
+        self.0.store.installation()
+    }
+
+    /// How the store is.
+    pub fn store_health(&self) -> StoreHealth {
+        self.0.store.health()
     }
 
     pub fn counters(&self) -> &counters::Counters {
@@ -164,7 +186,7 @@ impl Engine {
     /// Makes a tenant, or changes the limits of the one with this id.
     pub async fn put_tenant(&self, tenant: Tenant) -> Result<(), EngineError> {
         let (id, weight) = (tenant.id, tenant.weight);
-        self.0.store.execute(Op::PutTenant(tenant)).await?;
+        self.0.store.write(PutTenant(tenant)).await?;
         self.0.dispatch.set_weight(id, weight);
         self.0.disabled_tenants.forget(id);
         Ok(())

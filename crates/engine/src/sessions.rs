@@ -8,7 +8,7 @@ use interlock_core::rejection::Rejection;
 use interlock_core::state::{Control, WorkerState};
 use interlock_core::time::{Millis, Timestamp};
 use interlock_core::work::{AttemptRef, WorkerHello};
-use interlock_store::{Claimed, Op, OpAnswer, SessionRow, Unlisted};
+use interlock_store::{Changed, Claimed, CloseSession, RegisterSession, RenewSession, SessionRow, Unlisted};
 
 use crate::Engine;
 use crate::dispatch::need::Need;
@@ -88,7 +88,7 @@ impl Engine {
             capabilities: hello.capabilities,
             unlisted: Vec::new(),
         };
-        self.0.store.execute(Op::RegisterSession(row.clone())).await?;
+        self.0.store.write(RegisterSession(row.clone())).await?;
         self.0.sessions.map().insert(session, SessionInfo::of(row, now));
         self.0.dispatch.rescan.notify_one();
         let options = &self.0.options;
@@ -162,8 +162,8 @@ impl Engine {
         let now = self.now();
         let (unlisted, lost) = unlisted(&before, &claimed, held, (now, self.0.options.session_renewal));
         let lease_expires_at = now + self.0.options.session_lease;
-        let renewal = Op::RenewSession { session, lease_expires_at, heartbeat_at: now, unlisted };
-        if self.0.store.execute(renewal).await? == OpAnswer::Gone {
+        let renewal = RenewSession { session, lease_expires_at, heartbeat_at: now, unlisted };
+        if self.0.store.write(renewal).await? == Changed::Gone {
             self.0.sessions.forget(session);
             self.0.dispatch.forget_session(session);
             return Err(EngineError::SessionGone);
@@ -203,7 +203,7 @@ impl Engine {
             }
         }
         let at: Timestamp = self.now();
-        self.0.store.execute(Op::CloseSession { session, at }).await?;
+        self.0.store.write(CloseSession { session, at }).await?;
         self.0.sessions.forget(session);
         self.0.dispatch.forget_session(session);
         Ok(())

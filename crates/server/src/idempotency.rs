@@ -87,7 +87,7 @@ pub async fn key_of(
         return Ok(None);
     };
     if name == REQUEST_ID {
-        let tenant = state.engine().store().tenant(caller.tenant).await?;
+        let tenant = state.for_tenant(caller.tenant).tenant().await?;
         if tenant.is_some_and(|tenant| !tenant.settings.request_id_is_key) {
             return Ok(None);
         }

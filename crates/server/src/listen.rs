@@ -127,7 +127,7 @@ impl Server {
     /// and not for long.
     pub async fn first_admin_link(&self) -> Result<Option<String>, EngineError> {
         let Self { engine, options, .. } = self;
-        if !engine.store().users(options.default_tenant, None, 1).await?.is_empty() {
+        if !engine.for_tenant(options.default_tenant).users(None, 1).await?.is_empty() {
             return Ok(None);
         }
         let identity = Identity::new(engine.clone(), options.secret.clone(), options.identity());

@@ -148,8 +148,8 @@ impl Metrics {
         {
             return Ok(counts.clone());
         }
-        let by_state = engine.store().live_by_state().await?;
-        let orphaned = engine.store().orphans(engine.now() - ORPHANED_AFTER).await?;
+        let by_state = engine.store_health().live_by_state().await?;
+        let orphaned = engine.store_health().orphans(engine.now() - ORPHANED_AFTER).await?;
         let counts = Live { by_state, orphaned };
         *kept = Some((Instant::now(), counts.clone()));
         Ok(counts)

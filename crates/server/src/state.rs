@@ -8,7 +8,7 @@ use interlock_core::ids::TenantId;
 use interlock_engine::Engine;
 use interlock_engine::vault::Vault;
 use interlock_outbound::{Outbound, OutboundOptions};
-use interlock_store::Store;
+use interlock_store::TenantStore;
 use tokio_util::sync::CancellationToken;
 
 use crate::api_error::ApiError;
@@ -92,15 +92,15 @@ impl AppState {
         &self.0.identity
     }
 
-    /// The store, for reads on behalf of a tenant: the database itself hides all others' rows, where it can.
-    pub fn reads(&self, tenant: TenantId) -> Store {
-        self.engine().store().on_behalf_of(tenant)
+    /// A tenant's part of the store: the database itself hides all others' rows, where it can.
+    pub fn for_tenant(&self, tenant: TenantId) -> TenantStore {
+        self.engine().for_tenant(tenant)
     }
 
     /// The tenant of this name; the default one if none is named. `None` if there is no such tenant.
     pub async fn tenant_named(&self, name: Option<&str>) -> Result<Option<TenantId>, ApiError> {
         let Some(name) = name else { return Ok(Some(self.default_tenant())) };
-        Ok(self.engine().store().tenant_by_name(name).await?.map(|tenant| tenant.id))
+        Ok(self.engine().sign_in().tenant_named(name).await?)
     }
 
     /// Who vouches for people, if anybody does.

@@ -17,7 +17,7 @@ use interlock_core::plan::{Plan, StepSpec};
 use interlock_core::run::{HashHex, Header, Run, Trigger};
 use interlock_core::time::Timestamp;
 use interlock_core::work::Claimer;
-use interlock_store::{Op, Options, Store, StoreUrl, Tenant};
+use interlock_store::{EnsurePartitions, Options, PutTenant, Store, StoreUrl, Tenant};
 use uuid::Uuid;
 
 const STEPS: usize = 5;
@@ -53,8 +53,8 @@ async fn main() {
     let options = Options { lanes, ..Options::new(ServerId(fresh())) };
     let store = Store::open(&url, options).await.expect("the store opens");
     let tenant = TenantId(Uuid::from_u128(1));
-    store.execute(Op::PutTenant(Tenant::new(tenant, "bench", NOW))).await.expect("a tenant");
-    store.execute(Op::EnsurePartitions { now: NOW }).await.expect("partitions");
+    store.write(PutTenant(Tenant::new(tenant, "bench", NOW))).await.expect("a tenant");
+    store.write(EnsurePartitions { now: NOW }).await.expect("partitions");
     let steps = (0..STEPS).map(|index| StepSpec::task(format!("step{index}"), "noop")).collect();
     let plan = Plan::new("bench", steps);
     let encoded = plan.encode();

@@ -6,14 +6,14 @@ use std::time::Duration;
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, OpenFlags};
 
-use crate::apply_op;
 use crate::error::{DbError, OpenError, ReadError};
+use crate::meta::RaiseEpoch;
 use crate::migrate;
-use crate::op::{Op, OpAnswer};
 use crate::options::{Options, StoreUrl};
 use crate::sqlite::reads::SqliteReads;
 use crate::sqlite::{SqliteDb, file, ready};
 use crate::store::{Reads, Store};
+use crate::write::Write as _;
 
 /// The note of a restore that is not finished: its epoch, or nothing.
 pub(crate) const RESTORING: &str = "restoring";
@@ -115,7 +115,7 @@ fn raise_epoch(connection: &Connection) -> Result<(), OpenError> {
     let raised = ready(async {
         let db = SqliteDb(connection);
         migrate::run(&db, migrate::SQLITE, true).await?;
-        apply_op::apply(&db, &Op::RaiseEpoch).await?;
+        RaiseEpoch.apply(&db).await?;
         Ok::<_, OpenError>(())
     });
     connection.execute_batch(if raised.is_ok() { "COMMIT" } else { "ROLLBACK" }).map_err(DbError::from)?;
@@ -125,7 +125,7 @@ fn raise_epoch(connection: &Connection) -> Result<(), OpenError> {
 /// Brings a backup into service: puts the file in place (SQLite), raises the epoch, which fences every attempt that
 /// was handed out before, and answers with it. On PostgreSQL the database has been restored by its own tools before.
 /// A store that is there already is not overwritten; one whose restore was interrupted goes on from there. The store
-/// stays marked until its runs are parked and [`Op::FinishRestore`] says so.
+/// stays marked until its runs are parked and [`crate::FinishRestore`] says so.
 pub async fn restore(backup: Option<&Path>, url: &StoreUrl, options: Options) -> Result<u64, OpenError> {
     if let (StoreUrl::Sqlite(path), Some(backup)) = (url, backup) {
         let lock = file::lock(path)?;
@@ -152,13 +152,9 @@ pub async fn restore(backup: Option<&Path>, url: &StoreUrl, options: Options) ->
         Err(error) => return Err(error),
     }
     let store = Store::open(url, options).await?;
-    let raised = store.execute(Op::RaiseEpoch).await;
+    let raised = store.write(RaiseEpoch).await;
     store.close().await;
-    match raised {
-        Ok(OpAnswer::Epoch(epoch)) => Ok(epoch),
-        Ok(other) => Err(OpenError::Database(DbError::Other(format!("unexpected answer {other:?}")))),
-        Err(error) => Err(OpenError::Database(DbError::Other(error.to_string()))),
-    }
+    raised.map_err(|error| OpenError::Database(DbError::Other(error.to_string())))
 }
 
 /// The epoch of a restore that was begun in this store and is not finished.

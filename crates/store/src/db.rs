@@ -5,7 +5,7 @@ use crate::error::DbError;
 use crate::sql::Stmt;
 use crate::value::{Row, Value};
 
-pub(crate) trait Db {
+pub trait Db {
     /// The number of rows changed.
     fn execute(&self, stmt: &'static Stmt, args: Vec<Value>) -> impl Future<Output = Result<u64, DbError>>;
 

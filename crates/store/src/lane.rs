@@ -10,8 +10,8 @@ use interlock_core::planted::{Bug, is_planted};
 use interlock_core::time::Timestamp;
 use tokio::sync::mpsc;
 
-use crate::entries::Entry;
 use crate::error::{DbError, SubmitError};
+use crate::feed::entries::Entry;
 use crate::options::{CommitFault, Faults};
 use crate::stall::Stall;
 use crate::submit::{Item, Outcome};
@@ -220,7 +220,7 @@ fn answer(item: Item, outcome: Outcome) {
         Item::Op(_, reply) => {
             let _ = reply.send(match outcome {
                 Outcome::Answer(answer) => Ok(answer),
-                Outcome::Committed => Ok(crate::op::OpAnswer::Done),
+                Outcome::Committed => Ok(Arc::new(())),
                 Outcome::Refused(refusal) => Err(SubmitError::Refused(refusal)),
                 Outcome::Corrupt(what) => Err(SubmitError::Corrupt(what)),
             });

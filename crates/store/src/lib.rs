@@ -1,56 +1,99 @@
 //! SQLite and PostgreSQL behind one type: rows, not rules.
 //!
-//! A [`Store`] takes [`interlock_core::change::ChangeSet`]s and small [`Op`]s, commits them in groups through its
-//! lanes ([`lane`]), and answers each once it is on disk, or with the guard that refused it. Reads answer with the
-//! plain structs of [`rows`]; [`Store::load_runs`] gives the [`interlock_core::run::Run`]s that `decide` needs.
-//! All SQL stands in [`sql`], named, and is prepared by a test on both databases.
+//! A [`Store`] takes [`interlock_core::change::ChangeSet`]s and small [`Write`]s, commits them in groups through its
+//! lanes ([`lane`]), and answers each once it is on disk, or with the guard that refused it. Every noun has a folder with
+//! its rows (`rows.rs`), its statements (`sql.rs`), its reads (`reads.rs`) and its writes (`writes.rs`); what several nouns share stands
+//! beside them: the hot path ([`sql`], [`submit`], [`lane`]) and the two databases ([`sqlite`], [`postgres`]).
+//! [`Store::load_runs`] gives the [`interlock_core::run::Run`]s that `decide` needs. Every statement is prepared by a
+//! test on both databases.
 
-mod apply_identity;
-mod apply_op;
-mod apply_trigger;
+mod access;
+mod approvals;
 mod backup;
-mod bulk;
+mod bulk_jobs;
+mod check;
+mod claims;
 mod db;
-mod entries;
+mod delegations;
 mod error;
-mod identity;
+mod feed;
+mod idempotency;
+mod inbound;
+mod keys;
 mod lane;
+mod meta;
 mod migrate;
-mod op;
 mod options;
+mod outbound;
+mod outbox;
 mod payloads;
+mod people;
 mod plans;
 mod postgres;
-mod read;
-mod rows;
+mod receipts;
+mod retention;
+mod runs;
+mod schedules;
+mod secrets;
+mod signals;
 pub mod sql;
 mod sqlite;
 mod stall;
 mod store;
+mod subjects;
 mod submit;
-mod sweep;
-mod triggers;
+mod tenants;
 mod unreadable;
 mod value;
+mod workers;
+mod workflows;
+mod write;
 
+pub use access::{Installation, SignIn, StoreHealth, TenantStore};
+pub use approvals::ApprovalRow;
 pub use backup::{backup_file, restore, unfinished_restore};
-pub use bulk::{BulkFailure, BulkJob, BulkOp, BulkProgress};
+pub use bulk_jobs::{AdvanceBulkJob, BulkFailure, BulkJob, ClaimBulkJob, PutBulkJob};
+pub use check::{CheckProgress, Finding};
+pub use claims::{Claimed, ReadyGroup, ReadyRun};
+pub use delegations::{AddDelegation, DelegationPage, DelegationRow, RevokeDelegation};
 pub use error::{CorruptRow, OpenError, ReadError, Refusal, Restored, SubmitError};
-pub use identity::{
-    DelegationPage, DelegationRow, IdentityOp, InviteRow, KeyRow, LoginFailures, UserRow, UserSessionRow,
+pub use feed::{EventRecord, FeedPage, Seal, TenantEvent};
+pub use idempotency::{BeginIdempotency, FinishIdempotency, IdempotencyRecord, RenewIdempotency, StartAnswer};
+pub use inbound::{
+    AddInbound, BeginDelivery, ChangeInbound, DeliveryBegun, DeliveryRecord, DeliveryRef, DeliveryRow, FinishDelivery,
+    InboundRow, RemoveInbound, RetakeDelivery,
 };
-pub use op::{BeginIdempotency, Op, OpAnswer, OutboxRetry, SignalAnnouncement, SubjectSignal, Sweep};
+pub use keys::{AddFirstKey, AddKey, KeyRotated, KeyRow, RevokeKey, RotateKey, TouchKey};
+pub use meta::{EnsurePartitions, FinishRestore, RaiseEpoch, SetOnce, Stats};
 pub use options::{CommitFault, Faults, Mode, NoFaults, Options, StoreUrl};
-pub use payloads::{PayloadHolder, PayloadOp, PayloadOwner, PayloadRecord, PayloadRow};
-pub use rows::{
-    ATTR_FILTERS_MAX, ApprovalRow, CheckProgress, Claimed, EventRecord, FeedPage, Finding, IdempotencyRecord, OpenWait,
-    OutboxDestination, OutboxMessage, Page, QueuedRun, ReadyGroup, ReadyRun, ReceiptRow, RunFilter, RunSummary,
-    SessionRow, SignalRow, StartAnswer, Stats, StepRow, StoredSignal, SubjectLine, Tenant, TenantEvent, Unlisted,
-    Unmatched, WaitFilter, WaitRow, WorkflowRow, WorkflowVersionRow, WorkflowVersionSummary,
+pub use outbound::{
+    AddOutbound, AttemptRow, ChangeOutbound, DisableOutbound, LogAttempt, MessageRow, NewMessage, OutboundRow,
+    PublishMessages, RemoveOutbound, ReplayMessages, destination as webhook_destination,
+};
+pub use outbox::{
+    DeadLetter, OutboxDelivered, OutboxDestination, OutboxFailed, OutboxMessage, OutboxRetry, ReplayDeadLetters,
+    TakeMessage,
+};
+pub use payloads::{
+    ForgetPayload, KeepPayload, PayloadHolder, PayloadKept, PayloadOwner, PayloadRecord, PayloadReleased, PayloadRow,
+    ReleasePayload,
+};
+pub use people::{
+    AddInvite, AddUser, ChangeUser, CountLogin, EndUserSession, EndUserSessions, ForgetLoginFailures, InviteRow,
+    LoginFailures, NoteLoginFailure, NoteSignIn, OpenUserSession, TouchUserSession, UseInvite, UserRow, UserSessionRow,
+};
+pub use receipts::{ReceiptRow, SettleReceipt};
+pub use retention::Sweep;
+pub use runs::{ATTR_FILTERS_MAX, Page, RunFilter, RunSummary, StepRow};
+pub use schedules::{AddSchedule, ChangeSchedule, RemoveSchedule, ScheduleRow, ScheduleSpec, SlotRow};
+pub use secrets::Secrets;
+pub use signals::{
+    AnnounceSignal, OpenWait, SignalRow, SignalStored, StoreSignal, StoredSignal, Unmatched, WaitFilter, WaitRow,
 };
 pub use sqlite::memory::{copy as copy_memory, forget as forget_memory};
 pub use store::Store;
-pub use triggers::{
-    AttemptRow, DeadLetter, DeliveryRecord, DeliveryRef, DeliveryRow, InboundRow, MessageRow, NewMessage, OutboundRow,
-    ScheduleRow, ScheduleSpec, Secrets, SlotRow, TriggerOp, destination as webhook_destination,
-};
+pub use subjects::{QueuedRun, SignalSubject, SubjectLine, SubjectSignaled};
+pub use tenants::{PutTenant, Tenant};
+pub use workers::{CloseSession, ExpireSessions, RegisterSession, RenewSession, SessionRow, SetSessionState, Unlisted};
+pub use workflows::{PutWorkflow, SetWorkflowDisabled, WorkflowRow, WorkflowVersionRow, WorkflowVersionSummary};
+pub use write::{Changed, Stored, TenantWrite, Write};

@@ -153,6 +153,6 @@ fn is_no_table(what: &str) -> bool {
 
 /// The database's clock: when a migration ran is for people only.
 async fn server_time<D: Db>(db: &D) -> Result<i64, DbError> {
-    let mut rows = db.query(&crate::sql::read::SERVER_TIME, vec![]).await?;
+    let mut rows = db.query(&crate::meta::sql::SERVER_TIME, vec![]).await?;
     Ok(rows.first_mut().map_or(Ok(0), |row| row.int("now"))?)
 }

@@ -1,4 +1,4 @@
-//! [`Store`]: opening, submitting, closing. Reads are in [`crate::read`].
+//! [`Store`]: opening, submitting, closing. Reads and writes stand with their nouns.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,16 +9,16 @@ use interlock_core::time::Timestamp;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::db::Db;
-use crate::error::{DbError, OpenError, ReadError, Restored, SubmitError};
+use crate::error::{CorruptRow, DbError, OpenError, ReadError, Restored, SubmitError};
 use crate::lane::{Committer, Counters, Lane};
+use crate::meta::{self, KeepLanes};
 use crate::migrate;
-use crate::op::{Op, OpAnswer};
 use crate::options::{Mode, Options, StoreUrl};
 use crate::payloads;
 use crate::postgres::reads::PgReads;
-use crate::postgres::wall::Walled;
-use crate::read::PlanCache;
-use crate::sql::{Stmt, ops};
+use crate::postgres::row_security::ScopedReads;
+use crate::runs::PlanCache;
+use crate::sql::Stmt;
 use crate::sqlite::commit::{Known, SqliteCommitter, Writer};
 use crate::sqlite::file::Lock;
 use crate::sqlite::reads::{Pool, SqliteReads};
@@ -26,6 +26,7 @@ use crate::sqlite::{self, SqliteDb, ready};
 use crate::submit::{Item, Prepared};
 use crate::unreadable::Unreadable;
 use crate::value::{Row, Value, args};
+use crate::write::{Write, WriteLane};
 
 /// A database that holds runs. Cheap to clone; the last clone that goes away lets its lanes finish.
 #[derive(Clone)]
@@ -54,7 +55,7 @@ pub(crate) struct Inner {
 
 pub(crate) enum Reads {
     Sqlite(SqliteReads),
-    Postgres(Box<PgReads>, Box<Walled>),
+    Postgres(Box<PgReads>, Box<ScopedReads>),
 }
 
 /// Which lane is for what.
@@ -119,7 +120,7 @@ impl Store {
             }
             StoreUrl::Postgres(address) => {
                 let opened = crate::postgres::open(address, &options).await?;
-                let reads = Reads::Postgres(Box::new(opened.reads), Box::new(opened.walled));
+                let reads = Reads::Postgres(Box::new(opened.reads), Box::new(opened.scoped_reads));
                 let mut parts = Parts::new(&options, reads, opened.wakes, None);
                 for committer in opened.committers {
                     parts.lane_ids.push(committer.lane());
@@ -213,28 +214,25 @@ impl Store {
         answer.await.map_err(|_| SubmitError::Closed)?
     }
 
-    /// Small writes that belong to no run.
-    pub async fn execute(&self, op: Op) -> Result<OpAnswer, SubmitError> {
-        let lane = self.lane_at(|ways| match op {
-            Op::Seal { .. } | Op::Sweep(_) | Op::EnsurePartitions { .. } | Op::Payload(_) => ways.upkeep,
-            Op::RegisterSession(_)
-            | Op::RenewSession { .. }
-            | Op::SetSessionState { .. }
-            | Op::CloseSession { .. }
-            | Op::ExpireSessions { .. }
-            | Op::KeepLanes { .. } => ways.sessions,
-            _ => 0,
+    /// Commits a small write that belongs to no run, and answers what became of it.
+    pub async fn write<W: Write>(&self, write: W) -> Result<W::Answer, SubmitError> {
+        let lane = self.lane_at(|ways| match W::LANE {
+            WriteLane::Runs => 0,
+            WriteLane::Upkeep => ways.upkeep,
+            WriteLane::Sessions => ways.sessions,
         })?;
         let (reply, answer) = oneshot::channel();
-        lane.send(Item::Op(Box::new(op), reply)).await.map_err(|_| SubmitError::Closed)?;
+        lane.send(Item::Op(write.boxed(), reply)).await.map_err(|_| SubmitError::Closed)?;
         drop(lane);
-        answer.await.map_err(|_| SubmitError::Closed)?
+        let answer = answer.await.map_err(|_| SubmitError::Closed)??;
+        let typed = answer.downcast_ref::<W::Answer>().cloned();
+        typed.ok_or_else(|| SubmitError::Corrupt("the answer belongs to another write".into()))
     }
 
     /// Says that this server lives, so that nobody sweeps its lanes.
     pub async fn keep_lanes(&self, now: Timestamp) -> Result<(), SubmitError> {
         let Inner { server, lane_ids, .. } = &*self.inner;
-        self.execute(Op::KeepLanes { server: *server, lanes: lane_ids.clone(), now }).await.map(drop)
+        self.write(KeepLanes { server: *server, lanes: lane_ids.clone(), now }).await
     }
 
     /// A run goes through the same lane, so that its sets keep their order where their submitters do not wait.
@@ -304,17 +302,42 @@ impl Store {
             Reads::Sqlite(reads) => {
                 reads.with(move |db| queries.iter().map(|(stmt, args)| db.query_now(stmt, args)).collect()).await
             }
-            Reads::Postgres(reads, walled) => match self.tenant {
-                Some(tenant) => walled.rows_many(tenant, queries).await,
+            Reads::Postgres(reads, scoped) => match self.tenant {
+                Some(tenant) => scoped.rows_many(tenant, queries).await,
                 None => reads.rows_many(queries).await,
             },
         }
+    }
+
+    /// The first row of a statement, read.
+    pub(crate) async fn found<T>(
+        &self,
+        stmt: &'static Stmt,
+        args: Vec<Value>,
+        read: impl FnOnce(Row) -> Result<T, CorruptRow>,
+    ) -> Result<Option<T>, ReadError> {
+        Ok(self.rows(stmt, args).await?.into_iter().next().map(read).transpose()?)
+    }
+
+    /// All rows of a statement, read.
+    pub(crate) async fn every<T>(
+        &self,
+        stmt: &'static Stmt,
+        args: Vec<Value>,
+        read: impl FnMut(Row) -> Result<T, CorruptRow>,
+    ) -> Result<Vec<T>, ReadError> {
+        Ok(self.rows(stmt, args).await?.into_iter().map(read).collect::<Result<_, _>>()?)
     }
 
     /// The same store, for reads on behalf of a tenant: on PostgreSQL the database itself then hides all other
     /// tenants' rows. Writes are not concerned.
     pub fn on_behalf_of(&self, tenant: TenantId) -> Self {
         Self { inner: Arc::clone(&self.inner), tenant: Some(tenant) }
+    }
+
+    /// The same store, for reads that are on no tenant's behalf.
+    pub(crate) fn across_tenants(&self) -> Self {
+        Self { inner: Arc::clone(&self.inner), tenant: None }
     }
 }
 
@@ -439,11 +462,11 @@ fn prepare_sqlite(connection: &rusqlite::Connection, options: &Options) -> Resul
 pub(crate) async fn prepare<D: Db>(db: &D, server: ServerId) -> Result<i64, OpenError> {
     let mark = payloads::fresh_mark(server);
     for (key, value) in [("store_epoch", "1"), ("seal", ""), (payloads::MARK, &mark)] {
-        if db.query(&ops::META_GET, args![key]).await?.is_empty() {
-            db.execute(&ops::META_PUT, args![key, value]).await?;
+        if db.query(&meta::sql::META_GET, args![key]).await?.is_empty() {
+            db.execute(&meta::sql::META_PUT, args![key, value]).await?;
         }
     }
-    let mut rows = db.query(&ops::LANE_INSERT, args![server, 0i64]).await?;
+    let mut rows = db.query(&meta::sql::LANE_INSERT, args![server, 0i64]).await?;
     let row = rows.first_mut().ok_or_else(|| DbError::Other("no lane was made".into()))?;
     Ok(row.int("lane_id")?)
 }

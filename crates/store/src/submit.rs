@@ -14,22 +14,22 @@ use tokio::sync::oneshot;
 use uuid::Uuid;
 
 use crate::error::{Refusal, SubmitError};
-use crate::op::{Op, OpAnswer};
-use crate::rows::StartAnswer;
+use crate::idempotency::StartAnswer;
 use crate::sql::{Stmt, side};
 use crate::value::{Value, args};
+use crate::write::{AnyAnswer, BoxedWrite};
 
 /// One thing for a lane to commit, and where its answer goes.
 pub(crate) enum Item {
     Set(Box<Prepared>, oneshot::Sender<Result<Box<ChangeSet>, SubmitError>>),
-    Op(Box<Op>, oneshot::Sender<Result<OpAnswer, SubmitError>>),
+    Op(BoxedWrite, oneshot::Sender<Result<AnyAnswer, SubmitError>>),
 }
 
 /// What became of an item in its group.
 #[derive(Debug, Clone)]
 pub(crate) enum Outcome {
     Committed,
-    Answer(OpAnswer),
+    Answer(AnyAnswer),
     Refused(Refusal),
     /// The database refuses the rows themselves.
     Corrupt(String),

@@ -7,8 +7,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use interlock_core::ids::{RunId, TenantId};
 use uuid::Uuid;
 
+use crate::check;
 use crate::error::{CorruptRow, ReadError};
-use crate::sql::{Stmt, check};
+use crate::sql::Stmt;
 use crate::store::Store;
 use crate::value::{Row, Value, args};
 
@@ -110,9 +111,9 @@ impl Store {
         let (mut looked_at, mut unreadable) = (0, Vec::new());
         let mut after = (TenantId(Uuid::nil()), RunId(Uuid::nil()));
         while looked_at < most {
-            let rows = self.rows(&check::CHECK_LIVE_RUNS, args![after.0, after.1, RUNS_PAGE]).await?;
+            let rows = self.rows(&check::sql::CHECK_LIVE_RUNS, args![after.0, after.1, RUNS_PAGE]).await?;
             let read = |mut row: Row| Ok((row.id("tenant_id")?, row.id("run_id")?));
-            let page: Vec<(TenantId, RunId)> = self.readable_part(&check::CHECK_LIVE_RUNS, rows, read);
+            let page: Vec<(TenantId, RunId)> = self.readable_part(&check::sql::CHECK_LIVE_RUNS, rows, read);
             let Some(last) = page.last() else { break };
             after = *last;
             looked_at += page.len();

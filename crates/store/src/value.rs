@@ -126,18 +126,52 @@ macro_rules! args {
 }
 pub(crate) use args;
 
+/// The smallest UUIDv7 that an instant can begin.
+pub(crate) fn first_id_at(at: Timestamp) -> Value {
+    let mut bytes = [0u8; 16];
+    let millis = u64::try_from(at.0).unwrap_or(0);
+    bytes[..6].copy_from_slice(&millis.to_be_bytes()[2..]);
+    Value::Id(bytes)
+}
+
 /// A row, read from left to right in the order of the statement's columns.
 #[derive(Debug)]
 pub struct Row {
     table: &'static str,
     values: std::vec::IntoIter<Value>,
+    /// What the statement calls its columns, where that is checked.
+    #[cfg(debug_assertions)]
+    names: std::sync::Arc<[String]>,
     /// What the row is about, once an id has been read; for the error message.
     about: Option<[u8; 16]>,
 }
 
 impl Row {
     pub(crate) fn new(table: &'static str, values: Vec<Value>) -> Self {
-        Self { table, values: values.into_iter(), about: None }
+        Self {
+            table,
+            values: values.into_iter(),
+            #[cfg(debug_assertions)]
+            names: std::sync::Arc::default(),
+            about: None,
+        }
+    }
+
+    /// Has every read checked against the names of the statement's columns: a reader in another order than its statement
+    /// fails, by name, in every test that meets it.
+    #[cfg(debug_assertions)]
+    pub(crate) fn named(self, names: &std::sync::Arc<[String]>) -> Self {
+        Self { names: std::sync::Arc::clone(names), ..self }
+    }
+
+    #[cfg(debug_assertions)]
+    fn check_name(&self, column: &str) {
+        let read = self.names.len().checked_sub(self.values.len()).and_then(|index| self.names.get(index));
+        // An expression is called by its text.
+        let is_name = |name: &&String| name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+        if let Some(name) = read.filter(is_name) {
+            assert_eq!(name, column, "a row of {} is read in another order than its statement's", self.table);
+        }
     }
 
     pub(crate) fn corrupt(&self, column: &'static str, what: impl Into<String>) -> CorruptRow {
@@ -145,12 +179,16 @@ impl Row {
         CorruptRow { table: self.table, column, row, what: what.into() }
     }
 
-    fn take(&mut self) -> Value {
+    fn take(&mut self, column: &str) -> Value {
+        #[cfg(debug_assertions)]
+        self.check_name(column);
+        #[cfg(not(debug_assertions))]
+        let _ = column;
         self.values.next().unwrap_or(Value::Null)
     }
 
     pub fn opt_int(&mut self, column: &'static str) -> Result<Option<i64>, CorruptRow> {
-        match self.take() {
+        match self.take(column) {
             Value::Null => Ok(None),
             Value::Int(value) => Ok(Some(value)),
             other => Err(self.corrupt(column, format!("expected a number, found {}", kind(&other)))),
@@ -186,7 +224,7 @@ impl Row {
     }
 
     pub fn opt_text(&mut self, column: &'static str) -> Result<Option<String>, CorruptRow> {
-        match self.take() {
+        match self.take(column) {
             Value::Null => Ok(None),
             Value::Text(value) => Ok(Some(value)),
             other => Err(self.corrupt(column, format!("expected text, found {}", kind(&other)))),
@@ -240,7 +278,7 @@ impl Row {
     }
 
     pub fn opt_blob(&mut self, column: &'static str) -> Result<Option<Vec<u8>>, CorruptRow> {
-        match self.take() {
+        match self.take(column) {
             Value::Null => Ok(None),
             Value::Blob(value) => Ok(Some(value)),
             Value::Id(id) => Ok(Some(id.to_vec())),
@@ -253,7 +291,7 @@ impl Row {
     }
 
     pub fn opt_id<T: From16>(&mut self, column: &'static str) -> Result<Option<T>, CorruptRow> {
-        let bytes = match self.take() {
+        let bytes = match self.take(column) {
             Value::Null => return Ok(None),
             Value::Id(id) => id,
             Value::Blob(bytes) => {

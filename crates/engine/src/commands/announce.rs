@@ -6,7 +6,7 @@ use interlock_core::limits;
 use interlock_core::run::Trigger;
 use interlock_core::state::Initiator;
 use interlock_core::trace::TraceContext;
-use interlock_store::{DeliveryRef, DeliveryRow, Op, SignalAnnouncement};
+use interlock_store::{AnnounceSignal, DeliveryRef, DeliveryRow, StoreSignal};
 use serde::{Deserialize, Serialize};
 
 use crate::commands::signal::{SignalRequest, Signaled};
@@ -55,7 +55,7 @@ impl Engine {
         let row = self.signal_row(request).await?;
         let taken = self.taken_by(row.tenant, occasion).await?;
         if taken.is_empty() {
-            let signaled = self.store_signal(row, Op::StoreSignal).await?;
+            let signaled = self.store_signal(row, StoreSignal).await?;
             return Ok(Announced { signaled, runs: Vec::new(), skipped: Vec::new() });
         }
         let at = DeliveryRef::of_signal(row.tenant, row.id);
@@ -65,7 +65,7 @@ impl Engine {
         let (received_at, event) = (row.received_at, row.signal_type.clone());
         let lock_until = received_at + limits::IDEMPOTENCY_LOCK;
         let delivery = DeliveryRow { at: at.clone(), event, payload, received_at, retry_at: Some(lock_until) };
-        let announced = |signal| Op::AnnounceSignal(Box::new(SignalAnnouncement { signal, delivery, lock_until }));
+        let announced = |signal| AnnounceSignal { signal, delivery, lock_until };
         let signaled = self.store_signal(row, announced).await?;
         let started = self.start_taken(&at, (&id, &trace), taken).await;
         if signaled == Signaled::Duplicate {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use interlock_core::ids::TenantId;
 use interlock_core::json::{Hash, Json};
 use interlock_core::rejection::Rejection;
-use interlock_store::{Op, OpAnswer, WorkflowRow, WorkflowVersionRow};
+use interlock_store::{Changed, PutWorkflow, SetWorkflowDisabled, WorkflowRow, WorkflowVersionRow};
 use interlock_workflow::diagnostic::Diagnostics;
 use interlock_workflow::expression::budget::Budget;
 
@@ -108,8 +108,8 @@ impl Engine {
                     created_at: self.now(),
                     created_by: person.clone(),
                 };
-                let op = Op::PutWorkflow { tenant, version: Box::new(version) };
-                if self.0.store.execute(op).await.map_err(EngineError::from)? != OpAnswer::Stored {
+                let put = PutWorkflow { tenant, version };
+                if self.0.store.write(put).await.map_err(EngineError::from)? == Changed::Gone {
                     continue;
                 }
             }
@@ -129,8 +129,8 @@ impl Engine {
         name: &str,
         disabled: bool,
     ) -> Result<bool, EngineError> {
-        let op = Op::SetWorkflowDisabled { tenant, name: name.to_owned(), disabled, at: self.now() };
-        let found = self.0.store.execute(op).await? == OpAnswer::Done;
+        let set = SetWorkflowDisabled { tenant, name: name.to_owned(), disabled, at: self.now() };
+        let found = self.0.store.write(set).await? == Changed::Done;
         if found {
             self.refresh_workflow(tenant, name).await?;
         }

@@ -7,7 +7,7 @@ use interlock_core::ids::{JobId, RunId, TenantId};
 use interlock_core::json::Json;
 use interlock_core::limits::BULK_RUNS_MAX;
 use interlock_core::rejection::Rejection;
-use interlock_store::{BulkJob, BulkOp, Op, Page, RunFilter, RunSummary};
+use interlock_store::{BulkJob, Page, PutBulkJob, RunFilter, RunSummary};
 
 use crate::Engine;
 use crate::error::EngineError;
@@ -90,8 +90,7 @@ impl Engine {
             // Nothing to do is done.
             finished_at: (found == 0).then_some(now),
         };
-        let op = BulkOp::Put { tenant: request.tenant, job: Box::new(job.clone()) };
-        self.0.store.execute(Op::Bulk(op)).await?;
+        self.0.store.write(PutBulkJob { tenant: request.tenant, job: job.clone() }).await?;
         self.0.bulk.notify_one();
         Ok(job)
     }

@@ -4,7 +4,7 @@ use interlock_core::ids::TenantId;
 use interlock_core::json::{Hash, Json};
 use interlock_core::limits;
 use interlock_core::state::IdempotencyState;
-use interlock_store::{BeginIdempotency, Op, OpAnswer};
+use interlock_store::{BeginIdempotency, FinishIdempotency, RenewIdempotency, Stored};
 
 use crate::Engine;
 use crate::commands::start::{IdempotencyKey, check_key};
@@ -45,7 +45,7 @@ impl Engine {
             expires_at: now + limits::IDEMPOTENCY_COMPLETED_TTL,
             attempts_max: limits::IDEMPOTENCY_ATTEMPTS_MAX,
         };
-        if self.0.store.execute(Op::BeginIdempotency(Box::new(begin))).await? == OpAnswer::Stored {
+        if self.0.store.write(begin).await? == Stored::Stored {
             return Ok(Once::Begin);
         }
         let record = self.0.store.idempotency(request.tenant, &request.key.client, &request.key.key).await?;
@@ -67,13 +67,13 @@ impl Engine {
 
     /// Keeps the key of a request that is still being worked on.
     pub async fn renew_once(&self, request: &OnceRequest) -> Result<(), EngineError> {
-        let renew = Op::RenewIdempotency {
+        let renew = RenewIdempotency {
             tenant: request.tenant,
             client: request.key.client.clone(),
             key: request.key.key.clone(),
             lock_until: self.now() + limits::IDEMPOTENCY_REQUEST_LOCK,
         };
-        self.0.store.execute(renew).await?;
+        self.0.store.write(renew).await?;
         Ok(())
     }
 
@@ -84,7 +84,7 @@ impl Engine {
             Ok(response) => (IdempotencyState::Completed, Some(response), None, limits::IDEMPOTENCY_COMPLETED_TTL),
             Err(error) => (IdempotencyState::Failed, None, Some(error), limits::IDEMPOTENCY_FAILED_TTL),
         };
-        let finish = Op::FinishIdempotency {
+        let finish = FinishIdempotency {
             tenant: request.tenant,
             client: request.key.client.clone(),
             key: request.key.key.clone(),
@@ -94,7 +94,7 @@ impl Engine {
             at: now,
             expires_at: now + kept,
         };
-        self.0.store.execute(finish).await?;
+        self.0.store.write(finish).await?;
         Ok(())
     }
 }

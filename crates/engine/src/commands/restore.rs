@@ -7,7 +7,7 @@ use interlock_core::ids::{ReceiptId, RunId, TenantId};
 use interlock_core::rejection::Rejection;
 use interlock_core::run::Run;
 use interlock_core::state::{EffectClass, ReceiptState, StepKind, StepState};
-use interlock_store::{Op, OpAnswer, Page, ReadError, RunFilter};
+use interlock_store::{Changed, FinishRestore, Page, ReadError, RunFilter};
 use std::ops::ControlFlow;
 
 use crate::Engine;
@@ -35,8 +35,8 @@ impl Engine {
     pub async fn park_restored(&self) -> Result<Vec<Parked>, EngineError> {
         let Some(epoch) = self.0.store.restoring().await? else { return Ok(Vec::new()) };
         let parked = self.park_all().await?;
-        let finished = Op::FinishRestore { epoch, now: self.now() };
-        if self.0.store.execute(finished).await? == OpAnswer::Gone {
+        let finished = FinishRestore { epoch, now: self.now() };
+        if self.0.store.write(finished).await? == Changed::Gone {
             return Err(EngineError::StaleEpoch);
         }
         Ok(parked)

@@ -8,7 +8,7 @@ use interlock_core::receipt::Receipt;
 use interlock_core::rejection::Rejection;
 use interlock_core::run::Run;
 use interlock_core::state::ReceiptState;
-use interlock_store::{Op, OpAnswer};
+use interlock_store::{Changed, SettleReceipt};
 
 use super::Standing;
 use super::control::ResolveRequest;
@@ -28,8 +28,7 @@ impl Engine {
         receipt.state = state;
         receipt.outcome_at = Some(self.now());
         receipt.late = true;
-        let op = Op::SettleReceipt { tenant, run, receipt: Box::new(receipt) };
-        Ok(self.0.store.execute(op).await? == OpAnswer::Done)
+        Ok(self.0.store.write(SettleReceipt { tenant, run, receipt }).await? == Changed::Done)
     }
 
     /// A person says what became of the effects that a step of an ended run left open.

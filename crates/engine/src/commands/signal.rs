@@ -12,7 +12,7 @@ use interlock_core::limits;
 use interlock_core::planted::{Bug, is_planted};
 use interlock_core::rejection::Rejection;
 use interlock_core::state::Initiator;
-use interlock_store::{Op, OpAnswer, OpenWait, Refusal, SignalRow, StoredSignal};
+use interlock_store::{OpenWait, Refusal, SignalRow, SignalStored, StoreSignal, StoredSignal, Write};
 
 use crate::Engine;
 use crate::error::EngineError;
@@ -46,7 +46,7 @@ impl Engine {
     /// Stores a signal durably, then wakes whoever waits for it.
     pub async fn signal(&self, request: SignalRequest) -> Result<Signaled, EngineError> {
         let row = self.signal_row(request).await?;
-        self.store_signal(row, Op::StoreSignal).await
+        self.store_signal(row, StoreSignal).await
     }
 
     /// A signal as it will be stored.
@@ -61,19 +61,19 @@ impl Engine {
     }
 
     /// Stores a signal, alone or with what it starts, then wakes whoever waits for it.
-    pub(crate) async fn store_signal(
+    pub(crate) async fn store_signal<W: Write<Answer = SignalStored>>(
         &self,
         row: SignalRow,
-        how: impl FnOnce(SignalRow) -> Op,
+        how: impl FnOnce(SignalRow) -> W,
     ) -> Result<Signaled, EngineError> {
         let (tenant, id, signal_type, key) = (row.tenant, row.id, row.signal_type.clone(), row.key.clone());
         if is_planted(Bug::SignalNotMatched) {
             self.match_signals(tenant, &signal_type, &key).await?;
         }
-        match self.0.store.execute(how(row)).await? {
-            OpAnswer::UnknownTenant => return Err(Rejection::UnknownTenant { tenant }.into()),
-            OpAnswer::Duplicate => return Ok(Signaled::Duplicate),
-            _ => {}
+        match self.0.store.write(how(row)).await? {
+            SignalStored::UnknownTenant => return Err(Rejection::UnknownTenant { tenant }.into()),
+            SignalStored::Duplicate => return Ok(Signaled::Duplicate),
+            SignalStored::Stored => {}
         }
         if !is_planted(Bug::SignalNotMatched) {
             self.match_signals(tenant, &signal_type, &key).await?;

@@ -12,7 +12,7 @@ use interlock_core::limits;
 use interlock_core::planted::{Bug, is_planted};
 use interlock_core::rejection::Rejection;
 use interlock_core::run::Header;
-use interlock_store::{Op, OpAnswer, QueuedRun, Refusal, SignalRow, SubjectLine, SubjectSignal};
+use interlock_store::{QueuedRun, Refusal, SignalRow, SignalSubject, SubjectLine, SubjectSignaled};
 
 use crate::Engine;
 use crate::error::EngineError;
@@ -143,11 +143,10 @@ impl Engine {
         if is_planted(Bug::StartSignalLost) {
             return Ok(Some(true));
         }
-        let wanted = SubjectSignal { signal, run: holder, request: request.cloned() };
-        match self.0.store.execute(Op::SignalSubject(Box::new(wanted))).await? {
-            OpAnswer::Gone => return Ok(None),
-            OpAnswer::Duplicate => return Ok(Some(false)),
-            _ => {}
+        match self.0.store.write(SignalSubject { signal, run: holder, request: request.cloned() }).await? {
+            SubjectSignaled::Free => return Ok(None),
+            SubjectSignaled::Duplicate => return Ok(Some(false)),
+            SubjectSignaled::Signaled => {}
         }
         self.match_signals(tenant, START_SIGNAL, &key).await?;
         Ok(Some(true))

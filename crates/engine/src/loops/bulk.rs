@@ -12,7 +12,7 @@ use interlock_core::json::Json;
 use interlock_core::rejection::Rejection;
 use interlock_core::state::{Initiator, RunState};
 use interlock_core::time::Millis;
-use interlock_store::{BulkFailure, BulkJob, BulkOp, BulkProgress, Op, OpAnswer};
+use interlock_store::{AdvanceBulkJob, BulkFailure, BulkJob, Changed, ClaimBulkJob};
 
 use crate::Engine;
 use crate::commands::start::IdempotencyKey;
@@ -44,11 +44,11 @@ pub(crate) async fn run(engine: Engine) {
 async fn work(engine: &Engine, me: ServerId) -> Result<(), EngineError> {
     for (tenant, job) in engine.0.store.open_bulk_jobs(me, engine.now(), JOBS_MAX).await? {
         let now = engine.now();
-        let claim = BulkOp::Claim { tenant, job, server: me, now, until: now + LEASE };
+        let claim = ClaimBulkJob { tenant, job, server: me, now, until: now + LEASE };
         if engine.0.set_aside.holds(tenant, job, now) {
             continue;
         }
-        if engine.0.store.execute(Op::Bulk(claim)).await? == OpAnswer::Renewed {
+        if engine.0.store.write(claim).await? == Changed::Done {
             engine.one_of_many(tenant, job, carry_out(engine, me, tenant, job)).await?;
         }
         if engine.0.stopping.is_cancelled() {
@@ -76,7 +76,7 @@ async fn carry_out(engine: &Engine, me: ServerId, tenant: TenantId, id: JobId) -
         uncertain = false;
         let to = next + batch.len();
         let now = engine.now();
-        let progress = BulkProgress {
+        let progress = AdvanceBulkJob {
             tenant,
             job: id,
             server: me,
@@ -86,8 +86,8 @@ async fn carry_out(engine: &Engine, me: ServerId, tenant: TenantId, id: JobId) -
             until: now + LEASE,
             finished_at: (to == job.runs.len()).then_some(now),
         };
-        let recorded = engine.0.store.execute(Op::Bulk(BulkOp::Progress(Box::new(progress)))).await?;
-        if recorded == OpAnswer::Gone {
+        let recorded = engine.0.store.write(progress).await?;
+        if recorded == Changed::Gone {
             tracing::warn!(job = %id, "another server took the bulk job over");
             return Ok(());
         }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use interlock_core::limits;
-use interlock_store::{DeliveryRow, Op, OpAnswer, TriggerOp};
+use interlock_store::{DeliveryBegun, DeliveryRow, RetakeDelivery};
 
 use crate::Engine;
 use crate::error::EngineError;
@@ -39,8 +39,8 @@ async fn take_over(engine: &Engine) -> Result<(), EngineError> {
 
 async fn one(engine: &Engine, row: DeliveryRow) -> Result<(), EngineError> {
     let now = engine.now();
-    let retake = TriggerOp::RetakeDelivery { at: row.at.clone(), now, lock_until: now + limits::IDEMPOTENCY_LOCK };
-    let OpAnswer::Begun(attempt) = engine.0.store.execute(Op::Trigger(Box::new(retake))).await? else {
+    let retake = RetakeDelivery { at: row.at.clone(), now, lock_until: now + limits::IDEMPOTENCY_LOCK };
+    let DeliveryBegun::Begun(attempt) = engine.0.store.write(retake).await? else {
         return Ok(());
     };
     if row.at.is_signal() {

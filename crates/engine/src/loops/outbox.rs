@@ -16,7 +16,7 @@ use interlock_core::ids::{OutboxId, TenantId};
 use interlock_core::retry::{Backoff, JitterSeed};
 use interlock_core::time::Millis;
 use interlock_core::visible::visible;
-use interlock_store::{Op, OutboxDestination, OutboxMessage, OutboxRetry};
+use interlock_store::{OutboxDelivered, OutboxDestination, OutboxFailed, OutboxMessage, OutboxRetry};
 
 use crate::Engine;
 use crate::error::EngineError;
@@ -234,38 +234,39 @@ async fn send(engine: &Engine, message: &OutboxMessage) -> Result<(), EngineErro
         Err(_) => engine.0.options.deliver.deliver(message).await,
     };
     let (tenant, id) = (message.tenant, message.id);
-    let op = match delivered {
-        Ok(()) => Op::OutboxDelivered { tenant, id, at: engine.now() },
-        Err(error) => {
-            tracing::warn!(%id, destination = message.destination, attempts = message.attempts + 1, %error, "a message was not delivered");
-            let gave_up =
-                matches!(error, DeliverError::Never(_)) || message.attempts + 1 >= engine.0.options.outbox_attempts_max;
-            let retry = if gave_up {
-                OutboxRetry::Dead(engine.now())
-            } else {
-                let seed = JitterSeed { run: message.run, position: 0, attempt: message.attempts };
-                let backoff = Backoff::Exponential { base: Millis(1_000), factor: 2.0, cap: Millis::from_mins(10) };
-                // Half of the wait is certain, so that a failing receiver is never hammered.
-                let ceiling = backoff.ceiling(message.attempts + 1);
-                let jitter = backoff.delay(message.attempts + 1, seed);
-                OutboxRetry::At(engine.now() + Millis(ceiling.0 / 2 + jitter.0 / 2))
-            };
-            Op::OutboxFailed { tenant, id, error: error.to_string(), retry }
-        }
+    let Err(error) = delivered else {
+        engine.0.store.write(OutboxDelivered { tenant, id, at: engine.now() }).await?;
+        return Ok(());
     };
-    engine.0.store.execute(op).await?;
+    tracing::warn!(%id, destination = message.destination, attempts = message.attempts + 1, %error, "a message was not delivered");
+    let gave_up =
+        matches!(error, DeliverError::Never(_)) || message.attempts + 1 >= engine.0.options.outbox_attempts_max;
+    let retry = if gave_up {
+        OutboxRetry::Dead(engine.now())
+    } else {
+        let seed = JitterSeed { run: message.run, position: 0, attempt: message.attempts };
+        let backoff = Backoff::Exponential { base: Millis(1_000), factor: 2.0, cap: Millis::from_mins(10) };
+        // Half of the wait is certain, so that a failing receiver is never hammered.
+        let ceiling = backoff.ceiling(message.attempts + 1);
+        let jitter = backoff.delay(message.attempts + 1, seed);
+        OutboxRetry::At(engine.now() + Millis(ceiling.0 / 2 + jitter.0 / 2))
+    };
+    engine.0.store.write(OutboxFailed { tenant, id, error: error.to_string(), retry }).await?;
     Ok(())
 }
 
 /// Endpoints have their own waits between tries, and a sender has a message to itself while it tries.
 async fn send_webhook(engine: &Engine, message: &OutboxMessage) -> Result<(), EngineError> {
     let (tenant, id) = (message.tenant, message.id);
-    let op = match deliver::deliver(engine, message).await? {
+    let (error, retry) = match deliver::deliver(engine, message).await? {
         Tried::Held => return Ok(()),
-        Tried::Delivered => Op::OutboxDelivered { tenant, id, at: engine.now() },
-        Tried::Later { error, at } => Op::OutboxFailed { tenant, id, error, retry: OutboxRetry::At(at) },
-        Tried::Never { error } => Op::OutboxFailed { tenant, id, error, retry: OutboxRetry::Dead(engine.now()) },
+        Tried::Delivered => {
+            engine.0.store.write(OutboxDelivered { tenant, id, at: engine.now() }).await?;
+            return Ok(());
+        }
+        Tried::Later { error, at } => (error, OutboxRetry::At(at)),
+        Tried::Never { error } => (error, OutboxRetry::Dead(engine.now())),
     };
-    engine.0.store.execute(op).await?;
+    engine.0.store.write(OutboxFailed { tenant, id, error, retry }).await?;
     Ok(())
 }

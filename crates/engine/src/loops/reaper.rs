@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use interlock_core::change::Context;
 use interlock_core::decide::Command;
 use interlock_core::time::Timestamp;
-use interlock_store::{Claimed, Op};
+use interlock_store::{Claimed, ExpireSessions};
 
 use crate::Engine;
 use crate::error::EngineError;
@@ -49,7 +49,7 @@ async fn reap(engine: &Engine, now: Timestamp, patient_until: Timestamp) -> Resu
         let timeout = |position, attempt| Command::StepTimeout { position, attempt };
         engine.one_of_many(claim.tenant, claim.run, engine.give_up(&claim, timeout)).await?;
     }
-    store.execute(Op::ExpireSessions { now }).await?;
+    store.write(ExpireSessions { now }).await?;
     loop {
         let batch_max = REAP_BATCH_MAX + engine.0.set_aside.count();
         let lost = store.lost_claims(now, batch_max).await?;

@@ -1,6 +1,6 @@
 //! Retention: removes what is past its time and the payloads that go with it, in bounded batches, and makes the journal's partitions ahead of time.
 
-use interlock_store::{Op, OpAnswer, Sweep};
+use interlock_store::{EnsurePartitions, Sweep};
 
 use crate::Engine;
 
@@ -16,15 +16,15 @@ pub(crate) async fn run(engine: Engine) {
 }
 
 async fn keep_house(engine: &Engine) {
-    engine.noted("partitions", engine.0.store.execute(Op::EnsurePartitions { now: engine.now() }).await);
+    engine.noted("partitions", engine.0.store.write(EnsurePartitions { now: engine.now() }).await);
     engine.noted("lanes", engine.0.store.keep_lanes(engine.now()).await);
     engine.noted("payload sweep", crate::payloads::sweep::run(engine).await);
     let Some(rule) = engine.0.options.retention else { return };
     loop {
-        let swept = engine.0.store.execute(Op::Sweep(Sweep { now: engine.now(), ..rule })).await;
+        let swept = engine.0.store.write(Sweep { now: engine.now(), ..rule }).await;
         match engine.noted("retention", swept) {
             // A full batch: there may be more. Other work goes in between.
-            Some(OpAnswer::Count(removed)) if removed >= rule.batch_max as u64 => tokio::task::yield_now().await,
+            Some(removed) if removed >= rule.batch_max as u64 => tokio::task::yield_now().await,
             _ => return,
         }
         if engine.0.stopping.is_cancelled() {

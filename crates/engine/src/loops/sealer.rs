@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use interlock_store::{Op, OpAnswer};
+use interlock_store::Seal;
 
 use crate::Engine;
 use crate::error::EngineError;
@@ -38,8 +38,8 @@ pub(crate) async fn run(engine: Engine) {
         // Whatever commits in this pause is sealed in the same stroke.
         tokio::time::sleep(engine.0.options.seal_every.as_duration()).await;
         loop {
-            match engine.0.store.execute(Op::Seal { now: engine.now(), limit: SEAL_BATCH_MAX }).await {
-                Ok(OpAnswer::Count(sealed)) if sealed > 0 => engine.0.feed.publish_sealed(),
+            match engine.0.store.write(Seal { now: engine.now(), limit: SEAL_BATCH_MAX }).await {
+                Ok(sealed) if sealed > 0 => engine.0.feed.publish_sealed(),
                 Ok(_) => {
                     engine.noted("sealer", Ok::<_, EngineError>(()));
                     break;

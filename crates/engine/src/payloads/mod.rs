@@ -24,7 +24,7 @@ use interlock_core::ids::TenantId;
 use interlock_core::json::{Hash, Json};
 use interlock_core::retry::{ErrorClass, StepError};
 use interlock_core::time::{Millis, Timestamp};
-use interlock_store::{Op, OpAnswer, PayloadOp, PayloadOwner, PayloadRow, Store};
+use interlock_store::{KeepPayload, PayloadKept, PayloadOwner, PayloadRow, Store};
 
 pub use objects::{Objects, PlaceError};
 pub use reference::Reference;
@@ -154,8 +154,7 @@ impl Payloads {
 
     async fn record(&self, row: PayloadRow, bytes: u64, now: Timestamp) -> Result<(), EngineError> {
         for _ in 0..TRIES_MAX {
-            let op = PayloadOp::Keep { row, bytes, at: now };
-            if self.store.execute(Op::Payload(op)).await? != OpAnswer::InFlight {
+            if self.store.write(KeepPayload { row, bytes, at: now }).await? == PayloadKept::Kept {
                 return Ok(());
             }
             tokio::time::sleep(TRY_EVERY).await;

@@ -1,7 +1,7 @@
 //! Removes payloads that nobody refers to any more. An owner that is gone releases its reference; with the last of them
 //! the object goes, and until it has gone nobody gets a new reference to it.
 
-use interlock_store::{Op, OpAnswer, PayloadOp};
+use interlock_store::{ForgetPayload, PayloadReleased, ReleasePayload};
 
 use crate::Engine;
 use crate::error::EngineError;
@@ -16,10 +16,9 @@ pub(crate) async fn run(engine: &Engine) -> Result<(), EngineError> {
         let unowned = store.payloads_unowned(before, BATCH_MAX).await?;
         let found = unowned.len();
         for row in unowned {
-            if store.execute(Op::Payload(PayloadOp::Release { row, before })).await? == OpAnswer::Gone {
+            if store.write(ReleasePayload { row, before }).await? == PayloadReleased::Last {
                 payloads.objects.delete(row.tenant, row.sha256).await?;
-                let forget = PayloadOp::Forget { tenant: row.tenant, sha256: row.sha256 };
-                store.execute(Op::Payload(forget)).await?;
+                store.write(ForgetPayload { tenant: row.tenant, sha256: row.sha256 }).await?;
             }
         }
         if found < BATCH_MAX || engine.0.stopping.is_cancelled() {

@@ -8,7 +8,7 @@ use interlock_core::ids::RunId;
 use interlock_core::keys::TriggerKey;
 use interlock_core::schedule::{Missed, Overlap, QUEUED_MAX, SlotState, slot_text};
 use interlock_core::time::{Millis, Timestamp};
-use interlock_store::{Op, ScheduleRow, SlotRow, TriggerOp};
+use interlock_store::{ChangeSchedule, ScheduleRow, SlotRow};
 
 use super::cadence;
 use crate::Engine;
@@ -45,7 +45,7 @@ pub(crate) async fn fire(engine: &Engine, row: ScheduleRow) -> Result<(), Engine
     let Look { mut row, slots, .. } = look;
     row.updated_at = now;
     // Where somebody else was faster, the next look reads what they wrote.
-    engine.0.store.execute(Op::Trigger(Box::new(TriggerOp::ChangeSchedule { row, slots }))).await?;
+    engine.0.store.write(ChangeSchedule { row, slots }).await?;
     Ok(())
 }
 

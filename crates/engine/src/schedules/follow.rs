@@ -5,7 +5,7 @@ use interlock_core::json::Json;
 use interlock_core::schedule::{CATCH_UP_DEFAULT, DstPolicy, Overlap};
 use interlock_core::time::Millis;
 use interlock_core::trigger::Origin;
-use interlock_store::{Op, ScheduleRow, ScheduleSpec, TriggerOp};
+use interlock_store::{RemoveSchedule, ScheduleRow, ScheduleSpec};
 use interlock_workflow::definition::Schedule;
 
 use super::next_look;
@@ -69,8 +69,7 @@ impl Engine {
             }
         }
         for row in kept {
-            let op = TriggerOp::RemoveSchedule { tenant, schedule: row.id };
-            self.0.store.execute(Op::Trigger(Box::new(op))).await?;
+            self.0.store.write(RemoveSchedule { tenant, schedule: row.id }).await?;
         }
         Ok(())
     }

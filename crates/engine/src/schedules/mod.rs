@@ -13,7 +13,7 @@ use interlock_core::run::Trigger;
 use interlock_core::schedule::{CATCH_UP_MAX, Cadence, Cron, JITTER_MAX, Slot, TimeZone, slot_text, wrong_name};
 use interlock_core::time::Timestamp;
 use interlock_core::trigger::Origin;
-use interlock_store::{Op, OpAnswer, ScheduleRow, ScheduleSpec, TriggerOp};
+use interlock_store::{AddSchedule, ChangeSchedule, Changed, RemoveSchedule, ScheduleRow, ScheduleSpec, Stored};
 use serde_json::json;
 
 use crate::error::EngineError;
@@ -55,12 +55,12 @@ impl Engine {
             return Err(Rejection::InvalidInput { what }.into());
         }
         row.next_at = next_look(&row, now)?;
-        match self.0.store.execute(Op::Trigger(Box::new(TriggerOp::AddSchedule(row.clone())))).await? {
-            OpAnswer::Stored => {
+        match self.0.store.write(AddSchedule(row.clone())).await? {
+            Stored::Stored => {
                 self.0.schedules.look();
                 Ok(row)
             }
-            _ => Err(EngineError::NameTaken { what: "schedule", name: row.spec.name }),
+            Stored::Duplicate => Err(EngineError::NameTaken { what: "schedule", name: row.spec.name }),
         }
     }
 
@@ -109,8 +109,7 @@ impl Engine {
             );
             return Err(Rejection::InvalidInput { what }.into());
         }
-        let op = TriggerOp::RemoveSchedule { tenant, schedule: row.id };
-        self.0.store.execute(Op::Trigger(Box::new(op))).await?;
+        self.0.store.write(RemoveSchedule { tenant, schedule: row.id }).await?;
         Ok(())
     }
 
@@ -155,8 +154,8 @@ impl Engine {
             let now = self.now();
             change(&mut row, now)?;
             row.updated_at = now;
-            let op = TriggerOp::ChangeSchedule { row: row.clone(), slots: Vec::new() };
-            if self.0.store.execute(Op::Trigger(Box::new(op))).await? == OpAnswer::Done {
+            let change = ChangeSchedule { row: row.clone(), slots: Vec::new() };
+            if self.0.store.write(change).await? == Changed::Done {
                 row.revision += 1;
                 self.0.schedules.look();
                 return Ok(row);

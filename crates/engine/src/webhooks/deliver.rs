@@ -7,7 +7,7 @@ use interlock_core::visible::visible;
 use interlock_core::webhook::standard;
 use interlock_outbound::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 use interlock_outbound::{Call, Excess, OutboundError, StatusCode};
-use interlock_store::{AttemptRow, Op, OpAnswer, OutboundRow, OutboxMessage, TriggerOp};
+use interlock_store::{AttemptRow, Changed, DisableOutbound, LogAttempt, OutboundRow, OutboxMessage, TakeMessage};
 
 use super::outbound::Message;
 use crate::Engine;
@@ -59,8 +59,8 @@ pub(crate) async fn deliver(engine: &Engine, message: &OutboxMessage) -> Result<
     let Some(id) = named else { return Ok(Tried::Never { error: "the destination is no endpoint".into() }) };
     let now = engine.now();
     let (tenant, attempts) = (message.tenant, message.attempts);
-    let take = TriggerOp::TakeMessage { tenant, id: message.id, attempts, now, until: now + TAKEN_FOR };
-    if engine.0.store.execute(Op::Trigger(Box::new(take))).await? != OpAnswer::Done {
+    let take = TakeMessage { tenant, id: message.id, attempts, now, until: now + TAKEN_FOR };
+    if engine.0.store.write(take).await? == Changed::Gone {
         return Ok(Tried::Held);
     }
     let Some(endpoint) = engine.0.store.outbound_endpoint(tenant, id).await? else {
@@ -86,8 +86,7 @@ pub(crate) async fn deliver(engine: &Engine, message: &OutboxMessage) -> Result<
         error: error.clone(),
         excerpt,
     };
-    let log = TriggerOp::LogAttempt { tenant, endpoint: id, message: message.id, attempt };
-    engine.0.store.execute(Op::Trigger(Box::new(log))).await?;
+    engine.0.store.write(LogAttempt { tenant, endpoint: id, message: message.id, attempt }).await?;
     let Some(error) = error else { return Ok(Tried::Delivered) };
     give_up_on(engine, &endpoint, status, now).await?;
     if status == Some(StatusCode::GONE) {
@@ -167,8 +166,7 @@ async fn give_up_on(
         return Ok(());
     };
     tracing::warn!(endpoint = %endpoint.id, note, "a webhook endpoint is disabled");
-    let op = TriggerOp::DisableOutbound { tenant: endpoint.tenant, endpoint: endpoint.id, note };
-    engine.0.store.execute(Op::Trigger(Box::new(op))).await?;
+    engine.0.store.write(DisableOutbound { tenant: endpoint.tenant, endpoint: endpoint.id, note }).await?;
     Ok(())
 }
 

@@ -5,7 +5,7 @@ use interlock_core::limits;
 use interlock_core::rejection::Rejection;
 use interlock_core::trigger::Source;
 use interlock_core::webhook::standard;
-use interlock_store::{InboundRow, Op, OpAnswer, Secrets, TriggerOp};
+use interlock_store::{AddInbound, ChangeInbound, Changed, InboundRow, RemoveInbound, Secrets, Stored};
 
 use super::{ENDPOINTS_MAX, SECRET_BYTES_MAX, SECRET_BYTES_MIN};
 use crate::Engine;
@@ -60,9 +60,9 @@ impl Engine {
             created_at: self.now(),
             created_by: by,
         };
-        match self.0.store.execute(Op::Trigger(Box::new(TriggerOp::AddInbound(row.clone())))).await? {
-            OpAnswer::Stored => Ok((row, told)),
-            _ => Err(EngineError::NameTaken { what: "webhook endpoint", name: row.name }),
+        match self.0.store.write(AddInbound(row.clone())).await? {
+            Stored::Stored => Ok((row, told)),
+            Stored::Duplicate => Err(EngineError::NameTaken { what: "webhook endpoint", name: row.name }),
         }
     }
 
@@ -103,16 +103,14 @@ impl Engine {
 
     pub async fn remove_inbound(&self, tenant: TenantId, named: &str) -> Result<(), EngineError> {
         let row = self.inbound(tenant, named).await?;
-        let op = TriggerOp::RemoveInbound { tenant, endpoint: row.id };
-        self.0.store.execute(Op::Trigger(Box::new(op))).await?;
+        self.0.store.write(RemoveInbound { tenant, endpoint: row.id }).await?;
         Ok(())
     }
 
     async fn put_inbound(&self, row: InboundRow) -> Result<InboundRow, EngineError> {
-        let op = TriggerOp::ChangeInbound(row.clone());
-        match self.0.store.execute(Op::Trigger(Box::new(op))).await? {
-            OpAnswer::Done => Ok(row),
-            _ => Err(EngineError::UnknownEndpoint { name: row.name }),
+        match self.0.store.write(ChangeInbound(row.clone())).await? {
+            Changed::Done => Ok(row),
+            Changed::Gone => Err(EngineError::UnknownEndpoint { name: row.name }),
         }
     }
 

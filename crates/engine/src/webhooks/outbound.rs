@@ -7,7 +7,10 @@ use interlock_core::rejection::Rejection;
 use interlock_core::time::Timestamp;
 use interlock_core::trigger::EndpointState;
 use interlock_core::webhook::standard;
-use interlock_store::{MessageRow, NewMessage, Op, OpAnswer, OutboundRow, Secrets, TriggerOp};
+use interlock_store::{
+    AddOutbound, ChangeOutbound, MessageRow, NewMessage, OutboundRow, RemoveOutbound, ReplayDeadLetters,
+    ReplayMessages, Secrets,
+};
 
 use super::{ENDPOINTS_MAX, publish};
 use crate::Engine;
@@ -71,7 +74,7 @@ impl Engine {
             created_at: now,
             created_by: by,
         };
-        self.0.store.execute(Op::Trigger(Box::new(TriggerOp::AddOutbound(row.clone())))).await?;
+        self.0.store.write(AddOutbound(row.clone())).await?;
         Ok((row, secret))
     }
 
@@ -119,8 +122,7 @@ impl Engine {
     /// Its messages that are still on their way end with it.
     pub async fn remove_outbound(&self, tenant: TenantId, named: &str) -> Result<(), EngineError> {
         let row = self.outbound_endpoint(tenant, named).await?;
-        let op = TriggerOp::RemoveOutbound { tenant, endpoint: row.id, at: self.now() };
-        self.0.store.execute(Op::Trigger(Box::new(op))).await?;
+        self.0.store.write(RemoveOutbound { tenant, endpoint: row.id, at: self.now() }).await?;
         Ok(())
     }
 
@@ -151,22 +153,20 @@ impl Engine {
         };
         let messages: Vec<NewMessage> = found.into_iter().enumerate().map(again).collect();
         let count = messages.len();
-        let op = TriggerOp::Replay { tenant, endpoint: row.id, messages, at: now };
-        self.0.store.execute(Op::Trigger(Box::new(op))).await?;
+        self.0.store.write(ReplayMessages { tenant, endpoint: row.id, messages, at: now }).await?;
         self.0.relay.notify_one();
         Ok(count)
     }
 
     /// Sends messages again that were given up, of every kind. Answers how many.
     pub async fn replay_dead(&self, tenant: TenantId, ids: Vec<OutboxId>) -> Result<u64, EngineError> {
-        let op = TriggerOp::ReplayDead { tenant, ids, at: self.now() };
-        let OpAnswer::Count(queued) = self.0.store.execute(Op::Trigger(Box::new(op))).await? else { return Ok(0) };
+        let queued = self.0.store.write(ReplayDeadLetters { tenant, ids, at: self.now() }).await?;
         self.0.relay.notify_one();
         Ok(queued)
     }
 
     async fn put_outbound(&self, row: OutboundRow) -> Result<OutboundRow, EngineError> {
-        self.0.store.execute(Op::Trigger(Box::new(TriggerOp::ChangeOutbound(row.clone())))).await?;
+        self.0.store.write(ChangeOutbound(row.clone())).await?;
         self.0.publish.notify_one();
         Ok(row)
     }

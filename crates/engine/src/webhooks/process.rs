@@ -8,7 +8,7 @@ use interlock_core::limits;
 use interlock_core::run::Trigger;
 use interlock_core::state::{IdempotencyState, Initiator};
 use interlock_core::time::Millis;
-use interlock_store::{DeliveryRef, DeliveryRow, InboundRow, Op, TriggerOp};
+use interlock_store::{DeliveryRef, DeliveryRow, FinishDelivery, InboundRow};
 use serde::{Deserialize, Serialize};
 
 use crate::error::EngineError;
@@ -89,7 +89,7 @@ pub(crate) async fn finish(
 ) -> Result<(), EngineError> {
     let now = engine.now();
     let finished = match outcome {
-        Ok(outcome) => TriggerOp::FinishDelivery {
+        Ok(outcome) => FinishDelivery {
             at: at.clone(),
             attempt,
             state: IdempotencyState::Completed,
@@ -101,7 +101,7 @@ pub(crate) async fn finish(
         },
         Err(error) => {
             tracing::warn!(%error, delivery = at.key, attempt, "a delivery could not be processed");
-            TriggerOp::FinishDelivery {
+            FinishDelivery {
                 at: at.clone(),
                 attempt,
                 state: IdempotencyState::Failed,
@@ -113,7 +113,7 @@ pub(crate) async fn finish(
             }
         }
     };
-    engine.0.store.execute(Op::Trigger(Box::new(finished))).await?;
+    engine.0.store.write(finished).await?;
     Ok(())
 }
 

@@ -7,7 +7,7 @@ use interlock_core::event::Event;
 use interlock_core::ids::{OutboxId, RunId};
 use interlock_core::json::{Hash, Json};
 use interlock_core::time::{Millis, Timestamp};
-use interlock_store::{NewMessage, Op, OpAnswer, OutboundRow, RunSummary, TenantEvent, TriggerOp};
+use interlock_store::{Changed, NewMessage, OutboundRow, PublishMessages, RunSummary, TenantEvent};
 use serde_json::json;
 
 use super::outbound::Message;
@@ -49,9 +49,8 @@ pub(crate) async fn publish(engine: &Engine, endpoint: &OutboundRow) -> Result<b
     }
     let queued = !messages.is_empty();
     let (tenant, id, from) = (endpoint.tenant, endpoint.id, endpoint.fed_to);
-    let op = TriggerOp::Publish { tenant, endpoint: id, from, to, messages, at };
-    let published = store.execute(Op::Trigger(Box::new(op))).await?;
-    if queued && published == OpAnswer::Done {
+    let published = store.write(PublishMessages { tenant, endpoint: id, from, to, messages, at }).await?;
+    if queued && published == Changed::Done {
         engine.0.relay.notify_one();
     }
     Ok(true)

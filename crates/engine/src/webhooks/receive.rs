@@ -11,7 +11,7 @@ use interlock_core::state::IdempotencyState;
 use interlock_core::time::Millis;
 use interlock_core::trigger::Source;
 use interlock_core::webhook::{Delivery, ReadError, SignatureError, generic, github, servicenow, slack, standard};
-use interlock_store::{DeliveryRef, DeliveryRow, InboundRow, Op, OpAnswer, TriggerOp};
+use interlock_store::{BeginDelivery, DeliveryBegun, DeliveryRef, DeliveryRow, InboundRow};
 
 use super::process::{self, Outcome};
 use crate::Engine;
@@ -134,7 +134,7 @@ impl Engine {
         let row = DeliveryRow { at: at.clone(), event, payload, received_at: now, retry_at: Some(lock_until) };
         let print = fingerprint.map(|text| Hash::of(text.as_bytes()));
         let window = if endpoint.source == Source::Generic { REPLAY_WINDOW } else { SECONDARY_WINDOW };
-        let begin = TriggerOp::BeginDelivery {
+        let begin = BeginDelivery {
             delivery: row.clone(),
             source: endpoint.source,
             request_hash: Hash::of(body),
@@ -142,12 +142,12 @@ impl Engine {
             now,
             lock_until,
         };
-        let begun = self.0.store.execute(Op::Trigger(Box::new(begin))).await.map_err(EngineError::from)?;
+        let begun = self.0.store.write(begin).await.map_err(EngineError::from)?;
         match begun {
-            OpAnswer::Begun(attempt) => self.answer_in_time(endpoint, row, attempt).await,
-            OpAnswer::Recent => self.duplicate(&at, print).await,
-            OpAnswer::InFlight => Ok(Answer::Processing { delivery: at.key }),
-            OpAnswer::Mismatch => Err(ReceiveError::Mismatch),
+            DeliveryBegun::Begun(attempt) => self.answer_in_time(endpoint, row, attempt).await,
+            DeliveryBegun::Recent => self.duplicate(&at, print).await,
+            DeliveryBegun::InFlight => Ok(Answer::Processing { delivery: at.key }),
+            DeliveryBegun::Mismatch => Err(ReceiveError::Mismatch),
             _ => self.answered_before(&at).await,
         }
     }

@@ -9,7 +9,7 @@ use interlock_core::state::RunState;
 use interlock_engine::payloads::copy::{back_up, bring_back};
 use interlock_engine::payloads::survey::{Depth, survey};
 use interlock_engine::payloads::{Objects, PayloadError};
-use interlock_store::{Op, Options, PayloadHolder, PayloadOp, PayloadRow, Store, StoreUrl};
+use interlock_store::{KeepPayload, Options, PayloadHolder, PayloadRow, ReleasePayload, Store, StoreUrl};
 
 use crate::on_both;
 use crate::payloads::{Folder, long};
@@ -37,8 +37,8 @@ async fn what_a_backup_refers_to_comes_back_with_it() {
     worker.abort();
     // On record, and nobody has come to be who refers to it: there is nothing to copy yet.
     let row = PayloadRow { tenant, owner: RunId(engine.fresh_id()).into(), sha256: Hash::of(b"on its way") };
-    let keep = PayloadOp::Keep { row, bytes: 10, at: engine.now() };
-    engine.store().execute(Op::Payload(keep)).await.unwrap();
+    let keep = KeepPayload { row, bytes: 10, at: engine.now() };
+    engine.store().write(keep).await.unwrap();
 
     let copied = path.with_extension("backup");
     interlock_store::backup_file(&path, &copied).await.unwrap();
@@ -94,7 +94,7 @@ async fn what_retention_took_meanwhile_is_not_lost_and_what_is_damaged_is_named(
     let gone = Hash::of(long("g").as_bytes());
     let row = PayloadRow { tenant, owner: runs[0].into(), sha256: gone };
     let before = engine.now() + interlock_core::time::Millis::from_hours(1);
-    engine.store().execute(Op::Payload(PayloadOp::Release { row, before })).await.unwrap();
+    engine.store().write(ReleasePayload { row, before }).await.unwrap();
     let object = |letter: &str| {
         let hash = Hash::of(long(letter).as_bytes()).to_string();
         folder.objects().into_iter().find(|path| path.ends_with(&hash)).unwrap()
@@ -138,8 +138,8 @@ on_both! {
         worker.abort();
         // The connection broke after the record: neither the object was written nor the run changed.
         let row = PayloadRow { tenant, owner: run.into(), sha256: Hash::of(b"never written") };
-        let keep = PayloadOp::Keep { row, bytes: 13, at: engine.now() };
-        engine.store().execute(Op::Payload(keep)).await.unwrap();
+        let keep = KeepPayload { row, bytes: 13, at: engine.now() };
+        engine.store().write(keep).await.unwrap();
         let objects = Objects::folder(&folder.0).unwrap();
         let found = survey(engine.store(), &objects, Depth::Length, |_| {}).await.unwrap();
         assert_eq!((found.objects, found.lost_total, found.unused), (2, 0, 1));

@@ -10,7 +10,7 @@ use interlock_core::plan::StepSpec;
 use interlock_core::time::{Millis, Timestamp};
 use interlock_core::trigger::EndpointState;
 use interlock_engine::EngineOptions;
-use interlock_store::{Op, Options, OutboundRow, Secrets, Sweep, TriggerOp};
+use interlock_store::{AddOutbound, Options, OutboundRow, Secrets, Sweep};
 
 on_both! {
     async fn a_tenants_feed_is_complete_ordered_and_without_repeats(database: &Database) {
@@ -76,9 +76,9 @@ on_both! {
         let kept = Millis::from_hours(24 * 30);
         let mut sweep = Sweep::new(engine.now() + Millis::from_hours(24));
         (sweep.runs_kept, sweep.sessions_kept, sweep.groups_kept) = (Some(Millis::from_hours(1)), kept, kept);
-        engine.store().execute(Op::Sweep(sweep)).await.unwrap();
+        engine.store().write(sweep).await.unwrap();
         let endpoint = endpoint(tenant, OutboundId(engine.fresh_id()), engine.now());
-        engine.store().execute(Op::Trigger(Box::new(TriggerOp::AddOutbound(endpoint.clone())))).await.unwrap();
+        engine.store().write(AddOutbound(endpoint.clone())).await.unwrap();
         let run = engine.start(start(tenant, &plan, "null")).await.unwrap().run;
         ends(&engine, tenant, run).await;
         let mut watcher = engine.watch_tenant(tenant, 0);

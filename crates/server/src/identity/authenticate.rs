@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use axum::http::{HeaderMap, header};
 use interlock_core::ids::TenantId;
 use interlock_core::time::{Millis, Timestamp};
-use interlock_store::{IdentityOp, KeyRow, Op};
+use interlock_store::{KeyRow, TouchKey};
 
 use super::Identity;
 use super::cache::{Entry, Loaded};
@@ -46,7 +46,7 @@ impl Identity {
             return Ok(Some(entry).filter(is_live));
         }
         let seen = self.0.keys.seen();
-        let rows = self.0.engine.store().find_keys(key.lookup()).await?;
+        let rows = self.0.engine.sign_in().find_keys(key.lookup()).await?;
         let row = rows.into_iter().find(|row| row.revoked_at.is_none() && key::same(row.hash, hash));
         // What is done with a key is its owner's doing: a disabled person does nothing any more.
         if let Some(row) = &row
@@ -61,7 +61,7 @@ impl Identity {
     /// Whether this is somebody who had an account and is disabled.
     pub(super) async fn is_disabled(&self, tenant: TenantId, person: Option<&str>) -> Result<bool, ApiError> {
         let Some(person) = person else { return Ok(false) };
-        let found = self.0.engine.store().user_named(tenant, person).await?;
+        let found = self.0.engine.for_tenant(tenant).user_named(person).await?;
         Ok(found.is_some_and(|user| user.disabled_at.is_some()))
     }
 
@@ -73,10 +73,10 @@ impl Identity {
         }
         let claimed = entry.touched_at.compare_exchange(before.0, now.0, Ordering::Relaxed, Ordering::Relaxed);
         if let (Ok(_), Via::Key { id, .. }) = (claimed, &entry.caller.via) {
-            let op = IdentityOp::TouchKey { tenant: entry.caller.tenant, key: *id, at: now };
-            let store = self.0.engine.store().clone();
+            let touch = TouchKey { tenant: entry.caller.tenant, key: *id, at: now };
+            let store = self.0.engine.for_tenant(entry.caller.tenant);
             tokio::spawn(async move {
-                if let Err(error) = store.execute(Op::Identity(op)).await {
+                if let Err(error) = store.write(touch).await {
                     tracing::debug!(%error, "the use of a key could not be noted");
                 }
             });

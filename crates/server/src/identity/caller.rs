@@ -125,7 +125,7 @@ impl Caller {
     /// Refuses a run that does not exist for this caller: a key that is limited to a workspace sees no other's.
     pub async fn reach(&self, state: &AppState, run: RunId) -> Result<(), ApiError> {
         let Some(workspace) = &self.workspace else { return Ok(()) };
-        let overview = state.reads(self.tenant).run_overview(self.tenant, run).await?;
+        let overview = state.for_tenant(self.tenant).run_overview(run).await?;
         match overview {
             Some(overview) if *overview.workspace == **workspace => Ok(()),
             _ => Err(ApiError::unknown_run(run)),

@@ -57,7 +57,7 @@ impl Identity {
             return Err(ApiError::code_over());
         }
         self.use_up(&claims).await?;
-        let user = self.engine().store().user(claims.tenant, claims.user).await?;
+        let user = self.engine().for_tenant(claims.tenant).user(claims.user).await?;
         user.filter(|user| user.disabled_at.is_none()).ok_or_else(ApiError::code_over)
     }
 

@@ -19,11 +19,11 @@ pub struct Lent {
 impl Identity {
     /// Read anew for every vote: what is revoked counts no more, on whichever server.
     pub async fn lent(&self, tenant: TenantId, person: &str) -> Result<Lent, ApiError> {
-        let store = self.engine().store();
-        let (given, taken) = store.delegations_of(tenant, person, self.engine().now()).await?;
+        let store = self.engine().for_tenant(tenant);
+        let (given, taken) = store.delegations_of(person, self.engine().now()).await?;
         let mut lent = Lent { one_with: given.into_iter().map(|row| row.delegate).collect(), by: Vec::new() };
         for row in taken {
-            let delegator = store.user_named(tenant, &row.delegator).await?;
+            let delegator = store.user_named(&row.delegator).await?;
             let has_right = |user: &UserRow| user.disabled_at.is_none() && user.roles.grant(Permission::Vote);
             lent.by.extend(delegator.filter(has_right));
             lent.one_with.push(row.delegator);

@@ -10,7 +10,7 @@ use interlock_core::identity::{Role, Roles};
 use interlock_core::ids::{KeyId, TenantId};
 use interlock_core::json::Hash;
 use interlock_engine::{Engine, EngineError};
-use interlock_store::{IdentityOp, Op, OpAnswer};
+use interlock_store::AddKey;
 
 use super::key::{self, KeyText};
 use super::keys::NewKey;
@@ -31,15 +31,14 @@ pub async fn bootstrap(
     tenant: TenantId,
     path: &Path,
 ) -> Result<bool, FirstKeyError> {
-    if engine.store().kept("bootstrapped").await.map_err(EngineError::from)?.is_some() {
+    if engine.installation().has_had_a_key().await.map_err(EngineError::from)? {
         return Ok(false);
     }
     let text = in_file(path)?;
     let mut new = NewKey::new(tenant, "bootstrap", admin());
     new.installation = true;
-    let key = Box::new(new.row(engine, secret, &text, None));
-    let op = Op::Identity(IdentityOp::AddKey { key, first: true });
-    Ok(engine.store().execute(op).await.map_err(EngineError::from)? == OpAnswer::Stored)
+    let key = new.row(engine, secret, &text, None);
+    Ok(engine.installation().add_first_key(key).await.map_err(EngineError::from)?)
 }
 
 /// Sees to it that `path` holds a key of this store which may do everything, for whoever may read the file.
@@ -52,7 +51,7 @@ pub async fn local(
     for _ in 0..2 {
         let text = in_file(path)?;
         let hash = text.hash(secret);
-        let rows = engine.store().find_keys(text.lookup()).await.map_err(EngineError::from)?;
+        let rows = engine.sign_in().find_keys(text.lookup()).await.map_err(EngineError::from)?;
         match rows.iter().find(|row| key::same(row.hash, hash)) {
             Some(row) if row.revoked_at.is_none() => return Ok(text),
             // Somebody has revoked it: the next one is another.
@@ -60,11 +59,10 @@ pub async fn local(
             None => {
                 let mut new = NewKey::new(tenant, "local", admin().with(Role::Worker));
                 new.installation = true;
-                let mut key = Box::new(new.row(engine, secret, &text, None));
+                let mut key = new.row(engine, secret, &text, None);
                 key.id = id_of(hash);
                 key.client = key.id.to_string();
-                let op = Op::Identity(IdentityOp::AddKey { key, first: false });
-                engine.store().execute(op).await.map_err(EngineError::from)?;
+                engine.for_tenant(tenant).write(AddKey(key)).await.map_err(EngineError::from)?;
                 return Ok(text);
             }
         }

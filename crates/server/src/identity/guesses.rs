@@ -7,7 +7,7 @@ use interlock_core::ids::TenantId;
 use interlock_core::limits::NAME_BYTES_MAX;
 use interlock_core::time::Millis;
 use interlock_engine::EngineError;
-use interlock_store::{IdentityOp, Op, OpAnswer};
+use interlock_store::{CountLogin, ForgetLoginFailures, NoteLoginFailure};
 
 use super::Identity;
 use crate::api_error::ApiError;
@@ -45,16 +45,21 @@ impl Identity {
             false
         };
         if counts {
-            let (name, at) = (name.to_owned(), self.engine().now());
-            let forgotten = IdentityOp::ForgetLogins { tenant, name: name.clone() };
-            self.note(if right { forgotten } else { IdentityOp::LoginFailed { tenant, name, at } }).await?;
+            let (store, name, at) = (self.engine().for_tenant(tenant), name.to_owned(), self.engine().now());
+            let noted = if right {
+                store.write(ForgetLoginFailures { tenant, name }).await
+            } else {
+                store.write(NoteLoginFailure { tenant, name, at }).await
+            };
+            noted.map_err(EngineError::from)?;
         }
         Ok(right)
     }
 
     async fn count_try(&self, tenant: TenantId, name: &str) -> Result<(), ApiError> {
         let now = self.engine().now();
-        let before = self.engine().store().login_failures(tenant, name).await?;
+        let store = self.engine().for_tenant(tenant);
+        let before = store.login_failures(name).await?;
         let before = before.filter(|failures| now.since(failures.last_at) <= WAIT_MAX);
         if let Some(failures) = before {
             let until = failures.last_at + wait_after(u64::from(failures.count));
@@ -63,18 +68,14 @@ impl Identity {
             }
         }
         let afresh_before = now - WAIT_MAX;
-        let op = IdentityOp::CountLogin { tenant, name: name.to_owned(), at: now, afresh_before };
-        let OpAnswer::Count(count) = self.note(op).await? else { return Ok(()) };
+        let counted = CountLogin { tenant, name: name.to_owned(), at: now, afresh_before };
+        let count = store.write(counted).await.map_err(EngineError::from)?;
         // Others have tried between the look and the count.
         let known = before.map_or(0, |failures| u64::from(failures.count));
         if count > known + 1 && wait_after(count - 1) > Millis::ZERO {
             return Err(ApiError::login_throttled(wait_after(count)));
         }
         Ok(())
-    }
-
-    async fn note(&self, op: IdentityOp) -> Result<OpAnswer, ApiError> {
-        Ok(self.engine().store().execute(Op::Identity(op)).await.map_err(EngineError::from)?)
     }
 }
 

@@ -4,7 +4,7 @@ use interlock_core::identity::Roles;
 use interlock_core::ids::{KeyId, TenantId};
 use interlock_core::time::Timestamp;
 use interlock_engine::{Engine, EngineError};
-use interlock_store::{IdentityOp, KeyRow, Op};
+use interlock_store::{AddKey, KeyRow};
 
 use super::key::KeyText;
 use super::secret::ServerSecret;
@@ -66,7 +66,6 @@ impl NewKey {
 pub async fn create_key(engine: &Engine, secret: &ServerSecret, new: NewKey) -> Result<(KeyRow, KeyText), EngineError> {
     let text = KeyText::random();
     let row = new.row(engine, secret, &text, None);
-    let op = IdentityOp::AddKey { key: Box::new(row.clone()), first: false };
-    engine.store().execute(Op::Identity(op)).await?;
+    engine.for_tenant(row.tenant).write(AddKey(row.clone())).await?;
     Ok((row, text))
 }

@@ -19,7 +19,7 @@ impl Identity {
     ) -> Result<UserRow, ApiError> {
         // A tenant that does not exist has accounts that do not exist.
         let tenant = tenant.unwrap_or(TenantId::from_bytes([0; 16]));
-        let found = self.engine().store().user_named(tenant, name).await?;
+        let found = self.engine().for_tenant(tenant).user_named(name).await?;
         let user = found.filter(|user| user.disabled_at.is_none());
         let kept = user.as_ref().and_then(|user| user.password.clone());
         let right = self.check_password(tenant, name, kept, password, source).await?;

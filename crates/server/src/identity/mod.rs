@@ -61,7 +61,7 @@ pub struct IdentityOptions {
 
 impl Identity {
     pub fn new(engine: Engine, secret: ServerSecret, options: IdentityOptions) -> Self {
-        let keys = cache::Cache::new(engine.store().remote_wakes());
+        let keys = cache::Cache::new(engine.sign_in().remote_wakes());
         let (rates, passwords) = (rate::Rates::default(), password::Passwords::default());
         Self(Arc::new(Inner { engine, secret, options, keys, rates, passwords }))
     }

@@ -6,7 +6,9 @@ use interlock_core::ids::{TenantId, UserId};
 use interlock_core::limits::{GROUPS_MAX, NAME_BYTES_MAX};
 use interlock_core::time::Timestamp;
 use interlock_engine::EngineError;
-use interlock_store::{IdentityOp, InviteRow, Op, OpAnswer, UserRow};
+use interlock_store::{
+    AddInvite, AddUser, ChangeUser, Changed, EndUserSessions, InviteRow, Stored, TenantWrite, UseInvite, UserRow,
+};
 
 use super::key::random_text;
 use super::{Caller, Identity};
@@ -35,26 +37,26 @@ impl Identity {
             expires_at,
             used_at: None,
         };
-        self.engine().store().execute(Op::Identity(IdentityOp::AddInvite(row))).await?;
+        self.engine().for_tenant(tenant).write(AddInvite(row)).await?;
         Ok(NewInvite { token, expires_at })
     }
 
     /// The link, if it can still be used.
     pub async fn open_invite(&self, token: &str) -> Result<InviteRow, ApiError> {
-        let row = self.engine().store().invite(self.secret().hash("invite", token.as_bytes())).await?;
+        let row = self.engine().sign_in().invite(self.secret().hash("invite", token.as_bytes())).await?;
         let now = self.engine().now();
         row.filter(|row| row.used_at.is_none() && row.expires_at > now).ok_or_else(ApiError::invite_over)
     }
 
     /// Whom a link is for. For the first admin's there must be nobody yet.
     pub async fn invited(&self, invite: &InviteRow) -> Result<Option<UserRow>, ApiError> {
-        let store = self.engine().store();
+        let store = self.engine().for_tenant(invite.tenant);
         match invite.user {
             Some(user) => {
-                let user = store.user(invite.tenant, user).await?;
+                let user = store.user(user).await?;
                 user.filter(|user| user.disabled_at.is_none()).map(Some).ok_or_else(ApiError::invite_over)
             }
-            None if store.users(invite.tenant, None, 1).await?.is_empty() => Ok(None),
+            None if store.users(None, 1).await?.is_empty() => Ok(None),
             None => Err(ApiError::invite_over()),
         }
     }
@@ -74,15 +76,15 @@ impl Identity {
         };
         let kept = self.passwords().hash(password).await?;
         let now = self.engine().now();
-        let used = IdentityOp::UseInvite { tenant: invite.tenant, token_hash: invite.token_hash, at: now };
+        let used = UseInvite { tenant: invite.tenant, token_hash: invite.token_hash, at: now };
         // First the link, then the account: two who use it at the same moment do not both get in.
-        if self.write(used).await? == OpAnswer::Gone {
+        if self.write(invite.tenant, used).await? == Changed::Gone {
             return Err(ApiError::invite_over());
         }
         if let Some(mut user) = invited {
             user.password = Some(kept);
-            self.write(IdentityOp::ChangeUser(Box::new(user.clone()))).await?;
-            self.write(IdentityOp::EndSessionsOf { tenant: user.tenant, user: user.id }).await?;
+            self.write(user.tenant, ChangeUser(user.clone())).await?;
+            self.write(user.tenant, EndUserSessions { tenant: user.tenant, user: user.id }).await?;
             return Ok(user);
         }
         let user = UserRow {
@@ -118,16 +120,16 @@ impl Identity {
     }
 
     pub async fn add_user(&self, user: UserRow) -> Result<UserRow, ApiError> {
-        if self.write(IdentityOp::AddUser(Box::new(user.clone()))).await? == OpAnswer::Duplicate {
+        if self.write(user.tenant, AddUser(user.clone())).await? == Stored::Duplicate {
             let detail = format!("there is already a person called `{}`", user.name);
             return Err(ApiError::new(StatusCode::CONFLICT, "USER_EXISTS", detail));
         }
         Ok(user)
     }
 
-    /// Writes, and forgets what was looked up before.
-    pub async fn write(&self, op: IdentityOp) -> Result<OpAnswer, ApiError> {
-        let answer = self.engine().store().execute(Op::Identity(op)).await.map_err(EngineError::from)?;
+    /// Writes to a tenant's keys and people, and forgets what was looked up before.
+    pub async fn write<W: TenantWrite>(&self, tenant: TenantId, write: W) -> Result<W::Answer, ApiError> {
+        let answer = self.engine().for_tenant(tenant).write(write).await.map_err(EngineError::from)?;
         self.forget();
         Ok(answer)
     }

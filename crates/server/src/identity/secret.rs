@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use interlock_core::json::Hash;
 use interlock_engine::{Engine, EngineError};
-use interlock_store::{IdentityOp, Op};
 use sha2::Sha256;
 
 const SECRET_BYTES: usize = 32;
@@ -60,7 +59,7 @@ impl ServerSecret {
 
     /// The secret in this file, which has to be the store's. It is made only where the store has none yet.
     pub async fn open_for(engine: &Engine, path: &Path) -> Result<Self, SecretError> {
-        let kept = engine.store().kept(FINGERPRINT).await.map_err(EngineError::from)?;
+        let kept = engine.installation().kept(FINGERPRINT).await.map_err(EngineError::from)?;
         if kept.is_some() && !path.exists() {
             return Err(SecretError::Missing { path: path.to_owned() });
         }
@@ -72,9 +71,8 @@ impl ServerSecret {
     /// Checks that the store's hashes were made with this secret. A store without any belongs to whoever comes first.
     pub async fn claim(&self, engine: &Engine) -> Result<(), SecretError> {
         let fingerprint = self.hash("fingerprint", b"").to_string();
-        let note = IdentityOp::SetOnce { name: FINGERPRINT, value: fingerprint.clone() };
-        engine.store().execute(Op::Identity(note)).await.map_err(EngineError::from)?;
-        let kept = engine.store().kept(FINGERPRINT).await.map_err(EngineError::from)?;
+        engine.installation().keep_once(FINGERPRINT, fingerprint.clone()).await.map_err(EngineError::from)?;
+        let kept = engine.installation().kept(FINGERPRINT).await.map_err(EngineError::from)?;
         if kept.is_none_or(|kept| kept == fingerprint) { Ok(()) } else { Err(SecretError::Foreign) }
     }
 

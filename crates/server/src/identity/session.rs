@@ -5,7 +5,7 @@ use interlock_core::json::Hash;
 use interlock_core::time::Millis;
 use interlock_engine::EngineError;
 use interlock_protocol::identity::PersonToken;
-use interlock_store::{IdentityOp, Op, UserRow, UserSessionRow};
+use interlock_store::{EndUserSession, NoteSignIn, OpenUserSession, TouchUserSession, UserRow, UserSessionRow};
 
 use super::Identity;
 use super::caller::{Caller, Via};
@@ -53,17 +53,17 @@ impl Identity {
             expires_at: now + self.options().session,
             last_used_at: now,
         };
-        let signed_in = IdentityOp::SignedIn { tenant: user.tenant, user: user.id, at: now };
-        for op in [IdentityOp::OpenSession(row), signed_in] {
-            self.engine().store().execute(Op::Identity(op)).await.map_err(EngineError::from)?;
-        }
+        let store = self.engine().for_tenant(user.tenant);
+        store.write(OpenUserSession(row)).await.map_err(EngineError::from)?;
+        let signed_in = NoteSignIn { tenant: user.tenant, user: user.id, at: now };
+        store.write(signed_in).await.map_err(EngineError::from)?;
         Ok((token, row))
     }
 
     pub async fn end_session(&self, caller: &Caller) -> Result<HeaderValue, ApiError> {
         if let Via::Session { token_hash, .. } = caller.via {
-            let op = IdentityOp::EndSession { tenant: caller.tenant, token_hash };
-            self.engine().store().execute(Op::Identity(op)).await.map_err(EngineError::from)?;
+            let end = EndUserSession { tenant: caller.tenant, token_hash };
+            self.engine().for_tenant(caller.tenant).write(end).await.map_err(EngineError::from)?;
         }
         Ok(self.cookie("", Millis(0)))
     }
@@ -92,19 +92,20 @@ impl Identity {
     }
 
     async fn person_of(&self, token: &str) -> Result<Option<Caller>, ApiError> {
-        let store = self.engine().store();
-        let Some(session) = store.user_session(self.session_hash(token)).await? else { return Ok(None) };
+        let found = self.engine().sign_in().user_session(self.session_hash(token)).await?;
+        let Some(session) = found else { return Ok(None) };
         let now = self.engine().now();
         if session.expires_at <= now {
             return Ok(None);
         }
-        let Some(user) = store.user(session.tenant, session.user).await? else { return Ok(None) };
+        let store = self.engine().for_tenant(session.tenant);
+        let Some(user) = store.user(session.user).await? else { return Ok(None) };
         if user.disabled_at.is_some() {
             return Ok(None);
         }
         if now.since(session.last_used_at) >= TOUCH_EVERY {
-            let op = IdentityOp::TouchSession { tenant: session.tenant, token_hash: session.token_hash, at: now };
-            store.execute(Op::Identity(op)).await.map_err(EngineError::from)?;
+            let touch = TouchUserSession { tenant: session.tenant, token_hash: session.token_hash, at: now };
+            store.write(touch).await.map_err(EngineError::from)?;
         }
         Ok(Some(caller(user, session.token_hash)))
     }

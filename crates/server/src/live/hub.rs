@@ -220,7 +220,7 @@ impl Pump {
 
     /// Whether the run has ended and all its events have been read.
     async fn is_over(&self, run: RunId) -> Result<bool, EngineError> {
-        let overview = self.engine.store().run_overview(self.topic.tenant(), run).await?;
+        let overview = self.engine.for_tenant(self.topic.tenant()).run_overview(run).await?;
         // Retention has swept it, or it never was: nothing more will come.
         Ok(overview.is_none_or(|run| RunState::is_terminal(run.state) && self.cursor >= run.version))
     }

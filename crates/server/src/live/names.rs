@@ -54,7 +54,7 @@ impl Names {
     }
 
     async fn look_up(&self, tenant: TenantId, run: RunId) -> Result<RunNames, EngineError> {
-        let found = self.engine.store().load_runs(&[(tenant, run)]).await?.pop();
+        let found = self.engine.for_tenant(tenant).load_run(run).await?;
         // A run that retention has swept has no names any more; its events go the same way soon.
         Ok(found.map_or_else(RunNames::default, |run| RunNames {
             workflow: run.plan.workflow.clone(),

@@ -109,12 +109,14 @@ impl Subscription {
     async fn replay(&self) -> Result<(Vec<Frame>, u64), EngineError> {
         match self.topic {
             Topic::Run(tenant, run) => {
-                let events = self.engine.store().events(tenant, run, self.cursor, limits::REPLAY_EVENTS_MAX).await?;
+                let store = self.engine.for_tenant(tenant);
+                let events = store.events(run, self.cursor, limits::REPLAY_EVENTS_MAX).await?;
                 let cursor = events.last().map_or(self.cursor, |event| event.seq);
                 Ok((self.encoder.of_run(run, events).await?, cursor))
             }
             Topic::Tenant(tenant) => {
-                let page = self.engine.store().tenant_events(tenant, self.cursor, limits::REPLAY_EVENTS_MAX).await?;
+                let store = self.engine.for_tenant(tenant);
+                let page = store.tenant_events(self.cursor, limits::REPLAY_EVENTS_MAX).await?;
                 Ok((self.encoder.of_tenant(page.events).await?, page.cursor))
             }
         }

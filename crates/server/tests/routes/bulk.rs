@@ -8,7 +8,7 @@ use interlock_core::ids::{JobId, RunId};
 use interlock_core::json::Json;
 use interlock_core::state::Initiator;
 use interlock_engine::IdempotencyKey;
-use interlock_store::{BulkJob, BulkOp, Op};
+use interlock_store::{BulkJob, PutBulkJob};
 use serde_json::{Value, json};
 
 use crate::api::{Api, failed, plan, task};
@@ -138,7 +138,7 @@ async fn a_job_that_is_taken_over_does_nothing_twice() {
         created_at: engine.now(),
         finished_at: None,
     };
-    engine.store().execute(Op::Bulk(BulkOp::Put { tenant, job: Box::new(job) })).await.unwrap();
+    engine.store().write(PutBulkJob { tenant, job }).await.unwrap();
     let ended = finished(&api, &id.to_string()).await;
     assert_eq!((&ended["succeeded"], &ended["failed"]), (&json!(4), &json!(0)));
     assert_eq!(count().await, 7, "two more runs were made, and none twice");

@@ -5,7 +5,7 @@ use axum::http::{Request, header};
 use interlock_core::identity::Role;
 use interlock_core::time::Millis;
 use interlock_server::identity::NewKey;
-use interlock_store::{IdentityOp, Op};
+use interlock_store::RevokeKey;
 use serde_json::json;
 
 use crate::api::{Answer, Api, task};
@@ -84,8 +84,8 @@ async fn a_key_revoked_elsewhere_is_refused_within_a_second() {
     let gone = api.with_key(&key);
     assert_eq!(gone.get("/runs").await.status, 200);
     let row = api.engine.store().find_keys(&key[4..16]).await.unwrap().remove(0);
-    let revoke = IdentityOp::RevokeKey { tenant: api.tenant, key: row.id, at: api.engine.now() };
-    api.engine.store().execute(Op::Identity(revoke)).await.unwrap();
+    let revoke = RevokeKey { tenant: api.tenant, key: row.id, at: api.engine.now() };
+    api.engine.store().write(revoke).await.unwrap();
     tokio::time::advance(std::time::Duration::from_secs(1)).await;
     assert_eq!(gone.get("/runs").await.problem(), (401, "UNAUTHORIZED"));
     api.end().await;

@@ -10,7 +10,7 @@ use interlock_core::ids::{OutboxId, TenantId};
 use interlock_core::json::Json;
 use interlock_server::identity::NewKey;
 use interlock_server::matrix::{Line, MATRIX, Place, Thing};
-use interlock_store::{NewMessage, Op, TriggerOp};
+use interlock_store::{NewMessage, ReplayMessages};
 use serde_json::{Value, json};
 
 use crate::api::{Api, plan, task};
@@ -107,8 +107,8 @@ async fn message(api: &Api, tenant: TenantId, endpoint: &str, run: &str) -> Stri
     let id = OutboxId(api.engine.fresh_id());
     let payload = Json::of(&json!({ "type": "session.created" })).unwrap();
     let messages = vec![NewMessage { id, run: run.parse().unwrap(), payload, place: 1 }];
-    let queue = TriggerOp::Replay { tenant, endpoint: endpoint.parse().unwrap(), messages, at: api.engine.now() };
-    api.engine.store().execute(Op::Trigger(Box::new(queue))).await.unwrap();
+    let queue = ReplayMessages { tenant, endpoint: endpoint.parse().unwrap(), messages, at: api.engine.now() };
+    api.engine.store().write(queue).await.unwrap();
     let listed = api.get(&format!("/webhook-endpoints/{endpoint}/deliveries")).await.ok();
     assert_eq!(listed["deliveries"][0]["delivery_id"], json!(id), "{listed}");
     id.to_string()

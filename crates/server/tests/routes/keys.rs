@@ -61,8 +61,8 @@ async fn the_local_key_is_kept_while_it_works() {
     let row = engine.store().find_keys(first.lookup()).await.unwrap().remove(0);
     assert_eq!((row.roles.to_string(), row.installation), ("admin,worker".into(), true));
 
-    let revoke = interlock_store::IdentityOp::RevokeKey { tenant, key: row.id, at: engine.now() };
-    engine.store().execute(interlock_store::Op::Identity(revoke)).await.unwrap();
+    let revoke = interlock_store::RevokeKey { tenant, key: row.id, at: engine.now() };
+    engine.store().write(revoke).await.unwrap();
     let second = first_key::local(&engine, &secret, tenant, &path).await.unwrap();
     assert_ne!(second, first);
     assert_eq!(std::fs::read_to_string(&path).unwrap().trim(), second.reveal());

@@ -8,7 +8,7 @@ use interlock_core::ids::InboundId;
 use interlock_core::json::{Hash, Json};
 use interlock_core::time::Millis;
 use interlock_core::trigger::Source;
-use interlock_store::{DeliveryRef, DeliveryRow, Op, OpAnswer, TriggerOp};
+use interlock_store::{BeginDelivery, DeliveryBegun, DeliveryRef, DeliveryRow};
 use serde_json::{Value, json};
 use sha2::Sha256;
 use std::time::Duration;
@@ -264,9 +264,8 @@ async fn a_delivery_that_was_left_is_finished_once() {
         retry_at: Some(lock_until),
     };
     let request_hash = Hash::of(body.to_string().as_bytes());
-    let begin =
-        TriggerOp::BeginDelivery { delivery, source: Source::GitHub, request_hash, fingerprint: None, now, lock_until };
-    assert_eq!(api.engine.store().execute(Op::Trigger(Box::new(begin))).await.unwrap(), OpAnswer::Begun(1));
+    let begin = BeginDelivery { delivery, source: Source::GitHub, request_hash, fingerprint: None, now, lock_until };
+    assert_eq!(api.engine.store().write(begin).await.unwrap(), DeliveryBegun::Begun(1));
 
     let meanwhile = github(&api, &path, "d-1", &body).await;
     assert_eq!((meanwhile.status.as_u16(), &meanwhile.body["status"]), (202, &json!("processing")));

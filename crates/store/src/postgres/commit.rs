@@ -13,15 +13,15 @@ use super::connect::{PgDb, Role, Target, connect};
 use super::inspect;
 use super::limited::Limited;
 use super::listen::Announcer;
-use crate::apply_op;
 use crate::db::Db as _;
 use crate::error::{DbError, Refusal, Restored};
 use crate::lane::{Committer, Group, entry_of};
-use crate::op::{Op, OpAnswer};
+use crate::meta::{self, RaiseEpoch};
 use crate::plans::{PlansInUse, plan_used_at};
-use crate::sql::{hot, ops, side};
+use crate::sql::{hot, side};
 use crate::submit::{Guard, Item, Outcome, Prepared};
 use crate::value::args;
+use crate::write::{BoxedWrite, Write as _};
 
 pub(crate) struct PgCommitter {
     target: Target,
@@ -111,7 +111,7 @@ impl PgCommitter {
 }
 
 async fn epoch(db: &PgDb) -> Result<u64, DbError> {
-    let mut rows = db.query(&ops::META_GET, args!["store_epoch"]).await?;
+    let mut rows = db.query(&meta::sql::META_GET, args!["store_epoch"]).await?;
     let row = rows.first_mut().ok_or_else(|| DbError::Other("the store has no epoch".into()))?;
     Ok(row.name("value")?)
 }
@@ -119,12 +119,9 @@ async fn epoch(db: &PgDb) -> Result<u64, DbError> {
 /// Fences every attempt that was handed out, as a restore does: numbers of attempts that are lost would be given out again.
 async fn raise_epoch(db: &PgDb) -> Result<u64, DbError> {
     db.batch("BEGIN").await?;
-    let raised = apply_op::apply(db, &Op::RaiseEpoch).await?;
+    let raised = RaiseEpoch.apply(db).await?;
     db.batch("COMMIT").await?;
-    match raised {
-        OpAnswer::Epoch(epoch) => Ok(epoch),
-        other => Err(DbError::Other(format!("unexpected answer {other:?}"))),
-    }
+    Ok(raised)
 }
 
 impl Committer for PgCommitter {
@@ -283,10 +280,10 @@ impl PgCommitter {
     }
 
     /// An operation in its own savepoint, so that its failure is its own.
-    async fn op(&self, op: &Op) -> Result<Outcome, DbError> {
+    async fn op(&self, op: &BoxedWrite) -> Result<Outcome, DbError> {
         let db = self.db.as_ref().ok_or_else(|| DbError::Lost("no connection".into()))?;
         db.batch("SAVEPOINT op").await?;
-        match apply_op::apply(db, op).await {
+        match op.on_postgres(db).await {
             Ok(answer) => {
                 db.batch("RELEASE op").await?;
                 Ok(Outcome::Answer(answer))

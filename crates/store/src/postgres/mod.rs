@@ -8,22 +8,22 @@ mod limited;
 mod listen;
 pub(crate) mod partitions;
 pub(crate) mod reads;
+pub(crate) mod row_security;
 mod tls;
-pub(crate) mod wall;
 
 use tokio::sync::watch;
 
 use crate::db::Db as _;
 use crate::error::{DbError, OpenError};
+use crate::meta;
 use crate::migrate;
 use crate::options::Options;
-use crate::sql::read;
 use connect::{Role, Target, connect};
 
 /// What opening gives to the store.
 pub(crate) struct Opened {
     pub reads: reads::PgReads,
-    pub walled: wall::Walled,
+    pub scoped_reads: row_security::ScopedReads,
     pub committers: Vec<commit::PgCommitter>,
     pub wakes: watch::Receiver<u64>,
 }
@@ -40,10 +40,10 @@ pub(crate) async fn open(address: &str, options: &Options) -> Result<Opened, Ope
     // An error leaves the transaction to the connection's end.
     migrate::run(&db, migrate::POSTGRES, options.migrate).await?;
     if options.migrate {
-        wall::raise(&db).await?;
-        wall::check(&db, &target).await?;
+        row_security::enable(&db).await?;
+        row_security::check(&db, &target).await?;
         // Before the first commit: rows that come before their week was made would keep it out.
-        for mut row in db.query(&read::SERVER_TIME, vec![]).await? {
+        for mut row in db.query(&meta::sql::SERVER_TIME, vec![]).await? {
             partitions::ensure(&db, row.time("now")?).await?;
         }
     }
@@ -63,7 +63,7 @@ pub(crate) async fn open(address: &str, options: &Options) -> Result<Opened, Ope
         committers.push(committer.await.map_err(unreachable)?);
     }
     let wakes = listen::listen(target.clone(), options.server);
-    let walled = wall::Walled::new(target.clone(), options.readers, options.read_timeout);
+    let scoped_reads = row_security::ScopedReads::new(target.clone(), options.readers, options.read_timeout);
     let reads = reads::PgReads::new(target, options.readers, options.read_timeout);
-    Ok(Opened { reads, walled, committers, wakes })
+    Ok(Opened { reads, scoped_reads, committers, wakes })
 }

@@ -5,7 +5,7 @@ use interlock_core::time::{Millis, Timestamp};
 
 use crate::db::Db;
 use crate::error::DbError;
-use crate::sql::ops;
+use crate::meta;
 use crate::value::args;
 
 const WEEK: u64 = 7 * 24 * 60 * 60 * 1_000;
@@ -16,7 +16,7 @@ const WEEKS_BEHIND: u64 = 2;
 
 pub(crate) async fn ensure<D: Db>(db: &D, now: Timestamp) -> Result<(), DbError> {
     // One server at a time; the others find the tables made.
-    db.query(&ops::META_LOCK, args!["seal"]).await?;
+    db.query(&meta::sql::META_LOCK, args!["seal"]).await?;
     let this_week = u64::try_from(now.0).unwrap_or(0) / WEEK;
     for week in this_week..this_week + WEEKS_AHEAD {
         let from = Timestamp(0) + Millis(week * WEEK);

@@ -1,16 +1,14 @@
-//! Every statement of the store, named, as a value. Written once where both databases can share it; `$1…$n` on both,
+//! Statements as named values. Each noun has its own in its `sql.rs`; here stand those of the hot path. Written once where both databases can share it; `$1…$n` on both,
 //! and since SQLite numbers them by first appearance, the digits first appear in order (a test checks).
 
-pub mod bulk;
-pub mod check;
 pub mod hot;
-pub mod identity;
-pub mod ops;
-pub mod payloads;
-pub mod read;
+pub mod live;
 pub mod side;
-pub mod triggers;
-pub mod workflows;
+
+use crate::{
+    approvals, bulk_jobs, check, claims, delegations, feed, idempotency, inbound, keys, meta, outbound, outbox,
+    payloads, people, receipts, retention, runs, schedules, signals, subjects, tenants, workers, workflows,
+};
 
 /// Settings of a committer's session on PostgreSQL. Plans are made once, while the tables may still be empty; with nested loops
 /// over indexes as the only choice they stay right when the tables grow. Measured: generic plans alone halved the
@@ -84,14 +82,32 @@ pub(crate) use list;
 
 /// All of them, for the test that prepares each on both databases.
 pub fn all_statements() -> impl Iterator<Item = &'static Stmt> {
-    let loose = identity::ALL
-        .iter()
-        .chain(triggers::ALL)
-        .chain(workflows::ALL)
-        .chain(bulk::ALL)
-        .chain(payloads::ALL)
-        .chain(check::ALL);
-    hot::ALL.iter().chain(side::ALL).chain(ops::ALL).chain(read::ALL).chain(loose).copied()
+    let nouns: [&[&Stmt]; 23] = [
+        approvals::sql::ALL,
+        bulk_jobs::sql::ALL,
+        check::sql::ALL,
+        claims::sql::ALL,
+        delegations::sql::ALL,
+        feed::sql::ALL,
+        idempotency::sql::ALL,
+        inbound::sql::ALL,
+        keys::sql::ALL,
+        meta::sql::ALL,
+        outbound::sql::ALL,
+        outbox::sql::ALL,
+        payloads::sql::ALL,
+        people::sql::ALL,
+        receipts::sql::ALL,
+        retention::sql::ALL,
+        runs::sql::ALL,
+        schedules::sql::ALL,
+        signals::sql::ALL,
+        subjects::sql::ALL,
+        tenants::sql::ALL,
+        workers::sql::ALL,
+        workflows::sql::ALL,
+    ];
+    hot::ALL.iter().chain(side::ALL).chain(nouns.into_iter().flatten()).copied()
 }
 
 #[cfg(test)]

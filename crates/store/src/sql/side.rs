@@ -108,12 +108,6 @@ statements! {
                ELSE receipts.run_id = excluded.run_id AND receipts.state IN ('intent', 'in_doubt') END"
     }
 
-    RECEIPT_SETTLE on receipts {
-        both: "UPDATE receipts SET state = $1, response = $2, outcome_at = $3, late = 1
-               WHERE tenant_id = $4 AND effect_key = $5 AND receipt_id = $6 AND run_id = $7
-               AND (state = 'intent' OR state = 'in_doubt')"
-    }
-
     OUTBOX_INSERT on outbox {
         both: "INSERT INTO outbox (tenant_id, outbox_id, run_id, destination, payload, created_at, next_at, place)
                VALUES ($1, $2, $3, $4, $5, $6, $6, $7)"

@@ -13,16 +13,16 @@ use interlock_core::state::{Detail, Reason};
 use interlock_core::time::Timestamp;
 use rusqlite::{Connection, params};
 
+use super::SqliteDb;
 use super::memory::Memory;
-use super::{SqliteDb, ready};
-use crate::apply_op;
 use crate::error::{DbError, Refusal};
 use crate::lane::{Committer, Group, entry_of};
-use crate::op::Op;
 use crate::plans::{PlansInUse, plan_used_at};
 use crate::sql::{hot, side};
 use crate::submit::{Guard, Item, Outcome, Prepared, SideStmt};
+use crate::tenants::PutTenant;
 use crate::value::args;
+use crate::write::BoxedWrite;
 
 /// The writer's connection: its own, or the shared one of a database in memory.
 pub(crate) enum Writer {
@@ -211,11 +211,11 @@ impl Transaction<'_> {
         Ok(outcomes)
     }
 
-    fn op(&mut self, op: &Op) -> Result<Outcome, DbError> {
-        if let Op::PutTenant(tenant) = op {
+    fn op(&mut self, op: &BoxedWrite) -> Result<Outcome, DbError> {
+        if let Some(PutTenant(tenant)) = op.downcast() {
             self.known.tenants.remove(&tenant.id);
         }
-        ready(apply_op::apply(&self.db, op)).map(Outcome::Answer)
+        op.on_sqlite(&self.db).map(Outcome::Answer)
     }
 
     fn set(&mut self, set: &Prepared) -> Result<Outcome, DbError> {

@@ -40,6 +40,8 @@ impl SqliteDb<'_> {
     pub fn query_now(&self, stmt: &'static Stmt, args: impl AsRef<[Value]>) -> Result<Vec<Row>, DbError> {
         let mut statement = self.0.prepare_cached(stmt.sqlite)?;
         let columns = statement.column_count();
+        #[cfg(debug_assertions)]
+        let names = statement.column_names().into_iter().map(str::to_owned).collect();
         let mut rows = statement.query(rusqlite::params_from_iter(args.as_ref()))?;
         let mut found = Vec::new();
         while let Some(row) = rows.next()? {
@@ -47,7 +49,10 @@ impl SqliteDb<'_> {
             for column in 0..columns {
                 values.push(value_of(row.get_ref(column)?)?);
             }
-            found.push(Row::new(stmt.table, values));
+            let row = Row::new(stmt.table, values);
+            #[cfg(debug_assertions)]
+            let row = row.named(&names);
+            found.push(row);
         }
         Ok(found)
     }

@@ -4,7 +4,7 @@ use interlock_core::decide::Queued;
 use interlock_core::ids::SessionId;
 use interlock_core::state::WorkerState;
 use interlock_core::time::Millis;
-use interlock_store::{Op, SessionRow, StoreUrl};
+use interlock_store::{RegisterSession, Seal, SessionRow, StoreUrl};
 
 use crate::fixture::{NOW, Place, Wanted, World, admin, fresh, tasks};
 
@@ -73,17 +73,17 @@ async fn populate(world: &World) {
         capabilities: None,
         unlisted: Vec::new(),
     };
-    world.store.execute(Op::RegisterSession(row)).await.unwrap();
+    world.store.write(RegisterSession(row)).await.unwrap();
     let mut ended = world.start(&tasks(2), Wanted::default()).await;
     world.finish(&mut ended, session).await;
-    world.store.execute(Op::Seal { now: NOW, limit: 100 }).await.unwrap();
+    world.store.write(Seal { now: NOW, limit: 100 }).await.unwrap();
     let mut running = world.start(&tasks(2), Wanted::default()).await;
     world.claim(&mut running, session).await;
     let subject = || Some("ticket".to_owned());
     world.start(&tasks(1), Wanted { subject: subject(), ..Wanted::default() }).await;
     let queued = Some(Queued { cancels: false });
     world.start(&tasks(1), Wanted { subject: subject(), queued, ..Wanted::default() }).await;
-    world.store.execute(Op::Seal { now: NOW, limit: 100 }).await.unwrap();
+    world.store.write(Seal { now: NOW, limit: 100 }).await.unwrap();
 }
 
 async fn broken_rows_are_named(place: &Place) {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use interlock_core::ids::{RunId, SessionId};
 use interlock_core::time::Millis;
-use interlock_store::{Op, OpAnswer, Sweep};
+use interlock_store::{Seal, Sweep};
 
 use crate::fixture::{NOW, Place, Wanted, fresh, tasks, tenant_id};
 
@@ -38,7 +38,7 @@ async fn the_feed_misses_nothing_while_lanes_commit(place: &Place) {
         let (world, stop) = (world.clone(), Arc::clone(&stop));
         async move {
             while !stop.load(Ordering::Relaxed) {
-                world.store.execute(Op::Seal { now: NOW, limit: 3 }).await.unwrap();
+                world.store.write(Seal { now: NOW, limit: 3 }).await.unwrap();
             }
         }
     });
@@ -61,7 +61,7 @@ async fn the_feed_misses_nothing_while_lanes_commit(place: &Place) {
     }
     stop.store(true, Ordering::Relaxed);
     sealer.await.unwrap();
-    while world.store.execute(Op::Seal { now: NOW, limit: 1_000 }).await.unwrap() != OpAnswer::Count(0) {}
+    while world.store.write(Seal { now: NOW, limit: 1_000 }).await.unwrap() != 0 {}
 
     let mut seen: HashMap<RunId, u64> = HashMap::new();
     let mut cursor = 0;
@@ -88,11 +88,11 @@ async fn old_runs_are_swept_whole(place: &Place) {
     let mut old = world.start(&tasks(2), Wanted { labels, ..Wanted::default() }).await;
     let live = world.start(&tasks(2), Wanted::default()).await;
     world.finish(&mut old, SessionId(fresh())).await;
-    world.store.execute(Op::Seal { now: NOW, limit: 1_000 }).await.unwrap();
-    let sweep = |days: u64| Op::Sweep(Sweep::new(NOW + Millis::from_hours(24 * days)));
-    world.store.execute(sweep(89)).await.unwrap();
+    world.store.write(Seal { now: NOW, limit: 1_000 }).await.unwrap();
+    let sweep = |days: u64| Sweep::new(NOW + Millis::from_hours(24 * days));
+    world.store.write(sweep(89)).await.unwrap();
     assert_eq!(world.load(&old).await, old);
-    world.store.execute(sweep(91)).await.unwrap();
+    world.store.write(sweep(91)).await.unwrap();
     assert!(world.store.load_runs(&[(old.tenant, old.id)]).await.unwrap().is_empty());
     assert!(world.store.events(old.tenant, old.id, 0, 10).await.unwrap().is_empty());
     assert_eq!(world.load(&live).await, live);
@@ -105,14 +105,14 @@ async fn the_feed_goes_past_swept_runs(place: &Place) {
     for _ in 0..4 {
         let mut run = world.start(&plan, Wanted::default()).await;
         world.finish(&mut run, SessionId(fresh())).await;
-        world.store.execute(Op::Seal { now: NOW, limit: 1_000 }).await.unwrap();
+        world.store.write(Seal { now: NOW, limit: 1_000 }).await.unwrap();
     }
     let live = world.start(&plan, Wanted::default()).await;
-    world.store.execute(Op::Seal { now: NOW, limit: 1_000 }).await.unwrap();
+    world.store.write(Seal { now: NOW, limit: 1_000 }).await.unwrap();
     let last = world.store.last_cursor(world.tenant).await.unwrap();
     let later = NOW + Millis::from_hours(24);
     let sweep = Sweep { runs_kept: Some(Millis::from_hours(1)), ..Sweep::new(later) };
-    world.store.execute(Op::Sweep(sweep)).await.unwrap();
+    world.store.write(sweep).await.unwrap();
 
     // Pages that hold nothing but swept events come first, and the cursor moves past each of them.
     let (mut cursor, mut empty, mut seen) = (0, 0, Vec::new());

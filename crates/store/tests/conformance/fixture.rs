@@ -14,7 +14,7 @@ use interlock_core::plan::{Plan, StepSpec};
 use interlock_core::run::{HashHex, Header, Lineage, Run, Trigger};
 use interlock_core::time::Timestamp;
 use interlock_core::work::Claimer;
-use interlock_store::{Finding, Op, Options, Store, StoreUrl, Tenant};
+use interlock_store::{Finding, Options, PutTenant, Store, StoreUrl, Tenant};
 use uuid::Uuid;
 
 pub const NOW: Timestamp = Timestamp(1_790_000_000_000);
@@ -92,7 +92,7 @@ impl Place {
     pub async fn world(&self) -> World {
         let store = self.open().await;
         let tenant = tenant_id(1);
-        store.execute(Op::PutTenant(Tenant::new(tenant, "one", NOW))).await.unwrap();
+        store.write(PutTenant(Tenant::new(tenant, "one", NOW))).await.unwrap();
         World { store, tenant }
     }
 

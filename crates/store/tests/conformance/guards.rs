@@ -10,7 +10,9 @@ use interlock_core::limits;
 use interlock_core::run::Run;
 use interlock_core::state::StepState;
 use interlock_core::time::{Millis, Timestamp};
-use interlock_store::{Op, OpAnswer, Refusal, SignalRow, SubjectSignal, SubmitError, Tenant};
+use interlock_store::{
+    PutTenant, Refusal, SignalRow, SignalStored, SignalSubject, StoreSignal, SubjectSignaled, SubmitError, Tenant,
+};
 
 use crate::fixture::{NOW, Place, Wanted, World, command, fresh, start_set, tasks, tenant_id};
 
@@ -168,14 +170,13 @@ async fn a_signal_instead_of_a_run_needs_a_holder(place: &Place) {
     let world = place.world().await;
     let run = RunId(fresh());
     let tell = |run, request: Option<&str>| {
-        let wanted = SubjectSignal { signal: signal(&world, "T-11"), run, request: request.map(idempotency) };
-        world.store.execute(Op::SignalSubject(Box::new(wanted)))
+        world.store.write(SignalSubject { signal: signal(&world, "T-11"), run, request: request.map(idempotency) })
     };
-    assert_eq!(tell(run, Some("k1")).await.unwrap(), OpAnswer::Gone);
+    assert_eq!(tell(run, Some("k1")).await.unwrap(), SubjectSignaled::Free);
     let holder = world.start(&tasks(1), Wanted { subject: Some("T-11".into()), ..Wanted::default() }).await;
-    assert_eq!(tell(holder.id, Some("k1")).await.unwrap(), OpAnswer::Stored);
-    assert_eq!(tell(holder.id, Some("k1")).await.unwrap(), OpAnswer::Duplicate);
-    assert_eq!(tell(holder.id, None).await.unwrap(), OpAnswer::Stored);
+    assert_eq!(tell(holder.id, Some("k1")).await.unwrap(), SubjectSignaled::Signaled);
+    assert_eq!(tell(holder.id, Some("k1")).await.unwrap(), SubjectSignaled::Duplicate);
+    assert_eq!(tell(holder.id, None).await.unwrap(), SubjectSignaled::Signaled);
     let pending = world.store.pending_signals(world.tenant, "run.requested", "T-11", Timestamp(0), 10).await.unwrap();
     assert_eq!(pending.len(), 2);
     let record = world.store.idempotency(world.tenant, "cli", "k1").await.unwrap().unwrap();
@@ -185,7 +186,7 @@ async fn a_signal_instead_of_a_run_needs_a_holder(place: &Place) {
 async fn a_signal_needs_a_tenant(place: &Place) {
     let world = place.world().await;
     let row = SignalRow { tenant: tenant_id(404), ..signal(&world, "k") };
-    assert_eq!(world.store.execute(Op::StoreSignal(row)).await.unwrap(), OpAnswer::UnknownTenant);
+    assert_eq!(world.store.write(StoreSignal(row)).await.unwrap(), SignalStored::UnknownTenant);
     assert!(
         world.store.pending_signals(tenant_id(404), "run.requested", "k", Timestamp(0), 10).await.unwrap().is_empty()
     );
@@ -230,9 +231,9 @@ async fn a_signal_is_consumed_once(place: &Place) {
         source_id: Some("delivery-1".into()),
         broadcast: false,
     };
-    assert_eq!(world.store.execute(Op::StoreSignal(row.clone())).await.unwrap(), OpAnswer::Stored);
+    assert_eq!(world.store.write(StoreSignal(row.clone())).await.unwrap(), SignalStored::Stored);
     let twin = SignalRow { id: SignalId(fresh()), ..row.clone() };
-    assert_eq!(world.store.execute(Op::StoreSignal(twin)).await.unwrap(), OpAnswer::Duplicate);
+    assert_eq!(world.store.write(StoreSignal(twin)).await.unwrap(), SignalStored::Duplicate);
     assert_eq!(world.store.pending_signals(world.tenant, "go", "k", Timestamp(0), 10).await.unwrap().len(), 1);
     let consume = || with_side(&world, SideWrite::ConsumeSignal { signal: id, position: 0, broadcast: false });
     assert_eq!(refusal(world.store.submit(consume()).await), None);
@@ -274,7 +275,7 @@ async fn a_refused_guard_writes_nothing(place: &Place) {
 
 async fn limited(world: &World, caps: Caps, pending_runs_max: Option<u32>) -> World {
     let tenant = Tenant { caps, pending_runs_max, ..Tenant::new(tenant_id(5), "limited", NOW) };
-    world.store.execute(Op::PutTenant(tenant)).await.unwrap();
+    world.store.write(PutTenant(tenant)).await.unwrap();
     World { store: world.store.clone(), tenant: tenant_id(5) }
 }
 

@@ -8,7 +8,7 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use interlock_core::ids::SessionId;
 use interlock_core::time::Millis;
-use interlock_store::{CommitFault, Faults, Mode, Op, OpAnswer, Options, Store, SubmitError, Tenant};
+use interlock_store::{CommitFault, Faults, Mode, Options, PutTenant, Seal, Store, SubmitError, Tenant};
 
 use crate::fixture::{NOW, Place, Wanted, World, completion, fresh, options, start_set, tasks, tenant_id};
 
@@ -62,7 +62,7 @@ async fn sets_go_either_way_and_the_feed_tells_them_as_they_were_committed(place
         }
         assert_eq!(world.load(&run).await, run);
     }
-    while world.store.execute(Op::Seal { now: at, limit: 1_000 }).await.unwrap() != OpAnswer::Count(0) {}
+    while world.store.write(Seal { now: at, limit: 1_000 }).await.unwrap() != 0 {}
     let events = world.store.tenant_events(world.tenant, 0, 1_000).await.unwrap().events;
     let mut told: Vec<_> = events.iter().map(|event| event.run).collect();
     told.dedup();
@@ -136,7 +136,7 @@ async fn inline(place: &Place, faults: Arc<dyn Faults>) -> World {
     let options = Options { mode: Mode::Inline(faults), ..options() };
     let store = Store::open(&place.url, options).await.unwrap();
     let tenant = tenant_id(1);
-    store.execute(Op::PutTenant(Tenant::new(tenant, "one", NOW))).await.unwrap();
+    store.write(PutTenant(Tenant::new(tenant, "one", NOW))).await.unwrap();
     World { store, tenant }
 }
 
@@ -182,7 +182,7 @@ async fn a_full_queue_is_an_answer() {
     let place = Place::memory();
     let options = Options { mode: Mode::Inline(Arc::new(Lossy::default())), queue_max: 3, ..options() };
     let store = Store::open(&place.url, options).await.unwrap();
-    store.execute(Op::PutTenant(Tenant::new(tenant_id(1), "one", NOW))).await.unwrap();
+    store.write(PutTenant(Tenant::new(tenant_id(1), "one", NOW))).await.unwrap();
     let sets = (0..20).map(|_| store.try_submit(start_set(tenant_id(1), &tasks(1), Wanted::default()).1));
     let answers = futures::future::join_all(sets).await;
     let busy = answers.iter().filter(|answer| matches!(answer, Err(SubmitError::Busy))).count();

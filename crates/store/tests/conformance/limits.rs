@@ -8,7 +8,7 @@ use interlock_core::ids::SessionId;
 use interlock_core::plan::Plan;
 use interlock_core::run::Run;
 use interlock_core::time::Timestamp;
-use interlock_store::{Op, Refusal, SubmitError, Tenant};
+use interlock_store::{PutTenant, Refusal, SubmitError, Tenant};
 
 use crate::fixture::{NOW, Place, Wanted, World, command, fresh, start_set, tasks, tenant_id};
 
@@ -81,7 +81,7 @@ async fn a_workflow_has_no_more_claims_than_it_may(place: &Place) {
     // Nobody else is held up: not another workflow, not another tenant's of the same name.
     let mut other = world.start(&limited("other", 1, at_once(1)), Wanted::default()).await;
     assert_eq!(claim(&world, &mut other, session).await, None);
-    world.store.execute(Op::PutTenant(Tenant::new(tenant_id(9), "nine", NOW))).await.unwrap();
+    world.store.write(PutTenant(Tenant::new(tenant_id(9), "nine", NOW))).await.unwrap();
     let nine = World { store: world.store.clone(), tenant: tenant_id(9) };
     let mut theirs = nine.start(&plan, Wanted::default()).await;
     assert_eq!(claim(&nine, &mut theirs, session).await, None);
@@ -147,7 +147,7 @@ async fn runs_of_a_workflow_are_rationed_by_the_minute(place: &Place) {
 async fn what_one_limit_refuses_takes_no_place_of_the_other(place: &Place) {
     let world = place.world().await;
     let caps = Caps { max_concurrency: Some(2), max_runs_per_min: Some(60) };
-    world.store.execute(Op::PutTenant(Tenant { caps, ..Tenant::new(tenant_id(5), "five", NOW) })).await.unwrap();
+    world.store.write(PutTenant(Tenant { caps, ..Tenant::new(tenant_id(5), "five", NOW) })).await.unwrap();
     let world = World { store: world.store.clone(), tenant: tenant_id(5) };
     let session = SessionId(fresh());
     let plan = limited("narrow", 1, at_once(1));

@@ -1,5 +1,6 @@
 //! One suite over every database: what a store promises, whatever is behind it.
 
+mod access;
 mod check;
 mod feed;
 mod filled;
@@ -7,12 +8,14 @@ mod fixture;
 mod guards;
 mod lanes;
 mod limits;
+mod live_row;
 mod opening;
 mod payloads;
 mod people;
 mod plans;
 mod races;
 mod receipts;
+mod row_security;
 mod runs;
 mod servers;
 mod statements;
@@ -21,7 +24,6 @@ mod swept_plans;
 mod swept_runs;
 mod triggers;
 mod walk;
-mod wall;
 mod workflows;
 
 /// Declares each test once and runs it on a SQLite file, on SQLite in memory and on PostgreSQL.

@@ -1,6 +1,6 @@
 //! Opening: migrations, the lock, and messages that say what to do.
 
-use interlock_store::{Op, OpAnswer, OpenError, Store, StoreUrl, SubmitError};
+use interlock_store::{Changed, EnsurePartitions, FinishRestore, OpenError, RaiseEpoch, Store, StoreUrl, SubmitError};
 
 use crate::fixture::{NOW, Place, Wanted, options, tasks};
 
@@ -93,7 +93,7 @@ async fn a_backup_made_while_running_is_restored_with_a_higher_epoch() {
     assert_eq!(restored.check().await.unwrap(), []);
     let again = interlock_store::restore(Some(&copy), &elsewhere.url, options()).await.unwrap_err();
     assert!(matches!(again, OpenError::Locked { .. }), "{again}");
-    restored.execute(Op::FinishRestore { epoch, now: NOW }).await.unwrap();
+    restored.write(FinishRestore { epoch, now: NOW }).await.unwrap();
     restored.close().await;
     let again = interlock_store::restore(Some(&copy), &elsewhere.url, options()).await.unwrap_err();
     assert!(again.to_string().contains("does not overwrite"), "{again}");
@@ -113,10 +113,10 @@ async fn a_restore_that_was_broken_off_goes_on_and_ends_once() {
     store.close().await;
     assert_eq!(restore().await.unwrap(), 2, "the same restore");
     let store = elsewhere.open().await;
-    let finish = |epoch| store.execute(Op::FinishRestore { epoch, now: NOW });
-    assert_eq!(finish(1).await.unwrap(), OpAnswer::Gone, "another restore's mark stays");
+    let finish = |epoch| store.write(FinishRestore { epoch, now: NOW });
+    assert_eq!(finish(1).await.unwrap(), Changed::Gone, "another restore's mark stays");
     assert_eq!((store.restoring().await.unwrap(), store.restored_at().await.unwrap()), (Some(2), None));
-    assert_eq!(finish(2).await.unwrap(), OpAnswer::Done);
+    assert_eq!(finish(2).await.unwrap(), Changed::Done);
     assert_eq!((store.restoring().await.unwrap(), store.restored_at().await.unwrap()), (None, Some(NOW)));
     store.close().await;
     let again = restore().await.unwrap_err();
@@ -175,7 +175,6 @@ async fn a_malformed_file_is_called_malformed() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn weeks_are_made_ahead_and_dropped_when_empty() {
     use interlock_core::time::Millis;
-    use interlock_store::Op;
     let place = Place::postgres().await;
     let world = place.world().await;
     let StoreUrl::Postgres(url) = place.url.clone() else { panic!("not PostgreSQL") };
@@ -189,12 +188,12 @@ async fn weeks_are_made_ahead_and_dropped_when_empty() {
     };
     // The tenant's first run comes before its week: it stays in the default partition, and keeps its week out.
     let early = world.start(&tasks(1), Wanted::default()).await;
-    world.store.execute(Op::EnsurePartitions { now: NOW }).await.unwrap();
+    world.store.write(EnsurePartitions { now: NOW }).await.unwrap();
     assert_eq!(weeks().await, [false, true, true]);
-    world.store.execute(Op::EnsurePartitions { now: NOW }).await.unwrap();
+    world.store.write(EnsurePartitions { now: NOW }).await.unwrap();
     assert_eq!(weeks().await, [false, true, true]);
     let later = NOW + Millis::from_hours(24 * 7 * 6);
-    world.store.execute(Op::EnsurePartitions { now: later }).await.unwrap();
+    world.store.write(EnsurePartitions { now: later }).await.unwrap();
     assert_eq!(weeks().await, [false, false, false], "the two of before are empty and gone");
     assert_eq!(world.load(&early).await, early);
     place.remove().await;
@@ -212,7 +211,7 @@ async fn a_store_can_be_looked_at_while_a_server_has_it() {
     world.start(&tasks(1), Wanted::default()).await;
     assert_eq!(beside.stats().await.unwrap().live_runs, 2);
     assert_eq!(beside.load_runs(&[(world.tenant, run.id)]).await.unwrap().len(), 1);
-    let refused = beside.execute(Op::RaiseEpoch).await;
+    let refused = beside.write(RaiseEpoch).await;
     assert!(matches!(refused, Err(SubmitError::Closed)), "{refused:?}");
     beside.close().await;
     world.start(&tasks(1), Wanted::default()).await;

@@ -3,14 +3,16 @@
 use interlock_core::ids::{RunId, SignalId};
 use interlock_core::json::Hash;
 use interlock_core::time::Millis;
-use interlock_store::{Op, OpAnswer, PayloadOp, PayloadOwner, PayloadRow, Store};
+use interlock_store::{
+    ForgetPayload, KeepPayload, PayloadKept, PayloadOwner, PayloadReleased, PayloadRow, ReleasePayload, Store, Write,
+};
 
 use crate::fixture::{NOW, Place, Wanted, World, fresh, tasks, tenant_id};
 
 crate::on_every_store!(an_object_goes_with_its_last_owner, the_mark_of_a_store_stays);
 
-async fn ask(store: &Store, op: PayloadOp) -> OpAnswer {
-    store.execute(Op::Payload(op)).await.unwrap()
+async fn ask<W: Write>(store: &Store, write: W) -> W::Answer {
+    store.write(write).await.unwrap()
 }
 
 async fn an_object_goes_with_its_last_owner(place: &Place) {
@@ -20,10 +22,10 @@ async fn an_object_goes_with_its_last_owner(place: &Place) {
     let run = world.start(&tasks(1), Wanted::default()).await.id;
     let nobody = RunId(fresh());
     let row = |owner: PayloadOwner, sha256| PayloadRow { tenant: *tenant, owner, sha256 };
-    let keep = |owner, sha256, at| PayloadOp::Keep { row: row(owner, sha256), bytes: 7, at };
+    let keep = |owner, sha256, at| KeepPayload { row: row(owner, sha256), bytes: 7, at };
     for owner in [run.into(), nobody.into(), SignalId(fresh()).into()] {
-        assert_eq!(ask(store, keep(owner, sha256, NOW)).await, OpAnswer::Stored);
-        assert_eq!(ask(store, keep(owner, sha256, NOW)).await, OpAnswer::Stored, "again is the same");
+        assert_eq!(ask(store, keep(owner, sha256, NOW)).await, PayloadKept::Kept);
+        assert_eq!(ask(store, keep(owner, sha256, NOW)).await, PayloadKept::Kept, "again is the same");
     }
     ask(store, keep(nobody.into(), other_hash, NOW + Millis(5))).await;
     assert_eq!(store.payload_bytes(*tenant, run, sha256).await.unwrap(), Some(7));
@@ -36,19 +38,23 @@ async fn an_object_goes_with_its_last_owner(place: &Place) {
     assert_eq!(unowned.len(), 2, "{unowned:?}");
     assert!(unowned.contains(&row(nobody.into(), sha256)), "{unowned:?}");
     for row in unowned {
-        assert_eq!(ask(store, PayloadOp::Release { row, before }).await, OpAnswer::Done, "the run still refers to it");
+        assert_eq!(
+            ask(store, ReleasePayload { row, before }).await,
+            PayloadReleased::Shared,
+            "the run still refers to it"
+        );
     }
     assert!(store.payloads_unowned(before, 10).await.unwrap().is_empty());
 
     let last = row(nobody.into(), other_hash);
-    let release = |before| PayloadOp::Release { row: last, before };
-    assert_eq!(ask(store, release(before)).await, OpAnswer::Recent, "it was kept since");
+    let release = |before| ReleasePayload { row: last, before };
+    assert_eq!(ask(store, release(before)).await, PayloadReleased::KeptAgain, "it was kept since");
     let before = NOW + Millis(10);
-    assert_eq!(ask(store, release(before)).await, OpAnswer::Gone);
-    assert_eq!(ask(store, keep(run.into(), other_hash, NOW)).await, OpAnswer::InFlight, "it is going");
+    assert_eq!(ask(store, release(before)).await, PayloadReleased::Last);
+    assert_eq!(ask(store, keep(run.into(), other_hash, NOW)).await, PayloadKept::BeingRemoved, "it is going");
     assert_eq!(store.payloads_unowned(before, 10).await.unwrap(), [last], "a sweep that broke off goes on");
-    ask(store, PayloadOp::Forget { tenant: *tenant, sha256: other_hash }).await;
-    assert_eq!(ask(store, keep(run.into(), other_hash, NOW)).await, OpAnswer::Stored);
+    ask(store, ForgetPayload { tenant: *tenant, sha256: other_hash }).await;
+    assert_eq!(ask(store, keep(run.into(), other_hash, NOW)).await, PayloadKept::Kept);
     world.store.close().await;
 }
 

@@ -2,14 +2,17 @@
 
 use interlock_core::ids::DelegationId;
 use interlock_core::time::{Millis, Timestamp};
-use interlock_store::{DelegationPage, DelegationRow, IdentityOp, LoginFailures, Op, OpAnswer, Store};
+use interlock_store::{
+    AddDelegation, Changed, CountLogin, DelegationPage, DelegationRow, ForgetLoginFailures, LoginFailures,
+    NoteLoginFailure, RevokeDelegation, Store, Stored, Write,
+};
 
 use crate::fixture::{NOW, Place, World, fresh, tenant_id};
 
 crate::on_every_store!(what_was_lent_is_not_passed_on, guesses_are_counted_and_forgotten);
 
-async fn ask(store: &Store, op: IdentityOp) -> OpAnswer {
-    store.execute(Op::Identity(op)).await.unwrap()
+async fn ask<W: Write>(store: &Store, write: W) -> W::Answer {
+    store.write(write).await.unwrap()
 }
 
 fn hour(number: u64) -> Timestamp {
@@ -35,21 +38,19 @@ fn lent(world: &World, delegator: &str, delegate: &str, hours: (u64, u64)) -> De
 async fn what_was_lent_is_not_passed_on(place: &Place) {
     let world = place.world().await;
     let (store, tenant) = (&world.store, world.tenant);
-    let add = async |row: &DelegationRow| {
-        ask(store, IdentityOp::AddDelegation { row: Box::new(row.clone()), open_max: 2 }).await
-    };
+    let add = async |row: &DelegationRow| ask(store, AddDelegation { row: row.clone(), open_max: 2 }).await;
     let first = lent(&world, "ada", "bob", (2, 4));
-    assert_eq!(add(&first).await, OpAnswer::Stored);
+    assert_eq!(add(&first).await, Stored::Stored);
     assert_eq!(store.delegation(tenant, first.id).await.unwrap(), Some(first.clone()));
     assert_eq!(store.delegation(tenant_id(9), first.id).await.unwrap(), None, "another tenant has none");
     for (delegator, delegate, hours) in [("bob", "eve", (1, 3)), ("eve", "ada", (3, 9)), ("bob", "ada", (2, 4))] {
-        assert_eq!(add(&lent(&world, delegator, delegate, hours)).await, OpAnswer::Duplicate, "{delegator}");
+        assert_eq!(add(&lent(&world, delegator, delegate, hours)).await, Stored::Duplicate, "{delegator}");
     }
     let later = lent(&world, "bob", "eve", (4, 5));
-    assert_eq!(add(&later).await, OpAnswer::Stored, "afterwards it is his own again");
-    assert_eq!(add(&lent(&world, "ada", "bob", (2, 3))).await, OpAnswer::Stored);
-    assert_eq!(add(&lent(&world, "ada", "flo", (2, 3))).await, OpAnswer::Duplicate, "she has two already");
-    assert_eq!(add(&lent(&world, "gus", "bob", (9, 10))).await, OpAnswer::Duplicate, "he has two already");
+    assert_eq!(add(&later).await, Stored::Stored, "afterwards it is his own again");
+    assert_eq!(add(&lent(&world, "ada", "bob", (2, 3))).await, Stored::Stored);
+    assert_eq!(add(&lent(&world, "ada", "flo", (2, 3))).await, Stored::Duplicate, "she has two already");
+    assert_eq!(add(&lent(&world, "gus", "bob", (9, 10))).await, Stored::Duplicate, "he has two already");
 
     let now = async |person: &str, number: u64| {
         let (given, taken) = store.delegations_of(tenant, person, hour(number)).await.unwrap();
@@ -59,9 +60,9 @@ async fn what_was_lent_is_not_passed_on(place: &Place) {
     assert_eq!((now("ada", 2).await, now("bob", 2).await), ((2, 0), (0, 2)));
     assert_eq!((now("ada", 4).await, now("bob", 4).await), ((0, 0), (1, 0)), "over, and the next one has begun");
 
-    let revoke = IdentityOp::RevokeDelegation { tenant, delegation: first.id, at: hour(2), by: "ada".into() };
-    assert_eq!(ask(store, revoke.clone()).await, OpAnswer::Done);
-    assert_eq!(ask(store, revoke).await, OpAnswer::Gone);
+    let revoke = RevokeDelegation { tenant, delegation: first.id, at: hour(2), by: "ada".into() };
+    assert_eq!(ask(store, revoke.clone()).await, Changed::Done);
+    assert_eq!(ask(store, revoke).await, Changed::Gone);
     assert_eq!(now("bob", 3).await, (0, 0));
     let page = |over_by: Timestamp, after| DelegationPage { over_by, after, limit: 10 };
     let open = store.delegations(tenant, page(hour(3), None)).await.unwrap();
@@ -77,20 +78,20 @@ async fn guesses_are_counted_and_forgotten(place: &Place) {
     let (store, tenant) = (&world.store, world.tenant);
     let count = async |at: Timestamp| {
         let (name, afresh_before) = ("ada".to_owned(), at - Millis::from_mins(15));
-        ask(store, IdentityOp::CountLogin { tenant, name, at, afresh_before }).await
+        ask(store, CountLogin { tenant, name, at, afresh_before }).await
     };
     assert_eq!(store.login_failures(tenant, "ada").await.unwrap(), None);
-    assert_eq!(count(NOW).await, OpAnswer::Count(1));
-    assert_eq!(count(hour(0) + Millis(5)).await, OpAnswer::Count(2));
+    assert_eq!(count(NOW).await, 1);
+    assert_eq!(count(hour(0) + Millis(5)).await, 2);
     let found = LoginFailures { count: 2, last_at: NOW + Millis(5) };
     assert_eq!(store.login_failures(tenant, "ada").await.unwrap(), Some(found));
-    ask(store, IdentityOp::LoginFailed { tenant, name: "ada".into(), at: NOW + Millis(9) }).await;
-    ask(store, IdentityOp::LoginFailed { tenant, name: "ada".into(), at: NOW }).await;
+    ask(store, NoteLoginFailure { tenant, name: "ada".into(), at: NOW + Millis(9) }).await;
+    ask(store, NoteLoginFailure { tenant, name: "ada".into(), at: NOW }).await;
     let found = LoginFailures { last_at: NOW + Millis(9), ..found };
     assert_eq!(store.login_failures(tenant, "ada").await.unwrap(), Some(found), "never earlier than it was");
     assert_eq!(store.login_failures(tenant, "bob").await.unwrap(), None);
-    assert_eq!(count(hour(1)).await, OpAnswer::Count(1), "after a long while it starts afresh");
-    ask(store, IdentityOp::ForgetLogins { tenant, name: "ada".into() }).await;
+    assert_eq!(count(hour(1)).await, 1, "after a long while it starts afresh");
+    ask(store, ForgetLoginFailures { tenant, name: "ada".into() }).await;
     assert_eq!(store.login_failures(tenant, "ada").await.unwrap(), None);
     world.store.close().await;
 }

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use interlock_store::sql::{self, Stmt, all_statements};
-use interlock_store::{Op, StoreUrl};
+use interlock_store::{EnsurePartitions, StoreUrl};
 use rusqlite::Connection;
 
 use crate::filled;
@@ -198,7 +198,7 @@ async fn postgres_plan(client: &tokio_postgres::Client, stmt: &Stmt) -> Vec<Stri
 async fn postgres_plans_are_those_on_record() {
     let place = Place::postgres().await;
     let World { store, .. } = place.world().await;
-    store.execute(Op::EnsurePartitions { now: NOW }).await.unwrap();
+    store.write(EnsurePartitions { now: NOW }).await.unwrap();
     store.close().await;
     let StoreUrl::Postgres(url) = &place.url else { panic!("not PostgreSQL") };
     let (client, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls).await.unwrap();

@@ -6,7 +6,9 @@ use interlock_core::caps::Caps;
 use interlock_core::decide::Command;
 use interlock_core::ids::SessionId;
 use interlock_core::plan::Plan;
-use interlock_store::{Op, Options, ReadError, Refusal, Store, StoreUrl, SubmitError, Tenant};
+use interlock_store::{
+    ExpireSessions, Options, PutTenant, ReadError, Refusal, Seal, Store, StoreUrl, SubmitError, Tenant,
+};
 
 use crate::fixture::{NOW, Place, Wanted, World, admin, command, fresh, options, start_set, tasks, tenant_id};
 use crate::limits::limited;
@@ -31,7 +33,7 @@ async fn it_holds_over_two_servers(caps: Caps, plan: &Arc<Plan>) {
     let place = Place::postgres().await;
     let world = place.world().await;
     let tenant = tenant_id(5);
-    world.store.execute(Op::PutTenant(Tenant { caps, ..Tenant::new(tenant, "capped", NOW) })).await.unwrap();
+    world.store.write(PutTenant(Tenant { caps, ..Tenant::new(tenant, "capped", NOW) })).await.unwrap();
     let stores = [world.store.clone(), place.open().await];
     let worlds = stores.map(|store| World { store, tenant });
     let mut runs = Vec::new();
@@ -92,7 +94,7 @@ async fn a_frozen_server_holds_nobody_up_for_long() {
     let world = place.world().await;
     let tenant = tenant_id(6);
     let caps = Caps { max_concurrency: Some(CAP), max_runs_per_min: None };
-    world.store.execute(Op::PutTenant(Tenant { caps, ..Tenant::new(tenant, "capped", NOW) })).await.unwrap();
+    world.store.write(PutTenant(Tenant { caps, ..Tenant::new(tenant, "capped", NOW) })).await.unwrap();
     let capped = World { store: world.store.clone(), tenant };
     let StoreUrl::Postgres(url) = place.url.clone() else { panic!("not PostgreSQL") };
     let (frozen, connection) = tokio_postgres::connect(&url, tokio_postgres::NoTls).await.unwrap();
@@ -105,7 +107,7 @@ async fn a_frozen_server_holds_nobody_up_for_long() {
     let claimed = Wanted { claim: Some(SessionId(fresh())), ..Wanted::default() };
     let plan = tasks(1);
     futures::join!(capped.start(&plan, claimed), async {
-        world.store.execute(Op::Seal { now: NOW, limit: 10 }).await.unwrap();
+        world.store.write(Seal { now: NOW, limit: 10 }).await.unwrap();
     });
     let waited = began.elapsed();
     assert!(waited < std::time::Duration::from_secs(5), "the others waited for {waited:?}");
@@ -121,7 +123,7 @@ async fn sessions_do_not_wait_for_a_tenants_lock() {
     let world = place.world().await;
     let tenant = tenant_id(6);
     let caps = Caps { max_concurrency: Some(100), max_runs_per_min: None };
-    world.store.execute(Op::PutTenant(Tenant { caps, ..Tenant::new(tenant, "capped", NOW) })).await.unwrap();
+    world.store.write(PutTenant(Tenant { caps, ..Tenant::new(tenant, "capped", NOW) })).await.unwrap();
     let StoreUrl::Postgres(url) = place.url.clone() else { panic!("not PostgreSQL") };
     let (holder, connection) = tokio_postgres::connect(&url, tokio_postgres::NoTls).await.unwrap();
     tokio::spawn(connection);
@@ -143,7 +145,7 @@ async fn sessions_do_not_wait_for_a_tenants_lock() {
         tokio::task::yield_now().await;
     }
     let beats = async {
-        world.store.execute(Op::ExpireSessions { now: NOW }).await.unwrap();
+        world.store.write(ExpireSessions { now: NOW }).await.unwrap();
         world.store.keep_lanes(NOW).await.unwrap();
     };
     tokio::time::timeout(std::time::Duration::from_secs(2), beats).await.expect("it waits for the tenant's lock");
@@ -165,7 +167,7 @@ async fn a_commit_on_one_server_wakes_the_other() {
     // The first wake says that it listens now.
     wakes.changed().await.unwrap();
     let seen = *wakes.borrow_and_update();
-    other.execute(Op::ExpireSessions { now: NOW }).await.unwrap();
+    other.write(ExpireSessions { now: NOW }).await.unwrap();
     world.start(&tasks(1), Wanted::default()).await;
     wakes.changed().await.unwrap();
     assert!(*wakes.borrow_and_update() > seen);
@@ -262,10 +264,10 @@ async fn a_read_that_takes_too_long_is_given_up() {
     let (client, connection) = tokio_postgres::connect(&url, tokio_postgres::NoTls).await.unwrap();
     let connection = tokio::spawn(connection);
     client.batch_execute("BEGIN; LOCK TABLE tenants IN ACCESS EXCLUSIVE MODE").await.unwrap();
-    let walled = store.on_behalf_of(tenant_id(1));
-    let (plain, walled) = futures::join!(store.tenants(), walled.tenants());
+    let scoped = store.on_behalf_of(tenant_id(1));
+    let (plain, scoped) = futures::join!(store.tenants(), scoped.tenants());
     assert!(matches!(plain, Err(ReadError::Unavailable(_))), "{plain:?}");
-    assert!(matches!(walled, Err(ReadError::Unavailable(_))), "{walled:?}");
+    assert!(matches!(scoped, Err(ReadError::Unavailable(_))), "{scoped:?}");
     // Within a transaction the activity is looked at once and remembered.
     let waiting = "SELECT pg_stat_clear_snapshot(), (SELECT count(*) FROM pg_stat_activity
          WHERE datname = current_database() AND application_name = 'interlock' AND state = 'active'

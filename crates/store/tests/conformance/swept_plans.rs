@@ -6,7 +6,7 @@ use std::time::Duration;
 use interlock_core::ids::{RunId, SessionId};
 use interlock_core::plan::{Plan, StepSpec};
 use interlock_core::time::{Millis, Timestamp};
-use interlock_store::{Op, OpAnswer, Store, StoreUrl, Sweep};
+use interlock_store::{Seal, Store, StoreUrl, Sweep};
 use uuid::Uuid;
 
 use crate::fixture::{NOW, Place, Wanted, World, fresh, plan_of, tasks};
@@ -18,10 +18,7 @@ fn days(count: u64) -> Timestamp {
 }
 
 async fn sweep(store: &Store, now: Timestamp) -> u64 {
-    match store.execute(Op::Sweep(Sweep::new(now))).await.unwrap() {
-        OpAnswer::Count(removed) => removed,
-        other => panic!("{other:?}"),
-    }
+    store.write(Sweep::new(now)).await.unwrap()
 }
 
 /// A plan that no other test run has.
@@ -171,8 +168,8 @@ async fn lanes_go(place: &Place) {
     sweep(&world.store, later).await;
     let left = count(place, "lanes").await;
     assert!(left > lanes_each, "what the first server committed is not sealed yet");
-    let sealed = Op::Seal { now: later, limit: 1_000 };
-    world.store.execute(sealed.clone()).await.unwrap();
+    let sealed = Seal { now: later, limit: 1_000 };
+    world.store.write(sealed).await.unwrap();
     sweep(&world.store, later).await;
     assert!(count(place, "lanes").await > lanes_each, "its last commit is the newest: no clock may go below it");
     // In every lane that runs go through.
@@ -182,7 +179,7 @@ async fn lanes_go(place: &Place) {
     sweep(&world.store, later).await;
     assert_eq!(count(place, "lanes").await, lanes_each);
     assert!(count(place, "feed_positions").await <= lanes_each);
-    world.store.execute(sealed).await.unwrap();
+    world.store.write(sealed).await.unwrap();
     let events = world.store.tenant_events(tenant, 0, 1_000).await.unwrap().events;
     assert!(events.iter().any(|event| event.run == first.id), "what it committed stays on record");
     assert_eq!(events.iter().map(|event| event.run).collect::<std::collections::HashSet<_>>().len(), 41);
@@ -208,7 +205,7 @@ async fn a_server_that_comes_back_takes_its_lanes_again() {
     let run = silent.start(&tasks(1), wanted_at(later)).await;
     sweep(&other.store, later).await;
     silent.store.keep_lanes(later).await.unwrap();
-    other.store.execute(Op::Seal { now: later, limit: 1_000 }).await.unwrap();
+    other.store.write(Seal { now: later, limit: 1_000 }).await.unwrap();
     let events = other.store.tenant_events(silent.tenant, 0, 1_000).await.unwrap().events;
     assert!(events.iter().any(|event| event.run == run.id));
     let newest = place.open().await;

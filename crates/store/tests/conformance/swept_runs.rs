@@ -4,7 +4,7 @@ use interlock_core::decide::Command;
 use interlock_core::ids::{RunId, SessionId};
 use interlock_core::run::{Lineage, Run};
 use interlock_core::time::{Millis, Timestamp};
-use interlock_store::{Op, OpAnswer, Sweep};
+use interlock_store::{StoreSignal, Sweep};
 
 use crate::fixture::{NOW, Place, Wanted, World, command, completion, fresh, tasks};
 use crate::guards::{idempotency, signal};
@@ -30,7 +30,7 @@ async fn a_key_stays_as_long_as_its_run(place: &Place) {
     let wanted = Wanted { idempotency: Some(idempotency("k")), ..Wanted::default() };
     let mut run = world.start(&tasks(1), wanted).await;
     let kept = async |days: u64| {
-        world.store.execute(Op::Sweep(Sweep::new(NOW + Millis::from_hours(24 * days)))).await.unwrap();
+        world.store.write(Sweep::new(NOW + Millis::from_hours(24 * days))).await.unwrap();
         world.store.idempotency(world.tenant, "cli", "k").await.unwrap().is_some()
     };
     assert!(kept(200).await, "its run lives");
@@ -46,7 +46,7 @@ async fn runs_that_continue_one_another_are_swept_together(place: &Place) {
     let lineage = Lineage { root_run_id: first.id, resumed_from: first.id, resume_count: 1 };
     let second = world.start(&tasks(1), Wanted { lineage: Some(lineage), ..Wanted::default() }).await;
     let kept = async |days: u64| {
-        world.store.execute(Op::Sweep(Sweep::new(NOW + Millis::from_hours(24 * days)))).await.unwrap();
+        world.store.write(Sweep::new(NOW + Millis::from_hours(24 * days))).await.unwrap();
         world.store.load_runs(&[(world.tenant, first.id), (world.tenant, second.id)]).await.unwrap().len()
     };
     assert_eq!(kept(91).await, 2, "whoever resumes the second looks for receipts of the first");
@@ -67,7 +67,7 @@ async fn a_chain_is_kept_by_the_run_that_ended_last(place: &Place) {
     let mut second = world.start(&tasks(1), next(ids[1], first.id, 1)).await;
     finish_after(&world, &mut second, 0).await;
     let third = world.start(&tasks(1), next(ids[0], second.id, 2)).await;
-    world.store.execute(Op::Sweep(Sweep::new(NOW + Millis::from_hours(24 * 91)))).await.unwrap();
+    world.store.write(Sweep::new(NOW + Millis::from_hours(24 * 91))).await.unwrap();
     let kept = [first.id, second.id, third.id].map(|run| (world.tenant, run));
     assert_eq!(world.store.load_runs(&kept).await.unwrap().len(), 3);
 }
@@ -77,10 +77,10 @@ async fn what_has_a_time_of_its_own_goes_where_runs_stay_for_ever(place: &Place)
     let wanted = Wanted { idempotency: Some(idempotency("k")), ..Wanted::default() };
     let mut run = world.start(&tasks(1), wanted).await;
     finish_after(&world, &mut run, 0).await;
-    world.store.execute(Op::StoreSignal(signal(&world, "k"))).await.unwrap();
+    world.store.write(StoreSignal(signal(&world, "k"))).await.unwrap();
     let now = NOW + Millis::from_hours(24 * 365);
     let sweep = Sweep { runs_kept: None, ..Sweep::new(now) };
-    let OpAnswer::Count(removed) = world.store.execute(Op::Sweep(sweep)).await.unwrap() else { panic!("no count") };
+    let removed = world.store.write(sweep).await.unwrap();
     assert!(removed >= 1, "the signal has expired");
     assert_eq!(world.store.pending_signals(world.tenant, "run.requested", "k", Timestamp(0), 10).await.unwrap(), []);
     assert_eq!(world.load(&run).await.state, run.state);

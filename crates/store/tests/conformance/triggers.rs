@@ -7,8 +7,10 @@ use interlock_core::state::IdempotencyState;
 use interlock_core::time::{Millis, Timestamp};
 use interlock_core::trigger::{EndpointState, Origin, Source};
 use interlock_store::{
-    AttemptRow, DeliveryRef, DeliveryRow, InboundRow, NewMessage, Op, OpAnswer, OutboundRow, ScheduleRow, ScheduleSpec,
-    Secrets, SlotRow, Store, TriggerOp,
+    AddInbound, AddOutbound, AddSchedule, AttemptRow, BeginDelivery, ChangeSchedule, Changed, DeliveryBegun,
+    DeliveryRef, DeliveryRow, DisableOutbound, FinishDelivery, InboundRow, LogAttempt, NewMessage, OutboundRow,
+    PublishMessages, RemoveInbound, RemoveOutbound, RemoveSchedule, RetakeDelivery, ScheduleRow, ScheduleSpec, Secrets,
+    SlotRow, Store, Stored, TakeMessage, Write,
 };
 
 use crate::fixture::{NOW, Place, World, fresh};
@@ -22,8 +24,8 @@ crate::on_every_store!(
 
 const LOCK: Millis = Millis::from_mins(5);
 
-async fn ask(store: &Store, op: TriggerOp) -> OpAnswer {
-    store.execute(Op::Trigger(Box::new(op))).await.unwrap()
+async fn ask<W: Write>(store: &Store, write: W) -> W::Answer {
+    store.write(write).await.unwrap()
 }
 
 fn secrets() -> Secrets {
@@ -63,8 +65,8 @@ async fn a_schedule_changes_only_from_what_was_read(place: &Place) {
     let world = place.world().await;
     let store = &world.store;
     let row = schedule(&world, "nightly");
-    assert_eq!(ask(store, TriggerOp::AddSchedule(row.clone())).await, OpAnswer::Stored);
-    assert_eq!(ask(store, TriggerOp::AddSchedule(schedule(&world, "nightly"))).await, OpAnswer::Duplicate);
+    assert_eq!(ask(store, AddSchedule(row.clone())).await, Stored::Stored);
+    assert_eq!(ask(store, AddSchedule(schedule(&world, "nightly"))).await, Stored::Duplicate);
     assert_eq!(store.schedule_named(world.tenant, "nightly").await.unwrap(), Some(row.clone()));
     assert_eq!(store.due_schedules(NOW, 10).await.unwrap(), []);
     assert_eq!(store.due_schedules(NOW + Millis(10), 10).await.unwrap(), std::slice::from_ref(&row));
@@ -80,17 +82,17 @@ async fn a_schedule_changes_only_from_what_was_read(place: &Place) {
     let slots = vec![slot(1, SlotState::Started), slot(2, SlotState::Queued)];
     let spec = ScheduleSpec { paused: true, ..row.spec.clone() };
     let changed = ScheduleRow { spec, next_at: None, note: Some("n".into()), ..row.clone() };
-    let op = TriggerOp::ChangeSchedule { row: changed.clone(), slots: slots.clone() };
-    assert_eq!(ask(store, op.clone()).await, OpAnswer::Done);
-    assert_eq!(ask(store, op).await, OpAnswer::Gone, "the revision has moved on");
+    let op = ChangeSchedule { row: changed.clone(), slots: slots.clone() };
+    assert_eq!(ask(store, op.clone()).await, Changed::Done);
+    assert_eq!(ask(store, op).await, Changed::Gone, "the revision has moved on");
     let kept = store.schedule(world.tenant, row.id).await.unwrap().unwrap();
     assert_eq!(kept, ScheduleRow { revision: 2, ..changed });
     assert_eq!(store.slots(world.tenant, row.id, 10).await.unwrap(), [slots[1].clone(), slots[0].clone()]);
     assert_eq!(store.queued_slots(world.tenant, row.id, 10).await.unwrap(), [slots[1].clone()]);
 
-    let remove = TriggerOp::RemoveSchedule { tenant: world.tenant, schedule: row.id };
-    assert_eq!(ask(store, remove.clone()).await, OpAnswer::Done);
-    assert_eq!(ask(store, remove).await, OpAnswer::Gone);
+    let remove = RemoveSchedule { tenant: world.tenant, schedule: row.id };
+    assert_eq!(ask(store, remove.clone()).await, Changed::Done);
+    assert_eq!(ask(store, remove).await, Changed::Gone);
     assert_eq!(store.slots(world.tenant, row.id, 10).await.unwrap(), []);
     world.store.close().await;
 }
@@ -108,7 +110,7 @@ async fn inbound(world: &World) -> InboundRow {
         created_at: NOW,
         created_by: None,
     };
-    assert_eq!(ask(&world.store, TriggerOp::AddInbound(row.clone())).await, OpAnswer::Stored);
+    assert_eq!(ask(&world.store, AddInbound(row.clone())).await, Stored::Stored);
     row
 }
 
@@ -122,8 +124,8 @@ fn delivery(row: &InboundRow, key: &str) -> DeliveryRow {
     }
 }
 
-fn begin(delivery: &DeliveryRow, now: Timestamp) -> TriggerOp {
-    TriggerOp::BeginDelivery {
+fn begin(delivery: &DeliveryRow, now: Timestamp) -> BeginDelivery {
+    BeginDelivery {
         delivery: delivery.clone(),
         source: Source::GitHub,
         request_hash: Hash::of(b"body"),
@@ -140,23 +142,21 @@ async fn a_delivery_is_processed_once_and_taken_over_when_left(place: &Place) {
     assert_eq!(store.inbound_endpoint(endpoint.id).await.unwrap(), Some(endpoint.clone()));
     let row = delivery(&endpoint, "github:1");
     let at = row.at.clone();
-    assert_eq!(ask(store, begin(&row, NOW)).await, OpAnswer::Begun(1));
-    assert_eq!(ask(store, begin(&row, NOW)).await, OpAnswer::InFlight);
+    assert_eq!(ask(store, begin(&row, NOW)).await, DeliveryBegun::Begun(1));
+    assert_eq!(ask(store, begin(&row, NOW)).await, DeliveryBegun::InFlight);
     let mut other = begin(&row, NOW);
-    if let TriggerOp::BeginDelivery { request_hash, .. } = &mut other {
-        *request_hash = Hash::of(b"another body");
-    }
-    assert_eq!(ask(store, other).await, OpAnswer::Mismatch);
+    other.request_hash = Hash::of(b"another body");
+    assert_eq!(ask(store, other).await, DeliveryBegun::Mismatch);
 
     // Its server is gone; the lock runs out.
     assert_eq!(store.due_deliveries(NOW, 10).await.unwrap(), []);
     let later = NOW + LOCK;
     assert_eq!(store.due_deliveries(later, 10).await.unwrap(), std::slice::from_ref(&row));
-    let retake = |now: Timestamp| TriggerOp::RetakeDelivery { at: at.clone(), now, lock_until: now + LOCK };
-    assert_eq!(ask(store, retake(later)).await, OpAnswer::Begun(2));
-    assert_eq!(ask(store, retake(later)).await, OpAnswer::InFlight);
+    let retake = |now: Timestamp| RetakeDelivery { at: at.clone(), now, lock_until: now + LOCK };
+    assert_eq!(ask(store, retake(later)).await, DeliveryBegun::Begun(2));
+    assert_eq!(ask(store, retake(later)).await, DeliveryBegun::InFlight);
 
-    let finish = |attempt, state, now: Timestamp| TriggerOp::FinishDelivery {
+    let finish = |attempt, state, now: Timestamp| FinishDelivery {
         at: at.clone(),
         attempt,
         state,
@@ -167,21 +167,21 @@ async fn a_delivery_is_processed_once_and_taken_over_when_left(place: &Place) {
         retry_at: None,
     };
     let gone = ask(store, finish(1, IdempotencyState::Completed, later)).await;
-    assert_eq!(gone, OpAnswer::Gone, "the first attempt was taken over");
-    assert_eq!(ask(store, finish(2, IdempotencyState::Failed, later)).await, OpAnswer::Done);
-    assert_eq!(ask(store, retake(later)).await, OpAnswer::Begun(3));
-    assert_eq!(ask(store, finish(3, IdempotencyState::Failed, later)).await, OpAnswer::Done);
-    assert_eq!(ask(store, begin(&row, later)).await, OpAnswer::Spent);
+    assert_eq!(gone, Changed::Gone, "the first attempt was taken over");
+    assert_eq!(ask(store, finish(2, IdempotencyState::Failed, later)).await, Changed::Done);
+    assert_eq!(ask(store, retake(later)).await, DeliveryBegun::Begun(3));
+    assert_eq!(ask(store, finish(3, IdempotencyState::Failed, later)).await, Changed::Done);
+    assert_eq!(ask(store, begin(&row, later)).await, DeliveryBegun::Spent);
     let forgotten = later + Millis::from_hours(1);
-    assert_eq!(ask(store, begin(&row, forgotten)).await, OpAnswer::Begun(1), "an old failure is forgotten");
-    assert_eq!(ask(store, finish(1, IdempotencyState::Completed, forgotten)).await, OpAnswer::Done);
-    assert_eq!(ask(store, begin(&row, forgotten)).await, OpAnswer::Finished);
+    assert_eq!(ask(store, begin(&row, forgotten)).await, DeliveryBegun::Begun(1), "an old failure is forgotten");
+    assert_eq!(ask(store, finish(1, IdempotencyState::Completed, forgotten)).await, Changed::Done);
+    assert_eq!(ask(store, begin(&row, forgotten)).await, DeliveryBegun::Finished);
     assert_eq!(store.due_deliveries(forgotten + LOCK, 10).await.unwrap(), []);
     let listed = store.deliveries(world.tenant, endpoint.id, forgotten, 10).await.unwrap();
     assert_eq!((listed.len(), listed[0].state, listed[0].attempts), (1, IdempotencyState::Completed, 1));
 
-    let remove = TriggerOp::RemoveInbound { tenant: world.tenant, endpoint: endpoint.id };
-    assert_eq!(ask(store, remove).await, OpAnswer::Done);
+    let remove = RemoveInbound { tenant: world.tenant, endpoint: endpoint.id };
+    assert_eq!(ask(store, remove).await, Changed::Done);
     assert_eq!(store.inbound_endpoint(endpoint.id).await.unwrap(), None);
     world.store.close().await;
 }
@@ -194,16 +194,14 @@ async fn what_was_about_the_same_is_recent_for_a_while(place: &Place) {
         let mut row = delivery(&endpoint, key);
         row.received_at = now;
         let mut op = begin(&row, now);
-        if let TriggerOp::BeginDelivery { fingerprint, .. } = &mut op {
-            *fingerprint = Some((print, now - Millis::from_secs(5)));
-        }
+        op.fingerprint = Some((print, now - Millis::from_secs(5)));
         op
     };
     let store = &world.store;
-    assert_eq!(ask(store, begin("github:1", NOW)).await, OpAnswer::Begun(1));
-    assert_eq!(ask(store, begin("github:2", NOW + Millis(4_999))).await, OpAnswer::Recent);
-    assert_eq!(ask(store, begin("github:3", NOW + Millis(5_000))).await, OpAnswer::Recent);
-    assert_eq!(ask(store, begin("github:4", NOW + Millis(5_001))).await, OpAnswer::Begun(1));
+    assert_eq!(ask(store, begin("github:1", NOW)).await, DeliveryBegun::Begun(1));
+    assert_eq!(ask(store, begin("github:2", NOW + Millis(4_999))).await, DeliveryBegun::Recent);
+    assert_eq!(ask(store, begin("github:3", NOW + Millis(5_000))).await, DeliveryBegun::Recent);
+    assert_eq!(ask(store, begin("github:4", NOW + Millis(5_001))).await, DeliveryBegun::Begun(1));
     let holder = store.fingerprint_holder(world.tenant, endpoint.id, print).await.unwrap();
     assert_eq!(holder.as_deref(), Some("github:4"));
     world.store.close().await;
@@ -229,23 +227,23 @@ async fn messages_are_published_once_and_taken_by_one(place: &Place) {
         created_by: None,
     };
     let (tenant, endpoint) = (world.tenant, row.id);
-    assert_eq!(ask(store, TriggerOp::AddOutbound(row.clone())).await, OpAnswer::Stored);
+    assert_eq!(ask(store, AddOutbound(row.clone())).await, Stored::Stored);
     assert_eq!(store.fed_endpoints().await.unwrap(), std::slice::from_ref(&row));
     let (run, first, second) = (RunId(fresh()), OutboxId(fresh()), OutboxId(fresh()));
     // Places count, not ids.
     let (first, second) = (first.max(second), first.min(second));
     let message = |id, place| NewMessage { id, run, payload: Json::trusted("{}"), place };
     let messages = vec![message(first, 1), message(second, 2)];
-    let publish = TriggerOp::Publish { tenant, endpoint, from: 7, to: 9, messages, at: NOW };
-    assert_eq!(ask(store, publish.clone()).await, OpAnswer::Done);
-    assert_eq!(ask(store, publish).await, OpAnswer::Gone, "another server has published these");
+    let publish = PublishMessages { tenant, endpoint, from: 7, to: 9, messages, at: NOW };
+    assert_eq!(ask(store, publish.clone()).await, Changed::Done);
+    assert_eq!(ask(store, publish).await, Changed::Gone, "another server has published these");
     let due = store.due_outbox(NOW, 10).await.unwrap();
     assert_eq!(due.iter().map(|message| message.id).collect::<Vec<_>>(), [first], "one at a time, in order");
 
     let until = NOW + Millis::from_mins(1);
-    let take = TriggerOp::TakeMessage { tenant, id: first, attempts: 0, now: NOW, until };
-    assert_eq!(ask(store, take.clone()).await, OpAnswer::Done);
-    assert_eq!(ask(store, take).await, OpAnswer::Gone);
+    let take = TakeMessage { tenant, id: first, attempts: 0, now: NOW, until };
+    assert_eq!(ask(store, take.clone()).await, Changed::Done);
+    assert_eq!(ask(store, take).await, Changed::Gone);
     let attempt = AttemptRow {
         attempt: 1,
         at: NOW,
@@ -254,23 +252,23 @@ async fn messages_are_published_once_and_taken_by_one(place: &Place) {
         error: Some("no".into()),
         excerpt: Some("oops".into()),
     };
-    let log = TriggerOp::LogAttempt { tenant, endpoint, message: first, attempt: attempt.clone() };
-    assert_eq!(ask(store, log).await, OpAnswer::Done);
+    let log = LogAttempt { tenant, endpoint, message: first, attempt: attempt.clone() };
+    assert_eq!(ask(store, log).await, Changed::Done);
     assert_eq!(store.attempts(tenant, first).await.unwrap(), std::slice::from_ref(&attempt));
     let failing = store.outbound_endpoint(tenant, endpoint).await.unwrap().unwrap();
     assert_eq!((failing.failing_since, failing.fed_to), (Some(NOW), 9));
     let well = AttemptRow { attempt: 2, status: Some(200), error: None, ..attempt };
-    ask(store, TriggerOp::LogAttempt { tenant, endpoint, message: first, attempt: well }).await;
+    ask(store, LogAttempt { tenant, endpoint, message: first, attempt: well }).await;
     assert_eq!(store.outbound_endpoint(tenant, endpoint).await.unwrap().unwrap().failing_since, None);
 
     let listed = store.messages(tenant, endpoint, None, 10).await.unwrap();
     assert_eq!(listed.iter().map(|message| message.id).collect::<Vec<_>>(), [first, second]);
     let between = store.messages_between(tenant, endpoint, NOW..NOW + Millis(1), 10).await.unwrap();
     assert_eq!(between.len(), 2);
-    let disable = TriggerOp::DisableOutbound { tenant, endpoint, note: "too long".into() };
-    assert_eq!(ask(store, disable).await, OpAnswer::Done);
+    let disable = DisableOutbound { tenant, endpoint, note: "too long".into() };
+    assert_eq!(ask(store, disable).await, Changed::Done);
     assert_eq!(store.fed_endpoints().await.unwrap(), []);
-    assert_eq!(ask(store, TriggerOp::RemoveOutbound { tenant, endpoint, at: NOW }).await, OpAnswer::Done);
+    assert_eq!(ask(store, RemoveOutbound { tenant, endpoint, at: NOW }).await, Changed::Done);
     assert_eq!(store.due_outbox(until, 10).await.unwrap(), [], "its messages end with it");
     world.store.close().await;
 }

@@ -11,7 +11,7 @@ use interlock_core::run::{Phase, Run};
 use interlock_core::state::{Reason, StepState};
 use interlock_core::time::{Millis, Timestamp};
 use interlock_core::work::Claimer;
-use interlock_store::{Op, SignalRow};
+use interlock_store::{SignalRow, StoreSignal};
 use uuid::Uuid;
 
 use crate::fixture::{NOW, Place, Wanted, World, plan_of, start_set};
@@ -172,7 +172,7 @@ async fn walk(world: &World, seed: u64) -> Vec<String> {
                 source_id: None,
                 broadcast: false,
             };
-            world.store.execute(Op::StoreSignal(row)).await.unwrap();
+            world.store.write(StoreSignal(row)).await.unwrap();
         }
         let committed = world.store.submit(change).await;
         run.apply(&committed.unwrap_or_else(|error| panic!("seed {seed}: {name}: {error}")));

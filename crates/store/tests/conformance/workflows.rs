@@ -2,7 +2,7 @@
 
 use interlock_core::json::{Hash, Json};
 use interlock_core::time::Timestamp;
-use interlock_store::{Op, OpAnswer, WorkflowVersionRow};
+use interlock_store::{Changed, PutWorkflow, SetWorkflowDisabled, WorkflowVersionRow};
 
 use crate::fixture::{NOW, Place, World, tenant_id};
 
@@ -20,22 +20,22 @@ fn version(name: &str, number: u32) -> WorkflowVersionRow {
     }
 }
 
-async fn put(world: &World, row: &WorkflowVersionRow) -> OpAnswer {
-    let op = Op::PutWorkflow { tenant: world.tenant, version: Box::new(row.clone()) };
-    world.store.execute(op).await.unwrap()
+async fn put(world: &World, row: &WorkflowVersionRow) -> Changed {
+    let op = PutWorkflow { tenant: world.tenant, version: row.clone() };
+    world.store.write(op).await.unwrap()
 }
 
 async fn versions_follow_each_other_and_never_change(place: &Place) {
     let world = place.world().await;
     let (store, tenant) = (&world.store, world.tenant);
     assert_eq!(store.workflow(tenant, "deploy").await.unwrap(), None);
-    assert_eq!(put(&world, &version("deploy", 2)).await, OpAnswer::Gone, "there is no first version");
+    assert_eq!(put(&world, &version("deploy", 2)).await, Changed::Gone, "there is no first version");
     assert_eq!(store.workflow(tenant, "deploy").await.unwrap(), None);
 
-    assert_eq!(put(&world, &version("deploy", 1)).await, OpAnswer::Stored);
-    assert_eq!(put(&world, &version("deploy", 1)).await, OpAnswer::Gone, "somebody was first");
-    assert_eq!(put(&world, &version("deploy", 3)).await, OpAnswer::Gone, "a gap");
-    assert_eq!(put(&world, &version("deploy", 2)).await, OpAnswer::Stored);
+    assert_eq!(put(&world, &version("deploy", 1)).await, Changed::Done);
+    assert_eq!(put(&world, &version("deploy", 1)).await, Changed::Gone, "somebody was first");
+    assert_eq!(put(&world, &version("deploy", 3)).await, Changed::Gone, "a gap");
+    assert_eq!(put(&world, &version("deploy", 2)).await, Changed::Done);
 
     let head = store.workflow(tenant, "deploy").await.unwrap().unwrap();
     assert_eq!((head.latest_version, head.revision, head.disabled), (2, 2, false));
@@ -64,12 +64,12 @@ async fn lists_have_pages_and_a_workflow_can_rest(place: &Place) {
         store.workflow_versions(tenant, "b", Some(4), 2).await.unwrap().iter().map(|row| row.version).collect();
     assert_eq!(numbers, [3, 2]);
 
-    let rest = |disabled| Op::SetWorkflowDisabled { tenant, name: "b".into(), disabled, at: NOW };
-    assert_eq!(store.execute(rest(true)).await.unwrap(), OpAnswer::Done);
+    let rest = |disabled| SetWorkflowDisabled { tenant, name: "b".into(), disabled, at: NOW };
+    assert_eq!(store.write(rest(true)).await.unwrap(), Changed::Done);
     let head = store.workflow(tenant, "b").await.unwrap().unwrap();
     assert_eq!((head.disabled, head.revision), (true, 5));
-    let unknown = Op::SetWorkflowDisabled { tenant, name: "nope".into(), disabled: true, at: NOW };
-    assert_eq!(store.execute(unknown).await.unwrap(), OpAnswer::Gone);
+    let unknown = SetWorkflowDisabled { tenant, name: "nope".into(), disabled: true, at: NOW };
+    assert_eq!(store.write(unknown).await.unwrap(), Changed::Gone);
     world.store.close().await;
 }
 

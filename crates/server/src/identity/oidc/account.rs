@@ -3,7 +3,7 @@
 
 use interlock_core::identity::Roles;
 use interlock_core::limits::GROUPS_MAX;
-use interlock_store::{IdentityOp, UserRow};
+use interlock_store::{ChangeUser, UserRow};
 use serde_json::Value;
 
 use super::token::Claims;
@@ -24,7 +24,7 @@ impl Provider {
             let why = "you are in none of the groups that have a role here; ask an admin to map one of yours";
             return Err(OidcError::Refused(why.into()).into());
         }
-        let known = identity.engine().store().user_vouched(*tenant, issuer, subject).await?;
+        let known = identity.engine().for_tenant(*tenant).user_vouched(issuer, subject).await?;
         if let Some(mut user) = known {
             if user.disabled_at.is_some() {
                 return Err(OidcError::Refused("your account is disabled; ask an admin".into()).into());
@@ -33,7 +33,7 @@ impl Provider {
             user.roles = roles;
             user.display_name = text(claims, "name").map(str::to_owned).or(user.display_name);
             user.email = text(claims, "email").map(str::to_owned).or(user.email);
-            identity.write(IdentityOp::ChangeUser(Box::new(user.clone()))).await?;
+            identity.write(*tenant, ChangeUser(user.clone())).await?;
             return Ok(user);
         }
         let wanted = self.name(claims);

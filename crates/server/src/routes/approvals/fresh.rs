@@ -15,10 +15,10 @@ const FRESH: Millis = Millis::from_hours(24);
 /// Refuses a vote by the right of an account that somebody who is excluded from the run's approvals has just made or
 /// changed, whichever way the vote comes.
 pub async fn check(state: &AppState, run: &Run, name: &str) -> Result<(), ApiError> {
-    let Some(user) = state.engine().store().user_named(run.tenant, name).await? else { return Ok(()) };
+    let Some(user) = state.for_tenant(run.tenant).user_named(name).await? else { return Ok(()) };
     let Some(by) = maker(&user, state.engine().now()) else { return Ok(()) };
     let author = state.engine().version_author(run.tenant, run).await?;
-    let approvals = state.reads(run.tenant).approvals_of(run.tenant, run.id).await?;
+    let approvals = state.for_tenant(run.tenant).approvals_of(run.id).await?;
     let is_excluded = approvals.iter().flat_map(|row| &row.excluded).any(|person| person == by)
         || run.header.started_by.as_deref() == Some(by)
         || author.as_deref() == Some(by);

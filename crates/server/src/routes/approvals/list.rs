@@ -43,11 +43,11 @@ pub async fn list(
     caller: Caller,
     Params(params): Params<ListParams>,
 ) -> Result<Json<ApprovalList>, ApiError> {
-    let store = state.reads(caller.tenant);
+    let store = state.for_tenant(caller.tenant);
     let limit = params.limit.unwrap_or(PAGE_DEFAULT).clamp(1, limits::PAGE_MAX);
     let mut rows = if let Some(run) = params.run {
         caller.reach(&state, run).await?;
-        let mut rows = store.approvals_of(caller.tenant, run).await?;
+        let mut rows = store.approvals_of(run).await?;
         rows.retain(|row| params.state.is_none_or(|state| row.state == state));
         rows.retain(|row| params.after.is_none_or(|after| row.id > after));
         rows
@@ -68,17 +68,17 @@ async fn seen(
     mut after: Option<ApprovalId>,
     count: usize,
 ) -> Result<Vec<ApprovalRow>, ApiError> {
-    let store = state.reads(caller.tenant);
+    let store = state.for_tenant(caller.tenant);
     if caller.workspace.is_none() {
-        return Ok(store.approvals(caller.tenant, wanted, after, count).await?);
+        return Ok(store.approvals(wanted, after, count).await?);
     }
     let mut rows = Vec::new();
     while rows.len() < count {
-        let page = store.approvals(caller.tenant, wanted, after, limits::PAGE_MAX).await?;
+        let page = store.approvals(wanted, after, limits::PAGE_MAX).await?;
         let Some(last) = page.last() else { break };
         after = Some(last.id);
         for row in page {
-            let run = store.run_overview(caller.tenant, row.run).await?;
+            let run = store.run_overview(row.run).await?;
             if run.is_some_and(|run| caller.sees(Some(&run.workspace))) {
                 rows.push(row);
             }

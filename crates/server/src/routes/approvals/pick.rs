@@ -23,7 +23,7 @@ pub struct Meant<'a> {
 
 /// The run's open approval that is meant.
 pub async fn pick(state: &AppState, run: &Run, meant: Meant<'_>) -> Result<ApprovalRow, ApiError> {
-    let mut rows = state.reads(run.tenant).approvals_of(run.tenant, run.id).await?;
+    let mut rows = state.for_tenant(run.tenant).approvals_of(run.id).await?;
     rows.retain(|row| row.state == ApprovalState::Requested);
     let open = rows.iter().map(|row| view::approval(run.tenant, row.clone())).collect::<Result<Vec<_>, _>>()?;
     let chosen = choose(run.id, &run.plan, &open, meant)?;

@@ -66,7 +66,7 @@ impl FromRequestParts<AppState> for OfApproval {
         let text = named_in_path(parts, state, "approval").await?;
         let unknown = || ApiError::unknown("approval", &text);
         let Ok(id) = text.parse() else { return Err(unknown()) };
-        let row = state.reads(caller.tenant).approval(caller.tenant, id).await?.ok_or_else(unknown)?;
+        let row = state.for_tenant(caller.tenant).approval(id).await?.ok_or_else(unknown)?;
         caller.reach(state, row.run).await.map_err(|_| unknown())?;
         Ok(Self { tenant: caller.tenant, row })
     }

@@ -50,8 +50,7 @@ pub struct Word {
 
 /// The run that is voted on.
 pub async fn loaded(state: &AppState, tenant: TenantId, run: RunId) -> Result<Run, ApiError> {
-    let mut found = state.reads(tenant).load_runs(&[(tenant, run)]).await?;
-    found.pop().ok_or_else(|| ApiError::unknown_run(run))
+    state.for_tenant(tenant).load_run(run).await?.ok_or_else(|| ApiError::unknown_run(run))
 }
 
 /// Every way to vote over HTTP comes through here.
@@ -71,7 +70,7 @@ pub async fn cast(
     let person = voter.person.clone();
     let request = VoteRequest { approval, voter, approve: word.approve, notes: word.notes };
     let standing = state.engine().vote(tenant, run.id, request).await?;
-    let row = state.reads(tenant).approval(tenant, approval).await?;
+    let row = state.for_tenant(tenant).approval(approval).await?;
     let row = row.ok_or_else(|| ApiError::unknown("approval", &approval.to_string()))?;
     let approval = view::approval(tenant, row)?;
     Ok(Voted {

@@ -78,7 +78,7 @@ pub async fn voter(
     for name in right.of.into_iter().chain([person]) {
         fresh::check(state, run, name).await?;
     }
-    let settings = state.engine().store().tenant(run.tenant).await?.map(|tenant| tenant.settings).unwrap_or_default();
+    let settings = state.for_tenant(run.tenant).tenant().await?.map(|tenant| tenant.settings).unwrap_or_default();
     Ok(Voter {
         on_behalf_of: right.of.map(str::to_owned),
         self_approval: settings.self_approval,

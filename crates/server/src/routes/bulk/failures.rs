@@ -38,10 +38,10 @@ pub async fn failures(
     OfJob(job): OfJob,
     Params(params): Params<FailureParams>,
 ) -> Result<Json<BulkFailureList>, ApiError> {
-    let (store, tenant) = (state.reads(caller.tenant), caller.tenant);
+    let store = state.for_tenant(caller.tenant);
     let limit = params.limit.unwrap_or(PAGE_DEFAULT).clamp(1, PAGE_MAX);
     find(&state, &caller, job).await?;
-    let mut failures = store.bulk_failures(tenant, job, params.after, limit + 1).await?;
+    let mut failures = store.bulk_failures(job, params.after, limit + 1).await?;
     let next_after = cut(&mut failures, limit, |failure| failure.position);
     let failures = failures
         .into_iter()

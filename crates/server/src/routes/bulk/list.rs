@@ -40,7 +40,7 @@ pub async fn list(
     let mut jobs = Vec::new();
     let mut after = params.after;
     while jobs.len() <= limit {
-        let page = state.reads(caller.tenant).bulk_jobs(caller.tenant, after, PAGE_MAX).await?;
+        let page = state.for_tenant(caller.tenant).bulk_jobs(after, PAGE_MAX).await?;
         let full = page.len() == PAGE_MAX;
         after = page.last().map(|job| job.id);
         jobs.extend(page.into_iter().filter(|job| is_seen_by(job, &caller)));

@@ -52,7 +52,7 @@ fn is_seen_by(job: &BulkJob, caller: &Caller) -> bool {
 
 /// The job, if there is one for this caller.
 async fn find(state: &AppState, caller: &Caller, job: JobId) -> Result<BulkJob, ApiError> {
-    let found = state.reads(caller.tenant).bulk_job(caller.tenant, job).await?;
+    let found = state.for_tenant(caller.tenant).bulk_job(job).await?;
     found.filter(|job| is_seen_by(job, caller)).ok_or_else(|| unknown_job(job))
 }
 

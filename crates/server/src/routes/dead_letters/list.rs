@@ -42,7 +42,7 @@ pub async fn list(
     Params(params): Params<ListParams>,
 ) -> Result<Json<DeadLetterList>, ApiError> {
     let limit = params.limit.unwrap_or(PAGE_DEFAULT).clamp(1, PAGE_MAX);
-    let mut letters = state.reads(caller.tenant).dead_letters(caller.tenant, params.before, limit + 1).await?;
+    let mut letters = state.for_tenant(caller.tenant).dead_letters(params.before, limit + 1).await?;
     let next_before = cut(&mut letters, limit, |letter| letter.id);
     Ok(Json(DeadLetterList { dead_letters: letters.into_iter().map(view).collect(), next_before }))
 }

@@ -30,7 +30,7 @@ pub async fn replay(
     let ids = match (replay.message_id, replay.all) {
         (Some(id), false) => vec![id],
         (None, true) => {
-            let letters = state.reads(caller.tenant).dead_letters(caller.tenant, None, REPLAY_MAX).await?;
+            let letters = state.for_tenant(caller.tenant).dead_letters(None, REPLAY_MAX).await?;
             letters.into_iter().map(|letter| letter.id).collect()
         }
         _ => return Err(ApiError::invalid("say `message_id`, or `all`")),

@@ -6,7 +6,7 @@ use axum::response::Response;
 use interlock_core::ids::{DelegationId, TenantId};
 use interlock_core::time::Timestamp;
 use interlock_protocol::delegations::{CreateDelegation, DelegationView, limits, path};
-use interlock_store::{DelegationRow, IdentityOp, OpAnswer};
+use interlock_store::{AddDelegation, DelegationRow, Stored};
 
 use super::{check_owner, view};
 use crate::api_error::ApiError;
@@ -43,8 +43,8 @@ pub async fn create(
 
 async fn add(state: &AppState, caller: &Caller, body: CreateDelegation) -> Result<Made<DelegationView>, ApiError> {
     let row = checked(state, caller, body).await?;
-    let op = IdentityOp::AddDelegation { row: Box::new(row.clone()), open_max: limits::OPEN_MAX };
-    if state.identity().write(op).await? == OpAnswer::Duplicate {
+    let add = AddDelegation { row: row.clone(), open_max: limits::OPEN_MAX };
+    if state.identity().write(caller.tenant, add).await? == Stored::Duplicate {
         return Err(refused(&row));
     }
     let now = row.created_at;
@@ -97,7 +97,7 @@ fn check_span(now: Timestamp, from_at: Timestamp, until_at: Timestamp) -> Result
 }
 
 async fn check_person(state: &AppState, tenant: TenantId, field: &str, name: &str) -> Result<(), ApiError> {
-    match state.engine().store().user_named(tenant, name).await? {
+    match state.for_tenant(tenant).user_named(name).await? {
         Some(user) if user.disabled_at.is_none() => Ok(()),
         _ => {
             let named: String = name.chars().take(80).collect();

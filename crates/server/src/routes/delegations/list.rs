@@ -47,7 +47,7 @@ pub async fn list(
     let now = state.engine().now();
     let over_by = if params.all { Timestamp(0) } else { now };
     let page = DelegationPage { over_by, after: params.after, limit: limit + 1 };
-    let mut rows = state.reads(caller.tenant).delegations(caller.tenant, page).await?;
+    let mut rows = state.for_tenant(caller.tenant).delegations(page).await?;
     let next_after = cut(&mut rows, limit, |row| row.id);
     let delegations = rows.into_iter().map(|row| view::delegation(row, now)).collect();
     Ok(Json(DelegationList { delegations, next_after }))

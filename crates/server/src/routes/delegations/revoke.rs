@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use interlock_core::ids::DelegationId;
 use interlock_protocol::delegations::{DelegationView, path};
-use interlock_store::{IdentityOp, OpAnswer};
+use interlock_store::{Changed, RevokeDelegation};
 
 use super::check_owner;
 use super::view::{self, OfDelegation};
@@ -29,8 +29,8 @@ pub async fn revoke(
 ) -> Result<Json<DelegationView>, ApiError> {
     check_owner(&caller, &row.delegator)?;
     let (at, by) = (state.engine().now(), caller.name());
-    let op = IdentityOp::RevokeDelegation { tenant: row.tenant, delegation: row.id, at, by: by.clone() };
-    if state.identity().write(op).await? == OpAnswer::Done {
+    let revoke = RevokeDelegation { tenant: row.tenant, delegation: row.id, at, by: by.clone() };
+    if state.identity().write(caller.tenant, revoke).await? == Changed::Done {
         (row.revoked_at, row.revoked_by) = (Some(at), Some(by));
     }
     Ok(Json(view::delegation(row, at)))

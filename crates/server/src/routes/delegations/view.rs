@@ -37,7 +37,7 @@ impl FromRequestParts<AppState> for OfDelegation {
         let caller = Caller::from_request_parts(parts, state).await?;
         let text = named_in_path(parts, state, "delegation").await?;
         let found = match text.parse() {
-            Ok(id) => state.reads(caller.tenant).delegation(caller.tenant, id).await?,
+            Ok(id) => state.for_tenant(caller.tenant).delegation(id).await?,
             Err(_) => None,
         };
         found.map(Self).ok_or_else(|| ApiError::unknown("delegation", &text))

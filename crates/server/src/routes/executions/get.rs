@@ -20,9 +20,9 @@ use crate::state::AppState;
     responses((status = 200, description = "The execution.", body = Execution)),
 )]
 pub async fn get(State(state): State<AppState>, Named { tenant, run }: Named) -> Result<Json<Execution>, ApiError> {
-    let store = state.reads(tenant);
+    let store = state.for_tenant(tenant);
     let unknown = || ApiError::unknown_run(run);
-    let found = store.load_runs(&[(tenant, run)]).await?.pop().ok_or_else(unknown)?;
+    let found = store.load_run(run).await?.ok_or_else(unknown)?;
     let mut outputs = Vec::new();
     for (number, step) in (1..).zip(&found.steps) {
         if let Some(output) = &step.output {
@@ -31,6 +31,6 @@ pub async fn get(State(state): State<AppState>, Named { tenant, run }: Named) ->
             outputs.push(view::output(number, &output));
         }
     }
-    let approvals = store.approvals_of(tenant, run).await?.into_iter().map(|row| approval(tenant, row));
+    let approvals = store.approvals_of(run).await?.into_iter().map(|row| approval(tenant, row));
     Ok(Json(view::execution(&found, approvals.collect::<Result<_, _>>()?, outputs)))
 }

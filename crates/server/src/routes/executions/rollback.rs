@@ -34,7 +34,7 @@ pub async fn roll_back(
         None => engine.roll_back(tenant, run, because, caller.operator()).await?,
         Some(number) => {
             let unknown = || ApiError::unknown_run(run);
-            let found = state.reads(tenant).load_runs(&[(tenant, run)]).await?.pop().ok_or_else(unknown)?;
+            let found = state.for_tenant(tenant).load_run(run).await?.ok_or_else(unknown)?;
             let position = view::position(&found, number)?;
             engine.roll_back_to(tenant, run, position, because, caller.operator()).await?
         }

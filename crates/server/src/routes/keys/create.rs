@@ -72,7 +72,7 @@ async fn checked(state: &AppState, caller: &Caller, body: CreateKey) -> Result<N
 
 /// Somebody who can be asked about the key.
 async fn owner_named(state: &AppState, caller: &Caller, owner: String) -> Result<String, ApiError> {
-    match state.reads(caller.tenant).user_named(caller.tenant, &owner).await? {
+    match state.for_tenant(caller.tenant).user_named(&owner).await? {
         Some(user) if user.disabled_at.is_none() => Ok(user.name),
         _ => Err(ApiError::invalid(format!("the owner `{owner}` is no person of this tenant"))),
     }

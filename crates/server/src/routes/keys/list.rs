@@ -51,10 +51,10 @@ async fn seen_by(
     mut after: Option<KeyId>,
     wanted: usize,
 ) -> Result<Vec<KeyRow>, ApiError> {
-    let (store, size) = (state.reads(caller.tenant), read_at_once(caller, wanted));
+    let (store, size) = (state.for_tenant(caller.tenant), read_at_once(caller, wanted));
     let mut rows = Vec::new();
     loop {
-        let page = store.keys(caller.tenant, after, size).await?;
+        let page = store.keys(after, size).await?;
         let full = page.len() == size;
         after = page.last().map(|row| row.id);
         rows.extend(page.into_iter().filter(|row| caller.sees(row.workspace.as_deref())));

@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use interlock_core::ids::KeyId;
 use interlock_protocol::identity::{KeyView, path};
-use interlock_store::IdentityOp;
+use interlock_store::RevokeKey;
 
 use super::view::{self, OfKey};
 use crate::api_error::ApiError;
@@ -28,8 +28,8 @@ pub async fn revoke(
 ) -> Result<Json<KeyView>, ApiError> {
     caller.check_charge_of(row.installation)?;
     let at = state.engine().now();
-    let op = IdentityOp::RevokeKey { tenant: row.tenant, key: row.id, at };
-    state.identity().write(op).await?;
+    let revoke = RevokeKey { tenant: row.tenant, key: row.id, at };
+    state.identity().write(caller.tenant, revoke).await?;
     row.revoked_at = row.revoked_at.or(Some(at));
     Ok(Json(view::key(row)))
 }

@@ -5,7 +5,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use interlock_core::ids::KeyId;
 use interlock_protocol::identity::{CreatedKey, RotateKey, limits, path};
-use interlock_store::{IdentityOp, KeyRow, OpAnswer};
+use interlock_store::{KeyRotated, KeyRow};
 
 use super::view::{self, OfKey};
 use crate::api_error::ApiError;
@@ -66,8 +66,8 @@ async fn replace(
     let text = KeyText::random();
     let row = new.row(state.engine(), state.identity().secret(), &text, Some(old.client));
     let old_until = now + rotate.overlap_ms.unwrap_or_default().min(limits::ROTATE_OVERLAP_MAX);
-    let op = IdentityOp::RotateKey { key: Box::new(row.clone()), old: old.id, old_until };
-    if state.identity().write(op).await? == OpAnswer::Gone {
+    let rotation = interlock_store::RotateKey { key: row.clone(), old: old.id, old_until };
+    if state.identity().write(row.tenant, rotation).await? == KeyRotated::Gone {
         return Err(gone());
     }
     Ok(Made::created(view::created(row, &text)).showing_once(&["text"]))

@@ -44,7 +44,7 @@ impl FromRequestParts<AppState> for OfKey {
         let caller = Caller::from_request_parts(parts, state).await?;
         let text = named_in_path(parts, state, "key").await?;
         let found = match text.parse() {
-            Ok(id) => state.reads(caller.tenant).key(caller.tenant, id).await?,
+            Ok(id) => state.for_tenant(caller.tenant).key(id).await?,
             Err(_) => None,
         };
         let found = found.filter(|row| caller.sees(row.workspace.as_deref()));

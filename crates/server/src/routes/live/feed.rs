@@ -58,7 +58,7 @@ struct AllRuns;
 impl Watched for AllRuns {
     async fn topic(&self, state: &AppState, caller: &Caller, place: Option<Cursor>) -> Result<(Topic, u64), ApiError> {
         of_whole_tenant(caller)?;
-        let newest = state.reads(caller.tenant).last_cursor(caller.tenant).await?;
+        let newest = state.for_tenant(caller.tenant).last_cursor().await?;
         let cursor = place.map_or(newest, |place| place.seq);
         if cursor > newest {
             return Err(ahead());

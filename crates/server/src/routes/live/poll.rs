@@ -51,9 +51,9 @@ pub async fn feed_page(
     of_whole_tenant(&caller)?;
     let tenant = caller.tenant;
     let limit = params.limit.unwrap_or(limits::PAGE_MAX).clamp(1, limits::PAGE_MAX);
-    let store = state.reads(tenant);
-    let mut page = store.tenant_events(tenant, params.since, limit).await?;
-    if page.events.is_empty() && params.since > store.last_cursor(tenant).await? {
+    let store = state.for_tenant(tenant);
+    let mut page = store.tenant_events(params.since, limit).await?;
+    if page.events.is_empty() && params.since > store.last_cursor().await? {
         return Err(ahead());
     }
     if page.events.is_empty() && params.wait_ms.is_some() {

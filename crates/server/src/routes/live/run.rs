@@ -77,7 +77,7 @@ pub async fn run_events(
     Named { tenant, run }: Named,
     Place(place): Place,
 ) -> Result<Response, ApiError> {
-    let overview = state.reads(tenant).run_overview(tenant, run).await?;
+    let overview = state.for_tenant(tenant).run_overview(run).await?;
     let overview = overview.ok_or_else(|| ApiError::unknown_run(run))?;
     // A browser reconnects whenever a stream closes; this answer tells it that there is nothing more to come.
     if overview.state.is_terminal() && place.is_some_and(|place| place.seq == overview.version) {
@@ -94,7 +94,7 @@ struct OneRun(RunId);
 impl Watched for OneRun {
     async fn topic(&self, state: &AppState, caller: &Caller, place: Option<Cursor>) -> Result<(Topic, u64), ApiError> {
         caller.reach(state, self.0).await?;
-        let overview = state.reads(caller.tenant).run_overview(caller.tenant, self.0).await?;
+        let overview = state.for_tenant(caller.tenant).run_overview(self.0).await?;
         let overview = overview.ok_or_else(|| ApiError::unknown_run(self.0))?;
         let cursor = place.map_or(0, |place| place.seq);
         if cursor > overview.version {

@@ -26,7 +26,7 @@ async fn me(State(state): State<AppState>, caller: Caller) -> Result<Json<Me>, A
 }
 
 pub async fn describe(state: &AppState, caller: &Caller) -> Result<Me, ApiError> {
-    let tenant = state.reads(caller.tenant).tenant(caller.tenant).await?;
+    let tenant = state.for_tenant(caller.tenant).tenant().await?;
     Ok(Me {
         tenant: caller.tenant,
         tenant_name: tenant.map(|tenant| tenant.name).unwrap_or_default(),

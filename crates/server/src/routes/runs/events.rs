@@ -67,12 +67,12 @@ pub async fn news_of(
     run: RunId,
     wanted: Wanted,
 ) -> Result<Vec<EventRecord>, ApiError> {
-    let read = async || state.reads(tenant).events(tenant, run, wanted.since, wanted.limit).await;
+    let read = async || state.for_tenant(tenant).events(run, wanted.since, wanted.limit).await;
     let events = read().await?;
     if !events.is_empty() {
         return Ok(events);
     }
-    let overview = state.reads(tenant).run_overview(tenant, run).await?;
+    let overview = state.for_tenant(tenant).run_overview(run).await?;
     let overview = overview.ok_or_else(|| ApiError::unknown_run(run))?;
     if wanted.since > overview.version {
         return Err(ahead());

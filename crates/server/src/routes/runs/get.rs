@@ -46,13 +46,13 @@ pub async fn get(
             ended?;
         }
     }
-    let overview = state.reads(tenant).run_overview(tenant, run).await?;
+    let overview = state.for_tenant(tenant).run_overview(run).await?;
     let mut row = overview.ok_or_else(|| ApiError::unknown_run(run))?;
     if is_held_back(&state, &row).await? {
         row.detail = Some(Detail::Throttled);
     }
     let heartbeat = match row.state {
-        RunState::Running | RunState::RollingBack => state.engine().store().heartbeat(tenant, run).await?,
+        RunState::Running | RunState::RollingBack => state.for_tenant(tenant).heartbeat(run).await?,
         _ => None,
     };
     if heartbeat.is_some_and(|beat| beat.is_orphaned(state.engine().now())) {
@@ -67,9 +67,8 @@ async fn is_held_back(state: &AppState, row: &RunSummary) -> Result<bool, ApiErr
     if row.eligible_at.is_none_or(|at| at > state.engine().now()) {
         return Ok(false);
     }
-    let runs = state.reads(row.tenant).load_runs(&[(row.tenant, row.run)]).await?;
-    match runs.first() {
-        Some(run) => Ok(state.engine().throttle(run).await?.is_some()),
+    match state.for_tenant(row.tenant).load_run(row.run).await? {
+        Some(run) => Ok(state.engine().throttle(&run).await?.is_some()),
         None => Ok(false),
     }
 }

@@ -76,7 +76,7 @@ pub async fn list(
     // One more than asked for says whether there is another page.
     let page = Page { limit: limit + 1, after: params.after };
     let filter = filter::checked(query, &caller)?;
-    let mut rows = state.reads(caller.tenant).list_runs(caller.tenant, &filter, page).await?;
+    let mut rows = state.for_tenant(caller.tenant).list_runs(&filter, page).await?;
     let next_after = cut(&mut rows, limit, |row| row.run);
     let mut headers = HeaderMap::new();
     if let Some(link) = next_after.and_then(|after| next_link(&uri, after)) {

@@ -38,11 +38,11 @@ pub async fn payload(
         ApiError::new(StatusCode::NOT_FOUND, "PAYLOAD_NOT_FOUND", detail)
     };
     let Ok(HashHex(sha256)) = serde_json::from_value(text.as_str().into()) else { return Err(unknown()) };
-    let reads = state.reads(tenant);
-    let bytes = reads.payload_bytes(tenant, run, sha256).await?;
+    let reads = state.for_tenant(tenant);
+    let bytes = reads.payload_bytes(run, sha256).await?;
     let (Some(bytes), Some(payloads)) = (bytes, state.engine().payloads()) else {
         // A run that is not there has no payloads, and is not there.
-        return Err(match reads.run_overview(tenant, run).await? {
+        return Err(match reads.run_overview(run).await? {
             Some(_) => unknown(),
             None => ApiError::unknown_run(run),
         });

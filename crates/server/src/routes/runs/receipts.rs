@@ -20,9 +20,9 @@ pub async fn receipts(
     State(state): State<AppState>,
     Named { tenant, run }: Named,
 ) -> Result<Json<ReceiptList>, ApiError> {
-    let store = state.reads(tenant);
-    let rows = store.receipts(tenant, run).await?;
-    if rows.is_empty() && store.run_overview(tenant, run).await?.is_none() {
+    let store = state.for_tenant(tenant);
+    let rows = store.receipts(run).await?;
+    if rows.is_empty() && store.run_overview(run).await?.is_none() {
         return Err(ApiError::unknown_run(run));
     }
     Ok(Json(ReceiptList { receipts: rows.into_iter().map(|row| row.receipt).collect() }))

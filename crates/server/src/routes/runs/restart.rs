@@ -54,7 +54,7 @@ pub async fn restart(
 }
 
 async fn first_step(state: &AppState, named: Named) -> Result<String, ApiError> {
-    let steps = state.reads(named.tenant).steps(named.tenant, named.run).await?;
+    let steps = state.for_tenant(named.tenant).steps(named.run).await?;
     let first = steps.into_iter().find(|step| step.position == 0);
     first.map(|step| step.key).ok_or_else(|| ApiError::unknown_run(named.run))
 }

@@ -49,7 +49,7 @@ pub async fn signal(
     let asked = Signal { signal, key: run.to_string(), payload, source_id, broadcast: false };
     let mut request = request(&keyed, asked.clone()).await?;
     let store = Box::pin(async {
-        let overview = state.reads(tenant).run_overview(tenant, run).await?;
+        let overview = state.for_tenant(tenant).run_overview(run).await?;
         let overview = overview.ok_or_else(|| ApiError::unknown_run(run))?;
         if overview.state.is_terminal() {
             return Err(Rejection::Terminal { run, state: overview.state }.into());

@@ -18,7 +18,7 @@ use crate::state::AppState;
     responses((status = 200, description = "The steps in order.", body = StepList)),
 )]
 pub async fn steps(State(state): State<AppState>, named: Named) -> Result<Json<StepList>, ApiError> {
-    let rows = state.reads(named.tenant).steps(named.tenant, named.run).await?;
+    let rows = state.for_tenant(named.tenant).steps(named.run).await?;
     // A plan has at least one step.
     if rows.is_empty() {
         return Err(ApiError::unknown_run(named.run));

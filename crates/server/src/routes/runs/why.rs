@@ -24,12 +24,12 @@ use crate::state::AppState;
     responses((status = 200, description = "The causes, the weightiest first, and the remedies.", body = Explanation)),
 )]
 pub async fn why(State(state): State<AppState>, named: Named) -> Result<Json<Explanation>, ApiError> {
-    let found = state.reads(named.tenant).load_runs(&[(named.tenant, named.run)]).await?.pop();
+    let found = state.for_tenant(named.tenant).load_run(named.run).await?;
     let run = found.ok_or_else(|| ApiError::unknown_run(named.run))?;
     let workers = Some(workers(&state, &run).await?);
     let throttle = state.engine().throttle(&run).await?;
     let holder = holder(&state, &run).await?;
-    let heartbeat = state.engine().store().heartbeat(named.tenant, named.run).await?;
+    let heartbeat = state.for_tenant(named.tenant).heartbeat(named.run).await?;
     let around = Surroundings { workers, throttle, holder, heartbeat };
     Ok(Json(why::why(&run, state.engine().now(), around)))
 }
@@ -37,18 +37,17 @@ pub async fn why(State(state): State<AppState>, named: Named) -> Result<Json<Exp
 /// The run that a queued one waits for.
 async fn holder(state: &AppState, run: &Run) -> Result<Option<RunId>, ApiError> {
     let Some(subject) = run.header.subject.as_ref().filter(|_| run.is_queued()) else { return Ok(None) };
-    Ok(state.engine().store().subject_holder(run.tenant, subject).await?)
+    Ok(state.for_tenant(run.tenant).subject_holder(subject).await?)
 }
 
 /// How many worker sessions would take the run's current step.
 async fn workers(state: &AppState, run: &Run) -> Result<u32, ApiError> {
     let spec = run.spec(run.position);
     let now = state.engine().now();
-    let sessions = state.engine().store().sessions().await?;
+    let sessions = state.for_tenant(run.tenant).worker_sessions().await?;
     let takes = |session: &&interlock_store::SessionRow| {
         session.state == WorkerState::Online
             && session.lease_expires_at > now
-            && session.tenant.is_none_or(|tenant| tenant == run.tenant)
             && session.queues.contains(&spec.queue)
             && Skills::new(session.tasks.clone(), session.capabilities.clone()).can_do(spec)
     };

@@ -27,7 +27,7 @@ pub async fn get(
 ) -> Result<Json<ScheduleDetail>, ApiError> {
     let engine = state.engine();
     let row = engine.schedule(caller.tenant, &named).await?;
-    let slots = state.reads(caller.tenant).slots(caller.tenant, row.id, SLOTS_SHOWN).await?;
+    let slots = state.for_tenant(caller.tenant).slots(row.id, SLOTS_SHOWN).await?;
     let slots = slots.into_iter().map(view::past).collect();
     Ok(Json(ScheduleDetail { schedule: view::schedule(row, engine.now()), slots }))
 }

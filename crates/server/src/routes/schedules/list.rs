@@ -53,10 +53,10 @@ async fn seen_by(
     mut after: String,
     wanted: usize,
 ) -> Result<Vec<ScheduleRow>, ApiError> {
-    let (store, size) = (state.reads(caller.tenant), read_at_once(caller, wanted));
+    let (store, size) = (state.for_tenant(caller.tenant), read_at_once(caller, wanted));
     let mut rows = Vec::new();
     loop {
-        let page = store.schedules(caller.tenant, &after, size).await?;
+        let page = store.schedules(&after, size).await?;
         let full = page.len() == size;
         after = page.last().map(|row| row.spec.name.clone()).unwrap_or_default();
         rows.extend(page.into_iter().filter(|row| caller.sees(Some(&row.spec.workspace))));

@@ -43,7 +43,7 @@ pub async fn create(
 async fn add(state: &AppState, caller: &Caller, body: CreateTenant) -> Result<Made<CreatedTenant>, ApiError> {
     let engine = state.engine();
     let name = name("name", body.name)?;
-    if engine.store().tenant_by_name(&name).await?.is_some() {
+    if engine.installation().tenant_by_name(&name).await?.is_some() {
         let detail = format!("there is already a tenant called `{name}`");
         return Err(ApiError::new(StatusCode::CONFLICT, "TENANT_EXISTS", detail));
     }

@@ -25,11 +25,10 @@ pub async fn list(
     caller: Caller,
     _: Params<Nothing>,
 ) -> Result<Json<TenantList>, ApiError> {
-    let store = state.engine().store();
     let rows = if caller.may(Permission::Install) {
-        store.tenants().await?
+        state.engine().installation().tenants().await?
     } else {
-        store.tenant(caller.tenant).await?.into_iter().collect()
+        state.for_tenant(caller.tenant).tenant().await?.into_iter().collect()
     };
     Ok(Json(TenantList { tenants: rows.into_iter().map(view::tenant).collect() }))
 }

@@ -59,7 +59,7 @@ impl FromRequestParts<AppState> for OfTenant {
         let text = named_in_path(parts, state, "tenant").await?;
         let found = match text.parse() {
             Ok(id) if id == caller.tenant || caller.may(Permission::Install) => {
-                state.engine().store().tenant(id).await?
+                state.engine().installation().tenant(id).await?
             }
             _ => None,
         };

@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use interlock_core::ids::UserId;
 use interlock_protocol::identity::{ChangeUser, UserView, path};
-use interlock_store::IdentityOp;
+use interlock_store::EndUserSessions;
 
 use super::view::{self, OfUser};
 use crate::api_error::ApiError;
@@ -45,9 +45,10 @@ pub async fn change(
         Some(false) => None,
         None => user.disabled_at,
     };
-    state.identity().write(IdentityOp::ChangeUser(Box::new(user.clone()))).await?;
+    state.identity().write(caller.tenant, interlock_store::ChangeUser(user.clone())).await?;
     if ends_sessions {
-        state.identity().write(IdentityOp::EndSessionsOf { tenant: user.tenant, user: user.id }).await?;
+        let end = EndUserSessions { tenant: user.tenant, user: user.id };
+        state.identity().write(caller.tenant, end).await?;
     }
     Ok(Json(view::user(user)))
 }

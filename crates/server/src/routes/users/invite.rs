@@ -6,7 +6,7 @@ use axum::response::Response;
 use interlock_core::ids::UserId;
 use interlock_protocol::identity::{Invite, path};
 use interlock_protocol::runs::Nothing;
-use interlock_store::IdentityOp;
+use interlock_store::ChangeUser;
 
 use super::view::OfUser;
 use crate::api_error::ApiError;
@@ -44,7 +44,7 @@ pub async fn invite(
         // Whoever has the link gets in as this person.
         let mut user = user.clone();
         people::note_access(&mut user, &caller, state.engine().now());
-        state.identity().write(IdentityOp::ChangeUser(Box::new(user))).await?;
+        state.identity().write(caller.tenant, ChangeUser(user)).await?;
         let link = pages::setup_link(&state.base_url(&headers), &invite.token);
         let invite = Invite { link, expires_at: invite.expires_at, shown_once: Vec::new() };
         Ok(Made::created(invite).showing_once(&["link"]))

@@ -38,7 +38,7 @@ pub async fn list(
     Params(params): Params<ListParams>,
 ) -> Result<Json<UserList>, ApiError> {
     let limit = params.limit.unwrap_or(PAGE_DEFAULT).clamp(1, limits::PAGE_MAX);
-    let mut rows = state.reads(caller.tenant).users(caller.tenant, params.after, limit + 1).await?;
+    let mut rows = state.for_tenant(caller.tenant).users(params.after, limit + 1).await?;
     let next_after = cut(&mut rows, limit, |row| row.id);
     Ok(Json(UserList { users: rows.into_iter().map(view::user).collect(), next_after }))
 }

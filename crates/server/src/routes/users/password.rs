@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use interlock_core::identity::Permission;
 use interlock_core::ids::UserId;
 use interlock_protocol::identity::{SetPassword, path};
-use interlock_store::IdentityOp;
+use interlock_store::{ChangeUser, EndUserSessions};
 
 use super::view::OfUser;
 use crate::api_error::ApiError;
@@ -47,7 +47,7 @@ pub async fn set(
     user.password = Some(state.identity().passwords().hash(body.password).await?);
     people::note_access(&mut user, &caller, state.engine().now());
     let (tenant, id) = (user.tenant, user.id);
-    state.identity().write(IdentityOp::ChangeUser(Box::new(user))).await?;
-    state.identity().write(IdentityOp::EndSessionsOf { tenant, user: id }).await?;
+    state.identity().write(caller.tenant, ChangeUser(user)).await?;
+    state.identity().write(caller.tenant, EndUserSessions { tenant, user: id }).await?;
     Ok(StatusCode::NO_CONTENT)
 }

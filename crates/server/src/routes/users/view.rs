@@ -38,7 +38,7 @@ impl FromRequestParts<AppState> for OfUser {
         let caller = Caller::from_request_parts(parts, state).await?;
         let text = named_in_path(parts, state, "user").await?;
         let found = match text.parse() {
-            Ok(id) => state.reads(caller.tenant).user(caller.tenant, id).await?,
+            Ok(id) => state.for_tenant(caller.tenant).user(id).await?,
             Err(_) => None,
         };
         found.map(Self).ok_or_else(|| ApiError::unknown("user", &text))

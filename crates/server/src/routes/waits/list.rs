@@ -54,8 +54,8 @@ pub async fn list(
     let workspace = caller.workspace.as_deref().map(str::to_owned);
     let filter = WaitFilter { workspace, signal_type: params.signal, key: params.key };
     let limit = params.limit.unwrap_or(PAGE_DEFAULT).clamp(1, limits::PAGE_MAX);
-    let store = state.reads(caller.tenant);
-    let mut rows = store.list_waits(caller.tenant, &filter, after.as_ref(), limit + 1).await?;
+    let store = state.for_tenant(caller.tenant);
+    let mut rows = store.list_waits(&filter, after.as_ref(), limit + 1).await?;
     let next_after = cut(&mut rows, limit, to_cursor);
     Ok(Json(WaitList { waits: rows.into_iter().map(view).collect(), next_after }))
 }

@@ -42,13 +42,13 @@ pub async fn deliveries(
     Params(params): Params<ListParams>,
 ) -> Result<Json<OutboundDeliveryList>, ApiError> {
     let row = state.engine().outbound_endpoint(caller.tenant, &named).await?;
-    let reads = state.reads(caller.tenant);
+    let reads = state.for_tenant(caller.tenant);
     let limit = params.limit.unwrap_or(PAGE_DEFAULT).clamp(1, PAGE_MAX);
-    let mut messages = reads.messages(caller.tenant, row.id, params.before, limit + 1).await?;
+    let mut messages = reads.messages(row.id, params.before, limit + 1).await?;
     let next_before = cut(&mut messages, limit, |message| message.id);
     let mut deliveries = Vec::with_capacity(messages.len());
     for message in messages {
-        let attempts = reads.attempts(caller.tenant, message.id).await?;
+        let attempts = reads.attempts(message.id).await?;
         deliveries.push(view::delivery(message, attempts));
     }
     Ok(Json(OutboundDeliveryList { deliveries, next_before }))

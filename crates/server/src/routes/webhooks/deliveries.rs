@@ -42,7 +42,7 @@ pub async fn deliveries(
     let row = state.engine().inbound(caller.tenant, &named).await?;
     let limit = params.limit.unwrap_or(PAGE_DEFAULT).clamp(1, limits::PAGE_MAX);
     let before = params.before.unwrap_or(Timestamp(i64::MAX));
-    let mut records = state.reads(caller.tenant).deliveries(caller.tenant, row.id, before, limit + 1).await?;
+    let mut records = state.for_tenant(caller.tenant).deliveries(row.id, before, limit + 1).await?;
     let next_before = cut(&mut records, limit, |record| record.delivery.received_at);
     let deliveries = records.into_iter().map(|record| InboundDelivery {
         delivery: record.delivery.at.key,

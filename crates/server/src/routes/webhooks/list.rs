@@ -23,6 +23,6 @@ pub async fn list(
     caller: Caller,
     _: Params<Nothing>,
 ) -> Result<Json<InboundList>, ApiError> {
-    let rows = state.reads(caller.tenant).inbound_endpoints(caller.tenant, "", ENDPOINTS_MAX).await?;
+    let rows = state.for_tenant(caller.tenant).inbound_endpoints("", ENDPOINTS_MAX).await?;
     Ok(Json(InboundList { endpoints: rows.into_iter().map(view::endpoint).collect() }))
 }

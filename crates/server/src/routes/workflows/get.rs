@@ -35,13 +35,13 @@ pub async fn get(
 ) -> Result<Response, ApiError> {
     let tenant = caller.tenant;
     let unknown = || EngineError::UnknownWorkflow { workflow: name.clone(), version: None };
-    let store = state.reads(tenant);
-    let head = store.workflow(tenant, &name).await?.ok_or_else(unknown)?;
+    let store = state.for_tenant(tenant);
+    let head = store.workflow(&name).await?.ok_or_else(unknown)?;
     let tag = etag::of(head.latest_version, head.source_hash);
     if etag::has(&headers, &tag)? {
         return Ok((StatusCode::NOT_MODIFIED, [(header::ETAG, tag.header())]).into_response());
     }
-    let version = store.workflow_version(tenant, &name, head.latest_version).await?;
+    let version = store.workflow_version(&name, head.latest_version).await?;
     let body = detail(version.ok_or_else(unknown)?, head.disabled);
     Ok(([(header::ETAG, tag.header())], Json(body)).into_response())
 }

@@ -40,9 +40,9 @@ pub async fn list(
     Params(params): Params<ListParams>,
 ) -> Result<Json<WorkflowList>, ApiError> {
     let limit = params.limit.unwrap_or(PAGE_DEFAULT).clamp(1, limits::PAGE_MAX);
-    let store = state.reads(caller.tenant);
+    let store = state.for_tenant(caller.tenant);
     // One more than asked for says whether there is another page.
-    let mut rows = store.list_workflows(caller.tenant, params.after.as_deref(), limit + 1).await?;
+    let mut rows = store.list_workflows(params.after.as_deref(), limit + 1).await?;
     let next_after = cut(&mut rows, limit, |row| row.name.clone());
     Ok(Json(WorkflowList { workflows: rows.into_iter().map(view::workflow).collect(), next_after }))
 }

@@ -35,14 +35,14 @@ pub async fn version(
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let tenant = caller.tenant;
-    let store = state.reads(tenant);
+    let store = state.for_tenant(tenant);
     let unknown = || EngineError::UnknownWorkflow { workflow: name.clone(), version: Some(number) };
-    let row = store.workflow_version(tenant, &name, number).await?.ok_or_else(unknown)?;
+    let row = store.workflow_version(&name, number).await?.ok_or_else(unknown)?;
     let tag = etag::of(row.version, row.source_hash);
     if etag::has(&headers, &tag)? {
         return Ok((StatusCode::NOT_MODIFIED, [(header::ETAG, tag.header())]).into_response());
     }
-    let disabled = store.workflow(tenant, &name).await?.is_some_and(|head| head.disabled);
+    let disabled = store.workflow(&name).await?.is_some_and(|head| head.disabled);
     Ok(([(header::ETAG, tag.header())], Json(detail(row, disabled))).into_response())
 }
 

@@ -43,7 +43,7 @@ pub async fn versions(
 ) -> Result<Json<VersionList>, ApiError> {
     let tenant = caller.tenant;
     let limit = params.limit.unwrap_or(PAGE_DEFAULT).clamp(1, limits::PAGE_MAX);
-    let mut rows = state.reads(tenant).workflow_versions(tenant, &name, params.before, limit + 1).await?;
+    let mut rows = state.for_tenant(tenant).workflow_versions(&name, params.before, limit + 1).await?;
     if rows.is_empty() && params.before.is_none() {
         return Err(EngineError::UnknownWorkflow { workflow: name, version: None }.into());
     }

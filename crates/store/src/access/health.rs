@@ -1,0 +1,42 @@
+use interlock_core::state::RunState;
+use interlock_core::time::Timestamp;
+
+use crate::error::{ReadError, SubmitError};
+use crate::store::Store;
+
+/// How the store is: numbers and marks, no tenant's rows. For readiness and metrics.
+#[derive(Clone)]
+pub struct StoreHealth(Store);
+
+impl Store {
+    pub fn health(&self) -> StoreHealth {
+        StoreHealth(self.across_tenants())
+    }
+}
+
+impl StoreHealth {
+    /// Refuses where commits have been failing for a while, with what the database says.
+    pub fn takes_commits(&self) -> Result<(), SubmitError> {
+        self.0.takes_commits()
+    }
+
+    /// The epoch of a restore that is not finished.
+    pub async fn restoring(&self) -> Result<Option<u64>, ReadError> {
+        self.0.restoring().await
+    }
+
+    /// How many rows were left out of the lists that this store has read.
+    pub fn unreadable_rows(&self) -> usize {
+        self.0.unreadable_rows().len()
+    }
+
+    /// How many runs live in each state, over all tenants.
+    pub async fn live_by_state(&self) -> Result<Vec<(RunState, u64)>, ReadError> {
+        self.0.live_by_state().await
+    }
+
+    /// How many steps are in the hands of workers that have not been heard of since, over all tenants.
+    pub async fn orphans(&self, heard_before: Timestamp) -> Result<u64, ReadError> {
+        self.0.orphans(heard_before).await
+    }
+}

@@ -1,0 +1,44 @@
+use interlock_core::ids::TenantId;
+use interlock_core::json::Hash;
+use tokio::sync::watch;
+
+use crate::error::ReadError;
+use crate::keys::KeyRow;
+use crate::people::{InviteRow, UserSessionRow};
+use crate::store::Store;
+
+/// Finds out whose credential a request brings. A request names no tenant: its key, cookie or invite does, so these
+/// lookups are not of one tenant.
+#[derive(Clone)]
+pub struct SignIn(Store);
+
+impl Store {
+    pub fn sign_in(&self) -> SignIn {
+        SignIn(self.across_tenants())
+    }
+}
+
+impl SignIn {
+    /// Keys whose lookup part this is: one, unless two were made alike.
+    pub async fn find_keys(&self, lookup: &str) -> Result<Vec<KeyRow>, ReadError> {
+        self.0.find_keys(lookup).await
+    }
+
+    pub async fn user_session(&self, token_hash: Hash) -> Result<Option<UserSessionRow>, ReadError> {
+        self.0.user_session(token_hash).await
+    }
+
+    pub async fn invite(&self, token_hash: Hash) -> Result<Option<InviteRow>, ReadError> {
+        self.0.invite(token_hash).await
+    }
+
+    /// The tenant that a person names when signing in.
+    pub async fn tenant_named(&self, name: &str) -> Result<Option<TenantId>, ReadError> {
+        Ok(self.0.tenant_by_name(name).await?.map(|tenant| tenant.id))
+    }
+
+    /// Rises when another server has committed something: a credential may have been revoked there.
+    pub fn remote_wakes(&self) -> watch::Receiver<u64> {
+        self.0.remote_wakes()
+    }
+}

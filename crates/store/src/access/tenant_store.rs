@@ -1,0 +1,136 @@
+use interlock_core::ids::{
+    ApprovalId, DelegationId, InboundId, JobId, KeyId, OutboundId, OutboxId, RunId, ScheduleId, TenantId, UserId,
+};
+use interlock_core::json::Hash;
+use interlock_core::run::Run;
+use interlock_core::state::ApprovalState;
+use interlock_core::time::Timestamp;
+use interlock_core::why::Heartbeat;
+
+use crate::approvals::ApprovalRow;
+use crate::bulk_jobs::{BulkFailure, BulkJob};
+use crate::delegations::{DelegationPage, DelegationRow};
+use crate::error::{ReadError, Refusal, SubmitError};
+use crate::feed::{EventRecord, FeedPage};
+use crate::inbound::{DeliveryRecord, InboundRow};
+use crate::keys::KeyRow;
+use crate::outbound::{AttemptRow, MessageRow, OutboundRow};
+use crate::outbox::DeadLetter;
+use crate::people::{LoginFailures, UserRow};
+use crate::receipts::ReceiptRow;
+use crate::runs::{Page, RunFilter, RunSummary, StepRow};
+use crate::schedules::{ScheduleRow, SlotRow};
+use crate::signals::{WaitFilter, WaitRow};
+use crate::store::Store;
+use crate::tenants::Tenant;
+use crate::workers::SessionRow;
+use crate::workflows::{WorkflowRow, WorkflowVersionRow, WorkflowVersionSummary};
+use crate::write::TenantWrite;
+
+/// One tenant's part of the store. Every read names this tenant, and on PostgreSQL it runs under row security with the
+/// tenant set, so that the database itself hides all other tenants' rows.
+#[derive(Clone)]
+pub struct TenantStore {
+    store: Store,
+    tenant: TenantId,
+}
+
+impl Store {
+    pub fn for_tenant(&self, tenant: TenantId) -> TenantStore {
+        TenantStore { store: self.on_behalf_of(tenant), tenant }
+    }
+}
+
+/// Declares reads of [`TenantStore`] that are the store's own reads with the tenant given.
+macro_rules! tenant_reads {
+    ($($name:ident($($arg:ident: $type:ty),*) -> $answer:ty;)+) => {
+        impl TenantStore {
+            $(pub async fn $name(&self, $($arg: $type),*) -> Result<$answer, ReadError> {
+                self.store.$name(self.tenant, $($arg),*).await
+            })+
+        }
+    };
+}
+
+tenant_reads! {
+    // Runs and what belongs to them.
+    list_runs(filter: &RunFilter, page: Page) -> Vec<RunSummary>;
+    run_overview(run: RunId) -> Option<RunSummary>;
+    steps(run: RunId) -> Vec<StepRow>;
+    events(run: RunId, after_seq: u64, limit: usize) -> Vec<EventRecord>;
+    receipts(run: RunId) -> Vec<ReceiptRow>;
+    payload_bytes(run: RunId, sha256: Hash) -> Option<u64>;
+    list_waits(filter: &WaitFilter, after: Option<&WaitRow>, limit: usize) -> Vec<WaitRow>;
+    subject_holder(subject: &str) -> Option<RunId>;
+    approval(id: ApprovalId) -> Option<ApprovalRow>;
+    approvals(state: ApprovalState, after: Option<ApprovalId>, limit: usize) -> Vec<ApprovalRow>;
+    approvals_of(run: RunId) -> Vec<ApprovalRow>;
+
+    // The feed.
+    tenant_events(after_cursor: u64, limit: usize) -> FeedPage;
+    last_cursor() -> u64;
+
+    // Workflows, schedules, bulk jobs.
+    workflow(name: &str) -> Option<WorkflowRow>;
+    list_workflows(after: Option<&str>, limit: usize) -> Vec<WorkflowRow>;
+    workflow_version(name: &str, version: u32) -> Option<WorkflowVersionRow>;
+    workflow_versions(name: &str, before: Option<u32>, limit: usize) -> Vec<WorkflowVersionSummary>;
+    schedules(after: &str, limit: usize) -> Vec<ScheduleRow>;
+    slots(id: ScheduleId, limit: usize) -> Vec<SlotRow>;
+    bulk_job(job: JobId) -> Option<BulkJob>;
+    bulk_jobs(after: Option<JobId>, limit: usize) -> Vec<BulkJob>;
+    bulk_failures(job: JobId, after: Option<u32>, limit: usize) -> Vec<BulkFailure>;
+
+    // Webhooks and messages.
+    inbound_endpoints(after: &str, limit: usize) -> Vec<InboundRow>;
+    deliveries(endpoint: InboundId, before: Timestamp, limit: usize) -> Vec<DeliveryRecord>;
+    outbound_endpoints(limit: usize) -> Vec<OutboundRow>;
+    messages(endpoint: OutboundId, before: Option<OutboxId>, limit: usize) -> Vec<MessageRow>;
+    attempts(message: OutboxId) -> Vec<AttemptRow>;
+    dead_letters(before: Option<OutboxId>, limit: usize) -> Vec<DeadLetter>;
+
+    // People and keys.
+    key(id: KeyId) -> Option<KeyRow>;
+    keys(after: Option<KeyId>, limit: usize) -> Vec<KeyRow>;
+    user(id: UserId) -> Option<UserRow>;
+    user_named(name: &str) -> Option<UserRow>;
+    user_vouched(issuer: &str, subject: &str) -> Option<UserRow>;
+    users(after: Option<UserId>, limit: usize) -> Vec<UserRow>;
+    login_failures(name: &str) -> Option<LoginFailures>;
+    delegation(id: DelegationId) -> Option<DelegationRow>;
+    delegations(page: DelegationPage) -> Vec<DelegationRow>;
+    delegations_of(person: &str, now: Timestamp) -> (Vec<DelegationRow>, Vec<DelegationRow>);
+}
+
+impl TenantStore {
+    /// The tenant's own row.
+    pub async fn tenant(&self) -> Result<Option<Tenant>, ReadError> {
+        self.store.tenant(self.tenant).await
+    }
+
+    /// The run as it stands, live or ended.
+    pub async fn load_run(&self, run: RunId) -> Result<Option<Run>, ReadError> {
+        Ok(self.store.load_runs(&[(self.tenant, run)]).await?.pop())
+    }
+
+    /// When the worker that has the run's step was last heard of; nothing where no worker has it. Not under row security,
+    /// which hides the sessions of workers that serve all tenants.
+    pub async fn heartbeat(&self, run: RunId) -> Result<Option<Heartbeat>, ReadError> {
+        self.store.across_tenants().heartbeat(self.tenant, run).await
+    }
+
+    /// The sessions of workers that serve the tenant. Not under row security, which hides those that serve all tenants.
+    pub async fn worker_sessions(&self) -> Result<Vec<SessionRow>, ReadError> {
+        let mut sessions = self.store.across_tenants().sessions().await?;
+        sessions.retain(|session| session.tenant.is_none_or(|tenant| tenant == self.tenant));
+        Ok(sessions)
+    }
+
+    /// Commits a write on the tenant's own rows. One on another tenant's is refused, as if there were no such tenant.
+    pub async fn write<W: TenantWrite>(&self, write: W) -> Result<W::Answer, SubmitError> {
+        if write.tenant() != self.tenant {
+            return Err(SubmitError::Refused(Refusal::UnknownTenant));
+        }
+        self.store.write(write).await
+    }
+}

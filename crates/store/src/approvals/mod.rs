@@ -1,0 +1,7 @@
+//! Approvals and the votes on them, as lists show them. Their changes are part of a run's change set.
+
+mod reads;
+mod rows;
+pub(crate) mod sql;
+
+pub use rows::ApprovalRow;

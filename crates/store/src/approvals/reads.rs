@@ -1,0 +1,69 @@
+use interlock_core::approval::Vote;
+use interlock_core::ids::{ApprovalId, RunId, TenantId};
+use interlock_core::state::ApprovalState;
+
+use super::{ApprovalRow, sql};
+use crate::error::{CorruptRow, ReadError};
+use crate::store::Store;
+use crate::value::{Row, Value, args};
+
+impl Store {
+    /// Oldest first; `after` is the last one of the page before.
+    pub async fn approvals(
+        &self,
+        tenant: TenantId,
+        state: ApprovalState,
+        after: Option<ApprovalId>,
+        limit: usize,
+    ) -> Result<Vec<ApprovalRow>, ReadError> {
+        let above = after.map_or(Value::Id([0; 16]), Value::from);
+        let rows = self.rows(&sql::APPROVALS, args![tenant, state.as_str(), above, limit]).await?;
+        self.with_votes(tenant, rows).await
+    }
+
+    pub async fn approvals_of(&self, tenant: TenantId, run: RunId) -> Result<Vec<ApprovalRow>, ReadError> {
+        let rows = self.rows(&sql::APPROVALS_RUN, args![tenant, run]).await?;
+        self.with_votes(tenant, rows).await
+    }
+
+    pub async fn approval(&self, tenant: TenantId, id: ApprovalId) -> Result<Option<ApprovalRow>, ReadError> {
+        let rows = self.rows(&sql::APPROVAL_ONE, args![tenant, id]).await?;
+        Ok(self.with_votes(tenant, rows).await?.pop())
+    }
+
+    async fn with_votes(&self, tenant: TenantId, rows: Vec<Row>) -> Result<Vec<ApprovalRow>, ReadError> {
+        let mut approvals = rows.into_iter().map(approval).collect::<Result<Vec<_>, _>>()?;
+        let queries = approvals.iter().map(|approval| (&sql::VOTES, args![tenant, approval.id])).collect();
+        for (approval, votes) in approvals.iter_mut().zip(self.rows_many(queries).await?) {
+            for mut row in votes {
+                approval.votes.push(Vote {
+                    person: row.text("person")?,
+                    on_behalf_of: row.opt_text("on_behalf_of")?,
+                    approve: row.flag("approve")?,
+                    notes: row.opt_text("notes")?,
+                    at: row.time("at")?,
+                });
+            }
+        }
+        Ok(approvals)
+    }
+}
+
+fn approval(mut row: Row) -> Result<ApprovalRow, CorruptRow> {
+    Ok(ApprovalRow {
+        id: row.id("approval_id")?,
+        run: row.id("run_id")?,
+        position: row.num("position")?,
+        state: row.name("state")?,
+        quorum: row.num("quorum")?,
+        approvers: row.decoded("approvers")?,
+        message: row.opt_text("message")?,
+        requested_at: row.time("requested_at")?,
+        escalate_at: row.opt_time("escalate_at")?,
+        expires_at: row.time("expires_at")?,
+        resolved_at: row.opt_time("resolved_at")?,
+        excluded: row.decoded("excluded")?,
+        purpose: row.name("purpose")?,
+        votes: Vec::new(),
+    })
+}

@@ -1,0 +1,8 @@
+//! Steps that a worker can claim, and steps that one has claimed.
+
+mod reads;
+mod ready;
+mod rows;
+pub(crate) mod sql;
+
+pub use rows::{Claimed, ReadyGroup, ReadyRun};

@@ -1,0 +1,62 @@
+use crate::sql::statements;
+
+statements! {
+    EVENTS on journal {
+        both: "SELECT run_id, first_seq, at, events, initiator, person, context_meta FROM journal
+               WHERE tenant_id = $1 AND run_id = $2 AND seq > $3 ORDER BY seq LIMIT $4"
+    }
+
+    FEED_READ on tenant_feed {
+        both: "SELECT cursor_from, cursor_to, entries FROM tenant_feed WHERE tenant_id = $1 AND cursor_to > $2
+               ORDER BY cursor_to LIMIT $3"
+    }
+
+    FEED_LAST on tenant_feed {
+        both: "SELECT cursor_to FROM tenant_feed WHERE tenant_id = $1 ORDER BY cursor_to DESC LIMIT 1"
+    }
+
+    FEED_EVENTS on journal {
+        both: "SELECT run_id, first_seq, at, events FROM journal
+               WHERE tenant_id = $1 AND run_id = $2 AND seq >= $3 AND seq <= $4 ORDER BY seq"
+    }
+
+    // Sealing. All lanes' groups are read by one statement: in one snapshot every lane's groups are a prefix, and a
+    // group that follows another one (a later version of the same run, committed by another lane) is only seen
+    // together with it.
+    /// Lane by lane from where the sealer stands, so that its cost does not grow with the groups that are kept. Told by
+    /// their instants, which never fall within a lane: what was committed before something was asked for comes before it.
+    SEAL_READ on commit_groups {
+        sqlite: "SELECT l.lane_id, g.group_no, g.entries FROM lanes l
+                 LEFT JOIN feed_positions p ON p.lane_id = l.lane_id
+                 CROSS JOIN commit_groups g
+                 WHERE g.lane_id = l.lane_id AND g.group_no > coalesce(p.group_no, 0) AND length(g.entries) > 0
+                 ORDER BY l.lane_id, g.group_no LIMIT ?1",
+        postgres: "SELECT l.lane_id, g.group_no, g.entries FROM lanes l
+                   LEFT JOIN feed_positions p ON p.lane_id = l.lane_id
+                   CROSS JOIN LATERAL (SELECT g.group_no, g.at, g.entries FROM commit_groups g
+                   WHERE g.lane_id = l.lane_id AND g.group_no > coalesce(p.group_no, 0) AND length(g.entries) > 0
+                   ORDER BY g.group_no) AS g
+                   ORDER BY g.at, l.lane_id, g.group_no LIMIT $1"
+    }
+
+    SEAL_POSITION on feed_positions {
+        both: "INSERT INTO feed_positions (lane_id, group_no) VALUES ($1, $2)
+               ON CONFLICT (lane_id) DO UPDATE SET group_no = excluded.group_no"
+    }
+
+    SEAL_CURSOR on tenant_feed {
+        both: "SELECT cursor_to FROM tenant_feed WHERE tenant_id = $1 ORDER BY cursor_to DESC LIMIT 1"
+    }
+
+    FEED_INSERT on tenant_feed {
+        both: "INSERT INTO tenant_feed (tenant_id, cursor_to, cursor_from, sealed_at, entries) VALUES ($1, $2, $3, $4, $5)"
+    }
+
+    /// The last row of a tenant stays, because the next cursor is counted from it.
+    SWEEP_FEED on tenant_feed {
+        both: "DELETE FROM tenant_feed WHERE (tenant_id, cursor_to) IN
+               (SELECT f.tenant_id, f.cursor_to FROM tenant_feed f WHERE f.sealed_at < $1 AND f.cursor_to <
+                (SELECT max(n.cursor_to) FROM tenant_feed n WHERE n.tenant_id = f.tenant_id)
+                ORDER BY f.sealed_at LIMIT $2)"
+    }
+}

@@ -1,0 +1,11 @@
+//! The store's own rows, which belong to no tenant: `meta` with its epoch and marks, lanes, and what operators ask of the
+//! store itself.
+
+mod reads;
+mod rows;
+pub(crate) mod sql;
+mod writes;
+
+pub use rows::{DurableSetting, Stats};
+pub(crate) use writes::KeepLanes;
+pub use writes::{EnsurePartitions, FinishRestore, RaiseEpoch, SetOnce};

@@ -1,0 +1,114 @@
+use interlock_core::ids::ServerId;
+use interlock_core::planted::{Bug, is_planted};
+use interlock_core::time::Timestamp;
+
+use super::sql;
+use crate::backup;
+use crate::db::Db;
+use crate::error::DbError;
+use crate::postgres::partitions;
+use crate::value::args;
+use crate::write::{Changed, Stored, Write, WriteLane, boxed, stored};
+
+/// Keeps a value for the whole store unless it has one.
+#[derive(Debug, Clone)]
+pub struct SetOnce {
+    pub name: &'static str,
+    pub value: String,
+}
+
+impl Write for SetOnce {
+    type Answer = Stored;
+    boxed!();
+
+    async fn apply<D: Db>(&self, db: &D) -> Result<Stored, DbError> {
+        stored(db, &sql::SET_ONCE, args![self.name, &self.value]).await
+    }
+}
+
+/// The server that commits through these lanes lives.
+#[derive(Debug, Clone)]
+pub(crate) struct KeepLanes {
+    pub server: ServerId,
+    pub lanes: Vec<i64>,
+    pub now: Timestamp,
+}
+
+impl Write for KeepLanes {
+    type Answer = ();
+    const LANE: WriteLane = WriteLane::Sessions;
+    boxed!();
+
+    async fn apply<D: Db>(&self, db: &D) -> Result<(), DbError> {
+        for lane in &self.lanes {
+            db.execute(&sql::LANE_SEEN, args![*lane, self.server, self.now]).await?;
+        }
+        Ok(())
+    }
+}
+
+/// PostgreSQL: makes the journal's weeks ahead of time. SQLite: nothing.
+#[derive(Debug, Clone, Copy)]
+pub struct EnsurePartitions {
+    pub now: Timestamp,
+}
+
+impl Write for EnsurePartitions {
+    type Answer = ();
+    const LANE: WriteLane = WriteLane::Upkeep;
+    boxed!();
+
+    async fn apply<D: Db>(&self, db: &D) -> Result<(), DbError> {
+        if db.is_postgres() {
+            partitions::ensure(db, self.now).await?;
+        }
+        Ok(())
+    }
+}
+
+/// After a restore: fences every attempt made before it, and marks the store as not yet in order, in one commit. Nothing
+/// is dispatched until [`FinishRestore`]. Answers the new epoch.
+#[derive(Debug, Clone, Copy)]
+pub struct RaiseEpoch;
+
+impl Write for RaiseEpoch {
+    type Answer = u64;
+    boxed!();
+
+    async fn apply<D: Db>(&self, db: &D) -> Result<u64, DbError> {
+        let mut rows = db.query(&sql::META_LOCK, args!["store_epoch"]).await?;
+        let epoch: u64 = match rows.first_mut() {
+            Some(row) => row.name("value")?,
+            None => 0,
+        };
+        let epoch = if is_planted(Bug::EpochNotRaised) { epoch - 1 } else { epoch };
+        let raised = (epoch + 1).to_string();
+        db.execute(&sql::META_PUT, args!["store_epoch", &raised]).await?;
+        db.execute(&sql::META_PUT, args![backup::RESTORING, &raised]).await?;
+        Ok(epoch + 1)
+    }
+}
+
+/// The runs of a restored store are parked: takes the mark of this epoch away. [`Changed::Gone`] where it was restored once
+/// more meanwhile.
+#[derive(Debug, Clone, Copy)]
+pub struct FinishRestore {
+    pub epoch: u64,
+    pub now: Timestamp,
+}
+
+impl Write for FinishRestore {
+    type Answer = Changed;
+    boxed!();
+
+    async fn apply<D: Db>(&self, db: &D) -> Result<Changed, DbError> {
+        let mut rows = db.query(&sql::META_LOCK, args!["store_epoch"]).await?;
+        let found: Option<u64> = rows.first_mut().map(|row| row.name("value")).transpose()?;
+        if found != Some(self.epoch) {
+            return Ok(Changed::Gone);
+        }
+        db.execute(&sql::META_PUT, args![backup::RESTORED_AT, self.now.0.to_string()]).await?;
+        db.execute(&sql::META_PUT, args![backup::RESTORING, ""]).await?;
+        Ok(Changed::Done)
+    }
+}

@@ -1,0 +1,12 @@
+//! People: accounts, their visits with a browser, invites, and wrong passwords.
+
+mod reads;
+mod rows;
+pub(crate) mod sql;
+mod writes;
+
+pub use rows::{InviteRow, LoginFailures, UserRow, UserSessionRow};
+pub use writes::{
+    AddInvite, AddUser, ChangeUser, CountLogin, EndUserSession, EndUserSessions, ForgetLoginFailures, NoteLoginFailure,
+    NoteSignIn, OpenUserSession, TouchUserSession, UseInvite,
+};

@@ -1,0 +1,9 @@
+use interlock_core::ids::RunId;
+use interlock_core::receipt::Receipt;
+
+/// A receipt with the run it belongs to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ReceiptRow {
+    pub run: RunId,
+    pub receipt: Receipt,
+}

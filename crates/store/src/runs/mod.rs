@@ -1,0 +1,9 @@
+//! Runs as they stand: loaded for `decide`, listed for people, due for the timers.
+
+mod load;
+mod reads;
+mod rows;
+pub(crate) mod sql;
+
+pub(crate) use load::PlanCache;
+pub use rows::{ATTR_FILTERS_MAX, Page, RunFilter, RunSummary, StepRow};

@@ -1,0 +1,123 @@
+use crate::sql::statements;
+
+statements! {
+    /// Keys of runs and run_live, in one statement and so in one snapshot.
+    RUN_LOAD on runs {
+        both: "SELECT r.run_id, r.workspace, r.plan_hash, r.inputs, r.subject, r.labels, r.trigger_type, r.trigger_ref,
+               r.priority, r.started_by, r.root_run_id, r.resumed_from, r.resume_count, r.created_at, r.deadline_at,
+               r.state, r.reason, r.position, r.version, r.finished_at, r.notes,
+               l.version, l.control, l.state, l.detail, l.reason, l.position, l.step_state, l.attempt, l.failures,
+               l.iteration, l.eligible_at, l.session_id, l.claimed_at, l.step_timeout_at, l.step_data, l.notes
+               FROM runs r
+               LEFT JOIN run_live l ON l.tenant_id = r.tenant_id AND l.run_id = r.run_id AND l.branch = 0
+               WHERE r.tenant_id = $1 AND r.run_id = $2"
+    }
+
+    /// Several runs at once, named by their keys one after the other, 32 bytes each. PostgreSQL only: there a query has
+    /// its price, and one lookup inside it does not. Looked up one by one, whatever the planner believes of the tables.
+    RUNS_LOAD on runs {
+        sqlite: "",
+        postgres: "SELECT k.tenant_id, f.*
+                   FROM (SELECT substring($1::bytea FROM n * 32 + 1 FOR 16) AS tenant_id,
+                   substring($1::bytea FROM n * 32 + 17 FOR 16) AS run_id
+                   FROM generate_series(0, octet_length($1::bytea) / 32 - 1) AS n) AS k
+                   CROSS JOIN LATERAL (SELECT r.run_id, r.workspace, r.plan_hash, r.inputs, r.subject, r.labels,
+                   r.trigger_type, r.trigger_ref, r.priority, r.started_by, r.root_run_id, r.resumed_from,
+                   r.resume_count, r.created_at, r.deadline_at, r.state, r.reason, r.position, r.version,
+                   r.finished_at, r.notes, l.version, l.control, l.state, l.detail, l.reason, l.position,
+                   l.step_state, l.attempt, l.failures, l.iteration, l.eligible_at, l.session_id, l.claimed_at,
+                   l.step_timeout_at, l.step_data, l.notes
+                   FROM runs r
+                   LEFT JOIN run_live l ON l.tenant_id = r.tenant_id AND l.run_id = r.run_id AND l.branch = 0
+                   WHERE r.tenant_id = k.tenant_id AND r.run_id = k.run_id OFFSET 0) AS f"
+    }
+
+    /// Key of journal. What is newer than the run's row is left out, so that the two agree.
+    RUN_DONE on journal {
+        both: "SELECT run_id, done_position, done_state, done_attempt, done_failures, done_iteration, done_claimed_at, output,
+               error, why, input FROM journal
+               WHERE tenant_id = $1 AND run_id = $2 AND seq <= $3 AND done_position IS NOT NULL ORDER BY seq"
+    }
+
+    RUN_ADDED on steps_added {
+        both: "SELECT run_id, position, spec FROM steps_added WHERE tenant_id = $1 AND run_id = $2 ORDER BY position"
+    }
+
+    PLAN_GET on plans {
+        both: "SELECT body FROM plans WHERE tenant_id = $1 AND plan_hash = $2"
+    }
+
+    /// run_live_timers.
+    DUE_RUNS on run_live {
+        both: "SELECT tenant_id, run_id FROM run_live WHERE wake_at <= $1 ORDER BY wake_at LIMIT $2"
+    }
+
+    NEXT_WAKE on run_live {
+        both: "SELECT wake_at FROM run_live WHERE wake_at > $1 ORDER BY wake_at LIMIT 1"
+    }
+
+    RUN_ONE on run_overview {
+        both: "SELECT run_id, workspace, workflow, workflow_version, subject, labels, trigger_type, trigger_ref, priority,
+               started_by, root_run_id, resumed_from, resume_count, state, detail, reason, position, control, version,
+               created_at, deadline_at, finished_at, duration_ms, inputs, output, error, eligible_at,
+               (SELECT s.continued_by FROM successors s WHERE s.tenant_id = $1 AND s.run_id = $2)
+               FROM run_overview WHERE tenant_id = $1 AND run_id = $2"
+    }
+
+    // Lists, newest first: run ids begin with the instant of their start. Each takes the index of its narrowest
+    // filter; what is left is checked row by row. The arguments are the same in all of them:
+    // $1 tenant, $2 and $3 run ids from and below, $4 and $5 created from and before, $6 state, $7 workflow,
+    // $8 subject, $9 trigger, $10 workspace (each '' for any), then the attributes where there are some, and the page's limit last.
+
+    LIST_ALL on run_overview {
+        list: "run_overview o WHERE o", "o.run_id",
+            "($6 = '' OR o.state = $6) AND ($7 = '' OR o.workflow = $7) AND ($8 = '' OR o.subject = $8)
+             AND ($9 = '' OR o.trigger_type = $9) AND ($10 = '' OR o.workspace = $10) ORDER BY o.run_id DESC LIMIT $11"
+    }
+
+    LIST_WORKFLOW on run_overview {
+        list: "run_overview o WHERE o", "o.run_id",
+            "($6 = '' OR o.state = $6) AND o.workflow = $7 AND ($8 = '' OR o.subject = $8)
+             AND ($9 = '' OR o.trigger_type = $9) AND ($10 = '' OR o.workspace = $10) ORDER BY o.run_id DESC LIMIT $11"
+    }
+
+    LIST_SUBJECT on run_overview {
+        list: "run_overview o WHERE o", "o.run_id",
+            "($6 = '' OR o.state = $6) AND ($7 = '' OR o.workflow = $7) AND o.subject = $8
+             AND ($9 = '' OR o.trigger_type = $9) AND ($10 = '' OR o.workspace = $10) ORDER BY o.run_id DESC LIMIT $11"
+    }
+
+    /// runs_by_trigger, which leaves out the runs that the API started: they are the many.
+    LIST_TRIGGER on run_overview {
+        list: "run_overview o WHERE o", "o.run_id",
+            "($6 = '' OR o.state = $6) AND ($7 = '' OR o.workflow = $7) AND ($8 = '' OR o.subject = $8)
+             AND o.trigger_type <> 'api' AND o.trigger_type = $9 AND ($10 = '' OR o.workspace = $10) ORDER BY o.run_id DESC LIMIT $11"
+    }
+
+    /// run_attrs: a label, a searchable input, or `interlock.state` of runs that ended badly; the second and third
+    /// attribute are looked up for each run that has the first.
+    LIST_ATTR on run_overview {
+        list: "run_attrs a JOIN run_overview o ON o.tenant_id = a.tenant_id AND o.run_id = a.run_id
+             WHERE a", "a.run_id",
+            "($6 = '' OR o.state = $6) AND ($7 = '' OR o.workflow = $7) AND ($8 = '' OR o.subject = $8)
+             AND ($9 = '' OR o.trigger_type = $9) AND ($10 = '' OR o.workspace = $10) AND a.name = $11 AND a.value = $12
+             AND ($13 = '' OR EXISTS (SELECT 1 FROM run_attrs b WHERE b.tenant_id = a.tenant_id AND b.name = $13
+             AND b.value = $14 AND b.run_id = a.run_id))
+             AND ($15 = '' OR EXISTS (SELECT 1 FROM run_attrs c WHERE c.tenant_id = a.tenant_id AND c.name = $15
+             AND c.value = $16 AND c.run_id = a.run_id))
+             ORDER BY a.run_id DESC LIMIT $17"
+    }
+
+    /// run_live: runs that live are few beside those that ended.
+    LIST_LIVE on run_overview {
+        list: "run_live v JOIN run_overview o ON o.tenant_id = v.tenant_id AND o.run_id = v.run_id
+             WHERE v", "v.run_id",
+            "v.state = $6 AND ($7 = '' OR o.workflow = $7) AND ($8 = '' OR o.subject = $8)
+             AND ($9 = '' OR o.trigger_type = $9) AND ($10 = '' OR o.workspace = $10) ORDER BY v.run_id DESC LIMIT $11"
+    }
+
+    STEPS on steps {
+        both: "SELECT position, key, kind, state, attempt, failures, iteration, started_at, finished_at, output, error
+               FROM steps WHERE tenant_id = $1 AND run_id = $2 ORDER BY position"
+    }
+}

@@ -1,0 +1,10 @@
+//! Signals that came in, and the waits for them.
+
+mod reads;
+mod rows;
+pub(crate) mod sql;
+mod writes;
+
+pub use rows::{OpenWait, SignalRow, StoredSignal, Unmatched, WaitFilter, WaitRow};
+pub(crate) use writes::store_signal;
+pub use writes::{AnnounceSignal, SignalStored, StoreSignal};

@@ -1,0 +1,63 @@
+use interlock_core::ids::{RunId, SignalId, TenantId};
+use interlock_core::json::Json;
+use interlock_core::time::Timestamp;
+
+/// A signal that came in.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SignalRow {
+    pub tenant: TenantId,
+    pub id: SignalId,
+    pub signal_type: String,
+    pub key: String,
+    pub received_at: Timestamp,
+    pub expires_at: Timestamp,
+    pub payload: Json,
+    /// The sender's own id: the same one again is dropped.
+    pub source_id: Option<String>,
+    /// For everybody who waits for it, each once.
+    pub broadcast: bool,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredSignal {
+    pub id: SignalId,
+    pub received_at: Timestamp,
+    pub payload: Json,
+    pub broadcast: bool,
+}
+
+/// A (type, key) that has both a signal and a wait for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unmatched {
+    pub tenant: TenantId,
+    pub signal_type: String,
+    pub key: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenWait {
+    pub run: RunId,
+    pub position: u32,
+    pub accept_from: Timestamp,
+    pub opened_at: Timestamp,
+}
+
+/// A wait, as a list shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WaitRow {
+    pub run: RunId,
+    pub position: u32,
+    pub signal_type: String,
+    pub key: String,
+    /// Signals received before this instant do not count.
+    pub accept_from: Timestamp,
+    pub opened_at: Timestamp,
+}
+
+/// Which waits to list. A key needs a type.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct WaitFilter {
+    pub workspace: Option<String>,
+    pub signal_type: Option<String>,
+    pub key: Option<String>,
+}

@@ -1,0 +1,71 @@
+use crate::sql::statements;
+
+statements! {
+    SIGNAL_INSERT on signals {
+        both: "INSERT INTO signals (tenant_id, signal_id, type, key, received_at, expires_at, payload, source_id, broadcast)
+               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING"
+    }
+
+    /// signals_pending.
+    SIGNALS_PENDING on signals {
+        both: "SELECT signal_id, received_at, payload, broadcast FROM signals
+               WHERE tenant_id = $1 AND type = $2 AND key = $3 AND consumed_by IS NULL AND received_at >= $4
+               ORDER BY received_at, signal_id LIMIT $5"
+    }
+
+    /// The same, but for those for everybody that the run has heard.
+    SIGNALS_UNHEARD on signals {
+        both: "SELECT s.signal_id, s.received_at, s.payload, s.broadcast FROM signals s
+               WHERE s.tenant_id = $1 AND s.type = $2 AND s.key = $3 AND s.consumed_by IS NULL AND s.received_at >= $4
+               AND (s.broadcast = 0 OR NOT EXISTS (SELECT 1 FROM signals_heard h WHERE h.tenant_id = s.tenant_id
+               AND h.run_id = $5 AND h.signal_id = s.signal_id))
+               ORDER BY s.received_at, s.signal_id LIMIT $6"
+    }
+
+    /// The sweep that matches what two commits at the same instant could have missed.
+    UNMATCHED on waits {
+        both: "SELECT DISTINCT w.tenant_id, w.type, w.key FROM waits w
+               WHERE EXISTS (SELECT 1 FROM signals s WHERE s.tenant_id = w.tenant_id AND s.type = w.type
+               AND s.key = w.key AND s.consumed_by IS NULL AND s.received_at >= w.accept_from AND (s.broadcast = 0 OR NOT EXISTS
+               (SELECT 1 FROM signals_heard h WHERE h.tenant_id = s.tenant_id AND h.run_id = w.run_id
+               AND h.signal_id = s.signal_id))) LIMIT $1"
+    }
+
+    /// waits_by_key: first come, first served.
+    WAITS_OPEN on waits {
+        both: "SELECT run_id, position, accept_from, opened_at FROM waits WHERE tenant_id = $1 AND type = $2 AND key = $3
+               AND (opened_at, run_id) > ($4, $5) ORDER BY opened_at, run_id LIMIT $6"
+    }
+
+    // Who waits for what: by type and key, by type, or all of a tenant. Pages go on after a wait: $2 type, $3 key,
+    // $4 opened_at, $5 run id of the last one.
+
+    WAITS_LIST on waits {
+        both: "SELECT run_id, position, type, key, accept_from, opened_at FROM waits
+               WHERE tenant_id = $1 AND (type, key, opened_at, run_id) > ($2, $3, $4, $5)
+               AND ($6 = '' OR EXISTS (SELECT 1 FROM run_live l WHERE l.tenant_id = waits.tenant_id
+               AND l.run_id = waits.run_id AND l.branch = waits.branch AND l.workspace = $6))
+               ORDER BY type, key, opened_at, run_id LIMIT $7"
+    }
+
+    WAITS_OF_TYPE on waits {
+        both: "SELECT run_id, position, type, key, accept_from, opened_at FROM waits
+               WHERE tenant_id = $1 AND type = $2 AND (key, opened_at, run_id) > ($3, $4, $5)
+               AND ($6 = '' OR EXISTS (SELECT 1 FROM run_live l WHERE l.tenant_id = waits.tenant_id
+               AND l.run_id = waits.run_id AND l.branch = waits.branch AND l.workspace = $6))
+               ORDER BY key, opened_at, run_id LIMIT $7"
+    }
+
+    WAITS_OF_KEY on waits {
+        both: "SELECT run_id, position, type, key, accept_from, opened_at FROM waits
+               WHERE tenant_id = $1 AND type = $2 AND key = $3 AND (opened_at, run_id) > ($4, $5)
+               AND ($6 = '' OR EXISTS (SELECT 1 FROM run_live l WHERE l.tenant_id = waits.tenant_id
+               AND l.run_id = waits.run_id AND l.branch = waits.branch AND l.workspace = $6))
+               ORDER BY opened_at, run_id LIMIT $7"
+    }
+
+    SWEEP_SIGNALS on signals {
+        both: "DELETE FROM signals WHERE (tenant_id, signal_id) IN
+               (SELECT tenant_id, signal_id FROM signals WHERE expires_at < $1 ORDER BY expires_at LIMIT $2)"
+    }
+}

@@ -1,0 +1,29 @@
+use crate::sql::statements;
+
+statements! {
+    TENANT_PUT on tenants {
+        both: "INSERT INTO tenants (tenant_id, name, max_concurrency, max_runs_per_min, pending_runs_max, weight, created_at,
+               settings, disabled_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+               ON CONFLICT (tenant_id) DO UPDATE SET name = excluded.name, max_concurrency = excluded.max_concurrency,
+               max_runs_per_min = excluded.max_runs_per_min, pending_runs_max = excluded.pending_runs_max,
+               weight = excluded.weight, settings = excluded.settings, disabled_at = excluded.disabled_at"
+    }
+
+    TENANTS on tenants {
+        both: "SELECT tenant_id, name, max_concurrency, max_runs_per_min, pending_runs_max, weight, created_at,
+               settings, disabled_at FROM tenants
+               ORDER BY tenant_id"
+    }
+
+    TENANT_GET on tenants {
+        both: "SELECT tenant_id, name, max_concurrency, max_runs_per_min, pending_runs_max, weight, created_at,
+               settings, disabled_at FROM tenants
+               WHERE tenant_id = $1"
+    }
+
+    TENANT_NAMED on tenants {
+        both: "SELECT tenant_id, name, max_concurrency, max_runs_per_min, pending_runs_max, weight, created_at,
+               settings, disabled_at FROM tenants
+               WHERE name = $1"
+    }
+}

@@ -1,0 +1,35 @@
+use interlock_core::ids::SessionId;
+
+use super::{SessionRow, sql};
+use crate::error::{CorruptRow, ReadError};
+use crate::store::Store;
+use crate::value::{Row, args};
+
+impl Store {
+    pub async fn sessions(&self) -> Result<Vec<SessionRow>, ReadError> {
+        self.readable(&sql::SESSIONS, 0, |_| vec![], session).await
+    }
+
+    pub async fn session(&self, id: SessionId) -> Result<Option<SessionRow>, ReadError> {
+        let rows = self.rows(&sql::SESSION_GET, args![id]).await?;
+        Ok(rows.into_iter().next().map(session).transpose()?)
+    }
+}
+
+fn session(mut row: Row) -> Result<SessionRow, CorruptRow> {
+    Ok(SessionRow {
+        id: row.id("session_id")?,
+        tenant: row.opt_id("tenant_id")?,
+        worker: row.text("worker")?,
+        build_id: row.opt_text("build_id")?,
+        queues: row.decoded("queues")?,
+        slots: row.num("slots")?,
+        state: row.name("state")?,
+        registered_at: row.time("registered_at")?,
+        lease_expires_at: row.time("lease_expires_at")?,
+        heartbeat_at: row.time("heartbeat_at")?,
+        tasks: row.opt_decoded("tasks")?,
+        capabilities: row.opt_decoded("capabilities")?,
+        unlisted: row.opt_decoded("unlisted")?.unwrap_or_default(),
+    })
+}

@@ -1,0 +1,34 @@
+use interlock_core::ids::{SessionId, TenantId};
+use interlock_core::state::WorkerState;
+use interlock_core::time::Timestamp;
+use interlock_core::work::AttemptRef;
+use serde::{Deserialize, Serialize};
+
+/// One registration of a worker process.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SessionRow {
+    pub id: SessionId,
+    /// `None` serves all tenants: the embedded worker.
+    pub tenant: Option<TenantId>,
+    pub worker: String,
+    pub build_id: Option<String>,
+    pub queues: Vec<String>,
+    pub slots: u32,
+    pub state: WorkerState,
+    pub registered_at: Timestamp,
+    pub lease_expires_at: Timestamp,
+    pub heartbeat_at: Timestamp,
+    /// The tasks and capabilities that the worker named; `None` where it did not say.
+    pub tasks: Option<Vec<String>>,
+    pub capabilities: Option<Vec<String>>,
+    /// Claims that its last heartbeat did not list.
+    pub unlisted: Vec<Unlisted>,
+}
+
+/// A claim that the heartbeats of its session have not listed since an instant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unlisted {
+    #[serde(flatten)]
+    pub at: AttemptRef,
+    pub since: Timestamp,
+}

@@ -1,0 +1,109 @@
+use interlock_core::ids::SessionId;
+use interlock_core::state::WorkerState;
+use interlock_core::time::Timestamp;
+
+use super::{SessionRow, Unlisted, sql};
+use crate::db::Db;
+use crate::error::DbError;
+use crate::value::args;
+use crate::write::{Changed, Write, WriteLane, boxed, changed, json_list};
+
+#[derive(Debug, Clone)]
+pub struct RegisterSession(pub SessionRow);
+
+impl Write for RegisterSession {
+    type Answer = ();
+    const LANE: WriteLane = WriteLane::Sessions;
+    boxed!();
+
+    async fn apply<D: Db>(&self, db: &D) -> Result<(), DbError> {
+        let session = &self.0;
+        let values = args![
+            session.id,
+            session.tenant,
+            &session.worker,
+            session.build_id.as_ref(),
+            json_list(&session.queues)?,
+            session.slots,
+            session.state.as_str(),
+            session.registered_at,
+            session.lease_expires_at,
+            session.heartbeat_at,
+            session.tasks.as_deref().map(json_list).transpose()?,
+            session.capabilities.as_deref().map(json_list).transpose()?
+        ];
+        db.execute(&sql::SESSION_PUT, values).await?;
+        Ok(())
+    }
+}
+
+/// [`Changed::Gone`] where the session is over.
+#[derive(Debug, Clone)]
+pub struct RenewSession {
+    pub session: SessionId,
+    pub lease_expires_at: Timestamp,
+    pub heartbeat_at: Timestamp,
+    /// The claims that the heartbeat did not list.
+    pub unlisted: Vec<Unlisted>,
+}
+
+impl Write for RenewSession {
+    type Answer = Changed;
+    const LANE: WriteLane = WriteLane::Sessions;
+    boxed!();
+
+    async fn apply<D: Db>(&self, db: &D) -> Result<Changed, DbError> {
+        let unlisted = if self.unlisted.is_empty() { None } else { Some(json_list(&self.unlisted)?) };
+        let values = args![self.lease_expires_at, self.heartbeat_at, unlisted, self.session];
+        changed(db, &sql::SESSION_RENEW, values).await
+    }
+}
+
+/// `draining` takes no new work; `online` again; a closed one is `offline`.
+#[derive(Debug, Clone, Copy)]
+pub struct SetSessionState {
+    pub session: SessionId,
+    pub state: WorkerState,
+}
+
+impl Write for SetSessionState {
+    type Answer = Changed;
+    const LANE: WriteLane = WriteLane::Sessions;
+    boxed!();
+
+    async fn apply<D: Db>(&self, db: &D) -> Result<Changed, DbError> {
+        changed(db, &sql::SESSION_STATE, args![self.state.as_str(), self.session]).await
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct CloseSession {
+    pub session: SessionId,
+    pub at: Timestamp,
+}
+
+impl Write for CloseSession {
+    type Answer = Changed;
+    const LANE: WriteLane = WriteLane::Sessions;
+    boxed!();
+
+    async fn apply<D: Db>(&self, db: &D) -> Result<Changed, DbError> {
+        changed(db, &sql::SESSION_CLOSE, args![self.at, self.session]).await
+    }
+}
+
+/// Marks sessions whose lease is over as offline. Answers how many there were.
+#[derive(Debug, Clone, Copy)]
+pub struct ExpireSessions {
+    pub now: Timestamp,
+}
+
+impl Write for ExpireSessions {
+    type Answer = u64;
+    const LANE: WriteLane = WriteLane::Sessions;
+    boxed!();
+
+    async fn apply<D: Db>(&self, db: &D) -> Result<u64, DbError> {
+        db.execute(&sql::SESSIONS_EXPIRE, args![self.now]).await
+    }
+}
