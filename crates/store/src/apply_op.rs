@@ -264,9 +264,7 @@ async fn signal_subject<D: Db>(db: &D, wanted: &SubjectSignal) -> Result<OpAnswe
 /// Reads the groups that no sealer has read yet and appends their events to the tenants' feeds.
 async fn seal<D: Db>(db: &D, now: Timestamp, limit: usize) -> Result<u64, DbError> {
     db.query(&ops::META_LOCK, args!["seal"]).await?;
-    // Only a single lane may be cut off: between lanes a cut could show a run's later events first.
-    let limit = if db.is_postgres() { i64::MAX } else { limit.max(1) as i64 };
-    let rows = db.query(&ops::SEAL_READ, args![limit]).await?;
+    let rows = db.query(&ops::SEAL_READ, args![limit.max(1)]).await?;
     let mut positions = BTreeMap::new();
     let mut by_tenant: BTreeMap<TenantId, Vec<Entry>> = BTreeMap::new();
     for mut row in rows {

@@ -9,6 +9,7 @@ mod apply_identity;
 mod apply_op;
 mod apply_trigger;
 mod backup;
+mod blocked;
 mod bulk;
 mod db;
 mod entries;
