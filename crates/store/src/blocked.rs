@@ -17,7 +17,7 @@ const RETRY_AFTER: Duration = Duration::from_millis(50);
 /// The items that wait for locks, oldest first.
 #[derive(Default)]
 pub(crate) struct Blocked {
-    items: VecDeque<Item>,
+    items: VecDeque<(Item, Lock)>,
     /// The keys of the waiting sets: a later set of the same run must not overtake them.
     keys: HashSet<u64>,
     /// Tenants whose limits are locked elsewhere.
@@ -44,8 +44,8 @@ impl Blocked {
 
     /// Waits behind the others.
     pub fn push(&mut self, item: Item) {
-        self.note(&item, None);
-        self.items.push_back(item);
+        let lock = self.note(&item, None);
+        self.items.push_back((item, lock));
         self.retry_at.get_or_insert_with(|| Instant::now() + RETRY_AFTER);
     }
 
@@ -57,28 +57,29 @@ impl Blocked {
         self.retry_at = Some(Instant::now() + RETRY_AFTER);
         for (item, lock) in items.into_iter().rev() {
             self.note(&item, Some(lock));
-            self.items.push_front(item);
+            self.items.push_front((item, lock));
         }
     }
 
-    /// At most `max` of the items that are due, oldest first.
-    pub fn take_due(&mut self, max: usize) -> Vec<Item> {
+    /// At most `max` of the items that are due, oldest first, with what each waited for.
+    pub fn take_due(&mut self, max: usize) -> Vec<(Item, Lock)> {
         if self.retry_at.is_none_or(|at| Instant::now() < at) {
             return Vec::new();
         }
-        let due: Vec<Item> = self.items.drain(..self.items.len().min(max)).collect();
+        let due: Vec<_> = self.items.drain(..self.items.len().min(max)).collect();
         if self.items.is_empty() {
             *self = Self::default();
         }
         due
     }
 
-    fn note(&mut self, item: &Item, lock: Option<Lock>) {
-        if let Item::Set(set, _) = item {
-            self.keys.extend(&set.keys);
-            if lock == Some(Lock::Tenant) {
-                self.tenants.insert(set.change.tenant);
-            }
+    /// Later items wait behind this one. One that only waits behind others waits for what they do.
+    fn note(&mut self, item: &Item, lock: Option<Lock>) -> Lock {
+        let Item::Set(set, _) = item else { return Lock::Row };
+        self.keys.extend(&set.keys);
+        if lock == Some(Lock::Tenant) {
+            self.tenants.insert(set.change.tenant);
         }
+        lock.unwrap_or(if self.tenants.contains(&set.change.tenant) { Lock::Tenant } else { Lock::Row })
     }
 }

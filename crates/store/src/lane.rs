@@ -15,7 +15,7 @@ use crate::entries::Entry;
 use crate::error::{DbError, SubmitError};
 use crate::options::{CommitFault, Faults};
 use crate::stall::Stall;
-use crate::submit::{Item, Outcome};
+use crate::submit::{Item, Lock, Outcome};
 
 /// Writes a group in one transaction.
 pub(crate) trait Committer {
@@ -28,8 +28,8 @@ pub(crate) trait Committer {
 pub(crate) struct Group {
     pub no: u64,
     pub items: Vec<Item>,
-    /// How many of its first items were put back before, because of somebody's lock.
-    pub put_back: usize,
+    /// What its first items waited for, which were put back before because of somebody's lock.
+    pub put_back: Vec<Lock>,
     /// The instant of the lane's last group.
     pub not_before: Timestamp,
 }
@@ -114,7 +114,7 @@ impl<C: Committer> Lane<C> {
     }
 
     /// The next group: at most one set per run, and per key that a guard looks at; a second one is held for the next.
-    /// What waits for another transaction's lock comes first, once it is due; the answer says how many those are.
+    /// What waits for another transaction's lock comes first, once it is due; the answer says what those waited for.
     ///
     /// Whoever was answered with the last group comes back with the next change set, but not all at the same instant.
     /// A group that began with the first of them would make all others wait for it, so it lets those come that are about
@@ -125,16 +125,18 @@ impl<C: Committer> Lane<C> {
         held: &mut VecDeque<Item>,
         blocked: &mut Blocked,
         expected: usize,
-    ) -> Option<(Vec<Item>, usize)> {
+    ) -> Option<(Vec<Item>, Vec<Lock>)> {
         let mut items = Vec::new();
         let mut keys = HashSet::new();
-        let mut put_back = 0;
+        let mut put_back = Vec::new();
         while items.is_empty() {
             let earlier = std::mem::take(held);
-            for item in blocked.take_due(self.group_max) {
+            for (item, lock) in blocked.take_due(self.group_max) {
                 take(item, &mut items, &mut keys, held);
+                put_back.push(lock);
+                // One that is held behind another waits for the next group.
+                put_back.truncate(items.len());
             }
-            put_back = items.len();
             for item in earlier {
                 self.admit(item, &mut items, &mut keys, held, blocked);
             }

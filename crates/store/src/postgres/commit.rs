@@ -87,12 +87,15 @@ impl PgCommitter {
             self.prepared = false;
             let db = connect(&self.target, Role::Committer, None).await?;
             // While it was away it may have been replaced by an older one.
-            let found = epoch(&db).await?;
+            let (found, failed_over) = futures::join!(epoch(&db), timeline::differs(&db));
+            let found = found?;
             if found != self.epoch {
                 return Err(DbError::Restored(Restored { had: self.epoch, found }));
             }
             // Or by a standby that may be behind: of what other servers committed only the timeline tells.
-            if let Some(found) = timeline::check(&db).await? {
+            if failed_over?
+                && let Some(found) = timeline::check(&db).await?
+            {
                 return Err(DbError::Restored(Restored { had: self.epoch, found }));
             }
             // Where it is not told: what was answered as committed is not there.
@@ -133,7 +136,7 @@ impl Committer for PgCommitter {
         let mut decided = self.unknown_tenants(group).await?;
         // Where an earlier try may have been committed, only its group number can tell.
         let mut is_new = !again;
-        if is_new && group.put_back > 0 {
+        if is_new && !group.put_back.is_empty() {
             self.find_still_locked(group, &mut decided).await?;
         }
         for _ in 0..TRIES_MAX {
@@ -288,7 +291,7 @@ impl PgCommitter {
             outcomes.push(match (decided.get(&index), item) {
                 (Some(outcome), _) => outcome.clone(),
                 (None, Item::Set(..)) => Outcome::Committed,
-                (None, Item::Op(op, _)) => self.op(op, index < group.put_back).await?,
+                (None, Item::Op(op, _)) => self.op(op, index < group.put_back.len()).await?,
             });
         }
         self.pending = Some((group.no, outcomes.clone()));
@@ -320,7 +323,16 @@ impl PgCommitter {
     ) -> Result<(), DbError> {
         let sets = undecided(group, decided);
         let db = self.connection().await?;
-        decided.extend(locked::for_a_while(db, &sets).await?);
+        let found = locked::for_a_while(db, &sets).await?;
+        // Of those that waited for some other row only a try of their own tells.
+        let of_rows = |(index, _): &(usize, &Prepared)| {
+            group.put_back.get(*index) == Some(&Lock::Row) && !found.contains_key(index)
+        };
+        let of_rows: Vec<_> = sets.iter().copied().filter(of_rows).collect();
+        if !of_rows.is_empty() {
+            decided.extend(locked::by_trying(db, &of_rows).await?);
+        }
+        decided.extend(found);
         Ok(())
     }
 

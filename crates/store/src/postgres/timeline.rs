@@ -20,9 +20,17 @@ const KEY: &str = "timeline";
 /// How a timeline is noted on which every commit is on a standby as well.
 const REPLICATED: &str = " replicated";
 
+/// Whether the timeline is not the one that is noted.
+pub(super) async fn differs(db: &PgDb) -> Result<bool, DbError> {
+    Ok(look(db).await?.is_some_and(|Seen { found, noted }| noted.as_ref() != Some(&found)))
+}
+
 /// Raises the epoch if the timeline is another one than noted, and notes it. Answers with the raised epoch.
 pub(super) async fn check(db: &PgDb) -> Result<Option<u64>, DbError> {
-    let Some(found) = current(db).await? else { return Ok(None) };
+    let Some(Seen { found, noted }) = look(db).await? else { return Ok(None) };
+    if noted.as_ref() == Some(&found) {
+        return Ok(None);
+    }
     db.batch("BEGIN").await?;
     let checked = compare(db, &found).await;
     db.batch(if checked.is_ok() { "COMMIT" } else { "ROLLBACK" }).await?;
@@ -66,9 +74,15 @@ pub(super) async fn raise_once(db: &PgDb, had: u64) -> Result<u64, DbError> {
     Ok(found)
 }
 
-/// The timeline and how commits on it are kept; nothing where this database does not tell. Taken from the log that is
-/// being written: what the control file says is as old as the last checkpoint.
-async fn current(db: &PgDb) -> Result<Option<String>, DbError> {
+/// A timeline and how commits on it are kept, and what was noted last.
+struct Seen {
+    found: String,
+    noted: Option<String>,
+}
+
+/// Nothing where this database does not tell. Taken from the log that is being written: what the control file says is as
+/// old as the last checkpoint. One question, because it is asked on every new connection of a committer.
+async fn look(db: &PgDb) -> Result<Option<Seen>, DbError> {
     let mut rows = match db.query(&ops::TIMELINE, vec![]).await {
         Err(DbError::Other(error)) => {
             tracing::debug!(error, "the database does not tell its timeline");
@@ -77,6 +91,7 @@ async fn current(db: &PgDb) -> Result<Option<String>, DbError> {
         rows => rows?,
     };
     let Some(row) = rows.first_mut() else { return Ok(None) };
-    let (timeline, standbys) = (row.text("timeline")?, row.text("standbys")?);
-    Ok(Some(if standbys.is_empty() { timeline } else { timeline + REPLICATED }))
+    let (timeline, standbys, noted) = (row.text("timeline")?, row.text("standbys")?, row.opt_text("noted")?);
+    let found = if standbys.is_empty() { timeline } else { timeline + REPLICATED };
+    Ok(Some(Seen { found, noted }))
 }

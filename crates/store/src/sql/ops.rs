@@ -97,7 +97,8 @@ statements! {
     TIMELINE on meta {
         sqlite: "",
         postgres: "SELECT substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) AS timeline,
-                   current_setting('synchronous_standby_names') AS standbys"
+                   current_setting('synchronous_standby_names') AS standbys,
+                   (SELECT m.value FROM meta m WHERE m.key = 'timeline') AS noted"
     }
 
     META_GET on meta {

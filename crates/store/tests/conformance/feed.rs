@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use interlock_core::ids::{RunId, SessionId};
 use interlock_core::time::Millis;
-use interlock_store::{Op, OpAnswer, Sweep};
+use interlock_store::{Op, OpAnswer, StoreUrl, Sweep};
 
 use crate::fixture::{NOW, Place, Wanted, fresh, tasks, tenant_id};
 
@@ -86,6 +86,10 @@ async fn the_feed_misses_nothing_while_lanes_commit(place: &Place) {
 /// Two servers work on the same runs in turn, and the second one's clock is an hour behind: a round that takes the groups
 /// with the oldest instants would show what it did before what that was decided on.
 pub async fn the_feed_is_sealed_in_bounded_rounds(place: &Place) {
+    if matches!(place.url, StoreUrl::SqliteMemory(_)) {
+        // Only here have two servers one SQLite, and no rounds are cut there.
+        return;
+    }
     let world = place.world().await;
     let stores = [world.store.clone(), place.second(&world.store).await];
     let behind = NOW - Millis::from_hours(1);
