@@ -38,7 +38,7 @@ bench-peers: release ## Measure other engines on this machine with the same work
 	bench/peers/run
 
 .PHONY: soak
-soak: ## Long simulation and kill runs (SEEDS=100000 KILLS=2000)
+soak: ## Long simulation and kill runs, and a rolling upgrade (SEEDS=100000 KILLS=2000)
 	SEEDS=$(SEEDS) KILLS=$(KILLS) scripts/soak
 
 .PHONY: clean

@@ -19,6 +19,17 @@ fn is_caught(bug: Bug) {
 /// tests of `decide` hold the rule.
 const SELDOM: &[Bug] = &[Bug::ChangedInputNotAsked];
 
+/// In the paths of PostgreSQL, which the simulation does not take; the store's own tests try them (`planted.rs`).
+const ON_POSTGRES: &[Bug] = &[
+    Bug::VersionNotGuarded,
+    Bug::LimitsNotLocked,
+    Bug::GroupWrittenAgain,
+    Bug::SealedByInstant,
+    Bug::BlockedIsAnswered,
+    Bug::BlockedIsOvertaken,
+    Bug::TimelineNotNoticed,
+];
+
 macro_rules! caught {
     ($($name:ident = $bug:ident),+ $(,)?) => {
         $(
@@ -31,7 +42,8 @@ macro_rules! caught {
         #[test]
         fn every_bug_is_tried() {
             let tried = [$(Bug::$bug),+];
-            assert!(Bug::ALL.iter().all(|bug| tried.contains(bug) || SELDOM.contains(bug)), "{:?}", Bug::ALL);
+            let elsewhere = [SELDOM, ON_POSTGRES].concat();
+            assert!(Bug::ALL.iter().all(|bug| tried.contains(bug) || elsewhere.contains(bug)), "{:?}", Bug::ALL);
         }
     };
 }

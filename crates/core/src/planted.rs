@@ -74,6 +74,20 @@ bugs! {
     ChangedInputNotAsked,
     /// A restore leaves the epoch as it was.
     EpochNotRaised,
+    /// On PostgreSQL a run's row is written whatever its version.
+    VersionNotGuarded,
+    /// On PostgreSQL a tenant's limits are looked at without a lock, by two servers at once.
+    LimitsNotLocked,
+    /// On PostgreSQL a group whose answer was lost is written again.
+    GroupWrittenAgain,
+    /// On PostgreSQL a bounded round of sealing takes the groups with the oldest instants.
+    SealedByInstant,
+    /// A set that waits for another server's lock is answered as if it were committed.
+    BlockedIsAnswered,
+    /// A later set of a run overtakes the one that waits for a lock.
+    BlockedIsOvertaken,
+    /// A database that failed over is taken for the one before.
+    TimelineNotNoticed,
 }
 
 #[cfg(feature = "planted")]

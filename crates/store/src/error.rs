@@ -138,6 +138,9 @@ pub enum DbError {
     /// The connection is gone; whether a commit under way has happened is unknown.
     #[error("connection lost: {0}")]
     Lost(String),
+    /// Another transaction holds a lock for longer than anybody waits: nothing was written.
+    #[error("locked by another transaction: {0}")]
+    Locked(String),
     /// Busy, full disk, out of memory: nothing was written, and it may work later.
     #[error("not now: {0}")]
     Later(String),
@@ -156,7 +159,7 @@ pub enum DbError {
 
 impl DbError {
     pub const fn is_transient(&self) -> bool {
-        matches!(self, Self::Conflict(_) | Self::Lost(_) | Self::Later(_))
+        matches!(self, Self::Conflict(_) | Self::Lost(_) | Self::Locked(_) | Self::Later(_))
     }
 }
 
@@ -226,7 +229,8 @@ impl From<tokio_postgres::Error> for DbError {
             // 25P04: the transaction was idle, or under way, for too long, and its session is ended.
             Some(code) if code.code().starts_with("08") || code.code().starts_with("57") => Self::Lost(text),
             Some(code) if matches!(code.code(), "25006" | "25P03" | "25P04") => Self::Lost(text),
-            // Class 53: disk full, out of memory, too many connections; 55: lock not available.
+            Some(code) if *code == SqlState::LOCK_NOT_AVAILABLE => Self::Locked(text),
+            // Class 53: disk full, out of memory, too many connections; 55: an object is not ready.
             Some(code) if code.code().starts_with("53") || code.code().starts_with("55") => Self::Later(text),
             Some(_) => Self::Other(text),
         }

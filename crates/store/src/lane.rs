@@ -10,11 +10,12 @@ use interlock_core::planted::{Bug, is_planted};
 use interlock_core::time::Timestamp;
 use tokio::sync::mpsc;
 
+use crate::blocked::Blocked;
 use crate::error::{DbError, SubmitError};
 use crate::feed::entries::Entry;
 use crate::options::{CommitFault, Faults};
 use crate::stall::Stall;
-use crate::submit::{Item, Outcome};
+use crate::submit::{Item, Lock, Outcome};
 
 /// Writes a group in one transaction.
 pub(crate) trait Committer {
@@ -27,6 +28,8 @@ pub(crate) trait Committer {
 pub(crate) struct Group {
     pub no: u64,
     pub items: Vec<Item>,
+    /// What its first items waited for, which were put back before because of somebody's lock.
+    pub put_back: Vec<Lock>,
     /// The instant of the lane's last group.
     pub not_before: Timestamp,
 }
@@ -77,13 +80,14 @@ impl<C: Committer> Lane<C> {
     /// Runs until every sender is gone and the queue is empty.
     pub async fn run(mut self) {
         let mut held = VecDeque::new();
+        let mut blocked = Blocked::default();
         let mut no = 0;
         let mut not_before = Timestamp::default();
         let mut expected = 0;
-        while let Some(items) = self.gather(&mut held, expected).await {
+        while let Some((items, put_back)) = self.gather(&mut held, &mut blocked, expected).await {
             no += 1;
             expected = items.len().max(expected / 2);
-            let group = Group { no, items, not_before };
+            let group = Group { no, items, put_back, not_before };
             let outcomes = self.commit(&group).await;
             let at = group.at();
             not_before = at;
@@ -92,44 +96,105 @@ impl<C: Committer> Lane<C> {
             // Counted before anybody is answered, so that whoever has an answer finds it counted.
             let count = |wanted: fn(&Outcome) -> bool| outcomes.iter().filter(|outcome| wanted(outcome)).count() as u64;
             let refused = count(|outcome| matches!(outcome, Outcome::Refused(_) | Outcome::Corrupt(_)));
+            let waiting = count(|outcome| matches!(outcome, Outcome::Blocked(_)));
             let sets = count(|outcome| matches!(outcome, Outcome::Committed));
             self.counters.refused.fetch_add(refused, Ordering::Relaxed);
-            self.counters.committed.fetch_add(outcomes.len() as u64 - refused, Ordering::Relaxed);
+            self.counters.committed.fetch_add(outcomes.len() as u64 - refused - waiting, Ordering::Relaxed);
             self.counters.sets.fetch_add(sets, Ordering::Relaxed);
+            let mut put_back = Vec::new();
             for (item, outcome) in group.items.into_iter().zip(outcomes) {
-                answer(item, outcome);
+                match outcome {
+                    Outcome::Blocked(_) if is_planted(Bug::BlockedIsAnswered) => answer(item, Outcome::Committed),
+                    Outcome::Blocked(lock) => put_back.push((item, lock)),
+                    outcome => answer(item, outcome),
+                }
             }
+            blocked.put_back(put_back);
         }
     }
 
     /// The next group: at most one set per run, and per key that a guard looks at; a second one is held for the next.
+    /// What waits for another transaction's lock comes first, once it is due; the answer says what those waited for.
     ///
     /// Whoever was answered with the last group comes back with the next change set, but not all at the same instant.
     /// A group that began with the first of them would make all others wait for it, so it lets those come that are about
     /// to, until there are half as many as `expected`: the other half gathers while these are committed. Where little is
     /// going on nobody is expected.
-    async fn gather(&mut self, held: &mut VecDeque<Item>, expected: usize) -> Option<Vec<Item>> {
+    async fn gather(
+        &mut self,
+        held: &mut VecDeque<Item>,
+        blocked: &mut Blocked,
+        expected: usize,
+    ) -> Option<(Vec<Item>, Vec<Lock>)> {
         let mut items = Vec::new();
         let mut keys = HashSet::new();
-        for item in std::mem::take(held) {
-            take(item, &mut items, &mut keys, held);
-        }
-        if items.is_empty() {
-            take(self.queue.recv().await?, &mut items, &mut keys, held);
+        let mut put_back = Vec::new();
+        while items.is_empty() {
+            let earlier = std::mem::take(held);
+            for (item, lock) in blocked.take_due(self.group_max) {
+                take(item, &mut items, &mut keys, held);
+                put_back.push(lock);
+                // One that is held behind another waits for the next group.
+                put_back.truncate(items.len());
+            }
+            for item in earlier {
+                self.admit(item, &mut items, &mut keys, held, blocked);
+            }
+            if items.is_empty() {
+                match self.next(blocked).await {
+                    Next::Item(item) => self.admit(item, &mut items, &mut keys, held, blocked),
+                    Next::Due => {}
+                    Next::Closed => return None,
+                }
+            }
         }
         let mut looks = 0;
         loop {
             while items.len() < self.group_max && held.len() < self.group_max {
                 match self.queue.try_recv() {
-                    Ok(item) => take(item, &mut items, &mut keys, held),
+                    Ok(item) => self.admit(item, &mut items, &mut keys, held, blocked),
                     Err(_) => break,
                 }
             }
             if looks == LOOKS_MAX || items.len() + held.len() >= expected.min(self.group_max) / 2 {
-                return Some(items);
+                return Some((items, put_back));
             }
             looks += 1;
             tokio::task::yield_now().await;
+        }
+    }
+
+    /// Waits for a submission, or until what is blocked is due again. Closed only once nothing is blocked.
+    async fn next(&mut self, blocked: &Blocked) -> Next {
+        let Some(at) = blocked.retry_at() else {
+            return self.queue.recv().await.map_or(Next::Closed, Next::Item);
+        };
+        match tokio::time::timeout_at(at, self.queue.recv()).await {
+            Ok(Some(item)) => Next::Item(item),
+            Ok(None) => {
+                tokio::time::sleep_until(at).await;
+                Next::Due
+            }
+            Err(_) => Next::Due,
+        }
+    }
+
+    /// Takes an item into the group, unless it has to wait behind one that is blocked. As many wait as fit into the queue;
+    /// of a tenant whose lock is held for that long no more are taken.
+    fn admit(
+        &self,
+        item: Item,
+        items: &mut Vec<Item>,
+        keys: &mut HashSet<u64>,
+        held: &mut VecDeque<Item>,
+        blocked: &mut Blocked,
+    ) {
+        if !blocked.covers(&item) {
+            take(item, items, keys, held);
+        } else if blocked.len() < self.queue.max_capacity() {
+            blocked.push(item);
+        } else {
+            refuse_as_busy(item);
         }
     }
 
@@ -144,12 +209,13 @@ impl<C: Committer> Lane<C> {
                 Ok(outcomes) => break outcomes,
                 Err(error) if error.is_transient() => {
                     again = true;
-                    if matches!(error, DbError::Conflict(_)) || outage {
+                    let passing = matches!(error, DbError::Conflict(_) | DbError::Locked(_));
+                    if passing || outage {
                         tracing::debug!(group = group.no, %error, "commit failed, trying again");
                     } else {
                         tracing::warn!(group = group.no, %error, "commit failed; it is tried again until it is done");
                     }
-                    if !matches!(error, DbError::Conflict(_)) {
+                    if !passing {
                         outage = true;
                         self.counters.stall.failed(error.to_string());
                         tokio::time::sleep(backoff).await;
@@ -192,6 +258,21 @@ impl<C: Committer> Lane<C> {
     }
 }
 
+/// What a lane that has nothing to do waits for.
+enum Next {
+    Item(Item),
+    /// What is blocked is to be tried again.
+    Due,
+    Closed,
+}
+
+fn refuse_as_busy(item: Item) {
+    match item {
+        Item::Set(_, reply) => drop(reply.send(Err(SubmitError::Busy))),
+        Item::Op(_, reply) => drop(reply.send(Err(SubmitError::Busy))),
+    }
+}
+
 fn take(item: Item, items: &mut Vec<Item>, keys: &mut HashSet<u64>, held: &mut VecDeque<Item>) {
     let Item::Set(set, _) = &item else {
         items.push(item);
@@ -207,6 +288,7 @@ fn take(item: Item, items: &mut Vec<Item>, keys: &mut HashSet<u64>, held: &mut V
     }
 }
 
+/// Blocked items do not come here: they are put back.
 fn answer(item: Item, outcome: Outcome) {
     // A submitter that has stopped waiting does not need an answer.
     match item {
@@ -215,6 +297,7 @@ fn answer(item: Item, outcome: Outcome) {
                 Outcome::Committed | Outcome::Answer(_) => Ok(set.change),
                 Outcome::Refused(refusal) => Err(SubmitError::Refused(refusal)),
                 Outcome::Corrupt(what) => Err(SubmitError::Corrupt(what)),
+                Outcome::Blocked(_) => Err(SubmitError::Busy),
             });
         }
         Item::Op(_, reply) => {
@@ -223,6 +306,7 @@ fn answer(item: Item, outcome: Outcome) {
                 Outcome::Committed => Ok(Arc::new(())),
                 Outcome::Refused(refusal) => Err(SubmitError::Refused(refusal)),
                 Outcome::Corrupt(what) => Err(SubmitError::Corrupt(what)),
+                Outcome::Blocked(_) => Err(SubmitError::Busy),
             });
         }
     }

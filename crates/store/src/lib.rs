@@ -10,6 +10,7 @@
 mod access;
 mod approvals;
 mod backup;
+mod blocked;
 mod bulk_jobs;
 mod check;
 mod claims;

@@ -1,10 +1,14 @@
 //! Migrations: files that are part of the binary, applied in order, each with its SHA-256 on record. A file that was
-//! applied is never changed; a store from a newer release is refused.
+//! applied is never changed.
+//!
+//! During a rolling upgrade servers of two releases work on one database. So a release notes with the schema since which
+//! version binaries can work with it ([`SERVES_SINCE`]); an older binary than that refuses the store.
 
 use interlock_core::json::Hash;
 
 use crate::db::Db;
 use crate::error::{DbError, OpenError};
+use crate::meta;
 use crate::sql::Stmt;
 use crate::value::args;
 
@@ -92,6 +96,14 @@ pub(crate) static POSTGRES: &[Migration] = &[
     },
 ];
 
+/// The oldest schema whose binaries can work with this one: they neither miss nor are refused what this release has added.
+/// It stays as long as migrations only add tables, indexes, and columns that may be left out; a test looks at their texts.
+/// A migration that takes something away, or asks for more, raises it to its own version: then the servers of the release
+/// before have to be stopped first.
+const SERVES_SINCE: i64 = 18;
+/// Where that is noted, with the version that it is said of.
+const SERVES: &str = "schema_serves";
+
 static APPLIED: Stmt = both("MIGRATIONS_APPLIED", "SELECT version, checksum FROM schema_migrations ORDER BY version");
 static RECORD: Stmt = both(
     "MIGRATION_RECORD",
@@ -124,7 +136,7 @@ pub(crate) async fn run<D: Db>(db: &D, migrations: &[Migration], apply: bool) ->
         applied.push((row.int("version")?, row.text("checksum")?));
     }
     let found = applied.last().map_or(0, |(version, _)| *version);
-    if found > known {
+    if found > known && !serves(db, found, known).await? {
         return Err(OpenError::NewerSchema { found, known });
     }
     for migration in migrations {
@@ -143,7 +155,20 @@ pub(crate) async fn run<D: Db>(db: &D, migrations: &[Migration], apply: bool) ->
             }
         }
     }
+    if apply && found <= known {
+        db.execute(&meta::sql::META_PUT, args![SERVES, format!("{known} since {SERVES_SINCE}")]).await?;
+    }
     Ok(())
+}
+
+/// Whether a newer release has noted that binaries of the version `known` can work with its schema `found`. The note of an
+/// earlier schema says nothing about this one.
+async fn serves<D: Db>(db: &D, found: i64, known: i64) -> Result<bool, OpenError> {
+    let mut rows = db.query(&meta::sql::META_GET, args![SERVES]).await?;
+    let Some(row) = rows.first_mut() else { return Ok(false) };
+    let note = row.text("value")?;
+    let since = note.strip_prefix(&format!("{found} since ")).and_then(|since| since.parse::<i64>().ok());
+    Ok(since.is_some_and(|since| since <= known))
 }
 
 /// As SQLite says it, or PostgreSQL's code for it.
@@ -155,4 +180,47 @@ fn is_no_table(what: &str) -> bool {
 async fn server_time<D: Db>(db: &D) -> Result<i64, DbError> {
     let mut rows = db.query(&crate::meta::sql::SERVER_TIME, vec![]).await?;
     Ok(rows.first_mut().map_or(Ok(0), |row| row.int("now"))?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What binaries of before could miss, or be refused.
+    const NOT_ADDED: [&str; 7] =
+        ["DROP ", "RENAME ", "SET NOT NULL", " TYPE ", "ADD CONSTRAINT", "UNIQUE INDEX", "DELETE FROM"];
+
+    fn breaks(sql: &str) -> Option<&'static str> {
+        let code: Vec<&str> = sql.lines().filter(|line| !line.trim_start().starts_with("--")).collect();
+        let code = code.join(" ").to_uppercase();
+        let is_required = |column: &str| column.contains("NOT NULL") && !column.contains("DEFAULT");
+        let mut added = code.split("ADD COLUMN").skip(1).map(|rest| rest.split([';', ',']).next().unwrap_or_default());
+        if added.any(is_required) {
+            return Some("a new column that has to be given");
+        }
+        NOT_ADDED.into_iter().find(|word| code.contains(word))
+    }
+
+    #[test]
+    fn migrations_that_serve_older_binaries_only_add() {
+        for migration in SQLITE.iter().chain(POSTGRES).filter(|migration| migration.version > SERVES_SINCE) {
+            let found = breaks(migration.sql);
+            assert_eq!(found, None, "{}: raise SERVES_SINCE to {}", migration.name, migration.version);
+        }
+    }
+
+    #[test]
+    fn what_older_binaries_cannot_work_with_is_recognised() {
+        assert_eq!(breaks("CREATE TABLE t (a BIGINT NOT NULL);\n-- DROP nothing\nCREATE INDEX i ON t (a);"), None);
+        assert_eq!(breaks("ALTER TABLE t ADD COLUMN b BIGINT NOT NULL DEFAULT 0, ADD COLUMN c TEXT;"), None);
+        for sql in [
+            "ALTER TABLE t ADD COLUMN b BIGINT NOT NULL;",
+            "alter table t drop column b;",
+            "ALTER TABLE t RENAME COLUMN a TO b;",
+            "ALTER TABLE t ALTER COLUMN a SET NOT NULL;",
+            "CREATE UNIQUE INDEX u ON t (a);",
+        ] {
+            assert!(breaks(sql).is_some(), "{sql}");
+        }
+    }
 }

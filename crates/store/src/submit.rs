@@ -3,7 +3,7 @@
 
 use std::hash::{DefaultHasher, Hasher as _};
 
-use interlock_core::change::{ChangeSet, LiveChange, SideWrite};
+use interlock_core::change::{ChangeSet, ClaimChange, LiveChange, SideWrite};
 use interlock_core::ids::RunId;
 use interlock_core::limits::{self, OWN_LABELS};
 use interlock_core::planted::{Bug, is_planted};
@@ -33,6 +33,17 @@ pub(crate) enum Outcome {
     Refused(Refusal),
     /// The database refuses the rows themselves.
     Corrupt(String),
+    /// Another transaction holds a lock that it needs: nothing of it was written, and it is tried again.
+    Blocked(Lock),
+}
+
+/// What another transaction has locked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lock {
+    /// The limits of the set's tenant: nothing of this tenant that takes a place can be committed.
+    Tenant,
+    /// Some row that only this one needs.
+    Row,
 }
 
 /// A change set with its texts.
@@ -114,6 +125,13 @@ impl Prepared {
             prepared.keys.extend(key);
         }
         Ok(prepared)
+    }
+
+    /// Whether it asks its tenant's limits for a place.
+    pub fn needs_place(&self) -> bool {
+        self.change.start.is_some()
+            || matches!(self.change.claim, ClaimChange::Take { .. })
+            || self.change.workflow_caps.is_some()
     }
 
     /// More than the run's own version (or newness) can refuse this set.

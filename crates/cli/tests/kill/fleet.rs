@@ -4,11 +4,15 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use tokio::time::Instant;
+
 /// One process and how to start it again.
 pub struct Member {
     pub name: String,
     command: Box<dyn Fn() -> Command + Send>,
     child: Child,
+    /// Stopped until then, while the others go on.
+    frozen_until: Option<Instant>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,13 +20,15 @@ pub enum Blow {
     Kill,
     /// Stopped for longer than its lease, then let go on.
     Freeze,
+    /// Stopped for longer than every timeout, while others are dealt blows.
+    LongFreeze,
     Terminate,
 }
 
 impl Member {
     pub fn start(name: impl Into<String>, command: impl Fn() -> Command + Send + 'static) -> Self {
         let child = command().spawn().unwrap();
-        Self { name: name.into(), command: Box::new(command), child }
+        Self { name: name.into(), command: Box::new(command), child, frozen_until: None }
     }
 
     fn signal(&self, signal: &str) {
@@ -30,30 +36,70 @@ impl Member {
         assert!(status.success() || signal == "-CONT", "{} could not be signalled", self.name);
     }
 
-    pub async fn suffer(&mut self, blow: Blow, freeze: Duration) {
+    pub fn freeze(&mut self) {
+        self.signal("-STOP");
+    }
+
+    pub fn thaw(&mut self) {
+        self.signal("-CONT");
+        self.frozen_until = None;
+    }
+
+    /// Lets it go on if its time has come.
+    pub fn thaw_if_due(&mut self) {
+        if self.frozen_until.is_some_and(|until| Instant::now() >= until) {
+            self.thaw();
+        }
+    }
+
+    pub async fn suffer(&mut self, blow: Blow, freeze: Duration, long_freeze: Duration) {
         match blow {
             Blow::Kill => {
                 self.signal("-KILL");
                 self.child.wait().unwrap();
-                self.child = (self.command)().spawn().unwrap();
+                self.restart();
             }
             Blow::Freeze => {
-                self.signal("-STOP");
+                self.freeze();
                 tokio::time::sleep(freeze).await;
-                self.signal("-CONT");
+                self.thaw();
+            }
+            Blow::LongFreeze => {
+                self.freeze();
+                self.frozen_until = Some(Instant::now() + long_freeze);
             }
             Blow::Terminate => {
-                self.signal("-TERM");
-                // Draining takes as long as its steps do.
-                while self.child.try_wait().unwrap().is_none() {
-                    tokio::time::sleep(Duration::from_millis(20)).await;
-                }
-                self.child = (self.command)().spawn().unwrap();
+                self.terminate().await;
+                self.restart();
             }
         }
     }
 
-    /// Whether it has ended by itself, which no process here should do.
+    /// Ends in order, and another release takes its place.
+    pub async fn replace(&mut self, next: impl FnOnce() -> Self) {
+        self.terminate().await;
+        *self = next();
+    }
+
+    async fn terminate(&mut self) {
+        self.thaw();
+        self.signal("-TERM");
+        // Draining takes as long as its steps do.
+        while self.child.try_wait().unwrap().is_none() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    pub fn restart(&mut self) {
+        self.child = (self.command)().spawn().unwrap();
+        self.frozen_until = None;
+    }
+
+    pub fn is_frozen(&self) -> bool {
+        self.frozen_until.is_some()
+    }
+
+    /// Whether it has ended by itself, which a process does only where it cannot go on.
     pub fn gave_up(&mut self) -> bool {
         self.child.try_wait().unwrap().is_some()
     }
@@ -66,6 +112,9 @@ impl Drop for Member {
     }
 }
 
+/// The binary under test.
+pub const INTERLOCK: &str = env!("CARGO_BIN_EXE_interlock");
+
 pub struct Setup {
     pub folder: PathBuf,
     pub store: String,
@@ -74,8 +123,8 @@ pub struct Setup {
 }
 
 impl Setup {
-    fn interlock(folder: &Path) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_interlock"));
+    fn interlock(binary: &Path, folder: &Path) -> Command {
+        let mut command = Command::new(binary);
         let log = std::fs::OpenOptions::new().create(true).append(true).open(folder.join("fleet.log")).unwrap();
         command.current_dir(folder).stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         command.env_remove("INTERLOCK_STORE").env_remove("INTERLOCK_DATA").env_remove("INTERLOCK_API_KEY_FILE");
@@ -83,36 +132,47 @@ impl Setup {
     }
 
     pub fn server(&self, port: u16) -> Member {
+        self.server_of(Path::new(INTERLOCK), port)
+    }
+
+    /// A server of another release.
+    pub fn server_of(&self, binary: &Path, port: u16) -> Member {
+        let binary = binary.to_owned();
         let (folder, store, lease) = (self.folder.clone(), self.store.clone(), self.lease_ms);
         Member::start(format!("server {port}"), move || {
-            let mut command = Self::interlock(&folder);
+            let mut command = Self::interlock(&binary, &folder);
             command.args(["server", "--store", &store, "--listen", &format!("127.0.0.1:{port}")]);
             command.args(["--session-lease-ms", &lease.to_string()]);
             command
         })
     }
 
+    /// A worker whose task tells the ledger its effect key, and waits for the ledger's word.
     pub fn worker(&self, number: usize, port: u16) -> Member {
-        let folder = self.folder.clone();
-        let program = self.program();
+        let text = format!(
+            "#!/usr/bin/env bash\nset -eu\ncat >/dev/null\nexec 3<>/dev/tcp/127.0.0.1/{port}\nprintf '%s\\n' \"$INTERLOCK_EFFECT_KEY\" >&3\nread -r word <&3\n[ \"$word\" = ok ]\nprintf '\"%s\"' \"$INTERLOCK_ATTEMPT\"\n",
+            port = self.ledger_port,
+        );
+        self.worker_with(number, port, "4", "append", &self.script("append.sh", &text))
+    }
+
+    pub fn worker_with(&self, number: usize, port: u16, slots: &str, task: &str, program: &Path) -> Member {
+        let (folder, slots) = (self.folder.clone(), slots.to_owned());
+        let task = format!("{task}={}", program.display());
         Member::start(format!("worker {number}"), move || {
-            let mut command = Self::interlock(&folder);
-            command.args(["worker", "--server", &format!("http://127.0.0.1:{port}"), "--slots", "4"]);
-            command.arg("--task").arg(format!("append={}", program.display()));
+            let mut command = Self::interlock(Path::new(INTERLOCK), &folder);
+            command.args(["worker", "--server", &format!("http://127.0.0.1:{port}"), "--slots", &slots]);
+            command.arg("--task").arg(&task);
             command
         })
     }
 
-    /// The task: tells the ledger its effect key, and waits for the ledger's word.
-    fn program(&self) -> PathBuf {
-        let path = self.folder.join("append.sh");
-        let script = format!(
-            "#!/usr/bin/env bash\nset -eu\ncat >/dev/null\nexec 3<>/dev/tcp/127.0.0.1/{port}\nprintf '%s\\n' \"$INTERLOCK_EFFECT_KEY\" >&3\nread -r word <&3\n[ \"$word\" = ok ]\nprintf '\"%s\"' \"$INTERLOCK_ATTEMPT\"\n",
-            port = self.ledger_port,
-        );
+    /// A program in the folder. Written once: a file that is open for writing cannot be executed.
+    pub fn script(&self, name: &str, text: &str) -> PathBuf {
+        use std::os::unix::fs::PermissionsExt;
+        let path = self.folder.join(name);
         if !path.exists() {
-            use std::os::unix::fs::PermissionsExt;
-            std::fs::write(&path, script).unwrap();
+            std::fs::write(&path, text).unwrap();
             std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
         }
         path

@@ -9,6 +9,7 @@ mod feed;
 mod messages;
 mod outbox;
 mod payloads;
+mod races;
 mod restore;
 mod rig;
 mod runs;

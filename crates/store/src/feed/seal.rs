@@ -27,9 +27,7 @@ impl Write for Seal {
     async fn apply<D: Db>(&self, db: &D) -> Result<u64, DbError> {
         let Self { now, limit } = *self;
         db.query(&meta::sql::META_LOCK, args!["seal"]).await?;
-        // Only a single lane may be cut off: between lanes a cut could show a run's later events first.
-        let limit = if db.is_postgres() { i64::MAX } else { limit.max(1) as i64 };
-        let rows = db.query(&sql::SEAL_READ, args![limit]).await?;
+        let rows = db.query(&sql::SEAL_READ, args![limit.max(1)]).await?;
         let mut positions = BTreeMap::new();
         let mut by_tenant: BTreeMap<TenantId, Vec<Entry>> = BTreeMap::new();
         for mut row in rows {

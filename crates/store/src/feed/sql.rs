@@ -23,20 +23,25 @@ statements! {
     // Sealing. All lanes' groups are read by one statement: in one snapshot every lane's groups are a prefix, and a
     // group that follows another one (a later version of the same run, committed by another lane) is only seen
     // together with it.
-    /// Lane by lane from where the sealer stands, so that its cost does not grow with the groups that are kept. Told by
-    /// their instants, which never fall within a lane: what was committed before something was asked for comes before it.
+    /// Lane by lane from where the sealer stands, at most $1 of each, so that its cost grows neither with the groups that
+    /// are kept nor with those that wait. Of these the $1 oldest by transaction: a later version of a run is decided after
+    /// the earlier one was committed, so its group's transaction is the younger one, and a cut between transactions never
+    /// shows it first. (After a dump was read back all groups have one age; then their instants decide.) Told by their
+    /// instants, which never fall within a lane: what was committed before something was asked for comes before it.
     SEAL_READ on commit_groups {
         sqlite: "SELECT l.lane_id, g.group_no, g.entries FROM lanes l
                  LEFT JOIN feed_positions p ON p.lane_id = l.lane_id
                  CROSS JOIN commit_groups g
                  WHERE g.lane_id = l.lane_id AND g.group_no > coalesce(p.group_no, 0) AND length(g.entries) > 0
                  ORDER BY l.lane_id, g.group_no LIMIT ?1",
-        postgres: "SELECT l.lane_id, g.group_no, g.entries FROM lanes l
+        postgres: "SELECT lane_id, group_no, entries FROM
+                   (SELECT l.lane_id, g.group_no, g.at, g.entries FROM lanes l
                    LEFT JOIN feed_positions p ON p.lane_id = l.lane_id
-                   CROSS JOIN LATERAL (SELECT g.group_no, g.at, g.entries FROM commit_groups g
+                   CROSS JOIN LATERAL (SELECT g.group_no, g.at, g.entries, age(g.xmin) AS age FROM commit_groups g
                    WHERE g.lane_id = l.lane_id AND g.group_no > coalesce(p.group_no, 0) AND length(g.entries) > 0
-                   ORDER BY g.group_no) AS g
-                   ORDER BY g.at, l.lane_id, g.group_no LIMIT $1"
+                   ORDER BY g.group_no LIMIT $1) AS g
+                   ORDER BY g.age DESC, g.at, l.lane_id, g.group_no LIMIT $1) AS oldest
+                   ORDER BY at, lane_id, group_no"
     }
 
     SEAL_POSITION on feed_positions {

@@ -1,6 +1,14 @@
 use crate::sql::statements;
 
 statements! {
+    /// The first eight digits of a segment's name are its timeline. Everybody may ask for both.
+    TIMELINE on meta {
+        sqlite: "",
+        postgres: "SELECT substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) AS timeline,
+                   current_setting('synchronous_standby_names') AS standbys,
+                   (SELECT m.value FROM meta m WHERE m.key = 'timeline') AS noted"
+    }
+
     META_GET on meta {
         both: "SELECT value FROM meta WHERE key = $1"
     }

@@ -13,15 +13,16 @@ use super::connect::{PgDb, Role, Target, connect};
 use super::inspect;
 use super::limited::Limited;
 use super::listen::Announcer;
+use super::{locked, timeline};
 use crate::db::Db as _;
 use crate::error::{DbError, Refusal, Restored};
 use crate::lane::{Committer, Group, entry_of};
-use crate::meta::{self, RaiseEpoch};
+use crate::meta;
 use crate::plans::{PlansInUse, plan_used_at};
 use crate::sql::{hot, side};
-use crate::submit::{Guard, Item, Outcome, Prepared};
+use crate::submit::{Guard, Item, Lock, Outcome, Prepared};
 use crate::value::args;
-use crate::write::{BoxedWrite, Write as _};
+use crate::write::BoxedWrite;
 
 pub(crate) struct PgCommitter {
     target: Target,
@@ -49,6 +50,8 @@ enum Tried {
     Refused(HashMap<usize, Outcome>),
     /// Some guard refused some set.
     Mismatch,
+    /// Another transaction has locked what some set needs.
+    Locked,
 }
 
 /// After this many tries the group goes back to the lane, which tries again: other servers are in the way.
@@ -84,16 +87,21 @@ impl PgCommitter {
             self.prepared = false;
             let db = connect(&self.target, Role::Committer, None).await?;
             // While it was away it may have been replaced by an older one.
-            let found = epoch(&db).await?;
+            let (found, failed_over) = futures::join!(epoch(&db), timeline::differs(&db));
+            let found = found?;
             if found != self.epoch {
                 return Err(DbError::Restored(Restored { had: self.epoch, found }));
             }
-            // Or by a standby that was behind: what was answered as committed is not there.
+            // Or by a standby that may be behind: of what other servers committed only the timeline tells.
+            if failed_over? && let Some(found) = timeline::check(&db).await? {
+                return Err(DbError::Restored(Restored { had: self.epoch, found }));
+            }
+            // Where it is not told: what was answered as committed is not there.
             if let Some(last) = self.last
                 && db.query(&hot::GROUP_EXISTS, args![self.lane, last]).await?.is_empty()
             {
                 tracing::error!(lane = self.lane, group = last, "the database has lost what was committed");
-                let found = raise_epoch(&db).await?;
+                let found = timeline::raise_once(&db, self.epoch).await?;
                 return Err(DbError::Restored(Restored { had: self.epoch, found }));
             }
             self.db = Some(db);
@@ -116,14 +124,6 @@ async fn epoch(db: &PgDb) -> Result<u64, DbError> {
     Ok(row.name("value")?)
 }
 
-/// Fences every attempt that was handed out, as a restore does: numbers of attempts that are lost would be given out again.
-async fn raise_epoch(db: &PgDb) -> Result<u64, DbError> {
-    db.batch("BEGIN").await?;
-    let raised = RaiseEpoch.apply(db).await?;
-    db.batch("COMMIT").await?;
-    Ok(raised)
-}
-
 impl Committer for PgCommitter {
     async fn commit(&mut self, group: &Group, again: bool) -> Result<Vec<Outcome>, DbError> {
         if again {
@@ -132,7 +132,15 @@ impl Committer for PgCommitter {
         }
         self.connection().await?;
         let mut decided = self.unknown_tenants(group).await?;
+        // Where an earlier try may have been committed, only its group number can tell.
+        let mut is_new = !again;
+        if is_new && !group.put_back.is_empty() {
+            self.find_still_locked(group, &mut decided).await?;
+        }
         for _ in 0..TRIES_MAX {
+            if is_new && let Some(outcomes) = without_commit(group, &decided) {
+                return Ok(outcomes);
+            }
             let tried = self.attempt(group, &decided).await;
             if let (Err(_), Some(db)) = (&tried, &self.db) {
                 // Also where the connection is gone; then this fails too.
@@ -155,9 +163,17 @@ impl Committer for PgCommitter {
                 Ok(Tried::CommittedBefore) => {
                     return Err(DbError::Other(format!("group {} exists already", group.no)));
                 }
-                Ok(Tried::Refused(refused)) => decided.extend(refused),
+                Ok(Tried::Refused(refused)) => {
+                    is_new = true;
+                    decided.extend(refused);
+                }
                 Ok(Tried::Mismatch) => {
+                    is_new = true;
                     self.find_refused(group, &mut decided).await?;
+                }
+                Ok(Tried::Locked) => {
+                    is_new = true;
+                    self.find_locked(group, &mut decided).await?;
                 }
                 // A refused set may also show as an error: its journal row exists, because another one wrote it.
                 Err(DbError::Other(what) | DbError::Unique(what)) => {
@@ -183,6 +199,13 @@ fn undecided<'a>(group: &'a Group, decided: &HashMap<usize, Outcome>) -> Vec<(us
         _ => None,
     });
     sets.collect()
+}
+
+/// The outcomes where nothing of the group can be committed because of others' locks: an empty group would be written for
+/// every look at them.
+fn without_commit(group: &Group, decided: &HashMap<usize, Outcome>) -> Option<Vec<Outcome>> {
+    let outcomes: Option<Vec<Outcome>> = (0..group.items.len()).map(|index| decided.get(&index).cloned()).collect();
+    outcomes.filter(|outcomes| outcomes.iter().any(|outcome| matches!(outcome, Outcome::Blocked(_))))
 }
 
 impl PgCommitter {
@@ -237,11 +260,21 @@ impl PgCommitter {
             }
             other => other?,
         };
-        let mut usage = usage?;
-        let mut fits = written?;
-        for side in sides {
-            fits &= side?;
-        }
+        // In the order in which they were sent: the first one that failed says why.
+        let written = (|| {
+            let (usage, mut fits) = (usage?, written?);
+            for side in sides {
+                fits &= side?;
+            }
+            Ok((usage, fits))
+        })();
+        let (mut usage, fits) = match written {
+            Err(DbError::Locked(_)) => {
+                db.batch("ROLLBACK").await?;
+                return Ok(Tried::Locked);
+            }
+            other => other?,
+        };
         if !fits {
             db.batch("ROLLBACK").await?;
             return Ok(Tried::Mismatch);
@@ -256,7 +289,7 @@ impl PgCommitter {
             outcomes.push(match (decided.get(&index), item) {
                 (Some(outcome), _) => outcome.clone(),
                 (None, Item::Set(..)) => Outcome::Committed,
-                (None, Item::Op(op, _)) => self.op(op).await?,
+                (None, Item::Op(op, _)) => self.op(op, index < group.put_back.len()).await?,
             });
         }
         self.pending = Some((group.no, outcomes.clone()));
@@ -279,14 +312,50 @@ impl PgCommitter {
         Ok(found)
     }
 
-    /// An operation in its own savepoint, so that its failure is its own.
-    async fn op(&self, op: &BoxedWrite) -> Result<Outcome, DbError> {
+    /// Puts aside the sets whose locks are still held elsewhere. Also those that were not put back before: they may be
+    /// of a tenant whose sets were.
+    async fn find_still_locked(&mut self, group: &Group, decided: &mut HashMap<usize, Outcome>) -> Result<(), DbError> {
+        let sets = undecided(group, decided);
+        let db = self.connection().await?;
+        let found = locked::for_a_while(db, &sets).await?;
+        // Of those that waited for some other row only a try of their own tells.
+        let of_rows = |(index, _): &(usize, &Prepared)| {
+            group.put_back.get(*index) == Some(&Lock::Row) && !found.contains_key(index)
+        };
+        let of_rows: Vec<_> = sets.iter().copied().filter(of_rows).collect();
+        if !of_rows.is_empty() {
+            decided.extend(locked::by_trying(db, &of_rows).await?);
+        }
+        decided.extend(found);
+        Ok(())
+    }
+
+    /// Puts aside the sets that wait for another transaction's locks. None, where the lock has come free meanwhile.
+    async fn find_locked(&mut self, group: &Group, decided: &mut HashMap<usize, Outcome>) -> Result<(), DbError> {
+        let sets = undecided(group, decided);
+        let db = self.connection().await?;
+        let mut found = locked::by_tenant_or_run(db, &sets).await?;
+        if found.is_empty() {
+            found = locked::by_trying(db, &sets).await?;
+        }
+        tracing::debug!(group = group.no, sets = found.len(), "put back: others hold their locks");
+        decided.extend(found);
+        Ok(())
+    }
+
+    /// An operation in its own savepoint, so that its failure is its own. One that was put back before waits for locks only
+    /// for a moment.
+    async fn op(&self, op: &BoxedWrite, put_back: bool) -> Result<Outcome, DbError> {
         let db = self.db.as_ref().ok_or_else(|| DbError::Lost("no connection".into()))?;
-        db.batch("SAVEPOINT op").await?;
+        db.batch(if put_back { "SAVEPOINT op; SET LOCAL lock_timeout = '50ms'" } else { "SAVEPOINT op" }).await?;
         match op.on_postgres(db).await {
             Ok(answer) => {
                 db.batch("RELEASE op").await?;
                 Ok(Outcome::Answer(answer))
+            }
+            Err(DbError::Locked(_)) => {
+                db.batch("ROLLBACK TO op").await?;
+                Ok(Outcome::Blocked(Lock::Row))
             }
             Err(error) if error.is_transient() => Err(error),
             Err(error) => {

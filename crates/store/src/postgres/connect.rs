@@ -1,11 +1,13 @@
 //! Connections to PostgreSQL, and the connection as a [`Db`] with its prepared statements.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::BytesMut;
 use futures::future::join_all;
+use interlock_core::planted::{Bug, is_planted};
 use tokio::sync::mpsc;
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, accepts, to_sql_checked};
 use tokio_postgres::{AsyncMessage, Client, Config, Statement};
@@ -85,6 +87,21 @@ pub(crate) async fn connect_to_read(target: &Target, timeout: Duration) -> Resul
     Ok(db)
 }
 
+/// The statement as it would be with the bug that is planted, if any.
+fn with_planted_bug(sql: &'static str) -> Cow<'static, str> {
+    if is_planted(Bug::VersionNotGuarded) {
+        Cow::Owned(sql.replace(" AND k.version = a.expected", "").replace(" AND l.version = u.expected", ""))
+    } else if is_planted(Bug::LimitsNotLocked) {
+        Cow::Owned(sql.replace("ORDER BY tenant_id FOR UPDATE", ""))
+    } else if is_planted(Bug::GroupWrittenAgain) && sql.starts_with("INSERT INTO commit_groups") {
+        Cow::Owned(format!("{sql} ON CONFLICT DO NOTHING"))
+    } else if is_planted(Bug::SealedByInstant) {
+        Cow::Owned(sql.replace("g.age DESC, ", ""))
+    } else {
+        Cow::Borrowed(sql)
+    }
+}
+
 impl PgDb {
     pub fn is_closed(&self) -> bool {
         self.client.is_closed()
@@ -95,7 +112,7 @@ impl PgDb {
         if let Some(statement) = found {
             return Ok(statement);
         }
-        let statement = self.client.prepare(stmt.postgres).await?;
+        let statement = self.client.prepare(&with_planted_bug(stmt.postgres)).await?;
         self.statements.lock().unwrap_or_else(PoisonError::into_inner).insert(stmt.name, statement.clone());
         Ok(statement)
     }

@@ -6,9 +6,11 @@ pub(crate) mod connect;
 mod inspect;
 mod limited;
 mod listen;
+mod locked;
 pub(crate) mod partitions;
 pub(crate) mod reads;
 pub(crate) mod row_security;
+mod timeline;
 mod tls;
 
 use tokio::sync::watch;
@@ -54,6 +56,10 @@ pub(crate) async fn open(address: &str, options: &Options) -> Result<Opened, Ope
         lanes.push(crate::store::prepare(&db, options.server).await?);
     }
     db.batch("COMMIT").await?;
+    if options.migrate {
+        // The servers may have been away when it failed over.
+        timeline::check(&db).await?;
+    }
     drop(db);
 
     let announcer = listen::announcer(target.clone(), options.server);

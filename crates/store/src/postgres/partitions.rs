@@ -39,7 +39,7 @@ pub(crate) async fn ensure<D: Db>(db: &D, now: Timestamp) -> Result<(), DbError>
     // The lock that dropping needs would hold up every commit; where it is not to be had at once, next time will do.
     let oldest_kept = this_week.saturating_sub(WEEKS_BEHIND);
     db.batch(&format!(
-        "DO $$ DECLARE part text; filled boolean; BEGIN
+        "DO $$ DECLARE part text; filled boolean; waits text := current_setting('lock_timeout'); BEGIN
            FOR part IN SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
                        WHERE i.inhparent = 'journal'::regclass AND c.relname ~ '^journal_w[0-9]+$'
                        AND substring(c.relname FROM 10)::bigint < {oldest_kept} ORDER BY 1 LOOP
@@ -52,7 +52,7 @@ pub(crate) async fn ensure<D: Db>(db: &D, now: Timestamp) -> Result<(), DbError>
                END;
              END IF;
            END LOOP;
-           SET LOCAL lock_timeout = 0;
+           PERFORM set_config('lock_timeout', waits, true);
          END $$"
     ))
     .await

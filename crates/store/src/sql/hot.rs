@@ -169,6 +169,29 @@ statements! {
                    ORDER BY tenant_id FOR UPDATE"
     }
 
+    /// After a lock was not to be had: the tenants that LIMITED_LOCK or WORKFLOW_LOCK would lock, and that
+    /// another transaction has locked.
+    LIMITED_LOCKED on tenants {
+        sqlite: "",
+        postgres: "WITH free AS (SELECT tenant_id FROM tenants
+                   WHERE tenant_id = ANY($1::bytea[]) ORDER BY tenant_id FOR UPDATE SKIP LOCKED)
+                   SELECT t.tenant_id FROM tenants t
+                   WHERE t.tenant_id = ANY($1::bytea[]) AND (t.max_concurrency IS NOT NULL
+                   OR t.max_runs_per_min IS NOT NULL OR t.pending_runs_max IS NOT NULL OR t.tenant_id = ANY($2::bytea[]))
+                   AND t.tenant_id NOT IN (SELECT f.tenant_id FROM free f)"
+    }
+
+    /// The runs among these whose row another transaction has locked.
+    LIVE_LOCKED on run_live {
+        sqlite: "",
+        postgres: "WITH asked AS (SELECT unnest($1::bytea[]) AS tenant_id, unnest($2::bytea[]) AS run_id),
+                   free AS (SELECT l.tenant_id, l.run_id FROM asked a JOIN run_live l
+                   ON l.tenant_id = a.tenant_id AND l.run_id = a.run_id ORDER BY 1, 2 FOR UPDATE OF l SKIP LOCKED)
+                   SELECT l.tenant_id, l.run_id FROM asked a JOIN run_live l
+                   ON l.tenant_id = a.tenant_id AND l.run_id = a.run_id
+                   WHERE NOT EXISTS (SELECT 1 FROM free f WHERE f.tenant_id = l.tenant_id AND f.run_id = l.run_id)"
+    }
+
     /// Where they stand. A statement of its own, because its snapshot must be taken once the lock is held.
     LIMITED_USAGE on tenants {
         sqlite: "",

@@ -12,13 +12,19 @@ use crate::{
 
 /// Settings of a committer's session on PostgreSQL. Plans are made once, while the tables may still be empty; with nested loops
 /// over indexes as the only choice they stay right when the tables grow. Measured: generic plans alone halved the
-/// throughput, these settings gave the best. A server that is frozen in the middle of a transaction must not keep its locks:
-/// whoever needs the same tenant's, or the sealer's, waits as long as it does.
+/// throughput, these settings gave the best.
+///
+/// A server that is frozen in the middle of a transaction must not keep its locks: its session ends when it has been idle
+/// for three seconds, or has not taken an answer for as long (a large one fills the socket, and then the session is not
+/// idle). Who needs the same lock waits for half a second at a time and commits other tenants' sets in between; without
+/// that limit the frozen server's lanes, queued behind one another, would each hold the lock for three seconds in turn.
 pub const COMMITTER_SETTINGS: &str = "SET plan_cache_mode = force_generic_plan; SET enable_hashjoin = off;
     SET enable_mergejoin = off; SET enable_material = off; SET enable_seqscan = off; SET enable_bitmapscan = off;
-    SET jit = off; SET synchronous_commit = on; SET idle_in_transaction_session_timeout = '3s'";
+    SET jit = off; SET synchronous_commit = on; SET idle_in_transaction_session_timeout = '3s';
+    SET tcp_user_timeout = '3s'; SET lock_timeout = '500ms'";
 /// Settings of a session that reads, on PostgreSQL.
-pub const READER_SETTINGS: &str = "SET jit = off; SET default_transaction_read_only = off";
+pub const READER_SETTINGS: &str = "SET jit = off; SET default_transaction_read_only = off;
+    SET idle_in_transaction_session_timeout = '30s'";
 
 /// A named statement.
 #[derive(Debug)]

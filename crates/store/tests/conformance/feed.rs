@@ -6,13 +6,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use interlock_core::ids::{RunId, SessionId};
 use interlock_core::time::Millis;
-use interlock_store::{Seal, Sweep};
+use interlock_store::{Seal, StoreUrl, Sweep};
 
 use crate::fixture::{NOW, Place, Wanted, fresh, tasks, tenant_id};
 
 crate::on_every_store!(
     a_runs_events_are_dense,
     the_feed_misses_nothing_while_lanes_commit,
+    the_feed_is_sealed_in_bounded_rounds,
     old_runs_are_swept_whole,
     the_feed_goes_past_swept_runs,
 );
@@ -80,6 +81,42 @@ async fn the_feed_misses_nothing_while_lanes_commit(place: &Place) {
     }
     assert_eq!(seen, expected);
     assert!(world.store.tenant_events(tenant_id(2), 0, 10).await.unwrap().events.is_empty());
+}
+
+/// Two servers work on the same runs in turn, and the second one's clock is an hour behind: a round that takes the groups
+/// with the oldest instants would show what it did before what that was decided on.
+pub async fn the_feed_is_sealed_in_bounded_rounds(place: &Place) {
+    if matches!(place.url, StoreUrl::SqliteMemory(_)) {
+        // Only here have two servers one SQLite, and no rounds are cut there.
+        return;
+    }
+    let world = place.world().await;
+    let stores = [world.store.clone(), place.second(&world.store).await];
+    let behind = NOW - Millis::from_hours(1);
+    let session = SessionId(fresh());
+    let mut versions: HashMap<RunId, u64> = HashMap::new();
+    for _ in 0..6 {
+        let mut run = world.start(&tasks(6), Wanted { claim: Some(session), ..Wanted::default() }).await;
+        for turn in 0..6 {
+            let at = if turn % 2 == 0 { behind } else { NOW };
+            let change = crate::fixture::completion(&run, at);
+            run.apply(&stores[usize::from(turn % 2 == 0)].submit(change).await.unwrap());
+        }
+        versions.insert(run.id, run.version);
+    }
+    let mut rounds = 0;
+    while world.store.write(Seal { now: NOW, limit: 5 }).await.unwrap() != 0 {
+        rounds += 1;
+    }
+    // Each of the 42 changes was a group of its own.
+    assert!(rounds >= 42 / 5, "sealed in {rounds} rounds");
+    let mut seen: HashMap<RunId, u64> = HashMap::new();
+    for event in world.store.tenant_events(world.tenant, 0, 10_000).await.unwrap().events {
+        let seq = seen.entry(event.run).or_default();
+        assert_eq!(event.seq, *seq + 1, "a run's events come in order");
+        *seq = event.seq;
+    }
+    assert_eq!(seen, versions);
 }
 
 async fn old_runs_are_swept_whole(place: &Place) {

@@ -1,8 +1,10 @@
 //! Opening: migrations, the lock, and messages that say what to do.
 
-use interlock_store::{Changed, EnsurePartitions, FinishRestore, OpenError, RaiseEpoch, Store, StoreUrl, SubmitError};
+use interlock_store::{
+    Changed, EnsurePartitions, FinishRestore, OpenError, PutTenant, RaiseEpoch, Store, StoreUrl, SubmitError, Tenant,
+};
 
-use crate::fixture::{NOW, Place, Wanted, options, tasks};
+use crate::fixture::{NOW, Place, Wanted, options, tasks, tenant_id};
 
 crate::on_every_store!(a_store_that_was_closed_opens_again_with_all_it_had, a_schema_that_is_not_ours_is_refused);
 
@@ -40,6 +42,17 @@ async fn a_schema_that_is_not_ours_is_refused(place: &Place) {
     let refused = Store::open(&place.url, options()).await.err().expect("newer schema");
     assert!(matches!(refused, OpenError::NewerSchema { found: 99, .. }), "{refused}");
     assert!(refused.to_string().contains("upgrade this binary"), "{refused}");
+    // Unless the newer release has noted that this one can work with it.
+    for (note, serves) in [("99 since 100", false), ("98 since 1", false), ("99 since 1", true)] {
+        tamper(place, &format!("UPDATE meta SET value = '{note}' WHERE key = 'schema_serves'")).await;
+        let opened = Store::open(&place.url, options()).await;
+        assert_eq!(opened.is_ok(), serves, "{note}");
+        if let Ok(store) = opened {
+            store.write(PutTenant(Tenant::new(tenant_id(1), "one", NOW))).await.unwrap();
+            store.close().await;
+        }
+    }
+    Store::open(&place.url, options()).await.expect("an older binary leaves the note as it is").close().await;
 
     tamper(place, "DELETE FROM schema_migrations WHERE version = 99; UPDATE schema_migrations SET checksum = 'x'")
         .await;

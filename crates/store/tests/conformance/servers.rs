@@ -253,6 +253,44 @@ async fn a_database_that_has_lost_commits_is_treated_as_restored() {
     place.remove().await;
 }
 
+/// A failover after which this server's own commits are all there says nothing about those of others.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_failover_is_noticed() {
+    another_timeline_is_treated_as_restored_unless_commits_wait_for_a_standby().await;
+}
+
+pub async fn another_timeline_is_treated_as_restored_unless_commits_wait_for_a_standby() {
+    let place = Place::postgres().await;
+    let world = place.world().await;
+    let StoreUrl::Postgres(url) = place.url.clone() else { panic!("not PostgreSQL") };
+    let second = place.open().await;
+    world.start(&tasks(1), Wanted::default()).await;
+    admin(&url, "UPDATE meta SET value = '0000004D replicated' WHERE key = 'timeline'").await;
+    admin(&url, TERMINATE).await;
+    world.start(&tasks(1), Wanted::default()).await;
+    assert_eq!(place.open().await.epoch().await.unwrap(), 1, "nothing was lost");
+
+    admin(&url, "UPDATE meta SET value = '0000004D' WHERE key = 'timeline'").await;
+    admin(&url, TERMINATE).await;
+    for store in [&world.store, &second] {
+        let (_, change) = start_set(world.tenant, &tasks(1), Wanted::default());
+        store.submit(change).await.unwrap_err();
+        let (_, change) = start_set(world.tenant, &tasks(1), Wanted::default());
+        let refused = store.submit(change).await.unwrap_err();
+        assert!(matches!(refused, SubmitError::Restored(restored) if restored.found == 2), "{refused}");
+    }
+    // Once for all lanes of all servers, and whoever starts now goes on from there.
+    let again = place.open().await;
+    assert_eq!((again.epoch().await.unwrap(), again.restoring().await.unwrap()), (2, Some(2)));
+    again.write(ExpireSessions { now: NOW }).await.unwrap();
+
+    // A server that starts after the failover notices it too.
+    admin(&url, "UPDATE meta SET value = '0000004E' WHERE key = 'timeline'").await;
+    assert_eq!(place.open().await.epoch().await.unwrap(), 3);
+    drop(again);
+    place.remove().await;
+}
+
 /// A read that takes too long is told so in time, and ends on the server as well, and does not go on for nobody.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_read_that_takes_too_long_is_given_up() {

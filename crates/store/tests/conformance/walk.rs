@@ -11,12 +11,12 @@ use interlock_core::run::{Phase, Run};
 use interlock_core::state::{Reason, StepState};
 use interlock_core::time::{Millis, Timestamp};
 use interlock_core::work::Claimer;
-use interlock_store::{SignalRow, StoreSignal};
+use interlock_store::{SignalRow, Store, StoreSignal};
 use uuid::Uuid;
 
 use crate::fixture::{NOW, Place, Wanted, World, plan_of, start_set};
 
-crate::on_every_store!(walks_come_back_as_they_were);
+crate::on_every_store!(walks_come_back_as_they_were, walks_of_two_servers_at_once_leave_the_same);
 
 /// A small generator, so that a walk is its seed.
 struct Dice(u64);
@@ -134,7 +134,8 @@ pub fn without_leftovers(mut run: Run) -> Run {
     run
 }
 
-async fn walk(world: &World, seed: u64) -> Vec<String> {
+/// The changes go through the two stores in turn.
+async fn walk(world: &World, other: &Store, seed: u64) -> Vec<String> {
     let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     let plan = plan_of(steps(&mut dice));
     let id = interlock_core::ids::RunId(Uuid::from_u128(u128::from(seed) << 64 | 7));
@@ -174,7 +175,8 @@ async fn walk(world: &World, seed: u64) -> Vec<String> {
             };
             world.store.write(StoreSignal(row)).await.unwrap();
         }
-        let committed = world.store.submit(change).await;
+        let store = if turn % 2 == 0 { &world.store } else { other };
+        let committed = store.submit(change).await;
         run.apply(&committed.unwrap_or_else(|error| panic!("seed {seed}: {name}: {error}")));
         let loaded = world.load(&run).await;
         assert_eq!(without_leftovers(loaded), without_leftovers(run.clone()), "seed {seed} after {name}");
@@ -203,8 +205,34 @@ async fn walks_come_back_as_they_were(place: &Place) {
     let reference = Place::memory();
     let reference_world = reference.world().await;
     for seed in 1..=SEEDS {
-        let (here, there) = futures::join!(walk(&world, seed), walk(&reference_world, seed));
+        let here = walk(&world, &world.store, seed);
+        let there = walk(&reference_world, &reference_world.store, seed);
+        let (here, there) = futures::join!(here, there);
         assert_eq!(here, there, "seed {seed}");
     }
     assert_eq!(world.findings().await, []);
 }
+
+/// Walks that are under way at the same time, each through two servers: their groups are mixed, and leave what the walks
+/// leave one after the other.
+async fn walks_of_two_servers_at_once_leave_the_same(place: &Place) {
+    let world = place.world().await;
+    let second = place.second(&world.store).await;
+    let reference = Place::memory();
+    let reference_world = reference.world().await;
+    for first in (1..=SEEDS).step_by(AT_ONCE as usize) {
+        let walks: Vec<_> = (first..first + AT_ONCE)
+            .map(|seed| {
+                let (world, second) = (world.clone(), second.clone());
+                tokio::spawn(async move { walk(&world, &second, seed).await })
+            })
+            .collect();
+        for (seed, walked) in (first..).zip(walks) {
+            let here = walked.await.unwrap();
+            assert_eq!(here, walk(&reference_world, &reference_world.store, seed).await, "seed {seed}");
+        }
+    }
+    assert_eq!(world.findings().await, []);
+}
+
+const AT_ONCE: u64 = 12;

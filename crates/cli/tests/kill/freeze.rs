@@ -1,0 +1,196 @@
+//! A server that is stopped in the middle of a commit: the others go on, and its workers' steps are taken over.
+//!
+//! `INTERLOCK_FREEZES` sets how often (3 by default; `make soak` uses more).
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use reqwest::Method;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use crate::client::Client;
+use crate::database;
+use crate::fleet::{Member, Setup};
+use crate::{folder, free_port, number};
+
+/// The longest that anybody may wait for a commit while another server is frozen.
+const GAP_MAX: Duration = Duration::from_secs(5);
+/// The longest that a step of a lost worker may wait for the next one.
+const TAKEOVER_MAX: Duration = Duration::from_secs(30);
+const HELD_STEPS: usize = 20;
+/// What servers have where nothing else is said.
+const DEFAULT_LEASE_MS: u64 = 20_000;
+
+fn plan(handler: &str) -> Value {
+    json!({ "workflow": handler, "version": 1, "steps": [
+        { "key": "only", "kind": "task", "handler": handler, "effect": "idempotent" },
+    ]})
+}
+
+/// Starts runs one after the other, and notes the longest time between two answers.
+struct Load {
+    stop: Arc<AtomicBool>,
+    tasks: Vec<(&'static str, tokio::task::JoinHandle<Duration>)>,
+}
+
+impl Load {
+    fn begin(callers: Vec<(&'static str, Client)>) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let tasks = callers.into_iter().map(|(name, client)| {
+            let stop = Arc::clone(&stop);
+            (name, tokio::spawn(async move { longest_gap(&client, &stop).await }))
+        });
+        Self { tasks: tasks.collect(), stop }
+    }
+
+    /// The longest gap of each caller. One that still waits has waited until now.
+    async fn end(self) -> Vec<(&'static str, Duration)> {
+        self.stop.store(true, Ordering::Relaxed);
+        let mut gaps = Vec::new();
+        for (name, task) in self.tasks {
+            gaps.push((name, task.await.unwrap()));
+        }
+        gaps
+    }
+
+    /// Callers of a frozen server are not waited for.
+    fn abandon(self) {
+        self.tasks.iter().for_each(|(_, task)| task.abort());
+    }
+}
+
+async fn longest_gap(client: &Client, stop: &AtomicBool) -> Duration {
+    let body = json!({ "plan": plan("quick"), "inputs": {} });
+    let (mut last, mut longest) = (Instant::now(), Duration::ZERO);
+    while !stop.load(Ordering::Relaxed) {
+        let (status, answer) = client.insist(Method::POST, "/runs", Some(&body), None).await;
+        assert_eq!(status, 201, "{answer}");
+        longest = longest.max(last.elapsed());
+        last = Instant::now();
+    }
+    longest
+}
+
+/// Stops the server at a moment at which one of its sessions has a transaction open: it holds what that has locked.
+async fn freeze_in_a_transaction(server: &mut Member, watch: &tokio_postgres::Client) {
+    let open =
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'interlock'
+         AND state LIKE 'idle in transaction%' AND clock_timestamp() - state_change > interval '50 ms'";
+    for _ in 0..500 {
+        server.freeze();
+        tokio::time::sleep(Duration::from_millis(80)).await;
+        if watch.query_one(open, &[]).await.unwrap().get::<_, i64>(0) > 0 {
+            return;
+        }
+        server.thaw();
+        tokio::time::sleep(Duration::from_millis(7)).await;
+    }
+    panic!("the server was never met in a transaction");
+}
+
+struct Scene {
+    setup: Setup,
+    database: database::Database,
+    first: Member,
+    _second: Member,
+    ports: [u16; 2],
+    client: Client,
+    other: Client,
+}
+
+async fn scene(name: &str) -> Scene {
+    let database = database::Database::create(name).await;
+    let setup = Setup { folder: folder(name), store: database.url.clone(), ledger_port: 0, lease_ms: DEFAULT_LEASE_MS };
+    let ports = [free_port(), free_port()];
+    let first = setup.server(ports[0]);
+    let client = Client::new(vec![ports[0]], &setup.folder).await;
+    let second = setup.server(ports[1]);
+    client.limit_own_tenant(500).await;
+    let other = client.new_tenant("other").await;
+    client.through(ports[1]).run_none().await;
+    Scene { setup, database, first, _second: second, ports, client, other }
+}
+
+impl Client {
+    /// Waits until its server answers.
+    async fn run_none(&self) {
+        let (status, answer) = self.insist(Method::GET, "/me", None, None).await;
+        assert_eq!(status, 200, "{answer}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_frozen_server_stalls_nobody_for_long() {
+    let mut scene = scene("freeze").await;
+    let watch = scene.database.connect().await;
+    let [frozen, alive] = scene.ports;
+    for round in 0..number("INTERLOCK_FREEZES", 3) {
+        let at_frozen = || scene.client.through(frozen);
+        let load = Load::begin((0..6).map(|_| ("frozen", at_frozen())).collect());
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        freeze_in_a_transaction(&mut scene.first, &watch).await;
+        let others = Load::begin(vec![
+            ("the limited tenant", scene.client.through(alive)),
+            ("the same tenant again", scene.client.through(alive)),
+            ("another tenant", scene.other.through(alive)),
+        ]);
+        tokio::time::sleep(GAP_MAX + Duration::from_secs(2)).await;
+        let gaps = others.end().await;
+        println!("round {round}: {gaps:?}");
+        for (who, gap) in gaps {
+            assert!(gap <= GAP_MAX, "round {round}: {who} waited for {gap:?} while another server was frozen");
+        }
+        load.abandon();
+        scene.first.thaw();
+        scene.client.through(frozen).run_none().await;
+    }
+    drop(scene.first);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_steps_of_a_frozen_servers_worker_are_taken_over() {
+    let mut scene = scene("takeover").await;
+    let watch = scene.database.connect().await;
+    let [frozen, alive] = scene.ports;
+    let slots = HELD_STEPS.to_string();
+    for round in 0..number("INTERLOCK_FREEZES", 3).div_ceil(3) {
+        // The first attempt at each step hangs, at the worker of the server that will be frozen.
+        let _hung = scene.setup.worker_with(0, frozen, &slots, "hold", &scene.setup.script("hold.sh", HOLD));
+        let mut held = Vec::new();
+        for number in 0..HELD_STEPS {
+            held.push(scene.client.start(&plan("hold"), &format!("held-{round}-{number}")).await);
+        }
+        for run in &held {
+            while scene.client.steps(run).await[0]["state"] != "running" {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        }
+        let _next = scene.setup.worker_with(1, alive, &slots, "hold", &scene.setup.script("hold.sh", HOLD));
+        let load = Load::begin((0..4).map(|_| ("frozen", scene.client.through(frozen))).collect());
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        freeze_in_a_transaction(&mut scene.first, &watch).await;
+        let since = Instant::now();
+        let beside = scene.client.through(alive);
+        let mut late = Vec::new();
+        for run in &held {
+            while beside.run(run).await["state"] != "succeeded" {
+                assert!(since.elapsed() < TAKEOVER_MAX * 3, "{run} is not taken over at all");
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+            if since.elapsed() > TAKEOVER_MAX {
+                late.push((run, since.elapsed()));
+            }
+        }
+        println!("round {round}: {HELD_STEPS} steps were taken over within {:?}", since.elapsed());
+        assert!(late.is_empty(), "round {round}: later than {TAKEOVER_MAX:?}: {late:?}");
+        load.abandon();
+        scene.first.thaw();
+        scene.client.through(frozen).run_none().await;
+    }
+    drop(scene.first);
+}
+
+/// Hangs at the first attempt, longer than the test; later ones succeed at once.
+const HOLD: &str = "#!/usr/bin/env bash\nset -eu\ncat >/dev/null\nif [ \"$INTERLOCK_ATTEMPT\" = 1 ]; then exec sleep 300; fi\nprintf '\"%s\"' \"$INTERLOCK_ATTEMPT\"\n";

@@ -1,0 +1,59 @@
+//! A rolling upgrade: the servers of one database are replaced by those of another release one after the other, under load,
+//! and then back again.
+//!
+//! `INTERLOCK_PREVIOUS_BINARY` names the binary of the release before (`scripts/rolling-upgrade` builds it). Without it this
+//! release is both, which still shows that replacing servers one by one loses and repeats nothing.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::client::Client;
+use crate::database::Database;
+use crate::fleet::{INTERLOCK, Setup};
+use crate::ledger::Ledger;
+use crate::operators::Operators;
+use crate::{LEASE_MS, WORKERS, db_check, folder, free_port};
+
+const SERVERS: usize = 2;
+/// Runs that are started before each replacement.
+const RUNS: usize = 8;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn servers_of_two_releases_take_turns() {
+    let previous =
+        std::env::var_os("INTERLOCK_PREVIOUS_BINARY").map_or_else(|| PathBuf::from(INTERLOCK), PathBuf::from);
+    let database = Database::create("rolling").await;
+    let folder = folder("rolling");
+    let ledger = Ledger::start(&folder).await;
+    let store = database.url.clone();
+    let setup = Setup { folder: folder.clone(), store, ledger_port: ledger.port, lease_ms: LEASE_MS };
+    let ports: Vec<u16> = (0..SERVERS).map(|_| free_port()).collect();
+    let mut servers = vec![setup.server_of(&previous, ports[0])];
+    let client = Client::new(vec![ports[0]], &folder).await;
+    servers.extend(ports[1..].iter().map(|port| setup.server_of(&previous, *port)));
+    let workers: Vec<_> = (0..WORKERS).map(|number| setup.worker(number, ports[number % SERVERS])).collect();
+    client.limit_own_tenant(crate::LIMIT).await;
+    let approver = client.new_person("ada").await.over(&ports);
+    let client = client.over(&ports);
+    let mut operators = Operators { client: &client, approver: &approver, ledger: &ledger, runs: Vec::new() };
+    let mut random = fastrand::Rng::with_seed(7);
+
+    for binary in [Path::new(INTERLOCK), &previous, Path::new(INTERLOCK)] {
+        for (server, port) in servers.iter_mut().zip(&ports) {
+            for _ in 0..RUNS {
+                operators.start(&mut random).await;
+            }
+            server.replace(|| setup.server_of(binary, *port)).await;
+            operators.look_after(RUNS).await;
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            assert!(!server.gave_up(), "{} does not serve this store; see {}", binary.display(), folder.display());
+        }
+    }
+    operators.finish().await;
+    operators.judge().await;
+    assert!(servers.iter_mut().all(|server| !server.gave_up()), "see {}", folder.display());
+    println!("{} runs through {} replacements", operators.runs.len(), 3 * SERVERS);
+    drop((servers, workers));
+    db_check(&setup.store);
+    let _ = std::fs::remove_dir_all(&folder);
+}
