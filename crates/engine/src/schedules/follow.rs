@@ -8,7 +8,7 @@ use interlock_core::trigger::Origin;
 use interlock_store::{Op, ScheduleRow, ScheduleSpec, TriggerOp};
 use interlock_workflow::definition::Schedule;
 
-use super::next_look;
+use super::NextLook;
 use crate::Engine;
 use crate::error::EngineError;
 use crate::workflows::WorkflowVersion;
@@ -99,8 +99,7 @@ impl Engine {
             if moved {
                 row.done_at = now;
             }
-            row.next_at = next_look(row, now)?;
-            Ok(())
+            NextLook::Anew
         })
         .await
         .map(|_| ())
