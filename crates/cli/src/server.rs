@@ -12,9 +12,9 @@ use interlock_core::limits;
 use interlock_core::time::Millis;
 use interlock_engine::payloads::{INLINE_BYTES_MAX, Objects, PayloadOptions};
 use interlock_engine::{Engine, EngineOptions};
-use interlock_outbound::Outbound;
+use interlock_outbound::{Outbound, Range};
 use interlock_server::identity::first_key;
-use interlock_server::{ConnectionOptions, Server, ServerError, ServerOptions, ServerSecret};
+use interlock_server::{ConnectionOptions, Server, ServerError, ServerOptions, ServerSecret, TrustedProxies};
 use interlock_store::Tenant;
 use tokio_util::sync::CancellationToken;
 
@@ -103,9 +103,13 @@ pub struct HttpArgs {
     /// How many connections may be open, whoever has them; fewer where the limit on open files allows fewer.
     #[arg(long, env = "INTERLOCK_CONNECTIONS_MAX", value_name = "COUNT", default_value_t = 16_384, value_parser = clap::value_parser!(u32).range(1..))]
     connections_max: u32,
-    /// How many connections one address may have open. Behind a proxy all clients have the proxy's.
+    /// How many connections one address may have open. Behind a proxy that is not trusted all clients have the proxy's.
     #[arg(long, env = "INTERLOCK_CONNECTIONS_PER_ADDRESS_MAX", value_name = "COUNT", default_value_t = 4_096, value_parser = clap::value_parser!(u32).range(1..))]
     connections_per_address_max: u32,
+    /// Reverse proxies whose `X-Forwarded-For` header is believed, as in `10.1.0.0/16`: sign-in limits then count by the
+    /// client's address, and the proxies' connections are not limited by address. Nobody's by default.
+    #[arg(long, env = "INTERLOCK_TRUSTED_PROXIES", value_name = "RANGE", value_delimiter = ',')]
+    trusted_proxies: Vec<Range>,
     /// How many live streams one tenant may have open on this server.
     #[arg(long, env = "INTERLOCK_LIVE_STREAMS_PER_TENANT_MAX", value_name = "COUNT", default_value_t = 5_000, value_parser = clap::value_parser!(u32).range(1..))]
     live_streams_per_tenant_max: u32,
@@ -221,6 +225,7 @@ impl HttpArgs {
                 per_address_max: self.connections_per_address_max as usize,
                 ..ConnectionOptions::default()
             },
+            trusted_proxies: TrustedProxies::new(self.trusted_proxies.clone()),
             live_streams_per_tenant_max: self.live_streams_per_tenant_max as usize,
             ..ServerOptions::new(tenant)
         };
