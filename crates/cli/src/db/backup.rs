@@ -29,7 +29,8 @@ pub async fn run(store: &StoreArg, place: &PlaceArgs, to: PathBuf) -> anyhow::Re
     println!("{} is a copy of {}", to.display(), path.display());
     // Not beside the copy: whoever gets hold of both can sign in with what stands in it.
     println!(
-        "the server's secret is not in it: keep {} as well, somewhere else; without it keys and webhooks' secrets are lost",
+        "the server's secret is not in it: keep {} (or the file that --secret-file names) as well, somewhere else; without it \
+         API keys and the secrets of webhooks are lost",
         store.data.join(SECRET_FILE).display()
     );
     payloads(store, place, &to, &folder).await.with_context(|| format!("the database is copied to {}", to.display()))
