@@ -7,9 +7,9 @@ use interlock_protocol::approvals::{ApprovalView, CastVote, Voted, path};
 
 use super::{Which, find, show, tone};
 use crate::client::{Client, fill};
-use crate::confirm::confirm;
-use crate::exit::{Ended, Exit};
 use crate::output::Printer;
+use crate::output::confirm::confirm;
+use crate::output::exit::{Ended, Exit};
 
 #[derive(Debug, Args)]
 pub struct ApproveArgs {

@@ -11,8 +11,8 @@ use interlock_protocol::identity::limits;
 use reqwest::Method;
 
 use crate::client::{Client, fill};
-use crate::confirm::Sure;
-use crate::key::millis;
+use crate::identity::key::millis;
+use crate::output::confirm::Sure;
 use crate::output::paint::Tone;
 use crate::output::table::{Cell, Table};
 use crate::output::{Printer, span};

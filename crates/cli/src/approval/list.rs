@@ -11,7 +11,7 @@ use interlock_protocol::approvals::{ApprovalList, ApprovalView, path};
 use interlock_protocol::identity::limits;
 
 use crate::client::Client;
-use crate::exit::{Ended, Exit};
+use crate::output::exit::{Ended, Exit};
 use crate::output::paint::Tone;
 use crate::output::table::{Cell, Table};
 use crate::output::{Format, Printer, say, span};

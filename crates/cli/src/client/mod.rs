@@ -5,6 +5,7 @@
 //! several servers have names in the [`contexts`] file. What can go wrong is a [`ClientError`], which knows what the
 //! user should try next and how the process ends.
 
+pub mod context;
 pub mod contexts;
 mod error;
 pub mod live;

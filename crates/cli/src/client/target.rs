@@ -10,7 +10,7 @@ use reqwest::Url;
 use super::contexts::Contexts;
 use super::local;
 use super::secret::Secret;
-use crate::exit::{Ended, Exit};
+use crate::output::exit::{Ended, Exit};
 
 pub const DEFAULT_SERVER: &str = "http://127.0.0.1:8420";
 

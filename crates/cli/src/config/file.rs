@@ -10,7 +10,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::known::{Known, Shape};
-use crate::exit::{Ended, Exit};
+use crate::output::exit::{Ended, Exit};
 
 const BYTES_MAX: u64 = 1 << 20;
 

@@ -16,8 +16,8 @@ use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, CommandFactory, Subcommand};
 
-use crate::exit::{Ended, Exit};
 use crate::output::OutputArgs;
+use crate::output::exit::{Ended, Exit};
 use file::Said;
 use known::Known;
 pub use known::variable;

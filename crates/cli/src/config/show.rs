@@ -9,8 +9,8 @@ use serde::Serialize;
 
 use super::known::{self, Known};
 use super::{Layered, parse};
-use crate::exit::{Ended, Exit};
 use crate::output::Printer;
+use crate::output::exit::{Ended, Exit};
 use crate::output::paint::Tone;
 use crate::output::table::{Cell, Table};
 

@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use crate::client::ClientArgs;
 use crate::config::ConfigArg;
-use crate::exit::{Ended, Exit};
+use crate::output::exit::{Ended, Exit};
 use crate::output::paint::{Paint, Tone};
 
 #[derive(Args)]
@@ -32,7 +32,7 @@ pub struct DoctorArgs {
     #[arg(long, env = "INTERLOCK_STORE")]
     store: Option<String>,
     /// Where a server would listen.
-    #[arg(long, env = "INTERLOCK_LISTEN", default_value = "127.0.0.1:8420", value_parser = crate::address::listen)]
+    #[arg(long, env = "INTERLOCK_LISTEN", default_value = "127.0.0.1:8420", value_parser = crate::server::address::listen)]
     listen: SocketAddr,
 }
 

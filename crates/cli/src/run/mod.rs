@@ -1,7 +1,9 @@
 //! `interlock run`: start runs, look at them, direct them.
 
 mod board;
+pub mod bulk;
 pub mod direct;
+pub mod events;
 pub mod filter;
 pub mod find;
 pub mod list;

@@ -12,11 +12,11 @@ use tokio::sync::mpsc;
 use super::{RunArg, board, find, show};
 use crate::client::live::{Follow, Happened, Told, Topic, Via};
 use crate::client::{Client, ClientError};
-use crate::exit::{Ended, Exit};
+use crate::output::exit::{Ended, Exit};
 use crate::output::paint::Tone;
 use crate::output::table::cut;
+use crate::output::tell::tell;
 use crate::output::{Format, Printer, say, span};
-use crate::tell::tell;
 
 /// How much of a step's output a line shows.
 const OUTPUT_CHARS_MAX: usize = 160;

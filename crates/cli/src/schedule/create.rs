@@ -7,7 +7,7 @@ use interlock_core::schedule::{DstPolicy, Overlap};
 use interlock_protocol::schedules::{NewSchedule, ScheduleView, path};
 
 use crate::client::Client;
-use crate::key::millis;
+use crate::identity::key::millis;
 use crate::output::{Printer, span};
 use crate::run::start::{InputArgs, inputs};
 

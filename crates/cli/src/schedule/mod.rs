@@ -9,7 +9,7 @@ use interlock_protocol::schedules::{PauseSchedule, ScheduleDetail, ScheduleList,
 use reqwest::Method;
 
 use crate::client::{Client, ClientArgs, fill};
-use crate::confirm::Sure;
+use crate::output::confirm::Sure;
 use crate::output::paint::Tone;
 use crate::output::table::{Cell, Table};
 use crate::output::{Printer, span};

@@ -9,7 +9,7 @@ use reqwest::Method;
 
 use super::{DeleteArgs, Named, SecretArgs, told};
 use crate::client::{Client, fill};
-use crate::exit::{Ended, Exit};
+use crate::output::exit::{Ended, Exit};
 use crate::output::table::{Cell, Table};
 use crate::output::{Printer, span};
 

@@ -1,5 +1,6 @@
 //! `interlock webhook`: the addresses at which webhooks come in, and those that are told of events.
 
+pub mod dead_letter;
 mod inbound;
 mod outbound;
 
@@ -9,7 +10,7 @@ use anyhow::Context as _;
 use clap::{Args, Subcommand};
 
 use crate::client::ClientArgs;
-use crate::confirm::Sure;
+use crate::output::confirm::Sure;
 
 #[derive(Args)]
 pub struct WebhookArgs {

@@ -12,7 +12,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
 use crate::client::Client;
-use crate::exit::{Ended, Exit};
+use crate::output::exit::{Ended, Exit};
 
 const PAGE: &str = "/auth/cli";
 /// How long somebody may take to sign in.

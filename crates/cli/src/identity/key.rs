@@ -11,8 +11,8 @@ use interlock_protocol::identity::{CreateKey, CreatedKey, KeyList, KeyView, Rota
 use reqwest::Method;
 
 use crate::client::{Client, ClientArgs, fill};
-use crate::confirm::Sure;
-use crate::exit::{Ended, Exit};
+use crate::output::confirm::Sure;
+use crate::output::exit::{Ended, Exit};
 use crate::output::paint::Tone;
 use crate::output::table::{Cell, Table};
 use crate::output::{Printer, span};

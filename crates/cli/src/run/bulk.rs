@@ -14,8 +14,8 @@ use interlock_protocol::runs::RunQuery;
 use serde::Serialize;
 
 use crate::client::{Client, ClientArgs, fill};
-use crate::confirm::confirm;
-use crate::exit::{Ended, Exit};
+use crate::output::confirm::confirm;
+use crate::output::exit::{Ended, Exit};
 use crate::output::paint::{Paint, Tone};
 use crate::output::table::{Cell, Table};
 use crate::output::{Printer, span};

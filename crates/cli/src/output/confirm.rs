@@ -4,7 +4,7 @@ use std::io::{self, BufRead, IsTerminal, Write};
 
 use clap::Args;
 
-use crate::exit::{Ended, Exit};
+use crate::output::exit::{Ended, Exit};
 
 /// For verbs that remove or revoke: a person at a terminal is asked, a script is believed.
 #[derive(Debug, Clone, Copy, Args)]

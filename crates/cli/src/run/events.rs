@@ -7,10 +7,10 @@ use interlock_protocol::runs::{self, EventList};
 
 use crate::client::live::{Follow, Happened, Told, Topic, Via};
 use crate::client::{Client, ClientArgs, fill};
-use crate::exit::{Ended, Exit};
+use crate::output::exit::{Ended, Exit};
+use crate::output::tell::tell;
 use crate::output::{Format, Printer, say, span};
 use crate::run::find;
-use crate::tell::tell;
 
 #[derive(Args)]
 pub struct EventsArgs {

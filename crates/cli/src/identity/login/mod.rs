@@ -17,7 +17,7 @@ use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 use crate::client::contexts::{Context, Contexts};
 use crate::client::target::{DEFAULT_SERVER, Target, address};
 use crate::client::{Client, Secret};
-use crate::exit::{Ended, Exit};
+use crate::output::exit::{Ended, Exit};
 
 /// A key for programs, which may stand in the environment while a person signs in: only the flag is refused beside
 /// `--user`, so clap is not told of it.

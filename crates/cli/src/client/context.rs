@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::client::contexts::{self, Context, Contexts};
 use crate::client::local;
 use crate::client::target::{ServerArgs, address};
-use crate::confirm::Sure;
+use crate::output::confirm::Sure;
 use crate::output::paint::Tone;
 use crate::output::table::{Cell, Table};
 use crate::output::{OutputArgs, Printer};
@@ -91,7 +91,7 @@ fn list(printer: Printer) -> anyhow::Result<()> {
             name: name.clone(),
             current: contexts.current.as_ref() == Some(name),
             server: context.server.clone(),
-            credential: context.credential.as_ref().map(super::client::Secret::hint),
+            credential: context.credential.as_ref().map(crate::client::Secret::hint),
         })
         .collect();
     if contexts.means_local(contexts::LOCAL) {
@@ -99,7 +99,7 @@ fn list(printer: Printer) -> anyhow::Result<()> {
             name: contexts::LOCAL.to_owned(),
             current: contexts.current.is_none(),
             server: found.server,
-            credential: found.api_key.as_ref().map(super::client::Secret::hint),
+            credential: found.api_key.as_ref().map(crate::client::Secret::hint),
         }));
     }
     let table = |_| {
@@ -170,7 +170,7 @@ fn show(printer: Printer, server: &ServerArgs) -> anyhow::Result<()> {
         server: target.server,
         from: target.from,
         context: server.context.clone().or(Contexts::load()?.current).or(found),
-        credential: target.credential.as_ref().map(super::client::Secret::hint),
+        credential: target.credential.as_ref().map(crate::client::Secret::hint),
         file: contexts::path()?.display().to_string(),
     };
     printer.show(&meant, |paint| {
