@@ -13,5 +13,6 @@ pub mod names;
 pub mod spelling;
 pub mod sql;
 pub mod states;
+pub mod type_names;
 pub mod unfinished;
 pub mod unsafe_code;

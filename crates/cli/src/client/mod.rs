@@ -42,7 +42,7 @@ const PAUSE_MAX: Duration = Duration::from_secs(5);
 #[derive(Debug, Clone, Args)]
 pub struct ClientArgs {
     #[command(flatten)]
-    pub server: target::ServerArgs,
+    pub server: target::TargetArgs,
     #[command(flatten)]
     pub output: OutputArgs,
 }

@@ -77,7 +77,7 @@ impl Finding {
 }
 
 #[derive(Serialize)]
-struct Report {
+struct DoctorReport {
     healthy: bool,
     findings: Vec<Finding>,
 }
@@ -95,7 +95,7 @@ pub async fn run(args: DoctorArgs) -> anyhow::Result<()> {
     findings.extend(store::look(args.store.as_deref(), &args.data).await);
     findings.extend(sandbox::look());
     let problems = findings.iter().filter(|finding| finding.verdict == Verdict::Problem).count();
-    let report = Report { healthy: problems == 0, findings };
+    let report = DoctorReport { healthy: problems == 0, findings };
     printer.show(&report, |paint| page(&report.findings, paint))?;
     if problems == 0 { Ok(()) } else { Err(Ended::silently(Exit::Unsuccessful)) }
 }

@@ -63,9 +63,9 @@ impl Engine {
 impl Look<'_> {
     async fn deal(&mut self) -> Result<(), EngineError> {
         let (row, now) = (self.row.clone(), self.now);
-        let due = self.engine.evaluate_trigger(row.tenant, move |_| {
-            cadence(&row).map(|cadence| cadence.due(row.done_at, now))
-        });
+        let due = self
+            .engine
+            .evaluate_trigger(row.tenant, move |_| cadence(&row).map(|cadence| cadence.due(row.done_at, now)));
         let due = match due.await.flatten() {
             Ok(due) => due,
             Err(error) => {

@@ -51,7 +51,8 @@ impl Identity {
         // Time is the engine's.
         validation.validate_exp = false;
         let key = DecodingKey::from_secret(&self.secret().hash("cli-code", b"").0);
-        let claims = jsonwebtoken::decode::<CodeClaims>(code, &key, &validation).map_err(|_| ApiError::code_over())?.claims;
+        let claims =
+            jsonwebtoken::decode::<CodeClaims>(code, &key, &validation).map_err(|_| ApiError::code_over())?.claims;
         let fresh = claims.exp > self.engine().now().0.max(0) as u64 / 1_000;
         if !fresh || !same_text(&claims.challenge, &challenge(verifier)) {
             return Err(ApiError::code_over());

@@ -282,7 +282,8 @@ async fn an_account_of_the_starters_making_does_not_decide() {
 async fn an_account_that_an_ownerless_key_made_for_a_run_does_not_decide_on_it() {
     let api = Api::new().await;
     let before = Person::new(&api, "ada", json!(["approver"]), json!([])).await;
-    let bob = api.post("/users", json!({ "name": "bob", "roles": ["viewer"], "password": PASSWORD })).await.text("user");
+    let bob =
+        api.post("/users", json!({ "name": "bob", "roles": ["viewer"], "password": PASSWORD })).await.text("user");
     tokio::time::advance(std::time::Duration::from_secs(1)).await;
     let run = api.post("/runs", json!({ "plan": gate(2, json!([])) })).await.text("run_id");
     tokio::time::advance(std::time::Duration::from_secs(1)).await;

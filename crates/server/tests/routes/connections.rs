@@ -127,8 +127,7 @@ async fn behind_a_trusted_proxy_clients_are_told_apart() {
     let api = crate::api::Api::new().await;
     let account = serde_json::json!({ "name": "ada", "roles": ["viewer"], "password": "correct horse battery" });
     api.post("/users", account).await.ok();
-    let server =
-        listen_for(&api, ServerOptions { connections, trusted_proxies, ..api.options() }).await;
+    let server = listen_for(&api, ServerOptions { connections, trusted_proxies, ..api.options() }).await;
     let sign_in = async |client: String| {
         let body = r#"{"name":"ada","password":"correct horse battery"}"#;
         let length = body.len();

@@ -83,7 +83,9 @@ impl ExecTask {
         };
         let finished = run(self.command(ctx, &key), supervised).await.map_err(|error| self.not_started(&error))?;
         match finished.ended {
-            ProgramEnd::Exited(status) if status.success() => read_output(&finished.stdout).map_err(EffectFailure::unknown),
+            ProgramEnd::Exited(status) if status.success() => {
+                read_output(&finished.stdout).map_err(EffectFailure::unknown)
+            }
             ProgramEnd::Exited(status) => Err(self.failed(status, &finished.stderr_tail)),
             ProgramEnd::Stopped => {
                 let what = format!("{} was stopped", self.program.display());

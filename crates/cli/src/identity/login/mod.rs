@@ -49,7 +49,7 @@ pub struct LoginArgs {
         require_equals = true,
         default_missing_value = "open"
     )]
-    browser: Option<browser::Way>,
+    browser: Option<browser::BrowserMode>,
     /// Without --user or --browser: a file that holds an API key; the one that INTERLOCK_API_KEY_FILE names, else asked for
     /// or read from stdin, by default.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["user", "browser"])]

@@ -91,17 +91,55 @@ const NAMES: &[(&str, &str, &str, Named)] = &[
 /// Fields that hold the caller's own words, or words of ours: nothing is looked up by them.
 const OWN_WORDS: &[&str] = &[
     // Reasons and remarks.
-    "reason", "notes", "description", "display_name", "email", "message", "ticket_id",
+    "reason",
+    "notes",
+    "description",
+    "display_name",
+    "email",
+    "message",
+    "ticket_id",
     // What is made, and named by whoever makes it, within what the same request names.
-    "name", "code", "template", "worker", "build_id", "type", "signal", "key", "file", "source", "url", "header",
+    "name",
+    "code",
+    "template",
+    "worker",
+    "build_id",
+    "type",
+    "signal",
+    "key",
+    "file",
+    "source",
+    "url",
+    "header",
     // A step of the run in the same request; a digest that the server has given out; a place in the caller's own list.
-    "from", "digest", "after",
+    "from",
+    "digest",
+    "after",
     // Words of ours, or of a standard.
-    "cron", "timezone", "environment_profile", "approver_role", "events", "groups", "tasks", "capabilities", "prefer",
+    "cron",
+    "timezone",
+    "environment_profile",
+    "approver_role",
+    "events",
+    "groups",
+    "tasks",
+    "capabilities",
+    "prefer",
     // Credentials: whose they are is what they say.
-    "password", "old_password", "secret", "verifier", "token", "tenant",
+    "password",
+    "old_password",
+    "secret",
+    "verifier",
+    "token",
+    "tenant",
     // Looked at by `headers`, by `frames`, and (a message's destination) by a test of its own below.
-    "destination", "idempotency-key", "x-idempotency-key", "if-match", "if-none-match", "last_event_id", "since",
+    "destination",
+    "idempotency-key",
+    "x-idempotency-key",
+    "if-match",
+    "if-none-match",
+    "last_event_id",
+    "since",
 ];
 
 /// The places of a route that take a text which is no id: parameters by name, fields of the body by JSON pointer.
@@ -128,7 +166,8 @@ fn collect(schema: &Value, document: &Value, at: &str, found: &mut BTreeSet<Stri
             collect(part, document, at, found, depth + 1);
         }
     }
-    let is_text = schema["type"] == "string" || schema["type"].as_array().is_some_and(|types| types.contains(&json!("string")));
+    let is_text =
+        schema["type"] == "string" || schema["type"].as_array().is_some_and(|types| types.contains(&json!("string")));
     let is_id = schema["pattern"].as_str().is_some_and(|pattern| pattern.contains("_[0-9a-f"));
     if is_text && !is_id && schema.get("enum").is_none() && schema.get("const").is_none() && !at.is_empty() {
         found.insert(at.to_owned());
@@ -304,8 +343,18 @@ async fn another_tenants_names_are_names_that_nobody_has() {
 pub async fn everything(api: &Api) -> Vec<Json> {
     let mut seen = Vec::new();
     for path in [
-        "/runs?limit=100", "/workflows", "/schedules", "/webhooks", "/webhook-endpoints", "/keys", "/users",
-        "/delegations?all=true", "/bulk", "/approvals", "/waits", "/dead-letters",
+        "/runs?limit=100",
+        "/workflows",
+        "/schedules",
+        "/webhooks",
+        "/webhook-endpoints",
+        "/keys",
+        "/users",
+        "/delegations?all=true",
+        "/bulk",
+        "/approvals",
+        "/waits",
+        "/dead-letters",
     ] {
         seen.push(Json::of(&api.get(path).await.ok()).unwrap());
     }
