@@ -94,3 +94,8 @@ fn states_have_one_name() {
 fn what_is_cited_is_here() {
     assert_none(rules::documents::check(&TREE));
 }
+
+#[test]
+fn a_type_name_stands_once_in_a_crate() {
+    assert_none(rules::type_names::check(&TREE));
+}

@@ -1,38 +1,17 @@
 //! `interlock`: one binary for the server, the worker and the operator.
 
-mod address;
 mod approval;
 mod bench;
-mod bulk;
 mod client;
-mod completion;
 mod config;
-mod confirm;
-mod context;
 mod db;
-mod dead_letter;
-mod demo;
 mod doctor;
-mod embedded;
-mod events;
-mod exit;
-mod key;
-mod key_file;
-mod login;
-mod oidc;
-mod open;
-mod outbound;
+mod identity;
 mod output;
 mod reference;
 mod run;
 mod schedule;
 mod server;
-mod shutdown;
-mod tell;
-mod tenant;
-mod timeline;
-mod up;
-mod user;
 mod webhook;
 mod worker;
 mod workflow;
@@ -42,8 +21,13 @@ use std::process::ExitCode;
 use clap::{FromArgMatches, Parser, Subcommand};
 use tracing_subscriber::EnvFilter;
 
-use client::ClientError;
-use exit::{Ended, Exit};
+use client::{ClientError, context};
+use identity::{key, login, tenant, user};
+use output::exit::{Ended, Exit};
+use reference::completion;
+use run::{bulk, events};
+use server::up;
+use webhook::dead_letter;
 
 /// Most of what the engine allocates is freed on another thread than it came from; this allocator is made for that.
 #[global_allocator]

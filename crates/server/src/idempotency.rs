@@ -168,20 +168,20 @@ impl<T> From<(StatusCode, T)> for Made<T> {
 
 impl<T: Serialize> IntoResponse for Made<T> {
     fn into_response(self) -> Response {
-        Kept::of(&self).map(|answer| respond(answer, false)).into_response()
+        KeptAnswer::of(&self).map(|answer| respond(answer, false)).into_response()
     }
 }
 
 /// An answer, kept for repeats.
 #[derive(Clone, Serialize, Deserialize)]
-struct Kept {
+struct KeptAnswer {
     status: u16,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     headers: Vec<(String, String)>,
     body: Json,
 }
 
-impl Kept {
+impl KeptAnswer {
     fn of<T: Serialize>(made: &Made<T>) -> Result<Self, ApiError> {
         let body = Json::of(&made.body).map_err(|error| ApiError::invalid(error.to_string()))?;
         let headers = made.headers.iter().map(|(name, value)| (name.to_string(), value.clone())).collect();
@@ -221,7 +221,7 @@ impl Keyed<'_> {
             Begun::Begin => {
                 let answered = self.working(&request, work).await.and_then(|made| {
                     let made = made.into();
-                    let answer = Kept::of(&made)?;
+                    let answer = KeptAnswer::of(&made)?;
                     Ok((answer.without(made.shown_once)?, answer))
                 });
                 let record = match &answered {
@@ -289,7 +289,7 @@ enum Begun {
     Answered(Response),
 }
 
-fn respond(kept: Kept, replayed: bool) -> Response {
+fn respond(kept: KeptAnswer, replayed: bool) -> Response {
     let status = StatusCode::from_u16(kept.status).unwrap_or(StatusCode::OK);
     let body = Bytes::copy_from_slice(kept.body.as_str().as_bytes());
     let mut response = (status, [(header::CONTENT_TYPE, "application/json")], body).into_response();

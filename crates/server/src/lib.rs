@@ -33,7 +33,7 @@ mod state;
 mod trace;
 mod unique;
 
-pub use connections::ConnectionOptions;
+pub use connections::{ConnectionOptions, TrustedProxies};
 pub use identity::{Caller, Identity, ServerSecret};
 pub use listen::{Server, ServerError, ServerOptions};
 pub use routes::router;

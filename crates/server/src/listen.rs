@@ -11,7 +11,7 @@ use interlock_outbound::Outbound;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::connections::{self, ConnectionOptions};
+use crate::connections::{self, ConnectionOptions, Front, TrustedProxies};
 use crate::identity::oidc::Provider;
 use crate::identity::{Identity, IdentityOptions, SecretError, ServerSecret};
 use crate::routes::router_of;
@@ -44,6 +44,8 @@ pub struct ServerOptions {
     pub drain: Duration,
     /// How many connections, and how slow they may be.
     pub connections: ConnectionOptions,
+    /// Reverse proxies whose `X-Forwarded-For` is believed; nobody's by default.
+    pub trusted_proxies: TrustedProxies,
     /// How many live streams one tenant may have open here.
     pub live_streams_per_tenant_max: usize,
 }
@@ -63,6 +65,7 @@ impl ServerOptions {
             outbound: None,
             drain: Duration::from_secs(10),
             connections: ConnectionOptions::default(),
+            trusted_proxies: TrustedProxies::default(),
             live_streams_per_tenant_max: live::limits::STREAMS_PER_TENANT_MAX,
         }
     }
@@ -145,8 +148,10 @@ impl Server {
         let state = AppState::new(engine, &options, shutdown.clone());
         let hub = state.hub().clone();
         // WebSockets have left HTTP, and so they are waited for on their own.
+        let front =
+            Front { router: router_of(state), options: options.connections, proxies: options.trusted_proxies.clone() };
         let serving = async {
-            connections::serve(listener, router_of(state), options.connections, shutdown.clone()).await;
+            connections::serve(listener, front, shutdown.clone()).await;
             hub.drained().await;
         };
         let drained = async {

@@ -24,9 +24,9 @@ use crate::plans::Plans;
 const VAULT: &str = "vault";
 
 #[derive(Clone)]
-pub struct AppState(Arc<Inner>);
+pub struct AppState(Arc<SharedState>);
 
-struct Inner {
+struct SharedState {
     engine: Engine,
     default_tenant: TenantId,
     identity: Identity,
@@ -56,7 +56,7 @@ impl AppState {
         let (metrics, plans) = (Metrics::default(), Plans::default());
         let hub = Hub::new(engine.clone(), options.live_streams_per_tenant_max, shutdown.clone());
         let unfinished = Unfinished::new(options.connections);
-        Self(Arc::new(Inner {
+        Self(Arc::new(SharedState {
             engine,
             default_tenant,
             identity,

@@ -14,5 +14,6 @@ pub mod spelling;
 pub mod sql;
 pub mod states;
 pub mod store_access;
+pub mod type_names;
 pub mod unfinished;
 pub mod unsafe_code;

@@ -7,9 +7,9 @@ use interlock_protocol::approvals::{ApprovalView, CastVote, Voted, path};
 
 use super::{Which, find, show, tone};
 use crate::client::{Client, fill};
-use crate::confirm::confirm;
-use crate::exit::{Ended, Exit};
 use crate::output::Printer;
+use crate::output::confirm::confirm;
+use crate::output::exit::{Ended, Exit};
 
 #[derive(Debug, Args)]
 pub struct ApproveArgs {
@@ -19,7 +19,7 @@ pub struct ApproveArgs {
     #[arg(long)]
     reason: Option<String>,
     #[command(flatten)]
-    sure: Sure,
+    sure: ConfirmVote,
 }
 
 #[derive(Debug, Args)]
@@ -30,11 +30,11 @@ pub struct RejectArgs {
     #[arg(long)]
     reason: String,
     #[command(flatten)]
-    sure: Sure,
+    sure: ConfirmVote,
 }
 
 #[derive(Debug, Args)]
-struct Sure {
+struct ConfirmVote {
     /// The digest of what you have looked at (`interlock approval show`); anything else is refused.
     #[arg(long)]
     digest: Option<String>,
@@ -59,7 +59,7 @@ async fn vote(
     client: &Client,
     printer: Printer,
     which: &Which,
-    sure: Sure,
+    sure: ConfirmVote,
     approve: bool,
     notes: Option<String>,
 ) -> anyhow::Result<()> {

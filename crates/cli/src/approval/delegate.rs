@@ -11,8 +11,8 @@ use interlock_protocol::identity::limits;
 use reqwest::Method;
 
 use crate::client::{Client, fill};
-use crate::confirm::Sure;
-use crate::key::millis;
+use crate::identity::key::millis;
+use crate::output::confirm::ConfirmArgs;
 use crate::output::paint::Tone;
 use crate::output::table::{Cell, Table};
 use crate::output::{Printer, span};
@@ -51,7 +51,7 @@ pub struct UndelegateArgs {
     /// Its id (`interlock approval delegations`).
     delegation: DelegationId,
     #[command(flatten)]
-    sure: Sure,
+    sure: ConfirmArgs,
 }
 
 pub async fn delegate(client: &Client, printer: Printer, args: DelegateArgs) -> anyhow::Result<()> {

@@ -6,7 +6,7 @@ use interlock_protocol::approvals::{ApprovalList, ApprovalView, path};
 use interlock_protocol::identity::limits;
 
 use crate::client::{Client, fill};
-use crate::exit::{Ended, Exit};
+use crate::output::exit::{Ended, Exit};
 use crate::run::find;
 
 /// The shortest end of an id that is looked for.

@@ -11,7 +11,7 @@ use interlock_protocol::approvals::{ApprovalList, ApprovalView, path};
 use interlock_protocol::identity::limits;
 
 use crate::client::Client;
-use crate::exit::{Ended, Exit};
+use crate::output::exit::{Ended, Exit};
 use crate::output::paint::Tone;
 use crate::output::table::{Cell, Table};
 use crate::output::{Format, Printer, say, span};
@@ -20,7 +20,7 @@ use crate::run::find;
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Args)]
-pub struct ListArgs {
+pub struct ListApprovalsArgs {
     /// Those in this state: requested, approved, rejected, expired, canceled; `requested` by default.
     #[arg(long, value_name = "STATE")]
     state: Option<ApprovalState>,
@@ -35,7 +35,7 @@ pub struct ListArgs {
     watch: bool,
 }
 
-pub async fn run(client: &Client, printer: Printer, args: ListArgs) -> anyhow::Result<()> {
+pub async fn run(client: &Client, printer: Printer, args: ListApprovalsArgs) -> anyhow::Result<()> {
     if args.watch {
         return tokio::select! {
             ended = watch(client, printer, &args) => ended,
@@ -46,7 +46,7 @@ pub async fn run(client: &Client, printer: Printer, args: ListArgs) -> anyhow::R
     printer.list(&approvals, |_| table(&approvals), "Nothing waits for anybody's word.")
 }
 
-async fn fetch(client: &Client, args: &ListArgs) -> anyhow::Result<Vec<ApprovalView>> {
+async fn fetch(client: &Client, args: &ListApprovalsArgs) -> anyhow::Result<Vec<ApprovalView>> {
     let run = match &args.run {
         Some(run) => Some(find::run(client, run).await?),
         None => None,
@@ -66,7 +66,7 @@ async fn fetch(client: &Client, args: &ListArgs) -> anyhow::Result<Vec<ApprovalV
     Ok(approvals)
 }
 
-async fn watch(client: &Client, printer: Printer, args: &ListArgs) -> anyhow::Result<()> {
+async fn watch(client: &Client, printer: Printer, args: &ListApprovalsArgs) -> anyhow::Result<()> {
     let mut seen: BTreeSet<ApprovalId> = BTreeSet::new();
     printer.note("Waiting for approvals to be asked; Ctrl-C ends it.");
     loop {

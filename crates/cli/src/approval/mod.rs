@@ -23,7 +23,7 @@ pub struct ApprovalArgs {
 #[derive(Subcommand)]
 enum ApprovalVerb {
     /// List what waits for people's word, oldest first.
-    List(list::ListArgs),
+    List(list::ListApprovalsArgs),
     /// Show an approval: what is asked, who may decide, who has.
     Show(Which),
     /// Say yes. Only people can, not keys (`interlock login --user NAME`).

@@ -125,7 +125,7 @@ impl Load {
         for _ in 0..self.connections {
             let (load, next, progress) = (self.clone(), next.clone(), progress.clone());
             drivers.spawn(async move {
-                let mut connection = Connection::open(&load).await?;
+                let mut connection = BenchConnection::open(&load).await?;
                 let mut times = Vec::new();
                 while let Some((number, due)) = next() {
                     if let Some(due) = due {
@@ -151,7 +151,7 @@ impl Load {
 }
 
 /// One kept connection, and as much of HTTP/1.1 as `POST /runs` needs.
-struct Connection {
+struct BenchConnection {
     stream: TcpStream,
     head: String,
     body: String,
@@ -159,7 +159,7 @@ struct Connection {
     answer: Vec<u8>,
 }
 
-impl Connection {
+impl BenchConnection {
     async fn open(load: &Load) -> anyhow::Result<Self> {
         let stream = TcpStream::connect(load.address).await.context("the server does not take connections")?;
         stream.set_nodelay(true)?;

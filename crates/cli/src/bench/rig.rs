@@ -15,8 +15,8 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::BenchArgs;
-use crate::embedded::Embedded;
-use crate::open;
+use crate::server::embedded::Embedded;
+use crate::server::open;
 
 pub struct Rig {
     pub engine: Engine,

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::secret::Secret;
-use crate::exit::{Ended, Exit};
+use crate::output::exit::{Ended, Exit};
 
 /// The server that runs on this machine, unless somebody calls another one so.
 pub const LOCAL: &str = "local";

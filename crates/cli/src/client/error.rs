@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use interlock_core::visible::visible;
 use interlock_protocol::problem::Problem;
 
-use crate::exit::Exit;
+use crate::output::exit::Exit;
 
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {

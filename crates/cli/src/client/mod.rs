@@ -5,6 +5,7 @@
 //! several servers have names in the [`contexts`] file. What can go wrong is a [`ClientError`], which knows what the
 //! user should try next and how the process ends.
 
+pub mod context;
 pub mod contexts;
 mod error;
 pub mod live;
@@ -41,7 +42,7 @@ const PAUSE_MAX: Duration = Duration::from_secs(5);
 #[derive(Debug, Clone, Args)]
 pub struct ClientArgs {
     #[command(flatten)]
-    pub server: target::ServerArgs,
+    pub server: target::TargetArgs,
     #[command(flatten)]
     pub output: OutputArgs,
 }

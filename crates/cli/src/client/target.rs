@@ -10,12 +10,12 @@ use reqwest::Url;
 use super::contexts::Contexts;
 use super::local;
 use super::secret::Secret;
-use crate::exit::{Ended, Exit};
+use crate::output::exit::{Ended, Exit};
 
 pub const DEFAULT_SERVER: &str = "http://127.0.0.1:8420";
 
 #[derive(Debug, Clone, Args)]
-pub struct ServerArgs {
+pub struct TargetArgs {
     /// The server to talk to; by default the one of the current context, else the one on this machine.
     #[arg(long, global = true, env = "INTERLOCK_SERVER", value_name = "URL", help_heading = "Connection")]
     pub server: Option<String>,
@@ -37,7 +37,7 @@ pub struct Target {
     pub from: &'static str,
 }
 
-impl ServerArgs {
+impl TargetArgs {
     pub fn target(&self) -> anyhow::Result<Target> {
         let contexts = Contexts::load()?;
         let mut target = self.server_of(&contexts)?;

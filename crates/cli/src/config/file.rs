@@ -10,13 +10,13 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::known::{Known, Shape};
-use crate::exit::{Ended, Exit};
+use crate::output::exit::{Ended, Exit};
 
 const BYTES_MAX: u64 = 1 << 20;
 
 /// What the file says about one setting, in the words of a flag.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Said {
+pub struct Setting {
     pub key: String,
     pub values: Vec<String>,
     pub at: At,
@@ -36,7 +36,7 @@ impl fmt::Display for At {
     }
 }
 
-pub fn read(path: &Path, known: &[Known]) -> anyhow::Result<Vec<Said>> {
+pub fn read(path: &Path, known: &[Known]) -> anyhow::Result<Vec<Setting>> {
     let wrong = |what: String| Ended::saying(Exit::Config, format!("{}: {what}", path.display()));
     let size = std::fs::metadata(path).map_err(|error| wrong(format!("cannot be read: {error}")))?.len();
     if size > BYTES_MAX {
@@ -47,8 +47,8 @@ pub fn read(path: &Path, known: &[Known]) -> anyhow::Result<Vec<Said>> {
 }
 
 /// What the text says, or everything that is wrong with it.
-pub fn check(path: &Path, text: &str, known: &[Known]) -> Result<Vec<Said>, Vec<String>> {
-    let mut reader = Reader { path, text, known, said: Vec::new(), mistakes: Vec::new() };
+pub fn check(path: &Path, text: &str, known: &[Known]) -> Result<Vec<Setting>, Vec<String>> {
+    let mut reader = SettingsReader { path, text, known, said: Vec::new(), mistakes: Vec::new() };
     match DeTable::parse(text) {
         Ok(table) => reader.table("", table.get_ref()),
         Err(error) => {
@@ -59,15 +59,15 @@ pub fn check(path: &Path, text: &str, known: &[Known]) -> Result<Vec<Said>, Vec<
     if reader.mistakes.is_empty() { Ok(reader.said) } else { Err(reader.mistakes) }
 }
 
-struct Reader<'a> {
+struct SettingsReader<'a> {
     path: &'a Path,
     text: &'a str,
     known: &'a [Known],
-    said: Vec<Said>,
+    said: Vec<Setting>,
     mistakes: Vec<String>,
 }
 
-impl Reader<'_> {
+impl SettingsReader<'_> {
     fn at(&self, offset: usize) -> At {
         let before = self.text.get(..offset).unwrap_or(self.text);
         let line = before.matches('\n').count() + 1;
@@ -134,7 +134,7 @@ impl Reader<'_> {
         };
         match values.iter().find_map(|value| refused(known, value)) {
             Some(why) => self.wrong(value.span().start, &format!("`{}`: {why}", known.key)),
-            None => self.said.push(Said { key: known.key.clone(), values, at: self.at(offset) }),
+            None => self.said.push(Setting { key: known.key.clone(), values, at: self.at(offset) }),
         }
     }
 

@@ -16,9 +16,9 @@ use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, CommandFactory, Subcommand};
 
-use crate::exit::{Ended, Exit};
 use crate::output::OutputArgs;
-use file::Said;
+use crate::output::exit::{Ended, Exit};
+use file::Setting;
 use known::Known;
 pub use known::variable;
 
@@ -76,7 +76,7 @@ pub struct Layered {
     /// The command that stands in it, word by word: `["db", "check"]`.
     pub verb: Vec<String>,
     pub file: Option<PathBuf>,
-    pub said: Vec<Said>,
+    pub said: Vec<Setting>,
 }
 
 impl Layered {
@@ -164,7 +164,7 @@ fn place(leaf: &ArgMatches) -> anyhow::Result<Option<Place>> {
 }
 
 /// The command with what the file says in the place of its defaults, which variables and flags override.
-fn with_defaults(command: Command, verb: &[String], known: &[Known], said: &[Said]) -> Command {
+fn with_defaults(command: Command, verb: &[String], known: &[Known], said: &[Setting]) -> Command {
     let Some((word, rest)) = verb.split_first() else {
         let mut command = command;
         for said in said {

@@ -9,13 +9,13 @@ use serde::Serialize;
 
 use super::known::{self, Known};
 use super::{Layered, parse};
-use crate::exit::{Ended, Exit};
 use crate::output::Printer;
+use crate::output::exit::{Ended, Exit};
 use crate::output::paint::Tone;
 use crate::output::table::{Cell, Table};
 
 #[derive(Serialize)]
-struct Shown {
+struct ShownSetting {
     key: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     value: Option<String>,
@@ -35,11 +35,11 @@ enum From {
 }
 
 #[derive(Serialize)]
-struct Report {
+struct ConfigReport {
     command: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     file: Option<String>,
-    settings: Vec<Shown>,
+    settings: Vec<ShownSetting>,
 }
 
 pub fn run(printer: Printer, line: Vec<OsString>) -> anyhow::Result<()> {
@@ -48,7 +48,7 @@ pub fn run(printer: Printer, line: Vec<OsString>) -> anyhow::Result<()> {
     let settings = known::all(&crate::Cli::command());
     let command = layered.verb.join(" ");
     let of_command = settings.iter().filter(|known| known.commands.contains(&command.as_str()));
-    let settings: Vec<Shown> = of_command.map(|known| shown(&layered, known)).collect();
+    let settings: Vec<ShownSetting> = of_command.map(|known| shown(&layered, known)).collect();
     if settings.is_empty() {
         let what = format!("`{command}` has no settings; name one of server, up, worker");
         return Err(Ended::saying(Exit::Usage, what));
@@ -56,7 +56,7 @@ pub fn run(printer: Printer, line: Vec<OsString>) -> anyhow::Result<()> {
     let file = layered.file.as_ref().map(|path| path.display().to_string());
     let none = "No config file is read; `interlock.toml` in the data folder would be.";
     printer.note(&file.as_ref().map_or_else(|| none.to_owned(), |file| format!("The config file is {file}.")));
-    let report = Report { command, file, settings };
+    let report = ConfigReport { command, file, settings };
     let table = |_| {
         let mut table = Table::new(["SETTING", "VALUE", "FROM"]);
         for shown in &report.settings {
@@ -71,7 +71,7 @@ pub fn run(printer: Printer, line: Vec<OsString>) -> anyhow::Result<()> {
     printer.list(&report, table, "")
 }
 
-fn shown(layered: &Layered, known: &Known) -> Shown {
+fn shown(layered: &Layered, known: &Known) -> ShownSetting {
     let leaf = layered.leaf();
     let id = known.arg.get_id().as_str();
     let said = layered.said.iter().find(|said| said.key == known.key);
@@ -85,7 +85,7 @@ fn shown(layered: &Layered, known: &Known) -> Shown {
         leaf.get_raw(id).into_iter().flatten().map(OsStr::to_string_lossy).map(std::borrow::Cow::into_owned).collect();
     let separator = known.separator().unwrap_or(',').to_string();
     let value = (!values.is_empty()).then(|| values.join(&separator)).filter(|value| !value.is_empty());
-    Shown { key: known.key.clone(), value: value.map(|value| without_secrets(known, value)), from, place }
+    ShownSetting { key: known.key.clone(), value: value.map(|value| without_secrets(known, value)), from, place }
 }
 
 /// The one setting that can hold a password is the address of the store.

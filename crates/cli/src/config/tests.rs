@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use super::file::{Said, check};
+use super::file::{Setting, check};
 use super::known;
 use clap::CommandFactory as _;
 
-fn read(text: &str) -> Result<Vec<Said>, Vec<String>> {
+fn read(text: &str) -> Result<Vec<Setting>, Vec<String>> {
     check(Path::new("/etc/interlock.toml"), text, &known::all(&crate::Cli::command()))
 }
 

@@ -10,9 +10,9 @@ use interlock_store::StoreUrl;
 
 use super::StoreArg;
 use super::place::{PlaceArgs, beside, progress, tell_lost};
-use crate::open;
 use crate::output::span::bytes;
 use crate::server::SECRET_FILE;
+use crate::server::open;
 
 pub async fn run(store: &StoreArg, place: &PlaceArgs, to: PathBuf) -> anyhow::Result<()> {
     let url = store.url();
@@ -29,7 +29,8 @@ pub async fn run(store: &StoreArg, place: &PlaceArgs, to: PathBuf) -> anyhow::Re
     println!("{} is a copy of {}", to.display(), path.display());
     // Not beside the copy: whoever gets hold of both can sign in with what stands in it.
     println!(
-        "the server's secret is not in it: keep {} as well, somewhere else; without it keys and webhooks' secrets are lost",
+        "the server's secret is not in it: keep {} (or the file that --secret-file names) as well, somewhere else; without it \
+         API keys and the secrets of webhooks are lost",
         store.data.join(SECRET_FILE).display()
     );
     payloads(store, place, &to, &folder).await.with_context(|| format!("the database is copied to {}", to.display()))

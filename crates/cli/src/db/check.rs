@@ -5,8 +5,8 @@ use interlock_store::{CheckProgress, Store};
 
 use super::StoreArg;
 use super::place::{Line, PlaceArgs, progress, tell_lost};
-use crate::open;
 use crate::output::span::bytes;
+use crate::server::open;
 
 pub async fn run(store: &StoreArg, place: &PlaceArgs, read_payloads: bool) -> anyhow::Result<()> {
     let opened = open::store_to_read(&store.url()).await?;

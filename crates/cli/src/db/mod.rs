@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use crate::config::ConfigArg;
-use crate::open;
+use crate::server::open;
 use place::PlaceArgs;
 
 #[derive(Subcommand)]

@@ -7,8 +7,8 @@ use clap::Args;
 use interlock_engine::payloads::Objects;
 use interlock_engine::payloads::survey::{Lost, Progress, Survey};
 
-use crate::outbound::OutboundArgs;
 use crate::output::span::bytes;
+use crate::server::outbound::OutboundArgs;
 
 /// In the data folder: payloads too long for a row, unless they go elsewhere.
 pub const FOLDER: &str = "payloads";

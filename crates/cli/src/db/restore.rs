@@ -12,9 +12,9 @@ use interlock_store::{Options, Store, StoreUrl};
 
 use super::StoreArg;
 use super::place::{PlaceArgs, beside, progress, tell_lost};
-use crate::open;
 use crate::output::span::bytes;
 use crate::server::SECRET_FILE;
+use crate::server::open;
 
 pub async fn run(store: &StoreArg, place: &PlaceArgs, from: Option<PathBuf>) -> anyhow::Result<()> {
     let url = store.url();

@@ -10,7 +10,7 @@ use interlock_protocol::runs::path;
 
 use super::Finding;
 use crate::client::contexts::{self, Contexts};
-use crate::client::target::ServerArgs;
+use crate::client::target::TargetArgs;
 use crate::client::{Client, ClientError};
 use crate::config;
 use crate::output::span;
@@ -61,7 +61,7 @@ fn variables(command: &Command, known: &mut BTreeSet<String>) {
 }
 
 /// Whether the server that commands would talk to answers, takes the credential, and agrees about the time.
-pub async fn server(args: &ServerArgs) -> Vec<Finding> {
+pub async fn server(args: &TargetArgs) -> Vec<Finding> {
     let client = match args.target().and_then(|target| Ok(Client::new(target)?)) {
         Ok(client) => client,
         Err(error) => return vec![Finding::problem("server", error.to_string(), "interlock context show")],

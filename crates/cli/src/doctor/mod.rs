@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use crate::client::ClientArgs;
 use crate::config::ConfigArg;
-use crate::exit::{Ended, Exit};
+use crate::output::exit::{Ended, Exit};
 use crate::output::paint::{Paint, Tone};
 
 #[derive(Args)]
@@ -32,7 +32,7 @@ pub struct DoctorArgs {
     #[arg(long, env = "INTERLOCK_STORE")]
     store: Option<String>,
     /// Where a server would listen.
-    #[arg(long, env = "INTERLOCK_LISTEN", default_value = "127.0.0.1:8420", value_parser = crate::address::listen)]
+    #[arg(long, env = "INTERLOCK_LISTEN", default_value = "127.0.0.1:8420", value_parser = crate::server::address::listen)]
     listen: SocketAddr,
 }
 
@@ -77,7 +77,7 @@ impl Finding {
 }
 
 #[derive(Serialize)]
-struct Report {
+struct DoctorReport {
     healthy: bool,
     findings: Vec<Finding>,
 }
@@ -95,7 +95,7 @@ pub async fn run(args: DoctorArgs) -> anyhow::Result<()> {
     findings.extend(store::look(args.store.as_deref(), &args.data).await);
     findings.extend(sandbox::look());
     let problems = findings.iter().filter(|finding| finding.verdict == Verdict::Problem).count();
-    let report = Report { healthy: problems == 0, findings };
+    let report = DoctorReport { healthy: problems == 0, findings };
     printer.show(&report, |paint| page(&report.findings, paint))?;
     if problems == 0 { Ok(()) } else { Err(Ended::silently(Exit::Unsuccessful)) }
 }

@@ -5,8 +5,8 @@ use std::path::Path;
 use interlock_store::{OpenError, StoreUrl};
 
 use super::Finding;
-use crate::open;
 use crate::output::span;
+use crate::server::open;
 
 /// Live runs that are loaded: enough for most stores, and soon done.
 const RUNS_LOOKED_AT_MAX: usize = 20_000;

@@ -4,17 +4,20 @@
 //! user's `-o` decides which of the two is printed. Text that came from outside goes through
 //! [`interlock_core::visible`] on its way, in tables ([`table::Table`]) as in JSON and YAML ([`document`]).
 
+pub mod confirm;
 pub mod document;
+pub mod exit;
 pub mod paint;
 pub mod span;
 pub mod table;
+pub mod tell;
 
 use std::io::{self, IsTerminal, Write};
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
-use crate::exit::{Ended, Exit};
+use crate::output::exit::{Ended, Exit};
 use paint::{ColorChoice, Paint};
 
 #[derive(Debug, Clone, Copy, Args)]

@@ -15,7 +15,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::watch::line;
 use super::{show, why};
-use crate::client::live::Told;
+use crate::client::live::FollowUpdate;
 use crate::client::{Client, ClientError};
 use crate::output::paint::{Paint, Tone, run_tone, step_tone};
 use crate::output::table::cut;
@@ -70,7 +70,7 @@ pub async fn watch(
     client: &Client,
     printer: Printer,
     run: RunId,
-    mut told: mpsc::Receiver<Result<Told, ClientError>>,
+    mut told: mpsc::Receiver<Result<FollowUpdate, ClientError>>,
 ) -> anyhow::Result<RunView> {
     let mut board = Board {
         view: show::view(client, run).await?,
@@ -91,7 +91,7 @@ pub async fn watch(
     while !ended {
         tokio::select! {
             next = told.recv() => match next {
-                Some(Ok(Told::Events(events))) => {
+                Some(Ok(FollowUpdate::Events(events))) => {
                     board.lost = None;
                     for event in &events {
                         if let Some(line) = line(printer, event, &board.steps) {
@@ -103,9 +103,9 @@ pub async fn watch(
                     }
                     stale_since.get_or_insert_with(Instant::now);
                 }
-                Some(Ok(Told::Lost(what))) => board.lost = Some(what),
+                Some(Ok(FollowUpdate::Lost(what))) => board.lost = Some(what),
                 Some(Err(error)) => return Err(error.into()),
-                Some(Ok(Told::End)) | None => ended = true,
+                Some(Ok(FollowUpdate::End)) | None => ended = true,
             },
             _ = ticks.tick() => {
                 board.ticks += 1;

@@ -10,8 +10,8 @@ use super::start::json;
 use super::wait::{self, WaitArgs};
 use super::{RunArg, find};
 use crate::client::{Client, fill};
-use crate::confirm::confirm;
 use crate::output::Printer;
+use crate::output::confirm::confirm;
 use crate::output::paint::run_tone;
 
 /// Why it is done, and that it shall really be done.

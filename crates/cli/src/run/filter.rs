@@ -9,7 +9,7 @@ use interlock_protocol::runs::RunQuery;
 
 use super::start::pairs;
 use crate::client::Call;
-use crate::key::millis;
+use crate::identity::key::millis;
 use crate::output::span;
 
 #[derive(Debug, Args)]

@@ -4,7 +4,7 @@ use interlock_core::ids::RunId;
 use interlock_protocol::runs::{RunList, RunView, limits, path};
 
 use crate::client::Client;
-use crate::exit::{Ended, Exit};
+use crate::output::exit::{Ended, Exit};
 use interlock_core::nearest::nearest;
 
 const LATEST: &str = "latest";

@@ -11,7 +11,7 @@ use crate::output::table::{Cell, Table};
 use crate::output::{Printer, span};
 
 #[derive(Debug, Args)]
-pub struct ListArgs {
+pub struct ListRunsArgs {
     #[command(flatten)]
     filter: FilterArgs,
     /// How many at most.
@@ -19,7 +19,7 @@ pub struct ListArgs {
     limit: usize,
 }
 
-pub async fn run(client: &Client, printer: Printer, args: ListArgs) -> anyhow::Result<()> {
+pub async fn run(client: &Client, printer: Printer, args: ListRunsArgs) -> anyhow::Result<()> {
     let query = args.filter.query()?;
     let mut runs: Vec<RunView> = Vec::new();
     let mut after = None;

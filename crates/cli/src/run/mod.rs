@@ -1,7 +1,9 @@
 //! `interlock run`: start runs, look at them, direct them.
 
 mod board;
+pub mod bulk;
 pub mod direct;
+pub mod events;
 pub mod filter;
 pub mod find;
 pub mod list;
@@ -31,9 +33,9 @@ enum RunVerb {
     /// Start a run.
     Start(start::StartArgs),
     /// List runs, newest first.
-    List(list::ListArgs),
+    List(list::ListRunsArgs),
     /// Show a run and draw its steps with their durations.
-    Show(show::ShowArgs),
+    Show(show::ShowRunArgs),
     /// Follow a run as it happens, until it ends.
     Watch(watch::WatchArgs),
     /// Explain why a run stands where it stands, and what to do about it.

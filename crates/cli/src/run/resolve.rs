@@ -9,8 +9,8 @@ use interlock_protocol::runs::{Resolve, Standing, path};
 use super::start::json;
 use super::{RunArg, find, show};
 use crate::client::{Client, fill};
-use crate::exit::{Ended, Exit};
 use crate::output::Printer;
+use crate::output::exit::{Ended, Exit};
 use crate::output::paint::run_tone;
 
 #[derive(Debug, Args)]

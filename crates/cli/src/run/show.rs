@@ -23,21 +23,21 @@ const BARS_MAX: usize = 40;
 const PAYLOAD_CHARS_MAX: usize = 120;
 
 #[derive(Debug, Args)]
-pub struct ShowArgs {
+pub struct ShowRunArgs {
     #[command(flatten)]
     run: RunArg,
 }
 
 #[derive(Serialize)]
-struct Shown {
+struct ShownRun {
     #[serde(flatten)]
     run: RunView,
     steps: Vec<StepView>,
 }
 
-pub async fn run(client: &Client, printer: Printer, args: ShowArgs) -> anyhow::Result<()> {
+pub async fn run(client: &Client, printer: Printer, args: ShowRunArgs) -> anyhow::Result<()> {
     let id = super::find::run(client, &args.run.run).await?;
-    let shown = Shown { run: view(client, id).await?, steps: steps(client, id).await? };
+    let shown = ShownRun { run: view(client, id).await?, steps: steps(client, id).await? };
     printer.show(&shown, |paint| page(&shown, span::now(), paint, printer.width()))
 }
 
@@ -70,7 +70,7 @@ fn payload(json: &Json) -> String {
     cut(&visible(json.as_str()), PAYLOAD_CHARS_MAX)
 }
 
-fn page(shown: &Shown, now: Timestamp, paint: Paint, width: usize) -> String {
+fn page(shown: &ShownRun, now: Timestamp, paint: Paint, width: usize) -> String {
     let run = &shown.run;
     let mut text = String::new();
     let mut line = |name: &str, value: String| {

@@ -15,8 +15,8 @@ use serde_json::{Map, Value};
 
 use super::wait::{self, WaitArgs};
 use crate::client::Client;
-use crate::exit::{Ended, Exit};
 use crate::output::Printer;
+use crate::output::exit::{Ended, Exit};
 
 /// What a run is given.
 #[derive(Debug, Args)]

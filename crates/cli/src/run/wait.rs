@@ -10,7 +10,7 @@ use interlock_protocol::runs::{RunView, path};
 use tokio::time::{Instant, timeout_at};
 
 use crate::client::{Client, fill};
-use crate::exit::{Ended, Exit};
+use crate::output::exit::{Ended, Exit};
 use crate::output::{Printer, span};
 
 /// How long one request waits; the next one goes on. Short enough that whoever waits soon hears of a run that stands still.

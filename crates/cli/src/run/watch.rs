@@ -10,13 +10,13 @@ use interlock_protocol::runs::{RunView, StepView};
 use tokio::sync::mpsc;
 
 use super::{RunArg, board, find, show};
-use crate::client::live::{Follow, Happened, Told, Topic, Via};
+use crate::client::live::{Follow, FollowUpdate, Happened, Topic, Via};
 use crate::client::{Client, ClientError};
-use crate::exit::{Ended, Exit};
+use crate::output::exit::{Ended, Exit};
 use crate::output::paint::Tone;
 use crate::output::table::cut;
+use crate::output::tell::tell;
 use crate::output::{Format, Printer, say, span};
-use crate::tell::tell;
 
 /// How much of a step's output a line shows.
 const OUTPUT_CHARS_MAX: usize = 160;
@@ -60,12 +60,12 @@ pub async fn run(client: &Client, printer: Printer, args: WatchArgs) -> anyhow::
 }
 
 /// Listens in a task of its own, so that drawing never disturbs the connection.
-fn listen(mut follow: Follow) -> mpsc::Receiver<Result<Told, ClientError>> {
+fn listen(mut follow: Follow) -> mpsc::Receiver<Result<FollowUpdate, ClientError>> {
     let (tell, told) = mpsc::channel(QUEUED_MAX);
     tokio::spawn(async move {
         loop {
             let next = follow.next().await;
-            let last = matches!(next, Err(_) | Ok(Told::End));
+            let last = matches!(next, Err(_) | Ok(FollowUpdate::End));
             if tell.send(next).await.is_err() || last {
                 return;
             }
@@ -79,12 +79,12 @@ async fn lines(
     client: &Client,
     printer: Printer,
     run: RunId,
-    mut told: mpsc::Receiver<Result<Told, ClientError>>,
+    mut told: mpsc::Receiver<Result<FollowUpdate, ClientError>>,
 ) -> anyhow::Result<RunView> {
     let mut steps = show::steps(client, run).await?;
     while let Some(next) = told.recv().await {
         match next? {
-            Told::Events(events) => {
+            FollowUpdate::Events(events) => {
                 if events.iter().any(|event| changes_steps(event, steps.len())) {
                     steps = show::steps(client, run).await?;
                 }
@@ -92,8 +92,8 @@ async fn lines(
                     print(printer, event, &steps)?;
                 }
             }
-            Told::Lost(what) => printer.note(&format!("{what}; reconnecting …")),
-            Told::End => break,
+            FollowUpdate::Lost(what) => printer.note(&format!("{what}; reconnecting …")),
+            FollowUpdate::End => break,
         }
     }
     let view = show::view(client, run).await?;

@@ -7,7 +7,7 @@ use interlock_core::schedule::{DstPolicy, Overlap};
 use interlock_protocol::schedules::{NewSchedule, ScheduleView, path};
 
 use crate::client::Client;
-use crate::key::millis;
+use crate::identity::key::millis;
 use crate::output::{Printer, span};
 use crate::run::start::{InputArgs, inputs};
 
@@ -15,7 +15,7 @@ use crate::run::start::{InputArgs, inputs};
 const CATCH_UP_DEFAULT: &str = "1h";
 
 #[derive(Debug, Args)]
-pub struct CreateArgs {
+pub struct CreateScheduleArgs {
     /// The schedule's name, unique in the tenant.
     #[arg(value_name = "NAME")]
     name: String,
@@ -50,7 +50,7 @@ pub struct CreateArgs {
     paused: bool,
 }
 
-pub async fn run(client: &Client, printer: Printer, args: CreateArgs) -> anyhow::Result<()> {
+pub async fn run(client: &Client, printer: Printer, args: CreateScheduleArgs) -> anyhow::Result<()> {
     let new = NewSchedule {
         name: args.name,
         workflow: args.workflow,

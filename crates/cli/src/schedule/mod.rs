@@ -9,7 +9,7 @@ use interlock_protocol::schedules::{PauseSchedule, ScheduleDetail, ScheduleList,
 use reqwest::Method;
 
 use crate::client::{Client, ClientArgs, fill};
-use crate::confirm::Sure;
+use crate::output::confirm::ConfirmArgs;
 use crate::output::paint::Tone;
 use crate::output::table::{Cell, Table};
 use crate::output::{Printer, span};
@@ -27,19 +27,19 @@ enum ScheduleVerb {
     /// List schedules by name.
     List,
     /// Show a schedule and what became of its latest slots.
-    Show(Named),
+    Show(ScheduleArg),
     /// Make a schedule.
-    Create(create::CreateArgs),
+    Create(create::CreateScheduleArgs),
     /// Let a schedule rest; slots that pass meanwhile are left out.
     Pause(PauseArgs),
     /// End a rest; slots count from now on.
-    Resume(Named),
+    Resume(ScheduleArg),
     /// Remove a schedule. Its runs stay.
     Delete {
         #[command(flatten)]
-        named: Named,
+        named: ScheduleArg,
         #[command(flatten)]
-        sure: Sure,
+        sure: ConfirmArgs,
     },
     /// Start a run of a schedule now, whatever the clock says.
     Trigger(TriggerArgs),
@@ -48,7 +48,7 @@ enum ScheduleVerb {
 }
 
 #[derive(Debug, Args)]
-struct Named {
+struct ScheduleArg {
     /// The schedule's name or id.
     #[arg(value_name = "NAME")]
     name: String,
@@ -57,7 +57,7 @@ struct Named {
 #[derive(Debug, Args)]
 struct PauseArgs {
     #[command(flatten)]
-    named: Named,
+    named: ScheduleArg,
     /// Why; it stands with the schedule.
     #[arg(long)]
     reason: Option<String>,
@@ -66,7 +66,7 @@ struct PauseArgs {
 #[derive(Debug, Args)]
 struct TriggerArgs {
     #[command(flatten)]
-    named: Named,
+    named: ScheduleArg,
     /// Your own name for this request: the same one again makes no second run.
     #[arg(long, value_name = "KEY")]
     idempotency_key: Option<String>,
@@ -75,7 +75,7 @@ struct TriggerArgs {
 #[derive(Debug, Args)]
 struct NextArgs {
     #[command(flatten)]
-    named: Named,
+    named: ScheduleArg,
     /// How many, 1 to 100.
     #[arg(long, short = 'n', default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=100))]
     count: u32,
@@ -104,7 +104,7 @@ pub async fn run(args: ScheduleArgs) -> anyhow::Result<()> {
     }
 }
 
-fn at(path: &str, named: &Named) -> String {
+fn at(path: &str, named: &ScheduleArg) -> String {
     fill(path, &[("schedule", &named.name)])
 }
 

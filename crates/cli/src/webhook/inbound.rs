@@ -7,9 +7,9 @@ use interlock_protocol::webhooks::{
 };
 use reqwest::Method;
 
-use super::{DeleteArgs, Named, SecretArgs, told};
+use super::{DeleteArgs, EndpointArg, SecretArgs, told};
 use crate::client::{Client, fill};
-use crate::exit::{Ended, Exit};
+use crate::output::exit::{Ended, Exit};
 use crate::output::table::{Cell, Table};
 use crate::output::{Printer, span};
 
@@ -18,21 +18,21 @@ pub enum InboundVerb {
     /// List them.
     List,
     /// Make one, and say where senders send to.
-    Create(CreateArgs),
+    Create(CreateInboundArgs),
     /// Give one another secret; the one before counts for another day.
     Rotate(RotateArgs),
     /// Take nothing for a while.
-    Pause(Named),
+    Pause(EndpointArg),
     /// Take webhooks again.
-    Resume(Named),
+    Resume(EndpointArg),
     /// Remove one.
     Delete(DeleteArgs),
     /// List what came in, and what became of it.
-    Deliveries(Named),
+    Deliveries(EndpointArg),
 }
 
 #[derive(Debug, Args)]
-pub struct CreateArgs {
+pub struct CreateInboundArgs {
     /// Its name, by which `on.webhook.endpoint` of a workflow finds it.
     #[arg(value_name = "NAME")]
     name: String,
@@ -52,7 +52,7 @@ pub struct CreateArgs {
 #[derive(Debug, Args)]
 pub struct RotateArgs {
     #[command(flatten)]
-    named: Named,
+    named: EndpointArg,
     #[command(flatten)]
     secret: SecretArgs,
 }
@@ -86,7 +86,7 @@ pub async fn run(client: &Client, printer: Printer, verb: InboundVerb) -> anyhow
     }
 }
 
-fn at(path: &str, named: &Named) -> String {
+fn at(path: &str, named: &EndpointArg) -> String {
     fill(path, &[("endpoint", &named.name)])
 }
 
@@ -111,14 +111,14 @@ fn made(printer: Printer, made: &InboundMade) -> anyhow::Result<()> {
     })
 }
 
-async fn change(client: &Client, printer: Printer, named: &Named, paused: bool) -> anyhow::Result<()> {
+async fn change(client: &Client, printer: Printer, named: &EndpointArg, paused: bool) -> anyhow::Result<()> {
     let body = ChangeInbound { paused: Some(paused), secondary: None };
     let view: InboundView = client.call(Method::PATCH, at(path::INBOUND_ONE, named)).body(&body).send().await?;
     let word = if paused { "takes nothing for now" } else { "takes webhooks" };
     printer.show(&view, |_| format!("{} {word}", view.name))
 }
 
-async fn deliveries(client: &Client, printer: Printer, named: &Named) -> anyhow::Result<()> {
+async fn deliveries(client: &Client, printer: Printer, named: &EndpointArg) -> anyhow::Result<()> {
     let list: InboundDeliveryList = client.get(at(path::INBOUND_DELIVERIES, named)).send().await?;
     let now = span::now();
     let table = |_| {

@@ -1,5 +1,6 @@
 //! `interlock webhook`: the addresses at which webhooks come in, and those that are told of events.
 
+pub mod dead_letter;
 mod inbound;
 mod outbound;
 
@@ -9,18 +10,18 @@ use anyhow::Context as _;
 use clap::{Args, Subcommand};
 
 use crate::client::ClientArgs;
-use crate::confirm::Sure;
+use crate::output::confirm::ConfirmArgs;
 
 #[derive(Args)]
 pub struct WebhookArgs {
     #[command(flatten)]
     client: ClientArgs,
     #[command(subcommand)]
-    way: Way,
+    way: Direction,
 }
 
 #[derive(Subcommand)]
-enum Way {
+enum Direction {
     /// The addresses at which webhooks come in and start workflows.
     #[command(subcommand)]
     In(inbound::InboundVerb),
@@ -31,7 +32,7 @@ enum Way {
 
 /// An endpoint.
 #[derive(Debug, Args)]
-struct Named {
+struct EndpointArg {
     /// The endpoint's id; one for webhooks that come in may also be called by its name.
     #[arg(value_name = "ENDPOINT")]
     name: String,
@@ -41,9 +42,9 @@ struct Named {
 #[derive(Debug, Args)]
 struct DeleteArgs {
     #[command(flatten)]
-    named: Named,
+    named: EndpointArg,
     #[command(flatten)]
-    sure: Sure,
+    sure: ConfirmArgs,
 }
 
 /// A secret never stands in the arguments, where every process can read it.
@@ -69,8 +70,8 @@ impl SecretArgs {
 pub async fn run(args: WebhookArgs) -> anyhow::Result<()> {
     let (client, printer) = args.client.open()?;
     match args.way {
-        Way::In(verb) => inbound::run(&client, printer, verb).await,
-        Way::Out(verb) => outbound::run(&client, printer, verb).await,
+        Direction::In(verb) => inbound::run(&client, printer, verb).await,
+        Direction::Out(verb) => outbound::run(&client, printer, verb).await,
     }
 }
 

@@ -11,7 +11,7 @@ use interlock_protocol::webhooks::{
 };
 use reqwest::Method;
 
-use super::{DeleteArgs, Named, told};
+use super::{DeleteArgs, EndpointArg, told};
 use crate::client::{Client, fill};
 use crate::output::paint::Tone;
 use crate::output::table::{Cell, Table};
@@ -22,9 +22,9 @@ pub enum OutboundVerb {
     /// List them.
     List,
     /// Make one. Its secret is shown once.
-    Create(CreateArgs),
+    Create(CreateOutboundArgs),
     /// Give one another secret; for a day messages are signed with both.
-    Rotate(Named),
+    Rotate(EndpointArg),
     /// Send messages again, those that were missed included.
     Enable(EnableArgs),
     /// Hold messages back.
@@ -32,13 +32,13 @@ pub enum OutboundVerb {
     /// Remove one; what was on its way ends.
     Delete(DeleteArgs),
     /// List what was sent, with every try.
-    Deliveries(Named),
+    Deliveries(EndpointArg),
     /// Send a delivery again, or those of the last minutes.
-    Replay(ReplayArgs),
+    Replay(DeliveryReplayArgs),
 }
 
 #[derive(Debug, Args)]
-pub struct CreateArgs {
+pub struct CreateOutboundArgs {
     /// Where messages are sent.
     #[arg(value_name = "URL")]
     url: String,
@@ -55,7 +55,7 @@ pub struct CreateArgs {
 #[derive(Debug, Args)]
 pub struct EnableArgs {
     #[command(flatten)]
-    named: Named,
+    named: EndpointArg,
     /// Leave out what happened meanwhile.
     #[arg(long)]
     skip_missed: bool,
@@ -64,16 +64,16 @@ pub struct EnableArgs {
 #[derive(Debug, Args)]
 pub struct DisableArgs {
     #[command(flatten)]
-    named: Named,
+    named: EndpointArg,
     /// Why; it stands with the endpoint.
     #[arg(long)]
     reason: Option<String>,
 }
 
 #[derive(Debug, Args)]
-pub struct ReplayArgs {
+pub struct DeliveryReplayArgs {
     #[command(flatten)]
-    named: Named,
+    named: EndpointArg,
     /// The delivery.
     #[arg(long, value_name = "ID", required_unless_present = "last_minutes", conflicts_with = "last_minutes")]
     delivery: Option<OutboxId>,
@@ -120,7 +120,7 @@ pub async fn run(client: &Client, printer: Printer, verb: OutboundVerb) -> anyho
     }
 }
 
-fn at(path: &str, named: &Named) -> String {
+fn at(path: &str, named: &EndpointArg) -> String {
     fill(path, &[("endpoint", &named.name)])
 }
 
@@ -154,7 +154,7 @@ fn stands(printer: Printer, endpoint: &OutboundView) -> anyhow::Result<()> {
     printer.show(endpoint, |_| format!("{} is {}", endpoint.endpoint_id, endpoint.state))
 }
 
-async fn deliveries(client: &Client, printer: Printer, named: &Named) -> anyhow::Result<()> {
+async fn deliveries(client: &Client, printer: Printer, named: &EndpointArg) -> anyhow::Result<()> {
     let list: OutboundDeliveryList = client.get(at(path::OUTBOUND_DELIVERIES, named)).send().await?;
     let now = span::now();
     let table = |_| {

@@ -12,8 +12,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::client::local;
 use crate::config::{ConfigArg, LogArgs};
-use crate::exit::{Ended, Exit};
-use crate::key_file;
+use crate::identity::key_file;
+use crate::output::exit::{Ended, Exit};
 use telling::Telling;
 
 #[derive(Args)]
@@ -77,7 +77,7 @@ pub async fn run(args: WorkerArgs) -> anyhow::Result<()> {
     let stop = CancellationToken::new();
     let stopping = stop.clone();
     tokio::spawn(async move {
-        crate::shutdown::asked().await;
+        crate::server::shutdown::asked().await;
         eprintln!("interlock: draining; running steps finish, then this worker stops");
         stopping.cancel();
     });

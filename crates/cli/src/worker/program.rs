@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access};
 
-use crate::exit::{Ended, Exit};
+use crate::output::exit::{Ended, Exit};
 
 /// Refuses what could not be started when the first step comes.
 pub fn check(task: &str, program: &str) -> anyhow::Result<()> {

@@ -5,8 +5,8 @@ use interlock_protocol::workflows::{Applied, File, path};
 
 use super::files;
 use crate::client::{Client, ClientError};
-use crate::exit::{Ended, Exit};
 use crate::output::Printer;
+use crate::output::exit::{Ended, Exit};
 
 #[derive(Debug, Args)]
 pub struct ApplyArgs {

@@ -7,8 +7,8 @@ use serde::Serialize;
 
 use super::files;
 use crate::client::{Client, fill};
-use crate::exit::{Ended, Exit};
 use crate::output::Printer;
+use crate::output::exit::{Ended, Exit};
 use crate::output::paint::Tone;
 
 /// Lines that are shown around what differs.

@@ -8,8 +8,8 @@ use interlock_workflow::diagnostic::{Diagnostics, Style};
 use interlock_workflow::limits::SOURCE_BYTES_MAX;
 use interlock_workflow::{Checked, parse};
 
-use crate::exit::{Ended, Exit};
 use crate::output::Printer;
+use crate::output::exit::{Ended, Exit};
 
 /// What is there, or is written like a path; every other word is a workflow's name.
 pub fn is_file(which: &str) -> bool {

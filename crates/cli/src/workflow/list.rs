@@ -9,13 +9,13 @@ use crate::output::table::{Cell, Table};
 use crate::output::{Printer, span};
 
 #[derive(Debug, Args)]
-pub struct ListArgs {
+pub struct ListWorkflowsArgs {
     /// How many at most.
     #[arg(long, short = 'n', default_value_t = 100)]
     limit: usize,
 }
 
-pub async fn run(client: &Client, printer: Printer, args: ListArgs) -> anyhow::Result<()> {
+pub async fn run(client: &Client, printer: Printer, args: ListWorkflowsArgs) -> anyhow::Result<()> {
     let mut all: Vec<WorkflowView> = Vec::new();
     let mut after = None;
     while all.len() < args.limit {

@@ -34,9 +34,9 @@ enum WorkflowVerb {
     /// Show how a file differs from the newest version on the server.
     Diff(diff::DiffArgs),
     /// List the workflows on the server.
-    List(list::ListArgs),
+    List(list::ListWorkflowsArgs),
     /// Show a workflow on the server: its file, and its versions.
-    Show(show::ShowArgs),
+    Show(show::ShowWorkflowArgs),
     /// Draw a file, or a workflow of the server. A file needs no server.
     Graph(graph::GraphArgs),
     /// Walk the steps of a file, or of a workflow of the server, without side effects and say what would be done. A file

@@ -10,8 +10,8 @@ use interlock_workflow::walk::{Walk, Walked, Would, walk};
 
 use super::{files, show};
 use crate::client::ClientArgs;
-use crate::exit::{Ended, Exit};
 use crate::output::Printer;
+use crate::output::exit::{Ended, Exit};
 use crate::output::paint::{Paint, Tone};
 use crate::run::start::{InputArgs, inputs};
 

@@ -8,7 +8,7 @@ use crate::output::table::{Cell, Table};
 use crate::output::{Printer, span};
 
 #[derive(Debug, Args)]
-pub struct ShowArgs {
+pub struct ShowWorkflowArgs {
     /// The workflow's name.
     #[arg(value_name = "NAME")]
     name: String,
@@ -20,7 +20,7 @@ pub struct ShowArgs {
     versions: bool,
 }
 
-pub async fn run(client: &Client, printer: Printer, args: ShowArgs) -> anyhow::Result<()> {
+pub async fn run(client: &Client, printer: Printer, args: ShowWorkflowArgs) -> anyhow::Result<()> {
     let name = ("workflow", &args.name as &(dyn std::fmt::Display + Sync));
     if args.versions {
         let list: VersionList = client.get(fill(path::VERSIONS, &[name])).query("limit", Some(500)).send().await?;

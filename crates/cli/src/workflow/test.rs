@@ -11,8 +11,8 @@ use interlock_workflow::scenario::{self, Verdict};
 use serde::Serialize;
 
 use super::files;
-use crate::exit::{Ended, Exit};
 use crate::output::Printer;
+use crate::output::exit::{Ended, Exit};
 use crate::output::paint::{Paint, Tone};
 
 #[derive(Debug, Args)]

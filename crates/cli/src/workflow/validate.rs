@@ -8,8 +8,8 @@ use interlock_workflow::parse;
 use serde::Serialize;
 
 use super::files;
-use crate::exit::{Ended, Exit};
 use crate::output::Printer;
+use crate::output::exit::{Ended, Exit};
 
 #[derive(Debug, Args)]
 pub struct ValidateArgs {

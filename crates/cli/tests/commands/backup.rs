@@ -34,6 +34,7 @@ fn payloads_go_with_a_backup_and_come_back_with_it() {
     let backup = up.run(&["db", "backup", "--data", &data, "--to", &copy]);
     assert_eq!(backup.code, 0, "{backup:?}");
     assert!(backup.out.contains("copy.db.payloads holds its 1 payloads, 3 KiB"), "{backup:?}");
+    assert!(backup.out.contains("the server's secret is not in it"), "{backup:?}");
     let again = up.run(&["db", "backup", "--data", &data, "--to", &copy]);
     assert!(again.code != 0 && again.err.contains("exists already"), "{again:?}");
     let check = |more: &[&str]| up.run(&[&["db", "check", "--data", &data], more].concat());
@@ -57,6 +58,12 @@ fn payloads_go_with_a_backup_and_come_back_with_it() {
     assert_eq!(restored.code, 0, "{restored:?}");
     assert!(restored.out.contains("1 payloads, 3 KiB, are back in"), "{restored:?}");
     assert_eq!(up.run(&["db", "check", "--data", &place, "--read-payloads"]).code, 0);
+    assert!(restored.out.contains("server.secret is not there"), "{restored:?}");
+
+    // The secret is kept apart from backups; a server that made a new one would make all keys worthless.
+    let refused = up.run(&["server", "--data", &place, "--listen", "127.0.0.1:0"]);
+    assert!(refused.code != 0 && refused.err.contains("server.secret is not there"), "{refused:?}");
+    assert!(!up.path("restored/server.secret").exists());
 
     // A damaged object of the backup is named, and so is the run that misses it.
     let object = objects(&up.path("copy.db.payloads")).remove(0);

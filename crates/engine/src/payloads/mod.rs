@@ -12,6 +12,7 @@ mod hand_over;
 pub mod objects;
 mod outbound;
 pub mod reference;
+mod staging;
 pub mod survey;
 pub(crate) mod sweep;
 
@@ -98,12 +99,16 @@ pub struct Payloads {
     mark: reference::Mark,
     store: Store,
     kept: Mutex<HashSet<(PayloadOwner, Hash)>>,
+    /// When staging files were last looked for.
+    staging_swept_at: Mutex<Option<Timestamp>>,
 }
 
 impl Payloads {
     pub(crate) fn new(options: PayloadOptions, mark: &str, store: Store) -> Self {
         let PayloadOptions { objects, inline_max, on_its_way } = options;
-        Self { objects, inline_max, on_its_way, mark: reference::Mark::new(mark), store, kept: Mutex::default() }
+        let mark = reference::Mark::new(mark);
+        let (kept, staging_swept_at) = (Mutex::default(), Mutex::default());
+        Self { objects, inline_max, on_its_way, mark, store, kept, staging_swept_at }
     }
 
     /// What a stored text refers to, if it is a reference.

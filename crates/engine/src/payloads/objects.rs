@@ -10,6 +10,7 @@ use futures::{Stream, StreamExt as _};
 use interlock_core::ids::TenantId;
 use interlock_core::json::{Hash, Json};
 use interlock_core::run::HashHex;
+use interlock_core::time::Timestamp;
 use interlock_outbound::Outbound;
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::local::LocalFileSystem;
@@ -19,7 +20,7 @@ use object_store::{Error, ObjectStore, ObjectStoreExt as _, PutMode, PutOptions,
 use tokio::time::timeout;
 
 use super::outbound::Guarded;
-use super::{PayloadError, Reference};
+use super::{PayloadError, Reference, staging};
 
 /// How long one call may take, and all its retries together.
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);
@@ -30,6 +31,8 @@ const RETRIES_MAX: usize = 3;
 pub struct Objects {
     store: Arc<dyn ObjectStore>,
     prefix: String,
+    /// None where they are not in a folder.
+    folder: Option<Arc<FilePath>>,
 }
 
 /// Something that is there.
@@ -77,12 +80,12 @@ impl Objects {
             tracing::warn!(folder = %path.display(), "others could read the folder of payloads; it is its owner's alone now");
         }
         let store = LocalFileSystem::new_with_prefix(path).map_err(|error| unusable(error.to_string()))?;
-        Ok(Self { store: Arc::new(store.with_fsync(true)), prefix: String::new() })
+        Ok(Self { store: Arc::new(store.with_fsync(true)), prefix: String::new(), folder: Some(path.into()) })
     }
 
     /// In this process, and gone with it: for a database that is, too.
     pub fn memory() -> Self {
-        Self { store: Arc::new(InMemory::new()), prefix: String::new() }
+        Self { store: Arc::new(InMemory::new()), prefix: String::new(), folder: None }
     }
 
     /// `BUCKET/PREFIX`, with settings under the names of their variables (`AWS_REGION`); others are passed over.
@@ -118,7 +121,7 @@ impl Objects {
         let unusable = |error: Error| PlaceError::Unusable { place: place(), what: error.to_string() };
         let prefix = prefix.trim_matches('/');
         let prefix = if prefix.is_empty() { String::new() } else { format!("{prefix}/") };
-        Ok(Self { store: Arc::new(store.map_err(unusable)?), prefix })
+        Ok(Self { store: Arc::new(store.map_err(unusable)?), prefix, folder: None })
     }
 
     /// Named by the tenant and the hash: the same payload of one tenant is one object, and no tenant shares with another.
@@ -199,6 +202,14 @@ impl Objects {
             Err(Error::NotFound { .. }) => Err(PayloadError::Missing { sha256 }),
             Err(error) => Err(unavailable(error)),
         }
+    }
+
+    /// Removes what writes that broke off before this instant have left in the folder.
+    pub(super) async fn remove_staging(&self, before: Timestamp) -> Result<u64, PayloadError> {
+        let Some(folder) = self.folder.clone() else { return Ok(0) };
+        let removed = tokio::task::spawn_blocking(move || staging::remove(&folder, before)).await;
+        let failed = |what: String| PayloadError::Unavailable { what };
+        removed.map_err(|error| failed(error.to_string()))?.map_err(|error| failed(error.to_string()))
     }
 
     /// Removes a payload; one that is not there is removed already.

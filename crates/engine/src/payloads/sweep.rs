@@ -1,15 +1,39 @@
 //! Removes payloads that nobody refers to any more. An owner that is gone releases its reference; with the last of them
 //! the object goes, and until it has gone nobody gets a new reference to it.
 
+use std::sync::PoisonError;
+
+use interlock_core::time::Timestamp;
 use interlock_store::{ForgetPayload, PayloadReleased, ReleasePayload};
 
+use super::{Payloads, staging};
 use crate::Engine;
 use crate::error::EngineError;
 
 const BATCH_MAX: usize = 100;
 
+impl Payloads {
+    /// Once a day, and when the server has started: a folder of many objects takes a while to go through.
+    async fn sweep_staging(&self, now: Timestamp) -> Result<(), EngineError> {
+        let is_due = |last: Option<Timestamp>| last.is_none_or(|last| now.since(last) >= staging::EVERY);
+        {
+            let mut last = self.staging_swept_at.lock().unwrap_or_else(PoisonError::into_inner);
+            if !is_due(*last) {
+                return Ok(());
+            }
+            *last = Some(now);
+        }
+        let removed = self.objects.remove_staging(now - staging::KEPT).await?;
+        if removed > 0 {
+            tracing::info!(removed, "files of payloads whose writing broke off were removed");
+        }
+        Ok(())
+    }
+}
+
 pub(crate) async fn run(engine: &Engine) -> Result<(), EngineError> {
     let Some(payloads) = engine.payloads() else { return Ok(()) };
+    payloads.sweep_staging(engine.now()).await?;
     let store = &engine.0.store;
     let before = engine.now() - payloads.on_its_way;
     loop {

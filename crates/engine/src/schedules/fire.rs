@@ -62,8 +62,12 @@ impl Engine {
 
 impl Look<'_> {
     async fn deal(&mut self) -> Result<(), EngineError> {
-        let cadence = match cadence(&self.row) {
-            Ok(cadence) => cadence,
+        let (row, now) = (self.row.clone(), self.now);
+        let due = self
+            .engine
+            .evaluate_trigger(row.tenant, move |_| cadence(&row).map(|cadence| cadence.due(row.done_at, now)));
+        let due = match due.await.flatten() {
+            Ok(due) => due,
             Err(error) => {
                 // Made under another release's rules, or for a zone that this machine does not know.
                 self.row.note = Some(error.to_string());
@@ -71,7 +75,6 @@ impl Look<'_> {
                 return Ok(());
             }
         };
-        let due = cadence.due(self.row.done_at, self.now);
         if let Some(missed) = due.missed {
             self.miss(missed);
         }

@@ -8,7 +8,7 @@ use interlock_core::trigger::Origin;
 use interlock_store::{RemoveSchedule, ScheduleRow, ScheduleSpec};
 use interlock_workflow::definition::Schedule;
 
-use super::next_look;
+use super::NextLook;
 use crate::Engine;
 use crate::error::EngineError;
 use crate::workflows::WorkflowVersion;
@@ -98,8 +98,7 @@ impl Engine {
             if moved {
                 row.done_at = now;
             }
-            row.next_at = next_look(row, now)?;
-            Ok(())
+            NextLook::Anew
         })
         .await
         .map(|_| ())

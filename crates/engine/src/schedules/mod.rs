@@ -49,12 +49,17 @@ impl Engine {
             created_by: by,
             updated_at: now,
         };
-        check(&row)?;
+        row = self
+            .evaluate_trigger(tenant, move |_| {
+                check(&row)?;
+                row.next_at = next_look(&row, now)?;
+                Ok::<_, EngineError>(row)
+            })
+            .await??;
         if self.0.store.schedules(tenant, "", limits::SCHEDULES_MAX).await?.len() == limits::SCHEDULES_MAX {
             let what = format!("a tenant has at most {} schedules; remove one first", limits::SCHEDULES_MAX);
             return Err(Rejection::InvalidInput { what }.into());
         }
-        row.next_at = next_look(&row, now)?;
         match self.0.store.write(AddSchedule(row.clone())).await? {
             Stored::Stored => {
                 self.0.schedules.look();
@@ -84,7 +89,7 @@ impl Engine {
         self.change_schedule(tenant, named, |row, _| {
             (row.spec.paused, row.next_at) = (true, None);
             row.note.clone_from(&why);
-            Ok(())
+            NextLook::AsItIs
         })
         .await
     }
@@ -94,8 +99,7 @@ impl Engine {
             if row.spec.paused {
                 (row.spec.paused, row.note, row.done_at) = (false, None, now);
             }
-            row.next_at = next_look(row, now)?;
-            Ok(())
+            NextLook::Anew
         })
         .await
     }
@@ -128,13 +132,13 @@ impl Engine {
         let started = Started { run: started.run, replayed: !started.fresh, admission: started.admission };
         self.change_schedule(tenant, &row.id.to_string(), |row, _| {
             row.last_run = Some(started.run);
-            Ok(())
+            NextLook::AsItIs
         })
         .await?;
         Ok(started)
     }
 
-    /// What a schedule will do, as far as the clock tells.
+    /// What a schedule will do, as far as the clock tells. A search: for [`Engine::evaluate`], not for an async thread.
     pub fn upcoming(row: &ScheduleRow, after: Timestamp, count: usize) -> Result<Vec<Slot>, EngineError> {
         let cadence = cadence(row)?;
         let first = cadence.next(after);
@@ -147,12 +151,19 @@ impl Engine {
         &self,
         tenant: TenantId,
         named: &str,
-        mut change: impl FnMut(&mut ScheduleRow, Timestamp) -> Result<(), EngineError> + Send,
+        mut change: impl FnMut(&mut ScheduleRow, Timestamp) -> NextLook + Send,
     ) -> Result<ScheduleRow, EngineError> {
         for _ in 0..ROUNDS_MAX {
             let mut row = self.schedule(tenant, named).await?;
             let now = self.now();
-            change(&mut row, now)?;
+            if change(&mut row, now) == NextLook::Anew {
+                row = self
+                    .evaluate_trigger(tenant, move |_| {
+                        row.next_at = next_look(&row, now)?;
+                        Ok::<_, EngineError>(row)
+                    })
+                    .await??;
+            }
             row.updated_at = now;
             let change = ChangeSchedule { row: row.clone(), slots: Vec::new() };
             if self.0.store.write(change).await? == Changed::Done {
@@ -163,6 +174,14 @@ impl Engine {
         }
         Err(EngineError::Overloaded)
     }
+}
+
+/// Whether a change makes the loop look at a schedule at another time than before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NextLook {
+    AsItIs,
+    /// The next slot is searched for, off the async threads.
+    Anew,
 }
 
 /// Everything about the row that does not depend on the instant.

@@ -11,17 +11,17 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep, sleep};
 
-use super::places::Place;
+use super::counts::CountedConnection;
 
 /// How long a peer that goes on sending is listened to, and how long one that has fallen silent.
 const LINGER_MAX: Duration = Duration::from_secs(2);
 const SILENT_MAX: Duration = Duration::from_millis(300);
 const SCRATCH: usize = 16 << 10;
 
-/// A connection with its place, which it keeps as long as it is open: also after it has become a WebSocket.
+/// A connection, counted as long as it is open: also after it has become a WebSocket.
 pub struct Lingering {
     stream: TcpStream,
-    _place: Place,
+    _counted: CountedConnection,
     /// Since the last answer is out.
     closing: Option<Closing>,
 }
@@ -32,8 +32,8 @@ struct Closing {
 }
 
 impl Lingering {
-    pub fn new(stream: TcpStream, place: Place) -> Self {
-        Self { stream, _place: place, closing: None }
+    pub fn new(stream: TcpStream, counted: CountedConnection) -> Self {
+        Self { stream, _counted: counted, closing: None }
     }
 }
 

@@ -1,14 +1,15 @@
 //! Connections: who gets one, and for how long it may stay silent.
 //!
-//! [`serve`] accepts on a listener and answers by the router. [`places::Places`] counts connections, in all and by source
-//! address; [`linger::Lingering`] closes them so that a refused client still reads its answer; [`open_files`] asks the
+//! [`serve`] accepts on a listener and answers by the router. [`counts::ConnectionCounts`] counts connections, in all and by source
+//! address; [`proxies::TrustedProxies`] tells a request's source where a reverse proxy is between; [`linger::Lingering`] closes them so that a refused client still reads its answer; [`open_files`] asks the
 //! operating system for as many files as it gives. How long a request's body may take is decided where it is read
 //! ([`crate::body`]).
 
 mod accept;
+mod counts;
 mod linger;
 mod open_files;
-mod places;
+mod proxies;
 
 use std::convert::Infallible;
 use std::net::{IpAddr, Ipv4Addr};
@@ -30,9 +31,10 @@ use tokio_util::task::TaskTracker;
 use tower::ServiceExt as _;
 
 use accept::AcceptFailures;
+pub use counts::source as source_of;
+use counts::{ConnectionCounts, CountedConnection};
 use linger::Lingering;
-pub use places::source as source_of;
-use places::{Place, Places};
+pub use proxies::TrustedProxies;
 
 use crate::state::AppState;
 
@@ -65,7 +67,7 @@ impl Default for ConnectionOptions {
     }
 }
 
-/// The address a request comes from: the client's, or that of the proxy before us.
+/// The address a request comes from: the client's, or that of a proxy before us that is not trusted to tell.
 #[derive(Debug, Clone, Copy)]
 pub struct PeerAddress(pub IpAddr);
 
@@ -92,9 +94,17 @@ static FULL: LazyLock<String> = LazyLock::new(|| {
     )
 });
 
+/// What answers connections.
+#[derive(Clone)]
+pub struct Front {
+    pub router: Router,
+    pub options: ConnectionOptions,
+    pub proxies: TrustedProxies,
+}
+
 /// Answers until `shutdown` fires, and then what is under way.
-pub async fn serve(listener: TcpListener, router: Router, options: ConnectionOptions, shutdown: CancellationToken) {
-    let places = Places::new(within_files(options.connections_max), options.per_address_max);
+pub async fn serve(listener: TcpListener, front: Front, shutdown: CancellationToken) {
+    let counts = ConnectionCounts::new(within_files(front.options.connections_max), front.options.per_address_max);
     let connections = TaskTracker::new();
     let mut failures = AcceptFailures::default();
     loop {
@@ -106,10 +116,13 @@ pub async fn serve(listener: TcpListener, router: Router, options: ConnectionOpt
         match accepted {
             Ok((stream, peer)) => {
                 failures.over();
-                match places.take(peer.ip()) {
-                    Some(place) => {
-                        let answering = answer(stream, place, router.clone(), options, shutdown.clone());
-                        connections.spawn(answering);
+                let counted = match front.proxies.contains(peer.ip()) {
+                    true => counts.take_for_proxy(peer.ip()),
+                    false => counts.take(peer.ip()),
+                };
+                match counted {
+                    Some(counted) => {
+                        connections.spawn(answer(stream, counted, front.clone(), shutdown.clone()));
                     }
                     None => turn_away(stream),
                 }
@@ -122,22 +135,18 @@ pub async fn serve(listener: TcpListener, router: Router, options: ConnectionOpt
     connections.wait().await;
 }
 
-async fn answer(
-    stream: TcpStream,
-    place: Place,
-    router: Router,
-    options: ConnectionOptions,
-    shutdown: CancellationToken,
-) {
-    let peer = PeerAddress(place.address());
+async fn answer(stream: TcpStream, counted: CountedConnection, front: Front, shutdown: CancellationToken) {
+    let Front { router, options, proxies } = front;
+    let peer = counted.address();
     let service = service_fn(move |mut request: Request<Incoming>| {
-        request.extensions_mut().insert(peer);
+        let source = PeerAddress(proxies.client(peer, request.headers()));
+        request.extensions_mut().insert(source);
         router.clone().oneshot(request)
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(options.header_timeout)
-        .serve_connection(TokioIo::new(Lingering::new(stream, place)), service)
+        .serve_connection(TokioIo::new(Lingering::new(stream, counted)), service)
         .with_upgrades();
     let mut connection = pin!(connection);
     let ended = tokio::select! {

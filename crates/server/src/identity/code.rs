@@ -21,7 +21,7 @@ const AUDIENCE: &str = "interlock-cli";
 const CODE_CHARS: usize = 22;
 
 #[derive(Serialize, Deserialize)]
-struct Claims {
+struct CodeClaims {
     aud: String,
     exp: u64,
     tenant: TenantId,
@@ -38,7 +38,7 @@ impl Identity {
         let exp = (self.engine().now() + LIVES).0.max(0) as u64 / 1_000;
         let (aud, challenge) = (AUDIENCE.to_owned(), challenge.to_owned());
         let jti = random_text(CODE_CHARS);
-        let claims = Claims { aud, exp, tenant: caller.tenant, user, challenge, jti };
+        let claims = CodeClaims { aud, exp, tenant: caller.tenant, user, challenge, jti };
         let key = EncodingKey::from_secret(&self.secret().hash("cli-code", b"").0);
         jsonwebtoken::encode(&Header::new(Algorithm::HS256), &claims, &key)
             .map_err(|error| ApiError::invalid(format!("no code can be made: {error}")))
@@ -51,7 +51,8 @@ impl Identity {
         // Time is the engine's.
         validation.validate_exp = false;
         let key = DecodingKey::from_secret(&self.secret().hash("cli-code", b"").0);
-        let claims = jsonwebtoken::decode::<Claims>(code, &key, &validation).map_err(|_| ApiError::code_over())?.claims;
+        let claims =
+            jsonwebtoken::decode::<CodeClaims>(code, &key, &validation).map_err(|_| ApiError::code_over())?.claims;
         let fresh = claims.exp > self.engine().now().0.max(0) as u64 / 1_000;
         if !fresh || !same_text(&claims.challenge, &challenge(verifier)) {
             return Err(ApiError::code_over());
@@ -62,7 +63,7 @@ impl Identity {
     }
 
     /// Whoever comes second, here or on another server, comes too late. The record outlives the code by far.
-    async fn use_up(&self, claims: &Claims) -> Result<(), ApiError> {
+    async fn use_up(&self, claims: &CodeClaims) -> Result<(), ApiError> {
         let key = IdempotencyKey { client: AUDIENCE.to_owned(), key: claims.jti.clone() };
         let hash = Hash::of(claims.jti.as_bytes());
         let request = OnceRequest { tenant: claims.tenant, key, source: AUDIENCE.to_owned(), hash };

@@ -3,7 +3,7 @@
 //! [`Caller`] is what a handler gets: the tenant, roles and groups of the credential, and never of the request.
 //! [`Identity`] finds it: [`authenticate`] reads the credential of a request, [`cache`] keeps keys that were just
 //! looked up, [`key`] knows how a key is written, [`secret`] hashes what must not be stored. [`keys`] makes keys;
-//! [`first_key`] gives a new store its first one. People prove who they are by a [`password`] ([`guesses`] are slowed down) or by whoever vouches
+//! [`first_key`] gives a new store its first one. People prove who they are by a [`password`] ([`login_throttle`] slows guessing down) or by whoever vouches
 //! for them ([`oidc`]), and then have a [`session`]; what one lends another is a [`delegation`]; a [`code`] takes a browser's visit over to a command line.
 
 mod authenticate;
@@ -12,10 +12,10 @@ mod caller;
 pub(crate) mod code;
 mod delegation;
 pub mod first_key;
-mod guesses;
 pub mod key;
 pub mod keys;
 mod login;
+mod login_throttle;
 pub mod oidc;
 mod password;
 pub mod people;
@@ -36,9 +36,9 @@ pub use secret::{SecretError, ServerSecret};
 
 /// Everything the server needs to know who asks. Cheap to clone.
 #[derive(Clone)]
-pub struct Identity(Arc<Inner>);
+pub struct Identity(Arc<SharedIdentity>);
 
-struct Inner {
+struct SharedIdentity {
     engine: Engine,
     secret: ServerSecret,
     options: IdentityOptions,
@@ -63,7 +63,7 @@ impl Identity {
     pub fn new(engine: Engine, secret: ServerSecret, options: IdentityOptions) -> Self {
         let keys = cache::Cache::new(engine.sign_in().remote_wakes());
         let (rates, passwords) = (rate::Rates::default(), password::Passwords::default());
-        Self(Arc::new(Inner { engine, secret, options, keys, rates, passwords }))
+        Self(Arc::new(SharedIdentity { engine, secret, options, keys, rates, passwords }))
     }
 
     pub fn options(&self) -> &IdentityOptions {

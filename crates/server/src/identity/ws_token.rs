@@ -18,7 +18,7 @@ const LIVES: Millis = Millis::from_secs(60);
 const AUDIENCE: &str = "interlock-ws";
 
 #[derive(Serialize, Deserialize)]
-struct Claims {
+struct SocketClaims {
     aud: String,
     exp: u64,
     sub: String,
@@ -63,7 +63,7 @@ impl Origin {
 impl Identity {
     pub fn ws_token(&self, caller: &Caller) -> Result<(String, Timestamp), ApiError> {
         let expires_at = self.engine().now() + LIVES;
-        let claims = Claims {
+        let claims = SocketClaims {
             aud: AUDIENCE.to_owned(),
             exp: expires_at.0.max(0) as u64 / 1_000,
             sub: caller.client.to_string(),
@@ -87,7 +87,7 @@ impl Identity {
         // Time is the engine's.
         validation.validate_exp = false;
         let key = DecodingKey::from_secret(&self.secret().hash("ws-token", b"").0);
-        let claims = jsonwebtoken::decode::<Claims>(token, &key, &validation).ok()?.claims;
+        let claims = jsonwebtoken::decode::<SocketClaims>(token, &key, &validation).ok()?.claims;
         if claims.exp <= self.engine().now().0.max(0) as u64 / 1_000 {
             return None;
         }

@@ -21,12 +21,12 @@ pub enum Found {
 }
 
 pub struct Channel {
-    kept: Mutex<Kept>,
+    kept: Mutex<RecentFrames>,
     /// Rises with every change; who waits compares.
     news: watch::Sender<u64>,
 }
 
-struct Kept {
+struct RecentFrames {
     frames: VecDeque<Frame>,
     bytes: usize,
     /// The cursor before the oldest frame that is kept.
@@ -37,7 +37,7 @@ struct Kept {
 impl Channel {
     /// A channel that will hold what comes after `cursor`.
     pub fn from(cursor: u64) -> Self {
-        let kept = Kept { frames: VecDeque::new(), bytes: 0, floor: cursor, ended: false };
+        let kept = RecentFrames { frames: VecDeque::new(), bytes: 0, floor: cursor, ended: false };
         Self { kept: Mutex::new(kept), news: watch::Sender::new(0) }
     }
 

@@ -22,9 +22,9 @@ use crate::api_error::ApiError;
 
 /// Cheap to clone; all clones are one hub.
 #[derive(Clone)]
-pub struct Hub(Arc<Inner>);
+pub struct Hub(Arc<HubState>);
 
-pub struct Inner {
+pub struct HubState {
     pub engine: Engine,
     pub names: Arc<Names>,
     /// Weak: a channel lives as long as somebody watches.
@@ -41,7 +41,7 @@ pub struct Inner {
 
 /// A place among the subscribers; free again when it is dropped.
 pub struct Seat {
-    hub: Arc<Inner>,
+    hub: Arc<HubState>,
     tenant: TenantId,
     /// How many there were before it.
     pub number: usize,
@@ -62,7 +62,7 @@ impl Drop for Seat {
 
 impl Hub {
     pub fn new(engine: Engine, per_tenant_max: usize, shutdown: CancellationToken) -> Self {
-        Self(Arc::new(Inner {
+        Self(Arc::new(HubState {
             names: Arc::new(Names::new(engine.clone())),
             engine,
             topics: Mutex::default(),

@@ -19,10 +19,11 @@ type Codes = BTreeMap<u16, BTreeMap<&'static str, &'static str>>;
 static CODES: LazyLock<Codes> = LazyLock::new(|| {
     let mut codes = Codes::new();
     for row in ERRORS.lines().filter_map(|line| line.strip_prefix("| `")) {
-        let mut cells = row.split(" | ").map(|cell| cell.trim_matches([' ', '|', '`']));
+        // A description may begin or end with a word in backquotes, which belong to it.
+        let mut cells = row.split(" | ").map(|cell| cell.trim_matches([' ', '|']));
         let (Some(code), Some(status), Some(when)) = (cells.next(), cells.next(), cells.next()) else { continue };
         if let Ok(status) = status.parse() {
-            codes.entry(status).or_default().insert(code, when);
+            codes.entry(status).or_default().insert(code.trim_matches('`'), when);
         }
     }
     codes

@@ -1,4 +1,5 @@
-//! What the types of requests do not say by themselves: how long their texts may be, and which fields exclude each other.
+//! What the types of requests do not say by themselves: how long their texts may be, which fields exclude each other, and
+//! that further fields are refused where a body is read by hand ([`interlock_protocol::body`], steps of a plan).
 //! Limits count bytes; a text within its limit has no more characters than that.
 
 use interlock_core::limits::{NAME_BYTES_MAX, REASON_BYTES_MAX};
@@ -29,7 +30,13 @@ const LENGTHS: &[(&str, &str, usize, usize)] = &[
 /// Schema, and the fields of which a request has exactly one.
 const EITHER: &[(&str, &[&str])] = &[("StartRun", &["workflow", "plan"])];
 
+/// Schemas of one object, or of a choice of objects, that take no further fields.
+const CLOSED: &[&str] = &["WorkerHello", "Report", "EffectIntent", "EffectOutcome", "ReportedOutcome", "NewToken"];
+/// The same of objects that are put together from a choice: what no part of it knows is refused.
+const CLOSED_AS_A_WHOLE: &[&str] = &["StepSpec", "RollbackSpec"];
+
 pub fn describe(document: &mut Value) {
+    close(&mut document["components"]["schemas"]);
     let schemas = &mut document["components"]["schemas"];
     for (schema, field, least, greatest) in LENGTHS {
         if let Some(field) =
@@ -47,6 +54,48 @@ pub fn describe(document: &mut Value) {
             schema.insert("oneOf".to_owned(), fields.iter().map(one).collect());
         }
     }
+}
+
+fn close(schemas: &mut Value) {
+    for name in CLOSED {
+        let closed = match schemas[name]["oneOf"].as_array() {
+            Some(options) => {
+                let options: Vec<Value> = options.iter().map(|option| closed(option, schemas)).collect();
+                json!({ "oneOf": options, "description": schemas[name]["description"] })
+            }
+            None => closed(&schemas[name], schemas),
+        };
+        schemas[name] = without_nulls(closed);
+    }
+    for name in CLOSED_AS_A_WHOLE {
+        schemas[name]["unevaluatedProperties"] = json!(false);
+    }
+}
+
+/// An object with all fields of its parts, and no others. Closing the parts would let each refuse the other's fields.
+fn closed(schema: &Value, schemas: &Value) -> Value {
+    let mut whole = json!({ "type": "object", "description": schema["description"], "properties": {}, "required": [] });
+    let own = std::slice::from_ref(schema);
+    for part in schema["allOf"].as_array().map_or(own, Vec::as_slice) {
+        let named = part["$ref"].as_str().and_then(|reference| reference.rsplit('/').next());
+        let part = named.map_or(part, |name| &schemas[name]);
+        for (field, described) in part["properties"].as_object().into_iter().flatten() {
+            whole["properties"][field] = described.clone();
+        }
+        for field in part["required"].as_array().into_iter().flatten() {
+            whole["required"].as_array_mut().into_iter().for_each(|required| required.push(field.clone()));
+        }
+    }
+    whole["additionalProperties"] = json!(false);
+    without_nulls(whole)
+}
+
+/// What is not said, instead of said to be nothing.
+fn without_nulls(mut schema: Value) -> Value {
+    if let Some(fields) = schema.as_object_mut() {
+        fields.retain(|_, value| !value.is_null());
+    }
+    schema
 }
 
 #[cfg(test)]

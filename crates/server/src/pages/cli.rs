@@ -23,7 +23,7 @@ const STATE_CHARS_MAX: usize = 128;
 
 /// What the command line asks for.
 #[derive(Deserialize)]
-pub struct Wish {
+pub struct CodeQuery {
     challenge: String,
     #[serde(default)]
     state: String,
@@ -49,7 +49,7 @@ struct Typed {
     port: String,
 }
 
-impl Wish {
+impl CodeQuery {
     fn checked(self) -> Result<Self, ApiError> {
         let plain = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'));
         let fits = self.challenge.len() == CHALLENGE_CHARS && plain(&self.challenge);
@@ -67,7 +67,7 @@ impl Wish {
     }
 }
 
-pub async fn show(State(state): State<AppState>, headers: HeaderMap, Query(wish): Query<Wish>) -> Response {
+pub async fn show(State(state): State<AppState>, headers: HeaderMap, Query(wish): Query<CodeQuery>) -> Response {
     form(&state, &headers, wish).await.unwrap_or_else(|error| failed(&error))
 }
 
@@ -75,7 +75,7 @@ pub async fn allow(State(state): State<AppState>, headers: HeaderMap, Fields(for
     hand_over(&state, &headers, form).await.unwrap_or_else(|error| failed(&error))
 }
 
-async fn form(state: &AppState, headers: &HeaderMap, wish: Wish) -> Result<Response, ApiError> {
+async fn form(state: &AppState, headers: &HeaderMap, wish: CodeQuery) -> Result<Response, ApiError> {
     origin::check_host(state, headers)?;
     let wish = wish.checked()?;
     let Some(caller) = state.identity().visitor(headers).await? else {
@@ -115,7 +115,7 @@ async fn hand_over(state: &AppState, headers: &HeaderMap, form: Allow) -> Result
     origin::check_host(state, headers)?;
     origin::check_origin(state, headers)?;
     let Allow { csrf, wish: Typed { challenge, state: asked, port } } = form;
-    let wish = Wish { challenge, state: asked, port: port.parse().ok() }.checked()?;
+    let wish = CodeQuery { challenge, state: asked, port: port.parse().ok() }.checked()?;
     let caller = state.identity().visitor(headers).await?.ok_or_else(ApiError::unauthorized)?;
     if !state.identity().csrf(&caller).is_some_and(|own| same_text(&own, &csrf)) {
         return Err(ApiError::csrf());

@@ -16,7 +16,7 @@ use crate::request::Fields;
 use crate::state::AppState;
 
 #[derive(Deserialize, Default)]
-pub struct Wish {
+pub struct LoginQuery {
     /// Where to go afterwards.
     #[serde(default)]
     next: String,
@@ -29,10 +29,10 @@ pub struct SignIn {
     name: String,
     password: String,
     #[serde(flatten)]
-    wish: Wish,
+    wish: LoginQuery,
 }
 
-pub async fn show(State(state): State<AppState>, headers: HeaderMap, Query(wish): Query<Wish>) -> Response {
+pub async fn show(State(state): State<AppState>, headers: HeaderMap, Query(wish): Query<LoginQuery>) -> Response {
     match origin::check_host(&state, &headers) {
         Ok(()) => form(&state, StatusCode::OK, &wish, "", None),
         Err(error) => error.into_response(),
@@ -57,7 +57,7 @@ async fn sign_in(
     (peer, headers): (PeerAddress, &HeaderMap),
     name: &str,
     password: String,
-    wish: &Wish,
+    wish: &LoginQuery,
 ) -> Result<Response, ApiError> {
     origin::check_host(state, headers)?;
     origin::check_origin(state, headers)?;
@@ -76,7 +76,7 @@ pub fn local(next: &str) -> &str {
     if plain { next } else { path::ACCOUNT }
 }
 
-fn form(state: &AppState, status: StatusCode, wish: &Wish, name: &str, message: Option<&str>) -> Response {
+fn form(state: &AppState, status: StatusCode, wish: &LoginQuery, name: &str, message: Option<&str>) -> Response {
     let (alert, name, action) = (alert(message), escape(name), path::LOGIN);
     let (next, tenant) = (escape(&wish.next), escape(&wish.tenant));
     let provider = match state.oidc() {

@@ -14,7 +14,7 @@ use crate::origin;
 use crate::state::AppState;
 
 #[derive(Deserialize)]
-pub struct Wish {
+pub struct ProviderQuery {
     #[serde(default)]
     next: String,
 }
@@ -29,7 +29,7 @@ pub struct Back {
     error: String,
 }
 
-pub async fn start(State(state): State<AppState>, headers: HeaderMap, Query(wish): Query<Wish>) -> Response {
+pub async fn start(State(state): State<AppState>, headers: HeaderMap, Query(wish): Query<ProviderQuery>) -> Response {
     match depart(&state, &headers, &wish.next).await {
         Ok(response) => response,
         Err(error) => failed(&error),

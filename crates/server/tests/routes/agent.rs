@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::api::{Api, attempt, completed, task};
+use crate::set_up::{intent, outcome, pay, unsafe_effect};
 
 #[tokio::test(start_paused = true)]
 async fn a_session_is_registered_renewed_and_ended() {
@@ -89,20 +90,13 @@ async fn an_effect_is_performed_once() {
     api.start(json!([task("pay")])).await;
     let session = api.register().await;
     let assignment = api.poll(&session).await;
-    let mut intent = attempt(&assignment);
-    intent["template"] = json!("card:charge:42");
-    intent["number"] = json!(0);
-    intent["effect"] = json!("keyed");
-    intent["request"] = json!({ "cents": 100 });
+    let intent = intent(&assignment, 0, "keyed");
     let effects = format!("/agent/{session}/effects");
     let answer = api.post(&effects, intent.clone()).await.ok();
     assert_eq!(answer["answer"], "perform");
-    assert!(answer["key"].as_str().unwrap().starts_with("card:charge:42#"), "{answer}");
+    assert!(answer["key"].as_str().unwrap().starts_with("card:charge#"), "{answer}");
 
-    let mut outcome = attempt(&assignment);
-    outcome["receipt"] = answer["receipt"].clone();
-    outcome["happened"] = json!(true);
-    outcome["response"] = json!({ "id": "ch_1" });
+    let outcome = outcome(&assignment, &answer["receipt"], true, json!({ "id": "ch_1" }));
     let outcomes = format!("/agent/{session}/outcomes");
     assert_eq!(api.post(&outcomes, outcome.clone()).await.status, 204);
     assert_eq!(api.post(&outcomes, outcome).await.status, 204, "a repeat is harmless");
@@ -117,17 +111,10 @@ async fn an_effect_is_performed_once() {
 #[tokio::test(start_paused = true)]
 async fn an_outcome_of_a_session_that_is_over_settles_the_doubt() {
     let api = Api::new().await;
-    let mut step = task("pay");
-    step["effect"] = json!("unsafe");
-    let run = api.start(json!([step])).await;
+    let run = api.start(json!([pay()])).await;
     let session = api.register().await;
     let assignment = api.poll(&session).await;
-    let mut intent = attempt(&assignment);
-    intent["template"] = json!("card:charge");
-    intent["number"] = json!(0);
-    intent["effect"] = json!("unsafe");
-    intent["request"] = json!(null);
-    let answer = api.post(&format!("/agent/{session}/effects"), intent.clone()).await.ok();
+    let answer = unsafe_effect(&api, &session, &assignment).await.ok();
 
     // The worker is silent until its session is over and the run is in doubt.
     tokio::time::sleep(Duration::from_mins(2)).await;
@@ -135,13 +122,9 @@ async fn an_outcome_of_a_session_that_is_over_settles_the_doubt() {
     let renewed = api.post("/agent/heartbeat", json!({ "session": session, "held": [] })).await.ok();
     assert_eq!(renewed["known"], false);
 
-    intent["number"] = json!(1);
-    let more = api.post(&format!("/agent/{session}/effects"), intent).await;
+    let more = api.post(&format!("/agent/{session}/effects"), intent(&assignment, 1, "unsafe")).await;
     assert_eq!(more.problem(), (410, "SESSION_GONE"), "it may not begin anything new");
-    let mut outcome = attempt(&assignment);
-    outcome["receipt"] = answer["receipt"].clone();
-    outcome["happened"] = json!(true);
-    outcome["response"] = json!("paid");
+    let outcome = outcome(&assignment, &answer["receipt"], true, json!("paid"));
     let path = format!("/agent/{session}/outcomes");
     assert_eq!(api.post(&path, outcome.clone()).await.status, 204);
     assert_eq!(api.get(&format!("/runs/{run}")).await.ok()["state"], "running");

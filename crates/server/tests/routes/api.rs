@@ -17,7 +17,7 @@ use interlock_engine::payloads::{Objects, PayloadOptions};
 use interlock_engine::{Engine, EngineOptions};
 use interlock_server::identity::{Identity, IdentityOptions, NewKey, create_key};
 use interlock_server::{ServerOptions, ServerSecret, router};
-use interlock_store::{Mode, NoFaults, Options, Store, StoreUrl, Tenant, forget_memory};
+use interlock_store::{Faults, Mode, NoFaults, Options, Store, StoreUrl, Tenant, forget_memory};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
@@ -30,35 +30,58 @@ pub struct Api {
     /// Of the tenant, for everything; and of the other tenant.
     pub key: String,
     pub other_key: String,
+    /// What tells the router that its server stops.
+    pub stop: CancellationToken,
     secret: ServerSecret,
     router: Router,
-    database: String,
+    pub database: String,
 }
 
 /// An engine on a database of its own, with two tenants.
 pub async fn engine() -> (Engine, [TenantId; 2], String) {
+    engine_under(Arc::new(NoFaults), Objects::memory()).await
+}
+
+/// The same under faults, with its long payloads in `objects`.
+pub async fn engine_under(faults: Arc<dyn Faults>, objects: Objects) -> (Engine, [TenantId; 2], String) {
     static DATABASES: AtomicU64 = AtomicU64::new(0);
-    let number = DATABASES.fetch_add(1, Ordering::Relaxed);
-    let database = format!("routes-{number}");
+    let database = format!("routes-{}", DATABASES.fetch_add(1, Ordering::Relaxed));
+    let engine = engine_on(&database, faults, objects).await;
+    let tenants = two_tenants(&engine).await;
+    (engine, tenants, database)
+}
+
+/// An engine on a database that may be another one's as well.
+pub async fn engine_on(database: &str, faults: Arc<dyn Faults>, objects: Objects) -> Engine {
+    static ENGINES: AtomicU64 = AtomicU64::new(0);
+    let number = ENGINES.fetch_add(1, Ordering::Relaxed);
     let clock = Clock::starting_at(Timestamp(1_720_000_000_000));
     let options = EngineOptions {
         ids: IdSource::seeded(clock.clone(), number),
         clock,
         expressions_in_place: true,
-        payloads: Some(PayloadOptions::new(Objects::memory())),
+        payloads: Some(PayloadOptions::new(objects)),
         ..EngineOptions::new(Arc::new(NoOtherDestinations))
     };
-    let mode = Mode::Inline(Arc::new(NoFaults));
-    let store_options = Options { mode, ..Options::new(ServerId(Uuid::from_u128(1))) };
-    let store = Store::open(&StoreUrl::SqliteMemory(database.clone()), store_options).await.unwrap();
-    let engine = Engine::open(store, options).await.unwrap();
-    let tenants = two_tenants(&engine).await;
-    (engine, tenants, database)
+    let mode = Mode::Inline(faults);
+    let store_options = Options { mode, ..Options::new(ServerId(Uuid::from_u128(1 + u128::from(number)))) };
+    let store = Store::open(&StoreUrl::SqliteMemory(database.to_owned()), store_options).await.unwrap();
+    Engine::open(store, options).await.unwrap()
 }
 
 async fn two_tenants(engine: &Engine) -> [TenantId; 2] {
-    let tenants = [1, 2].map(|number| TenantId(Uuid::from_u128(number)));
-    for (tenant, name) in tenants.into_iter().zip(["one", "two"]) {
+    tenants_from(engine, 1).await
+}
+
+/// Two tenants of these numbers.
+async fn tenants_from(engine: &Engine, first: u32) -> [TenantId; 2] {
+    let tenants = [first, first + 1].map(|number| TenantId(Uuid::from_u128(number.into())));
+    for (tenant, number) in tenants.into_iter().zip(first..) {
+        let name = match number {
+            1 => "one".to_owned(),
+            2 => "two".to_owned(),
+            number => format!("tenant-{number}"),
+        };
         engine.put_tenant(Tenant::new(tenant, name, engine.now())).await.unwrap();
     }
     tenants
@@ -118,14 +141,34 @@ impl Api {
         Self::of(engine, tenants, name.to_owned()).await
     }
 
-    async fn of(engine: Engine, [tenant, other_tenant]: [TenantId; 2], database: String) -> Self {
+    pub async fn of(engine: Engine, [tenant, other_tenant]: [TenantId; 2], database: String) -> Self {
         let options = ServerOptions::new(tenant);
-        let router = router(engine.clone(), &options, CancellationToken::new());
+        let stop = CancellationToken::new();
+        let router = router(engine.clone(), &options, stop.clone());
         let all: Roles = Role::ALL.iter().copied().collect();
         let secret = options.secret;
         let key = key(&engine, &secret, NewKey::new(tenant, "test", all)).await;
         let other_key = self::key(&engine, &secret, NewKey::new(other_tenant, "other", all)).await;
-        Self { engine, tenant, other_tenant, key, other_key, secret, router, database }
+        Self { engine, tenant, other_tenant, key, other_key, stop, secret, router, database }
+    }
+
+    /// A server beside this one, on the same engine, for two tenants of its own.
+    pub async fn beside(&self, first: u32) -> Self {
+        let tenants = tenants_from(&self.engine, first).await;
+        Self::of(self.engine.clone(), tenants, self.database.clone()).await
+    }
+
+    /// The options of a server that knows the same keys.
+    pub fn options(&self) -> ServerOptions {
+        ServerOptions { secret: self.secret.clone(), ..ServerOptions::new(self.tenant) }
+    }
+
+    /// A server beside this one, for the same tenants and keys, with other options.
+    pub fn with_options(&self, change: impl FnOnce(&mut ServerOptions)) -> Self {
+        let mut options = self.options();
+        change(&mut options);
+        let router = router(self.engine.clone(), &options, self.stop.clone());
+        Self { router, ..self.with_key(&self.key) }
     }
 
     /// Another key.
@@ -149,6 +192,7 @@ impl Api {
             database: self.database.clone(),
             key: key.to_owned(),
             other_key: self.other_key.clone(),
+            stop: self.stop.clone(),
             ..*self
         }
     }

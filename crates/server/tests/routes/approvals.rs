@@ -11,8 +11,8 @@ const PASSWORD: &str = "correct horse battery";
 /// A person who is signed in, and asks with cookie and header.
 pub struct Person<'a> {
     api: &'a Api,
-    cookie: String,
-    csrf: String,
+    pub cookie: String,
+    pub csrf: String,
 }
 
 impl<'a> Person<'a> {
@@ -22,12 +22,22 @@ impl<'a> Person<'a> {
         Self::signed_in(api, name).await
     }
 
+    /// Somebody of another tenant than the one that people sign in to by default.
+    pub async fn in_tenant(api: &'a Api, tenant: &str, name: &str, roles: Value) -> Self {
+        api.post("/users", json!({ "name": name, "roles": roles, "password": PASSWORD })).await.ok();
+        Self::sign_in(api, json!({ "tenant": tenant, "name": name, "password": PASSWORD })).await
+    }
+
     /// Somebody who has an account with that password.
     pub async fn signed_in(api: &'a Api, name: &str) -> Self {
+        Self::sign_in(api, json!({ "name": name, "password": PASSWORD })).await
+    }
+
+    async fn sign_in(api: &'a Api, body: Value) -> Self {
         let request = Request::post("/api/v1/auth/login")
             .header(header::HOST, "localhost")
             .header(header::CONTENT_TYPE, "application/json")
-            .body(Body::from(json!({ "name": name, "password": PASSWORD }).to_string()));
+            .body(Body::from(body.to_string()));
         let answer = api.ask(request.unwrap()).await;
         let cookie = answer.headers[header::SET_COOKIE].to_str().unwrap().split(';').next().unwrap().to_owned();
         Self { api, cookie, csrf: answer.text("csrf") }
@@ -60,6 +70,9 @@ pub fn gate(quorum: u32, approvers: Value) -> Value {
 #[tokio::test]
 async fn a_person_of_the_right_group_decides() {
     let api = Api::new().await;
+    let viewer = Person::new(&api, "vera", json!(["viewer"]), json!(["sre"])).await;
+    let outsider = Person::new(&api, "otto", json!(["approver"]), json!(["sales"])).await;
+    let ada = Person::new(&api, "ada", json!(["approver"]), json!(["sre"])).await;
     let run = api.post("/runs", json!({ "plan": gate(1, json!(["sre"])) })).await.text("run_id");
     let open = api.get("/approvals").await.ok()["approvals"][0].clone();
     assert_eq!((&open["run_id"], &open["message"]), (&json!(run), &json!("ship it?")));
@@ -68,11 +81,8 @@ async fn a_person_of_the_right_group_decides() {
 
     let by_key = api.post(&vote, word.clone()).await;
     assert_eq!(by_key.problem(), (403, "PERSON_REQUIRED"));
-    let viewer = Person::new(&api, "vera", json!(["viewer"]), json!(["sre"])).await;
     assert_eq!(viewer.post(&vote, word.clone()).await.problem(), (403, "PERMISSION_DENIED"));
-    let outsider = Person::new(&api, "otto", json!(["approver"]), json!(["sales"])).await;
     assert_eq!(outsider.post(&vote, word.clone()).await.problem(), (409, "APPROVAL_VOTE_REFUSED"));
-    let ada = Person::new(&api, "ada", json!(["approver"]), json!(["sre"])).await;
     let stale = ada.post(&vote, json!({ "approve": true, "digest": "0".repeat(64) })).await;
     assert_eq!(stale.problem(), (409, "APPROVAL_CHANGED"));
     assert_eq!(stale.body["approval"]["digest"], open["digest"], "the card as it is now comes along");
@@ -123,10 +133,10 @@ pub async fn yes(api: &Api, run: &str) -> Value {
 #[tokio::test]
 async fn two_keys_need_two_people() {
     let api = Api::new().await;
-    let run = api.post("/runs", json!({ "plan": gate(2, json!([])) })).await.text("run_id");
-    let path = format!("/runs/{run}/approve");
     let ada = Person::new(&api, "ada", json!(["approver"]), json!([])).await;
     let bob = Person::new(&api, "bob", json!(["approver"]), json!([])).await;
+    let run = api.post("/runs", json!({ "plan": gate(2, json!([])) })).await.text("run_id");
+    let path = format!("/runs/{run}/approve");
     let yes = yes(&api, &run).await;
     assert_eq!(ada.post(&path, yes.clone()).await.ok()["state"], "requested");
     assert_eq!(ada.post(&path, yes.clone()).await.problem(), (409, "APPROVAL_VOTE_REFUSED"));
@@ -184,10 +194,10 @@ async fn a_vote_without_a_digest_is_for_what_cannot_reach_far() {
 async fn whoever_directs_a_run_to_ask_again_does_not_decide() {
     let api = Api::new().await;
     let gate = json!({ "key": "gate", "kind": "approval", "on_reject": "pause" });
-    let run = api.post("/runs", json!({ "plan": plan(json!([gate])) })).await.text("run_id");
-    let path = format!("/runs/{run}/approve");
     let ada = Person::new(&api, "ada", json!(["approver"]), json!([])).await;
     let bob = Person::new(&api, "bob", json!(["operator", "approver"]), json!([])).await;
+    let run = api.post("/runs", json!({ "plan": plan(json!([gate])) })).await.text("run_id");
+    let path = format!("/runs/{run}/approve");
     assert_eq!(ada.post(&path, json!({ "approve": false })).await.ok()["run_state"], "paused");
     bob.post(&format!("/runs/{run}/retry"), json!({})).await.ok();
     let own = bob.post(&path, json!({ "approve": true })).await;
@@ -264,6 +274,33 @@ async fn an_account_of_the_starters_making_does_not_decide() {
     }
     // Somebody whom she has not touched decides.
     bob.post(&path, json!({ "approve": true })).await.ok();
+    api.end().await;
+}
+
+/// Nobody answers for a key without an owner: it might be the starter's.
+#[tokio::test(start_paused = true)]
+async fn an_account_that_an_ownerless_key_made_for_a_run_does_not_decide_on_it() {
+    let api = Api::new().await;
+    let before = Person::new(&api, "ada", json!(["approver"]), json!([])).await;
+    let bob =
+        api.post("/users", json!({ "name": "bob", "roles": ["viewer"], "password": PASSWORD })).await.text("user");
+    tokio::time::advance(std::time::Duration::from_secs(1)).await;
+    let run = api.post("/runs", json!({ "plan": gate(2, json!([])) })).await.text("run_id");
+    tokio::time::advance(std::time::Duration::from_secs(1)).await;
+    let path = format!("/runs/{run}/approve");
+    let vote = yes(&api, &run).await;
+    api.send("PATCH", &format!("/api/v1/users/{bob}"), json!({ "roles": ["approver"] })).await.ok();
+    let puppet = Person::new(&api, "puppet", json!(["approver"]), json!([])).await;
+    for person in [&puppet, &Person::signed_in(&api, "bob").await] {
+        let refused = person.post(&path, vote.clone()).await;
+        assert_eq!(refused.problem(), (409, "APPROVAL_VOTE_REFUSED"));
+        assert!(refused.text("detail").contains("has no owner"), "{}", refused.body);
+    }
+    before.post(&path, vote).await.ok();
+    // On what comes later they decide.
+    tokio::time::advance(std::time::Duration::from_secs(1)).await;
+    let later = api.post("/runs", json!({ "plan": gate(1, json!([])) })).await.text("run_id");
+    puppet.post(&format!("/runs/{later}/approve"), json!({ "approve": true })).await.ok();
     api.end().await;
 }
 

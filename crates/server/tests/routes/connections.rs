@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use interlock_core::ids::TenantId;
 use interlock_engine::Engine;
-use interlock_server::{ConnectionOptions, Server, ServerError, ServerOptions};
+use interlock_server::{ConnectionOptions, Server, ServerError, ServerOptions, TrustedProxies};
 use interlock_store::forget_memory;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -25,13 +25,22 @@ pub struct Listening {
     serving: JoinHandle<Result<(), ServerError>>,
 }
 
-async fn listen(connections: ConnectionOptions) -> Listening {
+pub async fn listen(connections: ConnectionOptions) -> Listening {
     listen_with(|tenant| ServerOptions { connections, ..ServerOptions::new(tenant) }).await
 }
 
 pub async fn listen_with(options: impl FnOnce(TenantId) -> ServerOptions) -> Listening {
     let (engine, [tenant, _], database) = engine().await;
-    let options = ServerOptions { listen: "127.0.0.1:0".parse().unwrap(), ..options(tenant) };
+    listen_on(engine, options(tenant), database).await
+}
+
+/// The engine of an API that is asked without a socket as well.
+async fn listen_for(api: &crate::api::Api, options: ServerOptions) -> Listening {
+    listen_on(api.engine.clone(), options, api.database.clone()).await
+}
+
+async fn listen_on(engine: Engine, options: ServerOptions, database: String) -> Listening {
+    let options = ServerOptions { listen: "127.0.0.1:0".parse().unwrap(), ..options };
     let server = Server::bind(engine.clone(), options).await.unwrap();
     let address = server.address().unwrap();
     let stop = CancellationToken::new();
@@ -40,12 +49,12 @@ pub async fn listen_with(options: impl FnOnce(TenantId) -> ServerOptions) -> Lis
 }
 
 impl Listening {
-    async fn connect(&self) -> TcpStream {
+    pub async fn connect(&self) -> TcpStream {
         TcpStream::connect(self.address).await.unwrap()
     }
 
     /// Everything that the server says until it closes.
-    async fn say(&self, text: &str) -> String {
+    pub async fn say(&self, text: &str) -> String {
         let mut stream = self.connect().await;
         stream.write_all(text.as_bytes()).await.unwrap();
         rest(&mut stream).await
@@ -59,7 +68,7 @@ impl Listening {
     }
 }
 
-async fn rest(stream: &mut TcpStream) -> String {
+pub async fn rest(stream: &mut TcpStream) -> String {
     let mut said = Vec::new();
     // A reset after the answer is told from one before it by what was read.
     let _ = timeout(PATIENCE, stream.read_to_end(&mut said)).await.expect("the server closes");
@@ -106,6 +115,37 @@ async fn a_connection_too_many_is_told_so() {
     one.write_all(HEALTH.as_bytes()).await.unwrap();
     assert!(rest(&mut one).await.starts_with("HTTP/1.1 200"));
     drop(two);
+    server.end().await;
+}
+
+/// Behind a trusted proxy a source is the client that the proxy names; and the proxy may connect for many.
+#[tokio::test]
+async fn behind_a_trusted_proxy_clients_are_told_apart() {
+    const AT_ONCE: usize = 80;
+    let connections = ConnectionOptions { per_address_max: 2, ..ConnectionOptions::default() };
+    let trusted_proxies = TrustedProxies::new(vec!["127.0.0.1".parse().unwrap()]);
+    let api = crate::api::Api::new().await;
+    let account = serde_json::json!({ "name": "ada", "roles": ["viewer"], "password": "correct horse battery" });
+    api.post("/users", account).await.ok();
+    let server = listen_for(&api, ServerOptions { connections, trusted_proxies, ..api.options() }).await;
+    let sign_in = async |client: String| {
+        let body = r#"{"name":"ada","password":"correct horse battery"}"#;
+        let length = body.len();
+        let said = server
+            .say(&format!(
+                "POST /api/v1/auth/login HTTP/1.1\r\nhost: localhost\r\nx-forwarded-for: {client}\r\n\
+                 content-type: application/json\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}"
+            ))
+            .await;
+        said.split(' ').nth(1).unwrap_or_default().to_owned()
+    };
+    let of_many = (0..AT_ONCE).map(|number| sign_in(format!("203.0.113.9, 198.51.100.{number}")));
+    let of_many = futures::future::join_all(of_many).await;
+    assert!(of_many.iter().all(|status| status == "200"), "{of_many:?}");
+    // What a client writes in front of its own address does not make it another.
+    let of_one = (0..AT_ONCE).map(|number| sign_in(format!("198.51.100.{number}, 203.0.113.9")));
+    let of_one = futures::future::join_all(of_one).await;
+    assert!(of_one.iter().any(|status| status == "503"), "{of_one:?}");
     server.end().await;
 }
 

@@ -1,12 +1,9 @@
 //! What an operator can tell a run.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::api::{Api, attempt, completed, failed, task};
-
-async fn state_of(api: &Api, run: &str) -> Value {
-    api.get(&format!("/runs/{run}")).await.ok()["state"].clone()
-}
+use crate::api::{Api, task};
+use crate::set_up::{broken, pay, state_of, unsafe_effect};
 
 #[tokio::test(start_paused = true)]
 async fn pause_resume_and_cancel() {
@@ -38,20 +35,6 @@ async fn a_directive_needs_a_reason() {
         assert_eq!(long.problem(), (413, "PAYLOAD_TOO_LARGE"), "{verb}");
     }
     api.end().await;
-}
-
-/// A run whose first step has succeeded and whose second one has failed.
-async fn broken(api: &Api, on_failure: &str) -> String {
-    let mut second = task("b");
-    second["on_failure"] = json!(on_failure);
-    let run = api.start(json!([task("a"), second, task("c")])).await;
-    let session = api.register().await;
-    let first = api.poll(&session).await;
-    api.report(&session, &first, completed(json!("a's"))).await.ok();
-    let second = api.poll(&session).await;
-    api.report(&session, &second, failed("BROKEN")).await.ok();
-    api.post("/agent/unregister", json!({ "session": session })).await;
-    run
 }
 
 #[tokio::test(start_paused = true)]
@@ -123,17 +106,10 @@ async fn a_run_that_has_ended_is_continued_by_a_new_one() {
 #[tokio::test(start_paused = true)]
 async fn a_doubt_is_resolved_by_a_person() {
     let api = Api::new().await;
-    let mut step = task("pay");
-    step["effect"] = json!("unsafe");
-    let run = api.start(json!([step])).await;
+    let run = api.start(json!([pay()])).await;
     let session = api.register().await;
     let assignment = api.poll(&session).await;
-    let mut intent = attempt(&assignment);
-    intent["template"] = json!("card:charge");
-    intent["number"] = json!(0);
-    intent["effect"] = json!("unsafe");
-    intent["request"] = json!({ "cents": 100 });
-    let answer = api.post(&format!("/agent/{session}/effects"), intent).await.ok();
+    let answer = unsafe_effect(&api, &session, &assignment).await.ok();
     assert_eq!(answer["answer"], "perform");
     let timeout = json!({ "class": "timeout", "code": "CARD_TIMEOUT", "message": "no answer" });
     let lost = json!({ "status": "retry", "error": timeout });

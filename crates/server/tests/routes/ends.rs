@@ -4,49 +4,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::api::{Answer, Api, attempt, completed, failed, plan, task};
-
-/// The run, once it is in this state.
-async fn until(api: &Api, run: &str, state: &str) -> Value {
-    for _ in 0..1_000 {
-        let shown = api.get(&format!("/runs/{run}")).await.ok();
-        if shown["state"] == state {
-            return shown;
-        }
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
-    panic!("{run} is never {state}");
-}
-
-async fn code_of_step(api: &Api, run: &str, step: usize) -> Value {
-    let steps = api.get(&format!("/runs/{run}/steps")).await.ok();
-    steps["steps"][step]["error"]["code"].clone()
-}
-
-/// Asks to perform an effect that cannot be repeated.
-async fn unsafe_effect(api: &Api, session: &str, assignment: &Value) -> Answer {
-    let mut intent = attempt(assignment);
-    intent["template"] = json!("card:charge");
-    intent["number"] = json!(0);
-    intent["effect"] = json!("unsafe");
-    intent["request"] = json!({ "cents": 100 });
-    api.post(&format!("/agent/{session}/effects"), intent).await
-}
-
-fn pay() -> Value {
-    json!({ "key": "pay", "kind": "task", "handler": "pay", "effect": "unsafe" })
-}
-
-/// A run whose only step was given back while its effect was under way.
-async fn in_doubt(api: &Api) -> String {
-    let run = api.start(json!([pay()])).await;
-    let session = api.register().await;
-    let assignment = api.poll(&session).await;
-    assert_eq!(unsafe_effect(api, &session, &assignment).await.ok()["answer"], "perform");
-    api.report(&session, &assignment, json!({ "status": "released" })).await.ok();
-    api.post("/agent/unregister", json!({ "session": session })).await;
-    run
-}
+use crate::api::{Api, completed, failed, plan, task};
+use crate::set_up::{code_of_step, in_doubt, pay, unsafe_effect, until};
 
 #[tokio::test(start_paused = true)]
 async fn nobody_decides_in_time() {

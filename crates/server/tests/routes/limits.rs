@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::api::{Answer, Api, attempt, completed, failed};
+use crate::api::{Answer, Api, completed, failed};
+use crate::set_up::intent;
 
 async fn apply(api: &Api, source: &str) -> Value {
     api.post("/workflows", json!({ "source": source })).await.ok()
@@ -88,12 +89,7 @@ async fn a_write_too_many_ends_the_run() {
     let session = api.register().await;
     let assignment = api.poll(&session).await;
     let write = async |number: u32, effect: &str| -> Answer {
-        let mut intent = attempt(&assignment);
-        intent["template"] = json!("card:charge");
-        intent["number"] = json!(number);
-        intent["effect"] = json!(effect);
-        intent["request"] = json!({ "cents": 100 });
-        api.post(&format!("/agent/{session}/effects"), intent).await
+        api.post(&format!("/agent/{session}/effects"), intent(&assignment, number, effect)).await
     };
     assert_eq!(write(0, "keyed").await.ok()["answer"], "perform");
     assert_eq!(write(1, "read").await.ok()["answer"], "perform");

@@ -31,38 +31,42 @@ const PATIENCE: Duration = Duration::from_mins(1);
 /// Who takes longer for what it is given, and falls behind meanwhile, is told to resync.
 const SLOW_AFTER: Duration = Duration::from_secs(1);
 
-struct Rig {
-    engine: Engine,
-    tenant: TenantId,
-    other_tenant: TenantId,
-    /// May listen, and work.
-    key: String,
-    address: SocketAddr,
+pub struct Rig {
+    pub engine: Engine,
+    pub tenant: TenantId,
+    pub other_tenant: TenantId,
+    /// May listen, and work; and the same for the other tenant.
+    pub key: String,
+    pub other_key: String,
+    pub address: SocketAddr,
     stop: CancellationToken,
     serving: JoinHandle<Result<(), interlock_server::ServerError>>,
     database: String,
 }
 
 impl Rig {
-    async fn new() -> Self {
+    pub async fn new() -> Self {
         let (engine, [tenant, other_tenant], database) = engine().await;
         let options = ServerOptions { listen: "127.0.0.1:0".parse().unwrap(), ..ServerOptions::new(tenant) };
         let roles = [Role::Viewer, Role::Worker].into_iter().collect();
-        let key = create_key(&engine, &options.secret, NewKey::new(tenant, "test", roles)).await.unwrap().1;
-        let key = key.reveal().to_owned();
+        let key = async |tenant| {
+            let new = NewKey::new(tenant, "test", roles);
+            create_key(&engine, &options.secret, new).await.unwrap().1.reveal().to_owned()
+        };
+        let (key, other_key) = (key(tenant).await, key(other_tenant).await);
         let server = Server::bind(engine.clone(), options).await.unwrap();
         let address = server.address().unwrap();
         let stop = CancellationToken::new();
         let serving = tokio::spawn(server.run(stop.clone()));
-        Self { engine, tenant, other_tenant, key, address, stop, serving, database }
+        Self { engine, tenant, other_tenant, key, other_key, address, stop, serving, database }
     }
 
     /// A run whose steps somebody completes, one after the other.
-    async fn start(&self, steps: usize) -> RunId {
+    pub async fn start(&self, steps: usize) -> RunId {
         self.start_of(self.tenant, steps).await
     }
 
-    async fn start_of(&self, tenant: TenantId, steps: usize) -> RunId {
+    pub async fn start_of(&self, tenant: TenantId, steps: usize) -> RunId {
         let steps = (0..steps).map(|number| StepSpec::task(format!("s{number}"), "t")).collect();
         let plan = Plan {
             workflow: "w".into(),
@@ -87,7 +91,7 @@ impl Rig {
     }
 
     /// A request for a WebSocket, with the key unless it is to go without.
-    fn request(&self, path: &str, key: Option<&str>) -> axum::http::Request<()> {
+    pub fn request(&self, path: &str, key: Option<&str>) -> axum::http::Request<()> {
         let mut request = format!("ws://{}{path}", self.address).into_client_request().unwrap();
         if let Some(key) = key {
             request.headers_mut().insert("authorization", format!("Bearer {key}").parse().unwrap());
@@ -100,12 +104,12 @@ impl Rig {
         client_async(self.request(path, Some(&self.key)), stream).await.unwrap().0
     }
 
-    async fn stranger(&self, path: &str) -> WebSocketStream<TcpStream> {
+    pub async fn stranger(&self, path: &str) -> WebSocketStream<TcpStream> {
         let stream = TcpStream::connect(self.address).await.unwrap();
         client_async(self.request(path, None), stream).await.unwrap().0
     }
 
-    async fn end(self) {
+    pub async fn end(self) {
         self.stop.cancel();
         timeout(Duration::from_secs(10), self.serving).await.unwrap().unwrap().unwrap();
         self.engine.stop().await;
@@ -114,7 +118,7 @@ impl Rig {
 }
 
 /// The next message that is an event, or the control frame that ends the stream.
-async fn next(socket: &mut WebSocketStream<TcpStream>) -> Option<Value> {
+pub async fn next(socket: &mut WebSocketStream<TcpStream>) -> Option<Value> {
     loop {
         match timeout(PATIENCE, socket.next()).await.expect("something comes in time")? {
             Ok(Message::Text(text)) => {
@@ -130,13 +134,13 @@ async fn next(socket: &mut WebSocketStream<TcpStream>) -> Option<Value> {
 }
 
 /// Server-sent events over a plain connection, so that it can be cut anywhere.
-struct Sse {
+pub struct Sse {
     stream: TcpStream,
     text: String,
 }
 
 impl Sse {
-    async fn open(rig: &Rig, path: &str, last_event_id: u64) -> Self {
+    pub async fn open(rig: &Rig, path: &str, last_event_id: u64) -> Self {
         let mut stream = TcpStream::connect(rig.address).await.unwrap();
         let request = format!(
             "GET {path} HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {}\r\nlast-event-id: {last_event_id}\r\n\
@@ -148,7 +152,7 @@ impl Sse {
     }
 
     /// The status line, and all that came with it.
-    async fn status(&mut self) -> String {
+    pub async fn status(&mut self) -> String {
         while !self.text.contains("\r\n\r\n") {
             assert!(self.read().await > 0, "{}", self.text);
         }
@@ -163,7 +167,7 @@ impl Sse {
     }
 
     /// The next event: its name and its data. None when the stream has ended.
-    async fn next(&mut self) -> Option<(String, Value)> {
+    pub async fn next(&mut self) -> Option<(String, Value)> {
         loop {
             // A whole event stands between two empty lines; chunk sizes stand on lines of their own.
             if let Some(end) = self.text.find("\n\n") {

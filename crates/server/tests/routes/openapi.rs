@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 
 use axum::body::Body;
 use axum::http::{Request, header};
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::api::Api;
+use crate::api::{Api, attempt, completed, plan, task};
+use crate::set_up::intent;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -162,4 +163,73 @@ fn signing_in_asks_for_no_token_and_a_signalled_start_is_described() {
     let logout = &document["paths"]["/api/v1/auth/logout"]["post"]["security"];
     assert_eq!(logout, &serde_json::json!([{ "bearer": [] }]));
     assert!(document["paths"]["/api/v1/runs"]["post"]["responses"]["202"].is_object());
+}
+
+/// Whether a schema says that further fields are refused.
+fn is_closed(schema: &Value) -> bool {
+    schema["additionalProperties"] == false || schema["unevaluatedProperties"] == false
+}
+
+/// Bodies that are read by hand refuse what they do not know, at every depth; and the description says so there.
+#[tokio::test(start_paused = true)]
+async fn what_refuses_further_fields_says_so() {
+    let api = Api::new().await;
+    api.start(json!([task("a")])).await;
+    let session = api.register().await;
+    let assignment = api.poll(&session).await;
+    let (mut report, mut outcome) = (attempt(&assignment), attempt(&assignment));
+    report["outcome"] = completed(json!(1));
+    outcome["receipt"] = json!("rcp_000000000000000000000000000000ff");
+    outcome["happened"] = json!(true);
+    let hello = json!({ "worker": "w", "queues": ["q"], "slots": 1 });
+    let mut step = task("a");
+    step["rollback"] = json!({ "handler": "undo" });
+    let start = json!({ "plan": plan(json!([step])) });
+    let token = json!({ "by": "password", "name": "a", "password": "p" });
+    let agent = |call: &str| format!("/agent/{session}/{call}");
+    let document = document();
+    let schema = |pointer: &str| document["components"]["schemas"].pointer(pointer).unwrap_or(&Value::Null);
+    for (path, body, at, described) in [
+        ("/agent/register".to_owned(), &hello, "", "/WorkerHello"),
+        (agent("complete-step"), &report, "", "/Report"),
+        (agent("complete-step"), &report, "/outcome", "/ReportedOutcome/oneOf/0"),
+        (agent("effects"), &intent(&assignment, 0, "keyed"), "", "/EffectIntent"),
+        (agent("outcomes"), &outcome, "", "/EffectOutcome"),
+        ("/runs".to_owned(), &start, "/plan", "/Plan"),
+        ("/runs".to_owned(), &start, "/plan/steps/0", "/StepSpec"),
+        ("/runs".to_owned(), &start, "/plan/steps/0/rollback", "/RollbackSpec"),
+        ("/auth/token".to_owned(), &token, "", "/NewToken/oneOf/0"),
+    ] {
+        let mut body = body.clone();
+        body.pointer_mut(at).unwrap()["surplus"] = json!(1);
+        let refused = api.post(&path, body).await;
+        assert_eq!(refused.problem(), (400, "REQUEST_INVALID"), "{path}{at}: {}", refused.body);
+        assert!(refused.text("detail").contains("surplus"), "{path}{at}: {}", refused.body);
+        assert!(is_closed(schema(described)), "{described}: {}", schema(described));
+    }
+    // What is closed has to know every field that is taken.
+    let mut known = BTreeSet::new();
+    names(schema("/StepSpec"), &document, &mut known);
+    for kind in ["task", "transform", "wait", "approval", "command", "connector", "model"] {
+        let step = json!({ "key": "a", "kind": kind, "surplus": 1 });
+        let refused = api.post("/runs", json!({ "plan": plan(json!([step])) })).await.text("detail");
+        let taken = refused.split_once(" step has ").unwrap_or_else(|| panic!("{refused}")).1;
+        let taken: Vec<_> = taken.split(" at line ").next().unwrap().split(", ").collect();
+        assert!(taken.len() > 5, "{refused}");
+        for field in taken {
+            assert!(known.contains(field), "{kind}: `{field}` is not in the description of a step");
+        }
+    }
+    api.end().await;
+}
+
+/// The fields that a schema knows, in all its parts.
+fn names(schema: &Value, document: &Value, known: &mut BTreeSet<String>) {
+    if let Some(reference) = schema["$ref"].as_str() {
+        names(document.pointer(&reference[1..]).unwrap(), document, known);
+    }
+    known.extend(schema["properties"].as_object().into_iter().flatten().map(|(name, _)| name.clone()));
+    for part in ["allOf", "oneOf", "anyOf"].iter().flat_map(|word| schema[*word].as_array().into_iter().flatten()) {
+        names(part, document, known);
+    }
 }

@@ -8,8 +8,8 @@ use interlock_core::json::Json;
 use interlock_core::plan::{Plan, StepSpec};
 use interlock_core::state::{EffectClass, RunState};
 use interlock_engine::{EncodedPlan, Engine, StartRun};
-use interlock_server::identity::{NewKey, create_key};
-use interlock_server::{Server, ServerError, ServerOptions};
+use interlock_server::identity::{NewKey, SecretError, create_key};
+use interlock_server::{Server, ServerError, ServerOptions, ServerSecret};
 use interlock_store::forget_memory;
 use interlock_worker::{EffectFailure, HttpTransport, TaskContext, Tasks, Worker, WorkerOptions};
 use serde_json::json;
@@ -89,6 +89,26 @@ async fn a_server_that_stops_ends_long_polls() {
     timeout(Duration::from_secs(20), working).await.unwrap().unwrap().unwrap();
     engine.stop().await;
     forget_memory(&database);
+}
+
+/// A new secret would make every key and every sealed secret of the store worthless.
+#[tokio::test]
+async fn a_missing_secret_is_not_made_anew_for_a_store_that_has_one() {
+    let (engine, _, database) = engine().await;
+    let folder = std::env::temp_dir().join(format!("interlock-missing-secret-{}", std::process::id()));
+    let path = folder.join("server.secret");
+    ServerSecret::open_for(&engine, &path).await.unwrap();
+    let kept = std::fs::read(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    let error = ServerSecret::open_for(&engine, &path).await.err().unwrap();
+    assert!(matches!(error, SecretError::Missing { .. }), "{error}");
+    assert!(error.to_string().contains("server.secret"), "{error}");
+    assert!(!path.exists(), "nothing was written in its place");
+    std::fs::write(&path, kept).unwrap();
+    ServerSecret::open_for(&engine, &path).await.unwrap();
+    engine.stop().await;
+    forget_memory(&database);
+    std::fs::remove_dir_all(&folder).unwrap();
 }
 
 #[tokio::test]

@@ -55,6 +55,14 @@ pub async fn github(api: &Api, path: &str, delivery: &str, body: &Value) -> Answ
     send(api, path, &text, &headers).await
 }
 
+/// A delivery that is signed and cannot be read.
+pub async fn broken_body(api: &Api, path: &str) -> Answer {
+    let signature = format!("sha256={}", hex(&hmac(SECRET.as_bytes(), b"{")));
+    let headers =
+        [("x-github-delivery", "d-1"), ("x-github-event", "pull_request"), ("x-hub-signature-256", &*signature)];
+    send(api, path, "{", &headers).await
+}
+
 pub fn pull_request(number: u32, action: &str, head: &str) -> Value {
     let head = json!({ "sha": head });
     json!({ "action": action, "repository": { "id": 1 }, "pull_request": { "number": number, "head": head } })
@@ -150,9 +158,7 @@ async fn what_is_not_genuine_leaves_no_trace() {
     let forged = send(&api, &path, &text, &[headers[0], headers[1], ("x-hub-signature-256", &*signature)]).await;
     assert_eq!(forged.problem(), (401, "WEBHOOK_SIGNATURE_INVALID"));
     assert!(!forged.body.to_string().contains(SECRET));
-    let signature = format!("sha256={}", hex(&hmac(SECRET.as_bytes(), b"{")));
-    let broken = send(&api, &path, "{", &[headers[0], headers[1], ("x-hub-signature-256", &*signature)]).await;
-    assert_eq!(broken.problem(), (400, "WEBHOOK_INVALID"));
+    assert_eq!(broken_body(&api, &path).await.problem(), (400, "WEBHOOK_INVALID"));
     assert_eq!(api.get("/webhooks/github-main/deliveries").await.ok()["deliveries"], json!([]));
     let nowhere = send(&api, "/api/v1/webhooks/whi_000000000000000000000000000000ff", "{}", &[]).await;
     assert_eq!(nowhere.problem(), (401, "WEBHOOK_SIGNATURE_INVALID"), "nobody finds out which addresses there are");

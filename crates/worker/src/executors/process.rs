@@ -25,12 +25,12 @@ pub(super) struct Supervised<'a> {
 }
 
 pub(super) struct Finished {
-    pub ended: Ended,
+    pub ended: ProgramEnd,
     pub stdout: Vec<u8>,
     pub stderr_tail: String,
 }
 
-pub(super) enum Ended {
+pub(super) enum ProgramEnd {
     Exited(ExitStatus),
     /// It was told to stop; what it exited with then says nothing.
     Stopped,
@@ -75,7 +75,7 @@ pub(super) async fn run(mut command: Command, supervised: Supervised<'_>) -> io:
     };
     Ok(match piped {
         Some(((), stdout, stderr_tail)) => Finished { ended, stdout, stderr_tail },
-        None => Finished { ended: Ended::OutputHeldOpen, stdout: Vec::new(), stderr_tail: String::new() },
+        None => Finished { ended: ProgramEnd::OutputHeldOpen, stdout: Vec::new(), stderr_tail: String::new() },
     })
 }
 
@@ -84,21 +84,21 @@ async fn wait(
     group: &Group,
     supervised: &Supervised<'_>,
     overflow: &CancellationToken,
-) -> io::Result<Ended> {
+) -> io::Result<ProgramEnd> {
     let ended = tokio::select! {
         biased;
-        () = overflow.cancelled() => Ended::TooMuchOutput,
-        status = child.wait() => Ended::Exited(status?),
+        () = overflow.cancelled() => ProgramEnd::TooMuchOutput,
+        status = child.wait() => ProgramEnd::Exited(status?),
         () = supervised.stop.cancelled() => {
             group.signal(Signal::TERM);
             let _ = timeout(supervised.kill_grace, child.wait()).await;
-            Ended::Stopped
+            ProgramEnd::Stopped
         }
     };
     // Whatever the program left behind must not outlive the attempt, nor hold the pipes.
     group.signal(Signal::KILL);
     child.wait().await?;
-    Ok(if overflow.is_cancelled() { Ended::TooMuchOutput } else { ended })
+    Ok(if overflow.is_cancelled() { ProgramEnd::TooMuchOutput } else { ended })
 }
 
 /// Everything up to the limit. One byte more says that there is too much, and ends the program.

@@ -22,7 +22,7 @@ use interlock_core::limits;
 use interlock_core::state::EffectClass;
 use tokio::process::Command;
 
-use super::process::{Ended, Supervised, run};
+use super::process::{ProgramEnd, Supervised, run};
 use super::task::too_large;
 use crate::context::TaskContext;
 use crate::error::{EffectFailure, TaskError};
@@ -83,14 +83,16 @@ impl ExecTask {
         };
         let finished = run(self.command(ctx, &key), supervised).await.map_err(|error| self.not_started(&error))?;
         match finished.ended {
-            Ended::Exited(status) if status.success() => read_output(&finished.stdout).map_err(EffectFailure::unknown),
-            Ended::Exited(status) => Err(self.failed(status, &finished.stderr_tail)),
-            Ended::Stopped => {
+            ProgramEnd::Exited(status) if status.success() => {
+                read_output(&finished.stdout).map_err(EffectFailure::unknown)
+            }
+            ProgramEnd::Exited(status) => Err(self.failed(status, &finished.stderr_tail)),
+            ProgramEnd::Stopped => {
                 let what = format!("{} was stopped", self.program.display());
                 Err(EffectFailure::unknown(TaskError::retryable("TASK_STOPPED", what)))
             }
-            Ended::TooMuchOutput => Err(EffectFailure::unknown(too_large(finished.stdout.len()))),
-            Ended::OutputHeldOpen => {
+            ProgramEnd::TooMuchOutput => Err(EffectFailure::unknown(too_large(finished.stdout.len()))),
+            ProgramEnd::OutputHeldOpen => {
                 let what = "the program has ended, but something that it started keeps its output open";
                 Err(EffectFailure::unknown(TaskError::terminal("OUTPUT_HELD_OPEN", what)))
             }

@@ -1,6 +1,6 @@
 //! Following a server: events as they happen, over a WebSocket, else over server-sent events, else by polling.
 //!
-//! [`Follow::next`] hands out one [`Told`] after the other and sees to the rest: it reconnects from where it was, takes
+//! [`Follow::next`] hands out one [`FollowUpdate`] after the other and sees to the rest: it reconnects from where it was, takes
 //! the next way where one does not get through, and ends when the run has.
 
 mod happened;
@@ -37,7 +37,7 @@ pub enum Topic {
 
 /// What comes next.
 #[derive(Debug)]
-pub enum Told {
+pub enum FollowUpdate {
     Events(Vec<Happened>),
     /// The connection was lost, and why; it is tried again.
     Lost(String),
@@ -46,14 +46,14 @@ pub enum Told {
 }
 
 /// One open connection, however it was made.
-enum Connection {
+enum LiveConnection {
     Ws(Box<socket::Socket>),
     Sse(Box<sse::Events>),
     Poll(poll::Polling),
 }
 
 /// What a connection says.
-enum Said {
+enum StreamItem {
     Events(Vec<Happened>),
     Nothing,
     /// Closed by the server: come back.
@@ -88,7 +88,7 @@ pub struct Follow {
     via: Via,
     /// The user has chosen the way, so there is no other.
     fixed: bool,
-    connection: Option<Connection>,
+    connection: Option<LiveConnection>,
     failures: usize,
     ever_connected: bool,
 }
@@ -108,44 +108,44 @@ impl Follow {
     }
 
     /// What comes next. Dropping the future loses at most a connection, and no event.
-    pub async fn next(&mut self) -> Result<Told, ClientError> {
+    pub async fn next(&mut self) -> Result<FollowUpdate, ClientError> {
         loop {
             let Some(connection) = &mut self.connection else {
                 match self.connect().await? {
-                    Some(lost) => return Ok(Told::Lost(lost)),
+                    Some(lost) => return Ok(FollowUpdate::Lost(lost)),
                     None => continue,
                 }
             };
             let said = match connection {
-                Connection::Ws(socket) => socket.next().await,
-                Connection::Sse(events) => events.next().await,
-                Connection::Poll(polling) => polling.next(&self.client).await,
+                LiveConnection::Ws(socket) => socket.next().await,
+                LiveConnection::Sse(events) => events.next().await,
+                LiveConnection::Poll(polling) => polling.next(&self.client).await,
             };
             match said {
-                Ok(Said::Events(events)) => {
+                Ok(StreamItem::Events(events)) => {
                     // What was seen already, after a reconnect, is not told again.
                     let seen = self.cursor.unwrap_or(0);
                     let fresh: Vec<_> = events.into_iter().filter(|event| event.cursor > seen).collect();
                     self.failures = 0;
                     if let Some(last) = fresh.last() {
                         self.cursor = Some(last.cursor);
-                        return Ok(Told::Events(fresh));
+                        return Ok(FollowUpdate::Events(fresh));
                     }
                 }
-                Ok(Said::Nothing) => self.failures = 0,
-                Ok(Said::End) => return Ok(Told::End),
-                Ok(Said::Closed) => {
+                Ok(StreamItem::Nothing) => self.failures = 0,
+                Ok(StreamItem::End) => return Ok(FollowUpdate::End),
+                Ok(StreamItem::Closed) => {
                     self.connection = None;
-                    return Ok(Told::Lost("the server closed the stream".into()));
+                    return Ok(FollowUpdate::Lost("the server closed the stream".into()));
                 }
                 Err(Failed::Refused(error)) => return Err(error),
                 Err(Failed::Away(error)) => {
                     self.connection = None;
-                    return Ok(Told::Lost(error.to_string()));
+                    return Ok(FollowUpdate::Lost(error.to_string()));
                 }
                 Err(Failed::Blocked(what)) => {
                     self.connection = None;
-                    return Ok(Told::Lost(what));
+                    return Ok(FollowUpdate::Lost(what));
                 }
             }
         }
@@ -158,13 +158,13 @@ impl Follow {
             tokio::time::sleep(PAUSES[self.failures.min(PAUSES.len()) - 1]).await;
         }
         let opened = match self.via {
-            Via::Ws => {
-                socket::Socket::open(&self.client, self.topic, self.cursor).await.map(|s| Connection::Ws(Box::new(s)))
-            }
+            Via::Ws => socket::Socket::open(&self.client, self.topic, self.cursor)
+                .await
+                .map(|s| LiveConnection::Ws(Box::new(s))),
             Via::Sse => {
-                sse::Events::open(&self.client, self.topic, self.cursor).await.map(|e| Connection::Sse(Box::new(e)))
+                sse::Events::open(&self.client, self.topic, self.cursor).await.map(|e| LiveConnection::Sse(Box::new(e)))
             }
-            Via::Poll => poll::Polling::open(&self.client, self.topic, self.cursor).await.map(Connection::Poll),
+            Via::Poll => poll::Polling::open(&self.client, self.topic, self.cursor).await.map(LiveConnection::Poll),
         };
         match opened {
             Ok(connection) => {

@@ -5,7 +5,7 @@ use interlock_core::time::Millis;
 use interlock_protocol::live::{FeedPage, path};
 use interlock_protocol::runs::{self, EventList, RunView};
 
-use super::{Failed, Happened, Said, Topic};
+use super::{Failed, Happened, StreamItem, Topic};
 use crate::client::{Client, ClientError, fill};
 
 /// How long the server holds a question.
@@ -26,17 +26,17 @@ impl Polling {
         Ok(Self { topic, since })
     }
 
-    pub async fn next(&mut self, client: &Client) -> Result<Said, Failed> {
+    pub async fn next(&mut self, client: &Client) -> Result<StreamItem, Failed> {
         let events = match self.topic {
             Topic::Run(run) => self.of_run(client, run).await?,
             Topic::Feed => self.of_feed(client).await?,
         };
         if !events.is_empty() {
-            return Ok(Said::Events(events));
+            return Ok(StreamItem::Events(events));
         }
         match self.topic {
-            Topic::Run(run) if is_over(client, run, self.since).await? => Ok(Said::End),
-            _ => Ok(Said::Nothing),
+            Topic::Run(run) if is_over(client, run, self.since).await? => Ok(StreamItem::End),
+            _ => Ok(StreamItem::Nothing),
         }
     }
 

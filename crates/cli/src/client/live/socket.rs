@@ -16,7 +16,7 @@ use tokio_tungstenite::tungstenite::handshake::client::generate_key;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 
-use super::{Failed, Happened, Said, Topic};
+use super::{Failed, Happened, StreamItem, Topic};
 use crate::client::{Client, ClientError};
 
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -29,7 +29,7 @@ pub struct Socket {
     stream: WebSocketStream<reqwest::Upgraded>,
     server: String,
     /// What ended the stream, kept until the events before it are told.
-    last_word: Option<Said>,
+    last_word: Option<StreamItem>,
 }
 
 impl Socket {
@@ -71,7 +71,7 @@ impl Socket {
         Ok(Self { stream, server, last_word: None })
     }
 
-    pub async fn next(&mut self) -> Result<Said, Failed> {
+    pub async fn next(&mut self) -> Result<StreamItem, Failed> {
         if let Some(said) = self.last_word.take() {
             return Ok(said);
         }
@@ -87,7 +87,7 @@ impl Socket {
                 Some(said) if events.is_empty() => return Ok(said),
                 Some(said) => {
                     self.last_word = Some(said);
-                    return Ok(Said::Events(events));
+                    return Ok(StreamItem::Events(events));
                 }
                 None => {}
             }
@@ -96,16 +96,16 @@ impl Socket {
             }
             message = futures::FutureExt::now_or_never(self.stream.next());
         }
-        Ok(if events.is_empty() { Said::Nothing } else { Said::Events(events) })
+        Ok(if events.is_empty() { StreamItem::Nothing } else { StreamItem::Events(events) })
     }
 
     fn take(
         &mut self,
         message: Option<Result<Message, tokio_tungstenite::tungstenite::Error>>,
         events: &mut Vec<Happened>,
-    ) -> Result<Option<Said>, Failed> {
+    ) -> Result<Option<StreamItem>, Failed> {
         let text = match message {
-            None | Some(Ok(Message::Close(_))) => return Ok(Some(Said::Closed)),
+            None | Some(Ok(Message::Close(_))) => return Ok(Some(StreamItem::Closed)),
             Some(Ok(Message::Text(text))) => text,
             Some(Ok(_)) => return Ok(None),
             Some(Err(error)) => return Err(self.away(&error.to_string())),
@@ -115,12 +115,12 @@ impl Socket {
             return Ok(None);
         }
         match serde_json::from_str::<Control>(&text) {
-            Ok(Control::End { .. }) => Ok(Some(Said::End)),
+            Ok(Control::End { .. }) => Ok(Some(StreamItem::End)),
             Ok(Control::Refused { code, detail }) => {
                 let what = format!("{detail} ({code})");
                 Err(Failed::Refused(ClientError::Unreadable { server: self.server.clone(), what }))
             }
-            Ok(Control::Resync { .. } | Control::Closing { .. }) => Ok(Some(Said::Closed)),
+            Ok(Control::Resync { .. } | Control::Closing { .. }) => Ok(Some(StreamItem::Closed)),
             Ok(Control::Subscribed { .. } | Control::Heartbeat { .. }) | Err(_) => Ok(None),
         }
     }

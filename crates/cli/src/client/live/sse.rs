@@ -6,7 +6,7 @@ use reqwest::{Response, StatusCode};
 use tokio::time::timeout;
 
 use super::socket::LAST_EVENT_ID;
-use super::{Failed, Happened, Said, Topic};
+use super::{Failed, Happened, StreamItem, Topic};
 use crate::client::{Client, ClientError};
 
 /// The largest event that is taken.
@@ -46,9 +46,9 @@ impl Events {
         Ok(Self { response, pending: Vec::new(), ended: false, server })
     }
 
-    pub async fn next(&mut self) -> Result<Said, Failed> {
+    pub async fn next(&mut self) -> Result<StreamItem, Failed> {
         if self.ended {
-            return Ok(Said::End);
+            return Ok(StreamItem::End);
         }
         let away = |what: String| {
             Failed::Away(ClientError::Unreachable { server: self.server.clone(), loopback: false, what })
@@ -56,7 +56,7 @@ impl Events {
         let patience = limits::HEARTBEAT.as_duration() * 3;
         let chunk = match timeout(patience, self.response.chunk()).await {
             Ok(Ok(Some(chunk))) => chunk,
-            Ok(Ok(None)) => return Ok(Said::Closed),
+            Ok(Ok(None)) => return Ok(StreamItem::Closed),
             Ok(Err(error)) => return Err(away(error.to_string())),
             Err(_) => return Err(away("nothing came, not even a heartbeat".into())),
         };
@@ -70,11 +70,11 @@ impl Events {
             let (name, data) = fields(&String::from_utf8_lossy(&block));
             match name.as_str() {
                 "stream.end" => self.ended = true,
-                "stream.resync" | "stream.closing" if events.is_empty() => return Ok(Said::Closed),
+                "stream.resync" | "stream.closing" if events.is_empty() => return Ok(StreamItem::Closed),
                 _ => events.extend(serde_json::from_str::<Envelope>(&data).ok().and_then(Happened::from_envelope)),
             }
         }
-        Ok(if events.is_empty() { Said::Nothing } else { Said::Events(events) })
+        Ok(if events.is_empty() { StreamItem::Nothing } else { StreamItem::Events(events) })
     }
 }
 

@@ -5,6 +5,7 @@
 //! provider has signed; [`account`] turns the claims into a person of ours, with roles by the operator's mapping.
 
 mod account;
+mod es512;
 mod fetch;
 pub mod flow;
 mod token;
@@ -77,9 +78,9 @@ impl std::fmt::Debug for OidcOptions {
 
 /// The configured provider. Cheap to clone.
 #[derive(Clone)]
-pub struct Provider(Arc<Inner>);
+pub struct Provider(Arc<ProviderState>);
 
-struct Inner {
+struct ProviderState {
     options: OidcOptions,
     outbound: Outbound,
     /// What the provider says about itself, kept for a while.
@@ -89,7 +90,7 @@ struct Inner {
 impl Provider {
     /// `outbound` decides where the provider may be: only the operator opens private ranges.
     pub fn new(options: OidcOptions, outbound: Outbound) -> Self {
-        Self(Arc::new(Inner { options, outbound, known: Mutex::default() }))
+        Self(Arc::new(ProviderState { options, outbound, known: Mutex::default() }))
     }
 
     pub fn label(&self) -> &str {

@@ -1,15 +1,17 @@
 //! From a code to claims that the provider has signed.
 
 use interlock_core::time::Timestamp;
+use jsonwebtoken::jwk::Jwk;
 use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode, decode_header};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::es512::{self, ES512, Header, Parties};
 use super::fetch::Known;
 use super::flow::Arrival;
 use super::{OidcError, Provider};
 
-/// Signatures that need the provider's private key. A shared secret proves nothing about who signed.
+/// Signatures that need the provider's private key, beside [`ES512`]. A shared secret proves nothing about who signed.
 const ALGORITHMS: &[Algorithm] = &[
     Algorithm::RS256,
     Algorithm::RS384,
@@ -33,6 +35,10 @@ struct Tokens {
     access_token: Option<String>,
 }
 
+fn untrusted(what: &str) -> OidcError {
+    OidcError::Untrusted(what.to_owned())
+}
+
 impl Provider {
     /// What the provider says about the person who has come back.
     pub async fn claims(&self, arrival: &Arrival, now: Timestamp) -> Result<Claims, OidcError> {
@@ -44,7 +50,7 @@ impl Provider {
             ("code_verifier", arrival.verifier.as_str()),
         ];
         let tokens: Tokens = self.post_form(&known.metadata, form).await?;
-        let header = decode_header(&tokens.id_token).map_err(|error| OidcError::Untrusted(error.to_string()))?;
+        let header = Header::of(&tokens.id_token).ok_or_else(|| untrusted("its header cannot be read"))?;
         if header.kid.as_ref().is_some_and(|kid| known.keys.find(kid).is_none()) {
             // The provider has changed its keys.
             known = self.known(now, true).await?;
@@ -55,26 +61,19 @@ impl Provider {
     }
 
     fn verified(&self, token: &str, known: &Known, arrival: &Arrival, now: Timestamp) -> Result<Claims, OidcError> {
-        let untrusted = |what: &str| OidcError::Untrusted(what.to_owned());
-        let header = decode_header(token).map_err(|error| OidcError::Untrusted(error.to_string()))?;
-        if !ALGORITHMS.contains(&header.alg) {
-            return Err(untrusted("its algorithm is not one that we believe"));
-        }
+        let header = Header::of(token).ok_or_else(|| untrusted("its header cannot be read"))?;
         let key = match &header.kid {
             Some(kid) => known.keys.find(kid),
             None if known.keys.keys.len() == 1 => known.keys.keys.first(),
             None => None,
         };
         let key = key.ok_or_else(|| untrusted("the key that signed it is not the provider's"))?;
-        let key = DecodingKey::from_jwk(key).map_err(|error| OidcError::Untrusted(error.to_string()))?;
-        let mut validation = Validation::new(header.alg);
-        validation.set_issuer(&[&self.options().issuer]);
-        validation.set_audience(&[&self.options().client_id]);
-        validation.set_required_spec_claims(&["iss", "aud", "sub", "exp"]);
-        // Time is the engine's.
-        validation.validate_exp = false;
-        let claims = decode::<Claims>(token, &key, &validation);
-        let claims = claims.map_err(|error| OidcError::Untrusted(error.to_string()))?.claims;
+        let claims = if header.alg == ES512 {
+            let parties = Parties { issuer: &self.options().issuer, client: &self.options().client_id };
+            es512::claims(token, key, &parties).map_err(untrusted)?
+        } else {
+            self.signed(token, key)?
+        };
         let seconds = now.0.max(0) as u64 / 1_000;
         let number = |name: &str| claims.get(name).and_then(Value::as_u64);
         if number("exp").is_none_or(|exp| exp + LEEWAY <= seconds) {
@@ -91,6 +90,22 @@ impl Provider {
             return Err(untrusted("it was made for another client"));
         }
         Ok(claims)
+    }
+
+    /// The claims of a token that this key has signed, for us. When it counts is not looked at: time is the engine's.
+    fn signed(&self, token: &str, key: &Jwk) -> Result<Claims, OidcError> {
+        let refused = |error: jsonwebtoken::errors::Error| OidcError::Untrusted(error.to_string());
+        let algorithm = decode_header(token).map_err(refused)?.alg;
+        if !ALGORITHMS.contains(&algorithm) {
+            return Err(untrusted("its algorithm is not one that we believe"));
+        }
+        let mut validation = Validation::new(algorithm);
+        validation.set_issuer(&[&self.options().issuer]);
+        validation.set_audience(&[&self.options().client_id]);
+        validation.set_required_spec_claims(&["iss", "aud", "sub", "exp"]);
+        validation.validate_exp = false;
+        let key = DecodingKey::from_jwk(key).map_err(refused)?;
+        Ok(decode::<Claims>(token, &key, &validation).map_err(refused)?.claims)
     }
 
     /// Claims that the provider gives only on request. They never take the place of signed ones.

@@ -1,9 +1,12 @@
 //! Accounts of an excluded person's making. Whoever may not decide must not make somebody who may: an account that an
-//! excluded person has made, given its rights or let in within the last day does not vote there.
+//! excluded person has made, given its rights or let in within the last day does not vote there. Who stands behind a key
+//! without an owner is not known, so an account that such a key has made or changed since the run was started does not
+//! vote there either.
 
 use axum::http::StatusCode;
+use interlock_core::ids::KeyId;
 use interlock_core::run::Run;
-use interlock_core::time::Millis;
+use interlock_core::time::{Millis, Timestamp};
 use interlock_store::UserRow;
 
 use crate::api_error::ApiError;
@@ -16,7 +19,17 @@ const FRESH: Millis = Millis::from_hours(24);
 /// changed, whichever way the vote comes.
 pub async fn check(state: &AppState, run: &Run, name: &str) -> Result<(), ApiError> {
     let Some(user) = state.for_tenant(run.tenant).user_named(name).await? else { return Ok(()) };
-    let Some(by) = maker(&user, state.engine().now()) else { return Ok(()) };
+    let Some(access) = changed_lately(&user, state.engine().now()) else { return Ok(()) };
+    let by = access.by;
+    if by.parse::<KeyId>().is_ok() {
+        if access.at <= run.header.created_at {
+            return Ok(());
+        }
+        return Err(refused(format!(
+            "the account `{name}` was made or changed by the key {by} after this run was started, and the key has no owner who \
+             answers for it; somebody else decides, or this account does a day later"
+        )));
+    }
     let author = state.engine().version_author(run.tenant, run).await?;
     let approvals = state.for_tenant(run.tenant).approvals_of(run.id).await?;
     let is_excluded = approvals.iter().flat_map(|row| &row.excluded).any(|person| person == by)
@@ -25,15 +38,24 @@ pub async fn check(state: &AppState, run: &Run, name: &str) -> Result<(), ApiErr
     if !is_excluded || by == name {
         return Ok(());
     }
-    let detail = format!(
+    Err(refused(format!(
         "{by} may not decide here, and has made or changed the account `{name}` within the last day; somebody else decides, \
          or this account does a day later"
-    );
-    Err(ApiError::new(StatusCode::CONFLICT, "APPROVAL_VOTE_REFUSED", detail))
+    )))
 }
 
-/// Who has lately made the account, or changed its access.
-fn maker(user: &UserRow, now: interlock_core::time::Timestamp) -> Option<&str> {
-    let changed = user.access_changed_at.filter(|at| now.since(*at) < FRESH);
-    changed.and(user.access_changed_by.as_deref())
+fn refused(detail: String) -> ApiError {
+    ApiError::new(StatusCode::CONFLICT, "APPROVAL_VOTE_REFUSED", detail)
+}
+
+/// A change of what an account may do, or of how its person gets in.
+struct AccessChange<'a> {
+    at: Timestamp,
+    /// A person, or a key that has no owner.
+    by: &'a str,
+}
+
+fn changed_lately(user: &UserRow, now: Timestamp) -> Option<AccessChange<'_>> {
+    let at = user.access_changed_at.filter(|at| now.since(*at) < FRESH)?;
+    Some(AccessChange { at, by: user.access_changed_by.as_deref()? })
 }

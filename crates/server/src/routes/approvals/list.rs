@@ -20,7 +20,7 @@ use crate::state::AppState;
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub struct ListParams {
+pub struct ApprovalListParams {
     /// `requested` unless another is named.
     state: Option<ApprovalState>,
     run: Option<RunId>,
@@ -35,13 +35,13 @@ pub struct ListParams {
     get,
     path = path::APPROVALS,
     tag = "approvals",
-    params(ListParams),
+    params(ApprovalListParams),
     responses((status = 200, description = "A page of approvals.", body = ApprovalList)),
 )]
 pub async fn list(
     State(state): State<AppState>,
     caller: Caller,
-    Params(params): Params<ListParams>,
+    Params(params): Params<ApprovalListParams>,
 ) -> Result<Json<ApprovalList>, ApiError> {
     let store = state.for_tenant(caller.tenant);
     let limit = params.limit.unwrap_or(PAGE_DEFAULT).clamp(1, limits::PAGE_MAX);

@@ -18,7 +18,7 @@ use crate::state::AppState;
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub struct ListParams {
+pub struct JobListParams {
     limit: Option<usize>,
     after: Option<JobId>,
 }
@@ -28,13 +28,13 @@ pub struct ListParams {
     get,
     path = path::BULK,
     tag = "bulk",
-    params(ListParams),
+    params(JobListParams),
     responses((status = 200, description = "A page of jobs.", body = BulkList)),
 )]
 pub async fn list(
     State(state): State<AppState>,
     caller: Caller,
-    Params(params): Params<ListParams>,
+    Params(params): Params<JobListParams>,
 ) -> Result<Json<BulkList>, ApiError> {
     let limit = params.limit.unwrap_or(PAGE_DEFAULT).clamp(1, PAGE_MAX);
     let mut jobs = Vec::new();

@@ -17,13 +17,14 @@ use crate::state::AppState;
 
 const PAGE_MAX: usize = 500;
 
+/// A page of messages, newest first: those that were given up, or an endpoint's deliveries.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub struct ListParams {
-    limit: Option<usize>,
-    /// The message before which the page begins.
-    before: Option<OutboxId>,
+pub struct MessagePage {
+    pub limit: Option<usize>,
+    /// The message before which the page begins: `next_before` of the page above.
+    pub before: Option<OutboxId>,
 }
 
 /// List messages that were given up
@@ -33,13 +34,13 @@ pub struct ListParams {
     get,
     path = path::DEAD_LETTERS,
     tag = "dead-letters",
-    params(ListParams),
+    params(MessagePage),
     responses((status = 200, description = "A page of messages, newest first.", body = DeadLetterList)),
 )]
 pub async fn list(
     State(state): State<AppState>,
     caller: Caller,
-    Params(params): Params<ListParams>,
+    Params(params): Params<MessagePage>,
 ) -> Result<Json<DeadLetterList>, ApiError> {
     let limit = params.limit.unwrap_or(PAGE_DEFAULT).clamp(1, PAGE_MAX);
     let mut letters = state.for_tenant(caller.tenant).dead_letters(params.before, limit + 1).await?;

@@ -3,6 +3,8 @@
 mod list;
 mod replay;
 
+pub use list::MessagePage;
+
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 

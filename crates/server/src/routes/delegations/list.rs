@@ -20,7 +20,7 @@ use crate::state::AppState;
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub struct ListParams {
+pub struct DelegationListParams {
     /// Also those that are over or were revoked.
     #[serde(default)]
     all: bool,
@@ -35,13 +35,13 @@ pub struct ListParams {
     get,
     path = path::DELEGATIONS,
     tag = "delegations",
-    params(ListParams),
+    params(DelegationListParams),
     responses((status = 200, description = "A page of delegations.", body = DelegationList)),
 )]
 pub async fn list(
     State(state): State<AppState>,
     caller: Caller,
-    Params(params): Params<ListParams>,
+    Params(params): Params<DelegationListParams>,
 ) -> Result<Json<DelegationList>, ApiError> {
     let limit = params.limit.unwrap_or(PAGE_DEFAULT).clamp(1, limits::PAGE_MAX);
     let now = state.engine().now();

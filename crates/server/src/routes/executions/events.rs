@@ -21,7 +21,7 @@ use crate::state::AppState;
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub struct EventParams {
+pub struct ExecutionEventParams {
     /// The `id` of the last event that you have seen.
     since: Option<String>,
     #[param(maximum = 500)]
@@ -37,7 +37,7 @@ pub struct EventParams {
     get,
     path = path::EVENTS,
     tag = "executions",
-    params(("session_id" = RunId, Path), EventParams),
+    params(("session_id" = RunId, Path), ExecutionEventParams),
     responses(
         (status = 200, description = "Events in order, without gaps.", body = ExecutionEvents),
         (status = 409),
@@ -46,7 +46,7 @@ pub struct EventParams {
 pub async fn events(
     State(state): State<AppState>,
     Named { tenant, run }: Named,
-    Params(params): Params<EventParams>,
+    Params(params): Params<ExecutionEventParams>,
 ) -> Result<Json<ExecutionEvents>, ApiError> {
     let since = params.since.as_deref().filter(|text| !text.is_empty());
     let since: Cursor = since.map(|text| parsed("since", text)).transpose()?.unwrap_or_default();

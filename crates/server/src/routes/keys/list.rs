@@ -18,7 +18,7 @@ use crate::state::AppState;
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub struct ListParams {
+pub struct KeyListParams {
     limit: Option<usize>,
     after: Option<KeyId>,
 }
@@ -30,13 +30,13 @@ pub struct ListParams {
     get,
     path = path::KEYS,
     tag = "keys",
-    params(ListParams),
+    params(KeyListParams),
     responses((status = 200, description = "A page of keys.", body = KeyList)),
 )]
 pub async fn list(
     State(state): State<AppState>,
     caller: Caller,
-    Params(params): Params<ListParams>,
+    Params(params): Params<KeyListParams>,
 ) -> Result<Json<KeyList>, ApiError> {
     let limit = params.limit.unwrap_or(PAGE_DEFAULT).clamp(1, limits::PAGE_MAX);
     let mut rows = seen_by(&state, &caller, params.after, limit + 1).await?;

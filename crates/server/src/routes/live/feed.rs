@@ -5,7 +5,7 @@ use axum::extract::State;
 use axum::response::Response;
 use interlock_protocol::live::{Cursor, Envelope, path};
 
-use super::place::{Place, StreamParams, Upgrade, Watched, ahead, open};
+use super::place::{StartingPoint, StreamParams, Upgrade, Watched, ahead, open};
 use crate::api_error::ApiError;
 use crate::confinement;
 use crate::identity::Caller;
@@ -23,7 +23,7 @@ use crate::state::AppState;
 pub async fn feed_socket(
     State(state): State<AppState>,
     admission: Admission,
-    Place(place): Place,
+    StartingPoint(place): StartingPoint,
     upgrade: Upgrade,
 ) -> Result<Response, ApiError> {
     open(state, upgrade, (admission, place), AllRuns).await
@@ -45,7 +45,7 @@ pub async fn feed_socket(
 pub async fn feed_events(
     State(state): State<AppState>,
     caller: Caller,
-    Place(place): Place,
+    StartingPoint(place): StartingPoint,
 ) -> Result<Response, ApiError> {
     let (topic, cursor) = AllRuns.topic(&state, &caller, place).await?;
     let hub = state.hub().clone();

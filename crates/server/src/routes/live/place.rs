@@ -30,9 +30,9 @@ pub struct StreamParams {
 }
 
 /// Where a request wants to go on; the stream's own beginning if it does not say.
-pub struct Place(pub Option<Cursor>);
+pub struct StartingPoint(pub Option<Cursor>);
 
-impl FromRequestParts<AppState> for Place {
+impl FromRequestParts<AppState> for StartingPoint {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, ApiError> {

@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use interlock_core::ids::RunId;
 use interlock_protocol::live::{Cursor, Envelope, path};
 
-use super::place::{Place, StreamParams, Upgrade, Watched, ahead, open};
+use super::place::{StartingPoint, StreamParams, Upgrade, Watched, ahead, open};
 use crate::api_error::ApiError;
 use crate::identity::Caller;
 use crate::live::{Admission, Credential, Topic, stream};
@@ -28,7 +28,7 @@ use crate::state::AppState;
 pub async fn run_socket(
     State(state): State<AppState>,
     admission: Admission,
-    Place(place): Place,
+    StartingPoint(place): StartingPoint,
     upgrade: Upgrade,
     mut parts: Parts,
 ) -> Result<Response, ApiError> {
@@ -49,7 +49,7 @@ pub async fn run_socket(
 pub async fn execution_socket(
     state: State<AppState>,
     admission: Admission,
-    place: Place,
+    place: StartingPoint,
     upgrade: Upgrade,
     parts: Parts,
 ) -> Result<Response, ApiError> {
@@ -75,7 +75,7 @@ pub async fn run_events(
     State(state): State<AppState>,
     caller: Caller,
     Named { tenant, run }: Named,
-    Place(place): Place,
+    StartingPoint(place): StartingPoint,
 ) -> Result<Response, ApiError> {
     let overview = state.for_tenant(tenant).run_overview(run).await?;
     let overview = overview.ok_or_else(|| ApiError::unknown_run(run))?;

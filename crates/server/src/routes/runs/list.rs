@@ -20,7 +20,7 @@ use crate::state::AppState;
 /// What the query string may hold. `label` and `input` may come up to three times together.
 #[derive(Default, IntoParams)]
 #[into_params(parameter_in = Query)]
-pub struct ListParams {
+pub struct RunListParams {
     state: Option<RunState>,
     workflow: Option<String>,
     subject: Option<String>,
@@ -46,7 +46,7 @@ pub struct ListParams {
     get,
     path = path::RUNS,
     tag = "runs",
-    params(ListParams),
+    params(RunListParams),
     responses((
         status = 200,
         description = "A page of runs.",
@@ -86,9 +86,9 @@ pub async fn list(
     Ok((headers, Json(RunList { runs, next_after })))
 }
 
-fn read(pairs: &Pairs) -> Result<ListParams, ApiError> {
-    check::<ListParams>(pairs)?;
-    let mut params = ListParams::default();
+fn read(pairs: &Pairs) -> Result<RunListParams, ApiError> {
+    check::<RunListParams>(pairs)?;
+    let mut params = RunListParams::default();
     for (name, value) in pairs.iter() {
         match name {
             "state" => params.state = Some(parsed(name, value)?),

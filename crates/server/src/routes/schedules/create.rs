@@ -66,5 +66,5 @@ async fn add(state: &AppState, caller: &Caller, new: NewSchedule) -> Result<Made
     let by = caller.responsible().map(str::to_owned);
     let row = state.engine().create_schedule(caller.tenant, spec, by).await?;
     let location = path::SCHEDULE.replace("{schedule}", &row.id.to_string());
-    Ok(Made::created(view::schedule(row, state.engine().now())).at(location))
+    Ok(Made::created(view::schedule(state.engine(), row).await?).at(location))
 }

@@ -29,5 +29,5 @@ pub async fn get(
     let row = engine.schedule(caller.tenant, &named).await?;
     let slots = state.for_tenant(caller.tenant).slots(row.id, SLOTS_SHOWN).await?;
     let slots = slots.into_iter().map(view::past).collect();
-    Ok(Json(ScheduleDetail { schedule: view::schedule(row, engine.now()), slots }))
+    Ok(Json(ScheduleDetail { schedule: view::schedule(engine, row).await?, slots }))
 }

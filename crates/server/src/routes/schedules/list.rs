@@ -20,7 +20,7 @@ const PAGE_DEFAULT: usize = 100;
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub struct ListParams {
+pub struct ScheduleListParams {
     limit: Option<usize>,
     /// The name behind which the page begins.
     after: Option<String>,
@@ -31,19 +31,19 @@ pub struct ListParams {
     get,
     path = path::SCHEDULES,
     tag = "schedules",
-    params(ListParams),
+    params(ScheduleListParams),
     responses((status = 200, description = "A page of schedules.", body = ScheduleList)),
 )]
 pub async fn list(
     State(state): State<AppState>,
     caller: Caller,
-    Params(params): Params<ListParams>,
+    Params(params): Params<ScheduleListParams>,
 ) -> Result<Json<ScheduleList>, ApiError> {
     let limit = params.limit.unwrap_or(PAGE_DEFAULT).clamp(1, limits::PAGE_MAX);
     let mut rows = seen_by(&state, &caller, params.after.unwrap_or_default(), limit + 1).await?;
     let next_after = cut(&mut rows, limit, |row| row.spec.name.clone());
-    let now = state.engine().now();
-    Ok(Json(ScheduleList { schedules: rows.into_iter().map(|row| view::schedule(row, now)).collect(), next_after }))
+    let schedules = view::schedules(state.engine(), caller.tenant, rows).await?;
+    Ok(Json(ScheduleList { schedules, next_after }))
 }
 
 /// The schedules that exist for the caller, page by page until there are enough.

@@ -38,7 +38,6 @@ pub async fn next(
     Params(params): Params<NextParams>,
 ) -> Result<Json<Upcoming>, ApiError> {
     let row = state.engine().schedule(caller.tenant, &named).await?;
-    let after = state.engine().now().max(row.done_at);
-    let slots = view::upcoming(&row, after, params.count.unwrap_or(COUNT_DEFAULT));
+    let (row, slots) = view::next_slots(state.engine(), row, params.count.unwrap_or(COUNT_DEFAULT)).await?;
     Ok(Json(Upcoming { name: row.spec.name, timezone: row.spec.timezone, slots }))
 }

@@ -29,5 +29,5 @@ pub async fn pause(
 ) -> Result<Json<ScheduleView>, ApiError> {
     let why = pause.reason.map(reason).transpose()?;
     let row = state.engine().pause_schedule(caller.tenant, &named, why).await?;
-    Ok(Json(view::schedule(row, state.engine().now())))
+    Ok(Json(view::schedule(state.engine(), row).await?))
 }

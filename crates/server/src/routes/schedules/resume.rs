@@ -24,5 +24,5 @@ pub async fn resume(
     OfSchedule(named): OfSchedule,
 ) -> Result<Json<ScheduleView>, ApiError> {
     let row = state.engine().resume_schedule(caller.tenant, &named).await?;
-    Ok(Json(view::schedule(row, state.engine().now())))
+    Ok(Json(view::schedule(state.engine(), row).await?))
 }

@@ -1,12 +1,31 @@
 //! A schedule's row as it goes over the wire.
 
+use interlock_core::ids::TenantId;
 use interlock_core::schedule::{Slot, TimeZone, slot_text};
 use interlock_core::time::Timestamp;
 use interlock_engine::Engine;
 use interlock_protocol::schedules::{PastSlot, ScheduleView, SlotView};
 use interlock_store::{ScheduleRow, SlotRow};
 
-pub fn schedule(row: ScheduleRow, now: Timestamp) -> ScheduleView {
+use crate::api_error::ApiError;
+
+/// A schedule with its next slot.
+pub async fn schedule(engine: &Engine, row: ScheduleRow) -> Result<ScheduleView, ApiError> {
+    let now = engine.now();
+    Ok(engine.evaluate(row.tenant, move |_| shown(row, now)).await?)
+}
+
+/// The same for a page of them: slots are searched for, and that is no work for an async thread.
+pub async fn schedules(
+    engine: &Engine,
+    tenant: TenantId,
+    rows: Vec<ScheduleRow>,
+) -> Result<Vec<ScheduleView>, ApiError> {
+    let now = engine.now();
+    Ok(engine.evaluate(tenant, move |_| rows.into_iter().map(|row| shown(row, now)).collect()).await?)
+}
+
+fn shown(row: ScheduleRow, now: Timestamp) -> ScheduleView {
     let next = if row.spec.paused { None } else { upcoming(&row, now.max(row.done_at), 1).into_iter().next() };
     let description =
         row.spec.cron.parse().map(|cron: interlock_core::schedule::Cron| cron.describe()).unwrap_or_default();
@@ -33,8 +52,22 @@ pub fn schedule(row: ScheduleRow, now: Timestamp) -> ScheduleView {
     }
 }
 
+/// The next slots of a schedule, and the schedule.
+pub async fn next_slots(
+    engine: &Engine,
+    row: ScheduleRow,
+    count: usize,
+) -> Result<(ScheduleRow, Vec<SlotView>), ApiError> {
+    let (tenant, after) = (row.tenant, engine.now().max(row.done_at));
+    let found = engine.evaluate(tenant, move |_| {
+        let slots = upcoming(&row, after, count);
+        (row, slots)
+    });
+    Ok(found.await?)
+}
+
 /// The next slots; none of a schedule that cannot be read any more.
-pub fn upcoming(row: &ScheduleRow, after: Timestamp, count: usize) -> Vec<SlotView> {
+fn upcoming(row: &ScheduleRow, after: Timestamp, count: usize) -> Vec<SlotView> {
     let slots = Engine::upcoming(row, after, count).unwrap_or_default();
     slots.into_iter().map(|slot| slot_view(slot, &row.spec.timezone)).collect()
 }

@@ -17,7 +17,7 @@ use crate::state::AppState;
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub struct ListParams {
+pub struct UserListParams {
     limit: Option<usize>,
     after: Option<UserId>,
 }
@@ -29,13 +29,13 @@ pub struct ListParams {
     get,
     path = path::USERS,
     tag = "users",
-    params(ListParams),
+    params(UserListParams),
     responses((status = 200, description = "A page of people.", body = UserList)),
 )]
 pub async fn list(
     State(state): State<AppState>,
     caller: Caller,
-    Params(params): Params<ListParams>,
+    Params(params): Params<UserListParams>,
 ) -> Result<Json<UserList>, ApiError> {
     let limit = params.limit.unwrap_or(PAGE_DEFAULT).clamp(1, limits::PAGE_MAX);
     let mut rows = state.for_tenant(caller.tenant).users(params.after, limit + 1).await?;

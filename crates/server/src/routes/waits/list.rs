@@ -20,7 +20,7 @@ use crate::state::AppState;
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub struct ListParams {
+pub struct WaitListParams {
     /// The signal's type.
     #[serde(rename = "type")]
     #[param(rename = "type")]
@@ -37,13 +37,13 @@ pub struct ListParams {
     get,
     path = path::WAITS,
     tag = "signals",
-    params(ListParams),
+    params(WaitListParams),
     responses((status = 200, description = "A page of waits, by type, key and age.", body = WaitList)),
 )]
 pub async fn list(
     State(state): State<AppState>,
     caller: Caller,
-    Params(params): Params<ListParams>,
+    Params(params): Params<WaitListParams>,
 ) -> Result<Json<WaitList>, ApiError> {
     if params.key.is_some() && params.signal.is_none() {
         return Err(ApiError::malformed(

@@ -2,44 +2,33 @@
 
 use axum::Json;
 use axum::extract::State;
-use interlock_core::ids::OutboxId;
 use interlock_protocol::webhooks::{OutboundDeliveryList, path};
-use serde::Deserialize;
-use utoipa::IntoParams;
 
 use super::view;
 use crate::api_error::ApiError;
 use crate::identity::Caller;
 use crate::query::Params;
 use crate::request::{OfEndpoint, cut};
+use crate::routes::dead_letters::MessagePage;
 use crate::state::AppState;
 
 const PAGE_DEFAULT: usize = 20;
 /// Each delivery brings its tries along.
 const PAGE_MAX: usize = 100;
 
-#[derive(Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub struct ListParams {
-    limit: Option<usize>,
-    /// The delivery before which the page begins.
-    before: Option<OutboxId>,
-}
-
 /// List what was sent to an endpoint
 #[utoipa::path(
     get,
     path = path::OUTBOUND_DELIVERIES,
     tag = "webhook-endpoints",
-    params(OfEndpoint, ListParams),
+    params(OfEndpoint, MessagePage),
     responses((status = 200, description = "A page of deliveries, newest first.", body = OutboundDeliveryList)),
 )]
 pub async fn deliveries(
     State(state): State<AppState>,
     caller: Caller,
     OfEndpoint(named): OfEndpoint,
-    Params(params): Params<ListParams>,
+    Params(params): Params<MessagePage>,
 ) -> Result<Json<OutboundDeliveryList>, ApiError> {
     let row = state.engine().outbound_endpoint(caller.tenant, &named).await?;
     let reads = state.for_tenant(caller.tenant);

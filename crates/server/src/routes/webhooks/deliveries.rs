@@ -19,7 +19,7 @@ const PAGE_DEFAULT: usize = 50;
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub struct ListParams {
+pub struct InboundDeliveryParams {
     limit: Option<usize>,
     /// The instant before which the page begins.
     before: Option<Timestamp>,
@@ -30,14 +30,14 @@ pub struct ListParams {
     get,
     path = path::INBOUND_DELIVERIES,
     tag = "webhooks",
-    params(OfEndpoint, ListParams),
+    params(OfEndpoint, InboundDeliveryParams),
     responses((status = 200, description = "A page of deliveries, newest first.", body = InboundDeliveryList)),
 )]
 pub async fn deliveries(
     State(state): State<AppState>,
     caller: Caller,
     OfEndpoint(named): OfEndpoint,
-    Params(params): Params<ListParams>,
+    Params(params): Params<InboundDeliveryParams>,
 ) -> Result<Json<InboundDeliveryList>, ApiError> {
     let row = state.engine().inbound(caller.tenant, &named).await?;
     let limit = params.limit.unwrap_or(PAGE_DEFAULT).clamp(1, limits::PAGE_MAX);

@@ -18,7 +18,7 @@ const PAGE_DEFAULT: usize = 50;
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub struct ListParams {
+pub struct WorkflowListParams {
     limit: Option<usize>,
     /// The name behind which the page begins.
     after: Option<String>,
@@ -31,13 +31,13 @@ pub struct ListParams {
     get,
     path = path::WORKFLOWS,
     tag = "workflows",
-    params(ListParams),
+    params(WorkflowListParams),
     responses((status = 200, description = "A page of workflows.", body = WorkflowList)),
 )]
 pub async fn list(
     State(state): State<AppState>,
     caller: Caller,
-    Params(params): Params<ListParams>,
+    Params(params): Params<WorkflowListParams>,
 ) -> Result<Json<WorkflowList>, ApiError> {
     let limit = params.limit.unwrap_or(PAGE_DEFAULT).clamp(1, limits::PAGE_MAX);
     let store = state.for_tenant(caller.tenant);

@@ -12,7 +12,7 @@ use interlock_store::TenantEvent;
 
 use crate::output::paint::{ColorChoice, Paint};
 use crate::output::span::clock;
-use crate::tell::tell;
+use crate::output::tell::tell;
 
 /// Runs whose names are remembered; the oldest are forgotten.
 const NAMES_MAX: usize = 10_000;

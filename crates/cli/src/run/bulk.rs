@@ -14,8 +14,8 @@ use interlock_protocol::runs::RunQuery;
 use serde::Serialize;
 
 use crate::client::{Client, ClientArgs, fill};
-use crate::confirm::confirm;
-use crate::exit::{Ended, Exit};
+use crate::output::confirm::confirm;
+use crate::output::exit::{Ended, Exit};
 use crate::output::paint::{Paint, Tone};
 use crate::output::table::{Cell, Table};
 use crate::output::{Printer, span};
@@ -40,7 +40,7 @@ enum BulkVerb {
     /// Show which runs a filter matches now, and do nothing.
     Preview(FilterArgs),
     /// Stop them: nothing further starts.
-    Cancel(CancelArgs),
+    Cancel(BulkCancelArgs),
     /// Try the step that stopped each of them again; a finished run gets a successor.
     Retry(ActArgs),
     /// End their pause.
@@ -74,7 +74,7 @@ struct ActArgs {
 }
 
 #[derive(Debug, Args)]
-struct CancelArgs {
+struct BulkCancelArgs {
     #[command(flatten)]
     act: ActArgs,
     /// Undo first what each run has done.
@@ -89,7 +89,7 @@ pub async fn run(args: BulkArgs) -> anyhow::Result<()> {
             let preview = preview(&client, filter.query()?).await?;
             printer.show(&preview, |paint| matched(&preview, printer, paint))
         }
-        BulkVerb::Cancel(CancelArgs { act, rollback }) => {
+        BulkVerb::Cancel(BulkCancelArgs { act, rollback }) => {
             start(&client, printer, BulkAction::Cancel, act, rollback).await
         }
         BulkVerb::Retry(act) => start(&client, printer, BulkAction::Retry, act, false).await,
@@ -169,7 +169,7 @@ fn capitalised(word: &str) -> String {
 
 /// A job with the runs that it left as they were.
 #[derive(Serialize)]
-struct Told {
+struct JobReport {
     #[serde(flatten)]
     job: BulkView,
     failures: Vec<BulkFailureView>,
@@ -182,13 +182,13 @@ async fn told(client: &Client, printer: Printer, job: BulkView) -> anyhow::Resul
         failures = call.send::<BulkFailureList>().await?.failures;
     }
     let failed = job.failed;
-    let told = Told { job, failures };
+    let told = JobReport { job, failures };
     printer.show(&told, |paint| page(&told, printer, paint))?;
     if failed == 0 { Ok(()) } else { Err(Ended::silently(Exit::Unsuccessful)) }
 }
 
-fn page(told: &Told, printer: Printer, paint: Paint) -> String {
-    let Told { job, failures } = told;
+fn page(told: &JobReport, printer: Printer, paint: Paint) -> String {
+    let JobReport { job, failures } = told;
     let state = if job.finished { "finished" } else { "under way" };
     let mut text = format!(
         "{}  {} {} runs: {}\n{state}, {} done, {} left as they were\n",

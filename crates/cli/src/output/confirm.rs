@@ -4,17 +4,17 @@ use std::io::{self, BufRead, IsTerminal, Write};
 
 use clap::Args;
 
-use crate::exit::{Ended, Exit};
+use crate::output::exit::{Ended, Exit};
 
 /// For verbs that remove or revoke: a person at a terminal is asked, a script is believed.
 #[derive(Debug, Clone, Copy, Args)]
-pub struct Sure {
+pub struct ConfirmArgs {
     /// Do not ask.
     #[arg(long, short = 'y')]
     yes: bool,
 }
 
-impl Sure {
+impl ConfirmArgs {
     pub fn ask(self, question: &str) -> anyhow::Result<()> {
         if self.yes || !io::stdin().is_terminal() { Ok(()) } else { answered(question) }
     }

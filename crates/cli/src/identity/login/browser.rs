@@ -12,7 +12,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
 use crate::client::Client;
-use crate::exit::{Ended, Exit};
+use crate::output::exit::{Ended, Exit};
 
 const PAGE: &str = "/auth/cli";
 /// How long somebody may take to sign in.
@@ -22,7 +22,7 @@ const SECRET_CHARS: usize = 43;
 
 /// How the person's browser is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Way {
+pub enum BrowserMode {
     /// Start a browser here.
     Open,
     /// Only print the address, to be opened on this machine.
@@ -31,19 +31,19 @@ pub enum Way {
     Code,
 }
 
-pub async fn token(client: &Client, way: Way) -> anyhow::Result<PersonToken> {
+pub async fn token(client: &Client, way: BrowserMode) -> anyhow::Result<PersonToken> {
     let (verifier, state) = (secret(), secret());
     let challenge = interlock_server::identity::oidc::challenge(&verifier);
     let server = &client.target().server;
     let address = format!("{server}{PAGE}?challenge={challenge}&state={state}");
-    let code = if way == Way::Code {
+    let code = if way == BrowserMode::Code {
         eprintln!("Sign in at this address, and let the command line in:\n  {address}");
         super::ask("Code")?.trim().to_owned()
     } else {
         let listener = TcpListener::bind("127.0.0.1:0").await.context("cannot listen on 127.0.0.1")?;
         let address = format!("{address}&port={}", listener.local_addr()?.port());
         eprintln!("Sign in at this address, and let the command line in:\n  {address}");
-        if way == Way::Open && !open(&address) {
+        if way == BrowserMode::Open && !open(&address) {
             eprintln!("No browser could be started here; with --browser=code it may run on another machine.");
         }
         tokio::time::timeout(PATIENCE, come_back(listener, &state)).await.map_err(|_| {

@@ -7,8 +7,8 @@ use interlock_protocol::identity::{ChangeTenant, CreateTenant, CreatedTenant, Te
 use reqwest::Method;
 
 use crate::client::{Client, ClientArgs, fill};
-use crate::exit::{Ended, Exit};
 use crate::output::Printer;
+use crate::output::exit::{Ended, Exit};
 use crate::output::paint::Tone;
 use crate::output::table::{Cell, Table};
 

@@ -5,12 +5,12 @@ use interlock_core::visible::visible;
 use interlock_protocol::live::{FeedPage, path};
 use interlock_protocol::runs::{self, EventList};
 
-use crate::client::live::{Follow, Happened, Told, Topic, Via};
+use crate::client::live::{Follow, FollowUpdate, Happened, Topic, Via};
 use crate::client::{Client, ClientArgs, fill};
-use crate::exit::{Ended, Exit};
+use crate::output::exit::{Ended, Exit};
+use crate::output::tell::tell;
 use crate::output::{Format, Printer, say, span};
 use crate::run::find;
-use crate::tell::tell;
 
 #[derive(Args)]
 pub struct EventsArgs {
@@ -82,7 +82,7 @@ async fn page(client: &Client, topic: Topic, since: u64, limit: usize) -> anyhow
 async fn stay(printer: Printer, mut follow: Follow) -> anyhow::Result<()> {
     loop {
         match follow.next().await? {
-            Told::Events(events) => {
+            FollowUpdate::Events(events) => {
                 for event in &events {
                     // One document a line, whichever format: a stream of YAML documents helps nobody.
                     let text =
@@ -90,8 +90,8 @@ async fn stay(printer: Printer, mut follow: Follow) -> anyhow::Result<()> {
                     say(&text)?;
                 }
             }
-            Told::Lost(what) => printer.note(&format!("{what}; reconnecting …")),
-            Told::End => return Ok(()),
+            FollowUpdate::Lost(what) => printer.note(&format!("{what}; reconnecting …")),
+            FollowUpdate::End => return Ok(()),
         }
     }
 }

@@ -8,9 +8,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::client::local;
 use crate::config::{ConfigArg, LogArgs};
-use crate::embedded::Embedded;
+use crate::server::embedded::Embedded;
+use crate::server::{self, address, demo, timeline};
 use crate::server::{Bound, EngineArgs, HttpArgs};
-use crate::{address, demo, server, timeline};
 
 #[derive(Args)]
 pub struct UpArgs {
@@ -66,7 +66,7 @@ pub async fn run(args: UpArgs) -> anyhow::Result<()> {
 
     let following = tokio::spawn(timeline::follow(engine.clone(), tenant));
     let driving = (!args.no_demo).then(|| tokio::spawn(demo::drive(engine.clone(), tenant, stop.clone())));
-    crate::shutdown::asked().await;
+    crate::server::shutdown::asked().await;
     println!("\nStopping: running steps finish, the rest waits in the store.");
     stop.cancel();
     worker.await??;

@@ -17,7 +17,7 @@ use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 use crate::client::contexts::{Context, Contexts};
 use crate::client::target::{DEFAULT_SERVER, Target, address};
 use crate::client::{Client, Secret};
-use crate::exit::{Ended, Exit};
+use crate::output::exit::{Ended, Exit};
 
 /// A key for programs, which may stand in the environment while a person signs in: only the flag is refused beside
 /// `--user`, so clap is not told of it.
@@ -49,7 +49,7 @@ pub struct LoginArgs {
         require_equals = true,
         default_missing_value = "open"
     )]
-    browser: Option<browser::Way>,
+    browser: Option<browser::BrowserMode>,
     /// Without --user or --browser: a file that holds an API key; the one that INTERLOCK_API_KEY_FILE names, else asked for
     /// or read from stdin, by default.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["user", "browser"])]

@@ -1,4 +1,4 @@
-//! Refusals that no other test meets, each with what brings it about.
+//! Refusals that need a situation of their own, with all that comes with them (`codes` looks at the code alone).
 
 use std::time::Duration;
 

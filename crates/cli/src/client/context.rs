@@ -5,8 +5,8 @@ use serde::Serialize;
 
 use crate::client::contexts::{self, Context, Contexts};
 use crate::client::local;
-use crate::client::target::{ServerArgs, address};
-use crate::confirm::Sure;
+use crate::client::target::{TargetArgs, address};
+use crate::output::confirm::ConfirmArgs;
 use crate::output::paint::Tone;
 use crate::output::table::{Cell, Table};
 use crate::output::{OutputArgs, Printer};
@@ -39,18 +39,18 @@ enum ContextVerb {
     Remove {
         name: String,
         #[command(flatten)]
-        sure: Sure,
+        sure: ConfirmArgs,
     },
     /// Show which server a command would talk to now, and how that was found out.
     Show {
         #[command(flatten)]
-        server: ServerArgs,
+        server: TargetArgs,
     },
 }
 
 /// A context as it is shown: the key itself stays in the file.
 #[derive(Debug, Serialize)]
-struct Shown {
+struct ShownContext {
     name: String,
     current: bool,
     server: String,
@@ -84,22 +84,22 @@ pub fn run(args: ContextArgs) -> anyhow::Result<()> {
 
 fn list(printer: Printer) -> anyhow::Result<()> {
     let contexts = Contexts::load()?;
-    let mut shown: Vec<Shown> = contexts
+    let mut shown: Vec<ShownContext> = contexts
         .contexts
         .iter()
-        .map(|(name, context)| Shown {
+        .map(|(name, context)| ShownContext {
             name: name.clone(),
             current: contexts.current.as_ref() == Some(name),
             server: context.server.clone(),
-            credential: context.credential.as_ref().map(super::client::Secret::hint),
+            credential: context.credential.as_ref().map(crate::client::Secret::hint),
         })
         .collect();
     if contexts.means_local(contexts::LOCAL) {
-        shown.extend(local::find().map(|found| Shown {
+        shown.extend(local::find().map(|found| ShownContext {
             name: contexts::LOCAL.to_owned(),
             current: contexts.current.is_none(),
             server: found.server,
-            credential: found.api_key.as_ref().map(super::client::Secret::hint),
+            credential: found.api_key.as_ref().map(crate::client::Secret::hint),
         }));
     }
     let table = |_| {
@@ -137,7 +137,7 @@ fn add(printer: Printer, name: &str, server: &str, switch: bool) -> anyhow::Resu
     Ok(())
 }
 
-fn remove(printer: Printer, name: &str, sure: Sure) -> anyhow::Result<()> {
+fn remove(printer: Printer, name: &str, sure: ConfirmArgs) -> anyhow::Result<()> {
     let mut contexts = Contexts::load()?;
     let server = &contexts.named(name)?.server;
     sure.ask(&format!("Remove `{name}`, {server}, with its key?"))?;
@@ -162,7 +162,7 @@ struct Meant {
     file: String,
 }
 
-fn show(printer: Printer, server: &ServerArgs) -> anyhow::Result<()> {
+fn show(printer: Printer, server: &TargetArgs) -> anyhow::Result<()> {
     let target = server.target()?;
     let on_this_machine = local::find().is_some_and(|local| local.server == target.server);
     let found = (on_this_machine && server.server.is_none()).then(|| contexts::LOCAL.to_owned());
@@ -170,7 +170,7 @@ fn show(printer: Printer, server: &ServerArgs) -> anyhow::Result<()> {
         server: target.server,
         from: target.from,
         context: server.context.clone().or(Contexts::load()?.current).or(found),
-        credential: target.credential.as_ref().map(super::client::Secret::hint),
+        credential: target.credential.as_ref().map(crate::client::Secret::hint),
         file: contexts::path()?.display().to_string(),
     };
     printer.show(&meant, |paint| {

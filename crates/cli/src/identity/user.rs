@@ -9,8 +9,8 @@ use interlock_protocol::runs::Nothing;
 use reqwest::Method;
 
 use crate::client::{Client, ClientArgs, fill};
-use crate::exit::{Ended, Exit};
-use crate::login;
+use crate::identity::login;
+use crate::output::exit::{Ended, Exit};
 use crate::output::paint::Tone;
 use crate::output::table::{Cell, Table};
 use crate::output::{Printer, span};

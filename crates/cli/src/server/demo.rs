@@ -29,7 +29,7 @@ struct Order {
 }
 
 /// The demo's workflow: `examples/order/order.yaml`.
-const FILE: &str = include_str!("../../../examples/order/order.yaml");
+const FILE: &str = include_str!("../../../../examples/order/order.yaml");
 const WORKFLOW: &str = "order";
 
 /// The demo's tenant, made if it is not there. Its people may approve what they started, so that one person can try

@@ -1,5 +1,6 @@
-//! Guessing gets slower. Tries to sign in are counted by account in the store, so that several servers count together,
-//! and before the password is looked at, so that many guesses at once get no further than one after the other.
+//! The login throttle: wrong passwords make an account wait. Tries to sign in are counted by account in the store, so that
+//! several servers count together, and before the password is looked at, so that many at once get no further than one
+//! after the other.
 
 use std::net::IpAddr;
 

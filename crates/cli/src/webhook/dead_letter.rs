@@ -21,11 +21,11 @@ enum Verb {
     /// List messages that were given up, newest first.
     List,
     /// Send messages again that were given up.
-    Replay(ReplayArgs),
+    Replay(DeadLetterReplayArgs),
 }
 
 #[derive(Debug, Args)]
-struct ReplayArgs {
+struct DeadLetterReplayArgs {
     /// The message.
     #[arg(value_name = "ID", required_unless_present = "all", conflicts_with = "all")]
     message: Option<OutboxId>,
@@ -38,7 +38,7 @@ pub async fn run(args: DeadLetterArgs) -> anyhow::Result<()> {
     let (client, printer) = args.client.open()?;
     match args.verb {
         Verb::List => list(&client, printer).await,
-        Verb::Replay(ReplayArgs { message, all }) => {
+        Verb::Replay(DeadLetterReplayArgs { message, all }) => {
             let body = ReplayDead { message_id: message, all };
             let replayed: Replayed = client.post(path::DEAD_LETTERS_REPLAY, &body).send().await?;
             printer.show(&replayed, |_| format!("{} queued", replayed.queued))

@@ -11,8 +11,8 @@ use interlock_protocol::identity::{CreateKey, CreatedKey, KeyList, KeyView, Rota
 use reqwest::Method;
 
 use crate::client::{Client, ClientArgs, fill};
-use crate::confirm::Sure;
-use crate::exit::{Ended, Exit};
+use crate::output::confirm::ConfirmArgs;
+use crate::output::exit::{Ended, Exit};
 use crate::output::paint::Tone;
 use crate::output::table::{Cell, Table};
 use crate::output::{Printer, span};
@@ -54,7 +54,7 @@ enum KeyVerb {
         /// The key's id, or its name where only one key that works has it.
         key: String,
         #[command(flatten)]
-        sure: Sure,
+        sure: ConfirmArgs,
     },
     /// Give a key a new text. Its client stays the same.
     Rotate {

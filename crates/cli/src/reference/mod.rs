@@ -1,10 +1,12 @@
 //! `docs/reference/cli.md`, written from the commands themselves, so that it cannot say anything else.
 
+pub mod completion;
+
 use std::fmt::Write;
 
 use clap::{Arg, Args, Command, CommandFactory, ValueEnum};
 
-use crate::exit::Exit;
+use crate::output::exit::Exit;
 
 const OPENING: &str = "# Command line
 

@@ -9,7 +9,7 @@ use interlock_core::ids::TenantId;
 use interlock_outbound::Outbound;
 use interlock_server::identity::oidc::{OidcOptions, Provider};
 
-use crate::exit::{Ended, Exit};
+use crate::output::exit::{Ended, Exit};
 
 #[expect(clippy::struct_field_names, reason = "the fields are the names of the flags")]
 #[derive(Args)]

@@ -1,4 +1,15 @@
-//! `interlock server`: the engine and its HTTP surface, for workers elsewhere.
+//! `interlock server`: the engine and its HTTP surface, for workers elsewhere. `interlock up` ([`up`]) is the same with a
+//! worker inside ([`embedded`]) and a demo to watch.
+
+pub mod address;
+mod demo;
+pub mod embedded;
+pub mod oidc;
+pub mod open;
+pub mod outbound;
+pub mod shutdown;
+mod timeline;
+pub mod up;
 
 use std::net::SocketAddr;
 use std::os::unix::fs::DirBuilderExt as _;
@@ -12,20 +23,18 @@ use interlock_core::limits;
 use interlock_core::time::Millis;
 use interlock_engine::payloads::{INLINE_BYTES_MAX, Objects, PayloadOptions};
 use interlock_engine::{Engine, EngineOptions};
-use interlock_outbound::Outbound;
+use interlock_outbound::{Outbound, Range};
 use interlock_server::identity::first_key;
-use interlock_server::{ConnectionOptions, Server, ServerError, ServerOptions, ServerSecret};
+use interlock_server::{ConnectionOptions, Server, ServerError, ServerOptions, ServerSecret, TrustedProxies};
 use interlock_store::Tenant;
 use tokio_util::sync::CancellationToken;
 
-use crate::address;
 use crate::client::Secret;
 use crate::client::local::{self, Announced};
 use crate::config::{ConfigArg, LogArgs};
 use crate::db::place;
-use crate::exit::{Ended, Exit};
-use crate::open;
-use crate::outbound::OutboundArgs;
+use crate::output::exit::{Ended, Exit};
+use crate::server::outbound::OutboundArgs;
 
 /// The tenant of a new store, and of people who sign in without naming one.
 const DEFAULT_TENANT: &str = "default";
@@ -74,7 +83,7 @@ pub struct EngineArgs {
 #[derive(Args)]
 pub struct HttpArgs {
     /// Where to listen.
-    #[arg(long, env = "INTERLOCK_LISTEN", default_value = "127.0.0.1:8420", value_parser = crate::address::listen)]
+    #[arg(long, env = "INTERLOCK_LISTEN", default_value = "127.0.0.1:8420", value_parser = crate::server::address::listen)]
     listen: SocketAddr,
     /// The file that holds the server's secret, made if it is not there; by default `server.secret` in the data folder.
     /// All servers of one store need the same.
@@ -103,14 +112,18 @@ pub struct HttpArgs {
     /// How many connections may be open, whoever has them; fewer where the limit on open files allows fewer.
     #[arg(long, env = "INTERLOCK_CONNECTIONS_MAX", value_name = "COUNT", default_value_t = 16_384, value_parser = clap::value_parser!(u32).range(1..))]
     connections_max: u32,
-    /// How many connections one address may have open. Behind a proxy all clients have the proxy's.
+    /// How many connections one address may have open. Behind a proxy that is not trusted all clients have the proxy's.
     #[arg(long, env = "INTERLOCK_CONNECTIONS_PER_ADDRESS_MAX", value_name = "COUNT", default_value_t = 4_096, value_parser = clap::value_parser!(u32).range(1..))]
     connections_per_address_max: u32,
+    /// Reverse proxies whose `X-Forwarded-For` header is believed, as in `10.1.0.0/16`: sign-in limits then count by the
+    /// client's address, and the proxies' connections are not limited by address. Nobody's by default.
+    #[arg(long, env = "INTERLOCK_TRUSTED_PROXIES", value_name = "RANGE", value_delimiter = ',')]
+    trusted_proxies: Vec<Range>,
     /// How many live streams one tenant may have open on this server.
     #[arg(long, env = "INTERLOCK_LIVE_STREAMS_PER_TENANT_MAX", value_name = "COUNT", default_value_t = 5_000, value_parser = clap::value_parser!(u32).range(1..))]
     live_streams_per_tenant_max: u32,
     #[command(flatten)]
-    oidc: crate::oidc::OidcArgs,
+    oidc: crate::server::oidc::OidcArgs,
 }
 
 /// A server that listens, and the note by which other commands on this machine find it.
@@ -221,6 +234,7 @@ impl HttpArgs {
                 per_address_max: self.connections_per_address_max as usize,
                 ..ConnectionOptions::default()
             },
+            trusted_proxies: TrustedProxies::new(self.trusted_proxies.clone()),
             live_streams_per_tenant_max: self.live_streams_per_tenant_max as usize,
             ..ServerOptions::new(tenant)
         };
@@ -277,7 +291,7 @@ pub async fn run(args: ServerArgs) -> anyhow::Result<()> {
     let stop = CancellationToken::new();
     let stopping = stop.clone();
     tokio::spawn(async move {
-        crate::shutdown::asked().await;
+        crate::server::shutdown::asked().await;
         stopping.cancel();
     });
     server.run(stop).await?;

@@ -1,0 +1,7 @@
+//! Who may do what: signing in, tenants, people and their API keys.
+
+pub mod key;
+pub mod key_file;
+pub mod login;
+pub mod tenant;
+pub mod user;

@@ -1,0 +1,85 @@
+//! Votes that are not taken.
+
+use serde_json::{Value, json};
+
+use super::table;
+use crate::api::{Answer, Api, plan, task};
+use crate::approvals::{Person, card, gate};
+
+async fn waiting(api: &Api) -> String {
+    api.post("/runs", json!({ "plan": gate(1, json!([])) })).await.text("run_id")
+}
+
+async fn approver<'a>(api: &'a Api, name: &str) -> Person<'a> {
+    Person::new(api, name, json!(["approver"]), json!([])).await
+}
+
+async fn vote(person: &Person<'_>, run: &str, vote: Value) -> Answer {
+    person.post(&format!("/runs/{run}/approve"), vote).await
+}
+
+async fn by_a_key(api: &Api) -> Answer {
+    let run = waiting(api).await;
+    api.post(&format!("/runs/{run}/approve"), json!({ "approve": true })).await
+}
+
+async fn on_what_is_not_asked(api: &Api) -> Answer {
+    let ada = approver(api, "ada").await;
+    let run = api.start(json!([task("a")])).await;
+    vote(&ada, &run, json!({ "approve": true })).await
+}
+
+async fn without_a_digest(api: &Api) -> Answer {
+    let mut far = task("ship");
+    far["blast_radius"] = json!("high");
+    let ada = approver(api, "ada").await;
+    let run = api.start(json!([{ "key": "sure", "kind": "approval" }, far])).await;
+    vote(&ada, &run, json!({ "approve": true })).await
+}
+
+async fn on_another_digest(api: &Api) -> Answer {
+    let ada = approver(api, "ada").await;
+    let run = waiting(api).await;
+    vote(&ada, &run, json!({ "approve": true, "digest": "0".repeat(64) })).await
+}
+
+async fn of_the_starter(api: &Api) -> Answer {
+    let ada = Person::new(api, "ada", json!(["operator", "approver"]), json!([])).await;
+    let run = ada.post("/runs", json!({ "plan": gate(1, json!([])) })).await.text("run_id");
+    vote(&ada, &run, json!({ "approve": true })).await
+}
+
+async fn for_nobody(api: &Api) -> Answer {
+    let ada = approver(api, "ada").await;
+    approver(api, "bob").await;
+    let run = waiting(api).await;
+    vote(&ada, &run, json!({ "approve": true, "on_behalf_of": "bob" })).await
+}
+
+async fn lent_on(api: &Api) -> Answer {
+    let until = api.engine.now().0 + 86_400_000;
+    let (ann, vic) = (approver(api, "ann").await, Person::new(api, "vic", json!(["viewer"]), json!([])).await);
+    approver(api, "bob").await;
+    ann.post("/delegations", json!({ "delegate": "vic", "until": until, "reason": "away" })).await.ok();
+    vic.post("/delegations", json!({ "delegate": "bob", "until": until, "reason": "away too" })).await
+}
+
+async fn past_a_gate(api: &Api) -> Answer {
+    let step = json!({ "key": "ok", "kind": "approval", "on_reject": "pause" });
+    let ada = approver(api, "ada").await;
+    let run = api.post("/runs", json!({ "plan": plan(json!([step])) })).await.text("run_id");
+    let digest = card(api, &run).await["digest"].clone();
+    vote(&ada, &run, json!({ "approve": false, "digest": digest })).await.ok();
+    api.post(&format!("/runs/{run}/skip"), json!({ "reason": "in a hurry" })).await
+}
+
+table! { TABLE:
+    "PERSON_REQUIRED" => |api| by_a_key(api).await,
+    "APPROVAL_NOT_OPEN" => |api| on_what_is_not_asked(api).await,
+    "APPROVAL_DIGEST_REQUIRED" => |api| without_a_digest(api).await,
+    "APPROVAL_CHANGED" => |api| on_another_digest(api).await,
+    "APPROVAL_VOTE_REFUSED" => |api| of_the_starter(api).await,
+    "DELEGATION_NOT_IN_FORCE" => |api| for_nobody(api).await,
+    "DELEGATION_REFUSED" => |api| lent_on(api).await,
+    "DIRECTIVE_NOT_PERMITTED" => |api| past_a_gate(api).await,
+}

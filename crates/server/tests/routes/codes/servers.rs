@@ -1,0 +1,250 @@
+//! Servers in a bad way: without their store, their objects or their secret, full, or on their way out.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::{Request, header};
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use interlock_core::change::Context;
+use interlock_core::ids::{RunId, TenantId};
+use interlock_core::state::Initiator;
+use interlock_engine::Engine;
+use interlock_engine::payloads::Objects;
+use interlock_engine::webhooks::outbound::NewOutbound;
+use interlock_server::ConnectionOptions;
+use interlock_store::{CommitFault, Faults, NoFaults, forget_memory};
+use serde_json::json;
+use tokio::io::AsyncWriteExt as _;
+
+use super::{Seen, table};
+use crate::api::{Answer, Api, engine, engine_on, engine_under, plan, task};
+use crate::connections::{listen, rest};
+
+/// A server that is stopped, and the same one started again on its database.
+struct Restarted {
+    database: String,
+    tenants: [TenantId; 2],
+}
+
+impl Restarted {
+    async fn stop(api: Api, database: &str) -> Self {
+        api.engine.stop().await;
+        api.engine.store().clone().close().await;
+        Self { database: database.to_owned(), tenants: [api.tenant, api.other_tenant] }
+    }
+
+    /// With another secret than before, as every new server of a test has.
+    async fn start(self, objects: Objects) -> Api {
+        let engine = engine_on(&self.database, Arc::new(NoFaults), objects).await;
+        Api::of(engine, self.tenants, self.database).await
+    }
+}
+
+/// Asks for a payload whose object was spoilt while the server was away.
+async fn payload(spoil: fn(&Path)) -> Answer {
+    static FOLDERS: AtomicU32 = AtomicU32::new(0);
+    let number = FOLDERS.fetch_add(1, Ordering::Relaxed);
+    let folder = std::env::temp_dir().join(format!("interlock-codes-{}-{number}", std::process::id()));
+    let (engine, tenants, database) = engine_under(Arc::new(NoFaults), Objects::folder(&folder).unwrap()).await;
+    let api = Api::of(engine, tenants, database.clone()).await;
+    let start = json!({ "plan": plan(json!([task("a")])), "inputs": { "text": "x".repeat(100_000) } });
+    let run = api.post("/runs", start).await.text("run_id");
+    let shown = api.get(&format!("/runs/{run}")).await.ok();
+    let path = shown["inputs"]["$payload"]["url"].as_str().unwrap().strip_prefix("/api/v1").unwrap().to_owned();
+    // What an engine has in memory it need not read.
+    let stopped = Restarted::stop(api, &database).await;
+    spoil(&object(&folder));
+    let api = stopped.start(Objects::folder(&folder).unwrap()).await;
+    let answer = api.get(&path).await;
+    api.end().await;
+    std::fs::remove_dir_all(&folder).unwrap();
+    answer
+}
+
+/// The one file in the folder.
+fn object(folder: &Path) -> PathBuf {
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_file() {
+                return path;
+            }
+            folders.push(path);
+        }
+    }
+    panic!("there is no object");
+}
+
+/// Another server that changes a run whenever this one is about to.
+#[derive(Default)]
+struct Rival {
+    about: Mutex<Option<(Engine, TenantId, RunId)>>,
+    paused: AtomicBool,
+}
+
+impl Faults for Rival {
+    fn before_commit(&self, _: u64) -> BoxFuture<'static, CommitFault> {
+        let about = self.about.lock().unwrap().clone();
+        let pause = !self.paused.fetch_xor(true, Ordering::Relaxed);
+        async move {
+            if let Some((engine, tenant, run)) = about {
+                let by = Context { initiator: Initiator::Operator, person: None, metadata: None };
+                let changed = match pause {
+                    true => engine.pause(tenant, run, "first".to_owned(), by).await.map(|_| ()),
+                    false => engine.resume(tenant, run, by).await.map(|_| ()),
+                };
+                // It may have come to the same state on another way.
+                drop(changed);
+            }
+            CommitFault::None
+        }
+        .boxed()
+    }
+}
+
+async fn against_a_rival() -> Answer {
+    let rival = Arc::new(Rival::default());
+    let (engine, tenants, database) = engine_under(rival.clone(), Objects::memory()).await;
+    let api = Api::of(engine, tenants, database.clone()).await;
+    let run = api.start(json!([task("a")])).await;
+    let other = engine_on(&database, Arc::new(NoFaults), Objects::memory()).await;
+    *rival.about.lock().unwrap() = Some((other.clone(), api.tenant, run.parse().unwrap()));
+    let answer = api.post(&format!("/runs/{run}/cancel"), json!({ "reason": "enough" })).await;
+    *rival.about.lock().unwrap() = None;
+    other.stop().await;
+    other.store().clone().close().await;
+    api.end().await;
+    answer
+}
+
+/// A database that takes no commits while it is away.
+#[derive(Default)]
+struct Away(AtomicBool);
+
+impl Faults for Away {
+    fn before_commit(&self, _: u64) -> BoxFuture<'static, CommitFault> {
+        let fault = if self.0.load(Ordering::Relaxed) { CommitFault::Lost } else { CommitFault::None };
+        std::future::ready(fault).boxed()
+    }
+}
+
+async fn without_its_store() -> Answer {
+    let away = Arc::new(Away::default());
+    let (engine, tenants, database) = engine_under(away.clone(), Objects::memory()).await;
+    let api = Api::of(engine, tenants, database).await;
+    away.0.store(true, Ordering::Relaxed);
+    let start = json!({ "plan": plan(json!([task("a")])) });
+    // Whoever comes first waits; whoever comes when it has lasted is told at once.
+    let waiting = api.post("/runs", start.clone());
+    let _ = tokio::time::timeout(Duration::from_secs(30), waiting).await;
+    let answer = api.post("/runs", start).await;
+    away.0.store(false, Ordering::Relaxed);
+    api.end().await;
+    answer
+}
+
+async fn without_its_secret() -> Answer {
+    let (engine, tenants, database) = engine().await;
+    let api = Api::of(engine, tenants, database.clone()).await;
+    let made = api.post("/webhooks", json!({ "name": "a", "source": "standard" })).await.text("path");
+    let api = Restarted::stop(api, &database).await.start(Objects::memory()).await;
+    let answer = api.send("POST", &made, json!({})).await;
+    api.end().await;
+    answer
+}
+
+async fn without_calls_to_the_outside() -> Seen {
+    let (engine, [tenant, _], database) = engine().await;
+    let new = NewOutbound { url: "https://example.org".into(), description: None, events: None, workflows: None };
+    let code = engine.create_outbound(tenant, new, None).await.unwrap_err().code().to_owned();
+    engine.stop().await;
+    engine.store().clone().close().await;
+    forget_memory(&database);
+    Seen::Engine(code)
+}
+
+async fn full_of_streams(api: &Api) -> Answer {
+    let api = api.with_options(|options| options.live_streams_per_tenant_max = 1);
+    let stream = || {
+        let request = Request::get("/api/v1/events/stream")
+            .header(header::HOST, "localhost")
+            .header(header::AUTHORIZATION, format!("Bearer {}", api.key));
+        request.body(Body::empty()).unwrap()
+    };
+    let _open = api.raw(stream()).await;
+    api.ask(stream()).await
+}
+
+async fn stopped(api: &Api) -> Answer {
+    api.engine.stop().await;
+    api.engine.store().clone().close().await;
+    api.post("/runs", json!({ "plan": plan(json!([task("a")])) })).await
+}
+
+async fn told_to_stop(api: &Api) -> Answer {
+    api.stop.cancel();
+    let request = Request::get("/readyz").header(header::HOST, "localhost");
+    api.ask(request.body(Body::empty()).unwrap()).await
+}
+
+table! { TABLE:
+    "PAYLOAD_MISSING" => |_| payload(|object| std::fs::remove_file(object).unwrap()).await,
+    "PAYLOAD_ALTERED" => |_| payload(|object| std::fs::write(object, "something else").unwrap()).await,
+    "PAYLOAD_STORE_UNAVAILABLE" => |_| payload(|object| {
+        // A link that leads to itself: there, and not to be read.
+        std::fs::remove_file(object).unwrap();
+        std::os::unix::fs::symlink(object, object).unwrap();
+    }).await,
+    "RUN_CONTENDED" => |_| against_a_rival().await,
+    "STORE_UNAVAILABLE" => |_| without_its_store().await,
+    "SECRETS_UNAVAILABLE" => |_| without_its_secret().await,
+    "OUTBOUND_UNAVAILABLE" => |_| without_calls_to_the_outside().await,
+    "LIVE_STREAMS_FULL" => |api| full_of_streams(api).await,
+    "SHUTTING_DOWN" => |api| stopped(api).await,
+    "NOT_READY" => |api| told_to_stop(api).await,
+}
+
+/// A sign-in whose body has this many bytes, of which only the first are sent.
+fn sign_in(length: usize) -> String {
+    format!(
+        "POST /api/v1/auth/login HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
+         content-length: {length}\r\n\r\n{{"
+    )
+}
+
+async fn unfinished_body() -> Seen {
+    let body_idle_timeout = Duration::from_millis(200);
+    let server = listen(ConnectionOptions { body_idle_timeout, ..ConnectionOptions::default() }).await;
+    let said = server.say(&sign_in(1_000)).await;
+    server.end().await;
+    Seen::on_the_wire(&said)
+}
+
+async fn one_connection_too_many() -> Seen {
+    let server = listen(ConnectionOptions { per_address_max: 1, ..ConnectionOptions::default() }).await;
+    let first = server.connect().await;
+    let said = rest(&mut server.connect().await).await;
+    drop(first);
+    server.end().await;
+    Seen::on_the_wire(&said)
+}
+
+async fn too_much_unfinished() -> Seen {
+    let server = listen(ConnectionOptions { unfinished_bytes_max: 10_000, ..ConnectionOptions::default() }).await;
+    let mut stream = server.connect().await;
+    stream.write_all(format!("{}{}", sign_in(12_000), " ".repeat(11_999)).as_bytes()).await.unwrap();
+    let said = rest(&mut stream).await;
+    server.end().await;
+    Seen::on_the_wire(&said)
+}
+
+table! { SOCKETS:
+    "BODY_TIMEOUT" => |_| unfinished_body().await,
+    "CONNECTIONS_FULL" => |_| one_connection_too_many().await,
+    "OVERLOADED" => |_| too_much_unfinished().await,
+}
