@@ -16,6 +16,8 @@ use crate::swarm::Fault;
 /// The store's faults for one life of the engine.
 pub struct Weather {
     pub sim: Arc<Sim>,
+    /// The machine it runs on.
+    pub host: usize,
     pub dice: Dice,
     /// Set once this life is over: whatever its tasks still try to do has no effect.
     pub over: Arc<AtomicBool>,
@@ -24,16 +26,16 @@ pub struct Weather {
 
 impl Weather {
     /// Dies here: asks to be killed and never comes back.
-    async fn crash(sim: Arc<Sim>, fault: Fault) -> CommitFault {
+    async fn crash(sim: Arc<Sim>, host: usize, fault: Fault) -> CommitFault {
         sim.tally.count(fault.name());
-        sim.host.ask_to_crash();
+        sim.hosts.at(host).ask_to_crash();
         std::future::pending().await
     }
 }
 
 impl Faults for Weather {
     fn before_commit(&self, _group: u64) -> BoxFuture<'static, CommitFault> {
-        let (sim, dice) = (Arc::clone(&self.sim), self.dice.clone());
+        let (sim, host, dice) = (Arc::clone(&self.sim), self.host, self.dice.clone());
         self.commits.fetch_add(1, Ordering::Relaxed);
         async move {
             if sim.fires(Fault::SlowStore, &dice) {
@@ -41,7 +43,7 @@ impl Faults for Weather {
                 sleep(dice.millis(if long { 2_000..=12_000 } else { 1..=300 })).await;
             }
             if sim.strikes(Fault::CrashBeforeCommit, &dice) {
-                return Self::crash(sim, Fault::CrashBeforeCommit).await;
+                return Self::crash(sim, host, Fault::CrashBeforeCommit).await;
             }
             if sim.fires(Fault::LostBeforeCommit, &dice) {
                 return CommitFault::Lost;
@@ -52,12 +54,12 @@ impl Faults for Weather {
     }
 
     fn after_commit(&self, _group: u64) -> BoxFuture<'static, CommitFault> {
-        let (sim, dice) = (Arc::clone(&self.sim), self.dice.clone());
+        let (sim, host, dice) = (Arc::clone(&self.sim), self.host, self.dice.clone());
         async move {
             sim.tally.count("commits");
             sim.look_at_claims().await;
             if sim.strikes(Fault::CrashAfterCommit, &dice) {
-                return Self::crash(sim, Fault::CrashAfterCommit).await;
+                return Self::crash(sim, host, Fault::CrashAfterCommit).await;
             }
             if sim.fires(Fault::CommitUnknown, &dice) {
                 return CommitFault::Lost;

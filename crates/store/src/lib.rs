@@ -48,7 +48,7 @@ pub use rows::{
     SessionRow, SignalRow, StartAnswer, Stats, StepRow, StoredSignal, SubjectLine, Tenant, TenantEvent, Unlisted,
     Unmatched, WaitFilter, WaitRow, WorkflowRow, WorkflowVersionRow, WorkflowVersionSummary,
 };
-pub use sqlite::memory::{copy as copy_memory, forget as forget_memory};
+pub use sqlite::memory::{change as change_memory, copy as copy_memory, forget as forget_memory};
 pub use store::Store;
 pub use triggers::{
     AttemptRow, DeadLetter, DeliveryRecord, DeliveryRef, DeliveryRow, InboundRow, MessageRow, NewMessage, OutboundRow,

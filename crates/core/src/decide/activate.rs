@@ -9,6 +9,7 @@ use crate::ids::ApprovalId;
 use crate::limits;
 use crate::machine::step::{StepEvent, Verdict};
 use crate::plan::{Accept, Gate, WaitFor, Work};
+use crate::planted::{Bug, is_planted};
 use crate::rejection::Rejection;
 use crate::run::{Awaited, Phase, Wait};
 use crate::state::{ApprovalState, Initiator, Reason, StepState};
@@ -140,6 +141,9 @@ pub(super) fn accept_from(draft: &Draft<'_>, key: &str, accept: Accept) -> Times
         Accept::SinceRun => draft.run.header.created_at,
         Accept::SinceStep => draft.now(),
     };
+    if is_planted(Bug::SkewNotTolerated) {
+        return from;
+    }
     from - limits::CLOCK_SKEW_TOLERATED
 }
 

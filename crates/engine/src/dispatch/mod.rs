@@ -295,7 +295,9 @@ impl Dispatch {
     pub(crate) fn lift(&self, now: Timestamp) {
         {
             let mut state = self.state();
-            state.ready.lift_throttles(now);
+            if !is_planted(Bug::ScanSpins) {
+                state.ready.lift_throttles(now);
+            }
             let freed = state.limits.lift(now);
             state.put_back(freed);
         }
