@@ -6,6 +6,8 @@ use interlock_core::ids::{ApprovalId, RunId, SignalId, TenantId};
 use interlock_core::work::AttemptRef;
 use tokio::time::Instant;
 
+use crate::bulk::AckedJob;
+
 #[derive(Clone, Default)]
 pub struct Books {
     /// Runs by the key they were started with.
@@ -17,6 +19,7 @@ pub struct Books {
     pub signals: Vec<AckedSignal>,
     pub votes: Vec<AckedVote>,
     pub cancels: BTreeSet<(TenantId, RunId)>,
+    pub jobs: Vec<AckedJob>,
     /// Reports of workers that were answered with success.
     pub reports: BTreeMap<AttemptRef, Word>,
     /// Who was handed an attempt.

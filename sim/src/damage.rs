@@ -25,11 +25,13 @@ const STANDS_FOR: Duration = Duration::from_secs(45);
 pub struct Damage {
     database: String,
     runs: Mutex<BTreeSet<(TenantId, RunId)>>,
+    /// Those that have had one: engines look at them seldom, also for a while after they were mended.
+    ever: Mutex<BTreeSet<(TenantId, RunId)>>,
 }
 
 impl Damage {
     pub fn new(database: &str) -> Self {
-        Self { database: database.to_owned(), runs: Mutex::default() }
+        Self { database: database.to_owned(), runs: Mutex::default(), ever: Mutex::default() }
     }
 
     fn runs<T>(&self, look: impl FnOnce(&mut BTreeSet<(TenantId, RunId)>) -> T) -> T {
@@ -38,6 +40,10 @@ impl Damage {
 
     pub fn holds(&self, tenant: TenantId, run: RunId) -> bool {
         self.runs(|runs| runs.contains(&(tenant, run)))
+    }
+
+    pub fn has_held(&self, tenant: TenantId, run: RunId) -> bool {
+        self.ever.lock().unwrap_or_else(PoisonError::into_inner).contains(&(tenant, run))
     }
 
     pub fn is_any(&self) -> bool {
@@ -58,6 +64,7 @@ impl Damage {
     fn break_one(&self, sim: &Sim, tenant: TenantId, run: RunId) {
         if self.change(run, BROKEN, "coalesce(substr(step_data, 1, 1), '') <> 'x'") == 1 {
             self.runs(|runs| runs.insert((tenant, run)));
+            self.ever.lock().unwrap_or_else(PoisonError::into_inner).insert((tenant, run));
             sim.tally.count("rows made unreadable");
             say!(sim, "damage", "the row of {run} cannot be read any more");
         }

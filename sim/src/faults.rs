@@ -1,8 +1,8 @@
 //! What a seed does to the store: commits that are slow, lost, or lost after they happened, and crashes right at
 //! their boundaries. After every commit the claims are looked at, while nobody has been told of it yet.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -22,7 +22,18 @@ pub struct Weather {
     /// Set once this life is over: whatever its tasks still try to do has no effect.
     pub over: Arc<AtomicBool>,
     pub commits: AtomicU64,
+    pub reads: Mutex<ReadsOfSecond>,
 }
+
+/// How often an engine has read the store within the current second.
+#[derive(Default)]
+pub struct ReadsOfSecond {
+    second: u64,
+    reads: u64,
+}
+
+/// An engine that reads more often goes round in circles: no world has so much to do.
+const READS_PER_SECOND_MAX: u64 = 2_000;
 
 impl Weather {
     /// Dies here: asks to be killed and never comes back.
@@ -30,6 +41,23 @@ impl Weather {
         sim.tally.count(fault.name());
         sim.hosts.at(host).ask_to_crash();
         std::future::pending().await
+    }
+}
+
+impl Weather {
+    fn count_read(&self) {
+        let second = self.sim.trace.elapsed() / 1_000;
+        let mut of_second = self.reads.lock().unwrap_or_else(PoisonError::into_inner);
+        if of_second.second != second {
+            *of_second = ReadsOfSecond { second, reads: 0 };
+        }
+        of_second.reads += 1;
+        let reads = of_second.reads;
+        drop(of_second);
+        self.sim.tally.most("most reads within a second", reads);
+        if reads > READS_PER_SECOND_MAX {
+            self.sim.broken(format!("an engine has read the store {reads} times within a second"));
+        }
     }
 }
 
@@ -74,6 +102,7 @@ impl Faults for Weather {
             // A dead process reads nothing more.
             return std::future::pending().boxed();
         }
+        self.count_read();
         if self.sim.fires(Fault::SlowReads, &self.dice) {
             return sleep(self.dice.millis(1..=400)).boxed();
         }

@@ -196,6 +196,7 @@ impl Host {
             dice: dice.fork(),
             over: Arc::clone(over),
             commits: AtomicU64::new(0),
+            reads: Mutex::default(),
         };
         let options = self.options(sim, dice);
         let clock = options.clock.clone();

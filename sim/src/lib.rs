@@ -8,6 +8,7 @@
 
 mod archive;
 mod books;
+mod bulk;
 mod caretaker;
 mod check;
 mod client;

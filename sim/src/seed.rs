@@ -32,7 +32,7 @@ use crate::swarm::{Fault, Swarm};
 use crate::tally::Counts;
 use crate::trace::{Trace, say};
 use crate::worker::{Gate, Worker};
-use crate::{caretaker, network, watcher};
+use crate::{bulk, caretaker, network, watcher};
 
 /// What is added to the worlds later is thrown with dice that begin elsewhere.
 const LATER: u64 = 0x5eed_0000_1a7e_0000;
@@ -179,6 +179,9 @@ async fn story(sim: &Arc<Sim>, dice: &Dice) -> Result<(), String> {
     if sim.swarm.unreadable {
         actors.spawn(damage::come_and_go(Caller::new(sim, dice)));
     }
+    if sim.swarm.bulk {
+        actors.spawn(bulk::order(Caller::new(sim, dice)));
+    }
     if sim.swarm.at_once {
         actors.spawn(doubts::resolve_at_once(Caller::new(sim, dice), Arc::clone(&seen)));
     }
@@ -208,6 +211,7 @@ async fn story(sim: &Arc<Sim>, dice: &Dice) -> Result<(), String> {
     // Clients come to their end; then the last message that is still on its way arrives.
     while clients.join_next().await.is_some() {}
     sleep(network::LATEST).await;
+    bulk::settle(sim).await?;
     caretaker::drain(&caller, &seen).await;
     settle(sim).await?;
     finale::check(sim).await

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use interlock_core::limits;
+use interlock_core::time::Millis;
 
 use crate::dice::Dice;
 
@@ -81,6 +82,8 @@ pub struct Swarm {
     pub retention: bool,
     /// More orders, and sessions that are large enough to keep places for quiet tenants.
     pub crowded: bool,
+    /// Somebody acts on many runs at once. After a restore nobody would, without having looked at each.
+    pub bulk: bool,
     /// Which workers run the worker crate.
     pub agents: BTreeSet<u64>,
 }
@@ -116,6 +119,7 @@ impl Swarm {
             payloads: later.one_in(4),
             retention: later.one_in(5) && !restores && !jumps,
             crowded,
+            bulk: later.one_in(5) && !restores,
             agents: (0..workers).filter(|_| later.one_in(2)).collect(),
         }
     }
@@ -123,6 +127,11 @@ impl Swarm {
     /// The rate of a fault; 0 where the seed does not have it.
     pub fn rate(&self, fault: Fault) -> f64 {
         self.rates.get(&fault).copied().unwrap_or(0.0)
+    }
+
+    /// How far the instants of two servers may be apart.
+    pub fn skew(&self) -> Millis {
+        if self.skews_ms.len() > 1 { limits::CLOCK_SKEW_TOLERATED } else { Millis(0) }
     }
 
     /// The faults of this seed, for the trace.

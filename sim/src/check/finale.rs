@@ -12,6 +12,7 @@ use interlock_store::{Page, ReadError, RunFilter, RunSummary, Tenant};
 use serde_json::Value;
 
 use super::{ALL, effects, payloads, turns};
+use crate::bulk;
 use crate::sim::Sim;
 use crate::subjects;
 
@@ -48,6 +49,7 @@ pub async fn check(sim: &Sim) -> Result<(), String> {
         }
     }
     payloads::check(sim).await?;
+    bulk::check(sim).await?;
     reports(sim)?;
     votes(sim).await?;
     signals(sim).await?;

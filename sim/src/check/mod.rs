@@ -125,7 +125,7 @@ pub async fn reclaimed(sim: &Sim) -> Result<(), String> {
         for claim in lost {
             let (tenant, run, position, attempt) = (claim.tenant, claim.run, claim.position, claim.attempt);
             let at = AttemptRef { tenant, run, position, attempt };
-            if sim.damage.holds(tenant, run) {
+            if sim.damage.has_held(tenant, run) {
                 continue;
             }
             let since = before.get(&at).copied().unwrap_or(now);
@@ -221,7 +221,7 @@ async fn follow_run(sim: &Sim, summary: &RunSummary) -> Result<(), String> {
     let events = database.events(key.0, key.1, model.seq, ALL).await.map_err(|error| error.to_string())?;
     for record in &events {
         say!(sim, "journal", "{} {} @{} {}", run.id, record.seq, record.at.0 - EPOCH.0, record.event.as_str());
-        model.fold(&run, record)?;
+        model.fold(&run, record, sim.swarm.skew())?;
     }
     if model.seq != run.version || run.version != summary.version {
         let (last, version) = (model.seq, run.version);
