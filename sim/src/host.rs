@@ -47,6 +47,8 @@ pub struct Host {
     began: Instant,
     /// How far the machine's wall clock is off.
     skew_ms: Mutex<i64>,
+    /// The clock of the engine that runs, or is about to: it follows the machine's.
+    clock: Mutex<Option<Clock>>,
     life: Mutex<Option<Life>>,
     lives: AtomicU64,
     crash: Notify,
@@ -57,7 +59,6 @@ pub struct Host {
 /// One process.
 struct Life {
     engine: Engine,
-    clock: Clock,
     /// Requests that it is serving; they die with it.
     serving: JoinSet<()>,
     over: Arc<AtomicBool>,
@@ -107,6 +108,7 @@ impl Host {
             database: database.to_owned(),
             began: Instant::now(),
             skew_ms: Mutex::new(skew_ms),
+            clock: Mutex::default(),
             life: Mutex::default(),
             lives: AtomicU64::new(0),
             crash: Notify::new(),
@@ -129,7 +131,7 @@ impl Host {
 
     /// The time on the engine's clock.
     pub fn now(&self) -> Timestamp {
-        self.life(|life| life.as_ref().map(|life| life.clock.now())).unwrap_or_else(|| self.wall_clock())
+        self.engine().map_or_else(|| self.wall_clock(), |engine| engine.now())
     }
 
     fn wall_clock(&self) -> Timestamp {
@@ -140,11 +142,9 @@ impl Host {
     /// Sets the machine's clock forward or back.
     pub fn jump(&self, by_ms: i64) {
         *self.skew_ms.lock().unwrap_or_else(PoisonError::into_inner) += by_ms;
-        self.life(|life| {
-            if let Some(life) = life {
-                life.clock.adjust(by_ms);
-            }
-        });
+        if let Some(clock) = &*self.clock.lock().unwrap_or_else(PoisonError::into_inner) {
+            clock.adjust(by_ms);
+        }
     }
 
     /// Serves a request in the process that runs now, if any; it is dropped when the process dies.
@@ -199,7 +199,7 @@ impl Host {
             reads: Mutex::default(),
         };
         let options = self.options(sim, dice);
-        let clock = options.clock.clone();
+        *self.clock.lock().unwrap_or_else(PoisonError::into_inner) = Some(options.clock.clone());
         let mut store_options = Options::new(ServerId(options.ids.fresh()));
         store_options.mode = Mode::Inline(Arc::new(weather));
         store_options.group_max = *dice.pick(&[1, 3, 64]);
@@ -213,7 +213,7 @@ impl Host {
         match Engine::open(store, options).await {
             Ok(engine) => {
                 say!(sim, self, "engine {number} is up");
-                let life = Life { engine, clock, serving: JoinSet::new(), over: Arc::clone(over) };
+                let life = Life { engine, serving: JoinSet::new(), over: Arc::clone(over) };
                 self.life(|current| *current = Some(life));
                 sim.hosts.tell_up();
             }

@@ -94,6 +94,10 @@ bugs! {
     TwoSuccessors,
     /// A long payload is recorded and not written.
     PayloadForgotten,
+    /// A server that knows a run as it was goes by that, and leaves the run's step to others for ever.
+    StaleMismatch,
+    /// A bulk job leaves out a run of each batch, and counts it.
+    BulkLeavesOneOut,
 }
 
 #[cfg(feature = "planted")]
