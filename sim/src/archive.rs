@@ -5,15 +5,19 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use interlock_core::ids::ServerId;
 use interlock_core::run::Run;
 use interlock_core::state::ReceiptState;
 use interlock_engine::{Engine, EngineOptions};
-use interlock_store::{Mode, NoFaults, Options, RaiseEpoch, Store, StoreUrl};
+use interlock_store::{CommitFault, Faults, Mode, Options, RaiseEpoch, Store, StoreUrl};
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::books::Books;
 use crate::check::Ledger;
+use crate::dice::Dice;
 use crate::host::LEASE;
 use crate::sim::Sim;
 use crate::swarm::Fault;
@@ -64,11 +68,13 @@ impl Archive {
         self.asked.store(true, Ordering::Relaxed);
     }
 
+    pub fn is_asked(&self) -> bool {
+        self.asked.load(Ordering::Relaxed)
+    }
+
     /// Does what `interlock db restore` does.
-    pub async fn restore_if_asked(&self, sim: &Arc<Sim>, options: EngineOptions) -> Result<(), String> {
-        if !self.asked.swap(false, Ordering::Relaxed) {
-            return Ok(());
-        }
+    pub async fn restore(&self, sim: &Sim, dice: &Dice, options: EngineOptions) -> Result<(), String> {
+        self.asked.store(false, Ordering::Relaxed);
         let Some((books, ledger)) = self.kept.lock().unwrap_or_else(PoisonError::into_inner).take() else {
             return Ok(());
         };
@@ -78,22 +84,62 @@ impl Archive {
         self.restores.fetch_add(1, Ordering::Relaxed);
         *self.restored_at.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
         sim.tally.count(Fault::Restore.name());
-        let mut store_options = Options::new(ServerId(options.ids.fresh()));
-        store_options.mode = Mode::Inline(Arc::new(NoFaults));
-        let url = StoreUrl::SqliteMemory(self.database.clone());
-        let store = Store::open(&url, store_options).await.map_err(|error| error.to_string())?;
-        store.write(RaiseEpoch).await.map_err(|error| error.to_string())?;
-        let options = EngineOptions { loops: false, ..options };
-        let engine = Engine::open(store.clone(), options).await.map_err(|error| error.to_string())?;
-        let parked = engine.park_restored().await.map_err(|error| error.to_string())?;
-        say!(sim, "archive", "restored; {} runs are parked", parked.len());
-        engine.stop().await;
-        store.close().await;
+        let break_offs = if sim.swarm.broken_restores { dice.between(0..=2) } else { 0 };
+        for number in 0..=break_offs {
+            let breaks_off = (number < break_offs).then(|| dice.between(1..=4));
+            if self.try_to_restore(sim, options.clone(), number == 0, breaks_off).await? {
+                break;
+            }
+            sim.tally.count("restores broken off");
+            // Whoever sees that it was broken off calls it again, or starts a server, which has to finish it.
+            if dice.one_in(2) {
+                break;
+            }
+        }
         Ok(())
     }
 
+    /// Raises the epoch and parks runs. Answers whether it came to its end; it is killed after so many commits.
+    async fn try_to_restore(
+        &self,
+        sim: &Sim,
+        options: EngineOptions,
+        is_first: bool,
+        breaks_off: Option<u64>,
+    ) -> Result<bool, String> {
+        let knife = Arc::new(Knife { commits: AtomicU64::new(breaks_off.unwrap_or(u64::MAX)), cut: Notify::new() });
+        let mut store_options = Options::new(ServerId(options.ids.fresh()));
+        store_options.mode = Mode::Inline(Arc::clone(&knife) as Arc<dyn Faults>);
+        let url = StoreUrl::SqliteMemory(self.database.clone());
+        let store = Store::open(&url, store_options).await.map_err(|error| error.to_string())?;
+        let parking = async {
+            // One that was broken off goes on in the epoch that it has begun.
+            if is_first {
+                store.execute(Op::RaiseEpoch).await.map_err(|error| error.to_string())?;
+            }
+            let options = EngineOptions { loops: false, ..options };
+            let engine = Engine::open(store.clone(), options).await.map_err(|error| error.to_string())?;
+            let parked = engine.park_restored().await.map_err(|error| error.to_string())?;
+            say!(sim, "archive", "restored; {} runs are parked", parked.len());
+            engine.stop().await;
+            Ok::<_, String>(())
+        };
+        let finished = tokio::select! {
+            biased;
+            () = knife.cut.notified() => false,
+            parked = parking => { parked?; true },
+        };
+        if finished {
+            store.close().await;
+        } else {
+            store.kill();
+            say!(sim, "archive", "the restore is broken off");
+        }
+        Ok(finished)
+    }
+
     /// Whether nobody can be left who sends effects for an attempt from before the restore.
-    fn is_settled(&self) -> bool {
+    pub fn is_settled(&self) -> bool {
         let at = *self.restored_at.lock().unwrap_or_else(PoisonError::into_inner);
         at.is_none_or(|at| at.elapsed() > LEASE.as_duration() + Duration::from_secs(1))
     }
@@ -116,6 +162,24 @@ impl Archive {
             }
         }
         Standing::Fine
+    }
+}
+
+/// Ends a restore after so many commits.
+struct Knife {
+    commits: AtomicU64,
+    cut: Notify,
+}
+
+impl Faults for Knife {
+    fn before_commit(&self, _group: u64) -> BoxFuture<'static, CommitFault> {
+        let left = self.commits.load(Ordering::Relaxed);
+        if left == 0 {
+            self.cut.notify_one();
+            return std::future::pending().boxed();
+        }
+        self.commits.store(left - 1, Ordering::Relaxed);
+        std::future::ready(CommitFault::None).boxed()
     }
 }
 

@@ -2,18 +2,24 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use interlock_core::ids::{ApprovalId, RunId, TenantId};
+use interlock_core::ids::{ApprovalId, RunId, SignalId, TenantId};
 use interlock_core::work::AttemptRef;
+use tokio::time::Instant;
+
+use crate::bulk::AckedJob;
 
 #[derive(Clone, Default)]
 pub struct Books {
     /// Runs by the key they were started with.
     pub starts: BTreeMap<(TenantId, String), RunId>,
+    /// When a client was first told that a run has been started.
+    pub started: BTreeMap<(TenantId, RunId), Instant>,
     /// Every run that anybody was told of.
     pub runs: BTreeSet<(TenantId, RunId)>,
     pub signals: Vec<AckedSignal>,
     pub votes: Vec<AckedVote>,
     pub cancels: BTreeSet<(TenantId, RunId)>,
+    pub jobs: Vec<AckedJob>,
     /// Reports of workers that were answered with success.
     pub reports: BTreeMap<AttemptRef, Word>,
     /// Who was handed an attempt.
@@ -29,6 +35,11 @@ pub struct AckedSignal {
     pub tenant: TenantId,
     pub signal_type: String,
     pub key: String,
+    /// Known of those that were sent as signals.
+    pub id: Option<SignalId>,
+    /// When its sender began to send it.
+    pub sent_at: Instant,
+    pub broadcast: bool,
 }
 
 #[derive(Debug, Clone)]

@@ -14,15 +14,16 @@ use tokio::time::{Instant, sleep};
 
 use crate::check;
 use crate::client;
+use crate::doubts::{self, Doubts};
 use crate::network::Caller;
-use crate::people::{self, Doubts, Verb};
+use crate::people::{self, Verb};
 use crate::plans::json_of;
 
 /// All runnable work must be done within this simulated time.
 pub const DRAIN_MAX: Duration = Duration::from_mins(15);
 
 /// Works until every run has ended; breaks the promise of liveness if they do not.
-pub async fn drain(caller: &Caller, doubts: &Arc<Doubts>) {
+pub async fn drain(caller: &Caller, seen: &Arc<Doubts>) {
     let Caller { sim, dice, .. } = caller;
     let began = Instant::now();
     loop {
@@ -43,7 +44,7 @@ pub async fn drain(caller: &Caller, doubts: &Arc<Doubts>) {
             ));
         }
         for run in &left {
-            look_after(caller, doubts, run).await;
+            look_after(caller, seen, run).await;
         }
         sleep(dice.millis(500..=1_500)).await;
     }
@@ -54,7 +55,8 @@ pub async fn unfinished(caller: &Caller) -> Vec<Run> {
     let sim = &caller.sim;
     let mut left = Vec::new();
     for tenant in &sim.tenants {
-        let ids: Vec<_> = live(caller, tenant.id).await;
+        let mut ids: Vec<_> = live(caller, tenant.id).await;
+        ids.retain(|(tenant, run)| !sim.damage.holds(*tenant, *run));
         match sim.database().load_runs(&ids).await {
             Ok(runs) => left.extend(runs),
             Err(error) => sim.broken(format!("runs cannot be loaded: {error}")),
@@ -80,11 +82,11 @@ async fn is_here_already(caller: &Caller, tenant: TenantId, signal_type: &str, k
     unmatched.iter().any(|pair| pair.tenant == tenant && pair.signal_type == signal_type && pair.key == key)
 }
 
-async fn look_after(caller: &Caller, doubts: &Arc<Doubts>, run: &Run) {
+async fn look_after(caller: &Caller, seen: &Arc<Doubts>, run: &Run) {
     let (tenant, dice) = (run.tenant, &caller.dice);
     match &run.current().phase {
         Phase::InDoubt { .. } => {
-            people::resolve(caller, doubts, run).await;
+            doubts::resolve(caller, seen, run).await;
         }
         Phase::WaitingApproval(approval) if approval.state == ApprovalState::Requested => {
             if run.control == Control::Paused {
@@ -98,6 +100,7 @@ async fn look_after(caller: &Caller, doubts: &Arc<Doubts>, run: &Run) {
                 people::direct(caller, tenant, run, Verb::Resume).await;
             }
             if let Some(awaited) = &wait.signal
+                && !check::heard::is_due(&caller.sim, run, awaited).await
                 && !is_here_already(caller, tenant, &awaited.signal, &awaited.key).await
             {
                 let request = SignalRequest {

@@ -12,7 +12,7 @@ use interlock_engine::commands::signal::{SignalRequest, Signaled};
 use interlock_engine::commands::subject::START_SIGNAL;
 use interlock_engine::{EncodedPlan, EngineError, IdempotencyKey, StartRun, Started};
 use serde_json::json;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use crate::books::AckedSignal;
 use crate::check::STARTER;
@@ -77,8 +77,14 @@ impl Order {
 pub async fn place(caller: Caller, order: Order) {
     let Caller { sim, dice, .. } = &caller;
     sleep(std::time::Duration::from_millis(order.at_ms)).await;
-    let began_in = sim.host.archive.restores();
+    let began_in = sim.archive.restores();
     let Some(run) = start(&caller, &order).await else { return };
+    if sim.swarm.skews_ms.len() > 1 && dice.one_in(2) {
+        // Whoever has just started something knows that they may speak to it, through whichever server.
+        let (tenant, key) = (order.tenant, order.name());
+        let (signal_type, payload) = (SIGNAL.into(), json_of(&json!({ "from": "starter" })));
+        signal(&caller, SignalRequest { tenant, signal_type, key, payload, source_id: None, broadcast: false }).await;
+    }
     if order.key.is_none() {
         return;
     }
@@ -104,7 +110,7 @@ pub async fn place(caller: Caller, order: Order) {
             // Likewise, for an order that does not mind.
             Ok(started) if started.admission != Admission::Started => {}
             // The world was set back to before the order.
-            Ok(_) if sim.host.archive.restores() != began_in => {}
+            Ok(_) if sim.archive.restores() != began_in => {}
             Err(error) if error.is_transient() => {}
             answer => sim.broken(format!("{}: another request under the key of {run} got {answer:?}", other.name())),
         }
@@ -123,7 +129,7 @@ async fn start_and_wait(engine: interlock_engine::Engine, request: StartRun) -> 
 async fn start(caller: &Caller, order: &Order) -> Option<RunId> {
     let Caller { sim, dice, .. } = caller;
     let tries = if order.key.is_some() { TRIES } else { 1 };
-    let waits = dice.one_in(6);
+    let waits = dice.one_in(6) && !sim.swarm.retention;
     for _ in 0..tries {
         let request = order.request(order.number);
         let wanted = order.subject_request();
@@ -167,11 +173,16 @@ async fn start(caller: &Caller, order: &Order) -> Option<RunId> {
 }
 
 fn note_start(sim: &Sim, order: &Order, started: Started) {
+    let now = Instant::now();
     let first = sim.books(|books| {
         books.runs.insert((order.tenant, started.run));
+        if started.admission != Admission::Signaled {
+            books.started.entry((order.tenant, started.run)).or_insert(now);
+        }
         if !started.replayed && started.admission == Admission::Signaled {
             let key = order.subject.clone().unwrap_or_default();
-            books.signals.push(AckedSignal { tenant: order.tenant, signal_type: START_SIGNAL.into(), key });
+            let (tenant, signal_type) = (order.tenant, START_SIGNAL.into());
+            books.signals.push(AckedSignal { tenant, signal_type, key, id: None, sent_at: now, broadcast: false });
         }
         let key = order.key.clone()?;
         Some(*books.starts.entry((order.tenant, key)).or_insert(started.run))
@@ -192,7 +203,7 @@ fn note_start(sim: &Sim, order: &Order, started: Started) {
 /// Sends a signal and notes it once it is acknowledged.
 pub async fn signal(caller: &Caller, request: SignalRequest) -> Option<Signaled> {
     let sim = &caller.sim;
-    let asked = request.clone();
+    let (asked, sent_at) = (request.clone(), Instant::now());
     let answer = caller
         .call(PATIENCE, move |engine| {
             let asked = asked.clone();
@@ -203,10 +214,11 @@ pub async fn signal(caller: &Caller, request: SignalRequest) -> Option<Signaled>
         Ok(signaled) => {
             say!(sim, "sender", "{} for {}: {signaled:?}", request.signal_type, request.key);
             match signaled {
-                Signaled::Stored(_) => {
+                Signaled::Stored(id) => {
                     sim.tally.count("signals");
-                    let SignalRequest { tenant, signal_type, key, .. } = request;
-                    sim.books(|books| books.signals.push(AckedSignal { tenant, signal_type, key }));
+                    let SignalRequest { tenant, signal_type, key, broadcast, .. } = request;
+                    let signal = AckedSignal { tenant, signal_type, key, id: Some(id), sent_at, broadcast };
+                    sim.books(|books| books.signals.push(signal));
                 }
                 Signaled::Duplicate => sim.tally.count("signals dropped as repeats"),
             }

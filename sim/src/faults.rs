@@ -1,8 +1,8 @@
 //! What a seed does to the store: commits that are slow, lost, or lost after they happened, and crashes right at
 //! their boundaries. After every commit the claims are looked at, while nobody has been told of it yet.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -16,24 +16,54 @@ use crate::swarm::Fault;
 /// The store's faults for one life of the engine.
 pub struct Weather {
     pub sim: Arc<Sim>,
+    /// The machine it runs on.
+    pub host: usize,
     pub dice: Dice,
     /// Set once this life is over: whatever its tasks still try to do has no effect.
     pub over: Arc<AtomicBool>,
     pub commits: AtomicU64,
+    pub reads: Mutex<ReadsOfSecond>,
 }
+
+/// How often an engine has read the store within the current second.
+#[derive(Default)]
+pub struct ReadsOfSecond {
+    second: u64,
+    reads: u64,
+}
+
+/// An engine that reads more often goes round in circles: no world has so much to do.
+const READS_PER_SECOND_MAX: u64 = 2_000;
 
 impl Weather {
     /// Dies here: asks to be killed and never comes back.
-    async fn crash(sim: Arc<Sim>, fault: Fault) -> CommitFault {
+    async fn crash(sim: Arc<Sim>, host: usize, fault: Fault) -> CommitFault {
         sim.tally.count(fault.name());
-        sim.host.ask_to_crash();
+        sim.hosts.at(host).ask_to_crash();
         std::future::pending().await
+    }
+}
+
+impl Weather {
+    fn count_read(&self) {
+        let second = self.sim.trace.elapsed() / 1_000;
+        let mut of_second = self.reads.lock().unwrap_or_else(PoisonError::into_inner);
+        if of_second.second != second {
+            *of_second = ReadsOfSecond { second, reads: 0 };
+        }
+        of_second.reads += 1;
+        let reads = of_second.reads;
+        drop(of_second);
+        self.sim.tally.most("most reads within a second", reads);
+        if reads > READS_PER_SECOND_MAX {
+            self.sim.broken(format!("an engine has read the store {reads} times within a second"));
+        }
     }
 }
 
 impl Faults for Weather {
     fn before_commit(&self, _group: u64) -> BoxFuture<'static, CommitFault> {
-        let (sim, dice) = (Arc::clone(&self.sim), self.dice.clone());
+        let (sim, host, dice) = (Arc::clone(&self.sim), self.host, self.dice.clone());
         self.commits.fetch_add(1, Ordering::Relaxed);
         async move {
             if sim.fires(Fault::SlowStore, &dice) {
@@ -41,7 +71,7 @@ impl Faults for Weather {
                 sleep(dice.millis(if long { 2_000..=12_000 } else { 1..=300 })).await;
             }
             if sim.strikes(Fault::CrashBeforeCommit, &dice) {
-                return Self::crash(sim, Fault::CrashBeforeCommit).await;
+                return Self::crash(sim, host, Fault::CrashBeforeCommit).await;
             }
             if sim.fires(Fault::LostBeforeCommit, &dice) {
                 return CommitFault::Lost;
@@ -52,12 +82,12 @@ impl Faults for Weather {
     }
 
     fn after_commit(&self, _group: u64) -> BoxFuture<'static, CommitFault> {
-        let (sim, dice) = (Arc::clone(&self.sim), self.dice.clone());
+        let (sim, host, dice) = (Arc::clone(&self.sim), self.host, self.dice.clone());
         async move {
             sim.tally.count("commits");
             sim.look_at_claims().await;
             if sim.strikes(Fault::CrashAfterCommit, &dice) {
-                return Self::crash(sim, Fault::CrashAfterCommit).await;
+                return Self::crash(sim, host, Fault::CrashAfterCommit).await;
             }
             if sim.fires(Fault::CommitUnknown, &dice) {
                 return CommitFault::Lost;
@@ -72,6 +102,7 @@ impl Faults for Weather {
             // A dead process reads nothing more.
             return std::future::pending().boxed();
         }
+        self.count_read();
         if self.sim.fires(Fault::SlowReads, &self.dice) {
             return sleep(self.dice.millis(1..=400)).boxed();
         }

@@ -1,6 +1,7 @@
-//! The machine that the engine runs on: opens it on the database, kills it, opens the next one. The database outlives
-//! them all, as a disk would.
+//! A machine that an engine runs on: opens it on the database, kills it, opens the next one. The database outlives
+//! them all, as a disk would. [`crate::hosts`] has all machines of a world.
 
+use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -11,14 +12,13 @@ use interlock_core::time::{Millis, Timestamp};
 use interlock_engine::clock::Clock;
 use interlock_engine::ids::IdSource;
 use interlock_engine::loops::outbox::{Deliver, DeliverError};
+use interlock_engine::payloads::PayloadOptions;
 use interlock_engine::{Engine, EngineOptions};
-use interlock_store::{Mode, NoFaults, Options, OutboxMessage, Store, StoreUrl};
+use interlock_store::{Mode, Options, OutboxMessage, Store, StoreUrl, Sweep};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
-use uuid::Uuid;
 
-use crate::archive::Archive;
 use crate::dice::Dice;
 use crate::faults::Weather;
 use crate::plans::DESTINATION;
@@ -30,28 +30,35 @@ use crate::trace::say;
 pub const EPOCH: Timestamp = Timestamp(1_720_000_000_000);
 pub const LEASE: Millis = Millis(10_000);
 pub const RENEWAL: Millis = Millis(2_500);
+/// How long after the end of a lease an effect may still happen.
+pub const EFFECT_SETTLES_AFTER: Millis = Millis::from_secs(5);
+/// Where outputs are put aside, those that are padded are.
+pub const INLINE_MAX: usize = 500;
+/// How long ended runs stay where they are swept: the checks look more often than that.
+const RUNS_KEPT: Millis = Millis::from_secs(6);
 /// How long a shutdown in good order may take, with a slow store and a caller that polls.
 const STOP_MAX: Duration = Duration::from_mins(2);
 
 pub struct Host {
+    /// Its place among the world's hosts.
+    number: usize,
     /// The name of the database in memory.
     database: String,
     began: Instant,
     /// How far the machine's wall clock is off.
     skew_ms: Mutex<i64>,
+    /// The clock of the engine that runs, or is about to: it follows the machine's.
+    clock: Mutex<Option<Clock>>,
     life: Mutex<Option<Life>>,
     lives: AtomicU64,
     crash: Notify,
     /// The next end is one in good order.
     gently: AtomicBool,
-    up: Notify,
-    pub archive: Archive,
 }
 
 /// One process.
 struct Life {
     engine: Engine,
-    clock: Clock,
     /// Requests that it is serving; they die with it.
     serving: JoinSet<()>,
     over: Arc<AtomicBool>,
@@ -84,27 +91,29 @@ impl Deliver for Courier {
     }
 }
 
+impl fmt::Display for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.number {
+            0 => f.write_str("host"),
+            number => write!(f, "host {number}"),
+        }
+    }
+}
+
 impl Host {
-    pub fn new(database: String) -> Self {
+    /// A machine whose clock is off by so much.
+    pub fn new(number: usize, database: &str, skew_ms: i64) -> Self {
         Self {
-            archive: Archive::new(&database),
-            database,
+            number,
+            database: database.to_owned(),
             began: Instant::now(),
-            skew_ms: Mutex::new(0),
+            skew_ms: Mutex::new(skew_ms),
+            clock: Mutex::default(),
             life: Mutex::default(),
             lives: AtomicU64::new(0),
             crash: Notify::new(),
             gently: AtomicBool::new(false),
-            up: Notify::new(),
         }
-    }
-
-    /// A second look at the database, past all faults.
-    pub async fn open_for_checks(&self) -> Store {
-        let mut options = Options::new(ServerId(Uuid::from_u128(0xc4ec)));
-        options.mode = Mode::Inline(Arc::new(NoFaults));
-        let url = StoreUrl::SqliteMemory(self.database.clone());
-        Store::open(&url, options).await.unwrap_or_else(|error| panic!("the database opens: {error}"))
     }
 
     fn life<T>(&self, look: impl FnOnce(&mut Option<Life>) -> T) -> T {
@@ -120,20 +129,9 @@ impl Host {
         self.life(|life| life.as_ref().map(|life| life.engine.clone()))
     }
 
-    /// Waits for an engine.
-    pub async fn reach(&self) -> Engine {
-        loop {
-            let up = self.up.notified();
-            if let Some(engine) = self.engine() {
-                return engine;
-            }
-            up.await;
-        }
-    }
-
     /// The time on the engine's clock.
     pub fn now(&self) -> Timestamp {
-        self.life(|life| life.as_ref().map(|life| life.clock.now())).unwrap_or_else(|| self.wall_clock())
+        self.engine().map_or_else(|| self.wall_clock(), |engine| engine.now())
     }
 
     fn wall_clock(&self) -> Timestamp {
@@ -144,11 +142,9 @@ impl Host {
     /// Sets the machine's clock forward or back.
     pub fn jump(&self, by_ms: i64) {
         *self.skew_ms.lock().unwrap_or_else(PoisonError::into_inner) += by_ms;
-        self.life(|life| {
-            if let Some(life) = life {
-                life.clock.adjust(by_ms);
-            }
-        });
+        if let Some(clock) = &*self.clock.lock().unwrap_or_else(PoisonError::into_inner) {
+            clock.adjust(by_ms);
+        }
     }
 
     /// Serves a request in the process that runs now, if any; it is dropped when the process dies.
@@ -186,18 +182,24 @@ impl Host {
                 self.kill(sim);
             }
             sleep(dice.millis(0..=4_000)).await;
-            if let Err(what) = self.archive.restore_if_asked(sim, self.options(sim, &dice)).await {
-                sim.broken(what);
+            if sim.archive.is_asked() {
+                sim.hosts.restore(sim, self.number, (&dice, self.options(sim, &dice))).await;
             }
         }
     }
 
     async fn open(&self, sim: &Arc<Sim>, dice: &Dice, over: &Arc<AtomicBool>) {
         let number = self.lives.fetch_add(1, Ordering::Relaxed) + 1;
-        let weather =
-            Weather { sim: Arc::clone(sim), dice: dice.fork(), over: Arc::clone(over), commits: AtomicU64::new(0) };
+        let weather = Weather {
+            sim: Arc::clone(sim),
+            host: self.number,
+            dice: dice.fork(),
+            over: Arc::clone(over),
+            commits: AtomicU64::new(0),
+            reads: Mutex::default(),
+        };
         let options = self.options(sim, dice);
-        let clock = options.clock.clone();
+        *self.clock.lock().unwrap_or_else(PoisonError::into_inner) = Some(options.clock.clone());
         let mut store_options = Options::new(ServerId(options.ids.fresh()));
         store_options.mode = Mode::Inline(Arc::new(weather));
         store_options.group_max = *dice.pick(&[1, 3, 64]);
@@ -210,10 +212,10 @@ impl Host {
         let killed = store.clone();
         match Engine::open(store, options).await {
             Ok(engine) => {
-                say!(sim, "host", "engine {number} is up");
-                let life = Life { engine, clock, serving: JoinSet::new(), over: Arc::clone(over) };
+                say!(sim, self, "engine {number} is up");
+                let life = Life { engine, serving: JoinSet::new(), over: Arc::clone(over) };
                 self.life(|current| *current = Some(life));
-                self.up.notify_waiters();
+                sim.hosts.tell_up();
             }
             Err(error) => {
                 killed.kill();
@@ -229,19 +231,27 @@ impl Host {
         options.ids = IdSource::seeded(options.clock.clone(), dice.between(0..=u64::MAX));
         options.session_lease = LEASE;
         options.session_renewal = RENEWAL;
-        options.effect_settles_after = Millis::from_secs(5);
+        options.effect_settles_after = EFFECT_SETTLES_AFTER;
         options.reap_every = Millis(1_000);
         options.scan_every = Millis(1_000);
         options.seal_every = Millis(200);
         options.cells_max = sim.swarm.cells;
         options.expressions_in_place = true;
+        if sim.swarm.payloads {
+            let place = PayloadOptions::new(sim.objects.clone());
+            options.payloads = Some(PayloadOptions { inline_max: INLINE_MAX, ..place });
+        }
+        if sim.swarm.retention {
+            options.sweep_every = Millis(1_500);
+            options.retention = Some(Sweep { runs_kept: Some(RUNS_KEPT), batch_max: 3, ..Sweep::new(EPOCH) });
+        }
         options
     }
 
     /// Ends the process in good order: what it was asked before is answered.
     async fn stop(&self, sim: &Sim) {
         let Some(mut life) = self.life(Option::take) else { return };
-        say!(sim, "host", "engine {} stops", self.lives());
+        say!(sim, self, "engine {} stops", self.lives());
         sim.tally.count("engines stopped in good order");
         let finishing = async {
             life.engine.stop().await;
@@ -270,7 +280,7 @@ impl Host {
         life.over.store(true, Ordering::Relaxed);
         life.serving.abort_all();
         life.engine.store().kill();
-        say!(sim, "host", "engine {} is dead", self.lives());
+        say!(sim, self, "engine {} is dead", self.lives());
         let engine = life.engine;
         // Its loops have nothing left to read or to write; this lets the tasks end that are not stuck on that.
         tokio::spawn(async move { engine.stop().await });

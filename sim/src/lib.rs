@@ -3,18 +3,22 @@
 //!
 //! [`run_seed`] makes one world out of one number: tenants, workflows, workers, clients, people and the faults they
 //! live with ([`swarm`]). They share a [`sim::Sim`]; everything they ask of the engine goes through the [`network`];
-//! the [`host`] kills the engine and opens it again. When the faults are over, a [`caretaker`] sees to it that every
+//! the [`hosts`] kill their engines and open them again. When the faults are over, a [`caretaker`] sees to it that every
 //! run ends, and [`check`] says whether the promises held, throughout and at the end.
 
 mod archive;
 mod books;
+mod bulk;
 mod caretaker;
 mod check;
 mod client;
+mod damage;
 mod dice;
+mod doubts;
 mod faults;
 mod given;
 mod host;
+mod hosts;
 mod network;
 mod people;
 mod plans;

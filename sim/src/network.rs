@@ -11,6 +11,7 @@ use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
 
 use crate::dice::Dice;
+use crate::hosts::Route;
 use crate::sim::Sim;
 use crate::swarm::Fault;
 
@@ -19,6 +20,7 @@ use crate::swarm::Fault;
 pub struct Caller {
     pub sim: Arc<Sim>,
     pub dice: Dice,
+    pub route: Route,
     /// Whether what it asks may arrive in a world that was restored meanwhile. What workers ask does, and is fenced;
     /// a person would not press the old button again.
     pub persistent: bool,
@@ -58,14 +60,15 @@ pub const PATIENCE: Duration = Duration::from_secs(3);
 
 impl Caller {
     pub fn new(sim: &Arc<Sim>, dice: &Dice) -> Self {
-        Self { sim: Arc::clone(sim), dice: dice.fork(), persistent: false }
+        let dice = dice.fork();
+        Self { sim: Arc::clone(sim), route: sim.hosts.route(&dice), dice, persistent: false }
     }
 
     pub fn persistent(self) -> Self {
         Self { persistent: true, ..self }
     }
 
-    /// Calls the engine that is up when the request arrives.
+    /// Calls an engine that is up when the request arrives.
     pub async fn call<T, Request, Served>(&self, patience: Duration, request: Request) -> Result<T, CallError>
     where
         T: Send + 'static,
@@ -88,7 +91,7 @@ impl Caller {
         // A request that was lost keeps its sender, so that the caller waits in vain as it would.
         match timeout(patience, answered).await {
             // An answer from before a restore speaks of a world that is gone.
-            Ok(Ok((epoch, _))) if epoch != sim.host.archive.restores() => Err(CallError::Lost),
+            Ok(Ok((epoch, _))) if epoch != sim.archive.restores() => Err(CallError::Lost),
             Ok(Ok((_, Ok(answer)))) => Ok(answer),
             Ok(Ok((_, Err(error)))) => {
                 sim.must_be_lawful(&error);
@@ -109,18 +112,18 @@ where
     Request: Fn(Engine) -> Served + Send + Sync + 'static,
     Served: Future<Output = Result<T, EngineError>> + Send + 'static,
 {
-    let Caller { sim, dice, persistent } = caller;
-    let made_in = sim.host.archive.restores();
+    let Caller { sim, dice, route, persistent } = caller;
+    let made_in = sim.archive.restores();
     sleep(delay).await;
-    if made_in != sim.host.archive.restores() && !persistent {
+    if made_in != sim.archive.restores() && !persistent {
         return;
     }
     let gone = sim.fires(Fault::CallerGone, &dice).then(|| dice.millis(0..=30));
     let lost = sim.fires(Fault::AnswerLost, &dice);
     let way_back = dice.millis(0..=10);
     let arrived = Arc::clone(&sim);
-    let epoch = sim.host.archive.restores();
-    arrived.host.serve(move |engine| {
+    let epoch = sim.archive.restores();
+    arrived.hosts.serve((route, &dice), move |engine| {
         Box::pin(async move {
             let served = request(engine);
             let result = match gone {

@@ -1,31 +1,22 @@
 //! People: approvers who vote on what is open, operators who pause, resume, cancel, retry, skip, restart, roll back
-//! and resolve doubts, at any moment and on any run. An operator tells the truth about an effect in doubt, because
-//! they look at the outside world, and only after the last worker that could still send it must have given up.
-
-use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+//! and resolve [`doubts`](crate::doubts), at any moment and on any run.
 
 use interlock_core::approval::Voter;
 use interlock_core::change::Context;
-use interlock_core::ids::{ApprovalId, ReceiptId, RunId, TenantId};
+use interlock_core::ids::{ApprovalId, RunId, TenantId};
 use interlock_core::json::Json;
-use interlock_core::machine::step::Resolution;
 use interlock_core::retry::{ErrorClass, StepError};
-use interlock_core::run::{Phase, Run};
+use interlock_core::run::Run;
 use interlock_core::state::Reason;
-use interlock_engine::commands::control::ResolveRequest;
 use interlock_engine::commands::vote::VoteRequest;
 use interlock_engine::{Engine, EngineError, commands};
-use serde_json::json;
-use tokio::time::{Instant, sleep};
+use tokio::time::sleep;
 
 use crate::archive::Standing;
 use crate::books::AckedVote;
 use crate::check::STARTER;
-use crate::host::LEASE;
+use crate::doubts::{self, Doubts};
 use crate::network::{CallError, Caller, PATIENCE};
-use crate::plans::json_of;
 use crate::subjects::SubjectRequest;
 use crate::trace::say;
 
@@ -63,35 +54,20 @@ impl Verb {
     }
 }
 
-/// When somebody first saw that an effect is in doubt.
-#[derive(Default)]
-pub struct Doubts(Mutex<BTreeMap<(u64, ReceiptId, u32), Instant>>);
-
-impl Doubts {
-    /// Whether nobody can still be sending it. A worker that has not heard by now has lost its lease.
-    fn is_settled(&self, world: u64, receipt: ReceiptId, attempt: u32) -> bool {
-        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let since = seen.entry((world, receipt, attempt)).or_insert_with(Instant::now);
-        since.elapsed() > LEASE.as_duration() + Duration::from_secs(1)
-    }
-}
-
 /// Who gives directives now and then, so that what a gate needs of people is met and missed.
 const DIRECTORS: &[&str] = &["olga", "olga", "anna", "ben", "carl", STARTER];
-
-fn operator() -> Context {
-    Context::operator("olga")
-}
 
 /// Carries a verb out; answers whether the engine has.
 pub async fn direct(caller: &Caller, tenant: TenantId, run: &Run, verb: Verb) -> bool {
     let (sim, id) = (&caller.sim, run.id);
-    let verb = match sim.host.archive.look_at(sim, run).await {
+    let verb = match sim.archive.look_at(sim, run).await {
         Standing::TooEarly => return false,
         // It has done what the store does not know: to let it go on would be to do that again.
         Standing::ActedSince => Verb::Cancel,
         Standing::Fine => verb,
     };
+    // What stands in the row is then not what the step was given.
+    let verb = if verb == Verb::RetryChanged && sim.swarm.payloads { Verb::Retry } else { verb };
     let step = run.plan.steps
         [caller.dice.between(0..=u64::from(run.position).min(run.forward_len() as u64 - 1)) as usize]
         .key
@@ -158,59 +134,10 @@ async fn carry_out(
     }
 }
 
-/// Finds out what became of an effect in doubt and says so. False while that cannot be known yet.
-pub async fn resolve(caller: &Caller, doubts: &Doubts, run: &Run) -> bool {
-    let Caller { sim, dice, .. } = caller;
-    let Phase::InDoubt { receipt, .. } = run.current().phase else { return false };
-    if !doubts.is_settled(sim.host.archive.restores(), receipt, run.current().attempt) {
-        return false;
-    }
-    let (tenant, id) = (run.tenant, run.id);
-    let Ok(receipts) = sim.database().receipts(tenant, id).await else { return false };
-    let key = receipts.into_iter().find(|row| row.receipt.id == receipt).map(|row| row.receipt.key);
-    let Some(key) = key else {
-        sim.broken(format!("{id} is in doubt about {receipt}, which is no receipt of it"));
-        return false;
-    };
-    let happened = sim.sink.look_into(tenant, &key);
-    let resolution = match happened {
-        true => Resolution::Happened,
-        false if dice.one_in(3) => Resolution::Failed,
-        false => Resolution::DidNotHappen,
-    };
-    let output: Option<Json> = happened.then(|| json_of(&json!({ "resolved": true, "keys": [key] })));
-    let request = ResolveRequest {
-        step: run.spec(run.position).key.clone(),
-        resolution,
-        output,
-        reason: "looked at the other side".into(),
-    };
-    let answer = caller
-        .call(PATIENCE, move |engine| {
-            let request = request.clone();
-            async move { engine.resolve(tenant, id, request, operator()).await }
-        })
-        .await;
-    match answer {
-        Ok(_) => {
-            say!(sim, "operator", "{key} of {id}: {resolution}");
-            sim.tally.count("doubts resolved");
-            true
-        }
-        Err(CallError::Refused(EngineError::Rejected(_))) => false,
-        Err(error) => {
-            if !error.is_transient() {
-                sim.broken(format!("resolving {key} of {id}: {error}"));
-            }
-            false
-        }
-    }
-}
-
 /// Makes a new run from one that has ended.
 pub async fn start_over(caller: &Caller, tenant: TenantId, ended: &Run) {
     let (sim, run) = (&caller.sim, ended.id);
-    if sim.host.archive.look_at(sim, ended).await != Standing::Fine {
+    if sim.archive.look_at(sim, ended).await != Standing::Fine {
         return;
     }
     // Somebody who may be asked to approve what they have resumed.
@@ -274,7 +201,7 @@ pub async fn approve(caller: Caller, tenant: TenantId) {
 }
 
 /// An operator does something to some run, again and again.
-pub async fn operate(caller: Caller, doubts: std::sync::Arc<Doubts>) {
+pub async fn operate(caller: Caller, seen: std::sync::Arc<Doubts>) {
     let Caller { sim, dice, .. } = &caller;
     while !sim.is_calm() {
         sleep(dice.millis(300..=2_500)).await;
@@ -291,7 +218,7 @@ pub async fn operate(caller: Caller, doubts: std::sync::Arc<Doubts>) {
             }
             continue;
         }
-        if resolve(&caller, &doubts, &run).await {
+        if doubts::resolve(&caller, &seen, &run).await {
             continue;
         }
         let verb = dice.weighted(&[

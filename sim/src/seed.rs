@@ -16,19 +16,26 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
+use crate::archive::Archive;
 use crate::check::{self, finale};
 use crate::client::{self, Order};
+use crate::damage::{self, Damage};
 use crate::dice::Dice;
-use crate::host::{EPOCH, Host};
+use crate::doubts::{self, Doubts};
+use crate::host::EPOCH;
+use crate::hosts::Hosts;
 use crate::network::Caller;
-use crate::people::{self, Doubts};
+use crate::people;
 use crate::plans::{self, SIDE_QUEUE, Twist};
 use crate::sim::Sim;
 use crate::swarm::{Fault, Swarm};
 use crate::tally::Counts;
 use crate::trace::{Trace, say};
 use crate::worker::{Gate, Worker};
-use crate::{caretaker, network, watcher};
+use crate::{bulk, caretaker, network, watcher};
+
+/// What is added to the worlds later is thrown with dice that begin elsewhere.
+const LATER: u64 = 0x5eed_0000_1a7e_0000;
 
 /// A seed in which every promise held.
 #[derive(Debug)]
@@ -106,17 +113,18 @@ pub fn run_seed(seed: u64, print: bool) -> Result<Passed, Box<Failed>> {
 
 async fn world(seed: u64, database: &str, print: bool) -> Arc<Sim> {
     let dice = Dice::new(seed);
-    let swarm = Swarm::draw(&dice);
+    let swarm = Swarm::draw(&dice, &Dice::new(seed ^ LATER));
     let tenants = (1..=swarm.tenants).map(|number| tenant(&dice, number)).collect();
     let twists = Dice::new(!seed);
     let workflow = |number| plans::workflow(&dice, number, &Twist::new(&twists));
     let workflows = (0..dice.between(2..=4)).map(workflow).collect();
-    let sim = Arc::new(Sim::new(swarm, Host::new(database.to_owned()), Trace::new(print), tenants, workflows));
-    say!(sim, "sim", "seed {seed}: {}", sim.swarm.names());
+    let places = (Hosts::new(database, &swarm.skews_ms), Archive::new(database), Damage::new(database));
+    let sim = Arc::new(Sim::new(swarm, places, Trace::new(print), tenants, workflows));
+    say!(sim, "sim", "seed {seed}: {}; clocks off by {:?} ms", sim.swarm.names(), sim.swarm.skews_ms);
     for workflow in &sim.workflows {
         say!(sim, "sim", "{}", workflow.text.as_str());
     }
-    let checks = sim.host.open_for_checks().await;
+    let checks = sim.hosts.open_for_checks().await;
     for tenant in &sim.tenants {
         if let Err(error) = checks.write(PutTenant(tenant.clone())).await {
             sim.broken(format!("a tenant cannot be made: {error}"));
@@ -134,7 +142,7 @@ async fn world(seed: u64, database: &str, print: bool) -> Arc<Sim> {
         // What was journaled since the last look belongs to the report.
         let _ = check::follow(&sim).await;
     }
-    sim.tally.add("engines", sim.host.lives());
+    sim.tally.add("engines", sim.hosts.lives());
     sim.tally.add("calls to the outside", sim.sink.calls());
     sim.tally.add("seconds simulated", sim.trace.elapsed() / 1_000);
     sim
@@ -154,8 +162,10 @@ fn tenant(dice: &Dice, number: u64) -> Tenant {
 
 async fn story(sim: &Arc<Sim>, dice: &Dice) -> Result<(), String> {
     let mut actors = JoinSet::new();
-    let host = (Arc::clone(sim), dice.fork());
-    actors.spawn(async move { host.0.host.run(&host.0, host.1).await });
+    for (number, _) in sim.hosts.iter().enumerate() {
+        let (sim, dice) = (Arc::clone(sim), dice.fork());
+        actors.spawn(async move { sim.hosts.at(number).run(&sim, dice).await });
+    }
     let watching = Arc::clone(sim);
     actors.spawn(async move { keep_looking(&watching).await });
     let gremlin = Caller::new(sim, dice);
@@ -165,14 +175,23 @@ async fn story(sim: &Arc<Sim>, dice: &Dice) -> Result<(), String> {
         actors.spawn(Arc::clone(worker).run());
         actors.spawn(Arc::clone(worker).stand_still());
     }
-    let doubts = Arc::new(Doubts::default());
+    let seen = Arc::new(Doubts::default());
+    if sim.swarm.unreadable {
+        actors.spawn(damage::come_and_go(Caller::new(sim, dice)));
+    }
+    if sim.swarm.bulk {
+        actors.spawn(bulk::order(Caller::new(sim, dice)));
+    }
+    if sim.swarm.at_once {
+        actors.spawn(doubts::resolve_at_once(Caller::new(sim, dice), Arc::clone(&seen)));
+    }
     for tenant in &sim.tenants {
         actors.spawn(people::approve(Caller::new(sim, dice), tenant.id));
         actors.spawn(watcher::follow(Caller::new(sim, dice), tenant.id));
     }
     actors.spawn(watcher::look_at_runs(Caller::new(sim, dice)));
     for _ in 0..sim.swarm.operators {
-        actors.spawn(people::operate(Caller::new(sim, dice), Arc::clone(&doubts)));
+        actors.spawn(people::operate(Caller::new(sim, dice), Arc::clone(&seen)));
     }
     let mut clients = JoinSet::new();
     for number in 1..=sim.swarm.orders {
@@ -186,10 +205,14 @@ async fn story(sim: &Arc<Sim>, dice: &Dice) -> Result<(), String> {
         worker.gate.open();
     }
     let caller = Caller::new(sim, dice);
+    if sim.swarm.unreadable {
+        damage::outlast(&caller, || workers.iter().for_each(|worker| worker.die.notify_one())).await;
+    }
     // Clients come to their end; then the last message that is still on its way arrives.
     while clients.join_next().await.is_some() {}
     sleep(network::LATEST).await;
-    caretaker::drain(&caller, &doubts).await;
+    bulk::settle(sim).await?;
+    caretaker::drain(&caller, &seen).await;
     settle(sim).await?;
     finale::check(sim).await
 }
@@ -224,21 +247,21 @@ async fn make_trouble(gremlin: Caller) {
     while !sim.is_calm() {
         sleep(dice.millis(1_000..=6_000)).await;
         if sim.fires(Fault::Crash, &dice) {
-            sim.host.ask_to_crash();
+            sim.hosts.at(sim.hosts.pick(&dice)).ask_to_crash();
         } else if dice.one_in(12) {
-            sim.host.ask_to_stop();
+            sim.hosts.at(sim.hosts.pick(&dice)).ask_to_stop();
         }
-        if sim.swarm.rate(Fault::Restore) > 0.0 && dice.one_in(3) && !sim.host.archive.has_backup() {
-            sim.host.archive.back_up(&sim);
-        } else if dice.one_in(4) && sim.host.archive.has_backup() && sim.strikes(Fault::Restore, &dice) {
-            sim.host.archive.ask_to_restore();
-            sim.host.ask_to_crash();
+        if sim.swarm.rate(Fault::Restore) > 0.0 && dice.one_in(3) && !sim.archive.has_backup() {
+            sim.archive.back_up(&sim);
+        } else if dice.one_in(4) && sim.archive.has_backup() && sim.strikes(Fault::Restore, &dice) {
+            sim.archive.ask_to_restore();
+            sim.hosts.crash_all();
         }
         if sim.fires(Fault::ClockJump, &dice) {
             let far = dice.between(0..=if dice.one_in(3) { 120_000 } else { 6_000 }) as i64;
             let by_ms = if dice.one_in(2) { far } else { -far };
             say!(sim, "clock", "jumps by {by_ms} ms");
-            sim.host.jump(by_ms);
+            sim.hosts.jump(by_ms);
         }
     }
 }
@@ -270,7 +293,8 @@ fn hire(sim: &Arc<Sim>, dice: &Dice, number: u64) -> Arc<Worker> {
         name: format!("worker {number}"),
         tenant,
         queues: queues.into_iter().map(ToOwned::to_owned).collect(),
-        slots: dice.between(1..=4) as u32,
+        slots: if sim.swarm.crowded { dice.between(8..=20) } else { dice.between(1..=4) } as u32,
+        is_agent: sim.swarm.agents.contains(&number),
         caller: Caller::new(sim, dice).persistent(),
         gate: Gate::default(),
         die: Notify::new(),

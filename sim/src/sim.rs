@@ -5,15 +5,18 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use interlock_core::ids::TenantId;
+use interlock_engine::payloads::Objects;
 use interlock_engine::{EncodedPlan, EngineError};
-use interlock_store::{OutboxMessage, Store, Tenant};
+use interlock_store::{OutboxMessage, ReadError, Store, Tenant};
 use tokio::sync::Notify;
 
+use crate::archive::Archive;
 use crate::books::Books;
 use crate::check::Ledger;
+use crate::damage::Damage;
 use crate::dice::Dice;
 use crate::given::GivenInputs;
-use crate::host::Host;
+use crate::hosts::Hosts;
 use crate::sink::Sink;
 use crate::swarm::{Fault, Swarm};
 use crate::tally::Tally;
@@ -24,10 +27,14 @@ pub struct Sim {
     pub trace: Trace,
     pub tally: Tally,
     pub sink: Sink,
-    pub host: Host,
+    pub hosts: Hosts,
+    pub archive: Archive,
+    pub damage: Damage,
     pub tenants: Vec<Tenant>,
     pub workflows: Vec<Arc<EncodedPlan>>,
     pub given: GivenInputs,
+    /// Where payloads are that are too long for a row. It outlives every engine, as a bucket would.
+    pub objects: Objects,
     /// The database, past all faults.
     checks: OnceLock<Store>,
     books: Mutex<Books>,
@@ -39,7 +46,13 @@ pub struct Sim {
 }
 
 impl Sim {
-    pub fn new(swarm: Swarm, host: Host, trace: Trace, tenants: Vec<Tenant>, workflows: Vec<Arc<EncodedPlan>>) -> Self {
+    pub fn new(
+        swarm: Swarm,
+        (hosts, archive, damage): (Hosts, Archive, Damage),
+        trace: Trace,
+        tenants: Vec<Tenant>,
+        workflows: Vec<Arc<EncodedPlan>>,
+    ) -> Self {
         let caps: BTreeMap<TenantId, _> = tenants.iter().map(|tenant| (tenant.id, tenant.caps)).collect();
         let limits =
             workflows.iter().map(|encoded| (encoded.plan.workflow.clone(), encoded.plan.rules.caps())).collect();
@@ -48,10 +61,13 @@ impl Sim {
             swarm,
             trace,
             tally: Tally::default(),
-            host,
+            hosts,
+            archive,
+            damage,
             tenants,
             workflows,
             given: GivenInputs::default(),
+            objects: Objects::memory(),
             checks: OnceLock::new(),
             books: Mutex::default(),
             ledger: Mutex::new(Ledger::new(caps, limits)),
@@ -137,6 +153,9 @@ impl Sim {
 
     /// The faults here are transient, so nobody must ever be told that the store itself is at its end.
     pub fn must_be_lawful(&self, error: &EngineError) {
+        if matches!(error, EngineError::Read(ReadError::Corrupt(_))) && self.damage.is_any() {
+            return;
+        }
         if matches!(error, EngineError::Store(_) | EngineError::Read(_) | EngineError::Refused(_)) {
             self.broken(format!("an error that cannot happen here reached a caller: {error}"));
         }

@@ -71,6 +71,8 @@ struct Effect {
     /// Calls whose fate nobody has found out.
     unheard: u32,
     is_unsafe: bool,
+    /// Attempts of which somebody was believed that they did not have it.
+    denied: BTreeSet<(RunId, u32)>,
 }
 
 impl Sink {
@@ -82,8 +84,8 @@ impl Sink {
         look(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Performs an effect. An error is a broken promise of the engine.
-    pub fn perform(&self, call: &Call, fate: Fate) -> Result<(), String> {
+    /// A call leaves its worker. An error is a broken promise of the engine.
+    pub fn sent(&self, call: &Call) -> Result<(), String> {
         self.state(|state| {
             state.calls += 1;
             let known = state.keys.entry(call.scope.clone()).or_insert_with(|| call.key.clone());
@@ -93,23 +95,38 @@ impl Sink {
             if let Some(step) = call.scope.step.strip_prefix("rollback:") {
                 state.undone.insert((call.at.run, step.to_owned()));
             } else if self.in_order && state.undone.contains(&(call.at.run, call.scope.step.clone())) {
-                return Err(format!("P3: {} happens after it was undone, by {:?}", call.key, call.at));
+                return Err(format!("P3: {} is sent after it was undone, by {:?}", call.key, call.at));
             }
             let effect = state.effects.entry((call.scope.tenant, call.key.clone())).or_default();
-            if call.class == EffectClass::Unsafe {
-                effect.is_unsafe = true;
-                if effect.happened > 0 {
-                    return Err(format!("P3: an unsafe effect happens twice: {}, by {:?}", call.key, call.at));
-                }
-                if effect.unheard > 0 {
-                    return Err(format!("P3: a blind retry of an unsafe effect: {}, by {:?}", call.key, call.at));
-                }
-            }
-            // The world drops a repeat that carries a key it knows.
-            if fate.happens() && (effect.happened == 0 || call.class == EffectClass::Unsafe) {
-                effect.happened += 1;
-            }
             effect.unheard += 1;
+            if call.class != EffectClass::Unsafe {
+                return Ok(());
+            }
+            effect.is_unsafe = true;
+            match (effect.happened, effect.unheard) {
+                (0, 1) => Ok(()),
+                (0, _) => Err(format!("P3: a blind retry of an unsafe effect: {}, by {:?}", call.key, call.at)),
+                _ => Err(format!("P3: an unsafe effect is sent again: {}, by {:?}", call.key, call.at)),
+            }
+        })
+    }
+
+    /// The call has reached the other side, or was lost on its way.
+    pub fn arrived(&self, call: &Call, fate: Fate) -> Result<(), String> {
+        self.state(|state| {
+            let effect = state.effects.entry((call.scope.tenant, call.key.clone())).or_default();
+            // The world drops a repeat that carries a key it knows.
+            if !fate.happens() || (effect.happened > 0 && call.class != EffectClass::Unsafe) {
+                return Ok(());
+            }
+            effect.happened += 1;
+            if call.class == EffectClass::Unsafe && effect.happened > 1 {
+                return Err(format!("P3: an unsafe effect happens twice: {}, by {:?}", call.key, call.at));
+            }
+            if effect.denied.range((call.at.run, call.at.attempt)..=(call.at.run, u32::MAX)).next().is_some() {
+                let (key, at) = (&call.key, call.at);
+                return Err(format!("P3: {key} happens after everybody believed that it did not, by {at:?}"));
+            }
             Ok(())
         })
     }
@@ -130,6 +147,15 @@ impl Sink {
             effect.unheard = 0;
             effect.happened > 0
         })
+    }
+
+    /// The engine has believed that this attempt did not have the effect.
+    pub fn believed_absent(&self, tenant: TenantId, key: &str, attempt: (RunId, u32)) {
+        self.state(|state| {
+            if let Some(effect) = state.effects.get_mut(&(tenant, key.to_owned())) {
+                effect.denied.insert(attempt);
+            }
+        });
     }
 
     /// The keys of a run's unsafe effects that have happened, or may have.

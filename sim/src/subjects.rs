@@ -39,7 +39,7 @@ impl SubjectRequest<'_> {
 
     /// To be looked at before the start is asked for.
     pub async fn ended(&self, sim: &Sim) -> EndedRuns {
-        let world = sim.host.archive.restores();
+        let world = sim.archive.restores();
         let ended = self.runs(sim).await.into_iter().filter(|run| run.state.is_terminal());
         EndedRuns { world, runs: ended.map(|run| run.run).collect() }
     }
@@ -50,7 +50,7 @@ impl SubjectRequest<'_> {
         let runs = self.runs(sim).await;
         let held = runs.iter().any(|run| run.workspace != self.workspace && !ended.runs.contains(&run.run));
         // A run that had ended lives again after a restore.
-        if !held && ended.world == sim.host.archive.restores() {
+        if !held && ended.world == sim.archive.restores() {
             let Self { tenant, workspace, subject } = self;
             sim.broken(format!("no other workspace than {workspace} of {tenant} can have held {subject:?}"));
         }

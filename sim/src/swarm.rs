@@ -1,7 +1,10 @@
 //! Swarm testing: each seed gets its own subset of faults and its own shape of world, because a fault that is always
 //! there hides what only happens without it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+use interlock_core::limits;
+use interlock_core::time::Millis;
 
 use crate::dice::Dice;
 
@@ -65,10 +68,29 @@ pub struct Swarm {
     /// Do tasks fail by themselves?
     pub failing_tasks: f64,
     pub operators: u64,
+    /// How far the clock of each server is off; as many servers as there are clocks.
+    pub skews_ms: Vec<i64>,
+    /// People resolve a doubt the instant they may. A clock that jumps says too early that they may.
+    pub at_once: bool,
+    /// Restores are killed halfway.
+    pub broken_restores: bool,
+    /// Some rows cannot be read for a while. A restore would bring them back.
+    pub unreadable: bool,
+    /// Outputs are longer than what stands in a row.
+    pub payloads: bool,
+    /// Ended runs are swept away soon. The checks must have seen them before, whatever the clock does.
+    pub retention: bool,
+    /// More orders, and sessions that are large enough to keep places for quiet tenants.
+    pub crowded: bool,
+    /// Somebody acts on many runs at once. After a restore nobody would, without having looked at each.
+    pub bulk: bool,
+    /// Which workers run the worker crate.
+    pub agents: BTreeSet<u64>,
 }
 
 impl Swarm {
-    pub fn draw(dice: &Dice) -> Self {
+    /// `later` throws what was added to the worlds later, so that the rest of a world stays as it was.
+    pub fn draw(dice: &Dice, later: &Dice) -> Self {
         let mut rates = BTreeMap::new();
         // A few seeds in calm weather: what fails there needs no storm.
         let stormy = !dice.one_in(12);
@@ -78,15 +100,27 @@ impl Swarm {
                 rates.insert(*fault, fault.rate() * strength);
             }
         }
+        let (jumps, restores) = (rates.contains_key(&Fault::ClockJump), rates.contains_key(&Fault::Restore));
+        let (tenants, workers, orders) = (dice.between(1..=3), dice.between(1..=3), dice.between(4..=14));
+        let crowded = later.one_in(8);
         Self {
             rates,
-            tenants: dice.between(1..=3),
-            workers: dice.between(1..=3),
-            orders: dice.between(4..=14),
+            tenants,
+            workers,
+            orders: if crowded { later.between(25..=40) } else { orders },
             storm_ms: dice.between(8_000..=40_000),
             cells: *dice.pick(&[64, 64, 16_384]),
             failing_tasks: *dice.pick(&[0.0, 0.1, 0.3]),
             operators: dice.between(0..=2),
+            skews_ms: skews_ms(later),
+            at_once: later.one_in(3) && !jumps,
+            broken_restores: later.one_in(2),
+            unreadable: later.one_in(5) && !restores,
+            payloads: later.one_in(4),
+            retention: later.one_in(5) && !restores && !jumps,
+            crowded,
+            bulk: later.one_in(5) && !restores,
+            agents: (0..workers).filter(|_| later.one_in(2)).collect(),
         }
     }
 
@@ -95,9 +129,27 @@ impl Swarm {
         self.rates.get(&fault).copied().unwrap_or(0.0)
     }
 
+    /// How far the instants of two servers may be apart.
+    pub fn skew(&self) -> Millis {
+        if self.skews_ms.len() > 1 { limits::CLOCK_SKEW_TOLERATED } else { Millis(0) }
+    }
+
     /// The faults of this seed, for the trace.
     pub fn names(&self) -> String {
         let names: Vec<&str> = self.rates.keys().map(|fault| &fault.name()["fault: ".len()..]).collect();
         if names.is_empty() { "no faults".to_owned() } else { names.join(", ") }
     }
+}
+
+/// The clocks of one to three servers, no two of them further apart than is tolerated.
+fn skews_ms(dice: &Dice) -> Vec<i64> {
+    let most = limits::CLOCK_SKEW_TOLERATED.0;
+    let others = dice.weighted(&[(12, 0), (6, 1), (1, 2)]);
+    let mut skews = vec![0];
+    skews.extend((0..others).map(|_| dice.between(0..=most) as i64));
+    if others > 0 && dice.one_in(3) {
+        skews[1] = most as i64;
+    }
+    // Who is ahead of whom.
+    if dice.one_in(2) { skews.into_iter().map(|skew| -skew).collect() } else { skews }
 }

@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
+/// What begins with this is no sum.
+const MOST: &str = "most ";
+
 #[derive(Default)]
 pub struct Tally(Mutex<Counts>);
 
@@ -20,6 +23,13 @@ impl Tally {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner).0.entry(what).or_default() += by;
     }
 
+    /// Keeps the largest.
+    pub fn most(&self, what: &'static str, count: u64) {
+        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let most = counts.0.entry(what).or_default();
+        *most = count.max(*most);
+    }
+
     pub fn counts(&self) -> Counts {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -32,7 +42,8 @@ impl Counts {
 
     pub fn merge(&mut self, other: &Self) {
         for (what, count) in &other.0 {
-            *self.0.entry(what).or_default() += count;
+            let known = self.0.entry(what).or_default();
+            *known = if what.starts_with(MOST) { *count.max(known) } else { *known + count };
         }
     }
 }

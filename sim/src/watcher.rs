@@ -16,10 +16,10 @@ pub async fn follow(caller: Caller, tenant: TenantId) {
     let mut seen: BTreeMap<RunId, u64> = BTreeMap::new();
     let mut world = 0;
     loop {
-        let engine = sim.host.reach().await;
-        if world != sim.host.archive.restores() {
+        let engine = sim.hosts.reach(dice).await;
+        if world != sim.archive.restores() {
             // The feed was set back with everything else.
-            (world, cursor) = (sim.host.archive.restores(), 0);
+            (world, cursor) = (sim.archive.restores(), 0);
             seen.clear();
         }
         let mut watcher = engine.watch_tenant(tenant, cursor);
@@ -27,7 +27,7 @@ pub async fn follow(caller: Caller, tenant: TenantId) {
         loop {
             let cut_off = dice.millis(200..=6_000);
             let mut events = match timeout(cut_off, watcher.next_of_tenant()).await {
-                Ok(Ok(events)) if world == sim.host.archive.restores() => events,
+                Ok(Ok(events)) if world == sim.archive.restores() => events,
                 Ok(Ok(_) | Err(EngineError::Closed)) | Err(_) => break,
                 Ok(Err(error)) => return sim.broken(format!("a watcher was refused: {error}")),
             };
@@ -38,7 +38,9 @@ pub async fn follow(caller: Caller, tenant: TenantId) {
             }
             for event in events {
                 let last = seen.entry(event.run).or_default();
-                if event.cursor != cursor + 1 || event.seq != *last + 1 {
+                // What was swept is passed over, a run with all of its events.
+                let behind_swept = sim.swarm.retention && event.cursor > cursor;
+                if !(event.cursor == cursor + 1 || behind_swept) || event.seq != *last + 1 {
                     let (run, seq) = (event.run, event.seq);
                     return sim.broken(format!(
                         "feed: after cursor {cursor} comes {}, after event {last} of {run} comes {seq}",
@@ -46,14 +48,16 @@ pub async fn follow(caller: Caller, tenant: TenantId) {
                     ));
                 }
                 (cursor, *last) = (event.cursor, event.seq);
-                sim.ledger(|ledger| ledger.watched(tenant, cursor));
+                sim.ledger(|ledger| ledger.watched(tenant, cursor, (event.run, event.seq)));
             }
             if broken {
                 break;
             }
         }
         sim.tally.count("watchers came back");
-        sleep(dice.millis(0..=500)).await;
+        // Some stay away for longer than ended runs are kept.
+        let away = if sim.swarm.retention && dice.one_in(3) { 8_000 } else { 500 };
+        sleep(dice.millis(0..=away)).await;
     }
 }
 
@@ -67,12 +71,12 @@ pub async fn look_at_runs(caller: Caller) {
             continue;
         }
         let (tenant, run) = *dice.pick(&runs);
-        let (world, mut cursor) = (sim.host.archive.restores(), 0);
+        let (world, mut cursor) = (sim.archive.restores(), 0);
         for _ in 0..4 {
-            let mut watcher = sim.host.reach().await.watch_run(tenant, run, cursor);
+            let mut watcher = sim.hosts.reach(dice).await.watch_run(tenant, run, cursor);
             let next = timeout(dice.millis(100..=3_000), watcher.next_of_run()).await;
             let Ok(Ok(mut events)) = next else { continue };
-            if world != sim.host.archive.restores() {
+            if world != sim.archive.restores() {
                 break;
             }
             events.truncate(dice.between(1..=events.len() as u64) as usize);

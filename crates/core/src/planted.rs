@@ -88,6 +88,30 @@ bugs! {
     BlockedIsOvertaken,
     /// A database that failed over is taken for the one before.
     TimelineNotNoticed,
+    /// That an effect did not happen is believed as soon as its worker is given up.
+    NotHappenedTooEarly,
+    /// A wait compares the instants of two servers as if they had one clock.
+    SkewNotTolerated,
+    /// A report that comes after a person has resolved the doubt is answered as if it had been recorded.
+    ReportAfterResolveTaken,
+    /// A worker whose session is over may not say what became of its effect.
+    LateOutcomeRefused,
+    /// A run that cannot be read ends the round of whichever loop meets it.
+    UnreadableStopsLoops,
+    /// A throttle that is over makes the scan read the store again and again.
+    ScanSpins,
+    /// A server that starts on an interrupted restore does not finish it.
+    RestoreNotFinished,
+    /// A page of the feed that holds only swept events does not move the cursor.
+    FeedStopsBehindSwept,
+    /// Two runs may continue the same one.
+    TwoSuccessors,
+    /// A long payload is recorded and not written.
+    PayloadForgotten,
+    /// A server that knows a run as it was goes by that, and leaves the run's step to others for ever.
+    StaleMismatch,
+    /// A bulk job leaves out a run of each batch, and counts it.
+    BulkLeavesOneOut,
 }
 
 #[cfg(feature = "planted")]

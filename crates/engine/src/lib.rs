@@ -31,6 +31,7 @@ pub mod workflows;
 use std::sync::{Arc, OnceLock};
 
 use interlock_core::ids::{ServerId, TenantId};
+use interlock_core::planted::{Bug, is_planted};
 use interlock_core::rejection::Rejection;
 use interlock_core::retry::StepError;
 use interlock_core::time::{Millis, Timestamp};
@@ -131,7 +132,11 @@ impl Engine {
         let engine = Self(Arc::new(inner));
         if engine.0.options.loops {
             // Nothing is dispatched, and no timer runs, before what a restore left to do is done.
-            let parked = engine.park_restored().await.map_err(Box::new)?;
+            let parked = if is_planted(Bug::RestoreNotFinished) {
+                Vec::new()
+            } else {
+                engine.park_restored().await.map_err(Box::new)?
+            };
             if !parked.is_empty() {
                 tracing::warn!(runs = parked.len(), "an interrupted restore was finished: runs that act are paused");
             }

@@ -13,6 +13,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use futures::FutureExt;
 use interlock_core::ids::{JobId, OutboundId, OutboxId, RunId, ScheduleId, TenantId};
+use interlock_core::planted::{Bug, is_planted};
 use interlock_core::time::{Millis, Timestamp};
 use interlock_store::ReadError;
 
@@ -172,7 +173,7 @@ impl Engine {
                     aside.worked(tenant, item);
                     Ok(Worked::Done)
                 }
-                Ok(Err(error)) if error.is_outage() => Err(error),
+                Ok(Err(error)) if error.is_outage() || is_planted(Bug::UnreadableStopsLoops) => Err(error),
                 Ok(Err(error)) => {
                     aside.failed(tenant, item, &error, self.now());
                     Ok(Worked::SetAside)

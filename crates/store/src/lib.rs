@@ -91,7 +91,7 @@ pub use secrets::Secrets;
 pub use signals::{
     AnnounceSignal, OpenWait, SignalRow, SignalStored, StoreSignal, StoredSignal, Unmatched, WaitFilter, WaitRow,
 };
-pub use sqlite::memory::{copy as copy_memory, forget as forget_memory};
+pub use sqlite::memory::{change as change_memory, copy as copy_memory, forget as forget_memory};
 pub use store::Store;
 pub use subjects::{QueuedRun, SignalSubject, SubjectLine, SubjectSignaled};
 pub use tenants::{PutTenant, Tenant};

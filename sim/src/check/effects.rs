@@ -3,8 +3,10 @@
 use interlock_core::plan::Work;
 use interlock_core::run::Run;
 use interlock_core::state::{StepKind, StepState};
+use interlock_core::work::AttemptRef;
 use serde_json::Value;
 
+use crate::books::Word;
 use crate::given::is_marked;
 use crate::plans::Behaviour;
 use crate::sim::Sim;
@@ -37,6 +39,10 @@ pub fn check(sim: &Sim, run: &Run) -> Result<(), String> {
             _ => continue,
         };
         if output["resolved"] == true {
+            let at = AttemptRef { tenant: run.tenant, run: run.id, position: position as u32, attempt: step.attempt };
+            if sim.books(|books| books.reports.get(&at) == Some(&Word::Completed)) {
+                return Err(wrong(format!("P1: its report was acknowledged, and what a person said stands there: {output}")));
+            }
             continue;
         }
         if output["attempt"] != step.attempt || output["step"] != spec.key.as_str() {

@@ -11,7 +11,8 @@ use interlock_core::time::{Millis, Timestamp};
 use interlock_store::{Page, ReadError, RunFilter, RunSummary, Tenant};
 use serde_json::Value;
 
-use super::{ALL, effects, turns};
+use super::{ALL, effects, payloads, turns};
+use crate::bulk;
 use crate::sim::Sim;
 use crate::subjects;
 
@@ -28,7 +29,8 @@ pub async fn check(sim: &Sim) -> Result<(), String> {
         let page = Page { limit: ALL, after: None };
         let summaries = sim.database().list_runs(tenant.id, &RunFilter::default(), page).await.map_err(unreadable)?;
         let ids: Vec<(TenantId, RunId)> = summaries.iter().map(|run| (tenant.id, run.run)).collect();
-        let runs = sim.database().load_runs(&ids).await.map_err(unreadable)?;
+        let mut runs = sim.database().load_runs(&ids).await.map_err(unreadable)?;
+        payloads::bring_back(sim, &mut runs).await?;
         starts(sim, tenant.id, &summaries)?;
         for run in &runs {
             ended(sim, run)?;
@@ -41,8 +43,13 @@ pub async fn check(sim: &Sim) -> Result<(), String> {
         chains(sim, &runs).await?;
         rates(sim, tenant, &summaries)?;
         feed(sim, tenant.id, &summaries).await?;
-        turns::check(sim, tenant.id, &summaries).await?;
+        if !sim.swarm.retention {
+            // The feed no longer tells of those that were swept.
+            turns::check(sim, tenant.id, &summaries).await?;
+        }
     }
+    payloads::check(sim).await?;
+    bulk::check(sim).await?;
     reports(sim)?;
     votes(sim).await?;
     signals(sim).await?;
@@ -63,9 +70,10 @@ fn starts(sim: &Sim, tenant: TenantId, runs: &[RunSummary]) -> Result<(), String
         }
     }
     let there: BTreeSet<RunId> = runs.iter().map(|run| run.run).collect();
+    let swept = sim.ledger(|ledger| ledger.swept.clone());
     sim.books(|books| {
         let mut told = books.runs.iter().filter(|(of, _)| *of == tenant);
-        match told.find(|(_, run)| !there.contains(run)) {
+        match told.find(|(of, run)| !there.contains(run) && !swept.contains(&(*of, *run))) {
             Some((_, run)) => Err(format!("P1: {run} was acknowledged and does not exist")),
             None => Ok(()),
         }
@@ -93,7 +101,13 @@ fn ended(sim: &Sim, run: &Run) -> Result<(), String> {
 /// A step that was undone is done again in a new iteration, so that no old receipt answers for it.
 fn continued(runs: &[Run]) -> Result<(), String> {
     let by_id: BTreeMap<RunId, &Run> = runs.iter().map(|run| (run.id, run)).collect();
+    let mut continued = BTreeMap::new();
     for run in runs {
+        if let Some(lineage) = &run.header.lineage
+            && let Some(other) = continued.insert(lineage.resumed_from, run.id)
+        {
+            return Err(format!("P3: both {other} and {} continue {}", run.id, lineage.resumed_from));
+        }
         let old = run.header.lineage.as_ref().and_then(|lineage| by_id.get(&lineage.resumed_from));
         let Some(old) = old else { continue };
         for position in 0..run.forward_len() {
@@ -215,26 +229,40 @@ fn rate(mut begun: Vec<Timestamp>, per_min: u32) -> Result<(), String> {
     Ok(())
 }
 
-/// The tenant's feed holds every event once, and its watcher has seen them all.
+/// The tenant's feed holds every event once, and its watcher has seen them all. Of runs that were swept it holds the places.
 async fn feed(sim: &Sim, tenant: TenantId, runs: &[RunSummary]) -> Result<(), String> {
-    let expected: u64 = runs.iter().map(|run| run.version).sum();
+    let swept = sim.ledger(|ledger| {
+        let models = ledger.runs.iter().filter(|(key, _)| key.0 == tenant && ledger.swept.contains(key));
+        models.map(|(_, model)| model.seq).sum::<u64>()
+    });
+    let expected: u64 = runs.iter().map(|run| run.version).sum::<u64>() + swept;
     let mut seen: BTreeMap<RunId, u64> = BTreeMap::new();
-    let mut cursor = 0;
+    let (mut cursor, mut last_told) = (0, 0);
+    // Few at a time where some are gone, so that whole pages are.
+    let limit = if sim.swarm.retention { 3 } else { 700 };
     loop {
-        let events = sim.database().tenant_events(tenant, cursor, 700).await.map_err(unreadable)?.events;
-        if events.is_empty() {
+        let page = sim.database().tenant_events(tenant, cursor, limit).await.map_err(unreadable)?;
+        if page.cursor == cursor {
             break;
         }
-        for event in events {
+        for event in page.events {
             let last = seen.entry(event.run).or_default();
-            if event.cursor != cursor + 1 || event.seq != *last + 1 {
+            let follows = event.cursor == last_told + 1 || (event.cursor > last_told && swept > 0);
+            if !follows || event.seq != *last + 1 {
                 return Err(format!("feed: event {} of {} stands at {}", event.seq, event.run, event.cursor));
             }
-            (cursor, *last) = (event.cursor, event.seq);
+            (last_told, *last) = (event.cursor, event.seq);
         }
+        cursor = page.cursor;
+    }
+    if let Some(run) = runs.iter().find(|run| seen.get(&run.run) != Some(&run.version)) {
+        return Err(format!("feed: of {} events of {} it holds {:?}", run.version, run.run, seen.get(&run.run)));
     }
     let watched = sim.ledger(|ledger| ledger.watched_until(tenant));
-    if cursor != expected || watched != expected {
+    let unseen = runs.iter().find(|run| {
+        sim.ledger(|ledger| ledger.watched_runs.get(&(tenant, run.run)).copied()) != Some(run.version)
+    });
+    if cursor != expected || unseen.is_some() || (swept == 0 && watched != expected) {
         return Err(format!("feed: of {expected} events of {tenant} it holds {cursor}, the watcher saw {watched}"));
     }
     sim.tally.add("events watched", watched);
@@ -257,6 +285,9 @@ fn reports(sim: &Sim) -> Result<(), String> {
 
 async fn votes(sim: &Sim) -> Result<(), String> {
     for vote in sim.books(|books| books.votes.clone()) {
+        if sim.ledger(|ledger| ledger.swept.contains(&(vote.tenant, vote.run))) {
+            continue;
+        }
         let approvals = sim.database().approvals_of(vote.tenant, vote.run).await.map_err(unreadable)?;
         let approval = approvals.iter().find(|approval| approval.id == vote.approval);
         let counted = approval.is_some_and(|approval| {

@@ -9,7 +9,7 @@ use interlock_core::ids::{ApprovalId, ReceiptId, SignalId};
 use interlock_core::plan::Work;
 use interlock_core::run::Run;
 use interlock_core::state::{ReceiptState, RunState, StepKind, StepState};
-use interlock_core::time::Timestamp;
+use interlock_core::time::{Millis, Timestamp};
 use interlock_store::EventRecord;
 
 use super::ballots::Ballots;
@@ -79,20 +79,20 @@ impl RunModel {
         &mut self.steps[index]
     }
 
-    /// Takes one event in.
-    pub fn fold(&mut self, run: &Run, record: &EventRecord) -> Result<(), String> {
+    /// Takes one event in. `skew` is how far the clocks of two servers may be apart.
+    pub fn fold(&mut self, run: &Run, record: &EventRecord, skew: Millis) -> Result<(), String> {
         let event: Event = record.event.decode().map_err(|error| format!("an event is no event: {error}"))?;
         let wrong = |what: &str| format!("P4: event {} ({}) {what}", record.seq, record.event.as_str());
         if record.seq != self.seq + 1 {
             return Err(wrong(&format!("follows event {}", self.seq)));
         }
-        if record.at < self.at {
+        if record.at + skew < self.at {
             return Err(wrong("happened before the one before it"));
         }
         if let Some(ended) = self.ended {
             return Err(wrong(&format!("comes after the run had ended as {ended}")));
         }
-        (self.seq, self.at) = (record.seq, record.at);
+        (self.seq, self.at) = (record.seq, record.at.max(self.at));
         self.take(run, &event).map_err(|what| wrong(&what))
     }
 

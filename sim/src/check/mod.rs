@@ -6,13 +6,15 @@ mod ballots;
 mod effects;
 pub mod finale;
 mod fold;
+pub mod heard;
+mod payloads;
 mod turns;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use interlock_core::caps::Caps;
-use interlock_core::ids::{RunId, SessionId, TenantId};
+use interlock_core::ids::{RunId, SessionId, SignalId, TenantId};
 use interlock_core::json::Hash;
 use interlock_core::plan::Work;
 use interlock_core::project::projected;
@@ -50,8 +52,14 @@ pub struct Ledger {
     pub runs: BTreeMap<(TenantId, RunId), RunModel>,
     /// How far each tenant's watcher has come.
     watched: BTreeMap<TenantId, u64>,
+    /// The last event of each run that the watcher has seen.
+    watched_runs: BTreeMap<(TenantId, RunId), u64>,
     /// Claims of dead workers, and since when nobody has taken them.
     orphans: BTreeMap<AttemptRef, Instant>,
+    /// Signals whose wait is open, and since when.
+    unheard: BTreeMap<(TenantId, RunId, SignalId), Instant>,
+    /// Runs that ended and are gone.
+    swept: BTreeSet<(TenantId, RunId)>,
 }
 
 impl Ledger {
@@ -63,12 +71,16 @@ impl Ledger {
             claims: BTreeMap::new(),
             runs: BTreeMap::new(),
             watched: BTreeMap::new(),
+            watched_runs: BTreeMap::new(),
             orphans: BTreeMap::new(),
+            unheard: BTreeMap::new(),
+            swept: BTreeSet::new(),
         }
     }
 
-    pub fn watched(&mut self, tenant: TenantId, cursor: u64) {
+    pub fn watched(&mut self, tenant: TenantId, cursor: u64, (run, seq): (RunId, u64)) {
         self.watched.insert(tenant, cursor);
+        self.watched_runs.insert((tenant, run), seq);
     }
 
     pub fn watched_until(&self, tenant: TenantId) -> u64 {
@@ -106,13 +118,16 @@ impl Ledger {
 
 /// After the faults: what a dead worker held is taken from it in time.
 pub async fn reclaimed(sim: &Sim) -> Result<(), String> {
-    let lost = sim.database().lost_claims(sim.host.now(), ALL).await.map_err(|error| error.to_string())?;
+    let lost = sim.database().lost_claims(sim.hosts.now(), ALL).await.map_err(|error| error.to_string())?;
     sim.ledger(|ledger| {
         let now = Instant::now();
         let before = std::mem::take(&mut ledger.orphans);
         for claim in lost {
             let (tenant, run, position, attempt) = (claim.tenant, claim.run, claim.position, claim.attempt);
             let at = AttemptRef { tenant, run, position, attempt };
+            if sim.damage.has_held(tenant, run) {
+                continue;
+            }
             let since = before.get(&at).copied().unwrap_or(now);
             if since.elapsed() > RECLAIM_MAX {
                 return Err(format!("P8: {at:?} is held by a session that has been dead for {:?}", since.elapsed()));
@@ -151,10 +166,7 @@ pub async fn follow(sim: &Sim) -> Result<(), String> {
         let page = Page { limit: ALL, after: None };
         let runs = sim.database().list_runs(tenant.id, &RunFilter::default(), page).await;
         let runs = runs.map_err(|error| format!("runs cannot be listed: {error}"))?;
-        let known = sim.ledger(|ledger| ledger.runs.keys().filter(|(of, _)| *of == tenant.id).count());
-        if runs.len() < known {
-            return Err(format!("P1: {known} runs of {} were there, now {}", tenant.id, runs.len()));
-        }
+        still_there(sim, tenant.id, &runs)?;
         one_per_subject(&runs)?;
         for summary in runs {
             follow_run(sim, &summary).await.map_err(|what| format!("{what} ({})", summary.run))?;
@@ -163,10 +175,27 @@ pub async fn follow(sim: &Sim) -> Result<(), String> {
     Ok(())
 }
 
+/// What was there is there, or it has ended and was swept.
+fn still_there(sim: &Sim, tenant: TenantId, runs: &[RunSummary]) -> Result<(), String> {
+    let there: BTreeSet<RunId> = runs.iter().map(|run| run.run).collect();
+    sim.ledger(|ledger| {
+        let gone = ledger.runs.iter().filter(|((of, run), _)| *of == tenant && !there.contains(run));
+        for (key, model) in gone {
+            if model.ended.is_none() || !sim.swarm.retention {
+                return Err(format!("P1: {} was there, {:?}, and is not any more", key.1, model.ended));
+            }
+            if ledger.swept.insert(*key) {
+                sim.tally.count("runs swept");
+            }
+        }
+        Ok(())
+    })
+}
+
 /// Rows agree with each other at every instant, not only in the end.
 pub async fn consistent(sim: &Sim) -> Result<(), String> {
     let findings = sim.database().check().await.map_err(|error| format!("the database cannot be read: {error}"))?;
-    match findings.first() {
+    match findings.iter().find(|found| !sim.damage.explains(&found.row)) {
         Some(found) => Err(format!("the database disagrees with itself: {} in {}", found.what, found.row)),
         None => Ok(()),
     }
@@ -182,13 +211,17 @@ async fn follow_run(sim: &Sim, summary: &RunSummary) -> Result<(), String> {
         sim.ledger(|ledger| ledger.runs.insert(key, model));
         return Ok(());
     }
+    if sim.damage.holds(key.0, key.1) {
+        sim.ledger(|ledger| ledger.runs.insert(key, model));
+        return Ok(());
+    }
     let database = sim.database();
     let loaded = database.load_runs(&[key]).await.map_err(|error| format!("it cannot be loaded: {error}"))?;
     let run = loaded.into_iter().next().ok_or("it is listed and cannot be loaded")?;
     let events = database.events(key.0, key.1, model.seq, ALL).await.map_err(|error| error.to_string())?;
     for record in &events {
         say!(sim, "journal", "{} {} @{} {}", run.id, record.seq, record.at.0 - EPOCH.0, record.event.as_str());
-        model.fold(&run, record)?;
+        model.fold(&run, record, sim.swarm.skew())?;
     }
     if model.seq != run.version || run.version != summary.version {
         let (last, version) = (model.seq, run.version);

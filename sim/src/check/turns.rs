@@ -5,29 +5,38 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use interlock_core::event::Event;
 use interlock_core::ids::{RunId, TenantId};
+use interlock_core::time::{Millis, Timestamp};
 use interlock_store::RunSummary;
 
 use super::ALL;
 use crate::sim::Sim;
 
-/// A run of some subject, by places in the tenant's feed.
-#[derive(Default)]
+/// A place in the tenant's feed. What several servers commit stands there by their clocks.
+#[derive(Clone, Copy, Default)]
 struct Place {
-    made: u64,
+    cursor: u64,
+    at: Timestamp,
+}
+
+/// A run of some subject.
+#[derive(Default)]
+struct Turn {
+    made: Place,
     /// When it got the subject.
-    turn: Option<u64>,
+    got: Option<Place>,
     waited: bool,
 }
 
-impl Place {
-    /// Whether it stood in the queue at this place of the feed.
-    fn waits_at(&self, cursor: u64) -> bool {
-        self.waited && self.made < cursor && self.turn.is_some_and(|turn| cursor < turn)
+impl Turn {
+    /// Whether it stood in the queue at this place of the feed, whichever of two clocks was ahead.
+    fn waits_at(&self, place: Place, skew: Millis) -> bool {
+        let before = |first: Place, then: Place| first.cursor < then.cursor && first.at + skew <= then.at;
+        self.waited && before(self.made, place) && self.got.is_some_and(|got| before(place, got))
     }
 }
 
 pub async fn check(sim: &Sim, tenant: TenantId, runs: &[RunSummary]) -> Result<(), String> {
-    let mut places: BTreeMap<RunId, Place> = BTreeMap::new();
+    let mut turns: BTreeMap<RunId, Turn> = BTreeMap::new();
     let subjects: BTreeMap<RunId, &str> =
         runs.iter().filter_map(|run| Some((run.run, run.subject.as_deref()?))).collect();
     let mut cursor = 0;
@@ -40,7 +49,7 @@ pub async fn check(sim: &Sim, tenant: TenantId, runs: &[RunSummary]) -> Result<(
             cursor = record.cursor;
             if subjects.contains_key(&record.run) {
                 let event: Event = record.event.decode().map_err(|error| format!("an event is no event: {error}"))?;
-                places.entry(record.run).or_default().take(&event, cursor);
+                turns.entry(record.run).or_default().take(&event, Place { cursor, at: record.at });
             }
         }
     }
@@ -50,26 +59,26 @@ pub async fn check(sim: &Sim, tenant: TenantId, runs: &[RunSummary]) -> Result<(
     }
     for (subject, line) in of_subject {
         for run in &line {
-            let Some(turn) = places.get(run).and_then(|place| place.turn) else { continue };
-            let overtaken =
-                line.range(..run).find(|earlier| places.get(*earlier).is_some_and(|place| place.waits_at(turn)));
+            let Some(got) = turns.get(run).and_then(|turn| turn.got) else { continue };
+            let waits = |earlier: &&RunId| turns.get(*earlier).is_some_and(|turn| turn.waits_at(got, sim.swarm.skew()));
+            let overtaken = line.range(..run).find(waits);
             if let Some(earlier) = overtaken {
                 return Err(format!("subjects: {run} got {subject} before {earlier}, which came earlier"));
             }
-            sim.tally.add("turns of a subject", u64::from(places[run].waited));
+            sim.tally.add("turns of a subject", u64::from(turns[run].waited));
         }
     }
     Ok(())
 }
 
-impl Place {
-    fn take(&mut self, event: &Event, cursor: u64) {
+impl Turn {
+    fn take(&mut self, event: &Event, place: Place) {
         match event {
-            Event::RunCreated { .. } => self.made = cursor,
-            Event::StepReady { why, .. } if why == "subject_free" => (self.turn, self.waited) = (Some(cursor), true),
+            Event::RunCreated { .. } => self.made = place,
+            Event::StepReady { why, .. } if why == "subject_free" => (self.got, self.waited) = (Some(place), true),
             // One that does something without having waited got it as it was made.
             Event::StepStarted { .. } | Event::StepWaiting { .. } | Event::ApprovalRequested { .. } => {
-                self.turn.get_or_insert(self.made);
+                self.got.get_or_insert(self.made);
             }
             _ => {}
         }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use interlock_core::ids::SessionId;
 use interlock_core::retry::{ErrorClass, StepError};
 use interlock_core::state::{StepKind, TaskType};
 use interlock_core::time::Millis;
@@ -17,19 +18,21 @@ use super::effect::{self, Trouble};
 use super::session::Session;
 use crate::books::Word;
 use crate::given::is_marked;
+use crate::host::INLINE_MAX;
 use crate::network::{CallError, Caller, PATIENCE};
 use crate::plans::{Behaviour, DESTINATION, REPLY, json_of};
 use crate::sim::Sim;
 use crate::trace::say;
 
 /// A step in a worker's hands, and the world it was given out in: a restore makes another one.
+#[derive(Clone)]
 pub struct Handed {
     pub assignment: Assignment,
     pub world: u64,
 }
 
 /// What must hold of every assignment.
-pub fn check(worker: &Worker, session: &Session, handed: &Handed) -> Result<(), String> {
+pub fn check(worker: &Worker, session: SessionId, handed: &Handed) -> Result<(), String> {
     let Handed { assignment, world } = handed;
     let at = assignment.at;
     let sim = &worker.caller.sim;
@@ -45,10 +48,10 @@ pub fn check(worker: &Worker, session: &Session, handed: &Handed) -> Result<(), 
         return Err(format!("a worker that does not serve {queue:?} got {at:?}"));
     }
     // One from before a restore is worthless, and its number may be given out again.
-    if *world == sim.host.archive.restores() {
-        let first = sim.books(|books| *books.handed.entry(at).or_insert(session.id));
-        if first != session.id {
-            return Err(format!("P2: {at:?} was handed to {first} and to {}", session.id));
+    if *world == sim.archive.restores() {
+        let first = sim.books(|books| *books.handed.entry(at).or_insert(session));
+        if first != session {
+            return Err(format!("P2: {at:?} was handed to {first} and to {session}"));
         }
     }
     if at.attempt > 1 {
@@ -90,7 +93,7 @@ pub(super) async fn work(worker: Arc<Worker>, session: Arc<Session>, mut handed:
         let next = one(&worker, &session, &handed).await;
         session.let_go(at);
         let Some(next) = next else { return };
-        if let Err(what) = check(&worker, &session, &next) {
+        if let Err(what) = check(&worker, session.id, &next) {
             return worker.caller.sim.broken(what);
         }
         if !session.hold(next.assignment.at) {
@@ -105,7 +108,7 @@ async fn one(worker: &Arc<Worker>, session: &Arc<Session>, handed: &Handed) -> O
     let assignment = &handed.assignment;
     let (sim, at) = (&worker.caller.sim, assignment.at);
     say!(sim, &worker.name, "works on {} {} {at:?}", assignment.step, assignment.handler);
-    let outcome = match perform(worker, session, assignment).await {
+    let outcome = match perform(worker, session, handed).await {
         Ok(outcome) => outcome,
         Err(Trouble::Stopped) => ReportedOutcome::Released,
         Err(Trouble::Dropped) => return None,
@@ -118,43 +121,91 @@ async fn one(worker: &Arc<Worker>, session: &Arc<Session>, handed: &Handed) -> O
 async fn perform(
     worker: &Arc<Worker>,
     session: &Arc<Session>,
-    assignment: &Assignment,
+    handed: &Handed,
 ) -> Result<ReportedOutcome, Trouble> {
-    let Caller { sim, dice, .. } = &worker.caller;
+    let assignment = &handed.assignment;
     let at = assignment.at;
-    let behaviour = Behaviour::parse(&assignment.handler).expect("it was checked before");
-    let longer = !sim.is_calm() && dice.one_in(12);
-    sleep(dice.millis(if longer { 1_000..=12_000 } else { 0..=600 })).await;
-    worker.gate.pass().await;
+    let begun = begin(worker, assignment).await;
     if session.is_stopped(at) {
         return Err(Trouble::Stopped);
     }
-    if behaviour.asks && assignment.task_type == TaskType::Execute {
-        return Ok(ask(worker, assignment));
-    }
+    let behaviour = match begun {
+        Doing::Asks(outcome) => return Ok(outcome),
+        Doing::Acts(behaviour) => behaviour,
+    };
     let mut keys = Vec::new();
     for number in 0..behaviour.effects {
-        keys.push(effect::perform(worker, session, assignment, number).await?);
+        keys.push(effect::perform(worker, session, handed, number).await?);
         if session.is_stopped(at) {
             return Err(Trouble::Stopped);
         }
     }
-    let failing = if sim.is_calm() { 0.0 } else { sim.swarm.failing_tasks };
-    if dice.chance(failing) {
-        let error = error(ErrorClass::Unclassified, at);
-        return Ok(if dice.one_in(4) {
-            ReportedOutcome::Dead { error }
-        } else {
-            ReportedOutcome::Retry { error, backoff: dice.one_in(3).then(|| Millis(dice.between(0..=2_000))) }
-        });
+    let error = error(ErrorClass::Unclassified, at);
+    Ok(match own_failure(worker) {
+        Some(OwnFailure::Dead) => ReportedOutcome::Dead { error },
+        Some(OwnFailure::Retry(backoff)) => ReportedOutcome::Retry { error, backoff },
+        None => ReportedOutcome::Completed { output: json_of(&output(worker, assignment, &keys)) },
+    })
+}
+
+/// What an attempt does, as the name of its handler says.
+pub enum Doing {
+    /// It asks somebody, and waits.
+    Asks(ReportedOutcome),
+    Acts(Behaviour),
+}
+
+/// Takes its time, as tasks do.
+pub async fn begin(worker: &Worker, assignment: &Assignment) -> Doing {
+    let Caller { sim, dice, .. } = &worker.caller;
+    let behaviour = Behaviour::parse(&assignment.handler).expect("it was checked before");
+    let longer = !sim.is_calm() && dice.one_in(12);
+    sleep(dice.millis(if longer { 1_000..=12_000 } else { 0..=600 })).await;
+    worker.gate.pass().await;
+    if behaviour.asks && assignment.task_type == TaskType::Execute {
+        return Doing::Asks(ask(worker, assignment));
     }
-    let output = json!({ "step": assignment.step, "attempt": at.attempt, "keys": keys, "worker": worker.name });
-    Ok(ReportedOutcome::Completed { output: json_of(&output) })
+    Doing::Acts(behaviour)
+}
+
+/// How a task fails by itself.
+pub enum OwnFailure {
+    Dead,
+    /// After a pause of its own, where it names one.
+    Retry(Option<Millis>),
+}
+
+pub fn own_failure(worker: &Worker) -> Option<OwnFailure> {
+    let Caller { sim, dice, .. } = &worker.caller;
+    let failing = if sim.is_calm() { 0.0 } else { sim.swarm.failing_tasks };
+    if !dice.chance(failing) {
+        return None;
+    }
+    Some(if dice.one_in(4) {
+        OwnFailure::Dead
+    } else {
+        OwnFailure::Retry(dice.one_in(3).then(|| Millis(dice.between(0..=2_000))))
+    })
+}
+
+pub fn output(worker: &Worker, assignment: &Assignment, keys: &[String]) -> Value {
+    let Caller { sim, dice, .. } = &worker.caller;
+    let attempt = assignment.at.attempt;
+    let mut output = json!({ "step": assignment.step, "attempt": attempt, "keys": keys, "worker": worker.name });
+    if sim.swarm.payloads && dice.one_in(2) {
+        output["padding"] = "x".repeat(INLINE_MAX).into();
+    }
+    output
+}
+
+/// The words by which the checks know whose error it is.
+pub fn told_by(at: AttemptRef) -> String {
+    format!("attempt {}", at.attempt)
 }
 
 /// An error that says which attempt had it.
 pub fn error(class: ErrorClass, at: AttemptRef) -> StepError {
-    StepError::new(class, "SIMULATED", format!("attempt {}", at.attempt))
+    StepError::new(class, "SIMULATED", told_by(at))
 }
 
 fn ask(worker: &Worker, assignment: &Assignment) -> ReportedOutcome {
@@ -193,37 +244,61 @@ async fn report(
         let holder = Arc::clone(session);
         let answer =
             worker.caller.call(PATIENCE, move |engine| complete(engine, Arc::clone(&holder), report.clone())).await;
-        let world = sim.host.archive.restores();
+        let world = sim.archive.restores();
         worker.gate.pass().await;
         match answer {
             Ok(completed) => {
-                if world != handed.world {
-                    sim.broken(format!("P2: a report of {at:?} from before a restore was accepted after it"));
-                }
-                // The world may have been set back while the process stood still with the answer in its hands.
-                if world == sim.host.archive.restores() {
-                    note(worker, session, at, &outcome, &completed);
-                }
+                acknowledged(worker, session.id, (at, handed.world, world), &outcome, &completed);
                 return completed.next.map(|assignment| Handed { assignment, world });
             }
             Err(error) if error.is_transient() => sleep(dice.millis(50..=1_000)).await,
-            Err(CallError::Refused(refused)) => {
-                sim.tally.count("reports refused");
-                say!(sim, &worker.name, "drops {at:?}: {refused}");
+            Err(refused) => {
+                unheard(worker, handed.world, at, &refused);
                 return None;
             }
-            Err(CallError::Lost) => {}
         }
     }
     sleep(Duration::ZERO).await;
     None
 }
 
-fn note(worker: &Worker, session: &Session, at: AttemptRef, outcome: &ReportedOutcome, completed: &Completed) {
+/// A report has reached the engine: what was said to it must be true.
+pub fn acknowledged(
+    worker: &Worker,
+    session: SessionId,
+    (at, handed_in, world): (AttemptRef, u64, u64),
+    outcome: &ReportedOutcome,
+    completed: &Completed,
+) {
+    let sim = &worker.caller.sim;
+    if world != handed_in {
+        sim.broken(format!("P2: a report of {at:?} from before a restore was accepted after it"));
+    }
+    // The world may have been set back while the process stood still with the answer in its hands.
+    if world == sim.archive.restores() {
+        note(worker, session, at, outcome, completed);
+    }
+}
+
+/// What a worker knows is wanted although its session is over: it may be the only one who knows.
+pub fn unheard(worker: &Worker, handed_in: u64, at: AttemptRef, refused: &CallError) {
+    let sim = &worker.caller.sim;
+    let CallError::Refused(refused) = refused else { return };
+    if refused.is_transient() {
+        return;
+    }
+    sim.tally.count("reports refused");
+    say!(sim, &worker.name, "drops {at:?}: {refused}");
+    if matches!(refused, EngineError::SessionGone) && handed_in == sim.archive.restores() {
+        sim.broken(format!("what became of {at:?} is not heard, because its session is over"));
+    }
+}
+
+fn note(worker: &Worker, session: SessionId, at: AttemptRef, outcome: &ReportedOutcome, completed: &Completed) {
     let sim = &worker.caller.sim;
     let holder = sim.books(|books| books.handed.get(&at).copied());
-    if holder != Some(session.id) {
-        sim.broken(format!("P2: the report of {} was taken for {at:?}, which {holder:?} has", session.id));
+    if holder != Some(session) {
+        sim.broken(format!("P2: the report of {session} was taken for {at:?}, which {holder:?} has"));
     }
     say!(sim, &worker.name, "reported {at:?} (first: {})", completed.recorded);
     if !completed.recorded {

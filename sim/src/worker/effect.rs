@@ -1,18 +1,22 @@
 //! An effect as a careful worker has it: intent, a look at the lease, the call, the outcome.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use interlock_core::ids::ReceiptId;
+use interlock_core::limits;
 use interlock_core::retry::{ErrorClass, StepError};
 use interlock_core::state::EffectClass;
+use interlock_core::time::Millis;
 use interlock_core::work::{Assignment, EffectAnswer, EffectIntent, EffectOutcome};
 use interlock_engine::EngineError;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use super::Worker;
-use super::attempt::error;
-use super::session::Session;
+use super::attempt::{Handed, error, unheard};
+use super::session::{SEND_MARGIN, Session};
+use crate::host::EFFECT_SETTLES_AFTER;
 use crate::network::{CallError, Caller, PATIENCE};
 use crate::plans::{Behaviour, json_of};
 use crate::sink::{Call, Fate, Scope};
@@ -30,39 +34,39 @@ pub enum Trouble {
     Refused(StepError),
 }
 
+/// What an effect is called, and what it asks for.
+pub fn named(assignment: &Assignment, number: u32) -> (String, Value) {
+    (format!("sim:{}", assignment.step), json!({ "number": number }))
+}
+
+/// What is recorded of an effect that happened.
+pub fn response(key: &str) -> Value {
+    json!({ "key": key })
+}
+
+/// The key of an effect as a worker recorded it, or as an operator found out.
+pub fn key_of(recorded: &Value) -> String {
+    recorded["key"].as_str().or(recorded["keys"][0].as_str()).unwrap_or_default().to_owned()
+}
+
 /// Performs one effect and answers with its key.
 pub(super) async fn perform(
     worker: &Arc<Worker>,
     session: &Arc<Session>,
-    assignment: &Assignment,
+    handed: &Handed,
     number: u32,
 ) -> Result<String, Trouble> {
     let Caller { sim, dice, .. } = &worker.caller;
+    let assignment = &handed.assignment;
     let at = assignment.at;
-    let class = Behaviour::parse(&assignment.handler).expect("it was checked before").class;
-    let intent = EffectIntent {
-        at,
-        epoch: assignment.epoch,
-        template: format!("sim:{}", assignment.step),
-        number,
-        effect: class,
-        request: json_of(&json!({ "number": number })),
-    };
-    let scope = Scope {
-        tenant: at.tenant,
-        root: assignment.root_run,
-        step: assignment.step.clone(),
-        iteration: assignment.iteration,
-        number,
-    };
+    let effect = Behaviour::parse(&assignment.handler).expect("it was checked before").class;
+    let (template, request) = named(assignment, number);
+    let intent = EffectIntent { at, epoch: assignment.epoch, template, number, effect, request: json_of(&request) };
     let (receipt, key) = match ask(worker, session, intent).await? {
         EffectAnswer::Perform { receipt, key } => (receipt, key),
         EffectAnswer::Performed { response, .. } => {
             sim.tally.count("effects answered from their receipt");
-            let recorded: serde_json::Value = response.and_then(|json| json.decode().ok()).unwrap_or_default();
-            // What a worker recorded, or what an operator found out.
-            let key = recorded["key"].as_str().or(recorded["keys"][0].as_str());
-            return Ok(key.unwrap_or_default().to_owned());
+            return Ok(key_of(&response.and_then(|json| json.decode().ok()).unwrap_or_default()));
         }
         EffectAnswer::Denied { .. } | EffectAnswer::NeedsApproval { .. } => return Err(Trouble::Dropped),
     };
@@ -72,31 +76,64 @@ pub(super) async fn perform(
     if session.is_stopped(at) || !session.covers_a_send() {
         sim.tally.count("effects not sent: lease too short");
         say!(sim, &worker.name, "does not send {key}");
-        record(worker, session, assignment, receipt, None).await?;
+        record(worker, session, handed, receipt, None).await?;
         return Err(Trouble::Failed(error(ErrorClass::LeaseExpired, at)));
     }
+    match send(worker, assignment, number, key).await {
+        Answered { fate: Fate::Done, key } => {
+            record(worker, session, handed, receipt, Some(&key)).await?;
+            Ok(key)
+        }
+        Answered { fate: Fate::Refused, .. } => {
+            record(worker, session, handed, receipt, None).await?;
+            Err(Trouble::Failed(error(ErrorClass::Unavailable, at)))
+        }
+        Answered { fate: Fate::DoneUnheard | Fate::LostUnheard, .. } => {
+            Err(Trouble::Failed(error(ErrorClass::Timeout, at)))
+        }
+    }
+}
+
+/// What became of a call, as its caller knows it.
+pub struct Answered {
+    pub fate: Fate,
+    pub key: String,
+}
+
+/// Sends the effect at once, and waits for its answer.
+pub async fn send(worker: &Worker, assignment: &Assignment, number: u32, key: String) -> Answered {
+    let Caller { sim, dice, .. } = &worker.caller;
+    let at = assignment.at;
+    let class = Behaviour::parse(&assignment.handler).expect("it was checked before").class;
+    let scope = Scope {
+        tenant: at.tenant,
+        root: assignment.root_run,
+        step: assignment.step.clone(),
+        iteration: assignment.iteration,
+        number,
+    };
     let fate = fate(worker);
     say!(sim, &worker.name, "sends {key}: {fate:?}");
     sim.tally.count(sent(class));
-    if let Err(what) = sim.sink.perform(&Call { at, key: key.clone(), class, scope }, fate) {
+    let call = Call { at, key: key.clone(), class, scope };
+    if let Err(what) = sim.sink.sent(&call) {
         sim.broken(what);
     }
+    // On its way it is nobody's any more: it arrives whatever becomes of the worker.
+    let (arriving, transit) = (Arc::clone(sim), transit(worker));
+    let arrival = tokio::spawn(async move {
+        sleep(transit).await;
+        if let Err(what) = arriving.sink.arrived(&call, fate) {
+            arriving.broken(what);
+        }
+    });
+    let _ = arrival.await;
     sleep(dice.millis(0..=300)).await;
     worker.delicate().await;
     if fate.is_heard() {
         sim.sink.heard(at.tenant, &key);
     }
-    match fate {
-        Fate::Done => {
-            record(worker, session, assignment, receipt, Some(&key)).await?;
-            Ok(key)
-        }
-        Fate::Refused => {
-            record(worker, session, assignment, receipt, None).await?;
-            Err(Trouble::Failed(error(ErrorClass::Unavailable, at)))
-        }
-        Fate::DoneUnheard | Fate::LostUnheard => Err(Trouble::Failed(error(ErrorClass::Timeout, at))),
-    }
+    Answered { fate, key }
 }
 
 const fn sent(class: EffectClass) -> &'static str {
@@ -106,6 +143,23 @@ const fn sent(class: EffectClass) -> &'static str {
         EffectClass::Keyed => "effects sent: keyed",
         EffectClass::Unsafe => "effects sent: unsafe",
     }
+}
+
+/// How long a call may be on its way: shorter than what the engine grants it after the lease, with what a worker leaves of
+/// its lease before it sends, and two clocks that differ.
+const TRANSIT_MAX: Millis = Millis(6_000);
+
+const _: () = assert!(
+    TRANSIT_MAX.0 + limits::CLOCK_SKEW_TOLERATED.0 <= EFFECT_SETTLES_AFTER.0 + SEND_MARGIN.0,
+    "an effect that is on its way must have arrived before anybody is believed that it did not happen"
+);
+
+fn transit(worker: &Worker) -> Duration {
+    let Caller { sim, dice, .. } = &worker.caller;
+    if sim.fires(Fault::SinkTrouble, dice) {
+        return dice.millis(300..=TRANSIT_MAX.0);
+    }
+    Duration::ZERO
 }
 
 fn fate(worker: &Worker) -> Fate {
@@ -156,18 +210,19 @@ fn give_up(worker: &Worker, at: interlock_core::work::AttemptRef, refused: CallE
 async fn record(
     worker: &Arc<Worker>,
     session: &Arc<Session>,
-    assignment: &Assignment,
+    handed: &Handed,
     receipt: ReceiptId,
     happened: Option<&str>,
 ) -> Result<(), Trouble> {
     let Caller { dice, .. } = &worker.caller;
+    let assignment = &handed.assignment;
     let at = assignment.at;
     let outcome = EffectOutcome {
         at,
         epoch: assignment.epoch,
         receipt,
         happened: happened.is_some(),
-        response: happened.map(|key| json_of(&json!({ "key": key }))),
+        response: happened.map(|key| json_of(&response(key))),
     };
     for _ in 0..40 {
         worker.gate.pass().await;
@@ -182,7 +237,10 @@ async fn record(
         match answer {
             Ok(()) => return Ok(()),
             Err(error) if error.is_transient() => sleep(dice.millis(50..=1_000)).await,
-            Err(refused) => return Err(give_up(worker, at, refused)),
+            Err(refused) => {
+                unheard(worker, handed.world, at, &refused);
+                return Err(give_up(worker, at, refused));
+            }
         }
     }
     Err(Trouble::Failed(error(ErrorClass::Unavailable, at)))

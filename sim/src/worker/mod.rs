@@ -1,6 +1,7 @@
 //! Simulated workers: processes that register, poll, work and report through a bad network, are stopped for longer
 //! than their lease and come back, crash and start again, drain in good order.
 
+mod agent;
 mod attempt;
 mod effect;
 mod session;
@@ -24,6 +25,8 @@ pub struct Worker {
     pub tenant: Option<TenantId>,
     pub queues: Vec<String>,
     pub slots: u32,
+    /// The worker crate itself runs it; else a worker that another language may have.
+    pub is_agent: bool,
     pub caller: Caller,
     pub gate: Gate,
     pub die: Notify,
@@ -80,7 +83,7 @@ impl Worker {
                 tokio::select! {
                     biased;
                     () = self.crash() => break Ended::Crash,
-                    ended = session::serve(&self, &mut life) => match ended {
+                    ended = self.serve(&mut life) => match ended {
                         Ended::Gone => {
                             sim.tally.count("sessions lost");
                             say!(sim, &self.name, "the session is gone");
@@ -100,6 +103,10 @@ impl Worker {
             }
             sleep(dice.millis(0..=3_000)).await;
         }
+    }
+
+    async fn serve(self: &Arc<Self>, life: &mut JoinSet<()>) -> Ended {
+        if self.is_agent { agent::live(self).await } else { session::serve(self, life).await }
     }
 
     /// Returns when the process crashes: at any time, or where it hurts.

@@ -19,7 +19,7 @@ use crate::network::{CallError, Caller, PATIENCE};
 use crate::trace::say;
 
 /// How much of the lease must be left for an effect to be sent.
-const SEND_MARGIN: Millis = Millis(2_500);
+pub const SEND_MARGIN: Millis = Millis(2_500);
 
 pub struct Session {
     pub id: SessionId,
@@ -187,7 +187,7 @@ async fn poll(worker: &Arc<Worker>, session: &Arc<Session>, life: &mut JoinSet<(
         let polled =
             worker.caller.call(wait + PATIENCE, move |engine| async move { engine.poll(id, free, wait).await });
         let polled = polled.await;
-        let world = sim.host.archive.restores();
+        let world = sim.archive.restores();
         worker.gate.pass().await;
         match polled {
             Ok(assignments) => {
@@ -213,7 +213,7 @@ async fn poll(worker: &Arc<Worker>, session: &Arc<Session>, life: &mut JoinSet<(
 }
 
 fn take(worker: &Arc<Worker>, session: &Arc<Session>, life: &mut JoinSet<()>, handed: Handed) {
-    if let Err(what) = attempt::check(worker, session, &handed) {
+    if let Err(what) = attempt::check(worker, session.id, &handed) {
         return worker.caller.sim.broken(what);
     }
     if session.hold(handed.assignment.at) {

@@ -12,6 +12,7 @@ use crate::json::Json;
 use crate::limits;
 use crate::machine::step::{StepEvent, Verdict};
 use crate::plan::{Accept, Gate, WaitFor, Work};
+use crate::planted::{Bug, is_planted};
 use crate::rejection::Rejection;
 use crate::retry::{ErrorClass, StepError};
 use crate::run::{Awaited, Phase, Wait};
@@ -185,6 +186,9 @@ pub(super) fn accept_from(draft: &Draft<'_>, key: &str, accept: Accept) -> Times
         Accept::SinceRun => draft.run.header.created_at,
         Accept::SinceStep => draft.now(),
     };
+    if is_planted(Bug::SkewNotTolerated) {
+        return from;
+    }
     from - limits::CLOCK_SKEW_TOLERATED
 }
 

@@ -37,7 +37,7 @@ fn ended_by_us(error: &StepError) -> bool {
     matches!(error.class, ErrorClass::LeaseExpired | ErrorClass::Denied)
         || error.code == "STEP_TIMEOUT"
         || error.code.starts_with(lost::OURS)
-        || error.code.starts_with(RESOLVED)
+        || (error.code.starts_with(RESOLVED) && !is_planted(Bug::ReportAfterResolveTaken))
 }
 
 /// What the codes of errors begin with that a resolved doubt leaves behind.

@@ -15,6 +15,7 @@ use crate::limits;
 use crate::machine;
 use crate::machine::step::StepEvent;
 use crate::plan::{StepSpec, Work};
+use crate::planted::{Bug, is_planted};
 use crate::project::{View, project};
 use crate::receipt::Receipt;
 use crate::rejection::Rejection;
@@ -99,6 +100,9 @@ impl<'a> Draft<'a> {
     /// When an effect that the attempt left open can no longer happen: its worker has ended what it ran, and what was on
     /// its way then has arrived or is lost.
     pub fn settled_at(&self) -> Timestamp {
+        if is_planted(Bug::NotHappenedTooEarly) {
+            return self.given_up_at();
+        }
         self.given_up_at() + self.settles_after
     }
 

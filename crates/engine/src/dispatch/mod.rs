@@ -62,7 +62,7 @@ use interlock_core::time::Timestamp;
 use interlock_core::work::{Assignment, AttemptRef, Claimer};
 use tokio::sync::Notify;
 
-use self::need::Need;
+use self::need::{Mismatch, Need};
 use self::offers::{Asked, Offers};
 use self::pending::PendingDeliveries;
 use self::poll::Tried;
@@ -207,9 +207,9 @@ impl Dispatch {
     }
 
     /// A session was given a run whose step it cannot do: another one may.
-    fn mismatched(&self, candidate: Candidate, run: &Run) {
-        let (key, spec) = (GroupKey::of(run), run.spec(run.position));
-        self.state().ready.mismatched(key, candidate, spec, &run.plan.workflow);
+    fn mismatched(&self, candidate: Candidate, mismatch: Mismatch) {
+        let Mismatch { key, need, workflow } = mismatch;
+        self.state().ready.mismatched(key, candidate, need, &workflow);
         self.work.notify_waiters();
     }
 
@@ -295,7 +295,9 @@ impl Dispatch {
     pub(crate) fn lift(&self, now: Timestamp) {
         {
             let mut state = self.state();
-            state.ready.lift_throttles(now);
+            if !is_planted(Bug::ScanSpins) {
+                state.ready.lift_throttles(now);
+            }
             let freed = state.limits.lift(now);
             state.put_back(freed);
         }

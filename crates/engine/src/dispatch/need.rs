@@ -3,8 +3,11 @@
 use std::sync::Arc;
 
 use interlock_core::plan::StepSpec;
+use interlock_core::run::Run;
 use interlock_core::state::StepKind;
 use interlock_core::work::Skills;
+
+use super::ready::GroupKey;
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Need {
@@ -36,5 +39,19 @@ impl Need {
             Self::Task(task) => skills.has_task(task),
             Self::Kind(kind) => skills.has_kind(*kind),
         }
+    }
+}
+
+/// What a run needs that a session was given and cannot do.
+pub struct Mismatch {
+    pub key: GroupKey,
+    pub need: Need,
+    pub workflow: String,
+}
+
+impl Mismatch {
+    pub fn of(run: &Run) -> Self {
+        let need = Need::of(run.spec(run.position));
+        Self { key: GroupKey::of(run), need, workflow: run.plan.workflow.clone() }
     }
 }

@@ -25,7 +25,7 @@ use interlock_core::time::Timestamp;
 use interlock_core::work::{Assignment, Skills};
 use interlock_store::Refusal;
 
-use super::need::Need;
+use super::need::{Mismatch, Need};
 use super::ready::{Candidate, GroupKey};
 use super::session::SessionInfo;
 use super::workflow_limits::{LimitedWorkflow, Pass};
@@ -176,6 +176,7 @@ impl Engine {
         let epoch = self.0.epoch;
         let dispatch = &self.0.dispatch;
         let mut limited: Option<(Tried, Pass)> = None;
+        let mut mismatch: Option<Mismatch> = None;
         let claimed = self
             .execute(
                 tenant,
@@ -187,13 +188,16 @@ impl Engine {
                     if !info.queues.contains(&run.spec(run.position).queue) && !is_planted(Bug::AnyQueue) {
                         return Err(Rejection::NotClaimable { run: run.id, control: run.control }.into());
                     }
+                    (limited, mismatch) = (None, None);
                     if !info.skills.can_do(run.spec(run.position)) {
-                        if run.is_claimable(self.now()) {
-                            dispatch.mismatched(candidate, run);
+                        if is_planted(Bug::StaleMismatch) {
+                            return Ok(ControlFlow::Break(None));
                         }
-                        return Ok(ControlFlow::Break(None));
+                        // Another server may have taken the run on to a step that the session can do: refused, the
+                        // command is decided again on what stands in the store, and only that is remembered.
+                        mismatch = run.is_claimable(self.now()).then(|| Mismatch::of(run));
+                        return Err(Rejection::NotClaimable { run: run.id, control: run.control }.into());
                     }
-                    limited = None;
                     if let Some(workflow) = LimitedWorkflow::of(run) {
                         let now = self.now();
                         // The leave is for somebody who can use it.
@@ -214,6 +218,10 @@ impl Engine {
                 },
             )
             .await;
+        if let Some(mismatch) = mismatch {
+            dispatch.mismatched(candidate, mismatch);
+            return None;
+        }
         if let Some((tried, pass)) = &limited {
             match &claimed {
                 Err(EngineError::Refused(Refusal::WorkflowThrottled { held })) => {

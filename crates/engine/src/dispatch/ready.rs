@@ -137,8 +137,7 @@ impl ReadyRuns {
     }
 
     /// A session was given a run that it cannot do: from now on it is known what the run needs.
-    pub fn mismatched(&mut self, key: GroupKey, candidate: Candidate, spec: &StepSpec, workflow: &str) {
-        let need = Need::of(spec);
+    pub fn mismatched(&mut self, key: GroupKey, candidate: Candidate, need: Need, workflow: &str) {
         self.push(key.clone(), candidate, need.clone());
         let waiting = self.groups.get_mut(&key).and_then(|group| group.waiting.get_mut(&need));
         if let Some(waiting) = waiting.filter(|waiting| !waiting.workflows.contains(workflow)) {
@@ -565,7 +564,7 @@ mod tests {
         ready.push(key(1), candidate(5), Need::Unknown);
         assert_eq!(take_with(&mut ready, "b", 2), [2, 4]);
         assert_eq!(take_with(&mut ready, "b", 9), [5], "nobody knows yet what it needs");
-        ready.mismatched(key(1), candidate(5), &step("a"), "flow");
+        ready.mismatched(key(1), candidate(5), Need::of(&step("a")), "flow");
         assert!(take_with(&mut ready, "b", 9).is_empty());
         assert!(!ready.push(key(1), candidate(5), Need::Unknown), "the scan finds it again, and it is known");
         ready.push(key(1), candidate(6), Need::Unknown);
@@ -577,8 +576,8 @@ mod tests {
     #[test]
     fn what_nobody_here_can_do_stands_in_nobodys_way_and_leaves_with_the_scan() {
         let mut ready = ReadyRuns::default();
-        ready.mismatched(key(1), candidate(1), &step("absent"), "flow");
-        ready.mismatched(key(1), candidate(2), &step("absent"), "flow");
+        ready.mismatched(key(1), candidate(1), Need::of(&step("absent")), "flow");
+        ready.mismatched(key(1), candidate(2), Need::of(&step("absent")), "flow");
         let is_served = |_: &GroupKey, need: &Need| *need != Need::Task("absent".into());
         let found = |runs: &[u128]| {
             HashMap::from([(key(1), runs.iter().map(|run| RunId(Uuid::from_u128(*run))).collect::<HashSet<_>>())])

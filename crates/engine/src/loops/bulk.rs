@@ -9,6 +9,7 @@ use interlock_core::bulk::BulkAction;
 use interlock_core::change::Context;
 use interlock_core::ids::{JobId, RunId, ServerId, TenantId};
 use interlock_core::json::Json;
+use interlock_core::planted::{Bug, is_planted};
 use interlock_core::rejection::Rejection;
 use interlock_core::state::{Initiator, RunState};
 use interlock_core::time::Millis;
@@ -113,6 +114,9 @@ async fn act(
 ) -> Result<Option<BulkFailure>, EngineError> {
     let Target { tenant, run, position } = target;
     let acted = async {
+        if is_planted(Bug::BulkLeavesOneOut) && position == job.next {
+            return Ok(());
+        }
         if uncertain && did_before(engine, job.id, target).await? {
             return Ok(());
         }

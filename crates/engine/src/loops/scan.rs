@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use interlock_core::ids::RunId;
+use interlock_core::planted::{Bug, is_planted};
 use interlock_core::time::Timestamp;
 use interlock_store::ReadError;
 use tokio::sync::watch;
@@ -60,7 +61,7 @@ fn next(engine: &Engine) -> (Duration, Due) {
     };
     let scan = pause(engine.0.dispatch.next_scan_at());
     let lift = pause(engine.0.dispatch.next_lift_at());
-    if lift < scan { (lift, Due::Lift) } else { (scan, Due::Scan) }
+    if lift < scan && !is_planted(Bug::ScanSpins) { (lift, Due::Lift) } else { (scan.min(lift), Due::Scan) }
 }
 
 async fn scan(engine: &Engine) -> Result<(), ReadError> {

@@ -2,14 +2,17 @@
 
 use std::time::Duration;
 
+use interlock_core::change::Context;
 use interlock_core::ids::{RunId, SessionId};
-use interlock_core::plan::StepSpec;
+use interlock_core::json::Json;
+use interlock_core::plan::{Accept, StepSpec, WaitFor, Work};
 use interlock_core::state::RunState;
 use interlock_core::work::{Assignment, WorkerHello};
 use interlock_engine::Engine;
+use interlock_engine::commands::signal::SignalRequest;
 
 use crate::on_both;
-use crate::rig::{Database, done, ends, engine, hello, plan, report, start, stop, tenant};
+use crate::rig::{Database, done, ends, engine, hello, plan, reaches, report, start, stop, tenant};
 
 on_both! {
     async fn workers_with_different_tasks_on_one_queue_do_not_take_each_others_steps(database: &Database) {
@@ -60,6 +63,37 @@ on_both! {
         assert_eq!(ends(&engine, tenant, waiting).await, RunState::Succeeded);
         stop(engine).await;
     }
+}
+
+/// This server has the run in memory as it stood, at a step that no worker takes, when another server takes it on. Only
+/// PostgreSQL has two servers at a time.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_step_is_given_out_by_a_server_that_knows_the_run_as_it_was() {
+    let database = &Database::postgres().await;
+    let (here, there) = (engine(database).await, engine(database).await);
+    let tenant = tenant(&here, |_| {}).await;
+    let until = WaitFor::Signal { signal: "go".into(), key: Some("k".into()), accept: Accept::Any };
+    let wait = StepSpec::new("wait", Work::Wait { until, timeout: None });
+    let plan = plan(vec![wait, StepSpec::task("a", "one")]);
+    let run = there.start(start(tenant, &plan, "null")).await.unwrap().run;
+    reaches(&there, tenant, run, RunState::WaitingSignal).await;
+    here.resume(tenant, run, Context::operator("olga")).await.expect_err("it is not paused");
+    let signal = SignalRequest {
+        tenant,
+        signal_type: "go".into(),
+        key: "k".into(),
+        payload: Json::null(),
+        source_id: None,
+        broadcast: false,
+    };
+    there.signal(signal).await.unwrap();
+    let session = register(&here, &["one"]).await;
+    let claimed = next(&here, session).await;
+    assert_eq!((claimed.at.run, claimed.handler.as_str()), (run, "one"));
+    report(&here, session, &claimed, done("1")).await;
+    assert_eq!(ends(&here, tenant, run).await, RunState::Succeeded);
+    stop(there).await;
+    stop(here).await;
 }
 
 async fn register(engine: &Engine, tasks: &[&str]) -> SessionId {

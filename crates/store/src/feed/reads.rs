@@ -1,6 +1,7 @@
 use interlock_core::change::Context;
 use interlock_core::ids::{RunId, TenantId};
 use interlock_core::json::Json;
+use interlock_core::planted::{Bug, is_planted};
 use interlock_core::time::Timestamp;
 use serde_json::value::RawValue;
 
@@ -88,6 +89,9 @@ impl Store {
                     }
                 }
             }
+        }
+        if page.events.is_empty() && is_planted(Bug::FeedStopsBehindSwept) {
+            page.cursor = after_cursor;
         }
         // The last entry may go on beyond the limit.
         if page.events.len() == limit {

@@ -394,6 +394,7 @@ impl Transaction<'_> {
                 run.map(|run| Refusal::SubjectBusy { run })
             }
             Guard::Queue => Some(Refusal::SubjectQueueFull),
+            Guard::Successor if is_planted(Bug::TwoSuccessors) => None,
             Guard::Successor => {
                 let mut rows = self.db.query_now(&side::INSPECT_SUCCESSOR, &write.args[..2])?;
                 let by = rows.first_mut().map(|row| row.id("continued_by")).transpose()?;

@@ -49,6 +49,14 @@ pub fn copy(from: &str, to: &str) -> Result<(), OpenError> {
     Ok(())
 }
 
+/// Changes a database in memory behind its stores' backs, as somebody with a shell would. Answers how many rows changed.
+pub fn change(name: &str, sql: &str) -> Result<usize, OpenError> {
+    let failed = |error: rusqlite::Error| OpenError::File { path: name.to_owned(), what: error.to_string() };
+    let memory = open(name)?;
+    let connection = memory.connection.lock().unwrap_or_else(PoisonError::into_inner);
+    connection.execute(sql, []).map_err(failed)
+}
+
 impl Memory {
     pub fn listen(&self, server: ServerId, wakes: watch::Sender<u64>) {
         let mut listeners = self.listeners.lock().unwrap_or_else(PoisonError::into_inner);
