@@ -115,7 +115,7 @@ impl Archive {
         let parking = async {
             // One that was broken off goes on in the epoch that it has begun.
             if is_first {
-                store.execute(Op::RaiseEpoch).await.map_err(|error| error.to_string())?;
+                store.write(RaiseEpoch).await.map_err(|error| error.to_string())?;
             }
             let options = EngineOptions { loops: false, ..options };
             let engine = Engine::open(store.clone(), options).await.map_err(|error| error.to_string())?;
