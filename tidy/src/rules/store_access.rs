@@ -33,12 +33,13 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// A variant or a function of the same name is something else: the method is called on something, and the type is no
-/// part of another type's path.
+/// A variant, a field or a function of the same name is something else: the method is called on something, and the type
+/// is no part of another type's path.
 fn is_meant(code: &str, offset: usize, name: &str) -> bool {
-    let before = code[..offset].trim_end();
+    let (before, after) = (code[..offset].trim_end(), &code[offset + name.len()..]);
     match name {
         "Store" => before.ends_with("interlock_store::") || is_imported(code, offset),
+        "on_behalf_of" => before.ends_with('.') && after.starts_with('('),
         _ => before.ends_with('.'),
     }
 }
@@ -73,7 +74,8 @@ mod tests {
         assert_eq!(count("crates/cli/src/server.rs", text), 0);
         assert_eq!(count("crates/server/tests/routes/api.rs", text), 0);
         let handles = "use interlock_store::{StoreUrl, TenantStore};
-            fn f() -> Error { state.for_tenant(tenant).key(id); engine.sign_in().find_keys(text); Error::Store(error) }";
+            fn f() -> Error { state.for_tenant(tenant).key(id); engine.sign_in().find_keys(text);
+                vote.on_behalf_of.as_ref(); Error::Store(error) }";
         assert_eq!(count("crates/server/src/routes/keys/view.rs", handles), 0);
         let in_tests = format!("#[cfg(test)]\nmod tests {{ {text} }}");
         assert_eq!(count("crates/server/src/state.rs", &in_tests), 0);

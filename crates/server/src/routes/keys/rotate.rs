@@ -67,7 +67,7 @@ async fn replace(
     let row = new.row(state.engine(), state.identity().secret(), &text, Some(old.client));
     let old_until = now + rotate.overlap_ms.unwrap_or_default().min(limits::ROTATE_OVERLAP_MAX);
     let rotation = interlock_store::RotateKey { key: row.clone(), old: old.id, old_until };
-    if state.identity().write(row.tenant, rotation).await? == KeyRotated::Gone {
+    if state.identity().write(caller.tenant, rotation).await? == KeyRotated::Gone {
         return Err(gone());
     }
     Ok(Made::created(view::created(row, &text)).showing_once(&["text"]))
