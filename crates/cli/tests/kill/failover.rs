@@ -23,20 +23,19 @@ struct Aftermath<'a> {
 }
 
 impl Aftermath<'_> {
-    /// One look at a run that is paused: the ledger says what of its current step happened.
+    /// One look at a run that is paused: the ledger says what of its steps happened that the database knows nothing of.
     async fn settle(&self, run: &str) {
         let steps = self.client.steps(run).await;
-        let Some(step) = steps.iter().find(|step| !["succeeded", "skipped"].contains(&step["state"].as_str().unwrap()))
-        else {
+        if let Some(doubted) = steps.iter().find(|step| step["state"] == "in_doubt") {
+            let key = doubted["key"].as_str().unwrap();
+            let outcome = if self.ledger.happened(run, key) { "happened" } else { "did_not_happen" };
+            self.client.resolve(run, key, outcome).await;
             return;
-        };
-        let key = step["key"].as_str().unwrap();
-        let happened = self.ledger.happened(run, key);
-        if step["state"] == "in_doubt" {
-            self.client.resolve(run, key, if happened { "happened" } else { "did_not_happen" }).await;
-        } else if happened {
-            self.client.tell(run, "skip", json!({ "reason": "the ledger says that it is done" })).await;
-            self.client.tell(run, "resume", json!({})).await;
+        }
+        let unknown = steps.iter().filter(|step| step["state"] != "succeeded");
+        if unknown.map(|step| step["key"].as_str().unwrap()).any(|key| self.ledger.happened(run, key)) {
+            let because = json!({ "reason": "the ledger says that it went on before the failover" });
+            self.client.tell(run, "cancel", because).await;
         } else {
             self.client.tell(run, "resume", json!({})).await;
         }
@@ -44,22 +43,32 @@ impl Aftermath<'_> {
 
     async fn finish(&self, runs: &[String]) {
         let mut open: HashSet<&String> = runs.iter().collect();
+        let mut parked = HashSet::new();
         for _ in 0..900 {
             for run in open.clone() {
                 match self.client.run(run).await["state"].as_str().unwrap() {
-                    "succeeded" => drop(open.remove(run)),
-                    "paused" => self.settle(run).await,
-                    // The signal may be among what was lost.
-                    "waiting_signal" => drop(self.client.tell(run, "signals", json!({ "type": "go" })).await),
+                    "succeeded" | "canceled" => drop(open.remove(run)),
+                    "paused" => {
+                        parked.insert(run);
+                        self.settle(run).await;
+                    }
+                    // The signal is among what was lost.
+                    "waiting_signal" if parked.contains(run) => {
+                        self.client.tell(run, "signals", json!({ "type": "go" })).await;
+                    }
                     _ => {}
                 }
             }
             if open.is_empty() {
+                assert_eq!(parked.len(), runs.len(), "a run went on before a person had looked");
                 return;
             }
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
-        panic!("stuck after the failover: {open:?}");
+        for run in open {
+            println!("stuck: {} {:?}", self.client.run(run).await, self.client.steps(run).await);
+        }
+        panic!("runs are stuck after the failover");
     }
 }
 

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::StreamExt as _;
 use interlock_core::approval::Voter;
 use interlock_core::change::Context;
 use interlock_core::ids::{ReceiptId, RunId, ServerId, SessionId, TenantId};
@@ -276,33 +277,39 @@ async fn two_engines(url: &StoreUrl) -> [Engine; 2] {
     engines.try_into().ok().unwrap()
 }
 
+const AT_ONCE: usize = 24;
+
+async fn race(engines: &[Engine; 2], tenant: TenantId, number: usize, (standing, one, other): (Standing, Wish, Wish)) {
+    let what = format!("{standing:?}: {one:?} against {other:?}");
+    let scene = Arc::new(Scene::set(&engines[number % 2], tenant, standing, format!("q{number}")).await);
+    let racing = [(one, engines[0].clone()), (other, engines[1].clone())].map(|(wish, engine)| {
+        let scene = Arc::clone(&scene);
+        tokio::spawn(async move { scene.do_it(&engine, wish).await })
+    });
+    for raced in racing {
+        match raced.await.unwrap() {
+            // The first one may have ended what the second one wanted to change, or its session.
+            Ok(()) | Err(EngineError::Rejected(_) | EngineError::SessionGone) => {}
+            Err(error) => panic!("{what}: {error}"),
+        }
+    }
+    scene.check(&engines[number % 2], &what).await;
+}
+
 async fn every_pair(url: &StoreUrl) {
     let engines = two_engines(url).await;
     let tenant = tenant(&engines[0], |_| {}).await;
-    let mut raced = 0;
-    for standing in STANDINGS {
+    let pairs = STANDINGS.into_iter().flat_map(|standing| {
         let wishes: Vec<Wish> = WISHES.into_iter().filter(|wish| is_worth_it(standing, *wish)).collect();
-        for one in &wishes {
-            for other in &wishes {
-                let what = format!("{standing:?}: {one:?} against {other:?}");
-                let scene = Arc::new(Scene::set(&engines[raced % 2], tenant, standing, format!("q{raced}")).await);
-                let racing = [(*one, engines[0].clone()), (*other, engines[1].clone())].map(|(wish, engine)| {
-                    let scene = Arc::clone(&scene);
-                    tokio::spawn(async move { scene.do_it(&engine, wish).await })
-                });
-                for raced in racing {
-                    match raced.await.unwrap() {
-                        // The first one may have ended what the second one wanted to change, or its session.
-                        Ok(()) | Err(EngineError::Rejected(_) | EngineError::SessionGone) => {}
-                        Err(error) => panic!("{what}: {error}"),
-                    }
-                }
-                scene.check(&engines[raced % 2], &what).await;
-                raced += 1;
-            }
-        }
-    }
-    assert!(raced > 400, "{raced}");
+        let with = wishes.clone();
+        wishes.into_iter().flat_map(move |one| with.clone().into_iter().map(move |other| (standing, one, other)))
+    });
+    let pairs: Vec<(Standing, Wish, Wish)> = pairs.collect();
+    assert!(pairs.len() > 400, "{}", pairs.len());
+    // Each race has a queue and a run of its own, and much of it is waiting.
+    futures::stream::iter(pairs.into_iter().enumerate())
+        .for_each_concurrent(AT_ONCE, |(number, pair)| race(&engines, tenant, number, pair))
+        .await;
     assert_eq!(engines[0].store().check().await.unwrap(), []);
     for engine in engines {
         stop(engine).await;
