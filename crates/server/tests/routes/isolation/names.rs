@@ -329,7 +329,9 @@ async fn another_tenants_names_are_names_that_nobody_has() {
             succeeded += u32::from(answer.status.is_success());
             assert!(!answer.status.is_server_error(), "{route:?}: {}", answer.body);
             assert!(!answer.body.to_string().contains(&foreign.run), "{route:?}: {}", answer.body);
-            answers.push(without_news(&answer, [&value, &fresh]));
+            // What earlier requests have made here has names with the same marks.
+            let (status, text) = without_news(&answer, [&value, &fresh]);
+            answers.push((status, text.replace(theirs, "MARK").replace(nobodys, "MARK")));
         }
         assert_eq!(answers[0], answers[1], "{route:?} with a name of another tenant, and with nobody's");
     }
