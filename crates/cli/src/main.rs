@@ -53,7 +53,7 @@ enum Command {
     Run(run::RunArgs),
     /// Cancel, retry or resume many runs at once.
     Bulk(bulk::BulkArgs),
-    /// Check workflow files, try them on paper, apply them.
+    /// Check workflow files, test them without running them, apply them.
     Workflow(workflow::WorkflowArgs),
     /// Print what happens in all runs, or in one.
     Events(events::EventsArgs),
@@ -65,26 +65,26 @@ enum Command {
     User(user::UserArgs),
     /// Start workflows at times.
     Schedule(schedule::ScheduleArgs),
-    /// Take webhooks, and tell others of events.
+    /// Manage webhook endpoints, inbound and outbound.
     Webhook(webhook::WebhookArgs),
     /// Messages that were given up: list them, send them again.
     DeadLetter(dead_letter::DeadLetterArgs),
     /// Name the servers that you work with, and switch between them.
     Context(context::ContextArgs),
-    /// Decide on what waits for people's word.
+    /// List approvals, and approve or reject them.
     Approval(approval::ApprovalArgs),
     /// Sign in as yourself, or store an API key for a server.
     Login(login::LoginArgs),
     /// Sign out, and forget the stored credential.
     Logout(login::LogoutArgs),
-    /// Show whom the server takes you for.
+    /// Show who you are signed in as.
     Whoami(login::whoami::WhoamiArgs),
     /// Look after the database: migrate, check, stats, backup, restore.
     #[command(subcommand)]
     Db(db::DbCommand),
     /// Measure this machine: throughput, latency, fairness, growth.
     Bench(bench::BenchArgs),
-    /// Look at everything that Interlock needs here, and say how to fix what is wrong.
+    /// Check what Interlock needs on this machine, and say how to fix what is wrong.
     Doctor(doctor::DoctorArgs),
     /// Look at what the config file, the environment and flags say together.
     Config(config::ConfigArgs),

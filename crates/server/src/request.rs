@@ -389,7 +389,7 @@ pub fn text(field: &str, text: Option<String>) -> Result<Option<String>, ApiErro
 pub fn reason(text: String) -> Result<String, ApiError> {
     let max = interlock_core::limits::REASON_BYTES_MAX;
     if text.trim().is_empty() {
-        return Err(ApiError::invalid("`reason` is empty; say why, for whoever reads the history"));
+        return Err(ApiError::invalid("`reason` is empty; say why, it stands in the history"));
     }
     if text.len() > max {
         return Err(Rejection::TooLarge { what: "the reason", bytes: text.len(), max }.into());

@@ -38,7 +38,7 @@ struct ConfirmVote {
     /// The digest of what you have looked at (`interlock approval show`); anything else is refused.
     #[arg(long)]
     digest: Option<String>,
-    /// In whose right you decide, where it is not your own: somebody who has delegated it to you. By default your own if
+    /// The person whose right to decide you use, who has delegated it to you. By default your own if
     /// it is enough, else one that is.
     #[arg(long, value_name = "NAME")]
     on_behalf_of: Option<String>,
@@ -97,7 +97,7 @@ fn over(approval: &ApprovalView) -> String {
     match approval.state {
         ApprovalState::Approved => format!("{id} is approved already, by {}", by(true)),
         ApprovalState::Rejected => format!("{id} is rejected already, by {}", by(false)),
-        ApprovalState::Expired => format!("{id} has expired: nobody decided in time"),
+        ApprovalState::Expired => format!("{id} has expired: it was not decided in time"),
         ApprovalState::Canceled | ApprovalState::Requested => {
             format!("{id} is {}: there is nothing to decide", approval.state)
         }

@@ -1,4 +1,4 @@
-//! `interlock approval`: what waits for people's word, and the word itself.
+//! `interlock approval`: the tenant's open approvals, and votes on them.
 
 mod decide;
 mod delegate;
@@ -22,7 +22,7 @@ pub struct ApprovalArgs {
 
 #[derive(Subcommand)]
 enum ApprovalVerb {
-    /// List what waits for people's word, oldest first.
+    /// List open approvals, oldest first.
     List(list::ListApprovalsArgs),
     /// Show an approval: what is asked, who may decide, who has.
     Show(Which),
@@ -30,7 +30,7 @@ enum ApprovalVerb {
     Approve(decide::ApproveArgs),
     /// Say no. One no is enough.
     Reject(decide::RejectArgs),
-    /// Let somebody else decide where you may, for a time; you and they count as one person meanwhile.
+    /// Delegate your right to decide to another person for a time; you and they count as one person meanwhile.
     Delegate(delegate::DelegateArgs),
     /// List who decides for whom.
     Delegations(delegate::DelegationsArgs),

@@ -112,7 +112,7 @@ async fn encrypted(url: &StoreUrl, store: &interlock_store::Store) -> Option<Fin
         Finding::ok("store connection", "not encrypted, and does not leave this machine")
     } else {
         let fix = "turn on `ssl` in the database and add `sslmode=verify-full` to --store";
-        Finding::warning("store connection", "not encrypted: whoever is on the way can read along", fix)
+        Finding::warning("store connection", "not encrypted: anyone on the network between can read it", fix)
     })
 }
 

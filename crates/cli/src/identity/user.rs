@@ -57,7 +57,7 @@ enum UserVerb {
         #[arg(long, value_name = "NAMES", value_delimiter = ',')]
         group: Option<Vec<String>>,
     },
-    /// Disable a person: nobody is signed in as them from now on.
+    /// Disable a person: their sessions end, and they cannot sign in any more.
     Disable { user: String },
     /// Let a disabled person in again.
     Enable { user: String },
@@ -143,7 +143,7 @@ async fn find(client: &Client, named: &str) -> anyhow::Result<UserView> {
         return Ok(users.swap_remove(found));
     }
     let hint = hint(named, users.iter().map(|user| user.name.as_str()));
-    Err(Ended::saying(Exit::NotFound, format!("there is nobody called `{named}`; {hint}")))
+    Err(Ended::saying(Exit::NotFound, format!("there is no person called `{named}`; {hint}")))
 }
 
 fn words(user: &UserView) -> impl FnOnce(crate::output::paint::Paint) -> String {

@@ -26,7 +26,10 @@ pub fn confirm(yes: bool, question: &str) -> anyhow::Result<()> {
         return Ok(());
     }
     if !io::stdin().is_terminal() {
-        return Err(Ended::saying(Exit::Usage, "nobody is there to ask; say --yes to go ahead without a question"));
+        return Err(Ended::saying(
+            Exit::Usage,
+            "this needs a confirmation, and there is no terminal to ask on; give --yes to go ahead",
+        ));
     }
     answered(question)
 }

@@ -41,7 +41,7 @@ impl Exit {
         (Self::Unavailable, "the server cannot be reached, or cannot answer right now"),
         (Self::Internal, "something unexpected went wrong, here or in an answer of the server"),
         (Self::TryLater, "`--timeout` has passed, or the server asked to come back later"),
-        (Self::NotPermitted, "nobody is logged in, or who is may not do this"),
+        (Self::NotPermitted, "not logged in, or the credential does not permit this"),
         (Self::Config, "a config file, a context or a credential file is wrong"),
         (Self::Interrupted, "interrupted by Ctrl-C"),
     ];

@@ -26,7 +26,7 @@ pub fn tell(event: &Event) -> Option<(Tone, String)> {
         Event::StepWaiting { signal: Some(signal), .. } => (Tone::Plain, format!("… waiting for {signal}")),
         Event::StepWaiting { signal: None, .. } => (Tone::Plain, "… waiting".into()),
         Event::StepSkipped { why, .. } => (Tone::Dim, format!("– skipped: {why}")),
-        Event::StepInDoubt { .. } => (Tone::Bad, "? nobody knows whether it happened; resolve it".into()),
+        Event::StepInDoubt { .. } => (Tone::Bad, "? an effect was sent and its outcome is unknown; resolve it".into()),
         Event::StepCanceled { .. } => (Tone::Careful, "– canceled".into()),
         Event::RollbackStarted { steps } => (Tone::Careful, format!("⟲ rolling back {} steps", steps.len())),
         Event::RollbackCompleted {} => (Tone::Careful, "⟲ rolled back".into()),

@@ -128,10 +128,10 @@ pub fn words(cause: &Cause, now: Timestamp) -> String {
             )
         }
         Cause::Denied { approval, state } => {
-            format!("The approval {approval} was {state}; somebody has to say how to go on.")
+            format!("The approval {approval} was {state}; an operator has to say how to go on.")
         }
         Cause::Doubt { receipt } => format!(
-            "An effect was sent ({receipt}) and nobody knows whether it took place. Look in the system it was sent to; \
+            "An effect was sent ({receipt}) and its outcome is unknown. Look in the system it was sent to; \
              it is never repeated blindly."
         ),
         Cause::Paused { by: person, reason, since } => {

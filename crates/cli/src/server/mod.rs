@@ -103,13 +103,13 @@ pub struct HttpArgs {
     /// How long a person stays signed in, in hours.
     #[arg(long, env = "INTERLOCK_VISIT_HOURS", value_name = "HOURS", default_value_t = 12, value_parser = clap::value_parser!(u64).range(1..=8_760))]
     visit_hours: u64,
-    /// How long a link works by which somebody sets a password, in hours.
+    /// How long an invitation link works, by which a person sets a password, in hours.
     #[arg(long, env = "INTERLOCK_INVITE_HOURS", value_name = "HOURS", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=8_760))]
     invite_hours: u64,
     /// How long requests that are under way may take once the server is told to stop, in seconds.
     #[arg(long, env = "INTERLOCK_DRAIN_SECONDS", value_name = "SECONDS", default_value_t = 10)]
     drain_seconds: u64,
-    /// How many connections may be open, whoever has them; fewer where the limit on open files allows fewer.
+    /// How many connections may be open in all; fewer where the limit on open files allows fewer.
     #[arg(long, env = "INTERLOCK_CONNECTIONS_MAX", value_name = "COUNT", default_value_t = 16_384, value_parser = clap::value_parser!(u32).range(1..))]
     connections_max: u32,
     /// How many connections one address may have open. Behind a proxy that is not trusted all clients have the proxy's.

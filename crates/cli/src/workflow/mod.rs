@@ -1,4 +1,4 @@
-//! `interlock workflow`: check workflow files, try them on paper, apply them, look at what is there.
+//! `interlock workflow`: check workflow files, test them without running them, apply them, list what is there.
 //!
 //! `validate` and `test` need no server, nor do `plan` and `graph` of a file.
 

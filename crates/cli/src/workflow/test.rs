@@ -1,4 +1,4 @@
-//! `interlock workflow test`: scenario files, played on paper.
+//! `interlock workflow test`: scenario files, played through without running anything.
 
 use std::fmt::Write as _;
 use std::path::Path;

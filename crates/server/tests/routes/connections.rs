@@ -125,11 +125,17 @@ async fn behind_a_trusted_proxy_clients_are_told_apart() {
     let connections = ConnectionOptions { per_address_max: 2, ..ConnectionOptions::default() };
     let trusted_proxies = TrustedProxies::new(vec!["127.0.0.1".parse().unwrap()]);
     let api = crate::api::Api::new().await;
-    let account = serde_json::json!({ "name": "ada", "roles": ["viewer"], "password": "correct horse battery" });
+    let account = serde_json::json!({ "name": "person-0", "roles": ["viewer"], "password": "correct horse battery" });
     api.post("/users", account).await.ok();
+    let kept = api.engine.store().user_named(api.tenant, "person-0").await.unwrap().unwrap().password;
+    for number in 1..AT_ONCE {
+        let mut person = api.identity().new_user(api.tenant, format!("person-{number}"));
+        person.password.clone_from(&kept);
+        assert!(api.identity().add_user(person).await.is_ok());
+    }
     let server = listen_for(&api, ServerOptions { connections, trusted_proxies, ..api.options() }).await;
-    let sign_in = async |client: String| {
-        let body = r#"{"name":"ada","password":"correct horse battery"}"#;
+    let sign_in = async |number: usize, client: String| {
+        let body = format!(r#"{{"name":"person-{number}","password":"correct horse battery"}}"#);
         let length = body.len();
         let said = server
             .say(&format!(
@@ -139,11 +145,11 @@ async fn behind_a_trusted_proxy_clients_are_told_apart() {
             .await;
         said.split(' ').nth(1).unwrap_or_default().to_owned()
     };
-    let of_many = (0..AT_ONCE).map(|number| sign_in(format!("203.0.113.9, 198.51.100.{number}")));
+    let of_many = (0..AT_ONCE).map(|number| sign_in(number, format!("203.0.113.9, 198.51.100.{number}")));
     let of_many = futures::future::join_all(of_many).await;
     assert!(of_many.iter().all(|status| status == "200"), "{of_many:?}");
     // What a client writes in front of its own address does not make it another.
-    let of_one = (0..AT_ONCE).map(|number| sign_in(format!("198.51.100.{number}, 203.0.113.9")));
+    let of_one = (0..AT_ONCE).map(|number| sign_in(number, format!("198.51.100.{number}, 203.0.113.9")));
     let of_one = futures::future::join_all(of_one).await;
     assert!(of_one.iter().any(|status| status == "503"), "{of_one:?}");
     server.end().await;

@@ -47,7 +47,10 @@ pub async fn token(client: &Client, way: BrowserMode) -> anyhow::Result<PersonTo
             eprintln!("No browser could be started here; with --browser=code it may run on another machine.");
         }
         tokio::time::timeout(PATIENCE, come_back(listener, &state)).await.map_err(|_| {
-            Ended::saying(Exit::TryLater, "nobody has signed in for five minutes; start `interlock login` again")
+            Ended::saying(
+                Exit::TryLater,
+                "the sign-in was not finished within five minutes; start `interlock login` again",
+            )
         })??
     };
     Ok(client.post(path::TOKEN, &NewToken::Code { code, verifier }).send().await?)

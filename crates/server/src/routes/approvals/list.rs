@@ -1,4 +1,4 @@
-//! `GET /approvals`: what waits for people's word, oldest first; with `run` that run's, whatever became of them.
+//! `GET /approvals`: the tenant's open approvals, oldest first; with `run` all of that run's, decided or not.
 
 use axum::Json;
 use axum::extract::State;
@@ -30,7 +30,7 @@ pub struct ApprovalListParams {
 
 /// List approvals
 ///
-/// What waits for people's word, oldest first; with `run`, that run's, whatever became of them.
+/// The tenant's open approvals, oldest first; with `run`, all of that run's, decided or not.
 #[utoipa::path(
     get,
     path = path::APPROVALS,

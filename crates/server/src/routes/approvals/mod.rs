@@ -1,4 +1,4 @@
-//! Approvals: what waits for people's word, and their votes.
+//! Approvals: the tenant's open approvals, and people's votes on them.
 
 mod approve;
 mod fresh;

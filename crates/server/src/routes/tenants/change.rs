@@ -37,11 +37,13 @@ pub async fn change(
         ..ChangeTenant::default()
     };
     if change != settings_only && !caller.may(Permission::Install) {
-        let detail = "a tenant's limits are set by whoever has charge of the installation";
+        let detail = "only an administrator of the installation changes a tenant's limits";
         return Err(ApiError::new(StatusCode::FORBIDDEN, "PERMISSION_DENIED", detail));
     }
     if change.disabled == Some(true) && tenant.id == caller.tenant {
-        return Err(ApiError::invalid("nobody disables the tenant they are in: nobody could enable it again"));
+        return Err(ApiError::invalid(
+            "this credential belongs to the tenant that would be disabled; use one of another tenant, which can enable it again",
+        ));
     }
     let tenant = view::changed(tenant, change, &state)?;
     state.engine().put_tenant(tenant.clone()).await?;

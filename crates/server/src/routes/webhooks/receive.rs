@@ -33,7 +33,7 @@ const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
     request_body(content = String, description = "As the sender signs it: JSON, or a form.", content_type = "application/json"),
     responses(
         (status = 202, description = "It is stored; `status` says whether its runs are started.", body = Delivered),
-        (status = 200, description = "Slack: an answer that it shows to whoever gave the command."),
+        (status = 200, description = "Slack: an answer that is shown to the person who gave the command."),
         (status = 401, description = "The signature is missing, wrong or old."),
         (status = 503, description = "It cannot be dealt with now; it is tried again."),
     ),

@@ -83,7 +83,9 @@ async fn another_tenants_headers_change_nothing() {
         Position::new("cookie", &eve.cookie, "interlock_session=ses_0.nonsense"),
         Position::new("x-interlock-csrf", &eve.csrf, "nobodys-csrf-token"),
     ];
-    let mut lines: Vec<&Line> = MATRIX.iter().filter(|line| !line.path.starts_with("/ws/")).collect();
+    // `frames` opens sockets; the metrics count the requests themselves.
+    let mut lines: Vec<&Line> =
+        MATRIX.iter().filter(|line| !line.path.starts_with("/ws/") && line.path != "/metrics").collect();
     lines.sort_by_key(|line| takes_away(line));
     let (mut tried, mut succeeded) = (0, 0);
     for line in lines {

@@ -291,8 +291,13 @@ fn set(body: &mut Value, pointer: &str, value: &str) {
 /// What can be told from an answer, without what is new each time: ids, secrets, digests, and the names themselves.
 pub fn without_news(answer: &Answer, names: [&str; 2]) -> (u16, String) {
     let mut text = answer.body.to_string();
-    for name in names {
+    // A short one, such as an entity tag, may stand there for another reason.
+    for name in names.into_iter().filter(|name| name.len() > 6) {
         text = text.replace(name, "NAME");
+    }
+    while let Some(begun) = text.find("whsec_") {
+        let end = text[begun..].find('"').map_or(text.len(), |length| begun + length);
+        text.replace_range(begun..end, "SECRET");
     }
     let mut plain = String::new();
     let mut word = String::new();
@@ -329,7 +334,9 @@ async fn another_tenants_names_are_names_that_nobody_has() {
             succeeded += u32::from(answer.status.is_success());
             assert!(!answer.status.is_server_error(), "{route:?}: {}", answer.body);
             assert!(!answer.body.to_string().contains(&foreign.run), "{route:?}: {}", answer.body);
-            answers.push(without_news(&answer, [&value, &fresh]));
+            // What earlier requests have made here has names with the same marks.
+            let (status, text) = without_news(&answer, [&value, &fresh]);
+            answers.push((status, text.replace(theirs, "MARK").replace(nobodys, "MARK")));
         }
         assert_eq!(answers[0], answers[1], "{route:?} with a name of another tenant, and with nobody's");
     }
