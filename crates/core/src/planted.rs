@@ -74,7 +74,7 @@ bugs! {
     ChangedInputNotAsked,
     /// A restore leaves the epoch as it was.
     EpochNotRaised,
-    /// That an effect did not happen is believed as soon as its worker is given up.
+    /// That an effect did not happen is believed as soon as its attempt has ended, also over its worker's head.
     NotHappenedTooEarly,
     /// A wait compares the instants of two servers as if they had one clock.
     SkewNotTolerated,
