@@ -118,7 +118,9 @@ pub async fn check(sim: &Sim) -> Result<(), String> {
             let left_out = action == BulkAction::Cancel && summary.state != RunState::Canceled;
             if done > 1 || left_out {
                 let state = summary.state;
-                return Err(format!("P1: the bulk job {id} ({action:?}) acted {done} times on {run}, which is {state}"));
+                return Err(format!(
+                    "P1: the bulk job {id} ({action:?}) acted {done} times on {run}, which is {state}"
+                ));
             }
             sim.tally.add("runs of bulk jobs", u64::from(done));
         }

@@ -143,6 +143,7 @@ async fn world(seed: u64, database: &str, print: bool) -> Arc<Sim> {
         let _ = check::follow(&sim).await;
     }
     sim.tally.add("engines", sim.hosts.lives());
+    sim.tally.add("worlds of several servers", u64::from(sim.swarm.skews_ms.len() > 1));
     sim.tally.add("calls to the outside", sim.sink.calls());
     sim.tally.add("seconds simulated", sim.trace.elapsed() / 1_000);
     sim

@@ -74,6 +74,13 @@ const PER_HUNDRED: &[(&str, u64)] = &[
     ("command: cancel", 8),
     ("command: cancel and roll back", 5),
     ("command: resume as new", 15),
+    ("worlds of several servers", 20),
+    ("sessions of the worker crate", 40),
+    ("rows made unreadable", 8),
+    ("runs swept", 30),
+    ("payloads put aside", 30),
+    ("bulk jobs", 8),
+    ("restores broken off", 1),
 ];
 
 fn enough_happened(seeds: &Range<u64>, counts: &Counts) {

@@ -88,7 +88,7 @@ bugs! {
     BlockedIsOvertaken,
     /// A database that failed over is taken for the one before.
     TimelineNotNoticed,
-    /// That an effect did not happen is believed as soon as its worker is given up.
+    /// That an effect did not happen is believed as soon as its attempt has ended, also over its worker's head.
     NotHappenedTooEarly,
     /// A wait compares the instants of two servers as if they had one clock.
     SkewNotTolerated,

@@ -41,7 +41,9 @@ pub fn check(sim: &Sim, run: &Run) -> Result<(), String> {
         if output["resolved"] == true {
             let at = AttemptRef { tenant: run.tenant, run: run.id, position: position as u32, attempt: step.attempt };
             if sim.books(|books| books.reports.get(&at) == Some(&Word::Completed)) {
-                return Err(wrong(format!("P1: its report was acknowledged, and what a person said stands there: {output}")));
+                return Err(wrong(format!(
+                    "P1: its report was acknowledged, and what a person said stands there: {output}"
+                )));
             }
             continue;
         }

@@ -259,9 +259,9 @@ async fn feed(sim: &Sim, tenant: TenantId, runs: &[RunSummary]) -> Result<(), St
         return Err(format!("feed: of {} events of {} it holds {:?}", run.version, run.run, seen.get(&run.run)));
     }
     let watched = sim.ledger(|ledger| ledger.watched_until(tenant));
-    let unseen = runs.iter().find(|run| {
-        sim.ledger(|ledger| ledger.watched_runs.get(&(tenant, run.run)).copied()) != Some(run.version)
-    });
+    let unseen = runs
+        .iter()
+        .find(|run| sim.ledger(|ledger| ledger.watched_runs.get(&(tenant, run.run)).copied()) != Some(run.version));
     if cursor != expected || unseen.is_some() || (swept == 0 && watched != expected) {
         return Err(format!("feed: of {expected} events of {tenant} it holds {cursor}, the watcher saw {watched}"));
     }

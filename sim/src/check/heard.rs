@@ -33,7 +33,10 @@ pub async fn is_due(sim: &Sim, run: &Run, awaited: &Awaited) -> bool {
     let since = sim.ledger(|ledger| *ledger.unheard.entry(key).or_insert_with(Instant::now));
     if since.elapsed() > HEARD_WITHIN {
         let span = since.elapsed();
-        sim.broken(format!("P1: {signal} was acknowledged after the start of {}, which has waited {span:?} for it", run.id));
+        sim.broken(format!(
+            "P1: {signal} was acknowledged after the start of {}, which has waited {span:?} for it",
+            run.id
+        ));
     }
     true
 }

@@ -15,7 +15,9 @@ pub async fn bring_back(sim: &Sim, runs: &mut [Run]) -> Result<(), String> {
     let payloads = engine.payloads().ok_or("an engine of this world has a place for payloads")?;
     for run in runs {
         for step in &mut run.steps {
-            let Some(output) = step.output.as_ref().filter(|output| payloads.reference(output).is_some()) else { continue };
+            let Some(output) = step.output.as_ref().filter(|output| payloads.reference(output).is_some()) else {
+                continue;
+            };
             let whole = payloads.fetch(run.tenant, output).await;
             step.output = Some(whole.map_err(|error| format!("P1: an output of {} is gone: {error}", run.id))?);
             sim.tally.count("payloads put aside");

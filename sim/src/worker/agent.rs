@@ -100,7 +100,9 @@ async fn perform(process: Arc<Process>, context: interlock_worker::TaskContext) 
         position: context.position(),
         attempt: context.attempt(),
     };
-    let Some(handed) = process.given(at) else { return Err(TaskError::terminal("SIMULATED", "it was never given out")) };
+    let Some(handed) = process.given(at) else {
+        return Err(TaskError::terminal("SIMULATED", "it was never given out"));
+    };
     let assignment = &handed.assignment;
     let behaviour = match attempt::begin(worker, assignment).await {
         Doing::Asks(ReportedOutcome::Waiting { signal, key, timeout, outbound }) => {
@@ -175,9 +177,7 @@ impl Process {
 /// What stands in a worker's log, and no more.
 fn refused(error: CallError) -> TransportError {
     match error {
-        CallError::Refused(error) if !error.is_transient() => {
-            TransportError::refused(error.code(), error.to_string())
-        }
+        CallError::Refused(error) if !error.is_transient() => TransportError::refused(error.code(), error.to_string()),
         other => TransportError::unavailable(other.to_string()),
     }
 }
@@ -302,8 +302,7 @@ impl Transport for Wire {
     }
 
     async fn unregister(&self, session: SessionId) -> Result<(), TransportError> {
-        let (_, answer) =
-            self.0.call(PATIENCE, move |engine| async move { engine.unregister(session).await }).await;
+        let (_, answer) = self.0.call(PATIENCE, move |engine| async move { engine.unregister(session).await }).await;
         answer.map_err(refused)
     }
 }

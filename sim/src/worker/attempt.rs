@@ -118,11 +118,7 @@ async fn one(worker: &Arc<Worker>, session: &Arc<Session>, handed: &Handed) -> O
     report(worker, session, handed, outcome).await
 }
 
-async fn perform(
-    worker: &Arc<Worker>,
-    session: &Arc<Session>,
-    handed: &Handed,
-) -> Result<ReportedOutcome, Trouble> {
+async fn perform(worker: &Arc<Worker>, session: &Arc<Session>, handed: &Handed) -> Result<ReportedOutcome, Trouble> {
     let assignment = &handed.assignment;
     let at = assignment.at;
     let begun = begin(worker, assignment).await;

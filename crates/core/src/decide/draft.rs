@@ -101,7 +101,7 @@ impl<'a> Draft<'a> {
     /// its way then has arrived or is lost.
     pub fn settled_at(&self) -> Timestamp {
         if is_planted(Bug::NotHappenedTooEarly) {
-            return self.given_up_at();
+            return self.now();
         }
         self.given_up_at() + self.settles_after
     }
