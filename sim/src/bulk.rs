@@ -43,7 +43,7 @@ pub async fn order(caller: Caller) {
         let preview = caller
             .call(PATIENCE, move |engine| {
                 let filter = looked.clone();
-                async move { engine.matching(tenant, &filter).await }
+                async move { engine.runs().matching(tenant, &filter).await }
             })
             .await;
         let Ok(matching) = preview else { continue };
@@ -60,7 +60,7 @@ pub async fn order(caller: Caller) {
         let answer = caller
             .call(PATIENCE, move |engine| {
                 let request = request.clone();
-                async move { engine.start_bulk(request).await }
+                async move { engine.runs().start_bulk(request).await }
             })
             .await;
         match answer {

@@ -118,11 +118,11 @@ pub async fn place(caller: Caller, order: Order) {
 }
 
 async fn start_once(engine: interlock_engine::Engine, request: StartRun) -> Result<Started, EngineError> {
-    engine.start(request).await
+    engine.runs().start(request).await
 }
 
 async fn start_and_wait(engine: interlock_engine::Engine, request: StartRun) -> Result<Started, EngineError> {
-    let (started, state) = engine.start_and_wait(request).await?;
+    let (started, state) = engine.runs().start_and_wait(request).await?;
     if state.is_terminal() { Ok(started) } else { Err(EngineError::Store(format!("{} ended as {state}", started.run))) }
 }
 
@@ -207,7 +207,7 @@ pub async fn signal(caller: &Caller, request: SignalRequest) -> Option<Signaled>
     let answer = caller
         .call(PATIENCE, move |engine| {
             let asked = asked.clone();
-            async move { engine.signal(asked).await }
+            async move { engine.signals().signal(asked).await }
         })
         .await;
     match answer {

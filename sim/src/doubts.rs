@@ -71,7 +71,7 @@ pub async fn resolve(caller: &Caller, doubts: &Doubts, run: &Run) -> bool {
     let answer = caller
         .call(PATIENCE, move |engine| {
             let request = request.clone();
-            async move { engine.resolve(tenant, id, request, Context::operator("olga")).await }
+            async move { engine.runs().resolve(tenant, id, request, Context::operator("olga")).await }
         })
         .await;
     match answer {

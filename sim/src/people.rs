@@ -116,20 +116,20 @@ async fn carry_out(
     let Order { verb, person, step, input } = order;
     let (by, reason) = (Context::operator(person), "simulated".to_owned());
     match verb {
-        Verb::Pause => engine.pause(tenant, run, reason, by).await,
-        Verb::Resume => engine.resume(tenant, run, by).await,
-        Verb::Retry | Verb::RetryChanged => engine.retry(tenant, run, input, by).await,
+        Verb::Pause => engine.runs().pause(tenant, run, reason, by).await,
+        Verb::Resume => engine.runs().resume(tenant, run, by).await,
+        Verb::Retry | Verb::RetryChanged => engine.runs().retry(tenant, run, input, by).await,
         Verb::Skip => {
             let voter = Voter::new(person, vec!["ops".into()]);
-            engine.skip(tenant, run, reason, Some(voter), by).await
+            engine.runs().skip(tenant, run, reason, Some(voter), by).await
         }
-        Verb::Restart => engine.restart_from(tenant, run, &step, by).await,
-        Verb::RollBack => engine.roll_back(tenant, run, reason, by).await,
-        Verb::Cancel => engine.cancel(tenant, run, reason, false, by).await,
-        Verb::CancelAndRollBack => engine.cancel(tenant, run, reason, true, by).await,
+        Verb::Restart => engine.runs().restart_from(tenant, run, &step, by).await,
+        Verb::RollBack => engine.runs().roll_back(tenant, run, reason, by).await,
+        Verb::Cancel => engine.runs().cancel(tenant, run, reason, false, by).await,
+        Verb::CancelAndRollBack => engine.runs().cancel(tenant, run, reason, true, by).await,
         Verb::Fail => {
             let error = StepError::new(ErrorClass::Terminal, "BACKED_OUT", reason);
-            engine.fail_run(tenant, run, Reason::Backout, error, by).await
+            engine.runs().fail_run(tenant, run, Reason::Backout, error, by).await
         }
     }
 }
@@ -147,7 +147,7 @@ pub async fn start_over(caller: &Caller, tenant: TenantId, ended: &Run) {
     let over = wanted.ended(sim).await;
     let answer = caller
         .call(PATIENCE, move |engine| async move {
-            engine.resume_as_new(tenant, run, None, None, Context::operator(person)).await
+            engine.runs().resume_as_new(tenant, run, None, None, Context::operator(person)).await
         })
         .await;
     match answer {
@@ -171,7 +171,7 @@ pub async fn vote(caller: &Caller, tenant: TenantId, run: RunId, approval: Appro
     let answer = caller
         .call(PATIENCE, move |engine| {
             let request = VoteRequest { approval, voter: voter.clone(), approve, notes: None };
-            async move { engine.vote(tenant, run, request).await }
+            async move { engine.runs().vote(tenant, run, request).await }
         })
         .await;
     match answer {

@@ -22,7 +22,7 @@ pub async fn follow(caller: Caller, tenant: TenantId) {
             (world, cursor) = (sim.archive.restores(), 0);
             seen.clear();
         }
-        let mut watcher = engine.watch_tenant(tenant, cursor);
+        let mut watcher = engine.events().watch_tenant(tenant, cursor);
         drop(engine);
         loop {
             let cut_off = dice.millis(200..=6_000);
@@ -73,7 +73,7 @@ pub async fn look_at_runs(caller: Caller) {
         let (tenant, run) = *dice.pick(&runs);
         let (world, mut cursor) = (sim.archive.restores(), 0);
         for _ in 0..4 {
-            let mut watcher = sim.hosts.reach(dice).await.watch_run(tenant, run, cursor);
+            let mut watcher = sim.hosts.reach(dice).await.events().watch_run(tenant, run, cursor);
             let next = timeout(dice.millis(100..=3_000), watcher.next_of_run()).await;
             let Ok(Ok(mut events)) = next else { continue };
             if world != sim.archive.restores() {

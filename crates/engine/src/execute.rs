@@ -157,7 +157,7 @@ impl Engine {
         for write in &change.side {
             match write {
                 SideWrite::OpenWait { awaited, .. } => {
-                    self.match_in_background(run.tenant, awaited.signal.clone(), awaited.key.clone());
+                    self.signals().match_in_background(run.tenant, awaited.signal.clone(), awaited.key.clone());
                 }
                 SideWrite::Outbox(_) => self.0.relay.notify_one(),
                 SideWrite::FreeSubject { subject }

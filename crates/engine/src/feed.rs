@@ -14,6 +14,7 @@ use tokio::sync::{Notify, oneshot};
 
 use crate::Engine;
 use crate::error::EngineError;
+use crate::parts::Events;
 
 /// How long a watcher sleeps at most before it looks by itself: the bound on what a lost wake-up costs.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -171,7 +172,7 @@ impl Watcher {
     }
 }
 
-impl Engine {
+impl Events {
     /// Follows a run from the event after `cursor`.
     pub fn watch_run(&self, tenant: TenantId, run: RunId, cursor: u64) -> Watcher {
         self.watch(Topic::Run(tenant, run), cursor)
@@ -184,18 +185,18 @@ impl Engine {
 
     /// Waits until a run has ended, here or on another server.
     pub async fn wait_for_end(&self, tenant: TenantId, run: RunId) -> Result<RunState, EngineError> {
-        let mut told = self.0.feed.when_ended(run);
+        let mut told = self.0.0.feed.when_ended(run);
         loop {
-            let summary = self.0.store.run_overview(tenant, run).await?.ok_or(Rejection::UnknownRun { run })?;
+            let summary = self.0.0.store.run_overview(tenant, run).await?.ok_or(Rejection::UnknownRun { run })?;
             if summary.state.is_terminal() {
                 return Ok(summary.state);
             }
             tokio::select! {
                 biased;
-                () = self.0.stopping.cancelled() => return Err(EngineError::Closed),
+                () = self.0.0.stopping.cancelled() => return Err(EngineError::Closed),
                 state = &mut told => match state {
                     Ok(state) => return Ok(state),
-                    Err(_) => told = self.0.feed.when_ended(run),
+                    Err(_) => told = self.0.0.feed.when_ended(run),
                 },
                 () = tokio::time::sleep(LOOK_EVERY) => {}
             }
@@ -203,6 +204,6 @@ impl Engine {
     }
 
     fn watch(&self, topic: Topic, cursor: u64) -> Watcher {
-        Watcher { watched: self.0.feed.join(topic), engine: self.clone(), topic, cursor }
+        Watcher { watched: self.0.0.feed.join(topic), engine: self.0.clone(), topic, cursor }
     }
 }

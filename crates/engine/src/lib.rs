@@ -18,6 +18,7 @@ pub mod feed;
 pub mod ids;
 pub mod loops;
 pub mod options;
+pub mod parts;
 pub mod payloads;
 pub mod schedules;
 pub mod sessions;
@@ -36,7 +37,7 @@ use interlock_core::rejection::Rejection;
 use interlock_core::retry::StepError;
 use interlock_core::time::{Millis, Timestamp};
 use interlock_outbound::Outbound;
-use interlock_store::{Installation, PutTenant, SignIn, Store, StoreHealth, Tenant, TenantStore};
+use interlock_store::{Installation, SignIn, Store, StoreHealth, TenantStore};
 use interlock_workflow::expression::budget::Budget;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -135,7 +136,7 @@ impl Engine {
             let parked = if is_planted(Bug::RestoreNotFinished) {
                 Vec::new()
             } else {
-                engine.park_restored().await.map_err(Box::new)?
+                engine.runs().park_restored().await.map_err(Box::new)?
             };
             if !parked.is_empty() {
                 tracing::warn!(runs = parked.len(), "an interrupted restore was finished: runs that act are paused");
@@ -186,15 +187,6 @@ impl Engine {
     /// A fresh id from the engine's own source.
     pub fn fresh_id(&self) -> uuid::Uuid {
         self.0.options.ids.fresh()
-    }
-
-    /// Makes a tenant, or changes the limits of the one with this id.
-    pub async fn put_tenant(&self, tenant: Tenant) -> Result<(), EngineError> {
-        let (id, weight) = (tenant.id, tenant.weight);
-        self.0.store.write(PutTenant(tenant)).await?;
-        self.0.dispatch.set_weight(id, weight);
-        self.0.disabled_tenants.forget(id);
-        Ok(())
     }
 
     /// Evaluates texts of users for a request, off the async threads and within its budget.

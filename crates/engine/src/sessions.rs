@@ -11,11 +11,11 @@ use interlock_core::time::{Millis, Timestamp};
 use interlock_core::work::{AttemptRef, WorkerHello};
 use interlock_store::{Changed, Claimed, CloseSession, RegisterSession, RenewSession, SessionRow, Unlisted};
 
-use crate::Engine;
 use crate::dispatch::need::Need;
 use crate::dispatch::ready::GroupKey;
 use crate::dispatch::session::SessionInfo;
 use crate::error::EngineError;
+use crate::parts::Workers;
 
 /// How long a poll may wait, and so how long a session may be silent here beyond its lease, before it is forgotten.
 const POLL_WAIT_MAX: Millis = Millis::from_secs(60);
@@ -66,14 +66,14 @@ pub struct Registered {
     pub epoch: u64,
 }
 
-impl Engine {
+impl Workers {
     pub async fn register(&self, hello: WorkerHello) -> Result<Registered, EngineError> {
         if hello.queues.is_empty() || hello.slots == 0 {
             let what = "a worker needs at least one queue and one slot".to_owned();
             return Err(Rejection::InvalidInput { what }.into());
         }
-        let session = SessionId(self.0.options.ids.fresh());
-        let now = self.now();
+        let session = SessionId(self.0.0.options.ids.fresh());
+        let now = self.0.now();
         let row = SessionRow {
             id: session,
             tenant: hello.tenant,
@@ -83,35 +83,35 @@ impl Engine {
             slots: hello.slots,
             state: WorkerState::Online,
             registered_at: now,
-            lease_expires_at: now + self.0.options.session_lease,
+            lease_expires_at: now + self.0.0.options.session_lease,
             heartbeat_at: now,
             tasks: hello.tasks,
             capabilities: hello.capabilities,
             unlisted: Vec::new(),
         };
-        self.0.store.write(RegisterSession(row.clone())).await?;
-        self.0.sessions.map().insert(session, SessionInfo::of(row, now));
-        self.0.dispatch.rescan.notify_one();
-        let options = &self.0.options;
+        self.0.0.store.write(RegisterSession(row.clone())).await?;
+        self.0.0.sessions.map().insert(session, SessionInfo::of(row, now));
+        self.0.0.dispatch.rescan.notify_one();
+        let options = &self.0.0.options;
         Ok(Registered {
             session,
             lease: options.session_lease,
             renew_every: options.session_renewal,
-            epoch: self.0.epoch,
+            epoch: self.0.0.epoch,
         })
     }
 
     /// The session, as this server knows it, or as another one registered it.
     pub(crate) async fn session(&self, session: SessionId) -> Result<Arc<SessionInfo>, EngineError> {
-        let now = self.now();
-        if let Some(info) = self.0.sessions.get(session) {
+        let now = self.0.now();
+        if let Some(info) = self.0.0.sessions.get(session) {
             info.heard(now);
             return Ok(info);
         }
-        let row = self.0.store.session(session).await?.filter(|row| row.state != WorkerState::Offline);
+        let row = self.0.0.store.session(session).await?.filter(|row| row.state != WorkerState::Offline);
         let info = SessionInfo::of(row.ok_or(EngineError::SessionGone)?, now);
-        self.0.sessions.map().insert(session, Arc::clone(&info));
-        self.0.dispatch.rescan.notify_one();
+        self.0.0.sessions.map().insert(session, Arc::clone(&info));
+        self.0.0.dispatch.rescan.notify_one();
         Ok(info)
     }
 
@@ -130,11 +130,11 @@ impl Engine {
 
     /// The session as it is, or was. One that was never registered, or so long ago that it was swept away, is unknown.
     async fn session_or_ended(&self, session: SessionId) -> Result<Arc<SessionInfo>, EngineError> {
-        if let Some(info) = self.0.sessions.get(session) {
+        if let Some(info) = self.0.0.sessions.get(session) {
             return Ok(info);
         }
-        let row = self.0.store.session(session).await?.ok_or(EngineError::SessionGone)?;
-        Ok(SessionInfo::of(row, self.now()))
+        let row = self.0.0.store.session(session).await?.ok_or(EngineError::SessionGone)?;
+        Ok(SessionInfo::of(row, self.0.now()))
     }
 
     /// Whether the session may say what became of this attempt: a run of another tenant does not exist for it. One that
@@ -160,16 +160,16 @@ impl Engine {
     ) -> Result<Vec<AttemptRef>, EngineError> {
         let info = self.session(session).await?;
         info.set_draining(draining);
-        let before = self.0.store.session(session).await?.map(|row| row.unlisted).unwrap_or_default();
-        let claims = self.0.store.claims_of(session).await?;
+        let before = self.0.0.store.session(session).await?.map(|row| row.unlisted).unwrap_or_default();
+        let claims = self.0.0.store.claims_of(session).await?;
         let claimed: HashSet<AttemptRef> = claims.iter().map(Claimed::at).collect();
-        let now = self.now();
-        let (unlisted, lost) = unlisted(&before, &claimed, held, (now, self.0.options.session_renewal));
-        let lease_expires_at = now + self.0.options.session_lease;
+        let now = self.0.now();
+        let (unlisted, lost) = unlisted(&before, &claimed, held, (now, self.0.0.options.session_renewal));
+        let lease_expires_at = now + self.0.0.options.session_lease;
         let renewal = RenewSession { session, lease_expires_at, heartbeat_at: now, unlisted };
-        if self.0.store.write(renewal).await? == Changed::Gone {
-            self.0.sessions.forget(session);
-            self.0.dispatch.forget_session(session);
+        if self.0.0.store.write(renewal).await? == Changed::Gone {
+            self.0.0.sessions.forget(session);
+            self.0.0.dispatch.forget_session(session);
             return Err(EngineError::SessionGone);
         }
         for at in lost {
@@ -185,31 +185,35 @@ impl Engine {
 
     /// Gives back a claim that its worker does not hold. One that was never delivered has certainly done nothing.
     async fn give_back(&self, session: SessionId, at: AttemptRef) -> Result<(), EngineError> {
-        if self.0.dispatch.take_undelivered(session, at) { self.undelivered(at).await } else { self.release(at).await }
+        if self.0.0.dispatch.take_undelivered(session, at) {
+            self.undelivered(at).await
+        } else {
+            self.release(at).await
+        }
     }
 
     /// Drops what this server remembers of sessions that it has not heard of for long: they are dead, or talk to another
     /// server. One that comes back is read from the store.
     pub(crate) fn forget_silent_sessions(&self) {
-        let silence = Millis(self.0.options.session_lease.0 + POLL_WAIT_MAX.0);
-        let left = self.0.sessions.forget_silent(self.now(), silence);
-        self.0.dispatch.keep_sessions(&left);
+        let silence = Millis(self.0.0.options.session_lease.0 + POLL_WAIT_MAX.0);
+        let left = self.0.0.sessions.forget_silent(self.0.now(), silence);
+        self.0.0.dispatch.keep_sessions(&left);
     }
 
     /// Ends a session in good order. What it still holds goes back at once.
     pub async fn unregister(&self, session: SessionId) -> Result<(), EngineError> {
         // Nothing more is claimed for it.
-        self.0.dispatch.withdraw_offer(session);
-        for claim in self.0.store.claims_of(session).await? {
+        self.0.0.dispatch.withdraw_offer(session);
+        for claim in self.0.0.store.claims_of(session).await? {
             let at = claim.at();
             if let Err(error) = self.give_back(session, at).await {
                 tracing::debug!(run = %at.run, %error, "a claim of an ending session could not be released");
             }
         }
-        let at: Timestamp = self.now();
-        self.0.store.write(CloseSession { session, at }).await?;
-        self.0.sessions.forget(session);
-        self.0.dispatch.forget_session(session);
+        let at: Timestamp = self.0.now();
+        self.0.0.store.write(CloseSession { session, at }).await?;
+        self.0.0.sessions.forget(session);
+        self.0.0.dispatch.forget_session(session);
         Ok(())
     }
 }

@@ -8,9 +8,10 @@ use std::sync::{PoisonError, RwLock};
 
 use interlock_core::ids::TenantId;
 use interlock_core::time::{Millis, Timestamp};
+use interlock_store::{PutTenant, Tenant};
 
-use crate::Engine;
 use crate::error::EngineError;
+use crate::parts::Tenants;
 
 /// How long what was read about a tenant counts.
 const TRUSTED: Millis = Millis::from_secs(1);
@@ -40,16 +41,25 @@ impl DisabledTenants {
     }
 }
 
-impl Engine {
+impl Tenants {
+    /// Makes a tenant, or changes the limits of the one with this id.
+    pub async fn put(&self, tenant: Tenant) -> Result<(), EngineError> {
+        let (id, weight) = (tenant.id, tenant.weight);
+        self.0.0.store.write(PutTenant(tenant)).await?;
+        self.0.0.dispatch.set_weight(id, weight);
+        self.0.0.disabled_tenants.forget(id);
+        Ok(())
+    }
+
     /// Refuses a disabled tenant. One that does not exist is not refused here.
     pub async fn check_enabled(&self, tenant: TenantId) -> Result<(), EngineError> {
-        let now = self.now();
-        let disabled = if let Some(disabled) = self.0.disabled_tenants.get(tenant, now) {
+        let now = self.0.now();
+        let disabled = if let Some(disabled) = self.0.0.disabled_tenants.get(tenant, now) {
             disabled
         } else {
-            let found = self.0.store.tenant(tenant).await?;
+            let found = self.0.0.store.tenant(tenant).await?;
             let disabled = found.is_some_and(|tenant| tenant.disabled_at.is_some());
-            self.0.disabled_tenants.put(tenant, disabled, now);
+            self.0.0.disabled_tenants.put(tenant, disabled, now);
             disabled
         };
         if disabled { Err(EngineError::TenantDisabled) } else { Ok(()) }

@@ -71,7 +71,7 @@ impl Engine {
             let full = page.len() == PAGE;
             after = page.last().map(|row| row.name.clone());
             for row in page.into_iter().filter(|row| !row.disabled) {
-                let version = self.workflow(tenant, &row.name).await?;
+                let version = self.workflows().latest(tenant, &row.name).await?;
                 triggered.extend(version.filter(|version| version.definition.on.is_some()));
             }
             if !full {
@@ -103,7 +103,7 @@ impl Engine {
     pub(crate) async fn start_keyed(&self, request: StartWorkflow) -> Result<Keyed, EngineError> {
         let key = request.idempotency.clone();
         let tenant = request.tenant;
-        match self.start_workflow(request).await {
+        match self.runs().start_workflow(request).await {
             Ok(Started { run, replayed, admission }) => Ok(Keyed { run, fresh: !replayed, admission }),
             Err(EngineError::IdempotencyExpired { run }) => Ok(Keyed::before(run)),
             Err(EngineError::IdempotencyMismatch) => {

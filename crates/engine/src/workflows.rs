@@ -13,9 +13,9 @@ use interlock_workflow::definition::Definition;
 use interlock_workflow::expression::budget::Budget;
 use interlock_workflow::inputs::Inputs;
 
-use crate::Engine;
 use crate::commands::start::EncodedPlan;
 use crate::error::EngineError;
+use crate::parts::Workflows;
 
 /// One version of a workflow, ready to start runs from.
 #[derive(Debug)]
@@ -91,26 +91,26 @@ impl Cache {
     }
 }
 
-impl Engine {
+impl Workflows {
     /// The newest version of a workflow; nothing if there is none of this name.
-    pub async fn workflow(&self, tenant: TenantId, name: &str) -> Result<Option<Arc<WorkflowVersion>>, EngineError> {
-        Ok(self.workflow_head(tenant, name).await?.map(|(_, version)| version))
+    pub async fn latest(&self, tenant: TenantId, name: &str) -> Result<Option<Arc<WorkflowVersion>>, EngineError> {
+        Ok(self.head(tenant, name).await?.map(|(_, version)| version))
     }
 
     /// The workflow as it stands, with its newest version.
-    pub async fn workflow_head(
+    pub async fn head(
         &self,
         tenant: TenantId,
         name: &str,
     ) -> Result<Option<(WorkflowRow, Arc<WorkflowVersion>)>, EngineError> {
-        let wakes = self.0.store.remote_wakes();
+        let wakes = self.0.0.store.remote_wakes();
         let asked_at = *wakes.borrow();
-        let entry = self.0.workflows.entry(tenant, name);
+        let entry = self.0.0.workflows.entry(tenant, name);
         let mut known = entry.0.lock().await;
         // A look that began after this question has the answer.
         if known.checked_at.is_none_or(|checked_at| checked_at < asked_at) {
             let began_at = *wakes.borrow();
-            let head = self.0.store.workflow(tenant, name).await?;
+            let head = self.0.0.store.workflow(tenant, name).await?;
             self.refresh(&mut known, tenant, head).await?;
             known.checked_at = Some(began_at);
         }
@@ -119,9 +119,9 @@ impl Engine {
 
     /// Takes over what this server has written itself: whoever asks next sees it.
     pub(crate) async fn refresh_workflow(&self, tenant: TenantId, name: &str) -> Result<(), EngineError> {
-        let entry = self.0.workflows.entry(tenant, name);
+        let entry = self.0.0.workflows.entry(tenant, name);
         let mut known = entry.0.lock().await;
-        let head = self.0.store.workflow(tenant, name).await?;
+        let head = self.0.0.store.workflow(tenant, name).await?;
         self.refresh(&mut known, tenant, head).await
     }
 
@@ -130,7 +130,7 @@ impl Engine {
             None => None,
             Some(head) => match known.version.take().filter(|version| version.version == head.latest_version) {
                 Some(version) => Some(version),
-                None => self.workflow_version(tenant, &head.name, head.latest_version).await?,
+                None => self.version(tenant, &head.name, head.latest_version).await?,
             },
         };
         (known.head, known.version) = (head, newest);
@@ -138,20 +138,20 @@ impl Engine {
     }
 
     /// One version of a workflow.
-    pub async fn workflow_version(
+    pub async fn version(
         &self,
         tenant: TenantId,
         name: &str,
         version: u32,
     ) -> Result<Option<Arc<WorkflowVersion>>, EngineError> {
         let key = (tenant, name.to_owned(), version);
-        let versions = || self.0.workflows.versions.lock().unwrap_or_else(PoisonError::into_inner);
+        let versions = || self.0.0.workflows.versions.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(version) = versions().get(&key) {
             return Ok(Some(Arc::clone(version)));
         }
-        let Some(row) = self.0.store.workflow_version(tenant, name, version).await? else { return Ok(None) };
+        let Some(row) = self.0.0.store.workflow_version(tenant, name, version).await? else { return Ok(None) };
         // Reading a large file takes a while, and its patterns are compiled.
-        let read = self.0.evaluator.for_run(tenant, move |budget| WorkflowVersion::read(row, budget)).await;
+        let read = self.0.0.evaluator.for_run(tenant, move |budget| WorkflowVersion::read(row, budget)).await;
         let version = Arc::new(read.map_err(|error| EngineError::Store(error.to_string()))??);
         let mut versions = versions();
         if versions.len() >= VERSIONS_CACHED_MAX {

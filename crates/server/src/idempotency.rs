@@ -228,7 +228,7 @@ impl Keyed<'_> {
                     Ok((kept, _)) => Json::of(kept).map_err(|error| error.to_string()),
                     Err(error) => Err(error.code().to_owned()),
                 };
-                self.state.engine().finish_once(&request, record).await?;
+                self.state.engine().requests().finish_once(&request, record).await?;
                 answered.map(|(_, answer)| respond(answer, false))
             }
         }
@@ -242,7 +242,7 @@ impl Keyed<'_> {
                 biased;
                 done = &mut work => return done,
                 () = sleep(IDEMPOTENCY_RENEW_EVERY.as_duration()) => {
-                    if let Err(error) = self.state.engine().renew_once(request).await {
+                    if let Err(error) = self.state.engine().requests().renew_once(request).await {
                         tracing::debug!(%error, "the key of a request could not be renewed");
                     }
                 }
@@ -254,7 +254,7 @@ impl Keyed<'_> {
         let patience = patience(self.headers);
         let until = patience.map(|patience| Instant::now() + patience);
         loop {
-            match self.state.engine().begin_once(request).await {
+            match self.state.engine().requests().begin_once(request).await {
                 Ok(Once::Begin) => {
                     self.count(Hit::New);
                     return Ok(Begun::Begin);

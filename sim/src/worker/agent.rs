@@ -193,7 +193,7 @@ impl Transport for Wire {
             .0
             .call(PATIENCE, move |engine| {
                 let hello = hello.clone();
-                async move { engine.register(hello).await }
+                async move { engine.workers().register(hello).await }
             })
             .await;
         let registered = answer.map_err(refused)?;
@@ -221,7 +221,7 @@ impl Transport for Wire {
             .0
             .call(PATIENCE, move |engine| {
                 let held = listed.clone();
-                async move { engine.heartbeat(session, &held, draining).await }
+                async move { engine.workers().heartbeat(session, &held, draining).await }
             })
             .await;
         match answer {
@@ -236,7 +236,8 @@ impl Transport for Wire {
     async fn poll(&self, poll: Poll) -> Result<Polled, TransportError> {
         let sim = &self.0.worker.caller.sim;
         let (session, max, wait) = (poll.session, poll.max as usize, poll.wait_ms.as_duration());
-        let polled = self.0.call(wait + PATIENCE, move |engine| async move { engine.poll(session, max, wait).await });
+        let polled =
+            self.0.call(wait + PATIENCE, move |engine| async move { engine.workers().poll(session, max, wait).await });
         let (world, answer) = polled.await;
         let assignments = answer.map_err(refused)?;
         if assignments.len() > max {
@@ -255,7 +256,7 @@ impl Transport for Wire {
             .0
             .call(PATIENCE, move |engine| {
                 let report = report.clone();
-                async move { engine.complete(session, report).await }
+                async move { engine.workers().complete(session, report).await }
             })
             .await;
         let handed_in = self.0.given(at).map_or(world, |handed| handed.world);
@@ -280,7 +281,7 @@ impl Transport for Wire {
             .0
             .call(PATIENCE, move |engine| {
                 let intent = intent.clone();
-                async move { engine.intent(session, intent).await }
+                async move { engine.workers().intent(session, intent).await }
             })
             .await;
         answer.map_err(refused)
@@ -292,7 +293,7 @@ impl Transport for Wire {
             .0
             .call(PATIENCE, move |engine| {
                 let outcome = outcome.clone();
-                async move { engine.outcome(session, outcome).await }
+                async move { engine.workers().outcome(session, outcome).await }
             })
             .await;
         if let Err(error) = &answer {
@@ -302,7 +303,8 @@ impl Transport for Wire {
     }
 
     async fn unregister(&self, session: SessionId) -> Result<(), TransportError> {
-        let (_, answer) = self.0.call(PATIENCE, move |engine| async move { engine.unregister(session).await }).await;
+        let (_, answer) =
+            self.0.call(PATIENCE, move |engine| async move { engine.workers().unregister(session).await }).await;
         answer.map_err(refused)
     }
 }

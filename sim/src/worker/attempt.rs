@@ -221,7 +221,7 @@ fn ask(worker: &Worker, assignment: &Assignment) -> ReportedOutcome {
 }
 
 async fn complete(engine: Engine, session: Arc<Session>, report: Report) -> Result<Completed, EngineError> {
-    engine.complete(session.id, report).await
+    engine.workers().complete(session.id, report).await
 }
 
 /// Reports until it is answered, or until nobody can want the answer any more.

@@ -180,7 +180,7 @@ async fn ask(worker: &Arc<Worker>, session: &Arc<Session>, intent: EffectIntent)
             .caller
             .call(PATIENCE, move |engine| {
                 let asked = asked.clone();
-                async move { engine.intent(id, asked).await }
+                async move { engine.workers().intent(id, asked).await }
             })
             .await;
         worker.gate.pass().await;
@@ -231,7 +231,7 @@ async fn record(
             .caller
             .call(PATIENCE, move |engine| {
                 let told = told.clone();
-                async move { engine.outcome(id, told).await }
+                async move { engine.workers().outcome(id, told).await }
             })
             .await;
         match answer {

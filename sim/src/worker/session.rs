@@ -115,7 +115,7 @@ async fn register(worker: &Arc<Worker>) -> Arc<Session> {
             .caller
             .call(PATIENCE, move |engine| {
                 let hello = hello.clone();
-                async move { engine.register(hello).await }
+                async move { engine.workers().register(hello).await }
             })
             .await;
         worker.gate.pass().await;
@@ -153,7 +153,7 @@ async fn beat(worker: Arc<Worker>, session: Arc<Session>) {
             .caller
             .call(session.renew_every, move |engine| {
                 let held = held.clone();
-                async move { engine.heartbeat(id, &held, draining).await }
+                async move { engine.workers().heartbeat(id, &held, draining).await }
             })
             .await;
         worker.gate.pass().await;
@@ -184,8 +184,9 @@ async fn poll(worker: &Arc<Worker>, session: &Arc<Session>, life: &mut JoinSet<(
             continue;
         }
         let (id, wait) = (session.id, dice.millis(200..=4_000));
-        let polled =
-            worker.caller.call(wait + PATIENCE, move |engine| async move { engine.poll(id, free, wait).await });
+        let polled = worker
+            .caller
+            .call(wait + PATIENCE, move |engine| async move { engine.workers().poll(id, free, wait).await });
         let polled = polled.await;
         let world = sim.archive.restores();
         worker.gate.pass().await;
@@ -241,7 +242,12 @@ async fn drain(worker: &Arc<Worker>, session: &Arc<Session>) {
     let id = session.id;
     for _ in 0..3 {
         worker.gate.pass().await;
-        if worker.caller.call(PATIENCE, move |engine| async move { engine.unregister(id).await }).await.is_ok() {
+        if worker
+            .caller
+            .call(PATIENCE, move |engine| async move { engine.workers().unregister(id).await })
+            .await
+            .is_ok()
+        {
             return;
         }
     }

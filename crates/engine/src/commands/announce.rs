@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::commands::signal::{SignalRequest, Signaled};
 use crate::error::EngineError;
+use crate::parts::Signals;
 use crate::triggers::{Kind, Occasion, Taken};
 use crate::webhooks::process::{self, Outcome, SkippedRun, StartedRun};
 use crate::{Engine, IdempotencyKey, StartWorkflow};
@@ -46,14 +47,14 @@ fn occasion(signal_type: &str, key: &str, payload: &Json) -> Occasion {
     Occasion { kind: Kind::Signal, event: signal_type.to_owned(), payload, key: key.to_owned() }
 }
 
-impl Engine {
+impl Signals {
     /// Stores a signal, wakes whoever waits for it, and starts the workflows whose `on.signal` takes it. Signal and
     /// starts are promised in one commit: what a crash leaves undone is taken over like a webhook's delivery. A sender
     /// that names its message may send it again: nothing happens twice.
     pub async fn announce(&self, request: SignalRequest, trace: TraceContext) -> Result<Announced, EngineError> {
         let occasion = occasion(&request.signal_type, &request.key, &request.payload);
         let row = self.signal_row(request).await?;
-        let taken = self.taken_by(row.tenant, occasion).await?;
+        let taken = self.0.taken_by(row.tenant, occasion).await?;
         if taken.is_empty() {
             let signaled = self.store_signal(row, StoreSignal).await?;
             return Ok(Announced { signaled, runs: Vec::new(), skipped: Vec::new() });
@@ -82,8 +83,8 @@ impl Engine {
         let tenant = row.at.tenant;
         let started = match row.payload.decode::<Kept>() {
             Ok(Kept { key, payload, id, trace }) => {
-                let payload = self.at_hand(tenant, payload).await?;
-                let taken = self.taken_by(tenant, occasion(&row.event, &key, &payload)).await;
+                let payload = self.0.at_hand(tenant, payload).await?;
+                let taken = self.0.taken_by(tenant, occasion(&row.event, &key, &payload)).await;
                 match taken {
                     Ok(taken) => self.start_taken(&row.at, (&id, &trace), taken).await,
                     Err(error) => Err(error),
@@ -101,7 +102,7 @@ impl Engine {
         attempt: u32,
         started: Result<Outcome, EngineError>,
     ) -> Result<Option<Outcome>, EngineError> {
-        process::finish(self, at, attempt, started.as_ref()).await?;
+        process::finish(&self.0, at, attempt, started.as_ref()).await?;
         Ok(started.ok())
     }
 
@@ -131,7 +132,7 @@ impl Engine {
                 by: Context { initiator: Initiator::Webhook, person: None, metadata: None },
                 ..StartWorkflow::new(at.tenant, workflow.clone(), inputs)
             };
-            match self.start_keyed(start).await {
+            match self.0.start_keyed(start).await {
                 Ok(started) => outcome.runs.push(StartedRun { workflow, run_id: started.run }),
                 Err(error) if error.is_transient() => return Err(error),
                 Err(error) => {

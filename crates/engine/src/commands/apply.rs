@@ -12,6 +12,7 @@ use interlock_workflow::expression::budget::Budget;
 use crate::Engine;
 use crate::commands::start::EncodedPlan;
 use crate::error::EngineError;
+use crate::parts::Workflows;
 use crate::workflows::WorkflowVersion;
 
 /// How often two who apply the same workflow at once may get in each other's way.
@@ -63,8 +64,8 @@ pub enum ApplyError {
     Engine(#[from] EngineError),
 }
 
-impl Engine {
-    pub async fn apply_workflow(&self, request: ApplyWorkflow) -> Result<Applied, ApplyError> {
+impl Workflows {
+    pub async fn apply(&self, request: ApplyWorkflow) -> Result<Applied, ApplyError> {
         let ApplyWorkflow { tenant, file, source, name, expected, person } = request;
         let text = source.clone();
         let read = move |budget: &Budget| {
@@ -72,20 +73,20 @@ impl Engine {
             checked.check_runnable()?;
             Ok::<_, Diagnostics>(checked)
         };
-        let checked = self.evaluate(tenant, read).await?;
+        let checked = self.0.evaluate(tenant, read).await?;
         let checked = checked.map_err(|diagnostics| ApplyError::Invalid(Box::new(diagnostics)))?;
         let found = checked.definition.name.0.clone();
         if let Some(expected) = name.filter(|name| *name != found) {
             return Err(ApplyError::OtherName { expected, found });
         }
-        if self.0.store.tenant(tenant).await.map_err(EngineError::from)?.is_none() {
+        if self.0.0.store.tenant(tenant).await.map_err(EngineError::from)?.is_none() {
             return Err(EngineError::from(Rejection::UnknownTenant { tenant }).into());
         }
         let name = found;
         let source_hash = Hash::of(source.as_bytes());
         let warnings = Diagnostics { source: checked.source.clone(), list: checked.warnings.clone() };
         for _ in 0..TRIES_MAX {
-            let latest = self.0.store.workflow(tenant, &name).await.map_err(EngineError::from)?;
+            let latest = self.0.0.store.workflow(tenant, &name).await.map_err(EngineError::from)?;
             let fits = match (expected, &latest) {
                 (Expected::Anything, _) | (Expected::Nothing, None) | (Expected::Something, Some(_)) => true,
                 (Expected::Version(version), Some(latest)) => latest.latest_version == version,
@@ -105,32 +106,27 @@ impl Engine {
                     source_hash,
                     definition: Json::trusted(checked.to_json().to_string()),
                     plan_hash: plan.hash,
-                    created_at: self.now(),
+                    created_at: self.0.now(),
                     created_by: person.clone(),
                 };
                 let put = PutWorkflow { tenant, version };
-                if self.0.store.write(put).await.map_err(EngineError::from)? == Changed::Gone {
+                if self.0.0.store.write(put).await.map_err(EngineError::from)? == Changed::Gone {
                     continue;
                 }
             }
             self.refresh_workflow(tenant, &name).await?;
-            let now = self.workflow_head(tenant, &name).await?;
+            let now = self.head(tenant, &name).await?;
             let (head, version) = now.ok_or_else(|| EngineError::Store(format!("workflow `{name}` is gone")))?;
-            self.follow_schedules(tenant, &version).await?;
+            self.0.schedules().follow_schedules(tenant, &version).await?;
             return Ok(Applied { head, version, created, warnings });
         }
         Err(EngineError::Overloaded.into())
     }
 
     /// Lets a workflow take no more starts, or take them again. Answers false if there is none of this name.
-    pub async fn set_workflow_disabled(
-        &self,
-        tenant: TenantId,
-        name: &str,
-        disabled: bool,
-    ) -> Result<bool, EngineError> {
-        let set = SetWorkflowDisabled { tenant, name: name.to_owned(), disabled, at: self.now() };
-        let found = self.0.store.write(set).await? == Changed::Done;
+    pub async fn set_disabled(&self, tenant: TenantId, name: &str, disabled: bool) -> Result<bool, EngineError> {
+        let set = SetWorkflowDisabled { tenant, name: name.to_owned(), disabled, at: self.0.now() };
+        let found = self.0.0.store.write(set).await? == Changed::Done;
         if found {
             self.refresh_workflow(tenant, name).await?;
         }

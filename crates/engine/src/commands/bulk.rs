@@ -9,8 +9,8 @@ use interlock_core::limits::BULK_RUNS_MAX;
 use interlock_core::rejection::Rejection;
 use interlock_store::{BulkJob, Page, PutBulkJob, RunFilter, RunSummary};
 
-use crate::Engine;
 use crate::error::EngineError;
+use crate::parts::Runs;
 
 /// How many runs a preview shows.
 const SAMPLE_MAX: usize = 10;
@@ -40,7 +40,7 @@ pub struct Matching {
     pub sample: Vec<RunSummary>,
 }
 
-impl Engine {
+impl Runs {
     /// Which runs a job with this filter would act on.
     pub async fn matching(&self, tenant: TenantId, filter: &RunFilter) -> Result<Matching, EngineError> {
         if filter.is_empty() {
@@ -50,7 +50,7 @@ impl Engine {
         let mut found = Matching { runs: Vec::new(), sample: Vec::new() };
         loop {
             let page = Page { limit: PAGE, after: found.runs.last().copied() };
-            let rows = self.0.store.list_runs(tenant, filter, page).await?;
+            let rows = self.0.0.store.list_runs(tenant, filter, page).await?;
             let full = rows.len() == PAGE;
             found.runs.extend(rows.iter().map(|row| row.run));
             if found.runs.len() > BULK_RUNS_MAX {
@@ -73,9 +73,9 @@ impl Engine {
         if found != request.expected_count {
             return Err(EngineError::BulkCount { expected: request.expected_count, found });
         }
-        let now = self.now();
+        let now = self.0.now();
         let job = BulkJob {
-            id: JobId(self.fresh_id()),
+            id: JobId(self.0.fresh_id()),
             action: request.action,
             filter: request.filter_text,
             reason: request.reason,
@@ -90,8 +90,8 @@ impl Engine {
             // Nothing to do is done.
             finished_at: (found == 0).then_some(now),
         };
-        self.0.store.write(PutBulkJob { tenant: request.tenant, job: job.clone() }).await?;
-        self.0.bulk.notify_one();
+        self.0.0.store.write(PutBulkJob { tenant: request.tenant, job: job.clone() }).await?;
+        self.0.0.bulk.notify_one();
         Ok(job)
     }
 }

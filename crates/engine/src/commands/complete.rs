@@ -10,12 +10,12 @@ use interlock_core::limits;
 use interlock_core::run::Run;
 use interlock_core::work::{Assignment, AttemptRef, Claimer, Report, ReportedOutcome};
 
-use crate::Engine;
 use crate::cells::{Cell, Streak};
 use crate::commands::assignment;
 use crate::dispatch::session::SessionInfo;
 use crate::error::EngineError;
 use crate::execute::Facts;
+use crate::parts::Workers;
 
 /// The answer to a report.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,11 +26,11 @@ pub struct Completed {
     pub recorded: bool,
 }
 
-impl Engine {
+impl Workers {
     pub async fn complete(&self, session: SessionId, report: Report) -> Result<Completed, EngineError> {
         let mut completed = self.record(session, report).await?;
         if let Some(next) = completed.next.take() {
-            completed.next = self.with_payloads(session, vec![next]).await.pop();
+            completed.next = self.0.with_payloads(session, vec![next]).await.pop();
         }
         Ok(completed)
     }
@@ -38,65 +38,67 @@ impl Engine {
     /// Records a report. The next step, if any, may still hold references for payloads.
     pub(crate) async fn record(&self, session: SessionId, report: Report) -> Result<Completed, EngineError> {
         let Report { at, epoch, outcome, claim_next } = report;
-        if epoch != self.0.epoch {
+        if epoch != self.0.0.epoch {
             return Err(EngineError::StaleEpoch);
         }
         let info = self.speaks_for(session, at).await?;
         let goes_on = claim_next && info.takes_work();
-        let (outcome, refused) = self.addressed(at, outcome).await?;
+        let (outcome, refused) = self.0.addressed(at, outcome).await?;
         let mut outcome = Some(outcome);
-        self.execute(
-            at.tenant,
-            at.run,
-            Context::SYSTEM,
-            |facts| {
-                let run = facts.run();
-                if is_recorded(run, at.position, at.attempt) {
-                    return Ok(ControlFlow::Break(self.first_answer(run, at, session)));
-                }
-                if let Some(refused) = &refused {
-                    return Err(refused.clone().into());
-                }
-                let claim_next = (goes_on && self.may_go_on(facts, &info))
-                    .then(|| Claimer { session, skills: Arc::clone(&info.skills) });
-                // A second look after a conflict needs the outcome again.
-                let outcome = outcome.clone().expect("it is never taken");
-                Ok(ControlFlow::Continue(command(facts, at, outcome, claim_next)))
-            },
-            |cell, change| {
-                let next = self.next_of(cell, session);
-                if next.is_none() {
-                    self.0.dispatch.freed(session);
-                }
-                cell.streak = match &next {
-                    Some(_) if cell.streak.steps > 0 => Streak { steps: cell.streak.steps + 1, ..cell.streak },
-                    _ => Streak { steps: 1, since: change.at },
-                };
-                Completed { next, recorded: true }
-            },
-        )
-        .await
-        .inspect(|_| drop(outcome.take()))
+        self.0
+            .execute(
+                at.tenant,
+                at.run,
+                Context::SYSTEM,
+                |facts| {
+                    let run = facts.run();
+                    if is_recorded(run, at.position, at.attempt) {
+                        return Ok(ControlFlow::Break(self.first_answer(run, at, session)));
+                    }
+                    if let Some(refused) = &refused {
+                        return Err(refused.clone().into());
+                    }
+                    let claim_next = (goes_on && self.may_go_on(facts, &info))
+                        .then(|| Claimer { session, skills: Arc::clone(&info.skills) });
+                    // A second look after a conflict needs the outcome again.
+                    let outcome = outcome.clone().expect("it is never taken");
+                    Ok(ControlFlow::Continue(command(facts, at, outcome, claim_next)))
+                },
+                |cell, change| {
+                    let next = self.next_of(cell, session);
+                    if next.is_none() {
+                        self.0.0.dispatch.freed(session);
+                    }
+                    cell.streak = match &next {
+                        Some(_) if cell.streak.steps > 0 => Streak { steps: cell.streak.steps + 1, ..cell.streak },
+                        _ => Streak { steps: 1, since: change.at },
+                    };
+                    Completed { next, recorded: true }
+                },
+            )
+            .await
+            .inspect(|_| drop(outcome.take()))
     }
 
     /// The worker gives a step back, uncharged.
     pub async fn release(&self, at: AttemptRef) -> Result<(), EngineError> {
         let AttemptRef { tenant, run, position, attempt } = at;
-        self.execute(
-            tenant,
-            run,
-            Context::SYSTEM,
-            |_| Ok(ControlFlow::Continue(Command::Release { position, attempt })),
-            |_, _| (),
-        )
-        .await
+        self.0
+            .execute(
+                tenant,
+                run,
+                Context::SYSTEM,
+                |_| Ok(ControlFlow::Continue(Command::Release { position, attempt })),
+                |_, _| (),
+            )
+            .await
     }
 
     /// The claim has never reached its worker: it goes back, and nothing was done.
     pub(crate) async fn undelivered(&self, at: AttemptRef) -> Result<(), EngineError> {
         let AttemptRef { tenant, run, position, attempt } = at;
         let command = |_: &Facts<'_>| Ok(ControlFlow::Continue(Command::Undelivered { position, attempt }));
-        self.execute(tenant, run, Context::SYSTEM, command, |_, _| ()).await
+        self.0.execute(tenant, run, Context::SYSTEM, command, |_, _| ()).await
     }
 
     fn next_of(&self, cell: &Cell, session: SessionId) -> Option<Assignment> {
@@ -104,21 +106,21 @@ impl Engine {
         if run.state.is_terminal() || run.current().session() != Some(session) {
             return None;
         }
-        assignment(run, self.0.epoch)
+        assignment(run, self.0.0.epoch)
     }
 
     /// The answer that the first report got: the step claimed with it, if the session still holds that.
     fn first_answer(&self, run: &Run, at: AttemptRef, session: SessionId) -> Completed {
         let holds = !run.state.is_terminal() && run.position != at.position && run.current().session() == Some(session);
-        Completed { next: if holds { assignment(run, self.0.epoch) } else { None }, recorded: false }
+        Completed { next: if holds { assignment(run, self.0.0.epoch) } else { None }, recorded: false }
     }
 
     /// A worker continues one run for a while; after that, others come first if they wait.
     fn may_go_on(&self, facts: &Facts<'_>, info: &SessionInfo) -> bool {
         let streak = facts.cell.streak;
-        let now = self.now();
+        let now = self.0.now();
         let long = streak.steps >= limits::CONTINUE_STEPS_MAX || now.since(streak.since) >= limits::CONTINUE_TIME_MAX;
-        !long || !self.0.dispatch.wait_behind(facts.run(), info, now)
+        !long || !self.0.0.dispatch.wait_behind(facts.run(), info, now)
     }
 }
 

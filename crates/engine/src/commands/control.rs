@@ -12,9 +12,9 @@ use interlock_core::rejection::Rejection;
 use interlock_core::retry::StepError;
 use interlock_core::state::Reason;
 
-use crate::Engine;
 use crate::commands::Standing;
 use crate::error::EngineError;
+use crate::parts::Runs;
 
 /// What an operator says of an effect in doubt.
 #[derive(Debug, Clone)]
@@ -26,7 +26,7 @@ pub struct ResolveRequest {
     pub reason: String,
 }
 
-impl Engine {
+impl Runs {
     pub async fn pause(
         &self,
         tenant: TenantId,
@@ -120,10 +120,11 @@ impl Engine {
         request: ResolveRequest,
         by: Context,
     ) -> Result<Standing, EngineError> {
-        let options = &self.0.options;
-        let restored_at = self.0.store.restored_at().await?.filter(|_| request.resolution != Resolution::Happened);
+        let options = &self.0.0.options;
+        let restored_at = self.0.0.store.restored_at().await?.filter(|_| request.resolution != Resolution::Happened);
         let settled_at = restored_at.map(|at| at + options.session_lease + options.effect_settles_after);
         let standing = self
+            .0
             .execute(
                 tenant,
                 run,
@@ -131,8 +132,8 @@ impl Engine {
                 |facts| {
                     let run = facts.run();
                     let position = position_of(run, &request.step)?;
-                    if let Some(at) = settled_at.filter(|at| self.now() < *at) {
-                        let after = at.since(self.now());
+                    if let Some(at) = settled_at.filter(|at| self.0.now() < *at) {
+                        let after = at.since(self.0.now());
                         return Err(Rejection::EffectUnderWay { run: run.id, step: position, after }.into());
                     }
                     if run.state.is_terminal() {
@@ -146,7 +147,7 @@ impl Engine {
             .await?;
         match standing {
             Ok(standing) => Ok(standing),
-            Err((run, position)) => self.resolve_ended(&run, position, &request).await,
+            Err((run, position)) => self.0.resolve_ended(&run, position, &request).await,
         }
     }
 
@@ -157,14 +158,15 @@ impl Engine {
         by: Context,
         command: Command,
     ) -> Result<Standing, EngineError> {
-        self.execute(
-            tenant,
-            run,
-            by,
-            |_| Ok(ControlFlow::Continue(command.clone())),
-            |cell, _| Standing::of(cell.run.as_deref().expect("a command ran on it")),
-        )
-        .await
+        self.0
+            .execute(
+                tenant,
+                run,
+                by,
+                |_| Ok(ControlFlow::Continue(command.clone())),
+                |cell, _| Standing::of(cell.run.as_deref().expect("a command ran on it")),
+            )
+            .await
     }
 
     async fn at_step(
@@ -175,14 +177,15 @@ impl Engine {
         by: Context,
         command: impl Fn(u32) -> Command + Send + Sync,
     ) -> Result<Standing, EngineError> {
-        self.execute(
-            tenant,
-            run,
-            by,
-            |facts| Ok(ControlFlow::Continue(command(position_of(facts.run(), step)?))),
-            |cell, _| Standing::of(cell.run.as_deref().expect("a command ran on it")),
-        )
-        .await
+        self.0
+            .execute(
+                tenant,
+                run,
+                by,
+                |facts| Ok(ControlFlow::Continue(command(position_of(facts.run(), step)?))),
+                |cell, _| Standing::of(cell.run.as_deref().expect("a command ran on it")),
+            )
+            .await
     }
 }
 

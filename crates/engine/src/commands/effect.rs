@@ -17,9 +17,9 @@ use interlock_core::state::{Control, EffectClass, ReceiptState, StepState};
 use interlock_core::work::{AttemptRef, EffectAnswer, EffectIntent, EffectOutcome};
 use interlock_store::Refusal;
 
-use crate::Engine;
 use crate::error::EngineError;
 use crate::execute::CONFLICTS_MAX;
+use crate::parts::Workers;
 
 /// What is asked for, seen from the run.
 #[derive(Default)]
@@ -46,10 +46,10 @@ enum Recorded {
     Answer(EffectAnswer),
 }
 
-impl Engine {
+impl Workers {
     /// Asks to perform an effect.
     pub async fn intent(&self, session: SessionId, intent: EffectIntent) -> Result<EffectAnswer, EngineError> {
-        if intent.epoch != self.0.epoch {
+        if intent.epoch != self.0.0.epoch {
             return Err(EngineError::StaleEpoch);
         }
         self.acts_for(session, intent.at).await?;
@@ -70,7 +70,7 @@ impl Engine {
                 Recorded::Reopened(mut receipt) => {
                     receipt.state = ReceiptState::Intent;
                     receipt.attempt = intent.at.attempt;
-                    receipt.intent_at = self.now();
+                    receipt.intent_at = self.0.now();
                     receipt.outcome_at = None;
                     receipt
                 }
@@ -91,39 +91,40 @@ impl Engine {
     /// Where the run stands, and the key that the effect has there. An attempt that is over gets none.
     async fn asked(&self, intent: &EffectIntent) -> Result<AskedFor, EngineError> {
         let at = intent.at;
-        self.execute(
-            at.tenant,
-            at.run,
-            Context::SYSTEM,
-            |facts| {
-                let run = facts.run();
-                let Some(step) = run.steps.get(at.position as usize) else {
-                    return Err(Rejection::UnknownStep { run: run.id, step: at.position.to_string() }.into());
-                };
-                if step.attempt != at.attempt || step.state() != StepState::Running {
-                    let (step, given, current) = (at.position, at.attempt, step.attempt);
-                    return Err(Rejection::StaleAttempt { run: run.id, step, given, current }.into());
-                }
-                let scope = EffectScope {
-                    root: run.root(),
-                    step_path: &run.spec(at.position).key,
-                    iteration: step.iteration,
-                    number: intent.number,
-                };
-                let attempt = if is_planted(Bug::KeyPerAttempt) { at.attempt } else { 0 };
-                let scope = EffectScope { number: scope.number + attempt * limits::EFFECTS_PER_STEP_MAX, ..scope };
-                let key = effect_key(&intent.template, scope)?;
-                let canceling = run.control == Control::Canceling;
-                Ok(ControlFlow::Break(AskedFor { key, iteration: step.iteration, version: run.version, canceling }))
-            },
-            |_, _| AskedFor::default(),
-        )
-        .await
+        self.0
+            .execute(
+                at.tenant,
+                at.run,
+                Context::SYSTEM,
+                |facts| {
+                    let run = facts.run();
+                    let Some(step) = run.steps.get(at.position as usize) else {
+                        return Err(Rejection::UnknownStep { run: run.id, step: at.position.to_string() }.into());
+                    };
+                    if step.attempt != at.attempt || step.state() != StepState::Running {
+                        let (step, given, current) = (at.position, at.attempt, step.attempt);
+                        return Err(Rejection::StaleAttempt { run: run.id, step, given, current }.into());
+                    }
+                    let scope = EffectScope {
+                        root: run.root(),
+                        step_path: &run.spec(at.position).key,
+                        iteration: step.iteration,
+                        number: intent.number,
+                    };
+                    let attempt = if is_planted(Bug::KeyPerAttempt) { at.attempt } else { 0 };
+                    let scope = EffectScope { number: scope.number + attempt * limits::EFFECTS_PER_STEP_MAX, ..scope };
+                    let key = effect_key(&intent.template, scope)?;
+                    let canceling = run.control == Control::Canceling;
+                    Ok(ControlFlow::Break(AskedFor { key, iteration: step.iteration, version: run.version, canceling }))
+                },
+                |_, _| AskedFor::default(),
+            )
+            .await
     }
 
     /// What an earlier attempt recorded under this key: its answer, or leave to try again where that is safe.
     async fn recorded_effect(&self, intent: &EffectIntent, asked: &AskedFor) -> Result<Recorded, EngineError> {
-        let Some(row) = self.0.store.receipt_by_key(intent.at.tenant, &asked.key).await? else {
+        let Some(row) = self.0.0.store.receipt_by_key(intent.at.tenant, &asked.key).await? else {
             return Ok(Recorded::Nothing);
         };
         // A resumed run shares its predecessor's keys, but its attempts are its own.
@@ -157,7 +158,7 @@ impl Engine {
 
     fn receipt(&self, intent: &EffectIntent, asked: &AskedFor) -> Receipt {
         Receipt {
-            id: ReceiptId(self.0.options.ids.fresh()),
+            id: ReceiptId(self.0.0.options.ids.fresh()),
             position: intent.at.position,
             iteration: asked.iteration,
             attempt: intent.at.attempt,
@@ -166,7 +167,7 @@ impl Engine {
             state: ReceiptState::Intent,
             request: intent.request.clone(),
             response: None,
-            intent_at: self.now(),
+            intent_at: self.0.now(),
             outcome_at: None,
             late: false,
         }
@@ -182,7 +183,7 @@ impl Engine {
     ) -> Result<Option<EffectAnswer>, EngineError> {
         let AttemptRef { tenant, run, position, attempt } = intent.at;
         let answer = Mutex::new(EffectAnswer::Perform { receipt: receipt.id, key: receipt.key.clone() });
-        let recorded = self.execute(
+        let recorded = self.0.execute(
             tenant,
             run,
             Context::SYSTEM,
@@ -193,7 +194,7 @@ impl Engine {
                 }
                 let EffectIntent { template, request, effect, .. } = intent.clone();
                 let action = Action::of_effect(run.spec(position), position, template, request, effect);
-                Ok(ControlFlow::Continue(match Judged::by(&*self.0.options.judge, action, run).grant(run) {
+                Ok(ControlFlow::Continue(match Judged::by(&*self.0.0.options.judge, action, run).grant(run) {
                     Ok(grant) => {
                         let (receipt, grant) = (Box::new(receipt.clone()), Box::new(grant));
                         Command::RecordIntent { position, attempt, receipt, grant }
@@ -212,7 +213,7 @@ impl Engine {
 
     /// Records what became of an effect. Repeating it is harmless.
     pub async fn outcome(&self, session: SessionId, outcome: EffectOutcome) -> Result<(), EngineError> {
-        if outcome.epoch != self.0.epoch {
+        if outcome.epoch != self.0.0.epoch {
             return Err(EngineError::StaleEpoch);
         }
         self.speaks_for(session, outcome.at).await?;
@@ -230,23 +231,24 @@ impl Engine {
     }
 
     async fn seen(&self, at: AttemptRef) -> Result<Seen, EngineError> {
-        self.execute(
-            at.tenant,
-            at.run,
-            Context::SYSTEM,
-            |facts| {
-                let run = facts.run();
-                Ok(ControlFlow::Break(Seen { version: run.version, has_ended: run.state.is_terminal() }))
-            },
-            |_, _| Seen::default(),
-        )
-        .await
+        self.0
+            .execute(
+                at.tenant,
+                at.run,
+                Context::SYSTEM,
+                |facts| {
+                    let run = facts.run();
+                    Ok(ControlFlow::Break(Seen { version: run.version, has_ended: run.state.is_terminal() }))
+                },
+                |_, _| Seen::default(),
+            )
+            .await
     }
 
     /// Answers false if the run is no longer at the version that was seen.
     async fn record_outcome(&self, outcome: &EffectOutcome, seen: Seen) -> Result<bool, EngineError> {
         let at = outcome.at;
-        let receipts = self.0.store.receipts(at.tenant, at.run).await?;
+        let receipts = self.0.0.store.receipts(at.tenant, at.run).await?;
         let Some(row) = receipts.into_iter().find(|row| row.receipt.id == outcome.receipt) else {
             let what = format!("run {} has no receipt {}", at.run, outcome.receipt);
             return Err(Rejection::InvalidInput { what }.into());
@@ -261,25 +263,26 @@ impl Engine {
                 let (run, step, given, current) = (at.run, position, attempt, receipt.attempt);
                 return Err(Rejection::StaleAttempt { run, step, given, current }.into());
             }
-            self.settle(at.tenant, at.run, receipt, event).await?;
+            self.0.settle(at.tenant, at.run, receipt, event).await?;
             return Ok(true);
         }
         receipt.state = state;
-        receipt.outcome_at = Some(self.now());
-        self.execute(
-            at.tenant,
-            at.run,
-            Context::SYSTEM,
-            |facts| {
-                if facts.run().version != seen.version {
-                    return Ok(ControlFlow::Break(false));
-                }
-                let receipt = Box::new(receipt.clone());
-                Ok(ControlFlow::Continue(Command::RecordOutcome { position, attempt, receipt }))
-            },
-            |_, _| true,
-        )
-        .await
+        receipt.outcome_at = Some(self.0.now());
+        self.0
+            .execute(
+                at.tenant,
+                at.run,
+                Context::SYSTEM,
+                |facts| {
+                    if facts.run().version != seen.version {
+                        return Ok(ControlFlow::Break(false));
+                    }
+                    let receipt = Box::new(receipt.clone());
+                    Ok(ControlFlow::Continue(Command::RecordOutcome { position, attempt, receipt }))
+                },
+                |_, _| true,
+            )
+            .await
     }
 }
 

@@ -93,7 +93,7 @@ impl Engine {
             source_id: Some(message.id.to_string()),
             broadcast: false,
         };
-        match self.signal(request).await {
+        match self.signals().signal(request).await {
             Ok(_) => Ok(Ok(())),
             Err(EngineError::Rejected(rejection)) => Ok(Err(DeliverError::Never(rejection.to_string()))),
             Err(error) => Err(error),

@@ -9,6 +9,7 @@ use interlock_store::{BeginIdempotency, FinishIdempotency, RenewIdempotency, Sto
 use crate::Engine;
 use crate::commands::start::{IdempotencyKey, check_key};
 use crate::error::EngineError;
+use crate::parts::Requests;
 
 /// A request under a key.
 #[derive(Debug, Clone)]
@@ -29,11 +30,11 @@ pub enum Once {
     Done(Json),
 }
 
-impl Engine {
+impl Requests {
     /// Takes the key, or says what became of the request that had it.
     pub async fn begin_once(&self, request: &OnceRequest) -> Result<Once, EngineError> {
         check_key(&request.key)?;
-        let now = self.now();
+        let now = self.0.now();
         let begin = BeginIdempotency {
             tenant: request.tenant,
             client: request.key.client.clone(),
@@ -45,10 +46,10 @@ impl Engine {
             expires_at: now + limits::IDEMPOTENCY_COMPLETED_TTL,
             attempts_max: limits::IDEMPOTENCY_ATTEMPTS_MAX,
         };
-        if self.0.store.write(begin).await? == Stored::Stored {
+        if self.0.0.store.write(begin).await? == Stored::Stored {
             return Ok(Once::Begin);
         }
-        let record = self.0.store.idempotency(request.tenant, &request.key.client, &request.key.key).await?;
+        let record = self.0.0.store.idempotency(request.tenant, &request.key.client, &request.key.key).await?;
         // Swept away between the two looks: the same request may simply be made again.
         let record = record.ok_or(EngineError::Overloaded)?;
         if record.request_hash != request.hash || record.source != request.source {
@@ -71,15 +72,15 @@ impl Engine {
             tenant: request.tenant,
             client: request.key.client.clone(),
             key: request.key.key.clone(),
-            lock_until: self.now() + limits::IDEMPOTENCY_REQUEST_LOCK,
+            lock_until: self.0.now() + limits::IDEMPOTENCY_REQUEST_LOCK,
         };
-        self.0.store.write(renew).await?;
+        self.0.0.store.write(renew).await?;
         Ok(())
     }
 
     /// Keeps the answer for repeats, or lets the request be made again if it failed.
     pub async fn finish_once(&self, request: &OnceRequest, outcome: Result<Json, String>) -> Result<(), EngineError> {
-        let now = self.now();
+        let now = self.0.now();
         let (state, response, error, kept) = match outcome {
             Ok(response) => (IdempotencyState::Completed, Some(response), None, limits::IDEMPOTENCY_COMPLETED_TTL),
             Err(error) => (IdempotencyState::Failed, None, Some(error), limits::IDEMPOTENCY_FAILED_TTL),
@@ -94,7 +95,7 @@ impl Engine {
             at: now,
             expires_at: now + kept,
         };
-        self.0.store.write(finish).await?;
+        self.0.0.store.write(finish).await?;
         Ok(())
     }
 }

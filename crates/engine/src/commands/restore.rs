@@ -10,8 +10,8 @@ use interlock_core::state::{EffectClass, ReceiptState, StepKind, StepState};
 use interlock_store::{Changed, FinishRestore, Page, ReadError, RunFilter};
 use std::ops::ControlFlow;
 
-use crate::Engine;
 use crate::error::EngineError;
+use crate::parts::Runs;
 
 const PAGE: usize = 200;
 
@@ -29,14 +29,14 @@ pub struct Parked {
     pub open_effects: Vec<ReceiptId>,
 }
 
-impl Engine {
+impl Runs {
     /// Finishes a restore: pauses every live run that has a step with side effects still before it or under way, and takes
     /// the store's mark away. May be broken off and called again; without a mark there is nothing to do.
     pub async fn park_restored(&self) -> Result<Vec<Parked>, EngineError> {
-        let Some(epoch) = self.0.store.restoring().await? else { return Ok(Vec::new()) };
+        let Some(epoch) = self.0.0.store.restoring().await? else { return Ok(Vec::new()) };
         let parked = self.park_all().await?;
-        let finished = FinishRestore { epoch, now: self.now() };
-        if self.0.store.write(finished).await? == Changed::Gone {
+        let finished = FinishRestore { epoch, now: self.0.now() };
+        if self.0.0.store.write(finished).await? == Changed::Gone {
             return Err(EngineError::StaleEpoch);
         }
         Ok(parked)
@@ -44,11 +44,11 @@ impl Engine {
 
     async fn park_all(&self) -> Result<Vec<Parked>, EngineError> {
         let mut parked = Vec::new();
-        for tenant in self.0.store.tenants().await? {
+        for tenant in self.0.0.store.tenants().await? {
             let mut after = None;
             loop {
                 let page = Page { limit: PAGE, after };
-                let runs = self.0.store.list_runs(tenant.id, &RunFilter::default(), page).await?;
+                let runs = self.0.0.store.list_runs(tenant.id, &RunFilter::default(), page).await?;
                 let Some(last) = runs.last() else { break };
                 after = Some(last.run);
                 let live: Vec<_> =
@@ -65,13 +65,13 @@ impl Engine {
 
     /// The runs that can be loaded. One that cannot is never dispatched either, and must not keep the others waiting.
     async fn readable(&self, runs: &[(TenantId, RunId)]) -> Result<Vec<Run>, EngineError> {
-        match self.0.store.load_runs(runs).await {
+        match self.0.0.store.load_runs(runs).await {
             Err(ReadError::Corrupt(_)) => {}
             loaded => return Ok(loaded?),
         }
         let mut readable = Vec::with_capacity(runs.len());
         for (tenant, run) in runs {
-            match self.0.store.load_runs(&[(*tenant, *run)]).await {
+            match self.0.0.store.load_runs(&[(*tenant, *run)]).await {
                 Err(ReadError::Corrupt(error)) => {
                     tracing::error!(%tenant, %run, %error, "a restored run cannot be read, and was not parked");
                 }
@@ -83,6 +83,7 @@ impl Engine {
 
     async fn park(&self, run: &Run) -> Result<Parked, EngineError> {
         let paused = self
+            .0
             .execute(
                 run.tenant,
                 run.id,
@@ -100,7 +101,7 @@ impl Engine {
             Ok(()) | Err(EngineError::Rejected(Rejection::Terminal { .. })) => {}
             Err(error) => return Err(error),
         }
-        let receipts = self.0.store.receipts(run.tenant, run.id).await?;
+        let receipts = self.0.0.store.receipts(run.tenant, run.id).await?;
         let open = receipts.iter().map(|row| &row.receipt);
         let open = open.filter(|receipt| matches!(receipt.state, ReceiptState::Intent | ReceiptState::InDoubt));
         let spec = run.spec(run.position);

@@ -14,11 +14,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::control::position_of;
-use crate::Engine;
 use crate::commands::start::{Earlier, EncodedPlan, IdempotencyKey, StartRun, Started};
 use crate::error::EngineError;
+use crate::parts::Runs;
 
-impl Engine {
+impl Runs {
     /// Makes a new run of the same version that keeps the results of the steps before `from`, by default before the
     /// first that did not succeed. A run has one successor: once there is one, the next is made from that.
     pub async fn resume_as_new(
@@ -29,7 +29,7 @@ impl Engine {
         key: Option<IdempotencyKey>,
         by: Context,
     ) -> Result<Started, EngineError> {
-        let old = self.0.store.load_runs(&[(tenant, run)]).await?.pop().ok_or(Rejection::UnknownRun { run })?;
+        let old = self.0.0.store.load_runs(&[(tenant, run)]).await?.pop().ok_or(Rejection::UnknownRun { run })?;
         let from = from.map(|step| position_of(&old, step)).transpose()?;
         let resumed = decide::resume(&old, from)?;
         self.check_claims(&old, &resumed).await?;
@@ -50,7 +50,7 @@ impl Engine {
             by,
             ..StartRun::new(tenant, plan, header.inputs.clone())
         };
-        let id = RunId(self.0.options.ids.fresh());
+        let id = RunId(self.0.0.options.ids.fresh());
         let earlier =
             Earlier { lineage: Some(resumed.lineage), inherited: resumed.inherited, starters: resumed.starters };
         self.start_from(id, request, earlier).await
@@ -71,7 +71,7 @@ impl Engine {
             ReceiptState::Succeeded => !receipt.late,
             ReceiptState::Intent | ReceiptState::InDoubt => false,
         };
-        let receipts = self.0.store.receipts(old.tenant, old.id).await?.into_iter().map(|row| row.receipt);
+        let receipts = self.0.0.store.receipts(old.tenant, old.id).await?.into_iter().map(|row| row.receipt);
         let stuck = receipts.filter(|receipt| receipt.is_of_claim() && !kept(receipt.position) && !may_repeat(receipt));
         let steps: BTreeSet<String> = stuck.map(|receipt| old.spec(receipt.position).key.clone()).collect();
         if steps.is_empty() {
@@ -84,7 +84,7 @@ impl Engine {
     pub(super) async fn newest_successor(&self, tenant: TenantId, run: RunId) -> Result<RunId, EngineError> {
         let mut newest = run;
         for _ in 0..limits::RESUMES_MAX {
-            match self.0.store.successor(tenant, newest).await? {
+            match self.0.0.store.successor(tenant, newest).await? {
                 Some(next) => newest = next,
                 None => break,
             }

@@ -15,9 +15,10 @@ use serde_json::Value;
 use crate::Engine;
 use crate::commands::Standing;
 use crate::error::EngineError;
+use crate::parts::Runs;
 use crate::payloads::replacement;
 
-impl Engine {
+impl Runs {
     /// Tries the step that stopped the run again. For a run that has ended, see [`Engine::resume_as_new`].
     pub async fn retry(
         &self,
@@ -28,28 +29,29 @@ impl Engine {
     ) -> Result<Standing, EngineError> {
         let mut checked = None;
         if let Some(input) = input {
-            let found = self.0.store.load_runs(&[(tenant, run)]).await?.pop().ok_or(Rejection::UnknownRun { run })?;
+            let found = self.0.0.store.load_runs(&[(tenant, run)]).await?.pop().ok_or(Rejection::UnknownRun { run })?;
             if found.state.is_terminal() {
                 return Err(Rejection::Terminal { run, state: found.state }.into());
             }
             checked = Some((found.position, self.checked_input(&found, &input).await?));
         }
-        self.execute(
-            tenant,
-            run,
-            by,
-            |facts| {
-                let run = facts.run();
-                if checked.as_ref().is_some_and(|(position, _)| *position != run.position) {
-                    let verb = "retry with this input, which was checked for another step,";
-                    return Err(Rejection::InvalidRunState { run: run.id, state: run.state, verb }.into());
-                }
-                let input = checked.as_ref().map(|(_, input)| input.clone());
-                Ok(ControlFlow::Continue(Command::Retry { input }))
-            },
-            |cell, _| Standing::of(cell.run.as_deref().expect("a command ran on it")),
-        )
-        .await
+        self.0
+            .execute(
+                tenant,
+                run,
+                by,
+                |facts| {
+                    let run = facts.run();
+                    if checked.as_ref().is_some_and(|(position, _)| *position != run.position) {
+                        let verb = "retry with this input, which was checked for another step,";
+                        return Err(Rejection::InvalidRunState { run: run.id, state: run.state, verb }.into());
+                    }
+                    let input = checked.as_ref().map(|(_, input)| input.clone());
+                    Ok(ControlFlow::Continue(Command::Retry { input }))
+                },
+                |cell, _| Standing::of(cell.run.as_deref().expect("a command ran on it")),
+            )
+            .await
     }
 
     /// The input as the step gets it. A task without a template of its own is given the run's inputs, so the schema of
@@ -60,7 +62,7 @@ impl Engine {
         let before = self.input_before(run).await?;
         let takes_inputs = matches!(run.spec(run.position).work, Work::Task { with: None, .. });
         if takes_inputs
-            && let Some(workflow) = self.workflow_version(run.tenant, &run.plan.workflow, run.plan.version).await?
+            && let Some(workflow) = self.0.workflows().version(run.tenant, &run.plan.workflow, run.plan.version).await?
             // A plan that was given with the start may have the name of a workflow whose schema never held for it.
             && self.bind_inputs(run.tenant, &workflow, before.clone()).await.is_ok()
         {
@@ -74,7 +76,7 @@ impl Engine {
     /// What the step was given before, whole.
     async fn input_before(&self, run: &Run) -> Result<Value, EngineError> {
         let mut input = run.input(run.position);
-        if let Some(payloads) = self.payloads() {
+        if let Some(payloads) = self.0.payloads() {
             let found = payloads.fetch_all(run.tenant, std::iter::once(&input)).await?;
             input = replacement(&found, &input).unwrap_or(input);
         }

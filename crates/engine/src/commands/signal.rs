@@ -14,8 +14,8 @@ use interlock_core::rejection::Rejection;
 use interlock_core::state::Initiator;
 use interlock_store::{OpenWait, Refusal, SignalRow, SignalStored, StoreSignal, StoredSignal, Write};
 
-use crate::Engine;
 use crate::error::EngineError;
+use crate::parts::Signals;
 
 /// How many waits and signals of one key are looked at at once.
 const MATCH_MAX: usize = 64;
@@ -42,7 +42,7 @@ pub enum Signaled {
     Duplicate,
 }
 
-impl Engine {
+impl Signals {
     /// Stores a signal durably, then wakes whoever waits for it.
     pub async fn signal(&self, request: SignalRequest) -> Result<Signaled, EngineError> {
         let row = self.signal_row(request).await?;
@@ -53,9 +53,9 @@ impl Engine {
     pub(crate) async fn signal_row(&self, request: SignalRequest) -> Result<SignalRow, EngineError> {
         let SignalRequest { tenant, signal_type, key, payload, source_id, broadcast } = request;
         check(&signal_type, &key, &payload, source_id.as_deref())?;
-        let id = SignalId(self.0.options.ids.fresh());
-        let received_at = self.now();
-        let payload = self.put_aside(tenant, id, payload).await?;
+        let id = SignalId(self.0.0.options.ids.fresh());
+        let received_at = self.0.now();
+        let payload = self.0.put_aside(tenant, id, payload).await?;
         let expires_at = received_at + limits::SIGNAL_KEPT;
         Ok(SignalRow { tenant, id, signal_type, key, received_at, expires_at, payload, source_id, broadcast })
     }
@@ -70,7 +70,7 @@ impl Engine {
         if is_planted(Bug::SignalNotMatched) {
             self.match_signals(tenant, &signal_type, &key).await?;
         }
-        match self.0.store.write(how(row)).await? {
+        match self.0.0.store.write(how(row)).await? {
             SignalStored::UnknownTenant => return Err(Rejection::UnknownTenant { tenant }.into()),
             SignalStored::Duplicate => return Ok(Signaled::Duplicate),
             SignalStored::Stored => {}
@@ -84,7 +84,7 @@ impl Engine {
     /// After a wait was opened: perhaps its signal is here already.
     pub(crate) fn match_in_background(&self, tenant: TenantId, signal_type: String, key: String) {
         let engine = self.clone();
-        self.0.tasks.spawn(async move {
+        self.0.0.tasks.spawn(async move {
             if let Err(error) = engine.match_signals(tenant, &signal_type, &key).await {
                 tracing::debug!(%error, signal_type, "matching failed; the sweep will do it");
             }
@@ -102,17 +102,17 @@ impl Engine {
         let mut after: Option<OpenWait> = None;
         let mut rounds = 0;
         while rounds < ROUNDS_MAX {
-            let waits = self.0.store.open_waits(tenant, signal_type, key, after.as_ref(), MATCH_MAX).await?;
+            let waits = self.0.0.store.open_waits(tenant, signal_type, key, after.as_ref(), MATCH_MAX).await?;
             let full = waits.len() == MATCH_MAX;
             let last = waits.last().cloned();
             // A signal is not kept for a run that cannot be worked on.
-            let now = self.now();
-            let able = waits.into_iter().filter(|wait| !self.0.set_aside.holds(tenant, wait.run, now)).collect();
+            let now = self.0.now();
+            let able = waits.into_iter().filter(|wait| !self.0.0.set_aside.holds(tenant, wait.run, now)).collect();
             let pairs = self.pair(tenant, signal_type, key, able).await?;
             if !pairs.is_empty() {
                 rounds += 1;
                 for (wait, signal) in pairs {
-                    self.one_of_many(tenant, wait.run, self.wake(tenant, &wait, signal)).await?;
+                    self.0.one_of_many(tenant, wait.run, self.wake(tenant, &wait, signal)).await?;
                 }
             } else if full {
                 after = last;
@@ -132,7 +132,7 @@ impl Engine {
         waits: Vec<OpenWait>,
     ) -> Result<Vec<(OpenWait, StoredSignal)>, EngineError> {
         let Some(mut from) = waits.iter().map(|wait| wait.accept_from).min() else { return Ok(Vec::new()) };
-        let read = |from| self.0.store.pending_signals(tenant, signal_type, key, from, MATCH_MAX);
+        let read = |from| self.0.0.store.pending_signals(tenant, signal_type, key, from, MATCH_MAX);
         let mut signals = read(from).await?;
         let mut taken = HashSet::new();
         let mut pairs = Vec::new();
@@ -148,7 +148,7 @@ impl Engine {
             }
             if found.as_ref().is_some_and(|signal| signal.broadcast) {
                 // The run may have heard it.
-                let unheard = self.0.store.unheard_signals(&wait, (tenant, signal_type, key), MATCH_MAX).await?;
+                let unheard = self.0.0.store.unheard_signals(&wait, (tenant, signal_type, key), MATCH_MAX).await?;
                 found = unheard.into_iter().find(|signal| !taken.contains(&signal.id));
             }
             if let Some(signal) = found {
@@ -163,8 +163,9 @@ impl Engine {
         let by = Context { initiator: Initiator::Webhook, person: None, metadata: None };
         let position = wait.position;
         let StoredSignal { id, payload, broadcast, .. } = signal;
-        let payload = self.at_hand(tenant, payload).await?;
+        let payload = self.0.at_hand(tenant, payload).await?;
         let woken = self
+            .0
             .execute(
                 tenant,
                 wait.run,

@@ -19,11 +19,11 @@ use interlock_core::unasked::unasked_by;
 use interlock_store::{Refusal, StartAnswer, SubmitError};
 use interlock_workflow::expression;
 
-use crate::Engine;
 use crate::commands::assignment;
 use crate::dispatch::workflow_limits::LimitedWorkflow;
 use crate::error::EngineError;
 use crate::execute::CONFLICTS_MAX;
+use crate::parts::Runs;
 
 /// A plan that has been checked, with the text under whose hash it is stored. Made once per workflow version.
 #[derive(Debug, Clone)]
@@ -150,22 +150,22 @@ fn refuse_unasked(plan: &Plan) -> Result<(), Rejection> {
     Err(Rejection::InvalidInput { what: format!("{what}; put one before each, or start without the mode or profile") })
 }
 
-impl Engine {
+impl Runs {
     pub async fn start(&self, request: StartRun) -> Result<Started, EngineError> {
         refuse_unasked(&request.plan.plan)?;
-        let id = RunId(self.0.options.ids.fresh());
+        let id = RunId(self.0.0.options.ids.fresh());
         self.start_from(id, request, Earlier::default()).await
     }
 
     /// Starts a run and waits until it has ended.
     pub async fn start_and_wait(&self, request: StartRun) -> Result<(Started, RunState), EngineError> {
         refuse_unasked(&request.plan.plan)?;
-        let id = RunId(self.0.options.ids.fresh());
+        let id = RunId(self.0.0.options.ids.fresh());
         let tenant = request.tenant;
-        let told = self.0.feed.when_ended(id);
+        let told = self.0.0.feed.when_ended(id);
         let started = self.start_from(id, request, Earlier::default()).await?;
         if started.run != id {
-            return Ok((started, self.wait_for_end(tenant, started.run).await?));
+            return Ok((started, self.0.events().wait_for_end(tenant, started.run).await?));
         }
         tokio::select! {
             biased;
@@ -173,7 +173,7 @@ impl Engine {
             // Another server may end it, where only the store tells.
             state = async {
                 tokio::time::sleep(std::time::Duration::from_secs(1)).await;
-                self.wait_for_end(tenant, id).await
+                self.0.events().wait_for_end(tenant, id).await
             } => Ok((started, state?)),
         }
     }
@@ -184,9 +184,9 @@ impl Engine {
         request: StartRun,
         earlier: Earlier,
     ) -> Result<Started, EngineError> {
-        let now = self.now();
+        let now = self.0.now();
         let tenant = request.tenant;
-        self.check_enabled(tenant).await?;
+        self.0.tenants().check_enabled(tenant).await?;
         let plan = Arc::clone(&request.plan.plan);
         let on_conflict = request.on_conflict;
         let Earlier { lineage, inherited, starters } = earlier;
@@ -207,9 +207,9 @@ impl Engine {
         };
         // Where a session has room and nobody is ahead, the first step is claimed in the same commit.
         let limited = plan.workflow_caps().map(|caps| LimitedWorkflow { tenant, name: caps.workflow });
-        let held = limited.is_some_and(|workflow| self.0.dispatch.holds(&workflow, now));
+        let held = limited.is_some_and(|workflow| self.0.0.dispatch.holds(&workflow, now));
         let first = plan.steps.first().filter(|_| inherited.is_empty() && !held);
-        let mut claim = first.and_then(|spec| self.0.dispatch.reserve(spec, tenant, now));
+        let mut claim = first.and_then(|spec| self.0.0.dispatch.reserve(spec, tenant, now));
         let opened = |claim, queued| {
             decide::open(StartRequest {
                 tenant,
@@ -231,8 +231,8 @@ impl Engine {
             let session = claimer.as_ref().map(|claimer| claimer.session);
             let (mut run, opening) = opened(claimer, queued)?;
             let decided = decide::start(&run, opening, Asked { by: request.by.clone(), now })?;
-            let change = self.answer_all(decided).await?;
-            let refusal = match self.submit(change).await {
+            let change = self.0.answer_all(decided).await?;
+            let refusal = match self.0.submit(change).await {
                 Ok(change) => {
                     run.apply(&change);
                     self.started(run, &change, session);
@@ -252,7 +252,7 @@ impl Engine {
                 // Whatever the rule says, a start does nothing to another workspace's run.
                 Refusal::SubjectBusy { run }
                     if on_conflict != OnConflict::Queue
-                        && self.is_elsewhere(tenant, run, &header.workspace).await? =>
+                        && self.0.is_elsewhere(tenant, run, &header.workspace).await? =>
                 {
                     return Err(EngineError::SubjectElsewhere { subject: subject() });
                 }
@@ -260,7 +260,8 @@ impl Engine {
                     OnConflict::Reject => return Err(EngineError::SubjectBusy { subject: subject(), run }),
                     OnConflict::Queue => (claim, queued) = (None, Some(Queued { cancels: false })),
                     OnConflict::CancelPrevious => (claim, queued) = (None, Some(Queued { cancels: true })),
-                    OnConflict::Signal => match self.signal_holder(tenant, run, &header, idempotency.as_ref()).await? {
+                    OnConflict::Signal => match self.0.signal_holder(tenant, run, &header, idempotency.as_ref()).await?
+                    {
                         Some(true) => return Ok(Started { run, replayed: false, admission: Admission::Signaled }),
                         Some(false) => {
                             return self.replay(tenant, &idempotency.expect("only a keyed start is a repeat")).await;
@@ -284,28 +285,28 @@ impl Engine {
 
     /// The hints that go out once a run is made.
     fn started(&self, run: Run, change: &ChangeSet, claim: Option<SessionId>) {
-        self.0.counters.record(None, run.state, change);
-        let handed = claim.zip(assignment(&run, self.0.epoch));
-        self.committed(&run, change);
+        self.0.0.counters.record(None, run.state, change);
+        let handed = claim.zip(assignment(&run, self.0.0.epoch));
+        self.0.committed(&run, change);
         if run.current().session().is_some() {
-            self.0.cells.put(run);
+            self.0.0.cells.put(run);
         } else if run.control == Control::Active && run.current().state() == StepState::Ready {
-            self.0.cells.offer(run);
+            self.0.0.cells.offer(run);
         }
         if let Some((session, assignment)) = handed {
-            self.0.dispatch.hand_over(session, [assignment], self.now());
+            self.0.0.dispatch.hand_over(session, [assignment], self.0.now());
         }
     }
 
     pub(crate) async fn replay(&self, tenant: TenantId, asked: &IdempotencyRow) -> Result<Started, EngineError> {
-        let record = self.0.store.idempotency(tenant, &asked.client, &asked.key).await?;
+        let record = self.0.0.store.idempotency(tenant, &asked.client, &asked.key).await?;
         // It was swept away between the two looks: the same request may simply be made again.
         let record = record.ok_or(EngineError::Overloaded)?;
         // Without a run it belongs to a request of another kind.
         let Some(run) = record.run.filter(|_| record.request_hash == asked.request_hash) else {
             return Err(EngineError::IdempotencyMismatch);
         };
-        if record.expires_at <= self.now() {
+        if record.expires_at <= self.0.now() {
             return Err(EngineError::IdempotencyExpired { run });
         }
         let answer = record.response.map(|response| response.decode::<StartAnswer>()).transpose();

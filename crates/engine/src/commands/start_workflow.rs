@@ -18,9 +18,9 @@ use interlock_workflow::expression::{self, Scope};
 use interlock_workflow::shape::TextTemplate;
 use serde_json::{Map, Value};
 
-use crate::Engine;
 use crate::commands::start::{EncodedPlan, IdempotencyKey, StartRun, Started};
 use crate::error::EngineError;
+use crate::parts::Runs;
 use crate::workflows::WorkflowVersion;
 
 /// Searchable inputs are labels under this prefix.
@@ -107,7 +107,7 @@ fn plan_under(plan: &Arc<EncodedPlan>, stricter: &Stricter) -> Result<Arc<Encode
     Ok(EncodedPlan::new(plan.plan.under(stricter).map_err(invalid)?)?)
 }
 
-impl Engine {
+impl Runs {
     /// The version that a start takes.
     pub async fn workflow_to_start(
         &self,
@@ -116,13 +116,13 @@ impl Engine {
         version: Option<u32>,
     ) -> Result<Arc<WorkflowVersion>, EngineError> {
         let unknown = || EngineError::UnknownWorkflow { workflow: name.to_owned(), version };
-        let (head, newest) = self.workflow_head(tenant, name).await?.ok_or_else(unknown)?;
+        let (head, newest) = self.0.workflows().head(tenant, name).await?.ok_or_else(unknown)?;
         if head.disabled {
             return Err(EngineError::WorkflowDisabled { workflow: name.to_owned() });
         }
         match version.filter(|version| *version != newest.version) {
             None => Ok(newest),
-            Some(version) => self.workflow_version(tenant, name, version).await?.ok_or_else(unknown),
+            Some(version) => self.0.workflows().version(tenant, name, version).await?.ok_or_else(unknown),
         }
     }
 
@@ -180,7 +180,7 @@ impl Engine {
     ) -> Result<Value, EngineError> {
         let bound = if workflow.inputs.have_patterns() {
             let workflow = Arc::clone(workflow);
-            self.evaluate_trigger(tenant, move |budget| workflow.inputs.bind(&given, budget)).await?
+            self.0.evaluate_trigger(tenant, move |budget| workflow.inputs.bind(&given, budget)).await?
         } else {
             workflow.inputs.bind(&given, &Budget::default())
         };
@@ -209,7 +209,7 @@ impl Engine {
                 let scope = scope.within(budget);
                 texts.iter().map(|text| expression::render_text(text, &scope)).collect::<Result<Vec<Value>, _>>()
             };
-            let rendered = self.evaluate_trigger(tenant, render).await?;
+            let rendered = self.0.evaluate_trigger(tenant, render).await?;
             rendered.map_err(|error| invalid(error.message))?
         };
         Ok(values

@@ -81,7 +81,7 @@ impl Engine {
             }
             let reason = format!("replaced by {by} (on_conflict: cancel_previous)");
             let work = async {
-                match self.cancel(tenant, run, reason, false, Context::SYSTEM).await {
+                match self.runs().cancel(tenant, run, reason, false, Context::SYSTEM).await {
                     // It is being canceled, rolls back, or has ended.
                     Ok(_) | Err(EngineError::Rejected(_)) => Ok(()),
                     Err(error) => Err(error),
@@ -148,7 +148,7 @@ impl Engine {
             SubjectSignaled::Duplicate => return Ok(Some(false)),
             SubjectSignaled::Signaled => {}
         }
-        self.match_signals(tenant, START_SIGNAL, &key).await?;
+        self.signals().match_signals(tenant, START_SIGNAL, &key).await?;
         Ok(Some(true))
     }
 }

@@ -4,19 +4,19 @@ use interlock_core::caps::Caps;
 use interlock_core::run::Run;
 use interlock_core::why::{LimitOf, Throttle};
 
-use crate::Engine;
 use crate::error::EngineError;
+use crate::parts::Runs;
 
-impl Engine {
+impl Runs {
     /// The limit that does not admit a claim of the run now, over all servers. It is worked out when somebody asks: no
     /// run is written to for being held back.
     pub async fn throttle(&self, run: &Run) -> Result<Option<Throttle>, EngineError> {
-        let now = self.now();
+        let now = self.0.now();
         if !run.is_claimable(now) {
             return Ok(None);
         }
         let first = run.is_unclaimed();
-        let store = &self.0.store;
+        let store = &self.0.0.store;
         let caps = run.plan.rules.caps();
         if !caps.is_unlimited() {
             let mut usage = store.workflow_usage(run.tenant, &run.plan.workflow).await?;

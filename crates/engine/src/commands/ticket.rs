@@ -14,6 +14,7 @@ use serde_json::{Map, Value, json};
 
 use crate::commands::start::{IdempotencyKey, Started};
 use crate::error::EngineError;
+use crate::parts::Runs;
 use crate::triggers::{Kind, Occasion, Taken, given_for_ticket};
 use crate::{Engine, StartWorkflow};
 
@@ -45,7 +46,7 @@ fn invalid(what: String) -> EngineError {
     Rejection::InvalidInput { what }.into()
 }
 
-impl Engine {
+impl Runs {
     pub async fn start_for_ticket(&self, request: StartForTicket) -> Result<Started, EngineError> {
         if request.ticket.is_empty() || request.ticket.len() > limits::SUBJECT_BYTES_MAX {
             return Err(invalid(format!("`ticket_id` has 1 to {} bytes", limits::SUBJECT_BYTES_MAX)));
@@ -61,10 +62,10 @@ impl Engine {
         let fingerprint = canonical_hash(&asked).map_err(|error| invalid(error.to_string()))?;
         // Which workflow takes a ticket may have changed since: a repeat is answered before anybody looks.
         if let Some(IdempotencyKey { client, key }) = &request.idempotency {
-            let record = self.0.store.idempotency(request.tenant, client, key).await?;
+            let record = self.0.0.store.idempotency(request.tenant, client, key).await?;
             if record.is_some_and(|record| record.run.is_some()) {
                 let (client, key, source) = (client.clone(), key.clone(), TRIGGER.to_owned());
-                let expires_at = self.now();
+                let expires_at = self.0.now();
                 let asked = IdempotencyRow { client, key, source, request_hash: fingerprint, expires_at };
                 return self.replay(request.tenant, &asked).await;
             }
@@ -100,7 +101,7 @@ impl Engine {
         let (workflow, given) = if let Some(name) = &request.workflow {
             let version = self.workflow_to_start(request.tenant, name, None).await?;
             let given =
-                self.evaluate(request.tenant, move |budget| given_for_ticket(&version, &occasion, budget)).await?;
+                self.0.evaluate(request.tenant, move |budget| given_for_ticket(&version, &occasion, budget)).await?;
             (name.clone(), given.map_err(invalid)?)
         } else {
             let Taken { workflow, inputs } = self.only_taker(request, occasion).await?;
@@ -116,7 +117,7 @@ impl Engine {
     }
 
     async fn only_taker(&self, request: &StartForTicket, occasion: Occasion) -> Result<Taken, EngineError> {
-        let mut taken = self.taken_by(request.tenant, occasion).await?;
+        let mut taken = self.0.taken_by(request.tenant, occasion).await?;
         if taken.len() == 1
             && let Some(one) = taken.pop()
         {
@@ -127,7 +128,7 @@ impl Engine {
             taken.into_iter().map(|taken| taken.workflow).collect()
         } else {
             let takes_tickets = |on: &Triggers| !on.ticket.0.is_empty();
-            let all = self.triggered(request.tenant).await?.into_iter();
+            let all = self.0.triggered(request.tenant).await?.into_iter();
             let all = all.filter(|version| version.definition.on.as_ref().is_some_and(takes_tickets));
             all.map(|version| version.name.clone()).collect()
         };

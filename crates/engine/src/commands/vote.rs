@@ -10,9 +10,9 @@ use interlock_core::rejection::Rejection;
 use interlock_core::run::{Phase, Run};
 use interlock_core::state::Initiator;
 
-use crate::Engine;
 use crate::commands::Standing;
 use crate::error::EngineError;
+use crate::parts::Runs;
 
 /// A vote on an exact approval: a decision on anything else is refused.
 #[derive(Debug, Clone)]
@@ -23,37 +23,38 @@ pub struct VoteRequest {
     pub notes: Option<String>,
 }
 
-impl Engine {
+impl Runs {
     /// Who wrote the version of the workflow that the run has pinned: two keys need others.
     pub async fn version_author(&self, tenant: TenantId, run: &Run) -> Result<Option<String>, EngineError> {
-        let version = self.0.store.workflow_version(tenant, &run.plan.workflow, run.plan.version).await?;
+        let version = self.0.0.store.workflow_version(tenant, &run.plan.workflow, run.plan.version).await?;
         Ok(version.and_then(|version| version.created_by))
     }
 
     pub async fn vote(&self, tenant: TenantId, run: RunId, request: VoteRequest) -> Result<Standing, EngineError> {
         let VoteRequest { approval, voter, approve, notes } = request;
         let by = Context { initiator: Initiator::Approval, person: Some(voter.person.clone()), metadata: None };
-        self.execute(
-            tenant,
-            run,
-            by,
-            |facts| {
-                let run = facts.run();
-                match &run.current().phase {
-                    Phase::WaitingApproval(open) if open.id == approval => {}
-                    _ if run.state.is_terminal() => {
-                        return Err(Rejection::Terminal { run: run.id, state: run.state }.into());
+        self.0
+            .execute(
+                tenant,
+                run,
+                by,
+                |facts| {
+                    let run = facts.run();
+                    match &run.current().phase {
+                        Phase::WaitingApproval(open) if open.id == approval => {}
+                        _ if run.state.is_terminal() => {
+                            return Err(Rejection::Terminal { run: run.id, state: run.state }.into());
+                        }
+                        _ => {
+                            let why = "it is not the one that the run waits for now".to_owned();
+                            return Err(Rejection::VoteRefused { approval, why }.into());
+                        }
                     }
-                    _ => {
-                        let why = "it is not the one that the run waits for now".to_owned();
-                        return Err(Rejection::VoteRefused { approval, why }.into());
-                    }
-                }
-                let (voter, notes) = (voter.clone(), notes.clone());
-                Ok(ControlFlow::Continue(Command::Vote { position: run.position, voter, approve, notes }))
-            },
-            |cell, _| Standing::of(cell.run.as_deref().expect("a command ran on it")),
-        )
-        .await
+                    let (voter, notes) = (voter.clone(), notes.clone());
+                    Ok(ControlFlow::Continue(Command::Vote { position: run.position, voter, approve, notes }))
+                },
+                |cell, _| Standing::of(cell.run.as_deref().expect("a command ran on it")),
+            )
+            .await
     }
 }

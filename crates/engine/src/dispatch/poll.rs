@@ -30,10 +30,10 @@ use super::ready::{Candidate, GroupKey};
 use super::session::SessionInfo;
 use super::workflow_limits::{LimitedWorkflow, Pass};
 use super::{Dispatch, Reserved};
-use crate::Engine;
 use crate::cells::Streak;
 use crate::commands::assignment;
 use crate::error::EngineError;
+use crate::parts::Workers;
 
 /// How many steps one poll claims at most.
 const CLAIM_BATCH_MAX: usize = 256;
@@ -83,7 +83,7 @@ impl Dispatch {
     }
 }
 
-impl Engine {
+impl Workers {
     /// Claims up to `max` steps for a session; waits up to `wait` for the first one. What is claimed beyond that, for
     /// places that became free meanwhile, waits for the session's next poll.
     pub async fn poll(&self, session: SessionId, max: usize, wait: Duration) -> Result<Vec<Assignment>, EngineError> {
@@ -95,21 +95,21 @@ impl Engine {
         let expired = tokio::time::sleep(wait);
         tokio::pin!(expired);
         let info = self.session(session).await?;
-        let dispatch = &self.0.dispatch;
+        let dispatch = &self.0.0.dispatch;
         let offering = Offering { dispatch, session, poll: dispatch.polls.fetch_add(1, Ordering::Relaxed) };
         let mut claims = Vec::new();
         loop {
             let work = dispatch.work.notified();
             tokio::pin!(work);
             work.as_mut().enable();
-            let (deliveries, candidates) = dispatch.deliver_or_take(&offering, &info, max, self.now());
+            let (deliveries, candidates) = dispatch.deliver_or_take(&offering, &info, max, self.0.now());
             if !deliveries.is_empty() {
                 let held = self.deliverable(session, deliveries).await;
                 if held.is_empty() {
                     // None of them is the session's any more: look for others.
                     continue;
                 }
-                dispatch.state().offers.answered(session, offering.poll, self.now());
+                dispatch.state().offers.answered(session, offering.poll, self.0.now());
                 return Ok(held);
             }
             if dispatch.starved() {
@@ -117,11 +117,11 @@ impl Engine {
             }
             if !candidates.is_empty() {
                 let (engine, info) = (self.clone(), Arc::clone(&info));
-                claims.push(self.0.tasks.spawn(async move { engine.claim_all(session, &info, candidates).await }));
+                claims.push(self.0.0.tasks.spawn(async move { engine.claim_all(session, &info, candidates).await }));
             }
             tokio::select! {
                 biased;
-                () = self.0.stopping.cancelled() => return Err(EngineError::Closed),
+                () = self.0.0.stopping.cancelled() => return Err(EngineError::Closed),
                 () = work => {}
                 () = &mut expired => {
                     join_all(claims).await;
@@ -134,7 +134,7 @@ impl Engine {
 
     /// Claims what is still there of these, and hands it over.
     async fn claim_all(&self, session: SessionId, info: &SessionInfo, candidates: Vec<Candidate>) {
-        let dispatch = &self.0.dispatch;
+        let dispatch = &self.0.0.dispatch;
         let reserved = Reserved { dispatch, session, places: candidates.len() };
         self.preload(&candidates).await;
         let claims = candidates.into_iter().map(|candidate| self.claim(session, info, candidate));
@@ -144,14 +144,14 @@ impl Engine {
             drop(reserved);
             dispatch.work.notify_waiters();
         } else {
-            dispatch.hand_over(session, claimed, self.now());
+            dispatch.hand_over(session, claimed, self.0.now());
         }
     }
 
     /// Of what was claimed for a session meanwhile, that which it still holds, with its payloads.
     async fn deliverable(&self, session: SessionId, deliveries: Vec<(Timestamp, Assignment)>) -> Vec<Assignment> {
-        let held = self.still_held(session, deliveries).await;
-        self.with_payloads(session, held).await
+        let held = self.0.still_held(session, deliveries).await;
+        self.0.with_payloads(session, held).await
     }
 
     /// Brings the candidates that are not in memory there with one read, instead of one each.
@@ -159,13 +159,15 @@ impl Engine {
         let missing: Vec<_> = candidates
             .iter()
             .map(|candidate| (candidate.tenant, candidate.run))
-            .filter(|(tenant, run)| !self.0.cells.holds(*tenant, *run))
+            .filter(|(tenant, run)| !self.0.0.cells.holds(*tenant, *run))
             .collect();
         if missing.len() < 2 {
             return;
         }
-        match self.0.store.load_runs(&missing).await {
-            Ok(runs) => runs.into_iter().filter(|run| !run.state.is_terminal()).for_each(|run| self.0.cells.offer(run)),
+        match self.0.0.store.load_runs(&missing).await {
+            Ok(runs) => {
+                runs.into_iter().filter(|run| !run.state.is_terminal()).for_each(|run| self.0.0.cells.offer(run))
+            }
             Err(error) => tracing::debug!(%error, "candidates could not be read together; each claim will try"),
         }
     }
@@ -173,11 +175,12 @@ impl Engine {
     /// Claims one step. A candidate that is gone, paused or throttled is no error: the hint was out of date.
     async fn claim(&self, session: SessionId, info: &SessionInfo, candidate: Candidate) -> Option<Assignment> {
         let Candidate { tenant, run, .. } = candidate;
-        let epoch = self.0.epoch;
-        let dispatch = &self.0.dispatch;
+        let epoch = self.0.0.epoch;
+        let dispatch = &self.0.0.dispatch;
         let mut limited: Option<(Tried, Pass)> = None;
         let mut mismatch: Option<Mismatch> = None;
         let claimed = self
+            .0
             .execute(
                 tenant,
                 run,
@@ -195,11 +198,11 @@ impl Engine {
                         }
                         // Another server may have taken the run on to a step that the session can do: refused, the
                         // command is decided again on what stands in the store, and only that is remembered.
-                        mismatch = run.is_claimable(self.now()).then(|| Mismatch::of(run));
+                        mismatch = run.is_claimable(self.0.now()).then(|| Mismatch::of(run));
                         return Err(Rejection::NotClaimable { run: run.id, control: run.control }.into());
                     }
                     if let Some(workflow) = LimitedWorkflow::of(run) {
-                        let now = self.now();
+                        let now = self.0.now();
                         // The leave is for somebody who can use it.
                         if !run.is_claimable(now) {
                             dispatch.let_another_try(&workflow);
@@ -225,7 +228,7 @@ impl Engine {
         if let Some((tried, pass)) = &limited {
             match &claimed {
                 Err(EngineError::Refused(Refusal::WorkflowThrottled { held })) => {
-                    dispatch.held(tried, *pass, *held, self.now());
+                    dispatch.held(tried, *pass, *held, self.0.now());
                     return None;
                 }
                 claimed => dispatch.tried(&tried.workflow, claimed.is_ok()),
@@ -233,7 +236,7 @@ impl Engine {
         }
         match claimed {
             Ok(assignment) => {
-                self.0.set_aside.worked(tenant, run.into());
+                self.0.0.set_aside.worked(tenant, run.into());
                 assignment
             }
             Err(EngineError::Refused(Refusal::Throttled)) => {
@@ -252,7 +255,7 @@ impl Engine {
                 None
             }
             Err(error) => {
-                self.0.set_aside.failed(tenant, run.into(), &error, self.now());
+                self.0.0.set_aside.failed(tenant, run.into(), &error, self.0.now());
                 None
             }
         }
@@ -267,7 +270,7 @@ impl Engine {
         }
         // The claim is the effect, as far as anybody will ever know: it needs leave as one does.
         let action = Action::of_step(spec, run.position, run.input(run.position));
-        let judged = action.map(|action| Judged::by(&*self.0.options.judge, action, run).grant(run));
+        let judged = action.map(|action| Judged::by(&*self.0.0.options.judge, action, run).grant(run));
         let grant = match judged {
             Some(Ok(grant)) => grant,
             Some(Err(withheld)) => return Ok(Command::WithholdStep { withheld: Box::new(withheld) }),
@@ -276,7 +279,7 @@ impl Engine {
         let (iteration, attempt) = (step.iteration, step.attempt + 1);
         let scope = EffectScope { root: run.id, step_path: &spec.key, iteration, number: attempt };
         let receipt = Receipt {
-            id: ReceiptId(self.0.options.ids.fresh()),
+            id: ReceiptId(self.0.0.options.ids.fresh()),
             position: run.position,
             iteration,
             attempt,
@@ -285,7 +288,7 @@ impl Engine {
             state: ReceiptState::Intent,
             request: Json::null(),
             response: None,
-            intent_at: self.now(),
+            intent_at: self.0.now(),
             outcome_at: None,
             late: false,
         };
@@ -294,19 +297,19 @@ impl Engine {
 
     /// The tenant is at its cap: the candidate goes back, and the tenant is left alone for a moment.
     async fn throttled(&self, candidate: Candidate) {
-        let cell = self.0.cells.get(candidate.tenant, candidate.run);
+        let cell = self.0.0.cells.get(candidate.tenant, candidate.run);
         let mut cell = cell.lock().await;
-        if self.load(&mut cell, candidate.tenant, candidate.run).await.is_err() {
+        if self.0.load(&mut cell, candidate.tenant, candidate.run).await.is_err() {
             return;
         }
         let run = cell.run.as_deref().expect("it was loaded above");
         let key = GroupKey::of(run);
         {
-            let mut state = self.0.dispatch.state();
+            let mut state = self.0.0.dispatch.state();
             state.ready.push(key, candidate, Need::of(run.spec(run.position)));
-            state.ready.throttle(candidate.tenant, self.now());
+            state.ready.throttle(candidate.tenant, self.0.now());
         }
         // The scan loop sleeps until the throttle ends.
-        self.0.dispatch.repace.notify_one();
+        self.0.0.dispatch.repace.notify_one();
     }
 }

@@ -144,16 +144,16 @@ async fn perform(engine: &Engine, job: &BulkJob, target: Target) -> Result<(), E
     let by = Context { initiator: Initiator::Operator, person: job.person.clone(), metadata: Some(mark(job.id)) };
     match job.action {
         BulkAction::Cancel => {
-            engine.cancel(tenant, run, job.reason.clone(), job.rollback, by).await?;
+            engine.runs().cancel(tenant, run, job.reason.clone(), job.rollback, by).await?;
         }
         BulkAction::Resume => {
-            engine.resume(tenant, run, by).await?;
+            engine.runs().resume(tenant, run, by).await?;
         }
-        BulkAction::Retry => match engine.retry(tenant, run, None, by.clone()).await {
+        BulkAction::Retry => match engine.runs().retry(tenant, run, None, by.clone()).await {
             Err(EngineError::Rejected(Rejection::Terminal { .. })) => {
                 // The key makes the new run once, however often the job is taken over.
                 let key = IdempotencyKey { client: CLIENT.to_owned(), key: format!("{}:{position}", job.id) };
-                engine.resume_as_new(tenant, run, None, Some(key), by).await?;
+                engine.runs().resume_as_new(tenant, run, None, Some(key), by).await?;
             }
             other => {
                 other?;

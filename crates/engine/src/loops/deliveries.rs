@@ -45,7 +45,7 @@ async fn one(engine: &Engine, row: DeliveryRow) -> Result<(), EngineError> {
     };
     if row.at.is_signal() {
         tracing::info!(signal = row.at.key, attempt, "a signal is taken over");
-        return engine.announce_again(&row, attempt).await;
+        return engine.signals().announce_again(&row, attempt).await;
     }
     let Some(endpoint) = engine.0.store.inbound_endpoint(row.at.endpoint).await? else { return Ok(()) };
     tracing::info!(delivery = row.at.key, attempt, "a delivery is taken over");

@@ -31,7 +31,7 @@ pub(crate) async fn run(engine: Engine) {
             patient_until = now + lease;
         }
         last = now;
-        engine.forget_silent_sessions();
+        engine.workers().forget_silent_sessions();
         if engine.noted("reaper", reap(&engine, now, patient_until).await).is_none() {
             // Workers could not renew either: everybody gets one more lease.
             patient_until = engine.now() + lease;

@@ -28,7 +28,7 @@ async fn rematch(engine: &Engine) -> Result<(), EngineError> {
     }
     let mut outage = None;
     for unmatched in engine.0.store.unmatched(SWEEP_MAX).await? {
-        let matched = engine.match_signals(unmatched.tenant, &unmatched.signal_type, &unmatched.key).await;
+        let matched = engine.signals().match_signals(unmatched.tenant, &unmatched.signal_type, &unmatched.key).await;
         outage = keep_outage(matched).or(outage);
     }
     outage.map_or(Ok(()), Err)

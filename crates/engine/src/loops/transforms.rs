@@ -38,7 +38,7 @@ async fn serve(engine: &Engine) -> Result<(), EngineError> {
         tasks: Some(Vec::new()),
         capabilities: Some(vec![StepKind::Transform.as_str().to_owned()]),
     };
-    let registered = engine.register(hello).await?;
+    let registered = engine.workers().register(hello).await?;
     engine.noted("transforms", Ok::<_, EngineError>(()));
     let session = registered.session;
     // Side by side, so that a renewal never interrupts a poll in the middle of its claims.
@@ -49,14 +49,14 @@ async fn serve(engine: &Engine) -> Result<(), EngineError> {
         renewed = renew(engine, &registered, &held) => renewed,
     };
     if engine.0.stopping.is_cancelled() {
-        engine.unregister(session).await?;
+        engine.workers().unregister(session).await?;
     }
     worked
 }
 
 async fn work(engine: &Engine, session: SessionId, held: &Mutex<BTreeSet<AttemptRef>>) -> Result<(), EngineError> {
     loop {
-        let polled = engine.poll(session, SLOTS as usize, POLL_WAIT).await?;
+        let polled = engine.workers().poll(session, SLOTS as usize, POLL_WAIT).await?;
         join_all(polled.into_iter().map(|assignment| finish(engine, session, assignment, held))).await;
     }
 }
@@ -69,7 +69,7 @@ async fn renew(
     loop {
         tokio::time::sleep(registered.renew_every.as_duration()).await;
         let listed: Vec<AttemptRef> = held.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect();
-        engine.heartbeat(registered.session, &listed, false).await?;
+        engine.workers().heartbeat(registered.session, &listed, false).await?;
     }
 }
 
@@ -83,7 +83,7 @@ async fn finish(engine: &Engine, session: SessionId, mut assignment: Assignment,
             outcome: ReportedOutcome::Completed { output: assignment.input },
             claim_next: true,
         };
-        let completed = engine.complete(session, report).await;
+        let completed = engine.workers().complete(session, report).await;
         held.lock().unwrap_or_else(PoisonError::into_inner).remove(&at);
         match completed {
             Ok(completed) => match completed.next {

@@ -74,7 +74,7 @@ impl Engine {
                 ReportedOutcome::Dead { error: error.step_error() }
             };
             let report = Report { at, epoch, outcome, claim_next: false };
-            if let Err(error) = self.record(session, report).await {
+            if let Err(error) = self.workers().record(session, report).await {
                 tracing::warn!(run = %at.run, %error, "that could not be recorded; the step's lease will expire");
             }
         }

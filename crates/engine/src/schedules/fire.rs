@@ -13,6 +13,7 @@ use interlock_store::{ChangeSchedule, ScheduleRow, SlotRow};
 use super::cadence;
 use crate::Engine;
 use crate::error::EngineError;
+use crate::parts::Schedules;
 
 /// How often a schedule looks whether the run that its queue waits for has ended.
 const QUEUE_LOOK: Millis = Millis::from_secs(1);
@@ -35,7 +36,7 @@ struct Look<'a> {
 pub(crate) async fn fire(engine: &Engine, row: ScheduleRow) -> Result<(), EngineError> {
     let now = engine.now();
     let active = match row.last_run {
-        Some(run) => engine.still_active(row.tenant, run).await?.then_some(run),
+        Some(run) => engine.schedules().still_active(row.tenant, run).await?.then_some(run),
         None => None,
     };
     let queued = engine.0.store.queued_slots(row.tenant, row.id, QUEUED_MAX).await?;
@@ -49,13 +50,13 @@ pub(crate) async fn fire(engine: &Engine, row: ScheduleRow) -> Result<(), Engine
     Ok(())
 }
 
-impl Engine {
+impl Schedules {
     pub(crate) async fn still_active(
         &self,
         tenant: interlock_core::ids::TenantId,
         run: RunId,
     ) -> Result<bool, EngineError> {
-        let overview = self.0.store.run_overview(tenant, run).await?;
+        let overview = self.0.0.store.run_overview(tenant, run).await?;
         Ok(overview.is_some_and(|overview| !overview.state.is_terminal()))
     }
 }
@@ -117,7 +118,7 @@ impl Look<'_> {
             }
             (Overlap::CancelPrevious, Some(run)) => {
                 let reason = format!("schedule {} starts its next run", self.row.spec.name);
-                match self.engine.cancel(self.row.tenant, run, reason, false, Context::SYSTEM).await {
+                match self.engine.runs().cancel(self.row.tenant, run, reason, false, Context::SYSTEM).await {
                     // It has ended by itself, or somebody else has canceled it.
                     Ok(_) | Err(EngineError::Rejected(_)) => {}
                     Err(error) => return Err(error),
@@ -142,9 +143,10 @@ impl Look<'_> {
         let name = self.row.id.to_string();
         let key = TriggerKey::Scheduler { schedule: &name, slot: &slot_text(slot) }.render()?;
         let by = Context { initiator: interlock_core::state::Initiator::System, person: None, metadata: None };
-        match self.engine.start_slot(&self.row, slot, key, by).await {
+        match self.engine.schedules().start_slot(&self.row, slot, key, by).await {
             Ok(started) => {
-                let running = started.fresh || self.engine.still_active(self.row.tenant, started.run).await?;
+                let running =
+                    started.fresh || self.engine.schedules().still_active(self.row.tenant, started.run).await?;
                 self.active = running.then_some(started.run);
                 self.row.last_run = Some(started.run);
                 self.record(slot, SlotState::Started, Some(started.run), None);

@@ -11,6 +11,7 @@ use interlock_workflow::definition::Schedule;
 use super::NextLook;
 use crate::Engine;
 use crate::error::EngineError;
+use crate::parts::Schedules;
 use crate::workflows::WorkflowVersion;
 
 const PAGE: usize = 200;
@@ -26,8 +27,8 @@ pub(crate) async fn all(engine: &Engine) -> Result<(), EngineError> {
             let full = page.len() == PAGE;
             after = page.last().map(|row| row.name.clone());
             for row in page {
-                if let Some(version) = engine.workflow(tenant.id, &row.name).await? {
-                    engine.follow_schedules(tenant.id, &version).await?;
+                if let Some(version) = engine.workflows().latest(tenant.id, &row.name).await? {
+                    engine.schedules().follow_schedules(tenant.id, &version).await?;
                 }
             }
             if !full {
@@ -38,7 +39,7 @@ pub(crate) async fn all(engine: &Engine) -> Result<(), EngineError> {
     Ok(())
 }
 
-impl Engine {
+impl Schedules {
     /// Brings the schedules of a workflow to what its newest version says.
     pub(crate) async fn follow_schedules(
         &self,
@@ -58,7 +59,7 @@ impl Engine {
                         self.change_to(tenant, &row, &new).await?;
                     }
                 }
-                None => match self.create_schedule(tenant, new, version.created_by.clone()).await {
+                None => match self.create(tenant, new, version.created_by.clone()).await {
                     Ok(_) => {}
                     // Somebody has made one of that name by hand, or another server follows the same file.
                     Err(EngineError::NameTaken { name, .. }) => {
@@ -69,7 +70,7 @@ impl Engine {
             }
         }
         for row in kept {
-            self.0.store.write(RemoveSchedule { tenant, schedule: row.id }).await?;
+            self.0.0.store.write(RemoveSchedule { tenant, schedule: row.id }).await?;
         }
         Ok(())
     }
@@ -78,7 +79,7 @@ impl Engine {
         let mut found = Vec::new();
         let mut after = String::new();
         loop {
-            let page = self.0.store.schedules(tenant, &after, PAGE).await?;
+            let page = self.0.0.store.schedules(tenant, &after, PAGE).await?;
             let full = page.len() == PAGE;
             after = page.last().map(|row| row.spec.name.clone()).unwrap_or_default();
             found.extend(

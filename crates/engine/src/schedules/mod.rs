@@ -17,6 +17,7 @@ use interlock_store::{AddSchedule, ChangeSchedule, Changed, RemoveSchedule, Sche
 use serde_json::json;
 
 use crate::error::EngineError;
+use crate::parts::Schedules;
 use crate::triggers::Keyed;
 use crate::{Engine, IdempotencyKey, StartWorkflow, Started};
 
@@ -27,18 +28,18 @@ const ROUNDS_MAX: usize = 8;
 /// Slots that one preview shows.
 pub const UPCOMING_MAX: usize = 100;
 
-impl Engine {
+impl Schedules {
     /// Makes a schedule. Slots count from now on.
-    pub async fn create_schedule(
+    pub async fn create(
         &self,
         tenant: TenantId,
         spec: ScheduleSpec,
         by: Option<String>,
     ) -> Result<ScheduleRow, EngineError> {
-        let now = self.now();
+        let now = self.0.now();
         let mut row = ScheduleRow {
             tenant,
-            id: ScheduleId(self.fresh_id()),
+            id: ScheduleId(self.0.fresh_id()),
             spec,
             note: None,
             done_at: now,
@@ -50,19 +51,20 @@ impl Engine {
             updated_at: now,
         };
         row = self
+            .0
             .evaluate_trigger(tenant, move |_| {
                 check(&row)?;
                 row.next_at = next_look(&row, now)?;
                 Ok::<_, EngineError>(row)
             })
             .await??;
-        if self.0.store.schedules(tenant, "", limits::SCHEDULES_MAX).await?.len() == limits::SCHEDULES_MAX {
+        if self.0.0.store.schedules(tenant, "", limits::SCHEDULES_MAX).await?.len() == limits::SCHEDULES_MAX {
             let what = format!("a tenant has at most {} schedules; remove one first", limits::SCHEDULES_MAX);
             return Err(Rejection::InvalidInput { what }.into());
         }
-        match self.0.store.write(AddSchedule(row.clone())).await? {
+        match self.0.0.store.write(AddSchedule(row.clone())).await? {
             Stored::Stored => {
-                self.0.schedules.look();
+                self.0.0.schedules.look();
                 Ok(row)
             }
             Stored::Duplicate => Err(EngineError::NameTaken { what: "schedule", name: row.spec.name }),
@@ -70,8 +72,8 @@ impl Engine {
     }
 
     /// A schedule by its id or its name.
-    pub async fn schedule(&self, tenant: TenantId, named: &str) -> Result<ScheduleRow, EngineError> {
-        let reads = self.0.store.on_behalf_of(tenant);
+    pub async fn get(&self, tenant: TenantId, named: &str) -> Result<ScheduleRow, EngineError> {
+        let reads = self.0.0.store.on_behalf_of(tenant);
         let found = match named.parse::<ScheduleId>() {
             Ok(id) => reads.schedule(tenant, id).await?,
             Err(_) => reads.schedule_named(tenant, named).await?,
@@ -80,12 +82,7 @@ impl Engine {
     }
 
     /// No slot runs until it is resumed; those that pass meanwhile are left out.
-    pub async fn pause_schedule(
-        &self,
-        tenant: TenantId,
-        named: &str,
-        why: Option<String>,
-    ) -> Result<ScheduleRow, EngineError> {
+    pub async fn pause(&self, tenant: TenantId, named: &str, why: Option<String>) -> Result<ScheduleRow, EngineError> {
         self.change_schedule(tenant, named, |row, _| {
             (row.spec.paused, row.next_at) = (true, None);
             row.note.clone_from(&why);
@@ -94,7 +91,7 @@ impl Engine {
         .await
     }
 
-    pub async fn resume_schedule(&self, tenant: TenantId, named: &str) -> Result<ScheduleRow, EngineError> {
+    pub async fn resume(&self, tenant: TenantId, named: &str) -> Result<ScheduleRow, EngineError> {
         self.change_schedule(tenant, named, |row, now| {
             if row.spec.paused {
                 (row.spec.paused, row.note, row.done_at) = (false, None, now);
@@ -104,8 +101,8 @@ impl Engine {
         .await
     }
 
-    pub async fn remove_schedule(&self, tenant: TenantId, named: &str) -> Result<(), EngineError> {
-        let row = self.schedule(tenant, named).await?;
+    pub async fn remove(&self, tenant: TenantId, named: &str) -> Result<(), EngineError> {
+        let row = self.get(tenant, named).await?;
         if row.spec.origin == Origin::Workflow {
             let what = format!(
                 "schedule `{}` stands in the file of workflow `{}`; take it out there, or pause it here",
@@ -113,22 +110,22 @@ impl Engine {
             );
             return Err(Rejection::InvalidInput { what }.into());
         }
-        self.0.store.write(RemoveSchedule { tenant, schedule: row.id }).await?;
+        self.0.0.store.write(RemoveSchedule { tenant, schedule: row.id }).await?;
         Ok(())
     }
 
     /// Starts a run now, whatever the clock and the overlap policy say. The request's own id makes repeats one run.
-    pub async fn trigger_schedule(
+    pub async fn trigger(
         &self,
         tenant: TenantId,
         named: &str,
         request: &str,
         by: Context,
     ) -> Result<Started, EngineError> {
-        let row = self.schedule(tenant, named).await?;
+        let row = self.get(tenant, named).await?;
         let slot = format!("now:{request}");
         let key = TriggerKey::Scheduler { schedule: &row.id.to_string(), slot: &slot }.render()?;
-        let started = self.start_slot(&row, self.now(), key, by).await?;
+        let started = self.start_slot(&row, self.0.now(), key, by).await?;
         let started = Started { run: started.run, replayed: !started.fresh, admission: started.admission };
         self.change_schedule(tenant, &row.id.to_string(), |row, _| {
             row.last_run = Some(started.run);
@@ -154,10 +151,11 @@ impl Engine {
         mut change: impl FnMut(&mut ScheduleRow, Timestamp) -> NextLook + Send,
     ) -> Result<ScheduleRow, EngineError> {
         for _ in 0..ROUNDS_MAX {
-            let mut row = self.schedule(tenant, named).await?;
-            let now = self.now();
+            let mut row = self.get(tenant, named).await?;
+            let now = self.0.now();
             if change(&mut row, now) == NextLook::Anew {
                 row = self
+                    .0
                     .evaluate_trigger(tenant, move |_| {
                         row.next_at = next_look(&row, now)?;
                         Ok::<_, EngineError>(row)
@@ -166,9 +164,9 @@ impl Engine {
             }
             row.updated_at = now;
             let change = ChangeSchedule { row: row.clone(), slots: Vec::new() };
-            if self.0.store.write(change).await? == Changed::Done {
+            if self.0.0.store.write(change).await? == Changed::Done {
                 row.revision += 1;
-                self.0.schedules.look();
+                self.0.0.schedules.look();
                 return Ok(row);
             }
         }
@@ -232,7 +230,7 @@ pub(crate) fn next_look(row: &ScheduleRow, now: Timestamp) -> Result<Option<Time
     Ok(next.map(|slot| slot.starts_at))
 }
 
-impl Engine {
+impl Schedules {
     /// Refuses a schedule whose every slot would fail: its workflow is not there, or does not take such inputs.
     pub async fn check_slot(
         &self,
@@ -241,11 +239,11 @@ impl Engine {
         workflow: &str,
         inputs: &Json,
     ) -> Result<(), EngineError> {
-        let workflow = self.workflow_to_start(tenant, workflow, None).await?;
-        let inputs = self.slot_inputs(tenant, schedule, inputs, self.now(), "check").await?;
+        let workflow = self.0.runs().workflow_to_start(tenant, workflow, None).await?;
+        let inputs = self.slot_inputs(tenant, schedule, inputs, self.0.now(), "check").await?;
         let invalid = |what: String| EngineError::from(Rejection::InvalidInput { what });
         let given = inputs.to_value().map_err(|error| invalid(format!("the inputs are not JSON: {error}")))?;
-        self.bind_inputs(tenant, &workflow, given).await.map(|_| ())
+        self.0.runs().bind_inputs(tenant, &workflow, given).await.map(|_| ())
     }
 
     async fn slot_inputs(
@@ -257,7 +255,7 @@ impl Engine {
         key: &str,
     ) -> Result<Json, EngineError> {
         let trigger = json!({ "kind": "schedule", "schedule": schedule, "slot": slot_text(slot), "key": key });
-        self.render_inputs(tenant, inputs, json!({ "trigger": trigger })).await
+        self.0.render_inputs(tenant, inputs, json!({ "trigger": trigger })).await
     }
 
     /// Starts a slot's run, once.
@@ -277,6 +275,6 @@ impl Engine {
             by,
             ..StartWorkflow::new(row.tenant, row.spec.workflow.clone(), inputs)
         };
-        self.start_keyed(start).await
+        self.0.start_keyed(start).await
     }
 }

@@ -113,7 +113,7 @@ async fn send(
     now: Timestamp,
 ) -> Result<Result<Answered, OutboundError>, EngineError> {
     let outbound = engine.outbound().ok_or(EngineError::OutboundClosed)?;
-    let secrets = engine.open_secrets(endpoint.tenant, endpoint.id.0, &endpoint.secrets, now)?;
+    let secrets = engine.webhooks().open_secrets(endpoint.tenant, endpoint.id.0, &endpoint.secrets, now)?;
     let keys: Vec<Vec<u8>> = secrets.iter().filter_map(|secret| standard::key_of_secret(secret)).collect();
     let Message { id, body, .. } =
         message.payload.decode().map_err(|error| EngineError::Store(format!("a message cannot be read: {error}")))?;

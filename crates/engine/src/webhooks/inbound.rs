@@ -8,8 +8,8 @@ use interlock_core::webhook::standard;
 use interlock_store::{AddInbound, ChangeInbound, Changed, InboundRow, RemoveInbound, Secrets, Stored};
 
 use super::{ENDPOINTS_MAX, SECRET_BYTES_MAX, SECRET_BYTES_MIN};
-use crate::Engine;
 use crate::error::EngineError;
+use crate::parts::Webhooks;
 
 /// An address to be made.
 #[derive(Clone)]
@@ -29,7 +29,7 @@ pub struct InboundChange {
     pub paused: Option<bool>,
 }
 
-impl Engine {
+impl Webhooks {
     /// Makes an address. Its secret is told once, here, where the server has made it.
     pub async fn create_inbound(
         &self,
@@ -42,11 +42,11 @@ impl Engine {
             let what = "`header` is not the name of an HTTP header".to_owned();
             return Err(Rejection::InvalidInput { what }.into());
         }
-        if self.0.store.inbound_endpoints(tenant, "", ENDPOINTS_MAX).await?.len() == ENDPOINTS_MAX {
+        if self.0.0.store.inbound_endpoints(tenant, "", ENDPOINTS_MAX).await?.len() == ENDPOINTS_MAX {
             let what = format!("a tenant has at most {ENDPOINTS_MAX} endpoints; remove one first");
             return Err(Rejection::InvalidInput { what }.into());
         }
-        let id = InboundId(self.fresh_id());
+        let id = InboundId(self.0.fresh_id());
         let (secret, told) = Self::secret_of(new.source, new.secret)?;
         let row = InboundRow {
             tenant,
@@ -57,10 +57,10 @@ impl Engine {
             secondary: new.secondary,
             paused: false,
             secrets: Secrets { current: self.seal(tenant, id.0, &secret)?, previous: None },
-            created_at: self.now(),
+            created_at: self.0.now(),
             created_by: by,
         };
-        match self.0.store.write(AddInbound(row.clone())).await? {
+        match self.0.0.store.write(AddInbound(row.clone())).await? {
             Stored::Stored => Ok((row, told)),
             Stored::Duplicate => Err(EngineError::NameTaken { what: "webhook endpoint", name: row.name }),
         }
@@ -68,7 +68,7 @@ impl Engine {
 
     /// A tenant's address by its id or its name.
     pub async fn inbound(&self, tenant: TenantId, named: &str) -> Result<InboundRow, EngineError> {
-        let reads = self.0.store.on_behalf_of(tenant);
+        let reads = self.0.0.store.on_behalf_of(tenant);
         let found = match named.parse::<InboundId>() {
             Ok(id) => reads.inbound_endpoint(id).await?.filter(|row| row.tenant == tenant),
             Err(_) => reads.inbound_named(tenant, named).await?,
@@ -103,12 +103,12 @@ impl Engine {
 
     pub async fn remove_inbound(&self, tenant: TenantId, named: &str) -> Result<(), EngineError> {
         let row = self.inbound(tenant, named).await?;
-        self.0.store.write(RemoveInbound { tenant, endpoint: row.id }).await?;
+        self.0.0.store.write(RemoveInbound { tenant, endpoint: row.id }).await?;
         Ok(())
     }
 
     async fn put_inbound(&self, row: InboundRow) -> Result<InboundRow, EngineError> {
-        match self.0.store.write(ChangeInbound(row.clone())).await? {
+        match self.0.0.store.write(ChangeInbound(row.clone())).await? {
             Changed::Done => Ok(row),
             Changed::Gone => Err(EngineError::UnknownEndpoint { name: row.name }),
         }

@@ -16,8 +16,8 @@ use interlock_core::time::{Millis, Timestamp};
 use interlock_store::Secrets;
 use uuid::Uuid;
 
-use crate::Engine;
 use crate::error::EngineError;
+use crate::parts::Webhooks;
 use crate::vault::Place;
 
 /// How long a secret that was replaced still counts.
@@ -27,7 +27,7 @@ pub const ENDPOINTS_MAX: usize = 200;
 const SECRET_BYTES_MIN: usize = 16;
 const SECRET_BYTES_MAX: usize = 512;
 
-impl Engine {
+impl Webhooks {
     /// 32 bytes that nobody can guess. Ids need not be secret; these do.
     fn secret_bytes() -> [u8; 32] {
         let mut bytes = [0; 32];
@@ -36,7 +36,7 @@ impl Engine {
     }
 
     fn seal(&self, tenant: TenantId, of: Uuid, secret: &str) -> Result<String, EngineError> {
-        let vault = self.0.vault.get().ok_or(EngineError::SecretsClosed)?;
+        let vault = self.0.0.vault.get().ok_or(EngineError::SecretsClosed)?;
         Ok(vault.seal(Place { tenant, of }, secret))
     }
 
@@ -48,7 +48,7 @@ impl Engine {
         secrets: &Secrets,
         now: Timestamp,
     ) -> Result<Vec<String>, EngineError> {
-        let vault = self.0.vault.get().ok_or(EngineError::SecretsClosed)?;
+        let vault = self.0.0.vault.get().ok_or(EngineError::SecretsClosed)?;
         let previous = secrets.previous.as_ref().filter(|(_, until)| *until > now).map(|(sealed, _)| sealed);
         let sealed = std::iter::once(&secrets.current).chain(previous);
         sealed.map(|sealed| vault.open(Place { tenant, of }, sealed).map_err(|_| EngineError::SecretsClosed)).collect()
@@ -56,7 +56,7 @@ impl Engine {
 
     /// A new secret beside the one it replaces.
     fn rotated(&self, tenant: TenantId, of: Uuid, secrets: &Secrets, new: &str) -> Result<Secrets, EngineError> {
-        let until = self.now() + PREVIOUS_SECRET_KEPT;
+        let until = self.0.now() + PREVIOUS_SECRET_KEPT;
         Ok(Secrets { current: self.seal(tenant, of, new)?, previous: Some((secrets.current.clone(), until)) })
     }
 }

@@ -13,8 +13,8 @@ use interlock_store::{
 };
 
 use super::{ENDPOINTS_MAX, publish};
-use crate::Engine;
 use crate::error::EngineError;
+use crate::parts::Webhooks;
 
 /// Messages that one replay queues again.
 pub const REPLAY_MAX: usize = 1_000;
@@ -42,7 +42,7 @@ pub enum Replay {
     },
 }
 
-impl Engine {
+impl Webhooks {
     /// Makes an endpoint. Its secret is told here and never again. Events count from now on.
     pub async fn create_outbound(
         &self,
@@ -51,13 +51,13 @@ impl Engine {
         by: Option<String>,
     ) -> Result<(OutboundRow, String), EngineError> {
         self.check_outbound(&new)?;
-        if self.0.store.outbound_endpoints(tenant, ENDPOINTS_MAX).await?.len() == ENDPOINTS_MAX {
+        if self.0.0.store.outbound_endpoints(tenant, ENDPOINTS_MAX).await?.len() == ENDPOINTS_MAX {
             let what = format!("a tenant has at most {ENDPOINTS_MAX} endpoints; remove one first");
             return Err(Rejection::InvalidInput { what }.into());
         }
-        let id = OutboundId(self.fresh_id());
+        let id = OutboundId(self.0.fresh_id());
         let secret = standard::secret_of_key(&Self::secret_bytes());
-        let now = self.now();
+        let now = self.0.now();
         let row = OutboundRow {
             tenant,
             id,
@@ -68,20 +68,20 @@ impl Engine {
             secrets: Secrets { current: self.seal(tenant, id.0, &secret)?, previous: None },
             state: EndpointState::Enabled,
             note: None,
-            fed_to: self.0.store.last_cursor(tenant).await?,
+            fed_to: self.0.0.store.last_cursor(tenant).await?,
             fed_at: now,
             failing_since: None,
             created_at: now,
             created_by: by,
         };
-        self.0.store.write(AddOutbound(row.clone())).await?;
+        self.0.0.store.write(AddOutbound(row.clone())).await?;
         Ok((row, secret))
     }
 
     pub async fn outbound_endpoint(&self, tenant: TenantId, named: &str) -> Result<OutboundRow, EngineError> {
         let unknown = || EngineError::UnknownEndpoint { name: named.chars().take(80).collect() };
         let id: OutboundId = named.parse().map_err(|_| unknown())?;
-        self.0.store.on_behalf_of(tenant).outbound_endpoint(tenant, id).await?.ok_or_else(unknown)
+        self.0.0.store.on_behalf_of(tenant).outbound_endpoint(tenant, id).await?.ok_or_else(unknown)
     }
 
     /// Gives an endpoint another secret. For a day messages are signed with both.
@@ -114,7 +114,7 @@ impl Engine {
         let mut row = self.outbound_endpoint(tenant, named).await?;
         (row.state, row.note, row.failing_since) = (EndpointState::Enabled, None, None);
         if skip_missed {
-            row.fed_to = self.0.store.last_cursor(tenant).await?;
+            row.fed_to = self.0.0.store.last_cursor(tenant).await?;
         }
         self.put_outbound(row).await
     }
@@ -122,7 +122,7 @@ impl Engine {
     /// Its messages that are still on their way end with it.
     pub async fn remove_outbound(&self, tenant: TenantId, named: &str) -> Result<(), EngineError> {
         let row = self.outbound_endpoint(tenant, named).await?;
-        self.0.store.write(RemoveOutbound { tenant, endpoint: row.id, at: self.now() }).await?;
+        self.0.0.store.write(RemoveOutbound { tenant, endpoint: row.id, at: self.0.now() }).await?;
         Ok(())
     }
 
@@ -131,11 +131,11 @@ impl Engine {
         let row = self.outbound_endpoint(tenant, named).await?;
         let found = match what {
             Replay::One(id) => {
-                let message = self.0.store.message(tenant, row.id, id).await?;
+                let message = self.0.0.store.message(tenant, row.id, id).await?;
                 vec![message.ok_or_else(|| EngineError::UnknownEndpoint { name: id.to_string() })?]
             }
             Replay::Between { from, to, dead_only } => {
-                let found = self.0.store.messages_between(tenant, row.id, from..to, REPLAY_MAX + 1).await?;
+                let found = self.0.0.store.messages_between(tenant, row.id, from..to, REPLAY_MAX + 1).await?;
                 if found.len() > REPLAY_MAX {
                     let what = format!("more than {REPLAY_MAX} messages lie in this span; take a shorter one");
                     return Err(Rejection::InvalidInput { what }.into());
@@ -143,7 +143,7 @@ impl Engine {
                 found.into_iter().filter(|message| !dead_only || message.dead_at.is_some()).collect()
             }
         };
-        let now = self.now();
+        let now = self.0.now();
         let again = |(index, message): (usize, MessageRow)| NewMessage {
             id: publish::message_id(now, index, &message.payload),
             run: message.run,
@@ -153,27 +153,27 @@ impl Engine {
         };
         let messages: Vec<NewMessage> = found.into_iter().enumerate().map(again).collect();
         let count = messages.len();
-        self.0.store.write(ReplayMessages { tenant, endpoint: row.id, messages, at: now }).await?;
-        self.0.relay.notify_one();
+        self.0.0.store.write(ReplayMessages { tenant, endpoint: row.id, messages, at: now }).await?;
+        self.0.0.relay.notify_one();
         Ok(count)
     }
 
     /// Sends messages again that were given up, of every kind. Answers how many.
     pub async fn replay_dead(&self, tenant: TenantId, ids: Vec<OutboxId>) -> Result<u64, EngineError> {
-        let queued = self.0.store.write(ReplayDeadLetters { tenant, ids, at: self.now() }).await?;
-        self.0.relay.notify_one();
+        let queued = self.0.0.store.write(ReplayDeadLetters { tenant, ids, at: self.0.now() }).await?;
+        self.0.0.relay.notify_one();
         Ok(queued)
     }
 
     async fn put_outbound(&self, row: OutboundRow) -> Result<OutboundRow, EngineError> {
-        self.0.store.write(ChangeOutbound(row.clone())).await?;
-        self.0.publish.notify_one();
+        self.0.0.store.write(ChangeOutbound(row.clone())).await?;
+        self.0.0.publish.notify_one();
         Ok(row)
     }
 
     fn check_outbound(&self, new: &NewOutbound) -> Result<(), EngineError> {
         let invalid = |what: String| Err(Rejection::InvalidInput { what }.into());
-        let outbound = self.outbound().ok_or(EngineError::OutboundClosed)?;
+        let outbound = self.0.outbound().ok_or(EngineError::OutboundClosed)?;
         if let Err(error) = outbound.check_url(&new.url) {
             return invalid(format!("`url`: {error}"));
         }

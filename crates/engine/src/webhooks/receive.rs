@@ -16,6 +16,7 @@ use interlock_store::{BeginDelivery, DeliveryBegun, DeliveryRef, DeliveryRow, In
 use super::process::{self, Outcome};
 use crate::Engine;
 use crate::error::EngineError;
+use crate::parts::Webhooks;
 
 /// Deliveries about the same pull request, event, action and head within this span are one.
 pub const SECONDARY_WINDOW: Millis = Millis::from_secs(5);
@@ -80,12 +81,12 @@ impl From<interlock_store::ReadError> for ReceiveError {
     }
 }
 
-impl Engine {
+impl Webhooks {
     pub async fn receive(&self, request: InboundRequest) -> Result<Received, ReceiveError> {
-        let endpoint = self.0.store.inbound_endpoint(request.endpoint).await?.ok_or(ReceiveError::Unknown)?;
+        let endpoint = self.0.0.store.inbound_endpoint(request.endpoint).await?.ok_or(ReceiveError::Unknown)?;
         self.verify(&endpoint, &request)?;
         // A disabled tenant has no addresses.
-        match self.check_enabled(endpoint.tenant).await {
+        match self.0.tenants().check_enabled(endpoint.tenant).await {
             Err(EngineError::TenantDisabled) => return Err(ReceiveError::Unknown),
             enabled => enabled?,
         }
@@ -103,7 +104,7 @@ impl Engine {
     }
 
     fn verify(&self, endpoint: &InboundRow, request: &InboundRequest) -> Result<(), ReceiveError> {
-        let now = self.now();
+        let now = self.0.now();
         let secrets = self.open_secrets(endpoint.tenant, endpoint.id.0, &endpoint.secrets, now)?;
         let (headers, body) = (&request.headers, request.body.as_slice());
         match endpoint.source {
@@ -120,7 +121,7 @@ impl Engine {
     }
 
     async fn take(&self, endpoint: InboundRow, delivery: Delivery, body: &[u8]) -> Result<Answer, ReceiveError> {
-        let now = self.now();
+        let now = self.0.now();
         let Delivery { key, event, payload, fingerprint } = delivery;
         let payload = Json::of(&payload).map_err(|error| ReadError::Body(error.to_string()))?;
         if payload.len() > limits::PAYLOAD_BYTES_MAX {
@@ -142,7 +143,7 @@ impl Engine {
             now,
             lock_until,
         };
-        let begun = self.0.store.write(begin).await.map_err(EngineError::from)?;
+        let begun = self.0.0.store.write(begin).await.map_err(EngineError::from)?;
         match begun {
             DeliveryBegun::Begun(attempt) => self.answer_in_time(endpoint, row, attempt).await,
             DeliveryBegun::Recent => self.duplicate(&at, print).await,
@@ -159,9 +160,9 @@ impl Engine {
         row: DeliveryRow,
         attempt: u32,
     ) -> Result<Answer, ReceiveError> {
-        let engine = self.clone();
+        let engine = self.0.clone();
         let key = row.at.key.clone();
-        let work = self.0.tasks.spawn(async move { process::process(&engine, &endpoint, &row, attempt).await });
+        let work = self.0.0.tasks.spawn(async move { process::process(&engine, &endpoint, &row, attempt).await });
         match tokio::time::timeout(ANSWER_WITHIN, work).await {
             Ok(Ok(outcome)) => Ok(Answer::Done(outcome?)),
             // It goes on; or it has panicked, and is taken over later.
@@ -172,16 +173,16 @@ impl Engine {
     /// The same was sent a moment ago under another id: this one is done with, and says which it repeats.
     async fn duplicate(&self, at: &DeliveryRef, print: Option<Hash>) -> Result<Answer, ReceiveError> {
         let holder = match print {
-            Some(print) => self.0.store.fingerprint_holder(at.tenant, at.endpoint, print).await?,
+            Some(print) => self.0.0.store.fingerprint_holder(at.tenant, at.endpoint, print).await?,
             None => None,
         };
         let outcome = Outcome { delivery: at.key.clone(), duplicate_of: holder, ..Outcome::default() };
-        process::finish(self, at, 1, Ok(&outcome)).await?;
+        process::finish(&self.0, at, 1, Ok(&outcome)).await?;
         Ok(Answer::Done(outcome))
     }
 
     async fn answered_before(&self, at: &DeliveryRef) -> Result<Answer, ReceiveError> {
-        let record = self.0.store.idempotency(at.tenant, &at.client(), &at.key).await?;
+        let record = self.0.0.store.idempotency(at.tenant, &at.client(), &at.key).await?;
         let Some(record) = record else { return Ok(Answer::Processing { delivery: at.key.clone() }) };
         match (record.state, record.response) {
             (IdempotencyState::Completed, Some(response)) => {

@@ -67,8 +67,8 @@ impl Identity {
         let key = IdempotencyKey { client: AUDIENCE.to_owned(), key: claims.jti.clone() };
         let hash = Hash::of(claims.jti.as_bytes());
         let request = OnceRequest { tenant: claims.tenant, key, source: AUDIENCE.to_owned(), hash };
-        match self.engine().begin_once(&request).await {
-            Ok(Once::Begin) => Ok(self.engine().finish_once(&request, Ok(Json::null())).await?),
+        match self.engine().requests().begin_once(&request).await {
+            Ok(Once::Begin) => Ok(self.engine().requests().finish_once(&request, Ok(Json::null())).await?),
             Ok(Once::Done(_))
             | Err(
                 EngineError::IdempotencyConflict | EngineError::IdempotencySpent | EngineError::IdempotencyMismatch,

@@ -191,14 +191,14 @@ impl Pump {
         drop(channel);
         let frames = match self.topic {
             Topic::Run(tenant, run) => {
-                let mut watcher = self.engine.watch_run(tenant, run, self.cursor);
+                let mut watcher = self.engine.events().watch_run(tenant, run, self.cursor);
                 match tokio::time::timeout(LOOK_EVERY, watcher.next_of_run()).await {
                     Ok(events) => self.encoder.of_run(run, events?).await?,
                     Err(_) => return Ok(true),
                 }
             }
             Topic::Tenant(tenant) => {
-                let mut watcher = self.engine.watch_tenant(tenant, self.cursor);
+                let mut watcher = self.engine.events().watch_tenant(tenant, self.cursor);
                 let Ok(events) = tokio::time::timeout(LOOK_EVERY, watcher.next_of_tenant()).await else {
                     // Behind what retention has removed.
                     self.cursor = watcher.cursor();

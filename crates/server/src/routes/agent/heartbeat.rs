@@ -28,9 +28,9 @@ pub async fn heartbeat(
         return Err(ApiError::invalid(format!("a worker holds at most {} attempts", limits::SLOTS_MAX)));
     }
     let lease_ms = state.engine().session_lease();
-    let known = state.engine().check_session(caller.tenant, session).await;
+    let known = state.engine().workers().check_session(caller.tenant, session).await;
     let renewed = match known {
-        Ok(()) => state.engine().heartbeat(session, &held, draining).await,
+        Ok(()) => state.engine().workers().heartbeat(session, &held, draining).await,
         Err(error) => Err(error),
     };
     match renewed {

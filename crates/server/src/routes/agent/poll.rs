@@ -22,9 +22,10 @@ pub async fn poll(
     caller: Caller,
     Body(poll): Body<Poll>,
 ) -> Result<Json<Polled>, ApiError> {
-    state.engine().check_session(caller.tenant, poll.session).await?;
+    let workers = state.engine().workers();
+    workers.check_session(caller.tenant, poll.session).await?;
     let wait = bounded(Some(poll.wait_ms), limits::POLL_WAIT_MAX);
-    let polling = Box::pin(state.engine().poll(poll.session, poll.max as usize, wait));
+    let polling = Box::pin(workers.poll(poll.session, poll.max as usize, wait));
     // A server that stops answers with nothing, and the worker asks the next one.
     match state.shutdown().run_until_cancelled(polling).await {
         Some(assignments) => Ok(Json(Polled { assignments: assignments? })),

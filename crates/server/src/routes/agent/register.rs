@@ -34,7 +34,7 @@ pub async fn register(
         return Err(Rejection::UnknownTenant { tenant }.into());
     }
     hello.tenant = Some(caller.tenant);
-    let registered = state.engine().register(hello).await?;
+    let registered = state.engine().workers().register(hello).await?;
     Ok(Json(Registered {
         session: registered.session,
         lease_ms: registered.lease,

@@ -30,7 +30,7 @@ pub async fn check(state: &AppState, run: &Run, name: &str) -> Result<(), ApiErr
              answers for it; somebody else decides, or this account does a day later"
         )));
     }
-    let author = state.engine().version_author(run.tenant, run).await?;
+    let author = state.engine().runs().version_author(run.tenant, run).await?;
     let approvals = state.for_tenant(run.tenant).approvals_of(run.id).await?;
     let is_excluded = approvals.iter().flat_map(|row| &row.excluded).any(|person| person == by)
         || run.header.started_by.as_deref() == Some(by)

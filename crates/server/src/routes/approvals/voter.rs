@@ -82,7 +82,7 @@ pub async fn voter(
     Ok(Voter {
         on_behalf_of: right.of.map(str::to_owned),
         self_approval: settings.self_approval,
-        author: state.engine().version_author(run.tenant, run).await?,
+        author: state.engine().runs().version_author(run.tenant, run).await?,
         one_with: lent.one_with.clone(),
         ..Voter::new(person, right.groups.to_vec())
     })

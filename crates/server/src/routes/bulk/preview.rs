@@ -24,7 +24,7 @@ pub async fn preview(
     Body(PreviewBulk { filter }): Body<PreviewBulk>,
 ) -> Result<Json<BulkPreview>, ApiError> {
     let filter = filter::checked(filter, &caller)?;
-    let matching = state.engine().matching(caller.tenant, &filter).await?;
+    let matching = state.engine().runs().matching(caller.tenant, &filter).await?;
     let sample = matching.sample.into_iter().map(|row| view::run(&state, row)).collect();
     Ok(Json(BulkPreview { count: matching.runs.len() as u64, sample }))
 }

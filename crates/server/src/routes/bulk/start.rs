@@ -54,7 +54,7 @@ pub async fn start(
                 by: caller.operator(),
                 expected_count,
             };
-            Ok((StatusCode::CREATED, super::view(Box::pin(state.engine().start_bulk(request)).await?)))
+            Ok((StatusCode::CREATED, super::view(Box::pin(state.engine().runs().start_bulk(request)).await?)))
         })
         .await
 }

@@ -41,7 +41,8 @@ pub async fn get(
     Params(params): Params<GetParams>,
 ) -> Result<Json<RunView>, ApiError> {
     if params.wait_ms.is_some() {
-        let ending = timeout(bounded(params.wait_ms, limits::WAIT_MAX), state.engine().wait_for_end(tenant, run));
+        let events = state.engine().events();
+        let ending = timeout(bounded(params.wait_ms, limits::WAIT_MAX), events.wait_for_end(tenant, run));
         if let Some(Ok(ended)) = state.shutdown().run_until_cancelled(ending).await {
             ended?;
         }
@@ -68,7 +69,7 @@ async fn is_held_back(state: &AppState, row: &RunSummary) -> Result<bool, ApiErr
         return Ok(false);
     }
     match state.for_tenant(row.tenant).load_run(row.run).await? {
-        Some(run) => Ok(state.engine().throttle(&run).await?.is_some()),
+        Some(run) => Ok(state.engine().runs().throttle(&run).await?.is_some()),
         None => Ok(false),
     }
 }

@@ -25,5 +25,5 @@ pub async fn roll_back(
     Named { tenant, run }: Named,
     Body(because): Body<Because>,
 ) -> Result<Json<Standing>, ApiError> {
-    Ok(answer(state.engine().roll_back(tenant, run, reason(because.reason)?, caller.operator()).await?))
+    Ok(answer(state.engine().runs().roll_back(tenant, run, reason(because.reason)?, caller.operator()).await?))
 }

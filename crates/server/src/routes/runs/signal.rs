@@ -56,7 +56,7 @@ pub async fn signal(
         }
         request.key = overview.subject.unwrap_or_else(|| run.to_string());
         // It is for this run alone: no workflow is started by it.
-        let signaled = state.engine().signal(request).await?;
+        let signaled = state.engine().signals().signal(request).await?;
         Ok(answer(Announced { signaled, runs: Vec::new(), skipped: Vec::new() }))
     });
     Box::pin(keyed.once(&asked, store)).await

@@ -27,7 +27,7 @@ pub async fn why(State(state): State<AppState>, named: Named) -> Result<Json<Exp
     let found = state.for_tenant(named.tenant).load_run(named.run).await?;
     let run = found.ok_or_else(|| ApiError::unknown_run(named.run))?;
     let workers = Some(workers(&state, &run).await?);
-    let throttle = state.engine().throttle(&run).await?;
+    let throttle = state.engine().runs().throttle(&run).await?;
     let holder = holder(&state, &run).await?;
     let heartbeat = state.for_tenant(named.tenant).heartbeat(named.run).await?;
     let around = Surroundings { workers, throttle, holder, heartbeat };

@@ -48,7 +48,7 @@ async fn add(state: &AppState, caller: &Caller, new: NewSchedule) -> Result<Made
         return Err(ApiError::invalid(wrong));
     }
     // A schedule for a workflow that is not there, or does not take these inputs, would fail at every slot.
-    state.engine().check_slot(caller.tenant, &new.name, &new.workflow, &new.inputs).await?;
+    state.engine().schedules().check_slot(caller.tenant, &new.name, &new.workflow, &new.inputs).await?;
     let spec = ScheduleSpec {
         name: new.name,
         workflow: new.workflow,
@@ -64,7 +64,7 @@ async fn add(state: &AppState, caller: &Caller, new: NewSchedule) -> Result<Made
         paused: new.paused,
     };
     let by = caller.responsible().map(str::to_owned);
-    let row = state.engine().create_schedule(caller.tenant, spec, by).await?;
+    let row = state.engine().schedules().create(caller.tenant, spec, by).await?;
     let location = path::SCHEDULE.replace("{schedule}", &row.id.to_string());
     Ok(Made::created(view::schedule(state.engine(), row).await?).at(location))
 }

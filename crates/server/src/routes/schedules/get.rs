@@ -26,7 +26,7 @@ pub async fn get(
     OfSchedule(named): OfSchedule,
 ) -> Result<Json<ScheduleDetail>, ApiError> {
     let engine = state.engine();
-    let row = engine.schedule(caller.tenant, &named).await?;
+    let row = engine.schedules().get(caller.tenant, &named).await?;
     let slots = state.for_tenant(caller.tenant).slots(row.id, SLOTS_SHOWN).await?;
     let slots = slots.into_iter().map(view::past).collect();
     Ok(Json(ScheduleDetail { schedule: view::schedule(engine, row).await?, slots }))

@@ -24,6 +24,6 @@ pub async fn remove(
     caller: Caller,
     OfSchedule(named): OfSchedule,
 ) -> Result<StatusCode, ApiError> {
-    state.engine().remove_schedule(caller.tenant, &named).await?;
+    state.engine().schedules().remove(caller.tenant, &named).await?;
     Ok(StatusCode::NO_CONTENT)
 }

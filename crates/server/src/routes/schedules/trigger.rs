@@ -41,7 +41,7 @@ pub async fn trigger(
     let by_key = |key: IdempotencyKey| Hash::of(format!("{}:{}", key.client, key.key).as_bytes()).to_string();
     let request = key.map_or_else(|| state.engine().fresh_id().to_string(), by_key);
     let by = caller.context(Initiator::User);
-    let started = state.engine().trigger_schedule(caller.tenant, &named, &request, by).await?;
+    let started = state.engine().schedules().trigger(caller.tenant, &named, &request, by).await?;
     let location = runs::path::RUN.replace("{run}", &started.run.to_string());
     let body = Json(Started { run_id: started.run, admission: started.admission });
     let mut response = (StatusCode::CREATED, [(header::LOCATION, location)], body).into_response();

@@ -3,7 +3,7 @@
 use interlock_core::ids::TenantId;
 use interlock_core::schedule::{Slot, TimeZone, slot_text};
 use interlock_core::time::Timestamp;
-use interlock_engine::Engine;
+use interlock_engine::parts::Schedules;
 use interlock_protocol::schedules::{PastSlot, ScheduleView, SlotView};
 use interlock_store::{ScheduleRow, SlotRow};
 
@@ -68,7 +68,7 @@ pub async fn next_slots(
 
 /// The next slots; none of a schedule that cannot be read any more.
 fn upcoming(row: &ScheduleRow, after: Timestamp, count: usize) -> Vec<SlotView> {
-    let slots = Engine::upcoming(row, after, count).unwrap_or_default();
+    let slots = Schedules::upcoming(row, after, count).unwrap_or_default();
     slots.into_iter().map(|slot| slot_view(slot, &row.spec.timezone)).collect()
 }
 

@@ -54,7 +54,8 @@ pub async fn send(
     };
     let keyed = Keyed { state: &state, headers: &headers, caller: &caller, source: SOURCE };
     let request = request(&keyed, asked.clone()).await?;
-    let announce = Box::pin(async { Ok(answer(state.engine().announce(request, trace::context(&headers)).await?)) });
+    let announce =
+        Box::pin(async { Ok(answer(state.engine().signals().announce(request, trace::context(&headers)).await?)) });
     Box::pin(keyed.once(&asked, announce)).await
 }
 

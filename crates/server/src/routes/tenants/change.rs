@@ -46,7 +46,7 @@ pub async fn change(
         ));
     }
     let tenant = view::changed(tenant, change, &state)?;
-    state.engine().put_tenant(tenant.clone()).await?;
+    state.engine().tenants().put(tenant.clone()).await?;
     state.identity().forget();
     Ok(Json(view::tenant(tenant)))
 }

@@ -49,7 +49,7 @@ async fn add(state: &AppState, caller: &Caller, body: CreateTenant) -> Result<Ma
     }
     let tenant = Tenant::new(TenantId(engine.fresh_id()), name, engine.now());
     let tenant = view::changed(tenant, body.with, state)?;
-    engine.put_tenant(tenant.clone()).await?;
+    engine.tenants().put(tenant.clone()).await?;
     let mut key = NewKey::new(tenant.id, "first admin", [Role::Admin].into_iter().collect());
     key.created_by = Some(caller.name());
     let (_, text) = create_key(engine, state.identity().secret(), key).await?;

@@ -42,7 +42,7 @@ async fn add(state: &AppState, caller: &Caller, new: webhooks::NewOutbound) -> R
     let webhooks::NewOutbound { url, description, events, workflows } = new;
     let new = NewOutbound { url, description, events, workflows };
     let by = caller.responsible().map(str::to_owned);
-    let (row, secret) = state.engine().create_outbound(caller.tenant, new, by).await?;
+    let (row, secret) = state.engine().webhooks().create_outbound(caller.tenant, new, by).await?;
     let location = path::OUTBOUND_ONE.replace("{endpoint}", &row.id.to_string());
     let made = OutboundMade { endpoint: view::endpoint(row), secret, shown_once: Vec::new() };
     Ok(Made::created(made).at(location).showing_once(&["secret"]))

@@ -26,5 +26,5 @@ pub async fn disable(
     Body(disable): Body<Disable>,
 ) -> Result<Json<OutboundView>, ApiError> {
     let why = disable.reason.map(reason).transpose()?;
-    Ok(Json(view::endpoint(state.engine().disable_outbound(caller.tenant, &named, why).await?)))
+    Ok(Json(view::endpoint(state.engine().webhooks().disable_outbound(caller.tenant, &named, why).await?)))
 }

@@ -27,6 +27,6 @@ pub async fn enable(
     OfEndpoint(named): OfEndpoint,
     Body(enable): Body<Enable>,
 ) -> Result<Json<OutboundView>, ApiError> {
-    let row = state.engine().enable_outbound(caller.tenant, &named, enable.skip_missed).await?;
+    let row = state.engine().webhooks().enable_outbound(caller.tenant, &named, enable.skip_missed).await?;
     Ok(Json(view::endpoint(row)))
 }

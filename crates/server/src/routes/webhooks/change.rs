@@ -27,5 +27,5 @@ pub async fn change(
     Body(change): Body<ChangeInbound>,
 ) -> Result<Json<InboundView>, ApiError> {
     let change = InboundChange { secondary: change.secondary, paused: change.paused };
-    Ok(Json(view::endpoint(state.engine().change_inbound(caller.tenant, &named, change).await?)))
+    Ok(Json(view::endpoint(state.engine().webhooks().change_inbound(caller.tenant, &named, change).await?)))
 }

@@ -44,7 +44,7 @@ async fn add(state: &AppState, caller: &Caller, new: webhooks::NewInbound) -> Re
     let webhooks::NewInbound { name, source, header: signed_in, secondary, secret } = new;
     let new = NewInbound { name, source, header: signed_in, secondary, secret };
     let by = caller.responsible().map(str::to_owned);
-    let (row, secret) = state.engine().create_inbound(caller.tenant, new, by).await?;
+    let (row, secret) = state.engine().webhooks().create_inbound(caller.tenant, new, by).await?;
     let endpoint = view::endpoint(row);
     let location = endpoint.path.clone();
     let made = InboundMade { endpoint, secret, shown_once: Vec::new() };

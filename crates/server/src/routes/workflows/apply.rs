@@ -90,7 +90,7 @@ async fn store(
         expected: etag::expected(headers)?,
         person: caller.responsible().map(str::to_owned),
     };
-    let applied = state.engine().apply_workflow(request).await?;
+    let applied = state.engine().workflows().apply(request).await?;
     let (version, hash): (u32, Hash) = (applied.version.version, applied.version.source_hash);
     let body = Applied {
         workflow: applied.version.name.clone(),

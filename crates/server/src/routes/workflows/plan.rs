@@ -47,8 +47,8 @@ pub async fn plan(
         (None, Some(name)) if file.is_none() => {
             let unknown = || EngineError::UnknownWorkflow { workflow: name.clone(), version };
             let applied = match version {
-                Some(version) => engine.workflow_version(caller.tenant, &name, version).await?,
-                None => engine.workflow(caller.tenant, &name).await?,
+                Some(version) => engine.workflows().version(caller.tenant, &name, version).await?,
+                None => engine.workflows().latest(caller.tenant, &name).await?,
             };
             let applied = applied.ok_or_else(unknown)?;
             let walk_version = move |budget: &Budget| walk(&applied.definition, &given, budget);
