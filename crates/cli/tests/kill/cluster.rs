@@ -76,7 +76,19 @@ impl Cluster {
     pub async fn standby(&self, name: &str) -> Self {
         let home = new_home(name);
         let made = program("pg_basebackup", &home)
-            .args(["-h", "127.0.0.1", "-p", &self.port.to_string(), "-U", "interlock", "-X", "stream", "-R", "-c", "fast"])
+            .args([
+                "-h",
+                "127.0.0.1",
+                "-p",
+                &self.port.to_string(),
+                "-U",
+                "interlock",
+                "-X",
+                "stream",
+                "-R",
+                "-c",
+                "fast",
+            ])
             .arg("-D")
             .arg(home.join("data"))
             .status()

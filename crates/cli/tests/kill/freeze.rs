@@ -75,7 +75,8 @@ async fn longest_gap(client: &Client, stop: &AtomicBool) -> Duration {
 
 /// Stops the server at a moment at which one of its sessions has a transaction open: it holds what that has locked.
 async fn freeze_in_a_transaction(server: &mut Member, watch: &tokio_postgres::Client) {
-    let open = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'interlock'
+    let open =
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'interlock'
          AND state LIKE 'idle in transaction%' AND clock_timestamp() - state_change > interval '50 ms'";
     for _ in 0..500 {
         server.freeze();
@@ -101,8 +102,7 @@ struct Scene {
 
 async fn scene(name: &str) -> Scene {
     let database = database::Database::create(name).await;
-    let setup =
-        Setup { folder: folder(name), store: database.url.clone(), ledger_port: 0, lease_ms: DEFAULT_LEASE_MS };
+    let setup = Setup { folder: folder(name), store: database.url.clone(), ledger_port: 0, lease_ms: DEFAULT_LEASE_MS };
     let ports = [free_port(), free_port()];
     let first = setup.server(ports[0]);
     let client = Client::new(vec![ports[0]], &setup.folder).await;

@@ -22,16 +22,8 @@ pub enum Story {
     Pause,
 }
 
-const STORIES: [Story; 8] = [
-    Story::Plain,
-    Story::Plain,
-    Story::Plain,
-    Story::Signal,
-    Story::Signal,
-    Story::Vote,
-    Story::Cancel,
-    Story::Pause,
-];
+const STORIES: [Story; 8] =
+    [Story::Plain, Story::Plain, Story::Plain, Story::Signal, Story::Signal, Story::Vote, Story::Cancel, Story::Pause];
 
 pub struct Run {
     pub id: String,
@@ -97,8 +89,7 @@ impl Operators<'_> {
                 let path = format!("/runs/{id}/signals");
                 let body = json!({ "type": "go" });
                 let key = format!("signal-{id}");
-                let (status, answer) =
-                    self.client.insist(reqwest::Method::POST, &path, Some(&body), Some(&key)).await;
+                let (status, answer) = self.client.insist(reqwest::Method::POST, &path, Some(&body), Some(&key)).await;
                 // The first request may still be worked on.
                 assert!(matches!(status, 200..=202 | 409), "{status}: {answer}");
                 self.runs[index].told = status < 202;

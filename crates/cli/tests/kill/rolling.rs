@@ -20,7 +20,8 @@ const RUNS: usize = 8;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn servers_of_two_releases_take_turns() {
-    let previous = std::env::var_os("INTERLOCK_PREVIOUS_BINARY").map_or_else(|| PathBuf::from(INTERLOCK), PathBuf::from);
+    let previous =
+        std::env::var_os("INTERLOCK_PREVIOUS_BINARY").map_or_else(|| PathBuf::from(INTERLOCK), PathBuf::from);
     let database = Database::create("rolling").await;
     let folder = folder("rolling");
     let ledger = Ledger::start(&folder).await;

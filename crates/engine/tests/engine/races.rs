@@ -105,7 +105,9 @@ fn is_worth_it(standing: Standing, wish: Wish) -> bool {
         Standing::InEffect => !matches!(wish, Claim | Approve | Reject | Signal),
         Standing::InDoubt => !matches!(wish, Claim | Intent | Approve | Reject | Signal),
         Standing::WaitingApproval => !matches!(wish, Complete | Fail | Lost | Intent | Outcome | Resolve | Signal),
-        Standing::WaitingSignal => !matches!(wish, Complete | Fail | Lost | Intent | Outcome | Resolve | Approve | Reject),
+        Standing::WaitingSignal => {
+            !matches!(wish, Complete | Fail | Lost | Intent | Outcome | Resolve | Approve | Reject)
+        }
     }
 }
 

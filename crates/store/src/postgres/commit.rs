@@ -93,9 +93,7 @@ impl PgCommitter {
                 return Err(DbError::Restored(Restored { had: self.epoch, found }));
             }
             // Or by a standby that may be behind: of what other servers committed only the timeline tells.
-            if failed_over?
-                && let Some(found) = timeline::check(&db).await?
-            {
+            if failed_over? && let Some(found) = timeline::check(&db).await? {
                 return Err(DbError::Restored(Restored { had: self.epoch, found }));
             }
             // Where it is not told: what was answered as committed is not there.
@@ -316,11 +314,7 @@ impl PgCommitter {
 
     /// Puts aside the sets whose locks are still held elsewhere. Also those that were not put back before: they may be
     /// of a tenant whose sets were.
-    async fn find_still_locked(
-        &mut self,
-        group: &Group,
-        decided: &mut HashMap<usize, Outcome>,
-    ) -> Result<(), DbError> {
+    async fn find_still_locked(&mut self, group: &Group, decided: &mut HashMap<usize, Outcome>) -> Result<(), DbError> {
         let sets = undecided(group, decided);
         let db = self.connection().await?;
         let found = locked::for_a_while(db, &sets).await?;

@@ -72,10 +72,8 @@ async fn ask(db: &PgDb, sets: &Sets<'_>) -> Result<LockedRows, DbError> {
     let ids: Vec<&[u8]> = known.iter().map(|(_, set)| set.change.run.as_bytes().as_slice()).collect();
     let of_tenants: [&(dyn ToSql + Sync); 2] = [&placed, &with_workflow];
     let of_runs: [&(dyn ToSql + Sync); 2] = [&owners, &ids];
-    let (tenants, runs) = futures::join!(
-        db.query_raw(&hot::LIMITED_LOCKED, &of_tenants),
-        db.query_raw(&hot::LIVE_LOCKED, &of_runs),
-    );
+    let (tenants, runs) =
+        futures::join!(db.query_raw(&hot::LIMITED_LOCKED, &of_tenants), db.query_raw(&hot::LIVE_LOCKED, &of_runs),);
     let tenants = tenants?.into_iter().map(|mut row| row.id("tenant_id")).collect::<Result<_, _>>()?;
     let runs = runs?.into_iter().map(|mut row| Ok::<_, DbError>((row.id("tenant_id")?, row.id("run_id")?)));
     Ok((tenants, runs.collect::<Result<_, _>>()?))

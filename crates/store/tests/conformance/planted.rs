@@ -48,7 +48,8 @@ async fn a_limit_holds_over_servers() {
     for _ in 0..40 {
         let session = SessionId(fresh());
         let runs = [world.start(&tasks(1), Wanted::default()).await, world.start(&tasks(1), Wanted::default()).await];
-        let [one, other] = [0, 1].map(|place| stores[place].submit(command(&runs[place], Command::Claim { session }, NOW)));
+        let [one, other] =
+            [0, 1].map(|place| stores[place].submit(command(&runs[place], Command::Claim { session }, NOW)));
         let answers: [_; 2] = futures::join!(one, other).into();
         let claimed = world.store.claims_of(session).await.unwrap().len();
         assert!(claimed <= 1, "{claimed} claims at once");
