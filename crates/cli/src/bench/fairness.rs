@@ -96,7 +96,7 @@ impl Noise {
                     if let Some(ticks) = &mut ticks {
                         ticks.tick().await;
                     }
-                    if engine.start_and_wait(start(tenant, &plan)).await.is_err() {
+                    if engine.runs().start_and_wait(start(tenant, &plan)).await.is_err() {
                         return;
                     }
                 }
@@ -127,7 +127,7 @@ async fn measure(
     for _ in 0..samples {
         pace.tick().await;
         let asked = now();
-        let (started, _) = rig.engine.start_and_wait(start(tenant, &plan)).await?;
+        let (started, _) = rig.engine.runs().start_and_wait(start(tenant, &plan)).await?;
         let ran = began.lock().unwrap_or_else(PoisonError::into_inner).remove(&started.run);
         waits.push(ran.map_or(0, |ran| ran.duration_since(asked).as_micros() as u64));
         progress.inc(1);

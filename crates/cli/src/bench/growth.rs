@@ -93,7 +93,7 @@ async fn fall_asleep(rig: &Rig, waiting: u64, json: bool) -> anyhow::Result<()> 
         let tenant = rig.tenants[0];
         drivers.spawn(async move {
             while next.fetch_add(1, Ordering::Relaxed) < waiting {
-                engine.start(start(tenant, &sleeper)).await?;
+                engine.runs().start(start(tenant, &sleeper)).await?;
                 progress.inc(1);
             }
             Ok::<_, anyhow::Error>(())

@@ -60,7 +60,7 @@ impl Rig {
             return Ok(tenant.id);
         }
         let id = TenantId(self.engine.fresh_id());
-        self.engine.put_tenant(Tenant::new(id, name, self.engine.now())).await?;
+        self.engine.tenants().put(Tenant::new(id, name, self.engine.now())).await?;
         Ok(id)
     }
 

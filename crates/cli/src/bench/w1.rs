@@ -18,7 +18,7 @@ pub async fn run(args: &BenchArgs, workload: &'static str, runs: u64, in_flight:
     let plan = chain(args.steps)?;
     // A few runs first, so that prepared statements and caches are in place.
     for _ in 0..20 {
-        rig.engine.start_and_wait(start(rig.tenants[0], &plan)).await?;
+        rig.engine.runs().start_and_wait(start(rig.tenants[0], &plan)).await?;
     }
     let progress = bar(runs, workload, args.json);
     let (mut latencies, seconds) = drive(&rig, &plan, runs, in_flight, &progress).await?;
@@ -63,7 +63,7 @@ pub async fn drive(
                 }
                 let tenant = tenants[number as usize % tenants.len()];
                 let started = now();
-                let (_, state) = Box::pin(engine.start_and_wait(start(tenant, &plan))).await?;
+                let (_, state) = Box::pin(engine.runs().start_and_wait(start(tenant, &plan))).await?;
                 anyhow::ensure!(state == RunState::Succeeded, "a run ended as {state}");
                 latencies.push(started.elapsed().as_micros() as u64);
                 if number.is_multiple_of(64) {

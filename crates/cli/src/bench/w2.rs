@@ -46,7 +46,7 @@ pub async fn run(args: &BenchArgs) -> anyhow::Result<Report> {
                     return Ok::<_, anyhow::Error>(latencies);
                 }
                 let started = now();
-                engine.start(start(tenants[number as usize % tenants.len()], &plan)).await?;
+                engine.runs().start(start(tenants[number as usize % tenants.len()], &plan)).await?;
                 latencies.push(started.elapsed().as_micros() as u64);
                 if number.is_multiple_of(64) {
                     progress.set_position(number);

@@ -73,7 +73,7 @@ pub async fn run(args: &BenchArgs) -> anyhow::Result<Report> {
                 None => without.push(rate),
             }
         }
-        rig.engine.cancel(rig.tenants[0], watched, "measured".into(), false, Context::SYSTEM).await?;
+        rig.engine.runs().cancel(rig.tenants[0], watched, "measured".into(), false, Context::SYSTEM).await?;
     }
     front.close().await?;
 
@@ -117,7 +117,7 @@ fn tasks() -> Tasks {
 async fn watched_run(rig: &Rig) -> anyhow::Result<RunId> {
     let steps = (0..STEPS_PER_WORKFLOW_MAX).map(|number| StepSpec::task(format!("s{number}"), "paced"));
     let plan = plan("bench-watched", steps.collect())?;
-    Ok(rig.engine.start(start(rig.tenants[0], &plan)).await?.run)
+    Ok(rig.engine.runs().start(start(rig.tenants[0], &plan)).await?.run)
 }
 
 async fn version(rig: &Rig, run: RunId) -> anyhow::Result<Option<u64>> {

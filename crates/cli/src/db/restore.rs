@@ -53,7 +53,7 @@ pub async fn run(store: &StoreArg, place: &PlaceArgs, from: Option<PathBuf>) -> 
     };
     let store_again = open::open_store(&url, &options, true).await?;
     let engine = Engine::open(store_again, options).await?;
-    let parked = engine.park_restored().await?;
+    let parked = engine.runs().park_restored().await?;
     println!("the store is in service again, in epoch {epoch}: whatever was handed out before is refused");
     tell_parked(&parked);
     tell_secret(&store.data);

@@ -39,7 +39,7 @@ pub async fn tenant(engine: &Engine) -> anyhow::Result<TenantId> {
         let mut demo = Tenant::new(TenantId(engine.fresh_id()), TENANT, engine.now());
         demo.settings.self_approval = true;
         // Another server on the same database may make it in between; whose it is, is found out below.
-        let _ = engine.put_tenant(demo).await;
+        let _ = engine.tenants().put(demo).await;
     }
     crate::server::tenant(engine, TENANT).await.context("the demo's tenant")
 }
@@ -54,7 +54,7 @@ pub async fn apply(engine: &Engine, tenant: TenantId) -> anyhow::Result<()> {
         expected: Expected::Anything,
         person: None,
     };
-    engine.apply_workflow(request).await.context("the demo's workflow")?;
+    engine.workflows().apply(request).await.context("the demo's workflow")?;
     Ok(())
 }
 
@@ -124,7 +124,7 @@ pub async fn drive(engine: Engine, tenant: TenantId, stop: CancellationToken) ->
             idempotency: Some(IdempotencyKey { client: "demo".into(), key: order.clone() }),
             ..StartWorkflow::new(tenant, WORKFLOW, inputs)
         };
-        match engine.start_workflow(request).await {
+        match engine.runs().start_workflow(request).await {
             Ok(_) => {}
             Err(EngineError::Closed) => return Ok(()),
             Err(error) => tracing::warn!(%error, order, "the demo could not place an order"),
@@ -154,7 +154,7 @@ async fn carrier(engine: &Engine, tenant: TenantId, order: String) {
             payload: Json::trusted(r#"{"carrier":"Pony Express"}"#),
             broadcast: false,
         };
-        if let Err(error) = engine.signal(request).await {
+        if let Err(error) = engine.signals().signal(request).await {
             tracing::warn!(%error, "the carrier's signal was not taken");
         }
     }

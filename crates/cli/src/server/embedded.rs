@@ -20,7 +20,7 @@ fn refused(error: EngineError) -> TransportError {
 
 impl Transport for Embedded {
     async fn register(&self, hello: WorkerHello) -> Result<Registered, TransportError> {
-        let registered = self.0.register(hello).await.map_err(refused)?;
+        let registered = self.0.workers().register(hello).await.map_err(refused)?;
         Ok(Registered {
             session: registered.session,
             lease_ms: registered.lease,
@@ -32,7 +32,7 @@ impl Transport for Embedded {
     async fn heartbeat(&self, heartbeat: Heartbeat) -> Result<Renewed, TransportError> {
         let Heartbeat { session, held, draining } = heartbeat;
         let lease_ms = self.0.session_lease();
-        match self.0.heartbeat(session, &held, draining).await {
+        match self.0.workers().heartbeat(session, &held, draining).await {
             Ok(stop) => Ok(Renewed { lease_ms, stop, known: true }),
             Err(EngineError::SessionGone) => Ok(Renewed { lease_ms, stop: held, known: false }),
             Err(error) => Err(refused(error)),
@@ -40,25 +40,26 @@ impl Transport for Embedded {
     }
 
     async fn poll(&self, poll: Poll) -> Result<Polled, TransportError> {
-        let polled = Box::pin(self.0.poll(poll.session, poll.max as usize, poll.wait_ms.as_duration())).await;
+        let polled = Box::pin(self.0.workers().poll(poll.session, poll.max as usize, poll.wait_ms.as_duration())).await;
         polled.map(|assignments| Polled { assignments }).map_err(refused)
     }
 
     async fn complete(&self, complete: Complete) -> Result<Completed, TransportError> {
         // Boxed, because the worker wraps this call in several futures, each of which would move it by value.
-        let completed = Box::pin(self.0.complete(complete.session, complete.report)).await.map_err(refused)?;
+        let completed =
+            Box::pin(self.0.workers().complete(complete.session, complete.report)).await.map_err(refused)?;
         Ok(Completed { next: completed.next, recorded: completed.recorded })
     }
 
     async fn intent(&self, session: SessionId, intent: EffectIntent) -> Result<EffectAnswer, TransportError> {
-        self.0.intent(session, intent).await.map_err(refused)
+        self.0.workers().intent(session, intent).await.map_err(refused)
     }
 
     async fn outcome(&self, session: SessionId, outcome: EffectOutcome) -> Result<(), TransportError> {
-        self.0.outcome(session, outcome).await.map_err(refused)
+        self.0.workers().outcome(session, outcome).await.map_err(refused)
     }
 
     async fn unregister(&self, session: SessionId) -> Result<(), TransportError> {
-        self.0.unregister(session).await.map_err(refused)
+        self.0.workers().unregister(session).await.map_err(refused)
     }
 }

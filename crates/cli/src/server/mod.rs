@@ -306,7 +306,7 @@ pub async fn tenant(engine: &Engine, name: &str) -> anyhow::Result<TenantId> {
         return Ok(tenant.id);
     }
     let id = TenantId(engine.fresh_id());
-    match engine.put_tenant(Tenant::new(id, name, engine.now())).await {
+    match engine.tenants().put(Tenant::new(id, name, engine.now())).await {
         Ok(()) => Ok(id),
         // Another server on the same database made it in between.
         Err(error) => match engine.store().tenant_by_name(name).await? {

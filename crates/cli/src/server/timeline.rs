@@ -20,7 +20,7 @@ const NAMES_MAX: usize = 10_000;
 /// Prints what happens in a tenant until the engine stops.
 pub async fn follow(engine: Engine, tenant: TenantId) -> anyhow::Result<()> {
     let cursor = engine.store().last_cursor(tenant).await?;
-    let mut watcher = engine.watch_tenant(tenant, cursor);
+    let mut watcher = engine.events().watch_tenant(tenant, cursor);
     let mut lines = Lines {
         engine,
         tenant,

@@ -32,7 +32,7 @@ async fn what_a_backup_refers_to_comes_back_with_it() {
     let tenant = tenant(&engine, |_| {}).await;
     let once = plan(vec![StepSpec::task("only", "t")]);
     let worker = work(&engine, 1, |_| async { done(&long("o")) });
-    let run = engine.start(start(tenant, &once, &long("i"))).await.unwrap().run;
+    let run = engine.runs().start(start(tenant, &once, &long("i"))).await.unwrap().run;
     assert_eq!(ends(&engine, tenant, run).await, RunState::Succeeded);
     worker.abort();
     // On record, and nobody has come to be who refers to it: there is nothing to copy yet.
@@ -86,7 +86,7 @@ async fn what_retention_took_meanwhile_is_not_lost_and_what_is_damaged_is_named(
     let once = plan(vec![StepSpec::task("only", "t")]);
     let mut runs = Vec::new();
     for letter in ["g", "m", "a"] {
-        runs.push(engine.start(start(tenant, &once, &long(letter))).await.unwrap().run);
+        runs.push(engine.runs().start(start(tenant, &once, &long(letter))).await.unwrap().run);
     }
     let copied = path.with_extension("backup");
     interlock_store::backup_file(&path, &copied).await.unwrap();
@@ -133,7 +133,7 @@ on_both! {
         let tenant = tenant(&engine, |_| {}).await;
         let worker = work(&engine, 1, |_| async { done(&long("o")) });
         let once = plan(vec![StepSpec::task("only", "t")]);
-        let run = engine.start(start(tenant, &once, &long("i"))).await.unwrap().run;
+        let run = engine.runs().start(start(tenant, &once, &long("i"))).await.unwrap().run;
         assert_eq!(ends(&engine, tenant, run).await, RunState::Succeeded);
         worker.abort();
         // The connection broke after the record: neither the object was written nor the run changed.
@@ -159,9 +159,9 @@ on_both! {
         let once = plan(vec![StepSpec::task("only", "t")]);
         // More references to one object than a page has room for.
         for _ in 0..300 {
-            engine.start(start(tenant, &once, &long("s"))).await.unwrap();
+            engine.runs().start(start(tenant, &once, &long("s"))).await.unwrap();
         }
-        let other = engine.start(start(tenant, &once, &long("z"))).await.unwrap().run;
+        let other = engine.runs().start(start(tenant, &once, &long("z"))).await.unwrap().run;
         let objects = Objects::folder(&folder.0).unwrap();
         let look = async |depth| survey(engine.store(), &objects, depth, |_| {}).await.unwrap();
         let found = look(Depth::Whole).await;

@@ -106,7 +106,7 @@ async fn long_payloads_go_to_a_bucket_that_the_operator_has_opened() {
 
     let closed = engine_with(&database, bucket(address, &[])).await;
     let tenant = tenant(&closed, |_| {}).await;
-    let refused = closed.start(start(tenant, &once, &long)).await.unwrap_err();
+    let refused = closed.runs().start(start(tenant, &once, &long)).await.unwrap_err();
     assert_eq!(refused.code(), "PAYLOAD_STORE_UNAVAILABLE", "{refused}");
     assert!(matches!(refused, EngineError::Payload(_)) && objects.lock().unwrap().is_empty());
     stop(closed).await;
@@ -119,7 +119,7 @@ async fn long_payloads_go_to_a_bucket_that_the_operator_has_opened() {
         async { done("1") }
     });
     for _ in 0..2 {
-        let run = engine.start(start(tenant, &once, &long)).await.unwrap().run;
+        let run = engine.runs().start(start(tenant, &once, &long)).await.unwrap().run;
         assert_eq!(ends(&engine, tenant, run).await, RunState::Succeeded);
     }
     worker.abort();

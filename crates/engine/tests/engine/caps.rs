@@ -38,7 +38,7 @@ async fn never_more_live_claims_than_the_cap_over_two_servers() {
     let mut runs = Vec::new();
     for number in 0..60 {
         let engine = if number % 2 == 0 { &one } else { &two };
-        runs.push(engine.start(start(tenant, &plan, "null")).await.unwrap().run);
+        runs.push(engine.runs().start(start(tenant, &plan, "null")).await.unwrap().run);
     }
     let counting = tokio::spawn({
         let store = one.store().clone();
@@ -96,8 +96,8 @@ async fn never_more_live_claims_of_a_workflow_than_it_may_have_over_two_servers(
     let mut runs = Vec::new();
     for number in 0..60 {
         let engine = if number % 2 == 0 { &one } else { &two };
-        runs.push(engine.start(start(tenant, &narrow, "null")).await.unwrap().run);
-        runs.push(engine.start(start(tenant, &free, "null")).await.unwrap().run);
+        runs.push(engine.runs().start(start(tenant, &narrow, "null")).await.unwrap().run);
+        runs.push(engine.runs().start(start(tenant, &free, "null")).await.unwrap().run);
     }
     for run in runs {
         assert_eq!(ends(&one, tenant, run).await, RunState::Succeeded);
@@ -116,7 +116,7 @@ crate::on_both! {
         let gate = Arc::new(Semaphore::new(0));
         let mut held = Vec::new();
         for _ in 0..40 {
-            held.push(engine.start(start(tenant, &narrow, "null")).await.unwrap().run);
+            held.push(engine.runs().start(start(tenant, &narrow, "null")).await.unwrap().run);
         }
         let opened = Arc::clone(&gate);
         // Room for a few only, so that those ahead would fill it.
@@ -130,12 +130,12 @@ crate::on_both! {
             }
         });
         for _ in 0..20 {
-            let run = engine.start(start(tenant, &free, "null")).await.unwrap().run;
+            let run = engine.runs().start(start(tenant, &free, "null")).await.unwrap().run;
             assert_eq!(ends(&engine, tenant, run).await, RunState::Succeeded);
         }
         assert_eq!(engine.store().workflow_usage(tenant, "narrow").await.unwrap().live_claims, 1);
         let waiting = engine.store().load_runs(&[(tenant, held[39])]).await.unwrap().pop().unwrap();
-        let throttle = engine.throttle(&waiting).await.unwrap();
+        let throttle = engine.runs().throttle(&waiting).await.unwrap();
         assert_eq!(throttle, Some(Throttle::new(LimitOf::Workflow, Held::Concurrency { max: 1 })));
         // Each takes its turn as the one before ends: 40 runs, and none of them waits for a pause to be over.
         let began = tokio::time::Instant::now();
@@ -156,7 +156,7 @@ crate::on_both! {
         work(&engine, 8, |_| async { done("1") });
         let mut runs = Vec::new();
         for _ in 0..31 {
-            runs.push(engine.start(start(tenant, &plan, "null")).await.unwrap().run);
+            runs.push(engine.runs().start(start(tenant, &plan, "null")).await.unwrap().run);
         }
         let began = engine.now();
         for run in &runs {

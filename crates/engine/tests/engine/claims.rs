@@ -24,7 +24,7 @@ on_both! {
         let (tenant, run, session, claimed) = unsafe_step(&engine).await;
         reaches(&engine, tenant, run, RunState::Paused).await;
         assert_eq!(states(&engine, tenant, run).await, [ReceiptState::InDoubt]);
-        let early = engine.resume_as_new(tenant, run, None, None, Context::operator("olga")).await;
+        let early = engine.runs().resume_as_new(tenant, run, None, None, Context::operator("olga")).await;
         assert!(early.is_err(), "nobody may repeat it while it is in doubt");
         assert!(report(&engine, session, &claimed, done("7")).await.unwrap());
         assert_eq!(ends(&engine, tenant, run).await, RunState::Succeeded);
@@ -59,13 +59,13 @@ on_both! {
         let (at, epoch) = (claimed.at, claimed.epoch);
         let effect = EffectClass::Unsafe;
         let intent = EffectIntent { at, epoch, template: "bank".into(), number: 0, effect, request: Json::null() };
-        let EffectAnswer::Perform { receipt, .. } = engine.intent(session, intent.clone()).await.unwrap() else { panic!() };
-        engine.outcome(session, EffectOutcome { at, epoch, receipt, happened: true, response: None }).await.unwrap();
+        let EffectAnswer::Perform { receipt, .. } = engine.workers().intent(session, intent.clone()).await.unwrap() else { panic!() };
+        engine.workers().outcome(session, EffectOutcome { at, epoch, receipt, happened: true, response: None }).await.unwrap();
         report(&engine, session, &claimed, done("1")).await.unwrap();
         assert_eq!(ends(&engine, tenant, run).await, RunState::Succeeded);
         assert_eq!(states(&engine, tenant, run).await, [ReceiptState::Failed, ReceiptState::Succeeded]);
         let reserved = EffectIntent { template: "interlock:claim".into(), ..intent };
-        let refused = engine.intent(session, reserved).await;
+        let refused = engine.workers().intent(session, reserved).await;
         assert!(matches!(refused, Err(EngineError::Rejected(Rejection::InvalidInput { .. }))), "{refused:?}");
         stop(engine).await;
     }
@@ -73,19 +73,20 @@ on_both! {
     async fn a_claim_that_was_never_delivered_goes_back_without_a_doubt(database: &Database) {
         let engine = engine(database).await;
         let tenant = tenant(&engine, |_| {}).await;
-        let session = engine.register(plain()).await.unwrap().session;
+        let session = engine.workers().register(plain()).await.unwrap().session;
         // The poll's caller goes away as soon as the step is there.
-        let polling = engine.poll(session, 1, Duration::from_secs(30));
+        let workers = engine.workers();
+        let polling = workers.poll(session, 1, Duration::from_secs(30));
         let run = {
             let mut polling = Box::pin(polling);
             for _ in 0..3 {
                 assert!(futures::poll!(&mut polling).is_pending());
             }
-            let run = engine.start(start(tenant, &plan(vec![pay()]), "null")).await.unwrap().run;
+            let run = engine.runs().start(start(tenant, &plan(vec![pay()]), "null")).await.unwrap().run;
             // It is the poll that claims.
             let _ = futures::poll!(&mut polling);
             reaches(&engine, tenant, run, RunState::Running).await;
-            let mut watcher = engine.watch_run(tenant, run, 0);
+            let mut watcher = engine.events().watch_run(tenant, run, 0);
             while states(&engine, tenant, run).await.is_empty() {
                 watcher.next_of_run().await.unwrap();
             }
@@ -93,9 +94,9 @@ on_both! {
             tokio::time::sleep(Duration::from_millis(100)).await;
             run
         };
-        engine.unregister(session).await.unwrap();
+        engine.workers().unregister(session).await.unwrap();
         assert_eq!(states(&engine, tenant, run).await, [ReceiptState::Failed]);
-        let other = engine.register(plain()).await.unwrap().session;
+        let other = engine.workers().register(plain()).await.unwrap().session;
         let claimed = next(&engine, other).await;
         report(&engine, other, &claimed, done("1")).await.unwrap();
         assert_eq!(ends(&engine, tenant, run).await, RunState::Succeeded);
@@ -106,18 +107,18 @@ on_both! {
         let engine = engine(database).await;
         let tenant = tenant(&engine, |_| {}).await;
         let steps = vec![pay(), StepSpec::task("after", "after")];
-        let run = engine.start(start(tenant, &plan(steps), "null")).await.unwrap().run;
-        let session = engine.register(hello(1)).await.unwrap().session;
+        let run = engine.runs().start(start(tenant, &plan(steps), "null")).await.unwrap().run;
+        let session = engine.workers().register(hello(1)).await.unwrap().session;
         let claimed = next(&engine, session).await;
         let (at, epoch) = (claimed.at, claimed.epoch);
         let effect = EffectClass::Unsafe;
         let intent = EffectIntent { at, epoch, template: "bank".into(), number: 0, effect, request: Json::null() };
-        let EffectAnswer::Perform { receipt, .. } = engine.intent(session, intent).await.unwrap() else { panic!() };
-        engine.release(at).await.unwrap();
+        let EffectAnswer::Perform { receipt, .. } = engine.workers().intent(session, intent).await.unwrap() else { panic!() };
+        engine.workers().release(at).await.unwrap();
         reaches(&engine, tenant, run, RunState::Paused).await;
         let (step, reason) = ("pay".to_owned(), "looked it up".to_owned());
         let request = ResolveRequest { step, resolution: Resolution::Happened, output: None, reason };
-        engine.resolve(tenant, run, request, Context::operator("olga")).await.unwrap();
+        engine.runs().resolve(tenant, run, request, Context::operator("olga")).await.unwrap();
         for restarted in [false, true] {
             if restarted {
                 // What is known must not depend on what is in memory.
@@ -129,8 +130,8 @@ on_both! {
             assert!(late.is_err(), "it was never recorded: {late:?}");
         }
         let outcome = |happened| EffectOutcome { at, epoch, receipt, happened, response: None };
-        engine.outcome(session, outcome(true)).await.unwrap();
-        let opposite = engine.outcome(session, outcome(false)).await;
+        engine.workers().outcome(session, outcome(true)).await.unwrap();
+        let opposite = engine.workers().outcome(session, outcome(false)).await;
         assert!(matches!(opposite, Err(EngineError::Rejected(Rejection::EffectRecorded { .. }))), "{opposite:?}");
         stop(engine).await;
     }
@@ -148,13 +149,13 @@ fn pay() -> StepSpec {
 /// An unsafe step that such a worker has taken.
 async fn unsafe_step(engine: &Engine) -> (TenantId, RunId, SessionId, Assignment) {
     let tenant = tenant(engine, |_| {}).await;
-    let session = engine.register(WorkerHello { tenant: Some(tenant), ..plain() }).await.unwrap().session;
-    let run = engine.start(start(tenant, &plan(vec![pay()]), "null")).await.unwrap().run;
+    let session = engine.workers().register(WorkerHello { tenant: Some(tenant), ..plain() }).await.unwrap().session;
+    let run = engine.runs().start(start(tenant, &plan(vec![pay()]), "null")).await.unwrap().run;
     (tenant, run, session, next(engine, session).await)
 }
 
 async fn next(engine: &Engine, session: SessionId) -> Assignment {
-    engine.poll(session, 1, Duration::from_secs(10)).await.unwrap().pop().expect("work")
+    engine.workers().poll(session, 1, Duration::from_secs(10)).await.unwrap().pop().expect("work")
 }
 
 /// Answers whether the report was recorded now.
@@ -165,7 +166,7 @@ async fn report(
     outcome: ReportedOutcome,
 ) -> Result<bool, EngineError> {
     let report = Report { at: assignment.at, epoch: assignment.epoch, outcome, claim_next: false };
-    engine.complete(session, report).await.map(|completed| completed.recorded)
+    engine.workers().complete(session, report).await.map(|completed| completed.recorded)
 }
 
 async fn states(engine: &Engine, tenant: TenantId, run: RunId) -> Vec<ReceiptState> {

@@ -24,7 +24,7 @@ on_both! {
         let (at, epoch) = (assignment.at, assignment.epoch);
         let outcome = EffectOutcome { at, epoch, receipt, happened: true, response: Some(json("7")) };
         for _ in 0..2 {
-            engine.outcome(session, outcome.clone()).await.unwrap();
+            engine.workers().outcome(session, outcome.clone()).await.unwrap();
         }
         let receipts = engine.store().receipts(tenant, run).await.unwrap();
         let kept = &receipts[0].receipt;
@@ -36,9 +36,10 @@ on_both! {
     async fn a_person_settles_what_a_canceled_run_left_in_doubt(database: &Database) {
         let engine = engine(database).await;
         let (tenant, run, ..) = canceled_in_doubt(&engine).await;
+        let runs = engine.runs();
         let resolve = |resolution, output| {
             let request = ResolveRequest { step: "pay".into(), resolution, output, reason: "looked it up".into() };
-            engine.resolve(tenant, run, request, Context::operator("olga"))
+            runs.resolve(tenant, run, request, Context::operator("olga"))
         };
         let early = resolve(Resolution::DidNotHappen, None).await;
         assert!(matches!(early, Err(EngineError::Rejected(Rejection::EffectUnderWay { .. }))), "{early:?}");
@@ -54,22 +55,22 @@ on_both! {
         let tenant = tenant(&engine, |_| {}).await;
         let mut pay = StepSpec::task("pay", "pay");
         pay.effect = Some(EffectClass::Keyed);
-        let run = engine.start(start(tenant, &plan(vec![pay]), "null")).await.unwrap().run;
-        let session = engine.register(hello(1)).await.unwrap().session;
+        let run = engine.runs().start(start(tenant, &plan(vec![pay]), "null")).await.unwrap().run;
+        let session = engine.workers().register(hello(1)).await.unwrap().session;
         let first = next(&engine, session).await;
         let EffectAnswer::Perform { key, .. } = ask(&engine, session, &first, EffectClass::Keyed).await else { panic!() };
         let error = StepError::new(ErrorClass::Terminal, "NO", "gone");
         report(&engine, session, &first, ReportedOutcome::Dead { error }).await;
         assert_eq!(ends(&engine, tenant, run).await, RunState::Failed);
 
-        let resumed = engine.resume_as_new(tenant, run, None, None, Context::operator("olga")).await.unwrap().run;
+        let resumed = engine.runs().resume_as_new(tenant, run, None, None, Context::operator("olga")).await.unwrap().run;
         let second = next(&engine, session).await;
         let EffectAnswer::Perform { receipt, key: same } = ask(&engine, session, &second, EffectClass::Keyed).await else {
             panic!("it may be performed again under its key")
         };
         assert_eq!(key, same);
         let (at, epoch) = (second.at, second.epoch);
-        engine.outcome(session, EffectOutcome { at, epoch, receipt, happened: true, response: None }).await.unwrap();
+        engine.workers().outcome(session, EffectOutcome { at, epoch, receipt, happened: true, response: None }).await.unwrap();
         report(&engine, session, &second, done("1")).await;
         assert_eq!(ends(&engine, tenant, resumed).await, RunState::Succeeded);
         stop(engine).await;
@@ -81,22 +82,22 @@ async fn canceled_in_doubt(engine: &Engine) -> (TenantId, RunId, SessionId, Assi
     let tenant = tenant(engine, |_| {}).await;
     let mut pay = StepSpec::task("pay", "pay");
     pay.effect = Some(EffectClass::Unsafe);
-    let run = engine.start(start(tenant, &plan(vec![pay]), "null")).await.unwrap().run;
-    let session = engine.register(hello(1)).await.unwrap().session;
+    let run = engine.runs().start(start(tenant, &plan(vec![pay]), "null")).await.unwrap().run;
+    let session = engine.workers().register(hello(1)).await.unwrap().session;
     let assignment = next(engine, session).await;
     let EffectAnswer::Perform { receipt, .. } = ask(engine, session, &assignment, EffectClass::Unsafe).await else {
         panic!()
     };
-    engine.release(assignment.at).await.unwrap();
+    engine.workers().release(assignment.at).await.unwrap();
     reaches(engine, tenant, run, RunState::Paused).await;
-    engine.cancel(tenant, run, "no more".into(), false, Context::operator("olga")).await.unwrap();
+    engine.runs().cancel(tenant, run, "no more".into(), false, Context::operator("olga")).await.unwrap();
     assert_eq!(ends(engine, tenant, run).await, RunState::Canceled);
     (tenant, run, session, assignment, receipt)
 }
 
 async fn assert_answered_in_a_new_run(engine: &Engine, tenant: TenantId, run: RunId) {
-    engine.resume_as_new(tenant, run, None, None, Context::operator("olga")).await.unwrap();
-    let session = engine.register(hello(1)).await.unwrap().session;
+    engine.runs().resume_as_new(tenant, run, None, None, Context::operator("olga")).await.unwrap();
+    let session = engine.workers().register(hello(1)).await.unwrap().session;
     let assignment = next(engine, session).await;
     let answer = ask(engine, session, &assignment, EffectClass::Unsafe).await;
     assert!(matches!(&answer, EffectAnswer::Performed { response: Some(_), .. }), "{answer:?}");
@@ -105,16 +106,16 @@ async fn assert_answered_in_a_new_run(engine: &Engine, tenant: TenantId, run: Ru
 async fn ask(engine: &Engine, session: SessionId, assignment: &Assignment, effect: EffectClass) -> EffectAnswer {
     let (at, epoch) = (assignment.at, assignment.epoch);
     let intent = EffectIntent { at, epoch, template: "bank".into(), number: 0, effect, request: Json::null() };
-    engine.intent(session, intent).await.unwrap()
+    engine.workers().intent(session, intent).await.unwrap()
 }
 
 async fn report(engine: &Engine, session: SessionId, assignment: &Assignment, outcome: ReportedOutcome) {
     let report = Report { at: assignment.at, epoch: assignment.epoch, outcome, claim_next: false };
-    engine.complete(session, report).await.unwrap();
+    engine.workers().complete(session, report).await.unwrap();
 }
 
 async fn next(engine: &Engine, session: SessionId) -> Assignment {
-    engine.poll(session, 1, Duration::from_secs(10)).await.unwrap().pop().expect("work")
+    engine.workers().poll(session, 1, Duration::from_secs(10)).await.unwrap().pop().expect("work")
 }
 
 fn json(text: &str) -> Json {

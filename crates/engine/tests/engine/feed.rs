@@ -25,7 +25,7 @@ on_both! {
                 let mut reads = 0u32;
                 loop {
                     // A reader that reconnects all the time, from where it was.
-                    let mut watcher = engine.watch_tenant(tenant, cursor);
+                    let mut watcher = engine.events().watch_tenant(tenant, cursor);
                     let Ok(events) = watcher.next_of_tenant().await else { return seen };
                     reads += 1;
                     let take = if reads.is_multiple_of(3) { events.len().div_ceil(2) } else { events.len() };
@@ -39,7 +39,8 @@ on_both! {
             }
         });
         let runs: Vec<RunId> = {
-            let starts = (0..200).map(|_| engine.start(start(tenant, &plan, "null")));
+            let handle = engine.runs();
+            let starts = (0..200).map(|_| handle.start(start(tenant, &plan, "null")));
             futures::future::join_all(starts).await.into_iter().map(|started| started.unwrap().run).collect()
         };
         for run in &runs {
@@ -62,14 +63,15 @@ on_both! {
         work(&engine, 32, |_| async { done("1") });
         let plan = plan(vec![StepSpec::task("a", "a")]);
         // More than one page of the publisher's.
-        let starts = (0..200).map(|_| engine.start(start(tenant, &plan, "null")));
+        let handle = engine.runs();
+        let starts = (0..200).map(|_| handle.start(start(tenant, &plan, "null")));
         let mut events = 0;
         for started in futures::future::join_all(starts).await {
             let run = started.unwrap().run;
             ends(&engine, tenant, run).await;
             events += engine.store().run_overview(tenant, run).await.unwrap().unwrap().version;
         }
-        let mut before = engine.watch_tenant(tenant, 0);
+        let mut before = engine.events().watch_tenant(tenant, 0);
         while before.cursor() < events {
             tokio::time::timeout(Duration::from_secs(20), before.next_of_tenant()).await.unwrap().unwrap();
         }
@@ -79,9 +81,9 @@ on_both! {
         engine.store().write(sweep).await.unwrap();
         let endpoint = endpoint(tenant, OutboundId(engine.fresh_id()), engine.now());
         engine.store().write(AddOutbound(endpoint.clone())).await.unwrap();
-        let run = engine.start(start(tenant, &plan, "null")).await.unwrap().run;
+        let run = engine.runs().start(start(tenant, &plan, "null")).await.unwrap().run;
         ends(&engine, tenant, run).await;
-        let mut watcher = engine.watch_tenant(tenant, 0);
+        let mut watcher = engine.events().watch_tenant(tenant, 0);
         let next = tokio::time::timeout(Duration::from_secs(20), watcher.next_of_tenant()).await;
         assert_eq!(next.expect("it gets past them").unwrap()[0].run, run);
         let queued = async {
@@ -127,9 +129,9 @@ async fn a_survivor_seals_what_a_dead_server_left() {
     // Past the seal at its start, and what the tenant's own commit brings.
     tokio::time::sleep(Duration::from_millis(500)).await;
     let dying = engine_with(&database, EngineOptions { loops: false, ..options() }).await;
-    let run = dying.start(start(tenant, &plan(vec![StepSpec::task("a", "a")]), "null")).await.unwrap().run;
+    let run = dying.runs().start(start(tenant, &plan(vec![StepSpec::task("a", "a")]), "null")).await.unwrap().run;
     stop(dying).await;
-    let mut watcher = survivor.watch_tenant(tenant, 0);
+    let mut watcher = survivor.events().watch_tenant(tenant, 0);
     let sealed = tokio::time::timeout(Duration::from_secs(15), watcher.next_of_tenant()).await;
     let events = sealed.expect("somebody has sealed it").unwrap();
     assert_eq!((events[0].run, events[0].cursor), (run, 1));
@@ -143,12 +145,12 @@ async fn a_server_whose_database_was_restored_stops() {
     let engine = engine(&database).await;
     let tenant = tenant(&engine, |_| {}).await;
     let plan = plan(vec![StepSpec::task("a", "a")]);
-    engine.start(start(tenant, &plan, "null")).await.unwrap();
+    engine.runs().start(start(tenant, &plan, "null")).await.unwrap();
     let tool = Options::new(ServerId(options().ids.fresh()));
     interlock_store::restore(None, &database.url, tool).await.unwrap();
     let noticed = async {
         loop {
-            if let Err(error) = engine.start(start(tenant, &plan, "null")).await {
+            if let Err(error) = engine.runs().start(start(tenant, &plan, "null")).await {
                 return error.to_string();
             }
             tokio::time::sleep(Duration::from_millis(100)).await;
@@ -170,8 +172,9 @@ async fn two_servers_seal_one_feed() {
     }
     let plan = plan(vec![StepSpec::task("a", "a"), StepSpec::task("b", "b"), StepSpec::task("c", "c")]);
     let mut runs = Vec::new();
+    let handles = engines.each_ref().map(|engine| engine.runs());
     for _ in 0..5 {
-        let starts = (0..40).map(|number| engines[number % 2].start(start(tenant, &plan, "null")));
+        let starts = (0..40).map(|number| handles[number % 2].start(start(tenant, &plan, "null")));
         runs.extend(futures::future::join_all(starts).await.into_iter().map(|started| started.unwrap().run));
     }
     let mut expected = HashMap::new();
@@ -182,7 +185,7 @@ async fn two_servers_seal_one_feed() {
     }
     let total: u64 = expected.values().sum();
     let (mut cursor, mut seen) = (0, HashMap::<RunId, u64>::new());
-    let mut watcher = engines[1].watch_tenant(tenant, 0);
+    let mut watcher = engines[1].events().watch_tenant(tenant, 0);
     while cursor < total {
         let next = tokio::time::timeout(Duration::from_secs(20), watcher.next_of_tenant()).await;
         for event in next.expect("everything is sealed in time").unwrap() {

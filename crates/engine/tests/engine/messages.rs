@@ -23,20 +23,20 @@ on_both! {
     async fn a_message_to_nowhere_is_refused_when_the_step_reports_it(database: &Database) {
         let engine = crate::rig::engine(database).await;
         let tenant = tenant(&engine, |_| {}).await;
-        let session = engine.register(hello(1)).await.unwrap().session;
-        let run = engine.start(start(tenant, &plan(vec![StepSpec::task("ask", "ask")]), "null")).await.unwrap().run;
-        let assignment = engine.poll(session, 1, Duration::from_secs(10)).await.unwrap().remove(0);
+        let session = engine.workers().register(hello(1)).await.unwrap().session;
+        let run = engine.runs().start(start(tenant, &plan(vec![StepSpec::task("ask", "ask")]), "null")).await.unwrap().run;
+        let assignment = engine.workers().poll(session, 1, Duration::from_secs(10)).await.unwrap().remove(0);
         let (gone, nobody) = (RunId(engine.fresh_id()), OutboundId(engine.fresh_id()));
         for destination in ["log".to_owned(), format!("signal:{gone}/go"), format!("webhook:{nobody}")] {
             let outcome = asks(destination.clone());
             let report = Report { at: assignment.at, epoch: assignment.epoch, outcome, claim_next: false };
-            let refused = engine.complete(session, report).await.unwrap_err();
+            let refused = engine.workers().complete(session, report).await.unwrap_err();
             assert!(matches!(refused, EngineError::Rejected(_)), "{destination}: {refused}");
         }
         // The attempt is still the worker's, and nothing was sent.
         let outcome = done("1");
         let report = Report { at: assignment.at, epoch: assignment.epoch, outcome, claim_next: false };
-        engine.complete(session, report).await.unwrap();
+        engine.workers().complete(session, report).await.unwrap();
         assert_eq!(ends(&engine, tenant, run).await, RunState::Succeeded);
         assert_eq!(engine.store().next_outbox().await.unwrap(), None);
         stop(engine).await;
@@ -46,30 +46,30 @@ on_both! {
         let engine = crate::rig::engine(database).await;
         let tenant = tenant(&engine, |_| {}).await;
         let ask = plan(vec![StepSpec::task("ask", "ask")]);
-        let session = engine.register(hello(2)).await.unwrap().session;
+        let session = engine.workers().register(hello(2)).await.unwrap().session;
         // One run waits for what the other one sends.
-        let waits = engine.start(start(tenant, &ask, "null")).await.unwrap().run;
-        let first = engine.poll(session, 1, Duration::from_secs(10)).await.unwrap().remove(0);
+        let waits = engine.runs().start(start(tenant, &ask, "null")).await.unwrap().run;
+        let first = engine.workers().poll(session, 1, Duration::from_secs(10)).await.unwrap().remove(0);
         report(&engine, session, &first, ReportedOutcome::Waiting {
             signal: "go".into(), key: None, timeout: None, outbound: Vec::new(),
         }).await;
-        let sends = engine.start(start(tenant, &ask, "null")).await.unwrap().run;
-        let second = engine.poll(session, 1, Duration::from_secs(10)).await.unwrap().remove(0);
+        let sends = engine.runs().start(start(tenant, &ask, "null")).await.unwrap().run;
+        let second = engine.workers().poll(session, 1, Duration::from_secs(10)).await.unwrap().remove(0);
         assert_eq!(second.at.run, sends);
         report(&engine, session, &second, asks(format!("signal:{waits}/go"))).await;
-        let woken = engine.poll(session, 1, Duration::from_secs(20)).await.unwrap().remove(0);
+        let woken = engine.workers().poll(session, 1, Duration::from_secs(20)).await.unwrap().remove(0);
         assert_eq!((woken.at.run, woken.payload.as_ref().map(Json::as_str)), (waits, Some(r#"{"n":1}"#)));
         report(&engine, session, &woken, done("1")).await;
         assert_eq!(ends(&engine, tenant, waits).await, RunState::Succeeded);
         // The next one comes too late: it is kept, with the reason, and can be sent again.
-        let late = engine.start(start(tenant, &ask, "null")).await.unwrap().run;
-        let third = engine.poll(session, 1, Duration::from_secs(10)).await.unwrap().remove(0);
+        let late = engine.runs().start(start(tenant, &ask, "null")).await.unwrap().run;
+        let third = engine.workers().poll(session, 1, Duration::from_secs(10)).await.unwrap().remove(0);
         assert_eq!(third.at.run, late);
         report(&engine, session, &third, asks(format!("signal:{waits}/go"))).await;
         let letters = dead_letters(&engine, tenant).await;
         assert_eq!((letters.len(), letters[0].run), (1, late));
         assert!(letters[0].error.as_ref().is_some_and(|error| error.contains("succeeded")), "{letters:?}");
-        assert_eq!(engine.replay_dead(tenant, vec![letters[0].id]).await.unwrap(), 1);
+        assert_eq!(engine.webhooks().replay_dead(tenant, vec![letters[0].id]).await.unwrap(), 1);
         assert!(dead_letters(&engine, tenant).await[0].dead_at > letters[0].dead_at, "it was tried anew");
         stop(engine).await;
     }

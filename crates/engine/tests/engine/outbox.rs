@@ -43,7 +43,7 @@ on_both! {
             let outbound = (0..MESSAGES).map(message).collect();
             ReportedOutcome::Waiting { signal: "answer".into(), key: None, timeout: None, outbound }
         });
-        engine.start(start(tenant, &plan(vec![StepSpec::task("ask", "ask")]), "null")).await.unwrap();
+        engine.runs().start(start(tenant, &plan(vec![StepSpec::task("ask", "ask")]), "null")).await.unwrap();
         let all = async {
             while heard.0.lock().unwrap().len() < MESSAGES as usize {
                 tokio::time::sleep(Duration::from_millis(20)).await;

@@ -78,7 +78,7 @@ on_both! {
         let folder = Folder::new();
         let engine = engine_with(database, folder.options()).await;
         let tenant = tenant(&engine, |_| {}).await;
-        let run = engine.start(start(tenant, &two_steps(), &long("i"))).await.unwrap().run;
+        let run = engine.runs().start(start(tenant, &two_steps(), &long("i"))).await.unwrap().run;
         let row = engine.store().run_overview(tenant, run).await.unwrap().unwrap();
         assert!(row.inputs.len() < 300, "the row holds a reference: {:?}", row.inputs);
         assert_eq!(folder.objects().len(), 1);
@@ -110,7 +110,7 @@ on_both! {
         let once = plan(vec![StepSpec::task("only", "t")]);
         for (letter, code) in [("a", "PAYLOAD_ALTERED"), ("m", "PAYLOAD_MISSING")] {
             let before = folder.objects();
-            let run = engine.start(start(tenant, &once, &long(letter))).await.unwrap().run;
+            let run = engine.runs().start(start(tenant, &once, &long(letter))).await.unwrap().run;
             let object = folder.objects().into_iter().find(|path| !before.contains(path)).unwrap();
             if letter == "a" {
                 std::fs::write(&object, long("b")).unwrap();
@@ -120,14 +120,14 @@ on_both! {
             // What an engine has in memory it need not read.
             stop(engine).await;
             engine = engine_with(database, folder.options()).await;
-            let session = engine.register(hello(1)).await.unwrap().session;
-            let polled = engine.poll(session, 1, Duration::from_millis(500)).await.unwrap();
+            let session = engine.workers().register(hello(1)).await.unwrap().session;
+            let polled = engine.workers().poll(session, 1, Duration::from_millis(500)).await.unwrap();
             assert!(polled.is_empty(), "nobody is handed a reference: {polled:?}");
             assert_eq!(ends(&engine, tenant, run).await, RunState::Failed);
             let step = engine.store().steps(tenant, run).await.unwrap().remove(0);
             assert_eq!(step.state, StepState::Failed);
             assert!(step.error.unwrap().as_str().contains(code), "{code}");
-            engine.unregister(session).await.unwrap();
+            engine.workers().unregister(session).await.unwrap();
         }
         stop(engine).await;
     }
@@ -140,11 +140,11 @@ on_both! {
         last.condition = Some("size(steps.wait.output.text) == 10000".into());
         let until = WaitFor::Signal { signal: "go".into(), key: None, accept: Accept::Any };
         let plan = plan(vec![StepSpec::new("wait", Work::Wait { until, timeout: None }), last]);
-        let run = engine.start(StartRun { subject: Some("s".into()), ..start(tenant, &plan, "{}") }).await.unwrap().run;
+        let run = engine.runs().start(StartRun { subject: Some("s".into()), ..start(tenant, &plan, "{}") }).await.unwrap().run;
         reaches(&engine, tenant, run, RunState::WaitingSignal).await;
         let payload = Json::trusted(long("s"));
         let signal = SignalRequest { tenant, signal_type: "go".into(), key: "s".into(), payload, source_id: None, broadcast: false };
-        engine.signal(signal).await.unwrap();
+        engine.signals().signal(signal).await.unwrap();
         let ran: Arc<Mutex<u32>> = Arc::default();
         let count = Arc::clone(&ran);
         let worker = work(&engine, 1, move |_| {
@@ -170,7 +170,7 @@ on_both! {
         let with = Some(Json::trusted(r#"{"reason":"no"}"#));
         pay.rollback = Some(RollbackSpec { by: Undo::Handler("refund".into()), with, conditions });
         let plan = plan(vec![pay, StepSpec::task("ship", "t")]);
-        let run = engine.start(start(tenant, &plan, &long("i"))).await.unwrap().run;
+        let run = engine.runs().start(start(tenant, &plan, &long("i"))).await.unwrap().run;
         let worker = work(&engine, 1, |assignment| async move {
             match assignment.step.as_str() {
                 "pay" => done(&long("o")),
@@ -210,7 +210,7 @@ on_both! {
         let folder = Folder::new();
         let engine = engine_with(database, folder.options()).await;
         let tenant = tenant(&engine, |_| {}).await;
-        let first = engine.start(start(tenant, &two_steps(), &long("i"))).await.unwrap().run;
+        let first = engine.runs().start(start(tenant, &two_steps(), &long("i"))).await.unwrap().run;
         let worker = work(&engine, 1, |assignment| async move {
             if assignment.step == "first" { done(&long("o")) } else { dead() }
         });
@@ -219,7 +219,7 @@ on_both! {
         stop(engine).await;
 
         let engine = engine_with(database, folder.options()).await;
-        let second = engine.resume_as_new(tenant, first, None, None, Context::operator("op")).await.unwrap().run;
+        let second = engine.runs().resume_as_new(tenant, first, None, None, Context::operator("op")).await.unwrap().run;
         let seen: Arc<Mutex<Vec<(String, Json)>>> = Arc::default();
         let heard = Arc::clone(&seen);
         let worker = work(&engine, 1, move |assignment| {
@@ -250,7 +250,7 @@ on_both! {
         let mut steps = two_steps().plan.steps.clone();
         steps.push(last);
         let plan = plan_with(steps, |plan| plan.on_failure = Some(OnFailure::Pause));
-        let run = engine.start(start(tenant, &plan, &long("i"))).await.unwrap().run;
+        let run = engine.runs().start(start(tenant, &plan, &long("i"))).await.unwrap().run;
         let worker = work(&engine, 1, |assignment| async move {
             match assignment.step.as_str() {
                 "first" => done(&long("o")),
@@ -263,7 +263,7 @@ on_both! {
 
         // From the second step, which sees the long output of the first.
         let engine = engine_with(database, folder.options()).await;
-        engine.restart_from(tenant, run, "second", Context::operator("op")).await.unwrap();
+        engine.runs().restart_from(tenant, run, "second", Context::operator("op")).await.unwrap();
         let worker = work(&engine, 1, |assignment| async move {
             assert_eq!(assignment.input, Json::trusted(long("i")));
             match assignment.step.as_str() {
@@ -329,7 +329,7 @@ async fn until(is_so: impl AsyncFn() -> bool) {
 
 pub async fn finished(engine: &Engine, tenant: TenantId, inputs: &str) -> interlock_core::ids::RunId {
     let once = plan(vec![StepSpec::task("only", "t")]);
-    let run = engine.start(start(tenant, &once, inputs)).await.unwrap().run;
+    let run = engine.runs().start(start(tenant, &once, inputs)).await.unwrap().run;
     let worker = work(engine, 1, |_| async { done("1") });
     assert_eq!(ends(engine, tenant, run).await, RunState::Succeeded);
     worker.abort();

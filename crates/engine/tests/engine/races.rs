@@ -158,23 +158,27 @@ fn failure() -> ReportedOutcome {
 impl Scene {
     async fn set(engine: &Engine, tenant: TenantId, standing: Standing, queue: String) -> Self {
         let plan = plan(steps(standing, &queue));
-        let run = engine.start(start(tenant, &plan, "null")).await.unwrap().run;
-        let session = engine.register(WorkerHello { queues: vec![queue.clone()], ..hello(1) }).await.unwrap().session;
+        let run = engine.runs().start(start(tenant, &plan, "null")).await.unwrap().run;
+        let session =
+            engine.workers().register(WorkerHello { queues: vec![queue.clone()], ..hello(1) }).await.unwrap().session;
         let mut scene = Self { tenant, run, queue, session, assignment: None, receipt: None };
         let operator = || Context::operator("olga");
         match standing {
             Standing::Ready | Standing::WaitingApproval | Standing::WaitingSignal => {}
-            Standing::Paused => drop(engine.pause(tenant, run, "look".into(), operator()).await.unwrap()),
+            Standing::Paused => drop(engine.runs().pause(tenant, run, "look".into(), operator()).await.unwrap()),
             Standing::Running | Standing::InEffect | Standing::InDoubt | Standing::Failed => {
-                let assignment = engine.poll(session, 1, Duration::from_secs(10)).await.unwrap().pop().expect("work");
+                let assignment =
+                    engine.workers().poll(session, 1, Duration::from_secs(10)).await.unwrap().pop().expect("work");
                 if matches!(standing, Standing::InEffect | Standing::InDoubt) {
-                    let answer = engine.intent(session, intent(&assignment)).await.unwrap();
+                    let answer = engine.workers().intent(session, intent(&assignment)).await.unwrap();
                     let EffectAnswer::Perform { receipt, .. } = answer else { panic!("{answer:?}") };
                     scene.receipt = Some(receipt);
                 }
                 match standing {
-                    Standing::InDoubt => engine.release(assignment.at).await.unwrap(),
-                    Standing::Failed => drop(engine.complete(session, report(&assignment, failure())).await.unwrap()),
+                    Standing::InDoubt => engine.workers().release(assignment.at).await.unwrap(),
+                    Standing::Failed => {
+                        drop(engine.workers().complete(session, report(&assignment, failure())).await.unwrap())
+                    }
                     _ => {}
                 }
                 if matches!(standing, Standing::InDoubt | Standing::Failed) {
@@ -193,21 +197,24 @@ impl Scene {
         match wish {
             Wish::Claim => {
                 let queues = vec![self.queue.clone()];
-                let session = engine.register(WorkerHello { queues, ..hello(1) }).await?.session;
-                engine.poll(session, 1, Duration::from_millis(30)).await.map(drop)
+                let session = engine.workers().register(WorkerHello { queues, ..hello(1) }).await?.session;
+                engine.workers().poll(session, 1, Duration::from_millis(30)).await.map(drop)
             }
-            Wish::Complete => engine.complete(session, report(held(), done("1"))).await.map(drop),
-            Wish::Fail => engine.complete(session, report(held(), failure())).await.map(drop),
-            Wish::Lost => engine.release(held().at).await,
-            Wish::Intent => engine.intent(session, intent(held())).await.map(drop),
+            Wish::Complete => engine.workers().complete(session, report(held(), done("1"))).await.map(drop),
+            Wish::Fail => engine.workers().complete(session, report(held(), failure())).await.map(drop),
+            Wish::Lost => engine.workers().release(held().at).await,
+            Wish::Intent => engine.workers().intent(session, intent(held())).await.map(drop),
             Wish::Outcome => {
                 let (at, epoch, receipt) = (held().at, held().epoch, self.receipt.expect("an intent"));
-                engine.outcome(session, EffectOutcome { at, epoch, receipt, happened: true, response: None }).await
+                engine
+                    .workers()
+                    .outcome(session, EffectOutcome { at, epoch, receipt, happened: true, response: None })
+                    .await
             }
             Wish::Resolve => {
                 let (step, reason) = ("first".to_owned(), "looked it up".to_owned());
                 let request = ResolveRequest { step, resolution: Resolution::Happened, output: None, reason };
-                engine.resolve(tenant, run, request, by).await.map(drop)
+                engine.runs().resolve(tenant, run, request, by).await.map(drop)
             }
             Wish::Approve | Wish::Reject => {
                 let loaded = engine.store().load_runs(&[(tenant, run)]).await?.pop().expect("the run");
@@ -215,7 +222,7 @@ impl Scene {
                 let voter = Voter::new(format!("{wish:?}"), vec![]);
                 let approve = wish == Wish::Approve;
                 let vote = VoteRequest { approval: approval.id, voter, approve, notes: None };
-                engine.vote(tenant, run, vote).await.map(drop)
+                engine.runs().vote(tenant, run, vote).await.map(drop)
             }
             Wish::Signal => {
                 let request = SignalRequest {
@@ -226,15 +233,15 @@ impl Scene {
                     source_id: None,
                     broadcast: false,
                 };
-                engine.signal(request).await.map(drop)
+                engine.signals().signal(request).await.map(drop)
             }
-            Wish::Pause => engine.pause(tenant, run, "look".into(), by).await.map(drop),
-            Wish::Resume => engine.resume(tenant, run, by).await.map(drop),
-            Wish::Retry => engine.retry(tenant, run, None, by).await.map(drop),
-            Wish::Skip => engine.skip(tenant, run, "not needed".into(), None, by).await.map(drop),
-            Wish::Restart => engine.restart_from(tenant, run, "first", by).await.map(drop),
-            Wish::Cancel => engine.cancel(tenant, run, "no".into(), false, by).await.map(drop),
-            Wish::Rollback => engine.roll_back(tenant, run, "undo it".into(), by).await.map(drop),
+            Wish::Pause => engine.runs().pause(tenant, run, "look".into(), by).await.map(drop),
+            Wish::Resume => engine.runs().resume(tenant, run, by).await.map(drop),
+            Wish::Retry => engine.runs().retry(tenant, run, None, by).await.map(drop),
+            Wish::Skip => engine.runs().skip(tenant, run, "not needed".into(), None, by).await.map(drop),
+            Wish::Restart => engine.runs().restart_from(tenant, run, "first", by).await.map(drop),
+            Wish::Cancel => engine.runs().cancel(tenant, run, "no".into(), false, by).await.map(drop),
+            Wish::Rollback => engine.runs().roll_back(tenant, run, "undo it".into(), by).await.map(drop),
         }
     }
 

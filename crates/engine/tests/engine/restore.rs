@@ -24,16 +24,16 @@ async fn a_restore_fences_parks_and_lets_people_decide() {
     let tenant = tenant(&engine_before, |_| {}).await;
     let mut act = StepSpec::task("act", "act");
     act.effect = Some(EffectClass::Keyed);
-    let acting = engine_before.start(start(tenant, &plan(vec![act]), "null")).await.unwrap().run;
+    let acting = engine_before.runs().start(start(tenant, &plan(vec![act]), "null")).await.unwrap().run;
     let timer = StepSpec::new("sleep", Work::Wait { until: WaitFor::For(Millis(2_000)), timeout: None });
-    let waiting = engine_before.start(start(tenant, &plan(vec![timer]), "null")).await.unwrap().run;
-    let session = engine_before.register(crate::rig::hello(1)).await.unwrap().session;
-    let claimed = engine_before.poll(session, 1, Duration::from_secs(5)).await.unwrap().pop().unwrap();
+    let waiting = engine_before.runs().start(start(tenant, &plan(vec![timer]), "null")).await.unwrap().run;
+    let session = engine_before.workers().register(crate::rig::hello(1)).await.unwrap().session;
+    let claimed = engine_before.workers().poll(session, 1, Duration::from_secs(5)).await.unwrap().pop().unwrap();
     interlock_store::backup_file(&path, &backup).await.unwrap();
     // After the backup the effect happens: the restored store will not know.
     let effects = Arc::new(AtomicU32::new(1));
     let report = Report { at: claimed.at, epoch: claimed.epoch, outcome: done("1"), claim_next: false };
-    engine_before.complete(session, report.clone()).await.unwrap();
+    engine_before.workers().complete(session, report.clone()).await.unwrap();
     stop(engine_before).await;
 
     let restored = Database::sqlite();
@@ -41,14 +41,14 @@ async fn a_restore_fences_parks_and_lets_people_decide() {
     assert_eq!(epoch, claimed.epoch + 1);
     let store = Store::open(&restored.url, Options::new(server())).await.unwrap();
     let tool = Engine::open(store, EngineOptions { loops: false, ..options() }).await.unwrap();
-    let parked = tool.park_restored().await.unwrap();
+    let parked = tool.runs().park_restored().await.unwrap();
     assert_eq!(parked.iter().map(|parked| parked.run).collect::<Vec<_>>(), [acting], "only what acts is parked");
     stop(tool).await;
 
     let after = engine(&restored).await;
     let overview = after.store().run_overview(tenant, acting).await.unwrap().unwrap();
     assert_eq!((overview.state, overview.reason), (RunState::Paused, Some(Reason::Restored)));
-    assert!(matches!(after.complete(session, report).await, Err(EngineError::StaleEpoch)));
+    assert!(matches!(after.workers().complete(session, report).await, Err(EngineError::StaleEpoch)));
     assert_eq!(ends(&after, tenant, waiting).await, RunState::Succeeded, "what does not act goes on by itself");
 
     // Nobody runs it again until a person says so.
@@ -60,7 +60,7 @@ async fn a_restore_fences_parks_and_lets_people_decide() {
     tokio::time::sleep(Duration::from_millis(2_500)).await;
     assert_eq!(effects.load(Ordering::SeqCst), 1);
     reaches(&after, tenant, acting, RunState::Paused).await;
-    after.resume(tenant, acting, Context::operator("op")).await.unwrap();
+    after.runs().resume(tenant, acting, Context::operator("op")).await.unwrap();
     assert_eq!(ends(&after, tenant, acting).await, RunState::Succeeded);
     assert_eq!(effects.load(Ordering::SeqCst), 2);
     assert!(after.store().check().await.unwrap().is_empty());
@@ -78,7 +78,7 @@ async fn a_server_on_a_store_whose_restore_was_interrupted_parks_before_it_dispa
     act.effect = Some(EffectClass::Unsafe);
     let mut acting = Vec::new();
     for _ in 0..20 {
-        acting.push(before.start(start(tenant, &plan(vec![act.clone()]), "null")).await.unwrap().run);
+        acting.push(before.runs().start(start(tenant, &plan(vec![act.clone()]), "null")).await.unwrap().run);
     }
     stop(before).await;
     interlock_store::backup_file(&path, &backup).await.unwrap();
@@ -87,8 +87,8 @@ async fn a_server_on_a_store_whose_restore_was_interrupted_parks_before_it_dispa
     let restored = Database::sqlite();
     interlock_store::restore(Some(&backup), &restored.url, Options::new(server())).await.unwrap();
     let after = engine(&restored).await;
-    let session = after.register(crate::rig::hello(8)).await.unwrap().session;
-    let handed = after.poll(session, 8, Duration::from_millis(500)).await.unwrap();
+    let session = after.workers().register(crate::rig::hello(8)).await.unwrap().session;
+    let handed = after.workers().poll(session, 8, Duration::from_millis(500)).await.unwrap();
     assert!(handed.is_empty(), "{handed:?}");
     for run in acting {
         let overview = after.store().run_overview(tenant, run).await.unwrap().unwrap();

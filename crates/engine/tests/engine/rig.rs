@@ -86,7 +86,7 @@ pub async fn tenant(engine: &Engine, change: impl FnOnce(&mut Tenant)) -> Tenant
     let id = TenantId(engine.fresh_id());
     let mut tenant = Tenant::new(id, id.to_string(), engine.now());
     change(&mut tenant);
-    engine.put_tenant(tenant).await.unwrap();
+    engine.tenants().put(tenant).await.unwrap();
     id
 }
 
@@ -132,19 +132,19 @@ where
     let engine = engine.clone();
     let task = Arc::new(task);
     tokio::spawn(async move {
-        let session = engine.register(hello(slots)).await.unwrap().session;
+        let session = engine.workers().register(hello(slots)).await.unwrap().session;
         let held: Arc<std::sync::Mutex<HashMap<RunId, _>>> = Arc::default();
         let renewing = (engine.clone(), Arc::clone(&held));
         tokio::spawn(async move {
             loop {
                 tokio::time::sleep(Duration::from_millis(200)).await;
                 let listed: Vec<_> = renewing.1.lock().unwrap().values().copied().collect();
-                if renewing.0.heartbeat(session, &listed, false).await.is_err() {
+                if renewing.0.workers().heartbeat(session, &listed, false).await.is_err() {
                     return;
                 }
             }
         });
-        while let Ok(assignments) = engine.poll(session, slots as usize, Duration::from_secs(5)).await {
+        while let Ok(assignments) = engine.workers().poll(session, slots as usize, Duration::from_secs(5)).await {
             for assignment in assignments {
                 let (engine, task, held) = (engine.clone(), Arc::clone(&task), Arc::clone(&held));
                 tokio::spawn(async move {
@@ -169,11 +169,11 @@ pub async fn report(
     outcome: Answer,
 ) -> Option<Assignment> {
     let report = Report { at: assignment.at, epoch: assignment.epoch, outcome, claim_next: true };
-    engine.complete(session, report).await.ok().and_then(|completed| completed.next)
+    engine.workers().complete(session, report).await.ok().and_then(|completed| completed.next)
 }
 
 pub async fn ends(engine: &Engine, tenant: TenantId, run: RunId) -> RunState {
-    tokio::time::timeout(Duration::from_secs(30), engine.wait_for_end(tenant, run))
+    tokio::time::timeout(Duration::from_secs(30), engine.events().wait_for_end(tenant, run))
         .await
         .unwrap_or_else(|_| panic!("{run} did not end in time"))
         .unwrap()
@@ -181,7 +181,7 @@ pub async fn ends(engine: &Engine, tenant: TenantId, run: RunId) -> RunState {
 
 /// Waits until a run is in a state.
 pub async fn reaches(engine: &Engine, tenant: TenantId, run: RunId, state: RunState) {
-    let mut watcher = engine.watch_run(tenant, run, 0);
+    let mut watcher = engine.events().watch_run(tenant, run, 0);
     let seen = async {
         loop {
             watcher.next_of_run().await.unwrap();

@@ -47,7 +47,7 @@ on_both! {
         let mut never = task("never");
         never.condition = Some("inputs.n > 100".into());
         let plan = plan(vec![task("first"), second, sum, never, task("last")]);
-        let run = engine.start(start(tenant, &plan, r#"{"n":20}"#)).await.unwrap().run;
+        let run = engine.runs().start(start(tenant, &plan, r#"{"n":20}"#)).await.unwrap().run;
         assert_eq!(ends(&engine, tenant, run).await, RunState::Succeeded);
 
         let steps = engine.store().steps(tenant, run).await.unwrap();
@@ -76,7 +76,7 @@ on_both! {
             counted.fetch_add(1, Ordering::SeqCst);
             async { failing() }
         });
-        let run = engine.start(start(tenant, &plan(vec![quick_retry(task("a"), 3)]), "null")).await.unwrap().run;
+        let run = engine.runs().start(start(tenant, &plan(vec![quick_retry(task("a"), 3)]), "null")).await.unwrap().run;
         assert_eq!(ends(&engine, tenant, run).await, RunState::Failed);
         assert_eq!(tries.load(Ordering::SeqCst), 3);
         stop(engine).await;
@@ -91,13 +91,14 @@ on_both! {
             request.idempotency = Some(IdempotencyKey { client: "shop".into(), key: "order-1".into() });
             request
         };
-        let all = futures::future::join_all((0..500).map(|_| engine.start(request()))).await;
+        let runs = engine.runs();
+        let all = futures::future::join_all((0..500).map(|_| runs.start(request()))).await;
         let first = all[0].as_ref().unwrap().run;
         assert!(all.iter().all(|started| started.as_ref().unwrap().run == first));
         assert_eq!(all.iter().filter(|started| !started.as_ref().unwrap().replayed).count(), 1);
         let mut other = request();
         other.inputs = Json::parse(r#"{"order":2}"#, 100).unwrap();
-        assert!(matches!(engine.start(other).await, Err(EngineError::IdempotencyMismatch)));
+        assert!(matches!(engine.runs().start(other).await, Err(EngineError::IdempotencyMismatch)));
         stop(engine).await;
     }
 
@@ -110,13 +111,13 @@ on_both! {
             request.subject = Some("INC-1".into());
             request
         };
-        let first = engine.start(request()).await.unwrap().run;
-        match engine.start(request()).await {
+        let first = engine.runs().start(request()).await.unwrap().run;
+        match engine.runs().start(request()).await {
             Err(EngineError::SubjectBusy { run, .. }) => assert_eq!(run, first),
             other => panic!("{other:?}"),
         }
-        engine.cancel(tenant, first, "test".into(), false, Context::operator("op")).await.unwrap();
-        engine.start(request()).await.unwrap();
+        engine.runs().cancel(tenant, first, "test".into(), false, Context::operator("op")).await.unwrap();
+        engine.runs().start(request()).await.unwrap();
         stop(engine).await;
     }
 
@@ -124,7 +125,7 @@ on_both! {
         let engine = engine(database).await;
         let nobody = TenantId(engine.fresh_id());
         let plan = plan(vec![task("a")]);
-        match engine.start(start(nobody, &plan, "null")).await {
+        match engine.runs().start(start(nobody, &plan, "null")).await {
             Err(EngineError::Rejected(Rejection::UnknownTenant { tenant })) => assert_eq!(tenant, nobody),
             other => panic!("{other:?}"),
         }
@@ -132,9 +133,9 @@ on_both! {
         let huge = format!("\"{}\"", "x".repeat(1 << 20));
         let mut request = start(tenant, &plan, "null");
         request.inputs = Json::trusted(huge);
-        assert!(matches!(engine.start(request).await, Err(EngineError::Rejected(Rejection::TooLarge { .. }))));
+        assert!(matches!(engine.runs().start(request).await, Err(EngineError::Rejected(Rejection::TooLarge { .. }))));
         let stranger = interlock_core::ids::RunId(engine.fresh_id());
-        let unknown = engine.cancel(tenant, stranger, "x".into(), false, Context::SYSTEM).await;
+        let unknown = engine.runs().cancel(tenant, stranger, "x".into(), false, Context::SYSTEM).await;
         assert!(matches!(unknown, Err(EngineError::Rejected(Rejection::UnknownRun { .. }))), "{unknown:?}");
         assert_eq!(engine.store().stats().await.unwrap().live_runs, 0);
         stop(engine).await;
@@ -152,14 +153,14 @@ on_both! {
             payload: Json::parse(r#"{"n":1}"#, 100).unwrap(), source_id: Some(id.into()), broadcast: false,
         };
         // Early.
-        engine.signal(signal("early", "1")).await.unwrap();
-        assert_eq!(engine.signal(signal("early", "1")).await.unwrap(), Signaled::Duplicate);
-        let early = engine.start(start(tenant, &plan(vec![wait("early")]), "null")).await.unwrap().run;
+        engine.signals().signal(signal("early", "1")).await.unwrap();
+        assert_eq!(engine.signals().signal(signal("early", "1")).await.unwrap(), Signaled::Duplicate);
+        let early = engine.runs().start(start(tenant, &plan(vec![wait("early")]), "null")).await.unwrap().run;
         assert_eq!(ends(&engine, tenant, early).await, RunState::Succeeded);
         // Late.
-        let late = engine.start(start(tenant, &plan(vec![wait("late")]), "null")).await.unwrap().run;
+        let late = engine.runs().start(start(tenant, &plan(vec![wait("late")]), "null")).await.unwrap().run;
         reaches(&engine, tenant, late, RunState::WaitingSignal).await;
-        engine.signal(signal("late", "2")).await.unwrap();
+        engine.signals().signal(signal("late", "2")).await.unwrap();
         assert_eq!(ends(&engine, tenant, late).await, RunState::Succeeded);
         let steps = engine.store().steps(tenant, late).await.unwrap();
         assert_eq!(steps[0].output.as_ref().unwrap().as_str(), r#"{"n":1}"#);
@@ -171,18 +172,18 @@ on_both! {
         let engine = engine(database).await;
         let tenant = tenant(&engine, |_| {}).await;
         let timer = StepSpec::new("sleep", Work::Wait { until: WaitFor::For(Millis(150)), timeout: None });
-        let run = engine.start(start(tenant, &plan(vec![timer]), "null")).await.unwrap().run;
+        let run = engine.runs().start(start(tenant, &plan(vec![timer]), "null")).await.unwrap().run;
         assert_eq!(ends(&engine, tenant, run).await, RunState::Succeeded);
         let wait = StepSpec::new("wait", Work::Wait {
             until: WaitFor::Signal { signal: "never".into(), key: None, accept: Accept::SinceRun },
             timeout: Some(Millis(150)),
         });
-        let run = engine.start(start(tenant, &plan(vec![wait]), "null")).await.unwrap().run;
+        let run = engine.runs().start(start(tenant, &plan(vec![wait]), "null")).await.unwrap().run;
         assert_eq!(ends(&engine, tenant, run).await, RunState::Failed);
         let deadline = plan_with(vec![StepSpec::new("long", Work::Wait { until: WaitFor::For(Millis(60_000)), timeout: None })], |plan| {
             plan.timeout = Some(Millis(150));
         });
-        let run = engine.start(start(tenant, &deadline, "null")).await.unwrap().run;
+        let run = engine.runs().start(start(tenant, &deadline, "null")).await.unwrap().run;
         assert_eq!(ends(&engine, tenant, run).await, RunState::Failed);
         stop(engine).await;
     }
@@ -193,7 +194,7 @@ on_both! {
         let gate = StepSpec::new("gate", Work::Approval(serde_json::from_str(r#"{"approvers":["sre"],"quorum":2}"#).unwrap()));
         let mut request = start(tenant, &plan(vec![gate]), "null");
         request.started_by = Some("ada".into());
-        let run = engine.start(request).await.unwrap().run;
+        let run = engine.runs().start(request).await.unwrap().run;
         reaches(&engine, tenant, run, RunState::WaitingApproval).await;
         let approval = engine.store().approvals_of(tenant, run).await.unwrap()[0].id;
         let vote = |person: &str, group: &str| VoteRequest {
@@ -203,11 +204,11 @@ on_both! {
             notes: None,
         };
         for (person, group) in [("ada", "sre"), ("eve", "sales")] {
-            assert!(engine.vote(tenant, run, vote(person, group)).await.is_err(), "{person}");
+            assert!(engine.runs().vote(tenant, run, vote(person, group)).await.is_err(), "{person}");
         }
-        engine.vote(tenant, run, vote("bob", "sre")).await.unwrap();
-        assert!(engine.vote(tenant, run, vote("bob", "sre")).await.is_err());
-        let standing = engine.vote(tenant, run, vote("cleo", "sre")).await.unwrap();
+        engine.runs().vote(tenant, run, vote("bob", "sre")).await.unwrap();
+        assert!(engine.runs().vote(tenant, run, vote("bob", "sre")).await.is_err());
+        let standing = engine.runs().vote(tenant, run, vote("cleo", "sre")).await.unwrap();
         assert_eq!(standing.state, RunState::Succeeded);
         stop(engine).await;
     }
@@ -233,7 +234,7 @@ on_both! {
             step.rollback = Some(RollbackSpec { by: Undo::Handler("undo".into()), with: None, conditions: RollbackCondition::ALL.to_vec() });
             step
         };
-        let run = engine.start(start(tenant, &plan(vec![undoable("a"), undoable("b"), task("c")]), "null")).await.unwrap().run;
+        let run = engine.runs().start(start(tenant, &plan(vec![undoable("a"), undoable("b"), task("c")]), "null")).await.unwrap().run;
         assert_eq!(ends(&engine, tenant, run).await, RunState::Failed);
         assert_eq!(*undone.lock().unwrap(), ["rollback:b", "rollback:a"]);
         let steps = engine.store().steps(tenant, run).await.unwrap();
@@ -255,16 +256,16 @@ on_both! {
         });
         let plan = plan_with(vec![task("a"), task("b"), task("c")], |plan| plan.on_failure = Some(OnFailure::Pause));
         let operator = || Context::operator("op");
-        let run = engine.start(start(tenant, &plan, "null")).await.unwrap().run;
+        let run = engine.runs().start(start(tenant, &plan, "null")).await.unwrap().run;
         reaches(&engine, tenant, run, RunState::Paused).await;
-        assert!(matches!(engine.resume(tenant, run, operator()).await, Err(EngineError::Rejected(Rejection::DirectiveDue { .. }))));
-        engine.skip(tenant, run, "known to be broken".into(), None, operator()).await.unwrap();
+        assert!(matches!(engine.runs().resume(tenant, run, operator()).await, Err(EngineError::Rejected(Rejection::DirectiveDue { .. }))));
+        engine.runs().skip(tenant, run, "known to be broken".into(), None, operator()).await.unwrap();
         assert_eq!(ends(&engine, tenant, run).await, RunState::Succeeded);
 
-        let run = engine.start(start(tenant, &plan, "null")).await.unwrap().run;
+        let run = engine.runs().start(start(tenant, &plan, "null")).await.unwrap().run;
         reaches(&engine, tenant, run, RunState::Paused).await;
         broken.store(0, Ordering::SeqCst);
-        engine.restart_from(tenant, run, "a", operator()).await.unwrap();
+        engine.runs().restart_from(tenant, run, "a", operator()).await.unwrap();
         assert_eq!(ends(&engine, tenant, run).await, RunState::Succeeded);
         let steps = engine.store().steps(tenant, run).await.unwrap();
         assert!(steps[0].attempt == 2 && steps[1].attempt == 2, "{steps:?}");
@@ -284,10 +285,10 @@ on_both! {
                 if fails { ReportedOutcome::Dead { error: StepError::new(ErrorClass::Invalid, "NO", "no") } } else { done("1") }
             }
         });
-        let run = engine.start(start(tenant, &plan(vec![task("a"), task("b")]), "null")).await.unwrap().run;
+        let run = engine.runs().start(start(tenant, &plan(vec![task("a"), task("b")]), "null")).await.unwrap().run;
         assert_eq!(ends(&engine, tenant, run).await, RunState::Failed);
-        assert!(matches!(engine.cancel(tenant, run, "x".into(), false, Context::SYSTEM).await, Err(EngineError::Rejected(Rejection::Terminal { .. }))));
-        let second = engine.resume_as_new(tenant, run, None, None, Context::operator("op")).await.unwrap().run;
+        assert!(matches!(engine.runs().cancel(tenant, run, "x".into(), false, Context::SYSTEM).await, Err(EngineError::Rejected(Rejection::Terminal { .. }))));
+        let second = engine.runs().resume_as_new(tenant, run, None, None, Context::operator("op")).await.unwrap().run;
         assert_eq!(ends(&engine, tenant, second).await, RunState::Succeeded);
         assert_eq!(*ran.lock().unwrap(), ["a", "b", "b"]);
         let overview = engine.store().run_overview(tenant, second).await.unwrap().unwrap();
@@ -298,11 +299,12 @@ on_both! {
     async fn a_run_has_one_successor_at_a_time(database: &Database) {
         let engine = engine(database).await;
         let tenant = tenant(&engine, |_| {}).await;
-        let run = engine.start(start(tenant, &plan(vec![task("a")]), "null")).await.unwrap().run;
-        let cancel = |run| engine.cancel(tenant, run, "x".into(), false, Context::operator("op"));
+        let run = engine.runs().start(start(tenant, &plan(vec![task("a")]), "null")).await.unwrap().run;
+        let runs = engine.runs();
+        let cancel = |run| runs.cancel(tenant, run, "x".into(), false, Context::operator("op"));
         let resume = |run, key: Option<&str>| {
             let key = key.map(|key| IdempotencyKey { client: "op".into(), key: key.into() });
-            engine.resume_as_new(tenant, run, None, key, Context::operator("op"))
+            runs.resume_as_new(tenant, run, None, key, Context::operator("op"))
         };
         cancel(run).await.unwrap();
         // Two people at once.
@@ -329,7 +331,7 @@ on_both! {
         let plan = plan(vec![timer, task("a"), task("b")]);
         let mut runs = Vec::new();
         for _ in 0..20 {
-            runs.push(first.start(start(tenant, &plan, "null")).await.unwrap().run);
+            runs.push(first.runs().start(start(tenant, &plan, "null")).await.unwrap().run);
         }
         stop(first).await;
         let second = engine(database).await;
@@ -344,15 +346,15 @@ on_both! {
     async fn a_lost_worker_is_noticed_and_its_late_report_refused(database: &Database) {
         let engine = engine(database).await;
         let tenant = tenant(&engine, |_| {}).await;
-        let run = engine.start(start(tenant, &plan(vec![task("a")]), "null")).await.unwrap().run;
+        let run = engine.runs().start(start(tenant, &plan(vec![task("a")]), "null")).await.unwrap().run;
         // A worker that claims and is never heard of again.
-        let lost = engine.register(crate::rig::hello(1)).await.unwrap().session;
-        let claimed = engine.poll(lost, 1, Duration::from_secs(5)).await.unwrap().pop().unwrap();
+        let lost = engine.workers().register(crate::rig::hello(1)).await.unwrap().session;
+        let claimed = engine.workers().poll(lost, 1, Duration::from_secs(5)).await.unwrap().pop().unwrap();
         assert_eq!(claimed.at.attempt, 1);
         work(&engine, 1, |_| async { done("2") });
         assert_eq!(ends(&engine, tenant, run).await, RunState::Succeeded);
         let report = interlock_core::work::Report { at: claimed.at, epoch: claimed.epoch, outcome: done("1"), claim_next: false };
-        let late = engine.complete(lost, report).await;
+        let late = engine.workers().complete(lost, report).await;
         assert!(late.is_err(), "{late:?}");
         let steps = engine.store().steps(tenant, run).await.unwrap();
         assert_eq!((steps[0].attempt, steps[0].output.as_ref().unwrap().as_str()), (2, "2"));
@@ -362,12 +364,12 @@ on_both! {
     async fn a_report_may_be_repeated(database: &Database) {
         let engine = engine(database).await;
         let tenant = tenant(&engine, |_| {}).await;
-        engine.start(start(tenant, &plan(vec![task("a"), task("b")]), "null")).await.unwrap();
-        let session = engine.register(crate::rig::hello(1)).await.unwrap().session;
-        let first = engine.poll(session, 1, Duration::from_secs(5)).await.unwrap().pop().unwrap();
+        engine.runs().start(start(tenant, &plan(vec![task("a"), task("b")]), "null")).await.unwrap();
+        let session = engine.workers().register(crate::rig::hello(1)).await.unwrap().session;
+        let first = engine.workers().poll(session, 1, Duration::from_secs(5)).await.unwrap().pop().unwrap();
         let report = || interlock_core::work::Report { at: first.at, epoch: first.epoch, outcome: done("1"), claim_next: true };
-        let answer = engine.complete(session, report()).await.unwrap();
-        let again = engine.complete(session, report()).await.unwrap();
+        let answer = engine.workers().complete(session, report()).await.unwrap();
+        let again = engine.workers().complete(session, report()).await.unwrap();
         assert!(answer.recorded && !again.recorded);
         assert_eq!(answer.next, again.next);
         assert_eq!(answer.next.unwrap().step, "b");
@@ -378,11 +380,11 @@ on_both! {
     async fn an_effect_that_was_undone_is_performed_again_in_a_resumed_run(database: &Database) {
         let engine = engine(database).await;
         let tenant = tenant(&engine, |_| {}).await;
-        let session = engine.register(hello(1)).await.unwrap().session;
+        let session = engine.workers().register(hello(1)).await.unwrap().session;
         let mut pay = task("pay");
         pay.rollback = Some(RollbackSpec { by: Undo::Handler("refund".into()), with: None, conditions: RollbackCondition::ALL.to_vec() });
         let plan = plan(vec![pay, task("ship")]);
-        let first = engine.start(start(tenant, &plan, "null")).await.unwrap().run;
+        let first = engine.runs().start(start(tenant, &plan, "null")).await.unwrap().run;
         let mut performed = Vec::new();
         for (step, outcome) in [("pay", done("1")), ("ship", dead()), ("rollback:pay", done("2"))] {
             let assignment = next(&engine, session).await;
@@ -393,7 +395,7 @@ on_both! {
             report_only(&engine, session, &assignment, outcome).await;
         }
         assert_eq!(ends(&engine, tenant, first).await, RunState::Failed);
-        let second = engine.resume_as_new(tenant, first, None, None, Context::operator("ann")).await.unwrap().run;
+        let second = engine.runs().resume_as_new(tenant, first, None, None, Context::operator("ann")).await.unwrap().run;
         for (step, outcome) in [("pay", done("1")), ("ship", dead()), ("rollback:pay", done("2"))] {
             let assignment = next(&engine, session).await;
             assert_eq!((assignment.at.run, assignment.step.as_str()), (second, step));
@@ -413,13 +415,13 @@ on_both! {
         let tenant = tenant(&engine, |tenant| tenant.caps.max_runs_per_min = Some(1)).await;
         let timer = StepSpec::new("wait", Work::Wait { until: WaitFor::For(Millis(1)), timeout: None });
         let plan = plan(vec![timer, task("a")]);
-        let session = engine.register(hello(8)).await.unwrap().session;
+        let session = engine.workers().register(hello(8)).await.unwrap().session;
         for _ in 0..3 {
-            engine.start(start(tenant, &plan, "null")).await.unwrap();
+            engine.runs().start(start(tenant, &plan, "null")).await.unwrap();
         }
         let mut claimed = 0;
         for _ in 0..4 {
-            claimed += engine.poll(session, 8, Duration::from_millis(300)).await.unwrap().len();
+            claimed += engine.workers().poll(session, 8, Duration::from_millis(300)).await.unwrap().len();
         }
         assert_eq!(claimed, 1);
         stop(engine).await;
@@ -431,7 +433,7 @@ fn dead() -> ReportedOutcome {
 }
 
 async fn next(engine: &Engine, session: SessionId) -> Assignment {
-    engine.poll(session, 1, Duration::from_secs(10)).await.unwrap().pop().expect("work")
+    engine.workers().poll(session, 1, Duration::from_secs(10)).await.unwrap().pop().expect("work")
 }
 
 /// Performs one effect, if it may, and answers with its key.
@@ -439,12 +441,18 @@ async fn perform(engine: &Engine, session: SessionId, assignment: &Assignment) -
     let (at, epoch) = (assignment.at, assignment.epoch);
     let effect = EffectClass::Keyed;
     let intent = EffectIntent { at, epoch, template: "bank".into(), number: 0, effect, request: Json::null() };
-    let EffectAnswer::Perform { receipt, key } = engine.intent(session, intent).await.unwrap() else { return None };
-    engine.outcome(session, EffectOutcome { at, epoch, receipt, happened: true, response: None }).await.unwrap();
+    let EffectAnswer::Perform { receipt, key } = engine.workers().intent(session, intent).await.unwrap() else {
+        return None;
+    };
+    engine
+        .workers()
+        .outcome(session, EffectOutcome { at, epoch, receipt, happened: true, response: None })
+        .await
+        .unwrap();
     Some(key)
 }
 
 async fn report_only(engine: &Engine, session: SessionId, assignment: &Assignment, outcome: ReportedOutcome) {
     let report = Report { at: assignment.at, epoch: assignment.epoch, outcome, claim_next: false };
-    engine.complete(session, report).await.unwrap();
+    engine.workers().complete(session, report).await.unwrap();
 }

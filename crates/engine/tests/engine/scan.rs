@@ -43,7 +43,7 @@ async fn a_tenant_at_its_cap_costs_no_reads_while_the_workers_are_full() {
     let store = Store::open(&StoreUrl::SqliteMemory("idle-scan".into()), store_options).await.unwrap();
     let engine = Engine::open(store, options).await.unwrap();
     let tenant = tenant(&engine, |tenant| tenant.caps.max_concurrency = Some(1)).await;
-    let session = engine.register(hello(2)).await.unwrap().session;
+    let session = engine.workers().register(hello(2)).await.unwrap().session;
     let plan = plan(vec![StepSpec::task("a", "a")]);
     let idle = async || {
         let before = reads.0.load(Ordering::Relaxed);
@@ -51,11 +51,11 @@ async fn a_tenant_at_its_cap_costs_no_reads_while_the_workers_are_full() {
         reads.0.load(Ordering::Relaxed) - before
     };
     let usual = idle().await;
-    engine.start(start(tenant, &plan, "null")).await.unwrap();
-    assert_eq!(engine.poll(session, 1, Duration::from_secs(5)).await.unwrap().len(), 1);
-    engine.start(start(tenant, &plan, "null")).await.unwrap();
+    engine.runs().start(start(tenant, &plan, "null")).await.unwrap();
+    assert_eq!(engine.workers().poll(session, 1, Duration::from_secs(5)).await.unwrap().len(), 1);
+    engine.runs().start(start(tenant, &plan, "null")).await.unwrap();
     // Refused for the cap; then the worker has no room left, and does not ask again.
-    assert!(engine.poll(session, 1, Duration::from_millis(50)).await.unwrap().is_empty());
+    assert!(engine.workers().poll(session, 1, Duration::from_millis(50)).await.unwrap().is_empty());
     let throttled = idle().await;
     assert!(throttled < usual + 20, "{usual} reads in {IDLE:?} without work, {throttled} behind a throttle");
     stop(engine).await;

@@ -32,43 +32,43 @@ on_both! {
     async fn a_cancel_reaches_the_worker_also_after_a_restart(database: &Database) {
         let before = engine(database).await;
         let tenant = tenant(&before, |_| {}).await;
-        let session = before.register(hello(2)).await.unwrap().session;
+        let session = before.workers().register(hello(2)).await.unwrap().session;
         let mut held = Vec::new();
         for _ in 0..2 {
-            before.start(start(tenant, &plan(steps(1)), "null")).await.unwrap();
-            held.extend(before.poll(session, 1, Duration::from_secs(5)).await.unwrap().into_iter().map(|got| got.at));
+            before.runs().start(start(tenant, &plan(steps(1)), "null")).await.unwrap();
+            held.extend(before.workers().poll(session, 1, Duration::from_secs(5)).await.unwrap().into_iter().map(|got| got.at));
         }
-        before.cancel(tenant, held[0].run, "stop".into(), false, Context::operator("op")).await.unwrap();
+        before.runs().cancel(tenant, held[0].run, "stop".into(), false, Context::operator("op")).await.unwrap();
         stop(before).await;
         let after = engine(database).await;
-        assert_eq!(after.heartbeat(session, &held, false).await.unwrap(), held[..1]);
+        assert_eq!(after.workers().heartbeat(session, &held, false).await.unwrap(), held[..1]);
         stop(after).await;
     }
 
     async fn the_last_place_is_for_a_tenant_below_its_share(database: &Database) {
         let engine = engine(database).await;
         let (busy, quiet) = (tenant(&engine, |_| {}).await, tenant(&engine, |_| {}).await);
-        let session = engine.register(hello(8)).await.unwrap().session;
+        let session = engine.workers().register(hello(8)).await.unwrap().session;
         let plan = plan(steps(1));
         for tenant in [busy, busy, busy, quiet] {
-            engine.start(start(tenant, &plan, "null")).await.unwrap();
-            for claimed in engine.poll(session, 8, Duration::from_secs(5)).await.unwrap() {
+            engine.runs().start(start(tenant, &plan, "null")).await.unwrap();
+            for claimed in engine.workers().poll(session, 8, Duration::from_secs(5)).await.unwrap() {
                 report(&engine, session, &claimed, done("1")).await;
             }
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
         for _ in 0..20 {
-            engine.start(start(busy, &plan, "null")).await.unwrap();
+            engine.runs().start(start(busy, &plan, "null")).await.unwrap();
         }
-        let first = engine.poll(session, 8, Duration::ZERO).await.unwrap();
+        let first = engine.workers().poll(session, 8, Duration::ZERO).await.unwrap();
         assert_eq!(first.len(), 7, "one place is kept");
-        assert!(engine.poll(session, 1, Duration::ZERO).await.unwrap().is_empty());
-        engine.start(start(quiet, &plan, "null")).await.unwrap();
-        let last = engine.poll(session, 1, Duration::from_secs(5)).await.unwrap();
+        assert!(engine.workers().poll(session, 1, Duration::ZERO).await.unwrap().is_empty());
+        engine.runs().start(start(quiet, &plan, "null")).await.unwrap();
+        let last = engine.workers().poll(session, 1, Duration::from_secs(5)).await.unwrap();
         assert_eq!(last.iter().map(|claimed| claimed.at.tenant).collect::<Vec<_>>(), [quiet]);
         // Whoever waits gets the place of one that has ended.
         report(&engine, session, &first[0], done("1")).await;
-        assert_eq!(engine.poll(session, 2, Duration::from_secs(5)).await.unwrap().len(), 1);
+        assert_eq!(engine.workers().poll(session, 2, Duration::from_secs(5)).await.unwrap().len(), 1);
         stop(engine).await;
     }
 
@@ -76,15 +76,16 @@ on_both! {
         const BEFORE: usize = 15;
         let engine = engine(database).await;
         let tenant = tenant(&engine, |_| {}).await;
-        let session = engine.register(WorkerHello { tenant: Some(tenant), ..hello(20) }).await.unwrap().session;
+        let session = engine.workers().register(WorkerHello { tenant: Some(tenant), ..hello(20) }).await.unwrap().session;
         let plan = plan(steps(1));
         let mut held = Vec::new();
         for _ in 0..BEFORE {
-            engine.start(start(tenant, &plan, "null")).await.unwrap();
-            held.extend(engine.poll(session, 1, Duration::from_secs(5)).await.unwrap());
+            engine.runs().start(start(tenant, &plan, "null")).await.unwrap();
+            held.extend(engine.workers().poll(session, 1, Duration::from_secs(5)).await.unwrap());
         }
         // A poll for two waits while all the others end and as many runs are started.
-        let mut polling = Box::pin(engine.poll(session, 2, Duration::from_secs(30)));
+        let workers = engine.workers();
+        let mut polling = Box::pin(workers.poll(session, 2, Duration::from_secs(30)));
         for _ in 0..3 {
             assert!(futures::poll!(&mut polling).is_pending());
             tokio::task::yield_now().await;
@@ -93,20 +94,20 @@ on_both! {
             report(&engine, session, claimed, done("1")).await;
         }
         for _ in 0..BEFORE {
-            engine.start(start(tenant, &plan, "null")).await.unwrap();
+            engine.runs().start(start(tenant, &plan, "null")).await.unwrap();
         }
         let mut given = polling.await.unwrap();
         assert!(given.len() <= 2, "2 asked, {} given", given.len());
         // The rest comes with the next polls, each step once.
         while given.len() < BEFORE {
-            let more = engine.poll(session, 3, Duration::from_secs(5)).await.unwrap();
+            let more = engine.workers().poll(session, 3, Duration::from_secs(5)).await.unwrap();
             assert!((1..=3).contains(&more.len()), "3 asked, {} given", more.len());
             given.extend(more);
         }
         given.sort_by_key(|assignment| assignment.at.run);
         given.dedup_by_key(|assignment| assignment.at.run);
         assert_eq!(given.len(), BEFORE);
-        let none = engine.poll(session, 0, Duration::ZERO).await;
+        let none = engine.workers().poll(session, 0, Duration::ZERO).await;
         assert!(matches!(none, Err(EngineError::Rejected(Rejection::InvalidInput { .. }))), "{none:?}");
         stop(engine).await;
     }
@@ -114,11 +115,11 @@ on_both! {
     async fn after_an_outage_a_step_past_its_timeout_has_one_lease_to_report(database: &Database) {
         let before = engine(database).await;
         let tenant = tenant(&before, |_| {}).await;
-        let session = before.register(hello(1)).await.unwrap().session;
+        let session = before.workers().register(hello(1)).await.unwrap().session;
         let mut slow = StepSpec::task("slow", "slow");
         slow.timeout = Some(Millis(500));
-        let run = before.start(start(tenant, &plan(vec![slow]), "null")).await.unwrap().run;
-        let claimed = before.poll(session, 1, Duration::from_secs(5)).await.unwrap().pop().unwrap();
+        let run = before.runs().start(start(tenant, &plan(vec![slow]), "null")).await.unwrap().run;
+        let claimed = before.workers().poll(session, 1, Duration::from_secs(5)).await.unwrap().pop().unwrap();
         stop(before).await;
         tokio::time::sleep(Duration::from_millis(600)).await;
         let after = engine_with(database, EngineOptions { session_lease: Millis(3_000), ..options() }).await;
@@ -134,15 +135,15 @@ on_both! {
         let tenant = tenant(&engine, |_| {}).await;
         let on = |queue: &str| plan_with(steps(1), |plan| plan.steps[0].queue = queue.into());
         let (first, second) = (on("q1"), on("q2"));
-        let older = engine.start(start(tenant, &second, "null")).await.unwrap().run;
+        let older = engine.runs().start(start(tenant, &second, "null")).await.unwrap().run;
         for _ in 0..30 {
-            engine.start(start(tenant, &first, "null")).await.unwrap();
+            engine.runs().start(start(tenant, &first, "null")).await.unwrap();
         }
         let queues = vec!["q1".into(), "q2".into()];
-        let session = engine.register(WorkerHello { queues, ..hello(1) }).await.unwrap().session;
+        let session = engine.workers().register(WorkerHello { queues, ..hello(1) }).await.unwrap().session;
         let mut got: Vec<RunId> = Vec::new();
         for _ in 0..3 {
-            let assignment = engine.poll(session, 1, Duration::from_secs(5)).await.unwrap().pop().unwrap();
+            let assignment = engine.workers().poll(session, 1, Duration::from_secs(5)).await.unwrap().pop().unwrap();
             got.push(assignment.at.run);
             go_on(&engine, session, assignment).await;
         }
@@ -153,16 +154,16 @@ on_both! {
     async fn under_a_cap_a_worker_lets_the_tenants_other_run_have_its_turn(database: &Database) {
         let engine = engine(database).await;
         let tenant = tenant(&engine, |tenant| tenant.caps.max_concurrency = Some(1)).await;
-        let session = engine.register(hello(2)).await.unwrap().session;
+        let session = engine.workers().register(hello(2)).await.unwrap().session;
         let plan = plan(steps(100));
-        engine.start(start(tenant, &plan, "null")).await.unwrap();
-        let first = engine.poll(session, 1, Duration::from_secs(5)).await.unwrap().pop().unwrap();
-        let other = engine.start(start(tenant, &plan, "null")).await.unwrap().run;
+        engine.runs().start(start(tenant, &plan, "null")).await.unwrap();
+        let first = engine.workers().poll(session, 1, Duration::from_secs(5)).await.unwrap().pop().unwrap();
+        let other = engine.runs().start(start(tenant, &plan, "null")).await.unwrap().run;
         // Refused for the cap: it waits, throttled.
-        assert!(engine.poll(session, 1, Duration::from_millis(50)).await.unwrap().is_empty());
+        assert!(engine.workers().poll(session, 1, Duration::from_millis(50)).await.unwrap().is_empty());
         let alone = go_on(&engine, session, first).await;
         assert!(alone <= 20, "{alone} steps of one run while another one waited");
-        let next = engine.poll(session, 1, Duration::from_secs(5)).await.unwrap().pop().unwrap();
+        let next = engine.workers().poll(session, 1, Duration::from_secs(5)).await.unwrap().pop().unwrap();
         assert_eq!(next.at.run, other);
         stop(engine).await;
     }
@@ -174,33 +175,37 @@ async fn heartbeats_to_two_servers_are_the_heartbeats_of_one_session() {
     let database = Database::postgres().await;
     let (one, two) = (engine(&database).await, engine(&database).await);
     let tenant = tenant(&one, |_| {}).await;
-    let session = one.register(hello(2)).await.unwrap().session;
-    one.start(start(tenant, &plan(steps(1)), "null")).await.unwrap();
-    let claimed = one.poll(session, 1, Duration::from_secs(5)).await.unwrap().pop().unwrap();
+    let session = one.workers().register(hello(2)).await.unwrap().session;
+    one.runs().start(start(tenant, &plan(steps(1)), "null")).await.unwrap();
+    let claimed = one.workers().poll(session, 1, Duration::from_secs(5)).await.unwrap().pop().unwrap();
     let a_heartbeat = || tokio::time::sleep(options().session_renewal.as_duration());
     // The answer is still on its way when the first heartbeat goes out.
-    assert_eq!(one.heartbeat(session, &[], false).await.unwrap(), []);
+    assert_eq!(one.workers().heartbeat(session, &[], false).await.unwrap(), []);
     for _ in 0..2 {
         a_heartbeat().await;
-        assert_eq!(two.heartbeat(session, &[claimed.at], false).await.unwrap(), []);
+        assert_eq!(two.workers().heartbeat(session, &[claimed.at], false).await.unwrap(), []);
     }
     a_heartbeat().await;
     // Now its report is on its way: it has not been unlisted for a full heartbeat.
-    assert_eq!(one.heartbeat(session, &[], false).await.unwrap(), []);
+    assert_eq!(one.workers().heartbeat(session, &[], false).await.unwrap(), []);
     let outcome =
         interlock_core::work::Report { at: claimed.at, epoch: claimed.epoch, outcome: done("1"), claim_next: false };
-    assert!(two.complete(session, outcome).await.unwrap().recorded);
+    assert!(two.workers().complete(session, outcome).await.unwrap().recorded);
 
     // What no server is told of for a full heartbeat goes back, whichever servers were told.
-    one.start(start(tenant, &plan(steps(1)), "null")).await.unwrap();
-    let lost = one.poll(session, 1, Duration::from_secs(5)).await.unwrap().pop().unwrap();
-    assert_eq!(one.heartbeat(session, &[], false).await.unwrap(), []);
-    assert_eq!(two.heartbeat(session, &[], false).await.unwrap(), [], "a repeat at once is no second heartbeat");
-    assert_eq!(two.heartbeat(session, &[lost.at], false).await.unwrap(), []);
-    assert_eq!(one.heartbeat(session, &[], false).await.unwrap(), []);
+    one.runs().start(start(tenant, &plan(steps(1)), "null")).await.unwrap();
+    let lost = one.workers().poll(session, 1, Duration::from_secs(5)).await.unwrap().pop().unwrap();
+    assert_eq!(one.workers().heartbeat(session, &[], false).await.unwrap(), []);
+    assert_eq!(
+        two.workers().heartbeat(session, &[], false).await.unwrap(),
+        [],
+        "a repeat at once is no second heartbeat"
+    );
+    assert_eq!(two.workers().heartbeat(session, &[lost.at], false).await.unwrap(), []);
+    assert_eq!(one.workers().heartbeat(session, &[], false).await.unwrap(), []);
     a_heartbeat().await;
-    two.heartbeat(session, &[], false).await.unwrap();
-    let again = two.poll(session, 1, Duration::from_secs(5)).await.unwrap().pop().unwrap();
+    two.workers().heartbeat(session, &[], false).await.unwrap();
+    let again = two.workers().poll(session, 1, Duration::from_secs(5)).await.unwrap().pop().unwrap();
     assert_eq!((again.at.run, again.at.attempt), (lost.at.run, 2));
     stop(one).await;
     stop(two).await;

@@ -80,7 +80,7 @@ async fn survives(commits: i64, source_id: Option<&str>) -> (usize, usize) {
     let faults = Arc::new(Dying(AtomicI64::new(-1)));
     let first = server(&database, 1, began, Arc::clone(&faults), false).await;
     let tenant = TenantId(Uuid::from_u128(7));
-    first.put_tenant(Tenant::new(tenant, "one", first.now())).await.unwrap();
+    first.tenants().put(Tenant::new(tenant, "one", first.now())).await.unwrap();
     let file = ApplyWorkflow {
         tenant,
         file: "heal.yaml".into(),
@@ -89,11 +89,13 @@ async fn survives(commits: i64, source_id: Option<&str>) -> (usize, usize) {
         expected: Expected::Anything,
         person: None,
     };
-    first.apply_workflow(file).await.unwrap();
+    first.workflows().apply(file).await.unwrap();
     faults.0.store(commits, Ordering::SeqCst);
-    let cut =
-        tokio::time::timeout(Duration::from_secs(1), first.announce(alarm(tenant, source_id), TraceContext::default()))
-            .await;
+    let cut = tokio::time::timeout(
+        Duration::from_secs(1),
+        first.signals().announce(alarm(tenant, source_id), TraceContext::default()),
+    )
+    .await;
     assert!(cut.is_err(), "the server dies on the way");
     let signals = first.store().pending_signals(tenant, "alarm", "db-1", Timestamp(0), 10).await.unwrap().len();
     drop(first);
@@ -104,7 +106,7 @@ async fn survives(commits: i64, source_id: Option<&str>) -> (usize, usize) {
     let started = runs(&second, tenant).await;
     // It is done with: nothing comes after it, also not from a sender that tries again.
     if source_id.is_some() && signals == 1 {
-        let again = second.announce(alarm(tenant, source_id), TraceContext::default()).await.unwrap();
+        let again = second.signals().announce(alarm(tenant, source_id), TraceContext::default()).await.unwrap();
         assert_eq!(again.runs.len(), 1);
     }
     tokio::time::sleep(Duration::from_mins(30)).await;
@@ -129,19 +131,19 @@ on_both! {
         let tenant = rig::tenant(&engine, |_| {}).await;
         // More than are looked at at once, of a key that somebody has always used.
         for _ in 0..70 {
-            engine.signal(alarm(tenant, None)).await.unwrap();
+            engine.signals().signal(alarm(tenant, None)).await.unwrap();
         }
         tokio::time::sleep(limits::CLOCK_SKEW_TOLERATED.as_duration() + Duration::from_millis(5)).await;
         let wait = |accept| {
             let until = WaitFor::Signal { signal: "alarm".into(), key: Some("db-1".into()), accept };
             plan(vec![StepSpec::new("wait", Work::Wait { until, timeout: None })])
         };
-        let run = engine.start(start(tenant, &wait(Accept::SinceRun), "null")).await.unwrap().run;
+        let run = engine.runs().start(start(tenant, &wait(Accept::SinceRun), "null")).await.unwrap().run;
         reaches(&engine, tenant, run, RunState::WaitingSignal).await;
-        engine.signal(alarm(tenant, None)).await.unwrap();
+        engine.signals().signal(alarm(tenant, None)).await.unwrap();
         assert_eq!(ends(&engine, tenant, run).await, RunState::Succeeded);
         // Those before are for whoever takes them.
-        let run = engine.start(start(tenant, &wait(Accept::Any), "null")).await.unwrap().run;
+        let run = engine.runs().start(start(tenant, &wait(Accept::Any), "null")).await.unwrap().run;
         assert_eq!(ends(&engine, tenant, run).await, RunState::Succeeded);
         stop(engine).await;
     }
@@ -153,12 +155,12 @@ on_both! {
             let until = WaitFor::Signal { signal: "alarm".into(), key: Some("db-1".into()), accept };
             plan(vec![StepSpec::new("wait", Work::Wait { until, timeout: None })])
         };
-        engine.signal(alarm(tenant, None)).await.unwrap();
+        engine.signals().signal(alarm(tenant, None)).await.unwrap();
         tokio::time::sleep(limits::CLOCK_SKEW_TOLERATED.as_duration() + Duration::from_millis(5)).await;
         for _ in 0..70 {
-            engine.start(start(tenant, &wait(Accept::SinceRun), "null")).await.unwrap();
+            engine.runs().start(start(tenant, &wait(Accept::SinceRun), "null")).await.unwrap();
         }
-        let run = engine.start(start(tenant, &wait(Accept::Any), "null")).await.unwrap().run;
+        let run = engine.runs().start(start(tenant, &wait(Accept::Any), "null")).await.unwrap().run;
         assert_eq!(ends(&engine, tenant, run).await, RunState::Succeeded);
         stop(engine).await;
     }
@@ -174,22 +176,22 @@ on_both! {
         let (once, twice) = (plan(vec![wait("a")]), plan(vec![wait("a"), wait("b")]));
         let mut waiting = Vec::new();
         for _ in 0..3 {
-            waiting.push(engine.start(start(tenant, &once, "null")).await.unwrap().run);
+            waiting.push(engine.runs().start(start(tenant, &once, "null")).await.unwrap().run);
         }
-        let stays = engine.start(start(tenant, &twice, "null")).await.unwrap().run;
+        let stays = engine.runs().start(start(tenant, &twice, "null")).await.unwrap().run;
         for run in waiting.iter().chain([&stays]) {
             reaches(&engine, tenant, *run, RunState::WaitingSignal).await;
         }
-        engine.signal(SignalRequest { broadcast: true, ..alarm(tenant, None) }).await.unwrap();
+        engine.signals().signal(SignalRequest { broadcast: true, ..alarm(tenant, None) }).await.unwrap();
         for run in waiting {
             assert_eq!(ends(&engine, tenant, run).await, RunState::Succeeded);
         }
         // Whoever comes later hears it as well; whoever has heard it waits for another.
-        let later = engine.start(start(tenant, &once, "null")).await.unwrap().run;
+        let later = engine.runs().start(start(tenant, &once, "null")).await.unwrap().run;
         assert_eq!(ends(&engine, tenant, later).await, RunState::Succeeded);
         assert_eq!(engine.store().load_runs(&[(tenant, stays)]).await.unwrap()[0].position, 1);
         assert_eq!(engine.store().unmatched(10).await.unwrap(), []);
-        engine.signal(alarm(tenant, None)).await.unwrap();
+        engine.signals().signal(alarm(tenant, None)).await.unwrap();
         assert_eq!(ends(&engine, tenant, stays).await, RunState::Succeeded);
         assert!(engine.store().check().await.unwrap().is_empty());
         stop(engine).await;
@@ -210,10 +212,10 @@ async fn a_signal_is_heard_though_the_servers_clocks_differ() {
         plan(vec![StepSpec::new("wait", Work::Wait { until, timeout: None })])
     };
     for key in ["db-1", "${{ run.id }}"] {
-        let run = ahead.start(start(tenant, &wait(key), "null")).await.unwrap().run;
+        let run = ahead.runs().start(start(tenant, &wait(key), "null")).await.unwrap().run;
         reaches(&ahead, tenant, run, RunState::WaitingSignal).await;
         let key = if key == "db-1" { key.to_owned() } else { run.to_string() };
-        behind.signal(SignalRequest { key, ..alarm(tenant, None) }).await.unwrap();
+        behind.signals().signal(SignalRequest { key, ..alarm(tenant, None) }).await.unwrap();
         assert_eq!(ends(&ahead, tenant, run).await, RunState::Succeeded);
     }
     stop(behind).await;

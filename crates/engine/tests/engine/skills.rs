@@ -23,10 +23,10 @@ on_both! {
         let plan = plan(vec![StepSpec::task("a", "one"), StepSpec::task("b", "two"), StepSpec::task("c", "one")]);
         let mut runs: Vec<RunId> = Vec::new();
         for _ in 0..3 {
-            runs.push(engine.start(start(tenant, &plan, "null")).await.unwrap().run);
+            runs.push(engine.runs().start(start(tenant, &plan, "null")).await.unwrap().run);
         }
         // The second worker asks first, for what the first one has.
-        assert!(engine.poll(two, 3, Duration::from_millis(50)).await.unwrap().is_empty());
+        assert!(engine.workers().poll(two, 3, Duration::from_millis(50)).await.unwrap().is_empty());
         for (session, task) in [(one, "one"), (two, "two"), (one, "one")] {
             for _ in 0..runs.len() {
                 let claimed = next(&engine, session).await;
@@ -43,13 +43,13 @@ on_both! {
     async fn what_no_worker_has_waits_without_being_tried_also_after_a_restart(database: &Database) {
         let before = engine(database).await;
         let tenant = tenant(&before, |_| {}).await;
-        let waiting = before.start(start(tenant, &plan(vec![StepSpec::task("a", "absent")]), "null")).await.unwrap().run;
+        let waiting = before.runs().start(start(tenant, &plan(vec![StepSpec::task("a", "absent")]), "null")).await.unwrap().run;
         stop(before).await;
         // Only the scan knows of it now, and not what it needs.
         let engine = engine(database).await;
         let other = register(&engine, &["present"]).await;
-        assert!(engine.poll(other, 1, Duration::from_millis(300)).await.unwrap().is_empty());
-        let run = engine.start(start(tenant, &plan(vec![StepSpec::task("a", "present")]), "null")).await.unwrap().run;
+        assert!(engine.workers().poll(other, 1, Duration::from_millis(300)).await.unwrap().is_empty());
+        let run = engine.runs().start(start(tenant, &plan(vec![StepSpec::task("a", "present")]), "null")).await.unwrap().run;
         let claimed = next(&engine, other).await;
         assert_eq!(claimed.at.run, run);
         report(&engine, other, &claimed, done("1")).await;
@@ -75,9 +75,9 @@ async fn a_step_is_given_out_by_a_server_that_knows_the_run_as_it_was() {
     let until = WaitFor::Signal { signal: "go".into(), key: Some("k".into()), accept: Accept::Any };
     let wait = StepSpec::new("wait", Work::Wait { until, timeout: None });
     let plan = plan(vec![wait, StepSpec::task("a", "one")]);
-    let run = there.start(start(tenant, &plan, "null")).await.unwrap().run;
+    let run = there.runs().start(start(tenant, &plan, "null")).await.unwrap().run;
     reaches(&there, tenant, run, RunState::WaitingSignal).await;
-    here.resume(tenant, run, Context::operator("olga")).await.expect_err("it is not paused");
+    here.runs().resume(tenant, run, Context::operator("olga")).await.expect_err("it is not paused");
     let signal = SignalRequest {
         tenant,
         signal_type: "go".into(),
@@ -86,7 +86,7 @@ async fn a_step_is_given_out_by_a_server_that_knows_the_run_as_it_was() {
         source_id: None,
         broadcast: false,
     };
-    there.signal(signal).await.unwrap();
+    there.signals().signal(signal).await.unwrap();
     let session = register(&here, &["one"]).await;
     let claimed = next(&here, session).await;
     assert_eq!((claimed.at.run, claimed.handler.as_str()), (run, "one"));
@@ -98,9 +98,9 @@ async fn a_step_is_given_out_by_a_server_that_knows_the_run_as_it_was() {
 
 async fn register(engine: &Engine, tasks: &[&str]) -> SessionId {
     let tasks = Some(tasks.iter().map(|task| (*task).to_owned()).collect());
-    engine.register(WorkerHello { tasks, ..hello(4) }).await.unwrap().session
+    engine.workers().register(WorkerHello { tasks, ..hello(4) }).await.unwrap().session
 }
 
 async fn next(engine: &Engine, session: SessionId) -> Assignment {
-    engine.poll(session, 1, Duration::from_secs(10)).await.unwrap().pop().expect("work")
+    engine.workers().poll(session, 1, Duration::from_secs(10)).await.unwrap().pop().expect("work")
 }

@@ -30,6 +30,7 @@ async fn go(engine: &Engine, tenant: TenantId, run: RunId) {
     let payload = Json::parse("{}", 10).unwrap();
     let key = run.to_string();
     engine
+        .signals()
         .signal(SignalRequest { tenant, signal_type: "go".into(), key, payload, source_id: None, broadcast: false })
         .await
         .unwrap();
@@ -50,7 +51,7 @@ on_both! {
         let mut runs = Vec::new();
         for number in 0..4 {
             let Started { run, admission, .. } =
-                engine.start(about(tenant, &plan, OnConflict::Queue)).await.unwrap();
+                engine.runs().start(about(tenant, &plan, OnConflict::Queue)).await.unwrap();
             assert_eq!(admission, if number == 0 { Admission::Started } else { Admission::Queued });
             runs.push(run);
         }
@@ -71,9 +72,9 @@ on_both! {
         let first = engine(database).await;
         let tenant = tenant(&first, |_| {}).await;
         let plan = waits();
-        let holder = first.start(about(tenant, &plan, OnConflict::Queue)).await.unwrap().run;
-        let next = first.start(about(tenant, &plan, OnConflict::Queue)).await.unwrap().run;
-        let last = first.start(about(tenant, &plan, OnConflict::Queue)).await.unwrap().run;
+        let holder = first.runs().start(about(tenant, &plan, OnConflict::Queue)).await.unwrap().run;
+        let next = first.runs().start(about(tenant, &plan, OnConflict::Queue)).await.unwrap().run;
+        let last = first.runs().start(about(tenant, &plan, OnConflict::Queue)).await.unwrap().run;
         stop(first).await;
         let again = engine(database).await;
         assert_eq!(overview(&again, tenant, last).await, QUEUED);
@@ -89,16 +90,16 @@ on_both! {
         let engine = engine(database).await;
         let tenant = tenant(&engine, |_| {}).await;
         let plan = waits();
-        let holder = engine.start(about(tenant, &plan, OnConflict::Reject)).await.unwrap().run;
-        let refused = engine.start(about(tenant, &plan, OnConflict::Reject)).await;
+        let holder = engine.runs().start(about(tenant, &plan, OnConflict::Reject)).await.unwrap().run;
+        let refused = engine.runs().start(about(tenant, &plan, OnConflict::Reject)).await;
         assert!(matches!(refused, Err(EngineError::SubjectBusy { run, .. }) if run == holder), "{refused:?}");
         // A queued run can be canceled and leaves nothing behind.
-        let queued = engine.start(about(tenant, &plan, OnConflict::Queue)).await.unwrap().run;
-        engine.cancel(tenant, queued, "no longer".into(), true, Context::SYSTEM).await.unwrap();
+        let queued = engine.runs().start(about(tenant, &plan, OnConflict::Queue)).await.unwrap().run;
+        engine.runs().cancel(tenant, queued, "no longer".into(), true, Context::SYSTEM).await.unwrap();
         assert_eq!(overview(&engine, tenant, queued).await.0, RunState::Canceled);
         go(&engine, tenant, holder).await;
         ends(&engine, tenant, holder).await;
-        engine.start(about(tenant, &plan, OnConflict::Reject)).await.unwrap();
+        engine.runs().start(about(tenant, &plan, OnConflict::Reject)).await.unwrap();
         assert!(engine.store().check().await.unwrap().is_empty());
         stop(engine).await;
     }
@@ -106,9 +107,9 @@ on_both! {
     async fn a_queued_run_has_its_deadline(database: &Database) {
         let engine = engine(database).await;
         let tenant = tenant(&engine, |_| {}).await;
-        engine.start(about(tenant, &waits(), OnConflict::Queue)).await.unwrap();
+        engine.runs().start(about(tenant, &waits(), OnConflict::Queue)).await.unwrap();
         let short = plan_with(vec![StepSpec::task("a", "a")], |plan| plan.timeout = Some(Millis(50)));
-        let queued = engine.start(about(tenant, &short, OnConflict::Queue)).await.unwrap().run;
+        let queued = engine.runs().start(about(tenant, &short, OnConflict::Queue)).await.unwrap().run;
         assert_eq!(ends(&engine, tenant, queued).await, RunState::Failed);
         let summary = engine.store().run_overview(tenant, queued).await.unwrap().unwrap();
         assert_eq!(summary.reason, Some(Reason::Deadline));
@@ -120,9 +121,9 @@ on_both! {
         let engine = engine(database).await;
         let tenant = tenant(&engine, |_| {}).await;
         let plan = waits();
-        let holder = engine.start(about(tenant, &plan, OnConflict::CancelPrevious)).await.unwrap().run;
-        let queued = engine.start(about(tenant, &plan, OnConflict::Queue)).await.unwrap().run;
-        let newest = engine.start(about(tenant, &plan, OnConflict::CancelPrevious)).await.unwrap().run;
+        let holder = engine.runs().start(about(tenant, &plan, OnConflict::CancelPrevious)).await.unwrap().run;
+        let queued = engine.runs().start(about(tenant, &plan, OnConflict::Queue)).await.unwrap().run;
+        let newest = engine.runs().start(about(tenant, &plan, OnConflict::CancelPrevious)).await.unwrap().run;
         for replaced in [holder, queued] {
             assert_eq!(ends(&engine, tenant, replaced).await, RunState::Canceled);
         }
@@ -141,20 +142,20 @@ on_both! {
             idempotency: Some(IdempotencyKey { client: "test".into(), key: key.into() }),
             ..about(tenant, &plan, OnConflict::Signal)
         };
-        let holder = engine.start(keyed("first")).await.unwrap();
+        let holder = engine.runs().start(keyed("first")).await.unwrap();
         assert_eq!(holder.admission, Admission::Started);
-        let told = engine.start(keyed("second")).await.unwrap();
+        let told = engine.runs().start(keyed("second")).await.unwrap();
         assert_eq!((told.run, told.admission, told.replayed), (holder.run, Admission::Signaled, false));
         assert_eq!(ends(&engine, tenant, holder.run).await, RunState::Succeeded);
         let loaded = engine.store().load_runs(&[(tenant, holder.run)]).await.unwrap().pop().unwrap();
         let heard = loaded.steps[0].output.as_ref().unwrap().to_value().unwrap();
         assert_eq!(heard["trigger"]["type"], "api");
         // The repeat of a request that became a signal starts nothing, though the subject is free by now.
-        let repeat = engine.start(keyed("second")).await.unwrap();
+        let repeat = engine.runs().start(keyed("second")).await.unwrap();
         assert_eq!((repeat.run, repeat.replayed, repeat.admission), (holder.run, true, Admission::Signaled));
-        let repeat = engine.start(keyed("first")).await.unwrap();
+        let repeat = engine.runs().start(keyed("first")).await.unwrap();
         assert_eq!((repeat.run, repeat.replayed, repeat.admission), (holder.run, true, Admission::Started));
-        assert_eq!(engine.start(keyed("third")).await.unwrap().admission, Admission::Started);
+        assert_eq!(engine.runs().start(keyed("third")).await.unwrap().admission, Admission::Started);
         stop(engine).await;
     }
 
@@ -162,16 +163,16 @@ on_both! {
         let engine = engine(database).await;
         let tenant = tenant(&engine, |_| {}).await;
         let plan = waits();
-        let holder = engine.start(about(tenant, &plan, OnConflict::Queue)).await.unwrap().run;
+        let holder = engine.runs().start(about(tenant, &plan, OnConflict::Queue)).await.unwrap().run;
         let keyed = || StartRun {
             idempotency: Some(IdempotencyKey { client: "test".into(), key: "k".into() }),
             ..about(tenant, &plan, OnConflict::Queue)
         };
-        let first = engine.start(keyed()).await.unwrap();
+        let first = engine.runs().start(keyed()).await.unwrap();
         assert_eq!((first.admission, first.replayed), (Admission::Queued, false));
         go(&engine, tenant, holder).await;
         reaches(&engine, tenant, first.run, RunState::WaitingSignal).await;
-        let repeat = engine.start(keyed()).await.unwrap();
+        let repeat = engine.runs().start(keyed()).await.unwrap();
         assert_eq!((repeat.run, repeat.admission, repeat.replayed), (first.run, Admission::Queued, true));
         stop(engine).await;
     }
@@ -197,7 +198,8 @@ on_both! {
             });
         }
         let plan = plan(vec![StepSpec::task("a", "a"), StepSpec::task("b", "b")]);
-        let starts = (0..24).map(|number| engines[number % engines.len()].start(about(tenant, &plan, OnConflict::Queue)));
+        let handles: Vec<_> = engines.iter().map(|engine| engine.runs()).collect();
+        let starts = (0..24).map(|number| handles[number % handles.len()].start(about(tenant, &plan, OnConflict::Queue)));
         for started in futures::future::join_all(starts).await {
             assert_eq!(ends(&engines[0], tenant, started.unwrap().run).await, RunState::Succeeded);
         }

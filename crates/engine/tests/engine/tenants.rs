@@ -19,10 +19,10 @@ on_both! {
         let engine = engine(database).await;
         let (ours, theirs) = (tenant(&engine, |_| {}).await, tenant(&engine, |_| {}).await);
         let of = |tenant| WorkerHello { tenant: Some(tenant), ..hello(4) };
-        let own = engine.register(of(ours)).await.unwrap().session;
-        let other = engine.register(of(theirs)).await.unwrap().session;
-        let run = engine.start(start(ours, &plan(vec![StepSpec::task("a", "a")]), "{}")).await.unwrap().run;
-        let assignment = engine.poll(own, 1, Duration::from_secs(5)).await.unwrap().pop().unwrap();
+        let own = engine.workers().register(of(ours)).await.unwrap().session;
+        let other = engine.workers().register(of(theirs)).await.unwrap().session;
+        let run = engine.runs().start(start(ours, &plan(vec![StepSpec::task("a", "a")]), "{}")).await.unwrap().run;
+        let assignment = engine.workers().poll(own, 1, Duration::from_secs(5)).await.unwrap().pop().unwrap();
         let (at, epoch) = (assignment.at, assignment.epoch);
         let intent = || EffectIntent {
             at, epoch, template: "pay".into(), number: 0, effect: EffectClass::Keyed, request: Json::null(),
@@ -34,15 +34,15 @@ on_both! {
                 "{answer:?}"
             );
         };
-        absent(engine.intent(other, intent()).await.err());
-        let EffectAnswer::Perform { receipt, .. } = engine.intent(own, intent()).await.unwrap() else { panic!() };
+        absent(engine.workers().intent(other, intent()).await.err());
+        let EffectAnswer::Perform { receipt, .. } = engine.workers().intent(own, intent()).await.unwrap() else { panic!() };
         let outcome = || EffectOutcome { at, epoch, receipt, happened: true, response: None };
-        absent(engine.outcome(other, outcome()).await.err());
-        absent(engine.complete(other, report()).await.err());
+        absent(engine.workers().outcome(other, outcome()).await.err());
+        absent(engine.workers().complete(other, report()).await.err());
         let nobody = SessionId(engine.fresh_id());
-        assert!(matches!(engine.complete(nobody, report()).await, Err(EngineError::SessionGone)));
-        engine.outcome(own, outcome()).await.unwrap();
-        assert!(engine.complete(own, report()).await.unwrap().recorded);
+        assert!(matches!(engine.workers().complete(nobody, report()).await, Err(EngineError::SessionGone)));
+        engine.workers().outcome(own, outcome()).await.unwrap();
+        assert!(engine.workers().complete(own, report()).await.unwrap().recorded);
         stop(engine).await;
     }
 
@@ -53,7 +53,7 @@ on_both! {
         let signal =
             SignalRequest { tenant, signal_type: "go".into(), key: "k".into(), payload, source_id: Some("1".into()), broadcast: false };
         for _ in 0..2 {
-            let answer = engine.signal(signal.clone()).await;
+            let answer = engine.signals().signal(signal.clone()).await;
             assert!(
                 matches!(answer, Err(EngineError::Rejected(Rejection::UnknownTenant { .. }))),
                 "{answer:?}"

@@ -65,14 +65,14 @@ on_both! {
         let engine = engine(database).await;
         let tenant = tenant(&engine, |_| {}).await;
         let plan = plan(vec![StepSpec::task("a", "a")]);
-        let session = engine.register(hello(3)).await.unwrap().session;
+        let session = engine.workers().register(hello(3)).await.unwrap().session;
         let mut runs = Vec::new();
         for _ in 0..3 {
-            runs.push(engine.start(start(tenant, &plan, "null")).await.unwrap().run);
+            runs.push(engine.runs().start(start(tenant, &plan, "null")).await.unwrap().run);
         }
         let mut claimed = 0;
         while claimed < 3 {
-            claimed += engine.poll(session, 3, Duration::from_secs(5)).await.unwrap().len();
+            claimed += engine.workers().poll(session, 3, Duration::from_secs(5)).await.unwrap().len();
         }
         // The worker dies; of what it held, the row of one run is broken.
         change(database, runs[0], BROKEN).await;
@@ -99,14 +99,14 @@ on_both! {
         let engine = engine(database).await;
         let tenant = tenant(&engine, |_| {}).await;
         let plan = plan(vec![StepSpec::task("a", "a")]);
-        let broken = engine.start(start(tenant, &plan, "null")).await.unwrap().run;
+        let broken = engine.runs().start(start(tenant, &plan, "null")).await.unwrap().run;
         change(database, broken, BROKEN).await;
         let engine = restarted(database, engine).await;
         work(&engine, 4, |_| async { done("1") });
         is_set_aside(&engine, tenant, broken).await;
         let began = engine.now();
         while engine.now().since(began) < Millis(2_500) {
-            let good = engine.start(start(tenant, &plan, "null")).await.unwrap().run;
+            let good = engine.runs().start(start(tenant, &plan, "null")).await.unwrap().run;
             assert_eq!(ends(&engine, tenant, good).await, RunState::Succeeded);
         }
         let tries = tries(&engine, tenant, broken);
@@ -121,13 +121,13 @@ on_both! {
         let tenant = tenant(&engine, |_| {}).await;
         let deadline = |plan: &mut interlock_core::plan::Plan| plan.timeout = Some(Millis(300));
         let plan = plan_with(vec![StepSpec::task("a", "a")], deadline);
-        let broken = engine.start(start(tenant, &plan, "null")).await.unwrap().run;
+        let broken = engine.runs().start(start(tenant, &plan, "null")).await.unwrap().run;
         change(database, broken, BROKEN).await;
         let engine = restarted(database, engine).await;
         is_set_aside(&engine, tenant, broken).await;
         let began = engine.now();
         while engine.now().since(began) < Millis(2_500) {
-            let good = engine.start(start(tenant, &plan, "null")).await.unwrap().run;
+            let good = engine.runs().start(start(tenant, &plan, "null")).await.unwrap().run;
             assert_eq!(ends(&engine, tenant, good).await, RunState::Failed);
         }
         let tries = tries(&engine, tenant, broken);
@@ -141,16 +141,16 @@ on_both! {
         let engine = engine(database).await;
         let tenant = tenant(&engine, |_| {}).await;
         let plan = plan(vec![StepSpec::task("a", "a")]);
-        let session = engine.register(hello(2)).await.unwrap().session;
-        let broken = engine.start(start(tenant, &plan, "null")).await.unwrap().run;
-        let good = engine.start(start(tenant, &plan, "null")).await.unwrap().run;
+        let session = engine.workers().register(hello(2)).await.unwrap().session;
+        let broken = engine.runs().start(start(tenant, &plan, "null")).await.unwrap().run;
+        let good = engine.runs().start(start(tenant, &plan, "null")).await.unwrap().run;
         let mut claimed = 0;
         while claimed < 2 {
-            claimed += engine.poll(session, 2, Duration::from_secs(5)).await.unwrap().len();
+            claimed += engine.workers().poll(session, 2, Duration::from_secs(5)).await.unwrap().len();
         }
         change(database, broken, "attempt = -7").await;
         assert_eq!(engine.store().claims_of(session).await.unwrap().len(), 1);
-        engine.heartbeat(session, &[], false).await.expect("the session lives, whatever one of its rows says");
+        engine.workers().heartbeat(session, &[], false).await.expect("the session lives, whatever one of its rows says");
         work(&engine, 4, |_| async { done("1") });
         assert_eq!(ends(&engine, tenant, good).await, RunState::Succeeded);
         let rows = engine.store().unreadable_rows();

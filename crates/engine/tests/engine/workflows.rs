@@ -33,12 +33,12 @@ fn request(tenant: TenantId, source: &str) -> ApplyWorkflow {
 }
 
 async fn apply(engine: &Engine, tenant: TenantId, source: &str) -> (u32, bool) {
-    let applied = engine.apply_workflow(request(tenant, source)).await.unwrap();
+    let applied = engine.workflows().apply(request(tenant, source)).await.unwrap();
     (applied.version.version, applied.created)
 }
 
 async fn newest(engine: &Engine, tenant: TenantId) -> Option<u32> {
-    engine.workflow(tenant, "restart").await.unwrap().map(|version| version.version)
+    engine.workflows().latest(tenant, "restart").await.unwrap().map(|version| version.version)
 }
 
 fn inputs(text: &str) -> Json {
@@ -58,15 +58,15 @@ async fn an_unchanged_file_is_the_same_version(database: Database) {
     assert_eq!(apply(&engine, tenant, FILE).await, (3, true), "an older text is a new version again");
 
     let guarded = ApplyWorkflow { expected: Expected::Version(2), ..request(tenant, &changed) };
-    assert!(matches!(engine.apply_workflow(guarded).await, Err(ApplyError::Changed { .. })));
+    assert!(matches!(engine.workflows().apply(guarded).await, Err(ApplyError::Changed { .. })));
     let other = ApplyWorkflow { name: Some("other".into()), ..request(tenant, FILE) };
-    assert!(matches!(engine.apply_workflow(other).await, Err(ApplyError::OtherName { .. })));
-    let broken = engine.apply_workflow(request(tenant, "name: restart\nsteps: []\n")).await;
+    assert!(matches!(engine.workflows().apply(other).await, Err(ApplyError::OtherName { .. })));
+    let broken = engine.workflows().apply(request(tenant, "name: restart\nsteps: []\n")).await;
     assert!(matches!(broken, Err(ApplyError::Invalid(_))));
-    let command = engine.apply_workflow(request(tenant, "name: x\nsteps: [{ id: a, run: [/bin/true] }]\n")).await;
+    let command = engine.workflows().apply(request(tenant, "name: x\nsteps: [{ id: a, run: [/bin/true] }]\n")).await;
     assert!(command.unwrap_err().to_string().contains("cannot run yet"));
     let nobody = TenantId(engine.fresh_id());
-    assert!(matches!(engine.apply_workflow(request(nobody, FILE)).await, Err(ApplyError::Engine(_))));
+    assert!(matches!(engine.workflows().apply(request(nobody, FILE)).await, Err(ApplyError::Engine(_))));
     stop(engine).await;
 }
 
@@ -80,7 +80,7 @@ async fn a_start_by_name_takes_all_that_the_definition_says(database: Database) 
         labels: BTreeMap::from([("team".into(), "db".into())]),
         ..StartWorkflow::new(tenant, "restart", inputs(r#"{"incident":"INC1"}"#))
     };
-    let started = engine.start_workflow(start.clone()).await.unwrap();
+    let started = engine.runs().start_workflow(start.clone()).await.unwrap();
     let run = engine.store().run_overview(tenant, started.run).await.unwrap().unwrap();
     assert_eq!((run.workflow.as_str(), run.workflow_version), ("restart", 1));
     assert_eq!(run.subject.as_deref(), Some("ticket INC1"));
@@ -92,28 +92,28 @@ async fn a_start_by_name_takes_all_that_the_definition_says(database: Database) 
 
     // A later version does not make the repeat another request, and the run keeps its own.
     apply(&engine, tenant, &FILE.replace("1h", "2h")).await;
-    let again = engine.start_workflow(start).await.unwrap();
+    let again = engine.runs().start_workflow(start).await.unwrap();
     assert!(again.replayed && again.run == started.run);
     let loaded = engine.store().load_runs(&[(tenant, started.run)]).await.unwrap();
     assert_eq!((loaded[0].plan.version, loaded[0].plan.writes_max), (1, Some(4)));
 
     let busy = StartWorkflow::new(tenant, "restart", inputs(r#"{"incident":"INC1"}"#));
-    assert!(matches!(engine.start_workflow(busy).await, Err(EngineError::SubjectBusy { .. })));
+    assert!(matches!(engine.runs().start_workflow(busy).await, Err(EngineError::SubjectBusy { .. })));
     let old =
         StartWorkflow { version: Some(1), ..StartWorkflow::new(tenant, "restart", inputs(r#"{"incident":"INC2"}"#)) };
-    let old = engine.start_workflow(old).await.unwrap();
+    let old = engine.runs().start_workflow(old).await.unwrap();
     let old = engine.store().run_overview(tenant, old.run).await.unwrap().unwrap();
     assert_eq!(old.workflow_version, 1);
     let missing = StartWorkflow::new(tenant, "restart", inputs("{}"));
-    let error = engine.start_workflow(missing).await.unwrap_err().to_string();
+    let error = engine.runs().start_workflow(missing).await.unwrap_err().to_string();
     assert!(error.contains("`inputs.incident` is missing"), "{error}");
     let unknown = StartWorkflow::new(tenant, "nope", inputs("{}"));
-    assert!(matches!(engine.start_workflow(unknown).await, Err(EngineError::UnknownWorkflow { .. })));
+    assert!(matches!(engine.runs().start_workflow(unknown).await, Err(EngineError::UnknownWorkflow { .. })));
     let version = StartWorkflow { version: Some(9), ..StartWorkflow::new(tenant, "restart", inputs("{}")) };
-    assert!(matches!(engine.start_workflow(version).await, Err(EngineError::UnknownWorkflow { .. })));
-    engine.set_workflow_disabled(tenant, "restart", true).await.unwrap();
+    assert!(matches!(engine.runs().start_workflow(version).await, Err(EngineError::UnknownWorkflow { .. })));
+    engine.workflows().set_disabled(tenant, "restart", true).await.unwrap();
     let disabled = StartWorkflow::new(tenant, "restart", inputs(r#"{"incident":"INC3"}"#));
-    assert!(matches!(engine.start_workflow(disabled).await, Err(EngineError::WorkflowDisabled { .. })));
+    assert!(matches!(engine.runs().start_workflow(disabled).await, Err(EngineError::WorkflowDisabled { .. })));
     stop(engine).await;
 }
 
@@ -126,12 +126,12 @@ async fn a_newer_run_takes_the_place_of_the_older(database: Database) {
     );
     apply(&engine, tenant, &file).await;
     let start = || StartWorkflow::new(tenant, "restart", inputs(r#"{"incident":"INC1"}"#));
-    let first = engine.start_workflow(start()).await.unwrap();
-    let second = engine.start_workflow(start()).await.unwrap();
+    let first = engine.runs().start_workflow(start()).await.unwrap();
+    let second = engine.runs().start_workflow(start()).await.unwrap();
     assert_ne!(first.run, second.run);
     assert_eq!(ends(&engine, tenant, first.run).await, interlock_core::state::RunState::Canceled);
     apply(&engine, tenant, &file.replace("cancel_previous", "queue")).await;
-    let third = engine.start_workflow(start()).await.unwrap();
+    let third = engine.runs().start_workflow(start()).await.unwrap();
     assert_eq!(third.admission, interlock_core::state::Admission::Queued);
     stop(engine).await;
 }

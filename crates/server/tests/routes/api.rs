@@ -82,7 +82,7 @@ async fn tenants_from(engine: &Engine, first: u32) -> [TenantId; 2] {
             2 => "two".to_owned(),
             number => format!("tenant-{number}"),
         };
-        engine.put_tenant(Tenant::new(tenant, name, engine.now())).await.unwrap();
+        engine.tenants().put(Tenant::new(tenant, name, engine.now())).await.unwrap();
     }
     tenants
 }

@@ -69,14 +69,14 @@ fn once(api: &Api, key: &str) -> OnceRequest {
 async fn the_lock_of_a_key_dies_with_its_server() {
     let api = Api::new().await;
     let (dead, alive) = (once(&api, "dead"), once(&api, "alive"));
-    assert_eq!(api.engine.begin_once(&dead).await.unwrap(), Once::Begin);
-    assert_eq!(api.engine.begin_once(&alive).await.unwrap(), Once::Begin);
+    assert_eq!(api.engine.requests().begin_once(&dead).await.unwrap(), Once::Begin);
+    assert_eq!(api.engine.requests().begin_once(&alive).await.unwrap(), Once::Begin);
     for _ in 0..5 {
         tokio::time::sleep(Duration::from_secs(3)).await;
-        api.engine.renew_once(&alive).await.unwrap();
+        api.engine.requests().renew_once(&alive).await.unwrap();
     }
-    assert_eq!(api.engine.begin_once(&dead).await.unwrap(), Once::Begin);
-    assert!(matches!(api.engine.begin_once(&alive).await, Err(EngineError::IdempotencyConflict)));
+    assert_eq!(api.engine.requests().begin_once(&dead).await.unwrap(), Once::Begin);
+    assert!(matches!(api.engine.requests().begin_once(&alive).await, Err(EngineError::IdempotencyConflict)));
     api.end().await;
 }
 
@@ -85,9 +85,9 @@ async fn a_key_is_spent_after_its_attempts_and_not_before() {
     let api = Api::new().await;
     let request = once(&api, "failing");
     for attempt in 1..=3 {
-        assert_eq!(api.engine.begin_once(&request).await.unwrap(), Once::Begin, "attempt {attempt}");
-        api.engine.finish_once(&request, Err("STORE_UNAVAILABLE".to_owned())).await.unwrap();
+        assert_eq!(api.engine.requests().begin_once(&request).await.unwrap(), Once::Begin, "attempt {attempt}");
+        api.engine.requests().finish_once(&request, Err("STORE_UNAVAILABLE".to_owned())).await.unwrap();
     }
-    assert!(matches!(api.engine.begin_once(&request).await, Err(EngineError::IdempotencySpent)));
+    assert!(matches!(api.engine.requests().begin_once(&request).await, Err(EngineError::IdempotencySpent)));
     api.end().await;
 }

@@ -118,8 +118,8 @@ async fn a_job_that_is_taken_over_does_nothing_twice() {
     let by = Context { initiator: Initiator::Operator, person: None, metadata: mark };
     // What the lost server did: the first run as a new one, and the paused one in place.
     let key = IdempotencyKey { client: "interlock.bulk".into(), key: format!("{id}:0") };
-    engine.resume_as_new(tenant, runs[0], None, Some(key), by.clone()).await.unwrap();
-    engine.resume(tenant, runs[3], by.clone()).await.unwrap();
+    engine.runs().resume_as_new(tenant, runs[0], None, Some(key), by.clone()).await.unwrap();
+    engine.runs().resume(tenant, runs[3], by.clone()).await.unwrap();
     let count = async || api.get("/runs?label=batch:y").await.ok()["runs"].as_array().unwrap().len();
     assert_eq!(count().await, 5);
 

@@ -27,7 +27,7 @@ async fn repeat(url: StoreUrl) {
     let store = Store::open(&url, Options::new(ServerId(options.ids.fresh()))).await.unwrap();
     let engine = Engine::open(store, options).await.unwrap();
     let tenant = TenantId(engine.fresh_id());
-    engine.put_tenant(Tenant::new(tenant, "one", engine.now())).await.unwrap();
+    engine.tenants().put(Tenant::new(tenant, "one", engine.now())).await.unwrap();
     let options = ServerOptions { requests_per_min: None, ..ServerOptions::new(tenant) };
     let new = NewKey::new(tenant, "test", [Role::Operator].into_iter().collect());
     let key = Arc::new(api::key(&engine, &options.secret, new).await);

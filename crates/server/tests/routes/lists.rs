@@ -58,7 +58,7 @@ async fn declared_inputs_and_triggers_are_searchable() {
     request.trigger.kind = "schedule".into();
     request.searchable = [("order".to_owned(), "o-1".to_owned())].into();
     request.searchable.insert("note".to_owned(), "long ".repeat(100));
-    let run = api.engine.start(request).await.unwrap().run.to_string();
+    let run = api.engine.runs().start(request).await.unwrap().run.to_string();
     for query in ["input=order:o-1", "trigger=schedule", "trigger=schedule&input=order:o-1&state=pending"] {
         let list = api.get(&format!("/runs?{query}")).await.ok();
         assert_eq!(ids(&list), [run.as_str()], "{query}");

@@ -78,7 +78,7 @@ impl Rig {
             rules: interlock_core::rules::PlanRules::default(),
         };
         let request = StartRun::new(tenant, EncodedPlan::new(plan).unwrap(), Json::null());
-        self.engine.start(request).await.unwrap().run
+        self.engine.runs().start(request).await.unwrap().run
     }
 
     /// A worker whose task does nothing, until it is stopped.
@@ -350,8 +350,8 @@ async fn a_page_of_another_site_and_a_run_that_is_not_there_are_refused_before_t
 async fn pause_and_resume(rig: &Rig, run: RunId, times: u64) {
     let operator = || Context { initiator: Initiator::Operator, person: None, metadata: None };
     for _ in 0..times {
-        rig.engine.pause(rig.tenant, run, "x".repeat(4_000), operator()).await.unwrap();
-        rig.engine.resume(rig.tenant, run, operator()).await.unwrap();
+        rig.engine.runs().pause(rig.tenant, run, "x".repeat(4_000), operator()).await.unwrap();
+        rig.engine.runs().resume(rig.tenant, run, operator()).await.unwrap();
         // The store answers at once, so nobody else would get a turn.
         tokio::task::yield_now().await;
     }
@@ -416,8 +416,8 @@ async fn a_burst_larger_than_what_is_kept_is_not_the_watchers_fault() {
     let operator = || Context { initiator: Initiator::Operator, person: None, metadata: None };
     let burst = async {
         for _ in 0..PAUSES {
-            rig.engine.pause(rig.tenant, run, "x".repeat(4_000), operator()).await.unwrap();
-            rig.engine.resume(rig.tenant, run, operator()).await.unwrap();
+            rig.engine.runs().pause(rig.tenant, run, "x".repeat(4_000), operator()).await.unwrap();
+            rig.engine.runs().resume(rig.tenant, run, operator()).await.unwrap();
         }
     };
     // It reads meanwhile: on a busy machine the burst takes longer than a silent reader is waited for.

@@ -54,7 +54,7 @@ async fn a_remote_worker_runs_a_run_and_leaves_in_good_order() {
     let steps = vec![StepSpec::task("a", "count"), StepSpec::task("b", "charge"), StepSpec::task("c", "count")];
     let plan = Plan::new("w", steps);
     let request = StartRun::new(tenant, EncodedPlan::new(plan).unwrap(), Json::trusted("[1]"));
-    let ended = timeout(Duration::from_secs(30), engine.start_and_wait(request)).await.unwrap().unwrap();
+    let ended = timeout(Duration::from_secs(30), engine.runs().start_and_wait(request)).await.unwrap().unwrap();
     assert_eq!(ended.1, RunState::Succeeded);
     let receipts = engine.store().receipts(tenant, ended.0.run).await.unwrap();
     assert_eq!(receipts.len(), 1);

@@ -65,7 +65,7 @@ async fn a_stream_ends_when_its_tenant_is_disabled() {
 async fn disable(api: &Api) {
     let mut tenant = api.engine.store().tenant(api.other_tenant).await.unwrap().unwrap();
     tenant.disabled_at = Some(api.engine.now());
-    api.engine.put_tenant(tenant).await.unwrap();
+    api.engine.tenants().put(tenant).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
@@ -89,7 +89,7 @@ async fn nothing_starts_for_a_disabled_tenant() {
     disable(&api).await;
 
     let start = StartWorkflow::new(tenant, "quick".to_owned(), Json::trusted("{}"));
-    assert!(matches!(api.engine.start_workflow(start).await, Err(EngineError::TenantDisabled)));
+    assert!(matches!(api.engine.runs().start_workflow(start).await, Err(EngineError::TenantDisabled)));
     let turned_away = github(&api, &path, "d-2", &pull_request(2, "opened", "b")).await;
     assert_eq!(turned_away.problem(), (401, "WEBHOOK_SIGNATURE_INVALID"), "as if the address did not exist");
     let signal = SignalRequest {
@@ -100,7 +100,7 @@ async fn nothing_starts_for_a_disabled_tenant() {
         source_id: None,
         broadcast: false,
     };
-    let announced = api.engine.announce(signal, TraceContext::default()).await.unwrap();
+    let announced = api.engine.signals().announce(signal, TraceContext::default()).await.unwrap();
     assert!(announced.runs.is_empty());
     assert_eq!(announced.skipped[0].code, "TENANT_DISABLED");
     // Slots pass, and nothing runs.

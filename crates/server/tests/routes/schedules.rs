@@ -28,7 +28,7 @@ pub async fn apply(engine: &Engine, tenant: TenantId, source: &str) {
         expected: Expected::Anything,
         person: None,
     };
-    engine.apply_workflow(request).await.unwrap();
+    engine.workflows().apply(request).await.unwrap();
 }
 
 fn every_minute(name: &str, workflow: &str, overlap: &str) -> Value {
@@ -206,9 +206,9 @@ async fn two_servers_start_each_slot_once() {
     let clock = Clock::starting_at(Timestamp(1_720_000_000_000));
     let (one, two) = (server("two-schedulers", &clock, 1).await, server("two-schedulers", &clock, 2).await);
     let tenant = TenantId(Uuid::from_u128(7));
-    one.put_tenant(Tenant::new(tenant, "one", one.now())).await.unwrap();
+    one.tenants().put(Tenant::new(tenant, "one", one.now())).await.unwrap();
     apply(&one, tenant, QUICK).await;
-    one.create_schedule(tenant, minutely("minutely"), None).await.unwrap();
+    one.schedules().create(tenant, minutely("minutely"), None).await.unwrap();
     sleep(Duration::from_secs(20 + 29 * 60 + 30)).await;
     assert_eq!(started(&two, tenant).await, 30);
     for engine in [one, two] {
@@ -224,9 +224,9 @@ async fn restarts_at_every_tick_lose_and_double_nothing() {
     let tenant = TenantId(Uuid::from_u128(7));
     let database = "restarted-scheduler";
     let first = server(database, &clock, 1).await;
-    first.put_tenant(Tenant::new(tenant, "one", first.now())).await.unwrap();
+    first.tenants().put(Tenant::new(tenant, "one", first.now())).await.unwrap();
     apply(&first, tenant, QUICK).await;
-    let row = first.create_schedule(tenant, minutely("minutely"), None).await.unwrap();
+    let row = first.schedules().create(tenant, minutely("minutely"), None).await.unwrap();
     first.store().kill();
     first.stop().await;
     for number in 2..40 {
@@ -267,10 +267,10 @@ async fn a_tenant_has_only_so_many_schedules() {
     apply(&api.engine, api.tenant, QUICK).await;
     let new = |name: &str| json!({ "name": name, "workflow": "quick", "cron": "0 3 * * *", "paused": true });
     api.post("/schedules", new("s0000")).await.ok();
-    let first = api.engine.schedule(api.tenant, "s0000").await.unwrap().spec;
+    let first = api.engine.schedules().get(api.tenant, "s0000").await.unwrap().spec;
     for number in 1..interlock_core::limits::SCHEDULES_MAX {
         let spec = interlock_store::ScheduleSpec { name: format!("s{number:04}"), ..first.clone() };
-        api.engine.create_schedule(api.tenant, spec, None).await.unwrap();
+        api.engine.schedules().create(api.tenant, spec, None).await.unwrap();
     }
     let over = api.post("/schedules", new("over")).await;
     assert_eq!(over.problem(), (422, "INPUT_INVALID"));

@@ -31,7 +31,7 @@ impl Server {
         let options = EngineOptions::new(Arc::new(NoOtherDestinations));
         let store = Store::open(url, Options::new(ServerId(options.ids.fresh()))).await.unwrap();
         let engine = Engine::open(store, options).await.unwrap();
-        engine.put_tenant(Tenant::new(tenant, "one", engine.now())).await.unwrap();
+        engine.tenants().put(Tenant::new(tenant, "one", engine.now())).await.unwrap();
         let options = ServerOptions { secret, ..ServerOptions::new(tenant) };
         let router = router(engine.clone(), &options, CancellationToken::new());
         Self { engine, router }

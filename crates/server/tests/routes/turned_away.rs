@@ -69,7 +69,7 @@ async fn a_tenant_has_as_many_pending_runs_as_it_may() {
     let api = Api::new().await;
     let mut tenant = api.engine.store().tenant(api.tenant).await.unwrap().unwrap();
     tenant.pending_runs_max = Some(1);
-    api.engine.put_tenant(tenant).await.unwrap();
+    api.engine.tenants().put(tenant).await.unwrap();
     api.start(json!([task("a")])).await;
     let full = api.post("/runs", json!({ "plan": plan(json!([task("a")])) })).await;
     assert_eq!(full.problem(), (429, "TENANT_PENDING_RUNS"));
@@ -90,7 +90,7 @@ async fn a_request_under_way_is_not_made_again() {
         source: "keys".to_owned(),
         hash: canonical_hash(&body).unwrap(),
     };
-    api.engine.begin_once(&first).await.unwrap();
+    api.engine.requests().begin_once(&first).await.unwrap();
     let headers = [("idempotency-key", "same")];
     let again = asking.post_with("/keys", body.clone(), &headers).await;
     assert_eq!(again.problem(), (409, "IDEMPOTENCY_CONFLICT"));
@@ -237,7 +237,7 @@ async fn too_many_people_sign_in_at_once() {
 async fn an_engine_that_makes_no_calls_takes_no_addresses() {
     let (engine, [tenant, _], database) = engine().await;
     let new = NewOutbound { url: "https://example.org".into(), description: None, events: None, workflows: None };
-    assert_eq!(engine.create_outbound(tenant, new, None).await.unwrap_err().code(), "OUTBOUND_UNAVAILABLE");
+    assert_eq!(engine.webhooks().create_outbound(tenant, new, None).await.unwrap_err().code(), "OUTBOUND_UNAVAILABLE");
     engine.stop().await;
     engine.store().clone().close().await;
     forget_memory(&database);

@@ -99,7 +99,7 @@ async fn on_the_machines_clock() -> (Engine, TenantId, String) {
     let store = Store::open(&url, Options::new(ServerId(options.ids.fresh()))).await.unwrap();
     let engine = Engine::open(store, options).await.unwrap();
     let tenant = TenantId(engine.fresh_id());
-    engine.put_tenant(Tenant::new(tenant, "one", engine.now())).await.unwrap();
+    engine.tenants().put(Tenant::new(tenant, "one", engine.now())).await.unwrap();
     (engine, tenant, database)
 }
 
@@ -141,7 +141,7 @@ impl Served {
 
     async fn run(&self) {
         let start = StartWorkflow::new(self.tenant, "quick", interlock_core::json::Json::trusted("{}"));
-        self.engine.start_workflow(start).await.unwrap();
+        self.engine.runs().start_workflow(start).await.unwrap();
     }
 
     async fn end(self) {

@@ -294,7 +294,7 @@ async fn a_delivery_that_failed_three_times_is_given_up() {
     let path = endpoint(&api, "github").await;
     let mut tenant = api.engine.store().tenant(api.tenant).await.unwrap().unwrap();
     tenant.pending_runs_max = Some(1);
-    api.engine.put_tenant(tenant).await.unwrap();
+    api.engine.tenants().put(tenant).await.unwrap();
     api.start(json!([crate::api::task("a")])).await;
     let body = pull_request(7, "opened", "abc");
     assert_eq!(github(&api, &path, "d-1", &body).await.problem(), (429, "TENANT_PENDING_RUNS"));

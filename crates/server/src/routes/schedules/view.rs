@@ -3,6 +3,7 @@
 use interlock_core::ids::TenantId;
 use interlock_core::schedule::{Slot, TimeZone, slot_text};
 use interlock_core::time::Timestamp;
+use interlock_engine::Engine;
 use interlock_engine::parts::Schedules;
 use interlock_protocol::schedules::{PastSlot, ScheduleView, SlotView};
 use interlock_store::{ScheduleRow, SlotRow};

@@ -99,7 +99,7 @@ async fn payload_of_another(api: &Api) -> Answer {
 async fn full_of_pending_runs(api: &Api) -> Answer {
     let mut tenant = api.engine.store().tenant(api.tenant).await.unwrap().unwrap();
     tenant.pending_runs_max = Some(1);
-    api.engine.put_tenant(tenant).await.unwrap();
+    api.engine.tenants().put(tenant).await.unwrap();
     api.start(json!([task("a")])).await;
     api.post("/runs", json!({ "plan": plan(json!([task("a")])) })).await
 }

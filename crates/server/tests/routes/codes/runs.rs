@@ -85,7 +85,11 @@ async fn key_under_way(api: &Api) -> Answer {
     let key = IdempotencyKey { client: made["client"].as_str().unwrap().to_owned(), key: "same".to_owned() };
     let hash = canonical_hash(&body).unwrap();
     // Another server has begun it.
-    api.engine.begin_once(&OnceRequest { tenant: api.tenant, key, source: "keys".to_owned(), hash }).await.unwrap();
+    api.engine
+        .requests()
+        .begin_once(&OnceRequest { tenant: api.tenant, key, source: "keys".to_owned(), hash })
+        .await
+        .unwrap();
     asking.post_with("/keys", body, &[("idempotency-key", "same")]).await
 }
 

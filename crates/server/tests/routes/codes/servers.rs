@@ -93,8 +93,8 @@ impl Faults for Rival {
             if let Some((engine, tenant, run)) = about {
                 let by = || Context { initiator: Initiator::Operator, person: None, metadata: None };
                 // One of the two is a change, whatever the run's state.
-                if engine.pause(tenant, run, "first".to_owned(), by()).await.is_err() {
-                    let _ = engine.resume(tenant, run, by()).await;
+                if engine.runs().pause(tenant, run, "first".to_owned(), by()).await.is_err() {
+                    let _ = engine.runs().resume(tenant, run, by()).await;
                 }
             }
             CommitFault::None
@@ -157,7 +157,7 @@ async fn without_its_secret() -> Answer {
 async fn without_calls_to_the_outside() -> Seen {
     let (engine, [tenant, _], database) = engine().await;
     let new = NewOutbound { url: "https://example.org".into(), description: None, events: None, workflows: None };
-    let code = engine.create_outbound(tenant, new, None).await.unwrap_err().code().to_owned();
+    let code = engine.webhooks().create_outbound(tenant, new, None).await.unwrap_err().code().to_owned();
     engine.stop().await;
     engine.store().clone().close().await;
     forget_memory(&database);

@@ -30,7 +30,7 @@ async fn given_up(api: &Api) -> Answer {
     let path = endpoint(api, "github").await;
     let mut tenant = api.engine.store().tenant(api.tenant).await.unwrap().unwrap();
     tenant.pending_runs_max = Some(1);
-    api.engine.put_tenant(tenant).await.unwrap();
+    api.engine.tenants().put(tenant).await.unwrap();
     api.start(json!([task("a")])).await;
     let body = pull_request(7, "opened", "abc");
     for _ in 0..3 {
@@ -57,8 +57,8 @@ async fn disabled(api: &Api) -> Seen {
     apply(&api.engine, api.other_tenant, COUNT).await;
     let mut tenant = api.engine.store().tenant(api.other_tenant).await.unwrap().unwrap();
     tenant.disabled_at = Some(api.engine.now());
-    api.engine.put_tenant(tenant).await.unwrap();
-    Seen::Engine(api.engine.start_workflow(start).await.unwrap_err().code().to_owned())
+    api.engine.tenants().put(tenant).await.unwrap();
+    Seen::Engine(api.engine.runs().start_workflow(start).await.unwrap_err().code().to_owned())
 }
 
 fn text(value: &Value) -> String {
