@@ -14,7 +14,7 @@ use crate::error::EngineError;
 use crate::parts::Signals;
 use crate::triggers::{Kind, Occasion, Taken};
 use crate::webhooks::process::{self, Outcome, SkippedRun, StartedRun};
-use crate::{Engine, IdempotencyKey, StartWorkflow};
+use crate::{IdempotencyKey, StartWorkflow};
 
 /// Whom the keys of runs belong to that signals start.
 const CLIENT: &str = "signal";

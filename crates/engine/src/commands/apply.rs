@@ -9,7 +9,6 @@ use interlock_store::{Changed, PutWorkflow, SetWorkflowDisabled, WorkflowRow, Wo
 use interlock_workflow::diagnostic::Diagnostics;
 use interlock_workflow::expression::budget::Budget;
 
-use crate::Engine;
 use crate::commands::start::EncodedPlan;
 use crate::error::EngineError;
 use crate::parts::Workflows;

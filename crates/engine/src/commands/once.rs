@@ -6,7 +6,6 @@ use interlock_core::limits;
 use interlock_core::state::IdempotencyState;
 use interlock_store::{BeginIdempotency, FinishIdempotency, RenewIdempotency, Stored};
 
-use crate::Engine;
 use crate::commands::start::{IdempotencyKey, check_key};
 use crate::error::EngineError;
 use crate::parts::Requests;

@@ -12,7 +12,6 @@ use interlock_core::run::Run;
 use interlock_workflow::inputs::check_secrets;
 use serde_json::Value;
 
-use crate::Engine;
 use crate::commands::Standing;
 use crate::error::EngineError;
 use crate::parts::Runs;

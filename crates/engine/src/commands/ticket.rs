@@ -12,11 +12,11 @@ use interlock_core::trace::TraceContext;
 use interlock_workflow::definition::Triggers;
 use serde_json::{Map, Value, json};
 
+use crate::StartWorkflow;
 use crate::commands::start::{IdempotencyKey, Started};
 use crate::error::EngineError;
 use crate::parts::Runs;
 use crate::triggers::{Kind, Occasion, Taken, given_for_ticket};
-use crate::{Engine, StartWorkflow};
 
 /// What causes such a run.
 const TRIGGER: &str = "ticket";

@@ -19,7 +19,7 @@ use serde_json::json;
 use crate::error::EngineError;
 use crate::parts::Schedules;
 use crate::triggers::Keyed;
-use crate::{Engine, IdempotencyKey, StartWorkflow, Started};
+use crate::{IdempotencyKey, StartWorkflow, Started};
 
 /// Whom the keys of slots belong to.
 pub(crate) const CLIENT: &str = "scheduler";

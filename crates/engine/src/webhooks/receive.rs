@@ -14,7 +14,6 @@ use interlock_core::webhook::{Delivery, ReadError, SignatureError, generic, gith
 use interlock_store::{BeginDelivery, DeliveryBegun, DeliveryRef, DeliveryRow, InboundRow};
 
 use super::process::{self, Outcome};
-use crate::Engine;
 use crate::error::EngineError;
 use crate::parts::Webhooks;
 
