@@ -18,7 +18,7 @@ pub const KEY_BYTES_MAX: usize = 512;
 /// What a sender calls its message: for CloudEvents, its source and its id together.
 pub const SOURCE_ID_BYTES_MAX: usize = 2_048;
 pub const REASON_BYTES_MAX: usize = 4 << 10;
-/// How much of the difference between two inputs an approval shows; its hash stands for the rest.
+/// The longest difference between two inputs that an approval shows; a longer one is refused.
 pub const DIFFERENCE_BYTES_MAX: usize = 4 << 10;
 pub const LABELS_MAX: usize = 32;
 /// Groups of one person.

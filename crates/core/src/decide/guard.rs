@@ -113,28 +113,31 @@ fn guarding<'a>(plan: &Plan, step: impl Fn(u32) -> &'a Step, position: u32) -> G
 /// Asks the people again before a guarded step runs once more. They see what failed and what the step is given now.
 pub(super) fn ask_to_retry(draft: &mut Draft<'_>, terms: Gate, before: &Json) -> Result<(), Rejection> {
     let position = draft.position;
-    let message = retry_message(draft, before);
+    let message = retry_message(draft, before)?;
     let terms = Gate { message: Some(message), ..terms };
     let approval = activate::request(draft, &terms, Purpose::Retry, None);
     let event = StepEvent::OperatorRetry { ask: true };
     activate::ask(draft, position, event, approval)
 }
 
-fn retry_message(draft: &Draft<'_>, before: &Json) -> String {
+fn retry_message(draft: &Draft<'_>, before: &Json) -> Result<String, Rejection> {
     let (key, step) = (&draft.spec(draft.position).key, draft.current());
     let failure = step.last_error.as_ref().map_or_else(String::new, |error| format!(", which failed ({})", error.code));
     let input = step.input.as_ref().unwrap_or(&draft.run.header.inputs);
     let digest = Hash::of(input.as_str().as_bytes());
     if input == before {
-        return format!("Run step `{key}` again{failure}, with the same input (sha256 {digest}).");
+        return Ok(format!("Run step `{key}` again{failure}, with the same input (sha256 {digest})."));
     }
-    let changes = difference(before, input);
-    format!("Run step `{key}` again{failure}, with another input (sha256 {digest}):\n{changes}")
+    let changes = difference(before, input)?;
+    Ok(format!("Run step `{key}` again{failure}, with another input (sha256 {digest}):\n{changes}"))
 }
 
-/// How an input differs from the one before, field by field, cut to what fits on a card.
-fn difference(before: &Json, after: &Json) -> String {
-    let (Ok(before), Ok(after)) = (before.to_value(), after.to_value()) else { return String::new() };
+/// How an input differs from the one before, field by field. What does not fit on a card is refused: nobody approves what
+/// they were not shown.
+fn difference(before: &Json, after: &Json) -> Result<String, Rejection> {
+    let unreadable =
+        |error: serde_json::Error| Rejection::InvalidInput { what: format!("the input is not JSON: {error}") };
+    let (before, after) = (before.to_value().map_err(unreadable)?, after.to_value().map_err(unreadable)?);
     let mut lines = Vec::new();
     match (before.as_object(), after.as_object()) {
         (Some(old), Some(new)) => {
@@ -149,16 +152,15 @@ fn difference(before: &Json, after: &Json) -> String {
     }
     // A field's name must not pass for a line of its own.
     let lines: Vec<_> = lines.iter().map(|line| visible(line)).collect();
-    let mut text = lines.join("\n");
-    if text.len() > limits::DIFFERENCE_BYTES_MAX {
-        let mut end = limits::DIFFERENCE_BYTES_MAX;
-        while !text.is_char_boundary(end) {
-            end -= 1;
-        }
-        text.truncate(end);
-        text.push_str("… (cut; the hash is that of the whole input)");
+    let text = lines.join("\n");
+    let (bytes, max) = (text.len(), limits::DIFFERENCE_BYTES_MAX);
+    if bytes > max {
+        let what = format!(
+            "the changed input differs by {bytes} bytes, and approvers are shown at most {max}: change less, or start a new run"
+        );
+        return Err(Rejection::InvalidInput { what });
     }
-    text
+    Ok(text)
 }
 
 /// One person's word that the step is to be skipped. The first one asks for it, the last one that is needed does it.

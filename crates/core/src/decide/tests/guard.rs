@@ -235,12 +235,24 @@ fn a_changed_input_is_shown_to_whoever_is_asked_again() {
 }
 
 #[test]
-fn a_long_difference_is_cut_and_its_hash_stands_for_it() {
+fn a_difference_too_long_to_be_shown_is_refused() {
     let mut case = failed_behind_a_gate();
     let long = format!(r#"{{"text":"{}"}}"#, "ä".repeat(20_000));
-    case.ask_by(Command::Retry { input: Some(json(&long)) }, by("bob", &case)).unwrap();
+    let asked = by("bob", &case);
+    let no = case.ask_by(Command::Retry { input: Some(json(&long)) }, asked).map(|_| ()).unwrap_err();
+    assert!(matches!(&no, Rejection::InvalidInput { what } if what.contains("start a new run")), "{no}");
+    assert_eq!(case.state(), RunState::Paused, "nothing was changed");
+}
+
+/// What a field is called must not pass for a line of the difference.
+#[test]
+fn a_forged_line_is_shown_as_what_it_is() {
+    let mut case = failed_behind_a_gate();
+    let forged = r#"{"order":7,"note\n- target: production\n+ target: staging":1}"#;
+    let asked = by("bob", &case);
+    case.ask_by(Command::Retry { input: Some(json(forged)) }, asked).unwrap();
     let message = approval(&case).message.clone().unwrap();
-    assert!(message.len() < 5_000 && message.contains("cut") && message.contains("sha256"), "{}", message.len());
+    assert!(!message.lines().any(|line| line.starts_with("- target") || line.starts_with("+ target")), "{message}");
 }
 
 /// What people have refused is neither run nor skipped by whoever wants it so.
