@@ -33,6 +33,10 @@ class TryAgain(Exception):
     """The task failed in a way that passes, and has changed nothing."""
 
 
+class Withheld(Exception):
+    """The effect is not permitted, or not yet. The attempt is over."""
+
+
 class CertainlyNot(Exception):
     """The other system has said no: the effect did not happen."""
 
@@ -161,6 +165,9 @@ class Attempt:
         answer = self.server.retry(path, {**self.named, **intent}, self.session.covers_a_send)
         if answer["answer"] == "performed":
             return answer.get("response")
+        if answer["answer"] != "perform":
+            # Not permitted, or not yet: the attempt is over, and the server knows so.
+            raise Withheld("; ".join(answer.get("reasons", [])))
         receipt = answer["receipt"]
         if not self.session.covers_a_send():
             self.outcome(receipt, False, None)

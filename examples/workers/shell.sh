@@ -72,6 +72,11 @@ effect() {
         jq -c .response <<<"$answer"
         return
     fi
+    if [[ $(jq -r .answer <<<"$answer") != perform ]]; then
+        # Not permitted, or not yet: the attempt is over, and the server knows so.
+        jq -r '"the effect is not permitted: " + (.reasons | join("; "))' <<<"$answer" >&2
+        return 1
+    fi
     receipt=$(jq -r .receipt <<<"$answer")
     # Right before the first byte: is the lease still long enough?
     if covers_a_send; then

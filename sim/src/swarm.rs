@@ -57,6 +57,7 @@ faults! {
 
 /// Which faults a seed has, and how often.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a throw of its own")]
 pub struct Swarm {
     rates: BTreeMap<Fault, f64>,
     pub tenants: u64,

@@ -100,7 +100,7 @@ async fn survive(mut setup: Setup, mut database: Option<Cluster>, servers: usize
         }
         tokio::time::sleep(Duration::from_millis(random.u64(50..300))).await;
         fleet.iter_mut().for_each(Member::thaw_if_due);
-        let victim = match random.usize(..fleet.len() * 2 + 1) {
+        let victim = match random.usize(..=fleet.len() * 2) {
             0 if database.is_some() => Victim::Database,
             index => Victim::Member(index % fleet.len()),
         };

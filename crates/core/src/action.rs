@@ -232,7 +232,7 @@ mod tests {
         assert!(of(&step(Some(EffectClass::Read))).is_none());
         let action = of(&step(None)).unwrap();
         assert_eq!((action.step, action.operation.as_str(), action.effect), (3, "pay", EffectClass::Idempotent));
-        let command = Work::Command { argv: vec!["rm".into(), "-r".into()], env: Default::default() };
+        let command = Work::Command { argv: vec!["rm".into(), "-r".into()], env: std::collections::BTreeMap::new() };
         let read = StepSpec { effect: Some(EffectClass::Read), ..StepSpec::new("c", command) };
         assert_eq!(of(&read).unwrap().operation, "rm -r", "a command is judged whatever it says of itself");
     }

@@ -346,9 +346,8 @@ impl StepSpec {
     /// Whether its input, or what it waits for, must be rendered before the step begins.
     pub fn is_rendered(&self) -> bool {
         match &self.work {
-            Work::Task { with, .. } => with.is_some(),
             Work::Transform { .. } | Work::Wait { until: WaitFor::Until(_), .. } => true,
-            Work::Connector { with, .. } | Work::Model { with, .. } => with.is_some(),
+            Work::Task { with, .. } | Work::Connector { with, .. } | Work::Model { with, .. } => with.is_some(),
             Work::Wait { until: WaitFor::Signal { key, .. }, .. } => key.as_deref().is_some_and(is_template),
             Work::Approval(gate) => gate.message.as_deref().is_some_and(is_template),
             // What undoes is given fixed values, so that it cannot fail on an expression.

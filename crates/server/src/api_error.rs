@@ -182,7 +182,8 @@ impl From<Rejection> for ApiError {
             Rejection::UnknownTenant { .. } | Rejection::UnknownRun { .. } | Rejection::UnknownStep { .. } => {
                 StatusCode::NOT_FOUND
             }
-            Rejection::DirectiveNotPermitted { .. } => StatusCode::FORBIDDEN,
+            Rejection::DirectiveNotPermitted { .. } | Rejection::Denied { .. } => StatusCode::FORBIDDEN,
+            Rejection::NotBound { .. } | Rejection::NotGranted { .. } => StatusCode::INTERNAL_SERVER_ERROR,
             Rejection::InvalidPlan { .. } | Rejection::InvalidInput { .. } => StatusCode::UNPROCESSABLE_ENTITY,
             Rejection::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             // The request is fine; the run is not where it would apply.

@@ -106,7 +106,7 @@ async fn perform(process: Arc<Process>, context: interlock_worker::TaskContext) 
     let assignment = &handed.assignment;
     let behaviour = match attempt::begin(worker, assignment).await {
         Doing::Asks(ReportedOutcome::Waiting { signal, key, timeout, outbound }) => {
-            let timeout = timeout.map(|timeout| timeout.as_duration());
+            let timeout = timeout.map(interlock_core::time::Millis::as_duration);
             return Ok(Flow::Wait(WaitFor { signal, key, timeout, outbound }));
         }
         Doing::Asks(_) => return Err(TaskError::terminal("SIMULATED", "it can only wait")),

@@ -50,7 +50,7 @@ fn declared<'a>(file: &'a RustFile<'_>) -> impl Iterator<Item = (String, usize)>
     KEYWORDS.iter().flat_map(move |keyword| {
         file.words(keyword).filter(move |offset| !file.is_test(*offset)).filter_map(move |offset| {
             let begun = file.code[..offset].rfind('\n').map_or(0, |end| end + 1);
-            let is_item = file.code[begun..offset].trim_start().split_whitespace().all(|word| {
+            let is_item = file.code[begun..offset].split_whitespace().all(|word| {
                 word == "pub" || word.starts_with("pub(") || word == "in" || word.ends_with(')') || word == "unsafe"
             });
             let is_associated = *keyword == "type" && file.code[begun..].starts_with(' ');

@@ -84,7 +84,6 @@ impl Operators<'_> {
         }
         let because = json!({ "reason": "an operator wants it" });
         match story {
-            Story::Plain => {}
             Story::Signal if !told => {
                 let path = format!("/runs/{id}/signals");
                 let body = json!({ "type": "go" });
@@ -99,7 +98,7 @@ impl Operators<'_> {
             }
             Story::Cancel if !told => self.runs[index].told = self.client.tell(&id, "cancel", because).await < 300,
             Story::Pause if !told => self.runs[index].told = self.client.tell(&id, "pause", because).await < 300,
-            Story::Signal | Story::Vote | Story::Cancel | Story::Pause => {}
+            Story::Plain | Story::Signal | Story::Vote | Story::Cancel | Story::Pause => {}
         }
         if state == "paused" || story == Story::Cancel {
             self.settle_doubts(&id).await;

@@ -17,6 +17,7 @@ use crate::time::Timestamp;
 
 /// What `decide` has come to.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "a need is as frequent as a change, and is answered at once")]
 pub enum Decided<'a> {
     /// The change that carries the command out.
     Change(Box<ChangeSet>),

@@ -47,7 +47,7 @@ pub(super) fn attempt_ended(draft: &mut Draft<'_>) -> Result<(), Rejection> {
         }
     }
     let wants_rollback = draft.notes().cancellation.as_ref().is_some_and(|cancellation| cancellation.rollback);
-    if wants_rollback && rollback::begin(draft, RollbackCondition::Manual, Reason::Requested)? {
+    if wants_rollback && rollback::begin(draft, RollbackCondition::Manual, Reason::Requested) {
         if draft.notes().restored {
             draft.reason = Some(Reason::Restored);
             fail::pause(draft, "restored from a backup; look whether the rollback was done, then resume".to_owned());

@@ -23,9 +23,10 @@ use crate::time::Millis;
 pub fn is_recorded(run: &Run, position: u32, attempt: u32) -> bool {
     run.steps.get(position as usize).filter(|step| step.attempt == attempt).is_some_and(|step| match step.phase {
         Phase::WaitingSignal(_) => true,
-        Phase::WaitingApproval(_) => !step.last_error.as_ref().is_some_and(ended_by_us),
         Phase::Ready { .. } => step.last_error.as_ref().is_some_and(|error| !ended_by_us(error)),
-        Phase::Succeeded | Phase::Failed | Phase::RolledBack => !step.last_error.as_ref().is_some_and(ended_by_us),
+        Phase::WaitingApproval(_) | Phase::Succeeded | Phase::Failed | Phase::RolledBack => {
+            !step.last_error.as_ref().is_some_and(ended_by_us)
+        }
         Phase::Pending | Phase::Running { .. } | Phase::InDoubt { .. } | Phase::Skipped { .. } | Phase::Canceled => {
             false
         }

@@ -143,15 +143,12 @@ pub(super) fn answered(draft: &mut Draft<'_>, position: u32, found: Found, again
         }
         Decision::NeedsApproval { reasons, gate } => Some(activate::asking(gate, reasons)),
     };
-    match again.ask.map(|terms| *terms).or(needed) {
-        Some(terms) => {
-            guard::ask_to_retry(draft, terms, &again.before)?;
-            new_iteration(draft, position);
-        }
-        None => {
-            new_iteration(draft, position);
-            activate::activate(draft, position, StepEvent::OperatorRetry { ask: false }, rendered)?;
-        }
+    if let Some(terms) = again.ask.map(|terms| *terms).or(needed) {
+        guard::ask_to_retry(draft, terms, &again.before)?;
+        new_iteration(draft, position);
+    } else {
+        new_iteration(draft, position);
+        activate::activate(draft, position, StepEvent::OperatorRetry { ask: false }, rendered)?;
     }
     draft.emit(Event::StepReady { step: position, why: "operator_retry".into(), signal: None });
     go_active(draft);
@@ -192,7 +189,8 @@ pub(super) fn pass_over(draft: &mut Draft<'_>, why: String) -> Result<(), Reject
     activate::skip(draft, position, StepEvent::OperatorSkip, why)?;
     go_active(draft);
     if draft.spec(position).kind() == StepKind::Rollback {
-        return rollback::go_on(draft, position);
+        rollback::go_on(draft, position);
+        return Ok(());
     }
     activate::next_from(draft, position + 1)
 }

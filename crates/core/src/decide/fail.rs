@@ -111,7 +111,10 @@ pub(super) fn fail_step(
             pause(draft, format!("step {} has failed", draft.spec(position).key));
             Ok(())
         }
-        OnFailure::Rollback => rollback::begin(draft, RollbackCondition::Failure, Reason::RolledBack).map(|_| ()),
+        OnFailure::Rollback => {
+            rollback::begin(draft, RollbackCondition::Failure, Reason::RolledBack);
+            Ok(())
+        }
     }
 }
 

@@ -24,12 +24,12 @@ pub(super) fn undoes(draft: &Draft<'_>, position: u32) -> u32 {
 }
 
 /// Appends the rollback steps and makes the first one ready. Answers false if there is nothing to undo.
-pub(super) fn begin(draft: &mut Draft<'_>, condition: RollbackCondition, after: Reason) -> Result<bool, Rejection> {
+pub(super) fn begin(draft: &mut Draft<'_>, condition: RollbackCondition, after: Reason) -> bool {
     begin_at(draft, 0, condition, after)
 }
 
 /// The same for the steps from a position on.
-fn begin_at(draft: &mut Draft<'_>, from: u32, condition: RollbackCondition, after: Reason) -> Result<bool, Rejection> {
+fn begin_at(draft: &mut Draft<'_>, from: u32, condition: RollbackCondition, after: Reason) -> bool {
     let mut undo = to_undo(draft, from, condition);
     if is_planted(Bug::RollbackInOrder) {
         undo.reverse();
@@ -38,7 +38,7 @@ fn begin_at(draft: &mut Draft<'_>, from: u32, condition: RollbackCondition, afte
         undo.pop();
     }
     if undo.is_empty() {
-        return Ok(false);
+        return false;
     }
     // What a lost attempt may still send must not come after its undoing.
     let eligible_at = match draft.run.current().phase {
@@ -60,17 +60,16 @@ fn begin_at(draft: &mut Draft<'_>, from: u32, condition: RollbackCondition, afte
         draft.unpause();
         draft.control = Control::Active;
     }
-    ready(draft, first, eligible_at)?;
-    Ok(true)
+    ready(draft, first, eligible_at);
+    true
 }
 
 /// The run stands at a rollback step now, which begins once it has been judged. It has the iteration of what it undoes: another run of the chain may have
 /// undone an earlier one, which was another effect.
-fn ready(draft: &mut Draft<'_>, position: u32, eligible_at: Timestamp) -> Result<(), Rejection> {
+fn ready(draft: &mut Draft<'_>, position: u32, eligible_at: Timestamp) {
     draft.position = position;
     draft.step_mut(position).iteration = draft.step(undoes(draft, position)).iteration;
     draft.needs(position, Occasion::Rollback { eligible_at });
-    Ok(())
 }
 
 const DENIED: StepEvent = StepEvent::Activated(Verdict::Denied);
@@ -157,14 +156,16 @@ pub(super) fn step_succeeded(draft: &mut Draft<'_>, position: u32) -> Result<(),
         outcome: StepState::RolledBack,
         at,
     });
-    go_on(draft, position)
+    go_on(draft, position);
+    Ok(())
 }
 
 /// Readies the next rollback step, or ends the rollback and with it the run.
-pub(super) fn go_on(draft: &mut Draft<'_>, position: u32) -> Result<(), Rejection> {
+pub(super) fn go_on(draft: &mut Draft<'_>, position: u32) {
     let next = position + 1;
     if (next as usize) < draft.len() {
-        return ready(draft, next, draft.now());
+        ready(draft, next, draft.now());
+        return;
     }
     draft.emit(Event::RollbackCompleted {});
     // A pause holds back what is still to be done, and nothing is.
@@ -174,7 +175,6 @@ pub(super) fn go_on(draft: &mut Draft<'_>, position: u32) -> Result<(), Rejectio
     if after == Reason::Requested {
         draft.control = Control::Canceled;
     }
-    Ok(())
 }
 
 /// An operator rolls the run back, all of it or down to a step.
@@ -195,7 +195,7 @@ pub(super) fn by_hand(draft: &mut Draft<'_>, reason: String, from: Option<u32>) 
     super::cancel::close_current(draft)?;
     let metadata = Json::of(&serde_json::json!({ "reason": reason })).ok();
     draft.asked.by.metadata = draft.asked.by.metadata.take().or(metadata);
-    if !begin_at(draft, from, RollbackCondition::Manual, Reason::RolledBack)? {
+    if !begin_at(draft, from, RollbackCondition::Manual, Reason::RolledBack) {
         return Err(Rejection::InvalidRunState {
             run: draft.run.id,
             state: draft.run.state,

@@ -166,7 +166,7 @@ impl Workers {
         }
         match self.0.0.store.load_runs(&missing).await {
             Ok(runs) => {
-                runs.into_iter().filter(|run| !run.state.is_terminal()).for_each(|run| self.0.0.cells.offer(run))
+                runs.into_iter().filter(|run| !run.state.is_terminal()).for_each(|run| self.0.0.cells.offer(run));
             }
             Err(error) => tracing::debug!(%error, "candidates could not be read together; each claim will try"),
         }

@@ -9,7 +9,7 @@ use interlock_core::ids::{OutboundId, RunId, ServerId, TenantId};
 use interlock_core::plan::StepSpec;
 use interlock_core::time::{Millis, Timestamp};
 use interlock_core::trigger::EndpointState;
-use interlock_engine::EngineOptions;
+use interlock_engine::{Engine, EngineOptions};
 use interlock_store::{AddOutbound, Options, OutboundRow, Secrets, Sweep};
 
 on_both! {
@@ -172,7 +172,7 @@ async fn two_servers_seal_one_feed() {
     }
     let plan = plan(vec![StepSpec::task("a", "a"), StepSpec::task("b", "b"), StepSpec::task("c", "c")]);
     let mut runs = Vec::new();
-    let handles = engines.each_ref().map(|engine| engine.runs());
+    let handles = engines.each_ref().map(Engine::runs);
     for _ in 0..5 {
         let starts = (0..40).map(|number| handles[number % 2].start(start(tenant, &plan, "null")));
         runs.extend(futures::future::join_all(starts).await.into_iter().map(|started| started.unwrap().run));

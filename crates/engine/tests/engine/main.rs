@@ -6,6 +6,7 @@ mod caps;
 mod claims;
 mod effects;
 mod feed;
+mod judge;
 mod messages;
 mod outbox;
 mod payloads;

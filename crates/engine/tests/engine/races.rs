@@ -124,7 +124,7 @@ struct Scene {
 fn steps(standing: Standing, queue: &str) -> Vec<StepSpec> {
     let task = |key: &str| {
         let mut step = StepSpec::task(key, "task");
-        step.queue = queue.to_owned();
+        queue.clone_into(&mut step.queue);
         step.on_failure = Some(OnFailure::Pause);
         step
     };
@@ -177,7 +177,7 @@ impl Scene {
                 match standing {
                     Standing::InDoubt => engine.workers().release(assignment.at).await.unwrap(),
                     Standing::Failed => {
-                        drop(engine.workers().complete(session, report(&assignment, failure())).await.unwrap())
+                        drop(engine.workers().complete(session, report(&assignment, failure())).await.unwrap());
                     }
                     _ => {}
                 }

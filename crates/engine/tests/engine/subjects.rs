@@ -198,7 +198,7 @@ on_both! {
             });
         }
         let plan = plan(vec![StepSpec::task("a", "a"), StepSpec::task("b", "b")]);
-        let handles: Vec<_> = engines.iter().map(|engine| engine.runs()).collect();
+        let handles: Vec<_> = engines.iter().map(Engine::runs).collect();
         let starts = (0..24).map(|number| handles[number % handles.len()].start(about(tenant, &plan, OnConflict::Queue)));
         for started in futures::future::join_all(starts).await {
             assert_eq!(ends(&engines[0], tenant, started.unwrap().run).await, RunState::Succeeded);

@@ -116,10 +116,8 @@ pub async fn serve(listener: TcpListener, front: Front, shutdown: CancellationTo
         match accepted {
             Ok((stream, peer)) => {
                 failures.over();
-                let counted = match front.proxies.contains(peer.ip()) {
-                    true => counts.take_for_proxy(peer.ip()),
-                    false => counts.take(peer.ip()),
-                };
+                let is_proxy = front.proxies.contains(peer.ip());
+                let counted = if is_proxy { counts.take_for_proxy(peer.ip()) } else { counts.take(peer.ip()) };
                 match counted {
                     Some(counted) => {
                         connections.spawn(answer(stream, counted, front.clone(), shutdown.clone()));

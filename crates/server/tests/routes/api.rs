@@ -7,8 +7,10 @@ use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Request, StatusCode, header};
 use axum::response::Response;
+use interlock_core::action::{Action, Decision, Judge};
 use interlock_core::identity::{Role, Roles};
 use interlock_core::ids::{ServerId, TenantId};
+use interlock_core::run::Run;
 use interlock_core::time::{Millis, Timestamp};
 use interlock_engine::clock::Clock;
 use interlock_engine::ids::IdSource;
@@ -51,6 +53,24 @@ pub async fn engine_under(faults: Arc<dyn Faults>, objects: Objects) -> (Engine,
     (engine, tenants, database)
 }
 
+/// Decides by what an action is called, so that every decision can be met.
+#[derive(Debug)]
+struct ByName;
+
+impl Judge for ByName {
+    fn judge(&self, action: &Action, _: &Run) -> Decision {
+        let reasons = vec![format!("`{}` is called so", action.operation)];
+        match action.operation.as_str() {
+            "forbidden" => Decision::Deny { reasons },
+            "ask-first" => {
+                let gate = serde_json::from_value(json!({})).expect("a gate has defaults for everything");
+                Decision::NeedsApproval { reasons, gate: Box::new(gate) }
+            }
+            _ => Decision::Allow,
+        }
+    }
+}
+
 /// An engine on a database that may be another one's as well.
 pub async fn engine_on(database: &str, faults: Arc<dyn Faults>, objects: Objects) -> Engine {
     static ENGINES: AtomicU64 = AtomicU64::new(0);
@@ -60,6 +80,7 @@ pub async fn engine_on(database: &str, faults: Arc<dyn Faults>, objects: Objects
         ids: IdSource::seeded(clock.clone(), number),
         clock,
         expressions_in_place: true,
+        judge: Arc::new(ByName),
         payloads: Some(PayloadOptions::new(objects)),
         ..EngineOptions::new(Arc::new(NoOtherDestinations))
     };

@@ -41,7 +41,7 @@ impl SqliteDb<'_> {
         let mut statement = self.0.prepare_cached(stmt.sqlite)?;
         let columns = statement.column_count();
         #[cfg(debug_assertions)]
-        let names = statement.column_names().into_iter().map(str::to_owned).collect();
+        let names = statement.column_names().map(str::to_owned).collect();
         let mut rows = statement.query(rusqlite::params_from_iter(args.as_ref()))?;
         let mut found = Vec::new();
         while let Some(row) = rows.next()? {

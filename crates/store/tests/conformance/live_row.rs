@@ -13,7 +13,7 @@ use interlock_store::StoreUrl;
 use interlock_store::sql::live::LIVE_COLUMNS;
 use uuid::Uuid;
 
-use crate::fixture::{NOW, Place, Wanted, command, fresh, start_set, tasks};
+use crate::fixture::{NOW, Place, Wanted, command, completion, fresh, start_set, tasks};
 
 /// A row in which no two columns hold the same, and none holds what it holds in another round.
 fn distinct(version: u64, round: u32) -> LiveRow {
@@ -84,20 +84,17 @@ async fn stored(place: &Place, run: RunId) -> BTreeMap<String, Option<String>> {
     }
     let id = run.0.simple();
     let list = columns.join(", ");
-    match &place.url {
-        StoreUrl::Postgres(url) => {
-            let (client, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls).await.unwrap();
-            tokio::spawn(connection);
-            let sql = format!("SELECT {list} FROM run_live WHERE run_id = decode('{id}', 'hex')");
-            let row = client.query_one(&sql, &[]).await.unwrap();
-            found.extend((0..columns.len()).map(|index| row.get::<_, Option<String>>(index)));
-        }
-        _ => {
-            let connection = rusqlite::Connection::open(place.path()).unwrap();
-            let sql = format!("SELECT {list} FROM run_live WHERE run_id = x'{id}'");
-            let read = |row: &rusqlite::Row<'_>| (0..columns.len()).map(|index| row.get(index)).collect();
-            found = connection.query_row(&sql, [], read).unwrap();
-        }
+    if let StoreUrl::Postgres(url) = &place.url {
+        let (client, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls).await.unwrap();
+        tokio::spawn(connection);
+        let sql = format!("SELECT {list} FROM run_live WHERE run_id = decode('{id}', 'hex')");
+        let row = client.query_one(&sql, &[]).await.unwrap();
+        found.extend((0..columns.len()).map(|index| row.get::<_, Option<String>>(index)));
+    } else {
+        let connection = rusqlite::Connection::open(place.path()).unwrap();
+        let sql = format!("SELECT {list} FROM run_live WHERE run_id = x'{id}'");
+        let read = |row: &rusqlite::Row<'_>| (0..columns.len()).map(|index| row.get(index)).collect();
+        found = connection.query_row(&sql, [], read).unwrap();
     }
     LIVE_COLUMNS.iter().map(|column| column.name.to_owned()).zip(found).collect()
 }
@@ -113,15 +110,19 @@ async fn every_column_is_written_by_its_name(place: &Place) {
         for column in LIVE_COLUMNS.iter().filter(|column| column.advances || !advances) {
             held.insert(column.name.to_owned(), value(column.name, &row));
         }
+        // The run goes on as if its row said what it should.
+        run.apply(&change);
         change.live = if advances { LiveChange::Advance(Box::new(row)) } else { LiveChange::Put(Box::new(row)) };
         let committed: Box<ChangeSet> = world.store.submit(change).await.unwrap();
         let found = stored(place, run.id).await;
         for (name, wanted) in &held {
             assert_eq!(&found[name], wanted, "`{name}`, {how}");
         }
-        // The next change is on the version that was written, whatever the row says.
-        run.version = committed.version();
-        change = command(&run, Command::Claim { session }, NOW);
+        assert_eq!(committed.version(), run.version);
+        change = match run.current().state() {
+            StepState::Ready => command(&run, Command::Claim { session }, NOW),
+            _ => completion(&run, NOW),
+        };
     }
     world.store.close().await;
 }

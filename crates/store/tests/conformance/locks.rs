@@ -159,7 +159,7 @@ async fn a_locked_key_waits_alone() {
         ..Wanted::default()
     };
     // Another start with the same key, which is not committed yet.
-    let tenant = scene.world.tenant.as_bytes().iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let tenant = scene.world.tenant.0.simple().to_string();
     scene
         .hold(&format!(
             "INSERT INTO idempotency (tenant_id, client, key, source, request_hash, state, attempts, created_at, updated_at, expires_at)

@@ -91,7 +91,7 @@ async fn a_schedule_changes_only_from_what_was_read(place: &Place) {
     assert_eq!(store.queued_slots(world.tenant, row.id, 10).await.unwrap(), [slots[1].clone()]);
 
     let remove = RemoveSchedule { tenant: world.tenant, schedule: row.id };
-    assert_eq!(ask(store, remove.clone()).await, Changed::Done);
+    assert_eq!(ask(store, remove).await, Changed::Done);
     assert_eq!(ask(store, remove).await, Changed::Gone);
     assert_eq!(store.slots(world.tenant, row.id, 10).await.unwrap(), []);
     world.store.close().await;
@@ -242,7 +242,7 @@ async fn messages_are_published_once_and_taken_by_one(place: &Place) {
 
     let until = NOW + Millis::from_mins(1);
     let take = TakeMessage { tenant, id: first, attempts: 0, now: NOW, until };
-    assert_eq!(ask(store, take.clone()).await, Changed::Done);
+    assert_eq!(ask(store, take).await, Changed::Done);
     assert_eq!(ask(store, take).await, Changed::Gone);
     let attempt = AttemptRow {
         attempt: 1,

@@ -156,9 +156,8 @@ async fn walk(world: &World, other: &Store, seed: u64) -> Vec<String> {
         let skips = dice.roll(6) == 0;
         let name = format!("{command:?}");
         let decided = decide::decide(&run, command, Known::default(), Asked::system(now));
-        let bound = |asking: &Asking<'_>| match asking.has_condition() && skips {
-            true => Bound::condition_false(),
-            false => crate::fixture::bound(asking),
+        let bound = |asking: &Asking<'_>| {
+            if skips && asking.has_condition() { Bound::condition_false() } else { crate::fixture::bound(asking) }
         };
         let Ok(change) = decided.and_then(|decided| decided.settle(bound)) else { continue };
         if is_wake && matches!(run.current().phase, Phase::WaitingSignal(_)) {

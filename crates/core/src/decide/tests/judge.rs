@@ -13,6 +13,7 @@ use crate::action::{AllowDeclared, Decision, Judge};
 use crate::decide::{Asked, Bound, Command, Decided, Known, Rendered, decide, open, start};
 use crate::plan::{OnFailure, Plan, StepSpec, WaitFor, Work};
 use crate::rejection::Rejection;
+use crate::run::Step;
 use crate::state::{EffectClass, Reason, ReceiptState, RunState, StepKind, StepState};
 
 fn judged(plan: Plan, judge: impl Judge + 'static) -> Case {
@@ -40,7 +41,7 @@ fn nothing_begins_unanswered_or_denied() {
                 Ok(Decided::Change(change)) => {
                     for (position, step) in &change.delta.steps {
                         let before = case.run.steps.get(*position as usize);
-                        let was = before.map_or(StepState::Pending, |step| step.state());
+                        let was = before.map_or(StepState::Pending, Step::state);
                         let began = was == StepState::Pending && step.state() == StepState::Ready;
                         let spec = match &change.delta.added {
                             Some(added) => added.get(*position as usize - case.run.forward_len()).cloned(),
@@ -58,7 +59,7 @@ fn nothing_begins_unanswered_or_denied() {
                     if let Ok(change) = denied
                         && governed
                     {
-                        let began = |(at, step): &(u32, crate::run::Step)| {
+                        let began = |(at, step): &(u32, Step)| {
                             *at == position && matches!(step.state(), StepState::Ready | StepState::Running)
                         };
                         prop_assert!(!change.delta.steps.iter().any(began), "{position} began, denied: {command:?}");

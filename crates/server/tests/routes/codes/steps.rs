@@ -258,6 +258,13 @@ table! { TABLE:
     "RESOLVED_FAILED" => |api| resolved_as_failed(api).await,
     "EFFECT_IN_DOUBT" => |api| careless(api).await,
     "RELEASED" => |api| released(api).await,
+    "POLICY_DENIED" => |api| {
+        let run = api.post("/runs", one_step(|step| step["handler"] = json!("forbidden"))).await.text("run_id");
+        error_of(api, &run).await
+    },
+    "EFFECT_NEEDS_APPROVAL" => |api| fails(api, |ctx| async move {
+        ctx.effect("ask-first", EffectClass::Keyed, &(), |_| async { Ok(()) }).await
+    }).await,
     "EFFECT_OVERLAP" => |api| performs_both_at_once(api).await,
     "EFFECTS_EXHAUSTED" => |api| performs_without_end(api).await,
     "EFFECT_RESPONSE_INVALID" => |api| fails(api, |ctx| async move {

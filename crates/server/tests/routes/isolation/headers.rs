@@ -108,7 +108,10 @@ async fn another_tenants_headers_change_nothing() {
                 assert!(!answer.body.to_string().contains(&foreign.run), "{} {}", line.method, line.path);
                 assert!(!answer.status.is_server_error(), "{} {}: {}", line.method, line.path, answer.body);
                 succeeded += u32::from(answer.status.is_success());
-                answers.push((without_news(&answer, [value, &fresh(who)]), replayed));
+                let (status, text) = without_news(&answer, [value, &fresh(who)]);
+                // Lists show what other lines have made under the names of both.
+                let text = text.replace(&fresh("unknown"), "NAME").replace(&fresh("known"), "NAME");
+                answers.push(((status, text), replayed));
             }
             assert_eq!(answers[0], answers[1], "{} {}: `{}`", line.method, line.path, position.name);
             tried += 1;

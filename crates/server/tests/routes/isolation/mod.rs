@@ -188,7 +188,7 @@ pub fn request(line: &Line, own: &Things, at: usize, id: &str, key: &str) -> Req
         match place {
             Place::Path(name) => path = path.replace(&format!("{{{name}}}"), value),
             Place::Query(name) | Place::Cursor(name) if number == at => query.push(format!("{name}={value}")),
-            Place::Query(_) | Place::Cursor(_) => {}
+            Place::Query(_) | Place::Cursor(_) | Place::Frame(_) => {}
             Place::Body(pointer) => {
                 let place = body.pointer_mut(pointer);
                 let place = place.unwrap_or_else(|| panic!("{}: the body has no {pointer}", line.path));
@@ -196,9 +196,7 @@ pub fn request(line: &Line, own: &Things, at: usize, id: &str, key: &str) -> Req
             }
             Place::Header(name) => {
                 headers.insert(*name, value.parse().unwrap());
-            }
-            // `frames` sends it.
-            Place::Frame(_) => {}
+            } // `frames` sends it.
         }
     }
     let uri = if query.is_empty() { path } else { format!("{path}?{}", query.join("&")) };

@@ -252,8 +252,7 @@ async fn ask(api: &Api, own: &Things, (method, path, place): (&str, &str, &str),
 pub fn valid(path: &str, own: &Things, fresh: &str) -> Option<Value> {
     let until = 1_800_000_000_000_i64;
     Some(match path {
-        "/keys" => json!({ "name": fresh, "roles": ["viewer"] }),
-        "/users" => json!({ "name": fresh, "roles": ["viewer"] }),
+        "/keys" | "/users" => json!({ "name": fresh, "roles": ["viewer"] }),
         "/schedules" => json!({ "name": fresh, "workflow": own.workflow, "cron": "0 3 * * *" }),
         "/webhooks" => json!({ "name": fresh, "source": "github" }),
         "/webhook-endpoints" => json!({ "url": "https://example.org/", "events": ["approval.expired"] }),

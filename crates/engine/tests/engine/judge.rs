@@ -1,0 +1,114 @@
+//! Whoever decides on actions: what is denied does not happen, and what people must agree to waits for them, on both
+//! databases and over a restart.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use interlock_core::action::{Action, Decision, Judge};
+use interlock_core::approval::Voter;
+use interlock_core::ids::SessionId;
+use interlock_core::json::Json;
+use interlock_core::plan::StepSpec;
+use interlock_core::run::Run;
+use interlock_core::state::{EffectClass, Reason, RunState};
+use interlock_core::work::{Assignment, EffectAnswer, EffectIntent, EffectOutcome};
+use interlock_engine::commands::vote::VoteRequest;
+use interlock_engine::{Engine, EngineOptions};
+
+use crate::on_both;
+use crate::rig::{Database, done, ends, engine_with, hello, options, plan, reaches, report, start, stop, tenant};
+
+/// Decides by what an action is called.
+#[derive(Debug)]
+struct ByName;
+
+impl Judge for ByName {
+    fn judge(&self, action: &Action, _: &Run) -> Decision {
+        let reasons = vec!["it is called so".to_owned()];
+        match action.operation.as_str() {
+            "forbidden" => Decision::Deny { reasons },
+            "ask-first" => {
+                let gate = serde_json::from_str("{}").unwrap();
+                Decision::NeedsApproval { reasons, gate: Box::new(gate) }
+            }
+            _ => Decision::Allow,
+        }
+    }
+}
+
+async fn judged(database: &Database) -> Engine {
+    engine_with(database, EngineOptions { judge: Arc::new(ByName), ..options() }).await
+}
+
+async fn next(engine: &Engine, session: SessionId) -> Assignment {
+    engine.workers().poll(session, 1, Duration::from_secs(30)).await.unwrap().remove(0)
+}
+
+fn intent(assignment: &Assignment, template: &str, request: &str) -> EffectIntent {
+    let (at, epoch) = (assignment.at, assignment.epoch);
+    let request = Json::trusted(request.to_owned());
+    EffectIntent { at, epoch, template: template.into(), number: 0, effect: EffectClass::Unsafe, request }
+}
+
+on_both! {
+    async fn a_step_that_is_denied_never_begins(database: &Database) {
+        let engine = judged(database).await;
+        let tenant = tenant(&engine, |_| {}).await;
+        let plan = plan(vec![StepSpec::task("a", "forbidden")]);
+        let run = engine.runs().start(start(tenant, &plan, "null")).await.unwrap().run;
+        assert_eq!(ends(&engine, tenant, run).await, RunState::Failed);
+        let row = engine.store().run_overview(tenant, run).await.unwrap().unwrap();
+        assert_eq!(row.reason, Some(Reason::PolicyDenied));
+        stop(engine).await;
+    }
+
+    async fn a_rollback_that_is_denied_stops_the_run_for_an_operator(database: &Database) {
+        let engine = judged(database).await;
+        let tenant = tenant(&engine, |_| {}).await;
+        let mut first = StepSpec::task("a", "a");
+        first.rollback = serde_json::from_str(r#"{"handler":"forbidden"}"#).unwrap();
+        let plan = plan(vec![first, StepSpec::task("b", "forbidden")]);
+        let run = engine.runs().start(start(tenant, &plan, "null")).await.unwrap().run;
+        let session = engine.workers().register(hello(1)).await.unwrap().session;
+        let assignment = next(&engine, session).await;
+        report(&engine, session, &assignment, done("1")).await;
+        reaches(&engine, tenant, run, RunState::Paused).await;
+        stop(engine).await;
+    }
+
+    async fn an_effect_waits_for_people_over_a_restart_and_is_permitted_once(database: &Database) {
+        let engine = judged(database).await;
+        let tenant = tenant(&engine, |_| {}).await;
+        let plan = plan(vec![StepSpec::task("pay", "pay")]);
+        let run = engine.runs().start(start(tenant, &plan, "null")).await.unwrap().run;
+        let session = engine.workers().register(hello(1)).await.unwrap().session;
+        let first = next(&engine, session).await;
+        let asked = intent(&first, "ask-first", "{\"to\":1}");
+        let answer = engine.workers().intent(session, asked.clone()).await.unwrap();
+        assert!(matches!(&answer, EffectAnswer::NeedsApproval { reasons } if reasons.len() == 1), "{answer:?}");
+        reaches(&engine, tenant, run, RunState::WaitingApproval).await;
+        assert!(engine.workers().intent(session, asked).await.is_err(), "its attempt is over");
+        stop(engine).await;
+
+        let engine = judged(database).await;
+        let approval = engine.store().approvals_of(tenant, run).await.unwrap().remove(0);
+        let voter = Voter::new("bob", vec![]);
+        let vote = VoteRequest { approval: approval.id, voter, approve: true, notes: None };
+        engine.runs().vote(tenant, run, vote).await.unwrap();
+        let session = engine.workers().register(hello(1)).await.unwrap().session;
+        let second = next(&engine, session).await;
+        let EffectAnswer::Perform { receipt, .. } =
+            engine.workers().intent(session, intent(&second, "ask-first", "{\"to\":1}")).await.unwrap()
+        else {
+            panic!("people have agreed to it")
+        };
+        let (at, epoch) = (second.at, second.epoch);
+        engine.workers().outcome(session, EffectOutcome { at, epoch, receipt, happened: true, response: None }).await.unwrap();
+        // Another one is another question, whatever was agreed to before.
+        let mut other = intent(&second, "ask-first", "{\"to\":2}");
+        other.number = 1;
+        let answer = engine.workers().intent(session, other).await.unwrap();
+        assert!(matches!(answer, EffectAnswer::NeedsApproval { .. }), "{answer:?}");
+        stop(engine).await;
+    }
+}
