@@ -81,6 +81,7 @@ impl Archive {
         interlock_store::copy_memory(&self.copy, &self.database).map_err(|error| error.to_string())?;
         sim.books(|current| *current = books);
         sim.ledger(|current| *current = ledger);
+        sim.sink.beliefs_are_lost();
         self.restores.fetch_add(1, Ordering::Relaxed);
         *self.restored_at.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
         sim.tally.count(Fault::Restore.name());

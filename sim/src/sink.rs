@@ -158,6 +158,11 @@ impl Sink {
         });
     }
 
+    /// The store is as it was before: what was believed since is forgotten, and the same attempts are handed out again.
+    pub fn beliefs_are_lost(&self) {
+        self.state(|state| state.effects.values_mut().for_each(|effect| effect.denied.clear()));
+    }
+
     /// The keys of a run's unsafe effects that have happened, or may have.
     pub fn unsafe_keys(&self, tenant: TenantId, root: RunId) -> Vec<String> {
         self.state(|state| {
