@@ -144,14 +144,15 @@ impl Webhooks {
             }
         };
         let now = self.0.now();
-        let again = |(index, message): (usize, MessageRow)| NewMessage {
-            id: publish::message_id(now, index, &message.payload),
+        // Fresh ids: the same messages may be asked for twice within one instant.
+        let again = |message: MessageRow| NewMessage {
+            id: OutboxId(self.0.fresh_id()),
             run: message.run,
             payload: message.payload,
             // Behind all that is still to be sent for the first time.
             place: i64::MAX,
         };
-        let messages: Vec<NewMessage> = found.into_iter().enumerate().map(again).collect();
+        let messages: Vec<NewMessage> = found.into_iter().map(again).collect();
         let count = messages.len();
         self.0.0.store.write(ReplayMessages { tenant, endpoint: row.id, messages, at: now }).await?;
         self.0.0.relay.notify_one();
