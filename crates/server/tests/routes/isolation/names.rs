@@ -305,7 +305,9 @@ pub fn without_news(answer: &Answer, names: [&str; 2]) -> (u16, String) {
             word.push(letter);
             continue;
         }
-        let is_new = word.len() >= 32 || word.starts_with("ilk_");
+        // Ids, digests, keys, and the second half of a trace context.
+        let is_span = word.len() == 16 && word.chars().all(|letter| letter.is_ascii_hexdigit());
+        let is_new = word.len() >= 32 || is_span || word.starts_with("ilk_");
         plain.push_str(if is_new { "NEW" } else { &word });
         word.clear();
         plain.push(letter);
