@@ -103,7 +103,10 @@ impl Swarm {
         }
         let (jumps, restores) = (rates.contains_key(&Fault::ClockJump), rates.contains_key(&Fault::Restore));
         let (tenants, workers, orders) = (dice.between(1..=3), dice.between(1..=3), dice.between(4..=14));
+        // Whoever checks the runs looks through the same store: a slow one would hide an end until the run is swept.
+        let slow = rates.contains_key(&Fault::SlowStore) || rates.contains_key(&Fault::SlowReads);
         let crowded = later.one_in(8);
+        let unreadable = later.one_in(5) && !restores;
         Self {
             rates,
             tenants,
@@ -116,9 +119,9 @@ impl Swarm {
             skews_ms: skews_ms(later),
             at_once: later.one_in(3) && !jumps,
             broken_restores: later.one_in(2),
-            unreadable: later.one_in(5) && !restores,
+            unreadable,
             payloads: later.one_in(4),
-            retention: later.one_in(5) && !restores && !jumps,
+            retention: later.one_in(5) && !restores && !jumps && !unreadable && !slow,
             crowded,
             bulk: later.one_in(5) && !restores,
             agents: (0..workers).filter(|_| later.one_in(2)).collect(),

@@ -77,7 +77,7 @@ const PER_HUNDRED: &[(&str, u64)] = &[
     ("worlds of several servers", 20),
     ("sessions of the worker crate", 40),
     ("rows made unreadable", 8),
-    ("runs swept", 30),
+    ("runs swept", 5),
     ("payloads put aside", 30),
     ("bulk jobs", 8),
     ("restores broken off", 1),

@@ -114,7 +114,10 @@ async fn survive(mut setup: Setup, mut database: Option<Cluster>, servers: usize
                 "Kill database".to_owned()
             }
             Victim::Member(index) => {
-                let blow = blow(&mut random, fleet.iter().filter(|member| member.is_frozen()).count());
+                let frozen = fleet.iter().filter(|member| member.is_frozen()).count();
+                // The only server is not frozen for long: nobody would be left to go on.
+                let is_only_server = servers == 1 && index == 0;
+                let blow = blow(&mut random, frozen + usize::from(is_only_server));
                 fleet[index].suffer(blow, Duration::from_millis(LEASE_MS * 3 / 2), LONG_FREEZE).await;
                 format!("{blow:?} {}", if index < servers { "server" } else { "worker" })
             }
