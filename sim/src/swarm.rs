@@ -106,8 +106,7 @@ impl Swarm {
         // Whoever checks the runs looks through the same store: a slow one would hide an end until the run is swept.
         let slow = rates.contains_key(&Fault::SlowStore) || rates.contains_key(&Fault::SlowReads);
         let crowded = later.one_in(8);
-        let unreadable = later.one_in(5) && !restores;
-        Self {
+        let mut swarm = Self {
             rates,
             tenants,
             workers,
@@ -119,13 +118,16 @@ impl Swarm {
             skews_ms: skews_ms(later),
             at_once: later.one_in(3) && !jumps,
             broken_restores: later.one_in(2),
-            unreadable,
+            unreadable: later.one_in(5) && !restores,
             payloads: later.one_in(4),
-            retention: later.one_in(5) && !restores && !jumps && !unreadable && !slow,
+            retention: later.one_in(5) && !restores && !jumps && !slow,
             crowded,
             bulk: later.one_in(5) && !restores,
             agents: (0..workers).filter(|_| later.one_in(2)).collect(),
-        }
+        };
+        // A run whose row cannot be read is not followed either.
+        swarm.retention &= !swarm.unreadable;
+        swarm
     }
 
     /// The rate of a fault; 0 where the seed does not have it.

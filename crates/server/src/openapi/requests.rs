@@ -1,5 +1,5 @@
 //! What the types of requests do not say by themselves: how long their texts may be, which fields exclude each other, and
-//! that further fields are refused where a body is read by hand ([`interlock_protocol::body`], steps of a plan).
+//! that further fields are refused where a body is read by hand ([`interlock_protocol::body`]).
 //! Limits count bytes; a text within its limit has no more characters than that.
 
 use interlock_core::limits::{NAME_BYTES_MAX, REASON_BYTES_MAX};
@@ -32,8 +32,6 @@ const EITHER: &[(&str, &[&str])] = &[("StartRun", &["workflow", "plan"])];
 
 /// Schemas of one object, or of a choice of objects, that take no further fields.
 const CLOSED: &[&str] = &["WorkerHello", "Report", "EffectIntent", "EffectOutcome", "ReportedOutcome", "NewToken"];
-/// The same of objects that are put together from a choice: what no part of it knows is refused.
-const CLOSED_AS_A_WHOLE: &[&str] = &["StepSpec", "RollbackSpec"];
 
 pub fn describe(document: &mut Value) {
     close(&mut document["components"]["schemas"]);
@@ -66,9 +64,6 @@ fn close(schemas: &mut Value) {
             None => closed(&schemas[name], schemas),
         };
         schemas[name] = without_nulls(closed);
-    }
-    for name in CLOSED_AS_A_WHOLE {
-        schemas[name]["unevaluatedProperties"] = json!(false);
     }
 }
 
