@@ -60,7 +60,7 @@ pub(super) fn answered(draft: &mut Draft<'_>, position: u32, found: Found) -> Re
         Found::Go(rendered, judged) => (rendered, judged),
     };
     give(draft, position, rendered.input.clone());
-    match judged.as_ref().map_or(&Decision::Allow, Judged::decision) {
+    match decision_on(draft, position, judged.as_ref())? {
         Decision::Allow => activate(draft, position, StepEvent::Activated(Verdict::Go), rendered),
         Decision::Deny { reasons } => deny(draft, position, StepEvent::Activated(Verdict::Denied), reasons),
         Decision::NeedsApproval { reasons, gate } => {
@@ -68,6 +68,25 @@ pub(super) fn answered(draft: &mut Draft<'_>, position: u32, found: Found) -> Re
             ask(draft, position, StepEvent::Activated(Verdict::NeedsApproval), approval)
         }
     }
+}
+
+/// The decision on a step that is about to begin. What proposes an action and was not judged does not begin.
+pub(super) fn decision_on<'j>(
+    draft: &Draft<'_>,
+    position: u32,
+    judged: Option<&'j Judged>,
+) -> Result<&'j Decision, Rejection> {
+    match judged {
+        Some(judged) => Ok(judged.decision()),
+        None if draft.spec(position).is_governed() => {
+            Err(not_bound(draft, position, "a decision on what it is about to do"))
+        }
+        None => Ok(&Decision::Allow),
+    }
+}
+
+fn not_bound(draft: &Draft<'_>, position: u32, what: &'static str) -> Rejection {
+    Rejection::NotBound { run: draft.run.id, step: draft.spec(position).key.clone(), what }
 }
 
 /// Also where there is none: what an earlier iteration was given is not for this one.
@@ -117,7 +136,7 @@ pub(super) fn activate(
     match &draft.spec(position).work {
         Work::Wait { until, timeout } => {
             let (until, timeout) = (until.clone(), *timeout);
-            let wait = open_wait(draft, until, timeout, rendered);
+            let wait = open_wait(draft, position, (until, timeout), rendered)?;
             wait_for(draft, position, event, wait)
         }
         Work::Approval(gate) => {
@@ -156,9 +175,14 @@ pub(super) fn wait_for(draft: &mut Draft<'_>, position: u32, event: StepEvent, w
     draft.go(position, event, Phase::WaitingSignal(Box::new(wait)))
 }
 
-fn open_wait(draft: &Draft<'_>, until: WaitFor, timeout: Option<Millis>, rendered: Rendered) -> Wait {
+fn open_wait(
+    draft: &Draft<'_>,
+    position: u32,
+    (until, timeout): (WaitFor, Option<Millis>),
+    rendered: Rendered,
+) -> Result<Wait, Rejection> {
     let now = draft.now();
-    match until {
+    Ok(match until {
         WaitFor::Signal { signal, key, accept } => {
             let key = rendered
                 .wait_key
@@ -171,9 +195,11 @@ fn open_wait(draft: &Draft<'_>, until: WaitFor, timeout: Option<Millis>, rendere
         }
         WaitFor::For(span) => Wait { signal: None, deadline_at: Some(now + span), opened_at: now },
         WaitFor::Until(_) => {
-            Wait { signal: None, deadline_at: Some(rendered.wait_until.unwrap_or(now)), opened_at: now }
+            let until =
+                rendered.wait_until.ok_or_else(|| not_bound(draft, position, "the instant that it waits for"))?;
+            Wait { signal: None, deadline_at: Some(until), opened_at: now }
         }
-    }
+    })
 }
 
 /// From which instant on signals count for a wait. They carry the instant of the server that received them, whose clock

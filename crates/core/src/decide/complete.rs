@@ -34,7 +34,7 @@ pub fn is_recorded(run: &Run, position: u32, attempt: u32) -> bool {
 }
 
 /// Whether the attempt was ended, or its doubt resolved, without a report of its worker.
-fn ended_by_us(error: &StepError) -> bool {
+pub(super) fn ended_by_us(error: &StepError) -> bool {
     matches!(error.class, ErrorClass::LeaseExpired | ErrorClass::Denied)
         || error.code == "STEP_TIMEOUT"
         || error.code.starts_with(lost::OURS)

@@ -4,7 +4,7 @@ use super::ask::{Again, Found, Occasion};
 use super::draft::Draft;
 use super::guard::{self, Guard};
 use super::{activate, fail, rollback};
-use crate::action::{Decision, Judged};
+use crate::action::Decision;
 use crate::approval::{Approval, Voter};
 use crate::event::Event;
 use crate::json::Json;
@@ -135,7 +135,7 @@ pub(super) fn answered(draft: &mut Draft<'_>, position: u32, found: Found, again
     if draft.current().input.is_none() && rendered.input.is_some() {
         draft.step_mut(position).input.clone_from(&rendered.input);
     }
-    let needed = match judged.as_ref().map_or(&Decision::Allow, Judged::decision) {
+    let needed = match activate::decision_on(draft, position, judged.as_ref())? {
         Decision::Allow => None,
         Decision::Deny { reasons } => {
             let (run, step) = (draft.run.id, draft.spec(position).key.clone());

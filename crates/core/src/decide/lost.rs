@@ -127,7 +127,9 @@ pub(super) fn fail_run(draft: &mut Draft<'_>, reason: Reason, error: StepError) 
     }
     let position = draft.position;
     let running = draft.current().state() == StepState::Running;
-    let error = if running { ours(reason, error) } else { error };
+    // Nor may this error be taken for the report of an attempt that was ended over its worker's head before.
+    let unreported = draft.current().last_error.as_ref().is_some_and(complete::ended_by_us);
+    let error = if running || unreported { ours(reason, error) } else { error };
     draft.attempt_lives = running;
     if running && draft.current().open_intent.is_some() {
         return fail::doubt(draft, position, error);

@@ -248,3 +248,14 @@ fn a_run_that_is_being_canceled_cannot_be_failed() {
     case.tell(cancel(false));
     assert_eq!(case.state(), RunState::Canceled);
 }
+
+/// A lost attempt has reported nothing, whatever fails the run afterwards: its report is refused and not taken for recorded.
+#[test]
+fn a_run_that_fails_after_a_lost_attempt_has_not_heard_its_report() {
+    let mut case = Case::of(tasks(2));
+    case.claim().tells(Case::lease_expired);
+    assert_eq!(case.step(0).state(), StepState::Ready);
+    case.tell(Command::FailRun { reason: Reason::Backout, error: error(ErrorClass::Terminal) });
+    assert_eq!((case.state(), case.run.reason), (RunState::Failed, Some(Reason::Backout)));
+    assert!(!crate::decide::is_recorded(&case.run, 0, 1), "{:?}", case.step(0).last_error);
+}
