@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use interlock_core::bulk::BulkAction;
-use interlock_core::change::Context;
-use interlock_core::event::Event;
 use interlock_core::ids::{JobId, RunId, TenantId};
+use interlock_core::run::change::Context;
+use interlock_core::run::event::Event;
 use interlock_core::state::RunState;
 use interlock_engine::EngineError;
 use interlock_engine::commands::bulk::BulkRequest;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use interlock_core::ids::{RunId, TenantId};
 use interlock_core::json::Json;
-use interlock_core::rules::OnConflict;
+use interlock_core::plan::rules::OnConflict;
 use interlock_core::run::Trigger;
 use interlock_core::state::Admission;
 use interlock_engine::commands::signal::{SignalRequest, Signaled};

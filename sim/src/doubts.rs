@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use interlock_core::change::Context;
 use interlock_core::ids::ReceiptId;
 use interlock_core::json::Json;
 use interlock_core::machine::step::Resolution;
+use interlock_core::run::change::Context;
 use interlock_core::run::{Phase, Run};
 use interlock_core::state::RunState;
 use interlock_engine::EngineError;

@@ -1,12 +1,12 @@
 //! People: approvers who vote on what is open, operators who pause, resume, cancel, retry, skip, restart, roll back
 //! and resolve [`doubts`](crate::doubts), at any moment and on any run.
 
-use interlock_core::approval::Voter;
-use interlock_core::change::Context;
 use interlock_core::ids::{ApprovalId, RunId, TenantId};
 use interlock_core::json::Json;
-use interlock_core::retry::{ErrorClass, StepError};
+use interlock_core::plan::retry::{ErrorClass, StepError};
 use interlock_core::run::Run;
+use interlock_core::run::approval::Voter;
+use interlock_core::run::change::Context;
 use interlock_core::state::Reason;
 use interlock_engine::commands::vote::VoteRequest;
 use interlock_engine::{Engine, EngineError, commands};

@@ -3,14 +3,14 @@
 
 use std::sync::Arc;
 
-use interlock_core::caps::Caps;
 use interlock_core::json::Json;
+use interlock_core::plan::retry::{Backoff, RetryPolicy};
+use interlock_core::plan::rules::PlanRules;
 use interlock_core::plan::{
     Accept, Gate, OnDenial, OnFailure, Plan, RollbackCondition, RollbackSpec, StepSpec, Undo, WaitFor, Work,
 };
-use interlock_core::retry::{Backoff, RetryPolicy};
-use interlock_core::rules::PlanRules;
 use interlock_core::state::EffectClass;
+use interlock_core::tenant::caps::Caps;
 use interlock_core::time::Millis;
 use interlock_engine::EncodedPlan;
 use interlock_engine::commands::subject::START_SIGNAL;

@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Once};
 use std::time::Duration;
 
-use interlock_core::caps::Caps;
 use interlock_core::ids::TenantId;
 use interlock_core::plan::DEFAULT_QUEUE;
-use interlock_core::rules::OnConflict;
+use interlock_core::plan::rules::OnConflict;
+use interlock_core::tenant::caps::Caps;
 use interlock_store::{PutTenant, Tenant};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;

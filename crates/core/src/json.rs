@@ -208,6 +208,31 @@ impl fmt::Debug for Hash {
     }
 }
 
+/// A [`Hash`] that reads and writes as hexadecimal text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HashHex(pub Hash);
+
+impl Serialize for HashHex {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for HashHex {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let mut bytes = [0u8; 32];
+        let parsed = text.len() == 64
+            && bytes.iter_mut().enumerate().all(|(i, byte)| {
+                text.get(2 * i..2 * i + 2)
+                    .and_then(|pair| u8::from_str_radix(pair, 16).ok())
+                    .map(|b| *byte = b)
+                    .is_some()
+            });
+        parsed.then_some(Self(Hash(bytes))).ok_or_else(|| serde::de::Error::custom("expected 64 hexadecimal digits"))
+    }
+}
+
 /// The canonical bytes (RFC 8785) of a value.
 pub fn canonical<T: Serialize>(value: &T) -> Result<Vec<u8>, serde_json::Error> {
     // The canonicalizer cannot look into a [`Json`]'s text; a value tree has none.

@@ -1,9 +1,9 @@
 //! Binding: what a decision asks about a step that is about to begin. Its expressions are evaluated on the pool, so that
 //! none runs on a committer or an async thread; then its action is judged.
 
-use interlock_core::change::ChangeSet;
 use interlock_core::decide::{Asking, Bound, Decided, Rendered};
-use interlock_core::retry::StepError;
+use interlock_core::plan::retry::StepError;
+use interlock_core::run::change::ChangeSet;
 use interlock_workflow::bind::{Facts, fixed};
 
 use crate::Engine;

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use interlock_core::change::ChangeSet;
+use interlock_core::run::change::ChangeSet;
 use interlock_core::state::RunState;
 
 const STATES: usize = RunState::ALL.len();

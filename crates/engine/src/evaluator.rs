@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use interlock_core::ids::TenantId;
 use interlock_core::limits::{EXPRESSION_QUEUE_TIME_MAX, EXPRESSION_TIME_MAX};
-use interlock_core::retry::{ErrorClass, StepError};
+use interlock_core::plan::retry::{ErrorClass, StepError};
 use interlock_workflow::expression::budget::Budget;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 

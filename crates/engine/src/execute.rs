@@ -2,12 +2,12 @@
 
 use std::ops::ControlFlow;
 
-use interlock_core::change::{ChangeSet, ClaimChange, Context, LiveChange, SideWrite};
 use interlock_core::decide::{Asked, Command, Known, decide};
 use interlock_core::ids::{RunId, TenantId};
-use interlock_core::receipt::Receipt;
 use interlock_core::rejection::Rejection;
 use interlock_core::run::Run;
+use interlock_core::run::change::{ChangeSet, ClaimChange, Context, LiveChange, SideWrite};
+use interlock_core::run::receipt::Receipt;
 use interlock_store::Refusal;
 
 use crate::Engine;

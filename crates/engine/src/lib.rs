@@ -32,9 +32,9 @@ pub mod workflows;
 use std::sync::{Arc, OnceLock};
 
 use interlock_core::ids::{ServerId, TenantId};
+use interlock_core::plan::retry::StepError;
 use interlock_core::planted::{Bug, is_planted};
 use interlock_core::rejection::Rejection;
-use interlock_core::retry::StepError;
 use interlock_core::time::{Millis, Timestamp};
 use interlock_outbound::Outbound;
 use interlock_store::{Installation, SignIn, Store, StoreHealth, TenantStore};

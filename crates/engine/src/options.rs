@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use interlock_core::action::{AllowDeclared, Judge};
+use interlock_core::governance::judge::{AllowDeclared, Judge};
 use interlock_core::limits;
 use interlock_core::time::Millis;
 use interlock_store::Sweep;

@@ -4,7 +4,7 @@
 
 use interlock_core::ids::{ReceiptId, RunId, TenantId};
 use interlock_core::json::Json;
-use interlock_core::retry::StepError;
+use interlock_core::plan::retry::StepError;
 use interlock_core::state::EffectClass;
 use interlock_core::time::Millis;
 use interlock_core::work::{

@@ -1,8 +1,8 @@
 //! What is asked and answered about tenants, keys and people.
 
-use interlock_core::identity::Roles;
 use interlock_core::ids::{KeyId, TenantId, UserId};
 use interlock_core::tenant::TenantSettings;
+use interlock_core::tenant::identity::Roles;
 use interlock_core::time::{Millis, Timestamp};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;

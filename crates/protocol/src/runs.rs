@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use interlock_core::change::Context;
 use interlock_core::ids::{ApprovalId, RunId, SignalId, TenantId};
 use interlock_core::json::Json;
 use interlock_core::machine::step::Resolution;
 use interlock_core::plan::Plan;
-use interlock_core::receipt::Receipt;
-use interlock_core::rules::OnConflict;
+use interlock_core::plan::rules::OnConflict;
 use interlock_core::run::Trigger;
+use interlock_core::run::change::Context;
+use interlock_core::run::receipt::Receipt;
 use interlock_core::state::{Admission, Control, Detail, Reason, RunState, StepState};
 use interlock_core::time::Timestamp;
 use serde::{Deserialize, Serialize};

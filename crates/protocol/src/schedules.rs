@@ -2,9 +2,9 @@
 
 use interlock_core::ids::{RunId, ScheduleId};
 use interlock_core::json::Json;
-use interlock_core::schedule::{CATCH_UP_DEFAULT, DstPolicy, Overlap, SlotState};
 use interlock_core::time::{Millis, Timestamp};
 use interlock_core::trigger::Origin;
+use interlock_core::trigger::schedule::{CATCH_UP_DEFAULT, DstPolicy, Overlap, SlotState};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 

@@ -7,7 +7,7 @@
 //! asks for its place.
 
 use axum::http::StatusCode;
-use interlock_core::identity::Permission;
+use interlock_core::tenant::identity::Permission;
 use interlock_protocol::{
     agent, approvals, bulk, delegations, executions, identity, live, runs, schedules, webhooks, workflows,
 };

@@ -4,7 +4,7 @@ use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::Response;
-use interlock_core::identity::{Permission, Role};
+use interlock_core::tenant::identity::{Permission, Role};
 use interlock_protocol::identity::CSRF_HEADER;
 
 use crate::api_error::ApiError;

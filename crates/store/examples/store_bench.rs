@@ -9,12 +9,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use interlock_core::action::AllowDeclared;
 use interlock_core::decide::{self, Asked, Asking, Bound, Command, Completion, Known, Outcome, Rendered, StartRequest};
+use interlock_core::governance::judge::AllowDeclared;
 use interlock_core::ids::{RunId, ServerId, SessionId, TenantId};
+use interlock_core::json::HashHex;
 use interlock_core::json::{Hash, Json};
 use interlock_core::plan::{Plan, StepSpec};
-use interlock_core::run::{HashHex, Header, Run, Trigger};
+use interlock_core::run::{Header, Run, Trigger};
 use interlock_core::time::Timestamp;
 use interlock_core::work::Claimer;
 use interlock_store::{EnsurePartitions, Options, PutTenant, Store, StoreUrl, Tenant};

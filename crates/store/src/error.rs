@@ -1,7 +1,7 @@
 //! What can go wrong, split by what the caller can do about it.
 
-use interlock_core::caps::Held;
 use interlock_core::ids::RunId;
+use interlock_core::tenant::caps::Held;
 
 /// The store could not be opened. Every message says what to do next.
 #[derive(Debug, thiserror::Error)]

@@ -46,7 +46,7 @@ impl Group {
 }
 
 /// Appends what a set has committed to a group's list.
-pub(crate) fn entry_of(change: &interlock_core::change::ChangeSet) -> Entry {
+pub(crate) fn entry_of(change: &interlock_core::run::change::ChangeSet) -> Entry {
     let first_seq = change.journal.first().map_or(0, |row| row.first_seq);
     Entry { tenant: change.tenant, run: change.run, first_seq, seq: change.version() }
 }

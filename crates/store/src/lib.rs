@@ -1,6 +1,6 @@
 //! SQLite and PostgreSQL behind one type: rows, not rules.
 //!
-//! A [`Store`] takes [`interlock_core::change::ChangeSet`]s and small [`Write`]s, commits them in groups through its
+//! A [`Store`] takes [`interlock_core::run::change::ChangeSet`]s and small [`Write`]s, commits them in groups through its
 //! lanes ([`lane`]), and answers each once it is on disk, or with the guard that refused it. Every noun has a folder with
 //! its rows (`rows.rs`), its statements (`sql.rs`), its reads (`reads.rs`) and its writes (`writes.rs`); what several nouns share stands
 //! beside them: the hot path ([`sql`], [`submit`], [`lane`]) and the two databases ([`sqlite`], [`postgres`]).

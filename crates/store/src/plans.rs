@@ -3,9 +3,9 @@
 
 use std::collections::HashMap;
 
-use interlock_core::change::ChangeSet;
 use interlock_core::ids::{RunId, TenantId};
 use interlock_core::json::Hash;
+use interlock_core::run::change::ChangeSet;
 use interlock_core::time::{Millis, Timestamp};
 
 /// A run's id may be this much newer than what its plan's row says, and less.

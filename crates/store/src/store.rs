@@ -3,8 +3,8 @@
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use interlock_core::change::ChangeSet;
 use interlock_core::ids::{RunId, ServerId, TenantId};
+use interlock_core::run::change::ChangeSet;
 use interlock_core::time::Timestamp;
 use tokio::sync::{mpsc, oneshot, watch};
 

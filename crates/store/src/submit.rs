@@ -3,10 +3,10 @@
 
 use std::hash::{DefaultHasher, Hasher as _};
 
-use interlock_core::change::{ChangeSet, ClaimChange, LiveChange, SideWrite};
 use interlock_core::ids::RunId;
 use interlock_core::limits::{self, OWN_LABELS};
 use interlock_core::planted::{Bug, is_planted};
+use interlock_core::run::change::{ChangeSet, ClaimChange, LiveChange, SideWrite};
 use interlock_core::state::{Admission, ApprovalState, RunState};
 use serde::Serialize;
 use smallvec::SmallVec;

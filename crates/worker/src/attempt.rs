@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use interlock_core::json::Json;
-use interlock_core::retry::{ErrorClass, StepError};
+use interlock_core::plan::retry::{ErrorClass, StepError};
 use interlock_core::state::StepKind;
 use interlock_core::work::{Assignment, AttemptRef, Report, ReportedOutcome};
 use interlock_protocol::transport::{Transport, TransportError};

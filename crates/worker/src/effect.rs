@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use interlock_core::ids::ReceiptId;
 use interlock_core::json::Json;
 use interlock_core::limits;
-use interlock_core::retry::ErrorClass;
+use interlock_core::plan::retry::ErrorClass;
 use interlock_core::state::EffectClass;
 use interlock_core::work::{EffectAnswer, EffectIntent, EffectOutcome, ReportedOutcome};
 use interlock_protocol::code::SESSION_GONE;

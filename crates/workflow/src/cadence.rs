@@ -1,7 +1,7 @@
 //! What is wrong with a cron expression or the name of a time zone, in words that say where to look.
 
-use interlock_core::nearest::nearest;
-use interlock_core::schedule::Cron;
+use interlock_core::text::nearest::nearest;
+use interlock_core::trigger::schedule::Cron;
 
 /// The fields of an expression with what they take; seconds may stand in front of them.
 const FIELDS: [(&str, &str); 6] = [

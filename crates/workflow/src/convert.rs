@@ -2,12 +2,12 @@
 
 use interlock_core::json::Json;
 use interlock_core::limits::{APPROVAL_ESCALATE_OTHER, APPROVAL_ESCALATE_PROD};
+use interlock_core::plan::retry::{Backoff as CoreBackoff, RetryPolicy};
+use interlock_core::plan::rules::{ApprovalRules, Dedupe, IdempotencyRule, PlanRules, Requires, StepRules, is_prod};
 use interlock_core::plan::{
     Accept, BlastRadius, DEFAULT_QUEUE, Gate, OnDenial, Plan, RollbackCondition, RollbackSpec, StepSpec, Undo, WaitFor,
     Work,
 };
-use interlock_core::retry::{Backoff as CoreBackoff, RetryPolicy};
-use interlock_core::rules::{ApprovalRules, Dedupe, IdempotencyRule, PlanRules, Requires, StepRules, is_prod};
 use interlock_core::state::{EffectClass, StepKind};
 use interlock_core::time::Millis;
 

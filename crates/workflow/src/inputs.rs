@@ -11,7 +11,7 @@ use crate::expression::budget::Budget;
 use crate::expression::pattern::{InvalidPattern, Pattern};
 use crate::expression::{SECRET, pieces, reference};
 use interlock_core::limits::NAME_BYTES_MAX;
-use interlock_core::nearest::hint;
+use interlock_core::text::nearest::hint;
 
 /// Faults that are named at once; who has made so many begins with these.
 const FAULTS_MAX: usize = 50;

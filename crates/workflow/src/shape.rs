@@ -13,7 +13,7 @@ use serde_json::{Map as JsonMap, Value as Json, json};
 use crate::diagnostic::{Code, Report};
 use crate::duration;
 use crate::node::{Key, Node, Span, Value};
-use interlock_core::nearest::hint;
+use interlock_core::text::nearest::hint;
 
 pub trait Shape: Sized {
     /// The value, or nothing where the report says why.

@@ -3,8 +3,8 @@
 
 use std::collections::HashSet;
 
+use interlock_core::plan::rules::ValidationMode;
 use interlock_core::plan::{BlastRadius, Plan, StepSpec, WaitFor, Work};
-use interlock_core::rules::ValidationMode;
 use interlock_core::state::{EffectClass, StepKind};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value, json};

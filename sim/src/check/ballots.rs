@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use interlock_core::approval::Purpose;
-use interlock_core::event::Event;
 use interlock_core::ids::ApprovalId;
 use interlock_core::plan::Work;
 use interlock_core::run::Run;
+use interlock_core::run::approval::Purpose;
+use interlock_core::run::event::Event;
 use interlock_core::state::ApprovalState;
 
 /// Whoever starts the runs, and so may not decide on them.

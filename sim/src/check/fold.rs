@@ -3,11 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use interlock_core::approval::Purpose;
-use interlock_core::event::Event;
 use interlock_core::ids::{ApprovalId, ReceiptId, SignalId};
 use interlock_core::plan::Work;
 use interlock_core::run::Run;
+use interlock_core::run::approval::Purpose;
+use interlock_core::run::event::Event;
 use interlock_core::state::{ReceiptState, RunState, StepKind, StepState};
 use interlock_core::time::{Millis, Timestamp};
 use interlock_store::EventRecord;

@@ -13,13 +13,13 @@ mod turns;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use interlock_core::caps::Caps;
 use interlock_core::ids::{RunId, SessionId, SignalId, TenantId};
 use interlock_core::json::Hash;
 use interlock_core::plan::Work;
-use interlock_core::project::projected;
 use interlock_core::run::Run;
+use interlock_core::run::project::projected;
 use interlock_core::state::{Detail, StepState};
+use interlock_core::tenant::caps::Caps;
 use interlock_core::time::Timestamp;
 use interlock_core::work::AttemptRef;
 use interlock_store::{Page, RunFilter, RunSummary};

@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use interlock_core::event::Event;
 use interlock_core::ids::{RunId, TenantId};
+use interlock_core::run::event::Event;
 use interlock_core::time::{Millis, Timestamp};
 use interlock_store::RunSummary;
 

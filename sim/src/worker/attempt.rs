@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use interlock_core::ids::SessionId;
-use interlock_core::retry::{ErrorClass, StepError};
+use interlock_core::plan::retry::{ErrorClass, StepError};
 use interlock_core::state::{StepKind, TaskType};
 use interlock_core::time::Millis;
 use interlock_core::work::{Assignment, AttemptRef, OutboundMessage, Report, ReportedOutcome};

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use interlock_core::ids::ReceiptId;
 use interlock_core::limits;
-use interlock_core::retry::{ErrorClass, StepError};
+use interlock_core::plan::retry::{ErrorClass, StepError};
 use interlock_core::state::EffectClass;
 use interlock_core::time::Millis;
 use interlock_core::work::{Assignment, EffectAnswer, EffectIntent, EffectOutcome};

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use interlock_core::state::ApprovalState;
-use interlock_core::visible::visible;
+use interlock_core::text::visible::visible;
 use interlock_protocol::approvals::{ApprovalView, CastVote, Voted, path};
 
 use super::{Which, find, show, tone};

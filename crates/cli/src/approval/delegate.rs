@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use clap::Args;
 use interlock_core::ids::DelegationId;
+use interlock_core::text::visible::visible;
 use interlock_core::time::Timestamp;
-use interlock_core::visible::visible;
 use interlock_protocol::delegations::{CreateDelegation, DelegationList, DelegationView, path};
 use interlock_protocol::identity::limits;
 use reqwest::Method;

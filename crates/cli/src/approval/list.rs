@@ -76,7 +76,7 @@ async fn watch(client: &Client, printer: Printer, args: &ListApprovalsArgs) -> a
             let text = match printer.format {
                 Format::Table => {
                     let message = approval.message.as_deref().unwrap_or("(without a message)");
-                    let message = interlock_core::visible::visible(message);
+                    let message = interlock_core::text::visible::visible(message);
                     format!("{}  {}  {message}", span::clock(approval.requested_at), approval.approval)
                 }
                 Format::Json | Format::Yaml => serde_json::to_string(approval)?,

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use interlock_core::state::ApprovalState;
-use interlock_core::visible::{visible, visible_lines};
+use interlock_core::text::visible::{visible, visible_lines};
 use interlock_protocol::approvals::ApprovalView;
 
 use super::{find, tone};

@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 
-use interlock_core::identity::Role;
+use interlock_core::tenant::identity::Role;
 use interlock_server::identity::{NewKey, create_key};
 use interlock_server::{ConnectionOptions, Server, ServerError, ServerOptions};
 use tokio::task::JoinHandle;

@@ -7,10 +7,10 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, bail, ensure};
-use interlock_core::change::Context;
 use interlock_core::ids::RunId;
 use interlock_core::limits::STEPS_PER_WORKFLOW_MAX;
 use interlock_core::plan::StepSpec;
+use interlock_core::run::change::Context;
 use interlock_protocol::live::path;
 use interlock_worker::Tasks;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};

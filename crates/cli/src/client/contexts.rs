@@ -89,7 +89,7 @@ impl Contexts {
     /// The context of this name, or an error that names the others.
     pub fn named(&self, name: &str) -> anyhow::Result<&Context> {
         self.contexts.get(name).ok_or_else(|| {
-            let nearest = interlock_core::nearest::nearest(name, self.contexts.keys().map(String::as_str));
+            let nearest = interlock_core::text::nearest::nearest(name, self.contexts.keys().map(String::as_str));
             let hint = match (nearest, self.contexts.is_empty()) {
                 (Some(nearest), _) => format!("did you mean `{nearest}`?"),
                 (None, true) => "there are none yet; `interlock context add NAME --server URL` makes one".to_owned(),

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use interlock_core::visible::visible;
+use interlock_core::text::visible::visible;
 use interlock_protocol::problem::Problem;
 
 use crate::output::exit::Exit;

@@ -4,8 +4,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use clap::Command;
-use interlock_core::nearest::hint;
-use interlock_core::visible::visible;
+use interlock_core::text::nearest::hint;
+use interlock_core::text::visible::visible;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 

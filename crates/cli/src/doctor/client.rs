@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use clap::{Command, CommandFactory};
-use interlock_core::nearest::nearest;
+use interlock_core::text::nearest::nearest;
 use interlock_protocol::health::Health;
 use interlock_protocol::runs::path;
 

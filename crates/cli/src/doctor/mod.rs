@@ -109,7 +109,7 @@ fn page(findings: &[Finding], paint: Paint) -> String {
             Verdict::Problem => (Tone::Bad, "✗"),
             Verdict::Skipped => (Tone::Dim, "–"),
         };
-        let found = interlock_core::visible::visible_lines(&finding.found);
+        let found = interlock_core::text::visible::visible_lines(&finding.found);
         let _ = writeln!(text, "{} {:<16} {found}", paint.tone(tone, mark), finding.check);
         if let Some(fix) = &finding.fix {
             let _ = writeln!(text, "  {:<16} {}", "", paint.dim(format!("→ {fix}")));

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use interlock_core::identity::Roles;
 use interlock_core::ids::KeyId;
-use interlock_core::nearest::hint;
+use interlock_core::tenant::identity::Roles;
+use interlock_core::text::nearest::hint;
 use interlock_core::time::{Millis, Timestamp};
 use interlock_protocol::identity::{CreateKey, CreatedKey, KeyList, KeyView, RotateKey, limits, path};
 use reqwest::Method;

@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 use interlock_core::ids::TenantId;
-use interlock_core::nearest::hint;
+use interlock_core::text::nearest::hint;
 use interlock_protocol::identity::{ChangeTenant, CreateTenant, CreatedTenant, TenantList, TenantView, path};
 use reqwest::Method;
 

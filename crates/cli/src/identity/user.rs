@@ -1,9 +1,9 @@
 //! `interlock user`: people of the tenant.
 
 use clap::{Args, Subcommand};
-use interlock_core::identity::Roles;
 use interlock_core::ids::UserId;
-use interlock_core::nearest::hint;
+use interlock_core::tenant::identity::Roles;
+use interlock_core::text::nearest::hint;
 use interlock_protocol::identity::{ChangeUser, CreateUser, Invite, SetPassword, UserList, UserView, limits, path};
 use interlock_protocol::runs::Nothing;
 use reqwest::Method;

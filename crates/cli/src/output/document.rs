@@ -3,7 +3,7 @@
 
 use std::fmt::{self, Write};
 
-use interlock_core::visible::is_hidden;
+use interlock_core::text::visible::is_hidden;
 use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};

@@ -2,7 +2,7 @@
 //!
 //! A command asks [`OutputArgs::printer`] for a [`Printer`] and gives it a value with a way to tell it in words; the
 //! user's `-o` decides which of the two is printed. Text that came from outside goes through
-//! [`interlock_core::visible`] on its way, in tables ([`table::Table`]) as in JSON and YAML ([`document`]).
+//! [`interlock_core::text::visible`] on its way, in tables ([`table::Table`]) as in JSON and YAML ([`document`]).
 
 pub mod confirm;
 pub mod document;

@@ -1,6 +1,6 @@
 //! Tables without lines: a header, columns two spaces apart, the last column cut where the terminal ends.
 
-use interlock_core::visible::visible;
+use interlock_core::text::visible::visible;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::paint::{Paint, Tone};

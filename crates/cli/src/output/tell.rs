@@ -1,6 +1,6 @@
 //! Events in words, for timelines.
 
-use interlock_core::event::Event;
+use interlock_core::run::event::Event;
 
 use crate::output::paint::Tone;
 

@@ -5,10 +5,10 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use interlock_core::ids::RunId;
+use interlock_core::run::why::Cause;
 use interlock_core::state::{RunState, StepState};
+use interlock_core::text::visible::visible;
 use interlock_core::time::Timestamp;
-use interlock_core::visible::visible;
-use interlock_core::why::Cause;
 use interlock_protocol::runs::{RunView, StepView};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior, interval};

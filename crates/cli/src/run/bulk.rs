@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use interlock_core::bulk::BulkAction;
 use interlock_core::ids::JobId;
-use interlock_core::visible::visible;
+use interlock_core::text::visible::visible;
 use interlock_protocol::bulk::{
     BulkFailureList, BulkFailureView, BulkList, BulkPreview, BulkView, PreviewBulk, StartBulk, path,
 };

@@ -1,7 +1,7 @@
 //! `interlock events`: what happens in all runs, or in one.
 
 use clap::Args;
-use interlock_core::visible::visible;
+use interlock_core::text::visible::visible;
 use interlock_protocol::live::{FeedPage, path};
 use interlock_protocol::runs::{self, EventList};
 

@@ -5,7 +5,7 @@ use interlock_protocol::runs::{RunList, RunView, limits, path};
 
 use crate::client::Client;
 use crate::output::exit::{Ended, Exit};
-use interlock_core::nearest::nearest;
+use interlock_core::text::nearest::nearest;
 
 const LATEST: &str = "latest";
 /// The shortest end of an id that is looked for.

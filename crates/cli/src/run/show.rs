@@ -6,8 +6,8 @@ use clap::Args;
 use interlock_core::ids::RunId;
 use interlock_core::json::Json;
 use interlock_core::state::StepState;
+use interlock_core::text::visible::visible;
 use interlock_core::time::{Millis, Timestamp};
-use interlock_core::visible::visible;
 use interlock_protocol::runs::{RunView, StepList, StepView, path};
 use serde::Serialize;
 
@@ -61,7 +61,7 @@ pub fn one_line(run: &RunView, paint: Paint) -> String {
 
 /// An error as people read it: `CODE: message`.
 pub fn error_text(error: &Json) -> String {
-    let parsed = error.decode::<interlock_core::retry::StepError>();
+    let parsed = error.decode::<interlock_core::plan::retry::StepError>();
     let text = parsed.map_or_else(|_| error.as_str().to_owned(), |error| error.to_string());
     visible(&text).into_owned()
 }

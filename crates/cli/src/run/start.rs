@@ -8,7 +8,7 @@ use clap::Args;
 use interlock_core::json::Json;
 use interlock_core::limits::PAYLOAD_BYTES_MAX;
 use interlock_core::plan::Plan;
-use interlock_core::rules::OnConflict;
+use interlock_core::plan::rules::OnConflict;
 use interlock_core::state::RunState;
 use interlock_protocol::runs::{StartRun, Started, path};
 use serde_json::{Map, Value};

@@ -2,10 +2,10 @@
 //! and output; elsewhere each event is a line.
 
 use clap::Args;
-use interlock_core::event::Event;
 use interlock_core::ids::RunId;
+use interlock_core::run::event::Event;
 use interlock_core::state::RunState;
-use interlock_core::visible::visible;
+use interlock_core::text::visible::visible;
 use interlock_protocol::runs::{RunView, StepView};
 use tokio::sync::mpsc;
 

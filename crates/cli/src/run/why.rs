@@ -5,9 +5,9 @@ use std::fmt::Write;
 use clap::Args;
 use interlock_core::ids::RunId;
 use interlock_core::plan::DEFAULT_QUEUE;
+use interlock_core::run::why::{Cause, Explanation, Limit, LimitOf, Remedy, Throttle};
+use interlock_core::text::visible::visible;
 use interlock_core::time::Timestamp;
-use interlock_core::visible::visible;
-use interlock_core::why::{Cause, Explanation, Limit, LimitOf, Remedy, Throttle};
 use interlock_protocol::runs::path;
 
 use super::{RunArg, find};

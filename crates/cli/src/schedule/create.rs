@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::Args;
-use interlock_core::schedule::{DstPolicy, Overlap};
+use interlock_core::trigger::schedule::{DstPolicy, Overlap};
 use interlock_protocol::schedules::{NewSchedule, ScheduleView, path};
 
 use crate::client::Client;
@@ -75,6 +75,6 @@ mod tests {
     #[test]
     fn the_default_is_the_one_of_the_api() {
         let told = span::parse(CATCH_UP_DEFAULT).unwrap();
-        assert_eq!(millis(told), interlock_core::schedule::CATCH_UP_DEFAULT);
+        assert_eq!(millis(told), interlock_core::trigger::schedule::CATCH_UP_DEFAULT);
     }
 }

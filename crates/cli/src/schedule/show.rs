@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use interlock_core::schedule::SlotState;
-use interlock_core::visible::visible;
+use interlock_core::text::visible::visible;
+use interlock_core::trigger::schedule::SlotState;
 use interlock_protocol::schedules::{ScheduleDetail, path};
 
 use crate::client::{Client, fill};

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use clap::Args;
-use interlock_core::identity::Roles;
 use interlock_core::ids::TenantId;
+use interlock_core::tenant::identity::Roles;
 use interlock_outbound::Outbound;
 use interlock_server::identity::oidc::{OidcOptions, Provider};
 

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::io::{IsTerminal, Write};
 
-use interlock_core::event::Event;
 use interlock_core::ids::{RunId, TenantId};
 use interlock_core::run::Run;
-use interlock_core::visible::visible;
+use interlock_core::run::event::Event;
+use interlock_core::text::visible::visible;
 use interlock_engine::{Engine, EngineError};
 use interlock_store::TenantEvent;
 

@@ -1,7 +1,7 @@
 //! `interlock workflow diff`: a file beside the newest version on the server.
 
 use clap::Args;
-use interlock_core::visible::visible;
+use interlock_core::text::visible::visible;
 use interlock_protocol::workflows::{VersionDetail, path};
 use serde::Serialize;
 

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use clap::Args;
-use interlock_core::visible::visible;
+use interlock_core::text::visible::visible;
 use interlock_protocol::workflows::{PlanRequest, path};
 use interlock_workflow::expression::budget::Budget;
 use interlock_workflow::walk::{Walk, Walked, Would, walk};

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use clap::Args;
-use interlock_core::visible::visible;
+use interlock_core::text::visible::visible;
 use interlock_workflow::diagnostic::{Diagnostic, Diagnostics};
 use interlock_workflow::duration::show;
 use interlock_workflow::scenario::{self, Verdict};

@@ -2,16 +2,16 @@
 
 use super::draft::Draft;
 use super::{complete, fail, guard};
-use crate::approval::{Approval, Purpose, Vote, Voter};
-use crate::change::SideWrite;
-use crate::event::Event;
 use crate::limits;
 use crate::machine::approval::ApprovalEvent;
 use crate::machine::step::StepEvent;
+use crate::plan::retry::{ErrorClass, StepError};
 use crate::plan::{OnDenial, OnFailure};
 use crate::rejection::Rejection;
-use crate::retry::{ErrorClass, StepError};
 use crate::run::Phase;
+use crate::run::approval::{Approval, Purpose, Vote, Voter};
+use crate::run::change::SideWrite;
+use crate::run::event::Event;
 use crate::state::{ApprovalState, Control, Reason, StepKind};
 
 pub(super) struct Ballot {

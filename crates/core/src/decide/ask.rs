@@ -6,12 +6,13 @@ use std::fmt;
 
 use super::draft::Draft;
 use super::{activate, control, rollback};
-use crate::action::{Action, Judge, Judged};
-use crate::change::ChangeSet;
+use crate::governance::action::Action;
+use crate::governance::judge::{Judge, Judged};
 use crate::json::Json;
+use crate::plan::retry::StepError;
 use crate::plan::{Gate, StepSpec, WaitFor, Work, is_template};
 use crate::rejection::Rejection;
-use crate::retry::StepError;
+use crate::run::change::ChangeSet;
 use crate::run::{Run, Step};
 use crate::time::Timestamp;
 

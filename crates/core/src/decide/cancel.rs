@@ -2,14 +2,14 @@
 
 use super::draft::Draft;
 use super::{effect, fail, rollback};
-use crate::change::SideWrite;
-use crate::event::Event;
 use crate::limits;
 use crate::machine::approval::ApprovalEvent;
 use crate::machine::step::StepEvent;
 use crate::plan::RollbackCondition;
 use crate::planted::{Bug, is_planted};
 use crate::rejection::Rejection;
+use crate::run::change::SideWrite;
+use crate::run::event::Event;
 use crate::run::{Cancellation, Phase};
 use crate::state::{ApprovalState, Control, Reason, StepState};
 

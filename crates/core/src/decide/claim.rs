@@ -2,15 +2,15 @@
 
 use super::draft::Draft;
 use super::{activate, effect};
-use crate::action::{Decision, Grant, Withheld};
-use crate::approval::Purpose;
-use crate::event::Event;
+use crate::governance::judge::{Decision, Grant, Withheld};
 use crate::ids::SessionId;
 use crate::machine::step::StepEvent;
 use crate::planted::{Bug, is_planted};
-use crate::receipt::Receipt;
 use crate::rejection::Rejection;
 use crate::run::Phase;
+use crate::run::approval::Purpose;
+use crate::run::event::Event;
+use crate::run::receipt::Receipt;
 use crate::state::{Control, StepKind, StepState};
 use crate::work::Claimer;
 

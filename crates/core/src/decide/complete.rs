@@ -2,17 +2,17 @@
 
 use super::draft::Draft;
 use super::{Completion, Outbound, Outcome, activate, cancel, effect, fail, lost, rollback};
-use crate::change::{OutboxRow, SideWrite};
-use crate::event::Event;
 use crate::ids::OutboxId;
 use crate::json::Json;
 use crate::limits;
 use crate::machine::receipt::ReceiptEvent;
 use crate::machine::step::{Resolution, StepEvent};
 use crate::plan::Accept;
+use crate::plan::retry::{ErrorClass, StepError};
 use crate::planted::{Bug, is_planted};
 use crate::rejection::Rejection;
-use crate::retry::{ErrorClass, StepError};
+use crate::run::change::{OutboxRow, SideWrite};
+use crate::run::event::Event;
 use crate::run::{Awaited, Phase, Run, Wait};
 use crate::state::{Control, StepKind, StepState};
 use crate::time::Millis;

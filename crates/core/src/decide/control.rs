@@ -4,15 +4,15 @@ use super::ask::{Again, Found, Occasion};
 use super::draft::Draft;
 use super::guard::{self, Guard};
 use super::{activate, fail, rollback};
-use crate::action::Decision;
-use crate::approval::{Approval, Voter};
-use crate::event::Event;
+use crate::governance::judge::Decision;
 use crate::json::Json;
 use crate::limits;
 use crate::machine::step::StepEvent;
 use crate::planted::{Bug, is_planted};
 use crate::rejection::Rejection;
 use crate::run::Phase;
+use crate::run::approval::{Approval, Voter};
+use crate::run::event::Event;
 use crate::state::{ApprovalState, Control, Reason, StepKind, StepState};
 
 fn refuse(draft: &Draft<'_>, verb: &'static str) -> Rejection {

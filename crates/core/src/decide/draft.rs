@@ -7,8 +7,6 @@ use smallvec::SmallVec;
 
 use super::ask::{Need, Occasion};
 use super::{Asked, claim};
-use crate::change::{ChangeSet, ClaimChange, Delta, Done, End, JournalRow, LiveChange, LiveParts, SideWrite, Start};
-use crate::event::Event;
 use crate::ids;
 use crate::json::Json;
 use crate::limits;
@@ -16,9 +14,13 @@ use crate::machine;
 use crate::machine::step::StepEvent;
 use crate::plan::{StepSpec, Work};
 use crate::planted::{Bug, is_planted};
-use crate::project::{View, project};
-use crate::receipt::Receipt;
 use crate::rejection::Rejection;
+use crate::run::change::{
+    ChangeSet, ClaimChange, Delta, Done, End, JournalRow, LiveChange, LiveParts, SideWrite, Start,
+};
+use crate::run::event::Event;
+use crate::run::project::{View, project};
+use crate::run::receipt::Receipt;
 use crate::run::{self, Notes, Phase, Run, Step};
 use crate::state::{Control, Detail, Reason, RunState, StepState};
 use crate::time::{Millis, Timestamp};

@@ -2,18 +2,20 @@
 
 use super::draft::Draft;
 use super::{activate, complete, fail};
-use crate::action::{Decision, Grant, Withheld, tightened};
-use crate::approval::Purpose;
-use crate::change::SideWrite;
-use crate::event::Event;
+use crate::governance::action::tightened;
+use crate::governance::judge::{Decision, Grant, Withheld};
+use crate::json::HashHex;
 use crate::json::Json;
 use crate::machine::receipt::ReceiptEvent;
 use crate::machine::step::{Resolution, StepEvent};
+use crate::plan::retry::{ErrorClass, StepError};
 use crate::planted::{Bug, is_planted};
-use crate::receipt::Receipt;
 use crate::rejection::Rejection;
-use crate::retry::{ErrorClass, StepError};
-use crate::run::{HashHex, Phase};
+use crate::run::Phase;
+use crate::run::approval::Purpose;
+use crate::run::change::SideWrite;
+use crate::run::event::Event;
+use crate::run::receipt::Receipt;
 use crate::state::{Control, EffectClass, Reason, ReceiptState, StepKind};
 
 /// The intent is durable before the first byte is sent, and takes leave for this very effect.

@@ -3,13 +3,13 @@
 
 use super::draft::Draft;
 use super::{effect, rollback};
-use crate::change::SideWrite;
-use crate::event::Event;
 use crate::machine::step::StepEvent;
+use crate::plan::retry::{JitterSeed, StepError};
 use crate::plan::{OnFailure, RollbackCondition};
 use crate::planted::{Bug, is_planted};
 use crate::rejection::{Rejection, WRITES_EXHAUSTED};
-use crate::retry::{JitterSeed, StepError};
+use crate::run::change::SideWrite;
+use crate::run::event::Event;
 use crate::run::{Compensation, Pause, Phase};
 use crate::state::{Control, Reason, StepKind, StepState};
 use crate::time::Millis;

@@ -4,17 +4,17 @@
 
 use super::draft::Draft;
 use super::{activate, approve, control};
-use crate::approval::{Approval, Purpose, Voter};
-use crate::event::Event;
 use crate::json::{Hash, Json};
 use crate::limits;
 use crate::machine::step::StepEvent;
 use crate::plan::{Gate, OnDenial, Plan, StepSpec, Work};
 use crate::planted::{Bug, is_planted};
 use crate::rejection::Rejection;
+use crate::run::approval::{Approval, Purpose, Voter};
+use crate::run::event::Event;
 use crate::run::{Phase, Run, Step};
 use crate::state::{ApprovalState, StepState};
-use crate::visible::visible;
+use crate::text::visible::visible;
 
 /// The gates whose approvals a step stands on, the first one first: back to the nearest one that asked. Gates with nothing
 /// between them that acts guard together. One that was skipped may have been so because its condition was false, and then

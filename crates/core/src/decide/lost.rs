@@ -2,14 +2,14 @@
 
 use super::draft::Draft;
 use super::{cancel, complete, effect, fail};
-use crate::event::Event;
 use crate::limits::{UNKNOWN_TASK_PAUSE, UNKNOWN_TASK_PAUSE_MAX};
 use crate::machine::receipt::ReceiptEvent;
 use crate::machine::step::StepEvent;
+use crate::plan::retry::{ErrorClass, StepError, TASK_UNKNOWN};
 use crate::planted::{Bug, is_planted};
 use crate::rejection::Rejection;
-use crate::retry::{ErrorClass, StepError, TASK_UNKNOWN};
 use crate::run::Phase;
+use crate::run::event::Event;
 use crate::state::{Control, Reason, StepState};
 use crate::time::Millis;
 

@@ -22,17 +22,17 @@ mod wait;
 #[cfg(test)]
 mod tests;
 
-use crate::action::{Grant, Withheld};
-use crate::approval::Voter;
-use crate::change::Context;
+use crate::governance::judge::{Grant, Withheld};
 use crate::ids::{SessionId, SignalId};
 use crate::json::Json;
 use crate::limits;
 use crate::machine::step::Resolution;
-use crate::receipt::Receipt;
+use crate::plan::retry::StepError;
 use crate::rejection::Rejection;
-use crate::retry::StepError;
 use crate::run::Run;
+use crate::run::approval::Voter;
+use crate::run::change::Context;
+use crate::run::receipt::Receipt;
 use crate::state::Reason;
 use crate::time::{Millis, Timestamp};
 use crate::work::Claimer;
@@ -41,7 +41,6 @@ pub use ask::{Asking, Bound, Decided, Rendered};
 pub use complete::is_recorded;
 pub use guard::skip_terms;
 pub use resume::{Resumed, resume};
-pub(crate) use rollback::is_undoable;
 pub use start::{Opening, Queued, StartRequest, open, start};
 
 /// What is known beside the run.

@@ -3,16 +3,16 @@
 use super::ask::{Found, Occasion};
 use super::draft::Draft;
 use super::{activate, fail};
-use crate::action::{Decision, Judged};
-use crate::approval::Purpose;
-use crate::event::Event;
+use crate::governance::judge::{Decision, Judged};
 use crate::json::Json;
 use crate::machine::step::{StepEvent, Verdict};
 use crate::plan::{RollbackCondition, StepSpec, Work};
 use crate::planted::{Bug, is_planted};
 use crate::rejection::Rejection;
+use crate::run::approval::Purpose;
+use crate::run::event::Event;
 use crate::run::{Compensation, Phase, Step};
-use crate::state::{Control, EffectClass, Reason, StepState};
+use crate::state::{Control, Reason, StepState};
 use crate::time::Timestamp;
 
 /// The position that a rollback step undoes.
@@ -105,24 +105,8 @@ pub(super) fn answered(
 fn to_undo(draft: &Draft<'_>, from: u32, condition: RollbackCondition) -> Vec<u32> {
     (from..draft.run.forward_len() as u32)
         .rev()
-        .filter(|position| is_undoable(draft.spec(*position), draft.step(*position), condition))
+        .filter(|position| draft.step(*position).is_undoable(draft.spec(*position), condition))
         .collect()
-}
-
-/// Whether a rollback under this condition has something to undo here.
-pub(crate) fn is_undoable(spec: &StepSpec, step: &Step, condition: RollbackCondition) -> bool {
-    let declared = spec.rollback.as_ref().is_some_and(|rollback| rollback.conditions.contains(&condition));
-    // A step that a restart went back over has an output as long as what it did stands.
-    let may_have_acted = step.output.is_some()
-        || match step.state() {
-            StepState::Succeeded | StepState::InDoubt => true,
-            // One that waits for leave to run again has run before, and so has one that a restart went back over.
-            StepState::Failed | StepState::Canceled | StepState::WaitingApproval | StepState::Pending => {
-                step.attempt > 0 && spec.effect_class() != EffectClass::Read
-            }
-            _ => false,
-        };
-    declared && may_have_acted
 }
 
 fn rollback_spec(draft: &Draft<'_>, position: u32) -> StepSpec {

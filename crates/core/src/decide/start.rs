@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use super::draft::Draft;
 use super::{Asked, Decided, activate};
-use crate::change::{IdempotencyRow, SideWrite, Start};
-use crate::event::Event;
 use crate::ids::{RunId, TenantId};
 use crate::json::{Hash, Json, NUL};
 use crate::limits;
 use crate::plan::Plan;
 use crate::rejection::Rejection;
+use crate::run::change::{IdempotencyRow, SideWrite, Start};
+use crate::run::event::Event;
 use crate::run::{Header, Notes, Phase, Run, Step};
 use crate::state::{Control, RunState};
 use crate::work::Claimer;

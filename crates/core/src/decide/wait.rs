@@ -2,14 +2,14 @@
 
 use super::draft::Draft;
 use super::{approve, complete, fail, lost};
-use crate::change::SideWrite;
-use crate::event::Event;
 use crate::ids::SignalId;
 use crate::json::Json;
 use crate::machine::step::StepEvent;
+use crate::plan::retry::{ErrorClass, StepError};
 use crate::planted::{Bug, is_planted};
 use crate::rejection::Rejection;
-use crate::retry::{ErrorClass, StepError};
+use crate::run::change::SideWrite;
+use crate::run::event::Event;
 use crate::run::{Phase, Wait, Wake};
 use crate::state::{ApprovalState, Control, Reason, StepKind, TaskType};
 

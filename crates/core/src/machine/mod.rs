@@ -4,6 +4,7 @@
 pub mod approval;
 pub mod assignment;
 pub mod idempotency;
+mod meaning;
 pub mod receipt;
 pub mod run;
 pub mod step;

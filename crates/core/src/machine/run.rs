@@ -1,4 +1,4 @@
-//! The allowed pairs of run states. A run's state is never set by hand: it is the projection of [`crate::project`], and this table checks that the projection moved along an arrow.
+//! The allowed pairs of run states. A run's state is never set by hand: it is the projection of [`crate::run::project`], and this table checks that the projection moved along an arrow.
 
 use crate::state::RunState;
 

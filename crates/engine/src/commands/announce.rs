@@ -1,9 +1,9 @@
 //! A signal from outside: for whoever waits for it, and for the workflows that its type starts.
 
-use interlock_core::change::Context;
 use interlock_core::json::{Hash, Json};
 use interlock_core::limits;
 use interlock_core::run::Trigger;
+use interlock_core::run::change::Context;
 use interlock_core::state::Initiator;
 use interlock_core::trace::TraceContext;
 use interlock_store::{AnnounceSignal, DeliveryRef, DeliveryRow, StoreSignal};

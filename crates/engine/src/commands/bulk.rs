@@ -2,11 +2,11 @@
 //! A loop ([`crate::loops::bulk`]) carries it out and survives crashes.
 
 use interlock_core::bulk::BulkAction;
-use interlock_core::change::Context;
 use interlock_core::ids::{JobId, RunId, TenantId};
 use interlock_core::json::Json;
 use interlock_core::limits::BULK_RUNS_MAX;
 use interlock_core::rejection::Rejection;
+use interlock_core::run::change::Context;
 use interlock_store::{BulkJob, Page, PutBulkJob, RunFilter, RunSummary};
 
 use crate::error::EngineError;

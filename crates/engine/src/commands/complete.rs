@@ -3,11 +3,11 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use interlock_core::change::Context;
 use interlock_core::decide::{Command, Completion, Outbound, Outcome, is_recorded};
 use interlock_core::ids::SessionId;
 use interlock_core::limits;
 use interlock_core::run::Run;
+use interlock_core::run::change::Context;
 use interlock_core::work::{Assignment, AttemptRef, Claimer, Report, ReportedOutcome};
 
 use crate::cells::{Cell, Streak};

@@ -2,14 +2,14 @@
 
 use std::ops::ControlFlow;
 
-use interlock_core::approval::Voter;
-use interlock_core::change::Context;
 use interlock_core::decide::Command;
 use interlock_core::ids::{RunId, TenantId};
 use interlock_core::json::Json;
 use interlock_core::machine::step::Resolution;
+use interlock_core::plan::retry::StepError;
 use interlock_core::rejection::Rejection;
-use interlock_core::retry::StepError;
+use interlock_core::run::approval::Voter;
+use interlock_core::run::change::Context;
 use interlock_core::state::Reason;
 
 use crate::commands::Standing;

@@ -3,16 +3,17 @@
 use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
 
-use interlock_core::action::{Action, Decision, Judged};
-use interlock_core::change::Context;
 use interlock_core::decide::Command;
+use interlock_core::governance::action::Action;
+use interlock_core::governance::judge::{Decision, Judged};
 use interlock_core::ids::{ReceiptId, RunId, SessionId};
 use interlock_core::keys::{EffectScope, effect_key};
 use interlock_core::limits;
 use interlock_core::machine::receipt::{ReceiptEvent, next};
 use interlock_core::planted::{Bug, is_planted};
-use interlock_core::receipt::Receipt;
 use interlock_core::rejection::Rejection;
+use interlock_core::run::change::Context;
+use interlock_core::run::receipt::Receipt;
 use interlock_core::state::{Control, EffectClass, ReceiptState, StepState};
 use interlock_core::work::{AttemptRef, EffectAnswer, EffectIntent, EffectOutcome};
 use interlock_store::Refusal;

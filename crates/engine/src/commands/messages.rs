@@ -1,12 +1,12 @@
 //! Messages that tasks send. Where one goes is looked at when the step reports it, so that a mistake is the worker's to
 //! hear of and nothing is lost; bringing it there is the outbox relay's work.
 
-use interlock_core::destination::{Destination, UnknownDestination};
 use interlock_core::ids::{RunId, TenantId};
 use interlock_core::json::{Hash, Json};
 use interlock_core::limits;
 use interlock_core::rejection::Rejection;
 use interlock_core::time::Timestamp;
+use interlock_core::work::destination::{Destination, UnknownDestination};
 use interlock_core::work::{AttemptRef, OutboundMessage, ReportedOutcome};
 use interlock_store::OutboxMessage;
 use serde_json::json;
@@ -111,7 +111,7 @@ fn document(at: AttemptRef, index: usize, payload: Json, now: Timestamp) -> Resu
         "id": id,
         "source": format!("/api/v1/runs/{}", at.run),
         "type": MESSAGE_TYPE,
-        "time": interlock_core::schedule::slot_text(now),
+        "time": interlock_core::trigger::schedule::slot_text(now),
         "datacontenttype": "application/json",
         "data": { "run_id": at.run, "position": at.position, "message": payload.to_value().map_err(invalid)? },
     });

@@ -20,9 +20,9 @@ pub mod throttle;
 pub mod ticket;
 pub mod vote;
 
-use interlock_core::approval::Purpose;
 use interlock_core::ids::{ApprovalId, RunId};
 use interlock_core::plan::Work;
+use interlock_core::run::approval::Purpose;
 use interlock_core::run::{Phase, Run};
 use interlock_core::state::{ApprovalState, RunState, TaskType};
 use interlock_core::trace::TraceContext;

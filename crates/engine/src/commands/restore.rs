@@ -1,11 +1,11 @@
 //! After a restore: what happened since the backup is not in the store, so runs that act on the outside stop and wait
 //! for a person who can look.
 
-use interlock_core::change::Context;
 use interlock_core::decide::Command;
 use interlock_core::ids::{ReceiptId, RunId, TenantId};
 use interlock_core::rejection::Rejection;
 use interlock_core::run::Run;
+use interlock_core::run::change::Context;
 use interlock_core::state::{EffectClass, ReceiptState, StepKind, StepState};
 use interlock_store::{Changed, FinishRestore, Page, ReadError, RunFilter};
 use std::ops::ControlFlow;

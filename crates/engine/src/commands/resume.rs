@@ -1,13 +1,13 @@
 //! A new run from a terminal one: the chain that lists show.
 
-use interlock_core::change::Context;
 use interlock_core::decide::{self, Resumed};
 use interlock_core::ids::{RunId, TenantId};
 use interlock_core::json::canonical_hash;
 use interlock_core::limits;
 use interlock_core::plan::StepSpec;
-use interlock_core::receipt::Receipt;
 use interlock_core::rejection::Rejection;
+use interlock_core::run::change::Context;
+use interlock_core::run::receipt::Receipt;
 use interlock_core::run::{Run, Trigger};
 use interlock_core::state::{EffectClass, ReceiptState, StepState};
 use std::collections::BTreeSet;

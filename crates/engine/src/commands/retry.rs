@@ -2,13 +2,13 @@
 
 use std::ops::ControlFlow;
 
-use interlock_core::change::Context;
 use interlock_core::decide::Command;
 use interlock_core::ids::{RunId, TenantId};
 use interlock_core::json::Json;
 use interlock_core::plan::Work;
 use interlock_core::rejection::Rejection;
 use interlock_core::run::Run;
+use interlock_core::run::change::Context;
 use interlock_workflow::inputs::check_secrets;
 use serde_json::Value;
 

@@ -4,9 +4,9 @@
 use interlock_core::ids::{RunId, TenantId};
 use interlock_core::machine::receipt::{ReceiptEvent, next};
 use interlock_core::machine::step::Resolution;
-use interlock_core::receipt::Receipt;
 use interlock_core::rejection::Rejection;
 use interlock_core::run::Run;
+use interlock_core::run::receipt::Receipt;
 use interlock_core::state::ReceiptState;
 use interlock_store::{Changed, SettleReceipt};
 

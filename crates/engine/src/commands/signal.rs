@@ -4,13 +4,13 @@
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
-use interlock_core::change::Context;
 use interlock_core::decide::Command;
 use interlock_core::ids::{SignalId, TenantId};
 use interlock_core::json::Json;
 use interlock_core::limits;
 use interlock_core::planted::{Bug, is_planted};
 use interlock_core::rejection::Rejection;
+use interlock_core::run::change::Context;
 use interlock_core::state::Initiator;
 use interlock_store::{OpenWait, Refusal, SignalRow, SignalStored, StoreSignal, StoredSignal, Write};
 

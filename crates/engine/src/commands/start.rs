@@ -3,19 +3,20 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use interlock_core::change::{ChangeSet, Context, IdempotencyRow};
 use interlock_core::decide::{self, Asked, Queued, StartRequest};
+use interlock_core::governance::unasked::unasked_by;
 use interlock_core::ids::{RunId, SessionId, TenantId};
+use interlock_core::json::HashHex;
 use interlock_core::json::{Hash, Json, canonical_hash};
 use interlock_core::limits;
 use interlock_core::plan::Plan;
+use interlock_core::plan::rules::OnConflict;
 use interlock_core::rejection::Rejection;
-use interlock_core::rules::OnConflict;
-use interlock_core::run::{HashHex, Header, Lineage, Run, Step, Trigger};
+use interlock_core::run::change::{ChangeSet, Context, IdempotencyRow};
+use interlock_core::run::{Header, Lineage, Run, Step, Trigger};
 use interlock_core::state::{Admission, Control, RunState, StepState};
 use interlock_core::time::Timestamp;
 use interlock_core::trace::TraceContext;
-use interlock_core::unasked::unasked_by;
 use interlock_store::{Refusal, StartAnswer, SubmitError};
 use interlock_workflow::expression;
 

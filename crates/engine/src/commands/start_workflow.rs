@@ -4,13 +4,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use interlock_core::change::Context;
+use interlock_core::governance::stricter::Stricter;
 use interlock_core::ids::TenantId;
 use interlock_core::json::{Hash, Json, canonical_hash};
+use interlock_core::plan::rules::OnConflict;
 use interlock_core::rejection::Rejection;
-use interlock_core::rules::OnConflict;
 use interlock_core::run::Trigger;
-use interlock_core::stricter::Stricter;
+use interlock_core::run::change::Context;
 use interlock_core::trace::TraceContext;
 use interlock_workflow::definition::Subject;
 use interlock_workflow::expression::budget::Budget;

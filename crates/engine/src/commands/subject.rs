@@ -4,7 +4,6 @@
 
 use std::ops::ControlFlow;
 
-use interlock_core::change::{Context, IdempotencyRow};
 use interlock_core::decide::Command;
 use interlock_core::ids::{RunId, SignalId, TenantId};
 use interlock_core::json::Json;
@@ -12,6 +11,7 @@ use interlock_core::limits;
 use interlock_core::planted::{Bug, is_planted};
 use interlock_core::rejection::Rejection;
 use interlock_core::run::Header;
+use interlock_core::run::change::{Context, IdempotencyRow};
 use interlock_store::{QueuedRun, Refusal, SignalRow, SignalSubject, SubjectLine, SubjectSignaled};
 
 use crate::Engine;

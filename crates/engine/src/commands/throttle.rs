@@ -1,8 +1,8 @@
 //! What holds a run back that could be claimed: a limit of its workflow or of its tenant.
 
-use interlock_core::caps::Caps;
 use interlock_core::run::Run;
-use interlock_core::why::{LimitOf, Throttle};
+use interlock_core::run::why::{LimitOf, Throttle};
+use interlock_core::tenant::caps::Caps;
 
 use crate::error::EngineError;
 use crate::parts::Runs;

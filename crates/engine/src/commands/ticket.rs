@@ -1,13 +1,13 @@
 //! A run for a ticket: of the workflow that is named, else of the one whose `on.ticket` takes the ticket. The ticket is
 //! the run's subject, so that one run at a time works on it.
 
-use interlock_core::change::{Context, IdempotencyRow};
+use interlock_core::governance::stricter::Stricter;
 use interlock_core::ids::TenantId;
 use interlock_core::json::{Json, canonical_hash};
 use interlock_core::limits;
 use interlock_core::rejection::Rejection;
 use interlock_core::run::Trigger;
-use interlock_core::stricter::Stricter;
+use interlock_core::run::change::{Context, IdempotencyRow};
 use interlock_core::trace::TraceContext;
 use interlock_workflow::definition::Triggers;
 use serde_json::{Map, Value, json};

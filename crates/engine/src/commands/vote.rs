@@ -2,11 +2,11 @@
 
 use std::ops::ControlFlow;
 
-use interlock_core::approval::Voter;
-use interlock_core::change::Context;
 use interlock_core::decide::Command;
 use interlock_core::ids::{ApprovalId, RunId, TenantId};
 use interlock_core::rejection::Rejection;
+use interlock_core::run::approval::Voter;
+use interlock_core::run::change::Context;
 use interlock_core::run::{Phase, Run};
 use interlock_core::state::Initiator;
 

@@ -53,11 +53,11 @@ use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use interlock_core::caps::Held;
 use interlock_core::ids::{RunId, SessionId, TenantId};
 use interlock_core::plan::StepSpec;
 use interlock_core::planted::{Bug, is_planted};
 use interlock_core::run::Run;
+use interlock_core::tenant::caps::Held;
 use interlock_core::time::Timestamp;
 use interlock_core::work::{Assignment, AttemptRef, Claimer};
 use tokio::sync::Notify;

@@ -6,9 +6,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use interlock_core::caps::Held;
 use interlock_core::ids::{RunId, TenantId};
 use interlock_core::run::Run;
+use interlock_core::tenant::caps::Held;
 use interlock_core::time::{Millis, Timestamp};
 
 use super::ready::{Candidate, GROUP_READY_MAX, GroupKey, Rank};

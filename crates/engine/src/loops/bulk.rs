@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use interlock_core::bulk::BulkAction;
-use interlock_core::change::Context;
 use interlock_core::ids::{JobId, RunId, ServerId, TenantId};
 use interlock_core::json::Json;
 use interlock_core::planted::{Bug, is_planted};
 use interlock_core::rejection::Rejection;
+use interlock_core::run::change::Context;
 use interlock_core::state::{Initiator, RunState};
 use interlock_core::time::Millis;
 use interlock_store::{AdvanceBulkJob, BulkFailure, BulkJob, Changed, ClaimBulkJob};

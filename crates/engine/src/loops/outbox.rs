@@ -11,11 +11,11 @@ use std::time::Duration;
 use futures::StreamExt;
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
-use interlock_core::destination::Destination;
 use interlock_core::ids::{OutboxId, TenantId};
-use interlock_core::retry::{Backoff, JitterSeed};
+use interlock_core::plan::retry::{Backoff, JitterSeed};
+use interlock_core::text::visible::visible;
 use interlock_core::time::Millis;
-use interlock_core::visible::visible;
+use interlock_core::work::destination::Destination;
 use interlock_store::{OutboxDelivered, OutboxDestination, OutboxFailed, OutboxMessage, OutboxRetry};
 
 use crate::Engine;

@@ -3,8 +3,8 @@
 
 use std::ops::ControlFlow;
 
-use interlock_core::change::Context;
 use interlock_core::decide::Command;
+use interlock_core::run::change::Context;
 use interlock_core::time::Timestamp;
 use interlock_store::{Claimed, ExpireSessions};
 

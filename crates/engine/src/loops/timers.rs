@@ -5,9 +5,9 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use interlock_core::change::Context;
 use interlock_core::decide::Command;
 use interlock_core::ids::{RunId, TenantId};
+use interlock_core::run::change::Context;
 use interlock_core::time::Timestamp;
 use tokio::sync::Notify;
 

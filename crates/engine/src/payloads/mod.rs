@@ -20,11 +20,11 @@ use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use interlock_core::change::ChangeSet;
 use interlock_core::ids::TenantId;
 use interlock_core::json::{Hash, Json};
+use interlock_core::plan::retry::{ErrorClass, StepError};
 use interlock_core::planted::{Bug, is_planted};
-use interlock_core::retry::{ErrorClass, StepError};
+use interlock_core::run::change::ChangeSet;
 use interlock_core::time::{Millis, Timestamp};
 use interlock_store::{KeepPayload, PayloadKept, PayloadOwner, PayloadRow, Store};
 

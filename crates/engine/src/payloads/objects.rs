@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use futures::{Stream, StreamExt as _};
 use interlock_core::ids::TenantId;
+use interlock_core::json::HashHex;
 use interlock_core::json::{Hash, Json};
-use interlock_core::run::HashHex;
 use interlock_core::time::Timestamp;
 use interlock_outbound::Outbound;
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};

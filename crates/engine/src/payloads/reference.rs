@@ -1,8 +1,8 @@
 //! What stands in a row instead of a long payload: its length and its hash, under the store's own mark. The mark is a
 //! secret of the store, so that no input, output or signal can pass for a reference.
 
+use interlock_core::json::HashHex;
 use interlock_core::json::{Hash, Json};
-use interlock_core::run::HashHex;
 use serde::Deserialize;
 
 /// A payload by its hash.

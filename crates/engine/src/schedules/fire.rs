@@ -3,11 +3,11 @@
 
 use std::collections::VecDeque;
 
-use interlock_core::change::Context;
 use interlock_core::ids::RunId;
 use interlock_core::keys::TriggerKey;
-use interlock_core::schedule::{Missed, Overlap, QUEUED_MAX, SlotState, slot_text};
+use interlock_core::run::change::Context;
 use interlock_core::time::{Millis, Timestamp};
+use interlock_core::trigger::schedule::{Missed, Overlap, QUEUED_MAX, SlotState, slot_text};
 use interlock_store::{ChangeSchedule, ScheduleRow, SlotRow};
 
 use super::cadence;

@@ -2,9 +2,9 @@
 
 use interlock_core::ids::TenantId;
 use interlock_core::json::Json;
-use interlock_core::schedule::{CATCH_UP_DEFAULT, DstPolicy, Overlap};
 use interlock_core::time::Millis;
 use interlock_core::trigger::Origin;
+use interlock_core::trigger::schedule::{CATCH_UP_DEFAULT, DstPolicy, Overlap};
 use interlock_store::{RemoveSchedule, ScheduleRow, ScheduleSpec};
 use interlock_workflow::definition::Schedule;
 

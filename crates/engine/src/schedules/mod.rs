@@ -3,16 +3,18 @@
 pub(crate) mod fire;
 pub(crate) mod follow;
 
-use interlock_core::change::Context;
 use interlock_core::ids::{ScheduleId, TenantId};
 use interlock_core::json::Json;
 use interlock_core::keys::TriggerKey;
 use interlock_core::limits;
 use interlock_core::rejection::Rejection;
 use interlock_core::run::Trigger;
-use interlock_core::schedule::{CATCH_UP_MAX, Cadence, Cron, JITTER_MAX, Slot, TimeZone, slot_text, wrong_name};
+use interlock_core::run::change::Context;
 use interlock_core::time::Timestamp;
 use interlock_core::trigger::Origin;
+use interlock_core::trigger::schedule::{
+    CATCH_UP_MAX, Cadence, Cron, JITTER_MAX, Slot, TimeZone, slot_text, wrong_name,
+};
 use interlock_store::{AddSchedule, ChangeSchedule, Changed, RemoveSchedule, ScheduleRow, ScheduleSpec, Stored};
 use serde_json::json;
 
@@ -212,8 +214,11 @@ pub(crate) fn check(row: &ScheduleRow) -> Result<(), EngineError> {
 
 pub(crate) fn cadence(row: &ScheduleRow) -> Result<Cadence, EngineError> {
     let invalid = |what: String| EngineError::from(Rejection::InvalidInput { what });
-    let cron: Cron =
-        row.spec.cron.parse().map_err(|error: interlock_core::schedule::InvalidCron| invalid(error.to_string()))?;
+    let cron: Cron = row
+        .spec
+        .cron
+        .parse()
+        .map_err(|error: interlock_core::trigger::schedule::InvalidCron| invalid(error.to_string()))?;
     let zone = TimeZone::get(&row.spec.timezone).map_err(|_| {
         invalid(format!("there is no time zone `{}`; use a name such as `Europe/Berlin` or `UTC`", row.spec.timezone))
     })?;

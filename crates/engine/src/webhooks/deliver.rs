@@ -1,10 +1,10 @@
 //! Bringing a message to its endpoint: signed by Standard Webhooks, once at a time, with a log of every try.
 
 use interlock_core::ids::OutboundId;
+use interlock_core::text::visible::visible;
 use interlock_core::time::{Millis, Timestamp};
 use interlock_core::trigger::EndpointState;
-use interlock_core::visible::visible;
-use interlock_core::webhook::standard;
+use interlock_core::trigger::webhook::standard;
 use interlock_outbound::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 use interlock_outbound::{Call, Excess, OutboundError, StatusCode};
 use interlock_store::{AttemptRow, Changed, DisableOutbound, LogAttempt, OutboundRow, OutboxMessage, TakeMessage};

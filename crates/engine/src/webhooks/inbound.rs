@@ -4,7 +4,7 @@ use interlock_core::ids::{InboundId, TenantId};
 use interlock_core::limits;
 use interlock_core::rejection::Rejection;
 use interlock_core::trigger::Source;
-use interlock_core::webhook::standard;
+use interlock_core::trigger::webhook::standard;
 use interlock_store::{AddInbound, ChangeInbound, Changed, InboundRow, RemoveInbound, Secrets, Stored};
 
 use super::{ENDPOINTS_MAX, SECRET_BYTES_MAX, SECRET_BYTES_MIN};

@@ -1,12 +1,12 @@
 //! The addresses that are told of a tenant's events.
 
-use interlock_core::event::Event;
 use interlock_core::ids::{OutboundId, OutboxId, TenantId};
 use interlock_core::json::Json;
 use interlock_core::rejection::Rejection;
+use interlock_core::run::event::Event;
 use interlock_core::time::Timestamp;
 use interlock_core::trigger::EndpointState;
-use interlock_core::webhook::standard;
+use interlock_core::trigger::webhook::standard;
 use interlock_store::{
     AddOutbound, ChangeOutbound, MessageRow, NewMessage, OutboundRow, RemoveOutbound, ReplayDeadLetters,
     ReplayMessages, Secrets,

@@ -1,11 +1,11 @@
 //! Starting the runs of a delivery: one for each workflow whose trigger takes it, each under a key of its own, so that
 //! whoever does it again after a crash starts none twice.
 
-use interlock_core::change::Context;
 use interlock_core::ids::RunId;
 use interlock_core::json::{Hash, Json};
 use interlock_core::limits;
 use interlock_core::run::Trigger;
+use interlock_core::run::change::Context;
 use interlock_core::state::{IdempotencyState, Initiator};
 use interlock_core::time::Millis;
 use interlock_store::{DeliveryRef, DeliveryRow, FinishDelivery, InboundRow};

@@ -3,9 +3,9 @@
 
 use std::collections::HashMap;
 
-use interlock_core::event::Event;
 use interlock_core::ids::{OutboxId, RunId};
 use interlock_core::json::{Hash, Json};
+use interlock_core::run::event::Event;
 use interlock_core::time::{Millis, Timestamp};
 use interlock_store::{Changed, NewMessage, OutboundRow, PublishMessages, RunSummary, TenantEvent};
 use serde_json::json;
@@ -95,7 +95,7 @@ fn message(event: &TenantEvent, name: String, run: Option<&RunSummary>) -> Resul
         "id": id,
         "source": format!("/api/v1/runs/{}", event.run),
         "type": name,
-        "time": interlock_core::schedule::slot_text(event.at),
+        "time": interlock_core::trigger::schedule::slot_text(event.at),
         "datacontenttype": "application/json",
         "data": data,
     });

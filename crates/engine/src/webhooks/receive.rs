@@ -10,7 +10,9 @@ use interlock_core::limits;
 use interlock_core::state::IdempotencyState;
 use interlock_core::time::Millis;
 use interlock_core::trigger::Source;
-use interlock_core::webhook::{Delivery, ReadError, SignatureError, generic, github, servicenow, slack, standard};
+use interlock_core::trigger::webhook::{
+    Delivery, ReadError, SignatureError, generic, github, servicenow, slack, standard,
+};
 use interlock_store::{BeginDelivery, DeliveryBegun, DeliveryRef, DeliveryRow, InboundRow};
 
 use super::process::{self, Outcome};

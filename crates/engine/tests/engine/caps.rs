@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use crate::rig::{Database, done, ends, engine, plan, plan_with, start, stop, tenant, work};
-use interlock_core::caps::Held;
 use interlock_core::plan::StepSpec;
+use interlock_core::run::why::{LimitOf, Throttle};
 use interlock_core::state::RunState;
-use interlock_core::why::{LimitOf, Throttle};
+use interlock_core::tenant::caps::Held;
 use interlock_engine::EncodedPlan;
 use tokio::sync::Semaphore;
 

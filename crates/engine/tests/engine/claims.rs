@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use interlock_core::change::Context;
 use interlock_core::ids::{RunId, SessionId, TenantId};
 use interlock_core::json::Json;
 use interlock_core::machine::step::Resolution;
 use interlock_core::plan::StepSpec;
 use interlock_core::rejection::Rejection;
+use interlock_core::run::change::Context;
 use interlock_core::state::{EffectClass, ReceiptState, RunState};
 use interlock_core::work::{
     Assignment, EffectAnswer, EffectIntent, EffectOutcome, Report, ReportedOutcome, WorkerHello,
@@ -47,7 +47,7 @@ on_both! {
 
         // An error says nothing about what was done before it.
         let (tenant, run, session, claimed) = unsafe_step(&engine).await;
-        let error = interlock_core::retry::StepError::new(interlock_core::retry::ErrorClass::Timeout, "T", "no answer");
+        let error = interlock_core::plan::retry::StepError::new(interlock_core::plan::retry::ErrorClass::Timeout, "T", "no answer");
         report(&engine, session, &claimed, ReportedOutcome::Retry { error, backoff: None }).await.unwrap();
         reaches(&engine, tenant, run, RunState::Paused).await;
         stop(engine).await;

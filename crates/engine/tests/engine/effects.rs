@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use interlock_core::change::Context;
 use interlock_core::ids::{ReceiptId, RunId, SessionId, TenantId};
 use interlock_core::json::Json;
 use interlock_core::machine::step::Resolution;
 use interlock_core::plan::StepSpec;
+use interlock_core::plan::retry::{ErrorClass, StepError};
 use interlock_core::rejection::Rejection;
-use interlock_core::retry::{ErrorClass, StepError};
+use interlock_core::run::change::Context;
 use interlock_core::state::{EffectClass, ReceiptState, RunState};
 use interlock_core::work::{Assignment, EffectAnswer, EffectIntent, EffectOutcome, Report, ReportedOutcome};
 use interlock_engine::commands::control::ResolveRequest;

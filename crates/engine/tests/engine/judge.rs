@@ -4,12 +4,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use interlock_core::action::{Action, Decision, Judge};
-use interlock_core::approval::Voter;
+use interlock_core::governance::action::Action;
+use interlock_core::governance::judge::{Decision, Judge};
 use interlock_core::ids::SessionId;
 use interlock_core::json::Json;
 use interlock_core::plan::StepSpec;
 use interlock_core::run::Run;
+use interlock_core::run::approval::Voter;
 use interlock_core::state::{EffectClass, Reason, RunState};
 use interlock_core::work::{Assignment, EffectAnswer, EffectIntent, EffectOutcome};
 use interlock_engine::commands::vote::VoteRequest;

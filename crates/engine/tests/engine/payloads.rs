@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use interlock_core::change::Context;
 use interlock_core::ids::TenantId;
 use interlock_core::json::{Hash, Json};
+use interlock_core::plan::retry::{ErrorClass, StepError};
 use interlock_core::plan::{Accept, OnFailure, RollbackCondition, RollbackSpec, StepSpec, Undo, WaitFor, Work};
-use interlock_core::retry::{ErrorClass, StepError};
+use interlock_core::run::change::Context;
 use interlock_core::state::{RunState, StepState};
 use interlock_core::time::Millis;
 use interlock_core::work::ReportedOutcome;

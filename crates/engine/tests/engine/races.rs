@@ -6,14 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt as _;
-use interlock_core::approval::Voter;
-use interlock_core::change::Context;
 use interlock_core::ids::{ReceiptId, RunId, ServerId, SessionId, TenantId};
 use interlock_core::json::Json;
 use interlock_core::machine::step::Resolution;
+use interlock_core::plan::retry::{ErrorClass, StepError};
 use interlock_core::plan::{Accept, Gate, OnDenial, OnFailure, StepSpec, WaitFor, Work};
-use interlock_core::retry::{ErrorClass, StepError};
 use interlock_core::run::Phase;
+use interlock_core::run::approval::Voter;
+use interlock_core::run::change::Context;
 use interlock_core::state::{EffectClass, RunState};
 use interlock_core::time::Millis;
 use interlock_core::work::{

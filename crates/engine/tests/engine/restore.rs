@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use crate::rig::{Database, done, ends, engine, options, plan, reaches, start, stop, tenant, work};
-use interlock_core::change::Context;
 use interlock_core::ids::ServerId;
 use interlock_core::plan::{StepSpec, WaitFor, Work};
+use interlock_core::run::change::Context;
 use interlock_core::state::{EffectClass, Reason, RunState};
 use interlock_core::time::Millis;
 use interlock_core::work::Report;

@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use crate::on_both;
 use crate::rig::{Database, done, ends, engine, hello, plan, plan_with, reaches, start, stop, tenant, work};
-use interlock_core::approval::Voter;
-use interlock_core::change::Context;
 use interlock_core::ids::{SessionId, TenantId};
 use interlock_core::json::Json;
+use interlock_core::plan::retry::{Backoff, ErrorClass, RetryPolicy, StepError};
 use interlock_core::plan::{Accept, OnFailure, RollbackCondition, RollbackSpec, StepSpec, Undo, WaitFor, Work};
 use interlock_core::rejection::Rejection;
-use interlock_core::retry::{Backoff, ErrorClass, RetryPolicy, StepError};
+use interlock_core::run::approval::Voter;
+use interlock_core::run::change::Context;
 use interlock_core::state::{EffectClass, RunState, StepState};
 use interlock_core::time::Millis;
 use interlock_core::work::{Assignment, EffectAnswer, EffectIntent, EffectOutcome, Report, ReportedOutcome};

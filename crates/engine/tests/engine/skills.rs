@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use interlock_core::change::Context;
 use interlock_core::ids::{RunId, SessionId};
 use interlock_core::json::Json;
 use interlock_core::plan::{Accept, StepSpec, WaitFor, Work};
+use interlock_core::run::change::Context;
 use interlock_core::state::RunState;
 use interlock_core::work::{Assignment, WorkerHello};
 use interlock_engine::Engine;

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use crate::on_both;
 use crate::rig::{Database, done, ends, engine, plan, plan_with, reaches, start, stop, tenant, work};
-use interlock_core::change::Context;
 use interlock_core::ids::{RunId, TenantId};
 use interlock_core::json::Json;
+use interlock_core::plan::rules::OnConflict;
 use interlock_core::plan::{Accept, StepSpec, WaitFor, Work};
-use interlock_core::rules::OnConflict;
+use interlock_core::run::change::Context;
 use interlock_core::state::{Admission, Detail, Reason, RunState};
 use interlock_core::time::Millis;
 use interlock_engine::commands::signal::SignalRequest;

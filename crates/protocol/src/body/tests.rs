@@ -1,4 +1,4 @@
-use interlock_core::retry::ErrorClass;
+use interlock_core::plan::retry::ErrorClass;
 use interlock_core::state::{StepKind, TaskType};
 use interlock_core::work::Assignment;
 use serde::de::DeserializeOwned;

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use axum::extract::FromRequestParts;
 use axum::http::StatusCode;
 use axum::http::request::Parts;
-use interlock_core::change::Context;
-use interlock_core::identity::{Permission, Roles};
 use interlock_core::ids::{KeyId, RunId, TenantId, UserId};
 use interlock_core::json::{Hash, Json};
+use interlock_core::run::change::Context;
 use interlock_core::state::Initiator;
+use interlock_core::tenant::identity::{Permission, Roles};
 use interlock_core::work::AttemptRef;
 
 use crate::api_error::ApiError;

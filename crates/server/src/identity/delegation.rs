@@ -1,7 +1,7 @@
 //! A right to decide that one person has lent to another: what a person may use, and whom they count as one with.
 
-use interlock_core::identity::Permission;
 use interlock_core::ids::TenantId;
+use interlock_core::tenant::identity::Permission;
 use interlock_store::UserRow;
 
 use super::{Caller, Identity, Via};

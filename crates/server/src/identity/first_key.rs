@@ -6,9 +6,9 @@
 
 use std::path::Path;
 
-use interlock_core::identity::{Role, Roles};
 use interlock_core::ids::{KeyId, TenantId};
 use interlock_core::json::Hash;
+use interlock_core::tenant::identity::{Role, Roles};
 use interlock_engine::{Engine, EngineError};
 use interlock_store::AddKey;
 

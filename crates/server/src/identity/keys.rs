@@ -1,7 +1,7 @@
 //! Making keys.
 
-use interlock_core::identity::Roles;
 use interlock_core::ids::{KeyId, TenantId};
+use interlock_core::tenant::identity::Roles;
 use interlock_core::time::Timestamp;
 use interlock_engine::{Engine, EngineError};
 use interlock_store::{AddKey, KeyRow};

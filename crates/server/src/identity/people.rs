@@ -1,9 +1,9 @@
 //! People with accounts: what an account may look like, and the links by which a password is set.
 
 use axum::http::StatusCode;
-use interlock_core::identity::Roles;
 use interlock_core::ids::{TenantId, UserId};
 use interlock_core::limits::{GROUPS_MAX, NAME_BYTES_MAX};
+use interlock_core::tenant::identity::Roles;
 use interlock_core::time::Timestamp;
 use interlock_engine::EngineError;
 use interlock_store::{
@@ -88,7 +88,7 @@ impl Identity {
             return Ok(user);
         }
         let user = UserRow {
-            roles: [interlock_core::identity::Role::Admin].into_iter().collect(),
+            roles: [interlock_core::tenant::identity::Role::Admin].into_iter().collect(),
             installation: true,
             password: Some(kept),
             ..self.new_user(invite.tenant, name)

@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use interlock_core::identity::Roles;
 use interlock_core::ids::{KeyId, TenantId, UserId};
-use interlock_core::run::HashHex;
+use interlock_core::json::HashHex;
+use interlock_core::tenant::identity::Roles;
 use interlock_core::time::{Millis, Timestamp};
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
 use serde::{Deserialize, Serialize};

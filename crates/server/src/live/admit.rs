@@ -4,7 +4,7 @@
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, header};
-use interlock_core::identity::Permission;
+use interlock_core::tenant::identity::Permission;
 
 use crate::api_error::ApiError;
 use crate::guard;

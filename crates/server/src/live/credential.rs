@@ -1,7 +1,7 @@
 //! Whether whoever opened a stream may still read it. A stream lasts for hours, and a credential may be taken back in
 //! the meantime: it is looked at again at every heartbeat.
 
-use interlock_core::identity::Permission;
+use interlock_core::tenant::identity::Permission;
 use interlock_protocol::live::{Control, limits};
 use tokio::time::Instant;
 

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use interlock_core::change::Context;
-use interlock_core::event::Event;
 use interlock_core::ids::RunId;
 use interlock_core::json::Json;
+use interlock_core::run::change::Context;
+use interlock_core::run::event::Event;
 use interlock_core::time::Timestamp;
 use interlock_engine::EngineError;
 use interlock_protocol::live::{Cursor, Envelope, Meta};

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use interlock_core::bulk::BulkAction;
-use interlock_core::change::Context;
 use interlock_core::ids::{JobId, RunId};
 use interlock_core::json::Json;
+use interlock_core::run::change::Context;
 use interlock_core::state::Initiator;
 use interlock_engine::IdempotencyKey;
 use interlock_store::{BulkJob, PutBulkJob};

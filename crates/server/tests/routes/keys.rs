@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
-use interlock_core::identity::Role;
+use interlock_core::tenant::identity::Role;
 use interlock_server::ServerSecret;
 use interlock_server::identity::{NewKey, first_key};
 use interlock_store::forget_memory;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use interlock_core::identity::Role;
 use interlock_core::json::Json;
+use interlock_core::tenant::identity::Role;
 use interlock_engine::{EncodedPlan, StartRun};
 use interlock_server::identity::NewKey;
 use serde_json::{Value, json};

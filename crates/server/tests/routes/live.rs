@@ -4,12 +4,12 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use futures::{SinkExt, StreamExt};
-use interlock_core::change::Context;
-use interlock_core::identity::Role;
 use interlock_core::ids::{RunId, TenantId};
 use interlock_core::json::Json;
 use interlock_core::plan::{Plan, StepSpec};
+use interlock_core::run::change::Context;
 use interlock_core::state::Initiator;
+use interlock_core::tenant::identity::Role;
 use interlock_engine::{EncodedPlan, Engine, StartRun};
 use interlock_server::identity::{NewKey, create_key};
 use interlock_server::{Server, ServerOptions};
@@ -75,7 +75,7 @@ impl Rig {
             timeout: None,
             writes_max: None,
             steps,
-            rules: interlock_core::rules::PlanRules::default(),
+            rules: interlock_core::plan::rules::PlanRules::default(),
         };
         let request = StartRun::new(tenant, EncodedPlan::new(plan).unwrap(), Json::null());
         self.engine.runs().start(request).await.unwrap().run

@@ -2,7 +2,7 @@
 
 use axum::body::Body;
 use axum::http::{Request, header};
-use interlock_core::identity::{Permission, Role};
+use interlock_core::tenant::identity::{Permission, Role};
 use interlock_server::identity::NewKey;
 use interlock_server::matrix::MATRIX;
 

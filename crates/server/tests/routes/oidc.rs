@@ -7,7 +7,7 @@ use std::process::Stdio;
 
 use axum::body::{Body, to_bytes};
 use axum::http::{Request, StatusCode, header};
-use interlock_core::identity::Role;
+use interlock_core::tenant::identity::Role;
 use interlock_outbound::{Outbound, OutboundOptions};
 use interlock_server::identity::oidc::{OidcOptions, Provider};
 use interlock_server::{ServerOptions, router};

@@ -3,10 +3,10 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use interlock_core::identity::Role;
 use interlock_core::json::Json;
 use interlock_core::plan::{Plan, StepSpec};
 use interlock_core::state::{EffectClass, RunState};
+use interlock_core::tenant::identity::Role;
 use interlock_engine::{EncodedPlan, Engine, StartRun};
 use interlock_server::identity::{NewKey, SecretError, create_key};
 use interlock_server::{Server, ServerError, ServerOptions, ServerSecret};

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use interlock_core::identity::Role;
+use interlock_core::tenant::identity::Role;
 use interlock_server::identity::NewKey;
 use serde_json::{Value, json};
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use interlock_core::identity::Role;
+use interlock_core::tenant::identity::Role;
 use interlock_protocol::live::close;
 use interlock_server::ServerOptions;
 use interlock_server::identity::{NewKey, create_key};

@@ -3,7 +3,7 @@
 
 use axum::body::{Body, to_bytes};
 use axum::http::{Request, header};
-use interlock_core::identity::{Role, Roles};
+use interlock_core::tenant::identity::{Role, Roles};
 use interlock_server::confinement::{Scope, listed};
 use interlock_server::identity::NewKey;
 use interlock_server::matrix::{MATRIX, Thing};

@@ -3,9 +3,9 @@ use interlock_core::ids::{
 };
 use interlock_core::json::Hash;
 use interlock_core::run::Run;
+use interlock_core::run::why::Heartbeat;
 use interlock_core::state::ApprovalState;
 use interlock_core::time::Timestamp;
-use interlock_core::why::Heartbeat;
 
 use crate::approvals::ApprovalRow;
 use crate::bulk_jobs::{BulkFailure, BulkJob};

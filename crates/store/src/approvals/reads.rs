@@ -1,5 +1,5 @@
-use interlock_core::approval::Vote;
 use interlock_core::ids::{ApprovalId, RunId, TenantId};
+use interlock_core::run::approval::Vote;
 use interlock_core::state::ApprovalState;
 
 use super::{ApprovalRow, sql};

@@ -1,5 +1,5 @@
-use interlock_core::approval::{Purpose, Vote};
 use interlock_core::ids::{ApprovalId, RunId};
+use interlock_core::run::approval::{Purpose, Vote};
 use interlock_core::state::ApprovalState;
 use interlock_core::time::Timestamp;
 

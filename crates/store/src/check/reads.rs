@@ -5,10 +5,10 @@
 use std::collections::HashMap;
 use std::fmt::Display;
 
-use interlock_core::event::Event;
 use interlock_core::ids::{ApprovalId, ReceiptId, RunId, SignalId, TenantId};
-use interlock_core::project::projected;
 use interlock_core::run::Run;
+use interlock_core::run::event::Event;
+use interlock_core::run::project::projected;
 use interlock_core::state::{RunState, StepState};
 use interlock_core::time::{Millis, Timestamp};
 use uuid::Uuid;

@@ -1,6 +1,6 @@
 use interlock_core::ids::{RunId, SessionId, TenantId};
+use interlock_core::run::why::Heartbeat;
 use interlock_core::time::Timestamp;
-use interlock_core::why::Heartbeat;
 
 use super::{Claimed, sql};
 use crate::error::{CorruptRow, ReadError};

@@ -1,7 +1,7 @@
-use interlock_core::change::Context;
 use interlock_core::ids::{RunId, TenantId};
 use interlock_core::json::Json;
 use interlock_core::planted::{Bug, is_planted};
+use interlock_core::run::change::Context;
 use interlock_core::time::Timestamp;
 use serde_json::value::RawValue;
 

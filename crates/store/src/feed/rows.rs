@@ -1,6 +1,6 @@
-use interlock_core::change::Context;
 use interlock_core::ids::RunId;
 use interlock_core::json::Json;
+use interlock_core::run::change::Context;
 use interlock_core::time::Timestamp;
 
 /// One event of a run.

@@ -1,6 +1,6 @@
-use interlock_core::identity::Roles;
 use interlock_core::ids::{KeyId, TenantId};
 use interlock_core::json::Hash;
+use interlock_core::tenant::identity::Roles;
 use interlock_core::time::Timestamp;
 
 /// One API key. The key itself is nowhere: `lookup` finds the row, `hash` proves the rest.

@@ -1,6 +1,6 @@
-use interlock_core::identity::Roles;
 use interlock_core::ids::{TenantId, UserId};
 use interlock_core::json::Hash;
+use interlock_core::tenant::identity::Roles;
 use interlock_core::time::Timestamp;
 
 /// One person's account in a tenant.

@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use futures::future::join_all;
-use interlock_core::change::{LiveChange, LiveRow, Start};
 use interlock_core::ids::TenantId;
 use interlock_core::json::{Hash, Json};
+use interlock_core::run::change::{LiveChange, LiveRow, Start};
 use interlock_core::state::{Detail, Reason};
 use interlock_core::time::Timestamp;
 use tokio_postgres::types::ToSql;

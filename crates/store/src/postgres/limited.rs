@@ -4,9 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use futures::future::OptionFuture;
-use interlock_core::caps::{Caps, Usage, WorkflowCaps};
-use interlock_core::change::ClaimChange;
 use interlock_core::ids::TenantId;
+use interlock_core::run::change::ClaimChange;
+use interlock_core::tenant::caps::{Caps, Usage, WorkflowCaps};
 use interlock_core::time::Timestamp;
 use tokio_postgres::types::ToSql;
 

@@ -1,5 +1,5 @@
 use interlock_core::ids::{RunId, TenantId};
-use interlock_core::receipt::Receipt;
+use interlock_core::run::receipt::Receipt;
 
 use super::{ReceiptRow, sql};
 use crate::error::{CorruptRow, ReadError};

@@ -1,5 +1,5 @@
 use interlock_core::ids::RunId;
-use interlock_core::receipt::Receipt;
+use interlock_core::run::receipt::Receipt;
 
 /// A receipt with the run it belongs to.
 #[derive(Debug, Clone, PartialEq)]

@@ -4,12 +4,13 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use interlock_core::change::StepData;
 use interlock_core::ids::{RunId, SessionId, TenantId};
+use interlock_core::json::HashHex;
 use interlock_core::json::{Hash, Json};
+use interlock_core::plan::retry::StepError;
 use interlock_core::plan::{Plan, StepSpec};
-use interlock_core::retry::StepError;
-use interlock_core::run::{HashHex, Header, Lineage, Notes, Phase, Run, Step, Trigger};
+use interlock_core::run::change::StepData;
+use interlock_core::run::{Header, Lineage, Notes, Phase, Run, Step, Trigger};
 use interlock_core::state::{Control, Detail, Reason, RunState, StepState};
 use interlock_core::time::Timestamp;
 

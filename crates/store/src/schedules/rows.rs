@@ -1,8 +1,8 @@
 use interlock_core::ids::{RunId, ScheduleId, TenantId};
 use interlock_core::json::Json;
-use interlock_core::schedule::{DstPolicy, Overlap, SlotState};
 use interlock_core::time::{Millis, Timestamp};
 use interlock_core::trigger::Origin;
+use interlock_core::trigger::schedule::{DstPolicy, Overlap, SlotState};
 
 /// What a schedule says.
 #[derive(Debug, Clone, PartialEq)]

@@ -4,12 +4,12 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, MutexGuard, PoisonError};
 
-use interlock_core::caps::{Caps, Usage, WorkflowCaps};
-use interlock_core::change::{ChangeSet, ClaimChange, LiveChange, LiveRow, Start};
 use interlock_core::ids::{ServerId, TenantId};
 use interlock_core::json::Json;
 use interlock_core::planted::{Bug, is_planted};
+use interlock_core::run::change::{ChangeSet, ClaimChange, LiveChange, LiveRow, Start};
 use interlock_core::state::{Detail, Reason};
+use interlock_core::tenant::caps::{Caps, Usage, WorkflowCaps};
 use interlock_core::time::Timestamp;
 use rusqlite::{Connection, params};
 

@@ -1,5 +1,5 @@
-use interlock_core::change::IdempotencyRow;
 use interlock_core::ids::RunId;
+use interlock_core::run::change::IdempotencyRow;
 use interlock_core::state::Admission;
 
 use super::sql;

@@ -1,5 +1,5 @@
-use interlock_core::caps::Caps;
 use interlock_core::ids::TenantId;
+use interlock_core::tenant::caps::Caps;
 
 use super::{Tenant, sql};
 use crate::error::{CorruptRow, ReadError};

@@ -1,6 +1,6 @@
-use interlock_core::caps::Caps;
 use interlock_core::ids::TenantId;
 use interlock_core::tenant::TenantSettings;
+use interlock_core::tenant::caps::Caps;
 use interlock_core::time::Timestamp;
 
 /// A tenant with its limits.

@@ -1,8 +1,8 @@
 //! Where a tenant and a workflow stand against their limits, for whoever asks why a run waits. What admits a claim is
 //! counted again in its own transaction.
 
-use interlock_core::caps::Usage;
 use interlock_core::ids::TenantId;
+use interlock_core::tenant::caps::Usage;
 use interlock_core::time::Timestamp;
 
 use crate::error::ReadError;

@@ -1,11 +1,11 @@
 //! The handles of the server's routes: one tenant's rows, and nobody else's.
 
-use interlock_core::identity::{Role, Roles};
 use interlock_core::ids::{KeyId, SessionId, TenantId};
 use interlock_core::json::Hash;
+use interlock_core::run::why::Heartbeat;
 use interlock_core::state::WorkerState;
+use interlock_core::tenant::identity::{Role, Roles};
 use interlock_core::time::Millis;
-use interlock_core::why::Heartbeat;
 use interlock_store::{
     AddKey, Changed, KeyRow, PutTenant, Refusal, RegisterSession, RevokeKey, SessionRow, Stored, SubmitError, Tenant,
 };

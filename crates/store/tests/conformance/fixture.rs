@@ -3,15 +3,16 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use interlock_core::action::AllowDeclared;
-use interlock_core::change::{ChangeSet, IdempotencyRow};
 use interlock_core::decide::{
     self, Asked, Asking, Bound, Command, Completion, Known, Outcome, Queued, Rendered, StartRequest,
 };
+use interlock_core::governance::judge::AllowDeclared;
 use interlock_core::ids::{RunId, ServerId, SessionId, TenantId};
+use interlock_core::json::HashHex;
 use interlock_core::json::Json;
 use interlock_core::plan::{Plan, StepSpec};
-use interlock_core::run::{HashHex, Header, Lineage, Run, Trigger};
+use interlock_core::run::change::{ChangeSet, IdempotencyRow};
+use interlock_core::run::{Header, Lineage, Run, Trigger};
 use interlock_core::time::Timestamp;
 use interlock_core::work::Claimer;
 use interlock_store::{Finding, Options, PutTenant, Store, StoreUrl, Tenant};

@@ -1,14 +1,14 @@
 //! Every guard refuses what it should, and only that.
 
-use interlock_core::approval::Vote;
-use interlock_core::caps::Caps;
-use interlock_core::change::{IdempotencyRow, SideWrite};
 use interlock_core::decide::{Command, Queued};
 use interlock_core::ids::{ApprovalId, RunId, SessionId, SignalId};
 use interlock_core::json::{Hash, Json};
 use interlock_core::limits;
 use interlock_core::run::Run;
+use interlock_core::run::approval::Vote;
+use interlock_core::run::change::{IdempotencyRow, SideWrite};
 use interlock_core::state::StepState;
+use interlock_core::tenant::caps::Caps;
 use interlock_core::time::{Millis, Timestamp};
 use interlock_store::{
     PutTenant, Refusal, SignalRow, SignalStored, SignalSubject, StoreSignal, SubjectSignaled, SubmitError, Tenant,
@@ -43,7 +43,7 @@ pub fn idempotency(key: &str) -> IdempotencyRow {
     }
 }
 
-pub fn refusal(answer: Result<Box<interlock_core::change::ChangeSet>, SubmitError>) -> Option<Refusal> {
+pub fn refusal(answer: Result<Box<interlock_core::run::change::ChangeSet>, SubmitError>) -> Option<Refusal> {
     match answer {
         Ok(_) => None,
         Err(SubmitError::Refused(refusal)) => Some(refusal),
@@ -211,7 +211,7 @@ async fn what_a_step_answered_before_a_restart_is_kept(place: &Place) {
 }
 
 /// A harmless change of the run with one more side write.
-pub fn with_side(world: &World, side: SideWrite) -> Box<interlock_core::change::ChangeSet> {
+pub fn with_side(world: &World, side: SideWrite) -> Box<interlock_core::run::change::ChangeSet> {
     let (_, mut change) = start_set(world.tenant, &tasks(1), Wanted::default());
     change.side.push(side);
     change

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use interlock_core::caps::{Caps, Held};
 use interlock_core::decide::Command;
 use interlock_core::ids::SessionId;
 use interlock_core::plan::Plan;
 use interlock_core::run::Run;
+use interlock_core::tenant::caps::{Caps, Held};
 use interlock_core::time::Timestamp;
 use interlock_store::{PutTenant, Refusal, SubmitError, Tenant};
 

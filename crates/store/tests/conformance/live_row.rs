@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use interlock_core::change::{ChangeSet, LiveChange, LiveRow, StepData};
 use interlock_core::decide::Command;
 use interlock_core::ids::{RunId, SessionId};
 use interlock_core::run::Notes;
+use interlock_core::run::change::{ChangeSet, LiveChange, LiveRow, StepData};
 use interlock_core::state::{Control, Detail, Reason, RunState, StepState};
 use interlock_core::time::Timestamp;
 use interlock_store::StoreUrl;

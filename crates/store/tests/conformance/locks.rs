@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
-use interlock_core::caps::Caps;
-use interlock_core::change::IdempotencyRow;
 use interlock_core::ids::{SessionId, TenantId};
 use interlock_core::json::Hash;
+use interlock_core::run::change::IdempotencyRow;
+use interlock_core::tenant::caps::Caps;
 use interlock_store::{Options, PutTenant, Store, StoreUrl, SubmitError, Tenant};
 use tokio::task::JoinHandle;
 use tokio_postgres::{Client, NoTls};

@@ -5,10 +5,10 @@
 
 use std::future::Future;
 
-use interlock_core::caps::Caps;
 use interlock_core::decide::Command;
 use interlock_core::ids::SessionId;
 use interlock_core::planted::{Bug, plant};
+use interlock_core::tenant::caps::Caps;
 use interlock_store::{PutTenant, Refusal, SubmitError, Tenant};
 
 use crate::fixture::{NOW, Place, Wanted, World, command, completion, fresh, tasks, tenant_id};

@@ -1,16 +1,17 @@
 //! Two servers decide on one run at the same time, each from the same version of it: one of them wins, and what stands
 //! in the store is what the winner wrote. Every pair of commands, in every state that a run can stand in.
 
-use interlock_core::action::{Action, AllowDeclared, Judged};
-use interlock_core::approval::Voter;
-use interlock_core::change::ChangeSet;
 use interlock_core::decide::{self, Asked, Command, Completion, Known, Outcome};
+use interlock_core::governance::action::Action;
+use interlock_core::governance::judge::{AllowDeclared, Judged};
 use interlock_core::ids::{ReceiptId, SessionId, SignalId};
 use interlock_core::json::Json;
+use interlock_core::plan::retry::{ErrorClass, StepError};
 use interlock_core::plan::{Accept, Gate, OnDenial, Plan, StepSpec, WaitFor, Work};
-use interlock_core::receipt::Receipt;
-use interlock_core::retry::{ErrorClass, StepError};
 use interlock_core::run::Run;
+use interlock_core::run::approval::Voter;
+use interlock_core::run::change::ChangeSet;
+use interlock_core::run::receipt::Receipt;
 use interlock_core::state::{EffectClass, Reason, ReceiptState};
 use interlock_core::time::Millis;
 use interlock_core::work::Claimer;

@@ -1,12 +1,12 @@
 //! The receipt of an effect moves along its machine, whoever else moves it at the same time.
 
-use interlock_core::change::SideWrite;
 use interlock_core::decide::Command;
 use interlock_core::ids::ReceiptId;
 use interlock_core::json::Json;
 use interlock_core::machine::receipt::{ReceiptEvent, next};
-use interlock_core::receipt::Receipt;
 use interlock_core::run::Run;
+use interlock_core::run::change::SideWrite;
+use interlock_core::run::receipt::Receipt;
 use interlock_core::state::{Control, EffectClass, ReceiptState};
 use interlock_store::{Refusal, Store};
 

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use interlock_core::caps::Caps;
 use interlock_core::decide::Command;
 use interlock_core::ids::SessionId;
 use interlock_core::plan::Plan;
+use interlock_core::tenant::caps::Caps;
 use interlock_store::{
     ExpireSessions, Options, PutTenant, ReadError, Refusal, Seal, Store, StoreUrl, SubmitError, Tenant,
 };

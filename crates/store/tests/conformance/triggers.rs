@@ -2,9 +2,9 @@
 
 use interlock_core::ids::{InboundId, OutboundId, OutboxId, RunId, ScheduleId};
 use interlock_core::json::{Hash, Json};
-use interlock_core::schedule::{DstPolicy, Overlap, SlotState};
 use interlock_core::state::IdempotencyState;
 use interlock_core::time::{Millis, Timestamp};
+use interlock_core::trigger::schedule::{DstPolicy, Overlap, SlotState};
 use interlock_core::trigger::{EndpointState, Origin, Source};
 use interlock_store::{
     AddInbound, AddOutbound, AddSchedule, AttemptRow, BeginDelivery, ChangeSchedule, Changed, DeliveryBegun,

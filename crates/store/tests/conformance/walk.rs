@@ -1,12 +1,12 @@
 //! Random walks: whatever `decide` makes of a run, the store gives it back. The same walk on every database leaves the
 //! same rows.
 
-use interlock_core::approval::Voter;
 use interlock_core::decide::{self, Asked, Asking, Bound, Command, Completion, Known, Outbound, Outcome};
 use interlock_core::ids::{SessionId, SignalId};
 use interlock_core::json::Json;
+use interlock_core::plan::retry::{ErrorClass, StepError};
 use interlock_core::plan::{Accept, Gate, OnFailure, RollbackSpec, StepSpec, Undo, WaitFor, Work};
-use interlock_core::retry::{ErrorClass, StepError};
+use interlock_core::run::approval::Voter;
 use interlock_core::run::{Phase, Run};
 use interlock_core::state::{Reason, StepState};
 use interlock_core::time::{Millis, Timestamp};

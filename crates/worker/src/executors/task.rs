@@ -8,7 +8,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use interlock_core::json::Json;
 use interlock_core::limits;
-use interlock_core::retry::ErrorClass;
+use interlock_core::plan::retry::ErrorClass;
 use interlock_core::work::ReportedOutcome;
 use serde::Serialize;
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::fake::{Fake, start};
 use interlock_core::json::Json;
-use interlock_core::retry::ErrorClass;
+use interlock_core::plan::retry::ErrorClass;
 use interlock_core::state::TaskType;
 use interlock_core::time::Millis;
 use interlock_protocol::agent::ReportedOutcome;

@@ -1,16 +1,16 @@
 //! The rules of governance that can be checked before anything runs.
 
+use interlock_core::governance::unasked::unasked_by;
 use interlock_core::limits::WAIT_MAX;
+use interlock_core::plan::rules::{PROFILES, StepPhase, ValidationMode, is_prod};
 use interlock_core::plan::{BlastRadius, OnFailure};
-use interlock_core::rules::{PROFILES, StepPhase, ValidationMode, is_prod};
 use interlock_core::state::{EffectClass, StepKind};
-use interlock_core::unasked::unasked_by;
 
 use super::steps::{duration, quorum};
 use crate::convert::{effect_of, radius_of};
 use crate::definition::Definition;
 use crate::diagnostic::{Code, Report};
-use interlock_core::nearest::hint;
+use interlock_core::text::nearest::hint;
 
 pub fn check(definition: &Definition, report: &mut Report) {
     profile(definition, report);

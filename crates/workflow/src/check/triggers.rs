@@ -1,14 +1,14 @@
 //! Triggers: schedules that can be read, and inputs that the workflow has.
 
-use interlock_core::schedule::{CATCH_UP_MAX, Cadence, DstPolicy, JITTER_MAX, TimeZone, wrong_name};
 use interlock_core::time::Millis;
+use interlock_core::trigger::schedule::{CATCH_UP_MAX, Cadence, DstPolicy, JITTER_MAX, TimeZone, wrong_name};
 
 use crate::cadence::{wrong_cron, wrong_zone};
 use crate::definition::{Definition, Schedule};
 use crate::diagnostic::{Code, Report};
 use crate::limits::TRIGGERS_MAX;
 use crate::shape::{At, Map, Template};
-use interlock_core::nearest::hint;
+use interlock_core::text::nearest::hint;
 
 pub fn check(definition: &Definition, report: &mut Report) {
     let Some(on) = &definition.on else { return };

@@ -1,7 +1,7 @@
 //! Who is asked: for the whole workflow, and at a gate.
 
 use interlock_core::plan::OnDenial;
-use interlock_core::rules::ValidationMode;
+use interlock_core::plan::rules::ValidationMode;
 use interlock_core::time::Millis;
 
 use crate::diagnostic::Report;

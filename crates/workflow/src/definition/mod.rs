@@ -11,8 +11,8 @@ pub use input::{Input, InputType};
 pub use step::{Argv, Backoff, Idempotency, Requires, Retry, Rollback, Step, Wait};
 pub use trigger::{GitHub, Schedule, ServiceNow, Signal, Slack, Ticket, TriggerKind, Triggers, Webhook};
 
+use interlock_core::plan::rules::{Dedupe, OnConflict, StepPhase, ValidationMode, Workdir};
 use interlock_core::plan::{Accept, BlastRadius, OnDenial, OnFailure, RollbackCondition};
-use interlock_core::rules::{Dedupe, OnConflict, StepPhase, ValidationMode, Workdir};
 use interlock_core::state::EffectClass;
 use interlock_core::time::Millis;
 

@@ -1,7 +1,7 @@
 //! One step: what it does, and everything that can be said about it.
 
+use interlock_core::plan::rules::{Dedupe, StepPhase, Workdir};
 use interlock_core::plan::{Accept, BlastRadius, OnFailure, RollbackCondition};
-use interlock_core::rules::{Dedupe, StepPhase, Workdir};
 use interlock_core::state::{EffectClass, StepKind};
 use interlock_core::time::Millis;
 

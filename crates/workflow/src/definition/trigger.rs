@@ -5,8 +5,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use interlock_core::schedule::{DstPolicy, Overlap};
 use interlock_core::time::Millis;
+use interlock_core::trigger::schedule::{DstPolicy, Overlap};
 
 use crate::diagnostic::{Code, Report};
 use crate::node::{Key, Node, Value};

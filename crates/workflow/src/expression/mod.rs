@@ -14,7 +14,7 @@ use std::sync::{Arc, LazyLock};
 
 use cel::{Context, Env, ExecutionError, Program};
 use interlock_core::limits;
-use interlock_core::retry::{ErrorClass, StepError};
+use interlock_core::plan::retry::{ErrorClass, StepError};
 use serde_json::Value;
 
 use budget::Budget;

@@ -8,7 +8,7 @@ use cel::common::ast::{CallExpr, EntryExpr, Expr, IdedExpr, LiteralValue, Source
 use super::{NoExpression, compile};
 use crate::definition::InputType;
 use crate::diagnostic::Code;
-use interlock_core::nearest::hint;
+use interlock_core::text::nearest::hint;
 
 /// What an expression may refer to where it stands.
 #[derive(Debug, Clone, Copy, Default)]
@@ -290,7 +290,7 @@ impl Check<'_> {
             };
             self.fault(Code::UnknownStep, range, format!("there is no step `{name}`"), Some(help));
         } else if let Some(field) = rest.first().filter(|field| !STEP_FIELDS.contains(field)) {
-            let help = if interlock_core::nearest::nearest(field, STEP_FIELDS.iter().copied()).is_some() {
+            let help = if interlock_core::text::nearest::nearest(field, STEP_FIELDS.iter().copied()).is_some() {
                 hint(field, STEP_FIELDS.iter().copied())
             } else {
                 format!("what the step gave is under `output`: `steps.{name}.output.{field}`")

@@ -1,6 +1,6 @@
 //! The shape of a scenario file.
 
-use interlock_core::retry::ErrorClass;
+use interlock_core::plan::retry::ErrorClass;
 use interlock_core::state::{Reason, RunState, StepKind, StepState};
 use interlock_core::time::Millis;
 
@@ -9,7 +9,7 @@ use crate::definition::Step;
 use crate::diagnostic::{Code, Report};
 use crate::node::{Node, Span, Value};
 use crate::shape::{At, Defs, Map, Name, OneOrMany, Shape, Template, record, words};
-use interlock_core::nearest::hint;
+use interlock_core::text::nearest::hint;
 
 words!(ErrorClass, Reason, RunState, StepState);
 

@@ -3,15 +3,16 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use interlock_core::action::AllowDeclared;
-use interlock_core::approval::Voter;
-use interlock_core::change::{ChangeSet, Context, LiveChange};
 use interlock_core::decide::{self, Asked, Asking, Bound, Command, Completion, Known, Outcome, StartRequest};
-use interlock_core::event::Event;
+use interlock_core::governance::judge::AllowDeclared;
 use interlock_core::ids::{RunId, SessionId, SignalId, TenantId};
+use interlock_core::json::HashHex;
 use interlock_core::json::Json;
-use interlock_core::retry::{ErrorClass, StepError};
-use interlock_core::run::{HashHex, Header, Phase, Run, Trigger};
+use interlock_core::plan::retry::{ErrorClass, StepError};
+use interlock_core::run::approval::Voter;
+use interlock_core::run::change::{ChangeSet, Context, LiveChange};
+use interlock_core::run::event::Event;
+use interlock_core::run::{Header, Phase, Run, Trigger};
 use interlock_core::state::{Control, Initiator, StepKind};
 use interlock_core::time::{Millis, Timestamp};
 use serde_json::Value;

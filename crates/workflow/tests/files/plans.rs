@@ -1,8 +1,8 @@
 //! A definition as a plan.
 
+use interlock_core::plan::retry::Backoff;
+use interlock_core::plan::rules::{StepPhase, ValidationMode};
 use interlock_core::plan::{OnDenial, OnFailure, Undo, WaitFor, Work};
-use interlock_core::retry::Backoff;
-use interlock_core::rules::{StepPhase, ValidationMode};
 use interlock_core::time::Millis;
 use interlock_workflow::diagnostic::{Code, Severity, Style};
 use interlock_workflow::{Checked, parse};

@@ -1,8 +1,8 @@
 //! An event as the command line tells it, whichever way it came.
 
-use interlock_core::event::Event;
 use interlock_core::ids::RunId;
 use interlock_core::json::Json;
+use interlock_core::run::event::Event;
 use interlock_core::time::Timestamp;
 use interlock_protocol::live::{Cursor, Envelope};
 use interlock_protocol::runs::EventView;

@@ -93,7 +93,7 @@ async fn credential(args: &LoginArgs, server: &str) -> anyhow::Result<(Secret, S
     let until = crate::output::span::instant(token.expires_at);
     let secret = Secret::new(&token.token)
         .ok_or_else(|| Ended::saying(Exit::Internal, "the server's token cannot be sent back to it"))?;
-    Ok((secret, format!(" as {} until {until}", interlock_core::visible::visible(&token.person))))
+    Ok((secret, format!(" as {} until {until}", interlock_core::text::visible::visible(&token.person))))
 }
 
 async fn key(args: &LoginArgs, server: &str) -> anyhow::Result<Secret> {

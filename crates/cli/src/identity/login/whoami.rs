@@ -1,7 +1,7 @@
 //! `interlock whoami`: whom the server takes the caller for.
 
 use clap::Args;
-use interlock_core::visible::visible;
+use interlock_core::text::visible::visible;
 use interlock_protocol::identity::{Me, path};
 
 use crate::client::ClientArgs;

@@ -2,13 +2,13 @@
 
 use super::case::{Case, STARTER, pause, retry, skip, voter};
 use super::plans::{gate, plan, task};
-use crate::approval::Voter;
-use crate::change::{Context, SideWrite};
 use crate::decide::{Asked, Command};
 use crate::limits;
 use crate::plan::{OnDenial, OnFailure, Plan, StepSpec, Work};
 use crate::rejection::Rejection;
 use crate::run::Phase;
+use crate::run::approval::Voter;
+use crate::run::change::{Context, SideWrite};
 use crate::state::{ApprovalState, Initiator, Reason, RunState, StepState};
 use crate::time::Millis;
 
@@ -19,7 +19,7 @@ fn gated(change: impl FnOnce(&mut crate::plan::Gate)) -> Case {
     Case::of(plan(vec![step, task("t")]))
 }
 
-fn asked(case: &Case) -> &crate::approval::Approval {
+fn asked(case: &Case) -> &crate::run::approval::Approval {
     let Phase::WaitingApproval(approval) = &case.step(0).phase else { panic!("{:?}", case.step(0)) };
     approval
 }

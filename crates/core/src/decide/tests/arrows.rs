@@ -13,8 +13,8 @@ use super::plans::{Tuned, gate, plan, task, transform};
 use super::property::{MOVES_MAX, play};
 use crate::decide::Command;
 use crate::machine::step::{StepEvent, next};
+use crate::plan::retry::ErrorClass;
 use crate::plan::{OnDenial, OnFailure, Plan, StepSpec, Work};
-use crate::retry::ErrorClass;
 use crate::state::{Reason, StepKind, StepState};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

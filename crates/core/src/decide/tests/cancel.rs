@@ -3,12 +3,12 @@
 use super::case::{Case, cancel, error, pause, roll_back};
 use super::plans::{Tuned, gate, plan, signal, task, tasks, timer};
 use super::wait::waiting;
-use crate::change::{ClaimChange, SideWrite};
 use crate::decide::{Command, Completion, Outcome};
 use crate::limits;
+use crate::plan::retry::ErrorClass;
 use crate::plan::{OnDenial, OnFailure, Plan, RollbackCondition};
 use crate::rejection::Rejection;
-use crate::retry::ErrorClass;
+use crate::run::change::{ClaimChange, SideWrite};
 use crate::state::{ApprovalState, Control, Detail, EffectClass, Reason, ReceiptState, RunState, StepState};
 use crate::time::Millis;
 

@@ -2,12 +2,12 @@
 
 use super::case::{Case, Opening, pause, session};
 use super::plans::{Tuned, gate, plan, signal, task, tasks, timer, transform};
-use crate::change::ClaimChange;
 use crate::decide::{Command, Completion, Outcome};
 use crate::plan::OnDenial;
+use crate::plan::retry::ErrorClass;
 use crate::rejection::Rejection;
-use crate::retry::ErrorClass;
 use crate::run::Phase;
+use crate::run::change::ClaimChange;
 use crate::state::{RunState, StepState};
 use crate::time::Millis;
 
@@ -104,7 +104,7 @@ fn the_next_step_comes_with_the_completion_where_that_is_allowed() {
         assert_eq!(case.change.claim, expected, "{kind}");
         if fused {
             assert_eq!(case.change.journal.len(), 1, "one row for the whole hand-over");
-            assert!(matches!(case.change.live, crate::change::LiveChange::Advance(_)));
+            assert!(matches!(case.change.live, crate::run::change::LiveChange::Advance(_)));
         }
     }
 }

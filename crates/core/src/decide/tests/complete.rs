@@ -2,13 +2,13 @@
 
 use super::case::{Case, cancel, error, json, pause};
 use super::plans::{Tuned, plan, task, tasks};
-use crate::change::{ClaimChange, SideWrite};
 use crate::decide::{Command, Completion, Outbound, Outcome, is_recorded};
 use crate::json::Json;
 use crate::limits;
+use crate::plan::retry::{Backoff, ErrorClass, RetryPolicy, StepError};
 use crate::plan::{OnFailure, Plan};
 use crate::rejection::Rejection;
-use crate::retry::{Backoff, ErrorClass, RetryPolicy, StepError};
+use crate::run::change::{ClaimChange, SideWrite};
 use crate::state::{Detail, Reason, RunState, StepState};
 use crate::time::{Millis, Timestamp};
 

@@ -4,9 +4,9 @@ use super::case::{Answer, Answers, Case, Opening, cancel, json, pause, retry, ro
 use super::plans::{Tuned, conditional, gate, plan, signal, task, tasks};
 use crate::decide::Command;
 use crate::limits;
+use crate::plan::retry::ErrorClass;
 use crate::plan::{OnDenial, OnFailure, Plan};
 use crate::rejection::Rejection;
-use crate::retry::ErrorClass;
 use crate::run::Phase;
 use crate::state::{Reason, RunState, StepState};
 use crate::time::Millis;
@@ -38,7 +38,7 @@ fn pause_and_resume_come_back_to_where_the_run_was() {
         assert!(matches!(case.refuse(pause()), Rejection::InvalidRunState { .. }));
         case.tell(Command::Resume);
         assert_eq!((case.state(), case.names()), (state, vec!["session.resumed"]));
-        let expected = crate::change::LiveRow { version: case.run.version, ..row };
+        let expected = crate::run::change::LiveRow { version: case.run.version, ..row };
         assert_eq!(case.row(), expected, "nothing is forgotten over a pause");
         assert!(matches!(case.refuse(Command::Resume), Rejection::InvalidRunState { .. }));
     }

@@ -3,15 +3,15 @@
 use super::case::{Case, cancel, error, json, pause, retry, roll_back, skip};
 use super::plans::{Tuned, plan, task};
 use super::wait::waiting;
-use crate::change::SideWrite;
 use crate::decide::{Command, Outcome, is_recorded};
 use crate::json::Json;
 use crate::limits;
 use crate::machine::step::Resolution;
+use crate::plan::retry::ErrorClass;
 use crate::plan::{OnFailure, Plan};
 use crate::rejection::Rejection;
-use crate::retry::ErrorClass;
 use crate::run::Phase;
+use crate::run::change::SideWrite;
 use crate::state::{EffectClass, Reason, ReceiptState, RunState, StepState};
 use crate::time::Millis;
 

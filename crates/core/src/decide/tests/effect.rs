@@ -3,11 +3,11 @@
 use super::case::{Case, cancel, json};
 use super::plans::{Tuned as _, plan, task, tasks};
 use super::wait::waiting;
-use crate::change::SideWrite;
 use crate::decide::{Command, Outcome};
+use crate::plan::retry::{ErrorClass, StepError};
 use crate::plan::{OnFailure, Plan};
 use crate::rejection::{Rejection, WRITES_EXHAUSTED};
-use crate::retry::{ErrorClass, StepError};
+use crate::run::change::SideWrite;
 use crate::state::{EffectClass, Reason, ReceiptState, RunState, StepState};
 
 #[test]

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::change::{ChangeSet, Done, End, LiveChange, LiveRow, SideWrite, StepData};
 use crate::ids::{ApprovalId, SignalId};
 use crate::json::Json;
 use crate::plan::{Plan, StepSpec};
+use crate::run::change::{ChangeSet, Done, End, LiveChange, LiveRow, SideWrite, StepData};
 use crate::run::{Phase, Run, Step};
 use crate::state::{ApprovalState, Reason, RunState, StepState};
 

@@ -2,13 +2,13 @@
 
 use super::case::{Case, Opening, STARTER, cancel, json, pause, retry, roll_back, skip, skip_by, voter};
 use super::plans::{Tuned, gate, plan, signal, task, transform};
-use crate::approval::{Approval, Purpose, Voter};
-use crate::change::{Context, SideWrite};
 use crate::decide::{Asked, Command, resume};
+use crate::plan::retry::ErrorClass;
 use crate::plan::{OnDenial, OnFailure, Plan, StepSpec, Work};
 use crate::rejection::Rejection;
-use crate::retry::ErrorClass;
 use crate::run::Phase;
+use crate::run::approval::{Approval, Purpose, Voter};
+use crate::run::change::{Context, SideWrite};
 use crate::state::{ApprovalState, Control, Initiator, Reason, RunState, StepState};
 use crate::time::Millis;
 

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::case::{Case, session};
-use crate::change::{ClaimChange, LiveChange, LiveParts, SideWrite};
 use crate::decide::Command;
-use crate::event::Event;
 use crate::machine;
+use crate::run::change::{ClaimChange, LiveChange, LiveParts, SideWrite};
+use crate::run::event::Event;
 use crate::run::{Phase, Run, Step};
 use crate::state::{ApprovalState, Control, RunState, StepState};
 

@@ -9,8 +9,8 @@ use super::case::{Always, Case, Opening, START, asks, bound, denied, json, retry
 use super::moves::{self, any_moves, any_plan};
 use super::plans::{Tuned, plan, task, tasks, transform};
 use super::property::MOVES_MAX;
-use crate::action::{AllowDeclared, Decision, Judge};
 use crate::decide::{Asked, Bound, Command, Decided, Known, Rendered, decide, open, start};
+use crate::governance::judge::{AllowDeclared, Decision, Judge};
 use crate::plan::{OnFailure, Plan, StepSpec, WaitFor, Work};
 use crate::rejection::Rejection;
 use crate::run::Step;
@@ -102,7 +102,7 @@ fn a_rollback_is_judged_like_what_it_undoes() {
     #[derive(Debug)]
     struct NoUndoing(Decision);
     impl Judge for NoUndoing {
-        fn judge(&self, action: &crate::action::Action, _: &crate::run::Run) -> Decision {
+        fn judge(&self, action: &crate::governance::action::Action, _: &crate::run::Run) -> Decision {
             if action.kind == StepKind::Rollback { self.0.clone() } else { Decision::Allow }
         }
     }
@@ -142,7 +142,7 @@ fn half_an_answer_is_none() {
     let (run, opening) = open(Opening::of(plan(vec![with.clone()])).request()).unwrap();
     let _ = start(&run, opening, Asked::system(START)).unwrap().settle(|asking| {
         other = Some(asking.bind(input(r#"{"to":"staging"}"#), &AllowDeclared));
-        Bound::broken(super::case::error(crate::retry::ErrorClass::Invalid))
+        Bound::broken(super::case::error(crate::plan::retry::ErrorClass::Invalid))
     });
     let Some(Bound(crate::decide::ask::Found::Go(_, leave))) = other else { panic!() };
     let forged = Bound(crate::decide::ask::Found::Go(input(r#"{"to":"production"}"#), leave));
@@ -156,7 +156,7 @@ fn effects_are_judged_for_themselves() {
     #[derive(Debug)]
     struct OnPay(Decision);
     impl Judge for OnPay {
-        fn judge(&self, action: &crate::action::Action, _: &crate::run::Run) -> Decision {
+        fn judge(&self, action: &crate::governance::action::Action, _: &crate::run::Run) -> Decision {
             if action.operation == "pay" { self.0.clone() } else { Decision::Allow }
         }
     }

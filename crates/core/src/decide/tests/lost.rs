@@ -3,12 +3,12 @@
 use super::case::{Case, cancel, error, pause};
 use super::plans::{Tuned, gate, plan, signal, task, tasks};
 use super::wait::waiting;
-use crate::change::{ClaimChange, SideWrite};
 use crate::decide::{Asked, Command};
 use crate::limits;
+use crate::plan::retry::ErrorClass;
 use crate::plan::{OnDenial, OnFailure, Plan, StepSpec};
 use crate::rejection::Rejection;
-use crate::retry::ErrorClass;
+use crate::run::change::{ClaimChange, SideWrite};
 use crate::state::{ApprovalState, EffectClass, Reason, ReceiptState, RunState, StepState};
 use crate::time::Millis;
 

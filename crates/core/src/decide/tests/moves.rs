@@ -5,11 +5,12 @@ use proptest::prelude::*;
 
 use super::case::{Answer, Answers, Case, asks, cancel, denied, error, json, pause, retry, roll_back, session, skip};
 use super::plans::{Tuned, gate, signal, task, timer, transform};
-use crate::action::{Action, Decision, Judge};
 use crate::decide::{Command, Completion, Outbound, Outcome};
+use crate::governance::action::Action;
+use crate::governance::judge::{Decision, Judge};
 use crate::machine::step::Resolution;
+use crate::plan::retry::ErrorClass;
 use crate::plan::{BlastRadius, OnDenial, OnFailure, Plan, RollbackCondition, StepSpec};
-use crate::retry::ErrorClass;
 use crate::run::Run;
 use crate::state::{Control, EffectClass, Reason, ReceiptState, StepKind, StepState};
 use crate::time::Millis;

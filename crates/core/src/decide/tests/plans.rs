@@ -1,10 +1,10 @@
 //! Plans to test with, built from steps of one line each.
 
 use crate::json::Json;
+use crate::plan::retry::{Backoff, RetryPolicy};
 use crate::plan::{
     Accept, Gate, OnDenial, OnFailure, Plan, RollbackCondition, RollbackSpec, StepSpec, Undo, WaitFor, Work,
 };
-use crate::retry::{Backoff, RetryPolicy};
 use crate::state::EffectClass;
 use crate::time::Millis;
 

@@ -2,13 +2,13 @@
 
 use super::case::{Case, START, cancel, json, pause, retry, roll_back, skip};
 use super::plans::{Tuned, gate, plan, signal, task, tasks};
-use crate::change::SideWrite;
 use crate::decide::{Command, Outcome};
 use crate::limits;
 use crate::machine::step::Resolution;
+use crate::plan::retry::ErrorClass;
 use crate::plan::{OnDenial, OnFailure, Plan, RollbackCondition, StepSpec, Work};
 use crate::rejection::Rejection;
-use crate::retry::ErrorClass;
+use crate::run::change::SideWrite;
 use crate::state::{Control, EffectClass, Reason, RunState, StepState};
 use crate::time::Millis;
 

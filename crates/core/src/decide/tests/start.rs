@@ -2,14 +2,14 @@
 
 use super::case::{Answer, Answers, Case, Opening, bound, error, json};
 use super::plans::{conditional, gate, plan, signal, task, tasks};
-use crate::action::AllowDeclared;
-use crate::change::{IdempotencyRow, SideWrite};
 use crate::decide::{Asked, Rendered, open, start};
+use crate::governance::judge::AllowDeclared;
 use crate::json::Hash;
 use crate::limits;
+use crate::plan::retry::ErrorClass;
 use crate::plan::{Accept, OnDenial, OnFailure, Plan, StepSpec, WaitFor, Work};
 use crate::rejection::Rejection;
-use crate::retry::ErrorClass;
+use crate::run::change::{IdempotencyRow, SideWrite};
 use crate::run::{Header, Phase, Step};
 use crate::state::{Reason, RunState, StepState};
 

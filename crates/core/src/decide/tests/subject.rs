@@ -2,11 +2,11 @@
 
 use super::case::{Case, Opening, cancel, error, pause, retry, roll_back, skip};
 use super::plans::{plan, task, tasks};
-use crate::change::SideWrite;
 use crate::decide::{Command, Queued};
+use crate::plan::retry::ErrorClass;
 use crate::plan::{OnFailure, Plan};
 use crate::rejection::Rejection;
-use crate::retry::ErrorClass;
+use crate::run::change::SideWrite;
 use crate::state::{Control, Detail, Reason, RunState, StepState};
 use crate::time::Millis;
 

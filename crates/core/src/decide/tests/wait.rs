@@ -2,12 +2,12 @@
 
 use super::case::{Answer, Answers, Case, json, pause};
 use super::plans::{Tuned, plan, signal, task, tasks, timer};
-use crate::change::SideWrite;
 use crate::decide::{Command, Outcome, Rendered};
 use crate::limits;
 use crate::plan::{Accept, OnFailure, StepSpec, WaitFor, Work};
 use crate::rejection::Rejection;
 use crate::run::Phase;
+use crate::run::change::SideWrite;
 use crate::state::{Reason, RunState, StepState, TaskType};
 use crate::time::{Millis, Timestamp};
 

@@ -2,14 +2,14 @@
 
 use super::case::{Case, Opening, cancel, pause, retry, roll_back, skip};
 use super::plans::{Tuned as _, gate, plan, signal, task, tasks, timer};
-use crate::caps::Held;
 use crate::decide::{Command, Queued};
 use crate::ids::RunId;
+use crate::plan::retry::ErrorClass;
 use crate::plan::{OnDenial, OnFailure, Plan};
-use crate::retry::ErrorClass;
+use crate::run::why::{Cause, Explanation, LimitOf, Remedy, Surroundings, Throttle, why};
 use crate::state::{ApprovalState, EffectClass, RunState};
+use crate::tenant::caps::Held;
 use crate::time::Millis;
-use crate::why::{Cause, Explanation, LimitOf, Remedy, Surroundings, Throttle, why};
 
 fn explain(case: &Case) -> Explanation {
     let explanation = why(&case.run, case.now, Surroundings { workers: Some(0), ..Surroundings::default() });

@@ -1,8 +1,8 @@
 //! From claims to a person of ours. The account is made at the first sign-in, and takes groups and roles from the
 //! provider at every one; an account that an admin has disabled stays so.
 
-use interlock_core::identity::Roles;
 use interlock_core::limits::GROUPS_MAX;
+use interlock_core::tenant::identity::Roles;
 use interlock_store::{ChangeUser, UserRow};
 use serde_json::Value;
 

@@ -13,8 +13,8 @@ mod token;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use interlock_core::identity::Roles;
 use interlock_core::ids::TenantId;
+use interlock_core::tenant::identity::Roles;
 use interlock_outbound::Outbound;
 use tokio::sync::Mutex;
 

@@ -1,11 +1,11 @@
 //! Which approval a vote on a run is about. A run can be voted on without naming anything only where nothing can be
 //! mistaken: one approval is open, and not much hangs on it. Otherwise the digest says what was looked at.
 
+use interlock_core::governance::tier::Tier;
 use interlock_core::ids::{ApprovalId, RunId};
 use interlock_core::plan::Plan;
 use interlock_core::run::Run;
 use interlock_core::state::ApprovalState;
-use interlock_core::tier::Tier;
 use interlock_protocol::approvals::ApprovalView;
 use interlock_store::ApprovalRow;
 
@@ -70,8 +70,8 @@ fn not_open(run: RunId, open: &[ApprovalView], meant: Meant<'_>) -> ApiError {
 
 #[cfg(test)]
 mod tests {
-    use interlock_core::approval::Purpose;
     use interlock_core::plan::StepSpec;
+    use interlock_core::run::approval::Purpose;
     use interlock_core::time::Timestamp;
 
     use super::*;

@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use interlock_core::ids::{ApprovalId, RunId, TenantId};
 use interlock_core::run::Run;
-use interlock_core::visible::visible;
+use interlock_core::text::visible::visible;
 use interlock_engine::commands::vote::VoteRequest;
 use interlock_protocol::approvals::{ApprovalView, CastVote, Voted, path};
 use interlock_store::ApprovalRow;

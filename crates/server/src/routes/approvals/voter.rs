@@ -1,9 +1,9 @@
 //! In whose right somebody votes: their own, or that of somebody who has delegated it to them.
 
 use axum::http::StatusCode;
-use interlock_core::approval::Voter;
-use interlock_core::identity::{Permission, Role, Roles};
 use interlock_core::run::Run;
+use interlock_core::run::approval::Voter;
+use interlock_core::tenant::identity::{Permission, Role, Roles};
 
 use super::fresh;
 use crate::api_error::ApiError;

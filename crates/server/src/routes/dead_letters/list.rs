@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use interlock_core::ids::OutboxId;
-use interlock_core::visible::visible;
+use interlock_core::text::visible::visible;
 use interlock_protocol::webhooks::{DeadLetterList, DeadLetterView, path};
 use interlock_store::DeadLetter;
 use serde::Deserialize;

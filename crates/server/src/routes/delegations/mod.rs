@@ -7,7 +7,7 @@ mod revoke;
 mod view;
 
 use axum::http::StatusCode;
-use interlock_core::identity::Permission;
+use interlock_core::tenant::identity::Permission;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 

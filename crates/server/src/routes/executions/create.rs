@@ -4,8 +4,8 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use interlock_core::governance::stricter::Stricter;
 use interlock_core::state::{Admission, Initiator};
-use interlock_core::stricter::Stricter;
 use interlock_engine::commands::ticket::StartForTicket;
 use interlock_protocol::executions::{CreateExecution, Created, path};
 

@@ -3,8 +3,8 @@
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
-use interlock_core::identity::Role;
 use interlock_core::limits::NAME_BYTES_MAX;
+use interlock_core::tenant::identity::Role;
 use interlock_protocol::identity::{CreateKey, CreatedKey, path};
 
 use super::view;

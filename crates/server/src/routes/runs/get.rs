@@ -3,9 +3,9 @@
 use axum::Json;
 use axum::extract::State;
 use interlock_core::ids::RunId;
+use interlock_core::run::why::Heartbeat;
 use interlock_core::state::{Detail, RunState};
 use interlock_core::time::Millis;
-use interlock_core::why::Heartbeat;
 use interlock_protocol::runs::{RunView, limits, path};
 use interlock_store::RunSummary;
 use serde::Deserialize;

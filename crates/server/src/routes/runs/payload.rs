@@ -3,8 +3,8 @@
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use interlock_core::json::HashHex;
 use interlock_core::json::Json as Payload;
-use interlock_core::run::HashHex;
 use interlock_engine::payloads::Reference;
 use interlock_protocol::runs::path;
 

@@ -3,8 +3,8 @@
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
-use interlock_core::cloudevent::CloudEvent;
 use interlock_core::rejection::Rejection;
+use interlock_core::trigger::cloudevent::CloudEvent;
 use interlock_engine::commands::announce::Announced;
 use interlock_protocol::runs::{RunSignal, Signal, Signaled, path};
 

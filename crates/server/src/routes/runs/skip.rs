@@ -4,8 +4,8 @@
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use interlock_core::approval::Voter;
 use interlock_core::decide::skip_terms;
+use interlock_core::run::approval::Voter;
 use interlock_protocol::runs::{Because, Standing, path};
 
 use crate::api_error::ApiError;

@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use interlock_core::json::Json as Payload;
 use interlock_core::limits::{INPUT_LABELS, OWN_LABELS};
-use interlock_core::rules::OnConflict;
+use interlock_core::plan::rules::OnConflict;
 use interlock_core::state::{Admission, Initiator};
 use interlock_core::trace::TraceContext;
 use interlock_engine::{EngineError, IdempotencyKey, StartRun, StartWorkflow, Started};

@@ -4,8 +4,8 @@ use axum::Json;
 use axum::extract::State;
 use interlock_core::ids::RunId;
 use interlock_core::run::Run;
+use interlock_core::run::why::{self, Explanation, Surroundings};
 use interlock_core::state::WorkerState;
-use interlock_core::why::{self, Explanation, Surroundings};
 use interlock_core::work::Skills;
 use interlock_protocol::runs::path;
 

@@ -1,8 +1,8 @@
 //! A schedule's row as it goes over the wire.
 
 use interlock_core::ids::TenantId;
-use interlock_core::schedule::{Slot, TimeZone, slot_text};
 use interlock_core::time::Timestamp;
+use interlock_core::trigger::schedule::{Slot, TimeZone, slot_text};
 use interlock_engine::Engine;
 use interlock_engine::parts::Schedules;
 use interlock_protocol::schedules::{PastSlot, ScheduleView, SlotView};
@@ -29,7 +29,7 @@ pub async fn schedules(
 fn shown(row: ScheduleRow, now: Timestamp) -> ScheduleView {
     let next = if row.spec.paused { None } else { upcoming(&row, now.max(row.done_at), 1).into_iter().next() };
     let description =
-        row.spec.cron.parse().map(|cron: interlock_core::schedule::Cron| cron.describe()).unwrap_or_default();
+        row.spec.cron.parse().map(|cron: interlock_core::trigger::schedule::Cron| cron.describe()).unwrap_or_default();
     ScheduleView {
         schedule_id: row.id,
         name: row.spec.name,

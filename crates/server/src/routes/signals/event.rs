@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use axum::extract::{FromRequest, Request};
 use axum::http::HeaderMap;
-use interlock_core::cloudevent::{self, CloudEvent, InvalidEvent, Mode};
+use interlock_core::trigger::cloudevent::{self, CloudEvent, InvalidEvent, Mode};
 use serde::de::DeserializeOwned;
 
 use crate::api_error::ApiError;

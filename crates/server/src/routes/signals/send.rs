@@ -4,8 +4,8 @@
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
-use interlock_core::cloudevent::CloudEvent;
 use interlock_core::json::Hash;
+use interlock_core::trigger::cloudevent::CloudEvent;
 use interlock_engine::IdempotencyKey;
 use interlock_engine::commands::announce::Announced;
 use interlock_engine::commands::signal::{SignalRequest, Signaled};

@@ -4,8 +4,8 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use interlock_core::identity::Permission;
 use interlock_core::ids::TenantId;
+use interlock_core::tenant::identity::Permission;
 use interlock_protocol::identity::{ChangeTenant, TenantView, path};
 
 use super::view::{self, OfTenant};

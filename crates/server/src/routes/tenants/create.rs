@@ -3,8 +3,8 @@
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
-use interlock_core::identity::Role;
 use interlock_core::ids::TenantId;
+use interlock_core::tenant::identity::Role;
 use interlock_protocol::identity::{CreateTenant, CreatedTenant, path};
 use interlock_store::Tenant;
 

@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use interlock_core::identity::Permission;
+use interlock_core::tenant::identity::Permission;
 use interlock_protocol::identity::{TenantList, path};
 
 use super::view;

@@ -2,7 +2,7 @@
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use interlock_core::identity::Permission;
+use interlock_core::tenant::identity::Permission;
 use interlock_protocol::identity::{ChangeTenant, TenantView};
 use interlock_store::Tenant;
 

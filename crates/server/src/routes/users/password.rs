@@ -3,8 +3,8 @@
 
 use axum::extract::State;
 use axum::http::StatusCode;
-use interlock_core::identity::Permission;
 use interlock_core::ids::UserId;
+use interlock_core::tenant::identity::Permission;
 use interlock_protocol::identity::{SetPassword, path};
 use interlock_store::{ChangeUser, EndUserSessions};
 

@@ -2,7 +2,7 @@
 
 use axum::body::Body;
 use axum::http::{Request, header};
-use interlock_core::identity::Permission;
+use interlock_core::tenant::identity::Permission;
 use interlock_server::matrix::{Line, MATRIX, Place};
 use serde_json::json;
 

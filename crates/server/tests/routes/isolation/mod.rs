@@ -10,9 +10,9 @@ use std::collections::BTreeSet;
 
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Request, StatusCode, header};
-use interlock_core::identity::{Role, Roles};
 use interlock_core::ids::{OutboxId, TenantId};
 use interlock_core::json::Json;
+use interlock_core::tenant::identity::{Role, Roles};
 use interlock_server::identity::NewKey;
 use interlock_server::matrix::{Line, MATRIX, Place, Thing};
 use interlock_store::{NewMessage, ReplayMessages};

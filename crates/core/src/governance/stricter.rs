@@ -3,8 +3,8 @@
 
 use serde::Serialize;
 
+use crate::plan::rules::{ApprovalRules, PROFILES, ValidationMode, is_prod};
 use crate::plan::{BlastRadius, Plan, StepSpec};
-use crate::rules::{ApprovalRules, PROFILES, ValidationMode, is_prod};
 use crate::state::EffectClass;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]

@@ -1,5 +1,9 @@
 //! Names of what starts runs from outside, and of what tells the outside about them.
 
+pub mod cloudevent;
+pub mod schedule;
+pub mod webhook;
+
 use std::fmt;
 use std::str::FromStr;
 

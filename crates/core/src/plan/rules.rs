@@ -7,9 +7,9 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::caps::Caps;
 use crate::plan::OnDenial;
 use crate::state::{UnknownName, names};
+use crate::tenant::caps::Caps;
 use crate::time::Millis;
 
 names!(

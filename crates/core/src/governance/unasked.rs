@@ -2,8 +2,8 @@
 //! no policy asks by itself, only an `approval` step keeps it. What is promised and not kept is refused at the start,
 //! so that nobody relies on a question that is never put.
 
+use crate::plan::rules::ValidationMode;
 use crate::plan::{Plan, Work};
-use crate::rules::ValidationMode;
 
 impl Plan {
     /// The mode that somebody relies on: the one that was declared or asked for, or what the profile means by itself.
@@ -63,7 +63,7 @@ pub fn unasked_by(mode: ValidationMode, steps: &[&str]) -> String {
 mod tests {
     use super::*;
     use crate::plan::StepSpec;
-    use crate::rules::{ApprovalRules, StepPhase};
+    use crate::plan::rules::{ApprovalRules, StepPhase};
     use crate::state::EffectClass;
 
     fn task(key: &str, change: impl FnOnce(&mut StepSpec)) -> StepSpec {

@@ -27,7 +27,7 @@ pub struct UnknownDestination {
 
 impl UnknownDestination {
     fn new(text: &str, what: &'static str) -> Self {
-        Self { shown: crate::visible::visible(&text.chars().take(80).collect::<String>()).into_owned(), what }
+        Self { shown: crate::text::visible::visible(&text.chars().take(80).collect::<String>()).into_owned(), what }
     }
 }
 

@@ -1,19 +1,25 @@
 //! The run: the consistency boundary. [`Run`] is everything `decide` may look at; a [`Step`] holds its [`Phase`], the
 //! state together with the data that exists only in that state.
 
+pub mod approval;
+pub mod change;
+pub mod event;
+pub mod project;
+pub mod receipt;
+pub mod why;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::action::Agreed;
-use crate::approval::Approval;
 use crate::ids::{ReceiptId, RunId, SessionId, SignalId, TenantId};
-use crate::json::{Hash, Json};
-use crate::plan::{Plan, StepSpec, Work};
-use crate::retry::StepError;
-use crate::state::{Control, Detail, Reason, RunState, StepState, TaskType};
+use crate::json::{HashHex, Json};
+use crate::plan::retry::StepError;
+use crate::plan::{Plan, RollbackCondition, StepSpec, Work};
+use crate::run::approval::Approval;
+use crate::state::{Control, Detail, EffectClass, Reason, RunState, StepState, TaskType};
 use crate::time::Timestamp;
 
 /// What is fixed when a run is made.
@@ -38,29 +44,12 @@ pub struct Header {
     pub started_by: Option<String>,
 }
 
-/// A [`Hash`] that reads and writes as hexadecimal text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct HashHex(pub Hash);
-
-impl Serialize for HashHex {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&self.0)
-    }
-}
-
-impl<'de> Deserialize<'de> for HashHex {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        let mut bytes = [0u8; 32];
-        let parsed = text.len() == 64
-            && bytes.iter_mut().enumerate().all(|(i, byte)| {
-                text.get(2 * i..2 * i + 2)
-                    .and_then(|pair| u8::from_str_radix(pair, 16).ok())
-                    .map(|b| *byte = b)
-                    .is_some()
-            });
-        parsed.then_some(Self(Hash(bytes))).ok_or_else(|| serde::de::Error::custom("expected 64 hexadecimal digits"))
-    }
+/// An action to which enough people have agreed. It is used up by the intent that it permits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Agreed {
+    pub step: u32,
+    pub iteration: u32,
+    pub action: HashHex,
 }
 
 /// What caused a run: `trigger_type` and `trigger_ref` of its row.
@@ -290,6 +279,22 @@ pub struct Awaited {
 }
 
 impl Step {
+    /// Whether a rollback under this condition has something to undo here.
+    pub(crate) fn is_undoable(&self, spec: &StepSpec, condition: RollbackCondition) -> bool {
+        let declared = spec.rollback.as_ref().is_some_and(|rollback| rollback.conditions.contains(&condition));
+        // A step that a restart went back over has an output as long as what it did stands.
+        let may_have_acted = self.output.is_some()
+            || match self.state() {
+                StepState::Succeeded | StepState::InDoubt => true,
+                // One that waits for leave to run again has run before, and so has one that a restart went back over.
+                StepState::Failed | StepState::Canceled | StepState::WaitingApproval | StepState::Pending => {
+                    self.attempt > 0 && spec.effect_class() != EffectClass::Read
+                }
+                _ => false,
+            };
+        declared && may_have_acted
+    }
+
     pub const fn state(&self) -> StepState {
         self.phase.state()
     }

@@ -1,22 +1,24 @@
 //! The plan of a run: what a workflow version comes down to. It is stored when the run starts, under the hash of its
 //! canonical bytes, and nothing that happens afterwards needs a definition in anybody's memory.
 
+pub mod retry;
+pub mod rules;
+mod step_fields;
+
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::caps::WorkflowCaps;
 use crate::json::{Hash, Json, canonical};
 use crate::limits;
+use crate::plan::retry::RetryPolicy;
+use crate::plan::rules::{PlanRules, StepRules};
 use crate::rejection::Rejection;
-use crate::retry::RetryPolicy;
-use crate::rules::{PlanRules, StepRules};
 use crate::state::{EffectClass, StepKind, UnknownName, names};
+use crate::tenant::caps::WorkflowCaps;
 use crate::time::Millis;
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::str::FromStr;
-
-mod step_fields;
 
 names!(
     /// What a run does when a step has failed for good.

@@ -8,13 +8,13 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::action::Agreed;
 use crate::ids::ApprovalId;
 use crate::json::Json;
 use crate::limits;
 use crate::machine::approval::{ApprovalEvent, next};
 use crate::plan::OnDenial;
 use crate::rejection::Rejection;
+use crate::run::Agreed;
 use crate::state::{ApprovalState, UnknownName, names};
 use crate::time::Timestamp;
 

@@ -3,9 +3,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::approval::Purpose;
 use crate::ids::{ApprovalId, ReceiptId, SessionId, SignalId};
-use crate::retry::StepError;
+use crate::plan::retry::StepError;
+use crate::run::approval::Purpose;
 use crate::state::{ApprovalState, Reason, ReceiptState, RunState, TaskType};
 use crate::time::Timestamp;
 

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::json::{Json, NUL, is_shallow, too_deep};
-use crate::webhook::Headers;
+use crate::trigger::webhook::Headers;
 
 const STRUCTURED: &str = "application/cloudevents+json";
 /// What the media types of all modes and formats begin with.

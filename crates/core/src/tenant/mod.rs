@@ -1,5 +1,8 @@
 //! What a tenant has decided for itself.
 
+pub mod caps;
+pub mod identity;
+
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 

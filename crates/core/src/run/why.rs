@@ -3,16 +3,15 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::approval::Purpose;
-use crate::caps::Held;
-use crate::decide::is_undoable;
 use crate::ids::{ApprovalId, ReceiptId, RunId, SessionId};
 use crate::limits::ORPHANED_AFTER;
 use crate::plan::RollbackCondition;
+use crate::plan::retry::{StepError, TASK_UNKNOWN};
 use crate::rejection::RUN_ORPHANED;
-use crate::retry::{StepError, TASK_UNKNOWN};
+use crate::run::approval::Purpose;
 use crate::run::{Phase, Run};
 use crate::state::{ApprovalState, Control, Reason, RunState, StepState, names};
+use crate::tenant::caps::Held;
 use crate::time::Timestamp;
 use std::fmt;
 use std::str::FromStr;
@@ -417,6 +416,5 @@ fn remedies(run: &Run, because: &[Cause]) -> Vec<Remedy> {
 /// Whether an operator's rollback would find something to undo.
 fn can_be_undone(run: &Run) -> bool {
     let forward = run.forward_len() as u32;
-    (0..forward)
-        .any(|position| is_undoable(run.spec(position), &run.steps[position as usize], RollbackCondition::Manual))
+    (0..forward).any(|position| run.steps[position as usize].is_undoable(run.spec(position), RollbackCondition::Manual))
 }

@@ -7,15 +7,15 @@ use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 use utoipa::ToSchema;
 
-use crate::approval::{Approval, Vote};
-use crate::caps::WorkflowCaps;
 use crate::ids::{ApprovalId, OutboxId, ReceiptId, RunId, SessionId, SignalId, TenantId};
 use crate::json::{Hash, Json};
 use crate::plan::StepSpec;
-use crate::receipt::Receipt;
-use crate::retry::StepError;
+use crate::plan::retry::StepError;
+use crate::run::approval::{Approval, Vote};
+use crate::run::receipt::Receipt;
 use crate::run::{Awaited, Header, Notes, Phase, Run, Step, Wait, Wake};
 use crate::state::{ApprovalState, Control, Detail, Initiator, Reason, RunState, StepKind, StepState};
+use crate::tenant::caps::WorkflowCaps;
 use crate::time::Timestamp;
 
 /// Everything one command changes about one run.
@@ -130,7 +130,7 @@ pub struct JournalRow {
     /// The `seq` of the first and of the last event in it.
     pub first_seq: u64,
     pub seq: u64,
-    /// A JSON array of [`crate::event::Event`].
+    /// A JSON array of [`crate::run::event::Event`].
     pub events: Json,
     pub context: Context,
     pub done: Option<Box<Done>>,

@@ -1,6 +1,8 @@
 //! What passes between the engine and a worker, wherever the worker runs: an [`Assignment`] out, a [`Report`] back.
 //! Every message names the run, the step and the attempt; the attempt fences, and repeating a message is harmless.
 
+pub mod destination;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -10,7 +12,7 @@ use utoipa::ToSchema;
 use crate::ids::{ReceiptId, RunId, SessionId, SignalId, TenantId};
 use crate::json::Json;
 use crate::plan::StepSpec;
-use crate::retry::StepError;
+use crate::plan::retry::StepError;
 use crate::state::{EffectClass, StepKind, TaskType};
 use crate::time::{Millis, Timestamp};
 

@@ -1,0 +1,7 @@
+//! What may happen, and who has to be asked first.
+
+pub mod action;
+pub mod judge;
+pub mod stricter;
+pub mod tier;
+pub mod unasked;

@@ -1,0 +1,4 @@
+//! Text for people: what was meant, and what is safe to show.
+
+pub mod nearest;
+pub mod visible;
