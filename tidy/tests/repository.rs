@@ -21,6 +21,11 @@ fn dependencies_point_downhill() {
 }
 
 #[test]
+fn folders_do_not_use_each_other_in_circles() {
+    assert_none(rules::circles::check(&TREE));
+}
+
+#[test]
 fn dependencies_are_licensed_and_not_doubled() {
     assert_none(rules::dependencies::check(&TREE, &metadata::graph()));
 }

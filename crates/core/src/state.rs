@@ -163,18 +163,6 @@ names!(
 );
 
 names!(
-    /// The pairing of a run that needs one working directory with one worker session.
-    AssignmentState, "assignment state", {
-        Offered = "offered",
-        Acked = "acked",
-        Released = "released",
-        Refused = "refused",
-        Expired = "expired",
-        Lost = "lost",
-    }
-);
-
-names!(
     /// What makes a repeated request one request.
     IdempotencyState, "idempotency record state", {
         Processing = "processing",

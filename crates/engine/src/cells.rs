@@ -27,10 +27,10 @@ pub struct Streak {
 }
 
 pub type CellRef = Arc<tokio::sync::Mutex<Cell>>;
-type Key = (TenantId, RunId);
+type RunKey = (TenantId, RunId);
 
 pub struct Cells {
-    shards: Vec<Mutex<BTreeMap<Key, CellRef>>>,
+    shards: Vec<Mutex<BTreeMap<RunKey, CellRef>>>,
     per_shard_max: usize,
 }
 
@@ -39,7 +39,7 @@ impl Cells {
         Self { shards: (0..SHARDS).map(|_| Mutex::default()).collect(), per_shard_max: cells_max.div_ceil(SHARDS) }
     }
 
-    fn shard(&self, run: RunId) -> MutexGuard<'_, BTreeMap<Key, CellRef>> {
+    fn shard(&self, run: RunId) -> MutexGuard<'_, BTreeMap<RunKey, CellRef>> {
         // The last byte of a UUIDv7 is random.
         let index = usize::from(run.as_bytes()[15]) % SHARDS;
         self.shards[index].lock().unwrap_or_else(PoisonError::into_inner)
@@ -99,7 +99,7 @@ impl Cells {
 }
 
 /// Drops the oldest run that nobody is working on right now; it is loaded again when it is needed.
-fn make_room(shard: &mut BTreeMap<Key, CellRef>, cells_max: usize) {
+fn make_room(shard: &mut BTreeMap<RunKey, CellRef>, cells_max: usize) {
     if shard.len() >= cells_max
         && let Some(idle) = shard.iter().find(|(_, cell)| Arc::strong_count(cell) == 1).map(|(key, _)| *key)
     {

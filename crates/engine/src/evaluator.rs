@@ -89,7 +89,7 @@ impl Evaluator {
     async fn run<T: Send + 'static>(
         &self,
         tenant: TenantId,
-        place: Place,
+        place: Slot,
         evaluate: impl FnOnce(&Budget) -> T + Send + 'static,
     ) -> Result<T, StepError> {
         let budget = Budget::default();
@@ -128,7 +128,7 @@ struct Places {
 }
 
 /// One place, given back when it is dropped.
-type Place = (OwnedSemaphorePermit, OwnedSemaphorePermit);
+type Slot = (OwnedSemaphorePermit, OwnedSemaphorePermit);
 
 impl Places {
     fn new(wanted: usize) -> Self {
@@ -137,7 +137,7 @@ impl Places {
     }
 
     /// A place for a tenant; none where the engine is stopping.
-    async fn take(&self, tenant: TenantId) -> Option<Place> {
+    async fn take(&self, tenant: TenantId) -> Option<Slot> {
         // The tenant's own place first, so that whoever waits for it takes none from the others.
         let share = self.share_of(tenant).acquire_owned().await.ok()?;
         let place = Arc::clone(&self.all).acquire_owned().await.ok()?;

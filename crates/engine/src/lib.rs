@@ -5,11 +5,13 @@
 //! hints go out: to [`dispatch`] (a step is ready), to the timers, to the [`feed`]. The loops find by themselves what
 //! no hint told them of, so a lost hint costs time and never a run.
 
+mod assignment;
 pub mod bind;
 pub mod cells;
 pub mod clock;
 pub mod commands;
 pub mod counters;
+pub mod deliver;
 pub mod dispatch;
 pub mod error;
 pub mod evaluator;
@@ -29,7 +31,7 @@ pub mod vault;
 pub mod webhooks;
 pub mod workflows;
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use interlock_core::ids::{ServerId, TenantId};
 use interlock_core::plan::retry::StepError;
@@ -74,8 +76,6 @@ pub(crate) struct Inner {
     pub counters: counters::Counters,
     pub publish: tokio::sync::Notify,
     pub schedules: loops::schedules::Bell,
-    pub vault: OnceLock<vault::Vault>,
-    pub outbound: OnceLock<Outbound>,
     pub payloads: Option<payloads::Payloads>,
     pub tasks: TaskTracker,
     pub stopping: CancellationToken,
@@ -122,8 +122,6 @@ impl Engine {
             counters: counters::Counters::default(),
             publish: tokio::sync::Notify::new(),
             schedules: loops::schedules::Bell::default(),
-            vault: OnceLock::new(),
-            outbound: OnceLock::new(),
             payloads,
             tasks: TaskTracker::new(),
             stopping: CancellationToken::new(),
@@ -221,16 +219,9 @@ impl Engine {
         self.0.evaluator.abandoned()
     }
 
-    /// Gives the engine what webhooks need: a key for their secrets, and a way to call out. The first one counts.
-    pub fn equip(&self, vault: vault::Vault, outbound: Outbound) {
-        // Whoever comes second has the same: both stand on the store's one secret.
-        let _ = self.0.vault.set(vault);
-        let _ = self.0.outbound.set(outbound);
-    }
-
-    /// The client for calls to the outside, once the engine has one.
+    /// The client for calls to the outside, where the engine was given one.
     pub fn outbound(&self) -> Option<&Outbound> {
-        self.0.outbound.get()
+        self.0.options.outbound.as_ref()
     }
 
     /// How long a worker session lives without a renewal.

@@ -5,12 +5,14 @@ use std::sync::Arc;
 use interlock_core::governance::judge::{AllowDeclared, Judge};
 use interlock_core::limits;
 use interlock_core::time::Millis;
+use interlock_outbound::Outbound;
 use interlock_store::Sweep;
 
 use crate::clock::Clock;
+use crate::deliver::Deliver;
 use crate::ids::IdSource;
-use crate::loops::outbox::Deliver;
 use crate::payloads::PayloadOptions;
+use crate::vault::Vault;
 
 #[derive(Clone)]
 pub struct EngineOptions {
@@ -37,6 +39,10 @@ pub struct EngineOptions {
     pub expressions_max: usize,
     /// Decides on every action before it may happen.
     pub judge: Arc<dyn Judge>,
+    /// The key of the secrets that the store keeps sealed; without it no webhook has a secret.
+    pub vault: Option<Vault>,
+    /// The one client for calls to the outside; without it messages wait.
+    pub outbound: Option<Outbound>,
     /// Brings messages to destinations that the engine does not know by itself.
     pub deliver: Arc<dyn Deliver>,
     pub outbox_attempts_max: u32,
@@ -66,6 +72,8 @@ impl EngineOptions {
             expressions_in_place: false,
             expressions_max: std::thread::available_parallelism().map_or(2, usize::from),
             judge: Arc::new(AllowDeclared),
+            vault: None,
+            outbound: None,
             deliver,
             outbox_attempts_max: 12,
             payloads: None,

@@ -29,12 +29,12 @@ pub struct Unopened;
 
 /// What a secret is for: whoever moves the row elsewhere cannot use it there.
 #[derive(Debug, Clone, Copy)]
-pub struct Place {
+pub struct SecretOf {
     pub tenant: TenantId,
     pub of: Uuid,
 }
 
-impl Place {
+impl SecretOf {
     fn bytes(self) -> [u8; 32] {
         let mut bytes = [0; 32];
         bytes[..16].copy_from_slice(self.tenant.as_bytes());
@@ -48,7 +48,7 @@ impl Vault {
         Self(Arc::new(RandomizedNonceKey::new(&AES_256_GCM, key).expect("the key has the right length")))
     }
 
-    pub fn seal(&self, place: Place, secret: &str) -> String {
+    pub fn seal(&self, place: SecretOf, secret: &str) -> String {
         let mut bytes = secret.as_bytes().to_vec();
         let sealed = self.0.seal_in_place_append_tag(Aad::from(place.bytes()), &mut bytes);
         let nonce = sealed.expect("a short text can always be sealed");
@@ -56,7 +56,7 @@ impl Vault {
         format!("{VERSION}{}", BASE64.encode(whole))
     }
 
-    pub fn open(&self, place: Place, sealed: &str) -> Result<String, Unopened> {
+    pub fn open(&self, place: SecretOf, sealed: &str) -> Result<String, Unopened> {
         let encoded = sealed.strip_prefix(VERSION).ok_or(Unopened)?;
         let mut bytes = BASE64.decode(encoded).map_err(|_| Unopened)?;
         let (nonce, rest) = bytes.split_at_mut_checked(NONCE_LEN).ok_or(Unopened)?;
@@ -73,13 +73,13 @@ mod tests {
     #[test]
     fn a_secret_opens_only_with_its_key_and_in_its_place() {
         let (vault, other) = (Vault::new(&[1; 32]), Vault::new(&[2; 32]));
-        let place = Place { tenant: TenantId(Uuid::from_u128(1)), of: Uuid::from_u128(2) };
+        let place = SecretOf { tenant: TenantId(Uuid::from_u128(1)), of: Uuid::from_u128(2) };
         let sealed = vault.seal(place, "whsec_abc");
         assert_eq!(vault.open(place, &sealed).as_deref(), Ok("whsec_abc"));
         assert_ne!(vault.seal(place, "whsec_abc"), sealed, "equal secrets do not look equal");
         assert!(!sealed.contains("whsec"));
         assert_eq!(other.open(place, &sealed), Err(Unopened));
-        assert_eq!(vault.open(Place { of: Uuid::from_u128(3), ..place }, &sealed), Err(Unopened));
+        assert_eq!(vault.open(SecretOf { of: Uuid::from_u128(3), ..place }, &sealed), Err(Unopened));
         for broken in ["", "v1:", "v1:AAAA", "v2:AAAA", &sealed[..sealed.len() - 2]] {
             assert_eq!(vault.open(place, broken), Err(Unopened), "{broken}");
         }

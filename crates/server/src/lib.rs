@@ -17,6 +17,7 @@ pub mod etag;
 mod guard;
 mod idempotency;
 pub mod identity;
+mod links;
 mod listen;
 mod live;
 pub mod matrix;
@@ -28,6 +29,7 @@ pub mod pages;
 mod plans;
 mod query;
 mod request;
+mod router;
 pub mod routes;
 mod state;
 mod trace;
@@ -36,7 +38,7 @@ mod unique;
 pub use connections::{ConnectionOptions, TrustedProxies};
 pub use identity::{Caller, Identity, ServerSecret};
 pub use listen::{Server, ServerError, ServerOptions};
-pub use routes::router;
+pub use router::router;
 
 /// Bounds of the HTTP surface.
 pub mod limits {

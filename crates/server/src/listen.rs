@@ -7,16 +7,16 @@ use std::time::Duration;
 use interlock_core::ids::TenantId;
 use interlock_core::time::Millis;
 use interlock_engine::{Engine, EngineError};
-use interlock_outbound::Outbound;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::connections::{self, ConnectionOptions, Front, TrustedProxies};
 use crate::identity::oidc::Provider;
 use crate::identity::{Identity, IdentityOptions, SecretError, ServerSecret};
-use crate::routes::router_of;
+use crate::links::setup_link;
+use crate::router::router_of;
 use crate::state::AppState;
-use crate::{limits, live, pages};
+use crate::{limits, live};
 
 /// The port of a server that nobody gave another one.
 pub const DEFAULT_PORT: u16 = 8420;
@@ -38,8 +38,6 @@ pub struct ServerOptions {
     pub invite: Millis,
     /// Who vouches for people.
     pub oidc: Option<Provider>,
-    /// The client for calls to the outside; one without private ranges where omitted.
-    pub outbound: Option<Outbound>,
     /// How long requests that are under way may take once the shutdown has begun.
     pub drain: Duration,
     /// How many connections, and how slow they may be.
@@ -62,7 +60,6 @@ impl ServerOptions {
             session: Millis::from_hours(12),
             invite: Millis::from_hours(1),
             oidc: None,
-            outbound: None,
             drain: Duration::from_secs(10),
             connections: ConnectionOptions::default(),
             trusted_proxies: TrustedProxies::default(),
@@ -103,7 +100,7 @@ pub struct Server {
 
 impl Server {
     pub async fn bind(engine: Engine, options: ServerOptions) -> Result<Self, ServerError> {
-        options.secret.claim(&engine).await?;
+        options.secret.claim(&engine.installation()).await?;
         let at = options.listen;
         let listener = TcpListener::bind(at).await.map_err(|source| ServerError::Listen { at, source })?;
         bound_unsent(&listener);
@@ -137,7 +134,7 @@ impl Server {
         let invite = identity.invite(options.default_tenant, None).await?;
         let address = self.here().unwrap_or(options.listen);
         let base = options.public_url.clone().unwrap_or_else(|| format!("http://{address}"));
-        Ok(Some(pages::setup_link(&base, &invite.token)))
+        Ok(Some(setup_link(&base, &invite.token)))
     }
 
     /// Answers until `shutdown` fires, and then what is under way. The engine stays open.

@@ -66,7 +66,21 @@ impl<T: DeserializeOwned> FromRequest<AppState> for Body<T> {
         }
         check_nul(text)?;
         serde_json::from_slice::<Unique>(text).map_err(|error| ApiError::malformed(format!("the body: {error}")))?;
-        serde_json::from_slice(text).map(Self).map_err(|error| misread::<T>(text, &error))
+        read(text).map(Self)
+    }
+}
+
+/// What a body says. Fields that nobody reads are refused, wherever they stand: whoever sent them means something by them.
+fn read<T: DeserializeOwned>(text: &[u8]) -> Result<T, ApiError> {
+    let mut unread = None;
+    let mut note = |path: serde_ignored::Path<'_>| {
+        unread.get_or_insert_with(|| path.to_string());
+    };
+    let read = serde_ignored::deserialize(&mut serde_json::Deserializer::from_slice(text), &mut note);
+    let read = read.map_err(|error| misread::<T>(text, &error))?;
+    match unread {
+        Some(field) => Err(ApiError::malformed(format!("the body: unknown field `{}`", visible(&field)))),
+        None => Ok(read),
     }
 }
 

@@ -6,8 +6,6 @@ use std::sync::Arc;
 use axum::http::{HeaderMap, header};
 use interlock_core::ids::TenantId;
 use interlock_engine::Engine;
-use interlock_engine::vault::Vault;
-use interlock_outbound::{Outbound, OutboundOptions};
 use interlock_store::TenantStore;
 use tokio_util::sync::CancellationToken;
 
@@ -19,9 +17,6 @@ use crate::listen::ServerOptions;
 use crate::live::Hub;
 use crate::metrics::Metrics;
 use crate::plans::Plans;
-
-/// What the key of stored secrets is drawn from the server's secret for.
-const VAULT: &str = "vault";
 
 #[derive(Clone)]
 pub struct AppState(Arc<SharedState>);
@@ -42,13 +37,8 @@ struct SharedState {
 
 impl AppState {
     pub(crate) fn new(engine: Engine, options: &ServerOptions, shutdown: CancellationToken) -> Self {
-        // A client that cannot be set up leaves webhooks waiting, and nothing else.
-        match options.outbound.clone().map_or_else(|| Outbound::new(OutboundOptions::default()), Ok) {
-            Ok(outbound) => {
-                outbound.add_listener(options.listen);
-                engine.equip(Vault::new(&options.secret.hash(VAULT, b"").0), outbound);
-            }
-            Err(error) => tracing::error!(%error, "there are no calls to the outside"),
+        if let Some(outbound) = engine.outbound() {
+            outbound.add_listener(options.listen);
         }
         let identity = Identity::new(engine.clone(), options.secret.clone(), options.identity());
         let (default_tenant, listen) = (options.default_tenant, options.listen);

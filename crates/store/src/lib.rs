@@ -40,6 +40,7 @@ mod signals;
 pub mod sql;
 mod sqlite;
 mod stall;
+pub mod statements;
 mod store;
 mod subjects;
 mod submit;

@@ -11,11 +11,11 @@ use crate::error::{Restored, SubmitError};
 const PATIENCE: u32 = 11;
 
 #[derive(Debug, Default)]
-pub(crate) struct Stall(Mutex<Standing>);
+pub(crate) struct Stall(Mutex<Failures>);
 
 /// How often in a row commits failed, and what the database said last.
 #[derive(Debug, Default)]
-struct Standing {
+struct Failures {
     failures: u32,
     what: String,
     /// For good.
@@ -23,7 +23,7 @@ struct Standing {
 }
 
 impl Stall {
-    fn standing(&self) -> MutexGuard<'_, Standing> {
+    fn standing(&self) -> MutexGuard<'_, Failures> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -20,7 +20,7 @@ use crate::postgres::row_security::ScopedReads;
 use crate::runs::PlanCache;
 use crate::sql::Stmt;
 use crate::sqlite::commit::{Known, SqliteCommitter, Writer};
-use crate::sqlite::file::Lock;
+use crate::sqlite::file::FileLock;
 use crate::sqlite::reads::{Pool, SqliteReads};
 use crate::sqlite::{self, SqliteDb, ready};
 use crate::submit::{Item, Prepared};
@@ -50,7 +50,7 @@ pub(crate) struct Inner {
     pub counters: Arc<Counters>,
     wakes: watch::Receiver<u64>,
     /// Released when the store is closed, or when its last clone goes away.
-    lock: Mutex<Option<Lock>>,
+    lock: Mutex<Option<FileLock>>,
 }
 
 pub(crate) enum Reads {
@@ -351,11 +351,11 @@ struct Parts {
     reads: Reads,
     counters: Arc<Counters>,
     wakes: watch::Receiver<u64>,
-    lock: Option<Lock>,
+    lock: Option<FileLock>,
 }
 
 impl Parts {
-    fn new(options: &Options, reads: Reads, wakes: watch::Receiver<u64>, lock: Option<Lock>) -> Self {
+    fn new(options: &Options, reads: Reads, wakes: watch::Receiver<u64>, lock: Option<FileLock>) -> Self {
         Self {
             server: options.server,
             lanes: Vec::new(),

@@ -1,6 +1,7 @@
 //! One rule, one file.
 
 pub mod attributes;
+pub mod circles;
 pub mod clock;
 pub mod dependencies;
 pub mod direction;

@@ -8,10 +8,9 @@ use interlock_engine::payloads::Objects;
 use interlock_engine::payloads::survey::{Lost, Progress, Survey};
 
 use crate::output::span::bytes;
+use crate::server::PAYLOADS_FOLDER;
 use crate::server::outbound::OutboundArgs;
 
-/// In the data folder: payloads too long for a row, unless they go elsewhere.
-pub const FOLDER: &str = "payloads";
 /// Beside a backup: the payloads that it refers to.
 const BESIDE: &str = ".payloads";
 
@@ -32,7 +31,7 @@ impl PlaceArgs {
     }
 
     pub fn named(&self, data: &Path) -> String {
-        self.payloads.clone().unwrap_or_else(|| data.join(FOLDER).display().to_string())
+        self.payloads.clone().unwrap_or_else(|| data.join(PAYLOADS_FOLDER).display().to_string())
     }
 
     /// The place to write to; a folder is made.

@@ -32,7 +32,6 @@ use tokio_util::sync::CancellationToken;
 use crate::client::Secret;
 use crate::client::local::{self, Announced};
 use crate::config::{ConfigArg, LogArgs};
-use crate::db::place;
 use crate::output::exit::{Ended, Exit};
 use crate::server::outbound::OutboundArgs;
 
@@ -42,6 +41,8 @@ const DEFAULT_TENANT: &str = "default";
 /// In the data folder: the secret of the server, and the key for whoever may read the folder.
 pub const SECRET_FILE: &str = "server.secret";
 pub const LOCAL_KEY_FILE: &str = "local.key";
+/// In the data folder: payloads too long for a row, unless they go elsewhere.
+pub const PAYLOADS_FOLDER: &str = "payloads";
 /// Below this a reference is hardly shorter than what it stands for.
 const INLINE_BYTES_LEAST: usize = 1 << 10;
 
@@ -126,6 +127,13 @@ pub struct HttpArgs {
     oidc: crate::server::oidc::OidcArgs,
 }
 
+/// An engine, and what it was built from.
+pub struct Opened {
+    pub engine: Engine,
+    secret: ServerSecret,
+    outbound: Outbound,
+}
+
 /// A server that listens, and the note by which other commands on this machine find it.
 pub struct Bound {
     pub server: Server,
@@ -168,12 +176,18 @@ impl EngineArgs {
         Ok(options)
     }
 
-    /// `outbound` is the client by which a bucket is reached.
-    pub async fn open(&self, outbound: &Outbound) -> anyhow::Result<Engine> {
+    /// The store, the server's secret, which has to be the store's, and an engine on both.
+    pub async fn open(&self, http: &HttpArgs) -> anyhow::Result<Opened> {
         let mut options = self.options()?;
         self.make_folder()?;
-        options.payloads = Some(self.payloads(outbound)?);
-        open::engine(&self.url()?, options).await
+        let outbound = http.outbound.client()?;
+        options.payloads = Some(self.payloads(&outbound)?);
+        let store = open::open_store(&self.url()?, &options, true).await?;
+        let secret = ServerSecret::open_for(&store.installation(), &http.secret_path(&self.data)).await?;
+        options.vault = Some(secret.vault());
+        options.outbound = Some(outbound.clone());
+        let engine = Engine::open(store, options).await?;
+        Ok(Opened { engine, secret, outbound })
     }
 
     fn payloads(&self, outbound: &Outbound) -> anyhow::Result<PayloadOptions> {
@@ -185,47 +199,38 @@ impl EngineArgs {
         );
         let objects = match &self.payloads {
             Some(place) => Objects::open(place, outbound)?,
-            None => Objects::folder(&self.data.join(place::FOLDER))?,
+            None => Objects::folder(&self.data.join(PAYLOADS_FOLDER))?,
         };
         Ok(PayloadOptions { inline_max: self.payload_inline_max, ..PayloadOptions::new(objects) })
     }
 }
 
 impl HttpArgs {
-    /// The one client for all calls to the outside.
-    pub fn outbound(&self) -> anyhow::Result<Outbound> {
-        self.outbound.client()
+    fn secret_path(&self, data: &Path) -> PathBuf {
+        self.secret_file.clone().unwrap_or_else(|| data.join(SECRET_FILE))
     }
 
     /// Listens, after seeing to it that somebody can get in: by the first admin's key where one is asked for, and on
     /// loopback by a key in the data folder, which the command line and workers of this machine use by themselves.
-    pub async fn bind(
-        &self,
-        engine: &Engine,
-        tenant: TenantId,
-        data: &Path,
-        outbound: Outbound,
-    ) -> anyhow::Result<Bound> {
-        let path = self.secret_file.clone().unwrap_or_else(|| data.join(SECRET_FILE));
-        let secret = ServerSecret::open_for(engine, &path).await?;
+    pub async fn bind(&self, opened: Opened, tenant: TenantId, data: &Path) -> anyhow::Result<Bound> {
+        let Opened { engine, secret, outbound } = &opened;
         if let Some(path) = &self.bootstrap_key_file
-            && first_key::bootstrap(engine, &secret, tenant, path).await?
+            && first_key::bootstrap(engine, secret, tenant, path).await?
         {
             println!("The first admin's key is in {}.", path.display());
         }
         let local_key = if self.listen.ip().is_loopback() {
-            let key = first_key::local(engine, &secret, tenant, &data.join(LOCAL_KEY_FILE)).await?;
+            let key = first_key::local(engine, secret, tenant, &data.join(LOCAL_KEY_FILE)).await?;
             Secret::new(key.reveal())
         } else {
             None
         };
         let options = ServerOptions {
             listen: self.listen,
-            secret,
+            secret: secret.clone(),
             public_url: self.public_url.as_deref().map(public_url).transpose()?,
             requests_per_min: Some(self.requests_per_min).filter(|limit| *limit > 0),
-            oidc: self.oidc.provider(tenant, &outbound)?,
-            outbound: Some(outbound),
+            oidc: self.oidc.provider(tenant, outbound)?,
             session: Millis::from_hours(self.visit_hours),
             invite: Millis::from_hours(self.invite_hours),
             drain: Duration::from_secs(self.drain_seconds),
@@ -279,10 +284,10 @@ pub async fn print_first_admin_link(server: &Server) -> anyhow::Result<()> {
 }
 
 pub async fn run(args: ServerArgs) -> anyhow::Result<()> {
-    let outbound = args.http.outbound()?;
-    let engine = args.engine.open(&outbound).await?;
+    let opened = args.engine.open(&args.http).await?;
+    let engine = opened.engine.clone();
     let tenant = tenant(&engine, DEFAULT_TENANT).await?;
-    let Bound { server, announced: _announced } = args.http.bind(&engine, tenant, args.engine.data(), outbound).await?;
+    let Bound { server, announced: _announced } = args.http.bind(opened, tenant, args.engine.data()).await?;
     println!("interlock listens on http://{}", server.here()?);
     if let Some(warning) = address::warning(server.address()?) {
         println!("{warning}");

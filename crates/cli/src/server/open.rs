@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use interlock_core::ids::ServerId;
-use interlock_engine::loops::outbox::NoOtherDestinations;
+use interlock_engine::deliver::NoOtherDestinations;
 use interlock_engine::{Engine, EngineOptions};
 use interlock_store::{Options, Store, StoreUrl};
 

@@ -28,11 +28,11 @@ pub struct UpArgs {
 }
 
 pub async fn run(args: UpArgs) -> anyhow::Result<()> {
-    let outbound = args.http.outbound()?;
-    let engine = args.engine.open(&outbound).await?;
+    let opened = args.engine.open(&args.http).await?;
+    let engine = opened.engine.clone();
     let tenant = demo::tenant(&engine).await?;
     demo::apply(&engine, tenant).await?;
-    let Bound { server: http, announced } = args.http.bind(&engine, tenant, args.engine.data(), outbound).await?;
+    let Bound { server: http, announced } = args.http.bind(opened, tenant, args.engine.data()).await?;
     let (listens, address) = (http.address()?, http.here()?);
     let link = http.first_admin_link().await?;
     let stop = CancellationToken::new();

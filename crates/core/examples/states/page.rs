@@ -5,14 +5,9 @@ use std::fmt::{Debug, Display, Write};
 
 use interlock_core::machine;
 use interlock_core::machine::approval::ApprovalEvent;
-use interlock_core::machine::assignment::AssignmentEvent;
-use interlock_core::machine::idempotency::IdempotencyEvent;
 use interlock_core::machine::receipt::ReceiptEvent;
 use interlock_core::machine::step::StepEvent;
-use interlock_core::machine::worker::WorkerEvent;
-use interlock_core::state::{
-    ApprovalState, AssignmentState, IdempotencyState, ReceiptState, RunState, StepKind, StepState, WorkerState,
-};
+use interlock_core::state::{ApprovalState, ReceiptState, RunState, StepKind, StepState};
 
 pub const REGENERATE: &str = "cargo run -p interlock-core --example states > docs/reference/states.md";
 
@@ -118,13 +113,6 @@ fn small_machines(page: &mut String) {
               The intent is committed before the effect, the outcome after it. What lies between is doubt, which is\n\
               settled by a probe or a person, never by a blind retry.\n\n";
     machine_of(page, ReceiptState::ALL, ReceiptEvent::ALL, machine::receipt::next);
-    *page += "## Worker\n\nIdle, assigned and executing are derived from what a worker holds.\n\n";
-    machine_of(page, WorkerState::ALL, WorkerEvent::ALL, machine::worker::next);
-    *page += "## Assignment\n\nThe pairing of a run that needs one working directory with one worker session.\n\n";
-    machine_of(page, AssignmentState::ALL, AssignmentEvent::ALL, machine::assignment::next);
-    *page += "## Idempotency record\n\n\
-              Run and record commit together, so `processing` exists only where one request makes several runs.\n\n";
-    machine_of(page, IdempotencyState::ALL, IdempotencyEvent::ALL, machine::idempotency::next);
     page.truncate(page.trim_end().len());
     page.push('\n');
 }

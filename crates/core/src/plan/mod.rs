@@ -447,6 +447,16 @@ impl StepSpec {
         if self.timeout == Some(Millis::ZERO) {
             return Err("the timeout is zero; leave it out for none".into());
         }
+        // It bounds an attempt, and these kinds have none.
+        let instead = match &self.work {
+            Work::Wait { .. } => Some("wait_timeout"),
+            Work::Approval(_) => Some("expires_after"),
+            _ => None,
+        };
+        if let Some(instead) = instead.filter(|_| self.timeout.is_some()) {
+            let kind = self.kind();
+            return Err(format!("`timeout` has no effect on a step of the kind `{kind}`: write `{instead}`"));
+        }
         if self.condition.as_ref().is_some_and(|text| text.len() > limits::EXPRESSION_BYTES_MAX) {
             return Err(format!("the condition is longer than {} bytes", limits::EXPRESSION_BYTES_MAX));
         }
@@ -511,6 +521,9 @@ mod tests {
         let command = says(plan(vec![StepSpec::new("c", Work::Command { argv: vec![], env: BTreeMap::new() })]));
         assert!(command.contains("no executor"), "{command}");
         assert!(says(plan(vec![StepSpec::task("", "t")])).contains("is empty"));
+        let wait = Work::Wait { until: WaitFor::For(Millis(1)), timeout: None };
+        let bounded = says(plan(vec![StepSpec { timeout: Some(Millis(1)), ..StepSpec::new("w", wait) }]));
+        assert!(bounded.contains("write `wait_timeout`"), "{bounded}");
     }
 
     #[test]

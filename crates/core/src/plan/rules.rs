@@ -63,6 +63,7 @@ names!(
 
 /// The rules of a whole workflow.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct PlanRules {
     /// Environment, sandbox contract, command scope and rollback rule in one name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -123,6 +124,7 @@ pub struct ApprovalRules {
 
 /// The rules of one step.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct StepRules {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<StepPhase>,

@@ -10,8 +10,8 @@ use interlock_core::run::Run;
 use interlock_core::run::change::Context;
 use interlock_core::work::{Assignment, AttemptRef, Claimer, Report, ReportedOutcome};
 
+use crate::assignment::assignment;
 use crate::cells::{Cell, Streak};
-use crate::commands::assignment;
 use crate::dispatch::session::SessionInfo;
 use crate::error::EngineError;
 use crate::execute::Facts;

@@ -13,8 +13,8 @@ use serde_json::json;
 
 use crate::Engine;
 use crate::commands::signal::SignalRequest;
+use crate::deliver::DeliverError;
 use crate::error::EngineError;
-use crate::loops::outbox::DeliverError;
 use crate::webhooks::outbound::Message;
 
 /// The type of the CloudEvents document that a webhook endpoint gets for a task's message.

@@ -21,12 +21,9 @@ pub mod ticket;
 pub mod vote;
 
 use interlock_core::ids::{ApprovalId, RunId};
-use interlock_core::plan::Work;
 use interlock_core::run::approval::Purpose;
 use interlock_core::run::{Phase, Run};
-use interlock_core::state::{ApprovalState, RunState, TaskType};
-use interlock_core::trace::TraceContext;
-use interlock_core::work::{Assignment, AttemptRef};
+use interlock_core::state::{ApprovalState, RunState};
 
 /// Where a run stands after a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,46 +56,5 @@ impl Standing {
     pub(crate) fn of(run: &Run) -> Self {
         let needs = if run.state.is_terminal() { None } else { VotesNeeded::of(run) };
         Self { run: run.id, state: run.state, version: run.version, needs }
-    }
-}
-
-/// The claimed step that the run stands at, as a worker gets it.
-pub(crate) fn assignment(run: &Run, epoch: u64) -> Option<Assignment> {
-    let (step, spec) = (run.current(), run.spec(run.position));
-    let Phase::Running { wake, .. } = &step.phase else { return None };
-    let handler = match &spec.work {
-        Work::Task { handler, .. } => handler.clone(),
-        Work::Rollback { by, .. } => by.handler().to_owned(),
-        other => other_handler(other),
-    };
-    let trace = TraceContext::of_labels(&run.header.labels);
-    Some(Assignment {
-        at: AttemptRef { tenant: run.tenant, run: run.id, position: run.position, attempt: step.attempt },
-        epoch,
-        root_run: run.root(),
-        workflow: run.plan.workflow.clone(),
-        step: spec.key.clone(),
-        kind: spec.kind(),
-        handler,
-        iteration: step.iteration,
-        effect: spec.effect_class(),
-        input: run.input(run.position),
-        task_type: wake.as_ref().map_or(TaskType::Execute, |wake| wake.task_type),
-        payload: wake.as_ref().and_then(|wake| wake.payload.clone()),
-        signal: wake.as_ref().and_then(|wake| wake.signal),
-        timeout: spec.timeout,
-        deadline_at: run.header.deadline_at,
-        traceparent: trace.parent,
-        tracestate: trace.state,
-    })
-}
-
-/// Kinds without a handler of their own are named by their kind.
-fn other_handler(work: &Work) -> String {
-    match work {
-        Work::Connector { operation, .. } => operation.clone(),
-        Work::Transform { .. } => "transform".to_owned(),
-        Work::Model { .. } => "model".to_owned(),
-        _ => String::new(),
     }
 }

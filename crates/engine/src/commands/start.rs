@@ -20,7 +20,7 @@ use interlock_core::trace::TraceContext;
 use interlock_store::{Refusal, StartAnswer, SubmitError};
 use interlock_workflow::expression;
 
-use crate::commands::assignment;
+use crate::assignment::assignment;
 use crate::dispatch::workflow_limits::LimitedWorkflow;
 use crate::error::EngineError;
 use crate::execute::CONFLICTS_MAX;

@@ -65,7 +65,7 @@ use tokio::sync::Notify;
 use self::need::{Mismatch, Need};
 use self::offers::{Asked, Offers};
 use self::pending::PendingDeliveries;
-use self::poll::Tried;
+use self::poll::TriedClaim;
 use self::ready::{Candidate, GroupKey, ReadyRuns};
 use self::session::SessionInfo;
 use self::shares::Shares;
@@ -252,8 +252,8 @@ impl Dispatch {
     }
 
     /// The limits of a workflow do not admit the claim: it waits apart, so that others do not wait for it.
-    fn held(&self, tried: &Tried, pass: Pass, held: Held, now: Timestamp) {
-        let Tried { workflow, key, candidate } = tried;
+    fn held(&self, tried: &TriedClaim, pass: Pass, held: Held, now: Timestamp) {
+        let TriedClaim { workflow, key, candidate } = tried;
         let mut state = self.state();
         if state.limits.refused(workflow, pass, held, (key, *candidate), now) {
             drop(state);

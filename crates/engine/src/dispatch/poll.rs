@@ -31,8 +31,8 @@ use super::ready::{Candidate, GroupKey};
 use super::session::SessionInfo;
 use super::workflow_limits::{LimitedWorkflow, Pass};
 use super::{Dispatch, Reserved};
+use crate::assignment::assignment;
 use crate::cells::Streak;
-use crate::commands::assignment;
 use crate::error::EngineError;
 use crate::parts::Workers;
 
@@ -40,7 +40,7 @@ use crate::parts::Workers;
 const CLAIM_BATCH_MAX: usize = 256;
 
 /// A claim of a limited workflow that is being tried.
-pub(super) struct Tried {
+pub(super) struct TriedClaim {
     pub workflow: LimitedWorkflow,
     pub key: GroupKey,
     pub candidate: Candidate,
@@ -178,7 +178,7 @@ impl Workers {
         let Candidate { tenant, run, .. } = candidate;
         let epoch = self.0.0.epoch;
         let dispatch = &self.0.0.dispatch;
-        let mut limited: Option<(Tried, Pass)> = None;
+        let mut limited: Option<(TriedClaim, Pass)> = None;
         let mut mismatch: Option<Mismatch> = None;
         let claimed = self
             .0
@@ -212,7 +212,7 @@ impl Workers {
                         let key = GroupKey::of(run);
                         let pass = dispatch.state().limits.pass(&workflow, &key, candidate, now);
                         let Some(pass) = pass else { return Ok(ControlFlow::Break(None)) };
-                        limited = Some((Tried { workflow, key, candidate }, pass));
+                        limited = Some((TriedClaim { workflow, key, candidate }, pass));
                     }
                     Ok(ControlFlow::Continue(self.claim_command(session, &info.skills, run)?))
                 },

@@ -59,7 +59,7 @@ impl Candidate {
 
 /// Runs of a group whose steps ask the same of a worker.
 #[derive(Default)]
-struct Waiting {
+struct WaitingRuns {
     runs: BTreeSet<Rank>,
     /// The store may hold more than fits here.
     overflowed: bool,
@@ -71,7 +71,7 @@ struct Waiting {
 
 #[derive(Default)]
 struct Group {
-    waiting: BTreeMap<Need, Waiting>,
+    waiting: BTreeMap<Need, WaitingRuns>,
     /// The store holds more than the last scan read.
     more_in_store: bool,
     /// Set while the tenant is at its cap.

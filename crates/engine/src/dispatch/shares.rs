@@ -28,8 +28,8 @@ pub fn kept(slots: usize) -> usize {
 
 #[derive(Default)]
 pub struct Shares {
-    current: HashMap<TenantId, Taken>,
-    before: HashMap<TenantId, Taken>,
+    current: HashMap<TenantId, TakenPlaces>,
+    before: HashMap<TenantId, TakenPlaces>,
     /// When the current window began.
     since: Timestamp,
     over: HashSet<TenantId>,
@@ -39,7 +39,7 @@ pub struct Shares {
 }
 
 #[derive(Default, Clone, Copy)]
-struct Taken {
+struct TakenPlaces {
     places: u64,
     weight: u64,
 }
@@ -87,15 +87,15 @@ impl Shares {
         let mut lately = self.before.clone();
         for (tenant, taken) in &self.current {
             let sum = lately.entry(*tenant).or_default();
-            *sum = Taken { places: sum.places + taken.places, weight: taken.weight };
+            *sum = TakenPlaces { places: sum.places + taken.places, weight: taken.weight };
         }
         let places: u64 = lately.values().map(|taken| taken.places).sum();
         let weights: u64 = lately.values().map(|taken| taken.weight).sum();
-        let who = |wanted: &dyn Fn(&Taken) -> bool| {
+        let who = |wanted: &dyn Fn(&TakenPlaces) -> bool| {
             lately.iter().filter(|(_, taken)| wanted(taken)).map(|(tenant, _)| *tenant).collect()
         };
         self.over = who(&|taken| taken.places * weights > places * taken.weight);
-        let is_quiet = |taken: &Taken| taken.places * weights * QUIET_ONE_IN < places * taken.weight;
+        let is_quiet = |taken: &TakenPlaces| taken.places * weights * QUIET_ONE_IN < places * taken.weight;
         self.quiet = if places < MUCH { HashSet::new() } else { who(&is_quiet) };
     }
 }

@@ -56,7 +56,7 @@ struct Workflow {
     releases: u64,
     /// Set while it is at a limit.
     hold: Option<Hold>,
-    parked: BTreeMap<GroupKey, Parked>,
+    parked: BTreeMap<GroupKey, ParkedRuns>,
 }
 
 struct Hold {
@@ -71,7 +71,7 @@ struct Hold {
 }
 
 #[derive(Default)]
-struct Parked {
+struct ParkedRuns {
     runs: BTreeSet<Rank>,
     /// The store holds more than fits here.
     overflowed: bool,

@@ -13,12 +13,12 @@ use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 use interlock_core::ids::{OutboxId, TenantId};
 use interlock_core::plan::retry::{Backoff, JitterSeed};
-use interlock_core::text::visible::visible;
 use interlock_core::time::Millis;
 use interlock_core::work::destination::Destination;
 use interlock_store::{OutboxDelivered, OutboxDestination, OutboxFailed, OutboxMessage, OutboxRetry};
 
 use crate::Engine;
+use crate::deliver::DeliverError;
 use crate::error::EngineError;
 use crate::webhooks::deliver::{self, Tried};
 
@@ -34,41 +34,6 @@ const DESTINATIONS_PAGE: usize = 256;
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// How long a server that stops waits for receivers.
 const STOP_GRACE: Duration = Duration::from_secs(3);
-
-/// Brings messages to destinations that the engine does not know by itself. The message's id stays the same when it is
-/// sent again, so that the receiver can drop repeats.
-pub trait Deliver: Send + Sync + 'static {
-    /// Whether it knows the destination. One that nobody knows is refused when a step reports a message for it.
-    fn takes(&self, destination: &str) -> bool;
-
-    fn deliver<'a>(&'a self, message: &'a OutboxMessage) -> BoxFuture<'a, Result<(), DeliverError>>;
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum DeliverError {
-    /// Try again later.
-    #[error("{0}")]
-    Later(String),
-    /// It can never be delivered.
-    #[error("{0}")]
-    Never(String),
-}
-
-/// Knows no destinations beside the engine's own.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct NoOtherDestinations;
-
-impl Deliver for NoOtherDestinations {
-    fn takes(&self, _destination: &str) -> bool {
-        false
-    }
-
-    fn deliver<'a>(&'a self, message: &'a OutboxMessage) -> BoxFuture<'a, Result<(), DeliverError>> {
-        // Of a release that took every destination, or of a server that knew this one.
-        let what = format!("this server knows no destination `{}`", visible(&message.destination));
-        Box::pin(std::future::ready(Err(DeliverError::Never(what))))
-    }
-}
 
 pub(crate) async fn run(engine: Engine) {
     let mut relay = Relay::default();
@@ -96,11 +61,11 @@ pub(crate) async fn run(engine: Engine) {
 }
 
 /// A destination of one tenant.
-type Key = (TenantId, String);
+type DestinationKey = (TenantId, String);
 
 /// A message that was under way.
 struct Ended {
-    key: Key,
+    key: DestinationKey,
     id: OutboxId,
     result: Result<(), EngineError>,
 }
@@ -110,17 +75,17 @@ struct Relay {
     under_way: FuturesUnordered<BoxFuture<'static, Ended>>,
     /// What is being sent, so that no second look begins it again.
     sending: BTreeSet<OutboxId>,
-    destinations: BTreeMap<Key, Waiting>,
+    destinations: BTreeMap<DestinationKey, DestinationQueue>,
     of_tenant: BTreeMap<TenantId, usize>,
     queued: usize,
     /// The destination that was looked at last; the next look goes on behind it.
-    looked_at: Option<Key>,
+    looked_at: Option<DestinationKey>,
     /// The destination that had its turn last.
-    turn: Option<Key>,
+    turn: Option<DestinationKey>,
 }
 
 #[derive(Default)]
-struct Waiting {
+struct DestinationQueue {
     queue: VecDeque<OutboxMessage>,
     sending: usize,
 }
@@ -138,7 +103,7 @@ impl Relay {
         // At the end the next look begins anew.
         self.looked_at = last.filter(|_| full);
         let due = page.into_iter().filter(|found| found.next_at <= now);
-        let wanted: Vec<Key> = due
+        let wanted: Vec<DestinationKey> = due
             .map(|OutboxDestination { tenant, destination, .. }| (tenant, destination))
             .filter(|key| self.destinations.get(key).is_none_or(|of| of.queue.is_empty()))
             .collect();
@@ -147,7 +112,7 @@ impl Relay {
     }
 
     /// Reads the first messages of destinations.
-    async fn read(&mut self, engine: &Engine, wanted: Vec<Key>) -> Result<(), EngineError> {
+    async fn read(&mut self, engine: &Engine, wanted: Vec<DestinationKey>) -> Result<(), EngineError> {
         if wanted.is_empty() {
             return Ok(());
         }
@@ -189,11 +154,11 @@ impl Relay {
     }
 
     /// The next destination behind the last one that has a message and may send it.
-    fn next_turn(&self) -> Option<Key> {
+    fn next_turn(&self) -> Option<DestinationKey> {
         let behind = self.turn.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
-        let rest = self.destinations.range::<Key, _>((behind, Bound::Unbounded));
+        let rest = self.destinations.range::<DestinationKey, _>((behind, Bound::Unbounded));
         let mut all = rest.chain(self.destinations.iter());
-        let may = |(key, of): &(&Key, &Waiting)| {
+        let may = |(key, of): &(&DestinationKey, &DestinationQueue)| {
             let tenant = self.of_tenant.get(&key.0).copied().unwrap_or(0);
             !of.queue.is_empty() && of.sending < DESTINATION_SENDS_MAX && tenant < TENANT_SENDS_MAX
         };

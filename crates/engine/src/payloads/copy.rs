@@ -5,7 +5,7 @@ use futures::StreamExt as _;
 use interlock_core::ids::TenantId;
 use interlock_store::Store;
 
-use super::survey::{AT_ONCE, NAMED_MAX, Progress, Seen, Survey, SurveyError, walk};
+use super::survey::{AT_ONCE, FoundObject, NAMED_MAX, Progress, Survey, SurveyError, walk};
 use super::{Objects, PayloadError, Reference};
 
 /// Copies every object that `copy` (a copy of the database) refers to. `live` is the database itself, which goes on
@@ -21,11 +21,11 @@ pub async fn back_up(
         let json = match from.get(tenant, &reference).await {
             Err(PayloadError::Missing { sha256 }) if !is_needed(live, tenant, &reference).await? => {
                 tracing::debug!(%sha256, "a payload went with its run while it was to be copied");
-                return Ok(Seen::Gone);
+                return Ok(FoundObject::Gone);
             }
             found => found?,
         };
-        to.put(tenant, &reference, &json).await.map(|()| Seen::Whole)
+        to.put(tenant, &reference, &json).await.map(|()| FoundObject::Whole)
     };
     walk(copy, one, heard).await
 }

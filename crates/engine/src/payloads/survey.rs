@@ -55,7 +55,7 @@ pub struct Survey {
 
 /// What became of an object that is not lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Seen {
+pub(super) enum FoundObject {
     Whole,
     Gone,
 }
@@ -77,8 +77,8 @@ pub async fn survey(
     heard: impl FnMut(Progress),
 ) -> Result<Survey, SurveyError> {
     let look = async |tenant: TenantId, reference: Reference| match depth {
-        Depth::Length => objects.check(tenant, &reference).await.map(|()| Seen::Whole),
-        Depth::Whole => objects.get(tenant, &reference).await.map(|_| Seen::Whole),
+        Depth::Length => objects.check(tenant, &reference).await.map(|()| FoundObject::Whole),
+        Depth::Whole => objects.get(tenant, &reference).await.map(|_| FoundObject::Whole),
     };
     walk(store, look, heard).await
 }
@@ -87,14 +87,14 @@ pub async fn survey(
 /// to speak of yet, or any more.
 pub(super) async fn walk(
     store: &Store,
-    look: impl AsyncFn(TenantId, Reference) -> Result<Seen, PayloadError>,
+    look: impl AsyncFn(TenantId, Reference) -> Result<FoundObject, PayloadError>,
     mut heard: impl FnMut(Progress),
 ) -> Result<Survey, SurveyError> {
     let mut survey = Survey::default();
     let mut progress = Progress { references: 0, bytes: 0 };
     let mut after: Option<PayloadRow> = None;
     // The object that a page ended with; its other references may open the next one.
-    let mut last: Option<(TenantId, Reference, Result<Seen, PayloadError>)> = None;
+    let mut last: Option<(TenantId, Reference, Result<FoundObject, PayloadError>)> = None;
     loop {
         let page = store.payloads_after(after, PAGE).await?;
         let held = || page.iter().filter(|record| !record.sweeping && record.holder != PayloadHolder::Nobody);
@@ -116,8 +116,8 @@ pub(super) async fn walk(
             .await;
         for (_, reference, outcome) in &looked {
             match outcome {
-                Ok(Seen::Gone) => survey.gone += 1,
-                Ok(Seen::Whole) => {
+                Ok(FoundObject::Gone) => survey.gone += 1,
+                Ok(FoundObject::Whole) => {
                     survey.objects += 1;
                     survey.bytes += reference.bytes;
                 }

@@ -18,7 +18,7 @@ use uuid::Uuid;
 
 use crate::error::EngineError;
 use crate::parts::Webhooks;
-use crate::vault::Place;
+use crate::vault::SecretOf;
 
 /// How long a secret that was replaced still counts.
 pub const PREVIOUS_SECRET_KEPT: Millis = Millis::from_hours(24);
@@ -36,8 +36,8 @@ impl Webhooks {
     }
 
     fn seal(&self, tenant: TenantId, of: Uuid, secret: &str) -> Result<String, EngineError> {
-        let vault = self.0.0.vault.get().ok_or(EngineError::SecretsClosed)?;
-        Ok(vault.seal(Place { tenant, of }, secret))
+        let vault = self.0.0.options.vault.as_ref().ok_or(EngineError::SecretsClosed)?;
+        Ok(vault.seal(SecretOf { tenant, of }, secret))
     }
 
     /// The secrets that count now, the current one first.
@@ -48,10 +48,12 @@ impl Webhooks {
         secrets: &Secrets,
         now: Timestamp,
     ) -> Result<Vec<String>, EngineError> {
-        let vault = self.0.0.vault.get().ok_or(EngineError::SecretsClosed)?;
+        let vault = self.0.0.options.vault.as_ref().ok_or(EngineError::SecretsClosed)?;
         let previous = secrets.previous.as_ref().filter(|(_, until)| *until > now).map(|(sealed, _)| sealed);
         let sealed = std::iter::once(&secrets.current).chain(previous);
-        sealed.map(|sealed| vault.open(Place { tenant, of }, sealed).map_err(|_| EngineError::SecretsClosed)).collect()
+        sealed
+            .map(|sealed| vault.open(SecretOf { tenant, of }, sealed).map_err(|_| EngineError::SecretsClosed))
+            .collect()
     }
 
     /// A new secret beside the one it replaces.

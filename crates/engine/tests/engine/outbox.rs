@@ -8,7 +8,7 @@ use interlock_core::json::Json;
 use interlock_core::plan::StepSpec;
 use interlock_core::work::{OutboundMessage, ReportedOutcome};
 use interlock_engine::EngineOptions;
-use interlock_engine::loops::outbox::{Deliver, DeliverError};
+use interlock_engine::deliver::{Deliver, DeliverError};
 use interlock_store::OutboxMessage;
 
 use crate::on_both;

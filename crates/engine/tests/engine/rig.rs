@@ -12,7 +12,7 @@ use interlock_core::plan::{DEFAULT_QUEUE, Plan, StepSpec};
 use interlock_core::state::RunState;
 use interlock_core::time::Millis;
 use interlock_core::work::{Assignment, EFFECTS, Report, ReportedOutcome, WorkerHello};
-use interlock_engine::loops::outbox::NoOtherDestinations;
+use interlock_engine::deliver::NoOtherDestinations;
 use interlock_engine::{EncodedPlan, Engine, EngineOptions, StartRun};
 use interlock_store::{Options, Store, StoreUrl, Tenant};
 

@@ -10,7 +10,7 @@ use interlock_core::ids::ServerId;
 use interlock_core::plan::StepSpec;
 use interlock_core::time::{Millis, Timestamp};
 use interlock_engine::clock::Clock;
-use interlock_engine::loops::outbox::NoOtherDestinations;
+use interlock_engine::deliver::NoOtherDestinations;
 use interlock_engine::{Engine, EngineOptions};
 use interlock_store::{Faults, Mode, Options, Store, StoreUrl};
 

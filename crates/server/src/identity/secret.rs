@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use interlock_core::json::Hash;
-use interlock_engine::{Engine, EngineError};
+use interlock_engine::EngineError;
+use interlock_engine::vault::Vault;
+use interlock_store::Installation;
 use sha2::Sha256;
 
 const SECRET_BYTES: usize = 32;
@@ -58,22 +60,27 @@ impl ServerSecret {
     }
 
     /// The secret in this file, which has to be the store's. It is made only where the store has none yet.
-    pub async fn open_for(engine: &Engine, path: &Path) -> Result<Self, SecretError> {
-        let kept = engine.installation().kept(FINGERPRINT).await.map_err(EngineError::from)?;
+    pub async fn open_for(store: &Installation, path: &Path) -> Result<Self, SecretError> {
+        let kept = store.kept(FINGERPRINT).await.map_err(EngineError::from)?;
         if kept.is_some() && !path.exists() {
             return Err(SecretError::Missing { path: path.to_owned() });
         }
         let secret = Self::open(path)?;
-        secret.claim(engine).await?;
+        secret.claim(store).await?;
         Ok(secret)
     }
 
     /// Checks that the store's hashes were made with this secret. A store without any belongs to whoever comes first.
-    pub async fn claim(&self, engine: &Engine) -> Result<(), SecretError> {
+    pub async fn claim(&self, store: &Installation) -> Result<(), SecretError> {
         let fingerprint = self.hash("fingerprint", b"").to_string();
-        engine.installation().keep_once(FINGERPRINT, fingerprint.clone()).await.map_err(EngineError::from)?;
-        let kept = engine.installation().kept(FINGERPRINT).await.map_err(EngineError::from)?;
+        store.keep_once(FINGERPRINT, fingerprint.clone()).await.map_err(EngineError::from)?;
+        let kept = store.kept(FINGERPRINT).await.map_err(EngineError::from)?;
         if kept.is_none_or(|kept| kept == fingerprint) { Ok(()) } else { Err(SecretError::Foreign) }
+    }
+
+    /// The key under which the store keeps other people's secrets.
+    pub fn vault(&self) -> Vault {
+        Vault::new(&self.hash("vault", b"").0)
     }
 
     /// A keyed hash. `purpose` keeps hashes of one kind from passing as another.

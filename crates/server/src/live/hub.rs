@@ -79,6 +79,15 @@ impl Hub {
         Encoder::new(topic, Arc::clone(&self.0.names))
     }
 
+    /// The place of the newest event of a topic.
+    pub async fn newest(&self, topic: Topic) -> Result<u64, ApiError> {
+        let store = self.0.engine.for_tenant(topic.tenant());
+        Ok(match topic {
+            Topic::Tenant(_) => store.last_cursor().await?,
+            Topic::Run(_, run) => store.run_overview(run).await?.ok_or_else(|| ApiError::unknown_run(run))?.version,
+        })
+    }
+
     /// Fires when the server stops.
     pub fn shutdown(&self) -> &CancellationToken {
         &self.0.shutdown

@@ -9,6 +9,7 @@
 mod admit;
 mod channel;
 mod credential;
+mod cursor;
 mod envelope;
 mod events;
 mod frame;
@@ -19,6 +20,7 @@ mod subscription;
 
 pub use admit::{Admission, verify_token};
 pub use credential::Credential;
+pub use cursor::{ahead, cursor};
 pub use events::stream;
 pub use hub::Hub;
 pub use socket::{Heard, Socket, serve};

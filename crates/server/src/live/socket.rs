@@ -11,10 +11,12 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tokio_tungstenite::tungstenite::{self, error::ProtocolError};
 
 use super::credential::Credential;
+use super::cursor::{ahead, cursor};
 use super::frame::{Frame, control_message};
 use super::hub::Hub;
 use super::subscription::{Next, Subscription};
 use super::{Topic, limits};
+use crate::api_error::ApiError;
 
 const HEARTBEAT: Millis = interlock_protocol::live::limits::HEARTBEAT;
 
@@ -162,12 +164,12 @@ async fn follow(
                 }
             },
             heard = socket.hear() => match heard? {
-                Heard::Subscribe { last_event_id, .. } => match moved(hub, topic, last_event_id.as_deref()) {
+                Heard::Subscribe { last_event_id, .. } => match moved(hub, topic, last_event_id.as_deref()).await {
                     Ok(fresh) => {
                         subscription = fresh;
                         socket.say(&Control::Subscribed { last_event_id: here(&subscription) }).await?;
                     }
-                    Err(detail) => return refuse(socket, detail).await,
+                    Err(error) => return turn_away(socket, &error).await,
                 },
                 Heard::NotUnderstood(what) => return refuse(socket, what).await,
             },
@@ -186,14 +188,21 @@ async fn follow(
 }
 
 /// The same stream from another place on.
-fn moved(hub: &Hub, topic: Topic, last_event_id: Option<&str>) -> Result<Subscription, String> {
-    let cursor: Cursor = last_event_id.unwrap_or("0").parse().map_err(|error| format!("{error}"))?;
-    let seat = hub.seat(topic.tenant()).map_err(|error| error.detail().to_owned())?;
-    Ok(hub.subscribe(topic, cursor.seq, seat))
+async fn moved(hub: &Hub, topic: Topic, last_event_id: Option<&str>) -> Result<Subscription, ApiError> {
+    let cursor = cursor(last_event_id.unwrap_or("0"))?;
+    if cursor.seq > hub.newest(topic).await? {
+        return Err(ahead());
+    }
+    Ok(hub.subscribe(topic, cursor.seq, hub.seat(topic.tenant())?))
 }
 
-async fn refuse(socket: Socket, detail: String) -> Result<(), Gone> {
-    let detail = format!("{detail}; send {{\"type\":\"subscribe\",\"last_event_id\":\"…\"}}");
-    socket.close(&Control::Refused { code: "REQUEST_INVALID".to_owned(), detail }, close::REFUSED).await;
+async fn refuse(socket: Socket, what: String) -> Result<(), Gone> {
+    let detail = format!("{what}; send {{\"type\":\"subscribe\",\"last_event_id\":\"…\"}}");
+    turn_away(socket, &ApiError::malformed(detail)).await
+}
+
+async fn turn_away(socket: Socket, error: &ApiError) -> Result<(), Gone> {
+    let refused = Control::Refused { code: error.code().to_owned(), detail: error.detail().to_owned() };
+    socket.close(&refused, close::REFUSED).await;
     Ok(())
 }

@@ -39,11 +39,6 @@ pub fn routes() -> Router<AppState> {
         .route(provider::CALLBACK, get(oidc::callback))
 }
 
-/// The address by which a person sets a password.
-pub fn setup_link(base: &str, token: &str) -> String {
-    format!("{base}{}?token={token}", path::SETUP)
-}
-
 /// Whoever opens the bare address finds out who they are here, or signs in.
 async fn root() -> Redirect {
     Redirect::to(path::ACCOUNT)

@@ -14,10 +14,12 @@ use interlock_core::run::Run;
 use interlock_core::tenant::identity::{Role, Roles};
 use interlock_core::time::{Millis, Timestamp};
 use interlock_engine::clock::Clock;
+use interlock_engine::deliver::NoOtherDestinations;
 use interlock_engine::ids::IdSource;
-use interlock_engine::loops::outbox::NoOtherDestinations;
 use interlock_engine::payloads::{Objects, PayloadOptions};
+use interlock_engine::vault::Vault;
 use interlock_engine::{Engine, EngineOptions};
+use interlock_outbound::{Outbound, OutboundOptions};
 use interlock_server::identity::{Identity, IdentityOptions, NewKey, create_key};
 use interlock_server::{ServerOptions, ServerSecret, router};
 use interlock_store::{Faults, Mode, NoFaults, Options, Store, StoreUrl, Tenant, forget_memory};
@@ -72,6 +74,15 @@ impl Judge for ByName {
     }
 }
 
+/// Options of an engine with a vault, whose key all engines of a test share, and a client for calls to the outside.
+pub fn equipped() -> EngineOptions {
+    EngineOptions {
+        vault: Some(Vault::new(&[7; 32])),
+        outbound: Some(Outbound::new(OutboundOptions::default()).unwrap()),
+        ..EngineOptions::new(Arc::new(NoOtherDestinations))
+    }
+}
+
 /// An engine on a database that may be another one's as well.
 pub async fn engine_on(database: &str, faults: Arc<dyn Faults>, objects: Objects) -> Engine {
     static ENGINES: AtomicU64 = AtomicU64::new(0);
@@ -83,7 +94,7 @@ pub async fn engine_on(database: &str, faults: Arc<dyn Faults>, objects: Objects
         expressions_in_place: true,
         judge: Arc::new(ByName),
         payloads: Some(PayloadOptions::new(objects)),
-        ..EngineOptions::new(Arc::new(NoOtherDestinations))
+        ..equipped()
     };
     let mode = Mode::Inline(faults);
     let store_options = Options { mode, ..Options::new(ServerId(Uuid::from_u128(1 + u128::from(number)))) };
@@ -156,7 +167,7 @@ impl Api {
 
     /// The same on a PostgreSQL database of its own, in real time.
     pub async fn on_postgres(name: &str) -> Self {
-        let options = EngineOptions::new(Arc::new(NoOtherDestinations));
+        let options = equipped();
         let store = Store::open(&postgres(name).await, Options::new(ServerId(options.ids.fresh()))).await.unwrap();
         let engine = Engine::open(store, options).await.unwrap();
         let tenants = two_tenants(&engine).await;

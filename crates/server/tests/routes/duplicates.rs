@@ -7,8 +7,7 @@ use axum::body::{Body, to_bytes};
 use axum::http::{Request, header};
 use interlock_core::ids::{ServerId, TenantId};
 use interlock_core::tenant::identity::Role;
-use interlock_engine::loops::outbox::NoOtherDestinations;
-use interlock_engine::{Engine, EngineOptions};
+use interlock_engine::Engine;
 use interlock_server::identity::NewKey;
 use interlock_server::{ServerOptions, router};
 use interlock_store::{Options, Page, RunFilter, Store, StoreUrl, Tenant};
@@ -23,7 +22,7 @@ const REPEATS: usize = 10_000;
 const CALLERS: usize = 256;
 
 async fn repeat(url: StoreUrl) {
-    let options = EngineOptions::new(Arc::new(NoOtherDestinations));
+    let options = api::equipped();
     let store = Store::open(&url, Options::new(ServerId(options.ids.fresh()))).await.unwrap();
     let engine = Engine::open(store, options).await.unwrap();
     let tenant = TenantId(engine.fresh_id());

@@ -97,15 +97,15 @@ async fn a_missing_secret_is_not_made_anew_for_a_store_that_has_one() {
     let (engine, _, database) = engine().await;
     let folder = std::env::temp_dir().join(format!("interlock-missing-secret-{}", std::process::id()));
     let path = folder.join("server.secret");
-    ServerSecret::open_for(&engine, &path).await.unwrap();
+    ServerSecret::open_for(&engine.installation(), &path).await.unwrap();
     let kept = std::fs::read(&path).unwrap();
     std::fs::remove_file(&path).unwrap();
-    let error = ServerSecret::open_for(&engine, &path).await.err().unwrap();
+    let error = ServerSecret::open_for(&engine.installation(), &path).await.err().unwrap();
     assert!(matches!(error, SecretError::Missing { .. }), "{error}");
     assert!(error.to_string().contains("server.secret"), "{error}");
     assert!(!path.exists(), "nothing was written in its place");
     std::fs::write(&path, kept).unwrap();
-    ServerSecret::open_for(&engine, &path).await.unwrap();
+    ServerSecret::open_for(&engine.installation(), &path).await.unwrap();
     engine.stop().await;
     forget_memory(&database);
     std::fs::remove_dir_all(&folder).unwrap();

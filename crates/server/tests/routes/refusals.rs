@@ -32,6 +32,10 @@ async fn bodies_that_cannot_be_read() {
         (r#"{"workflow":"w","on_conflict":"x"}"#, "`on_conflict`: unknown variant `x`, expected one of"),
         (r#"{"workflow":"w","inputs":{"a":[{"b":1,"b":2}]}}"#, "duplicate field `b` at line 1"),
         (r#"{"workflow":"w","labels":{"a":"b","a":"c"}}"#, "duplicate field `a` at line 1"),
+        (
+            r#"{"plan":{"workflow":"w","version":1,"steps":[{"key":"a","kind":"task","handler":"a","rules":{"critcal":true}}]}}"#,
+            "unknown field `critcal`",
+        ),
     ] {
         let refused = raw(&api, "application/json", body.into()).await;
         assert_eq!(refused.problem(), (400, "REQUEST_INVALID"));

@@ -7,14 +7,13 @@ use interlock_core::ids::{ServerId, TenantId};
 use interlock_core::time::Timestamp;
 use interlock_engine::clock::Clock;
 use interlock_engine::ids::IdSource;
-use interlock_engine::loops::outbox::NoOtherDestinations;
 use interlock_engine::{ApplyWorkflow, Engine, EngineOptions, Expected};
 use interlock_store::{Mode, NoFaults, Options, Page, RunFilter, Store, StoreUrl, Tenant, forget_memory};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 use uuid::Uuid;
 
-use crate::api::Api;
+use crate::api::{self, Api};
 
 const QUICK: &str = "name: quick\ninputs: { since: { type: string, required: false } }\nsteps:\n  - id: a\n    transform: ${{ inputs }}\n";
 const LONG: &str = "name: long\nsteps:\n  - id: a\n    wait: { for: 150s }\n";
@@ -172,7 +171,7 @@ async fn server(database: &str, clock: &Clock, number: u64) -> Engine {
         ids: IdSource::seeded(clock.clone(), number),
         clock: clock.clone(),
         expressions_in_place: true,
-        ..EngineOptions::new(Arc::new(NoOtherDestinations))
+        ..api::equipped()
     };
     let mode = Mode::Inline(Arc::new(NoFaults));
     let store_options = Options { mode, ..Options::new(ServerId(Uuid::from_u128(u128::from(number)))) };

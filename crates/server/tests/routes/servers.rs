@@ -1,14 +1,11 @@
 //! Two servers on one database: what they count, they count together, and what one has sealed only its like can open.
 
-use std::sync::Arc;
-
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{Request, header};
 use interlock_core::ids::{ServerId, TenantId};
 use interlock_core::tenant::identity::Role;
-use interlock_engine::loops::outbox::NoOtherDestinations;
-use interlock_engine::{Engine, EngineOptions};
+use interlock_engine::Engine;
 use interlock_server::identity::NewKey;
 use interlock_server::{ServerOptions, ServerSecret, router};
 use interlock_store::{Options, Store, StoreUrl, Tenant};
@@ -28,7 +25,7 @@ struct Server {
 
 impl Server {
     async fn open(url: &StoreUrl, tenant: TenantId, secret: ServerSecret) -> Self {
-        let options = EngineOptions::new(Arc::new(NoOtherDestinations));
+        let options = api::equipped();
         let store = Store::open(url, Options::new(ServerId(options.ids.fresh()))).await.unwrap();
         let engine = Engine::open(store, options).await.unwrap();
         engine.tenants().put(Tenant::new(tenant, "one", engine.now())).await.unwrap();

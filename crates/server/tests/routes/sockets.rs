@@ -88,6 +88,17 @@ async fn a_close_frame_is_answered() {
     server.end().await;
 }
 
+/// The first place is checked, and so is every later one.
+#[tokio::test]
+async fn a_place_ahead_of_everything_is_refused_in_a_later_frame_too() {
+    let (server, key) = server().await;
+    let mut stream = open(&server, &key).await;
+    stream.write_all(&frame(0x81, br#"{"type":"subscribe","last_event_id":"0"}"#)).await.unwrap();
+    stream.write_all(&frame(0x81, br#"{"type":"subscribe","last_event_id":"999999"}"#)).await.unwrap();
+    assert_eq!(close_code(&mut stream).await, Some(close::REFUSED));
+    server.end().await;
+}
+
 #[tokio::test]
 async fn a_frame_that_cannot_be_read_is_named() {
     let (server, key) = server().await;

@@ -18,7 +18,6 @@ use interlock_core::ids::{ServerId, TenantId};
 use interlock_core::tenant::identity::Role;
 use interlock_core::time::Timestamp;
 use interlock_core::trigger::webhook::standard;
-use interlock_engine::loops::outbox::NoOtherDestinations;
 use interlock_engine::{Engine, EngineOptions, StartWorkflow};
 use interlock_outbound::{Outbound, OutboundOptions};
 use interlock_server::identity::{NewKey, create_key};
@@ -28,6 +27,7 @@ use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
+use crate::api;
 use crate::schedules::apply;
 
 const WORKFLOW: &str = "name: quick\nsteps:\n  - id: a\n    transform: done\n";
@@ -94,7 +94,8 @@ impl Receiver {
 async fn on_the_machines_clock() -> (Engine, TenantId, String) {
     static DATABASES: AtomicU64 = AtomicU64::new(0);
     let database = format!("outbound-{}", DATABASES.fetch_add(1, Ordering::Relaxed));
-    let options = EngineOptions::new(Arc::new(NoOtherDestinations));
+    let outbound = OutboundOptions { open: vec!["127.0.0.1".parse().unwrap()], ..OutboundOptions::default() };
+    let options = EngineOptions { outbound: Some(Outbound::new(outbound).unwrap()), ..api::equipped() };
     let url = StoreUrl::SqliteMemory(database.clone());
     let store = Store::open(&url, Options::new(ServerId(options.ids.fresh()))).await.unwrap();
     let engine = Engine::open(store, options).await.unwrap();
@@ -116,10 +117,8 @@ struct Served {
 impl Served {
     async fn new() -> Self {
         let (engine, tenant, database) = on_the_machines_clock().await;
-        let outbound = OutboundOptions { open: vec!["127.0.0.1".parse().unwrap()], ..OutboundOptions::default() };
-        let outbound = Some(Outbound::new(outbound).unwrap());
         let listen = "127.0.0.1:0".parse().unwrap();
-        let options = ServerOptions { listen, outbound, ..ServerOptions::new(tenant) };
+        let options = ServerOptions { listen, ..ServerOptions::new(tenant) };
         let new = NewKey::new(tenant, "admin", [Role::Admin].into_iter().collect());
         let key = create_key(&engine, &options.secret, new).await.unwrap().1.reveal().to_owned();
         let server = Server::bind(engine.clone(), options).await.unwrap();

@@ -6,7 +6,6 @@ use super::sql;
 use crate::backup;
 use crate::db::Db;
 use crate::error::DbError;
-use crate::postgres::partitions;
 use crate::value::args;
 use crate::write::{Changed, Stored, Write, WriteLane, boxed, stored};
 
@@ -60,7 +59,7 @@ impl Write for EnsurePartitions {
 
     async fn apply<D: Db>(&self, db: &D) -> Result<(), DbError> {
         if db.is_postgres() {
-            partitions::ensure(db, self.now).await?;
+            super::partitions::ensure(db, self.now).await?;
         }
         Ok(())
     }

@@ -27,11 +27,11 @@ pub(super) struct Limited {
 
 /// Where they stand inside the transaction.
 pub(super) struct Standings {
-    tenants: HashMap<TenantId, Standing>,
+    tenants: HashMap<TenantId, TenantStanding>,
     workflows: HashMap<WorkflowKey, WorkflowStanding>,
 }
 
-struct Standing {
+struct TenantStanding {
     caps: Caps,
     usage: Usage,
     rate_before: Timestamp,
@@ -88,7 +88,7 @@ impl Limited {
     }
 }
 
-fn standing(mut row: Row) -> Result<(TenantId, Standing), DbError> {
+fn standing(mut row: Row) -> Result<(TenantId, TenantStanding), DbError> {
     let tenant: TenantId = row.id("tenant_id")?;
     let caps =
         Caps { max_concurrency: row.opt_num("max_concurrency")?, max_runs_per_min: row.opt_num("max_runs_per_min")? };
@@ -96,7 +96,7 @@ fn standing(mut row: Row) -> Result<(TenantId, Standing), DbError> {
     let pending_max = row.opt_num("pending_runs_max")?;
     let usage = Usage { live_claims: row.num("claims")?, rate_next_at };
     let pending = row.num("pending")?;
-    Ok((tenant, Standing { caps, usage, rate_before: rate_next_at, pending, pending_max }))
+    Ok((tenant, TenantStanding { caps, usage, rate_before: rate_next_at, pending, pending_max }))
 }
 
 fn workflow_standing(mut row: Row) -> Result<(WorkflowKey, WorkflowStanding), DbError> {

@@ -7,7 +7,6 @@ mod inspect;
 mod limited;
 mod listen;
 mod locked;
-pub(crate) mod partitions;
 pub(crate) mod reads;
 pub(crate) mod row_security;
 mod timeline;
@@ -46,7 +45,7 @@ pub(crate) async fn open(address: &str, options: &Options) -> Result<Opened, Ope
         row_security::check(&db, &target).await?;
         // Before the first commit: rows that come before their week was made would keep it out.
         for mut row in db.query(&meta::sql::SERVER_TIME, vec![]).await? {
-            partitions::ensure(&db, row.time("now")?).await?;
+            meta::partitions::ensure(&db, row.time("now")?).await?;
         }
     }
     let mut lanes = Vec::new();

@@ -14,10 +14,10 @@ use crate::error::OpenError;
 
 /// Held as long as the store is open. The operating system releases it when the process dies.
 #[derive(Debug)]
-pub(crate) struct Lock(#[expect(dead_code, reason = "the lock is the open file")] File);
+pub(crate) struct FileLock(#[expect(dead_code, reason = "the lock is the open file")] File);
 
 /// Takes the lock beside the database, or says who has it.
-pub(crate) fn lock(path: &Path) -> Result<Lock, OpenError> {
+pub(crate) fn lock(path: &Path) -> Result<FileLock, OpenError> {
     if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
         let made = DirBuilder::new().recursive(true).mode(0o700).create(parent);
         made.map_err(|error| file_error(parent, error))?;
@@ -37,7 +37,7 @@ pub(crate) fn lock(path: &Path) -> Result<Lock, OpenError> {
             let written =
                 file.set_len(0).and_then(|()| file.rewind()).and_then(|()| write!(file, "{}", std::process::id()));
             written.map_err(|error| file_error(&lock_path, error))?;
-            Ok(Lock(file))
+            Ok(FileLock(file))
         }
         Err(TryLockError::WouldBlock) => {
             let mut text = String::new();

@@ -9,7 +9,8 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-use interlock_store::sql::{self, Stmt, all_statements};
+use interlock_store::sql::{self, Stmt};
+use interlock_store::statements::all_statements;
 use interlock_store::{EnsurePartitions, StoreUrl};
 use rusqlite::Connection;
 

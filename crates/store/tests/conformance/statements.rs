@@ -1,6 +1,7 @@
 //! Every statement is prepared on both databases, and the hot ones are explained.
 
-use interlock_store::sql::{Stmt, all_statements};
+use interlock_store::sql::Stmt;
+use interlock_store::statements::all_statements;
 
 use crate::fixture::{Place, World};
 

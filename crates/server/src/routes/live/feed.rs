@@ -5,11 +5,11 @@ use axum::extract::State;
 use axum::response::Response;
 use interlock_protocol::live::{Cursor, Envelope, path};
 
-use super::place::{StartingPoint, StreamParams, Upgrade, Watched, ahead, open};
+use super::place::{StartingPoint, StreamParams, Upgrade, Watched, open};
 use crate::api_error::ApiError;
 use crate::confinement;
 use crate::identity::Caller;
-use crate::live::{Admission, Credential, Topic, stream};
+use crate::live::{Admission, Credential, Topic, ahead, stream};
 use crate::state::AppState;
 
 /// Follow all runs over a WebSocket
@@ -58,12 +58,13 @@ struct AllRuns;
 impl Watched for AllRuns {
     async fn topic(&self, state: &AppState, caller: &Caller, place: Option<Cursor>) -> Result<(Topic, u64), ApiError> {
         of_whole_tenant(caller)?;
-        let newest = state.for_tenant(caller.tenant).last_cursor().await?;
+        let topic = Topic::Tenant(caller.tenant);
+        let newest = state.hub().newest(topic).await?;
         let cursor = place.map_or(newest, |place| place.seq);
         if cursor > newest {
             return Err(ahead());
         }
-        Ok((Topic::Tenant(caller.tenant), cursor))
+        Ok((topic, cursor))
     }
 }
 

@@ -13,7 +13,7 @@ use utoipa::IntoParams;
 
 use crate::api_error::ApiError;
 use crate::identity::Caller;
-use crate::live::{Admission, Credential, Heard, Socket, Topic, serve, verify_token};
+use crate::live::{Admission, Credential, Heard, Socket, Topic, cursor, serve, verify_token};
 use crate::query::Params;
 use crate::state::AppState;
 
@@ -59,17 +59,6 @@ impl FromRequestParts<AppState> for Upgrade {
             ApiError::new(StatusCode::UPGRADE_REQUIRED, "UPGRADE_REQUIRED", detail)
         })
     }
-}
-
-pub fn cursor(text: &str) -> Result<Cursor, ApiError> {
-    text.parse().map_err(|error: interlock_protocol::live::InvalidCursor| ApiError::malformed(error.to_string()))
-}
-
-/// A cursor that no event has reached yet was given out before the store was restored.
-pub fn ahead() -> ApiError {
-    let detail = "this place is ahead of everything that has happened here: the store was restored from a backup, or it \
-                  belongs to another stream; ask again without `last_event_id` or `since`";
-    ApiError::new(StatusCode::CONFLICT, "LIVE_CURSOR_AHEAD", detail)
 }
 
 /// What a stream is about: finds the topic among what the caller may see, and where it starts.

@@ -10,10 +10,9 @@ use tokio::time::timeout;
 use utoipa::IntoParams;
 
 use super::feed::of_whole_tenant;
-use super::place::ahead;
 use crate::api_error::ApiError;
 use crate::identity::Caller;
-use crate::live::Topic;
+use crate::live::{Topic, ahead};
 use crate::query::Params;
 use crate::request::bounded;
 use crate::state::AppState;

@@ -8,10 +8,10 @@ use axum::response::{IntoResponse, Response};
 use interlock_core::ids::RunId;
 use interlock_protocol::live::{Cursor, Envelope, path};
 
-use super::place::{StartingPoint, StreamParams, Upgrade, Watched, ahead, open};
+use super::place::{StartingPoint, StreamParams, Upgrade, Watched, open};
 use crate::api_error::ApiError;
 use crate::identity::Caller;
-use crate::live::{Admission, Credential, Topic, stream};
+use crate::live::{Admission, Credential, Topic, ahead, stream};
 use crate::request::{Named, run_of_path};
 use crate::state::AppState;
 
@@ -94,12 +94,12 @@ struct OneRun(RunId);
 impl Watched for OneRun {
     async fn topic(&self, state: &AppState, caller: &Caller, place: Option<Cursor>) -> Result<(Topic, u64), ApiError> {
         caller.reach(state, self.0).await?;
-        let overview = state.for_tenant(caller.tenant).run_overview(self.0).await?;
-        let overview = overview.ok_or_else(|| ApiError::unknown_run(self.0))?;
+        let topic = Topic::Run(caller.tenant, self.0);
+        let newest = state.hub().newest(topic).await?;
         let cursor = place.map_or(0, |place| place.seq);
-        if cursor > overview.version {
+        if cursor > newest {
             return Err(ahead());
         }
-        Ok((Topic::Run(caller.tenant, self.0), cursor))
+        Ok((topic, cursor))
     }
 }

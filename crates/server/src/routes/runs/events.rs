@@ -12,9 +12,9 @@ use utoipa::IntoParams;
 
 use super::view;
 use crate::api_error::ApiError;
+use crate::live::ahead;
 use crate::query::Params;
 use crate::request::{Named, bounded};
-use crate::routes::live::place::ahead;
 use crate::state::AppState;
 
 #[derive(Deserialize, IntoParams)]

@@ -12,7 +12,7 @@ use super::view::OfUser;
 use crate::api_error::ApiError;
 use crate::idempotency::{IdempotencyHeaders, Keyed, Made};
 use crate::identity::{Caller, people};
-use crate::pages;
+use crate::links::setup_link;
 use crate::request::Body;
 use crate::state::AppState;
 
@@ -45,7 +45,7 @@ pub async fn invite(
         let mut user = user.clone();
         people::note_access(&mut user, &caller, state.engine().now());
         state.identity().write(caller.tenant, ChangeUser(user)).await?;
-        let link = pages::setup_link(&state.base_url(&headers), &invite.token);
+        let link = setup_link(&state.base_url(&headers), &invite.token);
         let invite = Invite { link, expires_at: invite.expires_at, shown_once: Vec::new() };
         Ok(Made::created(invite).showing_once(&["link"]))
     };

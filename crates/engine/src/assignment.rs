@@ -1,0 +1,48 @@
+//! A claimed step, as a worker gets it.
+
+use interlock_core::plan::Work;
+use interlock_core::run::{Phase, Run};
+use interlock_core::state::TaskType;
+use interlock_core::trace::TraceContext;
+use interlock_core::work::{Assignment, AttemptRef};
+
+/// The claimed step that the run stands at, as a worker gets it.
+pub(crate) fn assignment(run: &Run, epoch: u64) -> Option<Assignment> {
+    let (step, spec) = (run.current(), run.spec(run.position));
+    let Phase::Running { wake, .. } = &step.phase else { return None };
+    let handler = match &spec.work {
+        Work::Task { handler, .. } => handler.clone(),
+        Work::Rollback { by, .. } => by.handler().to_owned(),
+        other => other_handler(other),
+    };
+    let trace = TraceContext::of_labels(&run.header.labels);
+    Some(Assignment {
+        at: AttemptRef { tenant: run.tenant, run: run.id, position: run.position, attempt: step.attempt },
+        epoch,
+        root_run: run.root(),
+        workflow: run.plan.workflow.clone(),
+        step: spec.key.clone(),
+        kind: spec.kind(),
+        handler,
+        iteration: step.iteration,
+        effect: spec.effect_class(),
+        input: run.input(run.position),
+        task_type: wake.as_ref().map_or(TaskType::Execute, |wake| wake.task_type),
+        payload: wake.as_ref().and_then(|wake| wake.payload.clone()),
+        signal: wake.as_ref().and_then(|wake| wake.signal),
+        timeout: spec.timeout,
+        deadline_at: run.header.deadline_at,
+        traceparent: trace.parent,
+        tracestate: trace.state,
+    })
+}
+
+/// Kinds without a handler of their own are named by their kind.
+fn other_handler(work: &Work) -> String {
+    match work {
+        Work::Connector { operation, .. } => operation.clone(),
+        Work::Transform { .. } => "transform".to_owned(),
+        Work::Model { .. } => "model".to_owned(),
+        _ => String::new(),
+    }
+}

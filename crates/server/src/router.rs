@@ -1,0 +1,46 @@
+//! Routes, pages and the description of the API in one router, with what every request passes on its way.
+
+use axum::Router;
+use axum::http::StatusCode;
+use axum::middleware::{from_fn, from_fn_with_state};
+use interlock_engine::Engine;
+use tokio_util::sync::CancellationToken;
+
+use crate::api_error::ApiError;
+use crate::body::close_if_unread;
+use crate::idempotency::outlive_connection;
+use crate::listen::ServerOptions;
+use crate::request::check_address;
+use crate::state::AppState;
+use crate::{guard, observe, openapi, pages, routes};
+
+/// All routes. `shutdown` lets requests that wait for news answer early.
+pub fn router(engine: Engine, options: &ServerOptions, shutdown: CancellationToken) -> Router {
+    router_of(AppState::new(engine, options, shutdown))
+}
+
+pub(crate) fn router_of(state: AppState) -> Router {
+    let guarded = Router::from(routes::guarded())
+        .route_layer(from_fn(outlive_connection))
+        .route_layer(from_fn_with_state(state.clone(), guard::check));
+    Router::new()
+        .merge(guarded)
+        .merge(Router::from(routes::live::sockets()))
+        .merge(Router::from(routes::open()))
+        .merge(openapi::routes())
+        .merge(pages::routes())
+        .fallback(no_such_route)
+        .method_not_allowed_fallback(no_such_method)
+        .layer(from_fn(check_address))
+        .layer(from_fn(close_if_unread))
+        .layer(from_fn_with_state(state.clone(), observe::observe))
+        .with_state(state)
+}
+
+async fn no_such_route() -> ApiError {
+    ApiError::no_such_route()
+}
+
+async fn no_such_method() -> ApiError {
+    ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "METHOD_NOT_ALLOWED", "this address takes another method")
+}
