@@ -58,7 +58,7 @@ fn a_run_is_followed_over_every_way() {
 fn runs_are_started_shown_explained_and_directed() {
     let up = Up::start(&["--no-demo"]);
     let plan = up.file("plan.json", r#"{"workflow":"w","version":1,"steps":[
-        {"key":"gate","kind":"wait","signal":{"type":"go","accept":"since_run"},"timeout":600000},{"key":"pack","kind":"task","handler":"demo.pack","queue":"demo"}]}"#);
+        {"key":"gate","kind":"wait","signal":{"type":"go","accept":"since_run"},"wait_timeout":600000},{"key":"pack","kind":"task","handler":"demo.pack","queue":"demo"}]}"#);
     let started = up.run(&[
         "run",
         "start",

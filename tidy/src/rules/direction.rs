@@ -27,6 +27,8 @@ const OURS: &[(&str, May)] = &[
     ("server", May::Use(&["engine", "protocol", "store", "workflow", "core", "outbound"])),
     ("worker", May::Use(&["protocol", "core", "policy", "connectors", "outbound"])),
     ("cli", May::UseEverything),
+    ("engine-tests", May::Use(&[])),
+    ("store-tests", May::Use(&[])),
     ("sim", May::UseEverything),
     ("tidy", May::UseEverything),
 ];

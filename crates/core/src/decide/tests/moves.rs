@@ -10,7 +10,7 @@ use crate::governance::action::Action;
 use crate::governance::judge::{Decision, Judge};
 use crate::machine::step::Resolution;
 use crate::plan::retry::ErrorClass;
-use crate::plan::{BlastRadius, OnDenial, OnFailure, Plan, RollbackCondition, StepSpec};
+use crate::plan::{BlastRadius, OnDenial, OnFailure, Plan, RollbackCondition, StepSpec, Work};
 use crate::run::Run;
 use crate::state::{Control, EffectClass, Reason, ReceiptState, StepKind, StepState};
 use crate::time::Millis;
@@ -64,7 +64,8 @@ fn any_step() -> impl Strategy<Value = StepSpec> {
                 step = step.attempts(max);
             }
             step.effect = effect;
-            step.timeout = timeout.map(Millis);
+            let has_attempts = !matches!(step.work, Work::Wait { .. } | Work::Approval(_));
+            step.timeout = timeout.filter(|_| has_attempts).map(Millis);
             step.on_failure = on_failure;
             step.condition = condition.map(str::to_owned);
             if let Some(queue) = queue {
