@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::clock::WrongClock;
+
 /// One process and how to start it again.
 pub struct Member {
     pub name: String,
@@ -137,14 +139,29 @@ impl Setup {
 
     /// A server of another release.
     pub fn server_of(&self, binary: &Path, port: u16) -> Member {
+        let command = self.server_command(binary, port);
+        Member::start(format!("server {port}"), command)
+    }
+
+    /// A server on a machine whose time of day is wrong.
+    pub fn server_with_clock(&self, port: u16, clock: &WrongClock) -> Member {
+        let (command, clock) = (self.server_command(Path::new(INTERLOCK), port), clock.clone());
+        Member::start(format!("server {port}"), move || {
+            let mut command = command();
+            clock.give_to(&mut command);
+            command
+        })
+    }
+
+    fn server_command(&self, binary: &Path, port: u16) -> impl Fn() -> Command + Send + 'static {
         let binary = binary.to_owned();
         let (folder, store, lease) = (self.folder.clone(), self.store.clone(), self.lease_ms);
-        Member::start(format!("server {port}"), move || {
+        move || {
             let mut command = Self::interlock(&binary, &folder);
             command.args(["server", "--store", &store, "--listen", &format!("127.0.0.1:{port}")]);
             command.args(["--session-lease-ms", &lease.to_string()]);
             command
-        })
+        }
     }
 
     /// A worker whose task tells the ledger its effect key, and waits for the ledger's word.

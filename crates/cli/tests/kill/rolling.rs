@@ -36,12 +36,11 @@ async fn servers_of_two_releases_take_turns() {
     let approver = client.new_person("ada").await.over(&ports);
     let client = client.over(&ports);
     let mut operators = Operators { client: &client, approver: &approver, ledger: &ledger, runs: Vec::new() };
-    let mut random = fastrand::Rng::with_seed(7);
 
     for binary in [Path::new(INTERLOCK), &previous, Path::new(INTERLOCK)] {
         for (server, port) in servers.iter_mut().zip(&ports) {
             for _ in 0..RUNS {
-                operators.start(&mut random).await;
+                operators.start().await;
             }
             server.replace(|| setup.server_of(binary, *port)).await;
             operators.look_after(RUNS).await;
