@@ -93,12 +93,12 @@ impl Operators<'_> {
     }
 
     async fn look_after_one(&mut self, index: usize) {
-        let Run { id, story, told, again, .. } = &self.runs[index];
-        let (id, story, told, again) = (id.clone(), *story, *told, *again);
+        let id = self.runs[index].id.clone();
         let run = self.client.run(&id).await;
         let state = run["state"].as_str().unwrap();
         // Also where the answer was lost, and a second pause is refused.
-        let told = told || run["control"] == "paused";
+        self.runs[index].told |= run["control"] == "paused";
+        let Run { story, told, again, .. } = self.runs[index];
         let is_canceled_by_us = state == "canceled" && matches!(story, Story::Cancel | Story::Successor) && !again;
         if is_canceled_by_us && story == Story::Successor {
             self.make_successor(index).await;
