@@ -166,22 +166,41 @@ impl Setup {
 
     /// A worker whose task tells the ledger its effect key, and waits for the ledger's word.
     pub fn worker(&self, number: usize, port: u16) -> Member {
+        self.worker_of(Path::new(INTERLOCK), number, port)
+    }
+
+    /// The same of another release.
+    pub fn worker_of(&self, binary: &Path, number: usize, port: u16) -> Member {
         let text = format!(
             "#!/usr/bin/env bash\nset -eu\ncat >/dev/null\nexec 3<>/dev/tcp/127.0.0.1/{port}\nprintf '%s\\n' \"$INTERLOCK_EFFECT_KEY\" >&3\nread -r word <&3\n[ \"$word\" = ok ]\nprintf '\"%s\"' \"$INTERLOCK_ATTEMPT\"\n",
             port = self.ledger_port,
         );
-        self.worker_with(number, port, "4", "append", &self.script("append.sh", &text))
+        let command =
+            self.worker_command(binary, port, "4", &format!("append={}", self.script("append.sh", &text).display()));
+        Member::start(format!("worker {number}"), command)
     }
 
     pub fn worker_with(&self, number: usize, port: u16, slots: &str, task: &str, program: &Path) -> Member {
-        let (folder, slots) = (self.folder.clone(), slots.to_owned());
         let task = format!("{task}={}", program.display());
-        Member::start(format!("worker {number}"), move || {
-            let mut command = Self::interlock(Path::new(INTERLOCK), &folder);
+        let command = self.worker_command(Path::new(INTERLOCK), port, slots, &task);
+        Member::start(format!("worker {number}"), command)
+    }
+
+    fn worker_command(
+        &self,
+        binary: &Path,
+        port: u16,
+        slots: &str,
+        task: &str,
+    ) -> impl Fn() -> Command + Send + 'static {
+        let (binary, folder) = (binary.to_owned(), self.folder.clone());
+        let (slots, task) = (slots.to_owned(), task.to_owned());
+        move || {
+            let mut command = Self::interlock(&binary, &folder);
             command.args(["worker", "--server", &format!("http://127.0.0.1:{port}"), "--slots", &slots]);
             command.arg("--task").arg(&task);
             command
-        })
+        }
     }
 
     /// A program in the folder. Written once: a file that is open for writing cannot be executed.
