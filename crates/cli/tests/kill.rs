@@ -5,8 +5,14 @@
 
 #[path = "kill/client.rs"]
 mod client;
+#[path = "kill/clock.rs"]
+mod clock;
 #[path = "kill/cluster.rs"]
 mod cluster;
+#[path = "kill/cut.rs"]
+mod cut;
+#[path = "kill/cutter.rs"]
+mod cutter;
 #[path = "kill/database.rs"]
 mod database;
 #[path = "kill/failover.rs"]
@@ -21,11 +27,14 @@ mod ledger;
 mod operators;
 #[path = "kill/rolling.rs"]
 mod rolling;
+#[path = "kill/skew.rs"]
+mod skew;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use client::Client;
+use clock::WrongClock;
 use cluster::Cluster;
 use fleet::{Blow, Member, Setup};
 use ledger::Ledger;
@@ -39,6 +48,8 @@ const RUNS_PER_BLOW: usize = 2;
 /// Fewer than the workers have slots, so that the limit is asked, and sometimes refuses.
 const LIMIT: u32 = 8;
 const WORKERS: usize = 3;
+/// How far the machines' clocks are from the database's. A server refuses to start from five minutes on.
+const CLOCKS_MS: [i64; 3] = [0, 280_000, -280_000];
 
 fn number(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
@@ -58,7 +69,7 @@ fn folder(name: &str) -> std::path::PathBuf {
 async fn one_server_on_sqlite() {
     let folder = folder("sqlite");
     let store = format!("sqlite:{}", folder.join("kill.db").display());
-    survive(Setup { folder, store, ledger_port: 0, lease_ms: LEASE_MS }, None, 1, 30).await;
+    survive(Setup { folder, store, ledger_port: 0, lease_ms: LEASE_MS }, None, &[0], 30).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -66,7 +77,7 @@ async fn three_servers_on_postgres() {
     let cluster = Cluster::start("cluster").await;
     let store = cluster.url(&[]);
     let setup = Setup { folder: folder("postgres"), store, ledger_port: 0, lease_ms: LEASE_MS };
-    survive(setup, Some(cluster), 3, 60).await;
+    survive(setup, Some(cluster), &CLOCKS_MS, 60).await;
 }
 
 /// Where a blow hits.
@@ -75,7 +86,8 @@ enum Victim {
     Database,
 }
 
-async fn survive(mut setup: Setup, mut database: Option<Cluster>, servers: usize, blows: u64) {
+/// One server for each of the clocks.
+async fn survive(mut setup: Setup, mut database: Option<Cluster>, clocks_ms: &[i64], blows: u64) {
     let blows = number("INTERLOCK_KILLS", blows);
     let seed = number("INTERLOCK_KILL_SEED", u64::from(std::process::id()));
     println!("INTERLOCK_KILL_SEED={seed} INTERLOCK_KILLS={blows}");
@@ -83,10 +95,15 @@ async fn survive(mut setup: Setup, mut database: Option<Cluster>, servers: usize
     let ledger = Ledger::start(&setup.folder).await;
     setup.ledger_port = ledger.port;
 
+    let servers = clocks_ms.len();
     let ports: Vec<u16> = (0..servers).map(|_| free_port()).collect();
-    let mut fleet = vec![setup.server(ports[0])];
+    let server = |number: usize| {
+        let clock = WrongClock::new(&setup.folder, &format!("server-{number}"), clocks_ms[number]);
+        setup.server_with_clock(ports[number], &clock)
+    };
+    let mut fleet = vec![server(0)];
     let client = Client::new(vec![ports[0]], &setup.folder).await;
-    fleet.extend(ports[1..].iter().map(|port| setup.server(*port)));
+    fleet.extend((1..servers).map(server));
     fleet.extend((0..WORKERS).map(|number| setup.worker(number, ports[number % ports.len()])));
     client.limit_own_tenant(LIMIT).await;
     let approver = client.new_person("ada").await.over(&ports);
@@ -96,7 +113,7 @@ async fn survive(mut setup: Setup, mut database: Option<Cluster>, servers: usize
     let mut dealt: BTreeMap<String, u32> = BTreeMap::new();
     for number in 0..blows {
         for _ in 0..RUNS_PER_BLOW {
-            operators.start(&mut random).await;
+            operators.start().await;
         }
         tokio::time::sleep(Duration::from_millis(random.u64(50..300))).await;
         fleet.iter_mut().for_each(Member::thaw_if_due);
@@ -132,7 +149,12 @@ async fn survive(mut setup: Setup, mut database: Option<Cluster>, servers: usize
     fleet.iter_mut().for_each(Member::thaw);
     operators.finish().await;
     operators.judge().await;
-    println!("{} runs, {blows} blows: {dealt:?}", operators.runs.len());
+    let [restarted, successors] = operators.begun_again();
+    println!(
+        "{} runs ({restarted} restarted, {successors} with a successor), {blows} blows: {dealt:?}",
+        operators.runs.len()
+    );
+    assert!(blows < 30 || (restarted > 0 && successors > 0), "nobody restarted a run, or made a new one");
     assert!(dealt.contains_key("Kill server") && dealt.contains_key("Kill worker"), "the blows missed: {dealt:?}");
 
     drop(fleet);

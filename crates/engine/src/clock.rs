@@ -3,7 +3,9 @@
 //! The engine's clock is the local monotonic clock plus an offset to the database's, never below the largest
 //! instant it has handed out or found committed. Where that is ahead of the true time, the clock goes on at three
 //! quarters of its speed until the true time has caught up: it neither stands still, which would stop every timer and
-//! every lease, nor goes back. Safety never depends on it (attempts fence), only liveness does.
+//! every lease, nor goes back. Before its first reading it is simply set right: a machine whose clock is minutes ahead
+//! would otherwise be ahead of the other servers for many more. Safety never depends on it (attempts fence), only
+//! liveness does.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -31,8 +33,8 @@ struct Hands {
     /// How far the clock was ahead of the true time when the monotonic clock showed `since`.
     ahead: i64,
     since: i64,
-    /// The largest instant handed out.
-    last: i64,
+    /// The largest instant handed out, if any was.
+    last: Option<i64>,
 }
 
 impl Hands {
@@ -43,8 +45,9 @@ impl Hands {
 
     fn now(&mut self, elapsed: i64) -> i64 {
         let now = self.base.saturating_add(elapsed).saturating_add(self.ahead(elapsed));
-        self.last = self.last.max(now);
-        self.last
+        let now = self.last.map_or(now, |last| last.max(now));
+        self.last = Some(now);
+        now
     }
 
     /// Goes on from `at`, if that is ahead of the true time.
@@ -64,7 +67,7 @@ impl Clock {
 
     /// A clock that starts at a given instant; for simulations.
     pub fn starting_at(now: Timestamp) -> Self {
-        let hands = Hands { base: now.0, ahead: 0, since: 0, last: now.0 };
+        let hands = Hands { base: now.0, ahead: 0, since: 0, last: None };
         Self(Arc::new(Source { origin: Instant::now(), hands: Mutex::new(hands) }))
     }
 
@@ -93,12 +96,15 @@ impl Clock {
         }
     }
 
-    /// Moves the clock by a measured difference to the database's. Forward it jumps; going back only slows it.
+    /// Moves the clock by a measured difference to the database's. Forward it jumps; going back only slows it, once it
+    /// has been read.
     pub fn adjust(&self, by_ms: i64) {
         let (mut hands, elapsed) = self.hands();
-        let shown = hands.now(elapsed);
+        let shown = hands.last.map(|_| hands.now(elapsed));
         hands.base = hands.base.saturating_add(by_ms);
-        hands.go_on_from(shown, elapsed);
+        if let Some(shown) = shown {
+            hands.go_on_from(shown, elapsed);
+        }
     }
 }
 
@@ -125,6 +131,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn set_back_it_goes_on_slower_until_the_time_has_caught_up() {
         let clock = Clock::starting_at(Timestamp(1_000));
+        assert_eq!(clock.now(), Timestamp(1_000));
         clock.adjust(-200);
         assert_eq!((clock.now(), clock.true_time()), (Timestamp(1_000), Timestamp(800)));
         tokio::time::advance(Duration::from_millis(400)).await;
@@ -133,6 +140,13 @@ mod tests {
         assert_eq!((clock.now(), clock.true_time()), (Timestamp(1_600), Timestamp(1_600)));
         tokio::time::advance(Duration::from_millis(400)).await;
         assert_eq!(clock.now(), Timestamp(2_000), "at full speed again");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn set_back_before_its_first_reading_it_is_right_at_once() {
+        let clock = Clock::starting_at(Timestamp(300_000));
+        clock.adjust(-280_000);
+        assert_eq!((clock.now(), clock.true_time()), (Timestamp(20_000), Timestamp(20_000)));
     }
 
     /// What another server has committed is in the past, whatever this machine's clock says; and time goes on.

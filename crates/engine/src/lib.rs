@@ -33,7 +33,7 @@ pub mod workflows;
 
 use std::sync::Arc;
 
-use interlock_core::ids::{ServerId, TenantId};
+use interlock_core::ids::TenantId;
 use interlock_core::plan::retry::StepError;
 use interlock_core::planted::{Bug, is_planted};
 use interlock_core::rejection::Rejection;
@@ -227,10 +227,6 @@ impl Engine {
     /// How long a worker session lives without a renewal.
     pub fn session_lease(&self) -> Millis {
         self.0.options.session_lease
-    }
-
-    pub fn fresh_server_id(options: &EngineOptions) -> ServerId {
-        ServerId(options.ids.fresh())
     }
 
     /// Stops the loops and waits for them. The store stays open for whoever holds it.

@@ -2,12 +2,11 @@
 
 use std::path::PathBuf;
 
-use interlock_core::ids::ServerId;
+use interlock_engine::EngineOptions;
 use interlock_engine::commands::restore::Parked;
 use interlock_engine::payloads::Objects;
 use interlock_engine::payloads::copy::bring_back;
 use interlock_engine::payloads::survey::{Depth, Survey, survey};
-use interlock_engine::{Engine, EngineOptions};
 use interlock_store::{Options, Store, StoreUrl};
 
 use super::StoreArg;
@@ -20,7 +19,7 @@ pub async fn run(store: &StoreArg, place: &PlaceArgs, from: Option<PathBuf>) -> 
     let url = store.url();
     let parsed = StoreUrl::parse(&url)?;
     let options = EngineOptions { loops: false, ..open::engine_options() };
-    let store_options = || Options::new(ServerId(options.ids.fresh()));
+    let store_options = || Options::new(open::fresh_server_id());
     let begun = match &parsed {
         StoreUrl::Sqlite(path) if path.exists() => {
             interlock_store::unfinished_restore(&parsed, store_options()).await?
@@ -51,8 +50,7 @@ pub async fn run(store: &StoreArg, place: &PlaceArgs, from: Option<PathBuf>) -> 
         }
         None => interlock_store::restore(from.as_deref(), &parsed, store_options()).await?,
     };
-    let store_again = open::open_store(&url, &options, true).await?;
-    let engine = Engine::open(store_again, options).await?;
+    let engine = open::engine(&url, options).await?;
     let parked = engine.runs().park_restored().await?;
     println!("the store is in service again, in epoch {epoch}: whatever was handed out before is refused");
     tell_parked(&parked);

@@ -182,7 +182,7 @@ impl EngineArgs {
         self.make_folder()?;
         let outbound = http.outbound.client()?;
         options.payloads = Some(self.payloads(&outbound)?);
-        let store = open::open_store(&self.url()?, &options, true).await?;
+        let store = open::store(&self.url()?).await?;
         let secret = ServerSecret::open_for(&store.installation(), &http.secret_path(&self.data)).await?;
         options.vault = Some(secret.vault());
         options.outbound = Some(outbound.clone());

@@ -14,6 +14,7 @@ pub struct Client {
     ports: Vec<u16>,
     turn: AtomicUsize,
     key: String,
+    retry_after: Duration,
 }
 
 impl Client {
@@ -33,7 +34,14 @@ impl Client {
 
     fn with(ports: Vec<u16>, key: &str) -> Self {
         let http = reqwest::Client::builder().timeout(Duration::from_secs(5)).build().unwrap();
-        Self { http, ports, turn: AtomicUsize::new(0), key: key.to_owned() }
+        Self { http, ports, turn: AtomicUsize::new(0), key: key.to_owned(), retry_after: Duration::from_millis(50) }
+    }
+
+    /// The same caller through another address, with a connection for each request and hardly a pause between them.
+    pub fn connecting_anew(&self, port: u16) -> Self {
+        let http =
+            reqwest::Client::builder().timeout(Duration::from_secs(5)).pool_max_idle_per_host(0).build().unwrap();
+        Self { http, retry_after: Duration::from_millis(2), ..Self::with(vec![port], &self.key) }
     }
 
     /// The same caller, through one server only.
@@ -61,7 +69,7 @@ impl Client {
                 return (status, answer);
             }
             assert!(attempt < 2_000, "no answer to {method} {path}");
-            tokio::time::sleep(Duration::from_millis(50)).await;
+            tokio::time::sleep(self.retry_after).await;
         }
         unreachable!()
     }

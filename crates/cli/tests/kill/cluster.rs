@@ -6,9 +6,12 @@ use std::time::Duration;
 
 use tokio_postgres::{Client, NoTls};
 
+use crate::clock::WrongClock;
+
 pub struct Cluster {
     pub port: u16,
     home: PathBuf,
+    clock: Option<WrongClock>,
     process: Child,
 }
 
@@ -45,16 +48,24 @@ fn new_home(name: &str) -> PathBuf {
     home
 }
 
-fn spawn(home: &Path, port: u16) -> Child {
+fn spawn(home: &Path, port: u16, clock: Option<&WrongClock>) -> Child {
     let log = std::fs::OpenOptions::new().create(true).append(true).open(home.join("server.log")).unwrap();
     let mut command = program("postgres", home);
     command.arg("-D").arg(home.join("data")).args(["-p", &port.to_string()]);
     command.args(["-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=", "-c", "max_connections=120"]);
+    if let Some(clock) = clock {
+        clock.give_to(&mut command);
+    }
     command.stderr(log).spawn().unwrap()
 }
 
 impl Cluster {
     pub async fn start(name: &str) -> Self {
+        Self::with_clock(name, None).await
+    }
+
+    /// One whose time of day may be set.
+    pub async fn with_clock(name: &str, clock: Option<&WrongClock>) -> Self {
         let home = new_home(name);
         let made = program("initdb", &home)
             .arg(format!("--pgdata={}", home.join("data").display()))
@@ -62,12 +73,12 @@ impl Cluster {
             .status()
             .unwrap();
         assert!(made.success(), "initdb failed");
-        Self::run(home, crate::free_port()).await
+        Self::run(home, crate::free_port(), clock.cloned()).await
     }
 
-    async fn run(home: PathBuf, port: u16) -> Self {
-        let process = spawn(&home, port);
-        let mut cluster = Self { port, home, process };
+    async fn run(home: PathBuf, port: u16, clock: Option<WrongClock>) -> Self {
+        let process = spawn(&home, port, clock.as_ref());
+        let mut cluster = Self { port, home, clock, process };
         cluster.ready().await;
         cluster
     }
@@ -94,7 +105,7 @@ impl Cluster {
             .status()
             .unwrap();
         assert!(made.success(), "pg_basebackup failed");
-        Self::run(home, crate::free_port()).await
+        Self::run(home, crate::free_port(), None).await
     }
 
     /// The address of its database, with those of others that may take its place.
@@ -111,7 +122,7 @@ impl Cluster {
             }
             if self.process.try_wait().unwrap().is_some() {
                 // Sessions of the one that was killed are still ending.
-                self.process = spawn(&self.home, self.port);
+                self.process = spawn(&self.home, self.port, self.clock.as_ref());
             }
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
@@ -136,7 +147,7 @@ impl Cluster {
 
     pub async fn kill_and_restart(&mut self) {
         self.kill();
-        self.process = spawn(&self.home, self.port);
+        self.process = spawn(&self.home, self.port, self.clock.as_ref());
         self.ready().await;
     }
 }

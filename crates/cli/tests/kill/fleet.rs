@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::clock::WrongClock;
+
 /// One process and how to start it again.
 pub struct Member {
     pub name: String,
@@ -137,34 +139,68 @@ impl Setup {
 
     /// A server of another release.
     pub fn server_of(&self, binary: &Path, port: u16) -> Member {
+        let command = self.server_command(binary, port);
+        Member::start(format!("server {port}"), command)
+    }
+
+    /// A server on a machine whose time of day is wrong.
+    pub fn server_with_clock(&self, port: u16, clock: &WrongClock) -> Member {
+        let (command, clock) = (self.server_command(Path::new(INTERLOCK), port), clock.clone());
+        Member::start(format!("server {port}"), move || {
+            let mut command = command();
+            clock.give_to(&mut command);
+            command
+        })
+    }
+
+    fn server_command(&self, binary: &Path, port: u16) -> impl Fn() -> Command + Send + 'static {
         let binary = binary.to_owned();
         let (folder, store, lease) = (self.folder.clone(), self.store.clone(), self.lease_ms);
-        Member::start(format!("server {port}"), move || {
+        move || {
             let mut command = Self::interlock(&binary, &folder);
             command.args(["server", "--store", &store, "--listen", &format!("127.0.0.1:{port}")]);
             command.args(["--session-lease-ms", &lease.to_string()]);
             command
-        })
+        }
     }
 
     /// A worker whose task tells the ledger its effect key, and waits for the ledger's word.
     pub fn worker(&self, number: usize, port: u16) -> Member {
+        self.worker_of(Path::new(INTERLOCK), number, port)
+    }
+
+    /// The same of another release.
+    pub fn worker_of(&self, binary: &Path, number: usize, port: u16) -> Member {
         let text = format!(
             "#!/usr/bin/env bash\nset -eu\ncat >/dev/null\nexec 3<>/dev/tcp/127.0.0.1/{port}\nprintf '%s\\n' \"$INTERLOCK_EFFECT_KEY\" >&3\nread -r word <&3\n[ \"$word\" = ok ]\nprintf '\"%s\"' \"$INTERLOCK_ATTEMPT\"\n",
             port = self.ledger_port,
         );
-        self.worker_with(number, port, "4", "append", &self.script("append.sh", &text))
+        let command =
+            self.worker_command(binary, port, "4", &format!("append={}", self.script("append.sh", &text).display()));
+        Member::start(format!("worker {number}"), command)
     }
 
     pub fn worker_with(&self, number: usize, port: u16, slots: &str, task: &str, program: &Path) -> Member {
-        let (folder, slots) = (self.folder.clone(), slots.to_owned());
         let task = format!("{task}={}", program.display());
-        Member::start(format!("worker {number}"), move || {
-            let mut command = Self::interlock(Path::new(INTERLOCK), &folder);
+        let command = self.worker_command(Path::new(INTERLOCK), port, slots, &task);
+        Member::start(format!("worker {number}"), command)
+    }
+
+    fn worker_command(
+        &self,
+        binary: &Path,
+        port: u16,
+        slots: &str,
+        task: &str,
+    ) -> impl Fn() -> Command + Send + 'static {
+        let (binary, folder) = (binary.to_owned(), self.folder.clone());
+        let (slots, task) = (slots.to_owned(), task.to_owned());
+        move || {
+            let mut command = Self::interlock(&binary, &folder);
             command.args(["worker", "--server", &format!("http://127.0.0.1:{port}"), "--slots", &slots]);
             command.arg("--task").arg(&task);
             command
-        })
+        }
     }
 
     /// A program in the folder. Written once: a file that is open for writing cannot be executed.

@@ -1,6 +1,7 @@
-//! A server that is stopped in the middle of a commit: the others go on, and its workers' steps are taken over.
+//! A server that is stopped in the middle of a commit: the others go on, and its workers' steps are taken over. So are
+//! those of a worker that is stopped.
 //!
-//! `INTERLOCK_FREEZES` sets how often (3 by default; `make soak` uses more).
+//! `INTERLOCK_FREEZES` sets how often (3 by default, a third of that for each kind of takeover; `make soak` uses more).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,7 +19,7 @@ use crate::{folder, free_port, number};
 /// The longest that anybody may wait for a commit while another server is frozen.
 const GAP_MAX: Duration = Duration::from_secs(5);
 /// The longest that a step of a lost worker may wait for the next one.
-const TAKEOVER_MAX: Duration = Duration::from_secs(30);
+pub const TAKEOVER_MAX: Duration = Duration::from_secs(30);
 const HELD_STEPS: usize = 20;
 /// What servers have where nothing else is said.
 const DEFAULT_LEASE_MS: u64 = 20_000;
@@ -149,32 +150,33 @@ async fn a_frozen_server_stalls_nobody_for_long() {
     drop(scene.first);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_steps_of_a_frozen_servers_worker_are_taken_over() {
-    let mut scene = scene("takeover").await;
-    let watch = scene.database.connect().await;
-    let [frozen, alive] = scene.ports;
-    let slots = HELD_STEPS.to_string();
-    for round in 0..number("INTERLOCK_FREEZES", 3).div_ceil(3) {
-        // The first attempt at each step hangs, at the worker of the server that will be frozen.
-        let _hung = scene.setup.worker_with(0, frozen, &slots, "hold", &scene.setup.script("hold.sh", HOLD));
+impl Scene {
+    /// A worker at a server. The first attempt at each step hangs.
+    fn holding_worker(&self, number: usize, port: u16) -> Member {
+        let script = self.setup.script("hold.sh", HOLD);
+        self.setup.worker_with(number, port, &HELD_STEPS.to_string(), "hold", &script)
+    }
+
+    /// Runs whose steps hang at the one worker that there is.
+    async fn hold(&self, round: u64) -> Vec<String> {
         let mut held = Vec::new();
         for number in 0..HELD_STEPS {
-            held.push(scene.client.start(&plan("hold"), &format!("held-{round}-{number}")).await);
+            held.push(self.client.start(&plan("hold"), &format!("held-{round}-{number}")).await);
         }
         for run in &held {
-            while scene.client.steps(run).await[0]["state"] != "running" {
+            while self.client.steps(run).await[0]["state"] != "running" {
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
         }
-        let _next = scene.setup.worker_with(1, alive, &slots, "hold", &scene.setup.script("hold.sh", HOLD));
-        let load = Load::begin((0..4).map(|_| ("frozen", scene.client.through(frozen))).collect());
-        tokio::time::sleep(Duration::from_millis(300)).await;
-        freeze_in_a_transaction(&mut scene.first, &watch).await;
+        held
+    }
+
+    /// The runs come to their end in time, through the server that is awake.
+    async fn taken_over(&self, held: &[String], round: u64) {
         let since = Instant::now();
-        let beside = scene.client.through(alive);
+        let beside = self.client.through(self.ports[1]);
         let mut late = Vec::new();
-        for run in &held {
+        for run in held {
             while beside.run(run).await["state"] != "succeeded" {
                 assert!(since.elapsed() < TAKEOVER_MAX * 3, "{run} is not taken over at all");
                 tokio::time::sleep(Duration::from_millis(100)).await;
@@ -185,11 +187,50 @@ async fn the_steps_of_a_frozen_servers_worker_are_taken_over() {
         }
         println!("round {round}: {HELD_STEPS} steps were taken over within {:?}", since.elapsed());
         assert!(late.is_empty(), "round {round}: later than {TAKEOVER_MAX:?}: {late:?}");
+    }
+}
+
+fn takeovers() -> u64 {
+    number("INTERLOCK_FREEZES", 3).div_ceil(3)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_steps_of_a_frozen_servers_worker_are_taken_over() {
+    let mut scene = scene("takeover").await;
+    let watch = scene.database.connect().await;
+    let [frozen, alive] = scene.ports;
+    for round in 0..takeovers() {
+        let _hung = scene.holding_worker(0, frozen);
+        let held = scene.hold(round).await;
+        let _next = scene.holding_worker(1, alive);
+        let load = Load::begin((0..4).map(|_| ("frozen", scene.client.through(frozen))).collect());
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        freeze_in_a_transaction(&mut scene.first, &watch).await;
+        scene.taken_over(&held, round).await;
         load.abandon();
         scene.first.thaw();
         scene.client.through(frozen).run_none().await;
     }
     drop(scene.first);
+}
+
+/// A worker that wakes up after its steps were done elsewhere changes nothing any more.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_steps_of_a_frozen_worker_are_taken_over() {
+    let scene = scene("asleep").await;
+    for round in 0..takeovers() {
+        let mut frozen = scene.holding_worker(0, scene.ports[0]);
+        let held = scene.hold(round).await;
+        let _next = scene.holding_worker(1, scene.ports[1]);
+        frozen.freeze();
+        scene.taken_over(&held, round).await;
+        frozen.thaw();
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        for run in &held {
+            let steps = scene.client.steps(run).await;
+            assert_eq!((&steps[0]["state"], &steps[0]["attempt"]), (&json!("succeeded"), &json!(2)), "{steps:?}");
+        }
+    }
 }
 
 /// Hangs at the first attempt, longer than the test; later ones succeed at once.

@@ -47,8 +47,12 @@ impl Ledger {
 
     /// Whether an effect of this step of this run has reached the ledger.
     pub fn happened(&self, run: &str, step: &str) -> bool {
-        let mark = format!("#{run}/{step}/");
-        self.calls().keys().any(|key| key.contains(&mark))
+        self.has(&format!("#{run}/{step}/"))
+    }
+
+    /// Whether it has an effect whose key contains the mark.
+    pub fn has(&self, mark: &str) -> bool {
+        self.calls().keys().any(|key| key.contains(mark))
     }
 }
 

@@ -1,8 +1,9 @@
-//! What people and other systems do while processes are killed: they cancel, vote, send signals, pause and resume, and
-//! look at the ledger where an effect is in doubt.
+//! What people and other systems do while processes are killed: they cancel, vote, send signals, pause, resume, restart,
+//! make new runs from canceled ones, and look at the ledger where an effect is in doubt.
 
 use std::time::Duration;
 
+use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::client::Client;
@@ -20,16 +21,36 @@ pub enum Story {
     Cancel,
     /// Somebody pauses it, and resumes it later.
     Pause,
+    /// Somebody pauses it, and has it begin again.
+    Restart,
+    /// Somebody cancels it, and makes a new run from it.
+    Successor,
 }
 
-const STORIES: [Story; 8] =
-    [Story::Plain, Story::Plain, Story::Plain, Story::Signal, Story::Signal, Story::Vote, Story::Cancel, Story::Pause];
+/// They take turns.
+const STORIES: [Story; 10] = [
+    Story::Plain,
+    Story::Signal,
+    Story::Restart,
+    Story::Vote,
+    Story::Successor,
+    Story::Cancel,
+    Story::Pause,
+    Story::Plain,
+    Story::Successor,
+    Story::Restart,
+];
 
 pub struct Run {
+    /// The run, or the last one that was made from it.
     pub id: String,
+    /// The first one, which the effects' keys name.
+    pub root: String,
     pub story: Story,
     /// What the story asks for was said, and acknowledged.
     told: bool,
+    /// It was restarted, or a new run was made from it.
+    again: bool,
     ended: bool,
 }
 
@@ -39,7 +60,9 @@ pub fn plan(story: Story) -> Value {
     let between = match story {
         Story::Signal => json!({ "key": "between", "kind": "wait", "signal": { "type": "go" } }),
         Story::Vote => json!({ "key": "between", "kind": "approval", "message": "go on?" }),
-        Story::Plain | Story::Cancel | Story::Pause => json!({ "key": "between", "kind": "wait", "for": 30 }),
+        Story::Plain | Story::Cancel | Story::Pause | Story::Restart | Story::Successor => {
+            json!({ "key": "between", "kind": "wait", "for": 30 })
+        }
     };
     json!({ "workflow": "ledger", "version": 1, "steps": [
         append("first", "keyed"), between, append("second", "unsafe"), append("third", "keyed"),
@@ -54,10 +77,10 @@ pub struct Operators<'a> {
 }
 
 impl Operators<'_> {
-    pub async fn start(&mut self, random: &mut fastrand::Rng) {
-        let story = STORIES[random.usize(..STORIES.len())];
+    pub async fn start(&mut self) {
+        let story = STORIES[self.runs.len() % STORIES.len()];
         let id = self.client.start(&plan(story), &format!("run-{}", self.runs.len())).await;
-        self.runs.push(Run { id, story, told: false, ended: false });
+        self.runs.push(Run { root: id.clone(), id, story, told: false, again: false, ended: false });
     }
 
     /// Looks after the newest open runs once; answers how many of all are still open.
@@ -70,50 +93,100 @@ impl Operators<'_> {
     }
 
     async fn look_after_one(&mut self, index: usize) {
-        let Run { id, story, told, .. } = &self.runs[index];
-        let (id, story, told) = (id.clone(), *story, *told);
+        let id = self.runs[index].id.clone();
         let run = self.client.run(&id).await;
         let state = run["state"].as_str().unwrap();
+        // Also where the answer was lost, and a second pause is refused.
+        self.runs[index].told |= run["control"] == "paused";
+        let Run { story, told, again, .. } = self.runs[index];
+        let is_canceled_by_us = state == "canceled" && matches!(story, Story::Cancel | Story::Successor) && !again;
+        if is_canceled_by_us && story == Story::Successor {
+            self.make_successor(index).await;
+            return;
+        }
         if ["succeeded", "failed", "canceled"].contains(&state) {
-            assert!(
-                state == "succeeded" || (state == "canceled" && story == Story::Cancel),
-                "{id} ({story:?}) ended badly: {run}"
-            );
+            assert!(state == "succeeded" || is_canceled_by_us, "{id} ({story:?}) ended badly: {run}");
             self.runs[index].ended = true;
             return;
         }
         let because = json!({ "reason": "an operator wants it" });
         match story {
-            Story::Signal if !told => {
-                let path = format!("/runs/{id}/signals");
-                let body = json!({ "type": "go" });
-                let key = format!("signal-{id}");
-                let (status, answer) = self.client.insist(reqwest::Method::POST, &path, Some(&body), Some(&key)).await;
-                // The first request may still be worked on.
-                assert!(matches!(status, 200..=202 | 409), "{status}: {answer}");
-                self.runs[index].told = status < 202;
-            }
+            Story::Signal if !told => self.runs[index].told = self.signal(&id).await,
             Story::Vote if state == "waiting_approval" => {
                 self.approver.tell(&id, "approve", json!({ "approve": true })).await;
             }
-            Story::Cancel if !told => self.runs[index].told = self.client.tell(&id, "cancel", because).await < 300,
-            Story::Pause if !told => self.runs[index].told = self.client.tell(&id, "pause", because).await < 300,
-            Story::Plain | Story::Signal | Story::Vote | Story::Cancel | Story::Pause => {}
+            Story::Cancel | Story::Successor if !told && !again => {
+                self.runs[index].told = self.client.tell(&id, "cancel", because).await < 300;
+            }
+            Story::Pause | Story::Restart if !told => {
+                self.runs[index].told = self.client.tell(&id, "pause", because).await < 300;
+            }
+            _ => {}
         }
-        if state == "paused" || story == Story::Cancel {
-            self.settle_doubts(&id).await;
+        if state == "paused" || story == Story::Cancel || (story == Story::Successor && !again) {
+            self.settle_doubts(&self.runs[index]).await;
         }
-        if state == "paused" && told && story == Story::Pause {
-            self.client.tell(&id, "resume", json!({})).await;
+        match story {
+            Story::Pause if state == "paused" && told => {
+                self.client.tell(&id, "resume", json!({})).await;
+            }
+            // Refused while a step still runs, or is in doubt.
+            Story::Restart if state == "paused" && told && !again => {
+                self.runs[index].again = self.client.tell(&id, "restart", json!({ "from": "first" })).await < 300;
+            }
+            _ => {}
         }
     }
 
+    /// Whether it was acknowledged.
+    async fn signal(&self, run: &str) -> bool {
+        let (path, key) = (format!("/runs/{run}/signals"), format!("signal-{run}"));
+        let body = json!({ "type": "go" });
+        let (status, answer) = self.client.insist(Method::POST, &path, Some(&body), Some(&key)).await;
+        // The first request may still be worked on.
+        assert!(matches!(status, 200..=202 | 409), "{status}: {answer}");
+        status < 202
+    }
+
+    /// A new run goes on where the canceled one stopped. There is none while an earlier request is still worked on, and
+    /// for a run that had done everything.
+    async fn make_successor(&mut self, index: usize) {
+        let canceled = &self.runs[index].id;
+        if self.leaves_doubts(canceled).await {
+            return;
+        }
+        let (path, key) = (format!("/runs/{canceled}/retry"), format!("successor-{canceled}"));
+        let (status, answer) = self.client.insist(Method::POST, &path, Some(&json!({})), Some(&key)).await;
+        match status {
+            200 | 201 => {
+                self.runs[index].id = answer["run_id"].as_str().unwrap().to_owned();
+                self.runs[index].again = true;
+            }
+            409 if answer["code"] == "IDEMPOTENCY_CONFLICT" => {}
+            409 if answer["code"] == "RUN_INVALID_TRANSITION" => self.runs[index].ended = true,
+            _ => panic!("{status}: {answer}"),
+        }
+    }
+
+    /// Whether unsafe effects of an ended run are still in doubt. Those that the ledger has are settled at once, of the
+    /// others the server believes only later that they did not happen.
+    async fn leaves_doubts(&self, run: &str) -> bool {
+        let (status, answer) = self.client.insist(Method::GET, &format!("/runs/{run}/receipts"), None, None).await;
+        assert_eq!(status, 200, "{answer}");
+        let receipts = answer["receipts"].as_array().unwrap().iter();
+        let mut doubts = receipts.filter(|receipt| receipt["effect"] == "unsafe" && receipt["outcome_at"].is_null());
+        let Some(receipt) = doubts.next() else { return false };
+        let outcome = if self.ledger.has(receipt["key"].as_str().unwrap()) { "happened" } else { "did_not_happen" };
+        self.client.resolve(run, "second", outcome).await;
+        true
+    }
+
     /// Looks at the outside world, and says what happened.
-    async fn settle_doubts(&self, run: &str) {
-        for step in self.client.steps(run).await.iter().filter(|step| step["state"] == "in_doubt") {
+    async fn settle_doubts(&self, run: &Run) {
+        for step in self.client.steps(&run.id).await.iter().filter(|step| step["state"] == "in_doubt") {
             let key = step["key"].as_str().unwrap();
-            let outcome = if self.ledger.happened(run, key) { "happened" } else { "did_not_happen" };
-            self.client.resolve(run, key, outcome).await;
+            let outcome = if self.ledger.has(&effect_key(&run.root, step)) { "happened" } else { "did_not_happen" };
+            self.client.resolve(&run.id, key, outcome).await;
         }
     }
 
@@ -132,20 +205,24 @@ impl Operators<'_> {
         panic!("{} runs are stuck:\n{}", stuck.len(), stuck.join("\n"));
     }
 
-    /// The ledger against the runs: every effect there, the unsafe ones exactly once; of canceled runs at most once.
+    /// The ledger against the runs: every effect there, the unsafe ones exactly once; of canceled runs at most once. A
+    /// restart asks for the effects again, under keys of their own.
     pub async fn judge(&self) {
         let calls = self.ledger.calls();
         let mut expected = 0;
-        for Run { id, .. } in &self.runs {
+        for Run { id, root, .. } in &self.runs {
             let steps = self.client.steps(id).await;
             for step in steps.iter().filter(|step| step["key"] != "between") {
                 let key = step["key"].as_str().unwrap();
-                let mark = format!("#{id}/{key}/");
+                let mark = format!("#{root}/{key}/");
                 let called: Vec<_> = calls.iter().filter(|(call, _)| call.contains(&mark)).collect();
                 expected += called.len();
-                assert!(called.len() <= 1, "{id} {key}: one key for one effect, but {called:?}");
+                let iterations = step["iteration"].as_u64().unwrap() + 1;
+                assert!(called.len() as u64 <= iterations, "{id} {key}: {iterations} iterations, but {called:?}");
                 if step["state"] == "succeeded" {
-                    assert_eq!(called.len(), 1, "{id} {key} succeeded without its effect");
+                    let mark = effect_key(root, step);
+                    let last = called.iter().filter(|(call, _)| call.contains(&mark));
+                    assert_eq!(last.count(), 1, "{id} {key} succeeded without its effect: {called:?}");
                 }
                 if key == "second" {
                     assert!(called.iter().all(|(_, count)| **count == 1), "{id}: an unsafe effect was repeated");
@@ -154,4 +231,15 @@ impl Operators<'_> {
         }
         assert_eq!(calls.len(), expected, "effects that belong to no run");
     }
+
+    /// How many runs were restarted, and how many have a successor.
+    pub fn begun_again(&self) -> [usize; 2] {
+        [Story::Restart, Story::Successor]
+            .map(|story| self.runs.iter().filter(|run| run.again && run.story == story).count())
+    }
+}
+
+/// What the keys of a step's effects have in common, in the iteration that it is in.
+fn effect_key(root: &str, step: &Value) -> String {
+    format!("#{root}/{}/{}/", step["key"].as_str().unwrap(), step["iteration"])
 }
