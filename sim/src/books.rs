@@ -2,11 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use interlock_core::ids::{ApprovalId, RunId, SignalId, TenantId};
+use interlock_core::ids::{ApprovalId, OutboundId, RunId, SignalId, TenantId};
 use interlock_core::work::AttemptRef;
 use tokio::time::Instant;
 
 use crate::bulk::AckedJob;
+use crate::triggers::receivers::Arrived;
+use crate::triggers::senders::AckedDelivery;
 
 #[derive(Clone, Default)]
 pub struct Books {
@@ -28,6 +30,10 @@ pub struct Books {
     pub questions: BTreeSet<String>,
     /// Questions that reached the outside.
     pub delivered: BTreeSet<String>,
+    /// Webhooks and signals that start runs, by their sender's id.
+    pub deliveries: BTreeMap<(TenantId, String), AckedDelivery>,
+    /// Events that reached an endpoint, in the order of their arrival.
+    pub arrived: BTreeMap<(TenantId, OutboundId), Vec<Arrived>>,
 }
 
 #[derive(Debug, Clone)]

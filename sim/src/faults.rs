@@ -12,6 +12,7 @@ use tokio::time::sleep;
 use crate::dice::Dice;
 use crate::sim::Sim;
 use crate::swarm::Fault;
+use crate::trace::say;
 
 /// The store's faults for one life of the engine.
 pub struct Weather {
@@ -30,15 +31,21 @@ pub struct Weather {
 pub struct ReadsOfSecond {
     second: u64,
     reads: u64,
+    /// Commits of all servers before this second, and before the one before it.
+    commits: [u64; 2],
 }
 
-/// An engine that reads more often goes round in circles: no world has so much to do.
-const READS_PER_SECOND_MAX: u64 = 2_000;
+/// What the loops of an engine and its callers read within a second while nothing happens, and what is read for each
+/// commit of any server: its scan, timers, feeds and watchers look at what is new. An engine that reads more often goes
+/// round in circles.
+const IDLE_READS_MAX: u64 = 400;
+const READS_OF_COMMIT_MAX: u64 = 30;
 
 impl Weather {
     /// Dies here: asks to be killed and never comes back.
     async fn crash(sim: Arc<Sim>, host: usize, fault: Fault) -> CommitFault {
         sim.tally.count(fault.name());
+        say!(sim, sim.hosts.at(host), "{}", fault.name());
         sim.hosts.at(host).ask_to_crash();
         std::future::pending().await
     }
@@ -49,14 +56,22 @@ impl Weather {
         let second = self.sim.trace.elapsed() / 1_000;
         let mut of_second = self.reads.lock().unwrap_or_else(PoisonError::into_inner);
         if of_second.second != second {
-            *of_second = ReadsOfSecond { second, reads: 0 };
+            let commits = [self.sim.tally.of("commits"), of_second.commits[0]];
+            *of_second = ReadsOfSecond { second, reads: 0, commits };
         }
         of_second.reads += 1;
-        let reads = of_second.reads;
+        let (reads, before) = (of_second.reads, of_second.commits[1]);
         drop(of_second);
         self.sim.tally.most("most reads within a second", reads);
-        if reads > READS_PER_SECOND_MAX {
-            self.sim.broken(format!("an engine has read the store {reads} times within a second"));
+        if reads <= IDLE_READS_MAX {
+            return;
+        }
+        let commits = self.sim.tally.of("commits") - before;
+        let of_commit = (reads - IDLE_READS_MAX) / commits.max(1);
+        self.sim.tally.most("most reads within a second for one commit", of_commit);
+        if of_commit > READS_OF_COMMIT_MAX {
+            let what = format!("an engine has read the store {reads} times within a second, after {commits} commits");
+            self.sim.broken(what);
         }
     }
 }

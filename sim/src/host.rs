@@ -10,21 +10,23 @@ use futures::future::BoxFuture;
 use interlock_core::ids::ServerId;
 use interlock_core::time::{Millis, Timestamp};
 use interlock_engine::clock::Clock;
-use interlock_engine::deliver::{Deliver, DeliverError};
+use interlock_engine::dispatch::Pressure;
 use interlock_engine::ids::IdSource;
 use interlock_engine::payloads::PayloadOptions;
+use interlock_engine::vault::Vault;
 use interlock_engine::{Engine, EngineOptions};
-use interlock_store::{Mode, Options, OutboxMessage, Store, StoreUrl, Sweep};
+use interlock_outbound::Outbound;
+use interlock_store::{Mode, Options, Store, StoreUrl, Sweep};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 
+use crate::courier::Courier;
 use crate::dice::Dice;
 use crate::faults::Weather;
-use crate::plans::DESTINATION;
 use crate::sim::Sim;
-use crate::swarm::Fault;
 use crate::trace::say;
+use crate::triggers::receivers::Wire;
 
 /// Where the simulated clocks start: some day in 2024.
 pub const EPOCH: Timestamp = Timestamp(1_720_000_000_000);
@@ -34,6 +36,8 @@ pub const RENEWAL: Millis = Millis(2_500);
 pub const EFFECT_SETTLES_AFTER: Millis = Millis::from_secs(5);
 /// Where outputs are put aside, those that are padded are.
 pub const INLINE_MAX: usize = 500;
+/// How many ready runs of a group fit into memory where orders come all at once.
+const READY_MAX: usize = 4;
 /// How long ended runs stay where they are swept: the checks look more often than that.
 const RUNS_KEPT: Millis = Millis::from_secs(6);
 /// How long a shutdown in good order may take, with a slow store and a caller that polls.
@@ -52,8 +56,10 @@ pub struct Host {
     life: Mutex<Option<Life>>,
     lives: AtomicU64,
     crash: Notify,
-    /// The next end is one in good order.
+    /// The next end is one in good order,
     gently: AtomicBool,
+    /// unless the process has died meanwhile, and waits for nothing but that somebody sees it.
+    doomed: AtomicBool,
 }
 
 /// One process.
@@ -62,33 +68,6 @@ struct Life {
     /// Requests that it is serving; they die with it.
     serving: JoinSet<()>,
     over: Arc<AtomicBool>,
-}
-
-/// Carries messages of the outbox to the simulated outside.
-struct Courier {
-    sim: Arc<Sim>,
-    dice: Dice,
-}
-
-impl Deliver for Courier {
-    fn takes(&self, destination: &str) -> bool {
-        destination == DESTINATION
-    }
-
-    fn deliver<'a>(&'a self, message: &'a OutboxMessage) -> BoxFuture<'a, Result<(), DeliverError>> {
-        Box::pin(async move {
-            sleep(self.dice.millis(0..=50)).await;
-            if self.sim.fires(Fault::DeliveryTrouble, &self.dice) {
-                // Half of the failures are deliveries whose answer was lost.
-                if self.dice.one_in(2) {
-                    self.sim.delivered(message);
-                }
-                return Err(DeliverError::Later("the desk does not answer".into()));
-            }
-            self.sim.delivered(message);
-            Ok(())
-        })
-    }
 }
 
 impl fmt::Display for Host {
@@ -113,6 +92,7 @@ impl Host {
             lives: AtomicU64::new(0),
             crash: Notify::new(),
             gently: AtomicBool::new(false),
+            doomed: AtomicBool::new(false),
         }
     }
 
@@ -158,6 +138,7 @@ impl Host {
     }
 
     pub fn ask_to_crash(&self) {
+        self.doomed.store(true, Ordering::Relaxed);
         self.crash.notify_one();
     }
 
@@ -171,12 +152,13 @@ impl Host {
     pub async fn run(&self, sim: &Arc<Sim>, dice: Dice) {
         loop {
             let over = Arc::new(AtomicBool::new(false));
+            self.doomed.store(false, Ordering::Relaxed);
             tokio::select! {
                 biased;
                 () = self.crash.notified() => over.store(true, Ordering::Relaxed),
                 () = self.open(sim, &dice, &over) => self.crash.notified().await,
             }
-            if self.gently.swap(false, Ordering::Relaxed) {
+            if self.gently.swap(false, Ordering::Relaxed) && !self.doomed.load(Ordering::Relaxed) {
                 self.stop(sim).await;
             } else {
                 self.kill(sim);
@@ -198,7 +180,7 @@ impl Host {
             commits: AtomicU64::new(0),
             reads: Mutex::default(),
         };
-        let options = self.options(sim, dice);
+        let mut options = self.options(sim, dice);
         *self.clock.lock().unwrap_or_else(PoisonError::into_inner) = Some(options.clock.clone());
         let mut store_options = Options::new(ServerId(options.ids.fresh()));
         store_options.mode = Mode::Inline(Arc::new(weather));
@@ -210,6 +192,9 @@ impl Host {
             Err(error) => return sim.broken(format!("the store does not open again: {error}")),
         };
         let killed = store.clone();
+        if sim.swarm.has_triggers() {
+            options = equipped(options, sim, dice);
+        }
         match Engine::open(store, options).await {
             Ok(engine) => {
                 say!(sim, self, "engine {number} is up");
@@ -224,7 +209,7 @@ impl Host {
         }
     }
 
-    fn options(&self, sim: &Arc<Sim>, dice: &Dice) -> EngineOptions {
+    pub fn options(&self, sim: &Arc<Sim>, dice: &Dice) -> EngineOptions {
         let courier = Courier { sim: Arc::clone(sim), dice: dice.fork() };
         let mut options = EngineOptions::new(Arc::new(courier));
         options.clock = Clock::starting_at(self.wall_clock());
@@ -237,6 +222,9 @@ impl Host {
         options.seal_every = Millis(200);
         options.cells_max = sim.swarm.cells;
         options.expressions_in_place = true;
+        if sim.swarm.rush {
+            options.ready_max = READY_MAX;
+        }
         if sim.swarm.payloads {
             let place = PayloadOptions::new(sim.objects.clone());
             options.payloads = Some(PayloadOptions { inline_max: INLINE_MAX, ..place });
@@ -251,6 +239,7 @@ impl Host {
     /// Ends the process in good order: what it was asked before is answered.
     async fn stop(&self, sim: &Sim) {
         let Some(mut life) = self.life(Option::take) else { return };
+        count_pressure(sim, &life.engine);
         say!(sim, self, "engine {} stops", self.lives());
         sim.tally.count("engines stopped in good order");
         let finishing = async {
@@ -278,6 +267,7 @@ impl Host {
     fn kill(&self, sim: &Sim) {
         let Some(mut life) = self.life(Option::take) else { return };
         life.over.store(true, Ordering::Relaxed);
+        count_pressure(sim, &life.engine);
         life.serving.abort_all();
         life.engine.store().kill();
         say!(sim, self, "engine {} is dead", self.lives());
@@ -285,4 +275,18 @@ impl Host {
         // Its loops have nothing left to read or to write; this lets the tasks end that are not stuck on that.
         tokio::spawn(async move { engine.stop().await });
     }
+}
+
+/// What the bounds of dispatch have done in an engine's life.
+pub fn count_pressure(sim: &Sim, engine: &Engine) {
+    let Pressure { places_kept, overflows } = engine.pressure();
+    sim.tally.add("polls that kept a place", places_kept);
+    sim.tally.add("ready runs that did not fit", overflows);
+}
+
+/// With the key of an engine's secrets and a way to the outside.
+pub fn equipped(options: EngineOptions, sim: &Arc<Sim>, dice: &Dice) -> EngineOptions {
+    let wire = Wire { sim: Arc::clone(sim), dice: dice.fork() };
+    let (vault, outbound) = (Vault::new(&[1; 32]), Outbound::over(Arc::new(wire)));
+    EngineOptions { vault: Some(vault), outbound: Some(outbound), ..options }
 }

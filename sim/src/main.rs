@@ -1,14 +1,23 @@
 //! `cargo run -p interlock-sim -- SEED` simulates one seed and prints what happens; `FIRST..END` simulates many and
-//! prints only what is broken, and what they exercised.
+//! prints only what is broken, and what they exercised. The name of a planted bug behind either puts it into the code.
 
 use std::ops::Range;
 use std::process::ExitCode;
 
+use interlock_core::planted::{Bug, plant};
 use interlock_sim::{Counts, run_seed};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [argument] = arguments.as_slice() else { return usage() };
+    let (argument, bug) = match arguments.as_slice() {
+        [argument] => (argument, None),
+        [argument, bug] => match Bug::ALL.iter().find(|known| format!("{known:?}") == *bug) {
+            Some(bug) => (argument, Some(*bug)),
+            None => return usage(),
+        },
+        _ => return usage(),
+    };
+    plant(bug);
     if let Some(seeds) = range(argument) {
         return many(seeds);
     }
@@ -26,7 +35,7 @@ fn main() -> ExitCode {
 }
 
 fn usage() -> ExitCode {
-    eprintln!("usage: interlock-sim SEED | FIRST..END");
+    eprintln!("usage: interlock-sim (SEED | FIRST..END) [BUG]");
     ExitCode::FAILURE
 }
 

@@ -7,7 +7,7 @@ use interlock_core::plan::retry::{ErrorClass, StepError};
 use interlock_core::run::Run;
 use interlock_core::run::approval::Voter;
 use interlock_core::run::change::Context;
-use interlock_core::state::Reason;
+use interlock_core::state::{Reason, RunState};
 use interlock_engine::commands::vote::VoteRequest;
 use interlock_engine::{Engine, EngineError, commands};
 use tokio::time::sleep;
@@ -219,6 +219,10 @@ pub async fn operate(caller: Caller, seen: std::sync::Arc<Doubts>) {
             continue;
         }
         if doubts::resolve(&caller, &seen, &run).await {
+            continue;
+        }
+        if sim.swarm.gated && run.state == RunState::Paused && dice.one_in(2) {
+            direct(&caller, tenant, &run, Verb::RetryChanged).await;
             continue;
         }
         let verb = dice.weighted(&[

@@ -17,6 +17,7 @@ use interlock_engine::commands::subject::START_SIGNAL;
 use serde_json::json;
 
 use crate::dice::Dice;
+use crate::swarm::Swarm;
 
 /// The queue that only some workers serve.
 pub const SIDE_QUEUE: &str = "side";
@@ -26,6 +27,9 @@ pub const SIGNAL: &str = "go";
 pub const REPLY: &str = "reply";
 /// Where tasks send their questions.
 pub const DESTINATION: &str = "desk";
+
+/// How soon the steps of hasty worlds are given up.
+const GIVEN_UP_AFTER: Millis = Millis(2_000);
 
 /// What a task does, as its handler's name says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,15 +64,19 @@ pub struct Twist {
     limits: Caps,
     /// Its waits wait for starts that became signals.
     hears_of_starts: bool,
+    /// See [`Swarm`].
+    hasty: bool,
+    gated: bool,
+    rush: bool,
 }
 
 impl Twist {
-    pub fn new(dice: &Dice) -> Self {
+    pub fn new(dice: &Dice, swarm: &Swarm) -> Self {
         let limits = Caps {
             max_concurrency: dice.one_in(3).then(|| dice.between(1..=2) as u32),
             max_runs_per_min: dice.one_in(6).then(|| dice.between(4..=30) as u32),
         };
-        Self { limits, hears_of_starts: dice.one_in(3) }
+        Self { limits, hears_of_starts: dice.one_in(3), hasty: swarm.hasty, gated: swarm.gated, rush: swarm.rush }
     }
 
     fn change(&self, step: &mut StepSpec) {
@@ -78,12 +86,41 @@ impl Twist {
             // Their key is the subject, which is what a wait without one takes.
             (*signal, *key) = (START_SIGNAL.into(), None);
         }
+        if let Work::Task { handler, .. } = &mut step.work
+            && let Some(behaviour) = Behaviour::parse(handler).filter(|_| self.hasty)
+        {
+            let class = EffectClass::Unsafe;
+            *handler = Behaviour { asks: false, effects: 1, class, ..behaviour }.name("work");
+            (step.effect, step.timeout) = (Some(class), Some(GIVEN_UP_AFTER));
+        }
+    }
+
+    /// A gate that somebody passes soon, and a step behind it whose first failure is for people.
+    fn guarded_steps(&self) -> Option<[StepSpec; 2]> {
+        let behaviour = Behaviour { asks: false, class: EffectClass::Read, effects: 1, bound: false };
+        let gate = Gate {
+            approvers: Vec::new(),
+            quorum: 1,
+            message: None,
+            on_reject: OnDenial::Pause,
+            on_expiry: OnDenial::Pause,
+            escalate_after: None,
+            expires_after: Some(Millis(40_000)),
+        };
+        let mut task = StepSpec::new("s1", Work::Task { handler: behaviour.name("work"), with: None });
+        task.effect = Some(behaviour.class);
+        task.retry = Some(RetryPolicy { max_attempts: 1, backoff: Backoff::Fixed { delay: Millis(0) } });
+        task.on_failure = Some(OnFailure::Pause);
+        self.gated.then(|| [StepSpec::new("s0", Work::Approval(gate)), task])
     }
 }
 
 /// A workflow version, checked and encoded.
 pub fn workflow(dice: &Dice, number: u64, twist: &Twist) -> Arc<EncodedPlan> {
     let mut steps: Vec<StepSpec> = (0..dice.between(1..=6)).map(|position| step(dice, position)).collect();
+    if let Some(guarded) = twist.guarded_steps() {
+        steps.splice(..steps.len().min(2), guarded);
+    }
     for step in &mut steps {
         twist.change(step);
     }
@@ -99,7 +136,8 @@ pub fn workflow(dice: &Dice, number: u64, twist: &Twist) -> Arc<EncodedPlan> {
         timeout: dice.one_in(6).then(|| Millis(dice.between(8_000..=60_000))),
         writes_max: dice.one_in(12).then(|| dice.between(1..=4) as u32),
         rules: PlanRules {
-            concurrency_max: twist.limits.max_concurrency,
+            // What most of a rush is about is held back by its limit.
+            concurrency_max: if twist.rush && number == 0 { Some(2) } else { twist.limits.max_concurrency },
             runs_per_min_max: twist.limits.max_runs_per_min,
             ..PlanRules::default()
         },

@@ -6,36 +6,31 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Once};
 use std::time::Duration;
 
-use interlock_core::ids::TenantId;
-use interlock_core::plan::DEFAULT_QUEUE;
-use interlock_core::plan::rules::OnConflict;
-use interlock_core::tenant::caps::Caps;
-use interlock_store::{PutTenant, Tenant};
-use tokio::sync::Notify;
+use interlock_store::PutTenant;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
-use uuid::Uuid;
 
 use crate::archive::Archive;
+use crate::cast;
 use crate::check::{self, finale};
-use crate::client::{self, Order};
+use crate::client;
 use crate::damage::{self, Damage};
 use crate::dice::Dice;
 use crate::doubts::{self, Doubts};
-use crate::host::EPOCH;
 use crate::hosts::Hosts;
 use crate::network::Caller;
 use crate::people;
-use crate::plans::{self, SIDE_QUEUE, Twist};
+use crate::plans::{self, Twist};
 use crate::sim::Sim;
-use crate::swarm::{Fault, Swarm};
+use crate::swarm::{Fault, Part, Swarm};
 use crate::tally::Counts;
 use crate::trace::{Trace, say};
-use crate::worker::{Gate, Worker};
-use crate::{bulk, caretaker, network, watcher};
+use crate::worker::Worker;
+use crate::{bulk, caretaker, host, network, triggers, watcher};
 
 /// What is added to the worlds later is thrown with dice that begin elsewhere.
 const LATER: u64 = 0x5eed_0000_1a7e_0000;
+const TRIGGERS: u64 = 0x5eed_0000_0000_c10c;
 
 /// A seed in which every promise held.
 #[derive(Debug)]
@@ -111,12 +106,22 @@ pub fn run_seed(seed: u64, print: bool) -> Result<Passed, Box<Failed>> {
     }
 }
 
+/// Whether the world of a seed has a part that not all have.
+pub fn has_part(seed: u64, part: Part) -> bool {
+    draw(seed).0.has(part)
+}
+
+/// The shape of a seed's world, and the dice for everything else in it: that of old, and that of triggers.
+fn draw(seed: u64) -> (Swarm, Dice, Dice) {
+    let (dice, triggers) = (Dice::new(seed), Dice::new(seed ^ TRIGGERS));
+    (Swarm::draw(&dice, &Dice::new(seed ^ LATER), &triggers), dice, triggers)
+}
+
 async fn world(seed: u64, database: &str, print: bool) -> Arc<Sim> {
-    let dice = Dice::new(seed);
-    let swarm = Swarm::draw(&dice, &Dice::new(seed ^ LATER));
-    let tenants = (1..=swarm.tenants).map(|number| tenant(&dice, number)).collect();
+    let (swarm, dice, trigger_dice) = draw(seed);
+    let tenants = (1..=swarm.tenants).map(|number| cast::tenant(&dice, number)).collect();
     let twists = Dice::new(!seed);
-    let workflow = |number| plans::workflow(&dice, number, &Twist::new(&twists));
+    let workflow = |number| plans::workflow(&dice, number, &Twist::new(&twists, &swarm));
     let workflows = (0..dice.between(2..=4)).map(workflow).collect();
     let places = (Hosts::new(database, &swarm.skews_ms), Archive::new(database), Damage::new(database));
     let sim = Arc::new(Sim::new(swarm, places, Trace::new(print), tenants, workflows));
@@ -131,6 +136,13 @@ async fn world(seed: u64, database: &str, print: bool) -> Arc<Sim> {
         }
     }
     sim.set_checks(checks);
+    match triggers::set_up(&sim, trigger_dice).await {
+        Ok(made) => sim.set_triggers(made),
+        Err(what) => {
+            sim.broken(what);
+            return sim;
+        }
+    }
     tokio::select! {
         biased;
         () = sim.until_broken() => {}
@@ -142,23 +154,12 @@ async fn world(seed: u64, database: &str, print: bool) -> Arc<Sim> {
         // What was journaled since the last look belongs to the report.
         let _ = check::follow(&sim).await;
     }
+    sim.hosts.iter().filter_map(host::Host::engine).for_each(|engine| host::count_pressure(&sim, &engine));
     sim.tally.add("engines", sim.hosts.lives());
     sim.tally.add("worlds of several servers", u64::from(sim.swarm.skews_ms.len() > 1));
     sim.tally.add("calls to the outside", sim.sink.calls());
     sim.tally.add("seconds simulated", sim.trace.elapsed() / 1_000);
     sim
-}
-
-fn tenant(dice: &Dice, number: u64) -> Tenant {
-    let id = TenantId(Uuid::from_u128(0x0190_0000_0000_7000_8000_0000_0000_0000 + u128::from(number)));
-    let mut tenant = Tenant::new(id, format!("tenant-{number}"), EPOCH);
-    tenant.caps = Caps {
-        max_concurrency: dice.one_in(2).then(|| dice.between(1..=3) as u32),
-        max_runs_per_min: dice.one_in(4).then(|| dice.between(4..=30) as u32),
-    };
-    tenant.pending_runs_max = dice.one_in(6).then(|| dice.between(2..=6) as u32);
-    tenant.weight = dice.between(1..=3) as u32;
-    tenant
 }
 
 async fn story(sim: &Arc<Sim>, dice: &Dice) -> Result<(), String> {
@@ -171,7 +172,7 @@ async fn story(sim: &Arc<Sim>, dice: &Dice) -> Result<(), String> {
     actors.spawn(async move { keep_looking(&watching).await });
     let gremlin = Caller::new(sim, dice);
     actors.spawn(async move { make_trouble(gremlin).await });
-    let workers: Vec<Arc<Worker>> = (0..sim.swarm.workers).map(|number| hire(sim, dice, number)).collect();
+    let workers: Vec<Arc<Worker>> = (0..sim.swarm.workers).map(|number| cast::hire(sim, dice, number)).collect();
     for worker in &workers {
         actors.spawn(Arc::clone(worker).run());
         actors.spawn(Arc::clone(worker).stand_still());
@@ -196,10 +197,11 @@ async fn story(sim: &Arc<Sim>, dice: &Dice) -> Result<(), String> {
     }
     let mut clients = JoinSet::new();
     for number in 1..=sim.swarm.orders {
-        let order = order(sim, dice, number);
+        let order = cast::rushed(sim, cast::order(sim, dice, number));
         clients.spawn(client::send_signals(Caller::new(sim, dice), order.clone()));
         clients.spawn(client::place(Caller::new(sim, dice), order));
     }
+    triggers::spawn(sim, &mut actors, &mut clients);
     sleep(Duration::from_millis(sim.swarm.storm_ms)).await;
     sim.become_calm();
     for worker in &workers {
@@ -214,6 +216,7 @@ async fn story(sim: &Arc<Sim>, dice: &Dice) -> Result<(), String> {
     sleep(network::LATEST).await;
     bulk::settle(sim).await?;
     caretaker::drain(&caller, &seen).await;
+    triggers::settle(&caller, &seen).await?;
     settle(sim).await?;
     finale::check(sim).await
 }
@@ -283,42 +286,4 @@ async fn settle(sim: &Sim) -> Result<(), String> {
     // A watcher comes back at the latest after its longest connection; then it reads on.
     sleep(Duration::from_secs(8)).await;
     Ok(())
-}
-
-fn hire(sim: &Arc<Sim>, dice: &Dice, number: u64) -> Arc<Worker> {
-    // The first one takes everything, so that everything can be done.
-    let all = number == 0;
-    let tenant = (!all && dice.one_in(3)).then(|| dice.pick(&sim.tenants).id);
-    let queues = if all || dice.one_in(2) { vec![DEFAULT_QUEUE, SIDE_QUEUE] } else { vec![DEFAULT_QUEUE] };
-    Arc::new(Worker {
-        name: format!("worker {number}"),
-        tenant,
-        queues: queues.into_iter().map(ToOwned::to_owned).collect(),
-        slots: if sim.swarm.crowded { dice.between(8..=20) } else { dice.between(1..=4) } as u32,
-        is_agent: sim.swarm.agents.contains(&number),
-        caller: Caller::new(sim, dice).persistent(),
-        gate: Gate::default(),
-        die: Notify::new(),
-    })
-}
-
-fn order(sim: &Sim, dice: &Dice, number: u64) -> Order {
-    let keyless = dice.one_in(8);
-    let subject = dice.one_in(4).then(|| format!("ticket-{}", dice.between(1..=3)));
-    Order {
-        number,
-        tenant: dice.pick(&sim.tenants).id,
-        plan: Arc::clone(dice.pick(&sim.workflows)),
-        key: (!keyless).then(|| format!("key-{number}")),
-        subject,
-        on_conflict: dice.weighted(&[
-            (2, OnConflict::Reject),
-            (3, OnConflict::Queue),
-            (3, OnConflict::Signal),
-            (1, OnConflict::CancelPrevious),
-        ]),
-        at_ms: dice.between(0..=sim.swarm.storm_ms * 2 / 3),
-        priority: dice.between(0..=2) as i32,
-        workspace: (*dice.pick(&["default", "lab"])).to_owned(),
-    }
 }

@@ -21,6 +21,7 @@ use crate::sink::Sink;
 use crate::swarm::{Fault, Swarm};
 use crate::tally::Tally;
 use crate::trace::{Trace, say};
+use crate::triggers::Triggers;
 
 pub struct Sim {
     pub swarm: Swarm,
@@ -37,6 +38,7 @@ pub struct Sim {
     pub objects: Objects,
     /// The database, past all faults.
     checks: OnceLock<Store>,
+    triggers: OnceLock<Triggers>,
     books: Mutex<Books>,
     ledger: Mutex<Ledger>,
     calm: AtomicBool,
@@ -69,6 +71,7 @@ impl Sim {
             given: GivenInputs::default(),
             objects: Objects::memory(),
             checks: OnceLock::new(),
+            triggers: OnceLock::new(),
             books: Mutex::default(),
             ledger: Mutex::new(Ledger::new(caps, limits)),
             calm: AtomicBool::new(false),
@@ -87,6 +90,20 @@ impl Sim {
         self.checks.get().expect("it is opened before the actors start")
     }
 
+    pub fn set_triggers(&self, triggers: Triggers) {
+        let _ = self.triggers.set(triggers);
+    }
+
+    /// What starts runs by itself. There before any actor is.
+    pub fn triggers(&self) -> &Triggers {
+        self.triggers.get().expect("they are set up before the actors start")
+    }
+
+    /// The plans of all workflows, those of clients and those that start by themselves.
+    pub fn plans(&self) -> impl Iterator<Item = &Arc<EncodedPlan>> {
+        self.workflows.iter().chain(&self.triggers().plans)
+    }
+
     pub fn books<T>(&self, write: impl FnOnce(&mut Books) -> T) -> T {
         write(&mut self.books.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -97,7 +114,7 @@ impl Sim {
 
     /// The queue of a step, or of its rollback.
     pub fn queue_of(&self, workflow: &str, step: &str) -> Option<&String> {
-        let plan = &self.workflows.iter().find(|known| known.plan.workflow == workflow)?.plan;
+        let plan = &self.plans().find(|known| known.plan.workflow == workflow)?.plan;
         let key = step.strip_prefix("rollback:").unwrap_or(step);
         plan.steps.iter().find(|spec| spec.key == key).map(|spec| &spec.queue)
     }

@@ -1,5 +1,6 @@
 //! The outside world that effects act on. It honours keys where the class says that it does, counts everything, and
-//! remembers of every call whether the caller learned what became of it.
+//! remembers of every call whether the caller learned what became of it. A worker that does not name its effects has keys
+//! of its own: what an unsafe effect has done is counted by its scope, whoever performs it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
@@ -15,6 +16,8 @@ pub struct Call {
     pub key: String,
     pub class: EffectClass,
     pub scope: Scope,
+    /// The key is the engine's, and not the worker's own.
+    pub is_named: bool,
 }
 
 /// What makes two effects the same one, whoever performs them.
@@ -48,6 +51,20 @@ impl Fate {
     }
 }
 
+/// What stands between the key of a claim and the number of an effect of its attempt.
+pub const PART: char = '+';
+
+/// The effects under a key, or under the key of their claim.
+fn under<'a>(
+    effects: &'a mut BTreeMap<(TenantId, String), Effect>,
+    tenant: TenantId,
+    key: &'a str,
+) -> impl Iterator<Item = (&'a (TenantId, String), &'a mut Effect)> {
+    let from = (tenant, key.to_owned());
+    let under = effects.range_mut(from..).take_while(move |((of, found), _)| *of == tenant && found.starts_with(key));
+    under.filter(move |((_, found), _)| found[key.len()..].is_empty() || found[key.len()..].starts_with(PART))
+}
+
 pub struct Sink {
     state: Mutex<State>,
     /// Whether a step's effect may not come after its undoing. A clock that jumps ends leases early, and a restore
@@ -60,9 +77,19 @@ struct State {
     /// By tenant and key.
     effects: BTreeMap<(TenantId, String), Effect>,
     keys: BTreeMap<Scope, String>,
+    /// Unsafe effects, under whichever key.
+    deeds: BTreeMap<Scope, Deed>,
     /// Steps that a rollback has begun to undo.
     undone: BTreeSet<(RunId, String)>,
     calls: u64,
+}
+
+/// What an unsafe effect has done.
+#[derive(Debug, Default)]
+struct Deed {
+    happened: u32,
+    /// Calls whose fate nobody has found out.
+    unheard: u32,
 }
 
 #[derive(Debug, Default)]
@@ -70,7 +97,8 @@ struct Effect {
     happened: u32,
     /// Calls whose fate nobody has found out.
     unheard: u32,
-    is_unsafe: bool,
+    /// Of an unsafe one.
+    scope: Option<Scope>,
     /// Attempts of which somebody was believed that they did not have it.
     denied: BTreeSet<(RunId, u32)>,
 }
@@ -88,9 +116,11 @@ impl Sink {
     pub fn sent(&self, call: &Call) -> Result<(), String> {
         self.state(|state| {
             state.calls += 1;
-            let known = state.keys.entry(call.scope.clone()).or_insert_with(|| call.key.clone());
-            if *known != call.key {
-                return Err(format!("P3: one effect under two keys: {known} and {} ({:?})", call.key, call.scope));
+            if call.is_named {
+                let known = state.keys.entry(call.scope.clone()).or_insert_with(|| call.key.clone());
+                if *known != call.key {
+                    return Err(format!("P3: one effect under two keys: {known} and {} ({:?})", call.key, call.scope));
+                }
             }
             if let Some(step) = call.scope.step.strip_prefix("rollback:") {
                 state.undone.insert((call.at.run, step.to_owned()));
@@ -102,8 +132,10 @@ impl Sink {
             if call.class != EffectClass::Unsafe {
                 return Ok(());
             }
-            effect.is_unsafe = true;
-            match (effect.happened, effect.unheard) {
+            effect.scope = Some(call.scope.clone());
+            let deed = state.deeds.entry(call.scope.clone()).or_default();
+            deed.unheard += 1;
+            match (deed.happened, deed.unheard) {
                 (0, 1) => Ok(()),
                 (0, _) => Err(format!("P3: a blind retry of an unsafe effect: {}, by {:?}", call.key, call.at)),
                 _ => Err(format!("P3: an unsafe effect is sent again: {}, by {:?}", call.key, call.at)),
@@ -120,8 +152,12 @@ impl Sink {
                 return Ok(());
             }
             effect.happened += 1;
-            if call.class == EffectClass::Unsafe && effect.happened > 1 {
-                return Err(format!("P3: an unsafe effect happens twice: {}, by {:?}", call.key, call.at));
+            if call.class == EffectClass::Unsafe {
+                let deed = state.deeds.entry(call.scope.clone()).or_default();
+                deed.happened += 1;
+                if deed.happened > 1 {
+                    return Err(format!("P3: an unsafe effect happens twice: {}, by {:?}", call.key, call.at));
+                }
             }
             if effect.denied.range((call.at.run, call.at.attempt)..=(call.at.run, u32::MAX)).next().is_some() {
                 let (key, at) = (&call.key, call.at);
@@ -134,27 +170,39 @@ impl Sink {
     /// The answer has reached the caller.
     pub fn heard(&self, tenant: TenantId, key: &str) {
         self.state(|state| {
-            if let Some(effect) = state.effects.get_mut(&(tenant, key.to_owned())) {
+            let State { effects, deeds, .. } = state;
+            if let Some(effect) = effects.get_mut(&(tenant, key.to_owned())) {
                 effect.unheard = effect.unheard.saturating_sub(1);
+                if let Some(deed) = effect.scope.as_ref().and_then(|scope| deeds.get_mut(scope)) {
+                    deed.unheard = deed.unheard.saturating_sub(1);
+                }
             }
         });
     }
 
-    /// A person looks whether it happened. What they found out is no longer unknown.
+    /// A person looks whether it happened. What they found out is no longer unknown. The key of a claim stands for all
+    /// effects of its attempt.
     pub fn look_into(&self, tenant: TenantId, key: &str) -> bool {
         self.state(|state| {
-            let Some(effect) = state.effects.get_mut(&(tenant, key.to_owned())) else { return false };
-            effect.unheard = 0;
-            effect.happened > 0
+            let State { effects, deeds, .. } = state;
+            let mut happened = false;
+            for (_, effect) in under(effects, tenant, key) {
+                effect.unheard = 0;
+                happened |= effect.happened > 0;
+                if let Some(deed) = effect.scope.as_ref().and_then(|scope| deeds.get_mut(scope)) {
+                    deed.unheard = 0;
+                }
+            }
+            happened
         })
     }
 
     /// The engine has believed that this attempt did not have the effect.
     pub fn believed_absent(&self, tenant: TenantId, key: &str, attempt: (RunId, u32)) {
         self.state(|state| {
-            if let Some(effect) = state.effects.get_mut(&(tenant, key.to_owned())) {
+            under(&mut state.effects, tenant, key).for_each(|(_, effect)| {
                 effect.denied.insert(attempt);
-            }
+            });
         });
     }
 
@@ -163,17 +211,13 @@ impl Sink {
         self.state(|state| state.effects.values_mut().for_each(|effect| effect.denied.clear()));
     }
 
-    /// The keys of a run's unsafe effects that have happened, or may have.
+    /// The keys of the receipts of a run's unsafe effects that have happened, or may have.
     pub fn unsafe_keys(&self, tenant: TenantId, root: RunId) -> Vec<String> {
+        let is_of_run = |scope: &Scope| scope.tenant == tenant && scope.root == root;
         self.state(|state| {
-            let of_run = state.keys.iter().filter(|(scope, _)| scope.tenant == tenant && scope.root == root);
-            of_run
-                .filter(|(_, key)| {
-                    let effect = state.effects.get(&(tenant, (*key).clone()));
-                    effect.is_some_and(|effect| effect.is_unsafe && effect.happened + effect.unheard > 0)
-                })
-                .map(|(_, key)| key.clone())
-                .collect()
+            let of_run = state.effects.iter().filter(|(_, effect)| effect.scope.as_ref().is_some_and(is_of_run));
+            let done = of_run.filter(|(_, effect)| effect.happened + effect.unheard > 0);
+            done.map(|((_, key), _)| key.split(PART).next().unwrap_or_default().to_owned()).collect()
         })
     }
 

@@ -55,6 +55,20 @@ faults! {
     Restore = "restored from a backup" at 0.5,
 }
 
+/// What only some worlds have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    Schedules,
+    Inbound,
+    Outbound,
+    UnnamedEffects,
+    Rush,
+    Haste,
+    Gates,
+    SeveralServers,
+    UnreadableRows,
+}
+
 /// Which faults a seed has, and how often.
 #[derive(Debug, Clone)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a throw of its own")]
@@ -87,11 +101,26 @@ pub struct Swarm {
     pub bulk: bool,
     /// Which workers run the worker crate.
     pub agents: BTreeSet<u64>,
+    /// No worker names its effects, so none of them is the worker crate.
+    pub unnamed: bool,
+    /// Runs start by the clock.
+    pub schedules: bool,
+    /// Runs start by webhooks and signals.
+    pub inbound: bool,
+    /// Endpoints are told of events.
+    pub outbound: bool,
+    /// One tenant's orders come all at once, and few ready runs fit into memory.
+    pub rush: bool,
+    /// Unsafe effects take long, their steps are given up soon, and people resolve what is then in doubt at once.
+    pub hasty: bool,
+    /// Steps behind a gate fail, and operators try them again with other inputs.
+    pub gated: bool,
 }
 
 impl Swarm {
-    /// `later` throws what was added to the worlds later, so that the rest of a world stays as it was.
-    pub fn draw(dice: &Dice, later: &Dice) -> Self {
+    /// `later` throws what was added to the worlds later, `triggers` what was added after that, so that the rest of a
+    /// world stays as it was.
+    pub fn draw(dice: &Dice, later: &Dice, triggers: &Dice) -> Self {
         let mut rates = BTreeMap::new();
         // A few seeds in calm weather: what fails there needs no storm.
         let stormy = !dice.one_in(12);
@@ -100,6 +129,12 @@ impl Swarm {
             if stormy && strength > 0.0 {
                 rates.insert(*fault, fault.rate() * strength);
             }
+        }
+        let hasty = triggers.one_in(10);
+        if hasty {
+            // A clock that jumps says too early that somebody may be believed, and a restore takes it back.
+            rates.retain(|fault, _| !matches!(fault, Fault::ClockJump | Fault::Restore));
+            rates.extend([(Fault::SinkTrouble, 0.4), (Fault::WorkerPaused, 0.9), (Fault::Late, 0.06)]);
         }
         let (jumps, restores) = (rates.contains_key(&Fault::ClockJump), rates.contains_key(&Fault::Restore));
         let (tenants, workers, orders) = (dice.between(1..=3), dice.between(1..=3), dice.between(4..=14));
@@ -124,10 +159,46 @@ impl Swarm {
             crowded,
             bulk: later.one_in(5) && !restores,
             agents: (0..workers).filter(|_| later.one_in(2)).collect(),
+            unnamed: triggers.one_in(6),
+            schedules: triggers.one_in(5),
+            inbound: triggers.one_in(5),
+            outbound: triggers.one_in(5),
+            rush: triggers.one_in(2) && crowded,
+            hasty,
+            gated: triggers.one_in(12),
         };
+        swarm.at_once |= hasty;
+        if swarm.gated {
+            (swarm.failing_tasks, swarm.operators, swarm.payloads) = (0.5, 2, false);
+        }
         // A run whose row cannot be read is not followed either.
         swarm.retention &= !swarm.unreadable;
+        if swarm.unnamed {
+            swarm.agents.clear();
+        }
+        // What a trigger has started is looked at until the end.
+        let kept = !swarm.retention;
+        (swarm.schedules, swarm.inbound, swarm.outbound) =
+            (swarm.schedules && kept, swarm.inbound && kept, swarm.outbound && kept);
         swarm
+    }
+
+    pub const fn has(&self, part: Part) -> bool {
+        match part {
+            Part::Schedules => self.schedules,
+            Part::Inbound => self.inbound,
+            Part::Outbound => self.outbound,
+            Part::UnnamedEffects => self.unnamed,
+            Part::Rush => self.rush,
+            Part::Haste => self.hasty,
+            Part::Gates => self.gated,
+            Part::SeveralServers => self.skews_ms.len() > 1,
+            Part::UnreadableRows => self.unreadable,
+        }
+    }
+
+    pub const fn has_triggers(&self) -> bool {
+        self.schedules || self.inbound || self.outbound
     }
 
     /// The rate of a fault; 0 where the seed does not have it.

@@ -30,6 +30,10 @@ impl Tally {
         *most = count.max(*most);
     }
 
+    pub fn of(&self, what: &str) -> u64 {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(what)
+    }
+
     pub fn counts(&self) -> Counts {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

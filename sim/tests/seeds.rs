@@ -81,6 +81,23 @@ const PER_HUNDRED: &[(&str, u64)] = &[
     ("payloads put aside", 30),
     ("bulk jobs", 8),
     ("restores broken off", 1),
+    ("slots started", 100),
+    ("slots skipped", 5),
+    ("slots missed", 1),
+    ("schedules paused, resumed or triggered", 10),
+    ("webhook deliveries", 20),
+    ("signals that start runs", 20),
+    ("deliveries repeated", 20),
+    ("delivery id used for another body", 5),
+    ("webhooks taken", 1_000),
+    ("webhooks refused", 50),
+    ("webhooks repeated", 5),
+    ("endpoints hung", 2),
+    ("endpoints that were not held up", 2),
+    ("dead letters replayed", 2),
+    ("effects sent unasked", 50),
+    ("polls that kept a place", 10),
+    ("ready runs that did not fit", 5),
 ];
 
 fn enough_happened(seeds: &Range<u64>, counts: &Counts) {

@@ -112,6 +112,32 @@ bugs! {
     StaleMismatch,
     /// A bulk job leaves out a run of each batch, and counts it.
     BulkLeavesOneOut,
+    /// A slot that is looked at again, after a crash or by a second server, is started under another key.
+    SlotStartedTwice,
+    /// A schedule does not look whether its run before has ended.
+    OverlapNotHeld,
+    /// Slots that passed while no server was there are left out.
+    SlotsNotMadeUp,
+    /// A schedule that is resumed forgets the slots that wait for the run before them.
+    ResumeForgetsQueue,
+    /// Runs that a limit holds back count as more to be read, and are read again and again.
+    HeldRunsReadAgain,
+    /// A webhook's delivery id is not remembered: a repeat is another delivery.
+    DeliveryNotRemembered,
+    /// A delivery whose server has died is left where it is.
+    DeliveryNotTakenOver,
+    /// The relay sends one message at a time: an endpoint that is slow holds up all others.
+    EndpointsHoldEachOtherUp,
+    /// The last of several events is not queued for the endpoints that want it.
+    EventNotPublished,
+    /// Of a run's events the latest goes out first.
+    LatestEventFirst,
+    /// A message that its endpoint refused counts as delivered.
+    RefusalIsDelivery,
+    /// Of several dead letters that are replayed only the first is queued.
+    OneDeadLetterReplayed,
+    /// A worker that does not name its effects is given an unsafe step without an intent.
+    ClaimWithoutIntent,
 }
 
 #[cfg(feature = "planted")]

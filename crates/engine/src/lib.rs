@@ -106,7 +106,7 @@ impl Engine {
         let inner = Inner {
             epoch,
             cells: cells::Cells::new(options.cells_max),
-            dispatch: dispatch::Dispatch::default(),
+            dispatch: dispatch::Dispatch::new(options.ready_max),
             sessions: sessions::Sessions::default(),
             feed: feed::Feed::default(),
             set_aside: set_aside::SetAside::default(),
@@ -180,6 +180,11 @@ impl Engine {
 
     pub fn counters(&self) -> &counters::Counters {
         &self.0.counters
+    }
+
+    /// How often the bounds of dispatch have mattered since the engine was opened.
+    pub fn pressure(&self) -> dispatch::Pressure {
+        self.0.dispatch.pressure()
     }
 
     /// A fresh id from the engine's own source.

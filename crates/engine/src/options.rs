@@ -33,6 +33,8 @@ pub struct EngineOptions {
     pub retention: Option<Sweep>,
     /// Runs kept in memory while they are worked on.
     pub cells_max: usize,
+    /// Ready runs of one group that are kept in memory; the rest waits in the store.
+    pub ready_max: usize,
     /// Expressions run on a bounded pool, or in place where there are no threads (simulation).
     pub expressions_in_place: bool,
     /// How many expressions may be evaluated at once: the machine's cores, since they do nothing but compute.
@@ -69,6 +71,7 @@ impl EngineOptions {
             sweep_every: Millis::from_mins(1),
             retention: None,
             cells_max: 16_384,
+            ready_max: 4_096,
             expressions_in_place: false,
             expressions_max: std::thread::available_parallelism().map_or(2, usize::from),
             judge: Arc::new(AllowDeclared),

@@ -1,6 +1,7 @@
 //! [`Outbound`]: sends calls, follows redirects itself, and stops where a limit says so.
 
 use std::net::{IpAddr, SocketAddr};
+use std::pin::Pin;
 use std::sync::Arc;
 
 use reqwest::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HeaderMap, LOCATION, PROXY_AUTHORIZATION};
@@ -31,11 +32,29 @@ impl Default for OutboundOptions {
     }
 }
 
+/// Carries calls in place of the network, where there is none: in a simulation.
+pub trait Exchange: Send + Sync + 'static {
+    fn send(&self, call: Call) -> Exchanged<'_>;
+}
+
+pub type Exchanged<'a> = Pin<Box<dyn Future<Output = Result<Answer, OutboundError>> + Send + 'a>>;
+
 /// The client. Cheap to clone; all clones share connections and rules.
 #[derive(Clone)]
 pub struct Outbound {
     rules: Arc<Rules>,
-    /// One per kind of look-up: a resolver does not learn the port that its answer is for.
+    wire: Wire,
+}
+
+#[derive(Clone)]
+enum Wire {
+    Http(Clients),
+    Exchange(Arc<dyn Exchange>),
+}
+
+/// One per kind of look-up: a resolver does not learn the port that its answer is for.
+#[derive(Clone)]
+struct Clients {
     any_port: Client,
     own_port: Client,
 }
@@ -67,7 +86,13 @@ impl Outbound {
                 builder().tls_certs_only(roots.clone()).build().map_err(setup)
             })
         };
-        Ok(Self { any_port: client(Lookup::AnyPort)?, own_port: client(Lookup::OwnPort)?, rules })
+        let clients = Clients { any_port: client(Lookup::AnyPort)?, own_port: client(Lookup::OwnPort)? };
+        Ok(Self { wire: Wire::Http(clients), rules })
+    }
+
+    /// A client that hands its calls to `exchange`. Addresses are judged as ever; redirects are answers.
+    pub fn over(exchange: Arc<dyn Exchange>) -> Self {
+        Self { rules: Arc::new(Rules::new(Vec::new(), Vec::new())), wire: Wire::Exchange(exchange) }
     }
 
     /// From now on this address is our own and closed.
@@ -113,14 +138,23 @@ impl Outbound {
 
     pub async fn send(&self, call: Call) -> Result<Answer, OutboundError> {
         let timeout = call.timeout;
-        tokio::time::timeout(timeout, self.follow(call)).await.map_err(|_| OutboundError::Timeout(timeout))?
+        let answer = async {
+            match &self.wire {
+                Wire::Http(clients) => self.follow(clients, call).await,
+                Wire::Exchange(exchange) => {
+                    self.check_url(&call.url)?;
+                    exchange.send(call).await
+                }
+            }
+        };
+        tokio::time::timeout(timeout, answer).await.map_err(|_| OutboundError::Timeout(timeout))?
     }
 
-    async fn follow(&self, mut call: Call) -> Result<Answer, OutboundError> {
+    async fn follow(&self, clients: &Clients, mut call: Call) -> Result<Answer, OutboundError> {
         let mut url = self.check_url(&call.url)?;
         let mut redirects = 0;
         loop {
-            let response = self.hop(&call, &url).await?;
+            let response = self.hop(clients, &call, &url).await?;
             let target = if call.redirects_max == 0 { None } else { redirect(&response, &url)? };
             let Some(target) = target else { return read(response, url, &call).await };
             redirects += 1;
@@ -142,10 +176,10 @@ impl Outbound {
     }
 
     /// One request to one place. The answer is dropped unread where it came from a closed address.
-    async fn hop(&self, call: &Call, url: &Url) -> Result<Response, OutboundError> {
+    async fn hop(&self, clients: &Clients, call: &Call, url: &Url) -> Result<Response, OutboundError> {
         let port = url.port_or_known_default();
         let client =
-            if port.is_some_and(|port| self.rules.is_own_port(port)) { &self.own_port } else { &self.any_port };
+            if port.is_some_and(|port| self.rules.is_own_port(port)) { &clients.own_port } else { &clients.any_port };
         let mut request = client.request(call.method.clone(), url.clone()).headers(call.headers.clone());
         if !call.body.is_empty() || call.method == Method::POST {
             request = request.body(call.body.clone());

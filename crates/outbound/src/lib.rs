@@ -16,7 +16,7 @@ mod resolver;
 mod rules;
 
 pub use call::{Answer, Call, Excess};
-pub use client::{Outbound, OutboundOptions};
+pub use client::{Exchange, Exchanged, Outbound, OutboundOptions};
 pub use error::OutboundError;
 pub use range::{InvalidRange, Range};
 pub use reqwest::{Method, StatusCode, Url, header};

@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::{ALL, effects, payloads, turns};
 use crate::bulk;
 use crate::sim::Sim;
-use crate::subjects;
+use crate::{subjects, triggers};
 
 /// Everything that must hold at the end.
 pub async fn check(sim: &Sim) -> Result<(), String> {
@@ -50,6 +50,7 @@ pub async fn check(sim: &Sim) -> Result<(), String> {
     }
     payloads::check(sim).await?;
     bulk::check(sim).await?;
+    triggers::check(sim).await?;
     reports(sim)?;
     votes(sim).await?;
     signals(sim).await?;

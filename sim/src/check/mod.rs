@@ -8,6 +8,7 @@ pub mod finale;
 mod fold;
 pub mod heard;
 mod payloads;
+mod singles;
 mod turns;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,7 +19,7 @@ use interlock_core::json::Hash;
 use interlock_core::plan::Work;
 use interlock_core::run::Run;
 use interlock_core::run::project::projected;
-use interlock_core::state::{Detail, StepState};
+use interlock_core::state::StepState;
 use interlock_core::tenant::caps::Caps;
 use interlock_core::time::Timestamp;
 use interlock_core::work::AttemptRef;
@@ -32,6 +33,7 @@ pub use fold::{RunModel, Stage};
 use crate::host::EPOCH;
 use crate::sim::Sim;
 use crate::trace::say;
+use crate::triggers;
 
 /// How long a dead worker's claim may last. The reaper looks every second; it waits one lease after a start, and after
 /// a store that stood still, as it may have done when the faults ended.
@@ -60,6 +62,8 @@ pub struct Ledger {
     unheard: BTreeMap<(TenantId, RunId, SignalId), Instant>,
     /// Runs that ended and are gone.
     swept: BTreeSet<(TenantId, RunId)>,
+    /// Runs by what they were started for.
+    pub occasions: BTreeMap<(TenantId, String), RunId>,
 }
 
 impl Ledger {
@@ -75,6 +79,7 @@ impl Ledger {
             orphans: BTreeMap::new(),
             unheard: BTreeMap::new(),
             swept: BTreeSet::new(),
+            occasions: BTreeMap::new(),
         }
     }
 
@@ -167,7 +172,8 @@ pub async fn follow(sim: &Sim) -> Result<(), String> {
         let runs = sim.database().list_runs(tenant.id, &RunFilter::default(), page).await;
         let runs = runs.map_err(|error| format!("runs cannot be listed: {error}"))?;
         still_there(sim, tenant.id, &runs)?;
-        one_per_subject(&runs)?;
+        singles::one_per_subject(&runs)?;
+        triggers::clock::no_overlap(sim, tenant.id, &runs)?;
         for summary in runs {
             follow_run(sim, &summary).await.map_err(|what| format!("{what} ({})", summary.run))?;
         }
@@ -212,6 +218,9 @@ async fn follow_run(sim: &Sim, summary: &RunSummary) -> Result<(), String> {
         }
         sim.ledger(|ledger| ledger.runs.insert(key, model));
         return Ok(());
+    }
+    if model.seq == 0 {
+        singles::one_per_occasion(sim, summary)?;
     }
     if sim.damage.holds(key.0, key.1) {
         sim.ledger(|ledger| ledger.runs.insert(key, model));
@@ -302,17 +311,4 @@ fn iterations(run: &Run, position: usize) -> std::ops::RangeInclusive<u32> {
         _ if run.header.lineage.is_some() => 0..=u32::MAX,
         _ => 0..=0,
     }
-}
-
-/// One active run per subject: all others that live wait for it.
-fn one_per_subject(runs: &[RunSummary]) -> Result<(), String> {
-    let mut active: BTreeMap<&str, RunId> = BTreeMap::new();
-    for run in runs.iter().filter(|run| !run.state.is_terminal() && run.detail != Some(Detail::SubjectBusy)) {
-        if let Some(subject) = run.subject.as_deref()
-            && let Some(other) = active.insert(subject, run.run)
-        {
-            return Err(format!("{subject} has two active runs, {other} and {}", run.run));
-        }
-    }
-    Ok(())
 }

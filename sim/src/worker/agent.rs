@@ -75,7 +75,8 @@ pub(super) async fn live(worker: &Arc<Worker>) -> Ended {
 }
 
 fn tasks(process: &Arc<Process>) -> Tasks {
-    let plans = process.worker.caller.sim.workflows.iter().flat_map(|encoded| &encoded.plan.steps);
+    let sim = &process.worker.caller.sim;
+    let plans = sim.plans().flat_map(|encoded| &encoded.plan.steps);
     let names: BTreeSet<String> = plans
         .flat_map(|step| {
             let forward = match &step.work {

@@ -4,8 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use interlock_core::ids::ReceiptId;
+use interlock_core::keys::{EffectScope, effect_key};
 use interlock_core::limits;
 use interlock_core::plan::retry::{ErrorClass, StepError};
+use interlock_core::run::receipt::CLAIM_TEMPLATE;
 use interlock_core::state::EffectClass;
 use interlock_core::time::Millis;
 use interlock_core::work::{Assignment, EffectAnswer, EffectIntent, EffectOutcome};
@@ -19,7 +21,7 @@ use super::session::{SEND_MARGIN, Session};
 use crate::host::EFFECT_SETTLES_AFTER;
 use crate::network::{CallError, Caller, PATIENCE};
 use crate::plans::{Behaviour, json_of};
-use crate::sink::{Call, Fate, Scope};
+use crate::sink::{Call, Fate, PART, Scope};
 use crate::swarm::Fault;
 use crate::trace::say;
 
@@ -60,6 +62,9 @@ pub(super) async fn perform(
     let assignment = &handed.assignment;
     let at = assignment.at;
     let effect = Behaviour::parse(&assignment.handler).expect("it was checked before").class;
+    if !worker.names_effects {
+        return unasked(worker, session, assignment, number).await;
+    }
     let (template, request) = named(assignment, number);
     let intent = EffectIntent { at, epoch: assignment.epoch, template, number, effect, request: json_of(&request) };
     let (receipt, key) = match ask(worker, session, intent).await? {
@@ -94,6 +99,44 @@ pub(super) async fn perform(
     }
 }
 
+/// Performs an effect without a word to the engine, as a worker does that knows nothing of receipts.
+async fn unasked(
+    worker: &Arc<Worker>,
+    session: &Arc<Session>,
+    assignment: &Assignment,
+    number: u32,
+) -> Result<String, Trouble> {
+    let Caller { sim, dice, .. } = &worker.caller;
+    let at = assignment.at;
+    sleep(dice.millis(0..=60)).await;
+    worker.delicate().await;
+    if session.is_stopped(at) || !session.covers_a_send() {
+        sim.tally.count("effects not sent: lease too short");
+        return Err(Trouble::Failed(error(ErrorClass::LeaseExpired, at)));
+    }
+    sim.tally.count("effects sent unasked");
+    match send(worker, assignment, number, own_key(assignment, number)).await {
+        Answered { fate: Fate::Done, key } => Ok(key),
+        Answered { fate: Fate::Refused, .. } => Err(Trouble::Failed(error(ErrorClass::Unavailable, at))),
+        Answered { fate: Fate::DoneUnheard | Fate::LostUnheard, .. } => {
+            Err(Trouble::Failed(error(ErrorClass::Timeout, at)))
+        }
+    }
+}
+
+/// The key of an effect that the engine was not asked for: where a repeat would do harm, it begins with the key that the
+/// engine has for the claim; else it is the same for every attempt.
+fn own_key(assignment: &Assignment, number: u32) -> String {
+    let Assignment { at, step, iteration, root_run, .. } = assignment;
+    let class = Behaviour::parse(&assignment.handler).expect("it was checked before").class;
+    if class != EffectClass::Unsafe {
+        return format!("own#{root_run}/{step}/{iteration}/{number}");
+    }
+    let scope = EffectScope { root: at.run, step_path: step, iteration: *iteration, number: at.attempt };
+    let claim = effect_key(CLAIM_TEMPLATE, scope).expect("the key of a claim is short");
+    format!("{claim}{PART}{number}")
+}
+
 /// What became of a call, as its caller knows it.
 pub struct Answered {
     pub fate: Fate,
@@ -115,7 +158,7 @@ pub async fn send(worker: &Worker, assignment: &Assignment, number: u32, key: St
     let fate = fate(worker);
     say!(sim, &worker.name, "sends {key}: {fate:?}");
     sim.tally.count(sent(class));
-    let call = Call { at, key: key.clone(), class, scope };
+    let call = Call { at, key: key.clone(), class, scope, is_named: worker.names_effects };
     if let Err(what) = sim.sink.sent(&call) {
         sim.broken(what);
     }
@@ -156,7 +199,8 @@ const _: () = assert!(
 
 fn transit(worker: &Worker) -> Duration {
     let Caller { sim, dice, .. } = &worker.caller;
-    if sim.fires(Fault::SinkTrouble, dice) {
+    let slow = sim.swarm.hasty && !sim.is_calm() && dice.one_in(2);
+    if slow || sim.fires(Fault::SinkTrouble, dice) {
         return dice.millis(300..=TRANSIT_MAX.0);
     }
     Duration::ZERO

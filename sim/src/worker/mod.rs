@@ -27,6 +27,8 @@ pub struct Worker {
     pub slots: u32,
     /// The worker crate itself runs it; else a worker that another language may have.
     pub is_agent: bool,
+    /// It asks before each effect. Else an unsafe step counts as an effect from the claim on.
+    pub names_effects: bool,
     pub caller: Caller,
     pub gate: Gate,
     pub die: Notify,
@@ -134,7 +136,7 @@ impl Worker {
             self.die.notify_one();
             return std::future::pending().await;
         }
-        if dice.one_in(8) && sim.fires(Fault::WorkerPaused, dice) {
+        if dice.one_in(if sim.swarm.hasty { 3 } else { 8 }) && sim.fires(Fault::WorkerPaused, dice) {
             self.gate.shut_for(dice.millis(4_000..=25_000));
         }
         self.gate.pass().await;

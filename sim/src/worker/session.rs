@@ -108,7 +108,7 @@ async fn register(worker: &Arc<Worker>) -> Arc<Session> {
             slots: worker.slots,
             build_id: None,
             tasks: None,
-            capabilities: Some(vec![EFFECTS.into()]),
+            capabilities: worker.names_effects.then(|| vec![EFFECTS.into()]),
         };
         let sent_at = Instant::now();
         let registered = worker

@@ -13,6 +13,7 @@ use crate::ids::{ReceiptId, RunId, SessionId, SignalId, TenantId};
 use crate::json::Json;
 use crate::plan::StepSpec;
 use crate::plan::retry::StepError;
+use crate::planted::{Bug, is_planted};
 use crate::state::{EffectClass, StepKind, TaskType};
 use crate::time::{Millis, Timestamp};
 
@@ -215,7 +216,7 @@ impl Skills {
     /// Whether a claim of this step needs an intent with it, should this worker take it: a repeat would do harm, and
     /// nobody else will tell what was done.
     pub fn needs_intent(&self, spec: &StepSpec) -> bool {
-        spec.effect_class() == EffectClass::Unsafe && !self.names_effects
+        spec.effect_class() == EffectClass::Unsafe && !self.names_effects && !is_planted(Bug::ClaimWithoutIntent)
     }
 }
 

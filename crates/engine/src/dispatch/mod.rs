@@ -66,6 +66,7 @@ use self::need::{Mismatch, Need};
 use self::offers::{Asked, Offers};
 use self::pending::PendingDeliveries;
 use self::poll::TriedClaim;
+pub use self::ready::Pressure;
 use self::ready::{Candidate, GroupKey, ReadyRuns};
 use self::session::SessionInfo;
 use self::shares::Shares;
@@ -85,10 +86,11 @@ pub struct Dispatch {
     polls: AtomicU64,
 }
 
-impl Default for Dispatch {
-    fn default() -> Self {
+impl Dispatch {
+    /// With so many ready runs of one group in memory.
+    pub(crate) fn new(ready_max: usize) -> Self {
         Self {
-            state: Mutex::default(),
+            state: Mutex::new(State { ready: ReadyRuns::new(ready_max), ..State::default() }),
             work: Notify::new(),
             rescan: Notify::new(),
             repace: Notify::new(),
@@ -373,6 +375,11 @@ impl Dispatch {
         let mut state = self.state();
         state.pending.forget(session);
         state.offers.forget(session);
+    }
+
+    /// How often the bounds of dispatch have mattered since the engine was opened.
+    pub fn pressure(&self) -> Pressure {
+        self.state().ready.pressure()
     }
 
     pub fn ready_len(&self) -> usize {

@@ -15,7 +15,7 @@ use interlock_core::time::{Millis, Timestamp};
 use super::need::Need;
 use super::session::SessionInfo;
 
-/// How many ready runs a group keeps in memory; the rest waits in the store.
+/// How many ready runs a group keeps in memory by default; the rest waits in the store.
 pub const GROUP_READY_MAX: usize = 4_096;
 /// How long a tenant that hit its cap is left alone, unless one of its claims ends first.
 const THROTTLE_PAUSE: Millis = Millis(200);
@@ -83,8 +83,9 @@ struct Group {
     turn: u64,
 }
 
-#[derive(Default)]
 pub struct ReadyRuns {
+    /// How many runs a group keeps; the rest waits in the store.
+    group_max: usize,
     groups: HashMap<GroupKey, Group>,
     /// Whose turn it is, per queue: the one whose last turn is longest ago comes first. Where a session takes from
     /// several queues they are one ring.
@@ -92,9 +93,40 @@ pub struct ReadyRuns {
     /// Numbers the turns.
     turn: u64,
     weights: HashMap<TenantId, u32>,
+    pressure: Pressure,
+}
+
+/// How often the bounds of dispatch have mattered.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Pressure {
+    /// A poll kept places from tenants that are over their share.
+    pub places_kept: u64,
+    /// A ready run did not fit into its group's memory.
+    pub overflows: u64,
+}
+
+impl Default for ReadyRuns {
+    fn default() -> Self {
+        Self::new(GROUP_READY_MAX)
+    }
 }
 
 impl ReadyRuns {
+    pub fn new(group_max: usize) -> Self {
+        Self {
+            group_max,
+            groups: HashMap::new(),
+            turns: HashMap::new(),
+            turn: 0,
+            weights: HashMap::new(),
+            pressure: Pressure::default(),
+        }
+    }
+
+    pub const fn pressure(&self) -> Pressure {
+        self.pressure
+    }
+
     pub fn set_weight(&mut self, tenant: TenantId, weight: u32) {
         self.weights.insert(tenant, weight.max(1));
         for (key, group) in &mut self.groups {
@@ -122,8 +154,9 @@ impl ReadyRuns {
             unknown.runs.remove(&rank);
         }
         let waiting = group.waiting.entry(need).or_default();
-        if waiting.runs.len() >= GROUP_READY_MAX {
+        if waiting.runs.len() >= self.group_max {
             waiting.overflowed = true;
+            self.pressure.overflows += 1;
             return false;
         }
         waiting.runs.insert(rank)
@@ -180,6 +213,7 @@ impl ReadyRuns {
     ) -> Vec<Candidate> {
         let (queues, unkept) = (&info.queues, room.saturating_sub(info.kept()));
         let mut taken = Vec::new();
+        let mut keeps = false;
         // How many turns in a row brought nothing, by queue.
         let mut idle: HashMap<&str, usize> = queues.iter().map(|queue| (queue.as_str(), 0)).collect();
         while taken.len() < room {
@@ -193,6 +227,7 @@ impl ReadyRuns {
             if info.tenant.is_none_or(|tenant| tenant == key.tenant) {
                 let max = if unkept < room && is_over(key.tenant) { unkept } else { room };
                 group.take(&key, info, (max, now), &mut taken);
+                keeps |= max < room && taken.len() >= max && group.open(now) && group.first_for(info).is_some();
             }
             if let Some(turns) = idle.get_mut(queue) {
                 *turns = if taken.len() > before { 0 } else { *turns + 1 };
@@ -203,6 +238,7 @@ impl ReadyRuns {
                 turns.push_back(key);
             }
         }
+        self.pressure.places_kept += u64::from(keeps);
         taken
     }
 
@@ -290,13 +326,13 @@ impl ReadyRuns {
     pub fn starved(&mut self) -> bool {
         let mut starved = false;
         for group in self.groups.values_mut() {
-            let few = group.len() < GROUP_READY_MAX / 4;
+            let few = group.len() < self.group_max / 4;
             if group.more_in_store && few {
                 group.more_in_store = false;
                 starved = true;
             }
             for waiting in group.waiting.values_mut().filter(|waiting| waiting.overflowed) {
-                if waiting.runs.len() < GROUP_READY_MAX / 4 {
+                if waiting.runs.len() < self.group_max / 4 {
                     waiting.overflowed = false;
                     starved = true;
                 }

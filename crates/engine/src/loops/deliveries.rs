@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use interlock_core::limits;
+use interlock_core::planted::{Bug, is_planted};
 use interlock_store::{DeliveryBegun, DeliveryRow, RetakeDelivery};
 
 use crate::Engine;
@@ -24,6 +25,9 @@ pub(crate) async fn run(engine: Engine) {
 }
 
 async fn take_over(engine: &Engine) -> Result<(), EngineError> {
+    if is_planted(Bug::DeliveryNotTakenOver) {
+        return Ok(());
+    }
     let mut outage = None;
     for row in engine.0.store.due_deliveries(engine.now(), DUE_BATCH_MAX).await? {
         let key = row.at.key.clone();

@@ -13,6 +13,7 @@ use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 use interlock_core::ids::{OutboxId, TenantId};
 use interlock_core::plan::retry::{Backoff, JitterSeed};
+use interlock_core::planted::{Bug, is_planted};
 use interlock_core::time::Millis;
 use interlock_core::work::destination::Destination;
 use interlock_store::{OutboxDelivered, OutboxDestination, OutboxFailed, OutboxMessage, OutboxRetry};
@@ -135,7 +136,8 @@ impl Relay {
 
     /// Begins what there is room for: one message of each destination in turn.
     fn begin(&mut self, engine: &Engine) {
-        while self.under_way.len() < SENDS_MAX {
+        let sends_max = if is_planted(Bug::EndpointsHoldEachOtherUp) { 1 } else { SENDS_MAX };
+        while self.under_way.len() < sends_max {
             let Some(key) = self.next_turn() else { return };
             let of = self.destinations.get_mut(&key).expect("it has its turn");
             let message = of.queue.pop_front().expect("it has one to send");

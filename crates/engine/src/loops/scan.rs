@@ -11,7 +11,7 @@ use interlock_store::ReadError;
 use tokio::sync::watch;
 
 use crate::Engine;
-use crate::dispatch::ready::{Candidate, GROUP_READY_MAX, GroupKey};
+use crate::dispatch::ready::{Candidate, GroupKey};
 
 pub(crate) async fn run(engine: Engine) {
     let mut remote = engine.0.store.remote_wakes();
@@ -71,17 +71,21 @@ async fn scan(engine: &Engine) -> Result<(), ReadError> {
     for group in store.ready_groups(&engine.0.sessions.queues(), now).await? {
         // Those that are set aside do not take the places of others.
         let aside = &engine.0.set_aside;
-        let limit = GROUP_READY_MAX + aside.count();
+        let limit = engine.0.options.ready_max + aside.count();
         let mut runs = store.ready_runs(&group, &[], now, limit).await?;
-        let more = runs.len() >= limit;
+        let is_whole = runs.len() < limit;
+        let mut more = !is_whole;
         let (queue, workspace) = (group.queue.clone(), group.workspace.clone());
         let key = GroupKey { queue, tenant: group.tenant, workspace };
         let held = if more { engine.0.dispatch.parked_of(&key) } else { Vec::new() };
         if !held.is_empty() {
-            // Others may stand behind those that are held back.
-            runs.extend(store.ready_runs(&group, &held, now, limit).await?);
+            // Others may stand behind those that are held back. Of these more is known where they are kept: to read on
+            // for their sake would be to read the same runs again and again.
+            let behind = store.ready_runs(&group, &held, now, limit).await?;
+            more = behind.len() >= limit || is_planted(Bug::HeldRunsReadAgain);
+            runs.extend(behind);
         }
-        if !more {
+        if is_whole {
             read_to_end.insert(key.clone(), runs.iter().map(|run| run.run).collect());
         }
         runs.retain(|run| !aside.holds(run.tenant, run.run, now));

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 
 use interlock_core::ids::RunId;
 use interlock_core::keys::TriggerKey;
+use interlock_core::planted::{Bug, is_planted};
 use interlock_core::run::change::Context;
 use interlock_core::time::{Millis, Timestamp};
 use interlock_core::trigger::schedule::{Missed, Overlap, QUEUED_MAX, SlotState, slot_text};
@@ -36,8 +37,10 @@ struct Look<'a> {
 pub(crate) async fn fire(engine: &Engine, row: ScheduleRow) -> Result<(), EngineError> {
     let now = engine.now();
     let active = match row.last_run {
-        Some(run) => engine.schedules().still_active(row.tenant, run).await?.then_some(run),
-        None => None,
+        Some(run) if !is_planted(Bug::OverlapNotHeld) => {
+            engine.schedules().still_active(row.tenant, run).await?.then_some(run)
+        }
+        _ => None,
     };
     let queued = engine.0.store.queued_slots(row.tenant, row.id, QUEUED_MAX).await?;
     let waiting = queued.into_iter().map(|slot| slot.slot_at).collect();
@@ -63,7 +66,10 @@ impl Schedules {
 
 impl Look<'_> {
     async fn deal(&mut self) -> Result<(), EngineError> {
-        let (row, now) = (self.row.clone(), self.now);
+        let (mut row, now) = (self.row.clone(), self.now);
+        if is_planted(Bug::SlotsNotMadeUp) {
+            row.done_at = row.done_at.max(now - Millis::from_secs(1));
+        }
         let due = self
             .engine
             .evaluate_trigger(row.tenant, move |_| cadence(&row).map(|cadence| cadence.due(row.done_at, now)));
@@ -141,7 +147,10 @@ impl Look<'_> {
     /// Trouble that passes leaves the whole look to be made again; anything else is the slot's own.
     async fn start(&mut self, slot: Timestamp) -> Result<(), EngineError> {
         let name = self.row.id.to_string();
-        let key = TriggerKey::Scheduler { schedule: &name, slot: &slot_text(slot) }.render()?;
+        let mut key = TriggerKey::Scheduler { schedule: &name, slot: &slot_text(slot) }.render()?;
+        if is_planted(Bug::SlotStartedTwice) {
+            key.push_str(&self.engine.fresh_id().to_string());
+        }
         let by = Context { initiator: interlock_core::state::Initiator::System, person: None, metadata: None };
         match self.engine.schedules().start_slot(&self.row, slot, key, by).await {
             Ok(started) => {

@@ -7,6 +7,7 @@ use interlock_core::ids::{ScheduleId, TenantId};
 use interlock_core::json::Json;
 use interlock_core::keys::TriggerKey;
 use interlock_core::limits;
+use interlock_core::planted::{Bug, is_planted};
 use interlock_core::rejection::Rejection;
 use interlock_core::run::Trigger;
 use interlock_core::run::change::Context;
@@ -145,6 +146,12 @@ impl Schedules {
         Ok(slots.take(count.min(UPCOMING_MAX)).collect())
     }
 
+    /// Whether slots wait for the run before them.
+    async fn has_queued(&self, row: &ScheduleRow) -> Result<bool, EngineError> {
+        let queued = self.0.0.store.queued_slots(row.tenant, row.id, 1).await?;
+        Ok(!queued.is_empty() && !is_planted(Bug::ResumeForgetsQueue))
+    }
+
     /// Changes what was read, and reads again where somebody else came first.
     pub(crate) async fn change_schedule(
         &self,
@@ -163,6 +170,10 @@ impl Schedules {
                         Ok::<_, EngineError>(row)
                     })
                     .await??;
+                if !row.spec.paused && self.has_queued(&row).await? {
+                    // What waits is looked at now, however far away the next slot is.
+                    row.next_at = Some(now);
+                }
             }
             row.updated_at = now;
             let change = ChangeSchedule { row: row.clone(), slots: Vec::new() };

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use interlock_core::ids::{OutboxId, RunId};
 use interlock_core::json::{Hash, Json};
+use interlock_core::planted::{Bug, is_planted};
 use interlock_core::run::event::Event;
 use interlock_core::time::{Millis, Timestamp};
 use interlock_store::{Changed, NewMessage, OutboundRow, PublishMessages, RunSummary, TenantEvent};
@@ -44,8 +45,12 @@ pub(crate) async fn publish(engine: &Engine, endpoint: &OutboundRow) -> Result<b
             continue;
         }
         let payload = message(&event, name, run)?;
-        let (id, place) = (message_id(at, messages.len(), &payload), event.seq as i64);
+        let place = if is_planted(Bug::LatestEventFirst) { -(event.seq as i64) } else { event.seq as i64 };
+        let id = message_id(at, messages.len(), &payload);
         messages.push(NewMessage { id, run: event.run, payload, place });
+    }
+    if is_planted(Bug::EventNotPublished) && messages.len() > 1 {
+        messages.pop();
     }
     let queued = !messages.is_empty();
     let (tenant, id, from) = (endpoint.tenant, endpoint.id, endpoint.fed_to);

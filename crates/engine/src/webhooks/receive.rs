@@ -7,6 +7,7 @@ use std::time::Duration;
 use interlock_core::ids::InboundId;
 use interlock_core::json::{Hash, Json};
 use interlock_core::limits;
+use interlock_core::planted::{Bug, is_planted};
 use interlock_core::state::IdempotencyState;
 use interlock_core::time::Millis;
 use interlock_core::trigger::Source;
@@ -123,7 +124,10 @@ impl Webhooks {
 
     async fn take(&self, endpoint: InboundRow, delivery: Delivery, body: &[u8]) -> Result<Answer, ReceiveError> {
         let now = self.0.now();
-        let Delivery { key, event, payload, fingerprint } = delivery;
+        let Delivery { mut key, event, payload, fingerprint } = delivery;
+        if is_planted(Bug::DeliveryNotRemembered) {
+            key.push_str(&self.0.fresh_id().to_string());
+        }
         let payload = Json::of(&payload).map_err(|error| ReadError::Body(error.to_string()))?;
         if payload.len() > limits::PAYLOAD_BYTES_MAX {
             let (what, max) = ("the delivery", limits::PAYLOAD_BYTES_MAX);
