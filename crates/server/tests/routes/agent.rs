@@ -24,8 +24,8 @@ async fn a_session_is_registered_renewed_and_ended() {
     assert_eq!(after["known"], false);
     let poll = api.post("/agent/poll", json!({ "session": session, "max": 1 })).await;
     assert_eq!(poll.problem(), (410, "SESSION_GONE"));
-    let id = "00000000-0000-7000-8000-000000000001";
-    let held = json!([{ "tenant": id, "run": id, "position": 0, "attempt": 1, "lease": 5 }]);
+    let (tenant, run) = (format!("ten_{:032x}", 1), format!("run_{:032x}", 1));
+    let held = json!([{ "tenant": tenant, "run": run, "position": 0, "attempt": 1, "lease": 5 }]);
     let unread = api.post("/agent/heartbeat", json!({ "session": session, "held": held })).await;
     assert_eq!(unread.problem(), (400, "REQUEST_INVALID"));
     assert!(unread.text("detail").contains("unknown field `held.0.lease`"), "{}", unread.body);

@@ -47,6 +47,13 @@ pub async fn engine() -> (Engine, [TenantId; 2], String) {
     engine_under(Arc::new(NoFaults), Objects::memory()).await
 }
 
+/// The same without a client for calls to the outside.
+pub async fn engine_without_calls(database: &str) -> (Engine, [TenantId; 2]) {
+    let engine = engine_of(database, Arc::new(NoFaults), |options| options.outbound = None).await;
+    let tenants = two_tenants(&engine).await;
+    (engine, tenants)
+}
+
 /// The same under faults, with its long payloads in `objects`.
 pub async fn engine_under(faults: Arc<dyn Faults>, objects: Objects) -> (Engine, [TenantId; 2], String) {
     static DATABASES: AtomicU64 = AtomicU64::new(0);
@@ -85,17 +92,22 @@ pub fn equipped() -> EngineOptions {
 
 /// An engine on a database that may be another one's as well.
 pub async fn engine_on(database: &str, faults: Arc<dyn Faults>, objects: Objects) -> Engine {
+    engine_of(database, faults, |options| options.payloads = Some(PayloadOptions::new(objects))).await
+}
+
+/// The same with other options.
+pub async fn engine_of(database: &str, faults: Arc<dyn Faults>, change: impl FnOnce(&mut EngineOptions)) -> Engine {
     static ENGINES: AtomicU64 = AtomicU64::new(0);
     let number = ENGINES.fetch_add(1, Ordering::Relaxed);
     let clock = Clock::starting_at(Timestamp(1_720_000_000_000));
-    let options = EngineOptions {
+    let mut options = EngineOptions {
         ids: IdSource::seeded(clock.clone(), number),
         clock,
         expressions_in_place: true,
         judge: Arc::new(ByName),
-        payloads: Some(PayloadOptions::new(objects)),
         ..equipped()
     };
+    change(&mut options);
     let mode = Mode::Inline(faults);
     let store_options = Options { mode, ..Options::new(ServerId(Uuid::from_u128(1 + u128::from(number)))) };
     let store = Store::open(&StoreUrl::SqliteMemory(database.to_owned()), store_options).await.unwrap();

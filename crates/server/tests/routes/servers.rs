@@ -5,7 +5,7 @@ use axum::body::{Body, to_bytes};
 use axum::http::{Request, header};
 use interlock_core::ids::{ServerId, TenantId};
 use interlock_core::tenant::identity::Role;
-use interlock_engine::Engine;
+use interlock_engine::{Engine, EngineOptions};
 use interlock_server::identity::NewKey;
 use interlock_server::{ServerOptions, ServerSecret, router};
 use interlock_store::{Options, Store, StoreUrl, Tenant};
@@ -25,7 +25,7 @@ struct Server {
 
 impl Server {
     async fn open(url: &StoreUrl, tenant: TenantId, secret: ServerSecret) -> Self {
-        let options = api::equipped();
+        let options = EngineOptions { vault: Some(secret.vault()), ..api::equipped() };
         let store = Store::open(url, Options::new(ServerId(options.ids.fresh()))).await.unwrap();
         let engine = Engine::open(store, options).await.unwrap();
         engine.tenants().put(Tenant::new(tenant, "one", engine.now())).await.unwrap();

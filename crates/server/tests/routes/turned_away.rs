@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 
-use crate::api::{Api, attempt, engine, plan, task};
+use crate::api::{Api, attempt, engine, engine_without_calls, plan, task};
 
 /// As docs/reference/live.md has it.
 const LIVE_STREAMS_MAX: usize = 10_000;
@@ -235,10 +235,11 @@ async fn too_many_people_sign_in_at_once() {
 /// A server brings its client for calls to the outside along; without one, nothing is promised to anybody.
 #[tokio::test(start_paused = true)]
 async fn an_engine_that_makes_no_calls_takes_no_addresses() {
-    let (engine, [tenant, _], database) = engine().await;
+    let database = "turned-away-without-calls";
+    let (engine, [tenant, _]) = engine_without_calls(database).await;
     let new = NewOutbound { url: "https://example.org".into(), description: None, events: None, workflows: None };
     assert_eq!(engine.webhooks().create_outbound(tenant, new, None).await.unwrap_err().code(), "OUTBOUND_UNAVAILABLE");
     engine.stop().await;
     engine.store().clone().close().await;
-    forget_memory(&database);
+    forget_memory(database);
 }

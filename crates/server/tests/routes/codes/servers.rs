@@ -12,16 +12,17 @@ use futures::future::BoxFuture;
 use interlock_core::ids::{RunId, TenantId};
 use interlock_core::run::change::Context;
 use interlock_core::state::Initiator;
-use interlock_engine::Engine;
 use interlock_engine::payloads::Objects;
+use interlock_engine::vault::Vault;
 use interlock_engine::webhooks::outbound::NewOutbound;
+use interlock_engine::{Engine, EngineOptions};
 use interlock_server::ConnectionOptions;
 use interlock_store::{CommitFault, Faults, NoFaults, forget_memory};
 use serde_json::json;
 use tokio::io::AsyncWriteExt as _;
 
 use super::{Seen, table};
-use crate::api::{Answer, Api, engine, engine_on, engine_under, plan, task};
+use crate::api::{Answer, Api, engine, engine_of, engine_on, engine_under, engine_without_calls, plan, task};
 use crate::connections::{listen, rest};
 
 /// A server that is stopped, and the same one started again on its database.
@@ -148,19 +149,23 @@ async fn without_its_secret() -> Answer {
     let (engine, tenants, database) = engine().await;
     let api = Api::of(engine, tenants, database.clone()).await;
     let made = api.post("/webhooks", json!({ "name": "a", "source": "standard" })).await.text("path");
-    let api = Restarted::stop(api, &database).await.start(Objects::memory()).await;
+    let stopped = Restarted::stop(api, &database).await;
+    let other = |options: &mut EngineOptions| options.vault = Some(Vault::new(&[8; 32]));
+    let engine = engine_of(&database, Arc::new(NoFaults), other).await;
+    let api = Api::of(engine, stopped.tenants, database).await;
     let answer = api.send("POST", &made, json!({})).await;
     api.end().await;
     answer
 }
 
 async fn without_calls_to_the_outside() -> Seen {
-    let (engine, [tenant, _], database) = engine().await;
+    let database = "codes-without-calls";
+    let (engine, [tenant, _]) = engine_without_calls(database).await;
     let new = NewOutbound { url: "https://example.org".into(), description: None, events: None, workflows: None };
     let code = engine.webhooks().create_outbound(tenant, new, None).await.unwrap_err().code().to_owned();
     engine.stop().await;
     engine.store().clone().close().await;
-    forget_memory(&database);
+    forget_memory(database);
     Seen::Engine(code)
 }
 
