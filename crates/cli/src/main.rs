@@ -8,6 +8,7 @@ mod db;
 mod doctor;
 mod identity;
 mod output;
+mod policy;
 mod reference;
 mod run;
 mod schedule;
@@ -55,6 +56,8 @@ enum Command {
     Bulk(bulk::BulkArgs),
     /// Check workflow files, test them without running them, apply them.
     Workflow(workflow::WorkflowArgs),
+    /// Test policies, ask them, and see what a changed one would decide.
+    Policy(policy::PolicyArgs),
     /// Print what happens in all runs, or in one.
     Events(events::EventsArgs),
     /// Make tenants and change their limits.
@@ -130,6 +133,7 @@ async fn carry_out(command: Command) -> anyhow::Result<()> {
         Command::Run(args) => run::run(args).await,
         Command::Bulk(args) => bulk::run(args).await,
         Command::Workflow(args) => workflow::run(args).await,
+        Command::Policy(args) => policy::run(args),
         Command::Events(args) => events::run(args).await,
         Command::Tenant(args) => tenant::run(args).await,
         Command::Key(args) => key::run(args).await,

@@ -36,6 +36,7 @@ const OURS: &[(&str, May)] = &[
 /// Other people's crates that would break what a crate of ours promises.
 const KEPT_OUT: &[(&str, &[&str])] = &[
     ("core", &["axum", "fastrand", "getrandom", "hyper", "rand", "reqwest", "rusqlite", "tokio", "tokio-postgres"]),
+    ("policy", &["axum", "fastrand", "getrandom", "hyper", "rand", "reqwest", "rusqlite", "tokio", "tokio-postgres"]),
     ("protocol", &["axum", "rusqlite", "tokio-postgres"]),
     ("engine", &["axum", "rusqlite", "tokio-postgres"]),
     ("server", &["rusqlite", "tokio-postgres"]),

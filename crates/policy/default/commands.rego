@@ -1,0 +1,115 @@
+# Commands: a program and its arguments, as the vector that is executed. No shell has a part in it, and where one is called
+# (`sh -c …`) nothing is read out of its script.
+package interlock
+
+is_command if input.action.argv != null
+
+program := input.action.argv[0]
+
+arguments := array.slice(input.action.argv, 1, count(input.action.argv)) if is_command
+
+# The programs that the command starts, by their names without folders. Some programs start what their arguments name.
+command_names contains input.action.names[0] if is_command
+
+command_names contains name if {
+	is_command
+	input.action.names[0] in data.config.commands.wrappers
+	some name in input.action.names
+}
+
+# The catalogue: commands that are known, with how far they reach. Listed under the exact path of the program.
+catalogued contains entry if {
+	is_command
+	not shell_script
+	some entry in data.config.commands.allow[program]
+	matches(arguments, entry.arguments)
+}
+
+# What nobody knows may reach anywhere.
+command_reach contains 3 if {
+	is_command
+	count(catalogued) == 0
+	not script_listed
+}
+
+command_reach contains ranks[entry.blast_radius] if some entry in catalogued
+
+# `*` is one argument that is no option, `**` at the end is all the rest, everything else is itself.
+matches(given, wanted) if {
+	not "**" in wanted
+	count(given) == count(wanted)
+	fit(given, wanted)
+}
+
+matches(given, wanted) if {
+	fixed := count(wanted) - 1
+	wanted[fixed] == "**"
+	count(given) >= fixed
+	fit(given, array.slice(wanted, 0, fixed))
+}
+
+fit(given, wanted) if {
+	every i, word in wanted {
+		fits(given[i], word)
+	}
+}
+
+fits(argument, word) if argument == word
+
+fits(argument, "*") if not startswith(argument, "-")
+
+# Deny-list and destructive commands: listed under the program's name, each entry with arguments that must all be there.
+named_in(list) if {
+	some name in command_names
+	some entry in list[name]
+	every argument in entry {
+		argument in arguments
+	}
+}
+
+command_destroys if {
+	is_command
+	named_in(data.config.commands.destructive)
+}
+
+deny contains {"rule": "command_denied", "text": "the command is on the deny-list", "about": program} if {
+	is_command
+	named_in(data.config.commands.deny)
+}
+
+deny contains {"rule": "command_environment", "text": "a command may not set the variable", "about": name} if {
+	some name in input.action.env
+	name in data.config.commands.variables_denied
+}
+
+# Which environments run catalogued commands only.
+deny contains {"rule": "command_not_allowed", "text": "the command is not on the allow-list", "about": program} if {
+	is_command
+	environment in data.config.commands.allow_list_only
+	count(catalogued) == 0
+	not shell_script
+}
+
+# A shell and an option with `c` behind it: `sh -c`, `bash -lc`, `env FOO=1 sh -c`.
+shell_script if {
+	is_command
+	some i, name in input.action.names
+	name in data.config.commands.shells
+	some j, option in input.action.argv
+	j > i
+	startswith(option, "-")
+	not startswith(option, "--")
+	contains(option, "c")
+}
+
+# Scripts that are allowed are listed with their whole vector.
+script_listed if {
+	shell_script
+	input.action.argv in data.config.commands.scripts
+}
+
+deny contains {"rule": "shell_script", "text": "production runs no shell scripts but those that are listed"} if {
+	production
+	shell_script
+	not script_listed
+}

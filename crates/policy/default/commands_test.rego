@@ -1,0 +1,86 @@
+package interlock_test
+
+in_staging := {
+	"workflow": {"profile": "staging-standard", "mode": "critical_only"},
+	"step": {"confidence": {"score": 1, "threshold": null, "source": "workflow"}},
+}
+
+restart := command(["/usr/bin/systemctl", "restart", "db"], ["systemctl", "restart", "db"], in_staging)
+
+test_a_catalogued_command_passes if {
+	verdict_on(restart) == "allow"
+}
+
+test_what_is_not_on_the_allow_list_is_denied if {
+	other := command(["/usr/bin/systemctl", "reload", "db"], ["systemctl", "reload", "db"], in_staging)
+	rules_on(other) == {"command_not_allowed"}
+	elsewhere := command(["/opt/systemctl", "restart", "db"], ["systemctl", "restart", "db"], in_staging)
+	rules_on(elsewhere) == {"command_not_allowed"}
+}
+
+test_outside_these_environments_the_unknown_needs_two_keys if {
+	unknown := command(["/opt/thing"], ["thing"], {"workflow": {"profile": "dev-flex", "mode": "critical_only"}})
+	verdict_on(unknown) == "needs_approval"
+	"two_keys" in rules_on(unknown)
+	verdict_on(command(["/opt/thing"], ["thing"], {})) == "needs_approval"
+}
+
+test_a_star_is_one_argument_and_no_option if {
+	option := command(["/usr/bin/systemctl", "restart", "--all"], ["systemctl", "restart", "--all"], in_staging)
+	rules_on(option) == {"command_not_allowed"}
+	two := command(["/usr/bin/systemctl", "restart", "a", "b"], ["systemctl", "restart", "a", "b"], in_staging)
+	rules_on(two) == {"command_not_allowed"}
+}
+
+test_two_stars_are_all_the_rest if {
+	data.interlock.matches(["get", "-o", "yaml"], ["get", "**"])
+	data.interlock.matches(["get"], ["get", "**"])
+	not data.interlock.matches(["delete", "x"], ["get", "**"])
+}
+
+test_the_deny_list_holds_everywhere if {
+	rules_on(command(["/sbin/reboot"], ["reboot"], {})) == {"command_denied"}
+	rules_on(command(["/bin/rm", "-rf", "/"], ["rm", "-rf", ""], {})) == {"command_denied"}
+	not "command_denied" in rules_on(command(["/bin/rm", "-rf", "/tmp/x"], ["rm", "-rf", "x"], {}))
+}
+
+test_a_program_that_starts_another_hides_nothing if {
+	wrapped := command(["/usr/bin/sudo", "/sbin/reboot"], ["sudo", "reboot"], {})
+	rules_on(wrapped) == {"command_denied"}
+	named := command(["/usr/bin/echo", "reboot"], ["echo", "reboot"], {})
+	not "command_denied" in rules_on(named)
+}
+
+test_destructive_commands_are_known if {
+	deletes := command(["/bin/rm", "/tmp/x"], ["rm", "x"], {})
+	data.interlock.destructive with input as deletes
+	lists := command(["/usr/bin/kubectl", "get", "pods"], ["kubectl", "get", "pods"], {})
+	not data.interlock.destructive with input as lists
+}
+
+test_some_variables_may_not_be_set if {
+	preloads := command(["/usr/bin/uptime"], ["uptime"], {"action": {"env": ["LD_PRELOAD"]}})
+	rules_on(preloads) == {"command_environment"}
+	harmless := command(["/usr/bin/uptime"], ["uptime"], {"action": {"env": ["LANG"]}})
+	verdict_on(harmless) == "allow"
+}
+
+script := ["/bin/sh", "-c", "uptime"]
+
+test_a_shell_script_needs_two_keys if {
+	runs := command(script, ["sh", "-c", "uptime"], {})
+	"two_keys" in rules_on(runs)
+	hidden := command(["/usr/bin/env", "A=1", "bash", "-lc", "x"], ["env", "A=1", "bash", "-lc", "x"], {})
+	data.interlock.shell_script with input as hidden
+	file := command(["/bin/sh", "/opt/a.sh"], ["sh", "a.sh"], {})
+	not data.interlock.shell_script with input as file
+}
+
+test_production_runs_no_scripts_but_listed_ones if {
+	there := {"workflow": {"profile": "prod-standard", "mode": "per_step"}}
+	runs := command(script, ["sh", "-c", "uptime"], there)
+	"shell_script" in rules_on(runs)
+	listed := data.interlock.decision with input as runs with data.config.commands.scripts as [script]
+	listed.verdict == "needs_approval"
+	{reason.rule | some reason in listed.reasons} == {"mode_per_step"}
+}

@@ -1,0 +1,147 @@
+//! From a run and what it is about to do, to the input document.
+
+use interlock_core::governance::action::Action;
+use interlock_core::plan::rules::ValidationMode;
+use interlock_core::plan::{BlastRadius, Gate, Plan, StepSpec, Undo, Work};
+use interlock_core::run::Run;
+use interlock_core::state::StepKind;
+use interlock_core::time::Millis;
+
+use crate::input::{ActionFacts, Confidence, GateFacts, PolicyInput, RunFacts, StepFacts, WorkerFacts, WorkflowFacts};
+
+/// What `workflow.mode` is where nothing is promised.
+pub const NO_MODE: &str = "none";
+/// Where a confidence comes from that stands in the workflow's definition.
+pub const SOURCE_WORKFLOW: &str = "workflow";
+
+impl PolicyInput {
+    /// All that is known about an action of a run before a worker is found.
+    pub fn of(action: &Action, run: &Run) -> Self {
+        Self {
+            workflow: WorkflowFacts::of(&run.plan),
+            step: StepFacts::of(run, action.step),
+            action: ActionFacts::of(action, run.spec(action.step)),
+            run: RunFacts::of(run, action.step),
+            worker: None,
+            fields: action.input.clone(),
+        }
+    }
+
+    /// The same for the worker that is about to act.
+    pub fn with_worker(self, environments: Vec<String>) -> Self {
+        Self { worker: Some(WorkerFacts { environments }), ..self }
+    }
+}
+
+impl WorkflowFacts {
+    fn of(plan: &Plan) -> Self {
+        let approval = plan.rules.approval.clone().unwrap_or_default();
+        let seconds = |time: Option<Millis>| time.map(|time| time.0.div_ceil(1_000).max(1));
+        Self {
+            name: plan.workflow.clone(),
+            version: plan.version,
+            profile: plan.rules.profile.clone(),
+            mode: plan.promised_mode().map_or(NO_MODE, ValidationMode::as_str).to_owned(),
+            blast_radius: plan.blast_radius(),
+            approvers: approval.approvers,
+            quorum: approval.quorum,
+            escalate_after_s: seconds(approval.escalate_after),
+            expires_after_s: seconds(approval.expires_after),
+            writes_max: plan.writes_max,
+            spend_max_micros: plan.rules.spend_max_micros,
+        }
+    }
+}
+
+impl StepFacts {
+    fn of(run: &Run, position: u32) -> Self {
+        let (plan, spec) = (&run.plan, run.spec(position));
+        let index = position as usize;
+        let is_asked = |mode| plan.asked_in(mode).get(index).copied().unwrap_or(false);
+        let confidence = spec.rules.confidence_score.map(|score| Confidence {
+            score,
+            threshold: spec.rules.auto_approve_threshold,
+            source: SOURCE_WORKFLOW.to_owned(),
+        });
+        Self {
+            key: spec.key.clone(),
+            position,
+            kind: spec.kind(),
+            phase: spec.rules.phase,
+            critical: spec.rules.critical,
+            begins_phase: is_asked(ValidationMode::PerPhase),
+            last: index + 1 == plan.steps.len(),
+            gate: gate_before(plan, index)
+                .map(|gate| GateFacts { quorum: gate.quorum, approvers: gate.approvers.clone() }),
+            confidence,
+            credentials: spec.rules.credentials.clone(),
+        }
+    }
+}
+
+/// The `approval` step that asks about the step at `index`: it stands before it, and no other step that is asked about
+/// stands between. One with a condition counts for none, because it may be skipped.
+fn gate_before(plan: &Plan, index: usize) -> Option<&Gate> {
+    let mode = plan.promised_mode().unwrap_or(ValidationMode::CriticalOnly);
+    let asked = plan.asked_in(mode);
+    let takes_gate = |step: &StepSpec, asked: bool| {
+        let risky = step.rules.critical || step.rules.destructive || step.blast_radius() == BlastRadius::High;
+        step.is_governed() && (asked || risky)
+    };
+    let mut gate = None;
+    for (at, (step, asked)) in plan.steps.iter().zip(asked).enumerate() {
+        if at == index {
+            return gate;
+        }
+        match &step.work {
+            Work::Approval(found) if step.condition.is_none() => gate = Some(found),
+            _ if takes_gate(step, asked) => gate = None,
+            _ => {}
+        }
+    }
+    None
+}
+
+fn last_part(word: &str) -> &str {
+    word.rsplit('/').next().unwrap_or(word)
+}
+
+impl ActionFacts {
+    fn of(action: &Action, spec: &StepSpec) -> Self {
+        let (argv, env) = match &spec.work {
+            Work::Command { argv, env } => (Some(argv.clone()), env.keys().cloned().collect()),
+            Work::Rollback { by: Undo::Argv(argv), .. } => (Some(argv.clone()), Vec::new()),
+            _ => (None, Vec::new()),
+        };
+        Self {
+            operation: action.operation.clone(),
+            names: argv.iter().flatten().map(|word| last_part(word).to_owned()).collect(),
+            argv,
+            env,
+            effect: action.effect,
+            blast_radius: action.blast_radius,
+            destructive: action.destructive,
+            reversible: action.reversible,
+            rollback: (action.kind == StepKind::Rollback).then(|| "automatic".to_owned()),
+        }
+    }
+}
+
+impl RunFacts {
+    fn of(run: &Run, position: u32) -> Self {
+        let (iteration, attempt) =
+            run.steps.get(position as usize).map_or((0, 0), |step| (step.iteration, step.attempt));
+        Self {
+            id: run.id.to_string(),
+            workspace: run.header.workspace.clone(),
+            started_by: run.header.started_by.clone(),
+            trigger: run.header.trigger.kind.clone(),
+            subject: run.header.subject.clone(),
+            labels: run.header.labels.clone(),
+            iteration,
+            attempt,
+            writes: run.notes.writes,
+            spend_micros: 0,
+        }
+    }
+}

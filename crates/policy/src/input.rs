@@ -1,0 +1,227 @@
+//! The input document: all that a policy can know about an action. `docs/reference/policy.md` describes every field.
+//!
+//! The first three parts are fixed by the workflow version. The others belong to one run: they are *bound*, and an answer
+//! that cannot depend on them holds for every run of the version.
+
+use std::collections::BTreeMap;
+
+use interlock_core::json::Json;
+use interlock_core::plan::BlastRadius;
+use interlock_core::plan::rules::StepPhase;
+use interlock_core::state::{EffectClass, StepKind};
+use serde::{Deserialize, Serialize};
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PolicyInput {
+    pub workflow: WorkflowFacts,
+    pub step: StepFacts,
+    pub action: ActionFacts,
+    pub run: RunFacts,
+    /// The worker that is about to act; none where the engine asks before one is found.
+    pub worker: Option<WorkerFacts>,
+    /// What the action is done with: the step's bound input, or the request of a running task.
+    pub fields: Json,
+}
+
+/// The parts of the document that belong to one run.
+pub const BOUND: &[&str] = &["run", "worker", "fields"];
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WorkflowFacts {
+    pub name: String,
+    pub version: u32,
+    pub profile: Option<String>,
+    /// The validation mode that is declared, or that the profile means; `none` where nothing is promised.
+    pub mode: String,
+    /// The furthest that any of its steps reaches.
+    pub blast_radius: BlastRadius,
+    pub approvers: Vec<String>,
+    pub quorum: Option<u32>,
+    pub escalate_after_s: Option<u64>,
+    pub expires_after_s: Option<u64>,
+    pub writes_max: Option<u32>,
+    pub spend_max_micros: Option<u64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StepFacts {
+    pub key: String,
+    pub position: u32,
+    pub kind: StepKind,
+    pub phase: Option<StepPhase>,
+    pub critical: bool,
+    /// The first step of its phase that changes something.
+    pub begins_phase: bool,
+    /// The last step of the workflow.
+    pub last: bool,
+    /// The `approval` step before it that asks about this step.
+    pub gate: Option<GateFacts>,
+    pub confidence: Option<Confidence>,
+    /// Names of credentials, never their values.
+    pub credentials: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GateFacts {
+    pub quorum: u32,
+    pub approvers: Vec<String>,
+}
+
+/// How sure whoever proposed the step is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Confidence {
+    pub score: f64,
+    pub threshold: Option<f64>,
+    /// Who says so: `workflow`, where the definition does.
+    pub source: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ActionFacts {
+    /// The task, the command, the connector's operation, the model, or what a running task calls its effect.
+    pub operation: String,
+    /// The command as it is executed; none for other kinds.
+    pub argv: Option<Vec<String>>,
+    /// The last part of each of `argv`, as of a path: of `/usr/bin/rm` it is `rm`.
+    pub names: Vec<String>,
+    /// Names of the environment variables that a command sets.
+    pub env: Vec<String>,
+    pub effect: EffectClass,
+    pub blast_radius: BlastRadius,
+    pub destructive: bool,
+    pub reversible: bool,
+    /// `automatic` or `manual` where the action undoes a step.
+    pub rollback: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunFacts {
+    pub id: String,
+    pub workspace: String,
+    pub started_by: Option<String>,
+    pub trigger: String,
+    pub subject: Option<String>,
+    pub labels: BTreeMap<String, String>,
+    /// Raised by operator retry, restart and rollback.
+    pub iteration: u32,
+    pub attempt: u32,
+    /// Effects of the run so far that were not reads.
+    pub writes: u32,
+    /// What the run's model calls have cost so far.
+    pub spend_micros: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WorkerFacts {
+    pub environments: Vec<String>,
+}
+
+/// The document without its bound parts.
+#[derive(Serialize)]
+struct Fixed<'a> {
+    workflow: &'a WorkflowFacts,
+    step: &'a StepFacts,
+    action: &'a ActionFacts,
+}
+
+impl PolicyInput {
+    /// The text of the part that the workflow version fixes: inputs with the same one differ in bound parts only.
+    pub fn fixed_text(&self) -> String {
+        let Self { workflow, step, action, .. } = self;
+        serde_json::to_string(&Fixed { workflow, step, action }).expect("plain data has a JSON text")
+    }
+
+    pub fn text(&self) -> String {
+        serde_json::to_string(self).expect("plain data has a JSON text")
+    }
+}
+
+/// Every path that the document has. Below a path that ends in `*` anything may stand.
+pub const PATHS: &[&str] = &[
+    "workflow.name",
+    "workflow.version",
+    "workflow.profile",
+    "workflow.mode",
+    "workflow.blast_radius",
+    "workflow.approvers.*",
+    "workflow.quorum",
+    "workflow.escalate_after_s",
+    "workflow.expires_after_s",
+    "workflow.writes_max",
+    "workflow.spend_max_micros",
+    "step.key",
+    "step.position",
+    "step.kind",
+    "step.phase",
+    "step.critical",
+    "step.begins_phase",
+    "step.last",
+    "step.gate.quorum",
+    "step.gate.approvers.*",
+    "step.confidence.score",
+    "step.confidence.threshold",
+    "step.confidence.source",
+    "step.credentials.*",
+    "action.operation",
+    "action.argv.*",
+    "action.names.*",
+    "action.env.*",
+    "action.effect",
+    "action.blast_radius",
+    "action.destructive",
+    "action.reversible",
+    "action.rollback",
+    "run.id",
+    "run.workspace",
+    "run.started_by",
+    "run.trigger",
+    "run.subject",
+    "run.labels.*",
+    "run.iteration",
+    "run.attempt",
+    "run.writes",
+    "run.spend_micros",
+    "worker.environments.*",
+    "fields.*",
+];
+
+/// Whether the document can have something at this path.
+pub(crate) fn has_path(path: &[&str]) -> bool {
+    PATHS.iter().any(|known| {
+        let parts: Vec<&str> = known.split('.').collect();
+        match parts.split_last() {
+            Some((&"*", fixed)) if path.len() >= fixed.len() => path.starts_with(fixed),
+            _ => parts.starts_with(path),
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGE: &str = include_str!("../../../docs/reference/policy.md");
+
+    #[test]
+    fn the_reference_describes_every_field() {
+        for path in PATHS {
+            let named: Vec<&str> = path.split('.').filter(|part| *part != "*").take(2).collect();
+            assert!(PAGE.contains(&format!("`{}`", named.join("."))), "{path}");
+        }
+    }
+
+    #[test]
+    fn paths_are_those_of_the_document() {
+        assert!(has_path(&[]) && has_path(&["step"]) && has_path(&["step", "gate", "quorum"]));
+        assert!(has_path(&["fields", "a", "b"]) && has_path(&["run", "labels", "team"]));
+        assert!(!has_path(&["steps"]) && !has_path(&["step", "critical", "x"]) && !has_path(&["run", "label"]));
+    }
+}

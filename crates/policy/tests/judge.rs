@@ -1,0 +1,117 @@
+//! From a run to the input document, and from a decision to what the core makes of it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use interlock_core::governance::action::Action;
+use interlock_core::governance::judge::{Decision, Judge};
+use interlock_core::ids::{RunId, TenantId};
+use interlock_core::json::HashHex;
+use interlock_core::json::{Hash, Json};
+use interlock_core::plan::rules::{ApprovalRules, ValidationMode};
+use interlock_core::plan::{BlastRadius, OnDenial, Plan, StepSpec, Work};
+use interlock_core::run::{Header, Notes, Run, Step, Trigger};
+use interlock_core::state::{Control, RunState};
+use interlock_core::time::{Millis, Timestamp};
+use interlock_policy::{Bundle, NO_MODE, PolicyInput, UNAVAILABLE, Undecided, core_decision};
+
+fn run(plan: Plan) -> Run {
+    let header = Header {
+        workspace: "default".into(),
+        plan_hash: HashHex(Hash::of(b"plan")),
+        inputs: Json::trusted("{}"),
+        subject: None,
+        labels: BTreeMap::new(),
+        trigger: Trigger { kind: "api".into(), reference: None },
+        priority: 0,
+        created_at: Timestamp(0),
+        deadline_at: None,
+        lineage: None,
+        started_by: Some("ada".into()),
+    };
+    Run {
+        tenant: TenantId::from_bytes([1; 16]),
+        id: RunId::from_bytes([2; 16]),
+        header: Arc::new(header),
+        steps: plan.steps.iter().map(|_| Step::default()).collect(),
+        plan: Arc::new(plan),
+        added: Arc::new(Vec::new()),
+        version: 1,
+        control: Control::Active,
+        state: RunState::Running,
+        detail: None,
+        reason: None,
+        position: 0,
+        notes: Notes::default(),
+        finished_at: None,
+    }
+}
+
+fn action(run: &Run, position: u32) -> Action {
+    Action::of_step(run.spec(position), position, Json::trusted(r#"{"a":1}"#)).expect("the step is governed")
+}
+
+fn judged(run: &Run, position: u32) -> Decision {
+    Bundle::shipped().judge(&action(run, position), run)
+}
+
+fn gate(quorum: u32) -> StepSpec {
+    let gate = serde_json::from_value(serde_json::json!({ "quorum": quorum })).unwrap();
+    StepSpec::new("gate", Work::Approval(gate))
+}
+
+#[test]
+fn a_first_workflow_stays_a_first_workflow() {
+    let run = run(Plan::new("demo", vec![StepSpec::task("a", "t"), StepSpec::task("b", "t")]));
+    let input = PolicyInput::of(&action(&run, 0), &run);
+    assert_eq!((input.workflow.mode.as_str(), input.step.last, input.fields.as_str()), (NO_MODE, false, r#"{"a":1}"#));
+    assert_eq!(judged(&run, 0), Decision::Allow);
+    assert!(!Bundle::shipped().depends_on_bound(&input));
+}
+
+#[test]
+fn what_needs_two_keys_gets_a_gate_of_two() {
+    let far = StepSpec { blast_radius: Some(BlastRadius::High), ..StepSpec::task("a", "t") };
+    let Decision::NeedsApproval { reasons, gate } = judged(&run(Plan::new("demo", vec![far])), 0) else {
+        panic!("nobody is asked")
+    };
+    assert!(reasons.iter().any(|reason| reason == "two_keys: its blast radius is high"), "{reasons:?}");
+    assert_eq!((gate.quorum, gate.on_reject), (2, OnDenial::Fail));
+    assert_eq!((gate.escalate_after, gate.expires_after), (Some(Millis::from_mins(30)), Some(Millis::from_hours(24))));
+}
+
+#[test]
+fn a_gate_of_the_workflow_answers_for_the_next_step_that_is_asked_about() {
+    let tasks = |gates: Vec<StepSpec>| {
+        let mut steps = gates;
+        steps.extend([StepSpec::task("a", "t"), StepSpec::task("b", "t")]);
+        let mut plan = Plan::new("demo", steps);
+        plan.rules.approval = Some(ApprovalRules { mode: Some(ValidationMode::PerStep), ..ApprovalRules::default() });
+        run(plan)
+    };
+    let gated = tasks(vec![gate(1)]);
+    assert_eq!(judged(&gated, 1), Decision::Allow);
+    assert!(matches!(judged(&gated, 2), Decision::NeedsApproval { .. }), "the gate is used up");
+    let mut perhaps = gate(1);
+    perhaps.condition = Some("inputs.x".into());
+    assert!(matches!(judged(&tasks(vec![perhaps]), 1), Decision::NeedsApproval { .. }), "it may be skipped");
+}
+
+#[test]
+fn a_command_is_judged_by_its_vector() {
+    let command = |argv: &[&str]| {
+        let argv = argv.iter().map(|word| (*word).to_owned()).collect();
+        run(Plan::new("demo", vec![StepSpec::new("c", Work::Command { argv, env: BTreeMap::new() })]))
+    };
+    assert!(matches!(judged(&command(&["/sbin/reboot"]), 0), Decision::Deny { .. }));
+    let Decision::NeedsApproval { gate, .. } = judged(&command(&["/opt/thing"]), 0) else { panic!("nobody is asked") };
+    assert_eq!((gate.quorum, gate.on_reject), (2, OnDenial::Pause), "the workflow has commands");
+    assert_eq!(judged(&command(&["/usr/bin/uptime"]), 0), Decision::Allow);
+}
+
+#[test]
+fn what_could_not_be_decided_is_refused() {
+    let run = run(Plan::new("demo", vec![StepSpec::task("a", "t")]));
+    let Decision::Deny { reasons } = core_decision(Err(Undecided::Undefined), &run) else { panic!("it is allowed") };
+    assert!(reasons[0].starts_with(UNAVAILABLE), "{reasons:?}");
+}
