@@ -96,6 +96,12 @@ impl Client {
         Some((status, response.json::<Value>().await.ok()?))
     }
 
+    /// Waits until the server answers.
+    pub async fn answers(&self) {
+        let (status, answer) = self.insist(Method::GET, "/me", None, None).await;
+        assert_eq!(status, 200, "{answer}");
+    }
+
     pub async fn start(&self, plan: &Value, key: &str) -> String {
         let body = json!({ "plan": plan, "inputs": { "key": key } });
         let (status, answer) = self.insist(Method::POST, "/runs", Some(&body), Some(key)).await;

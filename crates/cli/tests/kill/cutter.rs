@@ -40,7 +40,7 @@ impl Cutter {
                 let number = count.fetch_add(1, Ordering::Relaxed);
                 let bytes = number / 3 * stride % (bytes_max + 1);
                 let cut = [Cut::Request(bytes), Cut::Answer(bytes), Cut::Never][number % 3];
-                tokio::spawn(pass(caller, to, cut, number % 2 == 0));
+                tokio::spawn(pass(caller, to, cut, number.is_multiple_of(2)));
             }
         });
         Self { port, stride, connections, accepting }

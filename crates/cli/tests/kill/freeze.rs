@@ -110,16 +110,8 @@ async fn scene(name: &str) -> Scene {
     let second = setup.server(ports[1]);
     client.limit_own_tenant(500).await;
     let other = client.new_tenant("other").await;
-    client.through(ports[1]).run_none().await;
+    client.through(ports[1]).answers().await;
     Scene { setup, database, first, _second: second, ports, client, other }
-}
-
-impl Client {
-    /// Waits until its server answers.
-    async fn run_none(&self) {
-        let (status, answer) = self.insist(Method::GET, "/me", None, None).await;
-        assert_eq!(status, 200, "{answer}");
-    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -145,7 +137,7 @@ async fn a_frozen_server_stalls_nobody_for_long() {
         }
         load.abandon();
         scene.first.thaw();
-        scene.client.through(frozen).run_none().await;
+        scene.client.through(frozen).answers().await;
     }
     drop(scene.first);
 }
@@ -209,7 +201,7 @@ async fn the_steps_of_a_frozen_servers_worker_are_taken_over() {
         scene.taken_over(&held, round).await;
         load.abandon();
         scene.first.thaw();
-        scene.client.through(frozen).run_none().await;
+        scene.client.through(frozen).answers().await;
     }
     drop(scene.first);
 }

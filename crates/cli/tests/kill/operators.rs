@@ -60,9 +60,9 @@ pub fn plan(story: Story) -> Value {
     let between = match story {
         Story::Signal => json!({ "key": "between", "kind": "wait", "signal": { "type": "go" } }),
         Story::Vote => json!({ "key": "between", "kind": "approval", "message": "go on?" }),
-        Story::Plain | Story::Cancel | Story::Pause | Story::Restart | Story::Successor => {
-            json!({ "key": "between", "kind": "wait", "for": 30 })
-        }
+        Story::Plain | Story::Cancel | Story::Pause => json!({ "key": "between", "kind": "wait", "for": 30 }),
+        // Mostly long enough for an operator to come before the end.
+        Story::Restart | Story::Successor => json!({ "key": "between", "kind": "wait", "for": 600 }),
     };
     json!({ "workflow": "ledger", "version": 1, "steps": [
         append("first", "keyed"), between, append("second", "unsafe"), append("third", "keyed"),
@@ -127,12 +127,13 @@ impl Operators<'_> {
             self.settle_doubts(&self.runs[index]).await;
         }
         match story {
-            Story::Pause if state == "paused" && told => {
-                self.client.tell(&id, "resume", json!({})).await;
-            }
             // Refused while a step still runs, or is in doubt.
             Story::Restart if state == "paused" && told && !again => {
                 self.runs[index].again = self.client.tell(&id, "restart", json!({ "from": "first" })).await < 300;
+            }
+            // A frozen server may carry out the pause once more, when it wakes up.
+            Story::Pause | Story::Restart if state == "paused" && told => {
+                self.client.tell(&id, "resume", json!({})).await;
             }
             _ => {}
         }
@@ -159,7 +160,7 @@ impl Operators<'_> {
         let (status, answer) = self.client.insist(Method::POST, &path, Some(&json!({})), Some(&key)).await;
         match status {
             200 | 201 => {
-                self.runs[index].id = answer["run_id"].as_str().unwrap().to_owned();
+                answer["run_id"].as_str().unwrap().clone_into(&mut self.runs[index].id);
                 self.runs[index].again = true;
             }
             409 if answer["code"] == "IDEMPOTENCY_CONFLICT" => {}
