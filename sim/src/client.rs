@@ -79,7 +79,7 @@ pub async fn place(caller: Caller, order: Order) {
     sleep(std::time::Duration::from_millis(order.at_ms)).await;
     let began_in = sim.archive.restores();
     let Some(run) = start(&caller, &order).await else { return };
-    if sim.swarm.skews_ms.len() > 1 && dice.one_in(2) {
+    if sim.swarm.skews_ms.len() > 1 && (sim.swarm.eager || dice.one_in(2)) {
         // Whoever has just started something knows that they may speak to it, through whichever server.
         let (tenant, key) = (order.tenant, order.name());
         let (signal_type, payload) = (SIGNAL.into(), json_of(&json!({ "from": "starter" })));
@@ -241,7 +241,9 @@ fn payload(sim: &Sim, unique: bool, repeat: u64) -> Json {
 /// Sends what an order's run may wait for, at any time, some of it several times under one id, some of it to everybody.
 pub async fn send_signals(caller: Caller, order: Order) {
     let Caller { sim, dice, .. } = &caller;
-    for number in 0..dice.between(0..=3) {
+    // Nothing else wakes a run that waits for whoever has started it.
+    let most = if sim.swarm.eager { 0 } else { 3 };
+    for number in 0..dice.between(0..=most) {
         sleep(dice.millis(0..=sim.swarm.storm_ms / 2)).await;
         let source = (!dice.one_in(3)).then(|| format!("{}-{number}", order.name()));
         let repeats = if source.is_some() { dice.between(1..=3) } else { 1 };

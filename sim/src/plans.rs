@@ -68,6 +68,7 @@ pub struct Twist {
     hasty: bool,
     gated: bool,
     rush: bool,
+    eager: bool,
 }
 
 impl Twist {
@@ -76,7 +77,8 @@ impl Twist {
             max_concurrency: dice.one_in(3).then(|| dice.between(1..=2) as u32),
             max_runs_per_min: dice.one_in(6).then(|| dice.between(4..=30) as u32),
         };
-        Self { limits, hears_of_starts: dice.one_in(3), hasty: swarm.hasty, gated: swarm.gated, rush: swarm.rush }
+        let Swarm { hasty, gated, rush, eager, .. } = *swarm;
+        Self { limits, hears_of_starts: dice.one_in(3), hasty, gated, rush, eager }
     }
 
     fn change(&self, step: &mut StepSpec) {
@@ -123,6 +125,11 @@ pub fn workflow(dice: &Dice, number: u64, twist: &Twist) -> Arc<EncodedPlan> {
     }
     for step in &mut steps {
         twist.change(step);
+    }
+    if twist.eager {
+        let key = Some("${{ inputs.order }}".to_owned());
+        let until = WaitFor::Signal { signal: SIGNAL.into(), key, accept: Accept::SinceRun };
+        steps[0] = StepSpec::new("s0", Work::Wait { until, timeout: None });
     }
     let plan = Plan {
         workflow: format!("flow-{number}"),

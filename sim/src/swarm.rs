@@ -65,7 +65,7 @@ pub enum Part {
     Rush,
     Haste,
     Gates,
-    SeveralServers,
+    EagerStarters,
     UnreadableRows,
 }
 
@@ -115,6 +115,8 @@ pub struct Swarm {
     pub hasty: bool,
     /// Steps behind a gate fail, and operators try them again with other inputs.
     pub gated: bool,
+    /// Runs begin with a wait for what whoever started them says right afterwards, through another server.
+    pub eager: bool,
 }
 
 impl Swarm {
@@ -166,8 +168,10 @@ impl Swarm {
             rush: triggers.one_in(2) && crowded,
             hasty,
             gated: triggers.one_in(12),
+            eager: triggers.one_in(3),
         };
         swarm.at_once |= hasty;
+        swarm.eager &= swarm.skews_ms.len() > 1 && !swarm.gated;
         if swarm.gated {
             (swarm.failing_tasks, swarm.operators, swarm.payloads) = (0.5, 2, false);
         }
@@ -192,7 +196,7 @@ impl Swarm {
             Part::Rush => self.rush,
             Part::Haste => self.hasty,
             Part::Gates => self.gated,
-            Part::SeveralServers => self.skews_ms.len() > 1,
+            Part::EagerStarters => self.eager,
             Part::UnreadableRows => self.unreadable,
         }
     }

@@ -85,7 +85,7 @@ caught! {
     bulk_leaves_one_out = BulkLeavesOneOut,
     changed_input_not_asked = ChangedInputNotAsked in Gates,
     not_happened_too_early = NotHappenedTooEarly in Haste,
-    skew_not_tolerated = SkewNotTolerated in SeveralServers,
+    skew_not_tolerated = SkewNotTolerated in EagerStarters,
     report_after_resolve_taken = ReportAfterResolveTaken in Haste,
     unreadable_stops_loops = UnreadableStopsLoops in UnreadableRows,
     two_successors = TwoSuccessors,

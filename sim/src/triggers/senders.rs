@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use interlock_core::ids::{InboundId, RunId, TenantId};
+use interlock_core::ids::{InboundId, RunId, SignalId, TenantId};
 use interlock_core::keys::TriggerKey;
 use interlock_core::limits;
 use interlock_core::state::IdempotencyState;
@@ -13,11 +13,12 @@ use interlock_core::trace::TraceContext;
 use interlock_core::trigger::Source;
 use interlock_core::trigger::webhook::standard;
 use interlock_engine::commands::announce::Announced;
-use interlock_engine::commands::signal::SignalRequest;
+use interlock_engine::commands::signal::{SignalRequest, Signaled};
 use interlock_engine::webhooks::inbound::NewInbound;
 use interlock_engine::webhooks::receive::{Answer, InboundRequest, ReceiveError};
 use interlock_engine::webhooks::{SkippedRun, StartedRun};
 use interlock_engine::{Engine, EngineError};
+use interlock_store::DeliveryRef;
 use serde_json::json;
 use tokio::time::sleep;
 
@@ -54,6 +55,8 @@ pub struct AckedDelivery {
     pub address: Option<InboundId>,
     /// By workflow; what the sender was told of.
     runs: BTreeMap<String, RunId>,
+    /// Of one that was stored and had not started its runs yet.
+    signal: Option<SignalId>,
 }
 
 pub async fn make(engine: &Engine, tenant: TenantId) -> Result<Address, String> {
@@ -100,11 +103,19 @@ fn request(message: &OutsideMessage, endpoint: InboundId, body: &str, now: Times
 
 /// What a sender hears.
 enum Heard {
-    Taken(Option<(Vec<StartedRun>, Vec<SkippedRun>)>),
+    Taken(Outcome),
     /// The id was used for another body.
     Mismatch,
     /// To be sent again.
     Later(String),
+}
+
+/// What became of a message, as far as its sender is told.
+#[derive(Debug, Default)]
+struct Outcome {
+    runs: Vec<StartedRun>,
+    skipped: Vec<SkippedRun>,
+    signal: Option<SignalId>,
 }
 
 async fn send(caller: &Caller, message: &OutsideMessage, body: &str) -> Result<Heard, CallError> {
@@ -116,8 +127,10 @@ async fn send(caller: &Caller, message: &OutsideMessage, body: &str) -> Result<H
             async move {
                 match engine.webhooks().receive(request).await {
                     Ok(received) => Ok(Heard::Taken(match received.answer {
-                        Answer::Done(outcome) | Answer::Replayed(outcome) => Some((outcome.runs, outcome.skipped)),
-                        _ => None,
+                        Answer::Done(outcome) | Answer::Replayed(outcome) => {
+                            Outcome { runs: outcome.runs, skipped: outcome.skipped, signal: None }
+                        }
+                        _ => Outcome::default(),
                     })),
                     Err(ReceiveError::Mismatch) => Ok(Heard::Mismatch),
                     Err(ReceiveError::Failed(why)) => Ok(Heard::Later(why)),
@@ -145,9 +158,13 @@ async fn announce(caller: &Caller, message: &OutsideMessage, body: &str) -> Resu
             let request = request.clone();
             async move {
                 let announced = engine.signals().announce(request, TraceContext::default()).await?;
-                let Announced { runs, skipped, .. } = announced;
+                let Announced { signaled, runs, skipped } = announced;
                 // Its starts may have failed for a while: they are made later.
-                Ok(Heard::Taken((!runs.is_empty() || !skipped.is_empty()).then_some((runs, skipped))))
+                let signal = match signaled {
+                    Signaled::Stored(id) => Some(id),
+                    Signaled::Duplicate => None,
+                };
+                Ok(Heard::Taken(Outcome { runs, skipped, signal }))
             }
         })
         .await
@@ -212,16 +229,16 @@ async fn send_until_taken(caller: &Caller, message: &OutsideMessage, body: &str)
     false
 }
 
-fn note(sim: &Sim, message: &OutsideMessage, outcome: Option<(Vec<StartedRun>, Vec<SkippedRun>)>) {
+fn note(sim: &Sim, message: &OutsideMessage, outcome: Outcome) {
     let OutsideMessage { tenant, address, id, .. } = message;
-    let (runs, skipped) = outcome.unwrap_or_default();
+    let Outcome { runs, skipped, signal } = outcome;
     if let Some(skipped) = skipped.first() {
         sim.broken(format!("P1: {id} has started no run of {}: {}", skipped.workflow, skipped.reason));
     }
     for StartedRun { workflow, run_id } in runs {
         let first = sim.books(|books| {
             let acked = books.deliveries.entry((*tenant, id.clone()));
-            let acked = acked.or_insert_with(|| AckedDelivery { address: *address, runs: BTreeMap::new() });
+            let acked = acked.or_insert_with(|| AckedDelivery { address: *address, runs: BTreeMap::new(), signal });
             books.runs.insert((*tenant, run_id));
             *acked.runs.entry(workflow).or_insert(run_id)
         });
@@ -230,7 +247,7 @@ fn note(sim: &Sim, message: &OutsideMessage, outcome: Option<(Vec<StartedRun>, V
         }
     }
     sim.books(|books| {
-        let acked = AckedDelivery { address: *address, runs: BTreeMap::new() };
+        let acked = AckedDelivery { address: *address, runs: BTreeMap::new(), signal };
         books.deliveries.entry((*tenant, id.clone())).or_insert(acked);
     });
 }
@@ -251,7 +268,7 @@ pub async fn check(sim: &Sim) -> Result<(), String> {
             if occasions.contains(&(tenant, format!("{workflow} {id}"))) {
                 continue;
             }
-            if was_given_up(sim, tenant, &id, acked.address).await? {
+            if was_given_up(sim, tenant, &id, &acked).await? {
                 sim.tally.count("deliveries given up");
                 continue;
             }
@@ -262,11 +279,16 @@ pub async fn check(sim: &Sim) -> Result<(), String> {
 }
 
 /// Whether it has failed as often as a delivery may, for reasons that pass: then its record says so.
-async fn was_given_up(sim: &Sim, tenant: TenantId, id: &str, address: Option<InboundId>) -> Result<bool, String> {
-    let Some(address) = address else { return Ok(false) };
-    let client = address.to_string();
-    let key = TriggerKey::Webhook { endpoint: &client, id }.render().map_err(|error| error.to_string())?;
-    let record = sim.database().idempotency(tenant, &client, &key).await.map_err(|error| error.to_string())?;
+async fn was_given_up(sim: &Sim, tenant: TenantId, id: &str, acked: &AckedDelivery) -> Result<bool, String> {
+    let at = match (acked.address, acked.signal) {
+        (Some(endpoint), _) => {
+            let key = TriggerKey::Webhook { endpoint: &endpoint.to_string(), id }.render();
+            DeliveryRef { tenant, endpoint, key: key.map_err(|error| error.to_string())? }
+        }
+        (None, Some(signal)) => DeliveryRef::of_signal(tenant, signal),
+        (None, None) => return Ok(false),
+    };
+    let record = sim.database().idempotency(tenant, &at.client(), &at.key).await.map_err(|error| error.to_string())?;
     Ok(record.is_some_and(|record| {
         record.state == IdempotencyState::Failed && record.attempts >= limits::IDEMPOTENCY_ATTEMPTS_MAX
     }))
