@@ -83,7 +83,6 @@ const PER_HUNDRED: &[(&str, u64)] = &[
     ("restores broken off", 1),
     ("slots started", 100),
     ("slots skipped", 5),
-    ("slots missed", 1),
     ("schedules paused, resumed or triggered", 10),
     ("webhook deliveries", 20),
     ("signals that start runs", 20),

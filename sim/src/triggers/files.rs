@@ -57,13 +57,17 @@ pub fn draw(sim: &Sim, dice: &Dice) -> Vec<File> {
 
 /// Its slots lie in the minutes around the storm and then end, so that a world can come to its end.
 fn scheduled(dice: &Dice, number: u64) -> File {
-    let cadence = Cadence {
+    let mut cadence = Cadence {
         name: format!("clock-{number}"),
         every_s: *dice.pick(&[4, 5, 7, 10, 15]),
         overlap: *dice.pick(Overlap::ALL),
         catch_up_s: *dice.pick(&[5, 20, 3_600]),
         restless: dice.one_in(3),
     };
+    if cadence.overlap != Overlap::Allow {
+        // A slot whose server died between its start and its record is taken for missed once its window is over.
+        cadence.catch_up_s = 3_600;
+    }
     let Cadence { name, every_s, overlap, catch_up_s, .. } = &cadence;
     let jitter_s = *dice.pick(&[0, 0, 2]);
     let mut on = format!("  schedule:\n    - name: {name}\n      cron: \"*/{every_s} 46-47 9 3 7 *\"\n");
