@@ -135,6 +135,7 @@ impl Bench {
             idempotency: None,
             inherited: vec![],
             starters: vec![],
+            named: vec![],
             queued: None,
             claim: Some(Claimer::of_all_trades(session)),
         };

@@ -75,7 +75,8 @@ pub(super) fn continue_with(draft: &mut Draft<'_>, claimer: &Claimer) {
     let due = matches!(step.phase, Phase::Ready { eligible_at, .. } if eligible_at <= draft.now());
     let same_queue = spec.queue == draft.spec(draft.run.position).queue || is_planted(Bug::AnyQueue);
     let for_workers = matches!(spec.kind(), StepKind::Task | StepKind::Rollback | StepKind::Transform);
-    if due && same_queue && for_workers && claimer.takes(spec) && draft.control == Control::Active {
+    let asks = claimer.skills.names_effects || !draft.has_named_effects(draft.position);
+    if due && same_queue && for_workers && asks && claimer.takes(spec) && draft.control == Control::Active {
         debug_assert_eq!(step.state(), StepState::Ready);
         claim(draft, claimer.session).expect("a ready step of an active run can be claimed");
     }

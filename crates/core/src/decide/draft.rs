@@ -21,7 +21,7 @@ use crate::run::change::{
 use crate::run::event::Event;
 use crate::run::project::{View, project};
 use crate::run::receipt::Receipt;
-use crate::run::{self, Notes, Phase, Run, Step};
+use crate::run::{self, NamedEffects, Notes, Phase, Run, Step};
 use crate::state::{Control, Detail, Reason, RunState, StepState};
 use crate::time::{Millis, Timestamp};
 use crate::work::Claimer;
@@ -173,6 +173,12 @@ impl<'a> Draft<'a> {
 
     pub fn notes(&self) -> &Notes {
         self.notes.as_ref().unwrap_or(&self.run.notes)
+    }
+
+    /// Whether the step has named an effect that must not be repeated.
+    pub fn has_named_effects(&self, position: u32) -> bool {
+        let iteration = self.step(position).iteration;
+        self.notes().named.contains(&NamedEffects { step: position, iteration })
     }
 
     pub fn notes_mut(&mut self) -> &mut Notes {

@@ -11,11 +11,11 @@ use crate::machine::step::{Resolution, StepEvent};
 use crate::plan::retry::{ErrorClass, StepError};
 use crate::planted::{Bug, is_planted};
 use crate::rejection::Rejection;
-use crate::run::Phase;
 use crate::run::approval::Purpose;
 use crate::run::change::SideWrite;
 use crate::run::event::Event;
 use crate::run::receipt::Receipt;
+use crate::run::{NamedEffects, Phase};
 use crate::state::{Control, EffectClass, Reason, ReceiptState, StepKind};
 
 /// The intent is durable before the first byte is sent, and takes leave for this very effect.
@@ -54,10 +54,21 @@ pub(super) fn intent(
     }
     if receipt.effect == EffectClass::Unsafe {
         draft.step_mut(position).open_intent = Some(receipt.id);
+        note_named(draft, position);
     }
     use_up(draft, grant);
     put(draft, position, receipt);
     Ok(())
+}
+
+/// From here on the step is for workers that name their effects: no other knows which have happened.
+fn note_named(draft: &mut Draft<'_>, step: u32) {
+    if !draft.has_named_effects(step) {
+        let iteration = draft.step(step).iteration;
+        let named = &mut draft.notes_mut().named;
+        named.retain(|earlier| earlier.step != step);
+        named.push(NamedEffects { step, iteration });
+    }
 }
 
 /// What people have agreed to is done once.
@@ -111,6 +122,9 @@ pub(super) fn intent_of_claim(draft: &mut Draft<'_>, receipt: Receipt, grant: &G
     let attempt = draft.step(position).attempt;
     if !grant.covers_step(position, &draft.input(position, draft.step(position).input.as_ref())) {
         return Err(Rejection::NotGranted { run: draft.run.id, step: position });
+    }
+    if draft.has_named_effects(position) {
+        return Err(Rejection::NotClaimable { run: draft.run.id, control: draft.control });
     }
     let fits = receipt.is_of_claim() && receipt.state == ReceiptState::Intent && receipt.effect == EffectClass::Unsafe;
     if !fits || (receipt.position, receipt.attempt) != (position, attempt) {

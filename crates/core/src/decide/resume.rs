@@ -5,7 +5,7 @@ use crate::limits;
 use crate::plan::Work;
 use crate::planted::{Bug, is_planted};
 use crate::rejection::Rejection;
-use crate::run::{Lineage, Phase, Run, Step};
+use crate::run::{Lineage, NamedEffects, Phase, Run, Step};
 use crate::state::StepState;
 
 /// What a run made from `run` starts with.
@@ -16,6 +16,8 @@ pub struct Resumed {
     pub inherited: Vec<(u32, Step)>,
     /// Who started or resumed a run of this chain before.
     pub starters: Vec<String>,
+    /// Steps that named effects, whose keys the new run shares.
+    pub named: Vec<NamedEffects>,
 }
 
 /// `from`: the step to start at; by default the first that did not succeed. Steps before it keep their results if
@@ -78,7 +80,7 @@ pub fn resume(run: &Run, from: Option<u32>) -> Result<Resumed, Rejection> {
     let mut starters = run.notes.starters.clone();
     starters.extend(run.header.started_by.iter().filter(|person| !run.notes.starters.contains(person)).cloned());
     let lineage = Lineage { root_run_id: run.root(), resumed_from: run.id, resume_count };
-    Ok(Resumed { lineage, inherited, starters })
+    Ok(Resumed { lineage, inherited, starters, named: run.notes.named.clone() })
 }
 
 /// An approval permits what it guards once: a gate is asked anew by a run that does any of that. Where a gate was skipped,

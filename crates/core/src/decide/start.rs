@@ -11,7 +11,7 @@ use crate::plan::Plan;
 use crate::rejection::Rejection;
 use crate::run::change::{IdempotencyRow, SideWrite, Start};
 use crate::run::event::Event;
-use crate::run::{Header, Notes, Phase, Run, Step};
+use crate::run::{Header, NamedEffects, Notes, Phase, Run, Step};
 use crate::state::{Control, RunState};
 use crate::work::Claimer;
 
@@ -29,6 +29,8 @@ pub struct StartRequest {
     pub inherited: Vec<(u32, Step)>,
     /// Who started or resumed an earlier run of the chain.
     pub starters: Vec<String>,
+    /// Steps that named effects there.
+    pub named: Vec<NamedEffects>,
     /// A session with room that takes the first step in the same commit.
     pub claim: Option<Claimer>,
     /// Another run holds the subject: this one is admitted and waits.
@@ -67,7 +69,7 @@ pub fn open(request: StartRequest) -> Result<(Run, Opening), Rejection> {
         detail: None,
         reason: None,
         position: 0,
-        notes: Notes { starters: request.starters, ..Notes::default() },
+        notes: Notes { starters: request.starters, named: request.named, ..Notes::default() },
         finished_at: None,
     };
     let start = Box::new(Start {

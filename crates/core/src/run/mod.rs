@@ -116,6 +116,17 @@ pub struct Notes {
     /// Effects of running steps to which people have agreed, until they are performed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agreed: Vec<Agreed>,
+    /// Steps that have named an effect which must not be repeated, in this run or an earlier one of its chain.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub named: Vec<NamedEffects>,
+}
+
+/// A step whose worker asked before an unsafe effect. What it did is known by the keys of its effects, which a worker that
+/// asks for nothing does not name: it would do everything again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NamedEffects {
+    pub step: u32,
+    pub iteration: u32,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes the field by reference")]
@@ -366,6 +377,12 @@ impl Run {
     pub fn is_claimable(&self, now: Timestamp) -> bool {
         self.control == Control::Active
             && matches!(self.current().phase, Phase::Ready { eligible_at, .. } if eligible_at <= now)
+    }
+
+    /// Whether the step it stands at has named an effect that must not be repeated.
+    pub fn has_named_effects(&self) -> bool {
+        let iteration = self.current().iteration;
+        self.notes.named.contains(&NamedEffects { step: self.position, iteration })
     }
 
     /// Whether no step of it was ever claimed.

@@ -14,6 +14,7 @@ use crate::json::Json;
 use crate::plan::StepSpec;
 use crate::plan::retry::StepError;
 use crate::planted::{Bug, is_planted};
+use crate::run::Run;
 use crate::state::{EffectClass, StepKind, TaskType};
 use crate::time::{Millis, Timestamp};
 
@@ -202,6 +203,11 @@ impl Skills {
             Some(task) => self.has_task(task),
             None => self.has_kind(spec.kind()),
         }
+    }
+
+    /// Whether it can take the step that a run stands at: one that has named its effects is for workers that name theirs.
+    pub fn can_take(&self, run: &Run) -> bool {
+        self.can_do(run.spec(run.position)) && (self.names_effects || !run.has_named_effects())
     }
 
     /// Whether it carries out steps of this kind, which is not one of tasks.

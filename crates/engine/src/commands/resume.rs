@@ -51,8 +51,12 @@ impl Runs {
             ..StartRun::new(tenant, plan, header.inputs.clone())
         };
         let id = RunId(self.0.0.options.ids.fresh());
-        let earlier =
-            Earlier { lineage: Some(resumed.lineage), inherited: resumed.inherited, starters: resumed.starters };
+        let earlier = Earlier {
+            lineage: Some(resumed.lineage),
+            inherited: resumed.inherited,
+            starters: resumed.starters,
+            named: resumed.named,
+        };
         self.start_from(id, request, earlier).await
     }
 

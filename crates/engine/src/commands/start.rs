@@ -13,7 +13,7 @@ use interlock_core::plan::Plan;
 use interlock_core::plan::rules::OnConflict;
 use interlock_core::rejection::Rejection;
 use interlock_core::run::change::{ChangeSet, Context, IdempotencyRow};
-use interlock_core::run::{Header, Lineage, Run, Step, Trigger};
+use interlock_core::run::{Header, Lineage, NamedEffects, Run, Step, Trigger};
 use interlock_core::state::{Admission, Control, RunState, StepState};
 use interlock_core::time::Timestamp;
 use interlock_core::trace::TraceContext;
@@ -139,6 +139,7 @@ pub(crate) struct Earlier {
     pub lineage: Option<Lineage>,
     pub inherited: Vec<(u32, Step)>,
     pub starters: Vec<String>,
+    pub named: Vec<NamedEffects>,
 }
 
 /// Refuses a plan whose validation mode promises questions that nothing asks.
@@ -190,7 +191,7 @@ impl Runs {
         self.0.tenants().check_enabled(tenant).await?;
         let plan = Arc::clone(&request.plan.plan);
         let on_conflict = request.on_conflict;
-        let Earlier { lineage, inherited, starters } = earlier;
+        let Earlier { lineage, inherited, starters, named } = earlier;
         let idempotency = request.idempotency_row(now)?;
         let labels = labels(request.labels, request.searchable, request.trace);
         let header = Header {
@@ -222,6 +223,7 @@ impl Runs {
                 idempotency: idempotency.clone(),
                 inherited: inherited.clone(),
                 starters: starters.clone(),
+                named: named.clone(),
                 claim,
                 queued,
             })

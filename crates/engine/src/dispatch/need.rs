@@ -14,6 +14,8 @@ pub enum Need {
     /// The scan has found the run, and nobody has looked at its step yet.
     Unknown,
     Task(Arc<str>),
+    /// A task that has named effects: only a worker that names them too knows which have happened.
+    NamedTask(Arc<str>),
     /// A step that is no task.
     Kind(StepKind),
 }
@@ -23,11 +25,19 @@ impl Need {
         spec.task_name().map_or_else(|| Self::Kind(spec.kind()), |task| Self::Task(task.into()))
     }
 
+    /// What the step asks for that a run stands at.
+    pub fn of_run(run: &Run) -> Self {
+        match Self::of(run.spec(run.position)) {
+            Self::Task(task) if run.has_named_effects() => Self::NamedTask(task),
+            need => need,
+        }
+    }
+
     /// Whether it is what the step asks for, as far as is known.
     pub fn may_be(&self, spec: &StepSpec) -> bool {
         match self {
             Self::Unknown => true,
-            Self::Task(task) => spec.task_name() == Some(task),
+            Self::Task(task) | Self::NamedTask(task) => spec.task_name() == Some(task),
             Self::Kind(kind) => spec.task_name().is_none() && spec.kind() == *kind,
         }
     }
@@ -37,6 +47,7 @@ impl Need {
         match self {
             Self::Unknown => true,
             Self::Task(task) => skills.has_task(task),
+            Self::NamedTask(task) => skills.has_task(task) && skills.names_effects,
             Self::Kind(kind) => skills.has_kind(*kind),
         }
     }
@@ -51,7 +62,7 @@ pub struct Mismatch {
 
 impl Mismatch {
     pub fn of(run: &Run) -> Self {
-        let need = Need::of(run.spec(run.position));
+        let need = Need::of_run(run);
         Self { key: GroupKey::of(run), need, workflow: run.plan.workflow.clone() }
     }
 }

@@ -193,7 +193,7 @@ impl Workers {
                         return Err(Rejection::NotClaimable { run: run.id, control: run.control }.into());
                     }
                     (limited, mismatch) = (None, None);
-                    if !info.skills.can_do(run.spec(run.position)) {
+                    if !info.skills.can_take(run) {
                         if is_planted(Bug::StaleMismatch) {
                             return Ok(ControlFlow::Break(None));
                         }
@@ -307,7 +307,7 @@ impl Workers {
         let key = GroupKey::of(run);
         {
             let mut state = self.0.0.dispatch.state();
-            state.ready.push(key, candidate, Need::of(run.spec(run.position)));
+            state.ready.push(key, candidate, Need::of_run(run));
             state.ready.throttle(candidate.tenant, self.0.now());
         }
         // The scan loop sleeps until the throttle ends.

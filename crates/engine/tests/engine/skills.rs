@@ -4,10 +4,12 @@ use std::time::Duration;
 
 use interlock_core::ids::{RunId, SessionId};
 use interlock_core::json::Json;
+use interlock_core::plan::retry::{Backoff, ErrorClass, RetryPolicy, StepError};
 use interlock_core::plan::{Accept, StepSpec, WaitFor, Work};
 use interlock_core::run::change::Context;
-use interlock_core::state::RunState;
-use interlock_core::work::{Assignment, WorkerHello};
+use interlock_core::state::{EffectClass, RunState};
+use interlock_core::time::Millis;
+use interlock_core::work::{Assignment, EffectAnswer, EffectIntent, EffectOutcome, ReportedOutcome, WorkerHello};
 use interlock_engine::Engine;
 use interlock_engine::commands::signal::SignalRequest;
 
@@ -37,6 +39,41 @@ on_both! {
         for run in runs {
             assert_eq!(ends(&engine, tenant, run).await, RunState::Succeeded);
         }
+        stop(engine).await;
+    }
+
+    // The keys of its effects tell which have happened, and only a worker that names them asks by these keys.
+    async fn what_has_named_an_unsafe_effect_is_for_workers_that_name_theirs(database: &Database) {
+        let engine = engine(database).await;
+        let tenant = tenant(&engine, |_| {}).await;
+        let mut pay = StepSpec::task("pay", "pay");
+        pay.effect = Some(EffectClass::Unsafe);
+        pay.retry = Some(RetryPolicy { max_attempts: 3, backoff: Backoff::Fixed { delay: Millis(1) } });
+        let run = engine.runs().start(start(tenant, &plan(vec![pay]), "null")).await.unwrap().run;
+        let naming = register(&engine, &["pay"]).await;
+        let claimed = next(&engine, naming).await;
+        let (at, epoch, effect) = (claimed.at, claimed.epoch, EffectClass::Unsafe);
+        let intent = EffectIntent { at, epoch, template: "bank".into(), number: 0, effect, request: Json::null() };
+        let answer = engine.workers().intent(naming, intent).await.unwrap();
+        let EffectAnswer::Perform { receipt, .. } = answer else { panic!("{answer:?}") };
+        let outcome = EffectOutcome { at, epoch, receipt, happened: true, response: None };
+        engine.workers().outcome(naming, outcome).await.unwrap();
+        let error = StepError::new(ErrorClass::Unavailable, "LATER", "the second call failed");
+        report(&engine, naming, &claimed, ReportedOutcome::Retry { error, backoff: None }).await;
+
+        let silent = WorkerHello { capabilities: None, ..hello(4) };
+        let silent = engine.workers().register(silent).await.unwrap().session;
+        assert!(engine.workers().poll(silent, 1, Duration::from_millis(300)).await.unwrap().is_empty());
+        let claimed = next(&engine, naming).await;
+        assert_eq!((claimed.at.run, claimed.at.attempt), (run, 2));
+        let error = StepError::new(ErrorClass::Terminal, "NO", "gone");
+        report(&engine, naming, &claimed, ReportedOutcome::Dead { error }).await;
+        assert_eq!(ends(&engine, tenant, run).await, RunState::Failed);
+
+        // A run that goes on from it shares the keys.
+        let later = engine.runs().resume_as_new(tenant, run, None, None, Context::operator("olga")).await.unwrap().run;
+        assert!(engine.workers().poll(silent, 1, Duration::from_millis(300)).await.unwrap().is_empty());
+        assert_eq!(next(&engine, naming).await.at.run, later);
         stop(engine).await;
     }
 

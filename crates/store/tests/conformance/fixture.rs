@@ -177,6 +177,7 @@ pub fn start_set(tenant: TenantId, plan: &Arc<Plan>, wanted: Wanted) -> (Run, Bo
         idempotency: wanted.idempotency,
         inherited: vec![],
         starters: vec![],
+        named: vec![],
         claim: wanted.claim.map(Claimer::of_all_trades),
         queued: wanted.queued,
     };

@@ -167,6 +167,7 @@ fn start(workflow: &Checked, scenario: &Scenario) -> Result<(Run, Box<ChangeSet>
         inherited: Vec::new(),
         claim: None,
         starters: Vec::new(),
+        named: Vec::new(),
         queued: None,
     };
     let (run, opening) = decide::open(request).map_err(|error| error.to_string())?;

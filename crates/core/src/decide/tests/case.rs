@@ -25,7 +25,7 @@ use crate::run::approval::Voter;
 use crate::run::change::{ChangeSet, Context, LiveRow, SideWrite};
 use crate::run::event::Event;
 use crate::run::receipt::Receipt;
-use crate::run::{Header, Run, Step, Trigger};
+use crate::run::{Header, NamedEffects, Run, Step, Trigger};
 use crate::state::{EffectClass, ReceiptState, RunState, StepState};
 use crate::time::{Millis, Timestamp};
 use crate::work::Claimer;
@@ -56,6 +56,7 @@ pub struct Opening {
     pub judge: Arc<dyn Judge>,
     pub inherited: Vec<(u32, Step)>,
     pub starters: Vec<String>,
+    pub named: Vec<NamedEffects>,
     pub claim: Option<Claimer>,
     pub queued: Option<Queued>,
     pub run: u128,
@@ -69,6 +70,7 @@ impl Opening {
             judge: Arc::new(AllowDeclared),
             inherited: Vec::new(),
             starters: Vec::new(),
+            named: Vec::new(),
             claim: None,
             queued: None,
             run: 1,
@@ -101,6 +103,7 @@ impl Opening {
             idempotency: None,
             inherited: self.inherited,
             starters: self.starters,
+            named: self.named,
             claim: self.claim,
             queued: self.queued,
         }

@@ -49,7 +49,7 @@ async fn workers(state: &AppState, run: &Run) -> Result<u32, ApiError> {
         session.state == WorkerState::Online
             && session.lease_expires_at > now
             && session.queues.contains(&spec.queue)
-            && Skills::new(session.tasks.clone(), session.capabilities.clone()).can_do(spec)
+            && Skills::new(session.tasks.clone(), session.capabilities.clone()).can_take(run)
     };
     Ok(sessions.iter().filter(takes).count() as u32)
 }
