@@ -1,39 +1,55 @@
 //! What an evaluation may use: work, time, and what the limited functions make. The evaluator asks for the time after each
 //! bit of work; the answer is the only way to stop it.
 //!
-//! Nothing is decided by the clock: a policy cannot read it, and one that is stopped has given no answer.
+//! The time is what this thread has computed, so that a busy machine stops nobody. Nothing is decided by it: a policy cannot
+//! read it, and one that is stopped has given no answer.
 
 use std::cell::RefCell;
-use std::sync::OnceLock;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use regorus::utils::limits::{ExecutionTimerConfig, TimeSource, set_time_source};
+use rustix::time::{ClockId, clock_gettime};
 
 use crate::decision::Undecided;
 use crate::limits;
 
 /// What is left for the evaluation on this thread, and why it was stopped.
+#[derive(Default)]
 struct Budget {
     work: u64,
     made: usize,
     stopped: Option<Undecided>,
+    /// What the thread had computed when it was last asked, and when that was: asking is slow.
+    computed: Duration,
+    asked_at: Duration,
+}
+
+/// How long an answer is good enough.
+const ASK_AGAIN_AFTER: Duration = Duration::from_millis(5);
+
+impl Budget {
+    fn computed(&mut self) -> Option<Duration> {
+        let now = Duration::try_from(clock_gettime(ClockId::Monotonic)).ok()?;
+        if now.saturating_sub(self.asked_at) >= ASK_AGAIN_AFTER {
+            self.computed = Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).ok()?;
+            self.asked_at = now;
+        }
+        Some(self.computed)
+    }
 }
 
 thread_local! {
-    static BUDGET: RefCell<Budget> = const { RefCell::new(Budget { work: 0, made: 0, stopped: None }) };
+    static BUDGET: RefCell<Budget> = RefCell::default();
 }
 
 struct Metered;
 
 impl TimeSource for Metered {
     fn now(&self) -> Option<Duration> {
-        static START: OnceLock<Instant> = OnceLock::new();
-        #[expect(clippy::disallowed_methods, reason = "only stops what runs too long; no decision depends on it")]
-        let start = START.get_or_init(Instant::now);
         BUDGET.with_borrow_mut(|budget| {
             budget.work = budget.work.saturating_sub(u64::from(limits::WORK_INTERVAL));
             if budget.work > 0 {
-                return Some(start.elapsed());
+                return budget.computed();
             }
             budget.stopped.get_or_insert(Undecided::Work { max: limits::WORK_MAX });
             Some(Duration::MAX)
@@ -52,7 +68,7 @@ pub(crate) fn limit(time: Duration) -> ExecutionTimerConfig {
 
 /// Runs an evaluation on a fresh budget. With its result comes why it was stopped, if it was.
 pub(crate) fn within<T>(work: u64, evaluate: impl FnOnce() -> T) -> (T, Option<Undecided>) {
-    BUDGET.set(Budget { work, made: 0, stopped: None });
+    BUDGET.set(Budget { work, ..Budget::default() });
     let result = evaluate();
     (result, BUDGET.take().stopped)
 }
@@ -68,10 +84,4 @@ pub(crate) fn has_room(bytes: usize) -> bool {
 /// Remembers why the evaluation must end; the first reason counts.
 pub(crate) fn note(why: Undecided) {
     BUDGET.with_borrow_mut(|budget| _ = budget.stopped.get_or_insert(why));
-}
-
-impl Default for Budget {
-    fn default() -> Self {
-        Self { work: 0, made: 0, stopped: None }
-    }
 }

@@ -118,7 +118,7 @@ impl PolicyDecision {
         if self.reasons.is_empty() || self.reasons.len() > limits::REASONS_MAX {
             return wrong("it has no reasons, or too many");
         }
-        if self.reasons.iter().any(|reason| reason.is_odd()) {
+        if self.reasons.iter().any(PolicyReason::is_odd) {
             return wrong("a reason has no rule, or its text is too long");
         }
         match &self.obligations {

@@ -96,17 +96,16 @@ fn execute(
         VmError::TimeLimitExceeded { .. } => took_too_long(),
         _ => Undecided::Failed { at: String::new() },
     };
-    let mut machine = match take(idle) {
-        Some(machine) => machine,
-        None => {
-            let mut machine = RegoVM::new_with_policy(policy.clone());
-            machine.load_program(program.clone());
-            machine.set_max_instructions(limits::WORK_MAX as usize);
-            machine.set_strict_builtin_errors(true);
-            machine.set_execution_timer_config(Some(budget::limit(limits::EVALUATION_TIME_MAX)));
-            machine.set_data(data.clone()).map_err(failed)?;
-            machine
-        }
+    let mut machine = if let Some(machine) = take(idle) {
+        machine
+    } else {
+        let mut machine = RegoVM::new_with_policy(policy.clone());
+        machine.load_program(program.clone());
+        machine.set_max_instructions(limits::WORK_MAX as usize);
+        machine.set_strict_builtin_errors(true);
+        machine.set_execution_timer_config(Some(budget::limit(limits::EVALUATION_TIME_MAX)));
+        machine.set_data(data.clone()).map_err(failed)?;
+        machine
     };
     machine.set_input(input);
     let value = machine.execute().map_err(failed)?;

@@ -16,10 +16,10 @@ pub const INPUT_BYTES_MAX: usize = 2 << 20;
 /// What one evaluation may do: expressions evaluated, rules entered, loops gone round. It is counted, not timed: whether a
 /// policy stays below it does not depend on the machine.
 pub const WORK_MAX: u64 = 200_000;
-/// How long one evaluation may take, for what a count does not see: operations on large values.
+/// How long one evaluation may compute, for what a count does not see: operations on large values.
 pub const EVALUATION_TIME_MAX: Duration = Duration::from_millis(250);
 /// After how much work the limits are looked at.
-pub const WORK_INTERVAL: u32 = 16;
+pub const WORK_INTERVAL: u32 = 8;
 /// Rules that may stand above each other: each takes room on the stack of whoever asks.
 pub const RULES_DEEP_MAX: usize = 32;
 /// What one test of a bundle may do, and how long it may take.

@@ -16,11 +16,10 @@ pub(crate) fn reading_cost(text: &str) -> u64 {
             (Some('"'), '\\') => _ = characters.next(),
             (Some('#'), '\n') => quoted_by = None,
             (Some(quote), c) if quote == c && quote != '#' => quoted_by = None,
-            (Some(_), _) => {}
             (None, '"' | '`' | '#') => quoted_by = Some(c),
             (None, '[' | '{') => depth += 1,
             (None, ']' | '}') => depth = depth.saturating_sub(1),
-            (None, _) => {}
+            _ => {}
         }
         cost = cost.saturating_add(WAYS.saturating_pow(depth.min(40)));
         if cost > limits::READING_COST_MAX {

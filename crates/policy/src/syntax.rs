@@ -103,8 +103,7 @@ pub(crate) struct Head<'a> {
 impl<'a> Head<'a> {
     pub(crate) fn of(head: &'a RuleHead) -> Self {
         let (refr, args, is_function) = match head {
-            RuleHead::Compr { refr, .. } => (refr, Vec::new(), false),
-            RuleHead::Set { refr, .. } => (refr, Vec::new(), false),
+            RuleHead::Compr { refr, .. } | RuleHead::Set { refr, .. } => (refr, Vec::new(), false),
             RuleHead::Func { refr, args, .. } => (refr, args.iter().map(|arg| &**arg).collect(), true),
         };
         let mut values: Vec<&Expr> = match head {

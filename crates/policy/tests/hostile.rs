@@ -3,6 +3,7 @@
 
 mod sample;
 
+use std::fmt::Write;
 use std::time::{Duration, Instant};
 
 use interlock_policy::{Bundle, LoadError, Undecided};
@@ -70,7 +71,8 @@ fn what_is_made_in_all_is_limited() {
 fn doubled(first: &str, twice: &str, times: usize) -> String {
     let mut body = format!("x0 := {first}\n");
     for i in 1..=times {
-        body += &format!("\tx{i} := {}\n", twice.replace('x', &format!("x{}", i - 1)));
+        let before = format!("x{}", i - 1);
+        writeln!(body, "\tx{i} := {}", twice.replace('x', &before)).unwrap();
     }
     format!("last := x{times} if {{\n\t{body}}}\n")
 }
@@ -94,7 +96,8 @@ fn doubling_numbers_are_stopped() {
 #[test]
 fn rules_stand_only_so_deep_above_each_other() {
     let chain = |length: usize| {
-        let rules: String = (1..length).map(|i| format!("x{i} := x{} + 1\n", i - 1)).collect();
+        let mut rules = String::new();
+        (1..length).for_each(|i| writeln!(rules, "x{i} := x{} + 1", i - 1).unwrap());
         format!("x0 := 1\n{rules}{}", allowing(&format!("sprintf(\"%d\", [x{}])", length - 1)))
     };
     assert!(refused(&chain(32)).to_string().contains("33 deep"), "{}", refused(&chain(32)));
@@ -106,8 +109,8 @@ fn the_deepest_rules_fit_a_small_stack() {
     let mut rules = String::from("x0 := 1\n");
     for i in 1..15 {
         let from = i - 1;
-        rules += &format!("f{i}(a) := a if {{ every b in [1, 2] {{ b <= a + 1 + x{from} }} }}\n");
-        rules += &format!("x{i} := count([a | some a in [b | some b in [c | some c in [1, 2]; c <= f{i}(c)]]])\n");
+        writeln!(rules, "f{i}(a) := a if {{ every b in [1, 2] {{ b <= a + 1 + x{from} }} }}").unwrap();
+        writeln!(rules, "x{i} := count([a | some a in [b | some b in [c | some c in [1, 2]; c <= f{i}(c)]]])").unwrap();
     }
     let rules = format!("{rules}{}", allowing("sprintf(\"%d\", [x14])"));
     assert_eq!(decided_on_a_small_stack(&rules), "2");
@@ -229,7 +232,8 @@ fn files_are_limited_in_size_and_place() {
     assert!(with_data(&allowing("\"t\""), "[1]").is_err());
     assert!(with_data(&allowing("\"t\""), "{\"interlock\": {\"decision\": 1}}").is_err());
     assert!(bundle(&format!("# {}\n{}", "x".repeat(300 << 10), allowing("\"t\""))).is_err());
-    let many: String = (0..2_100).map(|i| format!("x{i} := 1\n")).collect();
+    let mut many = String::new();
+    (0..2_100).for_each(|i| writeln!(many, "x{i} := 1").unwrap());
     assert!(bundle(&format!("{many}{}", allowing("\"t\""))).is_err());
     let deep = format!("x := {}1{}\n{}", "[".repeat(500), "]".repeat(500), allowing("\"t\""));
     assert!(bundle(&deep).is_err());

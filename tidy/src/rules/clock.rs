@@ -26,8 +26,6 @@ const OWNERS: &[&str] = &[
     "crates/engine/src/ids.rs",
     // Only when to look again at another transaction's lock: nothing is decided by it.
     "crates/store/src/blocked.rs",
-    // Only stops a policy that runs too long: no decision depends on it.
-    "crates/policy/src/budget.rs",
     "crates/cli/",
     "crates/server/",
     "crates/worker/",
