@@ -16,9 +16,9 @@ use serde_json::json;
 use tokio::time::{Instant, sleep};
 
 use crate::caretaker::DRAIN_MAX;
-use crate::check::ALL;
 use crate::network::{CallError, Caller, PATIENCE};
 use crate::plans::json_of;
+use crate::sim::ALL;
 use crate::sim::Sim;
 use crate::trace::say;
 

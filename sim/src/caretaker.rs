@@ -78,7 +78,7 @@ async fn live(caller: &Caller, tenant: TenantId) -> Vec<(TenantId, interlock_cor
 
 /// Whether the engine only has to bring the wait and its signal together: then that is not our job.
 async fn is_here_already(caller: &Caller, tenant: TenantId, signal_type: &str, key: &str) -> bool {
-    let unmatched = caller.sim.database().unmatched(check::ALL).await.unwrap_or_default();
+    let unmatched = caller.sim.database().unmatched(crate::sim::ALL).await.unwrap_or_default();
     unmatched.iter().any(|pair| pair.tenant == tenant && pair.signal_type == signal_type && pair.key == key)
 }
 

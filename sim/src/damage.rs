@@ -10,8 +10,8 @@ use interlock_core::state::RunState;
 use interlock_store::{Page, RunFilter};
 use tokio::time::sleep;
 
-use crate::check::ALL;
 use crate::network::Caller;
+use crate::sim::ALL;
 use crate::sim::Sim;
 use crate::trace::say;
 

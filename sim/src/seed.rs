@@ -216,7 +216,7 @@ async fn story(sim: &Arc<Sim>, dice: &Dice) -> Result<(), String> {
     sleep(network::LATEST).await;
     bulk::settle(sim).await?;
     caretaker::drain(&caller, &seen).await;
-    triggers::settle(&caller, &seen).await?;
+    triggers::settle(&caller, &seen, async || check::follow(sim).await).await?;
     settle(sim).await?;
     finale::check(sim).await
 }

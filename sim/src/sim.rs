@@ -10,6 +10,9 @@ use interlock_engine::{EncodedPlan, EngineError};
 use interlock_store::{OutboxMessage, ReadError, Store, Tenant};
 use tokio::sync::Notify;
 
+/// More rows than any simulated world has.
+pub const ALL: usize = 10_000;
+
 use crate::archive::Archive;
 use crate::books::Books;
 use crate::check::Ledger;

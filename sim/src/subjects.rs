@@ -7,7 +7,7 @@ use interlock_core::ids::{RunId, TenantId};
 use interlock_core::run::Run;
 use interlock_store::{Page, RunFilter, RunSummary};
 
-use crate::check::ALL;
+use crate::sim::ALL;
 use crate::sim::Sim;
 
 /// The runs of a subject that had ended before a start was asked for, and so cannot have been in its way.

@@ -11,9 +11,9 @@ use interlock_core::time::{Millis, Timestamp};
 use interlock_store::{Page, ReadError, RunFilter, RunSummary, Tenant};
 use serde_json::Value;
 
-use super::{ALL, effects, payloads, turns};
+use super::{effects, payloads, turns};
 use crate::bulk;
-use crate::sim::Sim;
+use crate::sim::{ALL, Sim};
 use crate::{subjects, triggers};
 
 /// Everything that must hold at the end.

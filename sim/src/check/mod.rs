@@ -31,15 +31,13 @@ pub use ballots::STARTER;
 pub use fold::{RunModel, Stage};
 
 use crate::host::EPOCH;
-use crate::sim::Sim;
+use crate::sim::{ALL, Sim};
 use crate::trace::say;
 use crate::triggers;
 
 /// How long a dead worker's claim may last. The reaper looks every second; it waits one lease after a start, and after
 /// a store that stood still, as it may have done when the faults ended.
 const RECLAIM_MAX: Duration = Duration::from_secs(30);
-/// More rows than any simulated world has.
-pub const ALL: usize = 10_000;
 
 /// What the checks remember.
 #[derive(Clone)]

@@ -14,8 +14,8 @@ use serde_json::Value;
 use tokio::time::sleep;
 
 use super::receivers::{Arrived, Manner, Receiver};
-use crate::check::ALL;
 use crate::network::{Caller, PATIENCE};
+use crate::sim::ALL;
 use crate::sim::Sim;
 use crate::swarm::Fault;
 use crate::trace::say;

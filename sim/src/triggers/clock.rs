@@ -17,10 +17,10 @@ use tokio::time::{Instant, sleep};
 
 use super::files::Cadence;
 use crate::caretaker::{self, DRAIN_MAX};
-use crate::check::ALL;
 use crate::doubts::Doubts;
 use crate::host::EPOCH;
 use crate::network::{Caller, PATIENCE};
+use crate::sim::ALL;
 use crate::sim::Sim;
 use crate::trace::say;
 

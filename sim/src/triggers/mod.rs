@@ -20,7 +20,6 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use crate::caretaker;
-use crate::check;
 use crate::dice::Dice;
 use crate::doubts::Doubts;
 use crate::host::equipped;
@@ -134,7 +133,13 @@ pub fn occasion(run: &RunSummary) -> Option<String> {
 
 /// After the faults: waits until every slot, delivery and message has been dealt with. What waits for minutes is due at
 /// once when the clock is set forward, which hurts nobody while no run is live.
-pub async fn settle(caller: &Caller, seen: &Arc<Doubts>) -> Result<(), String> {
+///
+/// `follow` looks at what has happened, before the clock hides how long it took.
+pub async fn settle(
+    caller: &Caller,
+    seen: &Arc<Doubts>,
+    follow: impl AsyncFn() -> Result<(), String>,
+) -> Result<(), String> {
     let sim = &caller.sim;
     if !sim.swarm.has_triggers() {
         return Ok(());
@@ -145,7 +150,7 @@ pub async fn settle(caller: &Caller, seen: &Arc<Doubts>) -> Result<(), String> {
         if senders::is_settled(sim).await? && arrivals::is_settled(sim).await? {
             return Ok(());
         }
-        check::follow(sim).await?;
+        follow().await?;
         sim.hosts.jump(JUMP.0 as i64);
         sleep(Duration::from_secs(8)).await;
         caretaker::drain(caller, seen).await;

@@ -9,10 +9,9 @@ use interlock_core::keys::TriggerKey;
 use interlock_core::limits;
 use interlock_core::state::IdempotencyState;
 use interlock_core::time::Timestamp;
-use interlock_core::trace::TraceContext;
 use interlock_core::trigger::Source;
 use interlock_core::trigger::webhook::standard;
-use interlock_engine::commands::announce::Announced;
+use interlock_engine::commands::announce::{Announced, Origin};
 use interlock_engine::commands::signal::{SignalRequest, Signaled};
 use interlock_engine::webhooks::inbound::NewInbound;
 use interlock_engine::webhooks::receive::{Answer, InboundRequest, ReceiveError};
@@ -23,9 +22,9 @@ use serde_json::json;
 use tokio::time::sleep;
 
 use super::files::{ADDRESS, ALARM};
-use crate::check::ALL;
 use crate::network::{CallError, Caller, PATIENCE};
 use crate::plans::json_of;
+use crate::sim::ALL;
 use crate::sim::Sim;
 use crate::trace::say;
 
@@ -157,7 +156,7 @@ async fn announce(caller: &Caller, message: &OutsideMessage, body: &str) -> Resu
         .call(PATIENCE, move |engine| {
             let request = request.clone();
             async move {
-                let announced = engine.signals().announce(request, TraceContext::default()).await?;
+                let announced = engine.signals().announce(request, Origin::default()).await?;
                 let Announced { signaled, runs, skipped } = announced;
                 // Its starts may have failed for a while: they are made later.
                 let signal = match signaled {

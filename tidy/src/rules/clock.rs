@@ -26,6 +26,8 @@ const OWNERS: &[&str] = &[
     "crates/engine/src/ids.rs",
     // Only when to look again at another transaction's lock: nothing is decided by it.
     "crates/store/src/blocked.rs",
+    // It measures.
+    "crates/policy/examples/",
     "crates/cli/",
     "crates/server/",
     "crates/worker/",

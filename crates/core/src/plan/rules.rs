@@ -105,6 +105,7 @@ pub fn is_prod(profile: &str) -> bool {
 
 /// Who is asked, when, and what follows.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct ApprovalRules {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<ValidationMode>,
@@ -156,6 +157,7 @@ impl StepRules {
 
 /// What a worker must offer to be given the step.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Requires {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub capabilities: Vec<String>,
@@ -167,6 +169,7 @@ pub struct Requires {
 
 /// When two effects are one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct IdempotencyRule {
     /// A template; the connector's own where omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]

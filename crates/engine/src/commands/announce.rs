@@ -39,6 +39,16 @@ struct Kept {
     /// Of the request that brought it.
     #[serde(default)]
     trace: TraceContext,
+    #[serde(default)]
+    by: Option<String>,
+}
+
+/// Where a signal comes from.
+#[derive(Debug, Clone, Default)]
+pub struct Origin {
+    /// The person who sent it, and so has started what it starts.
+    pub by: Option<String>,
+    pub trace: TraceContext,
 }
 
 /// A signal as the triggers of workflows see it.
@@ -51,7 +61,7 @@ impl Signals {
     /// Stores a signal, wakes whoever waits for it, and starts the workflows whose `on.signal` takes it. Signal and
     /// starts are promised in one commit: what a crash leaves undone is taken over like a webhook's delivery. A sender
     /// that names its message may send it again: nothing happens twice.
-    pub async fn announce(&self, request: SignalRequest, trace: TraceContext) -> Result<Announced, EngineError> {
+    pub async fn announce(&self, request: SignalRequest, origin: Origin) -> Result<Announced, EngineError> {
         let occasion = occasion(&request.signal_type, &request.key, &request.payload);
         let row = self.signal_row(request).await?;
         let taken = self.0.taken_by(row.tenant, occasion).await?;
@@ -61,14 +71,15 @@ impl Signals {
         }
         let at = DeliveryRef::of_signal(row.tenant, row.id);
         let id = row.source_id.clone().unwrap_or_else(|| row.id.to_string());
-        let kept = Kept { key: row.key.clone(), payload: row.payload.clone(), id: id.clone(), trace: trace.clone() };
+        let Origin { by, trace } = origin.clone();
+        let kept = Kept { key: row.key.clone(), payload: row.payload.clone(), id: id.clone(), trace, by };
         let payload = Json::of(&kept).map_err(|error| EngineError::Store(error.to_string()))?;
         let (received_at, event) = (row.received_at, row.signal_type.clone());
         let lock_until = received_at + limits::IDEMPOTENCY_LOCK;
         let delivery = DeliveryRow { at: at.clone(), event, payload, received_at, retry_at: Some(lock_until) };
         let announced = |signal| AnnounceSignal { signal, delivery, lock_until };
         let signaled = self.store_signal(row, announced).await?;
-        let started = self.start_taken(&at, (&id, &trace), taken).await;
+        let started = self.start_taken(&at, (&id, &origin), taken).await;
         if signaled == Signaled::Duplicate {
             let Outcome { runs, skipped, .. } = started?;
             return Ok(Announced { signaled, runs, skipped });
@@ -82,11 +93,12 @@ impl Signals {
     pub(crate) async fn announce_again(&self, row: &DeliveryRow, attempt: u32) -> Result<(), EngineError> {
         let tenant = row.at.tenant;
         let started = match row.payload.decode::<Kept>() {
-            Ok(Kept { key, payload, id, trace }) => {
+            Ok(Kept { key, payload, id, trace, by }) => {
+                let origin = Origin { by, trace };
                 let payload = self.0.at_hand(tenant, payload).await?;
                 let taken = self.0.taken_by(tenant, occasion(&row.event, &key, &payload)).await;
                 match taken {
-                    Ok(taken) => self.start_taken(&row.at, (&id, &trace), taken).await,
+                    Ok(taken) => self.start_taken(&row.at, (&id, &origin), taken).await,
                     Err(error) => Err(error),
                 }
             }
@@ -110,7 +122,7 @@ impl Signals {
     async fn start_taken(
         &self,
         at: &DeliveryRef,
-        (id, trace): (&str, &TraceContext),
+        (id, origin): (&str, &Origin),
         taken: Vec<Taken>,
     ) -> Result<Outcome, EngineError> {
         let mut outcome = Outcome::of(&at.key);
@@ -128,7 +140,8 @@ impl Signals {
             let start = StartWorkflow {
                 trigger: Trigger { kind: "signal".into(), reference: Some(id.chars().take(200).collect()) },
                 idempotency: Some(IdempotencyKey { client: CLIENT.into(), key }),
-                trace: trace.clone(),
+                trace: origin.trace.clone(),
+                started_by: origin.by.clone(),
                 by: Context { initiator: Initiator::Webhook, person: None, metadata: None },
                 ..StartWorkflow::new(at.tenant, workflow.clone(), inputs)
             };

@@ -31,6 +31,10 @@ impl Runs {
     ) -> Result<Started, EngineError> {
         let old = self.0.0.store.load_runs(&[(tenant, run)]).await?.pop().ok_or(Rejection::UnknownRun { run })?;
         let from = from.map(|step| position_of(&old, step)).transpose()?;
+        let workflow = &old.plan.workflow;
+        if self.0.workflows().head(tenant, workflow).await?.is_some_and(|(head, _)| head.disabled) {
+            return Err(EngineError::WorkflowDisabled { workflow: workflow.clone() });
+        }
         let resumed = decide::resume(&old, from)?;
         self.check_claims(&old, &resumed).await?;
         let (hash, text) = old.plan.encode();

@@ -8,15 +8,13 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Bound;
 use std::time::Duration;
 
-use futures::StreamExt;
-use futures::future::BoxFuture;
-use futures::stream::FuturesUnordered;
 use interlock_core::ids::{OutboxId, TenantId};
 use interlock_core::plan::retry::{Backoff, JitterSeed};
 use interlock_core::planted::{Bug, is_planted};
 use interlock_core::time::Millis;
 use interlock_core::work::destination::Destination;
 use interlock_store::{OutboxDelivered, OutboxDestination, OutboxFailed, OutboxMessage, OutboxRetry};
+use tokio::task::{JoinError, JoinSet};
 
 use crate::Engine;
 use crate::deliver::DeliverError;
@@ -47,8 +45,8 @@ pub(crate) async fn run(engine: Engine) {
         look = tokio::select! {
             biased;
             () = engine.0.stopping.cancelled() => break,
-            Some(ended) = relay.under_way.next() => {
-                let read = relay.ended(&engine, ended).await;
+            Some(ended) = relay.under_way.join_next() => {
+                let read = relay.ended(&engine, of_task(ended)).await;
                 engine.noted("outbox", read);
                 false
             }
@@ -57,8 +55,16 @@ pub(crate) async fn run(engine: Engine) {
         };
     }
     // What is under way is brought to its end where that is near, so that it need not be sent again.
-    let drained = async { while relay.under_way.next().await.is_some() {} };
+    let drained = async { while relay.under_way.join_next().await.is_some() {} };
     let _ = tokio::time::timeout(STOP_GRACE, drained).await;
+}
+
+/// A send that panics ends the relay, which is begun anew.
+fn of_task(ended: Result<Ended, JoinError>) -> Ended {
+    match ended {
+        Ok(ended) => ended,
+        Err(error) => std::panic::resume_unwind(error.into_panic()),
+    }
 }
 
 /// A destination of one tenant.
@@ -73,7 +79,9 @@ struct Ended {
 
 #[derive(Default)]
 struct Relay {
-    under_way: FuturesUnordered<BoxFuture<'static, Ended>>,
+    /// Tasks: they go on while the relay waits for the store. As mere futures they stood still meanwhile with the
+    /// connections that they read by, and the relay waited for one of these.
+    under_way: JoinSet<Ended>,
     /// What is being sent, so that no second look begins it again.
     sending: BTreeSet<OutboxId>,
     destinations: BTreeMap<DestinationKey, DestinationQueue>,
@@ -147,11 +155,11 @@ impl Relay {
             self.sending.insert(message.id);
             self.turn = Some(key.clone());
             let engine = engine.clone();
-            self.under_way.push(Box::pin(async move {
+            self.under_way.spawn(async move {
                 let id = message.id;
                 let sent = engine.one_of_many(message.tenant, id, send(&engine, &message)).await;
                 Ended { key, id, result: sent.map(drop) }
-            }));
+            });
         }
     }
 

@@ -9,10 +9,13 @@ use interlock_core::plan::StepSpec;
 use interlock_core::work::{OutboundMessage, ReportedOutcome};
 use interlock_engine::EngineOptions;
 use interlock_engine::deliver::{Deliver, DeliverError};
+use interlock_engine::vault::Vault;
+use interlock_engine::webhooks::outbound::NewOutbound;
+use interlock_outbound::{Outbound, OutboundOptions};
 use interlock_store::OutboxMessage;
 
 use crate::on_both;
-use crate::rig::{Database, engine_with, options, plan, start, stop, tenant, work};
+use crate::rig::{Database, done, engine_with, options, plan, start, stop, tenant, work};
 
 #[derive(Default)]
 struct Heard(Mutex<Vec<u64>>);
@@ -51,6 +54,29 @@ on_both! {
         };
         tokio::time::timeout(Duration::from_secs(30), all).await.unwrap();
         assert_eq!(*heard.0.lock().unwrap(), (0..MESSAGES).collect::<Vec<_>>());
+        stop(engine).await;
+    }
+
+    // As mere futures the sends stood still while the relay read, with the connections that it waited for.
+    async fn endpoints_that_cannot_be_reached_leave_the_store_to_others(database: &Database) {
+        let outbound = Some(Outbound::new(OutboundOptions::default()).unwrap());
+        let options = EngineOptions { vault: Some(Vault::new(&[3; 32])), outbound, ..options() };
+        let engine = engine_with(database, options).await;
+        let tenant = tenant(&engine, |_| {}).await;
+        for number in 0..12 {
+            let url = format!("https://receiver-{number}.invalid/");
+            let new = NewOutbound { url, description: None, events: None, workflows: None };
+            engine.webhooks().create_outbound(tenant, new, None).await.unwrap();
+        }
+        work(&engine, 4, |_| async { done("1") });
+        for _ in 0..40 {
+            engine.runs().start(start(tenant, &plan(vec![StepSpec::task("a", "a")]), "null")).await.unwrap();
+        }
+        for _ in 0..100 {
+            let read = tokio::time::timeout(Duration::from_secs(20), engine.store().last_cursor(tenant)).await;
+            read.expect("the store answers").unwrap();
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
         stop(engine).await;
     }
 }

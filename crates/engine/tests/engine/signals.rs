@@ -12,8 +12,8 @@ use interlock_core::limits;
 use interlock_core::plan::{Accept, StepSpec, WaitFor, Work};
 use interlock_core::state::RunState;
 use interlock_core::time::Timestamp;
-use interlock_core::trace::TraceContext;
 use interlock_engine::clock::Clock;
+use interlock_engine::commands::announce::Origin;
 use interlock_engine::commands::signal::SignalRequest;
 use interlock_engine::deliver::NoOtherDestinations;
 use interlock_engine::ids::IdSource;
@@ -68,9 +68,16 @@ fn alarm(tenant: TenantId, source_id: Option<&str>) -> SignalRequest {
     }
 }
 
+fn of_eve() -> Origin {
+    Origin { by: Some("eve".into()), ..Origin::default() }
+}
+
 async fn runs(engine: &Engine, tenant: TenantId) -> usize {
     let page = Page { limit: 10, after: None };
-    engine.store().list_runs(tenant, &RunFilter::default(), page).await.unwrap().len()
+    let runs = engine.store().list_runs(tenant, &RunFilter::default(), page).await.unwrap();
+    // Whoever sends what starts a run has started it, and does not approve it.
+    assert!(runs.iter().all(|run| run.started_by.as_deref() == Some("eve")), "{runs:?}");
+    runs.len()
 }
 
 /// Announces a signal on a server that dies after `commits`, then lets another one live for a while.
@@ -91,11 +98,9 @@ async fn survives(commits: i64, source_id: Option<&str>) -> (usize, usize) {
     };
     first.workflows().apply(file).await.unwrap();
     faults.0.store(commits, Ordering::SeqCst);
-    let cut = tokio::time::timeout(
-        Duration::from_secs(1),
-        first.signals().announce(alarm(tenant, source_id), TraceContext::default()),
-    )
-    .await;
+    let cut =
+        tokio::time::timeout(Duration::from_secs(1), first.signals().announce(alarm(tenant, source_id), of_eve()))
+            .await;
     assert!(cut.is_err(), "the server dies on the way");
     let signals = first.store().pending_signals(tenant, "alarm", "db-1", Timestamp(0), 10).await.unwrap().len();
     drop(first);
@@ -106,7 +111,7 @@ async fn survives(commits: i64, source_id: Option<&str>) -> (usize, usize) {
     let started = runs(&second, tenant).await;
     // It is done with: nothing comes after it, also not from a sender that tries again.
     if source_id.is_some() && signals == 1 {
-        let again = second.signals().announce(alarm(tenant, source_id), TraceContext::default()).await.unwrap();
+        let again = second.signals().announce(alarm(tenant, source_id), of_eve()).await.unwrap();
         assert_eq!(again.runs.len(), 1);
     }
     tokio::time::sleep(Duration::from_mins(30)).await;

@@ -320,6 +320,12 @@ impl Api {
         self.post("/agent/register", hello).await.ok()["session"].as_str().unwrap().to_owned()
     }
 
+    /// A worker that asks before each effect.
+    pub async fn register_naming_effects(&self) -> String {
+        let hello = json!({ "worker": "test", "queues": ["default"], "slots": 10, "capabilities": ["effects"] });
+        self.post("/agent/register", hello).await.ok()["session"].as_str().unwrap().to_owned()
+    }
+
     /// The next assignment of a session.
     pub async fn poll(&self, session: &str) -> Value {
         let polled = self.post("/agent/poll", json!({ "session": session, "max": 1, "wait_ms": 5000 })).await.ok();

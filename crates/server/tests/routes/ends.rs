@@ -52,7 +52,7 @@ async fn a_doubt_is_not_left_behind_by_starting_over() {
     api.post(&format!("/runs/{run}/cancel"), json!({ "reason": "enough" })).await.ok();
     let again = api.post(&format!("/runs/{run}/restart"), json!({ "from": "pay" })).await;
     let again = again.ok()["run_id"].as_str().unwrap().to_owned();
-    let session = api.register().await;
+    let session = api.register_naming_effects().await;
     let assignment = api.poll(&session).await;
     assert_eq!(assignment["run"], json!(again));
     assert_eq!(unsafe_effect(&api, &session, &assignment).await.problem(), (409, "EFFECT_RECORDED"));

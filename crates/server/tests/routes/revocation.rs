@@ -4,7 +4,7 @@ use axum::body::Body;
 use axum::http::{Request, header};
 use futures::StreamExt as _;
 use interlock_core::json::Json;
-use interlock_core::trace::TraceContext;
+use interlock_engine::commands::announce::Origin;
 use interlock_engine::commands::signal::SignalRequest;
 use interlock_engine::{EngineError, StartWorkflow};
 use serde_json::json;
@@ -100,7 +100,7 @@ async fn nothing_starts_for_a_disabled_tenant() {
         source_id: None,
         broadcast: false,
     };
-    let announced = api.engine.signals().announce(signal, TraceContext::default()).await.unwrap();
+    let announced = api.engine.signals().announce(signal, Origin::default()).await.unwrap();
     assert!(announced.runs.is_empty());
     assert_eq!(announced.skipped[0].code, "TENANT_DISABLED");
     // Slots pass, and nothing runs.

@@ -29,8 +29,8 @@ pub fn verify<S: AsRef<[u8]>>(
 pub fn read(endpoint: &str, headers: &impl Headers, body: &[u8]) -> Result<Delivery, ReadError> {
     let payload = super::json(body)?;
     let given = IDS.iter().find_map(|name| headers.value(name)).map(str::to_owned);
-    // A header is not signed: the same body under another id is a repeat all the same.
-    let fingerprint = given.as_ref().map(|_| Hash::of(body).to_string());
+    // A header is not signed: the same body under another id, or under none, is a repeat all the same.
+    let fingerprint = Some(Hash::of(body).to_string());
     let id = given.or_else(|| text_of(&payload, &["id"])).unwrap_or_else(|| Hash::of(body).to_string());
     let named = EVENTS.iter().find_map(|name| headers.value(name)).map(str::to_owned);
     let event = named.or_else(|| text_of(&payload, &["type"])).or_else(|| text_of(&payload, &["event"]));

@@ -7,7 +7,7 @@ use axum::response::Response;
 use interlock_core::json::Hash;
 use interlock_core::trigger::cloudevent::CloudEvent;
 use interlock_engine::IdempotencyKey;
-use interlock_engine::commands::announce::Announced;
+use interlock_engine::commands::announce::{Announced, Origin};
 use interlock_engine::commands::signal::{SignalRequest, Signaled};
 use interlock_protocol::runs::{Signal, Signaled as Answer, path};
 
@@ -54,8 +54,8 @@ pub async fn send(
     };
     let keyed = Keyed { state: &state, headers: &headers, caller: &caller, source: SOURCE };
     let request = request(&keyed, asked.clone()).await?;
-    let announce =
-        Box::pin(async { Ok(answer(state.engine().signals().announce(request, trace::context(&headers)).await?)) });
+    let origin = Origin { by: caller.responsible().map(str::to_owned), trace: trace::context(&headers) };
+    let announce = Box::pin(async { Ok(answer(state.engine().signals().announce(request, origin).await?)) });
     Box::pin(keyed.once(&asked, announce)).await
 }
 

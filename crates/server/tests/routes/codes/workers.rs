@@ -46,7 +46,7 @@ async fn effect_in_doubt(api: &Api) -> Answer {
     until(api, &run, "paused").await;
     api.post(&format!("/runs/{run}/cancel"), json!({ "reason": "enough" })).await.ok();
     api.post(&format!("/runs/{run}/restart"), json!({ "from": "pay" })).await.ok();
-    let session = api.register().await;
+    let session = api.register_naming_effects().await;
     let assignment = api.poll(&session).await;
     unsafe_effect(api, &session, &assignment).await
 }

@@ -1,0 +1,86 @@
+//! A plan that is given with a start, without a workflow file. Files are compiled and checked as they are applied; here
+//! what promises something and would do nothing is refused, as it is there.
+
+use super::{Plan, StepSpec};
+use crate::plan::rules::ApprovalRules;
+use crate::rejection::Rejection;
+use crate::state::StepKind;
+
+impl Plan {
+    pub fn check_given(&self) -> Result<(), Rejection> {
+        self.validate()?;
+        let invalid = |what: String| Rejection::InvalidPlan { workflow: self.workflow.clone(), what };
+        if let Some(profile) = self.rules.profile.as_deref().filter(|profile| profile.chars().any(char::is_uppercase)) {
+            return Err(invalid(format!("its profile is `{profile}`; profiles are written in small letters")));
+        }
+        if let Some(approval) = &self.rules.approval {
+            let mode_alone = ApprovalRules { mode: approval.mode, ..ApprovalRules::default() };
+            if *approval != mode_alone {
+                let what =
+                    "`rules.approval` has no effect beside its `mode`: write approvers, quorum and times at each gate";
+                return Err(invalid(what.into()));
+            }
+        }
+        for step in &self.steps {
+            if let Some(field) = step.without_effect() {
+                let (key, kind) = (&step.key, step.kind());
+                let what = format!("step `{key}`: `rules.{field}` has no effect on a step of the kind `{kind}`");
+                return Err(invalid(what));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl StepSpec {
+    /// The first rule of the step that nobody would keep.
+    fn without_effect(&self) -> Option<&'static str> {
+        if matches!(self.kind(), StepKind::Command | StepKind::Connector | StepKind::Model) {
+            return None;
+        }
+        let rules = &self.rules;
+        let said = [
+            ("credentials", !rules.credentials.is_empty()),
+            ("requires", rules.requires.is_some()),
+            ("idempotency", rules.idempotency.is_some()),
+            ("confidence_score", rules.confidence_score.is_some()),
+            ("auto_approve_threshold", rules.auto_approve_threshold.is_some()),
+            ("workdir", rules.workdir.is_some()),
+        ];
+        said.into_iter().find(|(_, is_said)| *is_said).map(|(field, _)| field)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn refusal(rules: serde_json::Value, step: serde_json::Value) -> Option<String> {
+        let steps = json!([{ "key": "a", "kind": "task", "handler": "t", "rules": step }]);
+        let plan = json!({ "workflow": "w", "version": 1, "steps": steps, "rules": rules });
+        let plan: Plan = serde_json::from_value(plan).unwrap();
+        plan.check_given().err().map(|error| error.to_string())
+    }
+
+    #[test]
+    fn what_would_not_be_kept_is_refused_by_name() {
+        for (field, rule) in [
+            ("credentials", json!(["db"])),
+            ("requires", json!({ "capabilities": ["gpu"] })),
+            ("idempotency", json!({ "dedupe": "tenant" })),
+            ("confidence_score", json!(0.9)),
+            ("auto_approve_threshold", json!(0.9)),
+        ] {
+            let says = refusal(json!({}), json!({ field: rule })).unwrap();
+            assert!(says.contains("step `a`") && says.contains(field), "{says}");
+        }
+        let says = refusal(json!({ "approval": { "quorum": 3, "approvers": ["sre"] } }), json!({})).unwrap();
+        assert!(says.contains("at each gate"), "{says}");
+        let says = refusal(json!({ "profile": "Prod-critical" }), json!({})).unwrap();
+        assert!(says.contains("small letters"), "{says}");
+        assert_eq!(refusal(json!({ "profile": "dev-flex", "approval": { "mode": "per_step" } }), json!({})), None);
+        assert_eq!(refusal(json!({}), json!({ "critical": true, "destructive": true })), None);
+    }
+}
