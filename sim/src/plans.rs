@@ -59,6 +59,7 @@ impl Behaviour {
 }
 
 /// What was added to workflows later, thrown with dice of its own so that the rest stays as it was.
+#[expect(clippy::struct_excessive_bools, reason = "each is a throw of its own")]
 pub struct Twist {
     /// What all runs of the workflow together may do.
     limits: Caps,

@@ -16,7 +16,7 @@ pub(crate) struct Stall(Mutex<Failures>);
 /// How often in a row commits failed, and what the database said last.
 #[derive(Debug, Default)]
 struct Failures {
-    failures: u32,
+    in_a_row: u32,
     what: String,
     /// For good.
     restored: Option<Restored>,
@@ -30,13 +30,13 @@ impl Stall {
     /// A commit failed, and will be tried again.
     pub fn failed(&self, what: String) {
         let mut stall = self.standing();
-        stall.failures = stall.failures.saturating_add(1);
+        stall.in_a_row = stall.in_a_row.saturating_add(1);
         stall.what = what;
     }
 
     /// A commit got through.
     pub fn over(&self) {
-        self.standing().failures = 0;
+        self.standing().in_a_row = 0;
     }
 
     /// The database was restored: nothing more is committed.
@@ -50,7 +50,7 @@ impl Stall {
         if let Some(restored) = stall.restored {
             return Err(SubmitError::Restored(restored));
         }
-        if stall.failures >= PATIENCE { Err(SubmitError::Stalled(stall.what.clone())) } else { Ok(()) }
+        if stall.in_a_row >= PATIENCE { Err(SubmitError::Stalled(stall.what.clone())) } else { Ok(()) }
     }
 }
 

@@ -1,5 +1,7 @@
 //! Workflow files by chance: one for each way in which something outside can start a run.
 
+use std::fmt::Write as _;
+
 use interlock_core::state::EffectClass;
 use interlock_core::trigger::schedule::Overlap;
 
@@ -71,8 +73,8 @@ fn scheduled(dice: &Dice, number: u64) -> File {
     let Cadence { name, every_s, overlap, catch_up_s, .. } = &cadence;
     let jitter_s = *dice.pick(&[0, 0, 2]);
     let mut on = format!("  schedule:\n    - name: {name}\n      cron: \"*/{every_s} 46-47 9 3 7 *\"\n");
-    on += &format!("      overlap: {overlap}\n      catch_up: {catch_up_s}s\n      jitter: {jitter_s}s\n");
-    on += &format!("      inputs: {}\n", inputs(OF_SLOT));
+    let _ = writeln!(on, "      overlap: {overlap}\n      catch_up: {catch_up_s}s\n      jitter: {jitter_s}s");
+    let _ = writeln!(on, "      inputs: {}", inputs(OF_SLOT));
     let name = format!("by-{name}");
     let source = source(dice, &name, &on);
     File { name, source, cadence: Some(cadence), on_webhook: false, on_signal: false }
@@ -88,11 +90,11 @@ fn source(dice: &Dice, name: &str, on: &str) -> String {
     text += "  order: { type: string, required: true }\nsteps:\n";
     for number in 0..dice.between(1..=2) {
         let (class, effects) = (*dice.pick(EffectClass::ALL), dice.between(0..=2));
-        text += &format!("  - id: s{number}\n    task: work.{class}.{effects}.plain\n    effect: {class}\n");
+        let _ = writeln!(text, "  - id: s{number}\n    task: work.{class}.{effects}.plain\n    effect: {class}");
         text += "    retry: { max_attempts: 4, backoff: 300ms }\n";
     }
     if dice.one_in(2) {
-        text += &format!("  - id: rest\n    wait: {{ for: {}ms }}\n", dice.between(500..=9_000));
+        let _ = writeln!(text, "  - id: rest\n    wait: {{ for: {}ms }}", dice.between(500..=9_000));
     }
     text
 }

@@ -99,14 +99,13 @@ impl Wire {
         };
         sleep(dice.millis(0..=40)).await;
         let status = match receiver.manner() {
-            Manner::Takes => StatusCode::OK,
             Manner::Hangs => {
                 sim.tally.count("endpoints hung");
                 return std::future::pending().await;
             }
             Manner::Refuses => StatusCode::INTERNAL_SERVER_ERROR,
             Manner::Leaves if dice.one_in(4) => StatusCode::GONE,
-            Manner::Leaves => StatusCode::OK,
+            Manner::Takes | Manner::Leaves => StatusCode::OK,
             Manner::Moody => {
                 *dice.pick(&[StatusCode::OK, StatusCode::OK, StatusCode::TOO_MANY_REQUESTS, StatusCode::BAD_GATEWAY])
             }
