@@ -10,6 +10,7 @@ use interlock_store::Sweep;
 
 use crate::clock::Clock;
 use crate::deliver::Deliver;
+use crate::dispatch::ready::GROUP_READY_MAX;
 use crate::ids::IdSource;
 use crate::payloads::PayloadOptions;
 use crate::vault::Vault;
@@ -71,7 +72,7 @@ impl EngineOptions {
             sweep_every: Millis::from_mins(1),
             retention: None,
             cells_max: 16_384,
-            ready_max: 4_096,
+            ready_max: GROUP_READY_MAX,
             expressions_in_place: false,
             expressions_max: std::thread::available_parallelism().map_or(2, usize::from),
             judge: Arc::new(AllowDeclared),

@@ -7,8 +7,8 @@ use crate::rejection::Rejection;
 use crate::state::StepKind;
 
 impl Plan {
+    /// What [`Plan::validate`] does not look at, since compiled plans may say it.
     pub fn check_given(&self) -> Result<(), Rejection> {
-        self.validate()?;
         let invalid = |what: String| Rejection::InvalidPlan { workflow: self.workflow.clone(), what };
         if let Some(profile) = self.rules.profile.as_deref().filter(|profile| profile.chars().any(char::is_uppercase)) {
             return Err(invalid(format!("its profile is `{profile}`; profiles are written in small letters")));

@@ -79,8 +79,8 @@ struct Ended {
 
 #[derive(Default)]
 struct Relay {
-    /// Tasks: they go on while the relay waits for the store. As mere futures they stood still meanwhile with the
-    /// connections that they read by, and the relay waited for one of these.
+    /// Tasks, which go on while the relay reads from the store. Futures that only the relay polls would keep their
+    /// reading connections meanwhile, and the relay could wait for one of these for ever.
     under_way: JoinSet<Ended>,
     /// What is being sent, so that no second look begins it again.
     sending: BTreeSet<OutboxId>,
