@@ -7,7 +7,7 @@ use interlock_sim::{Counts, Fault, run_seed};
 
 /// Each chunk is a test, so that they run side by side.
 const CHUNKS: u64 = 8;
-const SEEDS: u64 = 2_000;
+const SEEDS: u64 = 800;
 
 fn number(name: &str) -> Option<u64> {
     let text = std::env::var(name).ok()?;
