@@ -110,6 +110,7 @@ async fn look_after(caller: &Caller, seen: &Arc<Doubts>, run: &Run) {
                     payload: json_of(&json!({ "from": "caretaker" })),
                     source_id: None,
                     broadcast: false,
+                    run: None,
                 };
                 client::signal(caller, request).await;
             }

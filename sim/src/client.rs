@@ -83,7 +83,11 @@ pub async fn place(caller: Caller, order: Order) {
         // Whoever has just started something knows that they may speak to it, through whichever server.
         let (tenant, key) = (order.tenant, order.name());
         let (signal_type, payload) = (SIGNAL.into(), json_of(&json!({ "from": "starter" })));
-        signal(&caller, SignalRequest { tenant, signal_type, key, payload, source_id: None, broadcast: false }).await;
+        signal(
+            &caller,
+            SignalRequest { tenant, signal_type, key, payload, source_id: None, broadcast: false, run: None },
+        )
+        .await;
     }
     if order.key.is_none() {
         return;
@@ -257,6 +261,7 @@ pub async fn send_signals(caller: Caller, order: Order) {
                 payload: payload(sim, source.is_some() && !broadcast, repeat),
                 source_id: source.clone(),
                 broadcast,
+                run: None,
             };
             signal(&caller, request).await;
             sleep(dice.millis(0..=2_000)).await;

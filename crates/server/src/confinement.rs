@@ -158,9 +158,19 @@ pub fn check(caller: &Caller, line: &Line) -> Result<(), ApiError> {
 
 /// Also for sockets, whose caller may be known only after the guard.
 pub fn refused(workspace: &str) -> ApiError {
-    let detail = format!(
+    denied(format!(
         "this key is limited to workspace `{workspace}`, and this is about the whole tenant; use a key without a workspace"
-    );
+    ))
+}
+
+/// A plan of one's own is a workflow that nobody has applied.
+pub fn plan_refused(workspace: &str) -> ApiError {
+    denied(format!(
+        "this key is limited to workspace `{workspace}`, and starts the tenant's workflows only: give `workflow` instead of `plan`"
+    ))
+}
+
+fn denied(detail: String) -> ApiError {
     ApiError::new(StatusCode::FORBIDDEN, "PERMISSION_DENIED", detail)
 }
 

@@ -16,6 +16,7 @@ use interlock_core::limits::{IDEMPOTENCY_RENEW_EVERY, KEY_BYTES_MAX};
 use interlock_core::tenant::identity::Permission;
 use interlock_engine::commands::once::{Once, OnceRequest};
 use interlock_engine::{EngineError, IdempotencyKey};
+use interlock_store::FinishIdempotency;
 use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, sleep};
 use tracing::Instrument as _;
@@ -204,6 +205,23 @@ impl KeptAnswer {
     }
 }
 
+/// What keeps the answer to a request in the commit of its work.
+pub struct Keep<'a> {
+    state: &'a AppState,
+    /// Nothing for a request without a key.
+    request: Option<OnceRequest>,
+}
+
+impl Keep<'_> {
+    /// The answer as it is to be written with the work: whoever repeats the request after a crash gets it.
+    pub fn answer<T: Serialize>(&self, made: &Made<T>) -> Result<Option<FinishIdempotency>, ApiError> {
+        let Some(request) = &self.request else { return Ok(None) };
+        let kept = KeptAnswer::of(made)?.without(made.shown_once)?;
+        let kept = Json::of(&kept).map_err(|error| ApiError::invalid(error.to_string()))?;
+        Ok(Some(self.state.engine().requests().answer_of(request, kept)))
+    }
+}
+
 impl Keyed<'_> {
     /// Does the work, unless the same request did it before: then this is its answer again.
     pub async fn once<T: Serialize>(
@@ -211,15 +229,27 @@ impl Keyed<'_> {
         asked: &impl Serialize,
         work: impl Future<Output = Result<impl Into<Made<T>>, ApiError>>,
     ) -> Result<Response, ApiError> {
+        self.once_keeping(asked, |_| work).await
+    }
+
+    /// The same for work that is one commit and keeps its answer in it ([`Keep::answer`]): nothing is made twice, wherever
+    /// the server dies.
+    pub async fn once_keeping<'a, T: Serialize, M: Into<Made<T>>, F: Future<Output = Result<M, ApiError>>>(
+        &'a self,
+        asked: &impl Serialize,
+        work: impl FnOnce(Keep<'a>) -> F,
+    ) -> Result<Response, ApiError> {
         let Some(key) = key_of(self.state, self.headers, self.caller).await? else {
-            return Ok(work.await?.into().into_response());
+            let keep = Keep { state: self.state, request: None };
+            return Ok(work(keep).await?.into().into_response());
         };
         let hash = canonical_hash(asked).map_err(|error| ApiError::malformed(error.to_string()))?;
         let request = OnceRequest { tenant: self.caller.tenant, key, source: self.source.to_owned(), hash };
         match self.begin(&request).await? {
             Begun::Answered(response) => Ok(response),
             Begun::Begin => {
-                let answered = self.working(&request, work).await.and_then(|made| {
+                let keep = Keep { state: self.state, request: Some(request.clone()) };
+                let answered = self.working(&request, work(keep)).await.and_then(|made| {
                     let made = made.into();
                     let answer = KeptAnswer::of(&made)?;
                     Ok((answer.without(made.shown_once)?, answer))

@@ -98,4 +98,4 @@ pub use subjects::{QueuedRun, SignalSubject, SubjectLine, SubjectSignaled};
 pub use tenants::{PutTenant, Tenant};
 pub use workers::{CloseSession, ExpireSessions, RegisterSession, RenewSession, SessionRow, SetSessionState, Unlisted};
 pub use workflows::{PutWorkflow, SetWorkflowDisabled, WorkflowRow, WorkflowVersionRow, WorkflowVersionSummary};
-pub use write::{Changed, Stored, TenantWrite, Write};
+pub use write::{Changed, Done, Stored, TenantWrite, Write};

@@ -53,6 +53,11 @@ pub(crate) static SQLITE: &[Migration] = &[
         name: "access_changed",
         sql: include_str!("../migrations/sqlite/0018_access_changed.sql"),
     },
+    Migration {
+        version: 19,
+        name: "whom_it_is_for",
+        sql: include_str!("../migrations/sqlite/0019_whom_it_is_for.sql"),
+    },
 ];
 
 pub(crate) static POSTGRES: &[Migration] = &[
@@ -93,6 +98,11 @@ pub(crate) static POSTGRES: &[Migration] = &[
         version: 18,
         name: "access_changed",
         sql: include_str!("../migrations/postgres/0018_access_changed.sql"),
+    },
+    Migration {
+        version: 19,
+        name: "whom_it_is_for",
+        sql: include_str!("../migrations/postgres/0019_whom_it_is_for.sql"),
     },
 ];
 

@@ -10,6 +10,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::db::Db;
 use crate::error::{CorruptRow, DbError, OpenError, ReadError, Restored, SubmitError};
+use crate::idempotency::FinishIdempotency;
 use crate::lane::{Committer, Counters, Lane};
 use crate::meta::{self, KeepLanes};
 use crate::migrate;
@@ -26,7 +27,7 @@ use crate::sqlite::{self, SqliteDb, ready};
 use crate::submit::{Item, Prepared};
 use crate::unreadable::Unreadable;
 use crate::value::{Row, Value, args};
-use crate::write::{Write, WriteLane};
+use crate::write::{BoxedWrite, Done, Write, WriteLane};
 
 /// A database that holds runs. Cheap to clone; the last clone that goes away lets its lanes finish.
 #[derive(Clone)]
@@ -216,13 +217,35 @@ impl Store {
 
     /// Commits a small write that belongs to no run, and answers what became of it.
     pub async fn write<W: Write>(&self, write: W) -> Result<W::Answer, SubmitError> {
+        self.write_boxed::<W>(write.boxed()).await
+    }
+
+    /// The same for a request under a key: if the write does what it was asked for, the request's answer is kept in the
+    /// same commit, and a repeat gets it.
+    pub async fn write_answering<W: Write>(
+        &self,
+        write: W,
+        answer: Option<FinishIdempotency>,
+    ) -> Result<W::Answer, SubmitError>
+    where
+        W::Answer: Done,
+    {
+        let write = write.boxed();
+        let write = match answer {
+            Some(answer) => write.answering::<W::Answer>(answer),
+            None => write,
+        };
+        self.write_boxed::<W>(write).await
+    }
+
+    async fn write_boxed<W: Write>(&self, write: BoxedWrite) -> Result<W::Answer, SubmitError> {
         let lane = self.lane_at(|ways| match W::LANE {
             WriteLane::Runs => 0,
             WriteLane::Upkeep => ways.upkeep,
             WriteLane::Sessions => ways.sessions,
         })?;
         let (reply, answer) = oneshot::channel();
-        lane.send(Item::Op(write.boxed(), reply)).await.map_err(|_| SubmitError::Closed)?;
+        lane.send(Item::Op(write, reply)).await.map_err(|_| SubmitError::Closed)?;
         drop(lane);
         let answer = answer.await.map_err(|_| SubmitError::Closed)??;
         let typed = answer.downcast_ref::<W::Answer>().cloned();

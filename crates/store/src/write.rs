@@ -9,6 +9,7 @@ use interlock_core::ids::TenantId;
 
 use crate::db::Db;
 use crate::error::DbError;
+use crate::idempotency::FinishIdempotency;
 use crate::postgres::connect::PgDb;
 use crate::sql::Stmt;
 use crate::sqlite::{SqliteDb, ready};
@@ -59,6 +60,23 @@ pub enum Changed {
     Gone,
 }
 
+/// An answer that says whether the write has done what it was asked for.
+pub trait Done {
+    fn is_done(&self) -> bool;
+}
+
+impl Done for Stored {
+    fn is_done(&self) -> bool {
+        *self == Self::Stored
+    }
+}
+
+impl Done for Changed {
+    fn is_done(&self) -> bool {
+        *self == Self::Done
+    }
+}
+
 /// The answer of any write.
 pub(crate) type AnyAnswer = Arc<dyn Any + Send + Sync>;
 
@@ -94,7 +112,44 @@ impl<W: Write> Erased for Typed<W> {
     }
 }
 
+/// A write, and the answer to the request that asked for it: both or neither.
+struct Answering {
+    write: BoxedWrite,
+    answer: FinishIdempotency,
+    is_done: fn(&AnyAnswer) -> bool,
+}
+
+impl Erased for Answering {
+    fn on_sqlite(&self, db: &SqliteDb<'_>) -> Result<AnyAnswer, DbError> {
+        let answer = self.write.on_sqlite(db)?;
+        if (self.is_done)(&answer) {
+            ready(self.answer.apply(db))?;
+        }
+        Ok(answer)
+    }
+
+    fn on_postgres<'a>(&'a self, db: &'a PgDb) -> BoxFuture<'a, Result<AnyAnswer, DbError>> {
+        Box::pin(async move {
+            let answer = self.write.on_postgres(db).await?;
+            if (self.is_done)(&answer) {
+                self.answer.apply(db).await?;
+            }
+            Ok(answer)
+        })
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self.write.0.as_any()
+    }
+}
+
 impl BoxedWrite {
+    /// The same write, which keeps the answer to its request if it does what it was asked for.
+    pub(crate) fn answering<A: Done + 'static>(self, answer: FinishIdempotency) -> Self {
+        let is_done = |answer: &AnyAnswer| answer.downcast_ref::<A>().is_some_and(Done::is_done);
+        Self(Box::new(Answering { write: self, answer, is_done }))
+    }
+
     pub(crate) fn new<W: Write>(write: W, on_postgres: OnPostgres<W>) -> Self {
         Self(Box::new(Typed { write, on_postgres }))
     }

@@ -57,5 +57,6 @@ async fn unheard(sim: &Sim, run: &Run, awaited: &Awaited) -> Option<SignalId> {
     }
     let ever = Timestamp(0);
     let pending = sim.database().pending_signals(run.tenant, &awaited.signal, &awaited.key, ever, ALL).await.ok()?;
-    pending.into_iter().map(|signal| signal.id).find(|id| sent.contains(id))
+    let for_it = pending.into_iter().filter(|signal| signal.run.is_none_or(|to| to == run.id));
+    for_it.map(|signal| signal.id).find(|id| sent.contains(id))
 }

@@ -151,6 +151,7 @@ async fn announce(caller: &Caller, message: &OutsideMessage, body: &str) -> Resu
         payload: interlock_core::json::Json::trusted(body.to_owned()),
         source_id: Some(message.id.clone()),
         broadcast: false,
+        run: None,
     };
     caller
         .call(PATIENCE, move |engine| {

@@ -153,6 +153,7 @@ async fn carrier(engine: &Engine, tenant: TenantId, order: String) {
             key,
             payload: Json::trusted(r#"{"carrier":"Pony Express"}"#),
             broadcast: false,
+            run: None,
         };
         if let Err(error) = engine.signals().signal(request).await {
             tracing::warn!(%error, "the carrier's signal was not taken");

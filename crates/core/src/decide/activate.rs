@@ -250,9 +250,18 @@ pub(super) fn request(draft: &mut Draft<'_>, gate: &Gate, purpose: Purpose, reas
 fn exclude_requester(draft: &mut Draft<'_>) {
     let by = &draft.asked.by;
     let directs = matches!(by.initiator, Initiator::User | Initiator::Operator) && !draft.decided_by_vote;
-    let Some(person) = by.person.clone().filter(|_| directs) else { return };
-    if draft.run.header.started_by.as_ref() != Some(&person) && !draft.notes().starters.contains(&person) {
-        draft.notes_mut().starters.push(person);
+    if directs {
+        let people: Vec<String> = by.person.iter().chain(&by.makers).cloned().collect();
+        count_as_starters(draft, people);
+    }
+}
+
+/// From now on these people count as ones who started the run.
+pub(super) fn count_as_starters(draft: &mut Draft<'_>, people: Vec<String>) {
+    for person in people {
+        if draft.run.header.started_by.as_ref() != Some(&person) && !draft.notes().starters.contains(&person) {
+            draft.notes_mut().starters.push(person);
+        }
     }
 }
 

@@ -87,6 +87,8 @@ pub fn open(request: StartRequest) -> Result<(Run, Opening), Rejection> {
 pub fn start(run: &Run, opening: Opening, asked: Asked) -> Result<Decided<'_>, Rejection> {
     let mut draft = Draft::of(run, asked);
     draft.start = Some(opening.start);
+    let makers = draft.asked.by.makers.clone();
+    activate::count_as_starters(&mut draft, makers);
     draft.emit(Event::RunCreated { workflow: run.plan.workflow.clone(), version: run.plan.version });
     for (position, step) in opening.inherited {
         // Attempt 0: the result of an earlier run is used again.

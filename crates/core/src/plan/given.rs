@@ -1,10 +1,10 @@
 //! A plan that is given with a start, without a workflow file. Files are compiled and checked as they are applied; here
 //! what promises something and would do nothing is refused, as it is there.
 
-use super::{Plan, StepSpec};
-use crate::plan::rules::ApprovalRules;
+use super::{BlastRadius, Plan, StepSpec};
+use crate::plan::rules::{ApprovalRules, ValidationMode};
 use crate::rejection::Rejection;
-use crate::state::StepKind;
+use crate::state::{EffectClass, StepKind};
 
 impl Plan {
     /// What [`Plan::validate`] does not look at, since compiled plans may say it.
@@ -21,7 +21,19 @@ impl Plan {
                 return Err(invalid(what.into()));
             }
         }
+        if self.validation_mode() == ValidationMode::FinalOnly && self.blast_radius() > BlastRadius::Low {
+            let radius = self.blast_radius();
+            return Err(invalid(format!("the mode `final_only` is for blast radius low, and this plan's is {radius}")));
+        }
         for step in &self.steps {
+            let undone = step.rollback.is_some() || step.kind() == StepKind::Connector;
+            if self.rules.is_prod() && step.effect_class() != EffectClass::Read && !undone {
+                let key = &step.key;
+                return Err(invalid(format!(
+                    "step `{key}` changes something and has no rollback, which its profile demands: add `rollback`, or \
+                     `\"effect\": \"read\"` if it changes nothing"
+                )));
+            }
             if let Some(field) = step.without_effect() {
                 let (key, kind) = (&step.key, step.kind());
                 let what = format!("step `{key}`: `rules.{field}` has no effect on a step of the kind `{kind}`");
@@ -80,6 +92,10 @@ mod tests {
         assert!(says.contains("at each gate"), "{says}");
         let says = refusal(json!({ "profile": "Prod-critical" }), json!({})).unwrap();
         assert!(says.contains("small letters"), "{says}");
+        let says = refusal(json!({ "profile": "prod-critical" }), json!({})).unwrap();
+        assert!(says.contains("step `a`") && says.contains("rollback"), "{says}");
+        let says = refusal(json!({ "approval": { "mode": "final_only" } }), json!({})).unwrap();
+        assert!(says.contains("blast radius low"), "{says}");
         assert_eq!(refusal(json!({ "profile": "dev-flex", "approval": { "mode": "per_step" } }), json!({})), None);
         assert_eq!(refusal(json!({}), json!({ "critical": true, "destructive": true })), None);
     }

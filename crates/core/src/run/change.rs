@@ -162,14 +162,27 @@ pub struct Context {
     pub person: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Json>,
+    /// Who else has held what it was done with: the maker of the key, of the webhook's secret. It may have been them, so
+    /// they decide nothing that `person` may not. The history names the key.
+    #[serde(skip)]
+    pub makers: Vec<String>,
 }
 
 impl Context {
-    pub const SYSTEM: Self = Self { initiator: Initiator::System, person: None, metadata: None };
-    pub const TIMEOUT: Self = Self { initiator: Initiator::Timeout, person: None, metadata: None };
+    pub const SYSTEM: Self = Self::by(Initiator::System);
+    pub const TIMEOUT: Self = Self::by(Initiator::Timeout);
+
+    /// Nobody in particular.
+    pub const fn by(initiator: Initiator) -> Self {
+        Self { initiator, person: None, metadata: None, makers: Vec::new() }
+    }
+
+    pub fn of(initiator: Initiator, person: impl Into<String>) -> Self {
+        Self { person: Some(person.into()), ..Self::by(initiator) }
+    }
 
     pub fn operator(person: impl Into<String>) -> Self {
-        Self { initiator: Initiator::Operator, person: Some(person.into()), metadata: None }
+        Self::of(Initiator::Operator, person)
     }
 }
 

@@ -41,6 +41,8 @@ struct Kept {
     trace: TraceContext,
     #[serde(default)]
     by: Option<String>,
+    #[serde(default)]
+    makers: Vec<String>,
 }
 
 /// Where a signal comes from.
@@ -48,6 +50,8 @@ struct Kept {
 pub struct Origin {
     /// The person who sent it, and so has started what it starts.
     pub by: Option<String>,
+    /// Who else has held the key that it was sent with.
+    pub makers: Vec<String>,
     pub trace: TraceContext,
 }
 
@@ -71,8 +75,8 @@ impl Signals {
         }
         let at = DeliveryRef::of_signal(row.tenant, row.id);
         let id = row.source_id.clone().unwrap_or_else(|| row.id.to_string());
-        let Origin { by, trace } = origin.clone();
-        let kept = Kept { key: row.key.clone(), payload: row.payload.clone(), id: id.clone(), trace, by };
+        let Origin { by, makers, trace } = origin.clone();
+        let kept = Kept { key: row.key.clone(), payload: row.payload.clone(), id: id.clone(), trace, by, makers };
         let payload = Json::of(&kept).map_err(|error| EngineError::Store(error.to_string()))?;
         let (received_at, event) = (row.received_at, row.signal_type.clone());
         let lock_until = received_at + limits::IDEMPOTENCY_LOCK;
@@ -93,8 +97,8 @@ impl Signals {
     pub(crate) async fn announce_again(&self, row: &DeliveryRow, attempt: u32) -> Result<(), EngineError> {
         let tenant = row.at.tenant;
         let started = match row.payload.decode::<Kept>() {
-            Ok(Kept { key, payload, id, trace, by }) => {
-                let origin = Origin { by, trace };
+            Ok(Kept { key, payload, id, trace, by, makers }) => {
+                let origin = Origin { by, makers, trace };
                 let payload = self.0.at_hand(tenant, payload).await?;
                 let taken = self.0.taken_by(tenant, occasion(&row.event, &key, &payload)).await;
                 match taken {
@@ -142,7 +146,7 @@ impl Signals {
                 idempotency: Some(IdempotencyKey { client: CLIENT.into(), key }),
                 trace: origin.trace.clone(),
                 started_by: origin.by.clone(),
-                by: Context { initiator: Initiator::Webhook, person: None, metadata: None },
+                by: Context { makers: origin.makers.clone(), ..Context::by(Initiator::Webhook) },
                 ..StartWorkflow::new(at.tenant, workflow.clone(), inputs)
             };
             match self.0.start_keyed(start).await {

@@ -81,6 +81,7 @@ impl Runs {
             reason: request.reason,
             rollback: request.rollback,
             person: request.by.person,
+            maker: request.by.makers.into_iter().next(),
             total: runs.len() as u32,
             runs,
             next: 0,

@@ -92,6 +92,7 @@ impl Engine {
             payload: message.payload.clone(),
             source_id: Some(message.id.to_string()),
             broadcast: false,
+            run: Some(run),
         };
         match self.signals().signal(request).await {
             Ok(_) => Ok(Ok(())),

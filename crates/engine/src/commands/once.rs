@@ -77,14 +77,24 @@ impl Requests {
         Ok(())
     }
 
+    /// The answer to a request, to be kept in the commit that does what it asks for.
+    pub fn answer_of(&self, request: &OnceRequest, response: Json) -> FinishIdempotency {
+        self.finished(request, Ok(response))
+    }
+
     /// Keeps the answer for repeats, or lets the request be made again if it failed.
     pub async fn finish_once(&self, request: &OnceRequest, outcome: Result<Json, String>) -> Result<(), EngineError> {
+        self.0.0.store.write(self.finished(request, outcome)).await?;
+        Ok(())
+    }
+
+    fn finished(&self, request: &OnceRequest, outcome: Result<Json, String>) -> FinishIdempotency {
         let now = self.0.now();
         let (state, response, error, kept) = match outcome {
             Ok(response) => (IdempotencyState::Completed, Some(response), None, limits::IDEMPOTENCY_COMPLETED_TTL),
             Err(error) => (IdempotencyState::Failed, None, Some(error), limits::IDEMPOTENCY_FAILED_TTL),
         };
-        let finish = FinishIdempotency {
+        FinishIdempotency {
             tenant: request.tenant,
             client: request.key.client.clone(),
             key: request.key.key.clone(),
@@ -93,8 +103,6 @@ impl Requests {
             error,
             at: now,
             expires_at: now + kept,
-        };
-        self.0.0.store.write(finish).await?;
-        Ok(())
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use interlock_core::decide::Command;
-use interlock_core::ids::{SignalId, TenantId};
+use interlock_core::ids::{RunId, SignalId, TenantId};
 use interlock_core::json::Json;
 use interlock_core::limits;
 use interlock_core::planted::{Bug, is_planted};
@@ -33,6 +33,8 @@ pub struct SignalRequest {
     pub source_id: Option<String>,
     /// Everybody who waits for it hears it, now and as long as it is kept, each once. Else one wait uses it up.
     pub broadcast: bool,
+    /// It is for this run alone, whoever else waits for its type and key.
+    pub run: Option<RunId>,
 }
 
 /// What became of a signal.
@@ -51,13 +53,13 @@ impl Signals {
 
     /// A signal as it will be stored.
     pub(crate) async fn signal_row(&self, request: SignalRequest) -> Result<SignalRow, EngineError> {
-        let SignalRequest { tenant, signal_type, key, payload, source_id, broadcast } = request;
+        let SignalRequest { tenant, signal_type, key, payload, source_id, broadcast, run } = request;
         check(&signal_type, &key, &payload, source_id.as_deref())?;
         let id = SignalId(self.0.0.options.ids.fresh());
         let received_at = self.0.now();
         let payload = self.0.put_aside(tenant, id, payload).await?;
         let expires_at = received_at + limits::SIGNAL_KEPT;
-        Ok(SignalRow { tenant, id, signal_type, key, received_at, expires_at, payload, source_id, broadcast })
+        Ok(SignalRow { tenant, id, signal_type, key, received_at, expires_at, payload, source_id, broadcast, run })
     }
 
     /// Stores a signal, alone or with what it starts, then wakes whoever waits for it.
@@ -131,23 +133,21 @@ impl Signals {
         key: &str,
         waits: Vec<OpenWait>,
     ) -> Result<Vec<(OpenWait, StoredSignal)>, EngineError> {
-        let Some(mut from) = waits.iter().map(|wait| wait.accept_from).min() else { return Ok(Vec::new()) };
-        let read = |from| self.0.0.store.pending_signals(tenant, signal_type, key, from, MATCH_MAX);
-        let mut signals = read(from).await?;
+        let Some(from) = waits.iter().map(|wait| wait.accept_from).min() else { return Ok(Vec::new()) };
+        let signals = self.0.0.store.pending_signals(tenant, signal_type, key, from, MATCH_MAX).await?;
         let mut taken = HashSet::new();
         let mut pairs = Vec::new();
         for wait in waits {
-            let accepted =
-                |signal: &&StoredSignal| signal.received_at >= wait.accept_from && !taken.contains(&signal.id);
-            let mut found = signals.iter().find(accepted).cloned().filter(|_| wait.accept_from >= from);
-            if found.is_none() && (signals.len() == MATCH_MAX || wait.accept_from < from) {
-                // As many as there are waits always hold one that is not taken.
-                from = wait.accept_from;
-                signals = read(from).await?;
-                found = signals.iter().find(accepted).cloned();
-            }
-            if found.as_ref().is_some_and(|signal| signal.broadcast) {
-                // The run may have heard it.
+            let accepted = |signal: &&StoredSignal| {
+                signal.received_at >= wait.accept_from
+                    && signal.run.is_none_or(|run| run == wait.run)
+                    && !taken.contains(&signal.id)
+            };
+            let mut found = signals.iter().find(accepted).cloned();
+            // The run may have heard it; or what it accepts is not on this page. Of its own page, not all is taken: that
+            // is as long as there are waits.
+            let heard = found.as_ref().is_some_and(|signal| signal.broadcast);
+            if heard || found.is_none() && signals.len() == MATCH_MAX {
                 let unheard = self.0.0.store.unheard_signals(&wait, (tenant, signal_type, key), MATCH_MAX).await?;
                 found = unheard.into_iter().find(|signal| !taken.contains(&signal.id));
             }
@@ -160,7 +160,7 @@ impl Signals {
     }
 
     async fn wake(&self, tenant: TenantId, wait: &OpenWait, signal: StoredSignal) -> Result<(), EngineError> {
-        let by = Context { initiator: Initiator::Webhook, person: None, metadata: None };
+        let by = Context::by(Initiator::Webhook);
         let position = wait.position;
         let StoredSignal { id, payload, broadcast, .. } = signal;
         let payload = self.0.at_hand(tenant, payload).await?;

@@ -139,6 +139,7 @@ impl Engine {
             payload,
             source_id: None,
             broadcast: false,
+            run: Some(holder),
         };
         if is_planted(Bug::StartSignalLost) {
             return Ok(Some(true));

@@ -32,7 +32,7 @@ impl Runs {
 
     pub async fn vote(&self, tenant: TenantId, run: RunId, request: VoteRequest) -> Result<Standing, EngineError> {
         let VoteRequest { approval, voter, approve, notes } = request;
-        let by = Context { initiator: Initiator::Approval, person: Some(voter.person.clone()), metadata: None };
+        let by = Context::of(Initiator::Approval, voter.person.clone());
         self.0
             .execute(
                 tenant,

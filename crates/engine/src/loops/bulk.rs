@@ -141,7 +141,12 @@ async fn act(
 
 async fn perform(engine: &Engine, job: &BulkJob, target: Target) -> Result<(), EngineError> {
     let Target { tenant, run, position } = target;
-    let by = Context { initiator: Initiator::Operator, person: job.person.clone(), metadata: Some(mark(job.id)) };
+    let by = Context {
+        person: job.person.clone(),
+        metadata: Some(mark(job.id)),
+        makers: job.maker.iter().cloned().collect(),
+        ..Context::by(Initiator::Operator)
+    };
     match job.action {
         BulkAction::Cancel => {
             engine.runs().cancel(tenant, run, job.reason.clone(), job.rollback, by).await?;

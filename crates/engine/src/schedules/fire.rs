@@ -151,7 +151,7 @@ impl Look<'_> {
         if is_planted(Bug::SlotStartedTwice) {
             key.push_str(&self.engine.fresh_id().to_string());
         }
-        let by = Context { initiator: interlock_core::state::Initiator::System, person: None, metadata: None };
+        let by = Context::by(interlock_core::state::Initiator::System);
         match self.engine.schedules().start_slot(&self.row, slot, key, by).await {
             Ok(started) => {
                 let running =

@@ -59,6 +59,7 @@ impl Webhooks {
             secrets: Secrets { current: self.seal(tenant, id.0, &secret)?, previous: None },
             created_at: self.0.now(),
             created_by: by,
+            secret_by: None,
         };
         match self.0.0.store.write(AddInbound(row.clone())).await? {
             Stored::Stored => Ok((row, told)),
@@ -94,8 +95,10 @@ impl Webhooks {
         tenant: TenantId,
         named: &str,
         secret: Option<String>,
+        by: Option<String>,
     ) -> Result<(InboundRow, Option<String>), EngineError> {
         let mut row = self.inbound(tenant, named).await?;
+        row.secret_by = by;
         let (secret, told) = Self::secret_of(row.source, secret)?;
         row.secrets = self.rotated(tenant, row.id.0, &row.secrets, &secret)?;
         Ok((self.put_inbound(row).await?, told))

@@ -138,7 +138,7 @@ async fn start_all(engine: &Engine, endpoint: &InboundRow, delivery: &DeliveryRo
             trigger: Trigger { kind: endpoint.source.to_string(), reference: Some(delivery.at.key.clone()) },
             idempotency: Some(run_key(&delivery.at, &workflow)),
             started_by: Some(format!("webhook:{}", endpoint.name)),
-            by: Context { initiator: Initiator::Webhook, person: None, metadata: None },
+            by: Context { makers: endpoint.makers(), ..Context::by(Initiator::Webhook) },
             ..StartWorkflow::new(delivery.at.tenant, workflow.clone(), inputs)
         };
         match engine.start_keyed(start).await {

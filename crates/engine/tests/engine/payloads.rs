@@ -143,7 +143,7 @@ on_both! {
         let run = engine.runs().start(StartRun { subject: Some("s".into()), ..start(tenant, &plan, "{}") }).await.unwrap().run;
         reaches(&engine, tenant, run, RunState::WaitingSignal).await;
         let payload = Json::trusted(long("s"));
-        let signal = SignalRequest { tenant, signal_type: "go".into(), key: "s".into(), payload, source_id: None, broadcast: false };
+        let signal = SignalRequest { tenant, signal_type: "go".into(), key: "s".into(), payload, source_id: None, broadcast: false, run: None };
         engine.signals().signal(signal).await.unwrap();
         let ran: Arc<Mutex<u32>> = Arc::default();
         let count = Arc::clone(&ran);

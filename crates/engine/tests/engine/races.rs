@@ -232,6 +232,7 @@ impl Scene {
                     payload: Json::null(),
                     source_id: None,
                     broadcast: false,
+                    run: None,
                 };
                 engine.signals().signal(request).await.map(drop)
             }

@@ -151,6 +151,7 @@ on_both! {
         let signal = |key: &str, id: &str| SignalRequest {
             tenant, signal_type: "go".into(), key: key.into(),
             payload: Json::parse(r#"{"n":1}"#, 100).unwrap(), source_id: Some(id.into()), broadcast: false,
+            run: None,
         };
         // Early.
         engine.signals().signal(signal("early", "1")).await.unwrap();

@@ -65,6 +65,7 @@ fn alarm(tenant: TenantId, source_id: Option<&str>) -> SignalRequest {
         payload: Json::trusted("1"),
         source_id: source_id.map(str::to_owned),
         broadcast: false,
+        run: None,
     }
 }
 

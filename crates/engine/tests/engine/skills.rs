@@ -122,6 +122,7 @@ async fn a_step_is_given_out_by_a_server_that_knows_the_run_as_it_was() {
         payload: Json::null(),
         source_id: None,
         broadcast: false,
+        run: None,
     };
     there.signals().signal(signal).await.unwrap();
     let session = register(&here, &["one"]).await;

@@ -31,7 +31,15 @@ async fn go(engine: &Engine, tenant: TenantId, run: RunId) {
     let key = run.to_string();
     engine
         .signals()
-        .signal(SignalRequest { tenant, signal_type: "go".into(), key, payload, source_id: None, broadcast: false })
+        .signal(SignalRequest {
+            tenant,
+            signal_type: "go".into(),
+            key,
+            payload,
+            source_id: None,
+            broadcast: false,
+            run: None,
+        })
         .await
         .unwrap();
 }

@@ -51,7 +51,7 @@ on_both! {
         let tenant = TenantId(engine.fresh_id());
         let payload = Json::null();
         let signal =
-            SignalRequest { tenant, signal_type: "go".into(), key: "k".into(), payload, source_id: Some("1".into()), broadcast: false };
+            SignalRequest { tenant, signal_type: "go".into(), key: "k".into(), payload, source_id: Some("1".into()), broadcast: false, run: None };
         for _ in 0..2 {
             let answer = engine.signals().signal(signal.clone()).await;
             assert!(

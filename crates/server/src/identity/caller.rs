@@ -38,16 +38,13 @@ pub enum Via {
     Key {
         id: KeyId,
         owner: Option<Arc<str>>,
+        /// Whoever made or rotated it, and so has seen its text.
+        maker: Option<Arc<str>>,
     },
     /// A browser's visit.
-    Session {
-        user: UserId,
-        token_hash: Hash,
-    },
+    Session { user: UserId, token_hash: Hash },
     /// A short-lived token for a WebSocket, and what it was made from.
-    Token {
-        of: Box<Via>,
-    },
+    Token { of: Box<Via> },
 }
 
 impl Caller {
@@ -93,7 +90,16 @@ impl Caller {
             Via::Key { id, .. } => Some(Json::trusted(format!("{{\"key\":\"{id}\"}}"))),
             _ => None,
         };
-        Context { initiator, person: self.responsible().map(str::to_owned), metadata }
+        let person = self.responsible().map(str::to_owned);
+        Context { person, metadata, makers: self.makers(), ..Context::by(initiator) }
+    }
+
+    /// Whoever else may be behind the request: who made the key has had it in hand.
+    pub fn makers(&self) -> Vec<String> {
+        match &self.via {
+            Via::Key { maker, owner, .. } => maker.iter().filter(|_| maker != owner).map(ToString::to_string).collect(),
+            Via::Session { .. } | Via::Token { .. } => Vec::new(),
+        }
     }
 
     /// As the one who directs a run.

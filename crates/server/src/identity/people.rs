@@ -7,7 +7,8 @@ use interlock_core::tenant::identity::Roles;
 use interlock_core::time::Timestamp;
 use interlock_engine::EngineError;
 use interlock_store::{
-    AddInvite, AddUser, ChangeUser, Changed, EndUserSessions, InviteRow, Stored, TenantWrite, UseInvite, UserRow,
+    AddInvite, AddUser, ChangeUser, Changed, Done, EndUserSessions, FinishIdempotency, InviteRow, Stored, TenantWrite,
+    UseInvite, UserRow,
 };
 
 use super::key::random_text;
@@ -120,11 +121,34 @@ impl Identity {
     }
 
     pub async fn add_user(&self, user: UserRow) -> Result<UserRow, ApiError> {
-        if self.write(user.tenant, AddUser(user.clone())).await? == Stored::Duplicate {
-            let detail = format!("there is already a person called `{}`", user.name);
-            return Err(ApiError::new(StatusCode::CONFLICT, "USER_EXISTS", detail));
-        }
+        self.add_user_answering(&user, None).await?;
         Ok(user)
+    }
+
+    /// The same, with the answer to the request that asks for it.
+    pub async fn add_user_answering(&self, user: &UserRow, kept: Option<FinishIdempotency>) -> Result<(), ApiError> {
+        match self.write_answering(user.tenant, AddUser(user.clone()), kept).await? {
+            Stored::Stored => Ok(()),
+            Stored::Duplicate => {
+                let detail = format!("there is already a person called `{}`", user.name);
+                Err(ApiError::new(StatusCode::CONFLICT, "USER_EXISTS", detail))
+            }
+        }
+    }
+
+    /// The same as [`Self::write`], with the answer to the request that asks for it.
+    pub async fn write_answering<W: TenantWrite>(
+        &self,
+        tenant: TenantId,
+        write: W,
+        kept: Option<FinishIdempotency>,
+    ) -> Result<W::Answer, ApiError>
+    where
+        W::Answer: Done,
+    {
+        let answer = self.engine().for_tenant(tenant).write_answering(write, kept).await.map_err(EngineError::from)?;
+        self.forget();
+        Ok(answer)
     }
 
     /// Writes to a tenant's keys and people, and forgets what was looked up before.

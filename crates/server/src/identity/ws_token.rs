@@ -38,7 +38,7 @@ struct SocketClaims {
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Origin {
-    Key { id: KeyId, owner: Option<String> },
+    Key { id: KeyId, owner: Option<String>, maker: Option<String> },
     Session { user: UserId, hash: HashHex },
 }
 
@@ -46,7 +46,10 @@ impl Origin {
     /// Nothing for a token: no token is made from another.
     fn of(via: &Via) -> Option<Self> {
         match via {
-            Via::Key { id, owner } => Some(Self::Key { id: *id, owner: owner.as_deref().map(str::to_owned) }),
+            Via::Key { id, owner, maker } => {
+                let name = |name: &Option<Arc<str>>| name.as_deref().map(str::to_owned);
+                Some(Self::Key { id: *id, owner: name(owner), maker: name(maker) })
+            }
             Via::Session { user, token_hash } => Some(Self::Session { user: *user, hash: HashHex(*token_hash) }),
             Via::Token { .. } => None,
         }
@@ -54,7 +57,9 @@ impl Origin {
 
     fn via(self) -> Via {
         match self {
-            Self::Key { id, owner } => Via::Key { id, owner: owner.map(Into::into) },
+            Self::Key { id, owner, maker } => {
+                Via::Key { id, owner: owner.map(Into::into), maker: maker.map(Into::into) }
+            }
             Self::Session { user, hash } => Via::Session { user, token_hash: hash.0 },
         }
     }

@@ -277,6 +277,35 @@ async fn an_account_of_the_starters_making_does_not_decide() {
     api.end().await;
 }
 
+/// Whoever has made a key has had it in hand, whoever's name stands on it.
+#[tokio::test]
+async fn the_maker_of_a_key_in_anothers_name_does_not_decide_on_what_it_starts() {
+    let api = Api::new().await;
+    let ada = Person::new(&api, "ada", json!(["admin", "approver"]), json!([])).await;
+    let bob = Person::new(&api, "bob", json!(["operator"]), json!([])).await;
+    let cyd = Person::new(&api, "cyd", json!(["approver"]), json!([])).await;
+    let dan = Person::new(&api, "dan", json!(["admin", "approver"]), json!([])).await;
+    let made = ada.post("/keys", json!({ "name": "ci", "roles": ["operator"], "owner": "bob" })).await;
+    let rotated = dan.post(&format!("/keys/{}/rotate", made.text("key")), json!({ "overlap_ms": 60_000 })).await;
+    let start = json!({ "plan": gate(1, json!([])) });
+    for (key, maker) in [(&made, &ada), (&rotated, &dan)] {
+        let run = api.with_key(&key.text("text")).post("/runs", start.clone()).await.text("run_id");
+        let path = format!("/runs/{run}/approve");
+        assert_eq!(maker.post(&path, json!({ "approve": true })).await.problem(), (409, "APPROVAL_VOTE_REFUSED"));
+        cyd.post(&path, json!({ "approve": true })).await.ok();
+    }
+    // Nor on a gate that it has asked again, for a run of somebody else's.
+    let gates = json!([{ "key": "gate", "kind": "approval", "on_reject": "pause" }]);
+    let run = bob.post("/runs", json!({ "plan": plan(gates) })).await.text("run_id");
+    cyd.post(&format!("/runs/{run}/approve"), json!({ "approve": false, "notes": "no" })).await.ok();
+    let retried =
+        api.with_key(&made.text("text")).post(&format!("/runs/{run}/retry"), json!({ "reason": "again" })).await;
+    assert!(retried.status.is_success(), "{}", retried.body);
+    let open = card(&api, &run).await;
+    assert_eq!(open["excluded"], json!(["bob", "ada"]), "{open}");
+    api.end().await;
+}
+
 /// Nobody answers for a key without an owner: it might be the starter's.
 #[tokio::test(start_paused = true)]
 async fn an_account_that_an_ownerless_key_made_for_a_run_does_not_decide_on_it() {

@@ -115,7 +115,7 @@ async fn a_job_that_is_taken_over_does_nothing_twice() {
     let (engine, tenant) = (&api.engine, api.tenant);
     let id = JobId(engine.fresh_id());
     let mark = Some(Json::trusted(format!(r#"{{"bulk_job":"{id}"}}"#)));
-    let by = Context { initiator: Initiator::Operator, person: None, metadata: mark };
+    let by = Context { metadata: mark, ..Context::by(Initiator::Operator) };
     // What the lost server did: the first run as a new one, and the paused one in place.
     let key = IdempotencyKey { client: "interlock.bulk".into(), key: format!("{id}:0") };
     engine.runs().resume_as_new(tenant, runs[0], None, Some(key), by.clone()).await.unwrap();
@@ -130,6 +130,7 @@ async fn a_job_that_is_taken_over_does_nothing_twice() {
         reason: "again".into(),
         rollback: false,
         person: None,
+        maker: None,
         total: 4,
         runs,
         next: 0,

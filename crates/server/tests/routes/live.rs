@@ -348,7 +348,7 @@ async fn a_page_of_another_site_and_a_run_that_is_not_there_are_refused_before_t
 
 /// Pauses and resumes a run so many times, in large events: two for each time.
 async fn pause_and_resume(rig: &Rig, run: RunId, times: u64) {
-    let operator = || Context { initiator: Initiator::Operator, person: None, metadata: None };
+    let operator = || Context::by(Initiator::Operator);
     for _ in 0..times {
         rig.engine.runs().pause(rig.tenant, run, "x".repeat(4_000), operator()).await.unwrap();
         rig.engine.runs().resume(rig.tenant, run, operator()).await.unwrap();
@@ -413,7 +413,7 @@ async fn a_burst_larger_than_what_is_kept_is_not_the_watchers_fault() {
     let run = rig.start(1).await;
     let mut socket = rig.socket(&format!("/ws/runs/{run}")).await;
     assert_eq!(next(&mut socket).await.unwrap()["event"], "session.created");
-    let operator = || Context { initiator: Initiator::Operator, person: None, metadata: None };
+    let operator = || Context::by(Initiator::Operator);
     let burst = async {
         for _ in 0..PAUSES {
             rig.engine.runs().pause(rig.tenant, run, "x".repeat(4_000), operator()).await.unwrap();

@@ -99,6 +99,7 @@ async fn nothing_starts_for_a_disabled_tenant() {
         payload: Json::trusted("{}"),
         source_id: None,
         broadcast: false,
+        run: None,
     };
     let announced = api.engine.signals().announce(signal, Origin::default()).await.unwrap();
     assert!(announced.runs.is_empty());

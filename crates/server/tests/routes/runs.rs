@@ -164,3 +164,16 @@ async fn a_tenant_may_say_that_a_request_id_is_no_idempotency_key() {
     assert_eq!(start("idempotency-key").await, start("idempotency-key").await);
     api.end().await;
 }
+
+/// A plan that came with a request has none of a workflow's rules, and is not called like one.
+#[tokio::test(start_paused = true)]
+async fn a_plan_does_not_pass_for_a_workflow() {
+    let api = Api::new().await;
+    let given = plan(json!([task("a")]));
+    let name = given["workflow"].as_str().unwrap().to_owned();
+    api.post("/workflows", json!({ "source": format!("name: {name}\nsteps:\n  - {{ id: a, task: a }}\n") })).await.ok();
+    let refused = api.post("/runs", json!({ "plan": given })).await;
+    assert_eq!(refused.status, 422, "{}", refused.body);
+    assert!(refused.text("detail").contains("start it by its name"), "{}", refused.body);
+    api.end().await;
+}

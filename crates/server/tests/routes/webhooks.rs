@@ -14,6 +14,7 @@ use sha2::Sha256;
 use std::time::Duration;
 
 use crate::api::{Answer, Api};
+use crate::approvals::Person;
 use crate::schedules::apply;
 
 const SECRET: &str = "it is a secret to everybody";
@@ -321,5 +322,30 @@ async fn an_endpoint_that_rests_takes_nothing() {
     assert_eq!(github(&api, &path, "d-1", &json!({})).await.problem(), (401, "WEBHOOK_SIGNATURE_INVALID"));
     let weak = api.post("/webhooks", json!({ "name": "a", "source": "generic", "secret": "short" })).await;
     assert_eq!(weak.problem(), (422, "INPUT_INVALID"));
+    api.end().await;
+}
+
+/// Whoever knows an address's secret could have sent what comes with it.
+#[tokio::test(start_paused = true)]
+async fn whoever_has_held_the_secret_does_not_decide_on_what_it_starts() {
+    let api = Api::new().await;
+    let roles = || json!(["admin", "approver"]);
+    let ada = Person::new(&api, "ada", roles(), json!([])).await;
+    let dan = Person::new(&api, "dan", roles(), json!([])).await;
+    let cyd = Person::new(&api, "cyd", roles(), json!([])).await;
+    apply(&api.engine, api.tenant, "name: asks\non: webhook\nsteps:\n  - { id: gate, approval: { message: ok? } }\n")
+        .await;
+    let made = ada.post("/webhooks", json!({ "name": "mine", "source": "generic", "secret": SECRET })).await;
+    assert_eq!(made.status, 201, "{}", made.body);
+    dan.post("/webhooks/mine/rotate", json!({ "secret": SECRET })).await.ok();
+    let body = r#"{"id":"e-1"}"#;
+    let signature = hex(&hmac(SECRET.as_bytes(), body.as_bytes()));
+    let taken = send(&api, &made.text("path"), body, &[("x-signature-256", &signature)]).await;
+    let run = taken.body["runs"][0]["run_id"].as_str().unwrap().to_owned();
+    let path = format!("/runs/{run}/approve");
+    for holder in [&ada, &dan] {
+        assert_eq!(holder.post(&path, json!({ "approve": true })).await.problem(), (409, "APPROVAL_VOTE_REFUSED"));
+    }
+    cyd.post(&path, json!({ "approve": true })).await.ok();
     api.end().await;
 }

@@ -23,8 +23,7 @@ async fn confined(api: &Api) -> Api {
 
 /// Things of the workspace, where things have one; the tenant's for all else.
 async fn own(api: &Api, tenants: &Things) -> Things {
-    let gate = json!([{ "key": "gate", "kind": "approval" }, task("a")]);
-    let run = api.post("/runs", json!({ "plan": plan(gate) })).await.text("run_id");
+    let run = api.post("/runs", json!({ "workflow": "gated" })).await.text("run_id");
     let listed = api.get("/approvals").await.ok();
     let approval = listed["approvals"][0]["approval"].as_str().unwrap().to_owned();
     let key = api.post("/keys", json!({ "name": "spare", "roles": ["viewer"] })).await.text("key");
@@ -45,6 +44,8 @@ async fn another_workspaces_things_do_not_exist_for_a_confined_key() {
     let api = Api::new().await;
     let foreign = Things::of(&api, api.tenant, "shared").await;
     let confined = confined(&api).await;
+    let gated = "name: gated\nsteps:\n  - { id: gate, approval: { message: ok? } }\n  - { id: a, task: a }\n";
+    api.post("/workflows", json!({ "source": gated })).await.ok();
     let own = own(&confined, &foreign).await;
     let before = state_of(&api, &foreign).await;
     let mut tried = 0;
@@ -128,8 +129,9 @@ async fn a_confined_admin_makes_only_confined_keys() {
 async fn a_start_does_nothing_to_another_workspaces_run() {
     let api = Api::new().await;
     let confined = confined(&api).await;
+    api.post("/workflows", json!({ "source": "name: one\nsteps:\n  - { id: a, task: a }\n" })).await.ok();
     let body = |more: Value| {
-        let mut body = json!({ "plan": plan(json!([task("a")])), "subject": "order-1" });
+        let mut body = json!({ "workflow": "one", "subject": "order-1" });
         body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         body
     };
@@ -148,5 +150,36 @@ async fn a_start_does_nothing_to_another_workspaces_run() {
     }
     assert_ne!(api.get(&format!("/runs/{queued}")).await.ok()["state"], "canceled", "it is another workspace's");
     assert_ne!(api.get(&format!("/runs/{replacing}")).await.ok()["state"], "canceled");
+    api.end().await;
+}
+
+/// A plan of one's own is a workflow that nobody has applied.
+#[tokio::test(start_paused = true)]
+async fn a_confined_key_starts_the_tenants_workflows_only() {
+    let api = Api::new().await;
+    let refused = confined(&api).await.post("/runs", json!({ "plan": plan(json!([task("a")])) })).await;
+    assert_eq!(refused.problem(), (403, "PERMISSION_DENIED"));
+    assert!(refused.text("detail").contains("`workflow` instead of `plan`"), "{}", refused.body);
+    api.end().await;
+}
+
+/// A signal to a run is for that run alone, whoever else waits for the same under its subject.
+#[tokio::test(start_paused = true)]
+async fn a_signal_to_a_run_wakes_no_other() {
+    let api = Api::new().await;
+    let confined = confined(&api).await;
+    let later = "name: later\ninputs: { key: { type: string, default: order-1 } }\nsteps:\n  - { id: first, wait: { signal: ready } }\n  - { id: go, wait: { signal: go, key: \"${{ inputs.key }}\" } }\n";
+    api.post("/workflows", json!({ "source": later })).await.ok();
+    let other = "name: other\nsteps:\n  - { id: go, wait: { signal: go, key: order-1 } }\n";
+    api.post("/workflows", json!({ "source": other })).await.ok();
+    let theirs = api.post("/runs", json!({ "workflow": "other" })).await.text("run_id");
+    let own = confined.post("/runs", json!({ "workflow": "later", "subject": "order-1" })).await.text("run_id");
+    // It does not wait for it yet, and the other run does.
+    for signal in ["go", "ready"] {
+        let sent = confined.post(&format!("/runs/{own}/signals"), json!({ "type": signal, "payload": 1 })).await;
+        assert_eq!(sent.status, 201, "{}", sent.body);
+    }
+    assert_eq!(api.get(&format!("/runs/{own}?wait_ms=60000")).await.ok()["state"], "succeeded");
+    assert_ne!(api.get(&format!("/runs/{theirs}")).await.ok()["state"], "succeeded", "it was not for this one");
     api.end().await;
 }

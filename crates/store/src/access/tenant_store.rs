@@ -12,6 +12,7 @@ use crate::bulk_jobs::{BulkFailure, BulkJob};
 use crate::delegations::{DelegationPage, DelegationRow};
 use crate::error::{ReadError, Refusal, SubmitError};
 use crate::feed::{EventRecord, FeedPage};
+use crate::idempotency::FinishIdempotency;
 use crate::inbound::{DeliveryRecord, InboundRow};
 use crate::keys::KeyRow;
 use crate::outbound::{AttemptRow, MessageRow, OutboundRow};
@@ -25,7 +26,7 @@ use crate::store::Store;
 use crate::tenants::Tenant;
 use crate::workers::SessionRow;
 use crate::workflows::{WorkflowRow, WorkflowVersionRow, WorkflowVersionSummary};
-use crate::write::TenantWrite;
+use crate::write::{Done, TenantWrite};
 
 /// One tenant's part of the store. Every read names this tenant, and on PostgreSQL it runs under row security with the
 /// tenant set, so that the database itself hides all other tenants' rows.
@@ -132,5 +133,21 @@ impl TenantStore {
             return Err(SubmitError::Refused(Refusal::UnknownTenant));
         }
         self.store.write(write).await
+    }
+
+    /// The same, with the answer to the request that asks for it: see [`Store::write_answering`].
+    pub async fn write_answering<W: TenantWrite>(
+        &self,
+        write: W,
+        answer: Option<FinishIdempotency>,
+    ) -> Result<W::Answer, SubmitError>
+    where
+        W::Answer: Done,
+    {
+        let others = answer.as_ref().is_some_and(|answer| answer.tenant != self.tenant);
+        if write.tenant() != self.tenant || others {
+            return Err(SubmitError::Refused(Refusal::UnknownTenant));
+        }
+        self.store.write_answering(write, answer).await
     }
 }

@@ -75,6 +75,7 @@ fn job_of(row: &mut Row) -> Result<BulkJob, CorruptRow> {
         reason: row.text("reason")?,
         rollback: row.flag("rollback")?,
         person: row.opt_text("person")?,
+        maker: row.opt_text("maker")?,
         runs: Vec::new(),
         total: row.num("total")?,
         next: row.num("next")?,

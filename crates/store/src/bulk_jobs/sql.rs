@@ -3,7 +3,7 @@ use crate::sql::statements;
 statements! {
     BULK_PUT on bulk_jobs {
         both: "INSERT INTO bulk_jobs (tenant_id, job_id, action, filter, reason, rollback, person, runs, total, created_at,
-               finished_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+               finished_at, maker) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
                ON CONFLICT (tenant_id, job_id) DO NOTHING"
     }
 
@@ -32,12 +32,12 @@ statements! {
 
     BULK_ONE on bulk_jobs {
         both: "SELECT job_id, action, filter, reason, rollback, person, total, next, succeeded, failed, created_at,
-               finished_at, runs FROM bulk_jobs WHERE tenant_id = $1 AND job_id = $2"
+               finished_at, maker, runs FROM bulk_jobs WHERE tenant_id = $1 AND job_id = $2"
     }
 
     BULK_LIST on bulk_jobs {
         both: "SELECT job_id, action, filter, reason, rollback, person, total, next, succeeded, failed, created_at,
-               finished_at FROM bulk_jobs WHERE tenant_id = $1 AND job_id < $2 ORDER BY job_id DESC LIMIT $3"
+               finished_at, maker FROM bulk_jobs WHERE tenant_id = $1 AND job_id < $2 ORDER BY job_id DESC LIMIT $3"
     }
 
     BULK_FAILURES on bulk_failures {

@@ -31,7 +31,8 @@ impl Write for PutBulkJob {
             runs,
             job.total,
             job.created_at,
-            job.finished_at
+            job.finished_at,
+            job.maker.as_ref()
         ];
         db.execute(&sql::BULK_PUT, values).await?;
         Ok(())

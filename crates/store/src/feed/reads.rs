@@ -29,9 +29,9 @@ impl Store {
             let (first_seq, at) = (row.num::<u64>("first_seq")?, row.time("at")?);
             let events = split(&mut row)?;
             let context = Context {
-                initiator: row.name("initiator")?,
                 person: row.opt_text("person")?,
                 metadata: row.opt_json("context_meta")?,
+                ..Context::by(row.name("initiator")?)
             };
             for (seq, event) in (first_seq..).zip(events) {
                 if seq > after_seq && records.len() < limit {

@@ -81,6 +81,7 @@ fn inbound(mut row: Row) -> Result<InboundRow, CorruptRow> {
         secrets: secrets(&mut row)?,
         created_at: row.time("created_at")?,
         created_by: row.opt_text("created_by")?,
+        secret_by: row.opt_text("secret_by")?,
     })
 }
 

@@ -19,6 +19,19 @@ pub struct InboundRow {
     pub secrets: Secrets,
     pub created_at: Timestamp,
     pub created_by: Option<String>,
+    /// Whoever gave it the secret that it has now, where that is not who made it.
+    pub secret_by: Option<String>,
+}
+
+impl InboundRow {
+    /// Everybody who has held a secret of it, and so could have sent what came.
+    pub fn makers(&self) -> Vec<String> {
+        self.created_by
+            .iter()
+            .chain(self.secret_by.iter().filter(|by| Some(*by) != self.created_by.as_ref()))
+            .cloned()
+            .collect()
+    }
 }
 
 /// No endpoint has this id.

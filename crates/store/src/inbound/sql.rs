@@ -3,13 +3,13 @@ use crate::sql::statements;
 statements! {
     INBOUND_ADD on inbound_endpoints {
         both: "INSERT INTO inbound_endpoints (tenant_id, endpoint_id, name, source, header, secondary, paused, secret,
-               previous_secret, previous_until, created_at, created_by)
-               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) ON CONFLICT DO NOTHING"
+               previous_secret, previous_until, created_at, created_by, secret_by)
+               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) ON CONFLICT DO NOTHING"
     }
 
     INBOUND_CHANGE on inbound_endpoints {
         both: "UPDATE inbound_endpoints SET header = $1, secondary = $2, paused = $3, secret = $4, previous_secret = $5,
-               previous_until = $6 WHERE tenant_id = $7 AND endpoint_id = $8"
+               previous_until = $6, secret_by = $7 WHERE tenant_id = $8 AND endpoint_id = $9"
     }
 
     INBOUND_REMOVE on inbound_endpoints {
@@ -27,19 +27,19 @@ statements! {
     /// inbound_endpoints_by_name.
     INBOUNDS on inbound_endpoints {
         both: "SELECT tenant_id, endpoint_id, name, source, header, secondary, paused, secret, previous_secret,
-               previous_until, created_at, created_by FROM inbound_endpoints
+               previous_until, created_at, created_by, secret_by FROM inbound_endpoints
                WHERE tenant_id = $1 AND name > $2 ORDER BY name LIMIT $3"
     }
 
     /// inbound_endpoints_by_id: whoever sends to it names no tenant.
     INBOUND_GET on inbound_endpoints {
         both: "SELECT tenant_id, endpoint_id, name, source, header, secondary, paused, secret, previous_secret,
-               previous_until, created_at, created_by FROM inbound_endpoints WHERE endpoint_id = $1"
+               previous_until, created_at, created_by, secret_by FROM inbound_endpoints WHERE endpoint_id = $1"
     }
 
     INBOUND_NAMED on inbound_endpoints {
         both: "SELECT tenant_id, endpoint_id, name, source, header, secondary, paused, secret, previous_secret,
-               previous_until, created_at, created_by FROM inbound_endpoints WHERE tenant_id = $1 AND name = $2"
+               previous_until, created_at, created_by, secret_by FROM inbound_endpoints WHERE tenant_id = $1 AND name = $2"
     }
 
     /// Guard: the key is new.

@@ -20,7 +20,7 @@ impl Write for AddInbound {
         let mut values =
             args![row.tenant, row.id, &row.name, row.source.as_str(), row.header.as_ref(), row.secondary, row.paused];
         values.extend(secret_values(&row.secrets));
-        values.extend(args![row.created_at, row.created_by.as_ref()]);
+        values.extend(args![row.created_at, row.created_by.as_ref(), row.secret_by.as_ref()]);
         stored(db, &sql::INBOUND_ADD, values).await
     }
 }
@@ -37,7 +37,7 @@ impl Write for ChangeInbound {
         let row = &self.0;
         let mut values = args![row.header.as_ref(), row.secondary, row.paused];
         values.extend(secret_values(&row.secrets));
-        values.extend(args![row.tenant, row.id]);
+        values.extend(args![row.secret_by.as_ref(), row.tenant, row.id]);
         changed(db, &sql::INBOUND_CHANGE, values).await
     }
 }

@@ -6,7 +6,7 @@ use crate::db::Db;
 use crate::error::DbError;
 use crate::meta;
 use crate::value::{Value, args};
-use crate::write::{Changed, Stored, Write, boxed, changed, of_tenant, stored};
+use crate::write::{Changed, Done, Stored, Write, boxed, changed, of_tenant, stored};
 
 /// The row of `meta` that says that the store has had its first key.
 pub(crate) const BOOTSTRAPPED: &str = "bootstrapped";
@@ -72,6 +72,12 @@ pub enum KeyRotated {
     Gone,
     /// The new key's text was made before.
     Duplicate,
+}
+
+impl Done for KeyRotated {
+    fn is_done(&self) -> bool {
+        *self == Self::Rotated
+    }
 }
 
 impl Write for RotateKey {

@@ -21,7 +21,7 @@ impl Store {
         rows.into_iter().map(stored_signal).collect()
     }
 
-    /// The same for a run, without those for everybody that it has heard.
+    /// The same for one run: without those that are for another alone, and those for everybody that it has heard.
     pub async fn unheard_signals(
         &self,
         wait: &OpenWait,
@@ -104,5 +104,6 @@ fn stored_signal(mut row: Row) -> Result<StoredSignal, ReadError> {
         received_at: row.time("received_at")?,
         payload: row.json("payload")?,
         broadcast: row.flag("broadcast")?,
+        run: row.opt_id("run_id")?,
     })
 }

@@ -16,6 +16,8 @@ pub struct SignalRow {
     pub source_id: Option<String>,
     /// For everybody who waits for it, each once.
     pub broadcast: bool,
+    /// For this run alone.
+    pub run: Option<RunId>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -24,6 +26,7 @@ pub struct StoredSignal {
     pub received_at: Timestamp,
     pub payload: Json,
     pub broadcast: bool,
+    pub run: Option<RunId>,
 }
 
 /// A (type, key) that has both a signal and a wait for it.

@@ -2,22 +2,22 @@ use crate::sql::statements;
 
 statements! {
     SIGNAL_INSERT on signals {
-        both: "INSERT INTO signals (tenant_id, signal_id, type, key, received_at, expires_at, payload, source_id, broadcast)
-               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING"
+        both: "INSERT INTO signals (tenant_id, signal_id, type, key, received_at, expires_at, payload, source_id, broadcast,
+               run_id) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT DO NOTHING"
     }
 
     /// signals_pending.
     SIGNALS_PENDING on signals {
-        both: "SELECT signal_id, received_at, payload, broadcast FROM signals
+        both: "SELECT signal_id, received_at, payload, broadcast, run_id FROM signals
                WHERE tenant_id = $1 AND type = $2 AND key = $3 AND consumed_by IS NULL AND received_at >= $4
                ORDER BY received_at, signal_id LIMIT $5"
     }
 
-    /// The same, but for those for everybody that the run has heard.
+    /// The same for one run: neither those for another alone, nor those for everybody that it has heard.
     SIGNALS_UNHEARD on signals {
-        both: "SELECT s.signal_id, s.received_at, s.payload, s.broadcast FROM signals s
+        both: "SELECT s.signal_id, s.received_at, s.payload, s.broadcast, s.run_id FROM signals s
                WHERE s.tenant_id = $1 AND s.type = $2 AND s.key = $3 AND s.consumed_by IS NULL AND s.received_at >= $4
-               AND (s.broadcast = 0 OR NOT EXISTS (SELECT 1 FROM signals_heard h WHERE h.tenant_id = s.tenant_id
+               AND (s.run_id IS NULL OR s.run_id = $5) AND (s.broadcast = 0 OR NOT EXISTS (SELECT 1 FROM signals_heard h WHERE h.tenant_id = s.tenant_id
                AND h.run_id = $5 AND h.signal_id = s.signal_id))
                ORDER BY s.received_at, s.signal_id LIMIT $6"
     }
@@ -26,7 +26,8 @@ statements! {
     UNMATCHED on waits {
         both: "SELECT DISTINCT w.tenant_id, w.type, w.key FROM waits w
                WHERE EXISTS (SELECT 1 FROM signals s WHERE s.tenant_id = w.tenant_id AND s.type = w.type
-               AND s.key = w.key AND s.consumed_by IS NULL AND s.received_at >= w.accept_from AND (s.broadcast = 0 OR NOT EXISTS
+               AND s.key = w.key AND s.consumed_by IS NULL AND s.received_at >= w.accept_from
+               AND (s.run_id IS NULL OR s.run_id = w.run_id) AND (s.broadcast = 0 OR NOT EXISTS
                (SELECT 1 FROM signals_heard h WHERE h.tenant_id = s.tenant_id AND h.run_id = w.run_id
                AND h.signal_id = s.signal_id))) LIMIT $1"
     }

@@ -72,7 +72,8 @@ pub(crate) async fn store_signal<D: Db>(db: &D, signal: &SignalRow) -> Result<St
         signal.expires_at,
         &signal.payload,
         signal.source_id.as_ref(),
-        signal.broadcast
+        signal.broadcast,
+        signal.run
     ];
     stored(db, &sql::SIGNAL_INSERT, values).await
 }

@@ -163,6 +163,7 @@ pub fn signal(world: &World, key: &str) -> SignalRow {
         payload: Json::trusted("{}"),
         source_id: None,
         broadcast: false,
+        run: None,
     }
 }
 
@@ -230,6 +231,7 @@ async fn a_signal_is_consumed_once(place: &Place) {
         payload: Json::trusted("{}"),
         source_id: Some("delivery-1".into()),
         broadcast: false,
+        run: None,
     };
     assert_eq!(world.store.write(StoreSignal(row.clone())).await.unwrap(), SignalStored::Stored);
     let twin = SignalRow { id: SignalId(fresh()), ..row.clone() };

@@ -1,18 +1,47 @@
 //! What people lend each other, and how often somebody has guessed their passwords.
 
-use interlock_core::ids::DelegationId;
+use interlock_core::ids::{DelegationId, TenantId, UserId};
+use interlock_core::json::{Hash, Json};
+use interlock_core::state::IdempotencyState;
+use interlock_core::tenant::identity::Roles;
 use interlock_core::time::{Millis, Timestamp};
 use interlock_store::{
-    AddDelegation, Changed, CountLogin, DelegationPage, DelegationRow, ForgetLoginFailures, LoginFailures,
-    NoteLoginFailure, RevokeDelegation, Store, Stored, Write,
+    AddDelegation, AddUser, BeginIdempotency, Changed, CountLogin, DelegationPage, DelegationRow, FinishIdempotency,
+    ForgetLoginFailures, LoginFailures, NoteLoginFailure, RevokeDelegation, Store, Stored, UserRow, Write,
 };
 
 use crate::fixture::{NOW, Place, World, fresh, tenant_id};
 
-crate::on_every_store!(what_was_lent_is_not_passed_on, guesses_are_counted_and_forgotten);
+crate::on_every_store!(
+    what_was_lent_is_not_passed_on,
+    guesses_are_counted_and_forgotten,
+    an_answer_is_kept_with_what_it_answers
+);
 
 async fn ask<W: Write>(store: &Store, write: W) -> W::Answer {
     store.write(write).await.unwrap()
+}
+
+fn user(tenant: TenantId, name: &str) -> UserRow {
+    UserRow {
+        tenant,
+        id: UserId(fresh()),
+        name: name.into(),
+        display_name: None,
+        email: None,
+        roles: Roles::default(),
+        groups: Vec::new(),
+        installation: false,
+        password: None,
+        issuer: None,
+        subject: None,
+        created_at: NOW,
+        created_by: None,
+        disabled_at: None,
+        last_login_at: None,
+        access_changed_at: None,
+        access_changed_by: None,
+    }
 }
 
 fn hour(number: u64) -> Timestamp {
@@ -94,4 +123,46 @@ async fn guesses_are_counted_and_forgotten(place: &Place) {
     ask(store, ForgetLoginFailures { tenant, name: "ada".into() }).await;
     assert_eq!(store.login_failures(tenant, "ada").await.unwrap(), None);
     world.store.close().await;
+}
+
+/// In one commit: a server that dies has either made the account and kept the answer, or neither.
+async fn an_answer_is_kept_with_what_it_answers(place: &Place) {
+    let world = place.world().await;
+    let (store, tenant) = (&world.store, world.tenant);
+    let begin = async |key: &str| {
+        let begin = BeginIdempotency {
+            tenant,
+            client: "ci".into(),
+            key: key.into(),
+            source: "users".into(),
+            request_hash: Hash::of(b"asked"),
+            now: NOW,
+            lock_until: hour(1),
+            expires_at: hour(24),
+            attempts_max: 3,
+        };
+        assert_eq!(ask(store, begin).await, Stored::Stored);
+    };
+    let add = async |key: &str, name: &str| {
+        let answer = FinishIdempotency {
+            tenant,
+            client: "ci".into(),
+            key: key.into(),
+            state: IdempotencyState::Completed,
+            response: Some(Json::trusted("1")),
+            error: None,
+            at: NOW,
+            expires_at: hour(24),
+        };
+        store.write_answering(AddUser(user(tenant, name)), Some(answer)).await.unwrap()
+    };
+    begin("first").await;
+    assert_eq!(add("first", "ada").await, Stored::Stored);
+    let kept = store.idempotency(tenant, "ci", "first").await.unwrap().unwrap();
+    assert_eq!((kept.state, kept.response), (IdempotencyState::Completed, Some(Json::trusted("1"))));
+    // What was not done has no answer.
+    begin("second").await;
+    assert_eq!(add("second", "ada").await, Stored::Duplicate);
+    let kept = store.idempotency(tenant, "ci", "second").await.unwrap().unwrap();
+    assert_eq!((kept.state, kept.response), (IdempotencyState::Processing, None));
 }

@@ -99,6 +99,7 @@ async fn a_schedule_changes_only_from_what_was_read(place: &Place) {
 
 async fn inbound(world: &World) -> InboundRow {
     let row = InboundRow {
+        secret_by: None,
         tenant: world.tenant,
         id: InboundId(fresh()),
         name: "hooks".into(),

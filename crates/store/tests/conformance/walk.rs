@@ -171,6 +171,7 @@ async fn walk(world: &World, other: &Store, seed: u64) -> Vec<String> {
                 payload: Json::trusted("{}"),
                 source_id: None,
                 broadcast: false,
+                run: None,
             };
             world.store.write(StoreSignal(row)).await.unwrap();
         }

@@ -324,7 +324,7 @@ impl Stage<'_> {
                 let voter = Voter::new(&vote.person, vote.groups.clone());
                 let position = self.run.position;
                 let command = Command::Vote { position, voter, approve: vote.approve, notes: vote.notes.clone() };
-                let by = Context { initiator: Initiator::Approval, person: Some(vote.person.clone()), metadata: None };
+                let by = Context::of(Initiator::Approval, vote.person.clone());
                 self.decide(command, by).map_err(|why| format!("{}'s vote: {why}", vote.person))
             }
             Outside::Operator(directive) => self.directive(directive),
@@ -352,7 +352,7 @@ impl Stage<'_> {
             }
         };
         self.tell(format!("{person}: {word}"));
-        let by = Context { initiator: Initiator::Operator, person: Some(person.clone()), metadata: None };
+        let by = Context::of(Initiator::Operator, person.clone());
         self.decide(command, by).map_err(|why| format!("{person}'s `{word}`: {why}"))
     }
 

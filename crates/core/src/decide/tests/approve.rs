@@ -108,7 +108,7 @@ fn whoever_directs_the_run_to_ask_does_not_decide() {
 #[test]
 fn whoever_approves_may_approve_again_at_the_next_gate() {
     let mut case = Case::of(plan(vec![gate("one", OnDenial::Fail), gate("two", OnDenial::Fail)]));
-    let by = Context { initiator: Initiator::Approval, person: Some("ann".into()), metadata: None };
+    let by = Context::of(Initiator::Approval, "ann");
     let vote = case.vote("ann", true);
     case.ask_by(vote, Asked { now: case.now, by }).unwrap();
     let Phase::WaitingApproval(second) = &case.step(1).phase else { panic!("{:?}", case.step(1)) };

@@ -362,7 +362,7 @@ fn what_a_worker_reports_is_never_a_denial() {
 fn a_vote_by_an_approver_is_recorded_as_one() {
     let mut case = rejected();
     case.tell(skip_by("ann"));
-    let by = Context { initiator: Initiator::Approval, person: Some("bob".into()), metadata: None };
+    let by = Context::of(Initiator::Approval, "bob");
     let vote = case.vote("bob", true);
     case.ask_by(vote, Asked { now: case.now, by }).unwrap();
     assert_eq!(case.step(0).state(), StepState::Skipped);

@@ -5,12 +5,15 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use interlock_core::limits::NAME_BYTES_MAX;
 use interlock_core::tenant::identity::Role;
+use interlock_engine::EngineError;
 use interlock_protocol::identity::{CreateKey, CreatedKey, path};
+use interlock_store::{AddKey, Stored};
 
 use super::view;
 use crate::api_error::ApiError;
-use crate::idempotency::{IdempotencyHeaders, Keyed, Made};
-use crate::identity::{Caller, NewKey, create_key};
+use crate::idempotency::{IdempotencyHeaders, Keep, Keyed, Made};
+use crate::identity::key::KeyText;
+use crate::identity::{Caller, NewKey};
 use crate::request::{Body, name};
 use crate::state::AppState;
 
@@ -36,13 +39,17 @@ pub async fn create(
 ) -> Result<Response, ApiError> {
     let keyed = Keyed { state: &state, headers: &headers, caller: &caller, source: "keys" };
     let asked = body.clone();
-    let make = async {
+    let make = async |keep: Keep<'_>| {
         let new = checked(&state, &caller, body).await?;
-        let (row, text) = create_key(state.engine(), state.identity().secret(), new).await?;
-        state.identity().forget();
-        Ok(Made::created(view::created(row, &text)).showing_once(&["text"]))
+        let text = KeyText::random();
+        let row = new.row(state.engine(), state.identity().secret(), &text, None);
+        let made = Made::created(view::created(row.clone(), &text)).showing_once(&["text"]);
+        match state.identity().write_answering(caller.tenant, AddKey(row), keep.answer(&made)?).await? {
+            Stored::Stored => Ok(made),
+            Stored::Duplicate => Err(EngineError::Overloaded.into()),
+        }
     };
-    Box::pin(keyed.once(&asked, make)).await
+    Box::pin(keyed.once_keeping(&asked, make)).await
 }
 
 async fn checked(state: &AppState, caller: &Caller, body: CreateKey) -> Result<NewKey, ApiError> {

@@ -4,12 +4,13 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use interlock_core::ids::KeyId;
+use interlock_engine::EngineError;
 use interlock_protocol::identity::{CreatedKey, RotateKey, limits, path};
 use interlock_store::{KeyRotated, KeyRow};
 
 use super::view::{self, OfKey};
 use crate::api_error::ApiError;
-use crate::idempotency::{IdempotencyHeaders, Keyed, Made};
+use crate::idempotency::{IdempotencyHeaders, Keep, Keyed, Made};
 use crate::identity::key::KeyText;
 use crate::identity::{Caller, NewKey};
 use crate::request::Body;
@@ -37,7 +38,8 @@ pub async fn rotate(
     Body(rotate): Body<RotateKey>,
 ) -> Result<Response, ApiError> {
     let keyed = Keyed { state: &state, headers: &headers, caller: &caller, source: "key rotations" };
-    Box::pin(keyed.once(&(old.id, rotate), replace(&state, &caller, old, rotate))).await
+    let asked = (old.id, rotate);
+    Box::pin(keyed.once_keeping(&asked, |keep| replace(&state, &caller, old, rotate, keep))).await
 }
 
 async fn replace(
@@ -45,6 +47,7 @@ async fn replace(
     caller: &Caller,
     old: KeyRow,
     rotate: RotateKey,
+    keep: Keep<'_>,
 ) -> Result<Made<CreatedKey>, ApiError> {
     caller.check_charge_of(old.installation)?;
     let now = state.engine().now();
@@ -66,9 +69,11 @@ async fn replace(
     let text = KeyText::random();
     let row = new.row(state.engine(), state.identity().secret(), &text, Some(old.client));
     let old_until = now + rotate.overlap_ms.unwrap_or_default().min(limits::ROTATE_OVERLAP_MAX);
-    let rotation = interlock_store::RotateKey { key: row.clone(), old: old.id, old_until };
-    if state.identity().write(caller.tenant, rotation).await? == KeyRotated::Gone {
-        return Err(gone());
+    let made = Made::created(view::created(row.clone(), &text)).showing_once(&["text"]);
+    let rotation = interlock_store::RotateKey { key: row, old: old.id, old_until };
+    match state.identity().write_answering(caller.tenant, rotation, keep.answer(&made)?).await? {
+        KeyRotated::Rotated => Ok(made),
+        KeyRotated::Gone => Err(gone()),
+        KeyRotated::Duplicate => Err(EngineError::Overloaded.into()),
     }
-    Ok(Made::created(view::created(row, &text)).showing_once(&["text"]))
 }

@@ -55,7 +55,8 @@ pub async fn signal(
             return Err(Rejection::Terminal { run, state: overview.state }.into());
         }
         request.key = overview.subject.unwrap_or_else(|| run.to_string());
-        // It is for this run alone: no workflow is started by it.
+        // It is for this run alone: no workflow is started by it, and nobody else hears it.
+        request.run = Some(run);
         let signaled = state.engine().signals().signal(request).await?;
         Ok(answer(Announced { signaled, runs: Vec::new(), skipped: Vec::new() }))
     });

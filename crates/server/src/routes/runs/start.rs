@@ -16,6 +16,7 @@ use interlock_protocol::runs::{self, path};
 use serde::Deserialize;
 
 use crate::api_error::ApiError;
+use crate::confinement;
 use crate::idempotency::{IdempotencyHeaders, key_of, mark};
 use crate::identity::Caller;
 use crate::metrics::Hit;
@@ -119,12 +120,15 @@ async fn make(state: &AppState, caller: &Caller, asked: Asked) -> Result<Started
             Ok(state.engine().runs().start_workflow(StartWorkflow { idempotency, trace, by, ..start }).await?)
         }
         (None, Some(plan)) if version.is_none() => {
+            if let Some(workspace) = &caller.workspace {
+                return Err(confinement::plan_refused(workspace).into());
+            }
             let mut start = StartRun::new(caller.tenant, state.plans().read(&plan)?, inputs);
             start.workspace = workspace.unwrap_or(start.workspace);
             start.on_conflict = on_conflict.unwrap_or(start.on_conflict);
             let priority = priority.unwrap_or(0);
             let start = StartRun { subject, labels, priority, started_by, idempotency, ..start };
-            Ok(state.engine().runs().start(StartRun { trace, by, ..start }).await?)
+            Ok(state.engine().runs().start_given(StartRun { trace, by, ..start }).await?)
         }
         (None, Some(_)) => Err(ApiError::malformed("`version` belongs to a `workflow`, not to a `plan`").into()),
         _ => Err(ApiError::malformed("give either `workflow`, the name of one, or `plan`").into()),

@@ -54,7 +54,8 @@ pub async fn send(
     };
     let keyed = Keyed { state: &state, headers: &headers, caller: &caller, source: SOURCE };
     let request = request(&keyed, asked.clone()).await?;
-    let origin = Origin { by: caller.responsible().map(str::to_owned), trace: trace::context(&headers) };
+    let by = caller.responsible().map(str::to_owned);
+    let origin = Origin { by, makers: caller.makers(), trace: trace::context(&headers) };
     let announce = Box::pin(async { Ok(answer(state.engine().signals().announce(request, origin).await?)) });
     Box::pin(keyed.once(&asked, announce)).await
 }
@@ -72,7 +73,7 @@ pub async fn request(keyed: &Keyed<'_>, signal: Signal) -> Result<SignalRequest,
         Some(source_id) => Some(source_id),
         None => key_of(keyed.state, keyed.headers, keyed.caller).await?.map(by_key),
     };
-    Ok(SignalRequest { tenant: keyed.caller.tenant, signal_type, key, payload, source_id, broadcast })
+    Ok(SignalRequest { tenant: keyed.caller.tenant, signal_type, key, payload, source_id, broadcast, run: None })
 }
 
 /// New signals are created; one that came before changes nothing.

@@ -8,7 +8,7 @@ use interlock_store::UserRow;
 
 use super::view;
 use crate::api_error::ApiError;
-use crate::idempotency::{IdempotencyHeaders, Keyed, Made};
+use crate::idempotency::{IdempotencyHeaders, Keep, Keyed, Made};
 use crate::identity::{Caller, people};
 use crate::request::{Body, text};
 use crate::state::AppState;
@@ -37,10 +37,10 @@ pub async fn create(
     // What is kept of the request must not help to guess the password.
     let seal = |password: &String| state.identity().secret().hash("asked password", password.as_bytes()).to_string();
     let asked = CreateUser { password: body.password.as_ref().map(seal), ..body.clone() };
-    Box::pin(keyed.once(&asked, add(&state, &caller, body))).await
+    Box::pin(keyed.once_keeping(&asked, |keep| add(&state, &caller, body, keep))).await
 }
 
-async fn add(state: &AppState, caller: &Caller, body: CreateUser) -> Result<Made<UserView>, ApiError> {
+async fn add(state: &AppState, caller: &Caller, body: CreateUser, keep: Keep<'_>) -> Result<Made<UserView>, ApiError> {
     let identity = state.identity();
     let password = match body.password {
         Some(password) => Some(identity.passwords().hash(password).await?),
@@ -57,6 +57,7 @@ async fn add(state: &AppState, caller: &Caller, body: CreateUser) -> Result<Made
         access_changed_by: Some(caller.name()),
         ..identity.new_user(caller.tenant, people::person_name(body.name)?)
     };
-    let user = identity.add_user(user).await?;
-    Ok(Made::created(view::user(user)))
+    let made = Made::created(view::user(user.clone()));
+    identity.add_user_answering(&user, keep.answer(&made)?).await?;
+    Ok(made)
 }

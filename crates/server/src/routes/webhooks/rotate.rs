@@ -27,6 +27,7 @@ pub async fn rotate(
     OfEndpoint(named): OfEndpoint,
     Body(rotate): Body<Rotate>,
 ) -> Result<Json<InboundMade>, ApiError> {
-    let (row, secret) = state.engine().webhooks().rotate_inbound(caller.tenant, &named, rotate.secret).await?;
+    let (row, secret) =
+        state.engine().webhooks().rotate_inbound(caller.tenant, &named, rotate.secret, Some(caller.name())).await?;
     Ok(Json(InboundMade { endpoint: view::endpoint(row), secret, shown_once: Vec::new() }))
 }

@@ -92,7 +92,7 @@ impl Faults for Rival {
         let about = self.about.lock().unwrap().clone();
         async move {
             if let Some((engine, tenant, run)) = about {
-                let by = || Context { initiator: Initiator::Operator, person: None, metadata: None };
+                let by = || Context::by(Initiator::Operator);
                 // One of the two is a change, whatever the run's state.
                 if engine.runs().pause(tenant, run, "first".to_owned(), by()).await.is_err() {
                     let _ = engine.runs().resume(tenant, run, by()).await;
