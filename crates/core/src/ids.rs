@@ -110,6 +110,10 @@ id!(
     ReceiptId, "rcp", "receipt"
 );
 id!(
+    /// A decision on one action.
+    DecisionId, "dec", "decision"
+);
+id!(
     /// A message from outside that wakes a waiting step.
     SignalId, "sig", "signal"
 );

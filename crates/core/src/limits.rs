@@ -100,3 +100,6 @@ pub const ORPHANED_AFTER: Millis = Millis::from_mins(5);
 const _: () = assert!(SESSION_RENEWAL.0 * 3 < SESSION_LEASE.0, "a session must survive two lost renewals");
 const _: () = assert!(STEPS_PER_WORKFLOW_MAX <= i32::MAX as usize);
 const _: () = assert!(ERROR_BYTES_MAX < PAYLOAD_BYTES_MAX);
+
+/// Decisions of one run that are shown.
+pub const DECISIONS_SHOWN_MAX: usize = 1_000;

@@ -44,6 +44,10 @@ pub enum Rejection {
     DirectiveNotPermitted { run: RunId, step: String, verb: &'static str, quorum: u32, why: String },
     #[error("step `{step}` of run {run} is not permitted: {}", if reasons.is_empty() { "the decision gives no reason".to_owned() } else { reasons.join("; ") })]
     Denied { run: RunId, step: String, reasons: Vec<String> },
+    #[error(
+        "nobody could decide on step `{step}` of run {run}: {why}. Nothing was done; try again once the policy answers"
+    )]
+    Undecided { run: RunId, step: String, why: String },
     #[error("run {run} is {control}; nothing is claimed from it")]
     NotClaimable { run: RunId, control: Control },
     #[error("run {run} is being canceled: nothing further starts; end the attempt")]
@@ -103,6 +107,7 @@ impl Rejection {
             Self::StepNotReached { .. } => "STEP_NOT_REACHED",
             Self::DirectiveNotPermitted { .. } => "DIRECTIVE_NOT_PERMITTED",
             Self::Denied { .. } => "POLICY_DENIED",
+            Self::Undecided { .. } => "POLICY_UNAVAILABLE",
             Self::NotClaimable { .. } => "RUN_NOT_CLAIMABLE",
             Self::Canceling { .. } => "RUN_CANCELING",
             Self::VoteRefused { .. } => "APPROVAL_VOTE_REFUSED",

@@ -2,13 +2,26 @@
 //! none runs on a committer or an async thread; then its action is judged.
 
 use interlock_core::decide::{Asking, Bound, Decided, Rendered};
+use interlock_core::governance::action::Action;
+use interlock_core::governance::judge::{Decision, Judge, Ruling};
 use interlock_core::plan::retry::StepError;
+use interlock_core::run::Run;
 use interlock_core::run::change::ChangeSet;
 use interlock_workflow::bind::{Facts, fixed};
 
 use crate::Engine;
 use crate::error::EngineError;
 use crate::payloads::replacement;
+
+/// For steps that propose no action: there is nothing to allow.
+#[derive(Debug)]
+struct NothingAllowed;
+
+impl Judge for NothingAllowed {
+    fn judge(&self, _: &Action, _: &Run) -> Ruling {
+        Decision::Undecided { why: "nobody was asked about it".into() }.into()
+    }
+}
 
 impl Engine {
     /// The change that a decision comes to, once everything that it asks has been found out.
@@ -30,7 +43,13 @@ impl Engine {
             None => self.rendered(asking).await,
         };
         match rendered {
-            Ok(Some(rendered)) => asking.bind(rendered, &*self.0.options.judge),
+            Ok(Some(rendered)) => match asking.action(&rendered) {
+                Some(action) => {
+                    let judge = self.judge_for(action, asking.run()).await;
+                    asking.bind(rendered, &judge)
+                }
+                None => asking.bind(rendered, &NothingAllowed),
+            },
             Ok(None) => Bound::condition_false(),
             Err(error) => Bound::broken(error),
         }

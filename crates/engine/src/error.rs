@@ -12,6 +12,12 @@ pub enum EngineError {
     Rejected(#[from] Rejection),
     #[error("there is no workflow `{workflow}`{}", .version.map(|version| format!(" in version {version}")).unwrap_or_default())]
     UnknownWorkflow { workflow: String, version: Option<u32> },
+    #[error("there is no version {version} of the policy")]
+    UnknownPolicy { version: u32 },
+    #[error("the policy cannot be taken: {}", .problems.join("; "))]
+    PolicyInvalid { problems: Vec<String> },
+    #[error("somebody else has changed the policy meanwhile; look at it again")]
+    PolicyChanged,
     #[error(
         "{} takes ticket `{ticket}`; name one as `runbook_id`: {}",
         if *.matched { "more than one workflow" } else { "no workflow's `on.ticket`" },
@@ -96,6 +102,9 @@ impl EngineError {
         match self {
             Self::Rejected(rejection) => rejection.code(),
             Self::UnknownWorkflow { .. } => "WORKFLOW_NOT_FOUND",
+            Self::UnknownPolicy { .. } => "POLICY_NOT_FOUND",
+            Self::PolicyInvalid { .. } => "POLICY_INVALID",
+            Self::PolicyChanged => "POLICY_CHANGED",
             Self::RunbookUnclear { .. } => "RUNBOOK_UNCLEAR",
             Self::WorkflowDisabled { .. } => "WORKFLOW_DISABLED",
             Self::SubjectBusy { .. } | Self::SubjectElsewhere { .. } => "RUN_SUBJECT_BUSY",

@@ -22,6 +22,7 @@ pub mod loops;
 pub mod options;
 pub mod parts;
 pub mod payloads;
+pub mod policy;
 pub mod schedules;
 pub mod sessions;
 pub mod set_aside;
@@ -49,6 +50,7 @@ pub use commands::start::{EncodedPlan, IdempotencyKey, StartRun, Started};
 pub use commands::start_workflow::StartWorkflow;
 pub use error::EngineError;
 pub use options::EngineOptions;
+pub use policy::JudgedBy;
 pub use workflows::WorkflowVersion;
 
 /// A running engine. Cheap to clone; all clones are one engine.
@@ -68,6 +70,8 @@ pub(crate) struct Inner {
     pub loops: loops::supervise::Loops,
     pub evaluator: evaluator::Evaluator,
     pub workflows: workflows::Cache,
+    pub rules: policy::Rules,
+    pub standing: policy::Standing,
     pub disabled_tenants: tenants::DisabledTenants,
     pub timers: loops::timers::Alarm,
     pub seal: tokio::sync::Notify,
@@ -113,6 +117,8 @@ impl Engine {
             outages: loops::outage::Outages::default(),
             loops: loops::supervise::Loops::new(options.clock.clone()),
             workflows: workflows::Cache::default(),
+            rules: policy::Rules::default(),
+            standing: policy::Standing::default(),
             disabled_tenants: tenants::DisabledTenants::default(),
             evaluator: evaluator::Evaluator::new(options.expressions_in_place, options.expressions_max),
             timers: loops::timers::Alarm::default(),

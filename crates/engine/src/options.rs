@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use interlock_core::governance::judge::{AllowDeclared, Judge};
 use interlock_core::limits;
 use interlock_core::time::Millis;
 use interlock_outbound::Outbound;
@@ -13,6 +12,7 @@ use crate::deliver::Deliver;
 use crate::dispatch::ready::GROUP_READY_MAX;
 use crate::ids::IdSource;
 use crate::payloads::PayloadOptions;
+use crate::policy::JudgedBy;
 use crate::vault::Vault;
 
 #[derive(Clone)]
@@ -41,7 +41,7 @@ pub struct EngineOptions {
     /// How many expressions may be evaluated at once: the machine's cores, since they do nothing but compute.
     pub expressions_max: usize,
     /// Decides on every action before it may happen.
-    pub judge: Arc<dyn Judge>,
+    pub judge: JudgedBy,
     /// The key of the secrets that the store keeps sealed; without it no webhook has a secret.
     pub vault: Option<Vault>,
     /// The one client for calls to the outside; without it messages wait.
@@ -75,7 +75,7 @@ impl EngineOptions {
             ready_max: GROUP_READY_MAX,
             expressions_in_place: false,
             expressions_max: std::thread::available_parallelism().map_or(2, usize::from),
-            judge: Arc::new(AllowDeclared),
+            judge: JudgedBy::Policy,
             vault: None,
             outbound: None,
             deliver,

@@ -29,6 +29,8 @@ parts! {
     Workers, workers;
     /// Workflow versions.
     Workflows, workflows;
+    /// The rules that actions are held against.
+    Policies, policies;
     /// Signals from outside.
     Signals, signals;
     /// Runs that start by the clock.

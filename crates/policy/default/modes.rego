@@ -3,7 +3,7 @@
 #   per_step        every step that changes something
 #   per_phase       the first such step of each phase, and what critical_only asks about
 #   critical_only   critical steps, and what is not approved automatically (auto_approval.rego)
-#   final_only      the last step; only for workflows that reach no further than low, else as critical_only
+#   final_only      the last step that changes something; only for workflows that reach no further than low, else as critical_only
 #   none            neither the workflow nor its profile promises anything: only what is declared critical
 #
 # An `approval` step of the workflow itself that stands before the step counts as the question: nobody is asked twice.
@@ -23,13 +23,13 @@ ask contains {"rule": "mode_per_phase", "text": "the mode per_phase asks before 
 ask contains {"rule": "critical_step", "text": "the step is declared critical"} if {
 	input.step.critical
 	input.workflow.mode != "final_only"
-	mode_applies
+	not_asked_yet
 }
 
 ask contains {"rule": "critical_step", "text": "the step is declared critical, and final_only is for blast radius low"} if {
 	input.step.critical
 	final_only_too_wide
-	mode_applies
+	not_asked_yet
 }
 
 ask contains {"rule": "not_auto_approved", "text": why} if {
@@ -47,6 +47,10 @@ ask contains {"rule": "mode_final_only", "text": "the mode final_only asks befor
 # A step without effect was never proposed; what undoes a failed step is covered by its permission.
 mode_applies if {
 	changes_something
+	not_asked_yet
+}
+
+not_asked_yet if {
 	not automatic_rollback
 	input.step.gate == null
 }

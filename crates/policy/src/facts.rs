@@ -70,7 +70,7 @@ impl StepFacts {
             phase: spec.rules.phase,
             critical: spec.rules.critical,
             begins_phase: is_asked(ValidationMode::PerPhase),
-            last: index + 1 == plan.steps.len(),
+            last: is_asked(ValidationMode::FinalOnly),
             gate: gate_before(plan, index)
                 .map(|gate| GateFacts { quorum: gate.quorum, approvers: gate.approvers.clone() }),
             confidence,

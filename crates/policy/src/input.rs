@@ -55,7 +55,7 @@ pub struct StepFacts {
     pub critical: bool,
     /// The first step of its phase that changes something.
     pub begins_phase: bool,
-    /// The last step of the workflow.
+    /// The last step of the workflow that changes something.
     pub last: bool,
     /// The `approval` step before it that asks about this step.
     pub gate: Option<GateFacts>,

@@ -32,7 +32,7 @@ pub use decision::{Excluded, Obligations, PolicyDecision, PolicyReason, Scope, U
 pub use explain::explain;
 pub use facts::{NO_MODE, SOURCE_WORKFLOW};
 pub use input::PolicyInput;
-pub use judge::{UNAVAILABLE, core_decision};
+pub use judge::core_decision;
 pub use problem::{LoadError, Problem};
 pub use replay::{Comparison, Difference, Outcome, StoredDecision, compare, input_digest, read_inputs, replay};
 pub use sources::{BundleSources, DATA_FILE};

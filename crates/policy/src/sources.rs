@@ -98,6 +98,15 @@ impl BundleSources {
         Ok(sources)
     }
 
+    /// The files that would make the same bundle.
+    pub fn files(&self) -> BTreeMap<String, String> {
+        let data = serde_json::to_string_pretty(&self.data).expect("a JSON document has a text");
+        let mut files: BTreeMap<String, String> = self.modules.clone();
+        files.extend(self.tests.clone());
+        files.insert(DATA_FILE.to_owned(), data);
+        files
+    }
+
     fn check_sizes(&self) -> Result<(), LoadError> {
         let of_bundle = |what: String| Err(Problem::of_file("bundle", what).into());
         if self.modules.is_empty() {

@@ -15,6 +15,7 @@ pub mod executions;
 pub mod health;
 pub mod identity;
 pub mod live;
+pub mod policy;
 pub mod problem;
 pub mod runs;
 pub mod schedules;

@@ -183,6 +183,7 @@ impl From<Rejection> for ApiError {
                 StatusCode::NOT_FOUND
             }
             Rejection::DirectiveNotPermitted { .. } | Rejection::Denied { .. } => StatusCode::FORBIDDEN,
+            Rejection::Undecided { .. } => StatusCode::SERVICE_UNAVAILABLE,
             Rejection::NotBound { .. } | Rejection::NotGranted { .. } => StatusCode::INTERNAL_SERVER_ERROR,
             Rejection::InvalidPlan { .. } | Rejection::InvalidInput { .. } => StatusCode::UNPROCESSABLE_ENTITY,
             Rejection::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
@@ -207,11 +208,13 @@ impl From<EngineError> for ApiError {
                 Self::new(StatusCode::CONFLICT, code, detail).about(run)
             }
             EngineError::UnknownWorkflow { .. }
+            | EngineError::UnknownPolicy { .. }
             | EngineError::UnknownSchedule { .. }
             | EngineError::UnknownEndpoint { .. } => Self::new(StatusCode::NOT_FOUND, code, detail),
             EngineError::TenantDisabled => Self::new(StatusCode::FORBIDDEN, code, detail),
             EngineError::SubjectElsewhere { .. }
             | EngineError::WorkflowDisabled { .. }
+            | EngineError::PolicyChanged
             | EngineError::IdempotencyConflict
             | EngineError::IdempotencySpent
             | EngineError::BulkCount { .. }
@@ -222,7 +225,9 @@ impl From<EngineError> for ApiError {
                 error.problem.candidates = candidates;
                 error
             }
-            EngineError::IdempotencyMismatch => Self::new(StatusCode::UNPROCESSABLE_ENTITY, code, detail),
+            EngineError::IdempotencyMismatch | EngineError::PolicyInvalid { .. } => {
+                Self::new(StatusCode::UNPROCESSABLE_ENTITY, code, detail)
+            }
             EngineError::SessionGone => Self::new(StatusCode::GONE, code, detail),
             EngineError::TooManyPending | EngineError::SubjectQueueFull { .. } => {
                 Self::new(StatusCode::TOO_MANY_REQUESTS, code, detail)

@@ -9,7 +9,7 @@
 use axum::http::StatusCode;
 use interlock_core::tenant::identity::Permission;
 use interlock_protocol::{
-    agent, approvals, bulk, delegations, executions, identity, live, runs, schedules, webhooks, workflows,
+    agent, approvals, bulk, delegations, executions, identity, live, policy, runs, schedules, webhooks, workflows,
 };
 
 use crate::api_error::ApiError;
@@ -41,6 +41,7 @@ const OF_WORKSPACE: &[&str] = &[
     runs::path::STEPS,
     runs::path::EVENTS,
     runs::path::RECEIPTS,
+    policy::path::DECISIONS,
     runs::path::PAYLOAD,
     runs::path::WAITS,
     runs::path::WHY,
@@ -81,6 +82,9 @@ const SHARED: &[&str] = &[
     workflows::path::WORKFLOW,
     workflows::path::VERSIONS,
     workflows::path::VERSION,
+    policy::path::POLICY,
+    policy::path::VERSIONS,
+    policy::path::FILES,
 ];
 /// The caller's own, and checks that change nothing.
 const OWN: &[&str] = &[
@@ -89,6 +93,7 @@ const OWN: &[&str] = &[
     identity::path::ME,
     workflows::path::VALIDATE,
     workflows::path::PLAN,
+    policy::path::EVAL,
 ];
 
 /// Paths of what belongs to the tenant as a whole. Signals by key and workers reach every workspace.
@@ -106,6 +111,9 @@ const OF_TENANT: &[&str] = &[
     live::path::FEED,
     live::path::WS_FEED,
     runs::path::SIGNALS,
+    policy::path::POLICY,
+    policy::path::VERSIONS,
+    policy::path::REPLAY,
     workflows::path::WORKFLOWS,
     workflows::path::WORKFLOW,
     workflows::path::DISABLE,

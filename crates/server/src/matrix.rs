@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 
 use interlock_core::tenant::identity::Permission;
 use interlock_protocol::{
-    agent, approvals, bulk, delegations, executions, identity, live, runs, schedules, webhooks, workflows,
+    agent, approvals, bulk, delegations, executions, identity, live, policy, runs, schedules, webhooks, workflows,
 };
 
 use crate::identity::oidc;
@@ -175,6 +175,7 @@ pub static MATRIX: &[Line] = {
         line("GET", runs::path::STEPS, Read, OF_RUN),
         line("GET", runs::path::EVENTS, Read, OF_RUN),
         line("GET", runs::path::RECEIPTS, Read, OF_RUN),
+        line("GET", policy::path::DECISIONS, Read, OF_RUN),
         line("GET", runs::path::PAYLOAD, Read, OF_PAYLOAD),
         line("GET", runs::path::WAITS, Read, &[(Place::Cursor("after"), Thing::Run)]),
         line("POST", bulk::path::PREVIEW, Read, &[]),
@@ -225,6 +226,13 @@ pub static MATRIX: &[Line] = {
         line("POST", workflows::path::ENABLE, Define, OF_WORKFLOW),
         line("POST", workflows::path::VALIDATE, Read, &[]),
         line("POST", workflows::path::PLAN, Read, &[(Place::Body("/workflow"), Thing::Workflow)]),
+        line("GET", policy::path::POLICY, Read, &[]),
+        line("PATCH", policy::path::POLICY, Administer, &[]),
+        line("GET", policy::path::VERSIONS, Read, &[]),
+        line("POST", policy::path::VERSIONS, Administer, &[]),
+        line("GET", policy::path::FILES, Read, &[]),
+        line("POST", policy::path::EVAL, Read, &[]),
+        line("POST", policy::path::REPLAY, Administer, &[]),
         line("POST", schedules::path::SCHEDULES, Define, &[]),
         line("GET", schedules::path::SCHEDULES, Read, &[]),
         line("GET", schedules::path::SCHEDULE, Read, OF_SCHEDULE),

@@ -15,6 +15,7 @@ mod bulk_jobs;
 mod check;
 mod claims;
 mod db;
+mod decisions;
 mod delegations;
 mod error;
 mod feed;
@@ -30,6 +31,7 @@ mod outbox;
 mod payloads;
 mod people;
 mod plans;
+mod policies;
 mod postgres;
 mod receipts;
 mod retention;
@@ -57,6 +59,7 @@ pub use backup::{backup_file, restore, unfinished_restore};
 pub use bulk_jobs::{AdvanceBulkJob, BulkFailure, BulkJob, ClaimBulkJob, PutBulkJob};
 pub use check::{CheckProgress, Finding};
 pub use claims::{Claimed, ReadyGroup, ReadyRun};
+pub use decisions::DecisionRow;
 pub use delegations::{AddDelegation, DelegationPage, DelegationRow, RevokeDelegation};
 pub use error::{CorruptRow, OpenError, ReadError, Refusal, Restored, SubmitError};
 pub use feed::{EventRecord, FeedPage, Seal, TenantEvent};
@@ -84,6 +87,7 @@ pub use people::{
     AddInvite, AddUser, ChangeUser, CountLogin, EndUserSession, EndUserSessions, ForgetLoginFailures, InviteRow,
     LoginFailures, NoteLoginFailure, NoteSignIn, OpenUserSession, TouchUserSession, UseInvite, UserRow, UserSessionRow,
 };
+pub use policies::{PolicyBundleRow, PolicyBundleSummary, PolicyRow, PutPolicyBundle, SetPolicy};
 pub use receipts::{ReceiptRow, SettleReceipt};
 pub use retention::Sweep;
 pub use runs::{ATTR_FILTERS_MAX, Page, RunFilter, RunSummary, StepRow};

@@ -58,6 +58,7 @@ pub(crate) static SQLITE: &[Migration] = &[
         name: "whom_it_is_for",
         sql: include_str!("../migrations/sqlite/0019_whom_it_is_for.sql"),
     },
+    Migration { version: 20, name: "policy", sql: include_str!("../migrations/sqlite/0020_policy.sql") },
 ];
 
 pub(crate) static POSTGRES: &[Migration] = &[
@@ -104,6 +105,7 @@ pub(crate) static POSTGRES: &[Migration] = &[
         name: "whom_it_is_for",
         sql: include_str!("../migrations/postgres/0019_whom_it_is_for.sql"),
     },
+    Migration { version: 20, name: "policy", sql: include_str!("../migrations/postgres/0020_policy.sql") },
 ];
 
 /// The oldest schema whose binaries can work with this one: they neither miss nor are refused what this release has added.

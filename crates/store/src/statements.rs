@@ -2,17 +2,19 @@
 
 use crate::sql::{Stmt, hot, side};
 use crate::{
-    approvals, bulk_jobs, check, claims, delegations, feed, idempotency, inbound, keys, meta, outbound, outbox,
-    payloads, people, receipts, retention, runs, schedules, signals, subjects, tenants, workers, workflows,
+    approvals, bulk_jobs, check, claims, decisions, delegations, feed, idempotency, inbound, keys, meta, outbound,
+    outbox, payloads, people, policies, receipts, retention, runs, schedules, signals, subjects, tenants, workers,
+    workflows,
 };
 
 /// All of them, for the test that prepares each on both databases.
 pub fn all_statements() -> impl Iterator<Item = &'static Stmt> {
-    let nouns: [&[&Stmt]; 23] = [
+    let nouns: [&[&Stmt]; 25] = [
         approvals::sql::ALL,
         bulk_jobs::sql::ALL,
         check::sql::ALL,
         claims::sql::ALL,
+        decisions::sql::ALL,
         delegations::sql::ALL,
         feed::sql::ALL,
         idempotency::sql::ALL,
@@ -23,6 +25,7 @@ pub fn all_statements() -> impl Iterator<Item = &'static Stmt> {
         outbox::sql::ALL,
         payloads::sql::ALL,
         people::sql::ALL,
+        policies::sql::ALL,
         receipts::sql::ALL,
         retention::sql::ALL,
         runs::sql::ALL,

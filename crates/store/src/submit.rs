@@ -7,12 +7,14 @@ use interlock_core::ids::RunId;
 use interlock_core::limits::{self, OWN_LABELS};
 use interlock_core::planted::{Bug, is_planted};
 use interlock_core::run::change::{ChangeSet, ClaimChange, LiveChange, SideWrite};
+use interlock_core::run::decision::{Basis, DecisionRecord};
 use interlock_core::state::{Admission, ApprovalState, RunState};
 use serde::Serialize;
 use smallvec::SmallVec;
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
+use crate::decisions::sql as decisions;
 use crate::error::{Refusal, SubmitError};
 use crate::idempotency::StartAnswer;
 use crate::sql::{Stmt, side};
@@ -304,6 +306,13 @@ fn side_stmt(change: &ChangeSet, number: usize, write: &SideWrite) -> Result<(Si
             },
             Some(key(&("receipt", tenant, &receipt.key))),
         ),
+        SideWrite::PutDecision(record) => {
+            let DecisionRecord { id, position, iteration, attempt, operation, verdict, action, basis } = &**record;
+            let Basis { bundle, evaluator, input, answer, shadow, tier } = &**basis;
+            let of_step = args![tenant, *id, run, *position, *iteration, *attempt, operation, verdict, tier];
+            let rests_on = args![action.0, bundle.0, evaluator, input, answer.as_ref(), shadow.as_ref(), at];
+            plain(&decisions::DECISION_PUT, of_step.into_iter().chain(rests_on).collect())
+        }
         SideWrite::Outbox(row) => {
             let place = message_place(change, number);
             plain(&side::OUTBOX_INSERT, args![tenant, row.id, run, &row.destination, &row.payload, at, place])

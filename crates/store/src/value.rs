@@ -2,8 +2,8 @@
 //! says is an error that names the table, the column and the row.
 
 use interlock_core::ids::{
-    ApprovalId, DelegationId, InboundId, JobId, KeyId, OutboundId, OutboxId, ReceiptId, RunId, ScheduleId, ServerId,
-    SessionId, SignalId, TenantId, UserId,
+    ApprovalId, DecisionId, DelegationId, InboundId, JobId, KeyId, OutboundId, OutboxId, ReceiptId, RunId, ScheduleId,
+    ServerId, SessionId, SignalId, TenantId, UserId,
 };
 use interlock_core::json::{Hash, Json};
 use interlock_core::time::Timestamp;
@@ -118,7 +118,7 @@ id_values!(
     KeyId,
     UserId
 );
-id_values!(JobId, ScheduleId, InboundId, OutboundId);
+id_values!(DecisionId, JobId, ScheduleId, InboundId, OutboundId);
 
 /// Arguments in the order of `$1…$n`.
 macro_rules! args {
@@ -339,4 +339,4 @@ macro_rules! from16 {
     };
 }
 from16!(TenantId, RunId, SessionId, ApprovalId, DelegationId, ReceiptId, SignalId, OutboxId, ServerId, KeyId, UserId);
-from16!(JobId, ScheduleId, InboundId, OutboundId);
+from16!(DecisionId, JobId, ScheduleId, InboundId, OutboundId);

@@ -57,7 +57,6 @@ codes! {
     FinalOnlyTooFar = "final-only-too-far": "`final_only` for a workflow whose blast radius is above low.",
     UnknownProfile = "unknown-profile": "A profile that is not one of the shipped ones (a warning: an operator may add profiles).",
     PhaseOrder = "phase-order": "A phase that comes before one it must follow (a warning).",
-    StartRefused = "start-refused": "The mode or profile promises that people are asked before steps, and no `approval` step asks them: every start is refused (a warning).",
     Ineffective = "ineffective": "Something that has no effect as it is written (a warning).",
     Unexpected = "unexpected": "`workflow test`: something came otherwise than the scenario expects.",
     NoExecutor = "no-executor": "A kind of step that this version cannot run yet; `validate` accepts it, `apply` does not.",

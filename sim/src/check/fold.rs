@@ -161,6 +161,7 @@ impl RunModel {
             | Event::ApprovalResolved { step, .. } => {
                 return self.leave(*step, Stage::Asking, |stage| stage == Stage::Asking);
             }
+            Event::PolicyDecided { .. } => {}
             Event::ReceiptRecorded { step, attempt, receipt, state } => {
                 return self.receipt(*step, *attempt, *receipt, *state);
             }

@@ -12,12 +12,15 @@ use crate::plan::retry::{ErrorClass, StepError};
 use crate::plan::{Accept, Gate, WaitFor, Work};
 use crate::planted::{Bug, is_planted};
 use crate::rejection::Rejection;
-use crate::run::approval::{Approval, Purpose};
+use crate::run::approval::{Approval, Purpose, Terms};
 use crate::run::change::SideWrite;
 use crate::run::event::Event;
 use crate::run::{Awaited, Phase, Wait};
-use crate::state::{ApprovalState, Initiator, Reason, StepState};
+use crate::state::{ApprovalState, Control, Initiator, Reason, StepState};
 use crate::time::{Millis, Timestamp};
+
+/// The code of a step on which nobody could decide.
+pub const POLICY_UNAVAILABLE: &str = "POLICY_UNAVAILABLE";
 
 /// Why a step was skipped whose condition did not hold.
 pub(super) const CONDITION_FALSE: &str = "condition is false";
@@ -63,21 +66,25 @@ pub(super) fn answered(draft: &mut Draft<'_>, position: u32, found: Found) -> Re
     match decision_on(draft, position, judged.as_ref())? {
         Decision::Allow => activate(draft, position, StepEvent::Activated(Verdict::Go), rendered),
         Decision::Deny { reasons } => deny(draft, position, StepEvent::Activated(Verdict::Denied), reasons),
-        Decision::NeedsApproval { reasons, gate } => {
-            let approval = request(draft, &asking(gate, reasons), Purpose::Gate, None);
+        Decision::NeedsApproval { reasons, terms } => {
+            let approval = request_on(draft, terms, reasons);
             ask(draft, position, StepEvent::Activated(Verdict::NeedsApproval), approval)
         }
+        Decision::Undecided { why } => undecided(draft, position, StepEvent::Activated(Verdict::Denied), why),
     }
 }
 
 /// The decision on a step that is about to begin. What proposes an action and was not judged does not begin.
 pub(super) fn decision_on<'j>(
-    draft: &Draft<'_>,
+    draft: &mut Draft<'_>,
     position: u32,
     judged: Option<&'j Judged>,
 ) -> Result<&'j Decision, Rejection> {
     match judged {
-        Some(judged) => Ok(judged.decision()),
+        Some(judged) => {
+            draft.record_decision(judged.action(), judged.ruling());
+            Ok(judged.decision())
+        }
         None if draft.spec(position).is_governed() => {
             Err(not_bound(draft, position, "a decision on what it is about to do"))
         }
@@ -106,6 +113,23 @@ pub(super) fn deny(
     let message = if reasons.is_empty() { "the decision gives no reason".to_owned() } else { reasons.join("; ") };
     let error = StepError::new(ErrorClass::Denied, "POLICY_DENIED", message);
     fail::fail_step(draft, position, event, error, Reason::PolicyDenied)
+}
+
+/// Nobody could decide: the step does not begin, and the run stops for a directive whatever its rule on failures is.
+pub(super) fn undecided(draft: &mut Draft<'_>, position: u32, event: StepEvent, why: &str) -> Result<(), Rejection> {
+    let error = StepError::new(ErrorClass::Denied, POLICY_UNAVAILABLE, why);
+    fail::end_step(draft, position, event, error)?;
+    if draft.control != Control::Canceling {
+        draft.reason = Some(Reason::StepFailed);
+        let key = draft.spec(position).key.clone();
+        fail::pause(draft, format!("nobody could decide on step {key}"));
+    }
+    Ok(())
+}
+
+/// A request for the approval that a decision asks for.
+pub(super) fn request_on(draft: &mut Draft<'_>, terms: &Terms, reasons: &[String]) -> Approval {
+    request(draft, &asking(&terms.gate, reasons), Purpose::Gate, None).on(terms)
 }
 
 /// The gate with why people are asked, where it does not say so itself.
@@ -243,6 +267,8 @@ pub(super) fn request(draft: &mut Draft<'_>, gate: &Gate, purpose: Purpose, reas
         votes: Vec::new(),
         excluded: excluded(draft),
         effect: None,
+        excludes_author: false,
+        forbids_self: false,
     }
 }
 

@@ -96,9 +96,8 @@ fn approved(draft: &mut Draft<'_>, position: u32, approval: &Approval) -> Result
             // What a lost attempt may still send must not come after its undoing.
             eligible_at = eligible_at.max(approval.requested_at + draft.lease + draft.settles_after);
         }
-        if let Some(effect) = &approval.effect {
-            draft.notes_mut().agreed.push(effect.clone());
-        }
+        let agreed = approval.effect.clone().or_else(|| draft.agreed_step(position));
+        draft.notes_mut().agreed.extend(agreed);
         let wake = draft.step_mut(position).interrupted.take();
         draft.go(position, StepEvent::Approved, Phase::Ready { eligible_at, wake })?;
         draft.emit(Event::StepReady { step: position, why: "approved".into(), signal: None });

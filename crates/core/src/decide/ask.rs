@@ -12,6 +12,7 @@ use crate::json::Json;
 use crate::plan::retry::StepError;
 use crate::plan::{Gate, StepSpec, WaitFor, Work, is_template};
 use crate::rejection::Rejection;
+use crate::run::approval::Terms;
 use crate::run::change::ChangeSet;
 use crate::run::{Run, Step};
 use crate::time::Timestamp;
@@ -60,7 +61,7 @@ pub(super) enum Occasion {
 #[derive(Debug, Clone)]
 pub(super) struct Again {
     /// Whom to ask first, where an approval guards it.
-    pub ask: Option<Box<Gate>>,
+    pub ask: Option<Box<Terms>>,
     /// What it was given before.
     pub before: Json,
     /// Whether the operator has given it another input.
@@ -180,9 +181,14 @@ impl<'a> Asking<'a> {
         self.draft.input(position, kept.or(rendered.input.as_ref()))
     }
 
+    /// What the step is about to do, with what was rendered.
+    pub fn action(&self, rendered: &Rendered) -> Option<Action> {
+        Action::of_step(self.spec(), self.position(), self.input(rendered))
+    }
+
     /// Binds the step's action to what was rendered, and has it judged.
     pub fn bind(&self, rendered: Rendered, judge: &dyn Judge) -> Bound {
-        let action = Action::of_step(self.spec(), self.position(), self.input(&rendered));
+        let action = self.action(&rendered);
         let judged = action.map(|action| Judged::by(judge, action, self.draft.run));
         Bound(Found::Go(rendered, judged))
     }

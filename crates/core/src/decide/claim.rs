@@ -8,7 +8,6 @@ use crate::machine::step::StepEvent;
 use crate::planted::{Bug, is_planted};
 use crate::rejection::Rejection;
 use crate::run::Phase;
-use crate::run::approval::Purpose;
 use crate::run::event::Event;
 use crate::run::receipt::Receipt;
 use crate::state::{Control, StepKind, StepState};
@@ -57,13 +56,16 @@ pub(super) fn withhold(draft: &mut Draft<'_>, withheld: Withheld) -> Result<(), 
     if from != StepState::Ready || draft.control != Control::Active {
         return Err(Rejection::NotClaimable { run: draft.run.id, control: draft.control });
     }
-    match withheld.into_parts() {
-        (Decision::NeedsApproval { reasons, gate }, _) => {
-            let approval = activate::request(draft, &activate::asking(&gate, &reasons), Purpose::Gate, None);
+    let (action, ruling, _) = withheld.into_parts();
+    draft.record_decision(&action, &ruling);
+    match ruling.decision {
+        Decision::NeedsApproval { reasons, terms } => {
+            let approval = activate::request_on(draft, &terms, &reasons);
             activate::ask(draft, position, StepEvent::GrantLapsed, approval)
         }
-        (Decision::Deny { reasons }, _) => activate::deny(draft, position, StepEvent::RunFailed, &reasons),
-        (Decision::Allow, _) => Err(Rejection::NotGranted { run: draft.run.id, step: position }),
+        Decision::Deny { reasons } => activate::deny(draft, position, StepEvent::RunFailed, &reasons),
+        Decision::Undecided { why } => activate::undecided(draft, position, StepEvent::RunFailed, &why),
+        Decision::Allow => Err(Rejection::NotGranted { run: draft.run.id, step: position }),
     }
 }
 

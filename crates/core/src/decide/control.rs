@@ -11,7 +11,7 @@ use crate::machine::step::StepEvent;
 use crate::planted::{Bug, is_planted};
 use crate::rejection::Rejection;
 use crate::run::Phase;
-use crate::run::approval::{Approval, Voter};
+use crate::run::approval::{Approval, Terms, Voter};
 use crate::run::event::Event;
 use crate::state::{ApprovalState, Control, Reason, StepKind, StepState};
 
@@ -141,7 +141,13 @@ pub(super) fn answered(draft: &mut Draft<'_>, position: u32, found: Found, again
             let (run, step) = (draft.run.id, draft.spec(position).key.clone());
             return Err(Rejection::Denied { run, step, reasons: reasons.clone() });
         }
-        Decision::NeedsApproval { reasons, gate } => Some(activate::asking(gate, reasons)),
+        Decision::NeedsApproval { reasons, terms } => {
+            Some(Terms { gate: activate::asking(&terms.gate, reasons), ..(**terms).clone() })
+        }
+        Decision::Undecided { why } => {
+            let (run, step) = (draft.run.id, draft.spec(position).key.clone());
+            return Err(Rejection::Undecided { run, step, why: why.clone() });
+        }
     };
     if let Some(terms) = again.ask.map(|terms| *terms).or(needed) {
         guard::ask_to_retry(draft, terms, &again.before)?;

@@ -7,8 +7,10 @@ use smallvec::SmallVec;
 
 use super::ask::{Need, Occasion};
 use super::{Asked, claim};
-use crate::ids;
-use crate::json::Json;
+use crate::governance::action::Action;
+use crate::governance::judge::Ruling;
+use crate::ids::{self, DecisionId};
+use crate::json::{HashHex, Json};
 use crate::limits;
 use crate::machine;
 use crate::machine::step::StepEvent;
@@ -18,10 +20,11 @@ use crate::rejection::Rejection;
 use crate::run::change::{
     ChangeSet, ClaimChange, Delta, Done, End, JournalRow, LiveChange, LiveParts, SideWrite, Start,
 };
+use crate::run::decision::DecisionRecord;
 use crate::run::event::Event;
 use crate::run::project::{View, project};
 use crate::run::receipt::Receipt;
-use crate::run::{self, NamedEffects, Notes, Phase, Run, Step};
+use crate::run::{self, Agreed, NamedEffects, Notes, Phase, Run, Step};
 use crate::state::{Control, Detail, Reason, RunState, StepState};
 use crate::time::{Millis, Timestamp};
 use crate::work::Claimer;
@@ -239,7 +242,39 @@ impl<'a> Draft<'a> {
 
     /// Records that a step has finished as it stands in the draft, with the event that was emitted last. A row holds
     /// one such record, so a second one closes the row of the first.
+    /// Keeps a decision with what it rests on, unless it stands for every run of the version.
+    pub fn record_decision(&mut self, action: &Action, ruling: &Ruling) {
+        let Some(basis) = &ruling.basis else { return };
+        let id = DecisionId(self.fresh_id());
+        let step = self.step(action.step);
+        let record = DecisionRecord {
+            id,
+            position: action.step,
+            iteration: step.iteration,
+            attempt: step.attempt,
+            operation: action.operation.clone(),
+            verdict: ruling.decision.name().to_owned(),
+            action: HashHex(action.digest()),
+            basis: Arc::clone(basis),
+        };
+        let (step, decision, verdict) = (record.position, record.id, record.verdict.clone());
+        let (tier, bundle) = (basis.tier.clone(), basis.bundle);
+        self.emit(Event::PolicyDecided { step, decision, verdict, tier, bundle });
+        self.side.push(SideWrite::PutDecision(Box::new(record)));
+    }
+
+    /// What people agree to who let this step begin; nothing where it changes nothing.
+    pub fn agreed_step(&self, position: u32) -> Option<Agreed> {
+        let step = self.step(position);
+        let action = Action::of_step(self.spec(position), position, self.input(position, step.input.as_ref()))?;
+        Some(Agreed { step: position, iteration: step.iteration, action: HashHex(action.digest()) })
+    }
+
     pub fn record_done(&mut self, position: u32) {
+        // What people agreed to was for this.
+        if self.notes().agreed.iter().any(|agreed| agreed.step == position) {
+            self.notes_mut().agreed.retain(|agreed| agreed.step != position);
+        }
         if self.done.is_some() {
             let own = self.events.pop().expect("the event of this step");
             self.close_row();

@@ -11,7 +11,6 @@ use crate::machine::step::{Resolution, StepEvent};
 use crate::plan::retry::{ErrorClass, StepError};
 use crate::planted::{Bug, is_planted};
 use crate::rejection::Rejection;
-use crate::run::approval::Purpose;
 use crate::run::change::SideWrite;
 use crate::run::event::Event;
 use crate::run::receipt::Receipt;
@@ -56,6 +55,7 @@ pub(super) fn intent(
         draft.step_mut(position).open_intent = Some(receipt.id);
         note_named(draft, position);
     }
+    draft.record_decision(grant.action(), grant.ruling());
     use_up(draft, grant);
     put(draft, position, receipt);
     Ok(())
@@ -96,9 +96,11 @@ pub(super) fn withhold(
         let what = "an attempt performs its effects one after the other; record the outcome of the open one first";
         return Err(Rejection::InvalidInput { what: what.into() });
     }
-    match withheld.into_parts() {
-        (Decision::NeedsApproval { reasons, gate }, agreed) => {
-            let mut approval = activate::request(draft, &activate::asking(&gate, &reasons), Purpose::Gate, None);
+    let (action, ruling, agreed) = withheld.into_parts();
+    draft.record_decision(&action, &ruling);
+    match ruling.decision {
+        Decision::NeedsApproval { reasons, terms } => {
+            let mut approval = activate::request_on(draft, &terms, &reasons);
             approval.effect = Some(agreed);
             let wake = fail::wake_of(draft, position);
             let step = draft.step_mut(position);
@@ -108,11 +110,15 @@ pub(super) fn withhold(
             step.last_error = Some(StepError::new(ErrorClass::Denied, "EFFECT_NEEDS_APPROVAL", message));
             activate::ask(draft, position, StepEvent::NeedsApproval, approval)
         }
-        (Decision::Deny { reasons }, _) => {
+        Decision::Deny { reasons } => {
             draft.attempt_lives = true;
             activate::deny(draft, position, StepEvent::Denied, &reasons)
         }
-        (Decision::Allow, _) => Err(Rejection::NotGranted { run: draft.run.id, step: position }),
+        Decision::Undecided { why } => {
+            draft.attempt_lives = true;
+            activate::undecided(draft, position, StepEvent::Denied, &why)
+        }
+        Decision::Allow => Err(Rejection::NotGranted { run: draft.run.id, step: position }),
     }
 }
 
@@ -131,6 +137,7 @@ pub(super) fn intent_of_claim(draft: &mut Draft<'_>, receipt: Receipt, grant: &G
         let what = "the intent of a claim names the attempt that the claim makes".to_owned();
         return Err(Rejection::InvalidInput { what });
     }
+    draft.record_decision(grant.action(), grant.ruling());
     draft.step_mut(position).open_intent = Some(receipt.id);
     put(draft, position, receipt);
     Ok(())

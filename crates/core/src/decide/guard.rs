@@ -10,7 +10,7 @@ use crate::machine::step::StepEvent;
 use crate::plan::{Gate, OnDenial, Plan, StepSpec, Work};
 use crate::planted::{Bug, is_planted};
 use crate::rejection::Rejection;
-use crate::run::approval::{Approval, Purpose, Voter};
+use crate::run::approval::{Approval, Purpose, Terms, Voter};
 use crate::run::event::Event;
 use crate::run::{Phase, Run, Step};
 use crate::state::{ApprovalState, StepState};
@@ -45,8 +45,8 @@ const fn gate(spec: &StepSpec) -> Option<&Gate> {
 }
 
 /// What an approval asked for, as a gate that asks for the same again.
-fn terms_of(approval: &Approval) -> Gate {
-    Gate {
+fn terms_of(approval: &Approval) -> Terms {
+    let gate = Gate {
         approvers: approval.approvers.clone(),
         quorum: approval.quorum,
         message: None,
@@ -54,25 +54,26 @@ fn terms_of(approval: &Approval) -> Gate {
         on_expiry: approval.on_expiry,
         escalate_after: None,
         expires_after: None,
-    }
+    };
+    Terms { gate, excludes_author: approval.excludes_author, forbids_self: approval.forbids_self }
 }
 
 /// Whose approval the current step of a run needs to be skipped; `None` where no open or refused approval guards it.
 pub fn skip_terms(run: &Run) -> Option<Gate> {
-    terms_at(&run.plan, |at| &run.steps[at as usize], run.position)
+    terms_at(&run.plan, |at| &run.steps[at as usize], run.position).map(|terms| terms.gate)
 }
 
-pub(super) fn terms_to_skip(draft: &Draft<'_>) -> Option<Gate> {
+pub(super) fn terms_to_skip(draft: &Draft<'_>) -> Option<Terms> {
     if is_planted(Bug::GateSkipped) {
         return None;
     }
     terms_at(&draft.run.plan, |at| draft.step(at), draft.position)
 }
 
-fn terms_at<'a>(plan: &Plan, step: impl Fn(u32) -> &'a Step, position: u32) -> Option<Gate> {
+fn terms_at<'a>(plan: &Plan, step: impl Fn(u32) -> &'a Step, position: u32) -> Option<Terms> {
     let spec = plan.steps.get(position as usize)?;
     if let Some(gate) = gate(spec) {
-        return Some(gate.clone());
+        return Some(gate.clone().into());
     }
     match &step(position).phase {
         Phase::WaitingApproval(approval) => Some(terms_of(approval)),
@@ -83,7 +84,7 @@ fn terms_at<'a>(plan: &Plan, step: impl Fn(u32) -> &'a Step, position: u32) -> O
 /// Whose leave another execution of a step needs.
 pub(super) enum Guard {
     Nobody,
-    Gate(Gate),
+    Gate(Terms),
     /// Of several gates, one after the other.
     Gates,
 }
@@ -105,17 +106,17 @@ fn guarding<'a>(plan: &Plan, step: impl Fn(u32) -> &'a Step, position: u32) -> G
     let mut asked = gates_of(plan, &step, position).into_iter().filter(was_asked);
     match (asked.next().and_then(|at| gate(&plan.steps[at as usize])), asked.next()) {
         (None, _) => Guard::Nobody,
-        (Some(gate), None) => Guard::Gate(gate.clone()),
+        (Some(gate), None) => Guard::Gate(gate.clone().into()),
         (Some(_), Some(_)) => Guard::Gates,
     }
 }
 
 /// Asks the people again before a guarded step runs once more. They see what failed and what the step is given now.
-pub(super) fn ask_to_retry(draft: &mut Draft<'_>, terms: Gate, before: &Json) -> Result<(), Rejection> {
+pub(super) fn ask_to_retry(draft: &mut Draft<'_>, terms: Terms, before: &Json) -> Result<(), Rejection> {
     let position = draft.position;
     let message = retry_message(draft, before)?;
-    let terms = Gate { message: Some(message), ..terms };
-    let approval = activate::request(draft, &terms, Purpose::Retry, None);
+    let gate = Gate { message: Some(message), ..terms.gate.clone() };
+    let approval = activate::request(draft, &gate, Purpose::Retry, None).on(&terms);
     let event = StepEvent::OperatorRetry { ask: true };
     activate::ask(draft, position, event, approval)
 }
@@ -166,12 +167,12 @@ fn difference(before: &Json, after: &Json) -> Result<String, Rejection> {
 /// One person's word that the step is to be skipped. The first one asks for it, the last one that is needed does it.
 pub(super) fn vote_to_skip(
     draft: &mut Draft<'_>,
-    terms: &Gate,
+    terms: &Terms,
     reason: String,
     voter: Option<&Voter>,
 ) -> Result<(), Rejection> {
     let position = draft.position;
-    let (run, step, quorum) = (draft.run.id, draft.spec(position).key.clone(), terms.quorum);
+    let (run, step, quorum) = (draft.run.id, draft.spec(position).key.clone(), terms.gate.quorum);
     let refuse = |why| Rejection::DirectiveNotPermitted { run, step: step.clone(), verb: "skip", quorum, why };
     let voter =
         voter.ok_or_else(|| refuse("Only people decide, never keys: sign in, and skip it as yourself".into()))?;
@@ -186,8 +187,8 @@ pub(super) fn vote_to_skip(
     let approval = open.unwrap_or_else(|| {
         let message = format!("Skip step `{step}` without its approval: {reason}");
         let on = OnDenial::Pause;
-        let terms = Gate { message: Some(message), on_reject: on, on_expiry: on, ..terms.clone() };
-        activate::request(draft, &terms, Purpose::Skip, Some(reason.clone()))
+        let gate = Gate { message: Some(message), on_reject: on, on_expiry: on, ..terms.gate.clone() };
+        activate::request(draft, &gate, Purpose::Skip, Some(reason.clone())).on(terms)
     });
     let (voter, vote) = approve::cast(draft, voter, true, Some(reason));
     let after = approval.vote(&voter, vote.clone()).map_err(|refused| match refused {

@@ -9,7 +9,6 @@ use crate::machine::step::{StepEvent, Verdict};
 use crate::plan::{RollbackCondition, StepSpec, Work};
 use crate::planted::{Bug, is_planted};
 use crate::rejection::Rejection;
-use crate::run::approval::Purpose;
 use crate::run::event::Event;
 use crate::run::{Compensation, Phase, Step};
 use crate::state::{Control, Reason, StepState};
@@ -88,15 +87,19 @@ pub(super) fn answered(
         Found::Go(_, judged) => judged,
         Found::ConditionFalse => None,
     };
+    if let Some(judged) = &judged {
+        draft.record_decision(judged.action(), judged.ruling());
+    }
     match judged.as_ref().map(Judged::decision) {
         Some(Decision::Allow) => {
             draft.go(position, StepEvent::Activated(Verdict::Go), Phase::Ready { eligible_at, wake: None })
         }
-        Some(Decision::NeedsApproval { reasons, gate }) => {
-            let approval = activate::request(draft, &activate::asking(gate, reasons), Purpose::Gate, None);
+        Some(Decision::NeedsApproval { reasons, terms }) => {
+            let approval = activate::request_on(draft, terms, reasons);
             activate::ask(draft, position, StepEvent::Activated(Verdict::NeedsApproval), approval)
         }
         Some(Decision::Deny { reasons }) => activate::deny(draft, position, DENIED, reasons),
+        Some(Decision::Undecided { why }) => activate::undecided(draft, position, DENIED, why),
         None => activate::deny(draft, position, DENIED, &[]),
     }
 }

@@ -2,10 +2,12 @@
 //! be written down.
 
 use std::fmt;
+use std::sync::Arc;
 
 use crate::governance::action::Action;
 use crate::json::{HashHex, Json};
-use crate::plan::Gate;
+use crate::run::approval::Terms;
+use crate::run::decision::Basis;
 use crate::run::receipt::Receipt;
 use crate::run::{Agreed, Run};
 
@@ -16,16 +18,44 @@ pub enum Decision {
     Deny {
         reasons: Vec<String>,
     },
-    /// People are asked first, as this gate says.
+    /// People are asked first, on these terms.
     NeedsApproval {
         reasons: Vec<String>,
-        gate: Box<Gate>,
+        terms: Box<Terms>,
     },
+    /// Nobody could decide: nothing happens, and the run stops until it is asked again.
+    Undecided {
+        why: String,
+    },
+}
+
+impl Decision {
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Deny { .. } => "deny",
+            Self::NeedsApproval { .. } => "needs_approval",
+            Self::Undecided { .. } => "undecided",
+        }
+    }
+}
+
+/// A decision and what it rests on; nothing where it stands for every run of the workflow's version.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ruling {
+    pub decision: Decision,
+    pub basis: Option<Arc<Basis>>,
+}
+
+impl From<Decision> for Ruling {
+    fn from(decision: Decision) -> Self {
+        Self { decision, basis: None }
+    }
 }
 
 /// Whoever decides on actions. The same action of the same run is decided in the same way.
 pub trait Judge: fmt::Debug + Send + Sync {
-    fn judge(&self, action: &Action, run: &Run) -> Decision;
+    fn judge(&self, action: &Action, run: &Run) -> Ruling;
 }
 
 /// Allows what a workflow declares: its tasks are trusted code, and its gates ask by themselves.
@@ -33,8 +63,8 @@ pub trait Judge: fmt::Debug + Send + Sync {
 pub struct AllowDeclared;
 
 impl Judge for AllowDeclared {
-    fn judge(&self, _: &Action, _: &Run) -> Decision {
-        Decision::Allow
+    fn judge(&self, _: &Action, _: &Run) -> Ruling {
+        Decision::Allow.into()
     }
 }
 
@@ -42,13 +72,13 @@ impl Judge for AllowDeclared {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judged {
     action: Action,
-    decision: Decision,
+    ruling: Ruling,
 }
 
 impl Judged {
     pub fn by(judge: &dyn Judge, action: Action, run: &Run) -> Self {
-        let decision = judge.judge(&action, run);
-        Self { action, decision }
+        let ruling = judge.judge(&action, run);
+        Self { action, ruling }
     }
 
     pub const fn action(&self) -> &Action {
@@ -56,41 +86,61 @@ impl Judged {
     }
 
     pub const fn decision(&self) -> &Decision {
-        &self.decision
+        &self.ruling.decision
     }
 
-    /// Leave to act, or what withholds it. Where people were to be asked and have agreed to this very action, in this
-    /// iteration of its step, it is theirs.
+    pub(crate) const fn ruling(&self) -> &Ruling {
+        &self.ruling
+    }
+
+    /// Leave to act, or what withholds it. Where people were to be asked and have agreed, in this iteration of the step,
+    /// to this very action or to the step that performs it, it is theirs.
     pub fn grant(self, run: &Run) -> Result<Grant, Withheld> {
-        let Self { action, decision } = self;
-        let digest = match &decision {
-            Decision::Allow => return Ok(Grant { action }),
-            Decision::Deny { .. } | Decision::NeedsApproval { .. } => action.digest(),
-        };
-        let asked = matches!(decision, Decision::NeedsApproval { .. });
-        let iteration = run.steps.get(action.step as usize).map_or(0, |step| step.iteration);
-        let agreed = Agreed { step: action.step, iteration, action: HashHex(digest) };
-        if asked && run.notes.agreed.contains(&agreed) {
-            return Ok(Grant { action });
+        let Self { action, ruling } = self;
+        if ruling.decision == Decision::Allow {
+            return Ok(Grant { action, ruling });
         }
-        Err(Withheld { decision, agreed })
+        let agreed = Agreed::to(&action, run);
+        let is_asked = matches!(ruling.decision, Decision::NeedsApproval { .. });
+        if is_asked && (run.notes.agreed.contains(&agreed) || is_part_of_agreed(&action, run)) {
+            return Ok(Grant { action, ruling });
+        }
+        Err(Withheld { action, ruling, agreed })
+    }
+}
+
+/// Whether people have agreed to the step whose effect this is. What goes further than the step has declared is none of
+/// what they have agreed to.
+fn is_part_of_agreed(action: &Action, run: &Run) -> bool {
+    let spec = run.spec(action.step);
+    let whole = Action::of_step(spec, action.step, run.input(action.step));
+    let is_agreed = |whole: Action| run.notes.agreed.contains(&Agreed::to(&whole, run));
+    action.effect <= spec.effect_class() && whole.is_some_and(is_agreed)
+}
+
+impl Agreed {
+    /// What people agree to who agree to this action.
+    pub fn to(action: &Action, run: &Run) -> Self {
+        let iteration = run.steps.get(action.step as usize).map_or(0, |step| step.iteration);
+        Self { step: action.step, iteration, action: HashHex(action.digest()) }
     }
 }
 
 /// A decision that does not allow an action, and what people would have to agree to.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Withheld {
-    decision: Decision,
+    action: Action,
+    ruling: Ruling,
     agreed: Agreed,
 }
 
 impl Withheld {
     pub const fn decision(&self) -> &Decision {
-        &self.decision
+        &self.ruling.decision
     }
 
-    pub(crate) fn into_parts(self) -> (Decision, Agreed) {
-        (self.decision, self.agreed)
+    pub(crate) fn into_parts(self) -> (Action, Ruling, Agreed) {
+        (self.action, self.ruling, self.agreed)
     }
 }
 
@@ -98,6 +148,7 @@ impl Withheld {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Grant {
     action: Action,
+    ruling: Ruling,
 }
 
 impl Grant {
@@ -109,6 +160,10 @@ impl Grant {
 
     pub(crate) const fn action(&self) -> &Action {
         &self.action
+    }
+
+    pub(crate) const fn ruling(&self) -> &Ruling {
+        &self.ruling
     }
 
     /// Whether this is leave for a whole step.

@@ -2,6 +2,6 @@
 
 pub mod action;
 pub mod judge;
+pub mod modes;
 pub mod stricter;
 pub mod tier;
-pub mod unasked;

@@ -337,10 +337,11 @@ impl StepSpec {
         })
     }
 
-    /// Whether the step proposes an action, which must be judged before it may act. A task that only reads does not.
+    /// Whether the step proposes an action, which must be judged before it may act. A task that only reads does not, unless
+    /// the workflow says that it is one to be careful with.
     pub fn is_governed(&self) -> bool {
         match self.kind() {
-            StepKind::Task => self.effect_class() != EffectClass::Read,
+            StepKind::Task => self.effect_class() != EffectClass::Read || self.rules.critical || self.rules.destructive,
             StepKind::Command | StepKind::Connector | StepKind::Model | StepKind::Rollback => true,
             StepKind::Transform | StepKind::Wait | StepKind::Approval => false,
         }

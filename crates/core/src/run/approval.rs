@@ -12,7 +12,7 @@ use crate::ids::ApprovalId;
 use crate::json::Json;
 use crate::limits;
 use crate::machine::approval::{ApprovalEvent, next};
-use crate::plan::OnDenial;
+use crate::plan::{Gate, OnDenial};
 use crate::rejection::Rejection;
 use crate::run::Agreed;
 use crate::state::{ApprovalState, UnknownName, names};
@@ -68,6 +68,28 @@ pub struct Approval {
     /// The effect of a running step that it is about; a gate and a directive are about none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effect: Option<Agreed>,
+    /// Whoever wrote the version of the workflow may not decide; where two are asked, they may not anyway.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub excludes_author: bool,
+    /// Nobody who is excluded decides, whatever the tenant says.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub forbids_self: bool,
+}
+
+/// Whom a decision has asked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Terms {
+    pub gate: Gate,
+    /// Whoever wrote the version of the workflow does not decide, however few are asked.
+    pub excludes_author: bool,
+    /// Nobody approves what they started, whatever the tenant says.
+    pub forbids_self: bool,
+}
+
+impl From<Gate> for Terms {
+    fn from(gate: Gate) -> Self {
+        Self { gate, excludes_author: false, forbids_self: false }
+    }
 }
 
 /// One person's word on an approval.
@@ -128,6 +150,14 @@ impl Voter {
 }
 
 impl Approval {
+    /// The same, for what a decision demands beyond a gate.
+    #[must_use]
+    pub const fn on(mut self, terms: &Terms) -> Self {
+        self.excludes_author = terms.excludes_author;
+        self.forbids_self = terms.forbids_self;
+        self
+    }
+
     /// The approval after this vote, with its new state. One person has one vote, and so have two of whom one has
     /// delegated to the other.
     pub fn vote(&self, voter: &Voter, vote: Vote) -> Result<Self, Rejection> {
@@ -142,13 +172,13 @@ impl Approval {
             return refuse(format!("{} has {word} it already; a person has one vote", voter.named(whose)));
         }
         let excluded = voter.everybody().find(|whose| self.excluded.contains(whose));
-        if let Some(whose) = excluded.filter(|_| !voter.self_approval || self.quorum > 1) {
+        if let Some(whose) = excluded.filter(|_| !voter.self_approval || self.forbids_self || self.quorum > 1) {
             return refuse(format!("{} started or directed this run and may not decide on it", voter.named(whose)));
         }
         let author = voter.everybody().find(|whose| voter.author.as_ref() == Some(*whose));
-        if let Some(whose) = author.filter(|_| self.quorum > 1) {
+        if let Some(whose) = author.filter(|_| self.excludes_author || self.quorum > 1) {
             let who = voter.named(whose);
-            return refuse(format!("{who} wrote this version of the workflow, and two keys need others"));
+            return refuse(format!("{who} wrote this version of the workflow, and others must decide on it"));
         }
         if !self.approvers.is_empty() && !self.approvers.iter().any(|group| voter.groups.contains(group)) {
             let whose = voter.on_behalf_of.as_ref().unwrap_or(&voter.person);

@@ -12,6 +12,7 @@ use crate::json::{Hash, Json};
 use crate::plan::StepSpec;
 use crate::plan::retry::StepError;
 use crate::run::approval::{Approval, Vote};
+use crate::run::decision::DecisionRecord;
 use crate::run::receipt::Receipt;
 use crate::run::{Awaited, Header, Notes, Phase, Run, Step, Wait, Wake};
 use crate::state::{ApprovalState, Control, Detail, Initiator, Reason, RunState, StepKind, StepState};
@@ -255,6 +256,7 @@ pub enum SideWrite {
     /// it can: an outcome needs an open intent of the same run, a new intent one that is known to have failed, or one
     /// that may be repeated.
     PutReceipt(Box<Receipt>),
+    PutDecision(Box<DecisionRecord>),
     Outbox(Box<OutboxRow>),
 }
 

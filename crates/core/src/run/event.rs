@@ -3,7 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{ApprovalId, ReceiptId, SessionId, SignalId};
+use crate::ids::{ApprovalId, DecisionId, ReceiptId, SessionId, SignalId};
+use crate::json::HashHex;
 use crate::plan::retry::StepError;
 use crate::run::approval::Purpose;
 use crate::state::{ApprovalState, Reason, ReceiptState, RunState, TaskType};
@@ -92,6 +93,8 @@ pub enum Event {
     ApprovalResolved { step: u32, approval: ApprovalId, status: ApprovalState },
     #[serde(rename = "receipt.recorded")]
     ReceiptRecorded { step: u32, attempt: u32, receipt: ReceiptId, state: ReceiptState },
+    #[serde(rename = "policy.decided")]
+    PolicyDecided { step: u32, decision: DecisionId, verdict: String, tier: String, bundle: HashHex },
 }
 
 impl Event {
@@ -120,6 +123,7 @@ impl Event {
         "approval.expired",
         "approval.resolved",
         "receipt.recorded",
+        "policy.decided",
     ];
 
     pub const fn name(&self) -> &'static str {
@@ -147,6 +151,7 @@ impl Event {
             Self::ApprovalEscalated { .. } => "approval.expired",
             Self::ApprovalResolved { .. } => "approval.resolved",
             Self::ReceiptRecorded { .. } => "receipt.recorded",
+            Self::PolicyDecided { .. } => "policy.decided",
         }
     }
 
@@ -166,7 +171,8 @@ impl Event {
             | Self::ApprovalVoted { step, .. }
             | Self::ApprovalEscalated { step, .. }
             | Self::ApprovalResolved { step, .. }
-            | Self::ReceiptRecorded { step, .. } => Some(*step),
+            | Self::ReceiptRecorded { step, .. }
+            | Self::PolicyDecided { step, .. } => Some(*step),
             _ => None,
         }
     }

@@ -3,6 +3,7 @@
 
 pub mod approval;
 pub mod change;
+pub mod decision;
 pub mod event;
 pub mod project;
 pub mod receipt;

@@ -12,6 +12,7 @@ use interlock_core::limits;
 use interlock_core::machine::receipt::{ReceiptEvent, next};
 use interlock_core::planted::{Bug, is_planted};
 use interlock_core::rejection::Rejection;
+use interlock_core::run::Run;
 use interlock_core::run::change::Context;
 use interlock_core::run::receipt::Receipt;
 use interlock_core::state::{Control, EffectClass, ReceiptState, StepState};
@@ -30,6 +31,8 @@ struct AskedFor {
     version: u64,
     /// A cancel was decided: nothing further starts.
     canceling: bool,
+    /// The run as it stood.
+    run: Option<Box<Run>>,
 }
 
 /// The run as it stood when its receipts were looked at.
@@ -80,7 +83,7 @@ impl Workers {
             if is_planted(Bug::IntentNotCommitted) {
                 return Ok(EffectAnswer::Perform { receipt: receipt.id, key: asked.key });
             }
-            match self.record_intent(&intent, receipt, asked.version).await {
+            match self.record_intent(&intent, receipt, &asked).await {
                 Ok(Some(answer)) => return Ok(answer),
                 Ok(None) | Err(EngineError::Refused(Refusal::ReceiptExists)) => {}
                 Err(error) => return Err(error),
@@ -116,7 +119,9 @@ impl Workers {
                     let scope = EffectScope { number: scope.number + attempt * limits::EFFECTS_PER_STEP_MAX, ..scope };
                     let key = effect_key(&intent.template, scope)?;
                     let canceling = run.control == Control::Canceling;
-                    Ok(ControlFlow::Break(AskedFor { key, iteration: step.iteration, version: run.version, canceling }))
+                    let (iteration, version) = (step.iteration, run.version);
+                    let run = Some(Box::new(run.clone()));
+                    Ok(ControlFlow::Break(AskedFor { key, iteration, version, canceling, run }))
                 },
                 |_, _| AskedFor::default(),
             )
@@ -180,9 +185,13 @@ impl Workers {
         &self,
         intent: &EffectIntent,
         receipt: Receipt,
-        seen: u64,
+        asked: &AskedFor,
     ) -> Result<Option<EffectAnswer>, EngineError> {
         let AttemptRef { tenant, run, position, attempt } = intent.at;
+        let Some(as_it_stood) = &asked.run else { return Ok(None) };
+        let EffectIntent { template, request, effect, .. } = intent.clone();
+        let action = Action::of_effect(as_it_stood.spec(position), position, template, request, effect);
+        let judge = self.0.judge_for(action.clone(), as_it_stood).await;
         let answer = Mutex::new(EffectAnswer::Perform { receipt: receipt.id, key: receipt.key.clone() });
         let recorded = self.0.execute(
             tenant,
@@ -190,12 +199,10 @@ impl Workers {
             Context::SYSTEM,
             |facts| {
                 let run = facts.run();
-                if run.version != seen {
+                if run.version != asked.version {
                     return Ok(ControlFlow::Break(false));
                 }
-                let EffectIntent { template, request, effect, .. } = intent.clone();
-                let action = Action::of_effect(run.spec(position), position, template, request, effect);
-                Ok(ControlFlow::Continue(match Judged::by(&*self.0.0.options.judge, action, run).grant(run) {
+                Ok(ControlFlow::Continue(match Judged::by(&judge, action.clone(), run).grant(run) {
                     Ok(grant) => {
                         let (receipt, grant) = (Box::new(receipt.clone()), Box::new(grant));
                         Command::RecordIntent { position, attempt, receipt, grant }
@@ -292,6 +299,7 @@ fn answer_of(decision: &Decision) -> EffectAnswer {
     match decision.clone() {
         Decision::NeedsApproval { reasons, .. } => EffectAnswer::NeedsApproval { reasons },
         Decision::Deny { reasons } => EffectAnswer::Denied { reasons },
+        Decision::Undecided { why } => EffectAnswer::Denied { reasons: vec![why] },
         Decision::Allow => EffectAnswer::Denied { reasons: Vec::new() },
     }
 }

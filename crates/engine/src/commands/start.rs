@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use interlock_core::decide::{self, Asked, Queued, StartRequest};
-use interlock_core::governance::unasked::unasked_by;
 use interlock_core::ids::{RunId, SessionId, TenantId};
 use interlock_core::json::HashHex;
 use interlock_core::json::{Hash, Json, canonical_hash};
@@ -142,19 +141,8 @@ pub(crate) struct Earlier {
     pub named: Vec<NamedEffects>,
 }
 
-/// Refuses a plan whose validation mode promises questions that nothing asks.
-fn refuse_unasked(plan: &Plan) -> Result<(), Rejection> {
-    let (Some(mode), unasked) = (plan.promised_mode(), plan.unasked()) else { return Ok(()) };
-    if unasked.is_empty() {
-        return Ok(());
-    }
-    let what = unasked_by(mode, &unasked);
-    Err(Rejection::InvalidInput { what: format!("{what}; put one before each, or start without the mode or profile") })
-}
-
 impl Runs {
     pub async fn start(&self, request: StartRun) -> Result<Started, EngineError> {
-        refuse_unasked(&request.plan.plan)?;
         let id = RunId(self.0.0.options.ids.fresh());
         self.start_from(id, request, Earlier::default()).await
     }
@@ -172,7 +160,6 @@ impl Runs {
 
     /// Starts a run and waits until it has ended.
     pub async fn start_and_wait(&self, request: StartRun) -> Result<(Started, RunState), EngineError> {
-        refuse_unasked(&request.plan.plan)?;
         let id = RunId(self.0.0.options.ids.fresh());
         let tenant = request.tenant;
         let told = self.0.0.feed.when_ended(id);

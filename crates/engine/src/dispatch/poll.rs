@@ -35,6 +35,7 @@ use crate::assignment::assignment;
 use crate::cells::Streak;
 use crate::error::EngineError;
 use crate::parts::Workers;
+use crate::policy::{Foregone, NotJudged};
 
 /// How many steps one poll claims at most.
 const CLAIM_BATCH_MAX: usize = 256;
@@ -180,48 +181,66 @@ impl Workers {
         let dispatch = &self.0.0.dispatch;
         let mut limited: Option<(TriedClaim, Pass)> = None;
         let mut mismatch: Option<Mismatch> = None;
-        let claimed = self
-            .0
-            .execute(
-                tenant,
-                run,
-                Context::SYSTEM,
-                |facts| {
-                    // An old hint: the run has gone on to a step that this session must not get.
-                    let run = facts.run();
-                    if !info.queues.contains(&run.spec(run.position).queue) && !is_planted(Bug::AnyQueue) {
-                        return Err(Rejection::NotClaimable { run: run.id, control: run.control }.into());
-                    }
-                    (limited, mismatch) = (None, None);
-                    if !info.skills.can_take(run) {
-                        if is_planted(Bug::StaleMismatch) {
-                            return Ok(ControlFlow::Break(None));
-                        }
-                        // Another server may have taken the run on to a step that the session can do: refused, the
-                        // command is decided again on what stands in the store, and only that is remembered.
-                        mismatch = run.is_claimable(self.0.now()).then(|| Mismatch::of(run));
-                        return Err(Rejection::NotClaimable { run: run.id, control: run.control }.into());
-                    }
-                    if let Some(workflow) = LimitedWorkflow::of(run) {
-                        let now = self.0.now();
-                        // The leave is for somebody who can use it.
-                        if !run.is_claimable(now) {
-                            dispatch.let_another_try(&workflow);
+        let mut judge: Option<Foregone> = None;
+        let mut unjudged: Option<Box<NotJudged>> = None;
+        let claimed = loop {
+            let claimed = self
+                .0
+                .execute(
+                    tenant,
+                    run,
+                    Context::SYSTEM,
+                    |facts| {
+                        // An old hint: the run has gone on to a step that this session must not get.
+                        let run = facts.run();
+                        if !info.queues.contains(&run.spec(run.position).queue) && !is_planted(Bug::AnyQueue) {
                             return Err(Rejection::NotClaimable { run: run.id, control: run.control }.into());
                         }
-                        let key = GroupKey::of(run);
-                        let pass = dispatch.state().limits.pass(&workflow, &key, candidate, now);
-                        let Some(pass) = pass else { return Ok(ControlFlow::Break(None)) };
-                        limited = Some((TriedClaim { workflow, key, candidate }, pass));
-                    }
-                    Ok(ControlFlow::Continue(self.claim_command(session, &info.skills, run)?))
-                },
-                |cell, change| {
-                    cell.streak = Streak { steps: 1, since: change.at };
-                    cell.run.as_deref().and_then(|run| assignment(run, epoch))
-                },
-            )
-            .await;
+                        (limited, mismatch, unjudged) = (None, None, None);
+                        if !info.skills.can_take(run) {
+                            if is_planted(Bug::StaleMismatch) {
+                                return Ok(ControlFlow::Break(None));
+                            }
+                            // Another server may have taken the run on to a step that the session can do: refused, the
+                            // command is decided again on what stands in the store, and only that is remembered.
+                            mismatch = run.is_claimable(self.0.now()).then(|| Mismatch::of(run));
+                            return Err(Rejection::NotClaimable { run: run.id, control: run.control }.into());
+                        }
+                        // The claim is the effect, as far as anybody will ever know: it needs leave as one does.
+                        if let Some(action) = claimed_action(&info.skills, run)
+                            && judge.as_ref().is_none_or(|judge| !judge.is_for(&action, run))
+                        {
+                            judge = self.0.known_judge(&action, run);
+                            if judge.is_none() {
+                                unjudged = Some(Box::new(NotJudged { action, run: run.clone() }));
+                                return Ok(ControlFlow::Break(None));
+                            }
+                        }
+                        if let Some(workflow) = LimitedWorkflow::of(run) {
+                            let now = self.0.now();
+                            // The leave is for somebody who can use it.
+                            if !run.is_claimable(now) {
+                                dispatch.let_another_try(&workflow);
+                                return Err(Rejection::NotClaimable { run: run.id, control: run.control }.into());
+                            }
+                            let key = GroupKey::of(run);
+                            let pass = dispatch.state().limits.pass(&workflow, &key, candidate, now);
+                            let Some(pass) = pass else { return Ok(ControlFlow::Break(None)) };
+                            limited = Some((TriedClaim { workflow, key, candidate }, pass));
+                        }
+                        Ok(ControlFlow::Continue(self.claim_command(session, &info.skills, run, judge.as_ref())?))
+                    },
+                    |cell, change| {
+                        cell.streak = Streak { steps: 1, since: change.at };
+                        cell.run.as_deref().and_then(|run| assignment(run, epoch))
+                    },
+                )
+                .await;
+            match unjudged.take() {
+                Some(unjudged) => judge = Some(self.0.judge_for(unjudged.action, &unjudged.run).await),
+                None => break claimed,
+            }
+        };
         if let Some(mismatch) = mismatch {
             dispatch.mismatched(candidate, mismatch);
             return None;
@@ -264,18 +283,20 @@ impl Workers {
 
     /// The claim of the run's current step. Where a repeat would do harm and the worker does not name its effects, the
     /// intent comes with it.
-    fn claim_command(&self, session: SessionId, skills: &Skills, run: &Run) -> Result<Command, EngineError> {
+    fn claim_command(
+        &self,
+        session: SessionId,
+        skills: &Skills,
+        run: &Run,
+        judge: Option<&Foregone>,
+    ) -> Result<Command, EngineError> {
         let (step, spec) = (run.current(), run.spec(run.position));
-        if !skills.needs_intent(spec) {
+        let (Some(action), Some(judge)) = (claimed_action(skills, run), judge) else {
             return Ok(Command::Claim { session });
-        }
-        // The claim is the effect, as far as anybody will ever know: it needs leave as one does.
-        let action = Action::of_step(spec, run.position, run.input(run.position));
-        let judged = action.map(|action| Judged::by(&*self.0.0.options.judge, action, run).grant(run));
-        let grant = match judged {
-            Some(Ok(grant)) => grant,
-            Some(Err(withheld)) => return Ok(Command::WithholdStep { withheld: Box::new(withheld) }),
-            None => return Ok(Command::Claim { session }),
+        };
+        let grant = match Judged::by(judge, action, run).grant(run) {
+            Ok(grant) => grant,
+            Err(withheld) => return Ok(Command::WithholdStep { withheld: Box::new(withheld) }),
         };
         let (iteration, attempt) = (step.iteration, step.attempt + 1);
         let scope = EffectScope { root: run.id, step_path: &spec.key, iteration, number: attempt };
@@ -313,4 +334,14 @@ impl Workers {
         // The scan loop sleeps until the throttle ends.
         self.0.0.dispatch.repace.notify_one();
     }
+}
+
+/// What a claim does by itself, as far as anybody will know: a repeat of the step would do harm, and its worker names no
+/// effects.
+fn claimed_action(skills: &Skills, run: &Run) -> Option<Action> {
+    let spec = run.spec(run.position);
+    if !skills.needs_intent(spec) {
+        return None;
+    }
+    Action::of_step(spec, run.position, run.input(run.position))
 }

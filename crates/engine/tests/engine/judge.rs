@@ -5,16 +5,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use interlock_core::governance::action::Action;
-use interlock_core::governance::judge::{Decision, Judge};
+use interlock_core::governance::judge::{Decision, Judge, Ruling};
 use interlock_core::ids::SessionId;
 use interlock_core::json::Json;
-use interlock_core::plan::StepSpec;
+use interlock_core::plan::{Gate, StepSpec};
 use interlock_core::run::Run;
 use interlock_core::run::approval::Voter;
 use interlock_core::state::{EffectClass, Reason, RunState};
 use interlock_core::work::{Assignment, EffectAnswer, EffectIntent, EffectOutcome};
 use interlock_engine::commands::vote::VoteRequest;
-use interlock_engine::{Engine, EngineOptions};
+use interlock_engine::{Engine, EngineOptions, JudgedBy};
 
 use crate::on_both;
 use crate::rig::{Database, done, ends, engine_with, hello, options, plan, reaches, report, start, stop, tenant};
@@ -24,21 +24,21 @@ use crate::rig::{Database, done, ends, engine_with, hello, options, plan, reache
 struct ByName;
 
 impl Judge for ByName {
-    fn judge(&self, action: &Action, _: &Run) -> Decision {
+    fn judge(&self, action: &Action, _: &Run) -> Ruling {
         let reasons = vec!["it is called so".to_owned()];
         match action.operation.as_str() {
-            "forbidden" => Decision::Deny { reasons },
+            "forbidden" => Decision::Deny { reasons }.into(),
             "ask-first" => {
-                let gate = serde_json::from_str("{}").unwrap();
-                Decision::NeedsApproval { reasons, gate: Box::new(gate) }
+                let gate: Gate = serde_json::from_str("{}").unwrap();
+                Decision::NeedsApproval { reasons, terms: Box::new(gate.into()) }.into()
             }
-            _ => Decision::Allow,
+            _ => Decision::Allow.into(),
         }
     }
 }
 
 async fn judged(database: &Database) -> Engine {
-    engine_with(database, EngineOptions { judge: Arc::new(ByName), ..options() }).await
+    engine_with(database, EngineOptions { judge: JudgedBy::Judge(Arc::new(ByName)), ..options() }).await
 }
 
 async fn next(engine: &Engine, session: SessionId) -> Assignment {

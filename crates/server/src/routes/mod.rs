@@ -12,6 +12,7 @@ pub mod keys;
 pub mod live;
 pub mod me;
 pub mod metrics;
+pub mod policy;
 pub mod runs;
 pub mod schedules;
 pub mod signals;
@@ -37,6 +38,7 @@ pub(crate) fn guarded() -> OpenApiRouter<AppState> {
         .merge(delegations::routes())
         .merge(keys::routes())
         .merge(me::routes())
+        .merge(policy::routes())
         .merge(runs::routes())
         .merge(executions::routes())
         .merge(bulk::routes())

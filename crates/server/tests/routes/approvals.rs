@@ -298,8 +298,7 @@ async fn the_maker_of_a_key_in_anothers_name_does_not_decide_on_what_it_starts()
     let gates = json!([{ "key": "gate", "kind": "approval", "on_reject": "pause" }]);
     let run = bob.post("/runs", json!({ "plan": plan(gates) })).await.text("run_id");
     cyd.post(&format!("/runs/{run}/approve"), json!({ "approve": false, "notes": "no" })).await.ok();
-    let retried =
-        api.with_key(&made.text("text")).post(&format!("/runs/{run}/retry"), json!({ "reason": "again" })).await;
+    let retried = api.with_key(&made.text("text")).post(&format!("/runs/{run}/retry"), json!({})).await;
     assert!(retried.status.is_success(), "{}", retried.body);
     let open = card(&api, &run).await;
     assert_eq!(open["excluded"], json!(["bob", "ada"]), "{open}");

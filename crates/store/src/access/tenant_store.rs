@@ -1,5 +1,6 @@
 use interlock_core::ids::{
-    ApprovalId, DelegationId, InboundId, JobId, KeyId, OutboundId, OutboxId, RunId, ScheduleId, TenantId, UserId,
+    ApprovalId, DecisionId, DelegationId, InboundId, JobId, KeyId, OutboundId, OutboxId, RunId, ScheduleId, TenantId,
+    UserId,
 };
 use interlock_core::json::Hash;
 use interlock_core::run::Run;
@@ -9,6 +10,7 @@ use interlock_core::time::Timestamp;
 
 use crate::approvals::ApprovalRow;
 use crate::bulk_jobs::{BulkFailure, BulkJob};
+use crate::decisions::DecisionRow;
 use crate::delegations::{DelegationPage, DelegationRow};
 use crate::error::{ReadError, Refusal, SubmitError};
 use crate::feed::{EventRecord, FeedPage};
@@ -18,6 +20,7 @@ use crate::keys::KeyRow;
 use crate::outbound::{AttemptRow, MessageRow, OutboundRow};
 use crate::outbox::DeadLetter;
 use crate::people::{LoginFailures, UserRow};
+use crate::policies::{PolicyBundleRow, PolicyBundleSummary, PolicyRow};
 use crate::receipts::ReceiptRow;
 use crate::runs::{Page, RunFilter, RunSummary, StepRow};
 use crate::schedules::{ScheduleRow, SlotRow};
@@ -60,6 +63,8 @@ tenant_reads! {
     steps(run: RunId) -> Vec<StepRow>;
     events(run: RunId, after_seq: u64, limit: usize) -> Vec<EventRecord>;
     receipts(run: RunId) -> Vec<ReceiptRow>;
+    decisions_of(run: RunId, limit: usize) -> Vec<DecisionRow>;
+    decisions_since(since: Timestamp, after: Option<DecisionId>, limit: usize) -> Vec<DecisionRow>;
     payload_bytes(run: RunId, sha256: Hash) -> Option<u64>;
     list_waits(filter: &WaitFilter, after: Option<&WaitRow>, limit: usize) -> Vec<WaitRow>;
     subject_holder(subject: &str) -> Option<RunId>;
@@ -81,6 +86,12 @@ tenant_reads! {
     bulk_job(job: JobId) -> Option<BulkJob>;
     bulk_jobs(after: Option<JobId>, limit: usize) -> Vec<BulkJob>;
     bulk_failures(job: JobId, after: Option<u32>, limit: usize) -> Vec<BulkFailure>;
+
+    // Policy.
+    policy() -> Option<PolicyRow>;
+    policy_bundle(version: u32) -> Option<PolicyBundleRow>;
+    policy_bundle_hashed(hash: Hash) -> Option<PolicyBundleRow>;
+    policy_bundles(before: Option<u32>, limit: usize) -> Vec<PolicyBundleSummary>;
 
     // Webhooks and messages.
     inbound_endpoints(after: &str, limit: usize) -> Vec<InboundRow>;

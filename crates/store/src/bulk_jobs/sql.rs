@@ -31,13 +31,13 @@ statements! {
     }
 
     BULK_ONE on bulk_jobs {
-        both: "SELECT job_id, action, filter, reason, rollback, person, total, next, succeeded, failed, created_at,
-               finished_at, maker, runs FROM bulk_jobs WHERE tenant_id = $1 AND job_id = $2"
+        both: "SELECT job_id, action, filter, reason, rollback, person, maker, total, next, succeeded, failed, created_at,
+               finished_at, runs FROM bulk_jobs WHERE tenant_id = $1 AND job_id = $2"
     }
 
     BULK_LIST on bulk_jobs {
-        both: "SELECT job_id, action, filter, reason, rollback, person, total, next, succeeded, failed, created_at,
-               finished_at, maker FROM bulk_jobs WHERE tenant_id = $1 AND job_id < $2 ORDER BY job_id DESC LIMIT $3"
+        both: "SELECT job_id, action, filter, reason, rollback, person, maker, total, next, succeeded, failed, created_at,
+               finished_at FROM bulk_jobs WHERE tenant_id = $1 AND job_id < $2 ORDER BY job_id DESC LIMIT $3"
     }
 
     BULK_FAILURES on bulk_failures {

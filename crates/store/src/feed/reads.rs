@@ -28,11 +28,8 @@ impl Store {
             row.id::<RunId>("run_id")?;
             let (first_seq, at) = (row.num::<u64>("first_seq")?, row.time("at")?);
             let events = split(&mut row)?;
-            let context = Context {
-                person: row.opt_text("person")?,
-                metadata: row.opt_json("context_meta")?,
-                ..Context::by(row.name("initiator")?)
-            };
+            let by = Context::by(row.name("initiator")?);
+            let context = Context { person: row.opt_text("person")?, metadata: row.opt_json("context_meta")?, ..by };
             for (seq, event) in (first_seq..).zip(events) {
                 if seq > after_seq && records.len() < limit {
                     records.push(EventRecord { seq, at, event, context: context.clone() });

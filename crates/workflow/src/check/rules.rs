@@ -1,6 +1,5 @@
 //! The rules of governance that can be checked before anything runs.
 
-use interlock_core::governance::unasked::unasked_by;
 use interlock_core::limits::WAIT_MAX;
 use interlock_core::plan::rules::{PROFILES, StepPhase, ValidationMode, is_prod};
 use interlock_core::plan::{BlastRadius, OnFailure};
@@ -15,7 +14,6 @@ use interlock_core::text::nearest::hint;
 pub fn check(definition: &Definition, report: &mut Report) {
     profile(definition, report);
     approval(definition, report);
-    ungated(definition, report);
     limits(definition, report);
     phases(definition, report);
     let declared = definition.steps.iter().any(|step| step.rollback.is_some());
@@ -76,39 +74,6 @@ fn approval(definition: &Definition, report: &mut Report) {
             return;
         }
     }
-}
-
-/// What promises that people are asked, where no gate asks them.
-fn ungated(definition: &Definition, report: &mut Report) {
-    const HELP: &str = "it takes effect with governance; until then put an `approval` step before it";
-    let mut gated = false;
-    for step in definition.steps.iter() {
-        let Some((kind, ..)) = step.kinds().next() else { continue };
-        gated |= kind == StepKind::Approval;
-        if gated || !acts(kind) {
-            continue;
-        }
-        for (field, flag) in [("critical", step.critical), ("destructive", step.destructive)] {
-            let Some(flag) = flag.filter(|flag| flag.value) else { continue };
-            let message = format!("`{field}` is recorded, and nobody is asked before `{}` yet", &**step.id);
-            report.warning(Code::Ineffective, flag.span, message).help(HELP);
-        }
-    }
-    // A step that does nothing, or two things, has no plan.
-    if definition.steps.iter().any(|step| step.kind().is_none()) {
-        return;
-    }
-    let plan = definition.plan(1);
-    let (Some(mode), unasked) = (plan.promised_mode(), plan.unasked()) else { return };
-    if unasked.is_empty() {
-        return;
-    }
-    let declared = definition.approval.as_ref().and_then(|approval| approval.mode).map(|mode| mode.span);
-    let span = declared.or(definition.profile.as_ref().map(|profile| profile.span));
-    let message = format!("every start will be refused: {}", unasked_by(mode, &unasked));
-    report
-        .warning(Code::StartRefused, span.unwrap_or(definition.name.span), message)
-        .help("put an `approval` step before each of them, or take back the mode or profile that promises to ask");
 }
 
 fn limits(definition: &Definition, report: &mut Report) {

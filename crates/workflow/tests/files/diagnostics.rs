@@ -141,7 +141,6 @@ fn every_mistake_is_found_where_it_stands() {
         (step("task: a\n    critical: true"), C::Ineffective, "true"),
         (step("task: a\n    confidence_score: 0.5"), C::MisplacedField, "0.5"),
         (step("wait: { for: 1s }\n    destructive: true"), C::MisplacedField, "true"),
-        ("name: t\napproval: { mode: per_step }\nsteps: [{ id: a, task: a }]\n".into(), C::StartRefused, "per_step"),
     ];
     for (text, code, underlined) in cases {
         let all = found(text);

@@ -13,7 +13,7 @@ use crate::decide::{
     Asked, Asking, Bound, Command, Completion, Known, Outcome, Queued, Rendered, StartRequest, decide, open, start,
 };
 use crate::governance::action::Action;
-use crate::governance::judge::{AllowDeclared, Decision, Judge, Judged};
+use crate::governance::judge::{AllowDeclared, Decision, Judge, Judged, Ruling};
 use crate::ids::{ReceiptId, RunId, SessionId, SignalId, TenantId};
 use crate::json::HashHex;
 use crate::json::Json;
@@ -139,8 +139,8 @@ impl Opening {
 pub struct Always(pub Decision);
 
 impl Judge for Always {
-    fn judge(&self, _: &Action, _: &Run) -> Decision {
-        self.0.clone()
+    fn judge(&self, _: &Action, _: &Run) -> Ruling {
+        self.0.clone().into()
     }
 }
 
@@ -150,7 +150,7 @@ pub fn denied() -> Decision {
 
 pub fn asks() -> Decision {
     let Work::Approval(gate) = super::plans::gate("g", OnDenial::Pause).work else { unreachable!() };
-    Decision::NeedsApproval { reasons: vec!["it reaches far".into()], gate: Box::new(gate) }
+    Decision::NeedsApproval { reasons: vec!["it reaches far".into()], terms: Box::new(gate.into()) }
 }
 
 /// What an engine would find out about a step.

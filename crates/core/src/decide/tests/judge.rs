@@ -10,7 +10,7 @@ use super::moves::{self, any_moves, any_plan};
 use super::plans::{Tuned, plan, task, tasks, transform};
 use super::property::MOVES_MAX;
 use crate::decide::{Asked, Bound, Command, Decided, Known, Rendered, decide, open, start};
-use crate::governance::judge::{AllowDeclared, Decision, Judge};
+use crate::governance::judge::{AllowDeclared, Decision, Judge, Ruling};
 use crate::plan::{OnFailure, Plan, StepSpec, WaitFor, Work};
 use crate::rejection::Rejection;
 use crate::run::Step;
@@ -102,8 +102,8 @@ fn a_rollback_is_judged_like_what_it_undoes() {
     #[derive(Debug)]
     struct NoUndoing(Decision);
     impl Judge for NoUndoing {
-        fn judge(&self, action: &crate::governance::action::Action, _: &crate::run::Run) -> Decision {
-            if action.kind == StepKind::Rollback { self.0.clone() } else { Decision::Allow }
+        fn judge(&self, action: &crate::governance::action::Action, _: &crate::run::Run) -> Ruling {
+            if action.kind == StepKind::Rollback { self.0.clone().into() } else { Decision::Allow.into() }
         }
     }
     let undoable = || plan(vec![task("a").undoable(), task("b")]);
@@ -156,8 +156,8 @@ fn effects_are_judged_for_themselves() {
     #[derive(Debug)]
     struct OnPay(Decision);
     impl Judge for OnPay {
-        fn judge(&self, action: &crate::governance::action::Action, _: &crate::run::Run) -> Decision {
-            if action.operation == "pay" { self.0.clone() } else { Decision::Allow }
+        fn judge(&self, action: &crate::governance::action::Action, _: &crate::run::Run) -> Ruling {
+            if action.operation == "pay" { self.0.clone().into() } else { Decision::Allow.into() }
         }
     }
     let mut case = judged(tasks(1), OnPay(denied()));

@@ -7,7 +7,7 @@ use super::case::{Answer, Answers, Case, asks, cancel, denied, error, json, paus
 use super::plans::{Tuned, gate, signal, task, timer, transform};
 use crate::decide::{Command, Completion, Outbound, Outcome};
 use crate::governance::action::Action;
-use crate::governance::judge::{Decision, Judge};
+use crate::governance::judge::{Decision, Judge, Ruling};
 use crate::machine::step::Resolution;
 use crate::plan::retry::ErrorClass;
 use crate::plan::{BlastRadius, OnDenial, OnFailure, Plan, RollbackCondition, StepSpec, Work};
@@ -102,7 +102,7 @@ pub fn answers(plan: &Plan) -> Answers {
 pub struct Moody;
 
 impl Judge for Moody {
-    fn judge(&self, action: &Action, run: &Run) -> Decision {
+    fn judge(&self, action: &Action, run: &Run) -> Ruling {
         let attempt = run.steps.get(action.step as usize).map_or(0, |step| step.attempt);
         let mood = match action.kind {
             _ if action.operation == "pay" => (action.step + attempt) % 9,
@@ -114,9 +114,9 @@ impl Judge for Moody {
             },
         };
         match mood {
-            5 => denied(),
-            6 => asks(),
-            _ => Decision::Allow,
+            5 => denied().into(),
+            6 => asks().into(),
+            _ => Decision::Allow.into(),
         }
     }
 }

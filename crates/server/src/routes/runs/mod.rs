@@ -1,6 +1,7 @@
 //! Runs: start them, look at them, direct them.
 
 mod cancel;
+mod decisions;
 pub mod events;
 pub mod filter;
 mod get;
@@ -32,6 +33,7 @@ pub fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(steps::steps))
         .routes(routes!(events::events))
         .routes(routes!(receipts::receipts))
+        .routes(routes!(decisions::decisions))
         .routes(routes!(payload::payload))
         .routes(routes!(why::why))
         .routes(routes!(cancel::cancel))

@@ -1,0 +1,76 @@
+//! Validation modes: before which steps people are promised to be asked. The policy keeps the promise.
+
+use crate::plan::rules::ValidationMode;
+use crate::plan::{Plan, StepSpec};
+
+impl Plan {
+    /// The mode that somebody relies on: the one that was declared or asked for, or what the profile means by itself.
+    pub fn promised_mode(&self) -> Option<ValidationMode> {
+        let declared = self.rules.approval.as_ref().and_then(|approval| approval.mode);
+        declared.or_else(|| self.rules.profile.is_some().then(|| self.validation_mode()))
+    }
+
+    /// For each step, whether a mode asks people before it.
+    pub fn asked_in(&self, mode: ValidationMode) -> Vec<bool> {
+        let last = self.steps.iter().rposition(StepSpec::is_governed);
+        let mut phase = None;
+        let each = self.steps.iter().enumerate().map(|(index, step)| {
+            let begins = step.is_governed() && phase != Some(step.rules.phase);
+            if step.is_governed() {
+                phase = Some(step.rules.phase);
+            }
+            match mode {
+                ValidationMode::PerStep => step.is_governed(),
+                ValidationMode::PerPhase => begins,
+                ValidationMode::CriticalOnly => step.rules.critical || step.rules.destructive,
+                ValidationMode::FinalOnly => Some(index) == last,
+            }
+        });
+        each.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::StepSpec;
+    use crate::plan::rules::{ApprovalRules, StepPhase};
+    use crate::state::EffectClass;
+
+    fn task(key: &str, change: impl FnOnce(&mut StepSpec)) -> StepSpec {
+        let mut step = StepSpec::task(key, "work");
+        change(&mut step);
+        step
+    }
+
+    fn asked(mode: Option<ValidationMode>, profile: Option<&str>, steps: Vec<StepSpec>) -> Vec<String> {
+        let mut plan = Plan::new("demo", steps);
+        plan.rules.profile = profile.map(str::to_owned);
+        plan.rules.approval = mode.map(|mode| ApprovalRules { mode: Some(mode), ..ApprovalRules::default() });
+        let Some(mode) = plan.promised_mode() else { return Vec::new() };
+        let asked = plan.steps.iter().zip(plan.asked_in(mode)).filter(|(_, asked)| *asked);
+        asked.map(|(step, _)| step.key.clone()).collect()
+    }
+
+    #[test]
+    fn each_mode_asks_before_its_own_steps() {
+        let steps = || {
+            vec![
+                task("look", |step| step.effect = Some(EffectClass::Read)),
+                task("first", |step| step.rules.phase = Some(StepPhase::Main)),
+                task("second", |step| step.rules.phase = Some(StepPhase::Main)),
+                task("drop", |step| (step.rules.destructive, step.rules.phase) = (true, Some(StepPhase::Postchecks))),
+                task("last", |step| (step.rules.critical, step.rules.phase) = (true, Some(StepPhase::Postchecks))),
+                task("report", |step| step.effect = Some(EffectClass::Read)),
+            ]
+        };
+        let of = |mode| asked(Some(mode), None, steps());
+        assert_eq!(of(ValidationMode::PerStep), ["first", "second", "drop", "last"]);
+        assert_eq!(of(ValidationMode::PerPhase), ["first", "drop"]);
+        assert_eq!(of(ValidationMode::CriticalOnly), ["drop", "last"]);
+        assert_eq!(of(ValidationMode::FinalOnly), ["last"]);
+        assert_eq!(asked(None, None, steps()), Vec::<String>::new(), "nothing was promised");
+        assert_eq!(asked(None, Some("prod-critical"), steps()), of(ValidationMode::PerStep));
+        assert_eq!(asked(None, Some("dev-flex"), steps()), of(ValidationMode::CriticalOnly));
+    }
+}

@@ -1,0 +1,263 @@
+//! Versions of a tenant's policy: given, put in force or beside it, asked, and held against what was decided.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use interlock_core::ids::{DecisionId, RunId, TenantId};
+use interlock_core::json::Hash;
+use interlock_core::run::decision::Basis;
+use interlock_core::time::Timestamp;
+use interlock_policy::{
+    Bundle, BundleSources, PolicyDecision, PolicyInput, StoredDecision, Undecided, replay, run_tests,
+};
+use interlock_store::{Changed, PolicyBundleRow, PolicyBundleSummary, PolicyRow, PutPolicyBundle, SetPolicy};
+
+use super::rules::shipped;
+use crate::error::EngineError;
+use crate::parts::Policies;
+
+/// How often a change is tried again after somebody else was faster.
+const TRIES_MAX: usize = 8;
+/// The versions that one tenant may have.
+pub const VERSIONS_MAX: u32 = 10_000;
+/// How many decisions a replay holds a bundle against, and how many differences it tells.
+pub const REPLAY_MAX: usize = 20_000;
+pub const DIFFERENCES_MAX: usize = 200;
+const REPLAY_PAGE: usize = 250;
+
+/// A policy that is to be.
+#[derive(Debug, Clone)]
+pub struct NewPolicy {
+    pub tenant: TenantId,
+    /// Names of files and their texts.
+    pub files: BTreeMap<String, String>,
+    pub note: Option<String>,
+    pub by: Option<String>,
+}
+
+/// What is in force.
+#[derive(Debug, Clone)]
+pub struct PolicyInForce {
+    /// Nothing where the tenant has never given a policy.
+    pub row: Option<PolicyRow>,
+    pub active: Hash,
+    pub shadow: Option<Hash>,
+}
+
+/// A change of what is in force. What is left out stays.
+#[derive(Debug, Clone, Default)]
+pub struct PolicyChange {
+    /// `Some(None)` goes back to the shipped policy.
+    pub active: Option<Option<u32>>,
+    pub shadow: Option<Option<u32>>,
+    /// Refused if the policy has another revision by now.
+    pub revision: Option<u64>,
+    pub by: Option<String>,
+}
+
+/// What another policy would have decided.
+#[derive(Debug, Clone, Default)]
+pub struct Replayed {
+    /// Decisions that were looked at; all that there are, unless `more`.
+    pub decisions: usize,
+    pub same: usize,
+    pub newly_allowed: usize,
+    pub newly_gated: usize,
+    pub newly_denied: usize,
+    pub newly_undecided: usize,
+    /// The same verdict, for other reasons or with other obligations.
+    pub otherwise: usize,
+    /// Decisions whose input this release cannot read.
+    pub unreadable: usize,
+    pub differences: Vec<ReplayedDifference>,
+    /// There are more decisions than were looked at.
+    pub more: bool,
+}
+
+#[derive(Debug, Clone)]
+pub struct ReplayedDifference {
+    pub decision: DecisionId,
+    pub run: RunId,
+    pub step: u32,
+    pub operation: String,
+    pub before: String,
+    pub after: String,
+    pub reasons: Vec<String>,
+}
+
+impl Policies {
+    /// What the tenant's actions are held against.
+    pub async fn in_force(&self, tenant: TenantId) -> Result<PolicyInForce, EngineError> {
+        let row = self.0.0.store.policy(tenant).await?;
+        let rules = self.0.rules_of(tenant).await?;
+        let shadow = rules.shadow.map(|bundle| bundle.hash());
+        Ok(PolicyInForce { row, active: rules.active.hash(), shadow })
+    }
+
+    /// Keeps a new version. Its rules must be sound and its own tests must pass; it is not in force by that. The same files
+    /// again are the version that they were.
+    pub async fn put(&self, new: NewPolicy) -> Result<PolicyBundleSummary, EngineError> {
+        let NewPolicy { tenant, files, note, by } = new;
+        let text = serde_json::to_string(&files).map_err(|error| invalid(vec![error.to_string()]))?;
+        let hash = self.0.evaluate(tenant, move |_| checked(files)).await?.map_err(invalid)?;
+        for _ in 0..TRIES_MAX {
+            if let Some(known) = self.0.0.store.policy_bundle_hashed(tenant, hash).await? {
+                return Ok(known.summary);
+            }
+            let latest = self.0.0.store.policy(tenant).await?.map_or(0, |row| row.latest);
+            if latest >= VERSIONS_MAX {
+                return Err(invalid(vec![format!("a tenant has at most {VERSIONS_MAX} versions of its policy")]));
+            }
+            let (created_at, created_by) = (self.0.now(), by.clone());
+            let summary = PolicyBundleSummary { version: latest + 1, hash, note: note.clone(), created_at, created_by };
+            let bundle = PolicyBundleRow { summary: summary.clone(), files: text.clone() };
+            if self.0.0.store.write(PutPolicyBundle { tenant, bundle }).await? == Changed::Done {
+                return Ok(summary);
+            }
+        }
+        Err(EngineError::Overloaded)
+    }
+
+    /// Puts versions in force, or beside the one in force.
+    pub async fn change(&self, tenant: TenantId, change: PolicyChange) -> Result<PolicyInForce, EngineError> {
+        for version in [change.active.flatten(), change.shadow.flatten()].into_iter().flatten() {
+            self.0.version_of_policy(tenant, version).await?;
+        }
+        for _ in 0..TRIES_MAX {
+            let Some(row) = self.0.0.store.policy(tenant).await? else {
+                // Nothing but the shipped policy has ever been there.
+                return self.in_force(tenant).await;
+            };
+            if change.revision.is_some_and(|revision| revision != row.revision) {
+                return Err(EngineError::PolicyChanged);
+            }
+            let set = SetPolicy {
+                tenant,
+                active: change.active.unwrap_or(row.active),
+                shadow: change.shadow.unwrap_or(row.shadow),
+                revision: row.revision,
+                at: self.0.now(),
+                by: change.by.clone(),
+            };
+            if self.0.0.store.write(set).await? == Changed::Done {
+                self.0.0.rules.forget(tenant);
+                return self.in_force(tenant).await;
+            }
+        }
+        Err(EngineError::Overloaded)
+    }
+
+    /// What a version, or the one in force, says about an input.
+    pub async fn ask(
+        &self,
+        tenant: TenantId,
+        version: Option<u32>,
+        input: PolicyInput,
+    ) -> Result<Result<PolicyDecision, Undecided>, EngineError> {
+        let bundle = self.bundle(tenant, version).await?;
+        self.0.evaluate(tenant, move |_| bundle.decide(&input)).await
+    }
+
+    /// The files of a version; of the shipped policy for none.
+    pub async fn files(&self, tenant: TenantId, version: Option<u32>) -> Result<BTreeMap<String, String>, EngineError> {
+        let Some(version) = version else { return Ok(shipped().sources().files()) };
+        let row = self.0.0.store.policy_bundle(tenant, version).await?;
+        let row = row.ok_or(EngineError::UnknownPolicy { version })?;
+        let unreadable = |error: serde_json::Error| {
+            EngineError::Store(format!("version {version} of the policy cannot be read: {error}"))
+        };
+        serde_json::from_str(&row.files).map_err(unreadable)
+    }
+
+    /// Holds a version, or the one in force, against what has been decided since an instant.
+    pub async fn replay(
+        &self,
+        tenant: TenantId,
+        version: Option<u32>,
+        since: Timestamp,
+    ) -> Result<Replayed, EngineError> {
+        let bundle = self.bundle(tenant, version).await?;
+        let mut result = Replayed::default();
+        let mut after = None;
+        loop {
+            let page = self.0.0.store.decisions_since(tenant, since, after, REPLAY_PAGE).await?;
+            let Some(last) = page.last() else { return Ok(result) };
+            after = Some(last.record.id);
+            let full = page.len() == REPLAY_PAGE;
+            let bundle = Arc::clone(&bundle);
+            result = self.0.evaluate(tenant, move |_| hold_against(&bundle, page, result)).await?;
+            if !full {
+                return Ok(result);
+            }
+            if result.decisions >= REPLAY_MAX {
+                result.more = true;
+                return Ok(result);
+            }
+        }
+    }
+
+    async fn bundle(&self, tenant: TenantId, version: Option<u32>) -> Result<Arc<Bundle>, EngineError> {
+        match version {
+            Some(version) => self.0.version_of_policy(tenant, version).await,
+            None => Ok(self.0.rules_of(tenant).await?.active),
+        }
+    }
+}
+
+fn invalid(problems: Vec<String>) -> EngineError {
+    EngineError::PolicyInvalid { problems }
+}
+
+/// The hash of files that are sound and whose tests pass; or what is wrong with them.
+fn checked(files: BTreeMap<String, String>) -> Result<Hash, Vec<String>> {
+    let problems = |error: interlock_policy::LoadError| error.0.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let sources = BundleSources::of_files(files).map_err(problems)?;
+    let tests = run_tests(&sources).map_err(problems)?;
+    let failed: Vec<String> = tests.iter().filter(|test| !test.has_passed()).map(ToString::to_string).collect();
+    if !failed.is_empty() {
+        return Err(failed);
+    }
+    Ok(Bundle::load(sources).map_err(problems)?.hash())
+}
+
+fn hold_against(bundle: &Bundle, page: Vec<interlock_store::DecisionRow>, mut result: Replayed) -> Replayed {
+    for row in page {
+        result.decisions += 1;
+        let Some(stored) = stored(&row.record.basis) else {
+            result.unreadable += 1;
+            continue;
+        };
+        let found = replay(bundle, std::slice::from_ref(&stored));
+        let Some(difference) = found.differences().next() else {
+            result.same += 1;
+            continue;
+        };
+        result.newly_allowed += found.newly_allowed.len();
+        result.newly_gated += found.newly_gated.len();
+        result.newly_denied += found.newly_denied.len();
+        result.newly_undecided += found.newly_undecided.len();
+        result.otherwise += found.otherwise.len();
+        if result.differences.len() < DIFFERENCES_MAX {
+            let reasons = difference.after.iter().flat_map(|after| &after.reasons).map(ToString::to_string);
+            result.differences.push(ReplayedDifference {
+                decision: row.record.id,
+                run: row.run,
+                step: row.record.position,
+                operation: row.record.operation.clone(),
+                before: difference.from().as_str().to_owned(),
+                after: difference.to().as_str().to_owned(),
+                reasons: reasons.collect(),
+            });
+        }
+    }
+    result
+}
+
+fn stored(basis: &Basis) -> Option<StoredDecision> {
+    let decision = match &basis.answer {
+        Some(answer) => Some(answer.decode().ok()?),
+        None => None,
+    };
+    let evaluator = basis.evaluator.clone();
+    Some(StoredDecision { input: basis.input.decode().ok()?, bundle: basis.bundle, evaluator, decision })
+}

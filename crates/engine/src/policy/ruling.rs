@@ -1,0 +1,109 @@
+//! The decision on one action. It is found out before the core is asked, because rules are evaluated off the async
+//! threads, and is good for that action of the run as it stood and for nothing else.
+
+use std::sync::Arc;
+
+use interlock_core::governance::action::Action;
+use interlock_core::governance::judge::{Decision, Judge, Ruling};
+use interlock_core::json::Json;
+use interlock_core::plan::Plan;
+use interlock_core::run::Run;
+use interlock_policy::{Bundle, PolicyInput};
+
+use super::JudgedBy;
+use super::rules::InForce;
+use super::standing::is_of_plan;
+use crate::Engine;
+
+/// A decision that was found out on an action of a run.
+#[derive(Debug, Clone)]
+pub(crate) struct Foregone {
+    action: Action,
+    version: u64,
+    ruling: Ruling,
+}
+
+impl Foregone {
+    pub fn is_for(&self, action: &Action, run: &Run) -> bool {
+        *action == self.action && run.version == self.version
+    }
+}
+
+impl Judge for Foregone {
+    fn judge(&self, action: &Action, run: &Run) -> Ruling {
+        if self.is_for(action, run) {
+            return self.ruling.clone();
+        }
+        Decision::Undecided { why: "the run has moved on since its policy was asked".into() }.into()
+    }
+}
+
+/// Somebody must ask the policy first.
+#[derive(Debug)]
+pub(crate) struct NotJudged {
+    pub action: Action,
+    pub run: Run,
+}
+
+impl Engine {
+    /// Who decides on this action, with the decision found out.
+    pub(crate) async fn judge_for(&self, action: Action, run: &Run) -> Foregone {
+        let ruling = self.ruling(&action, run).await;
+        Foregone { action, version: run.version, ruling }
+    }
+
+    /// The same where nobody has to be asked; nothing otherwise.
+    pub(crate) fn known_judge(&self, action: &Action, run: &Run) -> Option<Foregone> {
+        let ruling = match &self.0.options.judge {
+            JudgedBy::Judge(judge) => judge.judge(action, run),
+            JudgedBy::Policy => return None,
+        };
+        Some(Foregone { action: action.clone(), version: run.version, ruling })
+    }
+
+    async fn ruling(&self, action: &Action, run: &Run) -> Ruling {
+        if let JudgedBy::Judge(judge) = &self.0.options.judge {
+            return judge.judge(action, run);
+        }
+        let rules = match self.rules_of(run.tenant).await {
+            Ok(rules) => rules,
+            Err(error) => {
+                tracing::error!(tenant = %run.tenant, run = %run.id, %error, "a policy cannot be asked");
+                return Decision::Undecided { why: "the tenant's policy cannot be read right now".into() }.into();
+            }
+        };
+        let hash = rules.active.hash();
+        if rules.shadow.is_none() && self.0.standing.allows(hash, action, run) {
+            return Decision::Allow.into();
+        }
+        let input = PolicyInput::of(action, run);
+        let (plan, may_stand) = (Arc::clone(&run.plan), is_of_plan(action, run));
+        let decided = self.0.evaluator.for_run(run.tenant, move |_| rule(&rules, &input, &plan, may_stand)).await;
+        match decided {
+            Ok((ruling, stands)) => {
+                if stands {
+                    self.0.standing.note(hash, run.header.plan_hash.0, action);
+                }
+                ruling
+            }
+            Err(error) => Decision::Undecided { why: error.message }.into(),
+        }
+    }
+}
+
+/// The decision, and whether it is leave for every run of the plan.
+fn rule(rules: &InForce, input: &PolicyInput, plan: &Plan, may_stand: bool) -> (Ruling, bool) {
+    let mut ruling = rules.active.rule_on(input, plan);
+    let stands = may_stand && ruling.decision == Decision::Allow && !rules.active.depends_on_bound(input);
+    if let (Some(basis), Some(shadow)) = (&mut ruling.basis, &rules.shadow) {
+        Arc::make_mut(basis).shadow = beside(shadow, input);
+    }
+    (ruling, stands)
+}
+
+/// What rules that are only tried say.
+fn beside(bundle: &Bundle, input: &PolicyInput) -> Option<Json> {
+    let decided = bundle.decide(input);
+    let answer = decided.as_ref().ok();
+    Json::of(&serde_json::json!({ "bundle": bundle.hash().to_string(), "answer": answer })).ok()
+}

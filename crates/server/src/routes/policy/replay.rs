@@ -1,0 +1,55 @@
+//! `POST /policy/replay`: what a version would have decided where something was decided.
+
+use axum::Json;
+use axum::extract::State;
+use interlock_core::time::Millis;
+use interlock_protocol::policy::{PolicyDifference, PolicyReplay, ReplayPolicy, limits, path};
+
+use crate::api_error::ApiError;
+use crate::identity::Caller;
+use crate::request::Body;
+use crate::state::AppState;
+
+/// Hold a version of the policy against what was decided
+///
+/// Under the version and the evaluator that decided there is no difference.
+#[utoipa::path(
+    post,
+    path = path::REPLAY,
+    tag = "policy",
+    request_body = ReplayPolicy,
+    responses((status = 200, description = "What would be another.", body = PolicyReplay)),
+)]
+pub async fn replay(
+    State(state): State<AppState>,
+    caller: Caller,
+    Body(body): Body<ReplayPolicy>,
+) -> Result<Json<PolicyReplay>, ApiError> {
+    if body.days == 0 || body.days > limits::REPLAY_DAYS_MAX {
+        return Err(ApiError::invalid(format!("`days` is between 1 and {}", limits::REPLAY_DAYS_MAX)));
+    }
+    let engine = state.engine();
+    let since = engine.now() - Millis::from_hours(24 * u64::from(body.days));
+    let found = engine.policies().replay(caller.tenant, body.version, since).await?;
+    let differences = found.differences.into_iter().map(|one| PolicyDifference {
+        decision: one.decision,
+        run_id: one.run,
+        step: one.step,
+        operation: one.operation,
+        before: one.before,
+        after: one.after,
+        reasons: one.reasons,
+    });
+    Ok(Json(PolicyReplay {
+        decisions: found.decisions,
+        same: found.same,
+        newly_allowed: found.newly_allowed,
+        newly_gated: found.newly_gated,
+        newly_denied: found.newly_denied,
+        newly_undecided: found.newly_undecided,
+        otherwise: found.otherwise,
+        unreadable: found.unreadable,
+        differences: differences.collect(),
+        more: found.more,
+    }))
+}

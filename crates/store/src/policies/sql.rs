@@ -1,0 +1,45 @@
+use crate::sql::statements;
+
+statements! {
+    POLICY_GET on policies {
+        both: "SELECT revision, active_version, shadow_version, latest_version, updated_at, updated_by FROM policies
+               WHERE tenant_id = $1"
+    }
+
+    /// Guard: the next version, or none. A tenant's first one is 1.
+    POLICY_ADVANCE on policies {
+        both: "INSERT INTO policies (tenant_id, revision, latest_version, updated_at, updated_by)
+               VALUES ($1, 1, $2, $3, $4)
+               ON CONFLICT (tenant_id) DO UPDATE SET revision = policies.revision + 1,
+               latest_version = excluded.latest_version, updated_at = excluded.updated_at, updated_by = excluded.updated_by
+               WHERE policies.latest_version + 1 = excluded.latest_version"
+    }
+
+    POLICY_BUNDLE_INSERT on policy_bundles {
+        both: "INSERT INTO policy_bundles (tenant_id, version, hash, files, note, created_at, created_by)
+               VALUES ($1, $2, $3, $4, $5, $6, $7)"
+    }
+
+    /// Guard: nobody else has changed it since it was looked at, and what is put in force is there.
+    POLICY_SET on policies {
+        both: "UPDATE policies SET active_version = $1, shadow_version = $2, revision = revision + 1, updated_at = $3,
+               updated_by = $4 WHERE tenant_id = $5 AND revision = $6 AND coalesce($1, 0) <= latest_version
+               AND coalesce($2, 0) <= latest_version"
+    }
+
+    POLICY_BUNDLE_GET on policy_bundles {
+        both: "SELECT version, hash, note, created_at, created_by, files FROM policy_bundles
+               WHERE tenant_id = $1 AND version = $2"
+    }
+
+    /// The newest of those with the same content.
+    POLICY_BUNDLE_HASHED on policy_bundles {
+        both: "SELECT version, hash, note, created_at, created_by, files FROM policy_bundles
+               WHERE tenant_id = $1 AND hash = $2 ORDER BY version DESC LIMIT 1"
+    }
+
+    POLICY_BUNDLES on policy_bundles {
+        both: "SELECT version, hash, note, created_at, created_by FROM policy_bundles
+               WHERE tenant_id = $1 AND version < $2 ORDER BY version DESC LIMIT $3"
+    }
+}
