@@ -7,10 +7,7 @@ use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Request, StatusCode, header};
 use axum::response::Response;
-use interlock_core::governance::action::Action;
-use interlock_core::governance::judge::{Decision, Judge};
 use interlock_core::ids::{ServerId, TenantId};
-use interlock_core::run::Run;
 use interlock_core::tenant::identity::{Role, Roles};
 use interlock_core::time::{Millis, Timestamp};
 use interlock_engine::clock::Clock;
@@ -63,24 +60,6 @@ pub async fn engine_under(faults: Arc<dyn Faults>, objects: Objects) -> (Engine,
     (engine, tenants, database)
 }
 
-/// Decides by what an action is called, so that every decision can be met.
-#[derive(Debug)]
-struct ByName;
-
-impl Judge for ByName {
-    fn judge(&self, action: &Action, _: &Run) -> Decision {
-        let reasons = vec![format!("`{}` is called so", action.operation)];
-        match action.operation.as_str() {
-            "forbidden" => Decision::Deny { reasons },
-            "ask-first" => {
-                let gate = serde_json::from_value(json!({})).expect("a gate has defaults for everything");
-                Decision::NeedsApproval { reasons, gate: Box::new(gate) }
-            }
-            _ => Decision::Allow,
-        }
-    }
-}
-
 /// Options of an engine with a vault, whose key all engines of a test share, and a client for calls to the outside.
 pub fn equipped() -> EngineOptions {
     EngineOptions {
@@ -100,13 +79,8 @@ pub async fn engine_of(database: &str, faults: Arc<dyn Faults>, change: impl FnO
     static ENGINES: AtomicU64 = AtomicU64::new(0);
     let number = ENGINES.fetch_add(1, Ordering::Relaxed);
     let clock = Clock::starting_at(Timestamp(1_720_000_000_000));
-    let mut options = EngineOptions {
-        ids: IdSource::seeded(clock.clone(), number),
-        clock,
-        expressions_in_place: true,
-        judge: Arc::new(ByName),
-        ..equipped()
-    };
+    let mut options =
+        EngineOptions { ids: IdSource::seeded(clock.clone(), number), clock, expressions_in_place: true, ..equipped() };
     change(&mut options);
     let mode = Mode::Inline(faults);
     let store_options = Options { mode, ..Options::new(ServerId(Uuid::from_u128(1 + u128::from(number)))) };

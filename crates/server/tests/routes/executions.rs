@@ -171,35 +171,17 @@ async fn a_request_may_only_be_stricter_and_must_be_right() {
     api.end().await;
 }
 
-/// A mode that is asked for, or that the file declares, promises questions. Where no gate asks them, nothing starts.
+/// A mode that is asked for is kept: before every step that it means somebody is asked.
 #[tokio::test(start_paused = true)]
-async fn what_a_mode_would_ask_and_nothing_asks_is_refused() {
+async fn a_mode_that_a_request_asks_for_is_kept() {
     let api = Api::new().await;
-    apply(&api, RUNBOOK).await;
-    let asked = json!({ "ticket_id": "INC-1", "runbook_id": "restart-db", "validation_mode": "per_step" });
-    let refused = api.post("/executions", asked).await;
-    assert_eq!(refused.problem(), (422, "INPUT_INVALID"));
-    let detail = refused.text("detail");
-    assert!(detail.contains("`per_step` asks people before `note`") && !detail.contains("`restart`"), "{detail}");
-
     let critical = "name: wipe\nsteps: [{ id: wipe, task: wipe, effect: unsafe, critical: true, destructive: true }]\n";
     apply(&api, critical).await;
     let asked = json!({ "ticket_id": "INC-1", "runbook_id": "wipe", "validation_mode": "per_step" });
-    assert_eq!(api.post("/executions", asked).await.problem(), (422, "INPUT_INVALID"));
-
-    let declared = critical.replace("steps:", "approval: { mode: critical_only }\nsteps:");
-    let checked = api.post("/workflows/validate", json!({ "source": declared })).await.ok();
-    assert_eq!((&checked["valid"], &checked["diagnostics"][0]["code"]), (&json!(true), &json!("start-refused")));
-    apply(&api, &declared).await;
-    for (path, body) in [
-        ("/runs", json!({ "workflow": "wipe" })),
-        ("/executions", json!({ "ticket_id": "INC-2", "runbook_id": "wipe" })),
-    ] {
-        let refused = api.post(path, body).await;
-        assert_eq!(refused.problem(), (422, "INPUT_INVALID"), "{path}");
-        assert!(refused.text("detail").contains("`wipe`"), "{}", refused.body);
-    }
-    assert_eq!(api.get("/runs").await.ok()["runs"], json!([]), "and nothing has started");
+    let session = create(&api, asked).await;
+    let seen = look(&api, &session).await;
+    assert_eq!(seen["status"], "waiting_approval", "{seen}");
+    assert_eq!(seen["approvals"][0]["status"], "pending", "{seen}");
     api.end().await;
 }
 

@@ -30,6 +30,7 @@ mod openapi;
 mod over_the_wire;
 mod payloads;
 mod people;
+mod policy;
 mod refusals;
 mod repeats;
 mod revocation;

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::table;
 use crate::api::{Answer, Api, plan, task};
+use crate::policy::{BY_NAME, CONTRADICTS, put_in_force};
 
 async fn as_role(api: &Api, role: Role) -> Api {
     api.with_key(&api.new_key(NewKey::new(api.tenant, "one role", [role].into_iter().collect())).await)
@@ -69,6 +70,20 @@ async fn plain_request_for_a_socket(api: &Api) -> Answer {
     api.ask(request.body(Body::empty()).unwrap()).await
 }
 
+async fn changed_policy(api: &Api) -> Answer {
+    put_in_force(api, BY_NAME).await;
+    api.send("PATCH", "/api/v1/policy", json!({ "active": 0, "revision": 1 })).await
+}
+
+/// A step on which nobody could decide, and cannot when it is asked about again.
+async fn undecided_retry(api: &Api) -> Answer {
+    put_in_force(api, CONTRADICTS).await;
+    let steps = json!([{ "key": "a", "kind": "task", "handler": "contradicts" }]);
+    let run = api.post("/runs", json!({ "plan": plan(steps) })).await.text("run_id");
+    assert_eq!(api.get(&format!("/runs/{run}")).await.ok()["state"], "paused");
+    api.post(&format!("/runs/{run}/retry"), json!({})).await
+}
+
 async fn disabled_workflow(api: &Api) -> Answer {
     apply(api, "resting").await;
     api.post("/workflows/resting/disable", json!({})).await.ok();
@@ -120,6 +135,10 @@ table! { TABLE:
     "WORKFLOW_NAME_MISMATCH" => |api| put(api, "/workflows/other", json!({ "source": source("w") }), None).await,
     "WORKFLOW_CHANGED" => |api| changed_workflow(api).await,
     "WORKFLOW_DISABLED" => |api| disabled_workflow(api).await,
+    "POLICY_NOT_FOUND" => |api| api.get("/policy/files?version=9").await,
+    "POLICY_INVALID" => |api| api.post("/policy/versions", json!({ "files": { "a.rego": "package" } })).await,
+    "POLICY_CHANGED" => |api| changed_policy(api).await,
+    "POLICY_UNAVAILABLE" => |api| undecided_retry(api).await,
     "RUNBOOK_UNCLEAR" => |api| api.post("/executions", json!({ "ticket_id": "INC-1" })).await,
     "TENANT_NOT_FOUND" => |api| api.in_charge().await.get("/tenants/nobody").await,
     "TENANT_EXISTS" => |api| twice(&api.in_charge().await, "/tenants", json!({ "name": format!("twice-{}", api.tenant) })).await,

@@ -14,6 +14,7 @@ use super::transport::{Line, Routed};
 use super::{Seen, table};
 use crate::api::{Api, plan, task};
 use crate::approvals::{Person, card};
+use crate::policy::{BY_NAME, CONTRADICTS, put_in_force};
 use crate::set_up::{in_doubt, until};
 
 /// What the step's error says once it has one, and whether the step is tried again.
@@ -259,12 +260,21 @@ table! { TABLE:
     "EFFECT_IN_DOUBT" => |api| careless(api).await,
     "RELEASED" => |api| released(api).await,
     "POLICY_DENIED" => |api| {
+        put_in_force(api, BY_NAME).await;
         let run = api.post("/runs", one_step(|step| step["handler"] = json!("forbidden"))).await.text("run_id");
         error_of(api, &run).await
     },
-    "EFFECT_NEEDS_APPROVAL" => |api| fails(api, |ctx| async move {
-        ctx.effect("ask-first", EffectClass::Keyed, &(), |_| async { Ok(()) }).await
-    }).await,
+    "POLICY_UNAVAILABLE" => |api| {
+        put_in_force(api, CONTRADICTS).await;
+        let run = api.post("/runs", one_step(|step| step["handler"] = json!("contradicts"))).await.text("run_id");
+        error_of(api, &run).await
+    },
+    "EFFECT_NEEDS_APPROVAL" => |api| {
+        put_in_force(api, BY_NAME).await;
+        fails(api, |ctx| async move {
+            ctx.effect("ask-first", EffectClass::Keyed, &(), |_| async { Ok(()) }).await
+        }).await
+    },
     "EFFECT_OVERLAP" => |api| performs_both_at_once(api).await,
     "EFFECTS_EXHAUSTED" => |api| performs_without_end(api).await,
     "EFFECT_RESPONSE_INVALID" => |api| fails(api, |ctx| async move {

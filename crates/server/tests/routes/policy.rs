@@ -1,0 +1,191 @@
+//! Policy over HTTP, and what it does to runs: given, put in force, asked, replayed.
+
+use serde_json::{Value, json};
+
+use crate::api::{Api, plan, task};
+use crate::approvals::{Person, card};
+
+/// The shipped policy and one file more.
+pub async fn shipped_and(api: &Api, text: &str) -> Value {
+    let mut files = api.get("/policy/files").await.ok()["files"].clone();
+    files["own.rego"] = json!(text);
+    files
+}
+
+/// Denies and asks by what an action is called.
+pub const BY_NAME: &str = r#"package interlock
+
+deny contains {"rule": "by_name", "text": "it is called so"} if input.action.operation == "forbidden"
+
+ask contains {"rule": "by_name", "text": "it is called so"} if input.action.operation == "ask-first"
+"#;
+
+/// Has two answers for one action, so that nobody can decide on it.
+pub const CONTRADICTS: &str = r#"package interlock
+
+own := 1 if input.action.operation == "contradicts"
+
+own := 2 if input.action.operation == "contradicts"
+
+deny contains {"rule": "own", "text": "never"} if own == 3
+"#;
+
+/// Puts the shipped policy and one file more in force.
+pub async fn put_in_force(api: &Api, text: &str) -> u64 {
+    let files = shipped_and(api, text).await;
+    let version =
+        api.post("/policy/versions", json!({ "files": files, "note": "a test" })).await.ok()["version"].clone();
+    let now = api.send("PATCH", "/api/v1/policy", json!({ "active": version })).await.ok();
+    assert_eq!(now["active"], version);
+    version.as_u64().unwrap()
+}
+
+/// A step of a workflow that nothing objects to begins unasked, and what it rests on is kept once.
+#[tokio::test(start_paused = true)]
+async fn a_plain_task_passes_unasked() {
+    let api = Api::new().await;
+    let session = api.register().await;
+    for expected in [1, 0] {
+        let run = api.start(json!([task("a")])).await;
+        let assignment = api.poll(&session).await;
+        api.report(&session, &assignment, crate::api::completed(json!(1))).await.ok();
+        let decided = api.get(&format!("/runs/{run}/decisions")).await.ok();
+        assert_eq!(decided["decisions"].as_array().unwrap().len(), expected, "{decided}");
+        assert_eq!(api.get(&format!("/runs/{run}")).await.ok()["state"], "succeeded");
+    }
+    api.end().await;
+}
+
+/// What is declared is judged: two people, neither of them the author or the starter.
+#[tokio::test(start_paused = true)]
+async fn a_destructive_step_needs_two_keys() {
+    let api = Api::new().await;
+    let wipe = "name: wipe\nsteps: [{ id: wipe, task: wipe, effect: unsafe, destructive: true }]\n";
+    let author = Person::new(&api, "wendy", json!(["admin", "approver"]), json!([])).await;
+    author.post("/workflows", json!({ "source": wipe })).await.ok();
+    let [ada, bob] = [
+        Person::new(&api, "ada", json!(["approver"]), json!([])).await,
+        Person::new(&api, "bob", json!(["approver"]), json!([])).await,
+    ];
+    let run = api.post("/runs", json!({ "workflow": "wipe" })).await.text("run_id");
+    let open = card(&api, &run).await;
+    assert_eq!((&open["quorum"], &open["state"]), (&json!(2), &json!("requested")), "{open}");
+    assert!(open["message"].as_str().unwrap().contains("two_keys"), "{open}");
+    let decided = api.get(&format!("/runs/{run}/decisions")).await.ok()["decisions"][0].clone();
+    assert_eq!((&decided["verdict"], &decided["tier"]), (&json!("needs_approval"), &json!("high")));
+    assert_eq!(decided["bundle"], api.get("/policy").await.ok()["active_hash"]);
+
+    let path = format!("/approvals/{}/vote", open["approval"].as_str().unwrap());
+    let yes = json!({ "approve": true, "digest": open["digest"] });
+    assert_eq!(author.post(&path, yes.clone()).await.problem(), (409, "APPROVAL_VOTE_REFUSED"));
+    ada.post(&path, yes.clone()).await.ok();
+    assert_eq!(api.get(&format!("/runs/{run}")).await.ok()["state"], "waiting_approval");
+    let session = api.register().await;
+    bob.post(&path, yes).await.ok();
+    // The worker names no effects: its claim is the intent, and what people agreed to is leave for it.
+    let assignment = api.poll(&session).await;
+    api.report(&session, &assignment, crate::api::completed(json!(1))).await.ok();
+    assert_eq!(api.get(&format!("/runs/{run}")).await.ok()["state"], "succeeded");
+    api.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_mode_is_asked_by_the_policy() {
+    let api = Api::new().await;
+    let ada = Person::new(&api, "ada", json!(["approver"]), json!([])).await;
+    let source =
+        "name: two\napproval: { mode: per_step }\nsteps: [{ id: a, task: a }, { id: look, task: b, effect: read }]\n";
+    api.post("/workflows", json!({ "source": source })).await.ok();
+    let run = api.post("/runs", json!({ "workflow": "two" })).await.text("run_id");
+    assert!(card(&api, &run).await["message"].as_str().unwrap().contains("mode_per_step"));
+    ada.post(&format!("/runs/{run}/approve"), json!({ "approve": true })).await.ok();
+    let session = api.register().await;
+    for _ in 0..2 {
+        let assignment = api.poll(&session).await;
+        api.report(&session, &assignment, crate::api::completed(json!(1))).await.ok();
+    }
+    assert_eq!(api.get(&format!("/runs/{run}")).await.ok()["state"], "succeeded", "what only reads is not asked about");
+    api.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tenants_own_rules_count_from_then_on_and_can_be_taken_back() {
+    let api = Api::new().await;
+    let steps = || json!({ "plan": plan(json!([{ "key": "a", "kind": "task", "handler": "forbidden" }])) });
+    let before = api.post("/runs", steps()).await.text("run_id");
+    let shipped = api.get("/policy").await.ok();
+    assert_eq!((shipped.get("active"), &shipped["revision"]), (None, &json!(0)));
+    let version = put_in_force(&api, BY_NAME).await;
+    assert_ne!(api.get("/policy").await.ok()["active_hash"], shipped["active_hash"]);
+    let run = api.post("/runs", steps()).await.text("run_id");
+    let ended = api.get(&format!("/runs/{run}")).await.ok();
+    assert_eq!((&ended["state"], &ended["reason"]), (&json!("failed"), &json!("policy_denied")), "{ended}");
+    assert_eq!(api.get(&format!("/runs/{before}")).await.ok()["state"], "pending", "it was judged before");
+    // Another tenant has its own.
+    let other = api.with_key(&api.other_key);
+    assert_eq!(other.get("/policy").await.ok()["active_hash"], shipped["active_hash"]);
+    assert_eq!(other.get(&format!("/policy/files?version={version}")).await.problem(), (404, "POLICY_NOT_FOUND"));
+
+    // The same files again are the same version.
+    let again = api.post("/policy/versions", json!({ "files": shipped_and(&api, BY_NAME).await })).await.ok();
+    assert_eq!(again["version"], version);
+    let stale = api.send("PATCH", "/api/v1/policy", json!({ "active": 0, "revision": 1 })).await;
+    assert_eq!(stale.problem(), (409, "POLICY_CHANGED"));
+    let back = api.send("PATCH", "/api/v1/policy", json!({ "active": 0 })).await.ok();
+    assert_eq!((back.get("active"), &back["active_hash"]), (None, &shipped["active_hash"]));
+    let run = api.post("/runs", steps()).await.text("run_id");
+    assert_eq!(api.get(&format!("/runs/{run}")).await.ok()["state"], "pending");
+    api.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn rules_that_are_not_sound_are_refused_by_file_and_line() {
+    let api = Api::new().await;
+    for (text, says) in [
+        ("package interlock\ndeny contains", "own.rego"),
+        ("package interlock\ndeny contains {\"rule\": \"x\", \"text\": \"y\"} if input.step.nothing\n", "nothing"),
+    ] {
+        let refused = api.post("/policy/versions", json!({ "files": shipped_and(&api, text).await })).await;
+        assert_eq!(refused.problem(), (422, "POLICY_INVALID"), "{}", refused.body);
+        assert!(refused.text("detail").contains(says), "{}", refused.body);
+    }
+    // A test of its own that fails keeps it out.
+    let mut files = shipped_and(&api, BY_NAME).await;
+    files["own_test.rego"] = json!("package own_test\ntest_never if 1 == 2\n");
+    let refused = api.post("/policy/versions", json!({ "files": files })).await;
+    assert_eq!(refused.problem(), (422, "POLICY_INVALID"));
+    assert!(refused.text("detail").contains("test_never"), "{}", refused.body);
+    let none = api.send("PATCH", "/api/v1/policy", json!({ "active": 7 })).await;
+    assert_eq!(none.problem(), (404, "POLICY_NOT_FOUND"));
+    assert_eq!(api.send("PATCH", "/api/v1/policy", json!({})).await.problem(), (400, "REQUEST_INVALID"));
+    api.end().await;
+}
+
+/// Under the rules that decided, a replay finds nothing else; under others it says what would change. Rules that are tried
+/// beside them are asked, and decide nothing.
+#[tokio::test(start_paused = true)]
+async fn other_rules_are_held_against_what_was_decided() {
+    let api = Api::new().await;
+    let version = put_in_force(&api, BY_NAME).await;
+    api.send("PATCH", "/api/v1/policy", json!({ "active": 0, "shadow": version })).await.ok();
+    let run = api
+        .post("/runs", json!({ "plan": plan(json!([{ "key": "a", "kind": "task", "handler": "forbidden" }])) }))
+        .await
+        .text("run_id");
+    assert_eq!(api.get(&format!("/runs/{run}")).await.ok()["state"], "pending", "the shadow decides nothing");
+    let decided = api.get(&format!("/runs/{run}/decisions")).await.ok()["decisions"][0].clone();
+    assert_eq!((&decided["verdict"], &decided["shadow"]["answer"]["verdict"]), (&json!("allow"), &json!("deny")));
+
+    let same = api.post("/policy/replay", json!({ "days": 1 })).await.ok();
+    assert_eq!((&same["decisions"], &same["same"], &same["more"]), (&json!(1), &json!(1), &json!(false)), "{same}");
+    let other = api.post("/policy/replay", json!({ "days": 1, "version": version })).await.ok();
+    assert_eq!((&other["newly_denied"], &other["differences"][0]["run_id"]), (&json!(1), &json!(run)), "{other}");
+
+    let asked = json!({ "input": decided["input"], "version": version });
+    let answer = api.post("/policy/eval", asked).await.ok();
+    assert_eq!(answer["verdict"], "deny");
+    assert!(answer["explained"].as_str().unwrap().contains("by_name"), "{answer}");
+    assert_eq!(api.post("/policy/eval", json!({ "input": { "run": 1 } })).await.problem(), (422, "INPUT_INVALID"));
+    assert_eq!(api.post("/policy/replay", json!({ "days": 0 })).await.problem(), (422, "INPUT_INVALID"));
+    api.end().await;
+}
