@@ -133,7 +133,7 @@ async fn carry_out(command: Command) -> anyhow::Result<()> {
         Command::Run(args) => run::run(args).await,
         Command::Bulk(args) => bulk::run(args).await,
         Command::Workflow(args) => workflow::run(args).await,
-        Command::Policy(args) => policy::run(args),
+        Command::Policy(args) => policy::run(args).await,
         Command::Events(args) => events::run(args).await,
         Command::Tenant(args) => tenant::run(args).await,
         Command::Key(args) => key::run(args).await,

@@ -1,7 +1,10 @@
-//! `interlock policy`: test a bundle, ask it, and see what another one would change. None of it needs a server.
+//! `interlock policy`: test a bundle, ask it, and see what another one would change, without a server; and what a server
+//! holds its actions against.
 
+mod decided;
 mod diff;
 mod eval;
+mod force;
 mod test;
 
 use std::io::Read;
@@ -11,13 +14,13 @@ use anyhow::Context as _;
 use clap::{Args, Subcommand};
 use interlock_policy::{Bundle, BundleSources, LoadError};
 
-use crate::output::OutputArgs;
+use crate::client::ClientArgs;
 use crate::output::exit::{Ended, Exit};
 
 #[derive(Args)]
 pub struct PolicyArgs {
     #[command(flatten)]
-    output: OutputArgs,
+    client: ClientArgs,
     #[command(subcommand)]
     verb: PolicyVerb,
 }
@@ -30,14 +33,43 @@ enum PolicyVerb {
     Eval(eval::EvalArgs),
     /// Show what changes for a list of inputs if one bundle takes the place of another.
     Diff(diff::DiffPolicyArgs),
+    /// Write the files of a policy to a folder, to begin from.
+    Export(force::ExportArgs),
+    /// Show what the server holds actions against.
+    Show,
+    /// List the versions that the server has been given.
+    Versions,
+    /// Give the server a new version. Its rules must be sound, and its tests must pass.
+    Push(force::PushArgs),
+    /// Put a version in force.
+    Activate(force::ActivateArgs),
+    /// Try a version beside the one in force: it is asked, and decides nothing.
+    Shadow(force::ShadowArgs),
+    /// Say what was decided on a run's steps, by which rules.
+    Explain(decided::ExplainArgs),
+    /// Show what a version would have decided where something was decided.
+    Replay(decided::ReplayArgs),
 }
 
-pub fn run(args: PolicyArgs) -> anyhow::Result<()> {
-    let printer = args.output.printer();
-    match args.verb {
-        PolicyVerb::Test(test) => test::run(printer, test),
-        PolicyVerb::Eval(eval) => eval::run(printer, eval),
-        PolicyVerb::Diff(diff) => diff::run(printer, diff),
+pub async fn run(args: PolicyArgs) -> anyhow::Result<()> {
+    let printer = args.client.output.printer();
+    let verb = match args.verb {
+        PolicyVerb::Test(test) => return test::run(printer, test),
+        PolicyVerb::Eval(eval) => return eval::run(printer, eval),
+        PolicyVerb::Diff(diff) => return diff::run(printer, diff),
+        PolicyVerb::Export(export) if !export.needs_server() => return force::export_shipped(printer, &export),
+        verb => verb,
+    };
+    let (client, printer) = args.client.open()?;
+    match verb {
+        PolicyVerb::Export(export) => force::export(&client, printer, export).await,
+        PolicyVerb::Versions => force::versions(&client, printer).await,
+        PolicyVerb::Push(push) => force::push(&client, printer, push).await,
+        PolicyVerb::Activate(activate) => force::activate(&client, printer, activate).await,
+        PolicyVerb::Shadow(shadow) => force::shadow(&client, printer, shadow).await,
+        PolicyVerb::Explain(explain) => decided::explain(&client, printer, explain).await,
+        PolicyVerb::Replay(replay) => decided::replay(&client, printer, replay).await,
+        _ => force::show(&client, printer).await,
     }
 }
 
