@@ -45,7 +45,7 @@ impl Engine {
         match rendered {
             Ok(Some(rendered)) => match asking.action(&rendered) {
                 Some(action) => {
-                    let judge = self.judge_for(action, asking.run()).await;
+                    let judge = self.judge_for(action, asking.spec(), asking.run()).await;
                     asking.bind(rendered, &judge)
                 }
                 None => asking.bind(rendered, &NothingAllowed),

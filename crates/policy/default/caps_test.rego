@@ -1,20 +1,19 @@
 package interlock_test
 
 test_a_run_has_as_many_effects_as_it_may if {
-	within := changed({"workflow": {"writes_max": 3}, "run": {"writes": 2}})
-	verdict_on(within) == "allow"
-	spent := changed({"workflow": {"writes_max": 3}, "run": {"writes": 3}})
-	rules_on(spent) == {"writes_per_run"}
-}
-
-test_the_smaller_cap_counts if {
-	spent := changed({"workflow": {"writes_max": 9}, "run": {"writes": 2}})
+	within := changed({"run": {"writes": 1}})
+	allowed := data.interlock.decision with input as within with data.config.caps.writes_per_run as 2
+	allowed.verdict == "allow"
+	spent := changed({"run": {"writes": 2}})
 	decided := data.interlock.decision with input as spent with data.config.caps.writes_per_run as 2
 	decided.verdict == "deny"
+	verdict_on(spent) == "allow"
 }
 
 test_reads_are_not_counted if {
-	verdict_on(changed({"workflow": {"writes_max": 0}, "action": {"effect": "read"}})) == "allow"
+	read := changed({"action": {"effect": "read"}})
+	decided := data.interlock.decision with input as read with data.config.caps.writes_per_run as 0
+	decided.verdict == "allow"
 }
 
 test_model_calls_stop_where_the_money_is_spent if {

@@ -11,7 +11,7 @@ use regorus::{Engine, Value};
 use crate::check;
 use crate::config::{Origin, origin};
 use crate::decision::{PolicyDecision, Undecided};
-use crate::dependence::{PROBED, with_probes};
+use crate::dependence::{PROBED, reads_fields, with_probes};
 use crate::evaluator::Evaluator;
 use crate::graph::RuleGraph;
 use crate::input::PolicyInput;
@@ -30,6 +30,7 @@ pub struct Bundle {
     decision: Evaluator,
     /// Holds where an answer may depend on bound parts; none where nothing refers to them.
     probe: Option<Evaluator>,
+    reads_fields: bool,
 }
 
 impl Bundle {
@@ -55,7 +56,8 @@ impl Bundle {
         let data = Value::from(sources.data.clone());
         let decision = evaluator(engine, data.clone(), DECISION)?;
         let probe = probed.map(|modules| evaluator(parsed(&modules)?, data, PROBED)).transpose()?;
-        Ok(Self { hash: sources.hash(), sources: Arc::new(sources), decision, probe })
+        let reads_fields = modules.iter().any(|module| reads_fields(module));
+        Ok(Self { hash: sources.hash(), sources: Arc::new(sources), decision, probe, reads_fields })
     }
 
     /// The policy that is used where a tenant has none of its own.
@@ -80,6 +82,11 @@ impl Bundle {
     pub fn decide_text(&self, input: &str) -> Result<PolicyDecision, Undecided> {
         let value = self.decision.evaluate(input)?;
         PolicyDecision::of_value(&value)
+    }
+
+    /// Whether any rule looks at what the action is done with.
+    pub const fn reads_fields(&self) -> bool {
+        self.reads_fields
     }
 
     /// Whether the decision can be another one for another run of the same workflow version. Where that cannot be ruled

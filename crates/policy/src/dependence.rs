@@ -62,6 +62,15 @@ fn is_bound(reference: &Expr) -> bool {
     }
 }
 
+/// Whether a module looks at what an action is done with, or could.
+pub(crate) fn reads_fields(module: &Module) -> bool {
+    let reads = |reference: &Expr| match path(reference) {
+        Some((names, _)) if names[0] == "input" => names.get(1).is_none_or(|part| *part == "fields"),
+        _ => false,
+    };
+    definitions(module).any(|(_, head, bodies)| references_of(&head, bodies).into_iter().any(reads))
+}
+
 /// The rules of a bundle, and those of them that depend on something bound.
 struct BoundRules<'a> {
     graph: &'a RuleGraph,

@@ -15,12 +15,13 @@ pub const NO_MODE: &str = "none";
 pub const SOURCE_WORKFLOW: &str = "workflow";
 
 impl PolicyInput {
-    /// All that is known about an action of a run before a worker is found.
-    pub fn of(action: &Action, run: &Run) -> Self {
+    /// All that is known about an action of a run before a worker is found. The step comes along: what undoes something
+    /// is judged before it is a part of the run.
+    pub fn of(action: &Action, spec: &StepSpec, run: &Run) -> Self {
         Self {
             workflow: WorkflowFacts::of(&run.plan),
-            step: StepFacts::of(run, action.step),
-            action: ActionFacts::of(action, run.spec(action.step)),
+            step: StepFacts::of(&run.plan, spec, action.step),
+            action: ActionFacts::of(action, spec),
             run: RunFacts::of(run, action.step),
             worker: None,
             fields: action.input.clone(),
@@ -54,8 +55,7 @@ impl WorkflowFacts {
 }
 
 impl StepFacts {
-    fn of(run: &Run, position: u32) -> Self {
-        let (plan, spec) = (&run.plan, run.spec(position));
+    fn of(plan: &Plan, spec: &StepSpec, position: u32) -> Self {
         let index = position as usize;
         let is_asked = |mode| plan.asked_in(mode).get(index).copied().unwrap_or(false);
         let confidence = spec.rules.confidence_score.map(|score| Confidence {

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use interlock_core::json::Json;
+use interlock_core::json::{Hash, Json};
 use interlock_core::plan::BlastRadius;
 use interlock_core::plan::rules::StepPhase;
 use interlock_core::state::{EffectClass, StepKind};
@@ -132,7 +132,27 @@ struct Fixed<'a> {
     action: &'a ActionFacts,
 }
 
+/// The field that stands for what is left out.
+const OMITTED: &str = "$omitted";
+
 impl PolicyInput {
+    /// The same without long fields, for rules that do not look at them.
+    #[must_use]
+    pub fn without_long_fields(mut self, bytes_max: usize) -> Self {
+        let bytes = self.fields.len();
+        if bytes > bytes_max {
+            let sha256 = Hash::of(self.fields.as_str().as_bytes()).to_string();
+            let omitted = serde_json::json!({ OMITTED: { "bytes": bytes, "sha256": sha256 } });
+            self.fields = Json::trusted(omitted.to_string());
+        }
+        self
+    }
+
+    /// Whether its fields were left out.
+    pub fn is_without_fields(&self) -> bool {
+        self.fields.to_value().is_ok_and(|fields| fields.get(OMITTED).is_some())
+    }
+
     /// The text of the part that the workflow version fixes: inputs with the same one differ in bound parts only.
     pub fn fixed_text(&self) -> String {
         let Self { workflow, step, action, .. } = self;

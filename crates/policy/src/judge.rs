@@ -17,7 +17,7 @@ use crate::input::PolicyInput;
 
 impl Judge for Bundle {
     fn judge(&self, action: &Action, run: &Run) -> Ruling {
-        self.rule_on(&PolicyInput::of(action, run), &run.plan)
+        self.rule_on(&PolicyInput::of(action, run.spec(action.step), run), &run.plan)
     }
 }
 

@@ -63,7 +63,7 @@ fn gate(quorum: u32) -> StepSpec {
 #[test]
 fn a_first_workflow_stays_a_first_workflow() {
     let run = run(Plan::new("demo", vec![StepSpec::task("a", "t"), StepSpec::task("b", "t")]));
-    let input = PolicyInput::of(&action(&run, 0), &run);
+    let input = PolicyInput::of(&action(&run, 0), run.spec(0), &run);
     assert_eq!((input.workflow.mode.as_str(), input.step.last, input.fields.as_str()), (NO_MODE, false, r#"{"a":1}"#));
     assert_eq!(judged(&run, 0), Decision::Allow);
     assert!(!Bundle::shipped().depends_on_bound(&input));

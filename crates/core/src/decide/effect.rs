@@ -47,9 +47,7 @@ pub(super) fn intent(
         {
             return Err(Rejection::WritesExhausted { run: draft.run.id, max });
         }
-        if draft.run.plan.writes_max.is_some() {
-            draft.notes_mut().writes = writes;
-        }
+        draft.notes_mut().writes = writes;
     }
     if receipt.effect == EffectClass::Unsafe {
         draft.step_mut(position).open_intent = Some(receipt.id);

@@ -191,7 +191,7 @@ impl Workers {
         let Some(as_it_stood) = &asked.run else { return Ok(None) };
         let EffectIntent { template, request, effect, .. } = intent.clone();
         let action = Action::of_effect(as_it_stood.spec(position), position, template, request, effect);
-        let judge = self.0.judge_for(action.clone(), as_it_stood).await;
+        let judge = self.0.judge_for(action.clone(), as_it_stood.spec(position), as_it_stood).await;
         let answer = Mutex::new(EffectAnswer::Perform { receipt: receipt.id, key: receipt.key.clone() });
         let recorded = self.0.execute(
             tenant,

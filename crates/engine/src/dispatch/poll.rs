@@ -237,7 +237,11 @@ impl Workers {
                 )
                 .await;
             match unjudged.take() {
-                Some(unjudged) => judge = Some(self.0.judge_for(unjudged.action, &unjudged.run).await),
+                Some(unjudged) => {
+                    let NotJudged { action, run } = *unjudged;
+                    let spec = run.spec(run.position);
+                    judge = Some(self.0.judge_for(action, spec, &run).await);
+                }
                 None => break claimed,
             }
         };

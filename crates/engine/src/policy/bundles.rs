@@ -67,7 +67,7 @@ pub struct Replayed {
     pub newly_undecided: usize,
     /// The same verdict, for other reasons or with other obligations.
     pub otherwise: usize,
-    /// Decisions whose input this release cannot read.
+    /// Decisions whose input this release cannot read, or that left out fields at which these rules look.
     pub unreadable: usize,
     pub differences: Vec<ReplayedDifference>,
     /// There are more decisions than were looked at.
@@ -223,7 +223,8 @@ fn checked(files: BTreeMap<String, String>) -> Result<Hash, Vec<String>> {
 fn hold_against(bundle: &Bundle, page: Vec<interlock_store::DecisionRow>, mut result: Replayed) -> Replayed {
     for row in page {
         result.decisions += 1;
-        let Some(stored) = stored(&row.record.basis) else {
+        let known = |stored: &StoredDecision| !(bundle.reads_fields() && stored.input.is_without_fields());
+        let Some(stored) = stored(&row.record.basis).filter(known) else {
             result.unreadable += 1;
             continue;
         };

@@ -33,6 +33,13 @@ pub(crate) struct InForce {
     pub shadow: Option<Arc<Bundle>>,
 }
 
+impl InForce {
+    /// Whether any rule looks at what an action is done with.
+    pub fn read_fields(&self) -> bool {
+        self.active.reads_fields() || self.shadow.as_ref().is_some_and(|bundle| bundle.reads_fields())
+    }
+}
+
 #[derive(Default)]
 pub(crate) struct Rules {
     tenants: Mutex<HashMap<TenantId, Known>>,

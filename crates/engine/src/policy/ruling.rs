@@ -6,7 +6,7 @@ use std::sync::Arc;
 use interlock_core::governance::action::Action;
 use interlock_core::governance::judge::{Decision, Judge, Ruling};
 use interlock_core::json::Json;
-use interlock_core::plan::Plan;
+use interlock_core::plan::{Plan, StepSpec};
 use interlock_core::run::Run;
 use interlock_policy::{Bundle, PolicyInput};
 
@@ -45,10 +45,13 @@ pub(crate) struct NotJudged {
     pub run: Run,
 }
 
+/// Fields longer than this are left out of an input whose rules do not look at them.
+const FIELDS_BYTES_MAX: usize = 16 << 10;
+
 impl Engine {
     /// Who decides on this action, with the decision found out.
-    pub(crate) async fn judge_for(&self, action: Action, run: &Run) -> Foregone {
-        let ruling = self.ruling(&action, run).await;
+    pub(crate) async fn judge_for(&self, action: Action, spec: &StepSpec, run: &Run) -> Foregone {
+        let ruling = self.ruling(&action, spec, run).await;
         Foregone { action, version: run.version, ruling }
     }
 
@@ -61,7 +64,7 @@ impl Engine {
         Some(Foregone { action: action.clone(), version: run.version, ruling })
     }
 
-    async fn ruling(&self, action: &Action, run: &Run) -> Ruling {
+    async fn ruling(&self, action: &Action, spec: &StepSpec, run: &Run) -> Ruling {
         if let JudgedBy::Judge(judge) = &self.0.options.judge {
             return judge.judge(action, run);
         }
@@ -76,7 +79,10 @@ impl Engine {
         if rules.shadow.is_none() && self.0.standing.allows(hash, action, run) {
             return Decision::Allow.into();
         }
-        let input = PolicyInput::of(action, run);
+        let mut input = PolicyInput::of(action, spec, run);
+        if !rules.read_fields() {
+            input = input.without_long_fields(FIELDS_BYTES_MAX);
+        }
         let (plan, may_stand) = (Arc::clone(&run.plan), is_of_plan(action, run));
         let decided = self.0.evaluator.for_run(run.tenant, move |_| rule(&rules, &input, &plan, may_stand)).await;
         match decided {
@@ -91,12 +97,16 @@ impl Engine {
     }
 }
 
-/// The decision, and whether it is leave for every run of the plan.
+/// The decision, and whether it is leave for every run of the plan: then it is not kept, also where it is made for the first
+/// time. Otherwise one run would show that another, perhaps somebody else's, had asked the same.
 fn rule(rules: &InForce, input: &PolicyInput, plan: &Plan, may_stand: bool) -> (Ruling, bool) {
     let mut ruling = rules.active.rule_on(input, plan);
     let stands = may_stand && ruling.decision == Decision::Allow && !rules.active.depends_on_bound(input);
     if let (Some(basis), Some(shadow)) = (&mut ruling.basis, &rules.shadow) {
         Arc::make_mut(basis).shadow = beside(shadow, input);
+    }
+    if stands && rules.shadow.is_none() {
+        ruling.basis = None;
     }
     (ruling, stands)
 }

@@ -78,10 +78,16 @@ async fn a_ticket_is_worked_on_from_end_to_end() {
     assert_eq!((&voted["step"], &voted["tier"]), (&json!("sure"), &json!("medium")));
     assert_eq!(voted["approval"]["digest"], asked["digest"]);
     assert_eq!(voted["summary"], "ada approved step `sure` of restart-db version 1: Restart for INC-9081?");
-    for _ in 0..2 {
-        let assigned = api.poll(&worker).await;
-        api.report(&worker, &assigned, completed(json!(1))).await.ok();
-    }
+    let assigned = api.poll(&worker).await;
+    api.report(&worker, &assigned, completed(json!(1))).await.ok();
+    // The workflow has no gate before the last step; in production the policy asks.
+    let seen = look(&api, &session).await;
+    assert_eq!((&seen["status"], &seen["current_step"]), (&json!("waiting_for_approval"), &json!(4)));
+    let digest =
+        seen["approvals"].as_array().unwrap().iter().find(|open| open["step_number"] == 4).unwrap()["digest"].clone();
+    ada.post(&path, json!({ "step_number": 4, "approved": true, "digest": digest })).await.ok();
+    let assigned = api.poll(&worker).await;
+    api.report(&worker, &assigned, completed(json!(1))).await.ok();
     assert_eq!(look(&api, &session).await["status"], "completed");
 
     let first = api.get(&format!("/executions/{session}/events?limit=3")).await.ok();
@@ -180,7 +186,7 @@ async fn a_mode_that_a_request_asks_for_is_kept() {
     let asked = json!({ "ticket_id": "INC-1", "runbook_id": "wipe", "validation_mode": "per_step" });
     let session = create(&api, asked).await;
     let seen = look(&api, &session).await;
-    assert_eq!(seen["status"], "waiting_approval", "{seen}");
+    assert_eq!(seen["status"], "waiting_for_approval", "{seen}");
     assert_eq!(seen["approvals"][0]["status"], "pending", "{seen}");
     api.end().await;
 }
@@ -245,7 +251,9 @@ async fn a_step_on_which_much_hangs_is_approved_by_its_digest() {
     let stale = ada.post(&path, json!({ "step_number": 1, "approved": true, "digest": "00" })).await;
     assert_eq!((stale.problem(), &stale.body["approval"]["digest"]), ((409, "APPROVAL_CHANGED"), &digest));
     let voted = ada.post(&path, json!({ "step_number": 1, "approved": true, "digest": digest })).await.ok();
-    assert_eq!((&voted["tier"], &voted["status"]), (&json!("high"), &json!("executing")));
+    assert_eq!((&voted["tier"], &voted["status"]), (&json!("high"), &json!("waiting_for_approval")));
+    let asked = look(&api, &session).await;
+    assert_eq!(asked["current_step"], 2, "one key at the gate, and the policy demands two: {asked}");
     api.end().await;
 }
 

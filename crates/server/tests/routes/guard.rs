@@ -116,7 +116,8 @@ async fn a_key_of_a_workspace_sees_only_that() {
     new.workspace = Some("emea".into());
     let emea = api.with_key(&api.new_key(new).await);
     let elsewhere = api.start(json!([task("a")])).await;
-    let own = emea.start(json!([task("a")])).await;
+    api.post("/workflows", json!({ "source": "name: one\nsteps:\n  - { id: a, task: a }\n" })).await.ok();
+    let own = emea.post("/runs", json!({ "workflow": "one" })).await.text("run_id");
     assert_eq!(api.get(&format!("/runs/{own}")).await.ok()["workspace"], "emea");
 
     let listed = emea.get("/runs").await.ok();
@@ -127,7 +128,7 @@ async fn a_key_of_a_workspace_sees_only_that() {
     assert_eq!(hidden.problem(), (404, "RUN_NOT_FOUND"));
     let cancel = emea.post(&format!("/runs/{elsewhere}/cancel"), json!({ "reason": "x" })).await;
     assert_eq!(cancel.problem(), (404, "RUN_NOT_FOUND"));
-    let body = json!({ "plan": crate::api::plan(json!([task("a")])), "workspace": "apac" });
+    let body = json!({ "workflow": "one", "workspace": "apac" });
     assert_eq!(emea.post("/runs", body).await.problem(), (422, "INPUT_INVALID"));
     api.end().await;
 }

@@ -58,7 +58,9 @@ async fn cases(api: &Api) -> Vec<Case> {
     let nobody = |reason: &str| json!({ "action": "cancel", "filter": { "subject": "nobody" }, "expected_count": 0, "reason": reason });
     let person = |password: &str| json!({ "name": "cyd", "roles": ["viewer"], "password": password });
     let address = |secret: &str| json!({ "name": "theirs", "source": "slack", "secret": secret });
+    let files = crate::policy::shipped_and(api, crate::policy::BY_NAME).await;
     vec![
+        Case::bodies("/policy/versions", json!({ "files": files }), json!({ "files": files, "note": "another" })),
         Case::bodies(
             "/keys",
             json!({ "name": "one", "roles": ["viewer"] }),

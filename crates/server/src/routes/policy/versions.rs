@@ -2,7 +2,8 @@
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::HeaderMap;
+use axum::response::Response;
 use interlock_core::limits::REASON_BYTES_MAX;
 use interlock_engine::policy::bundles::NewPolicy;
 use interlock_protocol::policy::{NewPolicyVersion, PolicyVersion, PolicyVersionList, limits, path};
@@ -11,6 +12,7 @@ use utoipa::IntoParams;
 
 use super::view;
 use crate::api_error::ApiError;
+use crate::idempotency::{IdempotencyHeaders, Keyed, Made};
 use crate::identity::Caller;
 use crate::query::Params;
 use crate::request::{Body, cut};
@@ -56,18 +58,27 @@ pub async fn list(
     post,
     path = path::VERSIONS,
     tag = "policy",
+    params(IdempotencyHeaders),
     request_body = NewPolicyVersion,
-    responses((status = 201, description = "The version.", body = PolicyVersion)),
+    responses(
+        (status = 201, description = "The version.", body = PolicyVersion),
+        (status = 202, description = "The same request is still being worked on."),
+    ),
 )]
 pub async fn add(
     State(state): State<AppState>,
     caller: Caller,
+    headers: HeaderMap,
     Body(body): Body<NewPolicyVersion>,
-) -> Result<(StatusCode, Json<PolicyVersion>), ApiError> {
+) -> Result<Response, ApiError> {
     if body.note.as_ref().is_some_and(|note| note.len() > REASON_BYTES_MAX) {
         return Err(ApiError::invalid(format!("the note is longer than {REASON_BYTES_MAX} bytes")));
     }
-    let new = NewPolicy { tenant: caller.tenant, files: body.files, note: body.note, by: Some(caller.name()) };
-    let made = state.engine().policies().put(new).await?;
-    Ok((StatusCode::CREATED, Json(view::version(made))))
+    let keyed = Keyed { state: &state, headers: &headers, caller: &caller, source: "policy versions" };
+    let asked = body.clone();
+    let put = async {
+        let new = NewPolicy { tenant: caller.tenant, files: body.files, note: body.note, by: Some(caller.name()) };
+        Ok(Made::created(view::version(state.engine().policies().put(new).await?)))
+    };
+    Box::pin(keyed.once(&asked, put)).await
 }

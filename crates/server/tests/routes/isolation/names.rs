@@ -111,10 +111,13 @@ const OWN_WORDS: &[&str] = &[
     "source",
     "url",
     "header",
+    "note",
     // A step of the run in the same request; a digest that the server has given out; a place in the caller's own list.
     "from",
     "digest",
     "after",
+    // Names and texts of the files of a policy.
+    "files",
     // Words of ours, or of a standard.
     "cron",
     "timezone",
