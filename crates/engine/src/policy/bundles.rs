@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use interlock_core::ids::{DecisionId, RunId, TenantId};
-use interlock_core::json::Hash;
+use interlock_core::json::{Hash, Json};
+use interlock_core::rejection::Rejection;
 use interlock_core::run::decision::Basis;
 use interlock_core::time::Timestamp;
-use interlock_policy::{
-    Bundle, BundleSources, PolicyDecision, PolicyInput, StoredDecision, Undecided, replay, run_tests,
-};
+use interlock_policy::{Bundle, BundleSources, PolicyInput, StoredDecision, explain, replay, run_tests};
 use interlock_store::{Changed, PolicyBundleRow, PolicyBundleSummary, PolicyRow, PutPolicyBundle, SetPolicy};
 
 use super::rules::shipped;
@@ -54,6 +53,18 @@ pub struct PolicyChange {
     pub revision: Option<u64>,
     pub by: Option<String>,
 }
+
+/// What a policy says about an input document.
+#[derive(Debug, Clone)]
+pub struct PolicySays {
+    pub verdict: &'static str,
+    /// Nothing where it has no answer.
+    pub answer: Option<Json>,
+    /// The answer in words.
+    pub explained: String,
+}
+
+const UNDECIDED: &str = "undecided";
 
 /// What another policy would have decided.
 #[derive(Debug, Clone, Default)]
@@ -147,15 +158,17 @@ impl Policies {
         Err(EngineError::Overloaded)
     }
 
-    /// What a version, or the one in force, says about an input.
-    pub async fn ask(
-        &self,
-        tenant: TenantId,
-        version: Option<u32>,
-        input: PolicyInput,
-    ) -> Result<Result<PolicyDecision, Undecided>, EngineError> {
+    /// What a version, or the one in force, says about an input document.
+    pub async fn ask(&self, tenant: TenantId, version: Option<u32>, input: &Json) -> Result<PolicySays, EngineError> {
+        let what = |error: serde_json::Error| format!("`input` is no input document: {error}");
+        let input: PolicyInput = input.decode().map_err(|error| Rejection::InvalidInput { what: what(error) })?;
         let bundle = self.bundle(tenant, version).await?;
-        self.0.evaluate(tenant, move |_| bundle.decide(&input)).await
+        let decided = self.0.evaluate(tenant, move |_| bundle.decide(&input)).await?;
+        Ok(PolicySays {
+            verdict: decided.as_ref().map_or(UNDECIDED, |decision| decision.verdict.as_str()),
+            explained: explain(&decided),
+            answer: decided.ok().and_then(|decision| Json::of(&decision).ok()),
+        })
     }
 
     /// The files of a version; of the shipped policy for none.

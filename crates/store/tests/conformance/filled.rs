@@ -138,6 +138,15 @@ pub const ROWS: &[(&str, &str, &str, u32)] = &[
         "tenant(i), 'w' || i, 1, '', hash(i), '{}', hash(i), i",
         200,
     ),
+    ("policies", "tenant_id, revision, latest_version, updated_at", "tenant(i), 1, 1, i", 50),
+    ("policy_bundles", "tenant_id, version, hash, files, created_at", "tenant(i), i, hash(i), '{}', i", 200),
+    (
+        "decisions",
+        "tenant_id, decision_id, run_id, position, iteration, attempt, operation, verdict, tier, action, bundle, evaluator,
+         input, at",
+        "tenant(i), id(i), id(i), 0, 0, 0, 'o', 'allow', 'low', hash(i), hash(i), 'e', '{}', i",
+        2_000,
+    ),
     (
         "bulk_jobs",
         "tenant_id, job_id, action, filter, reason, rollback, runs, total, created_at",

@@ -16,6 +16,7 @@ mod payloads;
 mod people;
 mod plans;
 mod planted;
+mod policies;
 mod races;
 mod receipts;
 mod row_security;

@@ -2,8 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use interlock_core::json::Json as Payload;
-use interlock_policy::explain;
+use interlock_engine::policy::bundles::PolicySays;
 use interlock_protocol::policy::{EvalPolicy, PolicyAnswer, path};
 
 use crate::api_error::ApiError;
@@ -24,11 +23,7 @@ pub async fn eval(
     caller: Caller,
     Body(body): Body<EvalPolicy>,
 ) -> Result<Json<PolicyAnswer>, ApiError> {
-    let input =
-        body.input.decode().map_err(|error| ApiError::invalid(format!("`input` is no input document: {error}")))?;
-    let decided = state.engine().policies().ask(caller.tenant, body.version, input).await?;
-    let explained = explain(&decided);
-    let verdict = decided.as_ref().map_or("undecided", |decision| decision.verdict.as_str()).to_owned();
-    let answer = decided.ok().and_then(|decision| Payload::of(&decision).ok());
-    Ok(Json(PolicyAnswer { verdict, answer, explained }))
+    let said = state.engine().policies().ask(caller.tenant, body.version, &body.input).await?;
+    let PolicySays { verdict, answer, explained } = said;
+    Ok(Json(PolicyAnswer { verdict: verdict.to_owned(), answer, explained }))
 }
