@@ -12,9 +12,9 @@ test_a_read_is_never_asked_about if {
 }
 
 test_a_denial_outweighs_a_question if {
-	both := changed({"workflow": {"writes_max": 0}, "action": {"destructive": true}})
+	both := changed({"workflow": {"profile": "prod-standard"}, "action": {"destructive": true, "reversible": false}})
 	verdict_on(both) == "deny"
-	rules_on(both) == {"writes_per_run"}
+	rules_on(both) == {"no_way_back"}
 }
 
 test_the_tier_follows_the_reach if {

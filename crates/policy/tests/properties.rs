@@ -124,7 +124,7 @@ fn a_plain_task_is_decided_once_for_all_runs() {
         let task = sample::changed(&[("workflow.mode", json!(mode))]);
         assert!(!SHIPPED.depends_on_bound(&task), "{mode}");
     }
-    let capped = sample::changed(&[("workflow.writes_max", json!(3))]);
+    let capped = sample::changed(&[("step.kind", json!("model")), ("workflow.spend_max_micros", json!(3))]);
     assert!(SHIPPED.depends_on_bound(&capped));
     let placed = sample::changed(&[("workflow.profile", json!("dev-flex"))]);
     assert!(SHIPPED.depends_on_bound(&placed), "the worker counts where there is a profile");

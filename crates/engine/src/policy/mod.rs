@@ -17,7 +17,7 @@ use interlock_core::governance::judge::Judge;
 
 pub(crate) use rules::Rules;
 pub(crate) use ruling::{Foregone, NotJudged};
-pub(crate) use standing::Standing;
+pub(crate) use standing::StandingLeave;
 
 /// Who decides on actions.
 #[derive(Clone, Default)]

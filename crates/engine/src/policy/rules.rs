@@ -42,11 +42,11 @@ impl InForce {
 
 #[derive(Default)]
 pub(crate) struct Rules {
-    tenants: Mutex<HashMap<TenantId, Known>>,
+    tenants: Mutex<HashMap<TenantId, KnownRules>>,
     bundles: Mutex<HashMap<Hash, Arc<Bundle>>>,
 }
 
-struct Known {
+struct KnownRules {
     /// The wake-ups that had been counted before the look, and when it was.
     wakes: u64,
     at: Timestamp,
@@ -61,7 +61,7 @@ impl Rules {
         is_fresh.then(|| known.rules.clone())
     }
 
-    fn note(&self, tenant: TenantId, known: Known) {
+    fn note(&self, tenant: TenantId, known: KnownRules) {
         let mut tenants = self.tenants.lock().unwrap_or_else(PoisonError::into_inner);
         if tenants.len() >= TENANTS_MAX {
             tenants.clear();
@@ -107,7 +107,7 @@ impl Engine {
                 Some(version) => Some(self.version_of_policy(tenant, version).await?),
             },
         };
-        self.0.rules.note(tenant, Known { wakes, at: now, rules: rules.clone() });
+        self.0.rules.note(tenant, KnownRules { wakes, at: now, rules: rules.clone() });
         Ok(rules)
     }
 

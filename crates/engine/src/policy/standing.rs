@@ -15,12 +15,12 @@ const PLANS_MAX: usize = 4_096;
 const ACTIONS_MAX: usize = 64;
 
 #[derive(Default)]
-pub(crate) struct Standing(RwLock<HashMap<(Hash, Hash), Steps>>);
+pub(crate) struct StandingLeave(RwLock<HashMap<(Hash, Hash), Steps>>);
 
 /// By position: what is done there, and in which class.
 type Steps = HashMap<u32, Vec<(String, EffectClass)>>;
 
-impl Standing {
+impl StandingLeave {
     /// Whether the bundle is known to allow the action in every run of the plan. What undoes something is no part of a
     /// plan.
     pub fn allows(&self, bundle: Hash, action: &Action, run: &Run) -> bool {

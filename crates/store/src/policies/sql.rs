@@ -23,8 +23,8 @@ statements! {
     /// Guard: nobody else has changed it since it was looked at, and what is put in force is there.
     POLICY_SET on policies {
         both: "UPDATE policies SET active_version = $1, shadow_version = $2, revision = revision + 1, updated_at = $3,
-               updated_by = $4 WHERE tenant_id = $5 AND revision = $6 AND coalesce($1, 0) <= latest_version
-               AND coalesce($2, 0) <= latest_version"
+               updated_by = $4 WHERE tenant_id = $5 AND revision = $6
+               AND ($1 IS NULL OR $1 <= latest_version) AND ($2 IS NULL OR $2 <= latest_version)"
     }
 
     POLICY_BUNDLE_GET on policy_bundles {
