@@ -1,5 +1,8 @@
+use std::collections::HashMap;
+
 use interlock_core::ids::{
-    ApprovalId, DelegationId, InboundId, JobId, KeyId, OutboundId, OutboxId, RunId, ScheduleId, TenantId, UserId,
+    ApprovalId, DelegationId, InboundId, JobId, KeyId, OutboundId, OutboxId, RunId, ScheduleId, SessionId, TenantId,
+    UserId,
 };
 use interlock_core::json::Hash;
 use interlock_core::run::Run;
@@ -9,6 +12,7 @@ use interlock_core::time::Timestamp;
 
 use crate::approvals::ApprovalRow;
 use crate::bulk_jobs::{BulkFailure, BulkJob};
+use crate::claims::{HeldStep, QueueLoad};
 use crate::delegations::{DelegationPage, DelegationRow};
 use crate::error::{ReadError, Refusal, SubmitError};
 use crate::feed::{EventRecord, FeedPage};
@@ -18,7 +22,7 @@ use crate::outbound::{AttemptRow, MessageRow, OutboundRow};
 use crate::outbox::DeadLetter;
 use crate::people::{LoginFailures, UserRow};
 use crate::receipts::ReceiptRow;
-use crate::runs::{Page, RunFilter, RunSummary, StepRow};
+use crate::runs::{LiveCount, Page, RunFilter, RunSummary, StepRow};
 use crate::schedules::{ScheduleRow, SlotRow};
 use crate::signals::{WaitFilter, WaitRow};
 use crate::store::Store;
@@ -56,6 +60,10 @@ tenant_reads! {
     // Runs and what belongs to them.
     list_runs(filter: &RunFilter, page: Page) -> Vec<RunSummary>;
     run_overview(run: RunId) -> Option<RunSummary>;
+    live_counts(workspace: Option<&str>) -> Vec<LiveCount>;
+    queues(workspace: Option<&str>, now: Timestamp) -> Vec<QueueLoad>;
+    claims_by_session() -> HashMap<SessionId, u64>;
+    held_by(session: SessionId, limit: usize) -> Vec<HeldStep>;
     steps(run: RunId) -> Vec<StepRow>;
     events(run: RunId, after_seq: u64, limit: usize) -> Vec<EventRecord>;
     receipts(run: RunId) -> Vec<ReceiptRow>;
@@ -69,6 +77,7 @@ tenant_reads! {
     // The feed.
     tenant_events(after_cursor: u64, limit: usize) -> FeedPage;
     last_cursor() -> u64;
+    cursor_at(at: Timestamp) -> u64;
 
     // Workflows, schedules, bulk jobs.
     workflow(name: &str) -> Option<WorkflowRow>;

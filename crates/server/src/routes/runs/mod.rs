@@ -1,5 +1,6 @@
 //! Runs: start them, look at them, direct them.
 
+mod attempts;
 mod cancel;
 pub mod events;
 pub mod filter;
@@ -13,6 +14,7 @@ mod restart;
 mod resume;
 mod retry;
 mod rollback;
+mod searchable;
 mod signal;
 mod skip;
 mod start;
@@ -31,6 +33,7 @@ pub fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(get::get))
         .routes(routes!(steps::steps))
         .routes(routes!(events::events))
+        .routes(routes!(attempts::attempts))
         .routes(routes!(receipts::receipts))
         .routes(routes!(payload::payload))
         .routes(routes!(why::why))
