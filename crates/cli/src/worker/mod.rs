@@ -12,8 +12,8 @@ use interlock_core::plan::DEFAULT_QUEUE;
 use interlock_worker::{ExecTask, HttpTransport, Tasks, Worker, WorkerError, WorkerOptions};
 use tokio_util::sync::CancellationToken;
 
+use crate::client::ClientArgs;
 use crate::client::target::TargetArgs;
-use crate::client::{ClientArgs, local};
 use crate::config::{ConfigArg, LogArgs};
 use crate::identity::key_file;
 use crate::output::exit::{Ended, Exit};
@@ -139,12 +139,12 @@ fn refused(error: WorkerError) -> anyhow::Error {
     Ended::saying(Exit::NotPermitted, format!("{error}\n{hint}"))
 }
 
-/// The server that every other command would talk to. The key is the one in the file, or the one of the server on this
-/// machine: from its data folder, else from the note that it left.
+/// The server that every other command would talk to. The key is the one in the file, else the one that the server on this
+/// machine has left in its data folder, else what other commands would send.
 async fn server_and_key(args: &StartWorkerArgs) -> anyhow::Result<(String, String)> {
-    let target = TargetArgs { server: args.server.clone(), context: None, api_key_file: None }.target()?;
-    let noted = local::find().filter(|found| found.server == target.server).and_then(|found| found.api_key);
-    let key = match noted {
+    let context = std::env::var("INTERLOCK_CONTEXT").ok().filter(|name| !name.is_empty());
+    let target = TargetArgs { server: args.server.clone(), context, api_key_file: None }.target()?;
+    let key = match target.credential {
         Some(key) if args.api_key_file.is_none() && !key_file::is_in(&args.data) => key.reveal().to_owned(),
         _ => key_file::read(args.api_key_file.as_deref(), &args.data).await?,
     };

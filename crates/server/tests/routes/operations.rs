@@ -129,7 +129,7 @@ async fn runs_are_found_by_a_text_and_unsearchable_inputs_are_refused() {
                   steps: [{ id: a, task: t }]\n";
     api.post("/workflows", json!({ "source": source })).await.ok();
     let start = json!({ "workflow": "w", "subject": "Order-41931", "labels": { "team": "sales" },
-        "inputs": { "sha": "abcdef", "pr": "pr-77" } });
+        "inputs": { "sha": "no-hex", "pr": "pr-77" } });
     let run = api.post("/runs", start).await.text("run_id");
     api.start(json!([task("a")])).await;
     for text in ["order-419", "SALES", "pr-7", &run[24..]] {
@@ -138,9 +138,9 @@ async fn runs_are_found_by_a_text_and_unsearchable_inputs_are_refused() {
         assert_eq!(ids, [&json!(run)], "{text}");
     }
     assert_eq!(api.get("/runs?text=nothing").await.ok(), json!({ "runs": [] }));
-    assert_eq!(api.get("/runs?text=abcdef").await.ok()["runs"], json!([]), "inputs are not looked through");
+    assert_eq!(api.get("/runs?text=no-hex").await.ok()["runs"], json!([]), "inputs are not looked through");
     assert_eq!(api.get("/runs?input=pr:pr-77").await.ok()["runs"][0]["run_id"], json!(run));
-    for query in ["input=sha:abcdef", "workflow=w&input=sha:abcdef"] {
+    for query in ["input=sha:no-hex", "workflow=w&input=sha:no-hex"] {
         let refused = api.get(&format!("/runs?{query}")).await;
         assert_eq!(refused.problem(), (422, "INPUT_INVALID"), "{query}");
         let detail = refused.text("detail");

@@ -7,10 +7,10 @@ use interlock_protocol::operations::{ProblemKind, StatusProblem, StatusView, lim
 pub fn problems(view: &StatusView) -> Vec<StatusProblem> {
     let mut found = Vec::new();
     let mut tell = |kind, text| found.push(StatusProblem { kind, text });
-    // Who pauses a run knows of it.
-    let stopped = view.runs.iter().filter(|count| count.state == RunState::Paused);
-    for count in stopped.filter(|count| count.reason != Some(Reason::Requested)) {
-        let reason = count.reason.map_or("paused", |reason| reason.as_str()).replace('_', " ");
+    for count in view.runs.iter().filter(|count| count.state == RunState::Paused) {
+        // Without a reason of its own it was paused by a person, who knows of it.
+        let Some(reason) = count.reason.filter(|reason| *reason != Reason::Requested) else { continue };
+        let reason = reason.as_str().replace('_', " ");
         let runs = if count.runs == 1 { "1 run has".to_owned() } else { format!("{} runs have", count.runs) };
         tell(ProblemKind::RunStopped, format!("{runs} stopped ({reason}) and wait for a directive"));
     }
