@@ -43,7 +43,7 @@ pub async fn order(caller: Caller) {
         let preview = caller
             .call(PATIENCE, move |engine| {
                 let filter = looked.clone();
-                async move { engine.runs().matching(tenant, &filter).await }
+                async move { engine.runs().matching(tenant, &filter, Some(action)).await }
             })
             .await;
         let Ok(matching) = preview else { continue };

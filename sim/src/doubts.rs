@@ -99,7 +99,7 @@ pub async fn resolve_at_once(caller: Caller, doubts: Arc<Doubts>) {
     while !sim.is_calm() {
         sleep(Duration::from_millis(250)).await;
         for tenant in &sim.tenants {
-            let filter = RunFilter { state: Some(RunState::Paused), ..RunFilter::default() };
+            let filter = RunFilter { states: vec![RunState::Paused], ..RunFilter::default() };
             let page = Page { limit: 100, after: None };
             let Ok(paused) = sim.database().list_runs(tenant.id, &filter, page).await else { continue };
             for summary in paused {

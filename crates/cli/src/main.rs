@@ -7,6 +7,7 @@ mod config;
 mod db;
 mod doctor;
 mod identity;
+mod operations;
 mod output;
 mod policy;
 mod reference;
@@ -24,6 +25,7 @@ use tracing_subscriber::EnvFilter;
 
 use client::{ClientError, context};
 use identity::{key, login, tenant, user};
+use operations::{queue, status};
 use output::exit::{Ended, Exit};
 use reference::completion;
 use run::{bulk, events};
@@ -48,12 +50,16 @@ enum Command {
     Up(up::UpArgs),
     /// Start a server for workers elsewhere.
     Server(server::ServerArgs),
-    /// Start a worker whose tasks are programs.
+    /// Start a worker whose tasks are programs, or look at the workers there are.
     Worker(worker::WorkerArgs),
+    /// Show how everything stands: runs, queues, workers, approvals, and what is wrong.
+    Status(status::StatusArgs),
     /// Start runs, look at them, direct them.
     Run(run::RunArgs),
     /// Cancel, retry or resume many runs at once.
     Bulk(bulk::BulkArgs),
+    /// Look at the queues that workers take steps from.
+    Queue(queue::QueueArgs),
     /// Check workflow files, test them without running them, apply them.
     Workflow(workflow::WorkflowArgs),
     /// Test policies, ask them, and see what a changed one would decide.
@@ -130,7 +136,9 @@ async fn carry_out(command: Command) -> anyhow::Result<()> {
         Command::Up(args) => up::run(args).await,
         Command::Server(args) => server::run(args).await,
         Command::Worker(args) => worker::run(args).await,
+        Command::Status(args) => status::run(args).await,
         Command::Run(args) => run::run(args).await,
+        Command::Queue(args) => queue::run(args).await,
         Command::Bulk(args) => bulk::run(args).await,
         Command::Workflow(args) => workflow::run(args).await,
         Command::Policy(args) => policy::run(args).await,

@@ -8,6 +8,8 @@ mod backup;
 mod bulk;
 #[path = "commands/config.rs"]
 mod config;
+#[path = "commands/operations.rs"]
+mod operations;
 #[path = "commands/rig.rs"]
 mod rig;
 #[path = "commands/verbs.rs"]

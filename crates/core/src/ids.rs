@@ -8,11 +8,12 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use uuid::Uuid;
 
 use crate::json::Hash;
+use crate::text::article::with_article;
 use crate::time::Timestamp;
 
 /// Why a text is not an id of the wanted kind.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is not a {kind} id: expected `{prefix}_` followed by 32 hexadecimal digits")]
+#[error("`{text}` is not the id of {}: expected `{prefix}_` followed by 32 hexadecimal digits", with_article(kind))]
 pub struct InvalidId {
     pub text: String,
     pub kind: &'static str,
@@ -72,7 +73,7 @@ macro_rules! id {
             fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::Schema> {
                 utoipa::openapi::ObjectBuilder::new()
                     .schema_type(utoipa::openapi::Type::String)
-                    .description(Some(concat!("The id of a ", $kind, ".")))
+                    .description(Some(format!("The id of {}.", with_article($kind))))
                     .pattern(Some(concat!("^", $prefix, "_[0-9a-fA-F]{32}$")))
                     .into()
             }
@@ -183,7 +184,7 @@ mod tests {
     #[test]
     fn a_wrong_kind_or_length_is_refused_by_name() {
         let error = "ten_0192f0c100007000800000000000002a".parse::<RunId>().unwrap_err();
-        assert!(error.to_string().contains("is not a run id"), "{error}");
+        assert!(error.to_string().contains("is not the id of a run"), "{error}");
         assert!("run_0192".parse::<RunId>().is_err());
         assert!("run_0192f0c1-0000-7000-8000-00000000002a".parse::<RunId>().is_err());
     }

@@ -1,6 +1,8 @@
 //! Payloads as the JSON text that was received or computed, shared without copying, and the canonical form
 //! (RFC 8785) over which every hash is taken.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -56,6 +58,28 @@ pub fn beyond_64_bits(json: &str) -> Option<&str> {
         at += 1;
     }
     None
+}
+
+/// Where the number of [`beyond_64_bits`] stands: `order.items[2]`. Nothing where the text is that number itself. Only
+/// refusals pay for it.
+fn place_beyond_64_bits(json: &str, at: &str) -> Option<String> {
+    let inside = |place: String, value: &RawValue| {
+        beyond_64_bits(value.get())?;
+        place_beyond_64_bits(value.get(), &place).or(Some(place))
+    };
+    let name = |name: &str| crate::text::visible::visible(name).into_owned();
+    match json.trim_start().as_bytes().first()? {
+        b'{' => {
+            let fields: BTreeMap<Cow<'_, str>, &RawValue> = serde_json::from_str(json).ok()?;
+            let place = |field: &str| if at.is_empty() { name(field) } else { format!("{at}.{}", name(field)) };
+            fields.into_iter().find_map(|(field, value)| inside(place(&field), value))
+        }
+        b'[' => {
+            let items: Vec<&RawValue> = serde_json::from_str(json).ok()?;
+            items.into_iter().enumerate().find_map(|(index, value)| inside(format!("{at}[{index}]"), value))
+        }
+        _ => None,
+    }
 }
 
 /// The refusal of what is nested deeper.
@@ -122,7 +146,8 @@ impl Json {
     pub fn to_exact_value(&self) -> Result<serde_json::Value, String> {
         if let Some(number) = beyond_64_bits(&self.0) {
             let shown: String = number.chars().take(40).collect();
-            return Err(format!("{shown} has more than 64 bits and would be rounded; pass it as a text"));
+            let at = place_beyond_64_bits(&self.0, "").map_or_else(String::new, |place| format!("`{place}`: "));
+            return Err(format!("{at}{shown} has more than 64 bits and would be rounded; pass it as a text"));
         }
         self.to_value().map_err(|error| format!("not JSON: {error}"))
     }
@@ -251,6 +276,19 @@ mod tests {
     fn canon(text: &str) -> String {
         let value: serde_json::Value = serde_json::from_str(text).unwrap();
         String::from_utf8(canonical(&value).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_number_that_would_be_rounded_is_refused_with_its_place() {
+        for (json, place) in [
+            (r#"{"a":[1,{"b c":18446744073709551616}]}"#, "`a[1].b c`: 18446744073709551616 has"),
+            ("[[99999999999999999999]]", "`[0][0]`: 99999999999999999999 has"),
+            ("-9223372036854775809", "-9223372036854775809 has"),
+        ] {
+            let refused = Json::trusted(json).to_exact_value().unwrap_err();
+            assert!(refused.starts_with(place), "{refused}");
+        }
+        assert!(Json::trusted(r#"{"a":18446744073709551615,"b":"18446744073709551616"}"#).to_exact_value().is_ok());
     }
 
     #[test]

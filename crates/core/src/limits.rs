@@ -96,6 +96,8 @@ pub const CONTINUE_STEPS_MAX: u32 = 16;
 pub const CONTINUE_TIME_MAX: Millis = Millis(250);
 /// A run whose running step has not been renewed for this long counts as orphaned.
 pub const ORPHANED_AFTER: Millis = Millis::from_mins(5);
+/// How long a worker is silent before whoever asks about its step hears of it: two renewals and a moment.
+pub const SILENT_AFTER: Millis = Millis(SESSION_RENEWAL.0 * 2 + 1_000);
 
 const _: () = assert!(SESSION_RENEWAL.0 * 3 < SESSION_LEASE.0, "a session must survive two lost renewals");
 const _: () = assert!(STEPS_PER_WORKFLOW_MAX <= i32::MAX as usize);

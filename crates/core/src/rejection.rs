@@ -24,7 +24,7 @@ pub enum Rejection {
         "run {run} is {state} already; a finished run does not change. `retry` or `restart` make a new run from it"
     )]
     Terminal { run: RunId, state: RunState },
-    #[error("step {step} of run {run} is {from}: `{event}` does not apply to it")]
+    #[error("step {step} of run {run} is {from}: {}", event.in_words())]
     InvalidTransition { run: RunId, step: u32, from: StepState, event: StepEvent },
     #[error("run {run} is {state}: cannot {verb} it")]
     InvalidRunState { run: RunId, state: RunState, verb: &'static str },
@@ -55,7 +55,8 @@ pub enum Rejection {
     #[error("approval {approval} does not take this vote: {why}")]
     VoteRefused { approval: ApprovalId, why: String },
     #[error(
-        "run {run} cannot be resumed: {steps:?} can neither be reused nor repeated safely; restart from one of them, or from the beginning"
+        "run {run} cannot be resumed: {} can neither be reused nor repeated safely; restart from one of them, or from the beginning",
+        named(steps)
     )]
     ResumeFailed { run: RunId, steps: Vec<String> },
     #[error(
@@ -80,6 +81,11 @@ pub enum Rejection {
         "the worker of step {step} of run {run} may still be sending: that its effect did not happen can be said in {} ms", after.0
     )]
     EffectUnderWay { run: RunId, step: u32, after: Millis },
+}
+
+/// Steps in a message: `a`, `b`.
+fn named(steps: &[String]) -> String {
+    steps.iter().map(|step| format!("`{step}`")).collect::<Vec<_>>().join(", ")
 }
 
 /// The code by which a worker hears that the run's writes are used up, and with which the step then fails.

@@ -50,7 +50,10 @@ pub enum EngineError {
     UnknownSchedule { name: String },
     #[error("there is no webhook endpoint or delivery `{name}`")]
     UnknownEndpoint { name: String },
-    #[error("there is a {what} `{name}` already; take another name, or change that one")]
+    #[error(
+        "there is {} `{name}` already; take another name, or change that one",
+        interlock_core::text::article::with_article(what)
+    )]
     NameTaken { what: &'static str, name: String },
     #[error("this server cannot open the store's secrets; start it with the secret file of the server that made them")]
     SecretsClosed,
@@ -74,7 +77,7 @@ pub enum EngineError {
     Payload(#[from] PayloadError),
     #[error("the store cannot be read: {0}")]
     Read(#[from] ReadError),
-    #[error("the store refused the change: {0:?}")]
+    #[error("the store refused the change: {0}")]
     Refused(Refusal),
     /// The store takes no commits for a while: trying again later is safe.
     #[error("{0}")]

@@ -69,7 +69,9 @@ impl Evaluator {
             return Ok(evaluate(&Budget::default()));
         }
         let place = self.steps.take(tenant).await.ok_or_else(|| failed("the engine is stopping"))?;
-        self.run(tenant, place, evaluate).await
+        let took_too_long = "evaluating the expressions of this step takes longer than {limit} s, which is the limit; \
+                             use fewer or simpler expressions, or compute this in a task";
+        self.run(tenant, place, took_too_long, evaluate).await
     }
 
     /// Evaluates for a tenant's request.
@@ -83,13 +85,16 @@ impl Evaluator {
         }
         let place = tokio::time::timeout(self.queue_time_max, self.requests.take(tenant)).await;
         let Ok(Some(place)) = place else { return Err(Refused::Busy) };
-        self.run(tenant, place, evaluate).await.map_err(Refused::Failed)
+        let took_too_long = "checking this request takes longer than {limit} s, which is the limit for all that one \
+                             request has evaluated; send a smaller file, with fewer or simpler expressions and patterns";
+        self.run(tenant, place, took_too_long, evaluate).await.map_err(Refused::Failed)
     }
 
     async fn run<T: Send + 'static>(
         &self,
         tenant: TenantId,
         place: Slot,
+        took_too_long: &str,
         evaluate: impl FnOnce(&Budget) -> T + Send + 'static,
     ) -> Result<T, StepError> {
         let budget = Budget::default();
@@ -104,8 +109,7 @@ impl Evaluator {
         }
         budget.stop();
         self.abandon(tenant, running);
-        let limit = self.time_max.as_secs_f64();
-        Err(failed(&format!("the evaluation takes longer than {limit} s; compute this in a task")))
+        Err(failed(&took_too_long.replace("{limit}", &self.time_max.as_secs_f64().to_string())))
     }
 
     /// A thread cannot be stopped from outside; it is counted until it meets the stopped budget, or ends by itself.
@@ -196,7 +200,12 @@ mod tests {
         assert_eq!((pool.steps.all.available_permits(), pool.requests.all.available_permits()), (2, 2));
         assert_eq!(evaluator(64).steps.all.available_permits(), 64);
         let (_release, wait) = mpsc::channel::<()>();
-        pool.for_request(tenant(1), move |_| wait.recv().ok()).await.unwrap_err();
+        let refused = pool.for_request(tenant(1), move |_| wait.recv().ok()).await.unwrap_err();
+        let Refused::Failed(StepError { message, .. }) = refused else { panic!("{refused:?}") };
+        assert!(
+            message.contains("this request takes longer than 0.05 s") && message.contains("a smaller file"),
+            "{message}"
+        );
         assert_eq!(pool.for_request(tenant(1), |_| 1).await, Err(Refused::Busy));
         assert_eq!(pool.for_request(tenant(2), |_| 2).await, Ok(2));
         assert_eq!(pool.for_run(tenant(1), |_| 3).await, Ok(3), "runs have places of their own");

@@ -115,6 +115,11 @@ impl Workers {
         Ok(info)
     }
 
+    /// The name that the worker of a session has given itself.
+    pub async fn name_of(&self, session: SessionId) -> Result<Option<String>, EngineError> {
+        Ok(self.0.0.store.session(session).await?.map(|row| row.worker))
+    }
+
     /// Whether this is a live session of this tenant. One of another tenant is as good as none, and so is one that
     /// serves all of them: that one is inside a server.
     pub async fn check_session(&self, tenant: TenantId, session: SessionId) -> Result<(), EngineError> {

@@ -91,7 +91,7 @@ impl Engine {
             return Ok(template.clone());
         }
         let invalid = |what: String| EngineError::from(Rejection::InvalidInput { what });
-        let template = template.to_value().map_err(|error| invalid(error.to_string()))?;
+        let template = template.to_exact_value().map_err(|error| invalid(format!("the inputs: {error}")))?;
         let render = move |budget: &Budget| expression::render(&template, &scope_of(scope, budget));
         let rendered = self.evaluate_trigger(tenant, render).await?;
         let rendered = rendered.map_err(|error| invalid(error.message))?;

@@ -20,6 +20,9 @@ pub mod path {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PreviewBulk {
+    /// What the job would do. `retry` leaves out runs that another one continues.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub action: Option<BulkAction>,
     pub filter: RunQuery,
 }
 

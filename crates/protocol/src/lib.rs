@@ -2,6 +2,7 @@
 //!
 //! [`runs`] holds what is asked and answered about runs, [`schedules`] and [`webhooks`] about what starts them and
 //! what they tell, [`agent`] the calls of a worker;
+//! [`operations`] what an operator looks at;
 //! [`transport::Transport`] is the trait through which a worker makes them, wherever the engine is.
 //! [`problem::Problem`] is how every refusal looks on the wire. [`body`] reads the few messages whose JSON needs care.
 
@@ -15,6 +16,7 @@ pub mod executions;
 pub mod health;
 pub mod identity;
 pub mod live;
+pub mod operations;
 pub mod policy;
 pub mod problem;
 pub mod runs;

@@ -134,7 +134,7 @@ pub struct Meta {
     /// The key of the step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<String>,
-    /// The worker session that the event names.
+    /// The name of the worker that the event is about; its session stands in the payload.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worker_id: Option<String>,
     /// The profile that the run's policy follows, such as `prod`.
@@ -191,6 +191,18 @@ pub struct FeedPage {
     pub events: Vec<Envelope>,
     /// Pass it as `since` for what comes next.
     pub next_since: u64,
+    /// With `order=newest`: pass it as `before` for what came before these; absent where nothing did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_before: Option<u64>,
+}
+
+/// In which order events are told.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum EventOrder {
+    #[default]
+    Oldest,
+    Newest,
 }
 
 #[cfg(test)]

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use interlock_core::ids::{ApprovalId, RunId, SignalId, TenantId};
+use interlock_core::ids::{ApprovalId, RunId, SessionId, SignalId, TenantId};
 use interlock_core::json::Json;
 use interlock_core::machine::step::Resolution;
 use interlock_core::plan::Plan;
+use interlock_core::plan::retry::StepError;
 use interlock_core::plan::rules::OnConflict;
 use interlock_core::run::Trigger;
 use interlock_core::run::change::Context;
@@ -20,6 +21,7 @@ pub mod path {
     pub const RUNS: &str = "/api/v1/runs";
     pub const RUN: &str = "/api/v1/runs/{run}";
     pub const STEPS: &str = "/api/v1/runs/{run}/steps";
+    pub const ATTEMPTS: &str = "/api/v1/runs/{run}/attempts";
     pub const RECEIPTS: &str = "/api/v1/runs/{run}/receipts";
     /// A payload too long for its row.
     pub const PAYLOAD: &str = "/api/v1/runs/{run}/payloads/{sha256}";
@@ -161,6 +163,15 @@ pub struct RunView {
     /// When the worker that has the step was last heard of; only where a single run is asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_heartbeat_at: Option<Timestamp>,
+    /// Who has canceled it, and why; only where a single run is asked for, like the next two.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cancellation: Option<DirectiveView>,
+    /// Who has paused it, and why, or the rule that did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pause: Option<DirectiveView>,
+    /// What was undone, in that order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub undone: Vec<UndoneView>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
     pub inputs: Json,
@@ -168,6 +179,26 @@ pub struct RunView {
     pub output: Option<Json>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Json>,
+}
+
+/// What somebody, or a rule of the workflow, has asked of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct DirectiveView {
+    /// Absent where a rule did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    pub reason: String,
+    pub at: Timestamp,
+}
+
+/// A step that was undone, or could not be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct UndoneView {
+    /// The position of the step, and that of the rollback step which undid it.
+    pub position: u32,
+    pub by_position: u32,
+    pub outcome: StepState,
+    pub at: Timestamp,
 }
 
 /// What stands in the place of an input or output that is too long to come along.
@@ -194,12 +225,62 @@ pub struct RunList {
     pub next_after: Option<RunId>,
 }
 
+/// States of runs, any of which will do: one, or a list.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct States(pub Vec<RunState>);
+
+impl States {
+    /// A run in one of these waits for a person: it stopped and needs a directive, or its approval is open.
+    pub const NEED_A_PERSON: &'static [RunState] = &[RunState::Paused, RunState::WaitingApproval];
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl Serialize for States {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match &self.0[..] {
+            [one] => one.serialize(serializer),
+            more => more.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for States {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        // By hand, because an untagged choice says nothing about a state that there is none of.
+        match serde_json::Value::deserialize(deserializer)? {
+            one @ serde_json::Value::String(_) => RunState::deserialize(one).map(|state| Self(vec![state])),
+            more => Vec::deserialize(more).map(Self),
+        }
+        .map_err(serde::de::Error::custom)
+    }
+}
+
+impl utoipa::PartialSchema for States {
+    fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::Schema> {
+        let state = || utoipa::openapi::Ref::from_schema_name("RunState");
+        utoipa::openapi::schema::OneOfBuilder::new()
+            .item(state())
+            .item(utoipa::openapi::schema::ArrayBuilder::new().items(state()))
+            .into()
+    }
+}
+
+impl ToSchema for States {
+    fn schemas(schemas: &mut Vec<(String, utoipa::openapi::RefOr<utoipa::openapi::Schema>)>) {
+        schemas.push(("RunState".to_owned(), <RunState as utoipa::PartialSchema>::schema()));
+    }
+}
+
 /// Which runs: those that have all of this in common. At most three labels and inputs together.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RunQuery {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub state: Option<RunState>,
+    /// The run is in this state, or in one of these.
+    #[serde(default, skip_serializing_if = "States::is_empty")]
+    pub state: States,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workflow: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -272,6 +353,52 @@ pub struct StepView {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct StepList {
     pub steps: Vec<StepView>,
+}
+
+/// One attempt at a step: a worker had it, and this became of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct AttemptView {
+    pub position: u32,
+    /// The step's key.
+    pub step: String,
+    pub attempt: u32,
+    pub session_id: SessionId,
+    /// The worker's own name, where it is still known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worker: Option<String>,
+    pub started_at: Timestamp,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<Timestamp>,
+    pub outcome: AttemptOutcome,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<StepError>,
+    /// When the next attempt may begin, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_at: Option<Timestamp>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AttemptOutcome {
+    Running,
+    Completed,
+    /// It failed, and the step is tried again.
+    Retried,
+    /// It failed, and with it the step.
+    Failed,
+    /// Nobody knows whether its effect took place.
+    InDoubt,
+    /// The step waits for a signal or an approval.
+    Waiting,
+    /// Its worker was lost or gave it back, or an operator stepped in.
+    GivenBack,
+    Canceled,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct AttemptList {
+    /// The oldest first.
+    pub attempts: Vec<AttemptView>,
 }
 
 /// One event of a run.

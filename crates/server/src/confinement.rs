@@ -9,7 +9,8 @@
 use axum::http::StatusCode;
 use interlock_core::tenant::identity::Permission;
 use interlock_protocol::{
-    agent, approvals, bulk, delegations, executions, identity, live, policy, runs, schedules, webhooks, workflows,
+    agent, approvals, bulk, delegations, executions, identity, live, operations, policy, runs, schedules, webhooks,
+    workflows,
 };
 
 use crate::api_error::ApiError;
@@ -40,6 +41,7 @@ const OF_WORKSPACE: &[&str] = &[
     runs::path::RUN,
     runs::path::STEPS,
     runs::path::EVENTS,
+    runs::path::ATTEMPTS,
     runs::path::RECEIPTS,
     policy::path::DECISIONS,
     runs::path::PAYLOAD,
@@ -54,6 +56,8 @@ const OF_WORKSPACE: &[&str] = &[
     runs::path::ROLLBACK,
     runs::path::RESOLVE,
     runs::path::RUN_SIGNALS,
+    operations::path::STATUS,
+    operations::path::QUEUES,
     bulk::path::PREVIEW,
     bulk::path::BULK,
     bulk::path::JOB,
@@ -107,6 +111,8 @@ const OF_TENANT: &[&str] = &[
     delegations::path::DELEGATIONS,
     delegations::path::DELEGATION,
     "/metrics",
+    operations::path::WORKERS,
+    operations::path::WORKER,
     live::path::SSE_FEED,
     live::path::FEED,
     live::path::WS_FEED,

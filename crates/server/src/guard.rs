@@ -10,7 +10,7 @@ use interlock_protocol::identity::CSRF_HEADER;
 use crate::api_error::ApiError;
 use crate::confinement;
 use crate::identity::{Caller, key};
-use crate::matrix;
+use crate::matrix::{self, Line};
 use crate::origin;
 use crate::state::AppState;
 
@@ -24,7 +24,7 @@ pub async fn check(State(state): State<AppState>, mut request: Request, next: Ne
     if line.needs == Permission::Public {
         return Ok(next.run(request).await);
     }
-    let caller = caller(&state, request.method(), request.headers()).await?;
+    let caller = caller(&state, line, request.method(), request.headers()).await?;
     confinement::check(&caller, line)?;
     let lent = line.needs == Permission::Vote && !caller.may(line.needs);
     let may = caller.may(line.needs) || lent && state.identity().decides_for_another(&caller).await?;
@@ -36,7 +36,7 @@ pub async fn check(State(state): State<AppState>, mut request: Request, next: Ne
 }
 
 /// A key, or a browser's cookie. Sockets look at more ([`crate::live`]).
-async fn caller(state: &AppState, method: &Method, headers: &HeaderMap) -> Result<Caller, ApiError> {
+async fn caller(state: &AppState, line: &Line, method: &Method, headers: &HeaderMap) -> Result<Caller, ApiError> {
     let identity = state.identity();
     if let Some(caller) = identity.key_holder(headers).await? {
         return Ok(caller);
@@ -44,8 +44,11 @@ async fn caller(state: &AppState, method: &Method, headers: &HeaderMap) -> Resul
     origin::check_host(state, headers)?;
     let caller = identity.visitor(headers).await?.ok_or_else(ApiError::unauthorized)?;
     let reads = matches!(*method, Method::GET | Method::HEAD);
-    if !reads {
+    // A stream holds a seat for as long as the page of another site likes, as a WebSocket does.
+    if !reads || line.is_stream() {
         origin::check_origin(state, headers)?;
+    }
+    if !reads {
         check_csrf(state, headers, &caller)?;
     }
     Ok(caller)
@@ -57,11 +60,14 @@ fn check_csrf(state: &AppState, headers: &HeaderMap, caller: &Caller) -> Result<
     if right { Ok(()) } else { Err(ApiError::csrf()) }
 }
 
+/// The code of a refusal for want of a role.
+pub const PERMISSION_DENIED: &str = "PERMISSION_DENIED";
+
 pub fn denied(caller: &Caller, needed: Permission) -> ApiError {
     let enough: Vec<_> = Role::ALL.iter().filter(|role| role.grants(needed)).map(|role| role.as_str()).collect();
     let mut detail = format!("this needs the role {}; yours: {}", enough.join(" or "), caller.roles);
     if needed == Permission::Install {
         detail.push_str(", and charge of the installation");
     }
-    ApiError::new(StatusCode::FORBIDDEN, "PERMISSION_DENIED", detail)
+    ApiError::new(StatusCode::FORBIDDEN, PERMISSION_DENIED, detail)
 }

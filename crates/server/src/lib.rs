@@ -26,6 +26,7 @@ mod observe;
 pub mod openapi;
 mod origin;
 pub mod pages;
+mod parameters;
 mod plans;
 mod query;
 mod request;
@@ -44,6 +45,8 @@ pub use router::router;
 pub mod limits {
     use std::time::Duration;
 
+    /// The head of a request: its address and headers.
+    pub const HEAD_BYTES_MAX: usize = 64 << 10;
     /// A request's body: a plan, or a report with its outbound messages.
     pub const BODY_BYTES_MAX: usize = 8 << 20;
     /// A body that anybody may send: a name and a password, a link's form.

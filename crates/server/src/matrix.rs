@@ -9,7 +9,8 @@ use std::sync::LazyLock;
 
 use interlock_core::tenant::identity::Permission;
 use interlock_protocol::{
-    agent, approvals, bulk, delegations, executions, identity, live, policy, runs, schedules, webhooks, workflows,
+    agent, approvals, bulk, delegations, executions, identity, live, operations, policy, runs, schedules, webhooks,
+    workflows,
 };
 
 use crate::identity::oidc;
@@ -75,6 +76,11 @@ pub struct Line {
 }
 
 impl Line {
+    /// Whether the answer goes on as events happen.
+    pub fn is_stream(&self) -> bool {
+        [live::path::SSE_RUN, live::path::SSE_FEED].contains(&self.path)
+    }
+
     /// The longest body that a request of this route may have. Who has not proven anything gets little.
     pub fn body_bytes_max(&self) -> usize {
         match self.needs {
@@ -174,6 +180,7 @@ pub static MATRIX: &[Line] = {
         line("GET", runs::path::RUN, Read, OF_RUN),
         line("GET", runs::path::STEPS, Read, OF_RUN),
         line("GET", runs::path::EVENTS, Read, OF_RUN),
+        line("GET", runs::path::ATTEMPTS, Read, OF_RUN),
         line("GET", runs::path::RECEIPTS, Read, OF_RUN),
         line("GET", policy::path::DECISIONS, Read, OF_RUN),
         line("GET", runs::path::PAYLOAD, Read, OF_PAYLOAD),
@@ -184,6 +191,10 @@ pub static MATRIX: &[Line] = {
         line("GET", bulk::path::JOB, Read, OF_JOB),
         line("GET", bulk::path::FAILURES, Read, OF_JOB),
         line("GET", "/metrics", Read, &[]),
+        line("GET", operations::path::STATUS, Read, &[]),
+        line("GET", operations::path::QUEUES, Read, &[]),
+        line("GET", operations::path::WORKERS, Read, &[]),
+        line("GET", operations::path::WORKER, Read, &[(Place::Path("session"), Thing::Session)]),
         line("GET", runs::path::WHY, Read, OF_RUN),
         line("GET", live::path::SSE_RUN, Read, OF_RUN),
         line("GET", live::path::SSE_FEED, Read, &[]),

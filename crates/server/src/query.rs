@@ -10,7 +10,6 @@ use axum::extract::{FromRequestParts, Query};
 use axum::http::Uri;
 use axum::http::request::Parts;
 use interlock_core::text::nearest::hint;
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use utoipa::IntoParams;
 use utoipa::openapi::RefOr;
@@ -30,7 +29,7 @@ impl<T: DeserializeOwned + IntoParams + Send> FromRequestParts<AppState> for Par
         match Query::try_from_uri(&parts.uri) {
             Ok(Query(params)) => Ok(Self(params)),
             Err(rejection) => {
-                check::<T>(&Pairs::of(&parts.uri))?;
+                check(&Pairs::of(&parts.uri), &T::into_params(|| Some(ParameterIn::Query)))?;
                 let why = rejection.source().map_or_else(|| rejection.body_text(), ToString::to_string);
                 Err(ApiError::malformed(format!("the query: {why}")))
             }
@@ -38,16 +37,11 @@ impl<T: DeserializeOwned + IntoParams + Send> FromRequestParts<AppState> for Par
     }
 }
 
-/// The query of a route that takes none.
-#[derive(Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-pub struct Nothing {}
-
 /// The query string as pairs, for queries whose parameters may be repeated.
 pub struct Pairs(Vec<(String, String)>);
 
 impl Pairs {
-    fn of(uri: &Uri) -> Self {
+    pub fn of(uri: &Uri) -> Self {
         Self(Query::try_from_uri(uri).map(|Query(pairs)| pairs).unwrap_or_default())
     }
 
@@ -64,13 +58,15 @@ impl FromRequestParts<AppState> for Pairs {
     }
 }
 
-/// Refuses what `T` has no parameter for, what stands twice and may not, and values of another form.
-pub fn check<T: IntoParams>(pairs: &Pairs) -> Result<(), ApiError> {
-    let known = T::into_params(|| Some(ParameterIn::Query));
+/// Refuses what is no known parameter, what stands twice and may not, and values of another form.
+pub fn check(pairs: &Pairs, known: &[Parameter]) -> Result<(), ApiError> {
     let mut seen: Vec<&str> = Vec::new();
     for (name, value) in pairs.iter() {
         let Some(parameter) = known.iter().find(|parameter| parameter.name == name) else {
-            let help = hint(name, known.iter().map(|parameter| parameter.name.as_str()));
+            let help = match known {
+                [] => "this address takes none".to_owned(),
+                known => hint(name, known.iter().map(|parameter| parameter.name.as_str())),
+            };
             return Err(ApiError::malformed(format!("the query has no parameter `{}`; {help}", shown(name))));
         };
         let form = Form::of(parameter);

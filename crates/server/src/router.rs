@@ -10,6 +10,7 @@ use crate::api_error::ApiError;
 use crate::body::close_if_unread;
 use crate::idempotency::outlive_connection;
 use crate::listen::ServerOptions;
+use crate::parameters::check_query;
 use crate::request::check_address;
 use crate::state::AppState;
 use crate::{guard, observe, openapi, pages, routes};
@@ -22,6 +23,7 @@ pub fn router(engine: Engine, options: &ServerOptions, shutdown: CancellationTok
 pub(crate) fn router_of(state: AppState) -> Router {
     let guarded = Router::from(routes::guarded())
         .route_layer(from_fn(outlive_connection))
+        .route_layer(from_fn(check_query))
         .route_layer(from_fn_with_state(state.clone(), guard::check));
     Router::new()
         .merge(guarded)

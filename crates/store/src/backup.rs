@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use rusqlite::backup::{Backup, StepResult};
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use crate::error::{DbError, OpenError, ReadError};
 use crate::meta::RaiseEpoch;
@@ -57,44 +57,57 @@ impl Store {
 }
 
 /// Copies next to the target, readable by its owner only, and renames, so that a file with the target's name is always
-/// whole. `finish` is done to the copy before it gets its name.
+/// whole, and nothing is left of a copy that failed. `finish` is done to the copy before it gets its name.
 fn copy(from: &Path, to: &Path, finish: impl FnOnce(&Connection) -> Result<(), OpenError>) -> Result<(), OpenError> {
-    let failed = |what: String| OpenError::File { path: to.display().to_string(), what };
     let mut partial = to.as_os_str().to_owned();
     partial.push(".partial");
     let partial = Path::new(&partial);
     let _ = std::fs::remove_file(partial);
+    let copied = copy_to(from, partial, finish).and_then(|()| {
+        let sync = |path: &Path| std::fs::File::open(path).and_then(|file| file.sync_all());
+        let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let placed = sync(partial).and_then(|()| std::fs::rename(partial, to)).and_then(|()| sync(folder));
+        placed.map_err(|error| unusable(to, error.to_string()))
+    });
+    if copied.is_err() {
+        let _ = std::fs::remove_file(partial);
+    }
+    copied
+}
+
+fn unusable(path: &Path, what: String) -> OpenError {
+    OpenError::File { path: path.display().to_string(), what }
+}
+
+fn copy_to(from: &Path, to: &Path, finish: impl FnOnce(&Connection) -> Result<(), OpenError>) -> Result<(), OpenError> {
+    let unreadable = |error: rusqlite::Error| unusable(from, error.to_string());
+    let unwritable = |error: rusqlite::Error| unusable(to, error.to_string());
     let source = Connection::open_with_flags(from, OpenFlags::SQLITE_OPEN_READ_ONLY)
         .and_then(|source| source.busy_timeout(Duration::from_secs(10)).map(|()| source))
-        .map_err(|error| OpenError::File { path: from.display().to_string(), what: error.to_string() })?;
-    file::make_private(partial)?;
-    let mut target = Connection::open(partial).map_err(|error| failed(error.to_string()))?;
+        .map_err(unreadable)?;
+    file::check_ours(&source, from)?;
+    file::make_private(to)?;
+    let mut target = Connection::open(to).map_err(unwritable)?;
     {
-        let backup = Backup::new(&source, &mut target).map_err(|error| failed(error.to_string()))?;
-        match backup.step(ALL_PAGES).map_err(|error| failed(error.to_string()))? {
+        let backup = Backup::new(&source, &mut target).map_err(unwritable)?;
+        // What cannot be read is the source's fault, everything else (a full disk) the target's.
+        let step = backup.step(ALL_PAGES).map_err(|error| match error.sqlite_error_code() {
+            Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => unreadable(error),
+            _ => unwritable(error),
+        })?;
+        match step {
             StepResult::Done => {}
-            other => return Err(failed(format!("the store is busy ({other:?}); try again"))),
+            _ => return Err(unusable(from, "the store is busy; try again".to_owned())),
         }
     }
     // A backup is one file: whatever stands in a log beside it goes into it.
-    target.pragma_update(None, "journal_mode", "DELETE").map_err(|error| failed(error.to_string()))?;
-    let found: String = target
-        .query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))
-        .map_err(|error| failed(error.to_string()))?;
+    target.pragma_update(None, "journal_mode", "DELETE").map_err(unwritable)?;
+    let found: String = target.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0)).map_err(unreadable)?;
     if found != "ok" {
-        return Err(failed(format!("the copy is damaged, and so may be the store: {found}")));
+        return Err(unusable(from, format!("its copy is damaged, and so may be the file itself: {found}")));
     }
-    let finished = is_store(&target, from).and_then(|()| finish(&target));
-    if let Err(error) = finished {
-        drop(target);
-        let _ = std::fs::remove_file(partial);
-        return Err(error);
-    }
-    target.close().map_err(|(_, error)| failed(error.to_string()))?;
-    let sync = |path: &Path| std::fs::File::open(path).and_then(|file| file.sync_all());
-    let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let placed = sync(partial).and_then(|()| std::fs::rename(partial, to)).and_then(|()| sync(folder));
-    placed.map_err(|error| failed(error.to_string()))
+    is_store(&target, from).and_then(|()| finish(&target))?;
+    target.close().map_err(|(_, error)| unwritable(error))
 }
 
 /// An empty file and any other program's database are no stores.
@@ -161,7 +174,7 @@ pub async fn restore(backup: Option<&Path>, url: &StoreUrl, options: Options) ->
 pub async fn unfinished_restore(url: &StoreUrl, options: Options) -> Result<Option<u64>, OpenError> {
     let store = match Store::open_to_read(url, options).await {
         // A restore brings the schema up to date before it begins.
-        Err(OpenError::NeedsMigration { .. }) => return Ok(None),
+        Err(OpenError::NeedsMigration { .. } | OpenError::NotAStore { .. }) => return Ok(None),
         store => store?,
     };
     let mark = store.restoring().await;

@@ -31,7 +31,7 @@ pub enum OpenError {
         "row security cannot be used ({what}): let the database user create roles (`ALTER USER … CREATEROLE`), or have an administrator run `CREATE ROLE interlock_reader NOLOGIN; GRANT interlock_reader TO` the user; to go without this second check between tenants add `row_security=optional` to the store's address"
     )]
     RowSecurity { what: String },
-    #[error("{path} is not an Interlock store: {what}; name a backup that `interlock db backup` made")]
+    #[error("{path} is not an Interlock store, nor a backup of one: {what}")]
     NotAStore { path: String, what: String },
     #[error("cannot use {path}: {what}")]
     File { path: String, what: String },

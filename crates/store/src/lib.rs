@@ -58,7 +58,7 @@ pub use approvals::ApprovalRow;
 pub use backup::{backup_file, restore, unfinished_restore};
 pub use bulk_jobs::{AdvanceBulkJob, BulkFailure, BulkJob, ClaimBulkJob, PutBulkJob};
 pub use check::{CheckProgress, Finding};
-pub use claims::{Claimed, ReadyGroup, ReadyRun};
+pub use claims::{Claimed, HeldStep, QueueLoad, ReadyGroup, ReadyRun};
 pub use decisions::DecisionRow;
 pub use delegations::{AddDelegation, DelegationPage, DelegationRow, RevokeDelegation};
 pub use error::{CorruptRow, OpenError, ReadError, Refusal, Restored, SubmitError};
@@ -90,7 +90,7 @@ pub use people::{
 pub use policies::{PolicyBundleRow, PolicyBundleSummary, PolicyRow, PutPolicyBundle, SetPolicy};
 pub use receipts::{ReceiptRow, SettleReceipt};
 pub use retention::Sweep;
-pub use runs::{ATTR_FILTERS_MAX, Page, RunFilter, RunSummary, StepRow};
+pub use runs::{ATTR_FILTERS_MAX, LiveCount, Page, RunFilter, RunSummary, StepRow};
 pub use schedules::{AddSchedule, ChangeSchedule, RemoveSchedule, ScheduleRow, ScheduleSpec, SlotRow};
 pub use secrets::Secrets;
 pub use signals::{

@@ -94,7 +94,8 @@ pub async fn list(client: &Client, printer: Printer, args: DelegationsArgs) -> a
 
 fn table(delegations: &[DelegationView]) -> Table {
     let now = span::now();
-    let mut table = Table::new(["DELEGATION", "WHOSE", "WHO DECIDES", "STATE", "FROM", "UNTIL", "REASON"]);
+    let mut table =
+        Table::new(["DELEGATION", "WHOSE", "WHO DECIDES", "STATE", "FROM", "UNTIL", "REASON"]).dispensable([6, 4]);
     for delegation in delegations {
         let state = match delegation {
             DelegationView { revoked_at: Some(_), .. } => Cell::toned(Tone::Dim, "revoked"),

@@ -1,21 +1,23 @@
 //! `interlock approval list`.
 
-use std::collections::BTreeSet;
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
 use clap::Args;
-use interlock_core::ids::ApprovalId;
+use interlock_core::ids::{ApprovalId, RunId};
 use interlock_core::state::ApprovalState;
 use interlock_core::time::Timestamp;
 use interlock_protocol::approvals::{ApprovalList, ApprovalView, path};
 use interlock_protocol::identity::limits;
+use interlock_protocol::runs::RunView;
 
 use crate::client::Client;
 use crate::output::exit::{Ended, Exit};
 use crate::output::paint::Tone;
 use crate::output::table::{Cell, Table};
 use crate::output::{Format, Printer, say, span};
-use crate::run::find;
+use crate::run::{find, show};
 
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
@@ -43,7 +45,19 @@ pub async fn run(client: &Client, printer: Printer, args: ListApprovalsArgs) -> 
         };
     }
     let approvals = fetch(client, &args).await?;
-    printer.list(&approvals, |_| table(&approvals), "Nothing waits for anybody's word.")
+    let runs = if printer.format == Format::Table { runs_of(client, &approvals).await? } else { HashMap::new() };
+    printer.list(&approvals, |_| table(&approvals, &runs), "Nothing waits for anybody's word.")
+}
+
+/// The runs that the approvals are about, for their workflows and subjects.
+async fn runs_of(client: &Client, approvals: &[ApprovalView]) -> anyhow::Result<HashMap<RunId, RunView>> {
+    let mut runs = HashMap::new();
+    for approval in approvals {
+        if let Entry::Vacant(unknown) = runs.entry(approval.run_id) {
+            unknown.insert(show::view(client, approval.run_id).await?);
+        }
+    }
+    Ok(runs)
 }
 
 async fn fetch(client: &Client, args: &ListApprovalsArgs) -> anyhow::Result<Vec<ApprovalView>> {
@@ -89,21 +103,37 @@ async fn watch(client: &Client, printer: Printer, args: &ListApprovalsArgs) -> a
     }
 }
 
-fn table(approvals: &[ApprovalView]) -> Table {
+fn table(approvals: &[ApprovalView], runs: &HashMap<RunId, RunView>) -> Table {
     let now = span::now();
-    let mut table = Table::new(["APPROVAL", "RUN", "STATE", "VOTES", "ASKED", "EXPIRES", "APPROVERS", "MESSAGE"]);
+    let mut table = Table::new([
+        "APPROVAL",
+        "WORKFLOW",
+        "SUBJECT",
+        "QUESTION",
+        "STATE",
+        "VOTES",
+        "EXPIRES",
+        "ASKED",
+        "APPROVERS",
+        "RUN",
+    ])
+    .with_ids([0, 9])
+    .dispensable([9, 8, 7, 4, 1]);
     for approval in approvals {
         let yes = approval.votes.iter().filter(|vote| vote.approve).count();
         let groups = if approval.approvers.is_empty() { "anybody".to_owned() } else { approval.approvers.join(", ") };
+        let run = runs.get(&approval.run_id);
         table.row([
             Cell::new(approval.approval.to_string()),
-            Cell::new(approval.run_id.to_string()),
+            Cell::or_dash(run.map(|run| &run.workflow)),
+            Cell::or_dash(run.and_then(|run| run.subject.as_ref())),
+            Cell::or_dash(approval.message.as_ref()),
             Cell::toned(super::tone(approval.state), approval.state.as_str()),
             Cell::new(format!("{yes}/{}", approval.quorum)),
-            Cell::new(span::away(approval.requested_at, now)),
             expires(approval, now),
+            Cell::new(span::away(approval.requested_at, now)),
             Cell::new(groups),
-            Cell::or_dash(approval.message.as_ref()),
+            Cell::new(approval.run_id.to_string()),
         ]);
     }
     table

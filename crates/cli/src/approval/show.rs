@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use interlock_core::state::ApprovalState;
+use interlock_core::text::article::with_article;
 use interlock_core::text::visible::{visible, visible_lines};
 use interlock_protocol::approvals::ApprovalView;
 
@@ -27,7 +28,7 @@ pub fn card(approval: &ApprovalView, paint: Paint) -> String {
     line("approval", &approval.approval.to_string());
     line("state", &paint.tone(tone(approval.state), approval.state.as_str()));
     if !approval.purpose.is_gate() {
-        line("for", &format!("a {} of the step", approval.purpose));
+        line("for", &format!("{} of the step", with_article(approval.purpose.as_str())));
     }
     line("run", &format!("{}, step {}", approval.run_id, approval.position + 1));
     line("asks", &visible_lines(approval.message.as_deref().unwrap_or("(nothing is said)")));

@@ -13,6 +13,9 @@ pub enum ClientError {
     Unreachable { server: String, loopback: bool, what: String },
     #[error("the server at {server} took too long to answer")]
     TimedOut { server: String },
+    /// The request was on its way: whether it was carried out is not known.
+    #[error("the connection to {server} broke off before the answer came ({what})")]
+    Lost { server: String, what: String },
     #[error("{}", told(problem))]
     Refused { server: String, had_credential: bool, problem: Box<Problem> },
     /// Something between us and the server answered, or what answers is no Interlock server.
@@ -32,7 +35,7 @@ fn told(problem: &Problem) -> String {
 impl ClientError {
     pub fn exit(&self) -> Exit {
         match self {
-            Self::Unreachable { .. } => Exit::Unavailable,
+            Self::Unreachable { .. } | Self::Lost { .. } => Exit::Unavailable,
             Self::TimedOut { .. } => Exit::TryLater,
             Self::Refused { problem, .. } => match problem.status {
                 401 | 403 => Exit::NotPermitted,
@@ -57,11 +60,16 @@ impl ClientError {
     /// Whether the connection, not the request, is at fault: trying again may help.
     pub fn is_transient(&self) -> bool {
         match self {
-            Self::Unreachable { .. } | Self::TimedOut { .. } => true,
+            Self::Unreachable { .. } | Self::TimedOut { .. } | Self::Lost { .. } => true,
             Self::Refused { problem, .. } => problem.is_transient(),
             Self::Foreign { status, .. } => *status >= 500,
             _ => false,
         }
+    }
+
+    /// Whether the request may have been carried out though its answer is not known.
+    pub fn is_lost_answer(&self) -> bool {
+        matches!(self, Self::TimedOut { .. } | Self::Lost { .. })
     }
 
     /// What to try next.
@@ -74,7 +82,9 @@ impl ClientError {
             Self::Unreachable { .. } => "Check the address (`interlock context show`), and whether this machine may \
                                          reach it: `interlock doctor --server URL` looks."
                 .to_owned(),
-            Self::TimedOut { .. } => "Try again; `interlock doctor` looks at the server's health.".to_owned(),
+            Self::TimedOut { .. } | Self::Lost { .. } => {
+                "Try again; `interlock doctor` looks at the server's health.".to_owned()
+            }
             Self::Refused { server, had_credential, problem } => return refusal_hint(server, *had_credential, problem),
             Self::Foreign { status: 300..=399, .. } => {
                 "Redirects are not followed; use the address that it points to.".to_owned()

@@ -37,6 +37,9 @@ const PROBLEM_BYTES_MAX: usize = 64 << 10;
 /// How often a request that the server could not take right now is sent again, and how long each pause is at most.
 const REPEATS_MAX: u32 = 3;
 const PAUSE_MAX: Duration = Duration::from_secs(5);
+/// The pause before a request whose answer was lost is sent again.
+const PAUSE: Duration = Duration::from_secs(1);
+const IDEMPOTENCY_KEY: &str = "idempotency-key";
 
 /// Where the server is and how to print: what every command that talks to a server takes.
 #[derive(Debug, Clone, Args)]
@@ -118,7 +121,11 @@ impl Client {
         if error.is_timeout() && !error.is_connect() {
             return ClientError::TimedOut { server: self.target.server.clone() };
         }
-        ClientError::Unreachable { server: self.target.server.clone(), loopback: self.target.is_loopback(), what }
+        let server = self.target.server.clone();
+        if !error.is_connect() {
+            return ClientError::Lost { server, what };
+        }
+        ClientError::Unreachable { server, loopback: self.target.is_loopback(), what }
     }
 
     /// What a refusal says, if it is one of ours.
@@ -163,7 +170,7 @@ impl Call<'_> {
 
     /// Makes a repeat of this request the same request.
     pub fn idempotency_key(self, key: impl Into<String>) -> Self {
-        self.header(HeaderName::from_static("idempotency-key"), key)
+        self.header(HeaderName::from_static(IDEMPOTENCY_KEY), key)
     }
 
     /// The server was asked to wait this long before it answers.
@@ -187,8 +194,17 @@ impl Call<'_> {
     /// Sends it and gives the answer as it is.
     pub async fn bytes(self) -> Result<Vec<u8>, ClientError> {
         let mut repeats = 0;
+        let has_key = self.headers.iter().any(|(name, _)| name.as_str() == IDEMPOTENCY_KEY);
         loop {
-            let mut response = self.once(Some(self.waits + ANSWER_TIMEOUT)).await?;
+            let mut response = match self.once(Some(self.waits + ANSWER_TIMEOUT)).await {
+                // Under its key it is the same request, and gets the first one's answer.
+                Err(error) if error.is_lost_answer() && has_key && repeats < REPEATS_MAX => {
+                    repeats += 1;
+                    tokio::time::sleep(PAUSE).await;
+                    continue;
+                }
+                response => response?,
+            };
             let status = response.status();
             // Only what the server has not begun can be sent again without a thought.
             let come_back = matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE);

@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use clap::Command;
+use interlock_core::text::article::with_article;
 use interlock_core::text::nearest::hint;
 use interlock_core::text::visible::visible;
 use toml::Spanned;
@@ -194,6 +195,6 @@ fn article(kind: &str) -> String {
         "string" => "a text".to_owned(),
         "boolean" => "a boolean".to_owned(),
         "float" => "a number with a fraction".to_owned(),
-        other => format!("a {other}"),
+        other => with_article(other),
     }
 }

@@ -79,6 +79,9 @@ fn refused(error: &anyhow::Error) -> Finding {
         Some(OpenError::NewerSchema { .. } | OpenError::ChecksumChanged { .. }) => {
             Finding::problem("store", what, "use the release that wrote it, or a newer one")
         }
+        Some(OpenError::NotAStore { .. }) => {
+            Finding::problem("store", what, "name Interlock's own file or folder with --store or --data")
+        }
         Some(OpenError::Tls { .. }) => Finding::problem(
             "store",
             what,

@@ -138,7 +138,7 @@ async fn list(client: &Client, printer: Printer) -> anyhow::Result<()> {
     let keys = all(client).await?;
     let now = span::now();
     let table = |_| {
-        let mut table = Table::new(["KEY", "NAME", "BEGINS", "ROLES", "STATE", "LAST USED"]);
+        let mut table = Table::new(["KEY", "NAME", "BEGINS", "ROLES", "STATE", "LAST USED"]).dispensable([2, 5, 0]);
         for key in &keys {
             let over = key.expires_at.is_some_and(|at| at <= now);
             let state = match (key.revoked_at, over) {

@@ -127,7 +127,7 @@ async fn find(client: &Client, named: &str) -> anyhow::Result<TenantView> {
 
 fn table(tenants: &[TenantView]) -> Table {
     let count = |limit: Option<u32>| Cell::or_dash(limit.map(|limit| limit.to_string()));
-    let mut table = Table::new(["TENANT", "NAME", "CONCURRENCY", "RUNS/MIN", "WEIGHT", "STATE"]);
+    let mut table = Table::new(["TENANT", "NAME", "CONCURRENCY", "RUNS/MIN", "WEIGHT", "STATE"]).dispensable([4, 3, 0]);
     for tenant in tenants {
         let state = match tenant.disabled_at {
             Some(_) => Cell::toned(Tone::Bad, "disabled"),

@@ -157,7 +157,7 @@ fn words(user: &UserView) -> impl FnOnce(crate::output::paint::Paint) -> String 
 
 fn table(users: &[UserView]) -> Table {
     let now = span::now();
-    let mut table = Table::new(["USER", "NAME", "ROLES", "GROUPS", "STATE", "LAST SIGN-IN"]);
+    let mut table = Table::new(["USER", "NAME", "ROLES", "GROUPS", "STATE", "LAST SIGN-IN"]).dispensable([0, 5, 3]);
     for user in users {
         let state = match user.disabled_at {
             Some(_) => Cell::toned(Tone::Bad, "disabled"),

@@ -1,4 +1,4 @@
-//! Tables without lines: a header, columns two spaces apart, the last column cut where the terminal ends.
+//! Tables without lines: a header, columns two spaces apart, as wide as the terminal at most.
 
 use interlock_core::text::visible::visible;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
@@ -39,11 +39,34 @@ impl<T: AsRef<str>> From<T> for Cell {
 pub struct Table {
     header: Vec<&'static str>,
     rows: Vec<Vec<Cell>>,
+    /// Columns of ids, whose last characters are enough to name them.
+    ids: Vec<usize>,
+    /// Columns that can be done without, the least useful first.
+    dispensable: Vec<usize>,
 }
+
+/// How much of an id is shown where there is little room. Commands take it for the whole id.
+const ID_CHARS_SHOWN: usize = 8;
+/// What a column is left with before the line is cut.
+const COLUMN_MIN: usize = 10;
 
 impl Table {
     pub fn new(header: impl Into<Vec<&'static str>>) -> Self {
-        Self { header: header.into(), rows: Vec::new() }
+        Self { header: header.into(), rows: Vec::new(), ids: Vec::new(), dispensable: Vec::new() }
+    }
+
+    /// Names columns of ids: they are shortened first where there is little room.
+    #[must_use]
+    pub fn with_ids(mut self, columns: impl Into<Vec<usize>>) -> Self {
+        self.ids = columns.into();
+        self
+    }
+
+    /// Names columns that are left out where there is little room, the least useful first.
+    #[must_use]
+    pub fn dispensable(mut self, columns: impl Into<Vec<usize>>) -> Self {
+        self.dispensable = columns.into();
+        self
     }
 
     pub fn row(&mut self, cells: impl Into<Vec<Cell>>) {
@@ -56,36 +79,79 @@ impl Table {
         self.rows.is_empty()
     }
 
+    /// The table in so many columns: ids are shortened first, then columns are left out, then long texts are cut between
+    /// words.
     pub fn render(&self, paint: Paint, width: usize) -> String {
-        let widths: Vec<usize> = (0..self.header.len())
-            .map(|column| {
-                let cells = self.rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.text.width());
-                cells.chain([self.header[column].width()]).max().unwrap_or(0)
-            })
-            .collect();
         let header: Vec<Cell> = self.header.iter().map(|name| Cell::toned(Tone::Bold, name)).collect();
-        let mut text = String::new();
-        for row in std::iter::once(&header).chain(&self.rows) {
-            let mut left = width;
-            let last = row.len().saturating_sub(1);
-            for (column, cell) in row.iter().enumerate() {
-                let shown = cut(&cell.text, left);
-                let (used, padding) = (shown.width(), widths[column].saturating_sub(shown.width()));
-                text.push_str(&paint.tone(cell.tone, shown));
-                if column < last {
-                    text.extend(std::iter::repeat_n(' ', padding));
-                    text.push_str(GAP);
-                }
-                left = left.saturating_sub(used + padding + GAP.len());
+        let mut rows: Vec<Vec<Cell>> = std::iter::once(header).chain(self.rows.iter().cloned()).collect();
+        if total(&widths(&rows)) > width {
+            for row in rows.iter_mut().skip(1) {
+                self.ids.iter().for_each(|column| shorten(&mut row[*column]));
             }
-            text.truncate(text.trim_end_matches(' ').len());
-            text.push('\n');
         }
-        text
+        let mut kept: Vec<usize> = (0..self.header.len()).collect();
+        for column in &self.dispensable {
+            let all = widths(&rows);
+            if total(&kept.iter().map(|column| all[*column]).collect::<Vec<_>>()) <= width {
+                break;
+            }
+            kept.retain(|other| other != column);
+        }
+        let rows: Vec<Vec<Cell>> =
+            rows.into_iter().map(|row| kept.iter().map(|column| row[*column].clone()).collect()).collect();
+        let widths = squeezed(widths(&rows), width);
+        rows.iter().map(|row| line(row, &widths, paint, width)).collect()
     }
 }
 
-/// As much of a text as fits, with a sign that there was more.
+/// The widest cell of each column.
+fn widths(rows: &[Vec<Cell>]) -> Vec<usize> {
+    let columns = rows.first().map_or(0, Vec::len);
+    (0..columns).map(|column| rows.iter().map(|row| row[column].text.width()).max().unwrap_or(0)).collect()
+}
+
+fn total(widths: &[usize]) -> usize {
+    widths.iter().sum::<usize>() + GAP.len() * widths.len().saturating_sub(1)
+}
+
+/// Takes from the widest column until all fit, or none can give any more.
+fn squeezed(mut widths: Vec<usize>, width: usize) -> Vec<usize> {
+    while total(&widths) > width {
+        let Some(widest) = (0..widths.len()).filter(|column| widths[*column] > COLUMN_MIN).max_by_key(|c| widths[*c])
+        else {
+            break;
+        };
+        widths[widest] -= 1;
+    }
+    widths
+}
+
+/// `…c3d4e5f6` of `run_…c3d4e5f6`.
+fn shorten(cell: &mut Cell) {
+    let is_id = cell.text.len() > 32 && cell.text.is_ascii() && cell.text.contains('_');
+    if is_id {
+        cell.text = format!("…{}", &cell.text[cell.text.len() - ID_CHARS_SHOWN..]);
+    }
+}
+
+fn line(row: &[Cell], widths: &[usize], paint: Paint, width: usize) -> String {
+    let (mut text, mut left) = (String::new(), width);
+    for (column, cell) in row.iter().enumerate() {
+        let shown = cut(&cell.text, widths[column].min(left));
+        let (used, padding) = (shown.width(), widths[column].saturating_sub(shown.width()));
+        text.push_str(&paint.tone(cell.tone, shown));
+        if column + 1 < row.len() {
+            text.extend(std::iter::repeat_n(' ', padding));
+            text.push_str(GAP);
+        }
+        left = left.saturating_sub(used + padding + GAP.len());
+    }
+    text.truncate(text.trim_end_matches(' ').len());
+    text.push('\n');
+    text
+}
+
+/// As much of a text as fits, with a sign that there was more. Between two words, unless that would leave too little.
 pub fn cut(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();
@@ -98,6 +164,12 @@ pub fn cut(text: &str, width: usize) -> String {
             break;
         }
         shown.push(c);
+    }
+    let goes_on = text[shown.len()..].starts_with(|c: char| !c.is_whitespace());
+    if goes_on && let Some((words, _)) = shown.rsplit_once(char::is_whitespace) {
+        if words.width() * 2 >= width {
+            shown = words.trim_end().to_owned();
+        }
     }
     if width > 0 {
         shown.push('…');
@@ -126,6 +198,40 @@ mod tests {
         assert_eq!(cut("abc", 3), "abc");
         assert_eq!(cut("abcd", 3), "ab…");
         assert_eq!(cut("abcd", 0), "");
+        assert_eq!(cut("two words here", 12), "two words…");
+        assert_eq!(cut("averyveryverylongword indeed", 12), "averyveryve…");
+    }
+
+    fn runs() -> Table {
+        let mut table =
+            Table::new(["RUN", "WORKFLOW", "SUBJECT", "STATE", "STARTED", "TOOK"]).with_ids([0]).dispensable([5, 4]);
+        for (end, subject) in [("a1b2c3d4", "order-41931"), ("99887766", "a customer who has a very long name indeed")]
+        {
+            table.row([
+                Cell::new(format!("run_019a81d2b7c07f00bd5a2a0e{end}")),
+                "order".into(),
+                subject.into(),
+                "paused (step failed)".into(),
+                "3 min ago".into(),
+                Cell::or_dash(None::<&str>),
+            ]);
+        }
+        table
+    }
+
+    #[test]
+    fn a_table_fits_where_it_stands() {
+        for width in [200, 120, 80, 60, 40] {
+            let text = runs().render(Paint::OFF, width);
+            assert!(text.lines().all(|line| line.width() <= width), "{width}:\n{text}");
+        }
+        let lines = |width| runs().render(Paint::OFF, width).lines().map(str::to_owned).collect::<Vec<_>>();
+        // Ids are shortened, then columns are left out, then texts are cut between words.
+        assert!(lines(120)[1].starts_with("…a1b2c3d4  order     order-41931"), "{:#?}", lines(120));
+        assert!(lines(120)[0].ends_with("TOOK"), "{:#?}", lines(120));
+        assert!(lines(80)[0].ends_with("STATE"), "{:#?}", lines(80));
+        assert!(lines(80)[2].contains("a customer who has a very"), "{:#?}", lines(80));
+        assert!(lines(60)[2].contains("  a customer who…"), "{:#?}", lines(60));
     }
 
     #[test]

@@ -86,7 +86,7 @@ pub async fn run(args: BulkArgs) -> anyhow::Result<()> {
     let (client, printer) = args.client.open()?;
     match args.verb {
         BulkVerb::Preview(filter) => {
-            let preview = preview(&client, filter.query()?).await?;
+            let preview = preview(&client, filter.query()?, None).await?;
             printer.show(&preview, |paint| matched(&preview, printer, paint))
         }
         BulkVerb::Cancel(BulkCancelArgs { act, rollback }) => {
@@ -102,12 +102,12 @@ pub async fn run(args: BulkArgs) -> anyhow::Result<()> {
     }
 }
 
-async fn preview(client: &Client, filter: RunQuery) -> anyhow::Result<BulkPreview> {
+async fn preview(client: &Client, filter: RunQuery, action: Option<BulkAction>) -> anyhow::Result<BulkPreview> {
     if filter == RunQuery::default() {
         let what = "say which runs are meant, as in `--workflow deploy --state failed`; a job on every run is refused";
         return Err(Ended::saying(Exit::Usage, what));
     }
-    Ok(client.post(path::PREVIEW, &PreviewBulk { filter }).send().await?)
+    Ok(client.post(path::PREVIEW, &PreviewBulk { action, filter }).send().await?)
 }
 
 fn matched(preview: &BulkPreview, printer: Printer, paint: Paint) -> String {
@@ -131,7 +131,7 @@ async fn start(
     rollback: bool,
 ) -> anyhow::Result<()> {
     let filter = args.filter.query()?;
-    let preview = preview(client, filter.clone()).await?;
+    let preview = preview(client, filter.clone(), Some(action)).await?;
     printer.note(matched(&preview, printer, printer.paint).trim_end());
     if let Some(expect) = args.expect.filter(|expect| *expect != preview.count) {
         let what = format!("{} runs match, not {expect}; nothing was done", preview.count);
@@ -200,7 +200,7 @@ fn page(told: &JobReport, printer: Printer, paint: Paint) -> String {
         job.failed
     );
     if !failures.is_empty() {
-        let mut table = Table::new(["RUN", "CODE", "WHY"]);
+        let mut table = Table::new(["RUN", "CODE", "WHY"]).with_ids([0]);
         for failure in failures {
             table.row([
                 Cell::new(failure.run_id.to_string()),
@@ -218,7 +218,8 @@ async fn list(client: &Client, printer: Printer) -> anyhow::Result<()> {
     let list: BulkList = client.get(path::BULK).send().await?;
     let now = span::now();
     let table = |_| {
-        let mut table = Table::new(["JOB", "ACTION", "RUNS", "DONE", "FAILED", "STATE", "STARTED", "REASON"]);
+        let mut table = Table::new(["JOB", "ACTION", "RUNS", "DONE", "FAILED", "STATE", "STARTED", "REASON"])
+            .dispensable([7, 6, 3]);
         for job in &list.jobs {
             let state = if job.finished { Cell::toned(Tone::Dim, "finished") } else { Cell::new("under way") };
             table.row([

@@ -1,10 +1,15 @@
-//! `interlock events`: what happens in all runs, or in one.
+//! `interlock events`: what has happened in all runs, or in one, the newest first; or as it happens.
 
 use clap::Args;
+use interlock_core::ids::RunId;
 use interlock_core::text::visible::visible;
+use interlock_core::time::Timestamp;
+use interlock_protocol::executions::{self, ExecutionEvents};
 use interlock_protocol::live::{FeedPage, path};
-use interlock_protocol::runs::{self, EventList};
+use interlock_protocol::runs;
 
+use super::filter::when;
+use super::show;
 use crate::client::live::{Follow, FollowUpdate, Happened, Topic, Via};
 use crate::client::{Client, ClientArgs, fill};
 use crate::output::exit::{Ended, Exit};
@@ -18,12 +23,15 @@ pub struct EventsArgs {
     client: ClientArgs,
     /// One run only: its id, the end of it, its subject, or `latest`.
     run: Option<String>,
-    /// Stay, and print what happens from now on.
+    /// Stay, and print what happens from now on, in its order.
     #[arg(long, short)]
     follow: bool,
-    /// Only what comes after this cursor; of one run, after this event.
-    #[arg(long, value_name = "CURSOR")]
-    since: Option<u64>,
+    /// Only what happened since then: a span back from now, as in `10m`, a day, as in `2026-12-01`, or an instant.
+    #[arg(long, value_name = "WHEN", value_parser = when)]
+    since: Option<Timestamp>,
+    /// With --follow: what comes after the event with this `id`.
+    #[arg(long, value_name = "ID", requires = "follow", conflicts_with = "since")]
+    after: Option<u64>,
     /// How many at most; without --follow.
     #[arg(long, short = 'n', default_value_t = 100)]
     limit: usize,
@@ -39,51 +47,80 @@ pub async fn run(args: EventsArgs) -> anyhow::Result<()> {
         None => Topic::Feed,
     };
     if args.follow {
-        let follow = Follow::new(client, topic, args.since, args.via);
+        let after = match (args.since, topic) {
+            (Some(since), Topic::Feed) => Some(cursor_at(&client, since).await?),
+            _ => args.after,
+        };
+        let follow = Follow::new(client, topic, after, args.via);
         return tokio::select! {
-            ended = stay(printer, follow) => ended,
+            ended = stay(printer, follow, args.since) => ended,
             _ = tokio::signal::ctrl_c() => Err(Ended::silently(Exit::Interrupted)),
         };
     }
-    let events = page(&client, topic, args.since.unwrap_or(0), args.limit).await?;
+    let events = match topic {
+        Topic::Run(run) => of_run(&client, run, args.since, args.limit).await?,
+        Topic::Feed => of_all(&client, args.since, args.limit).await?,
+    };
     printer.show(&events, |_| {
         if events.is_empty() { "Nothing has happened.".to_owned() } else { events.iter().map(line).collect() }
     })?;
-    if let Some(last) = events.last().filter(|_| events.len() >= args.limit) {
-        let more = format!("{} are shown, the oldest first; `--since {}` goes on", events.len(), last.cursor);
-        printer.note(&format!("{more}, `--follow` shows what happens from now on."));
+    if events.len() >= args.limit {
+        let more = format!("The newest {} are shown; `--limit {}` shows more", events.len(), args.limit * 10);
+        printer.note(&format!("{more}, `--follow` what happens from now on."));
     }
     Ok(())
 }
 
-async fn page(client: &Client, topic: Topic, since: u64, limit: usize) -> anyhow::Result<Vec<Happened>> {
+/// The newest events of all runs, the newest first.
+async fn of_all(client: &Client, since: Option<Timestamp>, limit: usize) -> anyhow::Result<Vec<Happened>> {
     let mut events = Vec::new();
-    let mut since = since;
+    let mut before = None;
     while events.len() < limit {
         let count = (limit - events.len()).min(runs::limits::PAGE_MAX);
-        let fresh: Vec<Happened> = match topic {
-            Topic::Run(run) => {
-                let call = client.get(fill(runs::path::EVENTS, &[("run", &run)]));
-                let list: EventList = call.query("since", Some(since)).query("limit", Some(count)).send().await?;
-                list.events.iter().map(|view| Happened::from_view(run, view)).collect()
-            }
-            Topic::Feed => {
-                let call = client.get(path::FEED).query("since", Some(since)).query("limit", Some(count));
-                call.send::<FeedPage>().await?.events.into_iter().filter_map(Happened::from_envelope).collect()
-            }
-        };
-        let Some(last) = fresh.last() else { break };
-        since = last.cursor;
-        events.extend(fresh);
+        let call = client.get(path::FEED).query("order", Some("newest")).query("from", since.map(|at| at.0));
+        let page: FeedPage = call.query("before", before).query("limit", Some(count)).send().await?;
+        events.extend(page.events.into_iter().filter_map(Happened::from_envelope));
+        before = page.next_before;
+        if before.is_none() {
+            break;
+        }
     }
+    events.retain(|event| since.is_none_or(|since| event.at >= since));
     Ok(events)
 }
 
-async fn stay(printer: Printer, mut follow: Follow) -> anyhow::Result<()> {
+/// The newest events of one run, the newest first. They are numbered without gaps.
+async fn of_run(client: &Client, run: RunId, since: Option<Timestamp>, limit: usize) -> anyhow::Result<Vec<Happened>> {
+    let newest = show::view(client, run).await?.version;
+    let mut after = newest.saturating_sub(limit as u64);
+    let mut events: Vec<Happened> = Vec::new();
+    while after < newest {
+        let path = fill(executions::path::EVENTS, &[("session_id", &run)]);
+        let page: ExecutionEvents = client.get(path).query("since", Some(after)).send().await?;
+        let fresh: Vec<_> = page.events.into_iter().filter_map(Happened::from_envelope).collect();
+        let Some(last) = fresh.last() else { break };
+        after = last.cursor;
+        events.extend(fresh);
+    }
+    events.retain(|event| since.is_none_or(|since| event.at >= since));
+    events.reverse();
+    events.truncate(limit);
+    Ok(events)
+}
+
+/// The place in the feed behind which everything since an instant stands.
+async fn cursor_at(client: &Client, since: Timestamp) -> anyhow::Result<u64> {
+    let call = client.get(path::FEED).query("from", Some(since.0)).query("limit", Some(1));
+    let page: FeedPage = call.send().await?;
+    let first = page.events.into_iter().find_map(Happened::from_envelope);
+    Ok(first.map_or(page.next_since, |event| event.cursor.saturating_sub(1)))
+}
+
+async fn stay(printer: Printer, mut follow: Follow, since: Option<Timestamp>) -> anyhow::Result<()> {
     loop {
         match follow.next().await? {
             FollowUpdate::Events(events) => {
-                for event in &events {
+                for event in events.iter().filter(|event| since.is_none_or(|since| event.at >= since)) {
                     // One document a line, whichever format: a stream of YAML documents helps nobody.
                     let text =
                         if printer.format == Format::Table { line(event) } else { serde_json::to_string(event)? };
@@ -96,7 +133,7 @@ async fn stay(printer: Printer, mut follow: Follow) -> anyhow::Result<()> {
     }
 }
 
-/// One event as a line: when, which run, its name in the catalogue, and what it says.
+/// One event as a line: when, which run, its name in the catalogue, the step, what it says, and who caused it.
 fn line(event: &Happened) -> String {
     let run = event.subject.as_deref().map_or_else(
         || {
@@ -107,5 +144,7 @@ fn line(event: &Happened) -> String {
     );
     let words = event.known.as_ref().and_then(tell).map(|(_, words)| words).unwrap_or_default();
     let step = event.step.as_deref().map_or_else(String::new, |step| format!("{} ", visible(step)));
-    format!("{}  {run:<14} {:<26} {step}{}\n", span::clock(event.at), visible(&event.event), visible(&words))
+    let by = event.person.as_deref().map_or_else(String::new, |person| format!(" (by {})", visible(person)));
+    let said = format!("{step}{}{by}", visible(&words));
+    format!("{}  {run:<14} {:<26} {}\n", span::clock(event.at), visible(&event.event), said.trim_start())
 }

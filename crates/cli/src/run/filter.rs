@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use clap::Args;
 use interlock_core::state::RunState;
 use interlock_core::time::Timestamp;
-use interlock_protocol::runs::RunQuery;
+use interlock_protocol::runs::{RunQuery, States};
 
 use super::start::pairs;
 use crate::client::Call;
@@ -14,10 +14,10 @@ use crate::output::span;
 
 #[derive(Debug, Args)]
 pub struct FilterArgs {
-    /// Only runs in this state: pending, running, waiting_approval, waiting_signal, paused, rolling_back, succeeded,
-    /// failed, canceled.
-    #[arg(long, value_name = "STATE")]
-    state: Option<RunState>,
+    /// Only runs in this state, or in one of several: pending, running, waiting_approval, waiting_signal, paused,
+    /// rolling_back, succeeded, failed, canceled.
+    #[arg(long, value_name = "STATE", value_delimiter = ',')]
+    state: Vec<RunState>,
     /// Only runs of this workflow.
     #[arg(long, value_name = "NAME")]
     workflow: Option<String>,
@@ -45,7 +45,7 @@ pub struct FilterArgs {
 }
 
 /// A span back from now, or what [`span::parse_instant`] takes.
-fn when(text: &str) -> Result<Timestamp, String> {
+pub fn when(text: &str) -> Result<Timestamp, String> {
     if let Ok(span) = span::parse(text) {
         return Ok(span::now() - millis(span));
     }
@@ -59,7 +59,7 @@ fn when(text: &str) -> Result<Timestamp, String> {
 impl FilterArgs {
     pub fn query(self) -> anyhow::Result<RunQuery> {
         Ok(RunQuery {
-            state: self.state,
+            state: States(self.state),
             workflow: self.workflow,
             subject: self.subject,
             trigger: self.trigger,
@@ -80,8 +80,10 @@ pub fn ask<'a>(mut call: Call<'a>, query: &RunQuery) -> Call<'a> {
     for (name, value) in &query.inputs {
         call = call.query("input", Some(format!("{name}:{value}")));
     }
-    call.query("state", query.state)
-        .query("workflow", query.workflow.as_ref())
+    for state in &query.state.0 {
+        call = call.query("state", Some(state));
+    }
+    call.query("workflow", query.workflow.as_ref())
         .query("subject", query.subject.as_ref())
         .query("trigger", query.trigger.as_ref())
         .query("workspace", query.workspace.as_ref())

@@ -1,5 +1,6 @@
 //! `interlock run`: start runs, look at them, direct them.
 
+mod attempts;
 mod board;
 pub mod bulk;
 pub mod direct;
@@ -7,14 +8,15 @@ pub mod events;
 pub mod filter;
 pub mod find;
 pub mod list;
+mod receipts;
 mod resolve;
-mod show;
+pub mod show;
 mod signal;
 pub mod start;
 mod wait;
 mod waits;
 mod watch;
-mod why;
+pub mod why;
 
 use clap::{Args, Subcommand};
 
@@ -58,6 +60,10 @@ enum RunVerb {
     Resolve(resolve::ResolveArgs),
     /// Send a signal to a run that waits for one.
     Signal(signal::SignalArgs),
+    /// List every attempt at the steps of a run: which worker had it, and what became of it.
+    Attempts(attempts::AttemptsArgs),
+    /// List a run's effects on other systems.
+    Receipts(receipts::ReceiptsArgs),
     /// List who waits for which signal.
     Waits(waits::WaitsArgs),
 }
@@ -87,6 +93,8 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
         RunVerb::Rollback(args) => direct::roll_back(&client, printer, args).await,
         RunVerb::Resolve(args) => resolve::run(&client, printer, args).await,
         RunVerb::Signal(args) => signal::run(&client, printer, args).await,
+        RunVerb::Attempts(args) => attempts::run(&client, printer, args).await,
+        RunVerb::Receipts(args) => receipts::run(&client, printer, args).await,
         RunVerb::Waits(args) => waits::run(&client, printer, args).await,
     }
 }

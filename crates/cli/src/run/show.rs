@@ -8,10 +8,11 @@ use interlock_core::json::Json;
 use interlock_core::state::StepState;
 use interlock_core::text::visible::visible;
 use interlock_core::time::{Millis, Timestamp};
-use interlock_protocol::runs::{RunView, StepList, StepView, path};
+use interlock_protocol::runs::{DirectiveView, RunView, StepList, StepView, path};
 use serde::Serialize;
 
 use super::RunArg;
+use super::list::state_words;
 use crate::client::{Client, fill};
 use crate::output::paint::{Paint, run_tone, step_tone};
 use crate::output::table::{Cell, Table, cut};
@@ -78,9 +79,7 @@ fn page(shown: &ShownRun, now: Timestamp, paint: Paint, width: usize) -> String 
         let _ = writeln!(text, "{} {value}", paint.dim(format!("{name:<10}")));
     };
     line("run", paint.bold(run.run_id));
-    let detail = run.detail.map_or_else(String::new, |detail| format!(" ({detail})"));
-    let reason = run.reason.map_or_else(String::new, |reason| format!(", {reason}"));
-    line("state", format!("{}{detail}{reason}", paint.tone(run_tone(run.state), run.state)));
+    line("state", paint.tone(run_tone(run.state), state_words(run.state, run.detail, run.reason)));
     line("workflow", format!("{} {}", visible(&run.workflow), paint.dim(format!("v{}", run.workflow_version))));
     if let Some(subject) = &run.subject {
         line("subject", visible(subject).into_owned());
@@ -97,6 +96,25 @@ fn page(shown: &ShownRun, now: Timestamp, paint: Paint, width: usize) -> String 
     }
     if let Some(deadline) = run.deadline_at.filter(|_| run.finished_at.is_none()) {
         line("deadline", format!("{}, {}", span::instant(deadline), span::away(deadline, now)));
+    }
+    let by = |directive: &DirectiveView| {
+        let person = directive.by.as_deref().map_or_else(String::new, |person| format!("by {}, ", visible(person)));
+        format!("{person}{}: {}", span::away(directive.at, now), visible(&directive.reason))
+    };
+    if let Some(cancellation) = &run.cancellation {
+        line("canceled", by(cancellation));
+    }
+    if let Some(pause) = &run.pause {
+        line("paused", by(pause));
+    }
+    if !run.undone.is_empty() {
+        let key = |position: u32| shown.steps.iter().find(|step| step.position == position).map(|step| &*step.key);
+        let steps: Vec<String> = run
+            .undone
+            .iter()
+            .map(|undone| format!("{} ({})", visible(key(undone.position).unwrap_or("?")), undone.outcome))
+            .collect();
+        line("undone", steps.join(", "));
     }
     if let Some(from) = run.resumed_from {
         line("continues", from.to_string());
@@ -124,7 +142,7 @@ fn bars(steps: &[StepView], run: &RunView, now: Timestamp, paint: Paint, width: 
     let begin = run.created_at;
     let end = run.finished_at.unwrap_or(now);
     let whole = end.since(begin).0.max(1);
-    let mut table = Table::new(["", "STEP", "KIND", "STATE", "TRIES", "TOOK", ""]);
+    let mut table = Table::new(["", "STEP", "KIND", "STATE", "TRIES", "TOOK", ""]).dispensable([6, 2]);
     let taken = |step: &StepView| {
         let finished = step.finished_at.or((!step.state.is_finished()).then_some(end));
         step.started_at.zip(finished).map(|(from, to)| (from, to.max(from)))

@@ -80,7 +80,17 @@ pub async fn run(client: &Client, printer: Printer, args: StartArgs) -> anyhow::
     };
     // With a key of its own, a request whose answer was lost can be sent again.
     let key = args.idempotency_key.unwrap_or_else(|| format!("cli-{:032x}", fastrand::u128(..)));
-    let started: Started = client.post(path::RUNS, &request).idempotency_key(key).send().await?;
+    let started = client.post(path::RUNS, &request).idempotency_key(&key).send::<Started>().await;
+    let started = started.map_err(|error| {
+        if !error.is_lost_answer() {
+            return error.into();
+        }
+        let what = format!(
+            "{error}\nIt was sent several times under one key, and may have started a run. The same command with \
+             `--idempotency-key {key}` finds out, and starts no second one."
+        );
+        Ended::saying(error.exit(), what)
+    })?;
     let run = started.run_id;
     if args.wait.wait {
         printer.note(&format!("{run} {}", started.admission));

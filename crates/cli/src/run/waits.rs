@@ -43,7 +43,7 @@ pub async fn run(client: &Client, printer: Printer, args: WaitsArgs) -> anyhow::
 
 fn table(waits: &[WaitView]) -> Table {
     let now = span::now();
-    let mut table = Table::new(["SIGNAL", "KEY", "RUN", "STEP", "WAITS SINCE"]);
+    let mut table = Table::new(["SIGNAL", "KEY", "RUN", "STEP", "WAITS SINCE"]).with_ids([2]).dispensable([3]);
     for wait in waits {
         table.row([
             Cell::new(&wait.signal),

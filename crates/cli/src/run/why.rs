@@ -3,9 +3,10 @@
 use std::fmt::Write;
 
 use clap::Args;
-use interlock_core::ids::RunId;
+use interlock_core::ids::{RunId, SessionId};
 use interlock_core::plan::DEFAULT_QUEUE;
 use interlock_core::run::why::{Cause, Explanation, Limit, LimitOf, Remedy, Throttle};
+use interlock_core::state::RunState;
 use interlock_core::text::visible::visible;
 use interlock_core::time::Timestamp;
 use interlock_protocol::runs::path;
@@ -66,20 +67,34 @@ pub fn words(cause: &Cause, now: Timestamp) -> String {
     };
     let when = |at: &Timestamp| format!("{} ({})", span::away(*at, now), span::instant(*at));
     match cause {
-        Cause::Orphaned { code, session, attempt, last_heartbeat_at } => {
+        Cause::Silent { session, worker, attempt, last_heartbeat_at, lease_expires_at } => {
+            let then = lease_expires_at.filter(|at| *at > now).map_or_else(
+                || "its lease is over, and the step is being taken back".to_owned(),
+                |at| format!("unless it comes back, the step is taken from it {}", when(&at)),
+            );
+            format!(
+                "{} has attempt {attempt} and has been silent for {}: it is dead, frozen or cut off; {then}.",
+                named(worker.as_deref(), session),
+                span::span(now.since(*last_heartbeat_at))
+            )
+        }
+        Cause::Orphaned { code, session, worker, attempt, last_heartbeat_at } => {
             let heard = last_heartbeat_at.map_or_else(
                 || "nothing is known of it any more".to_owned(),
                 |at| format!("it was last heard of {} ago", span::span(now.since(at))),
             );
             format!(
-                "A worker ({session}) has attempt {attempt}, and {heard} ({code}). A server takes the step back within \
-                 seconds; if none does, see whether one runs and what `interlock doctor` says."
+                "{} has attempt {attempt}, and {heard} ({code}). A server takes the step back within seconds; if none \
+                 does, see whether one runs and what `interlock doctor` says.",
+                named(worker.as_deref(), session)
             )
         }
-        Cause::Running { session, attempt, since, times_out_at, .. } => {
+        Cause::Running { session, worker, attempt, since, times_out_at, last_heartbeat_at } => {
             let since = since.map_or_else(String::new, |at| format!(" since {}", span::span(now.since(at))));
             let limit = times_out_at.map_or_else(String::new, |at| format!("; it times out {}", when(&at)));
-            format!("A worker ({session}) has been running attempt {attempt}{since}{limit}.")
+            let heard = last_heartbeat_at
+                .map_or_else(String::new, |at| format!("; it was last heard of {} ago", span::span(now.since(at))));
+            format!("{} has been running attempt {attempt}{since}{limit}{heard}.", named(worker.as_deref(), session))
         }
         Cause::Unclaimed { queue, task, since, workers } => {
             let has_it = task
@@ -150,8 +165,11 @@ pub fn words(cause: &Cause, now: Timestamp) -> String {
         Cause::RollingBack { undone, left } => {
             format!("What it did is being undone: {undone} of {} steps so far.", undone + left)
         }
-        Cause::Queued { subject, held_by } => match held_by {
-            Some(run) => format!("It is queued: run {run} is active for the subject `{}`.", visible(subject)),
+        Cause::Queued { subject, held_by, holder_state } => match held_by {
+            Some(run) => {
+                let state = holder_state.map_or("active", RunState::as_str).replace('_', " ");
+                format!("It is queued: run {run}, which is {state}, holds the subject `{}`.", visible(subject))
+            }
             None => {
                 format!("It is queued for the subject `{}`, which is free, and starts in a moment.", visible(subject))
             }
@@ -177,6 +195,11 @@ pub fn words(cause: &Cause, now: Timestamp) -> String {
             format!("It ended {}{reason}.", when(at))
         }
     }
+}
+
+/// A worker by its own name; one whose name is not known by its session.
+fn named(worker: Option<&str>, session: &SessionId) -> String {
+    worker.map_or_else(|| format!("A worker ({session})"), |worker| format!("Worker `{}`", visible(worker)))
 }
 
 fn approval_words(people: &[&Vec<String>; 3], needed: u32, message: Option<&str>, id: &str, expires: &str) -> String {
@@ -225,10 +248,11 @@ fn advice(remedy: Remedy, explanation: &Explanation) -> (Option<String>, &'stati
             });
             let approval = approval.unwrap_or_else(|| "APPROVAL".to_owned());
             let what = if remedy == Remedy::Approve { "let it go on" } else { "stop it here" };
-            (command(format!("approval {remedy} {approval}")), what)
+            let reason = if remedy == Remedy::Approve { "" } else { " --reason WHY" };
+            (command(format!("approval {remedy} {approval}{reason}")), what)
         }
         Remedy::Resolve => (
-            command(format!("run resolve {run} --outcome happened --reason …")),
+            command(format!("run resolve {run} --outcome happened --reason WHY")),
             "say what became of the effect: happened, did-not-happen or failed",
         ),
         Remedy::Resume => (command(format!("run resume {run}")), "end the pause"),
@@ -237,13 +261,13 @@ fn advice(remedy: Remedy, explanation: &Explanation) -> (Option<String>, &'stati
         }
         Remedy::Retry => (command(format!("run retry {run}")), "try the step again"),
         Remedy::Skip if explanation.because.iter().any(|cause| matches!(cause, Cause::Denied { .. })) => (
-            command(format!("run skip {run} --reason …")),
+            command(format!("run skip {run} --reason WHY")),
             "go on without it, if you could have approved it; it takes as many people as the approval did",
         ),
-        Remedy::Skip => (command(format!("run skip {run} --reason …")), "go on without the step"),
-        Remedy::Rollback => (command(format!("run rollback {run} --reason …")), "undo what was done"),
+        Remedy::Skip => (command(format!("run skip {run} --reason WHY")), "go on without the step"),
+        Remedy::Rollback => (command(format!("run rollback {run} --reason WHY")), "undo what was done"),
         Remedy::Restart => (command(format!("run restart {run}")), "make a new run from the beginning"),
-        Remedy::Cancel => (command(format!("run cancel {run} --reason …")), "stop it"),
+        Remedy::Cancel => (command(format!("run cancel {run} --reason WHY")), "stop it"),
     }
 }
 

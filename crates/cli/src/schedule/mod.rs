@@ -121,7 +121,8 @@ async fn list(client: &Client, printer: Printer) -> anyhow::Result<()> {
     }
     let now = span::now();
     let table = |_| {
-        let mut table = Table::new(["NAME", "WORKFLOW", "CRON", "ZONE", "OVERLAP", "NEXT", "LAST RUN"]);
+        let mut table =
+            Table::new(["NAME", "WORKFLOW", "CRON", "ZONE", "OVERLAP", "NEXT", "LAST RUN"]).dispensable([4, 6, 3]);
         for schedule in &schedules {
             let next = match &schedule.next {
                 _ if schedule.paused => Cell::toned(Tone::Dim, "paused"),

@@ -45,7 +45,7 @@ pub async fn run(client: &Client, printer: Printer, name: &str) -> anyhow::Resul
 }
 
 fn slots(detail: &ScheduleDetail) -> Table {
-    let mut table = Table::new(["SLOT", "STATE", "RUN", "NOTE"]);
+    let mut table = Table::new(["SLOT", "STATE", "RUN", "NOTE"]).with_ids([2]);
     for slot in &detail.slots {
         let tone = match slot.state {
             SlotState::Started => Tone::Good,

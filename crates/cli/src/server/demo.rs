@@ -139,7 +139,7 @@ pub async fn drive(engine: Engine, tenant: TenantId, stop: CancellationToken) ->
 
 /// The carrier comes for an order, and for those that an earlier process left packed.
 async fn carrier(engine: &Engine, tenant: TenantId, order: String) {
-    let filter = RunFilter { state: Some(RunState::WaitingSignal), ..RunFilter::default() };
+    let filter = RunFilter { states: vec![RunState::WaitingSignal], ..RunFilter::default() };
     let waiting = engine.store().list_runs(tenant, &filter, Page { limit: 100, after: None }).await;
     let mut keys: Vec<String> = waiting.unwrap_or_default().into_iter().filter_map(|run| run.subject).collect();
     if !keys.contains(&order) {

@@ -50,7 +50,9 @@ async fn list(client: &Client, printer: Printer) -> anyhow::Result<()> {
     let list: DeadLetterList = client.get(path::DEAD_LETTERS).send().await?;
     let now = span::now();
     let table = |_| {
-        let mut table = Table::new(["MESSAGE", "DESTINATION", "RUN", "GIVEN UP", "TRIES", "ERROR"]);
+        let mut table = Table::new(["MESSAGE", "DESTINATION", "RUN", "GIVEN UP", "TRIES", "ERROR"])
+            .with_ids([2])
+            .dispensable([4, 3]);
         for letter in &list.dead_letters {
             table.row([
                 Cell::new(letter.message_id.to_string()),

@@ -122,7 +122,7 @@ async fn deliveries(client: &Client, printer: Printer, named: &EndpointArg) -> a
     let list: InboundDeliveryList = client.get(at(path::INBOUND_DELIVERIES, named)).send().await?;
     let now = span::now();
     let table = |_| {
-        let mut table = Table::new(["DELIVERY", "EVENT", "CAME", "STATUS", "ANSWER"]);
+        let mut table = Table::new(["DELIVERY", "EVENT", "CAME", "STATUS", "ANSWER"]).dispensable([4, 2]);
         for delivery in &list.deliveries {
             let answer = delivery.answer.as_ref().map(|answer| answer.as_str().to_owned());
             table.row([

@@ -127,7 +127,7 @@ fn at(path: &str, named: &EndpointArg) -> String {
 async fn list(client: &Client, printer: Printer) -> anyhow::Result<()> {
     let list: OutboundList = client.get(path::OUTBOUND).send().await?;
     let table = |_| {
-        let mut table = Table::new(["ENDPOINT", "URL", "EVENTS", "STATE", "NOTE"]);
+        let mut table = Table::new(["ENDPOINT", "URL", "EVENTS", "STATE", "NOTE"]).dispensable([2, 4]);
         for endpoint in &list.endpoints {
             let tone = if endpoint.state == EndpointState::Enabled { Tone::Good } else { Tone::Bad };
             table.row([
@@ -158,7 +158,9 @@ async fn deliveries(client: &Client, printer: Printer, named: &EndpointArg) -> a
     let list: OutboundDeliveryList = client.get(at(path::OUTBOUND_DELIVERIES, named)).send().await?;
     let now = span::now();
     let table = |_| {
-        let mut table = Table::new(["DELIVERY", "EVENT", "RUN", "MADE", "STATE", "TRIES", "LAST ANSWER"]);
+        let mut table = Table::new(["DELIVERY", "EVENT", "RUN", "MADE", "STATE", "TRIES", "LAST ANSWER"])
+            .with_ids([2])
+            .dispensable([5, 3, 2]);
         for delivery in &list.deliveries {
             let (state, tone) = match delivery.state {
                 MessageState::Pending => ("pending", Tone::Plain),

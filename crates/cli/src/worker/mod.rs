@@ -1,28 +1,60 @@
 //! `interlock worker`: a worker in a process of its own. Each task is a program: JSON on stdin, JSON on stdout.
 
+pub mod list;
 mod program;
+mod show;
 mod telling;
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, Subcommand};
 use interlock_core::plan::DEFAULT_QUEUE;
 use interlock_worker::{ExecTask, HttpTransport, Tasks, Worker, WorkerError, WorkerOptions};
 use tokio_util::sync::CancellationToken;
 
-use crate::client::local;
+use crate::client::ClientArgs;
+use crate::client::target::TargetArgs;
 use crate::config::{ConfigArg, LogArgs};
 use crate::identity::key_file;
 use crate::output::exit::{Ended, Exit};
 use telling::Telling;
 
 #[derive(Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct WorkerArgs {
+    #[command(subcommand)]
+    look: Option<WorkerVerb>,
+    #[command(flatten)]
+    start: StartWorkerArgs,
+}
+
+#[derive(Subcommand)]
+enum WorkerVerb {
+    /// List workers, those last heard of first.
+    List {
+        #[command(flatten)]
+        client: ClientArgs,
+        /// Also those that have signed off, or were lost.
+        #[arg(long)]
+        all: bool,
+    },
+    /// Show a worker, what it can do, and the steps that it has.
+    Show {
+        #[command(flatten)]
+        client: ClientArgs,
+        /// A worker's name, the id of its session, or the end of that.
+        #[arg(value_name = "WORKER")]
+        which: String,
+    },
+}
+
+#[derive(Args)]
+struct StartWorkerArgs {
     #[command(flatten)]
     config: ConfigArg,
-    /// Where the server is.
-    #[arg(long, env = "INTERLOCK_SERVER", default_value = "http://127.0.0.1:8420")]
-    server: String,
+    /// Where the server is; by default the one of the current context, else the one on this machine.
+    #[arg(long, env = "INTERLOCK_SERVER", value_name = "URL")]
+    server: Option<String>,
     /// A task and the program that runs it; may be given several times, with `;` in the variable.
     #[arg(long = "task", env = "INTERLOCK_WORKER_TASKS", value_name = "NAME=PROGRAM", value_delimiter = ';')]
     tasks: Vec<String>,
@@ -47,6 +79,20 @@ pub struct WorkerArgs {
 }
 
 pub async fn run(args: WorkerArgs) -> anyhow::Result<()> {
+    match args.look {
+        None => start(args.start).await,
+        Some(WorkerVerb::List { client, all }) => {
+            let (client, printer) = client.open()?;
+            list::run(&client, printer, all).await
+        }
+        Some(WorkerVerb::Show { client, which }) => {
+            let (client, printer) = client.open()?;
+            show::run(&client, printer, &which).await
+        }
+    }
+}
+
+async fn start(args: StartWorkerArgs) -> anyhow::Result<()> {
     if args.tasks.is_empty() {
         let what = "this worker has no tasks: give it one with `--task NAME=PROGRAM`, as in `--task resize=./resize.sh`, \
                     with INTERLOCK_WORKER_TASKS, or in the table [worker.task] of the config file";
@@ -64,9 +110,9 @@ pub async fn run(args: WorkerArgs) -> anyhow::Result<()> {
         program::check(name, program)?;
         tasks = tasks.add(name, ExecTask::new(program));
     }
-    let key = key(&args).await?;
+    let (server, key) = server_and_key(&args).await?;
     let names: Vec<&str> = tasks.names().collect();
-    let transport = Telling::new(HttpTransport::new(&args.server, Some(key))?, &args.server, &names);
+    let transport = Telling::new(HttpTransport::new(&server, Some(key))?, &server, &names);
     let options = WorkerOptions {
         name: args.name.unwrap_or_else(|| format!("worker:{}", std::process::id())),
         queues: args.queues,
@@ -93,12 +139,14 @@ fn refused(error: WorkerError) -> anyhow::Error {
     Ended::saying(Exit::NotPermitted, format!("{error}\n{hint}"))
 }
 
-/// The key in the file, or the one of the server on this machine: from its data folder, else from the note that it left.
-async fn key(args: &WorkerArgs) -> anyhow::Result<String> {
-    let noted =
-        local::find().filter(|found| found.server == args.server.trim_end_matches('/')).and_then(|found| found.api_key);
-    match noted {
-        Some(key) if args.api_key_file.is_none() && !key_file::is_in(&args.data) => Ok(key.reveal().to_owned()),
-        _ => key_file::read(args.api_key_file.as_deref(), &args.data).await,
-    }
+/// The server that every other command would talk to. The key is the one in the file, else the one that the server on this
+/// machine has left in its data folder, else what other commands would send.
+async fn server_and_key(args: &StartWorkerArgs) -> anyhow::Result<(String, String)> {
+    let context = std::env::var("INTERLOCK_CONTEXT").ok().filter(|name| !name.is_empty());
+    let target = TargetArgs { server: args.server.clone(), context, api_key_file: None }.target()?;
+    let key = match target.credential {
+        Some(key) if args.api_key_file.is_none() && !key_file::is_in(&args.data) => key.reveal().to_owned(),
+        _ => key_file::read(args.api_key_file.as_deref(), &args.data).await?,
+    };
+    Ok((target.server, key))
 }

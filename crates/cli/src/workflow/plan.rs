@@ -42,8 +42,9 @@ pub async fn run(client: &ClientArgs, printer: Printer, args: PlanArgs) -> anyho
         walked
     } else {
         let checked = files::checked(&args.which, printer)?;
-        walk(&checked.definition, &given.to_value()?, &Budget::default())
-            .map_err(|error| Ended::saying(Exit::Unsuccessful, format!("the inputs do not fit: {error}")))?
+        let unfit = |error: String| Ended::saying(Exit::Unsuccessful, format!("the inputs do not fit: {error}"));
+        let given = given.to_exact_value().map_err(unfit)?;
+        walk(&checked.definition, &given, &Budget::default()).map_err(|error| unfit(error.to_string()))?
     };
     printer.show(&walked, |paint| page(&walked, paint))?;
     let fails = walked.steps.iter().any(|step| step.would == Would::Fail);

@@ -188,14 +188,24 @@ fn events_are_listed_for_all_runs_and_for_one() {
     let mut all = Value::Array(Vec::new());
     for _ in 0..200 {
         all = ok(up.run(&["events", "-o", "json"])).json();
-        if all.as_array().unwrap().last().is_some_and(|event| event["event"] == "session.completed") {
+        if all.as_array().unwrap().first().is_some_and(|event| event["event"] == "session.completed") {
             break;
         }
     }
     let names: Vec<_> = all.as_array().unwrap().iter().map(|event| event["event"].as_str().unwrap()).collect();
-    assert_eq!((names.first(), names.last()), (Some(&"session.created"), Some(&"session.completed")), "{names:?}");
-    let of_run = ok(up.run(&["events", "T-1", "--since", "1", "-n", "1"]));
-    assert!(of_run.out.lines().count() == 1 && of_run.err.contains("`--since 2` goes on"), "{of_run:?}");
+    assert_eq!((names.first(), names.last()), (Some(&"session.completed"), Some(&"session.created")), "{names:?}");
+    // Programs get what the API says, whole.
+    let first = &all.as_array().unwrap()[0];
+    for field in ["id", "session_id", "timestamp", "payload"] {
+        assert!(!first[field].is_null(), "no `{field}` in {first}");
+    }
+    assert_eq!(first["meta"]["initiator"], "system");
+    let of_run = ok(up.run(&["events", "T-1", "-n", "1"]));
+    assert!(of_run.out.lines().count() == 1 && of_run.out.contains("session.completed"), "{of_run:?}");
+    assert!(of_run.err.contains("The newest 1 are shown; `--limit 10` shows more"), "{of_run:?}");
+    assert_eq!(ok(up.run(&["events", "--since", "1h"])).out.lines().count(), names.len());
+    assert!(ok(up.run(&["events", "T-1", "--since", "2036-01-01"])).out.contains("Nothing has happened."));
+    fails(up.run(&["events", "--since", "yesterday"]), 2, "a span back from now");
     assert!(ok(up.run(&["run", "list"])).err.is_empty());
     ok(up.run(&["run", "start", "--plan", &plan]));
     let cut = ok(up.run(&["run", "list", "-n", "1"]));

@@ -14,6 +14,7 @@ use crate::run::Phase;
 use crate::run::approval::{Approval, Terms, Voter};
 use crate::run::event::Event;
 use crate::state::{ApprovalState, Control, Reason, StepKind, StepState};
+use crate::text::article::with_article;
 
 fn refuse(draft: &Draft<'_>, verb: &'static str) -> Rejection {
     Rejection::InvalidRunState { run: draft.run.id, state: draft.run.state, verb }
@@ -97,7 +98,8 @@ pub(super) fn retry(draft: &mut Draft<'_>, input: Option<Json>) -> Result<(), Re
         return Err(Rejection::TooLarge { what, bytes, max });
     }
     if input.is_some() && matches!(draft.spec(position).kind(), StepKind::Wait | StepKind::Approval) {
-        let what = format!("a {} step takes no input; retry it without one", draft.spec(position).kind());
+        let what =
+            format!("{} step takes no input; retry it without one", with_article(draft.spec(position).kind().as_str()));
         return Err(Rejection::InvalidInput { what });
     }
     guard::drop_skip(draft);

@@ -120,6 +120,37 @@ impl StepEvent {
     ];
 }
 
+impl StepEvent {
+    /// What was tried, in the words of the API, for whoever hears that it does not apply.
+    pub const fn in_words(self) -> &'static str {
+        match self {
+            Self::Activated(_) => "it cannot begin",
+            Self::Claimed => "it cannot be claimed",
+            Self::GrantLapsed => "its approval cannot lapse",
+            Self::Succeeded => "it cannot be completed",
+            Self::FailedRetryable { .. } | Self::FailedForGood => "it cannot fail",
+            Self::LeaseExpired | Self::LeaseExpiredForGood | Self::LeaseExpiredInDoubt => "its worker cannot be lost",
+            Self::Released => "it cannot be given back",
+            Self::NeedsApproval | Self::DirectiveAsked => "no approval can be asked for",
+            Self::Denied => "it cannot be denied",
+            Self::Waiting => "it cannot wait for a signal",
+            Self::Approved => "it cannot be approved",
+            Self::RejectedOrExpired | Self::RejectedOrExpiredPausing => {
+                "its approval can neither be rejected nor expire"
+            }
+            Self::OperatorRetry { .. } => "`retry` does not apply to it",
+            Self::OperatorSkip => "`skip` does not apply to it",
+            Self::Woken => "no signal can wake it",
+            Self::TimedOut => "its wait cannot time out",
+            Self::Resolved(_) => "`resolve` does not apply to it, since it is not in doubt",
+            Self::RunFailed | Self::RunCanceled => "it cannot be canceled",
+            Self::RollbackFinished => "it cannot be rolled back",
+            Self::Rewound => "`restart` does not apply to it",
+        }
+    }
+}
+
+/// The names in the tables of [states](../../../../docs/reference/states.md), not for messages.
 impl fmt::Display for StepEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use super::{DEFAULT_QUEUE, StepSpec, TRANSFORM_QUEUE};
 use crate::state::StepKind;
+use crate::text::article::with_article;
 
 const OF_EVERY_STEP: &[&str] = &[
     "key",
@@ -52,7 +53,8 @@ impl<'de> Deserialize<'de> for StepSpec {
                 let unknown: String = unknown.chars().take(80).collect();
                 let known = [of_kind(kind), OF_EVERY_STEP].concat().join(", ");
                 return Err(D::Error::custom(format!(
-                    "step `{step}`: unknown field `{unknown}`; a {kind} step has {known}"
+                    "step `{step}`: unknown field `{unknown}`; {} step has {known}",
+                    with_article(kind.as_str())
                 )));
             }
         }

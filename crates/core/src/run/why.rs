@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::ids::{ApprovalId, ReceiptId, RunId, SessionId};
-use crate::limits::ORPHANED_AFTER;
+use crate::limits::{ORPHANED_AFTER, SILENT_AFTER};
 use crate::plan::RollbackCondition;
 use crate::plan::retry::{StepError, TASK_UNKNOWN};
 use crate::rejection::RUN_ORPHANED;
@@ -37,6 +37,9 @@ pub enum Cause {
     /// A worker has the step.
     Running {
         session: SessionId,
+        /// The worker's own name.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        worker: Option<String>,
         attempt: u32,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         since: Option<Timestamp>,
@@ -46,11 +49,24 @@ pub enum Cause {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         last_heartbeat_at: Option<Timestamp>,
     },
+    /// A worker has the step, and its heartbeats have stopped: it is dead, frozen or cut off.
+    Silent {
+        session: SessionId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        worker: Option<String>,
+        attempt: u32,
+        last_heartbeat_at: Timestamp,
+        /// When the step is taken back from it, unless it comes back before.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        lease_expires_at: Option<Timestamp>,
+    },
     /// A worker has the step and has not been heard of for long, and nobody has taken the step back.
     Orphaned {
         /// `RUN_ORPHANED`.
         code: String,
         session: SessionId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        worker: Option<String>,
         attempt: u32,
         /// Absent where nothing is known of the worker any more.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -131,6 +147,9 @@ pub enum Cause {
         /// The run that holds the subject; absent where it has just let go.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         held_by: Option<RunId>,
+        /// The state of that run.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        holder_state: Option<RunState>,
     },
     /// It came back with a backup, and nobody has looked yet what it did since.
     Restored {},
@@ -182,13 +201,15 @@ impl Throttle {
 
 /// What has to be known beside the run itself.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Surroundings {
+pub struct Surroundings<'a> {
     /// How many sessions would take the current step now; `None` where nobody has counted.
     pub workers: Option<u32>,
     /// The limit that does not admit a claim of the run now.
     pub throttle: Option<Throttle>,
-    /// The run that holds the subject of the run.
-    pub holder: Option<RunId>,
+    /// The run that holds the subject of the run, and its state.
+    pub holder: Option<(RunId, RunState)>,
+    /// The name of the worker that has the step, and when its lease ends.
+    pub worker: Option<(&'a str, Timestamp)>,
     /// What is known of the worker that has the step; `None` where nobody has asked.
     pub heartbeat: Option<Heartbeat>,
 }
@@ -216,6 +237,11 @@ impl Heartbeat {
             Self::Gone => true,
         }
     }
+
+    /// Since when it has been silent, where that is long enough to be told.
+    pub fn silent_since(self, now: Timestamp) -> Option<Timestamp> {
+        self.at().filter(|at| *at + SILENT_AFTER < now)
+    }
 }
 
 names!(
@@ -238,7 +264,7 @@ names!(
 );
 
 /// Reads the explanation off a run.
-pub fn why(run: &Run, now: Timestamp, around: Surroundings) -> Explanation {
+pub fn why(run: &Run, now: Timestamp, around: Surroundings<'_>) -> Explanation {
     let mut because = Vec::new();
     if let Some(at) = run.finished_at {
         because.push(Cause::Ended { at, reason: run.reason });
@@ -247,7 +273,9 @@ pub fn why(run: &Run, now: Timestamp, around: Surroundings) -> Explanation {
     if run.is_queued()
         && let Some(subject) = run.header.subject.clone()
     {
-        because.push(Cause::Queued { subject, held_by: around.holder.filter(|holder| *holder != run.id) });
+        let holder = around.holder.filter(|(holder, _)| *holder != run.id);
+        let (held_by, holder_state) = holder.unzip();
+        because.push(Cause::Queued { subject, held_by, holder_state });
     }
     let current = standing(run, now, around);
     because.extend(current);
@@ -262,7 +290,7 @@ pub fn why(run: &Run, now: Timestamp, around: Surroundings) -> Explanation {
         because.retain(|cause| !matches!(cause, Cause::Unclaimed { .. }) || around.workers == Some(0));
         because.insert(0, Cause::Throttled(throttle));
     }
-    let next = remedies(run, &because);
+    let next = remedies(run, &because, around);
     Explanation { run_id: run.id, state: run.state, step: run.spec(run.position).key.clone(), because, next }
 }
 
@@ -295,23 +323,37 @@ fn control(run: &Run) -> Vec<Cause> {
 }
 
 /// What the current step waits for.
-fn standing(run: &Run, now: Timestamp, around: Surroundings) -> Option<Cause> {
-    let Surroundings { workers, heartbeat, .. } = around;
+fn standing(run: &Run, now: Timestamp, around: Surroundings<'_>) -> Option<Cause> {
+    let Surroundings { workers, heartbeat, worker, .. } = around;
+    let (worker, lease_expires_at) = worker.map(|(name, lease)| (name.to_owned(), lease)).unzip();
     if run.state.is_terminal() {
         return None;
     }
+    let silent_since = heartbeat.and_then(|beat| beat.silent_since(now));
     let (step, spec) = (run.current(), run.spec(run.position));
     match &step.phase {
         Phase::Running { session, .. } if heartbeat.is_some_and(|beat| beat.is_orphaned(now)) => {
             Some(Cause::Orphaned {
                 code: RUN_ORPHANED.to_owned(),
                 session: *session,
+                worker,
                 attempt: step.attempt,
                 last_heartbeat_at: heartbeat.and_then(Heartbeat::at),
             })
         }
+        Phase::Running { session, .. } if silent_since.is_some() => {
+            let (session, attempt) = (*session, step.attempt);
+            silent_since.map(|last_heartbeat_at| Cause::Silent {
+                session,
+                worker,
+                attempt,
+                last_heartbeat_at,
+                lease_expires_at,
+            })
+        }
         Phase::Running { session, timeout_at, .. } => Some(Cause::Running {
             session: *session,
+            worker,
             attempt: step.attempt,
             since: step.claimed_at,
             times_out_at: *timeout_at,
@@ -369,7 +411,7 @@ fn failed_step(run: &Run) -> Option<Cause> {
     Some(Cause::StepFailed { step: run.spec(position as u32).key.clone(), error: step.last_error.clone() })
 }
 
-fn remedies(run: &Run, because: &[Cause]) -> Vec<Remedy> {
+fn remedies(run: &Run, because: &[Cause], around: Surroundings<'_>) -> Vec<Remedy> {
     match run.state {
         RunState::Succeeded => return vec![],
         RunState::Failed | RunState::Canceled => return vec![Remedy::Retry, Remedy::Restart],
@@ -401,6 +443,8 @@ fn remedies(run: &Run, because: &[Cause]) -> Vec<Remedy> {
             Cause::Approval { .. } => next.extend([Remedy::Approve, Remedy::Reject]),
             Cause::Signal { .. } => next.push(Remedy::Signal),
             Cause::Unclaimed { workers: Some(0), .. } | Cause::UnknownTask { .. } => next.push(Remedy::StartWorker),
+            // Nobody else would take the step once it is free again.
+            Cause::Silent { .. } if around.workers == Some(0) => next.push(Remedy::StartWorker),
             _ => {}
         }
     }

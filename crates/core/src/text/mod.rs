@@ -1,4 +1,5 @@
 //! Text for people: what was meant, and what is safe to show.
 
+pub mod article;
 pub mod nearest;
 pub mod visible;

@@ -41,17 +41,24 @@ pub struct Matching {
 }
 
 impl Runs {
-    /// Which runs a job with this filter would act on.
-    pub async fn matching(&self, tenant: TenantId, filter: &RunFilter) -> Result<Matching, EngineError> {
+    /// Which runs a job with this filter would act on. A run that another one continues is not retried.
+    pub async fn matching(
+        &self,
+        tenant: TenantId,
+        filter: &RunFilter,
+        action: Option<BulkAction>,
+    ) -> Result<Matching, EngineError> {
         if filter.is_empty() {
             let what = "the filter is empty and would match every run; say which ones you mean";
             return Err(Rejection::InvalidInput { what: what.into() }.into());
         }
         let mut found = Matching { runs: Vec::new(), sample: Vec::new() };
+        let mut after = None;
         loop {
-            let page = Page { limit: PAGE, after: found.runs.last().copied() };
-            let rows = self.0.0.store.list_runs(tenant, filter, page).await?;
+            let mut rows = self.0.0.store.list_runs(tenant, filter, Page { limit: PAGE, after }).await?;
             let full = rows.len() == PAGE;
+            after = rows.last().map(|row| row.run);
+            rows.retain(|row| action != Some(BulkAction::Retry) || row.continued_by.is_none());
             found.runs.extend(rows.iter().map(|row| row.run));
             if found.runs.len() > BULK_RUNS_MAX {
                 let what =
@@ -68,7 +75,7 @@ impl Runs {
 
     /// Makes a job. It is durable when this answers; the loop begins at once.
     pub async fn start_bulk(&self, request: BulkRequest) -> Result<BulkJob, EngineError> {
-        let Matching { runs, .. } = self.matching(request.tenant, &request.filter).await?;
+        let Matching { runs, .. } = self.matching(request.tenant, &request.filter, Some(request.action)).await?;
         let found = runs.len() as u64;
         if found != request.expected_count {
             return Err(EngineError::BulkCount { expected: request.expected_count, found });

@@ -57,7 +57,7 @@ impl Runs {
     /// the workflow's inputs holds for it. Secrets stand where they stood before, and nowhere else.
     async fn checked_input(&self, run: &Run, input: &Json) -> Result<Json, EngineError> {
         let invalid = |what: String| EngineError::from(Rejection::InvalidInput { what });
-        let value = input.to_value().map_err(|error| invalid(format!("the input is not JSON: {error}")))?;
+        let value = input.to_exact_value().map_err(|error| invalid(format!("the input: {error}")))?;
         let before = self.input_before(run).await?;
         let takes_inputs = matches!(run.spec(run.position).work, Work::Task { with: None, .. });
         if takes_inputs

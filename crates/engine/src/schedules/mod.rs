@@ -258,7 +258,7 @@ impl Schedules {
         let workflow = self.0.runs().workflow_to_start(tenant, workflow, None).await?;
         let inputs = self.slot_inputs(tenant, schedule, inputs, self.0.now(), "check").await?;
         let invalid = |what: String| EngineError::from(Rejection::InvalidInput { what });
-        let given = inputs.to_value().map_err(|error| invalid(format!("the inputs are not JSON: {error}")))?;
+        let given = inputs.to_exact_value().map_err(|error| invalid(format!("the inputs: {error}")))?;
         self.0.runs().bind_inputs(tenant, &workflow, given).await.map(|_| ())
     }
 

@@ -36,6 +36,7 @@ use counts::{ConnectionCounts, CountedConnection};
 use linger::Lingering;
 pub use proxies::TrustedProxies;
 
+use crate::limits;
 use crate::state::AppState;
 
 /// Bounds on connections and on what may be read from them.
@@ -144,6 +145,7 @@ async fn answer(stream: TcpStream, counted: CountedConnection, front: Front, shu
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(options.header_timeout)
+        .max_header_size(limits::HEAD_BYTES_MAX)
         .serve_connection(TokioIo::new(Lingering::new(stream, counted)), service)
         .with_upgrades();
     let mut connection = pin!(connection);

@@ -29,7 +29,7 @@ struct Fact {
     seq: u64,
     at: Timestamp,
     event: Json,
-    context: Option<Context>,
+    context: Context,
 }
 
 impl Encoder {
@@ -47,7 +47,7 @@ impl Encoder {
     pub async fn envelopes_of_run(&self, run: RunId, events: Vec<EventRecord>) -> Result<Vec<Envelope>, EngineError> {
         let mut envelopes = Vec::with_capacity(events.len());
         for EventRecord { seq, at, event, context } in events {
-            let fact = Fact { cursor: seq, run, seq, at, event, context: Some(context) };
+            let fact = Fact { cursor: seq, run, seq, at, event, context };
             envelopes.push(self.envelope(fact).await?);
         }
         Ok(envelopes)
@@ -66,8 +66,8 @@ impl Encoder {
     /// A tenant's events as they are, each with its cursor.
     pub async fn envelopes(&self, events: Vec<TenantEvent>) -> Result<Vec<(u64, Envelope)>, EngineError> {
         let mut envelopes = Vec::with_capacity(events.len());
-        for TenantEvent { cursor, run, seq, at, event } in events {
-            let fact = Fact { cursor, run, seq, at, event, context: None };
+        for TenantEvent { cursor, run, seq, at, event, context } in events {
+            let fact = Fact { cursor, run, seq, at, event, context };
             envelopes.push((cursor, self.envelope(fact).await?));
         }
         Ok(envelopes)
@@ -84,7 +84,10 @@ impl Encoder {
         let known: Option<Event> = event.decode().ok();
         let step = known.as_ref().and_then(Event::step);
         payload.remove("step");
-        let worker_id = payload.get("session").and_then(Value::as_str).map(str::to_owned);
+        let worker_id = match payload.get("session").and_then(Value::as_str) {
+            Some(session) => Some(self.names.worker(session).await?),
+            None => None,
+        };
         let names = self.names.of(self.topic.tenant(), run, step).await?;
         let RunNames { workflow, subject, profile, trace, .. } = &*names;
         Ok(Envelope {
@@ -102,8 +105,8 @@ impl Encoder {
                 worker_id,
                 environment: profile.as_deref().map(environment),
                 sandbox_profile: profile.clone(),
-                initiator: context.as_ref().map(|context| context.initiator.to_string()),
-                person: context.and_then(|context| context.person),
+                initiator: Some(context.initiator.to_string()),
+                person: context.person,
                 traceparent: trace.parent.clone(),
                 tracestate: trace.state.clone(),
             },

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use interlock_core::ids::{RunId, TenantId};
+use interlock_core::ids::{RunId, SessionId, TenantId};
 use interlock_core::trace::TraceContext;
 use interlock_engine::{Engine, EngineError};
 
@@ -29,11 +29,12 @@ impl RunNames {
 pub struct Names {
     engine: Engine,
     known: Mutex<HashMap<(TenantId, RunId), Arc<RunNames>>>,
+    workers: Mutex<HashMap<SessionId, String>>,
 }
 
 impl Names {
     pub fn new(engine: Engine) -> Self {
-        Self { engine, known: Mutex::default() }
+        Self { engine, known: Mutex::default(), workers: Mutex::default() }
     }
 
     /// The names of a run. Where a step is asked for that is not among them, it has been added since.
@@ -51,6 +52,22 @@ impl Names {
         }
         known.insert((tenant, run), Arc::clone(&names));
         Ok(names)
+    }
+
+    /// The name that the worker of a session has given itself; the session's id where nothing is known of it any more.
+    pub async fn worker(&self, session: &str) -> Result<String, EngineError> {
+        let Ok(id) = session.parse::<SessionId>() else { return Ok(session.to_owned()) };
+        let known = self.workers.lock().unwrap_or_else(PoisonError::into_inner).get(&id).cloned();
+        if let Some(name) = known {
+            return Ok(name);
+        }
+        let Some(name) = self.engine.workers().name_of(id).await? else { return Ok(session.to_owned()) };
+        let mut workers = self.workers.lock().unwrap_or_else(PoisonError::into_inner);
+        if workers.len() >= RUNS_MAX {
+            workers.clear();
+        }
+        workers.insert(id, name.clone());
+        Ok(name)
     }
 
     async fn look_up(&self, tenant: TenantId, run: RunId) -> Result<RunNames, EngineError> {

@@ -16,11 +16,13 @@ use axum::response::IntoResponse;
 use axum::routing::get;
 use interlock_core::tenant::identity::Permission;
 use serde_json::Value;
+use utoipa::Number;
 use utoipa::openapi::path::Operation;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
-use utoipa::openapi::{ComponentsBuilder, Info, License, OpenApi, PathItem, SecurityRequirement, Tag};
+use utoipa::openapi::{ComponentsBuilder, Info, License, OpenApi, PathItem, RefOr, Schema, SecurityRequirement, Tag};
 
 use crate::matrix;
+use crate::parameters::BOUNDS;
 use crate::routes;
 use crate::state::AppState;
 
@@ -30,6 +32,7 @@ const BEARER: &str = "bearer";
 const TAGS: &[(&str, &str)] = &[
     ("runs", "Start runs, look at them, direct them."),
     ("executions", "Runs as sessions of a runbook: tickets, steps by number, the states of that surface."),
+    ("operations", "How everything stands: workers, queues, and all of it at one glance."),
     ("live", "Events as they happen: WebSocket, server-sent events, polling."),
     ("workflows", "Apply workflow files, look at what is there."),
     ("bulk", "One action on many runs: look first, then act on exactly what was seen."),
@@ -69,6 +72,7 @@ pub fn document() -> OpenApi {
     document.merge(open);
     for operation in operations(&mut document) {
         name(operation);
+        bound(operation);
     }
     let mut info = Info::new("Interlock", env!("CARGO_PKG_VERSION"));
     info.description = Some(ABOUT.to_owned());
@@ -105,6 +109,18 @@ fn declare_open(document: &mut OpenApi) {
 fn name(operation: &mut Operation) {
     let noun = operation.tags.as_ref().and_then(|tags| tags.first()).cloned().unwrap_or_default();
     operation.operation_id = operation.operation_id.take().map(|verb| format!("{noun}_{verb}"));
+}
+
+/// Says of the numbers of a query what is checked of them.
+fn bound(operation: &mut Operation) {
+    for parameter in operation.parameters.iter_mut().flatten() {
+        let RefOr::T(parameter) = parameter else { continue };
+        let bounds = BOUNDS.iter().find(|(name, ..)| *name == parameter.name);
+        if let (Some((_, least, greatest)), Some(RefOr::T(Schema::Object(object)))) = (bounds, &mut parameter.schema) {
+            object.minimum = Some(Number::UInt(*least));
+            object.maximum = Some(Number::UInt(*greatest));
+        }
+    }
 }
 
 fn operations(document: &mut OpenApi) -> impl Iterator<Item = &mut Operation> {

@@ -13,14 +13,17 @@ pub mod live;
 pub mod me;
 pub mod metrics;
 pub mod policy;
+pub mod queues;
 pub mod runs;
 pub mod schedules;
 pub mod signals;
+pub mod status;
 pub mod tenants;
 pub mod users;
 pub mod waits;
 pub mod webhook_endpoints;
 pub mod webhooks;
+pub mod workers;
 pub mod workflows;
 
 use utoipa::openapi::OpenApi;
@@ -46,6 +49,9 @@ pub(crate) fn guarded() -> OpenApiRouter<AppState> {
         .merge(signals::routes())
         .merge(waits::routes())
         .merge(metrics::routes())
+        .merge(queues::routes())
+        .merge(status::routes())
+        .merge(workers::routes())
         .merge(tenants::routes())
         .merge(users::routes())
         .merge(schedules::routes())

@@ -242,3 +242,30 @@ async fn unfinished_bodies_have_a_budget() {
     assert!(server.say(small).await.starts_with("HTTP/1.1 400"));
     server.end().await;
 }
+
+/// A head that does not end is refused as soon as it is too long, not when its time is over.
+#[tokio::test]
+async fn a_head_that_is_too_long_is_refused_at_once() {
+    let server = listen(ConnectionOptions { header_timeout: PATIENCE * 2, ..ConnectionOptions::default() }).await;
+    let long = "x".repeat(300 << 10);
+    for head in [
+        format!("GET /healthz HTTP/1.1\r\nhost: localhost\r\nx-long: {long}"),
+        format!("GET /healthz HTTP/1.1\r\nhost: localhost\r\nx-long: {long}\r\n\r\n"),
+        format!("GET /healthz HTTP/1.1\r\nhost: localhost\r\n{}", "x-many: 1234567890\r\n".repeat(15 << 10)),
+    ] {
+        let mut stream = server.connect().await;
+        let (mut reading, mut writing) = stream.split();
+        let mut said = Vec::new();
+        let (read, _) =
+            tokio::join!(timeout(PATIENCE, reading.read_to_end(&mut said)), writing.write_all(head.as_bytes()));
+        let said = String::from_utf8_lossy(&said).into_owned();
+        assert!(said.starts_with("HTTP/1.1 431"), "{said} {read:?}");
+    }
+    // What clients really send has room.
+    let cookies = format!(
+        "GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncookie: {}\r\n\r\n",
+        "c".repeat(32 << 10)
+    );
+    assert!(server.say(&cookies).await.starts_with("HTTP/1.1 200"));
+    server.end().await;
+}

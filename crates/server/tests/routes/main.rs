@@ -27,6 +27,7 @@ mod numbers;
 mod observe;
 mod oidc;
 mod openapi;
+mod operations;
 mod over_the_wire;
 mod payloads;
 mod people;

@@ -4,7 +4,7 @@ use axum::body::Body;
 use axum::http::{Request, header};
 use serde_json::{Value, json};
 
-use crate::api::{Answer, Api};
+use crate::api::{Answer, Api, task};
 
 const PASSWORD: &str = "correct horse battery";
 
@@ -143,6 +143,14 @@ async fn a_cookie_alone_changes_nothing() {
     assert_eq!(foreign.problem(), (403, "ORIGIN_REFUSED"));
     let sent_across = ada.ask("POST", path, signal.clone(), &[csrf, ("sec-fetch-site", "cross-site")]).await;
     assert_eq!(sent_across.problem(), (403, "ORIGIN_REFUSED"));
+    // A page of another site opens no stream either; a plain read it could not see the answer of.
+    let run = api.start(json!([task("a")])).await;
+    for stream in ["/api/v1/events/stream".to_owned(), format!("/api/v1/runs/{run}/events/stream")] {
+        for header in [("origin", "https://evil.example"), ("sec-fetch-site", "cross-site")] {
+            let opened = ada.ask("GET", &stream, Value::Null, &[header]).await;
+            assert_eq!(opened.problem(), (403, "ORIGIN_REFUSED"), "{stream} {header:?}");
+        }
+    }
     let rebound = [csrf, ("origin", "http://localhost:8420")];
     assert_eq!(ada.ask("POST", path, signal, &rebound).await.status, 201);
     api.end().await;

@@ -2,6 +2,8 @@
 
 use axum::body::Body;
 use axum::http::{Request, header};
+use interlock_core::tenant::identity::Permission;
+use interlock_server::matrix;
 use serde_json::json;
 
 use crate::api::{Answer, Api, plan, task};
@@ -100,5 +102,58 @@ async fn addresses_and_methods_that_are_not_there() {
     let api = Api::new().await;
     assert_eq!(api.get("/nothing").await.problem(), (404, "ROUTE_NOT_FOUND"));
     assert_eq!(api.get("/signals").await.problem(), (405, "METHOD_NOT_ALLOWED"));
+    api.end().await;
+}
+
+/// Every guarded route, whether or not its handler reads a query.
+#[tokio::test(start_paused = true)]
+async fn a_query_that_is_not_described_is_refused_on_every_route() {
+    let api = Api::new().await;
+    let mut asked = 0;
+    for line in matrix::MATRIX {
+        // Sockets are asked elsewhere, and what anybody may call takes what comes.
+        if line.needs == Permission::Public || !line.path.starts_with("/api/v1/") {
+            continue;
+        }
+        let path = line.path.split('/').map(|part| if part.starts_with('{') { "x" } else { part });
+        let path = path.collect::<Vec<_>>().join("/");
+        let key = if line.needs == Permission::Install { &api.in_charge().await.key } else { &api.key };
+        let request = Request::builder()
+            .method(line.method)
+            .uri(format!("{path}?colour=red"))
+            .header(header::HOST, "localhost")
+            .header(header::AUTHORIZATION, format!("Bearer {key}"))
+            .header(header::CONTENT_TYPE, "application/json");
+        let answer = api.ask(request.body(Body::from("{}")).unwrap()).await;
+        assert_eq!(answer.problem(), (400, "REQUEST_INVALID"), "{} {path}", line.method);
+        assert!(answer.text("detail").contains("no parameter `colour`"), "{} {path}: {}", line.method, answer.body);
+        asked += 1;
+    }
+    assert!(asked > 80, "{asked} routes");
+    api.end().await;
+}
+
+/// The same number means the same everywhere; a page that nobody asked for in that size is not handed out.
+#[tokio::test(start_paused = true)]
+async fn a_limit_is_within_its_bounds_on_every_list() {
+    let api = Api::new().await;
+    let document: serde_json::Value = serde_json::from_str(interlock_server::openapi::text()).unwrap();
+    let mut lists = 0;
+    for (path, item) in document["paths"].as_object().unwrap() {
+        let parameters = item["get"]["parameters"].as_array().into_iter().flatten();
+        let Some(limit) = parameters.into_iter().find(|parameter| parameter["name"] == "limit") else { continue };
+        assert_eq!((&limit["schema"]["minimum"], &limit["schema"]["maximum"]), (&json!(1), &json!(500)), "{path}");
+        // The query is looked at before what the path names.
+        let path = path.trim_start_matches("/api/v1").split('/');
+        let path: Vec<_> = path.map(|part| if part.starts_with('{') { "x" } else { part }).collect();
+        let path = path.join("/");
+        for bad in ["0", "501", "-1", "x", "1.5", ""] {
+            let refused = api.get(&format!("{path}?limit={bad}")).await;
+            assert_eq!(refused.problem(), (400, "REQUEST_INVALID"), "{path}?limit={bad}");
+            assert!(refused.text("detail").contains("`limit`"), "{path}?limit={bad}: {}", refused.body);
+        }
+        lists += 1;
+    }
+    assert!(lists > 12, "{lists} lists");
     api.end().await;
 }

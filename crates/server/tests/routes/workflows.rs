@@ -196,5 +196,14 @@ async fn a_walk_says_what_would_be_done_and_does_nothing() {
         assert_eq!(api.post("/workflows/plan", body.clone()).await.problem(), problem, "{body}");
     }
     assert_eq!(api.get("/runs").await.ok()["runs"], json!([]), "nothing is started");
+    // Rounded, the walk would show another number than the run would get.
+    let rounded = r#"{"workflow":"walked","inputs":{"n":3,"list":[{"x":18446744073709551616}]}}"#;
+    let request = Request::post("/api/v1/workflows/plan")
+        .header(header::HOST, "localhost")
+        .header(header::AUTHORIZATION, format!("Bearer {}", api.key))
+        .header(header::CONTENT_TYPE, "application/json");
+    let refused = api.ask(request.body(Body::from(rounded)).unwrap()).await;
+    assert_eq!(refused.problem(), (422, "INPUT_INVALID"));
+    assert!(refused.text("detail").contains("`list[0].x`: 18446744073709551616"), "{}", refused.body);
     api.end().await;
 }

@@ -35,6 +35,11 @@ impl StoreHealth {
         self.0.live_by_state().await
     }
 
+    /// Since when committed events wait to be told to those who listen; nothing where none does.
+    pub async fn unsealed_since(&self) -> Result<Option<Timestamp>, ReadError> {
+        self.0.unsealed_since().await
+    }
+
     /// How many steps are in the hands of workers that have not been heard of since, over all tenants.
     pub async fn orphans(&self, heard_before: Timestamp) -> Result<u64, ReadError> {
         self.0.orphans(heard_before).await

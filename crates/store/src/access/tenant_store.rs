@@ -1,6 +1,8 @@
+use std::collections::HashMap;
+
 use interlock_core::ids::{
-    ApprovalId, DecisionId, DelegationId, InboundId, JobId, KeyId, OutboundId, OutboxId, RunId, ScheduleId, TenantId,
-    UserId,
+    ApprovalId, DecisionId, DelegationId, InboundId, JobId, KeyId, OutboundId, OutboxId, RunId, ScheduleId, SessionId,
+    TenantId, UserId,
 };
 use interlock_core::json::Hash;
 use interlock_core::run::Run;
@@ -10,6 +12,7 @@ use interlock_core::time::Timestamp;
 
 use crate::approvals::ApprovalRow;
 use crate::bulk_jobs::{BulkFailure, BulkJob};
+use crate::claims::{HeldStep, QueueLoad};
 use crate::decisions::DecisionRow;
 use crate::delegations::{DelegationPage, DelegationRow};
 use crate::error::{ReadError, Refusal, SubmitError};
@@ -22,7 +25,7 @@ use crate::outbox::DeadLetter;
 use crate::people::{LoginFailures, UserRow};
 use crate::policies::{PolicyBundleRow, PolicyBundleSummary, PolicyRow};
 use crate::receipts::ReceiptRow;
-use crate::runs::{Page, RunFilter, RunSummary, StepRow};
+use crate::runs::{LiveCount, Page, RunFilter, RunSummary, StepRow};
 use crate::schedules::{ScheduleRow, SlotRow};
 use crate::signals::{WaitFilter, WaitRow};
 use crate::store::Store;
@@ -60,6 +63,10 @@ tenant_reads! {
     // Runs and what belongs to them.
     list_runs(filter: &RunFilter, page: Page) -> Vec<RunSummary>;
     run_overview(run: RunId) -> Option<RunSummary>;
+    live_counts(workspace: Option<&str>) -> Vec<LiveCount>;
+    queues(workspace: Option<&str>, now: Timestamp) -> Vec<QueueLoad>;
+    claims_by_session() -> HashMap<SessionId, u64>;
+    held_by(session: SessionId, limit: usize) -> Vec<HeldStep>;
     steps(run: RunId) -> Vec<StepRow>;
     events(run: RunId, after_seq: u64, limit: usize) -> Vec<EventRecord>;
     receipts(run: RunId) -> Vec<ReceiptRow>;
@@ -75,6 +82,7 @@ tenant_reads! {
     // The feed.
     tenant_events(after_cursor: u64, limit: usize) -> FeedPage;
     last_cursor() -> u64;
+    cursor_at(at: Timestamp) -> u64;
 
     // Workflows, schedules, bulk jobs.
     workflow(name: &str) -> Option<WorkflowRow>;

@@ -5,4 +5,4 @@ mod ready;
 mod rows;
 pub(crate) mod sql;
 
-pub use rows::{Claimed, ReadyGroup, ReadyRun};
+pub use rows::{Claimed, HeldStep, QueueLoad, ReadyGroup, ReadyRun};

@@ -38,3 +38,25 @@ impl Claimed {
         AttemptRef { tenant: self.tenant, run: self.run, position: self.position, attempt: self.attempt }
     }
 }
+
+/// What waits on one of a tenant's queues, and what workers have from it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueueLoad {
+    pub queue: String,
+    /// Steps that can be claimed now.
+    pub ready: u64,
+    /// Steps whose time comes later: retries that back off.
+    pub delayed: u64,
+    pub running: u64,
+    /// Since when the oldest step can be claimed.
+    pub oldest_ready_at: Option<Timestamp>,
+}
+
+/// A step that a worker session has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HeldStep {
+    pub run: RunId,
+    pub position: u32,
+    pub attempt: u32,
+    pub claimed_at: Option<Timestamp>,
+}

@@ -99,6 +99,29 @@ statements! {
                WHERE l.tenant_id = $1 AND l.run_id = $2 AND l.session_id IS NOT NULL"
     }
 
+    // A tenant's live runs, for people who look at them. The key of run_live begins with the tenant.
+
+    /// What waits on the tenant's queues, and what workers have from them.
+    QUEUES on run_live {
+        both: "SELECT queue, count(CASE WHEN eligible_at <= $1 THEN 1 END) AS ready,
+               count(CASE WHEN eligible_at > $1 THEN 1 END) AS delayed, count(session_id) AS running,
+               min(CASE WHEN eligible_at <= $1 THEN eligible_at END) AS oldest_ready_at FROM run_live
+               WHERE tenant_id = $2 AND ($3 = '' OR workspace = $3)
+               AND (eligible_at IS NOT NULL OR session_id IS NOT NULL) GROUP BY queue ORDER BY queue"
+    }
+
+    /// run_live_claims.
+    CLAIMS_BY_SESSION on run_live {
+        both: "SELECT session_id, count(*) AS steps FROM run_live WHERE tenant_id = $1 AND session_id IS NOT NULL
+               GROUP BY session_id"
+    }
+
+    /// run_live_claims.
+    HELD_BY on run_live {
+        both: "SELECT run_id, position, attempt, claimed_at FROM run_live WHERE tenant_id = $1 AND session_id = $2
+               ORDER BY claimed_at, run_id LIMIT $3"
+    }
+
     ORPHANS_COUNT on run_live {
         both: "SELECT count(*) AS runs FROM run_live l LEFT JOIN worker_sessions s ON s.session_id = l.session_id
                WHERE l.session_id IS NOT NULL AND (s.session_id IS NULL OR s.heartbeat_at < $1)"

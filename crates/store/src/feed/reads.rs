@@ -28,8 +28,7 @@ impl Store {
             row.id::<RunId>("run_id")?;
             let (first_seq, at) = (row.num::<u64>("first_seq")?, row.time("at")?);
             let events = split(&mut row)?;
-            let by = Context::by(row.name("initiator")?);
-            let context = Context { person: row.opt_text("person")?, metadata: row.opt_json("context_meta")?, ..by };
+            let context = context(&mut row)?;
             for (seq, event) in (first_seq..).zip(events) {
                 if seq > after_seq && records.len() < limit {
                     records.push(EventRecord { seq, at, event, context: context.clone() });
@@ -43,6 +42,22 @@ impl Store {
     pub async fn last_cursor(&self, tenant: TenantId) -> Result<u64, ReadError> {
         let mut rows = self.rows(&sql::FEED_LAST, args![tenant]).await?;
         Ok(rows.first_mut().map(|row| row.num("cursor_to")).transpose()?.unwrap_or(0))
+    }
+
+    /// The cursor behind which everything was sealed since an instant: an event is sealed after it has happened.
+    pub async fn cursor_at(&self, tenant: TenantId, at: Timestamp) -> Result<u64, ReadError> {
+        let mut rows = self.rows(&sql::FEED_BEFORE, args![tenant, at]).await?;
+        Ok(rows.first_mut().map(|row| row.num("cursor_to")).transpose()?.unwrap_or(0))
+    }
+
+    /// Since when committed events wait to be sealed; nothing where none does.
+    pub async fn unsealed_since(&self) -> Result<Option<Timestamp>, ReadError> {
+        let mut oldest: Option<Timestamp> = None;
+        for mut row in self.rows(&sql::UNSEALED, args![]).await? {
+            let at = row.opt_time("at")?;
+            oldest = oldest.into_iter().chain(at).min();
+        }
+        Ok(oldest)
     }
 
     /// A tenant's events after a cursor, as far as they have been sealed. Cursors are dense, but for the events of runs
@@ -78,11 +93,12 @@ impl Store {
             .map(|(_, entry)| (&sql::FEED_EVENTS, args![tenant, entry.run, entry.first_seq, entry.seq]))
             .collect();
         for ((cursor, entry), rows) in wanted.iter().zip(self.rows_many(queries).await?) {
-            for (first_seq, at, events) in self.readable_part(&sql::FEED_EVENTS, rows, journal_row) {
+            for (first_seq, at, events, context) in self.readable_part(&sql::FEED_EVENTS, rows, journal_row) {
                 for (seq, event) in (first_seq..).zip(events) {
                     let cursor = cursor + seq.saturating_sub(entry.first_seq);
                     if cursor > after_cursor && page.events.len() < limit {
-                        page.events.push(TenantEvent { cursor, run: entry.run, seq, at, event });
+                        let context = context.clone();
+                        page.events.push(TenantEvent { cursor, run: entry.run, seq, at, event, context });
                     }
                 }
             }
@@ -103,9 +119,14 @@ fn feed_entries(mut row: Row) -> Result<Vec<Entry>, CorruptRow> {
     entries::decode(&bytes).ok_or_else(|| row.corrupt("entries", "is not a list of entries"))
 }
 
-fn journal_row(mut row: Row) -> Result<(u64, Timestamp, Vec<Json>), CorruptRow> {
+fn journal_row(mut row: Row) -> Result<(u64, Timestamp, Vec<Json>, Context), CorruptRow> {
     row.id::<RunId>("run_id")?;
-    Ok((row.num("first_seq")?, row.time("at")?, split(&mut row)?))
+    Ok((row.num("first_seq")?, row.time("at")?, split(&mut row)?, context(&mut row)?))
+}
+
+fn context(row: &mut Row) -> Result<Context, CorruptRow> {
+    let by = Context::by(row.name("initiator")?);
+    Ok(Context { person: row.opt_text("person")?, metadata: row.opt_json("context_meta")?, ..by })
 }
 
 /// The events of a journal row, each as its own text.

@@ -20,6 +20,7 @@ pub struct TenantEvent {
     pub seq: u64,
     pub at: Timestamp,
     pub event: Json,
+    pub context: Context,
 }
 
 /// A part of a tenant's feed.

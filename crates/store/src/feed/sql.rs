@@ -15,8 +15,13 @@ statements! {
         both: "SELECT cursor_to FROM tenant_feed WHERE tenant_id = $1 ORDER BY cursor_to DESC LIMIT 1"
     }
 
+    /// From the newest backwards, as far as it takes.
+    FEED_BEFORE on tenant_feed {
+        both: "SELECT cursor_to FROM tenant_feed WHERE tenant_id = $1 AND sealed_at < $2 ORDER BY cursor_to DESC LIMIT 1"
+    }
+
     FEED_EVENTS on journal {
-        both: "SELECT run_id, first_seq, at, events FROM journal
+        both: "SELECT run_id, first_seq, at, events, initiator, person, context_meta FROM journal
                WHERE tenant_id = $1 AND run_id = $2 AND seq >= $3 AND seq <= $4 ORDER BY seq"
     }
 
@@ -42,6 +47,13 @@ statements! {
                    ORDER BY g.group_no LIMIT $1) AS g
                    ORDER BY g.age DESC, g.at, l.lane_id, g.group_no LIMIT $1) AS oldest
                    ORDER BY at, lane_id, group_no"
+    }
+
+    /// The first group of each lane that is not sealed.
+    UNSEALED on lanes {
+        both: "SELECT (SELECT g.at FROM commit_groups g WHERE g.lane_id = l.lane_id AND g.group_no > coalesce(p.group_no, 0)
+               AND length(g.entries) > 0 ORDER BY g.group_no LIMIT 1) AS at
+               FROM lanes l LEFT JOIN feed_positions p ON p.lane_id = l.lane_id"
     }
 
     SEAL_POSITION on feed_positions {

@@ -6,4 +6,4 @@ mod rows;
 pub(crate) mod sql;
 
 pub(crate) use load::PlanCache;
-pub use rows::{ATTR_FILTERS_MAX, Page, RunFilter, RunSummary, StepRow};
+pub use rows::{ATTR_FILTERS_MAX, LiveCount, Page, RunFilter, RunSummary, StepRow};

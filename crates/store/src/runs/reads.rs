@@ -2,7 +2,7 @@ use interlock_core::ids::{RunId, TenantId};
 use interlock_core::state::RunState;
 use interlock_core::time::Timestamp;
 
-use super::{ATTR_FILTERS_MAX, Page, RunFilter, RunSummary, StepRow, sql};
+use super::{ATTR_FILTERS_MAX, LiveCount, Page, RunFilter, RunSummary, StepRow, sql};
 use crate::error::{CorruptRow, ReadError};
 use crate::sql::{Stmt, side};
 use crate::store::Store;
@@ -23,20 +23,27 @@ impl Store {
         let text = |value: Option<&str>| Value::from(value.unwrap_or(""));
         let from = filter.created_from.unwrap_or(Timestamp(i64::MIN));
         let before = filter.created_before.unwrap_or(Timestamp(i64::MAX));
+        let states = match &filter.states[..] {
+            [] => String::new(),
+            some => format!(",{},", some.iter().map(|state| state.as_str()).collect::<Vec<_>>().join(",")),
+        };
         let mut values = args![
             tenant,
             first_id_at(Timestamp(from.0.saturating_sub(ID_SLACK_MS))),
             page.after.map_or(Value::Id([0xff; 16]), Value::from),
             from,
             before,
-            text(filter.state.map(RunState::as_str)),
+            states,
             text(filter.workflow.as_deref()),
             text(filter.subject.as_deref()),
             text(filter.trigger.as_deref()),
             text(filter.workspace.as_deref())
         ];
-        let live = filter.state.is_some_and(|state| !state.is_terminal());
-        let ended_badly = filter.state.filter(|state| matches!(state, RunState::Failed | RunState::Canceled));
+        let live = !filter.states.is_empty() && filter.states.iter().all(|state| !state.is_terminal());
+        let ended_badly = match filter.states[..] {
+            [state @ (RunState::Failed | RunState::Canceled)] => Some(state),
+            _ => None,
+        };
         let mut attrs: Vec<(&str, &str)> =
             filter.attrs.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         // Few runs end badly: where nothing else narrows the list, the state does.
@@ -67,6 +74,16 @@ impl Store {
     pub async fn run_overview(&self, tenant: TenantId, run: RunId) -> Result<Option<RunSummary>, ReadError> {
         let rows = self.rows(&sql::RUN_ONE, args![tenant, run]).await?;
         Ok(rows.into_iter().next().map(|row| summary(tenant, row)).transpose()?)
+    }
+
+    /// How many of the tenant's runs live in each state; of one workspace only, where one is given.
+    pub async fn live_counts(&self, tenant: TenantId, workspace: Option<&str>) -> Result<Vec<LiveCount>, ReadError> {
+        let rows = self.rows(&sql::LIVE_COUNTS, args![tenant, workspace.unwrap_or("")]).await?;
+        let read = |mut row: Row| {
+            let (state, detail, reason) = (row.name("state")?, row.opt_name("detail")?, row.opt_name("reason")?);
+            Ok(LiveCount { state, detail, reason, runs: row.num("runs")? })
+        };
+        rows.into_iter().map(read).collect::<Result<_, CorruptRow>>().map_err(ReadError::from)
     }
 
     /// All steps of a run as rows, the plan's and the appended ones.

@@ -8,7 +8,8 @@ use interlock_core::time::Timestamp;
 /// Which runs a list shows. Everything that is set must hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RunFilter {
-    pub state: Option<RunState>,
+    /// The run is in one of these; in any, where there are none.
+    pub states: Vec<RunState>,
     pub workflow: Option<String>,
     pub workspace: Option<String>,
     pub subject: Option<String>,
@@ -71,6 +72,15 @@ pub struct RunSummary {
     pub eligible_at: Option<Timestamp>,
     /// The run that was made from this one.
     pub continued_by: Option<RunId>,
+}
+
+/// How many runs of a tenant stand alike.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LiveCount {
+    pub state: RunState,
+    pub detail: Option<Detail>,
+    pub reason: Option<Reason>,
+    pub runs: u64,
 }
 
 /// A step as a row.

@@ -66,31 +66,31 @@ statements! {
 
     // Lists, newest first: run ids begin with the instant of their start. Each takes the index of its narrowest
     // filter; what is left is checked row by row. The arguments are the same in all of them:
-    // $1 tenant, $2 and $3 run ids from and below, $4 and $5 created from and before, $6 state, $7 workflow,
+    // $1 tenant, $2 and $3 run ids from and below, $4 and $5 created from and before, $6 states (`,paused,failed,`), $7 workflow,
     // $8 subject, $9 trigger, $10 workspace (each '' for any), then the attributes where there are some, and the page's limit last.
 
     LIST_ALL on run_overview {
         list: "run_overview o WHERE o", "o.run_id",
-            "($6 = '' OR o.state = $6) AND ($7 = '' OR o.workflow = $7) AND ($8 = '' OR o.subject = $8)
+            "($6 = '' OR $6 LIKE '%,' || o.state || ',%') AND ($7 = '' OR o.workflow = $7) AND ($8 = '' OR o.subject = $8)
              AND ($9 = '' OR o.trigger_type = $9) AND ($10 = '' OR o.workspace = $10) ORDER BY o.run_id DESC LIMIT $11"
     }
 
     LIST_WORKFLOW on run_overview {
         list: "run_overview o WHERE o", "o.run_id",
-            "($6 = '' OR o.state = $6) AND o.workflow = $7 AND ($8 = '' OR o.subject = $8)
+            "($6 = '' OR $6 LIKE '%,' || o.state || ',%') AND o.workflow = $7 AND ($8 = '' OR o.subject = $8)
              AND ($9 = '' OR o.trigger_type = $9) AND ($10 = '' OR o.workspace = $10) ORDER BY o.run_id DESC LIMIT $11"
     }
 
     LIST_SUBJECT on run_overview {
         list: "run_overview o WHERE o", "o.run_id",
-            "($6 = '' OR o.state = $6) AND ($7 = '' OR o.workflow = $7) AND o.subject = $8
+            "($6 = '' OR $6 LIKE '%,' || o.state || ',%') AND ($7 = '' OR o.workflow = $7) AND o.subject = $8
              AND ($9 = '' OR o.trigger_type = $9) AND ($10 = '' OR o.workspace = $10) ORDER BY o.run_id DESC LIMIT $11"
     }
 
     /// runs_by_trigger, which leaves out the runs that the API started: they are the many.
     LIST_TRIGGER on run_overview {
         list: "run_overview o WHERE o", "o.run_id",
-            "($6 = '' OR o.state = $6) AND ($7 = '' OR o.workflow = $7) AND ($8 = '' OR o.subject = $8)
+            "($6 = '' OR $6 LIKE '%,' || o.state || ',%') AND ($7 = '' OR o.workflow = $7) AND ($8 = '' OR o.subject = $8)
              AND o.trigger_type <> 'api' AND o.trigger_type = $9 AND ($10 = '' OR o.workspace = $10) ORDER BY o.run_id DESC LIMIT $11"
     }
 
@@ -99,7 +99,7 @@ statements! {
     LIST_ATTR on run_overview {
         list: "run_attrs a JOIN run_overview o ON o.tenant_id = a.tenant_id AND o.run_id = a.run_id
              WHERE a", "a.run_id",
-            "($6 = '' OR o.state = $6) AND ($7 = '' OR o.workflow = $7) AND ($8 = '' OR o.subject = $8)
+            "($6 = '' OR $6 LIKE '%,' || o.state || ',%') AND ($7 = '' OR o.workflow = $7) AND ($8 = '' OR o.subject = $8)
              AND ($9 = '' OR o.trigger_type = $9) AND ($10 = '' OR o.workspace = $10) AND a.name = $11 AND a.value = $12
              AND ($13 = '' OR EXISTS (SELECT 1 FROM run_attrs b WHERE b.tenant_id = a.tenant_id AND b.name = $13
              AND b.value = $14 AND b.run_id = a.run_id))
@@ -112,8 +112,15 @@ statements! {
     LIST_LIVE on run_overview {
         list: "run_live v JOIN run_overview o ON o.tenant_id = v.tenant_id AND o.run_id = v.run_id
              WHERE v", "v.run_id",
-            "v.state = $6 AND ($7 = '' OR o.workflow = $7) AND ($8 = '' OR o.subject = $8)
+            "$6 LIKE '%,' || v.state || ',%' AND ($7 = '' OR o.workflow = $7) AND ($8 = '' OR o.subject = $8)
              AND ($9 = '' OR o.trigger_type = $9) AND ($10 = '' OR o.workspace = $10) ORDER BY v.run_id DESC LIMIT $11"
+    }
+
+    /// How many runs of a tenant live in each state, by its finer words.
+    LIVE_COUNTS on run_live {
+        both: "SELECT state, detail, reason, count(*) AS runs FROM run_live
+               WHERE tenant_id = $1 AND ($2 = '' OR workspace = $2)
+               GROUP BY state, detail, reason ORDER BY state, detail, reason"
     }
 
     STEPS on steps {

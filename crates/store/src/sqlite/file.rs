@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::STATEMENTS_MAX;
-use crate::error::OpenError;
+use crate::error::{DbError, OpenError};
 
 /// Held as long as the store is open. The operating system releases it when the process dies.
 #[derive(Debug)]
@@ -73,6 +73,7 @@ pub(crate) fn connect(path: &Path) -> Result<Connection, OpenError> {
     make_private(path)?;
     let connection = Connection::open(path).map_err(sqlite_error)?;
     configure(&connection).map_err(sqlite_error)?;
+    check_ours(&connection, path)?;
     // FULL: a commit is on disk before it is answered. Checkpoints after 4,000 pages keep the log near 16 MiB. The cache
     // is small because SQLite goes through all of it at most commits (a balanced B-tree leaves a page's number beyond
     // the file's end); what is not in it is mapped.
@@ -92,7 +93,27 @@ pub(crate) fn connect_to_read(path: &Path) -> Result<Connection, OpenError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags).map_err(sqlite_error)?;
     configure(&connection).map_err(sqlite_error)?;
+    check_ours(&connection, path)?;
     Ok(connection)
+}
+
+/// Refuses another program's database, and what is no database: nothing of ours may be written into it. An empty file
+/// is a store that has no schema yet.
+pub(crate) fn check_ours(connection: &Connection, path: &Path) -> Result<(), OpenError> {
+    let count = |sql| connection.query_row(sql, [], |row| row.get::<_, i64>(0));
+    let refused = |what: &str| OpenError::NotAStore { path: path.display().to_string(), what: what.to_owned() };
+    let tables = count("SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'");
+    let tables = tables.map_err(|error| match error.sqlite_error_code() {
+        Some(ErrorCode::NotADatabase) => refused("it is not a database"),
+        _ => OpenError::Database(error.into()),
+    })?;
+    // Other programs keep a table of this name too; its columns are ours.
+    let columns = "SELECT count(*) FROM pragma_table_info('schema_migrations')
+                   WHERE name IN ('version', 'name', 'checksum', 'applied_at')";
+    if tables > 0 && count(columns).map_err(DbError::from)? != 4 {
+        return Err(refused("it is the database of another program, and stays as it is"));
+    }
+    Ok(())
 }
 
 /// What every connection needs, on disk or in memory.

@@ -143,10 +143,14 @@ async fn what_is_no_store_is_neither_backed_up_nor_restored() {
     let (empty, foreign) = (place.path().with_file_name("empty"), place.path().with_file_name("foreign.db"));
     std::fs::write(&empty, []).unwrap();
     rusqlite::Connection::open(&foreign).unwrap().execute_batch("CREATE TABLE notes (text TEXT)").unwrap();
-    for file in [&empty, &foreign] {
+    let junk = place.path().with_file_name("junk.db");
+    std::fs::write(&junk, "not a database at all, but long enough to be taken for one".repeat(100)).unwrap();
+    for file in [&empty, &foreign, &junk] {
         let refused = interlock_store::restore(Some(file), &place.url, options()).await.unwrap_err();
         assert!(matches!(refused, OpenError::NotAStore { .. }), "{refused}");
+        assert!(refused.to_string().starts_with(&*file.display().to_string()), "the backup is to blame: {refused}");
         assert!(!place.path().exists(), "nothing is put in place");
+        assert!(!place.path().with_extension("db.partial").exists(), "nothing is left behind");
         let target = place.path().with_file_name("target");
         let refused = interlock_store::backup_file(file, &target).await.unwrap_err();
         assert!(matches!(refused, OpenError::NotAStore { .. }), "{refused}");
@@ -228,6 +232,23 @@ async fn a_store_can_be_looked_at_while_a_server_has_it() {
     assert!(matches!(refused, Err(SubmitError::Closed)), "{refused:?}");
     beside.close().await;
     world.start(&tasks(1), Wanted::default()).await;
+}
+
+/// Neither to look at nor to migrate: its owner would find our tables among its own.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_database_of_another_program_is_refused_and_stays_as_it_is() {
+    for tables in ["CREATE TABLE notes (text TEXT)", "CREATE TABLE schema_migrations (version TEXT)"] {
+        let place = Place::file();
+        rusqlite::Connection::open(place.path()).unwrap().execute_batch(tables).unwrap();
+        let before = std::fs::read(place.path()).unwrap();
+        let looked_at = Store::open_to_read(&place.url, options()).await.err().expect("it is none of ours");
+        let opened = Store::open(&place.url, options()).await.err().expect("it is none of ours");
+        for refused in [looked_at, opened] {
+            assert!(matches!(refused, OpenError::NotAStore { .. }), "{refused}");
+            assert!(!refused.to_string().contains("migrate"), "{refused}");
+        }
+        assert_eq!(std::fs::read(place.path()).unwrap(), before);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

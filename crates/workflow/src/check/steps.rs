@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use interlock_core::limits::{ATTEMPTS_MAX, RUN_TIMEOUT_MAX, STEPS_PER_WORKFLOW_MAX, VOTES_PER_APPROVAL_MAX, WAIT_MAX};
 use interlock_core::plan::rules::Dedupe;
 use interlock_core::state::StepKind;
+use interlock_core::text::article::with_article;
 use interlock_core::time::Millis;
 
 use crate::definition::{Backoff, Definition, Rollback, Step, Wait};
@@ -213,7 +214,8 @@ fn placed(step: &Step) -> Vec<(&'static str, Option<Span>, &'static [StepKind])>
 fn misplaced(step: &Step, kind: StepKind, report: &mut Report) {
     for (field, span, kinds) in placed(step) {
         let Some(span) = span.filter(|_| !kinds.contains(&kind)) else { continue };
-        let diagnostic = report.error(Code::MisplacedField, span, format!("`{field}` has no effect on a {kind} step"));
+        let message = format!("`{field}` has no effect on {} step", with_article(kind.as_str()));
+        let diagnostic = report.error(Code::MisplacedField, span, message);
         match (field, kind) {
             ("timeout", StepKind::Wait) => diagnostic.help("say how long to wait inside: `wait: { timeout: … }`"),
             ("timeout", StepKind::Approval) => diagnostic.help("write `approval: { expires_after: … }`"),
@@ -247,7 +249,11 @@ pub fn without_executor(definition: &Definition, report: &mut Report) {
     for step in definition.steps.iter() {
         for (kind, field, span) in step.kinds().filter(|(kind, ..)| !RUNS.contains(kind)) {
             report
-                .error(Code::NoExecutor, span, format!("`{field}` cannot run yet: this version has no {kind} executor"))
+                .error(
+                    Code::NoExecutor,
+                    span,
+                    format!("`{field}` cannot run yet: this version has no executor for {kind} steps"),
+                )
                 .help(
                     "until then, let a `task` on a worker of yours do it; `validate`, `plan` and `graph` work already",
                 );

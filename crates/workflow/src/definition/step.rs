@@ -39,7 +39,8 @@ record! {
         env: Map<TextTemplate>,
         /// The queue whose workers take the step; the workflow's where omitted.
         queue: Option<At<Name>>,
-        /// What repeating it does: `read`, `idempotent`, `keyed` (safe with its effect key), `unsafe`.
+        /// What repeating it does: `read`, `idempotent`, `keyed` (safe with its effect key), `unsafe`. Where omitted:
+        /// `idempotent` for a task, `unsafe` for a command, `keyed` for a connector or model, else `read`.
         effect: Option<At<EffectClass>>,
         /// Which part of the runbook it belongs to.
         phase: Option<At<StepPhase>>,

@@ -52,8 +52,6 @@ pub(super) fn to_json(value: &cel::Value) -> Result<Value, String> {
         | cel::Value::Bytes(_)
         | cel::Value::Bool(_)
         | cel::Value::Null => value.json().map_err(|error| error.to_string()),
-        _ => Err("the result is a type or an optional, and JSON has none; \
-                  compare types (`type(x) == int`), and end optionals with `.orValue(…)`"
-            .to_owned()),
+        _ => Err("the result is an optional, and JSON has none; end it with `.orValue(…)`".to_owned()),
     }
 }

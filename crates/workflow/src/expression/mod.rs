@@ -376,7 +376,8 @@ mod tests {
             let error = evaluate(source, &scope).unwrap_err();
             assert!(error.message.contains("JSON has no such number"), "{source}: {error}");
         }
-        assert_eq!(evaluate("type(1)", &scope).unwrap(), json!("int"));
+        assert_eq!(evaluate("[type(1), type([]), type({})]", &scope).unwrap(), json!(["int", "list", "map"]));
+        assert_eq!(evaluate("type([])", &scope).unwrap(), json!("list"));
         for source in ["optional.of(1)", "{1: 'a', '1': 'b'}", "max([])", "max(1, 'a')"] {
             assert!(evaluate(source, &scope).is_err(), "{source}");
         }

@@ -56,8 +56,9 @@ const FUNCTIONS: &[&str] = &[
     "type",
     "uint",
 ];
-/// The types that `type(x)` can be held against.
-const TYPES: &[&str] = &["bool", "bytes", "double", "int", "list", "map", "null_type", "string", "type", "uint"];
+/// The types that `type(x)` can be held against. Where a value is charged for, a type becomes its name, a text: so there is
+/// no type of types.
+const TYPES: &[&str] = &["bool", "bytes", "double", "int", "list", "map", "null_type", "string", "uint"];
 const MACROS: &[&str] = &["all", "exists", "exists_one", "filter", "has", "map"];
 
 /// One thing that is wrong, and where in the expression, in bytes.
@@ -605,7 +606,13 @@ mod tests {
         ("size", "size('abc') + [1].size()", "4"),
         ("startsWith", "'abc'.startsWith('a')", "true"),
         ("string", "string(1) + 'x'", "\"1x\""),
-        ("type", "type(1) == int && type('a') == string && type(1u) != int", "true"),
+        (
+            "type",
+            "[type(true) == bool, type(bytes('a')) == bytes, type(1.5) == double, type(1) == int, type([]) == list, \
+             type([1]) == list, type({}) == map, type(null) == null_type, type('a') == string, type(1u) == uint, \
+             type([]) == 'list'].all(same, same) && type([]) != map && type(1u) != int",
+            "true",
+        ),
         ("uint", "uint(7)", "7"),
         ("value", "optional.of(3).value()", "3"),
     ];

@@ -9,6 +9,7 @@ use crate::definition::Step;
 use crate::diagnostic::{Code, Report};
 use crate::node::{Node, Span, Value};
 use crate::shape::{At, Defs, Map, Name, OneOrMany, Shape, Template, record, words};
+use interlock_core::text::article::with_article;
 use interlock_core::text::nearest::hint;
 
 words!(ErrorClass, Reason, RunState, StepState);
@@ -200,7 +201,7 @@ pub fn check(workflow: &Checked, scenario: &Scenario, report: &mut Report) {
     for (key, stubs) in &scenario.steps.0 {
         let kind = workflow.definition.steps.iter().find(|step| *step.id.value == *key.name).and_then(Step::kind);
         if let Some(kind @ (StepKind::Transform | StepKind::Wait | StepKind::Approval)) = kind {
-            let message = format!("a {kind} step needs no answer: it is carried out as it is");
+            let message = format!("{} step needs no answer: it is carried out as it is", with_article(kind.as_str()));
             report.error(Code::MisplacedField, key.span, message);
         }
         if stubs.0.is_empty() {

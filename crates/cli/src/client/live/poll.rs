@@ -2,8 +2,9 @@
 
 use interlock_core::ids::RunId;
 use interlock_core::time::Millis;
+use interlock_protocol::executions::{self, ExecutionEvents};
 use interlock_protocol::live::{FeedPage, path};
-use interlock_protocol::runs::{self, EventList, RunView};
+use interlock_protocol::runs::{self, RunView};
 
 use super::{Failed, Happened, StreamItem, Topic};
 use crate::client::{Client, ClientError, fill};
@@ -41,11 +42,12 @@ impl Polling {
     }
 
     async fn of_run(&mut self, client: &Client, run: RunId) -> Result<Vec<Happened>, Failed> {
-        let path = fill(runs::path::EVENTS, &[("run", &run)]);
+        let path = fill(executions::path::EVENTS, &[("session_id", &run)]);
         let call = client.get(path).query("since", Some(self.since)).query("wait_ms", Some(WAIT.0));
-        let list: EventList = call.waits(WAIT.as_duration()).send().await.map_err(failed)?;
-        self.since = list.next_since;
-        Ok(list.events.iter().map(|view| Happened::from_view(run, view)).collect())
+        let page: ExecutionEvents = call.waits(WAIT.as_duration()).send().await.map_err(failed)?;
+        let events: Vec<_> = page.events.into_iter().filter_map(Happened::from_envelope).collect();
+        self.since = events.last().map_or(self.since, |event| event.cursor);
+        Ok(events)
     }
 
     async fn of_feed(&mut self, client: &Client) -> Result<Vec<Happened>, Failed> {
@@ -61,16 +63,11 @@ async fn is_over(client: &Client, run: RunId, since: u64) -> Result<bool, Failed
     Ok(view.state.is_terminal() && since >= view.version)
 }
 
-/// The cursor of the newest event: what is there already is walked over.
+/// The cursor of the newest event.
 async fn newest(client: &Client) -> Result<u64, Failed> {
-    let mut since = 0;
-    loop {
-        let page: FeedPage = client.get(path::FEED).query("since", Some(since)).send().await.map_err(failed)?;
-        if page.events.is_empty() {
-            return Ok(since);
-        }
-        since = page.next_since;
-    }
+    let call = client.get(path::FEED).query("order", Some("newest")).query("limit", Some(1));
+    let page: FeedPage = call.send().await.map_err(failed)?;
+    Ok(page.next_since)
 }
 
 fn failed(error: ClientError) -> Failed {

@@ -47,7 +47,9 @@ impl Socket {
         let response = match timeout(HANDSHAKE_TIMEOUT, call.open()).await {
             Ok(Ok(response)) => response,
             // A server that is not there is not there for the other ways either.
-            Ok(Err(error @ ClientError::Unreachable { .. })) => return Err(Failed::Away(error)),
+            Ok(Err(error @ (ClientError::Unreachable { .. } | ClientError::Lost { .. }))) => {
+                return Err(Failed::Away(error));
+            }
             Ok(Err(error)) => return Err(Failed::Refused(error)),
             Err(_) => return Err(blocked("the handshake took too long")),
         };

@@ -6,7 +6,7 @@ use crate::decide::{Command, Queued};
 use crate::ids::RunId;
 use crate::plan::retry::ErrorClass;
 use crate::plan::{OnDenial, OnFailure, Plan};
-use crate::run::why::{Cause, Explanation, LimitOf, Remedy, Surroundings, Throttle, why};
+use crate::run::why::{Cause, Explanation, Heartbeat, LimitOf, Remedy, Surroundings, Throttle, why};
 use crate::state::{ApprovalState, EffectClass, RunState};
 use crate::tenant::caps::Held;
 use crate::time::Millis;
@@ -81,6 +81,33 @@ fn a_limit_holds_only_what_could_be_claimed() {
     case.claim();
     let running = why(&case.run, case.now, around);
     assert!(matches!(running.because[..], [Cause::Running { .. }]));
+}
+
+/// Long before the step is taken back: whoever asks meanwhile must not be told to wait for a dead process.
+#[test]
+fn a_worker_that_has_fallen_silent_is_named_within_seconds() {
+    let mut case = Case::of(tasks(1));
+    case.claim();
+    let lease = case.now + Millis::from_secs(20);
+    let after = |seconds: u64, workers: u32| {
+        let around = Surroundings {
+            workers: Some(workers),
+            heartbeat: Some(Heartbeat::At(case.now)),
+            worker: Some(("mill-7", lease)),
+            ..Surroundings::default()
+        };
+        why(&case.run, case.now + Millis::from_secs(seconds), around)
+    };
+    let [Cause::Running { worker, .. }] = &after(9, 0).because[..] else { panic!("{:?}", after(9, 0)) };
+    assert_eq!(worker.as_deref(), Some("mill-7"));
+    let silent = after(12, 0);
+    let [Cause::Silent { worker, last_heartbeat_at, lease_expires_at, .. }] = &silent.because[..] else {
+        panic!("{silent:?}")
+    };
+    assert_eq!((worker.as_deref(), *last_heartbeat_at, *lease_expires_at), (Some("mill-7"), case.now, Some(lease)));
+    assert_eq!(silent.next, [Remedy::StartWorker, Remedy::Cancel], "nobody else would take it");
+    assert_eq!(after(12, 1).next, [Remedy::Wait, Remedy::Cancel]);
+    assert!(matches!(after(301, 0).because[..], [Cause::Orphaned { .. }]));
 }
 
 #[test]
@@ -163,8 +190,12 @@ fn a_queued_run_names_the_one_that_holds_its_subject() {
     let opening = Opening { queued: Some(Queued { cancels: false }), ..Opening::of(tasks(1)) };
     let case = opening.start();
     let holder = RunId(uuid::Uuid::from_u128(77));
-    let explanation = why(&case.run, case.now, Surroundings { holder: Some(holder), ..Surroundings::default() });
-    let [Cause::Queued { subject, held_by }] = &explanation.because[..] else { panic!("{explanation:?}") };
+    let around = Surroundings { holder: Some((holder, RunState::Paused)), ..Surroundings::default() };
+    let explanation = why(&case.run, case.now, around);
+    let [Cause::Queued { subject, held_by, holder_state }] = &explanation.because[..] else {
+        panic!("{explanation:?}")
+    };
     assert_eq!((Some(subject), *held_by), (case.run.header.subject.as_ref(), Some(holder)));
+    assert_eq!(*holder_state, Some(RunState::Paused));
     assert_eq!(explanation.next, [Remedy::Wait, Remedy::Cancel]);
 }

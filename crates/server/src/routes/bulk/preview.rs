@@ -21,10 +21,10 @@ use crate::state::AppState;
 pub async fn preview(
     State(state): State<AppState>,
     caller: Caller,
-    Body(PreviewBulk { filter }): Body<PreviewBulk>,
+    Body(PreviewBulk { action, filter }): Body<PreviewBulk>,
 ) -> Result<Json<BulkPreview>, ApiError> {
     let filter = filter::checked(filter, &caller)?;
-    let matching = state.engine().runs().matching(caller.tenant, &filter).await?;
+    let matching = state.engine().runs().matching(caller.tenant, &filter, action).await?;
     let sample = matching.sample.into_iter().map(|row| view::run(&state, row)).collect();
     Ok(Json(BulkPreview { count: matching.runs.len() as u64, sample }))
 }

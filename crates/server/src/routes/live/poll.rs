@@ -2,8 +2,9 @@
 
 use axum::Json;
 use axum::extract::State;
-use interlock_core::time::Millis;
-use interlock_protocol::live::{FeedPage, path};
+use interlock_core::ids::TenantId;
+use interlock_core::time::{Millis, Timestamp};
+use interlock_protocol::live::{EventOrder, FeedPage, path};
 use interlock_protocol::runs::limits;
 use serde::Deserialize;
 use tokio::time::timeout;
@@ -24,6 +25,14 @@ pub struct PollParams {
     /// The cursor of the last event that you have seen.
     #[serde(default)]
     since: u64,
+    /// Only what happened since then, in Unix milliseconds.
+    from: Option<Timestamp>,
+    /// `oldest` first, behind `since`; or the `newest` first.
+    #[serde(default)]
+    #[param(inline)]
+    order: EventOrder,
+    /// With `order=newest`: only what came before this cursor.
+    before: Option<u64>,
     limit: Option<usize>,
     /// How long an empty answer waits for news.
     wait_ms: Option<Millis>,
@@ -51,7 +60,22 @@ pub async fn feed_page(
     let tenant = caller.tenant;
     let limit = params.limit.unwrap_or(limits::PAGE_MAX).clamp(1, limits::PAGE_MAX);
     let store = state.for_tenant(tenant);
-    let mut page = store.tenant_events(params.since, limit).await?;
+    let from = match params.from {
+        Some(from) => store.cursor_at(from).await?,
+        None => 0,
+    };
+    let since = params.since.max(from);
+    match params.order {
+        EventOrder::Newest if params.wait_ms.is_some() => {
+            return Err(ApiError::malformed("the query: `wait_ms` waits for what comes next, with `order=oldest`"));
+        }
+        EventOrder::Newest => return newest(&state, tenant, (since, params.before, limit)).await,
+        EventOrder::Oldest if params.before.is_some() => {
+            return Err(ApiError::malformed("the query: `before` needs `order=newest`"));
+        }
+        EventOrder::Oldest => {}
+    }
+    let mut page = store.tenant_events(since, limit).await?;
     if page.events.is_empty() && params.since > store.last_cursor().await? {
         return Err(ahead());
     }
@@ -69,5 +93,23 @@ pub async fn feed_page(
     }
     let next_since = page.cursor;
     let envelopes = state.hub().encoder(Topic::Tenant(tenant)).envelopes(page.events).await?;
-    Ok(Json(FeedPage { events: envelopes.into_iter().map(|(_, envelope)| envelope).collect(), next_since }))
+    let events = envelopes.into_iter().map(|(_, envelope)| envelope).collect();
+    Ok(Json(FeedPage { events, next_since, next_before: None }))
+}
+
+/// The newest events between two cursors, the newest first. Cursors are dense but for what retention has removed.
+async fn newest(
+    state: &AppState,
+    tenant: TenantId,
+    (since, before, limit): (u64, Option<u64>, usize),
+) -> Result<Json<FeedPage>, ApiError> {
+    let store = state.for_tenant(tenant);
+    let last = store.last_cursor().await?;
+    let end = before.map_or(last, |before| before.saturating_sub(1).min(last));
+    let begin = end.saturating_sub(limit as u64).max(since);
+    let mut events = if begin < end { store.tenant_events(begin, limit).await?.events } else { Vec::new() };
+    events.retain(|event| event.cursor <= end);
+    let envelopes = state.hub().encoder(Topic::Tenant(tenant)).envelopes(events).await?;
+    let events = envelopes.into_iter().rev().map(|(_, envelope)| envelope).collect();
+    Ok(Json(FeedPage { events, next_since: end, next_before: (begin > since).then_some(begin + 1) }))
 }

@@ -23,7 +23,7 @@ pub fn checked(query: RunQuery, caller: &Caller) -> Result<RunFilter, ApiError> 
     {
         return Err(ApiError::invalid(format!("the texts of a filter have 1 to {KEY_BYTES_MAX} bytes, and no NUL")));
     }
-    Ok(RunFilter { state, workspace, workflow, subject, trigger, attrs, created_from, created_before })
+    Ok(RunFilter { states: state.0, workspace, workflow, subject, trigger, attrs, created_from, created_before })
 }
 
 /// The query of a caller that is confined to a workspace names it.

@@ -1,5 +1,6 @@
 //! Runs: start them, look at them, direct them.
 
+mod attempts;
 mod cancel;
 mod decisions;
 pub mod events;
@@ -14,6 +15,7 @@ mod restart;
 mod resume;
 mod retry;
 mod rollback;
+mod searchable;
 mod signal;
 mod skip;
 mod start;
@@ -32,6 +34,7 @@ pub fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(get::get))
         .routes(routes!(steps::steps))
         .routes(routes!(events::events))
+        .routes(routes!(attempts::attempts))
         .routes(routes!(receipts::receipts))
         .routes(routes!(decisions::decisions))
         .routes(routes!(payload::payload))

@@ -5,11 +5,13 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use interlock_core::decide::skip_terms;
+use interlock_core::rejection::Rejection;
 use interlock_core::run::approval::Voter;
 use interlock_protocol::runs::{Because, Standing, path};
 
 use crate::api_error::ApiError;
 use crate::directive::answer;
+use crate::guard;
 use crate::identity::Caller;
 use crate::request::{Body, Named, reason};
 use crate::routes::approvals::vote::loaded;
@@ -51,5 +53,17 @@ async fn voter_of(state: &AppState, caller: &Caller, named: Named) -> Result<Opt
     if caller.as_voter().is_err() {
         return Ok(None);
     }
-    voter(state, caller, &run, &terms.approvers, &Claimed::default()).await.map(Some)
+    let voter = voter(state, caller, &run, &terms.approvers, &Claimed::default()).await;
+    voter.map(Some).map_err(|refused| match refused.code() {
+        // Their role permits the directive; what they lack is the right to approve.
+        guard::PERMISSION_DENIED => Rejection::DirectiveNotPermitted {
+            run: run.id,
+            step: run.spec(run.position).key.clone(),
+            verb: "skip",
+            quorum: terms.quorum,
+            why: refused.detail().to_owned(),
+        }
+        .into(),
+        _ => refused,
+    })
 }

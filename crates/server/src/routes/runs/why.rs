@@ -3,11 +3,12 @@
 use axum::Json;
 use axum::extract::State;
 use interlock_core::ids::RunId;
-use interlock_core::run::Run;
-use interlock_core::run::why::{self, Explanation, Surroundings};
-use interlock_core::state::WorkerState;
+use interlock_core::run::why::{self, Explanation, Heartbeat, Surroundings};
+use interlock_core::run::{Phase, Run};
+use interlock_core::state::{RunState, WorkerState};
 use interlock_core::work::Skills;
 use interlock_protocol::runs::path;
+use interlock_store::SessionRow;
 
 use crate::api_error::ApiError;
 use crate::request::Named;
@@ -26,30 +27,38 @@ use crate::state::AppState;
 pub async fn why(State(state): State<AppState>, named: Named) -> Result<Json<Explanation>, ApiError> {
     let found = state.for_tenant(named.tenant).load_run(named.run).await?;
     let run = found.ok_or_else(|| ApiError::unknown_run(named.run))?;
-    let workers = Some(workers(&state, &run).await?);
+    let sessions = state.for_tenant(named.tenant).worker_sessions().await?;
+    let workers = Some(workers(&state, &run, &sessions));
     let throttle = state.engine().runs().throttle(&run).await?;
     let holder = holder(&state, &run).await?;
     let heartbeat = state.for_tenant(named.tenant).heartbeat(named.run).await?;
-    let around = Surroundings { workers, throttle, holder, heartbeat };
+    let holding = match &run.current().phase {
+        Phase::Running { session, .. } => sessions.iter().find(|row| row.id == *session),
+        _ => None,
+    };
+    let worker = holding.map(|row| (row.worker.as_str(), row.lease_expires_at));
+    let around = Surroundings { workers, throttle, holder, heartbeat, worker };
     Ok(Json(why::why(&run, state.engine().now(), around)))
 }
 
-/// The run that a queued one waits for.
-async fn holder(state: &AppState, run: &Run) -> Result<Option<RunId>, ApiError> {
+/// The run that a queued one waits for, and where it stands.
+async fn holder(state: &AppState, run: &Run) -> Result<Option<(RunId, RunState)>, ApiError> {
     let Some(subject) = run.header.subject.as_ref().filter(|_| run.is_queued()) else { return Ok(None) };
-    Ok(state.for_tenant(run.tenant).subject_holder(subject).await?)
+    let store = state.for_tenant(run.tenant);
+    let Some(holder) = store.subject_holder(subject).await? else { return Ok(None) };
+    Ok(store.run_overview(holder).await?.map(|row| (holder, row.state)))
 }
 
-/// How many worker sessions would take the run's current step.
-async fn workers(state: &AppState, run: &Run) -> Result<u32, ApiError> {
+/// How many worker sessions would take the run's current step. One whose heartbeats have stopped would not.
+fn workers(state: &AppState, run: &Run, sessions: &[SessionRow]) -> u32 {
     let spec = run.spec(run.position);
     let now = state.engine().now();
-    let sessions = state.for_tenant(run.tenant).worker_sessions().await?;
-    let takes = |session: &&interlock_store::SessionRow| {
+    let takes = |session: &&SessionRow| {
         session.state == WorkerState::Online
+            && Heartbeat::At(session.heartbeat_at).silent_since(now).is_none()
             && session.lease_expires_at > now
             && session.queues.contains(&spec.queue)
             && Skills::new(session.tasks.clone(), session.capabilities.clone()).can_take(run)
     };
-    Ok(sessions.iter().filter(takes).count() as u32)
+    sessions.iter().filter(takes).count() as u32
 }

@@ -8,7 +8,6 @@ use interlock_protocol::identity::{TenantList, path};
 use super::view;
 use crate::api_error::ApiError;
 use crate::identity::Caller;
-use crate::query::{Nothing, Params};
 use crate::state::AppState;
 
 /// List tenants
@@ -20,11 +19,7 @@ use crate::state::AppState;
     tag = "tenants",
     responses((status = 200, description = "The tenants.", body = TenantList)),
 )]
-pub async fn list(
-    State(state): State<AppState>,
-    caller: Caller,
-    _: Params<Nothing>,
-) -> Result<Json<TenantList>, ApiError> {
+pub async fn list(State(state): State<AppState>, caller: Caller) -> Result<Json<TenantList>, ApiError> {
     let rows = if caller.may(Permission::Install) {
         state.engine().installation().tenants().await?
     } else {

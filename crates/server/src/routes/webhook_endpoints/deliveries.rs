@@ -2,6 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
+use interlock_protocol::runs::limits;
 use interlock_protocol::webhooks::{OutboundDeliveryList, path};
 
 use super::view;
@@ -12,9 +13,8 @@ use crate::request::{OfEndpoint, cut};
 use crate::routes::dead_letters::MessagePage;
 use crate::state::AppState;
 
-const PAGE_DEFAULT: usize = 20;
 /// Each delivery brings its tries along.
-const PAGE_MAX: usize = 100;
+const PAGE_DEFAULT: usize = 20;
 
 /// List what was sent to an endpoint
 #[utoipa::path(
@@ -32,7 +32,7 @@ pub async fn deliveries(
 ) -> Result<Json<OutboundDeliveryList>, ApiError> {
     let row = state.engine().webhooks().outbound_endpoint(caller.tenant, &named).await?;
     let reads = state.for_tenant(caller.tenant);
-    let limit = params.limit.unwrap_or(PAGE_DEFAULT).clamp(1, PAGE_MAX);
+    let limit = params.limit.unwrap_or(PAGE_DEFAULT).clamp(1, limits::PAGE_MAX);
     let mut messages = reads.messages(row.id, params.before, limit + 1).await?;
     let next_before = cut(&mut messages, limit, |message| message.id);
     let mut deliveries = Vec::with_capacity(messages.len());

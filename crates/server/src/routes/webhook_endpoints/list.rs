@@ -8,7 +8,6 @@ use interlock_protocol::webhooks::{OutboundList, path};
 use super::view;
 use crate::api_error::ApiError;
 use crate::identity::Caller;
-use crate::query::{Nothing, Params};
 use crate::state::AppState;
 
 /// List the endpoints that are told of events
@@ -18,11 +17,7 @@ use crate::state::AppState;
     tag = "webhook-endpoints",
     responses((status = 200, description = "All of them.", body = OutboundList)),
 )]
-pub async fn list(
-    State(state): State<AppState>,
-    caller: Caller,
-    _: Params<Nothing>,
-) -> Result<Json<OutboundList>, ApiError> {
+pub async fn list(State(state): State<AppState>, caller: Caller) -> Result<Json<OutboundList>, ApiError> {
     let rows = state.for_tenant(caller.tenant).outbound_endpoints(ENDPOINTS_MAX).await?;
     Ok(Json(OutboundList { endpoints: rows.into_iter().map(view::endpoint).collect() }))
 }

@@ -8,7 +8,6 @@ use interlock_protocol::webhooks::{InboundList, path};
 use super::view;
 use crate::api_error::ApiError;
 use crate::identity::Caller;
-use crate::query::{Nothing, Params};
 use crate::state::AppState;
 
 /// List the addresses at which webhooks are taken
@@ -18,11 +17,7 @@ use crate::state::AppState;
     tag = "webhooks",
     responses((status = 200, description = "All of them.", body = InboundList)),
 )]
-pub async fn list(
-    State(state): State<AppState>,
-    caller: Caller,
-    _: Params<Nothing>,
-) -> Result<Json<InboundList>, ApiError> {
+pub async fn list(State(state): State<AppState>, caller: Caller) -> Result<Json<InboundList>, ApiError> {
     let rows = state.for_tenant(caller.tenant).inbound_endpoints("", ENDPOINTS_MAX).await?;
     Ok(Json(InboundList { endpoints: rows.into_iter().map(view::endpoint).collect() }))
 }

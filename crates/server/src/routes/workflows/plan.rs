@@ -32,7 +32,7 @@ pub async fn plan(
     Body(body): Body<PlanRequest>,
 ) -> Result<Json<Payload>, ApiError> {
     let PlanRequest { source, file, workflow, version, inputs } = body;
-    let given = inputs.to_value().map_err(|error| ApiError::malformed(format!("the body: inputs: {error}")))?;
+    let given = inputs.to_exact_value().map_err(|error| ApiError::invalid(format!("the inputs: {error}")))?;
     let engine = state.engine();
     let walked = match (source, workflow) {
         (Some(source), None) if version.is_none() => {

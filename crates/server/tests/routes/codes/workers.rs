@@ -59,6 +59,7 @@ async fn session_that_fell_silent(api: &Api) -> Answer {
 
 table! { TABLE:
     "SESSION_GONE" => |api| of_no_session(api).await,
+    "WORKER_NOT_FOUND" => |api| api.get("/workers/nobody").await,
     "STEP_STALE_ATTEMPT" => |api| report(api, |assignment| assignment["attempt"] = json!(7)).await,
     "STORE_EPOCH_STALE" => |api| report(api, |assignment| assignment["epoch"] = json!(99)).await,
     "RUN_CANCELING" => |api| effect_of_a_canceled_run(api).await,

@@ -1,0 +1,154 @@
+//! `interlock status`: how everything stands, on one screen. Ends with 1 where something does not get better by itself.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use clap::Args;
+use interlock_core::text::visible::visible;
+use interlock_protocol::operations::{StatusView, path};
+
+use super::queue;
+use crate::client::{Client, ClientArgs};
+use crate::output::exit::{Ended, Exit};
+use crate::output::paint::{Paint, Tone, run_tone};
+use crate::output::table::{Cell, Table, cut};
+use crate::output::{Format, Printer, say, span};
+use crate::run::list::state_words;
+use crate::run::why;
+use crate::worker::list::table as workers_table;
+
+const LOOK_EVERY: Duration = Duration::from_secs(2);
+/// Puts the cursor at the top and clears the screen.
+const TOP: &str = "\x1b[H\x1b[2J";
+
+#[derive(Args)]
+pub struct StatusArgs {
+    #[command(flatten)]
+    client: ClientArgs,
+    /// Stay, and show it again every two seconds.
+    #[arg(long, short)]
+    watch: bool,
+}
+
+pub async fn run(args: StatusArgs) -> anyhow::Result<()> {
+    let (client, printer) = args.client.open()?;
+    if args.watch {
+        return tokio::select! {
+            ended = watch(&client, printer) => ended,
+            _ = tokio::signal::ctrl_c() => Err(Ended::silently(Exit::Interrupted)),
+        };
+    }
+    let status = ask(&client).await?;
+    printer.show(&status, |paint| page(&status, paint, printer.width()))?;
+    if status.problems.is_empty() { Ok(()) } else { Err(Ended::silently(Exit::Unsuccessful)) }
+}
+
+async fn ask(client: &Client) -> anyhow::Result<StatusView> {
+    Ok(client.get(path::STATUS).send().await?)
+}
+
+async fn watch(client: &Client, printer: Printer) -> anyhow::Result<()> {
+    loop {
+        let status = ask(client).await?;
+        let text = match printer.format {
+            Format::Table if printer.terminal => format!("{TOP}{}", page(&status, printer.paint, printer.width())),
+            Format::Table => page(&status, printer.paint, printer.width()),
+            // One document a line, whichever format: a stream of YAML documents helps nobody.
+            Format::Json | Format::Yaml => serde_json::to_string(&status)?,
+        };
+        say(&text)?;
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+}
+
+fn page(status: &StatusView, paint: Paint, width: usize) -> String {
+    let now = status.at;
+    let mut text = String::new();
+    // Writing to a string cannot fail.
+    if status.problems.is_empty() {
+        let _ = writeln!(text, "{}", paint.tone(Tone::Good, "All is well."));
+    }
+    for problem in &status.problems {
+        let _ = writeln!(text, "{} {}", paint.tone(Tone::Bad, "✗"), visible(&problem.text));
+    }
+    heading(&mut text, paint, "Runs that have not ended");
+    if status.runs.is_empty() {
+        text.push_str("none\n");
+    }
+    for count in &status.runs {
+        let words = state_words(count.state, count.detail, count.reason);
+        let _ = writeln!(text, "{:>7}  {}", count.runs, paint.tone(run_tone(count.state), words));
+    }
+    if !status.oldest.is_empty() {
+        heading(&mut text, paint, &format!("Waiting for a person: {}, the oldest", status.need_a_person));
+    }
+    for run in &status.oldest {
+        let name = run.subject.as_deref().unwrap_or(&run.workflow);
+        let state = paint.tone(run_tone(run.state), state_words(run.state, None, run.reason));
+        let _ = writeln!(text, "{}  {}  {state}, {}", run.run_id, visible(name), span::away(run.created_at, now));
+        for cause in &run.because {
+            let _ = writeln!(text, "    {}", cut(&why::words(cause, now), width.saturating_sub(4)));
+        }
+    }
+    if !status.approvals.is_empty() {
+        heading(&mut text, paint, "Open approvals, the oldest");
+        text.push_str(&approvals(status).render(paint, width));
+    }
+    if !status.queues.is_empty() {
+        heading(&mut text, paint, "Queues");
+        text.push_str(&queue::table(&status.queues, now).render(paint, width));
+    }
+    if !status.workers.is_empty() {
+        heading(&mut text, paint, "Workers");
+        text.push_str(&workers_table(&status.workers, now).render(paint, width));
+    }
+    if !status.endpoints.is_empty() {
+        heading(&mut text, paint, "Webhook endpoints that get nothing");
+        text.push_str(&endpoints(status).render(paint, width));
+    }
+    if let Some(feed) = status.feed {
+        let late = if feed.lag_ms > 1_000 {
+            format!(", {} behind", span::span(interlock_core::time::Millis(feed.lag_ms)))
+        } else {
+            String::new()
+        };
+        let _ = writeln!(text, "\n{}", paint.dim(format!("feed at {}{late}", feed.cursor)));
+    }
+    text
+}
+
+fn heading(text: &mut String, paint: Paint, words: &str) {
+    let _ = writeln!(text, "\n{}", paint.bold(words));
+}
+
+fn approvals(status: &StatusView) -> Table {
+    let mut table = Table::new(["APPROVAL", "RUN", "VOTES", "ASKED", "EXPIRES", "QUESTION"]).with_ids([0, 1]);
+    table = table.dispensable([1, 3]);
+    for open in &status.approvals {
+        table.row([
+            Cell::new(open.approval.to_string()),
+            Cell::new(open.run_id.to_string()),
+            Cell::new(format!("{}/{}", open.approved, open.needed)),
+            Cell::new(span::away(open.requested_at, status.at)),
+            Cell::new(span::away(open.expires_at, status.at)),
+            Cell::or_dash(open.message.as_ref()),
+        ]);
+    }
+    table
+}
+
+fn endpoints(status: &StatusView) -> Table {
+    let mut table = Table::new(["ENDPOINT", "URL", "STATE", "FAILING", "BEHIND", "NOTE"]).with_ids([0]);
+    table = table.dispensable([5, 4]);
+    for endpoint in &status.endpoints {
+        table.row([
+            Cell::new(endpoint.endpoint_id.to_string()),
+            Cell::new(&endpoint.url),
+            Cell::new(endpoint.state.as_str()),
+            Cell::or_dash(endpoint.failing_since.map(|at| span::span(status.at.since(at)))),
+            Cell::new(endpoint.behind.to_string()),
+            Cell::or_dash(endpoint.note.as_ref()),
+        ]);
+    }
+    table
+}

@@ -1,0 +1,55 @@
+//! `interlock run receipts`: the run's effects on other systems.
+
+use clap::Args;
+use interlock_core::run::receipt::Receipt;
+use interlock_core::state::ReceiptState;
+use interlock_protocol::runs::{ReceiptList, StepView, path};
+
+use super::{RunArg, find, show};
+use crate::client::{Client, fill};
+use crate::output::paint::Tone;
+use crate::output::table::{Cell, Table};
+use crate::output::{Printer, span};
+
+#[derive(Debug, Args)]
+pub struct ReceiptsArgs {
+    #[command(flatten)]
+    run: RunArg,
+}
+
+pub async fn run(client: &Client, printer: Printer, args: ReceiptsArgs) -> anyhow::Result<()> {
+    let run = find::run(client, &args.run.run).await?;
+    let list: ReceiptList = client.get(fill(path::RECEIPTS, &[("run", &run)])).send().await?;
+    let steps = show::steps(client, run).await?;
+    printer.list(&list.receipts, |_| table(&list.receipts, &steps), "It has named no effect on another system.")
+}
+
+fn table(receipts: &[Receipt], steps: &[StepView]) -> Table {
+    let mut table = Table::new(["STEP", "TRY", "EFFECT", "STATE", "ASKED", "ANSWERED", "KEY", "RECEIPT"])
+        .with_ids([7])
+        .dispensable([7, 5, 4]);
+    for receipt in receipts {
+        let step = steps.iter().find(|step| step.position == receipt.position).map(|step| step.key.as_str());
+        let late = if receipt.late { " (late)" } else { "" };
+        table.row([
+            Cell::or_dash(step),
+            Cell::new(receipt.attempt.to_string()),
+            Cell::new(receipt.effect.as_str()),
+            Cell::toned(tone(receipt.state), format!("{}{late}", receipt.state.as_str().replace('_', " "))),
+            Cell::new(span::instant(receipt.intent_at)),
+            Cell::or_dash(receipt.outcome_at.map(span::instant)),
+            Cell::new(&receipt.key),
+            Cell::new(receipt.id.to_string()),
+        ]);
+    }
+    table
+}
+
+const fn tone(state: ReceiptState) -> Tone {
+    match state {
+        ReceiptState::Succeeded => Tone::Good,
+        ReceiptState::Failed => Tone::Bad,
+        ReceiptState::InDoubt => Tone::Careful,
+        ReceiptState::Intent => Tone::Plain,
+    }
+}

@@ -1,0 +1,211 @@
+//! What an operator looks at: workers, queues, and how everything stands on one screen.
+
+use interlock_core::ids::{ApprovalId, OutboundId, RunId, SessionId};
+use interlock_core::run::why::Cause;
+use interlock_core::state::{Detail, Reason, RunState, WorkerState};
+use interlock_core::time::Timestamp;
+use interlock_core::trigger::EndpointState;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// Where the calls live.
+pub mod path {
+    pub const STATUS: &str = "/api/v1/status";
+    pub const WORKERS: &str = "/api/v1/workers";
+    pub const WORKER: &str = "/api/v1/workers/{session}";
+    pub const QUEUES: &str = "/api/v1/queues";
+}
+
+/// Bounds of what one answer holds.
+pub mod limits {
+    use interlock_core::time::Millis;
+
+    /// Workers of one answer, the ones last heard of first.
+    pub const WORKERS_MAX: usize = 500;
+    /// Steps that are listed of one worker.
+    pub const HELD_MAX: usize = 500;
+    /// The oldest runs that wait for a person, each with why; and the oldest open approvals.
+    pub const OLDEST_MAX: usize = 5;
+    pub const APPROVALS_MAX: usize = 10;
+    /// Events that wait longer than this to be told are a problem.
+    pub const FEED_LAG_MAX: Millis = Millis::from_secs(60);
+}
+
+/// A worker session: one registration of a worker process.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct WorkerView {
+    pub session_id: SessionId,
+    /// The name that the worker gave itself.
+    pub worker: String,
+    /// `offline` once its lease is over or it has signed off.
+    pub state: WorkerState,
+    /// Its heartbeats have stopped, though its lease is not over yet.
+    #[serde(default)]
+    pub silent: bool,
+    pub last_heartbeat_at: Timestamp,
+    pub lease_expires_at: Timestamp,
+    pub registered_at: Timestamp,
+    pub queues: Vec<String>,
+    /// The tasks that it named; absent where it did not, and takes any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tasks: Option<Vec<String>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capabilities: Option<Vec<String>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub build_id: Option<String>,
+    /// How many steps it can have at a time, and how many of this tenant it has.
+    pub slots: u32,
+    pub running: u64,
+    /// It is inside a server, and serves all tenants.
+    #[serde(default)]
+    pub shared: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct WorkerList {
+    /// Those last heard of first.
+    pub workers: Vec<WorkerView>,
+}
+
+/// A worker, and the steps that it has.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct WorkerDetail {
+    #[serde(flatten)]
+    pub worker: WorkerView,
+    /// The oldest first.
+    pub holds: Vec<HeldStepView>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct HeldStepView {
+    pub run_id: RunId,
+    pub position: u32,
+    pub attempt: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<Timestamp>,
+}
+
+/// One of the tenant's queues that has something to do, or a worker.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct QueueView {
+    pub queue: String,
+    /// Steps that can be claimed now.
+    pub ready: u64,
+    /// Steps whose next attempt waits for its time.
+    pub delayed: u64,
+    pub running: u64,
+    /// Since when the oldest step can be claimed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub oldest_ready_at: Option<Timestamp>,
+    /// Living workers that take from it.
+    pub workers: u32,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct QueueList {
+    /// By name.
+    pub queues: Vec<QueueView>,
+}
+
+/// How a tenant's work stands.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct StatusView {
+    /// When this was so, by the server's clock.
+    pub at: Timestamp,
+    /// What is wrong; empty where all is well.
+    pub problems: Vec<StatusProblem>,
+    /// Runs that have not ended, by state.
+    pub runs: Vec<StateCount>,
+    /// How many runs wait for a person, and the oldest of them.
+    pub need_a_person: u64,
+    pub oldest: Vec<NeedyRun>,
+    pub queues: Vec<QueueView>,
+    /// Those that live, and those that were lost with steps.
+    pub workers: Vec<WorkerView>,
+    /// The oldest open approvals.
+    pub approvals: Vec<OpenApproval>,
+    /// Endpoints of webhooks that do not get their messages.
+    pub endpoints: Vec<BrokenEndpoint>,
+    /// The newest event that listeners can see; absent for a caller that is limited to a workspace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub feed: Option<FeedState>,
+}
+
+/// Something that does not get better by itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct StatusProblem {
+    pub kind: ProblemKind,
+    /// In a sentence.
+    pub text: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ProblemKind {
+    /// A run has stopped and needs a directive.
+    RunStopped,
+    /// Steps wait on a queue from which no living worker takes.
+    QueueWithoutWorkers,
+    /// A worker that has steps is silent.
+    WorkerSilent,
+    EndpointFailing,
+    /// Events reach listeners late.
+    FeedBehind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct StateCount {
+    pub state: RunState,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<Detail>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Reason>,
+    pub runs: u64,
+}
+
+/// A run that waits for a person, and why.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct NeedyRun {
+    pub run_id: RunId,
+    pub workflow: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subject: Option<String>,
+    pub state: RunState,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Reason>,
+    pub created_at: Timestamp,
+    pub because: Vec<Cause>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct OpenApproval {
+    pub approval: ApprovalId,
+    pub run_id: RunId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    pub approved: u32,
+    pub needed: u32,
+    pub requested_at: Timestamp,
+    pub expires_at: Timestamp,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct BrokenEndpoint {
+    pub endpoint_id: OutboundId,
+    pub url: String,
+    pub state: EndpointState,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failing_since: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    /// Events of the tenant that it has not been sent yet.
+    pub behind: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct FeedState {
+    /// The cursor of the newest event.
+    pub cursor: u64,
+    /// For how long committed events have waited to be told; 0 where none waits.
+    pub lag_ms: u64,
+}

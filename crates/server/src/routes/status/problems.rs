@@ -1,0 +1,36 @@
+//! What is wrong, read off what was found.
+
+use interlock_core::state::{Reason, RunState, WorkerState};
+use interlock_core::trigger::EndpointState;
+use interlock_protocol::operations::{ProblemKind, StatusProblem, StatusView, limits};
+
+pub fn problems(view: &StatusView) -> Vec<StatusProblem> {
+    let mut found = Vec::new();
+    let mut tell = |kind, text| found.push(StatusProblem { kind, text });
+    for count in view.runs.iter().filter(|count| count.state == RunState::Paused) {
+        // Without a reason of its own it was paused by a person, who knows of it.
+        let Some(reason) = count.reason.filter(|reason| *reason != Reason::Requested) else { continue };
+        let reason = reason.as_str().replace('_', " ");
+        let runs = if count.runs == 1 { "1 run has".to_owned() } else { format!("{} runs have", count.runs) };
+        tell(ProblemKind::RunStopped, format!("{runs} stopped ({reason}) and wait for a directive"));
+    }
+    for queue in view.queues.iter().filter(|queue| queue.ready > 0 && queue.workers == 0) {
+        let text = format!("{} steps wait on queue `{}`, and no living worker takes from it", queue.ready, queue.queue);
+        tell(ProblemKind::QueueWithoutWorkers, text);
+    }
+    let lost = |silent: bool, state| silent || state == WorkerState::Offline;
+    for worker in view.workers.iter().filter(|worker| worker.running > 0 && lost(worker.silent, worker.state)) {
+        let text = format!("worker `{}` has {} steps and is silent", worker.worker, worker.running);
+        tell(ProblemKind::WorkerSilent, text);
+    }
+    // One that somebody has switched off is no fault.
+    for endpoint in view.endpoints.iter().filter(|endpoint| endpoint.failing_since.is_some()) {
+        let off = if endpoint.state == EndpointState::Enabled { "" } else { ", and was switched off" };
+        tell(ProblemKind::EndpointFailing, format!("endpoint {} does not take its messages{off}", endpoint.url));
+    }
+    if let Some(feed) = view.feed.filter(|feed| feed.lag_ms > limits::FEED_LAG_MAX.0) {
+        let text = format!("events have waited {} s to be told to those who listen", feed.lag_ms / 1_000);
+        tell(ProblemKind::FeedBehind, text);
+    }
+    found
+}

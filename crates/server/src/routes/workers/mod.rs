@@ -1,0 +1,14 @@
+//! Workers: who takes steps, from which queues, and when each was last heard of.
+
+mod get;
+mod list;
+pub mod view;
+
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::state::AppState;
+
+pub fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::default().routes(routes!(list::list)).routes(routes!(get::get))
+}

@@ -1,0 +1,46 @@
+//! A worker session as it goes over the wire.
+
+use interlock_core::ids::{SessionId, TenantId};
+use interlock_core::run::why::Heartbeat;
+use interlock_core::state::WorkerState;
+use interlock_core::time::Timestamp;
+use interlock_protocol::operations::{WorkerView, limits};
+use interlock_store::SessionRow;
+
+use crate::api_error::ApiError;
+use crate::state::AppState;
+
+/// The tenant's workers, those last heard of first; with those that are over, or only such of them as still have steps.
+pub async fn workers(state: &AppState, tenant: TenantId, with_ended: bool) -> Result<Vec<WorkerView>, ApiError> {
+    let store = state.for_tenant(tenant);
+    let running = store.claims_by_session().await?;
+    let now = state.engine().now();
+    let of_session = |session: SessionId| running.get(&session).copied().unwrap_or(0);
+    let sessions = store.worker_sessions().await?.into_iter();
+    let mut workers: Vec<_> = sessions.map(|row| worker(of_session(row.id), row, now)).collect();
+    workers.retain(|worker| with_ended || worker.state != WorkerState::Offline || worker.running > 0);
+    workers.sort_by_key(|worker| (std::cmp::Reverse(worker.last_heartbeat_at), worker.session_id));
+    workers.truncate(limits::WORKERS_MAX);
+    Ok(workers)
+}
+
+/// A worker that has so many of the tenant's steps.
+pub fn worker(running: u64, row: SessionRow, now: Timestamp) -> WorkerView {
+    let is_over = row.state == WorkerState::Offline || row.lease_expires_at <= now;
+    WorkerView {
+        session_id: row.id,
+        state: if is_over { WorkerState::Offline } else { row.state },
+        silent: !is_over && Heartbeat::At(row.heartbeat_at).silent_since(now).is_some(),
+        worker: row.worker,
+        last_heartbeat_at: row.heartbeat_at,
+        lease_expires_at: row.lease_expires_at,
+        registered_at: row.registered_at,
+        queues: row.queues,
+        tasks: row.tasks,
+        capabilities: row.capabilities,
+        build_id: row.build_id,
+        slots: row.slots,
+        running,
+        shared: row.tenant.is_none(),
+    }
+}
