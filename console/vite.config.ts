@@ -1,0 +1,44 @@
+import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import react from '@vitejs/plugin-react';
+import type { Plugin } from 'vite';
+import { defineConfig } from 'vitest/config';
+
+/** `npm run dev` sends what is not the console's to a server that runs beside it. */
+const SERVER = process.env.INTERLOCK_SERVER ?? 'http://127.0.0.1:8420';
+const PAGES = ['/login', '/logout', '/setup', '/account', '/auth', '/docs', '/sign-in.css', '/openapi.json', '/schema'];
+
+/** Writes each file a second time, compressed, so that the server has nothing to compress. */
+function compressed(): Plugin {
+  return {
+    name: 'compressed',
+    apply: 'build',
+    closeBundle() {
+      for (const entry of readdirSync('dist', { recursive: true, withFileTypes: true })) {
+        const path = join(entry.parentPath, entry.name);
+        if (entry.isFile() && /\.(html|js|css|svg)$/.test(entry.name)) {
+          writeFileSync(`${path}.gz`, gzipSync(readFileSync(path), { level: 9 }));
+        }
+      }
+    },
+  };
+}
+
+export default defineConfig({
+  plugins: [react(), compressed()],
+  build: {
+    // Nothing inline: the page's policy allows only files of this server.
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    chunkSizeWarningLimit: 400,
+  },
+  server: {
+    proxy: {
+      '/api': { target: SERVER },
+      '/ws': { target: SERVER, ws: true },
+      ...Object.fromEntries(PAGES.map((page) => [page, { target: SERVER }])),
+    },
+  },
+  test: { pool: 'threads', isolate: false, include: ['src/**/*.test.{ts,tsx}'] },
+});
