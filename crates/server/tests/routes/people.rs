@@ -80,7 +80,7 @@ async fn the_first_admins_link_works_once() {
     let shown = page(&api, &format!("/setup?token={token}")).await;
     assert_eq!(shown.status, 200);
     assert!(shown.body.as_str().unwrap().contains("first admin"), "{}", shown.body);
-    assert_eq!(shown.headers[header::REFERRER_POLICY], "no-referrer");
+    assert_eq!(shown.headers[header::REFERRER_POLICY], "same-origin");
     assert!(shown.headers[header::CONTENT_SECURITY_POLICY].to_str().unwrap().contains("frame-ancestors 'none'"));
 
     let fill = |name: &str, password: &str, again: &str| {
