@@ -45,19 +45,21 @@ export function State({ of, detail }: { of: AnyState; detail?: string | null }) 
   );
 }
 
+const RING = 'M14.5 8a6.5 6.5 0 1 1-13 0 6.5 6.5 0 0 1 13 0';
+
 const PATHS: Partial<Record<AnyState, string>> = {
   succeeded: 'M3.5 8.5l3 3 6-7',
   approved: 'M3.5 8.5l3 3 6-7',
   failed: 'M4.5 4.5l7 7m0-7l-7 7',
   rejected: 'M4.5 4.5l7 7m0-7l-7 7',
-  expired: 'M8 4v4l3 2',
+  expired: `${RING}M8 4.5V8l2.5 1.5`,
   canceled: 'M4 8h8',
   skipped: 'M4 4l5 4-5 4m7-8v8',
   paused: 'M6 4v8m4-8v8',
-  in_doubt: 'M6 6a2 2 0 1 1 2.6 1.9c-.4.2-.6.5-.6 1m0 2.4v.2',
-  waiting_approval: 'M8 4v5m0 2.4v.2',
-  requested: 'M8 4v5m0 2.4v.2',
-  waiting_signal: 'M8 4.5V8l2.5 1.5',
+  in_doubt: `${RING}M6.2 6.2a1.8 1.8 0 1 1 2.4 1.7c-.4.1-.6.4-.6.8m0 2.4v.1`,
+  waiting_approval: `${RING}M8 4.5v4m0 2.6v.1`,
+  requested: `${RING}M8 4.5v4m0 2.6v.1`,
+  waiting_signal: `${RING}M8 4.5V8l2.5 1.5`,
   rolling_back: 'M12 9a4 4 0 1 0-1.5-3.2M11 3v3H8',
   rolled_back: 'M12 9a4 4 0 1 0-1.5-3.2M11 3v3H8',
 };

@@ -86,12 +86,12 @@ export function Countdown({ to, label }: { to: number; label: string }) {
 }
 
 /** The end of an id is what tells it apart; the whole of it is on hover. */
-export function Id({ of }: { of: string }) {
+export function Id({ of, bare = false }: { of: string; bare?: boolean }) {
   const [prefix, rest] = of.includes('_') ? of.split(/_(.*)/s) : ['', of];
   const short = rest !== undefined && rest.length > 10 ? rest.slice(-8) : rest;
   return (
     <code className="id" title={of}>
-      {prefix !== '' && <span className="quiet">{prefix}_…</span>}
+      {prefix !== '' && !bare && <span className="quiet">{prefix}_…</span>}
       {short}
     </code>
   );

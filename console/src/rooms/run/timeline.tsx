@@ -49,8 +49,10 @@ export function Timeline({ run, steps, events, selected, choose }: Props) {
         </li>
       ))}
       <li className="scale" aria-hidden="true">
-        <span>0</span>
-        <span>{span(length)}</span>
+        <span>
+          <span>0</span>
+          <span>{span(length)}</span>
+        </span>
       </li>
     </ol>
   );

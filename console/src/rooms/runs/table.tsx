@@ -36,7 +36,7 @@ export function RunTable({ rows, cursor, body }: Props) {
               <Link to={at('runs', run.run_id)} className="row-link">
                 {run.subject == null ? <Id of={run.run_id} /> : <Text of={run.subject} />}
               </Link>
-              {run.subject != null && <Id of={run.run_id} />}
+              {run.subject != null && <Id of={run.run_id} bare />}
             </td>
             <td className="c-workflow">
               <Text of={run.workflow} /> <span className="quiet">v{run.workflow_version}</span>

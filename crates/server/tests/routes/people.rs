@@ -95,7 +95,7 @@ async fn the_first_admins_link_works_once() {
     assert!(!odd.body.as_str().unwrap().contains("<b>"), "what was typed is made harmless");
 
     let done = form(&api, "/setup", fill("ada", "aaaaaaaaaaaaaa", "aaaaaaaaaaaaaa")).await;
-    assert_eq!((done.status.as_u16(), &done.headers[header::LOCATION]), (303, &"/account".parse().unwrap()));
+    assert_eq!((done.status.as_u16(), &done.headers[header::LOCATION]), (303, &"/".parse().unwrap()));
     let ada = Browser { api: &api, cookie: cookie_of(&done), csrf: String::new() };
     let me = ada.ask("GET", "/api/v1/me", Value::Null, &[]).await.ok();
     assert_eq!((&me["person"], &me["roles"], &me["installation"]), (&json!("ada"), &json!(["admin"]), &json!(true)));
@@ -126,7 +126,7 @@ async fn signing_in_and_out() {
     assert_eq!(ada.ask("GET", "/api/v1/me", Value::Null, &[]).await.problem(), (401, "UNAUTHORIZED"));
     assert_eq!(ada.ask("GET", "/account", Value::Null, &[]).await.status, 303);
     let bare = ada.ask("GET", "/", Value::Null, &[]).await;
-    assert_eq!((bare.status.as_u16(), &bare.headers[header::LOCATION]), (303, &"/account".parse().unwrap()));
+    assert_eq!((bare.status.as_u16(), &bare.headers[header::LOCATION]), (303, &"/login".parse().unwrap()));
     api.end().await;
 }
 
