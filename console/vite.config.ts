@@ -9,18 +9,25 @@ import { defineConfig } from 'vitest/config';
 const SERVER = process.env.INTERLOCK_SERVER ?? 'http://127.0.0.1:8420';
 const PAGES = ['/login', '/logout', '/setup', '/account', '/auth', '/docs', '/sign-in.css', '/openapi.json', '/schema'];
 
+/** What a first visit downloads, compressed. */
+const BUNDLE_BYTES_MAX = 400_000;
+
 /** Writes each file a second time, compressed, so that the server has nothing to compress. */
 function compressed(): Plugin {
   return {
     name: 'compressed',
     apply: 'build',
     closeBundle() {
+      let bytes = 0;
       for (const entry of readdirSync('dist', { recursive: true, withFileTypes: true })) {
         const path = join(entry.parentPath, entry.name);
         if (entry.isFile() && /\.(html|js|css|svg)$/.test(entry.name)) {
-          writeFileSync(`${path}.gz`, gzipSync(readFileSync(path), { level: 9 }));
+          const small = gzipSync(readFileSync(path), { level: 9 });
+          bytes += small.length;
+          writeFileSync(`${path}.gz`, small);
         }
       }
+      if (bytes > BUNDLE_BYTES_MAX) throw new Error(`the console has ${bytes} bytes compressed; ${BUNDLE_BYTES_MAX} is the most`);
     },
   };
 }

@@ -14,7 +14,11 @@ export function Dialog({ title, close, children, wide = false }: Props) {
   const heading = useId();
   useEffect(() => {
     const dialog = element.current;
-    if (dialog !== null && !dialog.open) dialog.showModal();
+    if (dialog === null || dialog.open) return;
+    dialog.showModal();
+    // The first field, else the button that does it: not the cross, which the browser would choose.
+    const first = dialog.querySelector<HTMLElement>('form :is(input, textarea, select)') ?? dialog.querySelector<HTMLElement>('footer .primary, footer .danger');
+    first?.focus();
   }, []);
   return (
     <dialog

@@ -34,7 +34,13 @@ export function FormDialog({ title, verb, danger = false, wide = false, children
   }
   return (
     <Dialog title={title} close={close} wide={wide}>
-      <form onSubmit={submit}>
+      <form
+        onSubmit={submit}
+        onKeyDown={(event) => {
+          // In a text of several lines Enter is a line.
+          if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) event.currentTarget.requestSubmit();
+        }}
+      >
         {children}
         {work.error !== null && <ProblemNote error={work.error} />}
         <footer>
@@ -113,7 +119,6 @@ interface AreaProps extends Labelled {
   required?: boolean;
   defaultValue?: string;
   code?: boolean;
-  autoFocus?: boolean;
 }
 
 export function Area({ label, hint, rows = 2, code = false, ...rest }: AreaProps) {
@@ -150,5 +155,5 @@ export function Check({ label, ...rest }: { label: ReactNode } & InputHTMLAttrib
 /** Why: it stands in the history, with the person's name. */
 export function Reason({ required = true, label = 'Reason' }: { required?: boolean; label?: string }) {
   const words = required ? label : `${label} (optional)`;
-  return <Area name="reason" label={words} required={required} autoFocus hint="It stays in the history, with your name." />;
+  return <Area name="reason" label={words} required={required} hint="It stays in the history, with your name." />;
 }

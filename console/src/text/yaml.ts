@@ -6,7 +6,7 @@ export interface YamlToken {
   text: string;
 }
 
-const PART = /(#.*$)|(\$\{\{.*?\}\})|("(?:[^"\\]|\\.)*"|'(?:[^']|'')*')|([\w$-]+(?=\s*:(?:\s|$)))/g;
+const PART = /(#.*$)|(\$\{\{.*?\}\})|(?<!\w)("(?:[^"\\]|\\.)*"|'(?:[^']|'')*')|([\w$-]+(?=\s*:(?:\s|$)))/g;
 
 export function yamlTokens(line: string): YamlToken[] {
   const found: YamlToken[] = [];

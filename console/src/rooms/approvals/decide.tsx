@@ -70,7 +70,7 @@ export function DecideDialog({ approvals, approve, close }: Props) {
           ))}
         </Select>
       )}
-      <Area name="notes" label={approve ? 'Comment (optional)' : 'Why not?'} required={!approve} autoFocus hint="It stays with your vote." />
+      <Area name="notes" label={approve ? 'Comment (optional)' : 'Why not?'} required={!approve} hint="It stays with your vote." />
     </FormDialog>
   );
 }

@@ -3,7 +3,7 @@
 import { useState } from 'react';
 import { useQuery } from '@tanstack/react-query';
 import type { Run, Step } from '../../api/client';
-import { useMay } from '../../api/session';
+import { useMay, useMe } from '../../api/session';
 import { useKeys } from '../../keyboard/keys';
 import { Button } from '../../parts/button';
 import { Copy } from '../../parts/copy';
@@ -14,12 +14,14 @@ import { at, Link } from '../../route/router';
 import { sentence } from '../../text/why';
 import { DecideDialog } from '../approvals/decide';
 import { canDecide } from '../approvals/inbox';
-import { useMe } from '../../api/session';
 import { actionsFor, isOver, type Action } from './actions';
 import { DIALOGS, VERBS } from './dialogs';
 import { runApprovalsQuery, whyQuery } from './query';
 
 const KEYS: Partial<Record<Action, string>> = { approve: 'a', reject: 'r', retry: 't', resume: 'e', cancel: 'c', pause: 'p' };
+
+/** What brings a run on, where it is the first thing that helps. */
+const LEADS: Action[] = ['approve', 'resolve', 'resume', 'retry', 'signal'];
 
 export function RunHead({ run, steps }: { run: Run; steps: Step[] }) {
   const why = useQuery(whyQuery(run.run_id));
@@ -91,7 +93,7 @@ export function RunHead({ run, steps }: { run: Run; steps: Step[] }) {
             {actions.map((action, index) => (
               <Button
                 key={action}
-                look={index === 0 && action !== 'cancel' && action !== 'pause' ? 'primary' : 'plain'}
+                look={index === 0 && LEADS.includes(action) ? 'primary' : 'plain'}
                 onClick={() => setDoing(action)}
                 press={KEYS[action]}
               >

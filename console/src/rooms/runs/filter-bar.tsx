@@ -24,11 +24,13 @@ export function FilterBar() {
     go(withQuery(path, next));
   }
   const set = (name: string, value: string) => put((next) => (value === '' ? next.delete(name) : next.set(name, value)));
-  function search(event: FormEvent) {
+  function search(event: FormEvent<HTMLFormElement>) {
     event.preventDefault();
     const found = searched(typed);
     if (found === undefined) return;
     setTyped('');
+    // The keys are the list's again.
+    event.currentTarget.querySelector('input')?.blur();
     if ('run' in found) go(at('runs', found.run));
     else if (found.name === 'subject') set('subject', found.value);
     else put((next) => next.append(found.name, found.value));

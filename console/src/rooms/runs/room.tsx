@@ -1,6 +1,6 @@
 /** Runs: what there is, live, by what it has in common. */
 
-import { useRef, useState } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import { useQuery } from '@tanstack/react-query';
 import { useMay } from '../../api/session';
 import { useKeys } from '../../keyboard/keys';
@@ -27,7 +27,9 @@ export function RunsRoom() {
   const [bulk, setBulk] = useState(false);
   const operates = useMay('operate');
   const table = useRef<HTMLTableSectionElement>(null);
-  const { rows, arrived } = useHeldRows(runs.data?.runs, pointed || cursor >= 0, query.toString());
+  const question = query.toString();
+  useEffect(() => setCursor(-1), [question]);
+  const { rows, arrived } = useHeldRows(runs.data?.runs, pointed || cursor >= 0, question);
 
   function move(by: number) {
     const next = Math.max(0, Math.min(rows.length - 1, cursor + by));

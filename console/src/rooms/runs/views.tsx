@@ -63,7 +63,7 @@ export function SavedViews() {
             keep([...views.filter((view) => view.name !== name), { name, query: here }].slice(-VIEWS_MAX));
           }}
         >
-          <Input name="name" label="Name" required maxLength={40} autoFocus hint="It is kept in this browser." />
+          <Input name="name" label="Name" required maxLength={40} hint="It is kept in this browser." />
         </FormDialog>
       )}
     </div>

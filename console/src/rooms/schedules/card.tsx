@@ -45,7 +45,7 @@ export function ScheduleCard({ name }: { name: string }) {
           <Text of={schedule.note} />
         </p>
       )}
-      <div className="data">
+      <div className="data slots">
         <div>
           <h3>The next five</h3>
           <table className="rows">

@@ -80,7 +80,7 @@ export function Account() {
           act={(form) => signOut(`/login?tenant=${encodeURIComponent(text(form, 'tenant'))}`)}
         >
           <p>Accounts belong to one tenant. This signs you out here, and asks for your account there.</p>
-          <Input name="tenant" label="The tenant’s name" required autoFocus />
+          <Input name="tenant" label="The tenant’s name" required />
         </FormDialog>
       )}
     </section>

@@ -128,7 +128,7 @@ function Create({ close, done }: { close: () => void; done: (text: string | unde
   }
   return (
     <FormDialog title="New key" verb="Make it" close={close} act={create}>
-      <Input name="name" label="What it is for" required autoFocus />
+      <Input name="name" label="What it is for" required />
       <RoleChoice chosen={['viewer']} />
       <Input name="workspace" label="Only one workspace (optional)" />
       <Select name="days" label="It works" defaultValue="90">

@@ -97,7 +97,7 @@ export function People() {
             await invite(made.user);
           }}
         >
-          <Input name="name" label="Name" required autoFocus hint="Letters, digits and . _ - @ +. It stands in histories and does not change." />
+          <Input name="name" label="Name" required hint="Letters, digits and . _ - @ +. It stands in histories and does not change." />
           <Input name="display_name" label="Full name (optional)" />
           <Input name="email" label="E-mail (optional)" type="email" />
           <RoleChoice chosen={['viewer']} only={FOR_PEOPLE} />

@@ -12,7 +12,9 @@ import type { Definition } from '../run/query';
 import { schemaOf, valueOf, type InputSchema } from './inputs';
 
 export function StartDialog({ name, definition, close }: { name: string; definition: Definition; close: () => void }) {
-  const fields = Object.entries(definition.inputs ?? {}).map(([input, declared]) => ({ input, schema: schemaOf(declared) }));
+  const declared = Object.entries(definition.inputs ?? {}).map(([input, as]) => ({ input, schema: schemaOf(as) }));
+  // What has to be filled in comes first.
+  const fields = declared.toSorted((a, b) => Number(b.schema.required === true) - Number(a.schema.required === true));
   const [key] = useState(intention);
   const inside = useRef<HTMLDivElement>(null);
   const typed = (form: FormData): Schema['Json'] => {

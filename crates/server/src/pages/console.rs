@@ -3,8 +3,8 @@
 
 use axum::extract::State;
 use axum::http::header::{
-    ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, LOCATION, REFERRER_POLICY, VARY,
-    X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+    ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, LOCATION, REFERRER_POLICY,
+    VARY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
@@ -57,7 +57,11 @@ pub async fn answer(
     }
     let path = uri.path();
     if path.starts_with(ASSETS) {
-        return FILES.iter().find(|file| file.path == path).map(|file| asset(file, &headers)).ok_or_else(ApiError::no_such_route);
+        return FILES
+            .iter()
+            .find(|file| file.path == path)
+            .map(|file| asset(file, &headers))
+            .ok_or_else(ApiError::no_such_route);
     }
     let room = path.trim_start_matches('/').split('/').next().unwrap_or_default();
     if path != path::ROOT && !ROOMS.contains(&room) {

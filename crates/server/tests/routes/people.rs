@@ -131,6 +131,28 @@ async fn signing_in_and_out() {
 }
 
 #[tokio::test]
+async fn the_console_is_for_people_who_are_signed_in() {
+    let api = Api::new().await;
+    let stranger = page(&api, "/runs/run_1?tab=events").await;
+    let back = "/login?next=%2Fruns%2Frun_1%3Ftab%3Devents".parse().unwrap();
+    assert_eq!((stranger.status.as_u16(), &stranger.headers[header::LOCATION]), (303, &back));
+    let ada = browser(&api, "ada", json!(["viewer"]), json!([])).await;
+    for address in ["/", "/runs", "/runs/run_1", "/approvals", "/settings/keys"] {
+        let shown = ada.ask("GET", address, Value::Null, &[]).await;
+        assert_eq!(shown.status, 200, "{address}");
+        let policy = shown.headers[header::CONTENT_SECURITY_POLICY].to_str().unwrap();
+        let strict = policy.contains("default-src 'none'") && policy.contains("frame-ancestors 'none'");
+        assert!(strict && !policy.contains("unsafe"), "{address}: {policy}");
+    }
+    for address in ["/nothing", "/runs-of-others", "/assets/none.js", "/index.html"] {
+        let absent = ada.ask("GET", address, Value::Null, &[]).await;
+        assert_eq!(absent.problem(), (404, "ROUTE_NOT_FOUND"), "{address}");
+    }
+    assert_eq!(ada.write("POST", "/runs", json!({})).await.problem(), (404, "ROUTE_NOT_FOUND"));
+    api.end().await;
+}
+
+#[tokio::test]
 async fn a_cookie_alone_changes_nothing() {
     let api = Api::new().await;
     let ada = browser(&api, "ada", json!(["admin"]), json!([])).await;
