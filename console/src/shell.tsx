@@ -9,7 +9,7 @@ import { useFeedState } from './live/live';
 import { Dialog } from './parts/dialog';
 import { Icon, type IconName } from './parts/icon';
 import { Text } from './parts/text';
-import { openApprovals } from './rooms/approvals/inbox';
+import { canDecide, openApprovals } from './rooms/approvals/inbox';
 import { go, Link, useAddress } from './route/router';
 
 interface RoomLink {
@@ -95,9 +95,9 @@ export function Shell({ children }: { children: ReactNode }) {
 
 /** How many approvals this person could decide on now. */
 function useWaitingCount(): number {
-  const may = useMay('vote');
-  const open = useQuery({ ...openApprovals, enabled: may });
-  return may ? (open.data?.approvals.length ?? 0) : 0;
+  const me = useMe();
+  const open = useQuery({ ...openApprovals, enabled: useMay('vote') });
+  return open.data?.approvals.filter((approval) => canDecide(approval, me)).length ?? 0;
 }
 
 function Count({ of }: { of: number }) {

@@ -21,11 +21,16 @@ export function LiveProvider({ children }: { children: ReactNode }) {
       refused: signInAgain,
     });
     const hurry = () => feed.hurry();
+    const seen = () => {
+      if (document.hidden) return;
+      hurry();
+      refresher.seen();
+    };
     window.addEventListener('online', hurry);
-    document.addEventListener('visibilitychange', hurry);
+    document.addEventListener('visibilitychange', seen);
     return () => {
       window.removeEventListener('online', hurry);
-      document.removeEventListener('visibilitychange', hurry);
+      document.removeEventListener('visibilitychange', seen);
       feed.stop();
       refresher.stop();
     };

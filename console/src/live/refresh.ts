@@ -12,6 +12,7 @@ const RUNS_MAX = 200;
 export class Refresher {
   private readonly runs = new Set<string>();
   private approvals = false;
+  private missed = false;
   private runTimer: ReturnType<typeof setTimeout> | undefined;
   private listTimer: ReturnType<typeof setTimeout> | undefined;
 
@@ -23,6 +24,13 @@ export class Refresher {
     if (envelope.event.startsWith('approval.') || envelope.event.startsWith('session.')) this.approvals = true;
     this.runTimer ??= setTimeout(() => this.refreshRuns(), RUN_EVERY_MS);
     this.listTimer ??= setTimeout(() => this.refreshLists(), LISTS_EVERY_MS);
+  }
+
+  /** Somebody looks at the page again. */
+  seen(): void {
+    if (!this.missed) return;
+    this.missed = false;
+    this.everything();
   }
 
   everything(): void {
@@ -38,17 +46,30 @@ export class Refresher {
     this.runTimer = undefined;
     const runs = this.runs.size > RUNS_MAX ? [undefined] : [...this.runs];
     this.runs.clear();
+    if (this.isUnseen()) return this.refreshApprovals();
     for (const run of runs) {
       void this.queries.invalidateQueries({ queryKey: run === undefined ? ['run'] : ['run', run] });
     }
-    if (this.approvals) {
-      this.approvals = false;
-      void this.queries.invalidateQueries({ queryKey: ['approvals'] });
-    }
+    this.refreshApprovals();
+  }
+
+  /** Also on a page that nobody sees: its title says how many wait. */
+  private refreshApprovals(): void {
+    if (!this.approvals) return;
+    this.approvals = false;
+    void this.queries.invalidateQueries({ queryKey: ['approvals'] });
+  }
+
+  /** A page in the background asks for nothing that it cannot show. */
+  private isUnseen(): boolean {
+    if (!document.hidden) return false;
+    this.missed = true;
+    return true;
   }
 
   private refreshLists(): void {
     this.listTimer = undefined;
+    if (this.isUnseen()) return;
     void this.queries.invalidateQueries({ queryKey: ['runs'] });
     void this.queries.invalidateQueries({ queryKey: ['bulk'] });
   }

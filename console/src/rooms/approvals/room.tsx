@@ -9,6 +9,7 @@ import { Button } from '../../parts/button';
 import { Empty, Loading, ProblemNote } from '../../parts/notes';
 import { Ago, Countdown, Text } from '../../parts/text';
 import { at, go, Link } from '../../route/router';
+import { visible } from '../../text/visible';
 import { runQuery } from '../run/query';
 import { ApprovalCard } from './card';
 import { DecideDialog } from './decide';
@@ -89,7 +90,7 @@ export function ApprovalsRoom({ selected }: { selected: string | undefined }) {
                       type="checkbox"
                       checked={marked.has(approval.approval)}
                       onChange={() => mark(approval)}
-                      aria-label={`Mark: ${approval.message ?? approval.approval}`}
+                      aria-label={`Mark: ${visible(approval.message ?? approval.approval)}`}
                     />
                   ) : (
                     <span className="no-box" />

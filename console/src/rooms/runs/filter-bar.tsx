@@ -6,6 +6,7 @@ import { Icon } from '../../parts/icon';
 import { wordOf } from '../../parts/state';
 import { Text } from '../../parts/text';
 import { at, go, useAddress, withQuery } from '../../route/router';
+import { visible } from '../../text/visible';
 import { searched, SINCE, STATES } from './filter';
 import { workflowNames } from './query';
 
@@ -79,7 +80,7 @@ export function FilterBar() {
           type="button"
           className="chip"
           onClick={() => put((next) => next.delete(name, value))}
-          aria-label={`Take away the filter ${name} ${value}`}
+          aria-label={`Take away the filter ${name} ${visible(value)}`}
         >
           <span className="quiet">{name}</span> <Text of={value} /> <span aria-hidden="true">×</span>
         </button>
