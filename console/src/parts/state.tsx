@@ -26,16 +26,17 @@ const LOOKS: Record<AnyState, [Tone, string]> = {
   intent: ['busy', 'under way'],
 };
 
-export function toneOf(state: AnyState): Tone {
-  return LOOKS[state][0];
+/** A server that is newer than this page may have a state that it does not know. */
+function lookOf(state: AnyState): [Tone, string] {
+  return LOOKS[state] ?? ['idle', String(state).replaceAll('_', ' ')];
 }
 
 export function wordOf(state: AnyState): string {
-  return LOOKS[state][1];
+  return lookOf(state)[1];
 }
 
 export function State({ of, detail }: { of: AnyState; detail?: string | null }) {
-  const [tone, word] = LOOKS[of];
+  const [tone, word] = lookOf(of);
   return (
     <span className={`state ${tone}`}>
       <Shape of={of} />

@@ -28,6 +28,7 @@ export interface EventBody {
   workflow?: string;
   version?: number;
   output_bytes?: number;
+  verdict?: string;
 }
 
 export interface RunEvent {
@@ -91,6 +92,8 @@ export function words({ at, body }: RunEvent): string {
       return 'the time to answer has passed; it stays open';
     case 'approval.resolved':
       return `the approval is ${body.status}`;
+    case 'policy.decided':
+      return `policy says ${(body.verdict ?? '').replaceAll('_', ' ')}`;
     case 'receipt.recorded':
       return body.state === 'intent' ? 'effect about to be sent' : `effect ${(body.state ?? '').replaceAll('_', ' ')}`;
     default:

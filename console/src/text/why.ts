@@ -60,6 +60,9 @@ export function sentence(cause: Cause, now: number): string {
       return 'It came back with a backup, and may have done more than the store knows. Look at its effects first.';
     case 'ended':
       return `It ended ${away(cause.at, now)}${cause.reason == null ? '' : `: ${cause.reason.replaceAll('_', ' ')}`}.`;
+    default:
+      // A server that is newer than this page.
+      return `It waits: ${(cause as { cause: string }).cause.replaceAll('_', ' ')}.`;
   }
 }
 
