@@ -29,6 +29,11 @@ check: ## The fast loop: format, lints, tidy, core
 	cargo clippy --workspace --all-targets -- -D warnings
 	cargo test --quiet -p interlock-tidy -p interlock-core
 
+.PHONY: console
+console: ## Build the operator console, which the next build of the binary embeds
+	scripts/need console-packages
+	npm --prefix console run --silent build
+
 .PHONY: bench
 bench: release ## Measure this build (ARGS="…")
 	$(BIN) bench all $(ARGS)
@@ -46,5 +51,5 @@ clean: ## Remove what builds have made
 	cargo clean
 
 .PHONY: release
-release:
+release: console
 	cargo build --release -p interlock-cli --bin interlock

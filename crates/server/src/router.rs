@@ -31,16 +31,12 @@ pub(crate) fn router_of(state: AppState) -> Router {
         .merge(Router::from(routes::open()))
         .merge(openapi::routes())
         .merge(pages::routes())
-        .fallback(no_such_route)
+        .fallback(pages::console::answer)
         .method_not_allowed_fallback(no_such_method)
         .layer(from_fn(check_address))
         .layer(from_fn(close_if_unread))
         .layer(from_fn_with_state(state.clone(), observe::observe))
         .with_state(state)
-}
-
-async fn no_such_route() -> ApiError {
-    ApiError::no_such_route()
 }
 
 async fn no_such_method() -> ApiError {

@@ -15,8 +15,9 @@ const POLICY: &str =
 
 const HEADERS: [(HeaderName, &str); 5] = [
     (CONTENT_SECURITY_POLICY, POLICY),
-    // The address of the set-up page holds its secret.
-    (REFERRER_POLICY, "no-referrer"),
+    // The address of the set-up page holds its secret, so no other site is told of it. `no-referrer` would also do that, but
+    // browsers then send forms with `Origin: null`, which is refused like any page that is not ours.
+    (REFERRER_POLICY, "same-origin"),
     (CACHE_CONTROL, "no-store"),
     (X_CONTENT_TYPE_OPTIONS, "nosniff"),
     (X_FRAME_OPTIONS, "DENY"),

@@ -73,7 +73,7 @@ pub fn local(next: &str) -> &str {
     // Browsers drop control characters and read `\\` as `/`: what looks like a path here may name a host there.
     let visible = next.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');
     let plain = next.starts_with('/') && !next.starts_with("//") && visible;
-    if plain { next } else { path::ACCOUNT }
+    if plain { next } else { path::ROOT }
 }
 
 fn form(state: &AppState, status: StatusCode, wish: &LoginQuery, name: &str, message: Option<&str>) -> Response {
@@ -114,7 +114,7 @@ mod tests {
             ["/\t/evil.example", "/\u{1}/evil.example", "/\u{7f}/evil.example", "/ /evil.example", "/\u{85}/e"];
         let plain = ["", "//evil.example", "https://evil.example", "/\\evil.example", "javascript:1", "/a\r\nb"];
         for elsewhere in plain.into_iter().chain(hidden) {
-            assert_eq!(local(elsewhere), path::ACCOUNT, "{elsewhere}");
+            assert_eq!(local(elsewhere), path::ROOT, "{elsewhere}");
         }
     }
 }

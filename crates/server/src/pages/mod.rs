@@ -1,8 +1,10 @@
-//! The few pages that the server draws by itself, so that people can get in without the console: setting a password by
-//! a link, signing in, seeing as whom one is signed in, and letting a command line in. Plain HTML, no script.
+//! Pages for people. The operator console ([`console`]), and the few that the server draws by itself, so that people can get
+//! in without it: setting a password by a link, signing in, seeing as whom one is signed in, and letting a command line in.
+//! Plain HTML, no script.
 
 mod account;
 mod cli;
+pub(crate) mod console;
 mod layout;
 mod login;
 mod oidc;
@@ -10,7 +12,7 @@ mod setup;
 
 use axum::Router;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
-use axum::response::{IntoResponse, Redirect};
+use axum::response::IntoResponse;
 use axum::routing::{get, post};
 
 use crate::identity::oidc::path as provider;
@@ -28,7 +30,7 @@ pub mod path {
 
 pub fn routes() -> Router<AppState> {
     Router::new()
-        .route(path::ROOT, get(root))
+        .route(path::ROOT, get(console::answer))
         .route(path::SETUP, get(setup::show).post(setup::submit))
         .route(path::LOGIN, get(login::show).post(login::submit))
         .route(path::LOGOUT, post(account::log_out))
@@ -37,11 +39,6 @@ pub fn routes() -> Router<AppState> {
         .route(path::STYLE, get(style))
         .route(provider::START, get(oidc::start))
         .route(provider::CALLBACK, get(oidc::callback))
-}
-
-/// Whoever opens the bare address finds out who they are here, or signs in.
-async fn root() -> Redirect {
-    Redirect::to(path::ACCOUNT)
 }
 
 async fn style() -> impl IntoResponse {

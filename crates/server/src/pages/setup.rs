@@ -55,7 +55,7 @@ pub async fn submit(State(state): State<AppState>, headers: HeaderMap, Fields(se
     match identity.accept_invite(&setup.token, Some(setup.name.clone()), setup.password).await {
         Ok(user) => match identity.open_session(user).await {
             Ok(opened) => {
-                (StatusCode::SEE_OTHER, [(SET_COOKIE, opened.cookie)], [(LOCATION, path::ACCOUNT)]).into_response()
+                (StatusCode::SEE_OTHER, [(SET_COOKIE, opened.cookie)], [(LOCATION, path::ROOT)]).into_response()
             }
             Err(_) => (StatusCode::SEE_OTHER, [(LOCATION, path::LOGIN)]).into_response(),
         },

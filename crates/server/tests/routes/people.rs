@@ -80,7 +80,7 @@ async fn the_first_admins_link_works_once() {
     let shown = page(&api, &format!("/setup?token={token}")).await;
     assert_eq!(shown.status, 200);
     assert!(shown.body.as_str().unwrap().contains("first admin"), "{}", shown.body);
-    assert_eq!(shown.headers[header::REFERRER_POLICY], "no-referrer");
+    assert_eq!(shown.headers[header::REFERRER_POLICY], "same-origin");
     assert!(shown.headers[header::CONTENT_SECURITY_POLICY].to_str().unwrap().contains("frame-ancestors 'none'"));
 
     let fill = |name: &str, password: &str, again: &str| {
@@ -95,7 +95,7 @@ async fn the_first_admins_link_works_once() {
     assert!(!odd.body.as_str().unwrap().contains("<b>"), "what was typed is made harmless");
 
     let done = form(&api, "/setup", fill("ada", "aaaaaaaaaaaaaa", "aaaaaaaaaaaaaa")).await;
-    assert_eq!((done.status.as_u16(), &done.headers[header::LOCATION]), (303, &"/account".parse().unwrap()));
+    assert_eq!((done.status.as_u16(), &done.headers[header::LOCATION]), (303, &"/".parse().unwrap()));
     let ada = Browser { api: &api, cookie: cookie_of(&done), csrf: String::new() };
     let me = ada.ask("GET", "/api/v1/me", Value::Null, &[]).await.ok();
     assert_eq!((&me["person"], &me["roles"], &me["installation"]), (&json!("ada"), &json!(["admin"]), &json!(true)));
@@ -126,7 +126,29 @@ async fn signing_in_and_out() {
     assert_eq!(ada.ask("GET", "/api/v1/me", Value::Null, &[]).await.problem(), (401, "UNAUTHORIZED"));
     assert_eq!(ada.ask("GET", "/account", Value::Null, &[]).await.status, 303);
     let bare = ada.ask("GET", "/", Value::Null, &[]).await;
-    assert_eq!((bare.status.as_u16(), &bare.headers[header::LOCATION]), (303, &"/account".parse().unwrap()));
+    assert_eq!((bare.status.as_u16(), &bare.headers[header::LOCATION]), (303, &"/login".parse().unwrap()));
+    api.end().await;
+}
+
+#[tokio::test]
+async fn the_console_is_for_people_who_are_signed_in() {
+    let api = Api::new().await;
+    let stranger = page(&api, "/runs/run_1?tab=events").await;
+    let back = "/login?next=%2Fruns%2Frun_1%3Ftab%3Devents".parse().unwrap();
+    assert_eq!((stranger.status.as_u16(), &stranger.headers[header::LOCATION]), (303, &back));
+    let ada = browser(&api, "ada", json!(["viewer"]), json!([])).await;
+    for address in ["/", "/runs", "/runs/run_1", "/approvals", "/settings/keys"] {
+        let shown = ada.ask("GET", address, Value::Null, &[]).await;
+        assert_eq!(shown.status, 200, "{address}");
+        let policy = shown.headers[header::CONTENT_SECURITY_POLICY].to_str().unwrap();
+        let strict = policy.contains("default-src 'none'") && policy.contains("frame-ancestors 'none'");
+        assert!(strict && !policy.contains("unsafe"), "{address}: {policy}");
+    }
+    for address in ["/nothing", "/runs-of-others", "/assets/none.js", "/index.html"] {
+        let absent = ada.ask("GET", address, Value::Null, &[]).await;
+        assert_eq!(absent.problem(), (404, "ROUTE_NOT_FOUND"), "{address}");
+    }
+    assert_eq!(ada.write("POST", "/runs", json!({})).await.problem(), (404, "ROUTE_NOT_FOUND"));
     api.end().await;
 }
 

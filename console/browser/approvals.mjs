@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { done } from './harness.mjs';
+
+export function approvalTests(get) {
+  test('two people approve in two browsers, and each sees the other’s vote within two seconds', async () => {
+    const harness = get();
+    const [bob, cleo] = await Promise.all([harness.signIn('bob', '/approvals'), harness.signIn('cleo', '/approvals')]);
+    const run = await harness.begin('restart-database', { incident: 'INC2001' });
+    const asked = 'Restart db-1 for INC2001?';
+    await bob.getByRole('link', { name: asked }).click();
+    await cleo.getByRole('link', { name: asked }).click();
+    await bob.locator('.walk', { hasText: 'db.restart' }).waitFor();
+    await bob.keyboard.press('a');
+    await bob.getByLabel('Comment').fill('looked at the graphs');
+    await bob.getByRole('button', { name: 'Approve', exact: true }).click();
+    const voted = Date.now();
+    await cleo.locator('.card .quorum', { hasText: '1 of 2' }).first().waitFor();
+    assert.ok(Date.now() - voted < 2_000, `the vote was seen after ${Date.now() - voted} ms`);
+    await cleo.getByText('looked at the graphs').waitFor();
+    await bob.getByText('You have voted').waitFor();
+    assert.equal(await bob.locator('.decide').count(), 0, 'one person has one vote');
+    await cleo.getByRole('button', { name: 'Approve …' }).click();
+    await cleo.getByRole('button', { name: 'Approve', exact: true }).click();
+    await harness.reaches(run, 'succeeded');
+    await done(bob);
+    await done(cleo);
+  });
+
+  test('a rejected run waits for an operator, who rolls it back after a preview', async () => {
+    const harness = get();
+    const run = await harness.begin('restart-database', { incident: 'INC2002' });
+    await harness.reaches(run, 'waiting_approval');
+    const page = await harness.signIn('ada', `/runs/${run}`);
+    await page.locator('.why-actions').getByRole('button', { name: 'Reject' }).waitFor();
+    await page.keyboard.press('r');
+    await page.getByLabel('Why not?').fill('not during the sale');
+    await page.getByRole('button', { name: 'Reject', exact: true }).last().click();
+    await page.locator('.run-title .state', { hasText: 'paused' }).waitFor();
+    await page.getByRole('button', { name: 'Roll back' }).click();
+    assert.deepEqual(await page.locator('.undone li').allInnerTexts(), ['drain']);
+    await page.getByLabel('Reason').fill('start over tomorrow');
+    await page.getByRole('button', { name: 'Roll back' }).last().click();
+    await page.locator('.run-title .state', { hasText: 'failed' }).waitFor();
+    await page.locator('.timeline .state', { hasText: 'rolled back' }).waitFor();
+    await page.getByRole('cell', { name: 'ada rejected' }).waitFor();
+    await done(page);
+  });
+
+  test('a viewer is not offered a decision, and the server refuses one', async () => {
+    const harness = get();
+    const run = await harness.begin('publish-page', { title: 'Planned maintenance' });
+    const page = await harness.signIn('vera', '/approvals');
+    await page.getByRole('link', { name: 'Planned maintenance' }).click();
+    await page.getByText('Deciding needs the role approver').waitFor();
+    assert.equal(await page.locator('.decide, .inbox-list input').count(), 0);
+    const refused = await page.evaluate(async (run) => {
+      const { csrf } = await (await fetch('/api/v1/me')).json();
+      const headers = { 'content-type': 'application/json', 'x-interlock-csrf': csrf };
+      const answer = await fetch(`/api/v1/runs/${run}/approve`, { method: 'POST', headers, body: '{"approve":true}' });
+      return (await answer.json()).code;
+    }, run);
+    assert.equal(refused, 'PERMISSION_DENIED');
+    await done(page);
+  });
+
+  test('approving works on a phone, with a thumb', async () => {
+    const harness = get();
+    const run = await harness.begin('publish-page', { title: 'All is well again' });
+    const phone = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
+    const page = await harness.signIn('bob', '/approvals', phone);
+    await page.getByRole('link', { name: 'All is well again' }).tap();
+    const button = page.getByRole('button', { name: 'Approve …' });
+    const box = await button.boundingBox();
+    assert.ok(box.height >= 44 && box.y > 600, 'the button is large, and at the thumb');
+    await harness.picture(page, 'approval-phone');
+    await button.tap();
+    await page.getByRole('button', { name: 'Approve', exact: true }).tap();
+    await harness.reaches(run, 'succeeded');
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth > window.innerWidth);
+    assert.equal(wide, false, 'nothing sticks out to the side');
+    await done(page);
+  });
+
+  test('several requests are decided together', async () => {
+    const harness = get();
+    const runs = [];
+    for (const title of ['first of two', 'second of two']) runs.push(await harness.begin('publish-page', { title }));
+    const page = await harness.signIn('bob', '/approvals');
+    for (const title of ['first of two', 'second of two']) await page.getByLabel(`Mark: Publish “${title}”?`).check();
+    await page.getByRole('button', { name: 'Approve 2 …' }).click();
+    await page.getByRole('button', { name: 'Approve 2', exact: true }).click();
+    for (const run of runs) await harness.reaches(run, 'succeeded');
+    await done(page);
+  });
+}

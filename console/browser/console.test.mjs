@@ -1,0 +1,19 @@
+/** The console in a real browser, against a real server and a real worker. */
+
+import { after, before } from 'node:test';
+import { approvalTests } from './approvals.mjs';
+import { Harness } from './harness.mjs';
+import { roomTests } from './rooms.mjs';
+import { runTests } from './runs.mjs';
+import { signInTests } from './sign-in.mjs';
+
+let harness;
+before(async () => {
+  harness = await Harness.start();
+});
+after(() => harness?.stop());
+
+signInTests(() => harness);
+runTests(() => harness);
+approvalTests(() => harness);
+roomTests(() => harness);

@@ -1,0 +1,115 @@
+/** Every room, light and dark, wide and narrow: axe finds nothing, nothing sticks out, and a picture is kept. */
+
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { test } from 'node:test';
+import { done } from './harness.mjs';
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const RULES = { runOnly: { type: 'tag', values: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] } };
+const CONTRAST = { runOnly: { type: 'rule', values: ['color-contrast'] } };
+/** The same markup in other colours has other contrasts, and nothing else. */
+const LOOKS = [
+  ['light', 1280, 860, RULES],
+  ['dark', 1280, 860, CONTRAST],
+  ['light', 390, 844, RULES],
+];
+
+async function findings(page, rules = RULES) {
+  if (!(await page.evaluate(() => 'axe' in globalThis))) await page.evaluate(AXE);
+  const { violations } = await page.evaluate((rules) => globalThis.axe.run(document, rules), rules);
+  return violations.map((found) => `${found.id}: ${found.nodes.map((node) => node.target.join(' ')).join(', ')}`);
+}
+
+/** Goes to a room as a link does, without loading the page again. */
+async function visit(page, path) {
+  await page.evaluate((to) => {
+    history.pushState(null, '', to);
+    dispatchEvent(new PopStateEvent('popstate'));
+  }, path);
+}
+
+export function roomTests(get) {
+  test('every room is accessible in light and dark, wide and narrow', async () => {
+    const harness = get();
+    const waiting = await harness.begin('restart-database', { incident: 'INC3001', host: 'db-2' });
+    await harness.reaches(waiting, 'waiting_approval');
+    const over = (await harness.call('/runs?workflow=restart-database&state=succeeded')).runs[0].run_id;
+    const approval = (await harness.call(`/approvals?run=${waiting}`)).approvals[0].approval;
+    await harness.call('/webhook-endpoints', { url: 'https://hooks.example.org/interlock', description: 'The team’s room' });
+    await harness.call('/webhooks', { name: 'github', source: 'github' });
+    const rooms = [
+      ['runs', '/runs', 'table'],
+      ['run-waiting', `/runs/${waiting}`, '.timeline'],
+      ['run-over', `/runs/${over}?step=3`, '.timeline .segment'],
+      ['approvals', '/approvals', '.inbox-list'],
+      ['approval', `/approvals/${approval}`, '.walk'],
+      ['workflows', '/workflows', 'table'],
+      ['workflow', '/workflows/restart-database', '.step-list'],
+      ['workflow-source', '/workflows/restart-database?tab=source', '.source'],
+      ['workflow-versions', '/workflows/restart-database?tab=versions', '.versions'],
+      ['schedules', '/schedules/nightly', '.slots'],
+      ['webhooks', '/webhooks', 'table'],
+      ['settings', '/settings', '.facts'],
+      ['settings-people', '/settings/people', 'table'],
+      ['settings-keys', '/settings/keys', 'table'],
+      ['settings-tenant', '/settings/tenant', '.facts'],
+      ['settings-delegations', '/settings/delegations', '.empty'],
+    ];
+    const found = [];
+    for (const [scheme, width, height, rules] of LOOKS) {
+      // axe measures with scripts of its own, which the page's policy would refuse.
+      const page = await harness.signIn('ada', '/runs', { colorScheme: scheme, viewport: { width, height }, bypassCSP: true });
+      for (const [name, path, landmark] of rooms) {
+        await visit(page, path);
+        await page.locator(landmark).first().waitFor();
+        await page.locator('[aria-busy=true]').first().waitFor({ state: 'detached' });
+        const look = `${name}-${scheme}-${width}`;
+        for (const finding of await findings(page, rules)) found.push(`${look}: ${finding}`);
+        const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+        if (wide > 0) found.push(`${look}: sticks out by ${wide} px`);
+        await harness.picture(page, look);
+      }
+      await done(page);
+    }
+    assert.deepEqual(found, []);
+  });
+
+  test('dialogs and the sign-in page are accessible', async () => {
+    const harness = get();
+    const found = [];
+    for (const colorScheme of ['light', 'dark']) {
+      const page = await harness.visitor({ colorScheme, bypassCSP: true });
+      await page.goto('/login');
+      for (const finding of await findings(page)) found.push(`sign-in: ${finding}`);
+      await harness.picture(page, `sign-in-${colorScheme}-1280`);
+      await done(page);
+      const ada = await harness.signIn('ada', '/workflows/hello', { colorScheme, bypassCSP: true });
+      for (const [key, name] of [['?', 'keys'], ['s', 'start']]) {
+        await ada.keyboard.press(key);
+        await ada.locator('dialog[open]').waitFor();
+        for (const finding of await findings(ada)) found.push(`${name}: ${finding}`);
+        await harness.picture(ada, `${name}-${colorScheme}-1280`);
+        await ada.keyboard.press('Escape');
+        await ada.locator('dialog[open]').waitFor({ state: 'detached' });
+      }
+      await done(ada);
+    }
+    assert.deepEqual(found, []);
+  });
+
+  test('an admin makes a key, which is shown once, and revokes it', async () => {
+    const page = await get().signIn('ada', '/settings/keys');
+    await page.getByRole('button', { name: 'New key …' }).click();
+    await page.getByLabel('What it is for').fill('reports');
+    await page.getByRole('button', { name: 'Make it' }).click();
+    await page.locator('dialog .command pre', { hasText: /^ilk_/ }).waitFor();
+    await page.getByRole('button', { name: 'I have it' }).click();
+    const row = page.getByRole('row', { name: /reports/ });
+    await row.getByRole('button', { name: 'Revoke …' }).click();
+    await page.getByRole('button', { name: 'Revoke', exact: true }).click();
+    await row.getByText('revoked').waitFor();
+    await done(page);
+  });
+}

@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { done, until } from './harness.mjs';
+
+export function runTests(get) {
+  test('a run is started from a form, after a look at its plan, and watched live', async () => {
+    const page = await get().signIn('otto', '/workflows/hello');
+    await page.keyboard.press('s');
+    await page.getByLabel('name', { exact: true }).fill('World');
+    await page.getByRole('button', { name: 'What would happen?' }).click();
+    await page.getByText('Nothing has started yet').waitFor();
+    await page.getByRole('button', { name: 'Start the run' }).click();
+    await page.waitForURL(/\/runs\/run_/);
+    await page.locator('.run-title .state', { hasText: 'succeeded' }).waitFor();
+    await page.locator('.timeline .segment.worked').first().waitFor();
+    await page.getByRole('tab', { name: 'Inputs and output' }).click();
+    await page.getByRole('tabpanel').getByText('"Greeted World"').waitFor();
+    await done(page);
+  });
+
+  test('a form that does not fit is refused in words', async () => {
+    const page = await get().signIn('otto', '/workflows/restart-database');
+    await page.keyboard.press('s');
+    await page.getByLabel('incident', { exact: true }).fill('not a number');
+    await page.getByRole('button', { name: 'Start the run' }).click();
+    await page.locator('.problem', { hasText: 'does not match the pattern' }).waitFor();
+    await done(page);
+  });
+
+  test('new runs do not move the list under the keyboard, and the filters stand in the address', async () => {
+    const harness = get();
+    await harness.begin('wait-for-parcel', { parcel: 'p-1' });
+    const page = await harness.signIn('vera', '/runs?workflow=wait-for-parcel');
+    await page.keyboard.press('j');
+    assert.equal(await page.evaluate(() => document.activeElement?.textContent), 'p-1');
+    await harness.begin('wait-for-parcel', { parcel: 'p-2' });
+    await page.getByRole('button', { name: '1 new' }).waitFor();
+    assert.equal(await page.locator('tbody tr').count(), 1);
+    await page.getByRole('button', { name: '1 new' }).click();
+    await until('both are shown', async () => (await page.locator('tbody tr').count()) === 2);
+    await page.keyboard.press('/');
+    await page.keyboard.type('p-1');
+    await page.keyboard.press('Enter');
+    await page.waitForURL('**/runs?workflow=wait-for-parcel&subject=p-1');
+    await until('one is shown', async () => (await page.locator('tbody tr').count()) === 1);
+    await page.keyboard.press('j');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/\/runs\/run_/);
+    assert.equal(await page.locator('.why-actions').count(), 0, 'a viewer is offered nothing');
+    await done(page);
+  });
+
+  test('a lost connection comes back without a gap', async () => {
+    const harness = get();
+    const page = await harness.visitor();
+    const opened = [];
+    await page.routeWebSocket(/\/ws\/feed/, (socket) => {
+      opened.push(socket.url());
+      socket.connectToServer();
+      if (opened.length === 1) page.lose = () => socket.close({ code: 1012 });
+    });
+    await page.goto('/login?next=/runs%3Fworkflow%3Dwait-for-parcel');
+    await page.fill('#name', 'vera');
+    await page.fill('#password', 'correct horse battery');
+    await page.click('button[type=submit]');
+    await page.waitForSelector('.connection.live');
+    const before = await page.locator('tbody tr').count();
+    await harness.begin('wait-for-parcel', { parcel: 'p-3' });
+    await until('the list grows', async () => (await page.locator('tbody tr').count()) === before + 1);
+    await page.lose();
+    await harness.begin('wait-for-parcel', { parcel: 'p-4' });
+    await until('what happened meanwhile is shown', async () => (await page.locator('tbody tr').count()) === before + 2);
+    assert.match(opened.at(-1), /last_event_id=\d+/, 'it goes on where it was');
+    await done(page);
+  });
+
+  test('many runs are canceled at once, after a count and a confirmation', async () => {
+    const harness = get();
+    const before = (await harness.call('/runs?workflow=wait-for-parcel&state=waiting_signal')).runs.length;
+    const page = await harness.signIn('otto', '/runs?workflow=wait-for-parcel&state=waiting_signal');
+    await page.getByRole('button', { name: 'Act on all matching' }).click();
+    await page.getByLabel('Reason').fill('the parcels are lost');
+    await harness.picture(page, 'bulk');
+    await page.getByRole('button', { name: `Cancel ${before} runs` }).click();
+    await page.getByText(`${before} of ${before} runs, ${before} as asked`).waitFor();
+    await page.getByRole('button', { name: 'Close' }).last().click();
+    await page.getByText('No run matches').waitFor();
+    await done(page);
+  });
+
+  test('what others wrote is shown and does nothing', async () => {
+    const harness = get();
+    const title = 'safe\u202egnp.exe <img src=x onerror=alert(1)>';
+    const run = await harness.begin('publish-page', { title });
+    const page = await harness.signIn('vera', `/runs/${run}`);
+    await page.locator('.hidden-character', { hasText: '\\u{202e}' }).first().waitFor();
+    assert.equal(await page.locator('main img').count(), 0);
+    assert.match(await page.locator('.why').innerText(), /<img src=x onerror=alert\(1\)>/);
+    await done(page);
+  });
+}

@@ -1,0 +1,80 @@
+/** The one way to the server: the public API, typed by its own description. */
+
+import createClient, { type Middleware } from 'openapi-fetch';
+import type { components, paths } from '../../generated/schema';
+
+export type Schema = components['schemas'];
+export type Run = Schema['RunView'];
+export type RunState = Schema['RunState'];
+export type Step = Schema['StepView'];
+export type StepState = Schema['StepState'];
+export type Approval = Schema['ApprovalView'];
+export type Me = Schema['Me'];
+export type Problem = Schema['Problem'];
+
+/** What the server refused, in its own words. */
+export class Refusal extends Error {
+  constructor(readonly problem: Problem) {
+    super(problem.detail);
+  }
+}
+
+/** The server gave no answer at all. */
+export class Unreachable extends Error {
+  constructor() {
+    super('The server does not answer. What you see may be out of date; this page tries again by itself.');
+  }
+}
+
+let csrf: string | undefined;
+
+/** The token that writes carry beside the cookie; `/me` gives it. */
+export function setCsrf(token: string | undefined): void {
+  csrf = token;
+}
+
+export function signInAgain(): void {
+  const here = window.location.pathname + window.location.search;
+  window.location.assign(`/login?next=${encodeURIComponent(here)}`);
+}
+
+const guarded: Middleware = {
+  onRequest({ request }) {
+    if (request.method !== 'GET' && csrf !== undefined) request.headers.set('x-interlock-csrf', csrf);
+    return request;
+  },
+  onResponse({ response }) {
+    if (response.status === 401) signInAgain();
+    return undefined;
+  },
+  onError() {
+    return new Unreachable();
+  },
+};
+
+export const api = createClient<paths>({ baseUrl: '/' });
+api.use(guarded);
+
+interface Answer<T> {
+  data?: T;
+  error?: unknown;
+  response: Response;
+}
+
+/** The answer, or what was wrong as an error. */
+export async function must<T>(asked: Promise<Answer<T>>): Promise<T> {
+  const { data, error, response } = await asked;
+  if (response.ok) return data as T;
+  throw new Refusal(problemOf(error, response.status));
+}
+
+function problemOf(error: unknown, status: number): Problem {
+  if (typeof error === 'object' && error !== null && 'detail' in error && 'code' in error) return error as Problem;
+  const detail = `The server answered ${status} without saying why. Try again; if it goes on, look at its log.`;
+  return { type: 'about:blank', title: 'No reason given', status, detail, code: 'UNKNOWN' };
+}
+
+/** A fresh name for one intention of a person: however often it is sent, it counts once. */
+export function intention(): { 'Idempotency-Key': string } {
+  return { 'Idempotency-Key': crypto.randomUUID() };
+}

@@ -1,0 +1,24 @@
+/** The few drawings that the console needs, in one stroke each. */
+
+const PATHS = {
+  runs: 'M3 5h7M3 10h11M3 15h9',
+  approvals: 'M4 10.5l4 4 8-9',
+  workflows: 'M4 4h4v4H4zM12 12h4v4h-4zM8 6h3a3 3 0 0 1 3 3v3',
+  schedules: 'M10 5v5l3 2M17 10a7 7 0 1 1-14 0 7 7 0 0 1 14 0',
+  webhooks: 'M4 7h9l-3-3M16 13H7l3 3',
+  settings: 'M4 6h5M13 6h3M4 14h3M11 14h5M11 4v4M9 12v4',
+  keyboard: 'M3 6h14v8H3zM6 9h.1M9 9h.1M12 9h.1M14.5 9h.1M7 11.5h6',
+  more: 'M5 10h.1M10 10h.1M15 10h.1',
+  search: 'M9 15a6 6 0 1 0 0-12 6 6 0 0 0 0 12M13.5 13.5L17 17',
+  play: 'M6 4l9 6-9 6z',
+} as const;
+
+export type IconName = keyof typeof PATHS;
+
+export function Icon({ name }: { name: IconName }) {
+  return (
+    <svg className="icon" viewBox="0 0 20 20" aria-hidden="true">
+      <path d={PATHS[name]} />
+    </svg>
+  );
+}

@@ -1,0 +1,166 @@
+/** The complete card: what is asked, by which run, what follows, and who has said what. */
+
+import { useQuery } from '@tanstack/react-query';
+import { api, must, type Approval, type Run, type Schema } from '../../api/client';
+import { useMe } from '../../api/session';
+import { Button } from '../../parts/button';
+import { Facts } from '../../parts/facts';
+import { JsonView } from '../../parts/json';
+import { Loading, ProblemNote } from '../../parts/notes';
+import { State } from '../../parts/state';
+import { Ago, Countdown, Text } from '../../parts/text';
+import { at, Link } from '../../route/router';
+import { runQuery } from '../run/query';
+import { canDecide, hasVoted } from './inbox';
+import { ApprovalVotes, Progress } from './votes';
+
+interface Props {
+  approval: Approval;
+  decide: (approve: boolean) => void;
+}
+
+export function ApprovalCard({ approval, decide }: Props) {
+  const me = useMe();
+  const run = useQuery(runQuery(approval.run_id));
+  const mine = canDecide(approval, me);
+  return (
+    <article className="card">
+      <header>
+        <p className="crumbs">
+          {run.data !== undefined && (
+            <Link to={at('runs', approval.run_id)}>
+              <Text of={run.data.workflow} /> {run.data.subject != null && <>· <Text of={run.data.subject} /></>}
+            </Link>
+          )}
+          &nbsp;
+        </p>
+        <h2 className="question">
+          <Text of={approval.message ?? 'The workflow asks without a message.'} lines />
+        </h2>
+        <p className="card-line">
+          <State of={approval.state} detail={approval.purpose === 'gate' ? null : `to ${approval.purpose}`} />
+          <Progress approval={approval} />
+          <span className="quiet">
+            asked <Ago at={approval.requested_at} />
+          </span>
+        </p>
+      </header>
+      {mine ? (
+        <div className="decide">
+          <Button look="primary" press="a" onClick={() => decide(true)}>
+            Approve …
+          </Button>
+          <Button press="r" onClick={() => decide(false)}>
+            Reject …
+          </Button>
+        </div>
+      ) : (
+        approval.state === 'requested' && <p className="quiet">{whyNot(approval, me)}</p>
+      )}
+      <Facts of={factsOf(approval)} />
+      {run.error !== null && <ProblemNote error={run.error} />}
+      {run.data === undefined ? run.error === null && <Loading rows={4} /> : <WhatFollows approval={approval} run={run.data} />}
+      {approval.votes.length > 0 && (
+        <section>
+          <h3>Votes</h3>
+          <ApprovalVotes approval={{ ...approval, message: null }} />
+        </section>
+      )}
+    </article>
+  );
+}
+
+function factsOf(approval: Approval): [string, React.ReactNode][] {
+  const facts: [string, React.ReactNode][] = [
+    ['Who may decide', approval.approvers.length === 0 ? 'everybody with the role approver' : <Text of={approval.approvers.join(', ')} />],
+  ];
+  if (approval.excluded.length > 0) facts.push(['Who may not', <><Text of={approval.excluded.join(', ')} />, who started or directed it</>]);
+  if (approval.state === 'requested') {
+    if (approval.escalate_at != null) facts.push(['Answer due in', <Countdown to={approval.escalate_at} label="Due in" />]);
+    facts.push(['Expires in', <Countdown to={approval.expires_at} label="Expires in" />]);
+  }
+  facts.push(['Digest', <code className="wrap" title="What exactly is approved, as one hash">{approval.digest.slice(0, 16)}…</code>]);
+  return facts;
+}
+
+function whyNot(approval: Approval, me: ReturnType<typeof useMe>): string {
+  if (me.person != null && hasVoted(approval, me.person)) return 'You have voted. The others’ votes appear here as they come.';
+  if (me.person != null && approval.excluded.includes(me.person)) return 'You started or directed this run, so others decide.';
+  if (!me.roles.some((role) => role === 'approver' || role === 'admin')) return 'Deciding needs the role approver.';
+  return `Members of ${approval.approvers.join(', ')} decide on this one.`;
+}
+
+/** The steps behind the gate, up to the next one, with what they would be given: walked on paper by the server. */
+function WhatFollows({ approval, run }: { approval: Approval; run: Run }) {
+  const walk = useQuery({
+    queryKey: ['walk', run.workflow, run.workflow_version, run.inputs],
+    queryFn: () =>
+      must(
+        api.POST('/api/v1/workflows/plan', {
+          body: { workflow: run.workflow, version: run.workflow_version, inputs: run.inputs },
+        }),
+      ),
+    staleTime: Infinity,
+    retry: false,
+  });
+  if (walk.data === undefined) {
+    return (
+      <section>
+        <h3>Inputs</h3>
+        <JsonView value={run.inputs} what="the run’s inputs" />
+      </section>
+    );
+  }
+  return (
+    <>
+      <section>
+        <h3>{approval.purpose === 'gate' ? 'What happens once it is approved' : 'The steps from here'}</h3>
+        <ol className="walk">
+          {behindGate(walk.data.steps, approval.position).map((step) => (
+            <WalkedStep key={step.step} step={step} />
+          ))}
+        </ol>
+      </section>
+      <section>
+        <h3>Inputs</h3>
+        <JsonView value={run.inputs} what="the run’s inputs" />
+      </section>
+    </>
+  );
+}
+
+export function behindGate(steps: Schema['WalkedStep'][], position: number): Schema['WalkedStep'][] {
+  const from = steps[position]?.kind === 'approval' ? position + 1 : position;
+  const next = steps.findIndex((step, index) => index >= from && step.kind === 'approval');
+  return steps.slice(from, next === -1 ? undefined : next);
+}
+
+export function WalkedStep({ step }: { step: Schema['WalkedStep'] }) {
+  return (
+    <li>
+      <p>
+        <strong>
+          <Text of={step.step} />
+        </strong>{' '}
+        <span className="quiet">
+          <Text of={step.does} />
+        </span>
+      </p>
+      <p className="tags">
+        {step.would !== 'run' && <span className="tag">would {step.would.replaceAll('_', ' ')}</span>}
+        {step.effect != null && <span className={`tag effect-${step.effect}`}>{step.effect}</span>}
+        {step.blast_radius != null && <span className={`tag radius-${step.blast_radius}`}>blast radius {step.blast_radius}</span>}
+        {step.effect != null && step.effect !== 'read' && (
+          <span className={step.undone_by == null ? 'tag warn' : 'tag'}>
+            {step.undone_by == null ? 'cannot be undone' : <>undone by <Text of={step.undone_by} /></>}
+          </span>
+        )}
+      </p>
+      {(step.notes ?? []).map((note) => (
+        <p key={note} className="quiet">
+          <Text of={note} />
+        </p>
+      ))}
+    </li>
+  );
+}

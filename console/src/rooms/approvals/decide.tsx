@@ -1,0 +1,82 @@
+/** Deciding: on exactly what is shown here, with a comment, after a last look. */
+
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { api, must, Refusal, type Approval } from '../../api/client';
+import { useMe } from '../../api/session';
+import { Area, FormDialog, maybe, Select } from '../../parts/form';
+import { Text } from '../../parts/text';
+import { delegationsQuery } from './inbox';
+import { Progress } from './votes';
+
+interface Props {
+  approvals: Approval[];
+  approve: boolean;
+  close: () => void;
+}
+
+export function DecideDialog({ approvals, approve, close }: Props) {
+  const me = useMe();
+  const queries = useQueryClient();
+  const delegations = useQuery(delegationsQuery);
+  const lent = (delegations.data?.delegations ?? []).filter((each) => each.in_force && each.delegate === me.person);
+  const many = approvals.length > 1;
+  const verb = `${approve ? 'Approve' : 'Reject'}${many ? ` ${approvals.length}` : ''}`;
+
+  async function decide(form: FormData) {
+    const failed: string[] = [];
+    let said = '';
+    for (const approval of approvals) {
+      const body = { approve, digest: approval.digest, notes: maybe(form, 'notes'), on_behalf_of: maybe(form, 'on_behalf_of') };
+      try {
+        const params = { path: { approval: approval.approval } };
+        said = (await must(api.POST('/api/v1/approvals/{approval}/vote', { params, body }))).summary;
+      } catch (error) {
+        if (!many || !(error instanceof Refusal)) throw error;
+        failed.push(error.message);
+      }
+      void queries.invalidateQueries({ queryKey: ['run', approval.run_id] });
+    }
+    void queries.invalidateQueries({ queryKey: ['approvals'] });
+    if (failed.length > 0) throw new Error(`${failed.length} of ${approvals.length} were refused: ${failed[0]}`);
+    return many ? `${approvals.length} votes are counted.` : said;
+  }
+
+  return (
+    <FormDialog title={many ? `${approve ? 'Approve' : 'Reject'} ${approvals.length} requests` : approve ? 'Approve this?' : 'Reject this?'} verb={verb} danger={!approve} close={close} act={decide}>
+      <ul className="asked">
+        {approvals.map((approval) => (
+          <li key={approval.approval}>
+            <blockquote>
+              <Text of={approval.message ?? 'The workflow asks without a message.'} lines />
+            </blockquote>
+            {approval.quorum > 1 && <Progress approval={approval} />}
+          </li>
+        ))}
+      </ul>
+      <p className="prose">
+        {approve
+          ? many
+            ? 'Each vote counts for exactly what is shown. A run goes on as soon as enough people have approved.'
+            : after(approvals[0]!)
+          : 'One rejection is enough: the step does not happen, and the run fails or waits for an operator, as its workflow says.'}
+      </p>
+      {lent.length > 0 && (
+        <Select name="on_behalf_of" label="In whose right">
+          <option value="">My own</option>
+          {lent.map((each) => (
+            <option key={each.delegation} value={each.delegator}>
+              {each.delegator}
+            </option>
+          ))}
+        </Select>
+      )}
+      <Area name="notes" label={approve ? 'Comment (optional)' : 'Why not?'} required={!approve} hint="It stays with your vote." />
+    </FormDialog>
+  );
+}
+
+function after(approval: Approval): string {
+  const missing = approval.quorum - approval.votes.filter((vote) => vote.approve).length - 1;
+  if (missing > 0) return `Your vote is recorded; ${missing} more ${missing === 1 ? 'is' : 'are'} needed before the run goes on.`;
+  return 'Yours is the last vote that is needed: the run goes on at once.';
+}

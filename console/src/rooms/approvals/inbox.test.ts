@@ -1,0 +1,26 @@
+import { expect, it } from 'vitest';
+import type { Approval, Me } from '../../api/client';
+import { canDecide, inOrder } from './inbox';
+
+const approval = (rest: Partial<Approval>): Approval =>
+  ({ approval: 'apr', state: 'requested', approvers: [], excluded: [], votes: [], expires_at: 100, ...rest }) as Approval;
+const bob = { person: 'bob', roles: ['approver'], groups: ['sre'] } as unknown as Me;
+
+it('offers a decision to whom the approval asks, once', () => {
+  expect(canDecide(approval({}), bob)).toBe(true);
+  expect(canDecide(approval({ approvers: ['sre'] }), bob)).toBe(true);
+  expect(canDecide(approval({ approvers: ['dba'] }), bob)).toBe(false);
+  expect(canDecide(approval({ excluded: ['bob'] }), bob)).toBe(false);
+  expect(canDecide(approval({ votes: [{ person: 'bob', approve: true, at: 1 }] }), bob)).toBe(false);
+  expect(canDecide(approval({ votes: [{ person: 'ada', on_behalf_of: 'bob', approve: true, at: 1 }] }), bob)).toBe(false);
+  expect(canDecide(approval({ state: 'approved' }), bob)).toBe(false);
+  expect(canDecide(approval({}), { ...bob, roles: ['viewer'] })).toBe(false);
+  expect(canDecide(approval({}), { ...bob, person: null })).toBe(false);
+});
+
+it('puts mine first, then what is due first', () => {
+  const later = approval({ approval: 'later', escalate_at: 90 });
+  const sooner = approval({ approval: 'sooner', escalate_at: 20 });
+  const others = approval({ approval: 'others', approvers: ['dba'], escalate_at: 1 });
+  expect(inOrder([others, later, sooner], bob).map((each) => each.approval)).toEqual(['sooner', 'later', 'others']);
+});

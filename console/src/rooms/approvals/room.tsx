@@ -1,0 +1,160 @@
+/** The inbox: what waits for people's word, mine first, with its clocks. */
+
+import { useState } from 'react';
+import { useQueries, useQuery } from '@tanstack/react-query';
+import type { Approval } from '../../api/client';
+import { useMe } from '../../api/session';
+import { useKeys } from '../../keyboard/keys';
+import { Button } from '../../parts/button';
+import { Empty, Loading, ProblemNote } from '../../parts/notes';
+import { Ago, Countdown, Text } from '../../parts/text';
+import { at, go, Link } from '../../route/router';
+import { visible } from '../../text/visible';
+import { runQuery } from '../run/query';
+import { ApprovalCard } from './card';
+import { DecideDialog } from './decide';
+import { approvalQuery, canDecide, dueAt, INBOX_MAX, inOrder, openApprovals } from './inbox';
+import { Progress } from './votes';
+
+/** Rows that also say which run they belong to: that is one more question each. */
+const NAMED_MAX = 50;
+
+export function ApprovalsRoom({ selected }: { selected: string | undefined }) {
+  const me = useMe();
+  const open = useQuery(openApprovals);
+  const list = inOrder(open.data?.approvals ?? [], me);
+  const runs = useQueries({ queries: list.slice(0, NAMED_MAX).map((approval) => runQuery(approval.run_id)) });
+  const [marked, setMarked] = useState<ReadonlySet<string>>(new Set());
+  const [deciding, setDeciding] = useState<{ approvals: Approval[]; approve: boolean }>();
+  const listed = list.find((approval) => approval.approval === selected);
+  const one = useQuery({ ...approvalQuery(selected ?? ''), enabled: selected !== undefined && listed === undefined });
+  const shown = listed ?? (selected === undefined ? list[0] : one.data);
+  const chosen = list.filter((approval) => marked.has(approval.approval) && canDecide(approval, me));
+
+  const move = (by: number) => {
+    const from = shown === undefined ? -1 : list.findIndex((approval) => approval.approval === shown.approval);
+    const next = list[Math.max(0, Math.min(list.length - 1, from + by))];
+    if (next !== undefined) go(at('approvals', next.approval), 'replace');
+  };
+  const decide = (approve: boolean) => {
+    if (chosen.length > 0) setDeciding({ approvals: chosen, approve });
+    else if (shown !== undefined && canDecide(shown, me)) setDeciding({ approvals: [shown], approve });
+  };
+  const mark = (approval: Approval) => {
+    const next = new Set(marked);
+    if (!next.delete(approval.approval)) next.add(approval.approval);
+    setMarked(next);
+  };
+  useKeys('Approvals', [
+    { press: 'j', does: 'Next request', run: () => move(1) },
+    { press: 'k', does: 'Previous request', run: () => move(-1) },
+    { press: 'x', does: 'Mark the request', run: () => shown && canDecide(shown, me) && mark(shown) },
+    { press: 'a', does: 'Approve, after a confirmation', run: () => decide(true) },
+    { press: 'r', does: 'Reject, after a confirmation', run: () => decide(false) },
+    { press: 'o', does: 'Open the run', run: () => shown && go(at('runs', shown.run_id)) },
+  ]);
+
+  if (open.data === undefined) return open.error === null ? <Loading rows={8} /> : <ProblemNote error={open.error} />;
+  const mine = list.filter((approval) => canDecide(approval, me)).length;
+  return (
+    <div className={`room approvals-room ${selected === undefined ? '' : 'with-card'}`}>
+      <header className="room-head">
+        <h1>Approvals</h1>
+        <p className="quiet" role="status">
+          {list.length === 0 ? '' : `${list.length} open, ${mine} for you`}
+        </p>
+        {chosen.length > 0 && (
+          <div className="room-actions">
+            <Button look="primary" onClick={() => decide(true)}>
+              Approve {chosen.length} …
+            </Button>
+            <Button onClick={() => decide(false)}>Reject {chosen.length} …</Button>
+            <Button look="quiet" onClick={() => setMarked(new Set())}>
+              Unmark
+            </Button>
+          </div>
+        )}
+      </header>
+      {list.length === 0 && shown === undefined ? (
+        <NothingOpen />
+      ) : (
+        <div className="inbox">
+          <ul className="inbox-list" aria-label="Open approvals">
+            {list.map((approval, index) => {
+              const run = runs[index]?.data;
+              const decidable = canDecide(approval, me);
+              return (
+                <li key={approval.approval} className={approval.approval === shown?.approval ? 'here' : ''}>
+                  {decidable ? (
+                    <input
+                      type="checkbox"
+                      checked={marked.has(approval.approval)}
+                      onChange={() => mark(approval)}
+                      aria-label={`Mark: ${visible(approval.message ?? approval.approval)}`}
+                    />
+                  ) : (
+                    <span className="no-box" />
+                  )}
+                  <Link to={at('approvals', approval.approval)} aria-current={approval.approval === shown?.approval ? 'true' : undefined}>
+                    <span className="inbox-message">
+                      <Text of={approval.message ?? 'Asks without a message'} />
+                    </span>
+                    <span className="inbox-line quiet">
+                      <span>
+                        {run === undefined ? ' ' : <Text of={[run.workflow, run.subject].filter(Boolean).join(' · ')} />}
+                      </span>
+                      <span>
+                        <Ago at={approval.requested_at} />
+                      </span>
+                    </span>
+                    <span className="inbox-line">
+                      <Progress approval={approval} />
+                      <Countdown to={dueAt(approval)} label="Due in" />
+                    </span>
+                  </Link>
+                </li>
+              );
+            })}
+            {open.data.next_after != null && <li className="quiet">The {INBOX_MAX} oldest are shown.</li>}
+          </ul>
+          <div className="inbox-card">
+            <Link to="/approvals" className="back">
+              ← All approvals
+            </Link>
+            {shown !== undefined ? (
+              <ApprovalCard approval={shown} decide={(approve) => setDeciding({ approvals: [shown], approve })} />
+            ) : one.error !== null ? (
+              <ProblemNote error={one.error} />
+            ) : (
+              <Loading rows={6} />
+            )}
+          </div>
+        </div>
+      )}
+      {deciding !== undefined && (
+        <DecideDialog
+          {...deciding}
+          close={() => {
+            setDeciding(undefined);
+            setMarked(new Set());
+          }}
+        />
+      )}
+    </div>
+  );
+}
+
+const GATE = `steps:
+  - id: agree
+    approval:
+      message: "Restart \${{ inputs.host }}?"
+      approvers: [sre]
+      quorum: 2`;
+
+function NothingOpen() {
+  return (
+    <Empty title="Nothing waits for a decision" command={GATE}>
+      <p>A workflow asks people with an approval step. When one is reached, the request appears here by itself:</p>
+    </Empty>
+  );
+}

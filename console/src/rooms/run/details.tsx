@@ -1,0 +1,138 @@
+/** Below the steps: what happened in order, what the run was given and gave, and what else is known about it. */
+
+import { useState } from 'react';
+import type { Run, Step } from '../../api/client';
+import { Facts } from '../../parts/facts';
+import { JsonView } from '../../parts/json';
+import { Loading } from '../../parts/notes';
+import { Tabs } from '../../parts/tabs';
+import { Id, Instant, Text } from '../../parts/text';
+import { Link, useParam } from '../../route/router';
+import { words, type RunEvent } from '../../text/events';
+import { local, timeOfDay, utc } from '../../text/span';
+import { StepErrorView } from './step';
+import { EVENTS_MAX } from './query';
+
+interface Props {
+  run: Run;
+  steps: Step[];
+  events: RunEvent[] | undefined;
+}
+
+export function Details({ run, steps, events }: Props) {
+  const [tab, setTab] = useParam('tab');
+  const tabs = [
+    { id: 'events', title: 'Events' },
+    { id: 'data', title: 'Inputs and output' },
+    { id: 'about', title: 'About' },
+  ];
+  const shown = tabs.find((each) => each.id === tab)?.id ?? 'events';
+  return (
+    <section className="pane details" aria-label="Details of the run">
+      <Tabs tabs={tabs} shown={shown} show={setTab} />
+      <div role="tabpanel" aria-label={tabs.find((each) => each.id === shown)?.title}>
+        {shown === 'events' && (events === undefined ? <Loading rows={6} /> : <Events events={events} steps={steps} />)}
+        {shown === 'data' && <Data run={run} />}
+        {shown === 'about' && <About run={run} />}
+      </div>
+    </section>
+  );
+}
+
+const SHOWN_AT_FIRST = 60;
+
+function Events({ events, steps }: { events: RunEvent[]; steps: Step[] }) {
+  const [all, setAll] = useState(false);
+  const newestFirst = events.toReversed();
+  const shown = all ? newestFirst : newestFirst.slice(0, SHOWN_AT_FIRST);
+  return (
+    <>
+      <table className="rows events">
+        <caption className="unseen">Events, newest first</caption>
+        <thead>
+          <tr>
+            <th scope="col" className="number">#</th>
+            <th scope="col">Time</th>
+            <th scope="col">Step</th>
+            <th scope="col">What happened</th>
+            <th scope="col">By</th>
+          </tr>
+        </thead>
+        <tbody>
+          {shown.map((event) => (
+            <tr key={event.seq}>
+              <td className="number quiet">{event.seq}</td>
+              <td className="mono" title={`${local(event.at)}\n${utc(event.at)}`}>
+                {timeOfDay(event.at)}
+              </td>
+              <td>{event.body.step !== undefined && <Text of={steps[event.body.step]?.key ?? `step ${event.body.step + 1}`} />}</td>
+              <td title={event.body.event}>
+                <Text of={words(event)} />
+              </td>
+              <td className="quiet">
+                <Text of={event.context.person ?? event.context.initiator} />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {shown.length < events.length && (
+        <button type="button" className="more" onClick={() => setAll(true)}>
+          Show all {events.length.toLocaleString()} events
+        </button>
+      )}
+      {events.length >= EVENTS_MAX && <p className="quiet">Only the first {EVENTS_MAX.toLocaleString()} events are shown.</p>}
+    </>
+  );
+}
+
+function Data({ run }: { run: Run }) {
+  return (
+    <div className="data">
+      <div>
+        <h3>Inputs</h3>
+        <JsonView value={run.inputs} what="the run’s inputs" />
+      </div>
+      <div>
+        <h3>{run.error == null ? 'Output' : 'Error'}</h3>
+        {run.error != null ? (
+          <StepErrorView error={run.error} />
+        ) : run.output === undefined ? (
+          <p className="quiet">None yet.</p>
+        ) : (
+          <JsonView value={run.output} what="the run’s output" />
+        )}
+      </div>
+    </div>
+  );
+}
+
+function About({ run }: { run: Run }) {
+  const labels = Object.entries(run.labels ?? {});
+  return (
+    <Facts
+      of={[
+        ['Run', <code className="wrap">{run.run_id}</code>],
+        ['Created', <Instant at={run.created_at} />],
+        ['Finished', run.finished_at == null ? '–' : <Instant at={run.finished_at} />],
+        ['Deadline', run.deadline_at == null ? '–' : <Instant at={run.deadline_at} />],
+        ['Trigger', <Text of={[run.trigger.type, run.trigger.ref].filter(Boolean).join(' · ')} />],
+        ['Workspace', <Text of={run.workspace} />],
+        ['Priority', run.priority],
+        [
+          'Labels',
+          labels.length === 0
+            ? '–'
+            : labels.map(([name, value]) => (
+                <Link key={name} className="chip" to={`/runs?label=${encodeURIComponent(`${name}:${value}`)}`}>
+                  <Text of={`${name}:${value}`} />
+                </Link>
+              )),
+        ],
+        ['Chain', run.resume_count === 0 ? 'the first of its kind' : `number ${run.resume_count + 1} of its chain`],
+        ['Root', run.root_run_id == null ? '–' : <Id of={run.root_run_id} />],
+        ['Trace', run.traceparent == null ? '–' : <code className="wrap"><Text of={run.traceparent} /></code>],
+      ]}
+    />
+  );
+}

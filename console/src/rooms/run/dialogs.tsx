@@ -1,0 +1,252 @@
+/** Directives to a run. Each dialog says what will happen before it does. */
+
+import { useState, type ComponentType } from 'react';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { api, intention, must, type Run, type Schema, type Step } from '../../api/client';
+import { Area, Check, FormDialog, Input, json, Reason, Select, text } from '../../parts/form';
+import { Text } from '../../parts/text';
+import { at, go } from '../../route/router';
+import { isOver, type Action } from './actions';
+import { definitionQuery, whyQuery, type Definition } from './query';
+
+export const VERBS: Record<Action, string> = {
+  approve: 'Approve', reject: 'Reject', resolve: 'Settle the doubt', retry: 'Retry', resume: 'Resume', skip: 'Skip the step',
+  signal: 'Send the signal', rollback: 'Roll back', restart: 'Restart', pause: 'Pause', cancel: 'Cancel',
+};
+
+interface Props {
+  run: Run;
+  steps: Step[];
+  close: () => void;
+}
+
+/** Where the run now stands, or the run that was made from one that had ended. */
+type Answer = Schema['Standing'] | Schema['Started'];
+
+/** Sends a directive, and follows the run to wherever it now stands. */
+function useDirective(run: Run) {
+  const queries = useQueryClient();
+  return async (asked: Promise<{ data?: Answer; error?: unknown; response: Response }>, said: string) => {
+    const standing = await must(asked);
+    void queries.invalidateQueries({ queryKey: ['run', run.run_id] });
+    if ('needs' in standing && standing.needs != null) {
+      return `${standing.needs.approved} of ${standing.needs.needed} people have agreed; the others vote on the approval.`;
+    }
+    if (standing.run_id !== run.run_id) {
+      go(at('runs', standing.run_id));
+      return 'A new run has taken over.';
+    }
+    return said;
+  };
+}
+
+const of = (run: Run) => ({ params: { path: { run: run.run_id } } });
+
+function Cancel({ run, steps, close }: Props) {
+  const direct = useDirective(run);
+  const undone = useUndone(run, steps);
+  const [back, setBack] = useState(false);
+  return (
+    <FormDialog
+      title="Cancel this run"
+      verb={back ? 'Undo and cancel' : 'Cancel the run'}
+      danger
+      close={close}
+      act={(form) => direct(api.POST('/api/v1/runs/{run}/cancel', { ...of(run), body: { reason: text(form, 'reason'), rollback: back } }), 'The run is being canceled.')}
+    >
+      <p>Nothing further starts. A step that is running is told to stop. This cannot be taken back.</p>
+      {undone.length > 0 && <Check label="Undo first what it has done" checked={back} onChange={(event) => setBack(event.target.checked)} />}
+      {back && <Undone keys={undone} />}
+      <Reason />
+    </FormDialog>
+  );
+}
+
+function Rollback({ run, steps, close }: Props) {
+  const direct = useDirective(run);
+  const undone = useUndone(run, steps);
+  return (
+    <FormDialog
+      title="Roll this run back"
+      verb="Roll back"
+      danger
+      close={close}
+      act={(form) => direct(api.POST('/api/v1/runs/{run}/rollback', { ...of(run), body: { reason: text(form, 'reason') } }), 'What the run did is being undone.')}
+    >
+      <p>What the run has done is undone, the newest first, then the run ends.</p>
+      <Undone keys={undone} />
+      <Reason />
+    </FormDialog>
+  );
+}
+
+/** The steps that declare how they are undone and may have done something, newest first. */
+function useUndone(run: Run, steps: Step[]): string[] {
+  const version = useQuery(definitionQuery(run.workflow, run.workflow_version));
+  const defined = (version.data?.definition as Definition | undefined)?.steps ?? [];
+  const undoable = new Set(defined.filter((step) => step.rollback !== undefined).map((step) => step.id));
+  return steps
+    .filter((step) => undoable.has(step.key) && (step.state === 'succeeded' || step.state === 'failed' || step.state === 'in_doubt'))
+    .map((step) => step.key)
+    .reverse();
+}
+
+function Undone({ keys }: { keys: string[] }) {
+  if (keys.length === 0) return <p className="quiet">No step that has run declares how it is undone.</p>;
+  return (
+    <ol className="undone">
+      {keys.map((key) => (
+        <li key={key}>
+          <Text of={key} />
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+function Pause({ run, close }: Props) {
+  const direct = useDirective(run);
+  return (
+    <FormDialog
+      title="Pause this run"
+      verb="Pause"
+      close={close}
+      act={(form) => direct(api.POST('/api/v1/runs/{run}/pause', { ...of(run), body: { reason: text(form, 'reason') } }), 'The run is paused.')}
+    >
+      <p>No further step begins until somebody resumes it. A step that is running finishes; votes and signals are kept.</p>
+      <Reason />
+    </FormDialog>
+  );
+}
+
+function Resume({ run, close }: Props) {
+  const direct = useDirective(run);
+  return (
+    <FormDialog title="Resume this run" verb="Resume" close={close} act={() => direct(api.POST('/api/v1/runs/{run}/resume', { ...of(run), body: {} }), 'The run goes on.')}>
+      <p>The pause ends, and the run goes on where it stood.</p>
+    </FormDialog>
+  );
+}
+
+function Retry({ run, close }: Props) {
+  const direct = useDirective(run);
+  const [key] = useState(intention);
+  const over = isOver(run.state);
+  return (
+    <FormDialog
+      title={over ? 'Retry in a new run' : 'Retry the step'}
+      verb="Retry"
+      close={close}
+      act={async (form) => direct(api.POST('/api/v1/runs/{run}/retry', { ...of(run), headers: key, body: { input: json(form, 'input') as Schema['Json'] } }), 'The step is tried again.')}
+    >
+      <p>
+        {over
+          ? 'This run stays as it is. A new one takes over what it achieved, and begins with the step that stopped it.'
+          : 'The step that stopped the run is tried again, with all its attempts. What is behind a gate asks people again.'}
+      </p>
+      <details>
+        <summary>With another input</summary>
+        <Area name="input" label="Input as JSON" rows={4} code hint="It is checked like the first one, and asks for approval again where that was needed." />
+      </details>
+    </FormDialog>
+  );
+}
+
+function Skip({ run, close }: Props) {
+  const direct = useDirective(run);
+  return (
+    <FormDialog
+      title="Skip the step"
+      verb="Skip"
+      danger
+      close={close}
+      act={(form) => direct(api.POST('/api/v1/runs/{run}/skip', { ...of(run), body: { reason: text(form, 'reason') } }), 'The run goes on without the step.')}
+    >
+      <p>The run goes on without the step that stopped it. Past an approval that was not given, this takes as many people as the approval did.</p>
+      <Reason />
+    </FormDialog>
+  );
+}
+
+export function RestartDialog({ run, from, close }: { run: Run; from?: string; close: () => void }) {
+  const direct = useDirective(run);
+  const [key] = useState(intention);
+  return (
+    <FormDialog
+      title={from === undefined ? 'Restart from the beginning' : 'Restart from this step'}
+      verb="Restart"
+      close={close}
+      act={() => direct(api.POST('/api/v1/runs/{run}/restart', { ...of(run), headers: key, body: { from: from ?? null } }), 'The run begins again.')}
+    >
+      <p>
+        {isOver(run.state) ? 'This run stays as it is, and a new one is made. ' : ''}
+        {from === undefined ? (
+          'Every step runs again, with the same inputs.'
+        ) : (
+          <>
+            What came before “<Text of={from} />” is kept; it and all after it run again.
+          </>
+        )}{' '}
+        Gates on the way ask people again.
+      </p>
+    </FormDialog>
+  );
+}
+
+function Signal({ run, close }: Props) {
+  const queries = useQueryClient();
+  const why = useQuery(whyQuery(run.run_id));
+  const wanted = why.data?.because.find((cause) => cause.cause === 'signal');
+  async function send(form: FormData) {
+    const body = { type: text(form, 'type'), payload: (json(form, 'payload') ?? null) as Schema['Json'] };
+    await must(api.POST('/api/v1/runs/{run}/signals', { ...of(run), body }));
+    void queries.invalidateQueries({ queryKey: ['run', run.run_id] });
+    return 'The signal is stored.';
+  }
+  return (
+    <FormDialog title="Send a signal" verb="Send" close={close} act={send}>
+      <p>The step that waits for it takes it, and the run goes on.</p>
+      <Input name="type" label="Type" defaultValue={wanted?.cause === 'signal' ? wanted.signal : ''} required />
+      <Area name="payload" label="Payload as JSON (optional)" rows={3} code />
+    </FormDialog>
+  );
+}
+
+function Resolve({ run, steps, close }: Props) {
+  const direct = useDirective(run);
+  const doubtful = steps.filter((step) => step.state === 'in_doubt');
+  return (
+    <FormDialog
+      title="Settle the doubt"
+      verb="Record it"
+      close={close}
+      act={async (form) => {
+        const outcome = text(form, 'outcome') as Schema['Resolution'];
+        const body = { outcome, reason: text(form, 'reason'), output: json(form, 'output') as Schema['Json'] };
+        const params = { path: { run: run.run_id, step: text(form, 'step') } };
+        return direct(api.POST('/api/v1/runs/{run}/steps/{step}/resolve', { params, body }), 'It is recorded, and the run goes on.');
+      }}
+    >
+      <p>An effect was sent and nobody knows what became of it. Look in the other system first; what you say here is believed.</p>
+      <Select name="step" label="Step">
+        {doubtful.map((step) => (
+          <option key={step.position}>{step.key}</option>
+        ))}
+      </Select>
+      <Select name="outcome" label="What became of it" required>
+        <option value="happened">It happened: the step has succeeded</option>
+        <option value="did_not_happen">It did not happen: try it again</option>
+        <option value="failed">It failed: the step has failed</option>
+      </Select>
+      <Area name="output" label="Output as JSON, if it happened (optional)" rows={2} code />
+      <Reason label="How do you know?" />
+    </FormDialog>
+  );
+}
+
+type Directive = Exclude<Action, 'approve' | 'reject'>;
+
+export const DIALOGS: Record<Directive, ComponentType<Props>> = {
+  cancel: Cancel, rollback: Rollback, pause: Pause, resume: Resume, retry: Retry, skip: Skip,
+  restart: ({ run, close }) => <RestartDialog run={run} close={close} />, signal: Signal, resolve: Resolve,
+};

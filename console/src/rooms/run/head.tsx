@@ -1,0 +1,139 @@
+/** The top of a run: what it is, why it stands where it stands, and what can be done. */
+
+import { useState } from 'react';
+import { useQuery } from '@tanstack/react-query';
+import type { Run, Step } from '../../api/client';
+import { useMay, useMe } from '../../api/session';
+import { useKeys } from '../../keyboard/keys';
+import { Button } from '../../parts/button';
+import { Copy } from '../../parts/copy';
+import { Command } from '../../parts/notes';
+import { State } from '../../parts/state';
+import { Ago, Id, Text, Took, useNow } from '../../parts/text';
+import { at, Link } from '../../route/router';
+import { sentence } from '../../text/why';
+import { DecideDialog } from '../approvals/decide';
+import { canDecide } from '../approvals/inbox';
+import { actionsFor, isOver, type Action } from './actions';
+import { DIALOGS, VERBS } from './dialogs';
+import { runApprovalsQuery, whyQuery } from './query';
+
+const KEYS: Partial<Record<Action, string>> = { approve: 'a', reject: 'r', retry: 't', resume: 'e', cancel: 'c', pause: 'p' };
+
+/** What brings a run on, where it is the first thing that helps. */
+const LEADS: Action[] = ['approve', 'resolve', 'resume', 'retry', 'signal'];
+
+export function RunHead({ run, steps }: { run: Run; steps: Step[] }) {
+  const why = useQuery(whyQuery(run.run_id));
+  const now = useNow();
+  const me = useMe();
+  const rights = { operate: useMay('operate'), vote: useMay('vote') };
+  const approvals = useQuery(runApprovalsQuery(run.run_id));
+  const open = approvals.data?.find((approval) => approval.state === 'requested');
+  const [doing, setDoing] = useState<Action>();
+  const decidable = open !== undefined && canDecide(open, me);
+  const actions = actionsFor(run, why.data?.next ?? [], rights).filter(
+    (action) => decidable || (action !== 'approve' && action !== 'reject'),
+  );
+  const keyed = actions.filter((action) => KEYS[action] !== undefined);
+  useKeys('This run', keyed.map((action) => ({ press: KEYS[action]!, does: VERBS[action], run: () => setDoing(action) })));
+  const causes = why.data?.because ?? [];
+  const needsWorker = why.data?.next.includes('start_worker') === true;
+  const close = () => setDoing(undefined);
+  const Dialog = doing === undefined || doing === 'approve' || doing === 'reject' ? undefined : DIALOGS[doing];
+  return (
+    <header className="run-head">
+      <p className="crumbs">
+        <Link to="/runs">Runs</Link> <span aria-hidden="true">/</span>{' '}
+        <Link to={`/runs?workflow=${encodeURIComponent(run.workflow)}`}>
+          <Text of={run.workflow} />
+        </Link>
+      </p>
+      <div className="run-title">
+        <h1>
+          <Text of={run.subject ?? run.workflow} />
+        </h1>
+        <State of={run.state} detail={run.detail ?? run.reason} />
+      </div>
+      <p className="run-line quiet">
+        <Id of={run.run_id} />
+        <Copy text={run.run_id} what="the run’s id" /> ·{' '}
+        <Link to={`${at('workflows', run.workflow)}?version=${run.workflow_version}`}>
+          <Text of={run.workflow} /> v{run.workflow_version}
+        </Link>{' '}
+        · started <Ago at={run.created_at} /> by <Text of={run.started_by ?? run.trigger.type} /> ·{' '}
+        {isOver(run.state) ? 'took ' : 'for '}
+        <Took from={run.created_at} to={run.finished_at} />
+      </p>
+      <div className={`why ${isOver(run.state) ? 'over' : ''}`}>
+        <div className="why-words">
+          {causes.map((cause, index) => (
+            <p key={index}>
+              <Text of={sentence(cause, now)} />
+              {cause.cause === 'queued' && cause.held_by != null && (
+                <>
+                  {' '}
+                  <Link to={at('runs', cause.held_by)}>See that run</Link>
+                </>
+              )}
+            </p>
+          ))}
+          {causes.length === 0 && <p>&nbsp;</p>}
+          {open?.message != null && (
+            <blockquote>
+              <Text of={open.message} lines />
+            </blockquote>
+          )}
+          {open !== undefined && rights.vote && !decidable && (
+            <p className="quiet">You have voted already, or may not decide on this one.</p>
+          )}
+        </div>
+        {actions.length > 0 && (
+          <div className="why-actions">
+            {actions.map((action, index) => (
+              <Button
+                key={action}
+                look={index === 0 && LEADS.includes(action) ? 'primary' : 'plain'}
+                onClick={() => setDoing(action)}
+                press={KEYS[action]}
+              >
+                {VERBS[action]}
+              </Button>
+            ))}
+          </div>
+        )}
+      </div>
+      {needsWorker && <Command text={workerCommand(causes)} />}
+      <Chain run={run} />
+      {open !== undefined && (doing === 'approve' || doing === 'reject') && (
+        <DecideDialog approvals={[open]} approve={doing === 'approve'} close={close} />
+      )}
+      {Dialog !== undefined && <Dialog run={run} steps={steps} close={close} />}
+    </header>
+  );
+}
+
+function workerCommand(causes: { cause: string; queue?: string; task?: string | null }[]): string {
+  const wanted = causes.find((cause) => cause.cause === 'unclaimed' || cause.cause === 'unknown_task');
+  const queue = wanted?.queue === undefined || wanted.queue === 'default' ? '' : ` --queue ${wanted.queue}`;
+  return `interlock worker${queue} --task ${wanted?.task ?? 'NAME'}=PROGRAM`;
+}
+
+/** Runs that were made from one another. */
+function Chain({ run }: { run: Run }) {
+  if (run.resumed_from == null && run.continued_by == null) return null;
+  return (
+    <p className="chain">
+      {run.resumed_from != null && (
+        <>
+          It goes on from <Link to={at('runs', run.resumed_from)}>an earlier run</Link>.{' '}
+        </>
+      )}
+      {run.continued_by != null && (
+        <>
+          <Link to={at('runs', run.continued_by)}>A later run</Link> has taken over from it.
+        </>
+      )}
+    </p>
+  );
+}

@@ -1,0 +1,62 @@
+/** One run: why it stands where it stands, what it did and when, and what can be done about it. */
+
+import { useQuery } from '@tanstack/react-query';
+import { Empty, Loading, ProblemNote } from '../../parts/notes';
+import { Refusal } from '../../api/client';
+import { Link, useParam } from '../../route/router';
+import { useKeys } from '../../keyboard/keys';
+import { RunHead } from './head';
+import { runQuery, stepsQuery, useEventsQuery } from './query';
+import { Details } from './details';
+import { StepPane } from './step';
+import { Timeline } from './timeline';
+
+export function RunRoom({ id }: { id: string }) {
+  const run = useQuery(runQuery(id));
+  const steps = useQuery(stepsQuery(id));
+  const events = useQuery(useEventsQuery(id));
+  const [chosen, choose] = useParam('step');
+  const list = steps.data ?? [];
+  const position = list.findIndex((step) => String(step.position) === chosen);
+  const selected = list[position] ?? list.find((step) => step.position === run.data?.position) ?? list[0];
+  const move = (by: number) => {
+    const from = selected === undefined ? -1 : list.indexOf(selected);
+    const next = list[Math.max(0, Math.min(list.length - 1, from + by))];
+    if (next !== undefined) choose(String(next.position));
+  };
+  useKeys('Run', [
+    { press: 'j', does: 'Next step', run: () => move(1) },
+    { press: 'k', does: 'Previous step', run: () => move(-1) },
+  ]);
+  if (run.data === undefined) {
+    if (run.error === null) return <Loading rows={10} />;
+    const absent = run.error instanceof Refusal && run.error.problem.status === 404;
+    if (!absent) return <ProblemNote error={run.error} />;
+    return (
+      <Empty title="There is no such run">
+        <p>
+          It may belong to another tenant, or its time to be kept is over. <Link to="/runs">See all runs</Link>
+        </p>
+      </Empty>
+    );
+  }
+  return (
+    <div className="room run-room">
+      <RunHead run={run.data} steps={list} />
+      {steps.error !== null && <ProblemNote error={steps.error} />}
+      <div className="run-panes">
+        <section className="pane" aria-label="Steps">
+          {steps.data === undefined ? (
+            <Loading rows={6} />
+          ) : (
+            <Timeline run={run.data} steps={list} events={events.data ?? []} selected={selected?.position} choose={choose} />
+          )}
+        </section>
+        <section className="pane step-pane" aria-label="The selected step">
+          {selected === undefined ? <Loading rows={6} /> : <StepPane run={run.data} step={selected} events={events.data ?? []} />}
+        </section>
+      </div>
+      <Details run={run.data} steps={list} events={events.data} />
+    </div>
+  );
+}

@@ -1,0 +1,159 @@
+/** The selected step: what it is, what it gave, how often it was tried, and what it did to other systems. */
+
+import { useState } from 'react';
+import { useQuery } from '@tanstack/react-query';
+import type { Run, Step } from '../../api/client';
+import { useMay } from '../../api/session';
+import { Button } from '../../parts/button';
+import { Facts } from '../../parts/facts';
+import { JsonView } from '../../parts/json';
+import { State } from '../../parts/state';
+import { Ago, Id, Text, Took } from '../../parts/text';
+import type { RunEvent } from '../../text/events';
+import { segments, SEGMENT_WORDS } from '../../text/timeline';
+import { ApprovalVotes } from '../approvals/votes';
+import { isOver } from './actions';
+import { RestartDialog } from './dialogs';
+import { definitionQuery, receiptsQuery, runApprovalsQuery, type Definition, type DefinedStep } from './query';
+
+interface Props {
+  run: Run;
+  step: Step;
+  events: RunEvent[];
+}
+
+export function StepPane({ run, step, events }: Props) {
+  const version = useQuery(definitionQuery(run.workflow, run.workflow_version));
+  const definition = version.data?.definition as Definition | undefined;
+  const defined = definition?.steps?.find((each) => each.id === step.key);
+  const approvals = useQuery(runApprovalsQuery(run.run_id));
+  const mine = (approvals.data ?? []).filter((approval) => approval.position === step.position);
+  const receipts = useQuery(receiptsQuery(run.run_id));
+  const effects = (receipts.data ?? []).filter((receipt) => receipt.position === step.position);
+  const [restart, setRestart] = useState(false);
+  const operates = useMay('operate');
+  const restartable = operates && step.kind !== 'rollback' && run.continued_by == null && (isOver(run.state) || run.state === 'paused');
+  return (
+    <>
+      <header className="pane-head">
+        <h2>
+          <Text of={step.key} />
+        </h2>
+        <State of={step.state} />
+        {restartable && (
+          <Button look="quiet" onClick={() => setRestart(true)}>
+            Restart from here …
+          </Button>
+        )}
+      </header>
+      {defined?.description !== undefined && (
+        <p>
+          <Text of={defined.description} />
+        </p>
+      )}
+      <Facts of={factsOf(step, defined)} />
+      {step.error != null && (
+        <section>
+          <h3>Error</h3>
+          <StepErrorView error={step.error} />
+        </section>
+      )}
+      {mine.map((approval) => (
+        <section key={approval.approval}>
+          <h3>Approval</h3>
+          <ApprovalVotes approval={approval} />
+        </section>
+      ))}
+      {step.output !== undefined && (
+        <section>
+          <h3>Output</h3>
+          <JsonView value={step.output} what="the step’s output" />
+        </section>
+      )}
+      <Attempts step={step} events={events} />
+      {effects.length > 0 && (
+        <section>
+          <h3>Effects on other systems</h3>
+          {effects.map((receipt) => (
+            <details key={receipt.id} className="effect">
+              <summary>
+                <State of={receipt.state} detail={receipt.late === true ? 'late' : undefined} />
+                <code>
+                  <Text of={receipt.key.split('#')[0] ?? receipt.key} />
+                </code>
+                <Ago at={receipt.intent_at} />
+              </summary>
+              <Facts of={[['Receipt', <Id of={receipt.id} />], ['Class', receipt.effect], ['Attempt', receipt.attempt], ['Key', <code className="wrap"><Text of={receipt.key} /></code>]]} />
+              <h4>Sent</h4>
+              <JsonView value={receipt.request} what="what was sent" />
+              {receipt.response != null && (
+                <>
+                  <h4>Answered</h4>
+                  <JsonView value={receipt.response} what="the answer" />
+                </>
+              )}
+            </details>
+          ))}
+        </section>
+      )}
+      {restart && <RestartDialog run={run} from={step.key} close={() => setRestart(false)} />}
+    </>
+  );
+}
+
+function factsOf(step: Step, defined: DefinedStep | undefined): [string, React.ReactNode][] {
+  const facts: [string, React.ReactNode][] = [['Kind', step.kind]];
+  if (defined?.task !== undefined) facts.push(['Task', <code><Text of={defined.task} /></code>]);
+  if (defined?.if !== undefined) facts.push(['Only if', <code><Text of={defined.if} /></code>]);
+  if (defined?.effect !== undefined) facts.push(['Effect', defined.effect]);
+  if (defined?.blast_radius !== undefined) facts.push(['Blast radius', defined.blast_radius]);
+  const undo = defined?.rollback?.task ?? defined?.rollback?.uses;
+  if (undo !== undefined) facts.push(['Undone by', <code><Text of={undo} /></code>]);
+  if (step.started_at != null) facts.push(['Started', <Ago at={step.started_at} />]);
+  if (step.finished_at != null && step.started_at != null) facts.push(['Took', <Took from={step.started_at} to={step.finished_at} />]);
+  return facts;
+}
+
+export function StepErrorView({ error }: { error: unknown }) {
+  const known = error as { code?: string; class?: string; message?: string } | null;
+  if (typeof known?.message !== 'string') return <JsonView value={error} what="the error" />;
+  return (
+    <div className="step-error">
+      <p>
+        <Text of={known.message} lines />
+      </p>
+      <code className="quiet">
+        <Text of={[known.code, known.class].filter(Boolean).join(' · ')} />
+      </code>
+    </div>
+  );
+}
+
+function Attempts({ step, events }: { step: Step; events: RunEvent[] }) {
+  const list = segments(events).get(step.position) ?? [];
+  if (list.length < 2) return null;
+  return (
+    <section>
+      <h3>How it went</h3>
+      <ol className="attempts">
+        {list.map((segment, index) => (
+          <li key={index}>
+            <span className={`segment-mark ${segment.kind}`} aria-hidden="true" />
+            <span>
+              {SEGMENT_WORDS[segment.kind]}
+              {segment.attempt !== undefined && segment.attempt > 0 && segment.kind !== 'retry' && `, attempt ${segment.attempt}`}
+              {segment.note !== undefined && (
+                <span className="quiet">
+                  : <Text of={segment.note} />
+                </span>
+              )}
+            </span>
+            <span className="number quiet">
+              <Took from={segment.from} to={segment.to} />
+            </span>
+          </li>
+        ))}
+      </ol>
+    </section>
+  );
+}

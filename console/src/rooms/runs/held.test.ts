@@ -1,0 +1,14 @@
+import { expect, it } from 'vitest';
+import type { Run } from '../../api/client';
+import { heldRows } from './held';
+
+const run = (id: string, state = 'running') => ({ run_id: id, state }) as Run;
+
+it('takes what is new while nobody points at the list', () => {
+  expect(heldRows([run('a')], [run('b'), run('a')], false)).toEqual({ rows: [run('b'), run('a')], arrived: 0 });
+});
+
+it('changes states in place and counts what arrived while somebody does', () => {
+  const held = heldRows([run('a'), run('z')], [run('b'), run('a', 'failed')], true);
+  expect(held).toEqual({ rows: [run('a', 'failed'), run('z')], arrived: 1 });
+});

@@ -1,0 +1,113 @@
+/** Runs: what there is, live, by what it has in common. */
+
+import { useEffect, useRef, useState } from 'react';
+import { useQuery } from '@tanstack/react-query';
+import { useMay } from '../../api/session';
+import { useKeys } from '../../keyboard/keys';
+import { Button } from '../../parts/button';
+import { Empty, Loading, ProblemNote } from '../../parts/notes';
+import { useNow } from '../../parts/text';
+import { at, go, useAddress, withQuery } from '../../route/router';
+import { BulkDialog } from './bulk';
+import { FilterBar } from './filter-bar';
+import { filterOf, isEmpty } from './filter';
+import { useHeldRows } from './held';
+import { runsQuery } from './query';
+import { RunTable } from './table';
+import { SavedViews } from './views';
+
+export function RunsRoom() {
+  const { query, path } = useAddress();
+  const minute = Math.floor(useNow() / 60_000) * 60_000;
+  const filter = filterOf(query, minute);
+  const after = query.get('after') ?? undefined;
+  const runs = useQuery(runsQuery(filter, after));
+  const [pointed, setPointed] = useState(false);
+  const [cursor, setCursor] = useState(-1);
+  const [bulk, setBulk] = useState(false);
+  const operates = useMay('operate');
+  const table = useRef<HTMLTableSectionElement>(null);
+  const question = query.toString();
+  useEffect(() => setCursor(-1), [question]);
+  const { rows, arrived } = useHeldRows(runs.data?.runs, pointed || cursor >= 0, question);
+
+  function move(by: number) {
+    const next = Math.max(0, Math.min(rows.length - 1, cursor + by));
+    setCursor(next);
+    table.current?.querySelectorAll<HTMLElement>('tr a.row-link')[next]?.focus();
+  }
+  function older() {
+    const next = runs.data?.next_after;
+    if (next != null) go(withQuery(path, changed(query, 'after', next)));
+  }
+  useKeys('Runs', [
+    { press: 'j', does: 'Next run', run: () => move(1) },
+    { press: 'k', does: 'Previous run', run: () => move(-1) },
+    { press: 'Enter', does: 'Open the run', run: () => rows[cursor] && go(at('runs', rows[cursor].run_id)) },
+    { press: '/', does: 'Search', run: () => document.getElementById('search')?.focus() },
+    { press: ']', does: 'Older runs', run: older },
+    { press: '[', does: 'Newest runs', run: () => go(withQuery(path, changed(query, 'after', ''))) },
+    { press: 'Escape', does: 'Let the list move again', run: () => setCursor(-1) },
+  ]);
+
+  return (
+    <div className="room">
+      <header className="room-head">
+        <h1>Runs</h1>
+        <SavedViews />
+        <div className="room-actions">
+          <span className="arrived" aria-live="polite">
+            {arrived > 0 && (
+              <button type="button" onClick={() => (setCursor(-1), setPointed(false))}>
+                {arrived} new
+              </button>
+            )}
+          </span>
+          {operates && (
+            <Button onClick={() => setBulk(true)} disabled={isEmpty(filter)} title={isEmpty(filter) ? 'Filter first: a bulk action never means everything' : undefined}>
+              Act on all matching …
+            </Button>
+          )}
+        </div>
+      </header>
+      <FilterBar />
+      {runs.error !== null && <ProblemNote error={runs.error} />}
+      {runs.data === undefined ? (
+        runs.error === null && <Loading rows={12} />
+      ) : rows.length === 0 ? (
+        <NoRuns filtered={!isEmpty(filter)} />
+      ) : (
+        <div onPointerEnter={() => setPointed(true)} onPointerLeave={() => setPointed(false)}>
+          <RunTable rows={rows} cursor={cursor} body={table} />
+        </div>
+      )}
+      <nav className="pager" aria-label="Pages of runs">
+        {after !== undefined && <Button onClick={() => go(withQuery(path, changed(query, 'after', '')))}>Newest</Button>}
+        {runs.data?.next_after != null && <Button onClick={older}>Older</Button>}
+      </nav>
+      {bulk && <BulkDialog filter={filter} close={() => setBulk(false)} />}
+    </div>
+  );
+}
+
+function changed(query: URLSearchParams, name: string, value: string): URLSearchParams {
+  const next = new URLSearchParams(query);
+  if (value === '') next.delete(name);
+  else next.set(name, value);
+  return next;
+}
+
+function NoRuns({ filtered }: { filtered: boolean }) {
+  if (filtered) {
+    return (
+      <Empty title="No run matches">
+        <p>Subjects, labels and inputs match as a whole. Take a filter away, or look at a longer time.</p>
+      </Empty>
+    );
+  }
+  return (
+    <Empty title="No runs yet" command="interlock run start WORKFLOW --input name=value">
+      <p>A run is one execution of a workflow. Start one from a workflow’s page, or at the command line:</p>
+    </Empty>
+  );
+}

@@ -1,0 +1,19 @@
+import { Button } from '../../parts/button';
+import { Dialog } from '../../parts/dialog';
+import { Command } from '../../parts/notes';
+
+/** A secret that the server tells this once. */
+export function SecretDialog({ title, secret, children, close }: { title: string; secret: string; children?: React.ReactNode; close: () => void }) {
+  return (
+    <Dialog title={title} close={close}>
+      <p>This is shown once. Put it where it belongs now; whoever loses it has to make another.</p>
+      <Command text={secret} />
+      {children}
+      <footer>
+        <Button look="primary" onClick={close}>
+          I have it
+        </Button>
+      </footer>
+    </Dialog>
+  );
+}

@@ -1,0 +1,47 @@
+/** The start form: one field per input of the workflow, and what was typed as the JSON that the API takes. */
+
+export interface InputSchema {
+  type?: 'string' | 'integer' | 'number' | 'boolean' | 'object' | 'array';
+  description?: string;
+  required?: boolean;
+  default?: unknown;
+  enum?: unknown[];
+  min?: number;
+  max?: number;
+  min_length?: number;
+  max_length?: number;
+  pattern?: string;
+  secret?: boolean;
+}
+
+/** An input is declared by its type alone, or by a whole schema. */
+export function schemaOf(declared: unknown): InputSchema {
+  if (typeof declared === 'string') return { type: declared as InputSchema['type'] };
+  return typeof declared === 'object' && declared !== null ? (declared as InputSchema) : {};
+}
+
+/** What was typed, as a value of the input's type; undefined where nothing was. Throws what to do instead. */
+export function valueOf(name: string, schema: InputSchema, typed: string): unknown {
+  if (schema.type === 'boolean') return typed === 'true';
+  if (typed === '') return undefined;
+  if (schema.enum !== undefined) return schema.enum.find((value) => String(value) === typed);
+  if (schema.secret === true) return { $secret: typed };
+  switch (schema.type) {
+    case 'string':
+      return typed;
+    case 'integer':
+    case 'number': {
+      const number = Number(typed);
+      if (!Number.isFinite(number) || (schema.type === 'integer' && !Number.isSafeInteger(number))) {
+        throw new Error(`“${name}” takes ${schema.type === 'integer' ? 'a whole number' : 'a number'}, not “${typed}”`);
+      }
+      return number;
+    }
+    default:
+      try {
+        return JSON.parse(typed) as unknown;
+      } catch {
+        throw new Error(`“${name}” takes ${schema.type === undefined ? 'a value' : `an ${schema.type}`} written as JSON`);
+      }
+  }
+}

@@ -1,0 +1,102 @@
+/** Events of a run in words, and what they say about its steps. */
+
+import type { Schema } from '../api/client';
+import { away, span } from './span';
+
+/** The body of an event: a name of the catalogue, and what belongs to it. */
+export interface EventBody {
+  event: string;
+  step?: number;
+  steps?: number[];
+  attempt?: number;
+  session?: string;
+  error?: { class: string; code: string; message: string };
+  eligible_at?: number;
+  deadline_at?: number | null;
+  signal?: string | null;
+  key?: string | null;
+  why?: string;
+  reason?: string | null;
+  person?: string;
+  on_behalf_of?: string;
+  approve?: boolean;
+  approval?: string;
+  status?: string;
+  receipt?: string;
+  state?: string;
+  done?: boolean;
+  workflow?: string;
+  version?: number;
+  output_bytes?: number;
+  verdict?: string;
+}
+
+export interface RunEvent {
+  seq: number;
+  at: number;
+  body: EventBody;
+  context: Schema['Context'];
+}
+
+export function read(view: Schema['EventView']): RunEvent {
+  return { seq: view.seq, at: view.at, body: view.event as unknown as EventBody, context: view.context };
+}
+
+const attempt = (body: EventBody) => (body.attempt !== undefined && body.attempt > 1 ? `, attempt ${body.attempt}` : '');
+
+export function words({ at, body }: RunEvent): string {
+  switch (body.event) {
+    case 'session.created':
+      return `started, with version ${body.version} of ${body.workflow}`;
+    case 'session.assigned':
+      return 'assigned to a worker';
+    case 'session.paused':
+      return `paused: ${body.reason ?? ''}`;
+    case 'session.resumed':
+      return 'resumed';
+    case 'session.canceled':
+      return body.done === false ? `being canceled: ${body.reason ?? ''}` : `canceled: ${body.reason ?? ''}`;
+    case 'session.completed':
+      return 'succeeded';
+    case 'session.failed':
+      return `ended as ${body.state ?? 'failed'}${body.reason == null ? '' : `: ${body.reason.replaceAll('_', ' ')}`}`;
+    case 'execution.step.started':
+      return `running${attempt(body)}`;
+    case 'execution.step.completed':
+      return 'done';
+    case 'execution.step.failed':
+      return `failed${attempt(body)}: ${body.error?.message ?? ''}`;
+    case 'execution.step.retrying':
+      return `attempt ${body.attempt} failed: ${body.error?.message ?? ''}; again after ${span((body.eligible_at ?? at) - at)}`;
+    case 'execution.step.ready':
+      return `ready: ${body.why ?? ''}`;
+    case 'execution.step.waiting':
+      return body.signal == null
+        ? `waiting${body.deadline_at == null ? '' : `, goes on ${away(body.deadline_at, at)}`}`
+        : `waiting for the signal ${body.signal}`;
+    case 'execution.step.in_doubt':
+      return 'in doubt: an effect was sent, and its outcome is unknown';
+    case 'execution.step.skipped':
+      return `skipped: ${body.why ?? ''}`;
+    case 'execution.step.canceled':
+      return 'canceled';
+    case 'execution.rollback.started':
+      return `undoing ${body.steps?.length === 1 ? 'one step' : `${body.steps?.length ?? 0} steps`}`;
+    case 'execution.rollback.completed':
+      return 'everything is undone';
+    case 'approval.requested':
+      return 'people are asked for approval';
+    case 'approval.voted':
+      return `${body.person}${body.on_behalf_of === undefined ? '' : ` (for ${body.on_behalf_of})`} ${body.approve === true ? 'approved' : 'rejected'}`;
+    case 'approval.expired':
+      return 'the time to answer has passed; it stays open';
+    case 'approval.resolved':
+      return `the approval is ${body.status}`;
+    case 'policy.decided':
+      return `policy says ${(body.verdict ?? '').replaceAll('_', ' ')}`;
+    case 'receipt.recorded':
+      return body.state === 'intent' ? 'effect about to be sent' : `effect ${(body.state ?? '').replaceAll('_', ' ')}`;
+    default:
+      return body.event;
+  }
+}

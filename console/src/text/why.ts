@@ -1,0 +1,87 @@
+/** Why a run stands where it stands, in one sentence. The words are the command line's. */
+
+import type { Schema } from '../api/client';
+import { away, span } from './span';
+
+type Cause = Schema['Cause'];
+
+const plural = (count: number, word: string) => `${count} ${word}${count === 1 ? '' : 's'}`;
+const by = (person: string | null | undefined) => (person == null ? '' : ` by ${person}`);
+
+export function sentence(cause: Cause, now: number): string {
+  switch (cause.cause) {
+    case 'running': {
+      const since = cause.since == null ? '' : ` for ${span(now - cause.since)}`;
+      const limit = cause.times_out_at == null ? '' : `; it times out ${away(cause.times_out_at, now)}`;
+      return `A worker has been running attempt ${cause.attempt}${since}${limit}.`;
+    }
+    case 'orphaned':
+      return `The worker that has attempt ${cause.attempt} is silent. A server takes the step back within seconds.`;
+    case 'unclaimed':
+      return unclaimed(cause, now);
+    case 'unknown_task':
+      return `No worker on the queue “${cause.queue}” knows the task “${cause.task}”. It is offered again ${away(cause.next_attempt_at, now)}.`;
+    case 'backoff':
+      return `The last attempt failed (${cause.failures} of ${cause.attempts_max}): ${cause.error.message}. The next one starts ${away(cause.next_attempt_at, now)}.`;
+    case 'signal': {
+      const until = cause.until == null ? '; it waits for ever' : `; it gives up ${away(cause.until, now)}`;
+      return `It has waited ${span(now - cause.since)} for the signal “${cause.signal}” with the key “${cause.key}”${until}.`;
+    }
+    case 'timer':
+      return `It goes on by itself ${away(cause.until, now)}.`;
+    case 'approval':
+      return approval(cause, now);
+    case 'denied':
+      return `The approval was ${cause.state}; an operator has to say how to go on.`;
+    case 'doubt':
+      return 'An effect was sent and its outcome is unknown. Look in the system it was sent to; it is never repeated blindly.';
+    case 'paused':
+      return `It was paused${by(cause.by)} ${away(cause.since, now)}: ${cause.reason}`;
+    case 'step_failed':
+      return `Step “${cause.step}” has failed: ${cause.error == null ? 'no error was recorded' : cause.error.message}.`;
+    case 'canceling':
+      return `It was canceled${by(cause.by)} ${away(cause.since, now)}; the running attempt has not acknowledged yet.`;
+    case 'rolling_back':
+      return `What it did is being undone: ${cause.undone} of ${plural(cause.undone + cause.left, 'step')} so far.`;
+    case 'throttled': {
+      const whose = cause.limit_of === 'workflow' ? 'its workflow' : 'the tenant';
+      const what =
+        cause.limit === 'concurrency'
+          ? `steps of ${whose} that run at once (at most ${cause.max})`
+          : `runs of ${whose} that start in a minute (at most ${cause.max})`;
+      const then = cause.until == null ? 'as soon as one of them ends' : away(cause.until, now);
+      return `The limit on ${what} holds it back; it goes on by itself, ${then}.`;
+    }
+    case 'queued':
+      return cause.held_by == null
+        ? `It is queued for “${cause.subject}”, which is free, and starts in a moment.`
+        : `It is queued: another run is active for “${cause.subject}”.`;
+    case 'restored':
+      return 'It came back with a backup, and may have done more than the store knows. Look at its effects first.';
+    case 'ended':
+      return `It ended ${away(cause.at, now)}${cause.reason == null ? '' : `: ${cause.reason.replaceAll('_', ' ')}`}.`;
+    default:
+      // A server that is newer than this page.
+      return `It waits: ${(cause as { cause: string }).cause.replaceAll('_', ' ')}.`;
+  }
+}
+
+function unclaimed(cause: Extract<Cause, { cause: 'unclaimed' }>, now: number): string {
+  const task = cause.task == null ? '' : ` the task “${cause.task}”`;
+  const has = cause.task == null ? 'can do it' : 'has that task';
+  const workers =
+    cause.workers == null
+      ? `it is on the queue “${cause.queue}”`
+      : cause.workers === 0
+        ? `no registered worker of the queue “${cause.queue}” ${has}`
+        : `${plural(cause.workers, 'worker')} of the queue “${cause.queue}” may have it, and ${cause.workers === 1 ? 'is' : 'are'} busy`;
+  return `It has waited ${span(now - cause.since)} for a worker to run${task}: ${workers}.`;
+}
+
+function approval(cause: Extract<Cause, { cause: 'approval' }>, now: number): string {
+  const missing = Math.max(0, cause.needed - cause.approved_by.length);
+  const whom = cause.approvers.length === 0 ? 'anybody who may approve' : `somebody of ${cause.approvers.join(', ')}`;
+  const already = cause.approved_by.length === 0 ? '' : ` (${cause.approved_by.join(', ')} approved already)`;
+  const not = cause.excluded.length === 0 ? '' : `; not ${cause.excluded.join(', ')}, who started or directed it`;
+  return `It waits for ${missing} more approval${missing === 1 ? '' : 's'} from ${whom}${already}${not}. It expires ${away(cause.expires_at, now)}.`;
+}

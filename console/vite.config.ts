@@ -1,0 +1,51 @@
+import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import react from '@vitejs/plugin-react';
+import type { Plugin } from 'vite';
+import { defineConfig } from 'vitest/config';
+
+/** `npm run dev` sends what is not the console's to a server that runs beside it. */
+const SERVER = process.env.INTERLOCK_SERVER ?? 'http://127.0.0.1:8420';
+const PAGES = ['/login', '/logout', '/setup', '/account', '/auth', '/docs', '/sign-in.css', '/openapi.json', '/schema'];
+
+/** What a first visit downloads, compressed. */
+const BUNDLE_BYTES_MAX = 400_000;
+
+/** Writes each file a second time, compressed, so that the server has nothing to compress. */
+function compressed(): Plugin {
+  return {
+    name: 'compressed',
+    apply: 'build',
+    closeBundle() {
+      let bytes = 0;
+      for (const entry of readdirSync('dist', { recursive: true, withFileTypes: true })) {
+        const path = join(entry.parentPath, entry.name);
+        if (entry.isFile() && /\.(html|js|css|svg)$/.test(entry.name)) {
+          const small = gzipSync(readFileSync(path), { level: 9 });
+          bytes += small.length;
+          writeFileSync(`${path}.gz`, small);
+        }
+      }
+      if (bytes > BUNDLE_BYTES_MAX) throw new Error(`the console has ${bytes} bytes compressed; ${BUNDLE_BYTES_MAX} is the most`);
+    },
+  };
+}
+
+export default defineConfig({
+  plugins: [react(), compressed()],
+  build: {
+    // Nothing inline: the page's policy allows only files of this server.
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    chunkSizeWarningLimit: 400,
+  },
+  server: {
+    proxy: {
+      '/api': { target: SERVER },
+      '/ws': { target: SERVER, ws: true },
+      ...Object.fromEntries(PAGES.map((page) => [page, { target: SERVER }])),
+    },
+  },
+  test: { pool: 'threads', isolate: false, include: ['src/**/*.test.{ts,tsx}'] },
+});
