@@ -18,13 +18,16 @@ fn main() -> io::Result<()> {
     paths.sort();
     let mut table = String::from("&[\n");
     for path in paths.iter().filter(|path| path.extension().is_some_and(|extension| extension != "gz")) {
-        let name = path.strip_prefix(&root).unwrap_or(path).display();
-        let compressed = PathBuf::from(format!("{}.gz", path.display()));
-        let gzip =
-            if compressed.is_file() { format!("Some(include_bytes!({compressed:?}))") } else { "None".to_owned() };
+        let (name, plain) = (path.strip_prefix(&root).unwrap_or(path).to_string_lossy(), path.to_string_lossy());
+        let compressed = format!("{plain}.gz");
+        let gzip = if Path::new(&compressed).is_file() {
+            format!("Some(include_bytes!({compressed:?}))")
+        } else {
+            "None".to_owned()
+        };
         // Writing to a string cannot fail.
         let _ =
-            writeln!(table, "    ConsoleFile {{ path: \"/{name}\", plain: include_bytes!({path:?}), gzip: {gzip} }},");
+            writeln!(table, "    ConsoleFile {{ path: \"/{name}\", plain: include_bytes!({plain:?}), gzip: {gzip} }},");
     }
     table.push_str("]\n");
     fs::write(PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default()).join("console_files.rs"), table)
