@@ -195,7 +195,7 @@ impl Connections {
     pub fn get(&self, name: &str) -> Result<&Connection, CallFailure> {
         self.by_name.get(name).ok_or_else(|| {
             let what = format!(
-                "this worker has no connection `{name}`; write [connection.{name}] into the file that --connections names"
+                "this worker has no connection `{name}`; write [connection.{name}] into the file that --connectors names"
             );
             CallFailure::refused("CONNECTION_UNKNOWN", what)
         })

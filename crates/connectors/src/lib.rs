@@ -26,7 +26,7 @@ pub use connection::{Connection, Connections};
 pub use connector::{CallFacts, Connector, Declaration, Inverse, Probed, Reversal};
 pub use failure::{CallFailure, Sent};
 pub use fields::Fields;
-pub use registry::{all, find, names};
+pub use registry::{all, bound, find, names};
 pub use request::{Answer, Request};
 pub use schema::{FieldFault, Filling};
 

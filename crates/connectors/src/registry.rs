@@ -1,6 +1,10 @@
 //! All connectors, by the names that workflow files use.
 
+use serde_json::Value;
+
 use crate::connector::Connector;
+use crate::fields::Fields;
+use crate::schema::FieldFault;
 use crate::systems::{email, github, http, model, pagerduty, servicenow, slack};
 
 const ALL: &[&dyn Connector] = &[
@@ -24,6 +28,14 @@ pub const fn all() -> &'static [&'static dyn Connector] {
 /// The connector of this name.
 pub fn find(operation: &str) -> Option<&'static dyn Connector> {
     ALL.iter().copied().find(|connector| connector.declaration().operation == operation)
+}
+
+/// What the fields of an operation come to, checked and complete; or everything that is wrong with them, in words.
+pub fn bound(connector: &dyn Connector, fields: Value) -> Result<Fields, String> {
+    let sentences = |faults: Vec<FieldFault>| faults.iter().map(FieldFault::sentence).collect::<Vec<_>>().join("; ");
+    let fields = Fields::check(connector.declaration(), fields).map_err(sentences)?;
+    connector.check(&fields)?;
+    Ok(fields)
 }
 
 pub fn names() -> impl Iterator<Item = &'static str> + Clone {

@@ -91,13 +91,22 @@ pub enum Filling {
     Rendered,
 }
 
+/// What is wrong with a field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FaultKind {
+    /// There is none of this name.
+    Unknown,
+    /// It is not there; the path leads to where it should be.
+    Missing,
+    Value,
+}
+
 /// Something that an operation does not take.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldFault {
     /// The way to it: names of fields, and positions in lists.
     pub path: Vec<String>,
-    /// The name itself is wrong, not what stands under it.
-    pub at_name: bool,
+    pub kind: FaultKind,
     pub what: String,
     pub help: Option<String>,
 }
@@ -162,13 +171,13 @@ struct Checker {
 
 impl Checker {
     fn fault(&mut self, what: impl Into<String>) {
-        let fault = FieldFault { path: self.path.clone(), at_name: false, what: what.into(), help: None };
-        self.found.push(fault);
+        let (path, kind) = (self.path.clone(), FaultKind::Value);
+        self.found.push(FieldFault { path, kind, what: what.into(), help: None });
     }
 
     fn fault_with(&mut self, what: impl Into<String>, help: impl Into<String>) {
-        let fault = FieldFault { path: self.path.clone(), at_name: false, what: what.into(), help: Some(help.into()) };
-        self.found.push(fault);
+        let (path, kind) = (self.path.clone(), FaultKind::Value);
+        self.found.push(FieldFault { path, kind, what: what.into(), help: Some(help.into()) });
     }
 
     fn within(&mut self, name: impl Into<String>, check: impl FnOnce(&mut Self)) {
@@ -193,13 +202,16 @@ impl Checker {
             let mut path = self.path.clone();
             path.push(name.clone());
             let what = format!("there is no field `{name}` here");
-            self.found.push(FieldFault { path, at_name: true, what, help: Some(hint(name, known)) });
+            let kind = FaultKind::Unknown;
+            self.found.push(FieldFault { path, kind, what, help: Some(hint(name, known)) });
         }
         for field in fields {
             match given.get(field.name).filter(|value| !value.is_null()) {
                 Some(value) => self.within(field.name, |this| this.value(field.kind, value)),
                 None if field.need == Need::Required => {
-                    self.fault_with(format!("`{}` is missing", field.name), field.about);
+                    let (path, kind) = (self.path.clone(), FaultKind::Missing);
+                    let what = format!("`{}` is missing", field.name);
+                    self.found.push(FieldFault { path, kind, what, help: Some(field.about.to_owned()) });
                 }
                 None => {}
             }
@@ -346,10 +358,30 @@ impl Checker {
     }
 }
 
-/// `${{ secrets.NAME }}` and nothing else, as it stands in a file.
+/// The name in `${{ secrets.NAME }}`, as it stands in a file.
+fn written_secret(value: &Value) -> Option<&str> {
+    let inner = value.as_str()?.trim().strip_prefix("${{")?.strip_suffix("}}")?;
+    inner.trim().strip_prefix("secrets.").filter(|name| is_secret_name(name))
+}
+
 fn is_written_secret(value: &Value) -> bool {
-    let inner = value.as_str().and_then(|text| text.trim().strip_prefix("${{")?.strip_suffix("}}"));
-    inner.is_some_and(|inner| inner.trim().strip_prefix("secrets.").is_some_and(is_secret_name))
+    written_secret(value).is_some()
+}
+
+/// What a written value comes to where nothing in it has to be evaluated.
+pub fn settled(value: &Value) -> Option<Value> {
+    if let Some(name) = written_secret(value) {
+        return Some(serde_json::json!({ SECRET: name }));
+    }
+    match value {
+        Value::String(text) if is_template(text) => None,
+        Value::Array(items) => items.iter().map(settled).collect::<Option<Vec<_>>>().map(Value::Array),
+        Value::Object(fields) => {
+            let all = fields.iter().map(|(name, value)| Some((name.clone(), settled(value)?)));
+            all.collect::<Option<Map<_, _>>>().map(Value::Object)
+        }
+        other => Some(other.clone()),
+    }
 }
 
 fn holds_secret(value: &Value) -> bool {

@@ -1,5 +1,7 @@
-//! `interlock worker`: a worker in a process of its own. Each task is a program: JSON on stdin, JSON on stdout.
+//! `interlock worker`: a worker in a process of its own. Each task is a program: JSON on stdin, JSON on stdout. It calls
+//! other systems where it is told who they are.
 
+pub mod connectors;
 mod program;
 mod telling;
 
@@ -14,6 +16,8 @@ use crate::client::local;
 use crate::config::{ConfigArg, LogArgs};
 use crate::identity::key_file;
 use crate::output::exit::{Ended, Exit};
+use crate::server::outbound::OutboundArgs;
+use connectors::{ConnectorArgs, Serves};
 use telling::Telling;
 
 #[derive(Args)]
@@ -43,13 +47,18 @@ pub struct WorkerArgs {
     #[arg(long, env = "INTERLOCK_WORKER_NAME")]
     name: Option<String>,
     #[command(flatten)]
+    connectors: ConnectorArgs,
+    #[command(flatten)]
+    outbound: OutboundArgs,
+    #[command(flatten)]
     log: LogArgs,
 }
 
 pub async fn run(args: WorkerArgs) -> anyhow::Result<()> {
-    if args.tasks.is_empty() {
+    if args.tasks.is_empty() && !args.connectors.is_given() {
         let what = "this worker has no tasks: give it one with `--task NAME=PROGRAM`, as in `--task resize=./resize.sh`, \
-                    with INTERLOCK_WORKER_TASKS, or in the table [worker.task] of the config file";
+                    with INTERLOCK_WORKER_TASKS, or in the table [worker.task] of the config file; or have it call other \
+                    systems with `--connectors FILE` and `--secrets FOLDER`";
         return Err(Ended::saying(Exit::Usage, what));
     }
     let mut tasks = Tasks::new();
@@ -65,7 +74,11 @@ pub async fn run(args: WorkerArgs) -> anyhow::Result<()> {
         tasks = tasks.add(name, ExecTask::new(program));
     }
     let key = key(&args).await?;
-    let names: Vec<&str> = tasks.names().collect();
+    let connectors = args.connectors.executor(args.outbound.client()?, Serves::OneTenant)?;
+    let mut names: Vec<&str> = tasks.names().collect();
+    if connectors.is_some() {
+        names.push("connectors and models");
+    }
     let transport = Telling::new(HttpTransport::new(&args.server, Some(key))?, &args.server, &names);
     let options = WorkerOptions {
         name: args.name.unwrap_or_else(|| format!("worker:{}", std::process::id())),
@@ -81,7 +94,12 @@ pub async fn run(args: WorkerArgs) -> anyhow::Result<()> {
         eprintln!("interlock: draining; running steps finish, then this worker stops");
         stopping.cancel();
     });
-    Worker::new(transport, tasks, options).run(stop).await.map_err(refused)
+    let worker = Worker::new(transport, tasks, options);
+    let worker = match connectors {
+        Some(connectors) => worker.with_connectors(connectors),
+        None => worker,
+    };
+    worker.run(stop).await.map_err(refused)
 }
 
 fn refused(error: WorkerError) -> anyhow::Error {
