@@ -48,7 +48,7 @@ fn a_run_is_followed_over_every_way() {
         let watched = up.run(&["run", "watch", "mine", "--via", via, "-o", "json"]);
         assert_eq!(watched.code, 0, "{via}: {watched:?}");
         let events: Vec<Value> = watched.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-        let seqs: Vec<u64> = events.iter().map(|event| event["seq"].as_u64().unwrap()).collect();
+        let seqs: Vec<u64> = events.iter().map(|event| event["meta"]["seq"].as_u64().unwrap()).collect();
         assert_eq!(seqs, (1..=seqs.len() as u64).collect::<Vec<_>>(), "{via}");
         lines.push(events.iter().map(|event| event["event"].as_str().unwrap().to_owned()).collect::<Vec<_>>());
     }

@@ -13,6 +13,7 @@ use crate::limits;
 use crate::range::Range;
 use crate::resolver::{Guarded, Lookup, Resolve, SystemResolver};
 use crate::rules::{Forbidden, Rules};
+use crate::socket::Sockets;
 
 /// What whoever runs the server decides about outbound calls.
 #[derive(Clone)]
@@ -48,7 +49,7 @@ pub struct Outbound {
 
 #[derive(Clone)]
 enum Wire {
-    Http(Clients),
+    Http(Clients, Arc<Sockets>),
     Exchange(Arc<dyn Exchange>),
 }
 
@@ -87,7 +88,8 @@ impl Outbound {
             })
         };
         let clients = Clients { any_port: client(Lookup::AnyPort)?, own_port: client(Lookup::OwnPort)? };
-        Ok(Self { wire: Wire::Http(clients), rules })
+        let sockets = Sockets { resolver: options.resolver, roots_pem: options.roots_pem };
+        Ok(Self { wire: Wire::Http(clients, Arc::new(sockets)), rules })
     }
 
     /// A client that hands its calls to `exchange`. Addresses are judged as ever; redirects are answers.
@@ -129,10 +131,18 @@ impl Outbound {
         Ok(())
     }
 
-    fn check_address(&self, address: IpAddr, port: Option<u16>) -> Result<(), Forbidden> {
+    pub(crate) fn check_address(&self, address: IpAddr, port: Option<u16>) -> Result<(), Forbidden> {
         match port {
             Some(port) if self.rules.is_own_port(port) => self.rules.check_own_port(address),
             _ => self.rules.check(address),
+        }
+    }
+
+    /// What connections for other protocols are made with; none in a simulation.
+    pub(crate) fn sockets(&self) -> Option<&Sockets> {
+        match &self.wire {
+            Wire::Http(_, sockets) => Some(sockets),
+            Wire::Exchange(_) => None,
         }
     }
 
@@ -140,7 +150,7 @@ impl Outbound {
         let timeout = call.timeout;
         let answer = async {
             match &self.wire {
-                Wire::Http(clients) => self.follow(clients, call).await,
+                Wire::Http(clients, _) => self.follow(clients, call).await,
                 Wire::Exchange(exchange) => {
                     self.check_url(&call.url)?;
                     exchange.send(call).await

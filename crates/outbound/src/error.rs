@@ -18,6 +18,9 @@ pub enum OutboundError {
     AnswerTooLarge { max: usize },
     #[error("no answer within {} ms", .0.as_millis())]
     Timeout(Duration),
+    /// No connection, so nothing was sent.
+    #[error("the call failed: cannot connect: {0}")]
+    NotConnected(String),
     #[error("the call failed: {0}")]
     Failed(String),
 }
@@ -25,7 +28,7 @@ pub enum OutboundError {
 impl OutboundError {
     /// Whether the same call may succeed later.
     pub const fn is_transient(&self) -> bool {
-        matches!(self, Self::Timeout(_) | Self::Failed(_))
+        matches!(self, Self::Timeout(_) | Self::NotConnected(_) | Self::Failed(_))
     }
 
     /// A refusal of ours may be wrapped many times on its way through the client.
@@ -39,10 +42,13 @@ impl OutboundError {
             last = inner.to_string();
             source = inner.source();
         }
+        // The outermost text repeats the URL, which may hold a token; the innermost says what happened.
+        if error.is_connect() {
+            return Self::NotConnected(last);
+        }
         if error.is_timeout() {
             return Self::Timeout(timeout);
         }
-        // The outermost text repeats the URL, which may hold a token; the innermost says what happened.
-        Self::Failed(if error.is_connect() { format!("cannot connect: {last}") } else { last })
+        Self::Failed(last)
     }
 }

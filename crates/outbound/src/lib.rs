@@ -14,6 +14,7 @@ mod error;
 mod range;
 mod resolver;
 mod rules;
+mod socket;
 
 pub use call::{Answer, Call, Excess};
 pub use client::{Exchange, Exchanged, Outbound, OutboundOptions};
@@ -22,6 +23,7 @@ pub use range::{InvalidRange, Range};
 pub use reqwest::{Method, StatusCode, Url, header};
 pub use resolver::{Lookup, Resolve, SystemResolver};
 pub use rules::{Forbidden, Rules, Why};
+pub use socket::{Secured, Socket};
 
 /// Bounds of every call.
 pub mod limits {

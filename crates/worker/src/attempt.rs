@@ -14,6 +14,7 @@ use tracing::{debug, warn};
 
 use crate::context::{Effects, Inner, Port, TaskContext};
 use crate::error::TaskError;
+use crate::executors::connector::Connectors;
 use crate::executors::task::Handler;
 use crate::session::Session;
 use crate::task::Tasks;
@@ -22,6 +23,7 @@ use crate::task::Tasks;
 pub(crate) struct Slots<T> {
     pub session: Arc<Session<T>>,
     pub tasks: Tasks,
+    pub connectors: Option<Arc<Connectors>>,
     /// How long a task may clean up once it is no longer wanted.
     pub stop_grace: Duration,
 }
@@ -85,14 +87,15 @@ impl<T: Transport> Slots<T> {
     /// Who carries the step out, by its kind: a task's name means nothing for the other ones.
     fn executor(&self, assignment: &Assignment) -> Option<Arc<dyn Handler>> {
         match assignment.kind {
-            StepKind::Task | StepKind::Rollback => self.tasks.get(&assignment.handler),
-            StepKind::Command
-            | StepKind::Connector
-            | StepKind::Model
-            | StepKind::Transform
-            | StepKind::Approval
-            | StepKind::Wait => None,
+            StepKind::Task => self.tasks.get(&assignment.handler),
+            StepKind::Rollback => self.tasks.get(&assignment.handler).or_else(|| self.connector(assignment)),
+            StepKind::Connector | StepKind::Model => self.connector(assignment),
+            StepKind::Command | StepKind::Transform | StepKind::Approval | StepKind::Wait => None,
         }
+    }
+
+    fn connector(&self, assignment: &Assignment) -> Option<Arc<dyn Handler>> {
+        self.connectors.as_ref()?.executor(assignment.kind, &assignment.handler)
     }
 
     /// Runs the task until it ends, its time is up, or it is told to stop and does not.

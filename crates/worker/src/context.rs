@@ -8,7 +8,7 @@ use futures::future::BoxFuture;
 use interlock_core::ids::{RunId, TenantId};
 use interlock_core::json::Json;
 use interlock_core::keys::{EffectScope, effect_key};
-use interlock_core::state::{EffectClass, TaskType};
+use interlock_core::state::{EffectClass, StepKind, TaskType};
 use interlock_core::time::Timestamp;
 use interlock_core::work::{Assignment, EffectAnswer, EffectIntent, EffectOutcome};
 use interlock_protocol::transport::TransportError;
@@ -65,6 +65,20 @@ impl TaskContext {
     /// The name under which this code was called.
     pub fn task(&self) -> &str {
         &self.0.assignment.handler
+    }
+
+    pub(crate) fn kind(&self) -> StepKind {
+        self.0.assignment.kind
+    }
+
+    /// The run at the root of a chain of resumed runs.
+    pub fn root_run(&self) -> RunId {
+        self.0.assignment.root_run
+    }
+
+    /// Whether there is enough left of the lease for a call to another system that starts now.
+    pub(crate) fn may_send(&self) -> bool {
+        self.still_mine() && self.0.port.lease().covers_a_send()
     }
 
     /// The W3C trace context that the run was started in.

@@ -52,7 +52,7 @@ impl TaskContext {
             Ok(EffectAnswer::NeedsApproval { reasons }) => return Err(withheld("EFFECT_NEEDS_APPROVAL", &reasons)),
             Err(error) => return Err(attempt.refused(error)),
         };
-        if !self.still_mine() || !attempt.port.lease().covers_a_send() {
+        if !self.may_send() {
             attempt.record(receipt, class, Recorded::DidNotHappen).await?;
             let what = "the lease was too short to perform the effect; nothing was sent";
             return Err(TaskError::new(ErrorClass::LeaseExpired, "LEASE_TOO_SHORT", what));

@@ -1,10 +1,12 @@
 //! The worker's life: register, work, and start over when the session is lost; drain when told to shut down.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use interlock_core::ids::TenantId;
 use interlock_core::plan::DEFAULT_QUEUE;
+use interlock_core::state::StepKind;
 use interlock_core::work::{EFFECTS, WorkerHello};
 use interlock_protocol::agent::{Poll, Polled};
 use interlock_protocol::transport::{Transport, TransportError};
@@ -14,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
 use crate::attempt::Slots;
+use crate::executors::connector::Connectors;
 use crate::limits;
 use crate::renew::keep_alive;
 use crate::retry::{Jitter, Pauses, retry, timed};
@@ -68,6 +71,7 @@ pub enum WorkerError {
 pub struct Worker<T> {
     transport: T,
     tasks: Tasks,
+    connectors: Option<Arc<Connectors>>,
     options: WorkerOptions,
     jitter: Arc<Jitter>,
 }
@@ -82,7 +86,29 @@ enum Ended {
 impl<T: Transport> Worker<T> {
     pub fn new(transport: T, tasks: Tasks, options: WorkerOptions) -> Self {
         let jitter = Arc::new(Jitter::new(options.seed));
-        Self { transport, tasks, options, jitter }
+        Self { transport, tasks, connectors: None, options, jitter }
+    }
+
+    /// Has it carry out `connector` and `model` steps too.
+    pub fn with_connectors(self, connectors: Connectors) -> Self {
+        Self { connectors: Some(Arc::new(connectors)), ..self }
+    }
+
+    /// The tasks that it is given steps of. Rollbacks ask for a connector by its name, as for a task.
+    fn task_names(&self) -> Vec<String> {
+        let mut all: BTreeSet<String> = self.tasks.names().map(str::to_owned).collect();
+        if self.connectors.is_some() {
+            all.extend(interlock_connectors::names().map(str::to_owned));
+        }
+        all.into_iter().collect()
+    }
+
+    fn capabilities(&self) -> Vec<String> {
+        let mut names = vec![EFFECTS.to_owned()];
+        if self.connectors.is_some() {
+            names.extend([StepKind::Connector, StepKind::Model].map(|kind| kind.as_str().to_owned()));
+        }
+        names
     }
 
     /// Works until `shutdown` fires, then drains: running tasks may finish, the rest is given back.
@@ -119,8 +145,8 @@ impl<T: Transport> Worker<T> {
             queues: self.options.queues.clone(),
             slots: self.options.slots,
             build_id: self.options.build_id.clone(),
-            tasks: Some(self.tasks.names().map(str::to_owned).collect()),
-            capabilities: Some(vec![EFFECTS.to_owned()]),
+            tasks: Some(self.task_names()),
+            capabilities: Some(self.capabilities()),
         };
         let mut pauses = Pauses::new(&self.jitter);
         loop {
@@ -150,6 +176,7 @@ impl<T: Transport> Worker<T> {
         let slots = Arc::new(Slots {
             session: Arc::clone(session),
             tasks: self.tasks.clone(),
+            connectors: self.connectors.clone(),
             stop_grace: self.options.stop_grace,
         });
         // It is aborted when this future is dropped.

@@ -3,9 +3,10 @@
 
 use std::sync::Arc;
 
+use interlock_connectors::{MODEL_CHAT, bound, find};
 use interlock_core::decide::{Asking, Rendered};
 use interlock_core::ids::RunId;
-use interlock_core::json::{Json, NUL};
+use interlock_core::json::{Json, NUL, canonical};
 use interlock_core::limits;
 use interlock_core::plan::retry::{ErrorClass, StepError};
 use interlock_core::plan::{Gate, Plan, StepSpec, WaitFor, Work};
@@ -14,12 +15,16 @@ use interlock_core::time::Timestamp;
 use serde_json::{Map, Value, json};
 
 use crate::expression::budget::Budget;
-use crate::expression::{self, Scope};
+use crate::expression::{self, SECRET, Scope};
 
 /// What the step's templates come to where nothing has to be evaluated.
 pub fn fixed(asking: &Asking<'_>) -> Option<Rendered> {
     if !asking.has_expressions() {
         return Some(Rendered::default());
+    }
+    // What a connector is given is checked as well, and may be wrong.
+    if connector_of(asking.spec()).is_some() {
+        return None;
     }
     let template = input_template(asking.spec()).filter(|template| !expression::is_dynamic(template.as_str()))?;
     (!asking.has_condition()).then(|| Rendered { input: Some(template.clone()), ..Rendered::default() })
@@ -33,6 +38,27 @@ const fn input_template(spec: &StepSpec) -> Option<&Json> {
         | Work::Model { with: Some(template), .. } => Some(template),
         _ => None,
     }
+}
+
+/// The name of the connector that carries the step out.
+fn connector_of(spec: &StepSpec) -> Option<&str> {
+    match &spec.work {
+        Work::Connector { operation, .. } => Some(operation),
+        Work::Model { .. } => Some(MODEL_CHAT),
+        _ => None,
+    }
+}
+
+/// The fields of a connector's operation: checked, complete and canonical, so that what is judged and approved is what is
+/// sent.
+fn bound_fields(spec: &StepSpec, input: Json) -> Result<Json, StepError> {
+    let Some(name) = connector_of(spec) else { return Ok(input) };
+    let invalid = |message: String| StepError::new(ErrorClass::Invalid, "CONNECTOR_INPUT_INVALID", message);
+    let connector = find(name).ok_or_else(|| invalid(format!("there is no connector `{name}`")))?;
+    let value = input.to_exact_value().map_err(|error| invalid(format!("`{name}`: {error}")))?;
+    let fields = bound(connector, value).map_err(|what| invalid(format!("`{name}`: {what}")))?;
+    let text = canonical(&fields.to_value()).map_err(|error| invalid(error.to_string()))?;
+    Ok(Json::trusted(String::from_utf8(text).map_err(|error| invalid(error.to_string()))?))
 }
 
 /// All that an evaluation looks at.
@@ -102,6 +128,14 @@ impl Facts {
                 continue;
             }
             let output = match step.result() {
+                // Whoever answers a step could name any secret and have it sent to himself.
+                Some(output) if holds_reference(output) => {
+                    let what = format!(
+                        "the output of step `{}` holds a reference to a secret, which only files may",
+                        spec.key
+                    );
+                    return Err(StepError::new(ErrorClass::Invalid, "EXPRESSION_FAILED", what));
+                }
                 Some(output) => exact(format!("the output of step `{}`", spec.key), output)?,
                 None => Value::Null,
             };
@@ -125,10 +159,25 @@ impl Facts {
     }
 }
 
+/// Whether a text marks a secret, in any spelling that JSON has for the mark.
+fn holds_reference(output: &Json) -> bool {
+    let text = output.as_str();
+    let suspect = text.contains(SECRET) || text.contains("\\u");
+    suspect && output.to_value().is_ok_and(|value| is_marked(&value))
+}
+
+fn is_marked(value: &Value) -> bool {
+    match value {
+        Value::Object(fields) => fields.contains_key(SECRET) || fields.values().any(is_marked),
+        Value::Array(items) => items.iter().any(is_marked),
+        _ => false,
+    }
+}
+
 fn render_step(spec: &StepSpec, scope: &Scope) -> Result<Rendered, StepError> {
     let mut rendered = Rendered::default();
     if let Some(template) = input_template(spec) {
-        rendered.input = Some(render(template, scope)?);
+        rendered.input = Some(bound_fields(spec, render(template, scope)?)?);
     }
     match &spec.work {
         Work::Wait { until: WaitFor::Signal { key: Some(key), .. }, .. } => {
@@ -183,5 +232,50 @@ fn instant(value: &Value) -> Result<Timestamp, StepError> {
             Err(_) => text.parse::<jiff::Timestamp>().map(|at| Timestamp(at.as_millisecond())).map_err(|_| invalid()),
         },
         _ => Err(invalid()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec(operation: &str) -> StepSpec {
+        StepSpec::new("a", Work::Connector { operation: operation.into(), with: Some(Json::trusted("{}")) })
+    }
+
+    #[test]
+    fn what_a_connector_is_given_is_complete_and_canonical() {
+        let given = Json::trusted(r#"{ "text": "x", "channel": "C1" }"#);
+        let bound = bound_fields(&spec("slack.post"), given).unwrap();
+        assert_eq!(bound.as_str(), r#"{"channel":"C1","connection":"slack","text":"x"}"#);
+        let task = StepSpec::task("a", "t");
+        let untouched = Json::trusted(r#"{ "any": 1 }"#);
+        assert_eq!(bound_fields(&task, untouched.clone()).unwrap(), untouched);
+    }
+
+    #[test]
+    fn what_it_does_not_take_fails_the_step_before_anybody_is_asked() {
+        for (operation, given, says) in [
+            ("slack.post", r#"{"channel":"C1"}"#, "`text` is missing"),
+            ("slack.post", r#"{"channel":"C1","text":{"$secret":"A"}}"#, "secret cannot stand here"),
+            ("pagerduty.event", r#"{"action":"resolve"}"#, "dedup_key"),
+            ("jira.issue", "{}", "no connector"),
+        ] {
+            let error = bound_fields(&spec(operation), Json::trusted(given)).unwrap_err();
+            assert_eq!((error.code.as_str(), error.class), ("CONNECTOR_INPUT_INVALID", ErrorClass::Invalid));
+            assert!(error.message.contains(says), "{error}");
+        }
+    }
+
+    #[test]
+    fn an_answer_that_names_a_secret_is_recognised_in_every_spelling() {
+        for text in
+            [r#"{"$secret":"A"}"#, r#"[{"a":{"$secret":"A"}}]"#, r#"{"\u0024secret":"A"}"#, r#"{"$\u0073ecret":1}"#]
+        {
+            assert!(holds_reference(&Json::trusted(text)), "{text}");
+        }
+        for text in [r#""$secret""#, r#"{"a":"$secret \u0041"}"#, "null"] {
+            assert!(!holds_reference(&Json::trusted(text)), "{text}");
+        }
     }
 }

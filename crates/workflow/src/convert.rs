@@ -1,34 +1,68 @@
 //! A definition as the plan that runs are made of.
 
+use interlock_connectors::{Fields, MODEL_CHAT, Reversal, find};
 use interlock_core::json::Json;
 use interlock_core::limits::{APPROVAL_ESCALATE_OTHER, APPROVAL_ESCALATE_PROD};
 use interlock_core::plan::retry::{Backoff as CoreBackoff, RetryPolicy};
 use interlock_core::plan::rules::{ApprovalRules, Dedupe, IdempotencyRule, PlanRules, Requires, StepRules, is_prod};
 use interlock_core::plan::{
-    Accept, BlastRadius, DEFAULT_QUEUE, Gate, OnDenial, Plan, RollbackCondition, RollbackSpec, StepSpec, Undo, WaitFor,
-    Work,
+    Accept, BlastRadius, DEFAULT_QUEUE, Gate, OnDenial, OnFailure, Plan, RollbackCondition, RollbackSpec, StepSpec,
+    Undo, WaitFor, Work,
 };
 use interlock_core::state::{EffectClass, StepKind};
 use interlock_core::time::Millis;
 
 use crate::definition::{Approval, Argv, Backoff, Definition, Retry, Rollback, Step, Wait};
 use crate::expression::pieces;
+use crate::node::Node;
 use crate::shape::{Template, TextTemplate};
 
 /// The longest wait of an exponential backoff that names none.
 const BACKOFF_CAP: Millis = Millis::from_mins(10);
 
-/// The effect class that counts: what was declared, else what the kind implies.
+/// The effect class that counts: what was declared, else what the kind implies. A connector knows its own, which a
+/// declaration can only tighten.
 pub fn effect_of(step: &Step, kind: StepKind) -> EffectClass {
     let mut spec = StepSpec::new("", work_of_kind(kind));
-    spec.effect = step.effect.map(|effect| effect.value);
+    spec.effect = stricter_effect(step);
     spec.effect_class()
+}
+
+fn stricter_effect(step: &Step) -> Option<EffectClass> {
+    step.effect.map(|effect| effect.value).max(class_of_connector(step))
+}
+
+/// The class of what a step calls, with the fields that it gives.
+pub fn class_of_connector(step: &Step) -> Option<EffectClass> {
+    let with = step.with.as_ref().map(|with| &with.0);
+    let (name, fields) = match (&step.uses, &step.model) {
+        (Some(uses), None) => (&*uses.value, with.map_or_else(|| serde_json::json!({}), Node::to_json)),
+        (None, Some(model)) => (MODEL_CHAT, model_fields(model, with)),
+        _ => return None,
+    };
+    let connector = find(name)?;
+    Some(connector.effect(&Fields::written(connector.declaration(), fields)))
+}
+
+/// Whether the connector of a step knows the way back.
+pub fn has_inverse(step: &Step) -> bool {
+    let connector = step.uses.as_ref().and_then(|uses| find(uses));
+    connector.is_some_and(|connector| matches!(connector.declaration().reversal, Reversal::Inverse { .. }))
+}
+
+/// What a model is asked, with its name.
+pub fn model_fields(model: &str, with: Option<&Node>) -> serde_json::Value {
+    let mut fields = with.map_or_else(|| serde_json::json!({}), Node::to_json);
+    if let Some(fields) = fields.as_object_mut() {
+        fields.insert("model".to_owned(), model.into());
+    }
+    fields
 }
 
 /// How far a step reaches: what was declared, else what its effect implies.
 pub fn radius_of(step: &Step, kind: StepKind) -> BlastRadius {
     let mut spec = StepSpec::new("", work_of_kind(kind));
-    spec.effect = step.effect.map(|effect| effect.value);
+    spec.effect = stricter_effect(step);
     spec.blast_radius = step.blast_radius.map(|radius| radius.value);
     spec.blast_radius()
 }
@@ -91,14 +125,27 @@ impl Definition {
             spec.queue = queue.map_or_else(|| DEFAULT_QUEUE.to_owned(), |queue| queue.0.clone());
         }
         spec.timeout = step.timeout.map(|timeout| timeout.value);
-        spec.effect = step.effect.map(|effect| effect.value);
+        spec.effect = stricter_effect(step);
         spec.retry = step.retry.as_ref().map(|rule| retry(rule, kind, effect_of(step, kind)));
         spec.blast_radius = step.blast_radius.map(|radius| radius.value);
         spec.on_failure = step.on_failure;
-        spec.rollback = step.rollback.as_ref().map(rollback);
+        spec.rollback = step.rollback.as_ref().map(rollback).or_else(|| self.inverse(step));
         spec.resumable = step.resumable.unwrap_or(true);
         spec.rules = rules(step);
         spec
+    }
+
+    /// What a connector undoes by itself. An operator can always ask for it; a failure does where the workflow or its
+    /// profile wants everything undone.
+    fn inverse(&self, step: &Step) -> Option<RollbackSpec> {
+        let uses = step.uses.as_ref().filter(|_| has_inverse(step))?;
+        let rolls_back = step.on_failure.or(self.on_failure) == Some(OnFailure::Rollback);
+        let conditions = if rolls_back || self.is_prod() {
+            RollbackCondition::ALL.to_vec()
+        } else {
+            vec![RollbackCondition::Manual]
+        };
+        Some(RollbackSpec { by: Undo::Operation(uses.0.clone()), with: None, conditions })
     }
 
     fn work(&self, step: &Step) -> Work {
@@ -111,10 +158,12 @@ impl Definition {
             return Work::Command { argv: argv(run), env };
         }
         if let Some(uses) = &step.uses {
+            let with = with.or_else(|| Some(Json::trusted("{}")));
             return Work::Connector { operation: uses.0.clone(), with };
         }
         if let Some(model) = &step.model {
-            return Work::Model { model: model.0.clone(), with };
+            let with = model_fields(model, step.with.as_ref().map(|with| &with.0));
+            return Work::Model { model: model.0.clone(), with: Some(Json::trusted(with.to_string())) };
         }
         if let Some(gate) = &step.approval {
             return Work::Approval(self.gate(gate));

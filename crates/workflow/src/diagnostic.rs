@@ -55,6 +55,7 @@ codes! {
     InvalidSchedule = "invalid-schedule": "A cron expression or a time zone that cannot be read.",
     MissingRollback = "missing-rollback": "A step that is not a read has no rollback, in a profile that demands one.",
     FinalOnlyTooFar = "final-only-too-far": "`final_only` for a workflow whose blast radius is above low.",
+    UnknownConnector = "unknown-connector": "A step uses a connector that does not exist.",
     UnknownProfile = "unknown-profile": "A profile that is not one of the shipped ones (a warning: an operator may add profiles).",
     PhaseOrder = "phase-order": "A phase that comes before one it must follow (a warning).",
     Ineffective = "ineffective": "Something that has no effect as it is written (a warning).",

@@ -1,7 +1,7 @@
 //! Dependencies point downhill.
 //!
 //! `cli → server → engine → store → core`; `cli → worker → protocol → core`; `server → protocol`;
-//! `engine, worker → policy, connectors → core`; `engine, server → workflow → core`; whoever calls the outside →
+//! `engine, worker → policy, connectors → core`; `engine, server → workflow → connectors (what they declare), core`; whoever calls the outside →
 //! `outbound`. What a test depends on is its own business.
 
 use serde_json::Value;
@@ -22,7 +22,7 @@ const OURS: &[(&str, May)] = &[
     ("connectors", May::Use(&["core", "outbound"])),
     ("protocol", May::Use(&["core"])),
     ("outbound", May::Use(&[])),
-    ("workflow", May::Use(&["core"])),
+    ("workflow", May::Use(&["core", "connectors"])),
     ("engine", May::Use(&["store", "workflow", "core", "policy", "connectors", "outbound"])),
     ("server", May::Use(&["engine", "protocol", "store", "workflow", "core", "outbound"])),
     ("worker", May::Use(&["protocol", "core", "policy", "connectors", "outbound"])),

@@ -23,8 +23,8 @@ pub struct ExplainArgs {
 #[derive(Debug, Args)]
 pub struct ReplayArgs {
     /// The version to hold against what was decided; the one in force where omitted.
-    #[arg(long)]
-    version: Option<u32>,
+    #[arg(value_name = "VERSION")]
+    number: Option<u32>,
     /// How far back.
     #[arg(long, default_value_t = 7)]
     days: u32,
@@ -63,7 +63,7 @@ fn page(decision: &DecisionView) -> String {
 }
 
 pub async fn replay(client: &Client, printer: Printer, args: ReplayArgs) -> anyhow::Result<()> {
-    let body = ReplayPolicy { version: args.version, days: args.days };
+    let body = ReplayPolicy { version: args.number, days: args.days };
     let found: PolicyReplay = client.post(path::REPLAY, &body).send().await?;
     printer.show(&found, |_| {
         let mut text = format!("{} decisions, {} the same\n", found.decisions, found.same);

@@ -37,7 +37,7 @@ pub struct PushArgs {
 pub struct ActivateArgs {
     /// The version to put in force, or `default` for the policy that comes with the server.
     #[arg(value_name = "VERSION", value_parser = version)]
-    version: u32,
+    number: u32,
     #[command(flatten)]
     sure: ConfirmArgs,
 }
@@ -46,7 +46,7 @@ pub struct ActivateArgs {
 pub struct ShadowArgs {
     /// The version to try beside the one in force, or `none`.
     #[arg(value_name = "VERSION", value_parser = version)]
-    version: u32,
+    number: u32,
 }
 
 #[derive(Debug, Args)]
@@ -55,8 +55,8 @@ pub struct ExportArgs {
     #[arg(value_name = "DIR")]
     folder: PathBuf,
     /// The server's version; without it, the policy that is part of this binary, and no server is asked.
-    #[arg(long)]
-    version: Option<u32>,
+    #[arg(value_name = "VERSION")]
+    number: Option<u32>,
 }
 
 /// A version's number; 0 where none of the tenant's own is meant.
@@ -128,7 +128,7 @@ pub async fn push(client: &Client, printer: Printer, args: PushArgs) -> anyhow::
 }
 
 pub async fn activate(client: &Client, printer: Printer, args: ActivateArgs) -> anyhow::Result<()> {
-    put_in_force(client, printer, args.version, &args.sure).await
+    put_in_force(client, printer, args.number, &args.sure).await
 }
 
 async fn put_in_force(client: &Client, printer: Printer, version: u32, sure: &ConfirmArgs) -> anyhow::Result<()> {
@@ -142,7 +142,7 @@ async fn put_in_force(client: &Client, printer: Printer, version: u32, sure: &Co
 }
 
 pub async fn shadow(client: &Client, printer: Printer, args: ShadowArgs) -> anyhow::Result<()> {
-    let change = ChangePolicy { shadow: Some(args.version), ..ChangePolicy::default() };
+    let change = ChangePolicy { shadow: Some(args.number), ..ChangePolicy::default() };
     let now: PolicyView = client.call(Method::PATCH, path::POLICY).body(&change).send().await?;
     printer.show(&now, |_| described(&now))
 }
@@ -153,7 +153,7 @@ pub fn export_shipped(printer: Printer, args: &ExportArgs) -> anyhow::Result<()>
 }
 
 pub async fn export(client: &Client, printer: Printer, args: ExportArgs) -> anyhow::Result<()> {
-    let files: PolicyFiles = client.get(path::FILES).query("version", args.version).send().await?;
+    let files: PolicyFiles = client.get(path::FILES).query("version", args.number).send().await?;
     write(printer, &args, files)
 }
 
@@ -180,6 +180,6 @@ fn write(printer: Printer, args: &ExportArgs, found: PolicyFiles) -> anyhow::Res
 
 impl ExportArgs {
     pub const fn needs_server(&self) -> bool {
-        self.version.is_some()
+        self.number.is_some()
     }
 }

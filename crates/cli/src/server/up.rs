@@ -2,7 +2,7 @@
 
 use clap::Args;
 use interlock_engine::Engine;
-use interlock_worker::{Worker, WorkerError, WorkerOptions};
+use interlock_worker::{Connectors, Tasks, Worker, WorkerError, WorkerOptions};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -11,6 +11,7 @@ use crate::config::{ConfigArg, LogArgs};
 use crate::server::embedded::Embedded;
 use crate::server::{self, address, demo, timeline};
 use crate::server::{Bound, EngineArgs, HttpArgs};
+use crate::worker::connectors::{ConnectorArgs, Serves};
 
 #[derive(Args)]
 pub struct UpArgs {
@@ -20,6 +21,8 @@ pub struct UpArgs {
     engine: EngineArgs,
     #[command(flatten)]
     http: HttpArgs,
+    #[command(flatten)]
+    connectors: ConnectorArgs,
     /// Do not place demo orders.
     #[arg(long, env = "INTERLOCK_NO_DEMO")]
     no_demo: bool,
@@ -29,6 +32,7 @@ pub struct UpArgs {
 
 pub async fn run(args: UpArgs) -> anyhow::Result<()> {
     let opened = args.engine.open(&args.http).await?;
+    let connectors = args.connectors.executor(opened.outbound.clone(), Serves::AllTenants)?;
     let engine = opened.engine.clone();
     let tenant = demo::tenant(&engine).await?;
     demo::apply(&engine, tenant).await?;
@@ -38,6 +42,7 @@ pub async fn run(args: UpArgs) -> anyhow::Result<()> {
     let stop = CancellationToken::new();
     let serving = tokio::spawn(http.run(stop.clone()));
     let worker = embedded_worker(&engine, stop.clone());
+    let calling = connectors.map(|connectors| calling_worker(&engine, connectors, stop.clone()));
 
     println!("Interlock is up: http://{address}, on {}.", interlock_store::StoreUrl::parse(&args.engine.url()?)?);
     match address::warning(listens) {
@@ -70,6 +75,9 @@ pub async fn run(args: UpArgs) -> anyhow::Result<()> {
     println!("\nStopping: running steps finish, the rest waits in the store.");
     stop.cancel();
     worker.await??;
+    if let Some(calling) = calling {
+        calling.await??;
+    }
     if let Some(driving) = driving {
         driving.await??;
     }
@@ -90,4 +98,16 @@ fn embedded_worker(engine: &Engine, stop: CancellationToken) -> JoinHandle<Resul
     let name = format!("embedded:{}", std::process::id());
     let options = WorkerOptions { name, queues: vec![demo::QUEUE.to_owned()], slots: 64, ..WorkerOptions::default() };
     tokio::spawn(Worker::new(Embedded(engine.clone()), demo::tasks(), options).run(stop))
+}
+
+/// Another one that calls other systems. Calls may take long, so they do not take the demo's places.
+fn calling_worker(
+    engine: &Engine,
+    connectors: Connectors,
+    stop: CancellationToken,
+) -> JoinHandle<Result<(), WorkerError>> {
+    let name = format!("connectors:{}", std::process::id());
+    let worker =
+        Worker::new(Embedded(engine.clone()), Tasks::new(), WorkerOptions { name, ..WorkerOptions::default() });
+    tokio::spawn(worker.with_connectors(connectors).run(stop))
 }

@@ -1,5 +1,7 @@
-//! `interlock worker`: a worker in a process of its own. Each task is a program: JSON on stdin, JSON on stdout.
+//! `interlock worker`: a worker in a process of its own. Each task is a program: JSON on stdin, JSON on stdout. It calls
+//! other systems where it is told who they are.
 
+pub mod connectors;
 pub mod list;
 mod program;
 mod show;
@@ -17,6 +19,8 @@ use crate::client::target::TargetArgs;
 use crate::config::{ConfigArg, LogArgs};
 use crate::identity::key_file;
 use crate::output::exit::{Ended, Exit};
+use crate::server::outbound::OutboundArgs;
+use connectors::{ConnectorArgs, Serves};
 use telling::Telling;
 
 #[derive(Args)]
@@ -75,6 +79,10 @@ struct StartWorkerArgs {
     #[arg(long, env = "INTERLOCK_WORKER_NAME")]
     name: Option<String>,
     #[command(flatten)]
+    connectors: ConnectorArgs,
+    #[command(flatten)]
+    outbound: OutboundArgs,
+    #[command(flatten)]
     log: LogArgs,
 }
 
@@ -93,9 +101,10 @@ pub async fn run(args: WorkerArgs) -> anyhow::Result<()> {
 }
 
 async fn start(args: StartWorkerArgs) -> anyhow::Result<()> {
-    if args.tasks.is_empty() {
+    if args.tasks.is_empty() && !args.connectors.is_given() {
         let what = "this worker has no tasks: give it one with `--task NAME=PROGRAM`, as in `--task resize=./resize.sh`, \
-                    with INTERLOCK_WORKER_TASKS, or in the table [worker.task] of the config file";
+                    with INTERLOCK_WORKER_TASKS, or in the table [worker.task] of the config file; or have it call other \
+                    systems with `--connectors FILE` and `--secrets FOLDER`";
         return Err(Ended::saying(Exit::Usage, what));
     }
     let mut tasks = Tasks::new();
@@ -111,7 +120,11 @@ async fn start(args: StartWorkerArgs) -> anyhow::Result<()> {
         tasks = tasks.add(name, ExecTask::new(program));
     }
     let (server, key) = server_and_key(&args).await?;
-    let names: Vec<&str> = tasks.names().collect();
+    let connectors = args.connectors.executor(args.outbound.client()?, Serves::OneTenant)?;
+    let mut names: Vec<&str> = tasks.names().collect();
+    if connectors.is_some() {
+        names.push("connectors and models");
+    }
     let transport = Telling::new(HttpTransport::new(&server, Some(key))?, &server, &names);
     let options = WorkerOptions {
         name: args.name.unwrap_or_else(|| format!("worker:{}", std::process::id())),
@@ -127,7 +140,12 @@ async fn start(args: StartWorkerArgs) -> anyhow::Result<()> {
         eprintln!("interlock: draining; running steps finish, then this worker stops");
         stopping.cancel();
     });
-    Worker::new(transport, tasks, options).run(stop).await.map_err(refused)
+    let worker = Worker::new(transport, tasks, options);
+    let worker = match connectors {
+        Some(connectors) => worker.with_connectors(connectors),
+        None => worker,
+    };
+    worker.run(stop).await.map_err(refused)
 }
 
 fn refused(error: WorkerError) -> anyhow::Error {

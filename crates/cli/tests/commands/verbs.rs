@@ -168,10 +168,10 @@ fn a_plan_is_walked_for_a_file_and_for_a_workflow_of_the_server() {
     fails(up.run(&["workflow", "plan", "greeet"]), 66, "WORKFLOW_NOT_FOUND");
     fails(up.run(&["workflow", "plan", "greet", "--version", "9", "-i", "who=ada"]), 66, "WORKFLOW_NOT_FOUND");
     fails(up.run(&["workflow", "plan", "nowhere.yaml"]), 66, "there is no file nowhere.yaml");
-    let odd = "name: odd\nsteps:\n  - { id: a, task: t, critical: true }\n";
+    let odd = "name: odd\napproval: { escalate_after: 2h, expires_after: 1h }\nsteps:\n  - { id: a, task: t }\n";
     ok(up.run(&["workflow", "apply", &up.file("odd.yaml", odd)]));
     let warned = ok(up.run(&["workflow", "plan", "odd"]));
-    assert!(warned.err.contains("odd:3:33") && warned.err.contains("nobody is asked before `a` yet"), "{warned:?}");
+    assert!(warned.err.contains("odd:2:") && warned.err.contains("the reminder would come"), "{warned:?}");
     let drawn = ok(up.run(&["workflow", "graph", "greet"]));
     assert_eq!(drawn.out, ok(up.run(&["workflow", "graph", &file])).out, "of the server, where there is no such file");
     fails(up.run(&["workflow", "graph", "greeet"]), 66, "WORKFLOW_NOT_FOUND");

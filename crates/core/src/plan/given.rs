@@ -25,6 +25,12 @@ impl Plan {
             let radius = self.blast_radius();
             return Err(invalid(format!("the mode `final_only` is for blast radius low, and this plan's is {radius}")));
         }
+        let asks_model = self.steps.iter().any(|step| step.kind() == StepKind::Model);
+        if self.rules.spend_max_micros.is_some() && asks_model {
+            return Err(invalid(
+                "`rules.spend_max_micros` is not kept yet, and a step asks a model: leave it out".into(),
+            ));
+        }
         for step in &self.steps {
             let undone = step.rollback.is_some() || step.kind() == StepKind::Connector;
             if self.rules.is_prod() && step.effect_class() != EffectClass::Read && !undone {
@@ -47,18 +53,24 @@ impl Plan {
 impl StepSpec {
     /// The first rule of the step that nobody would keep.
     fn without_effect(&self) -> Option<&'static str> {
-        if matches!(self.kind(), StepKind::Command | StepKind::Connector | StepKind::Model) {
-            return None;
-        }
         let rules = &self.rules;
-        let said = [
-            ("credentials", !rules.credentials.is_empty()),
-            ("requires", rules.requires.is_some()),
-            ("idempotency", rules.idempotency.is_some()),
-            ("confidence_score", rules.confidence_score.is_some()),
-            ("auto_approve_threshold", rules.auto_approve_threshold.is_some()),
-            ("workdir", rules.workdir.is_some()),
-        ];
+        let said = match self.kind() {
+            StepKind::Command => return None,
+            // Policy looks at the rest.
+            StepKind::Connector | StepKind::Model => vec![
+                ("requires", rules.requires.is_some()),
+                ("idempotency", rules.idempotency.is_some()),
+                ("workdir", rules.workdir.is_some()),
+            ],
+            _ => vec![
+                ("credentials", !rules.credentials.is_empty()),
+                ("requires", rules.requires.is_some()),
+                ("idempotency", rules.idempotency.is_some()),
+                ("confidence_score", rules.confidence_score.is_some()),
+                ("auto_approve_threshold", rules.auto_approve_threshold.is_some()),
+                ("workdir", rules.workdir.is_some()),
+            ],
+        };
         said.into_iter().find(|(_, is_said)| *is_said).map(|(field, _)| field)
     }
 }
@@ -74,6 +86,20 @@ mod tests {
         let plan = json!({ "workflow": "w", "version": 1, "steps": steps, "rules": rules });
         let plan: Plan = serde_json::from_value(plan).unwrap();
         plan.check_given().err().map(|error| error.to_string())
+    }
+
+    #[test]
+    fn what_is_not_kept_of_calls_to_other_systems_is_refused_too() {
+        let plan = |rules: serde_json::Value, step: serde_json::Value| {
+            let plan = json!({ "workflow": "w", "version": 1, "steps": [step], "rules": rules });
+            serde_json::from_value::<Plan>(plan).unwrap().check_given().err().map(|error| error.to_string())
+        };
+        let connector = |rules| json!({ "key": "a", "kind": "connector", "operation": "slack.post", "rules": rules });
+        assert!(plan(json!({}), connector(json!({ "idempotency": { "dedupe": "tenant" } }))).is_some());
+        assert_eq!(plan(json!({}), connector(json!({ "credentials": ["slack"] }))), None, "policy looks at it");
+        let model = json!({ "key": "a", "kind": "model", "model": "m" });
+        let says = plan(json!({ "spend_max_micros": 5 }), model).unwrap();
+        assert!(says.contains("spend_max_micros"), "{says}");
     }
 
     #[test]

@@ -465,8 +465,9 @@ impl StepSpec {
         if let Some(RollbackSpec { by, .. }) = &self.rollback {
             match by {
                 Undo::Handler(name) => check_name(name).map_err(|what| format!("the rollback task's name {what}"))?,
-                Undo::Argv(_) | Undo::Operation(_) => {
-                    return Err("only tasks can roll a step back yet: this version has no executor for the rest".into());
+                Undo::Operation(name) => check_name(name).map_err(|what| format!("the rollback's connector {what}"))?,
+                Undo::Argv(_) => {
+                    return Err("commands cannot roll a step back yet: this version has no executor for them".into());
                 }
             }
         }
@@ -484,7 +485,11 @@ impl StepSpec {
             Work::Rollback { .. } => {
                 Err("rollback steps are made by the engine; declare `rollback` on the step that is undone".into())
             }
-            Work::Command { .. } | Work::Connector { .. } | Work::Model { .. } => {
+            Work::Connector { operation, .. } => {
+                check_name(operation).map_err(|what| format!("the connector's name {what}"))
+            }
+            Work::Model { model, .. } => check_name(model).map_err(|what| format!("the model's name {what}")),
+            Work::Command { .. } => {
                 Err(format!("{} steps cannot run yet: this version has no executor for them", self.kind()))
             }
             _ => Ok(()),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 /// Where codes are made. The rest of core knows other words in capitals: the names that other systems give our states.
 const MAKERS: &[&str] = &["core/src/decide", "engine/src", "protocol/src", "server/src", "worker/src"];
 /// Codes that the engine keeps to itself: no answer shows them, and a step that succeeded shows no error.
-const INTERNAL: &[&str] = &["RESOLVED_HAPPENED", "RUN_NOT_CLAIMABLE"];
+const INTERNAL: &[&str] = &["OUT_DIR", "RESOLVED_HAPPENED", "RUN_NOT_CLAIMABLE"];
 /// Codes of one word, which nothing tells from other words in capitals.
 const ONE_WORD: &[&str] = &["OVERLOADED", "RELEASED", "UNAUTHORIZED"];
 

@@ -169,6 +169,7 @@ async fn every_query_says_what_is_wrong_with_it() {
                 (Some("boolean"), _) => "`true` or `false`",
                 (_, "Timestamp") => "an instant in Unix milliseconds, such as",
                 (_, "Millis") => "a span in milliseconds, such as",
+                (Some("array"), _) if name == "state" => "expected",
                 (Some("array"), _) => "`name:value`",
                 // States list what there is, and ids say what they look like.
                 (None, _) => "expected",

@@ -24,7 +24,7 @@ statements! {
     POLICY_SET on policies {
         both: "UPDATE policies SET active_version = $1, shadow_version = $2, revision = revision + 1, updated_at = $3,
                updated_by = $4 WHERE tenant_id = $5 AND revision = $6
-               AND ($1 IS NULL OR $1 <= latest_version) AND ($2 IS NULL OR $2 <= latest_version)"
+               AND (latest_version >= $1 OR $1 IS NULL) AND (latest_version >= $2 OR $2 IS NULL)"
     }
 
     POLICY_BUNDLE_GET on policy_bundles {

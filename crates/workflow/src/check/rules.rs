@@ -6,7 +6,7 @@ use interlock_core::plan::{BlastRadius, OnFailure};
 use interlock_core::state::{EffectClass, StepKind};
 
 use super::steps::{duration, quorum};
-use crate::convert::{effect_of, radius_of};
+use crate::convert::{effect_of, has_inverse, radius_of};
 use crate::definition::Definition;
 use crate::diagnostic::{Code, Report};
 use interlock_core::text::nearest::hint;
@@ -35,8 +35,7 @@ fn profile(definition: &Definition, report: &mut Report) {
     }
     for step in definition.steps.iter() {
         let Some((kind, ..)) = step.kinds().next() else { continue };
-        // A connector may know its own inverse; whether it does is judged when the connector is known.
-        let may_invert = kind == StepKind::Connector;
+        let may_invert = kind == StepKind::Connector && has_inverse(step);
         if effect_of(step, kind) != EffectClass::Read && step.rollback.is_none() && !may_invert {
             let message = format!("`{}` changes something and has no rollback", &**step.id);
             report.error(Code::MissingRollback, step.id.span, message).help(format!(
@@ -87,12 +86,8 @@ fn limits(definition: &Definition, report: &mut Report) {
     }
     if let Some(spend) = limits.spend {
         report
-            .warning(
-                Code::Ineffective,
-                spend.span,
-                "`limits.spend` is recorded with the plan and takes effect with model steps",
-            )
-            .help("no model step runs yet; `writes`, `concurrency` and `runs_per_min` are enforced");
+            .warning(Code::Ineffective, spend.span, "`limits.spend` is recorded with the plan, and nothing counts it yet")
+            .help("a workflow that asks a model cannot be applied with it; `writes`, `concurrency` and `runs_per_min` are enforced");
     }
     if let Some(spend) = limits.spend.filter(|spend| !(0.0..=1e9).contains(&spend.value)) {
         report.error(Code::InvalidValue, spend.span, format!("{} is not an amount", spend.value));

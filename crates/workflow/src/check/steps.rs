@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use interlock_connectors::MODEL_CHAT;
 use interlock_core::limits::{ATTEMPTS_MAX, RUN_TIMEOUT_MAX, STEPS_PER_WORKFLOW_MAX, VOTES_PER_APPROVAL_MAX, WAIT_MAX};
 use interlock_core::plan::rules::Dedupe;
 use interlock_core::state::StepKind;
@@ -242,10 +243,20 @@ fn misplaced(step: &Step, kind: StepKind, report: &mut Report) {
 }
 
 /// The kinds that have an executor.
-const RUNS: &[StepKind] = &[StepKind::Task, StepKind::Transform, StepKind::Wait, StepKind::Approval];
+const RUNS: &[StepKind] =
+    &[StepKind::Task, StepKind::Connector, StepKind::Model, StepKind::Transform, StepKind::Wait, StepKind::Approval];
 
 /// What this version cannot run yet.
 pub fn without_executor(definition: &Definition, report: &mut Report) {
+    let asks_model =
+        |step: &Step| step.model.is_some() || step.uses.as_ref().is_some_and(|uses| &***uses == MODEL_CHAT);
+    if let Some(spend) = definition.limits.as_ref().and_then(|limits| limits.spend)
+        && definition.steps.iter().any(asks_model)
+    {
+        report
+            .error(Code::NoExecutor, spend.span, "`limits.spend` is not kept yet, and this workflow asks a model")
+            .help("leave it out; what each call has cost stands in its step's output as `cost_micros`");
+    }
     for step in definition.steps.iter() {
         for (kind, field, span) in step.kinds().filter(|(kind, ..)| !RUNS.contains(kind)) {
             report
@@ -258,17 +269,18 @@ pub fn without_executor(definition: &Definition, report: &mut Report) {
                     "until then, let a `task` on a worker of yours do it; `validate`, `plan` and `graph` work already",
                 );
         }
-        let Some(rollback) = &step.rollback else { continue };
-        let run = rollback.run.as_ref().map(|run| (run.span, "run"));
-        let uses = rollback.uses.as_ref().map(|uses| (uses.span, "uses"));
-        for (span, field) in [run, uses].into_iter().flatten() {
+        // What would only be recorded is refused: whoever wrote it relies on it.
+        let requires = step.requires.as_ref().map(|requires| (requires.span, "requires"));
+        let idempotency = step.idempotency.as_ref().map(|rule| (rule.span, "idempotency"));
+        let calls = matches!(step.kind(), Some(StepKind::Connector | StepKind::Model));
+        for (span, field) in [requires, idempotency].into_iter().flatten().filter(|_| calls) {
+            let message = format!("`{field}` is not kept for this kind of step yet");
+            report.error(Code::NoExecutor, span, message).help("leave it out; a connector's effect key is its own");
+        }
+        if let Some(run) = step.rollback.as_ref().and_then(|rollback| rollback.run.as_ref()) {
             report
-                .error(
-                    Code::NoExecutor,
-                    span,
-                    format!("`{field}` cannot roll back yet: only tasks can in this version"),
-                )
-                .help("let a `task` undo the step");
+                .error(Code::NoExecutor, run.span, "`run` cannot roll back yet: this version has no command executor")
+                .help("let a `task` or a connector undo the step");
         }
     }
 }

@@ -141,6 +141,7 @@ fn every_mistake_is_found_where_it_stands() {
         (step("task: a\n    critical: true"), C::Ineffective, "true"),
         (step("task: a\n    confidence_score: 0.5"), C::MisplacedField, "0.5"),
         (step("wait: { for: 1s }\n    destructive: true"), C::MisplacedField, "true"),
+        (step("uses: slack.pots"), C::UnknownConnector, "slack.pots"),
     ];
     for (text, code, underlined) in cases {
         let all = found(text);
@@ -177,7 +178,7 @@ fn a_field_without_effect_on_its_kind_is_refused_where_it_stands() {
     let kinds = [
         ("task", "task: a"),
         ("command", "run: [a]"),
-        ("connector", "uses: a.b"),
+        ("connector", "uses: http.request"),
         ("model", "model: m"),
         ("transform", "transform: 1"),
         ("approval", "approval: ok?"),

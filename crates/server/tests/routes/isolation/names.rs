@@ -112,6 +112,7 @@ const OWN_WORDS: &[&str] = &[
     "url",
     "header",
     "note",
+    "text",
     // A step of the run in the same request; a digest that the server has given out; a place in the caller's own list.
     "from",
     "digest",

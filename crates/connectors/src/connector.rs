@@ -1,0 +1,135 @@
+//! What every connector declares and answers.
+
+use std::fmt;
+
+use interlock_core::state::EffectClass;
+use interlock_core::time::Timestamp;
+use serde_json::Value;
+
+use crate::connection::Connection;
+use crate::failure::CallFailure;
+use crate::fields::Fields;
+use crate::request::{Answer, Request};
+use crate::schema::Field;
+
+/// What is fixed about an operation: for checks, approval cards and the reference page.
+#[derive(Debug)]
+pub struct Declaration {
+    /// `slack.post`.
+    pub operation: &'static str,
+    pub about: &'static str,
+    pub fields: &'static [Field],
+    /// The strictest class that it can have; [`Connector::effect`] knows what it has with some fields.
+    pub effect: EffectClass,
+    /// How its effect key is made, in words: `slack:post:{channel}:{thread_ts}:{body_hash}`.
+    pub key: &'static str,
+    pub reversal: Reversal,
+    /// It reads the present state first: for whoever approves it, and for its inverse.
+    pub reads_before: bool,
+    /// How the target is asked whether a call has happened whose answer was lost.
+    pub probe: Option<&'static str>,
+}
+
+/// Whether there is a way back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reversal {
+    /// It changes nothing.
+    NotNeeded,
+    /// By this operation, in these words.
+    Inverse {
+        by: &'static str,
+        about: &'static str,
+    },
+    Irreversible(&'static str),
+}
+
+/// The exact inverse of something that was done.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Inverse {
+    pub operation: &'static str,
+    pub fields: Value,
+}
+
+/// What is known when a call is made.
+#[derive(Debug, Clone, Default)]
+pub struct CallFacts {
+    /// The effect key: the same for every automatic repeat.
+    pub key: String,
+    /// The state before, where the connector reads it.
+    pub before: Option<Value>,
+    /// Nothing of this effect can be older.
+    pub since: Option<Timestamp>,
+}
+
+impl CallFacts {
+    /// A short mark of the key, for texts in which it can be found again.
+    pub fn mark(&self) -> String {
+        interlock_core::keys::fields_hash(self.key.as_bytes())
+    }
+}
+
+/// What a target says about a call whose answer was lost.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Probed {
+    /// It happened, and this is what the call would have answered.
+    Happened(Value),
+    /// There is no trace of it. It may still be on its way.
+    NoTrace,
+    CannotTell(String),
+}
+
+/// One operation of one system.
+pub trait Connector: fmt::Debug + Send + Sync {
+    fn declaration(&self) -> &'static Declaration;
+
+    /// How safe a repeat is with these fields. What is not known yet counts as the worst that it may become.
+    fn effect(&self, _fields: &Fields) -> EffectClass {
+        self.declaration().effect
+    }
+
+    /// The connection that the fields name.
+    fn connection<'a>(&self, fields: &'a Fields) -> &'a str {
+        fields.text("connection")
+    }
+
+    /// What no single field can say.
+    fn check(&self, _fields: &Fields) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// The effect in the words of the target. What makes it unique to a step of a run is added by the server.
+    fn key(&self, fields: &Fields, at: &Connection) -> String;
+
+    /// The request that reads the present state.
+    fn before(&self, _fields: &Fields, _at: &Connection) -> Option<Request> {
+        None
+    }
+
+    fn read_before(&self, _fields: &Fields, answer: &Answer) -> Result<Value, CallFailure> {
+        answer.json()
+    }
+
+    /// What is sent, in this order.
+    fn requests(&self, fields: &Fields, at: &Connection, facts: &CallFacts) -> Result<Vec<Request>, CallFailure>;
+
+    /// The output, out of all answers.
+    fn read(&self, fields: &Fields, facts: &CallFacts, answers: &[Answer]) -> Result<Value, CallFailure>;
+
+    /// The request that finds out whether a call has happened.
+    fn probe(&self, _fields: &Fields, _at: &Connection, _facts: &CallFacts) -> Option<Request> {
+        None
+    }
+
+    fn read_probe(&self, _fields: &Fields, _facts: &CallFacts, _answer: &Answer) -> Probed {
+        Probed::CannotTell("this operation cannot be asked about".to_owned())
+    }
+
+    /// How exactly this is undone, or why it cannot be.
+    fn inverse(&self, _fields: &Fields, _output: &Value) -> Result<Inverse, String> {
+        Err(match self.declaration().reversal {
+            Reversal::NotNeeded => "it has changed nothing".to_owned(),
+            Reversal::Irreversible(why) => why.to_owned(),
+            Reversal::Inverse { .. } => "what it has changed is not known".to_owned(),
+        })
+    }
+}

@@ -1,0 +1,186 @@
+//! A call as data: what is to be sent, with secrets as references, and what was answered.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use interlock_core::plan::retry::ErrorClass;
+use serde_json::Value;
+
+use crate::connection::{Connection, Login};
+use crate::failure::{CallFailure, Sent};
+use crate::limits;
+
+/// One thing to send.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Request {
+    Http(Box<HttpCall>),
+    Mail(Box<Mail>),
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct HttpCall {
+    pub method: String,
+    pub url: String,
+    pub headers: Vec<(String, HeaderContent)>,
+    pub body: CallBody,
+    pub timeout: Duration,
+    /// Redirects are followed only where the call changes nothing.
+    pub follows_redirects: bool,
+    /// Take the beginning of an answer that is too long, instead of refusing it.
+    pub cuts_answer: bool,
+}
+
+/// What a header holds. A secret is put in when the call is sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HeaderContent {
+    Plain(String),
+    Secret { name: String },
+    Bearer { secret: String },
+    Basic { user: String, secret: String },
+}
+
+/// What a body holds. References to secrets inside the JSON are resolved when the call is sent.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub enum CallBody {
+    #[default]
+    Empty,
+    Json(Value),
+    Text(String),
+}
+
+/// A message for a mail server.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Mail {
+    pub server: String,
+    pub user: Option<String>,
+    /// The name of the secret that is the password.
+    pub secret: Option<String>,
+    pub from: String,
+    pub to: Vec<String>,
+    pub message: Vec<u8>,
+}
+
+impl HttpCall {
+    pub fn new(method: &str, url: String) -> Self {
+        Self {
+            method: method.to_owned(),
+            url,
+            headers: Vec::new(),
+            body: CallBody::Empty,
+            timeout: limits::CALL_TIMEOUT,
+            follows_redirects: false,
+            cuts_answer: false,
+        }
+    }
+
+    pub fn header(mut self, name: &str, value: impl Into<String>) -> Self {
+        self.headers.push((name.to_owned(), HeaderContent::Plain(value.into())));
+        self
+    }
+
+    /// Proves who calls, as the connection says.
+    pub fn login(mut self, at: &Connection) -> Self {
+        let content = match at.login() {
+            Login::Nobody => return self,
+            Login::Bearer { secret } => HeaderContent::Bearer { secret: secret.to_owned() },
+            Login::Basic { user, secret } => HeaderContent::Basic { user: user.to_owned(), secret: secret.to_owned() },
+        };
+        self.headers.push(("authorization".to_owned(), content));
+        self
+    }
+
+    pub fn json(mut self, body: Value) -> Self {
+        self.body = CallBody::Json(body);
+        self
+    }
+
+    pub fn into_request(self) -> Request {
+        Request::Http(Box::new(self))
+    }
+}
+
+/// What a target has answered. The caller has taken out every secret that it was sent.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Answer {
+    pub status: u16,
+    /// Names in small letters.
+    pub headers: Vec<(String, String)>,
+    pub body: Vec<u8>,
+}
+
+impl Answer {
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    pub const fn is_success(&self) -> bool {
+        matches!(self.status, 200..=299)
+    }
+
+    /// The body as JSON, whatever the status.
+    pub fn body_json(&self) -> Option<Value> {
+        serde_json::from_slice(&self.body).ok()
+    }
+
+    /// The body of a success; what went wrong otherwise, in the body's own words.
+    pub fn json(&self) -> Result<Value, CallFailure> {
+        if !self.is_success() {
+            return Err(CallFailure::of_answer(self, &self.said()));
+        }
+        self.body_json().ok_or_else(|| CallFailure::unreadable("the target's answer is not JSON"))
+    }
+
+    /// What the body says went wrong, where it says it in one of the usual places.
+    pub fn said(&self) -> String {
+        let Some(body) = self.body_json() else {
+            return String::from_utf8_lossy(&self.body).trim().to_owned();
+        };
+        let text = |value: &Value| value.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
+        let places = ["/error/message", "/message", "/error_description", "/error", "/detail", "/title"];
+        places.iter().find_map(|place| body.pointer(place).and_then(text)).unwrap_or_default()
+    }
+
+    /// How long the target wants to be left alone, if it says so in seconds.
+    pub fn retry_after(&self) -> Option<Duration> {
+        let seconds: u64 = self.header("retry-after")?.trim().parse().ok()?;
+        Some(Duration::from_secs(seconds).min(limits::RETRY_AFTER_MAX))
+    }
+}
+
+/// The answers that a connector expects are as many as it has sent requests.
+pub fn only(answers: &[Answer]) -> Result<&Answer, CallFailure> {
+    answers
+        .last()
+        .ok_or_else(|| CallFailure::new(Sent::CertainlyNot, ErrorClass::Terminal, "NOTHING_SENT", "nothing was sent"))
+}
+
+/// A part of an address, with everything encoded that would mean something there. One of nothing but dots would climb
+/// however it is encoded: whoever calls this has refused it.
+pub fn segment(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~') {
+            encoded.push(byte as char);
+        } else {
+            let _ = write!(encoded, "%{byte:02X}");
+        }
+    }
+    encoded
+}
+
+/// Name and value pairs behind an address.
+pub fn with_query(url: String, pairs: &[(&str, &str)]) -> String {
+    let encoded: Vec<_> = pairs.iter().map(|(name, value)| format!("{}={}", segment(name), segment(value))).collect();
+    format!("{url}?{}", encoded.join("&"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_of_an_address_cannot_leave_its_place() {
+        assert_eq!(segment("a/b?c#d e%"), "a%2Fb%3Fc%23d%20e%25");
+        assert_eq!(with_query("u".into(), &[("q", "a=b&c")]), "u?q=a%3Db%26c");
+    }
+}

@@ -1,0 +1,173 @@
+//! An HTTP call: secrets in, send, secrets out.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use interlock_core::ids::TenantId;
+use interlock_outbound::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use interlock_outbound::{Call, Excess, Method, Outbound};
+use serde_json::Value;
+use zeroize::Zeroizing;
+
+use super::secret::{SecretSource, SecretText};
+use super::{Leave, not_answered, without_leave};
+use crate::failure::CallFailure;
+use crate::limits;
+use crate::request::{Answer, CallBody, HeaderContent, HttpCall};
+use crate::schema::secret_name;
+
+/// How deep secrets are looked for in a body.
+const DEPTH_MAX: usize = interlock_core::limits::JSON_DEPTH_MAX;
+const HIDDEN: &str = "***";
+/// Shorter ones would be found everywhere.
+const HIDDEN_BYTES_LEAST: usize = 4;
+
+pub(super) async fn send(
+    outbound: &Outbound,
+    secrets: &dyn SecretSource,
+    tenant: TenantId,
+    call: &HttpCall,
+    leave: Leave<'_>,
+) -> Result<Answer, CallFailure> {
+    let mut filling = Filler { secrets, tenant, used: Vec::new() };
+    let headers = filling.headers(call).await?;
+    let body = filling.body(&call.body).await?;
+    let method = Method::from_bytes(call.method.as_bytes())
+        .map_err(|_| CallFailure::refused("METHOD_INVALID", format!("`{}` is not a method", call.method)))?;
+    let prepared = Call {
+        headers,
+        body,
+        timeout: call.timeout,
+        redirects_max: if call.follows_redirects { interlock_outbound::limits::REDIRECTS_MAX } else { 0 },
+        answer_bytes_max: limits::ANSWER_BYTES,
+        excess: if call.cuts_answer { Excess::Cut } else { Excess::Refuse },
+        ..Call::new(method, call.url.clone())
+    };
+    if !leave() {
+        return Err(without_leave());
+    }
+    let answer = outbound.send(prepared).await.map_err(|error| not_answered(&error))?;
+    let shown = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
+    let headers = answer.headers.iter().map(|(name, value)| (name.as_str().to_owned(), filling.hide(&shown(value))));
+    Ok(Answer { status: answer.status.as_u16(), headers: headers.collect(), body: filling.hide_bytes(answer.body) })
+}
+
+/// Puts secrets in their places, and remembers which.
+struct Filler<'a> {
+    secrets: &'a dyn SecretSource,
+    tenant: TenantId,
+    /// Every form in which a secret was sent.
+    used: Vec<SecretText>,
+}
+
+impl Filler<'_> {
+    async fn fetch(&mut self, name: &str) -> Result<SecretText, CallFailure> {
+        let secret = self.secrets.secret(self.tenant, name).await?;
+        self.used.push(SecretText::new(secret.reveal()));
+        Ok(secret)
+    }
+
+    async fn headers(&mut self, call: &HttpCall) -> Result<HeaderMap, CallFailure> {
+        let mut headers = HeaderMap::new();
+        for (name, content) in &call.headers {
+            let (text, secret): (Zeroizing<String>, Option<&str>) = match content {
+                HeaderContent::Plain(text) => (Zeroizing::new(text.clone()), None),
+                HeaderContent::Secret { name } => {
+                    (Zeroizing::new(self.fetch(name).await?.reveal().to_owned()), Some(name))
+                }
+                HeaderContent::Bearer { secret } => {
+                    (Zeroizing::new(format!("Bearer {}", self.fetch(secret).await?.reveal())), Some(secret))
+                }
+                HeaderContent::Basic { user, secret } => {
+                    let password = self.fetch(secret).await?;
+                    let both = Zeroizing::new(format!("{user}:{}", password.reveal()));
+                    let encoded = BASE64.encode(both.as_bytes());
+                    self.used.push(SecretText::new(encoded.as_str()));
+                    (Zeroizing::new(format!("Basic {encoded}")), Some(secret))
+                }
+            };
+            let unusable = || match secret {
+                Some(secret) => {
+                    let what = format!("the secret `{secret}` holds characters that a header cannot");
+                    CallFailure::refused("SECRET_UNUSABLE", what)
+                }
+                None => CallFailure::refused("HEADER_INVALID", format!("the header `{name}` cannot be sent")),
+            };
+            let mut value = HeaderValue::from_str(&text).map_err(|_| unusable())?;
+            value.set_sensitive(secret.is_some());
+            headers.insert(HeaderName::from_bytes(name.as_bytes()).map_err(|_| unusable())?, value);
+        }
+        let kind = match call.body {
+            CallBody::Empty => None,
+            CallBody::Json(_) => Some("application/json"),
+            CallBody::Text(_) => Some("text/plain; charset=utf-8"),
+        };
+        if let Some(kind) = kind.filter(|_| !headers.contains_key(CONTENT_TYPE)) {
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+        }
+        Ok(headers)
+    }
+
+    async fn body(&mut self, body: &CallBody) -> Result<Vec<u8>, CallFailure> {
+        match body {
+            CallBody::Empty => Ok(Vec::new()),
+            CallBody::Text(text) => Ok(text.clone().into_bytes()),
+            CallBody::Json(value) => {
+                let mut names = Vec::new();
+                find_secrets(value, DEPTH_MAX, &mut names)?;
+                let mut found = Vec::new();
+                for name in names {
+                    found.push((name.clone(), self.fetch(&name).await?));
+                }
+                Ok(filled(value, &found).to_string().into_bytes())
+            }
+        }
+    }
+
+    fn hide(&self, text: &str) -> String {
+        let used = self.used.iter().filter(|secret| secret.reveal().len() >= HIDDEN_BYTES_LEAST);
+        used.fold(text.to_owned(), |text, secret| text.replace(secret.reveal(), HIDDEN))
+    }
+
+    fn hide_bytes(&self, bytes: Vec<u8>) -> Vec<u8> {
+        let holds = |secret: &SecretText| {
+            let sought = secret.reveal().as_bytes();
+            sought.len() >= HIDDEN_BYTES_LEAST && bytes.windows(sought.len()).any(|window| window == sought)
+        };
+        if !self.used.iter().any(holds) {
+            return bytes;
+        }
+        self.hide(&String::from_utf8_lossy(&bytes)).into_bytes()
+    }
+}
+
+fn find_secrets(value: &Value, depth: usize, names: &mut Vec<String>) -> Result<(), CallFailure> {
+    if depth == 0 {
+        return Err(CallFailure::refused("BODY_TOO_DEEP", "the body is nested too deeply"));
+    }
+    if let Some(name) = secret_name(value) {
+        if !names.iter().any(|known| known == name) {
+            names.push(name.to_owned());
+        }
+        return Ok(());
+    }
+    match value {
+        Value::Array(items) => items.iter().try_for_each(|item| find_secrets(item, depth - 1, names)),
+        Value::Object(fields) => fields.values().try_for_each(|item| find_secrets(item, depth - 1, names)),
+        _ => Ok(()),
+    }
+}
+
+fn filled(value: &Value, found: &[(String, SecretText)]) -> Value {
+    if let Some(name) = secret_name(value)
+        && let Some((_, secret)) = found.iter().find(|(known, _)| known == name)
+    {
+        return Value::String(secret.reveal().to_owned());
+    }
+    match value {
+        Value::Array(items) => items.iter().map(|item| filled(item, found)).collect(),
+        Value::Object(fields) => {
+            Value::Object(fields.iter().map(|(name, item)| (name.clone(), filled(item, found))).collect())
+        }
+        other => other.clone(),
+    }
+}

@@ -1,0 +1,246 @@
+//! Calls to other systems: `connector` and `model` steps, and rollbacks by a connector.
+//!
+//! ```text
+//! state before (an effect that reads) → intent → call → outcome
+//!                                                  └ no answer → ask the target → it happened
+//!                                                                              → no trace of it → wait → ask again
+//!                                                                              → it cannot tell → in doubt
+//! ```
+//!
+//! The state before is an effect of its own, so that it is read once: a repeat of the step after a call whose answer was
+//! lost would otherwise take what it has set itself for what was there before.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use interlock_connectors::send::{Caller, Operation};
+use interlock_connectors::{CallFacts, CallFailure, Connector, Fields, MODEL_CHAT, Probed, Sent, bound, find};
+use interlock_core::json::Json;
+use interlock_core::keys::{EffectScope, effect_key};
+use interlock_core::limits;
+use interlock_core::plan::retry::ErrorClass;
+use interlock_core::state::{EffectClass, StepKind};
+use interlock_core::time::Timestamp;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::time::sleep;
+use tracing::{info, warn};
+
+use super::task::Handler;
+use crate::context::TaskContext;
+use crate::error::{EffectFailure, TaskError};
+use crate::task::{Flow, Task};
+
+/// When a target is asked about a call whose answer was lost.
+#[derive(Debug, Clone, Copy)]
+pub struct ProbePauses {
+    pub first: Duration,
+    /// From when on no trace means that it did not happen: whatever was under way has arrived or never will.
+    pub settled: Duration,
+}
+
+impl Default for ProbePauses {
+    fn default() -> Self {
+        let settled = limits::EFFECT_SEND_TIMEOUT.as_duration() + limits::EFFECT_SETTLE_MARGIN.as_duration();
+        Self { first: Duration::from_secs(1), settled }
+    }
+}
+
+/// Carries out steps that call other systems.
+#[derive(Debug, Clone)]
+pub struct Connectors {
+    caller: Caller,
+    pauses: ProbePauses,
+}
+
+impl Connectors {
+    pub fn new(caller: Caller) -> Self {
+        Self { caller, pauses: ProbePauses::default() }
+    }
+
+    pub fn with_pauses(self, pauses: ProbePauses) -> Self {
+        Self { pauses, ..self }
+    }
+
+    /// Who carries out a step of this kind and name.
+    pub(crate) fn executor(self: &Arc<Self>, kind: StepKind, handler: &str) -> Option<Arc<dyn Handler>> {
+        let operation = if kind == StepKind::Model { MODEL_CHAT } else { handler };
+        let connector = find(operation)?;
+        Some(Arc::new(Bound { connectors: Arc::clone(self), connector }))
+    }
+}
+
+/// One operation, ready to be carried out.
+struct Bound {
+    connectors: Arc<Connectors>,
+    connector: &'static dyn Connector,
+}
+
+impl Task for Bound {
+    type Input = Json;
+    type Output = Value;
+
+    async fn run(&self, ctx: TaskContext, input: Json) -> Result<Flow<Value>, TaskError> {
+        let output = if ctx.kind() == StepKind::Rollback {
+            self.undo(&ctx, &input).await?
+        } else {
+            let fields = self.checked(self.connector, to_value(&input)?)?;
+            self.call(&ctx, self.connector, (&fields, &input)).await?
+        };
+        Ok(Flow::Done(output))
+    }
+}
+
+/// What a rollback is given.
+#[derive(Deserialize)]
+struct Undoing {
+    input: Value,
+    output: Value,
+    with: Value,
+}
+
+impl Bound {
+    fn checked(&self, connector: &dyn Connector, fields: Value) -> Result<Fields, TaskError> {
+        let name = connector.declaration().operation;
+        bound(connector, fields)
+            .map_err(|what| TaskError::new(ErrorClass::Invalid, "CONNECTOR_INPUT_INVALID", format!("`{name}`: {what}")))
+    }
+
+    /// Does something, at most once.
+    async fn call(
+        &self,
+        ctx: &TaskContext,
+        connector: &'static dyn Connector,
+        (fields, request): (&Fields, &Json),
+    ) -> Result<Value, TaskError> {
+        let operation = Operation { connector, tenant: ctx.tenant(), fields };
+        let caller = &self.connectors.caller;
+        let key = caller.key(operation).map_err(told)?;
+        let before = if connector.declaration().reads_before {
+            let reading = |_| async move { caller.before(operation).await.map_err(effect_failure) };
+            let request = json!({ "reads": connector.declaration().operation, "for": fields.to_value() });
+            ctx.effect(&format!("{key}:before"), EffectClass::Read, &request, reading).await?
+        } else {
+            None
+        };
+        let class = connector.effect(fields);
+        let since = began(ctx);
+        let perform = |key: String| async move {
+            let facts = CallFacts { key, before, since };
+            let ended = caller.perform(operation, &facts, &|| ctx.may_send()).await;
+            match ended {
+                Err(failure) if failure.sent == Sent::Unknown && class == EffectClass::Unsafe => {
+                    self.find_out(ctx, operation, &facts, failure).await
+                }
+                ended => ended.map_err(effect_failure),
+            }
+        };
+        ctx.effect(&key, class, request, perform).await
+    }
+
+    /// Asks the target what has become of a call. That it happened is believed at once; that it did not, only once nothing
+    /// can be under way any more.
+    async fn find_out(
+        &self,
+        ctx: &TaskContext,
+        operation: Operation<'_>,
+        facts: &CallFacts,
+        failure: CallFailure,
+    ) -> Result<Value, EffectFailure> {
+        let ProbePauses { first, settled } = self.connectors.pauses;
+        let name = operation.connector.declaration().operation;
+        if operation.connector.declaration().probe.is_none() {
+            return Err(effect_failure(failure));
+        }
+        warn!(operation = name, run = %ctx.run(), error = %failure, "no answer; asking the target what has happened");
+        for (pause, is_settled) in [(first, false), (settled.saturating_sub(first), true)] {
+            tokio::select! {
+                () = sleep(pause) => {}
+                () = ctx.cancellation().cancelled() => return Err(effect_failure(failure)),
+            }
+            match self.connectors.caller.probe(operation, facts).await {
+                Probed::Happened(output) => {
+                    info!(operation = name, run = %ctx.run(), "the target says that it has happened");
+                    return Ok(output);
+                }
+                Probed::NoTrace if is_settled => {
+                    info!(operation = name, run = %ctx.run(), "the target says that it has not happened");
+                    return Err(effect_failure(CallFailure { sent: Sent::CertainlyNot, ..failure }));
+                }
+                Probed::NoTrace => {}
+                Probed::CannotTell(why) => {
+                    let message = format!("{}; the target cannot tell whether it has happened: {why}", failure.message);
+                    return Err(effect_failure(CallFailure { message, ..failure }));
+                }
+            }
+        }
+        Err(effect_failure(failure))
+    }
+
+    /// Undoes a step: by what the workflow says, else by the exact inverse of what it did.
+    async fn undo(&self, ctx: &TaskContext, input: &Json) -> Result<Value, TaskError> {
+        let Undoing { input, output, with } = input.decode()?;
+        if !with.is_null() {
+            let fields = self.checked(self.connector, with)?;
+            return self.call(ctx, self.connector, (&fields, &Json::of(&fields.to_value())?)).await;
+        }
+        let done = self.checked(self.connector, input)?;
+        let output = if output.is_null() { self.recovered(ctx, &done).await? } else { Some(output) };
+        let Some(output) = output else {
+            return Ok(json!({ "undone": false, "why": "the target has no trace of it" }));
+        };
+        let irreversible =
+            |what: String| TaskError::terminal("NOT_REVERSIBLE", format!("this cannot be undone: {what}"));
+        let inverse = self.connector.inverse(&done, &output).map_err(irreversible)?;
+        let connector = find(inverse.operation)
+            .ok_or_else(|| TaskError::terminal("NOT_REVERSIBLE", format!("there is no `{}`", inverse.operation)))?;
+        let fields = self.checked(connector, inverse.fields)?;
+        let undone = self.call(ctx, connector, (&fields, &Json::of(&fields.to_value())?)).await?;
+        Ok(json!({ "undone": true, "by": inverse.operation, "output": undone }))
+    }
+
+    /// The output of a step that never told it, from the target; nothing if the target has no trace of it.
+    async fn recovered(&self, ctx: &TaskContext, done: &Fields) -> Result<Option<Value>, TaskError> {
+        let operation = Operation { connector: self.connector, tenant: ctx.tenant(), fields: done };
+        let template = self.connectors.caller.key(operation).map_err(told)?;
+        let number = u32::from(self.connector.declaration().reads_before);
+        let path = ctx.step().strip_prefix("rollback:").unwrap_or(ctx.step());
+        let scope = EffectScope { root: ctx.root_run(), step_path: path, iteration: ctx.iteration(), number };
+        let key = effect_key(&template, scope)
+            .map_err(|rejection| TaskError::terminal(rejection.code(), rejection.to_string()))?;
+        match self.connectors.caller.probe(operation, &CallFacts { key, before: None, since: began(ctx) }).await {
+            Probed::Happened(output) => Ok(Some(output)),
+            Probed::NoTrace => Ok(None),
+            Probed::CannotTell(why) => {
+                let what =
+                    format!("whether the step has changed anything is not known, and the target cannot tell: {why}");
+                Err(TaskError::terminal("NOT_REVERSIBLE", what))
+            }
+        }
+    }
+}
+
+/// When the chain of runs began, as the id of its first run says.
+fn began(ctx: &TaskContext) -> Option<Timestamp> {
+    let (seconds, nanos) = ctx.root_run().0.get_timestamp()?.to_unix();
+    Some(Timestamp(i64::try_from(seconds).ok()? * 1_000 + i64::from(nanos / 1_000_000)))
+}
+
+fn to_value(json: &Json) -> Result<Value, TaskError> {
+    json.to_exact_value().map_err(|what| TaskError::new(ErrorClass::Invalid, "CONNECTOR_INPUT_INVALID", what))
+}
+
+fn told(failure: CallFailure) -> TaskError {
+    let error = TaskError::new(failure.class, &failure.code, failure.message);
+    match failure.after {
+        Some(after) => error.after(after),
+        None => error,
+    }
+}
+
+fn effect_failure(failure: CallFailure) -> EffectFailure {
+    match failure.sent {
+        Sent::CertainlyNot => EffectFailure::certainly_not(told(failure)),
+        Sent::Unknown => EffectFailure::unknown(told(failure)),
+    }
+}
