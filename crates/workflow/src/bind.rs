@@ -269,7 +269,9 @@ mod tests {
 
     #[test]
     fn an_answer_that_names_a_secret_is_recognised_in_every_spelling() {
-        for text in [r#"{"$secret":"A"}"#, r#"[{"a":{"$secret":"A"}}]"#, r#"{"\u0024secret":"A"}"#, r#"{"$\u0073ecret":1}"#] {
+        for text in
+            [r#"{"$secret":"A"}"#, r#"[{"a":{"$secret":"A"}}]"#, r#"{"\u0024secret":"A"}"#, r#"{"$\u0073ecret":1}"#]
+        {
             assert!(holds_reference(&Json::trusted(text)), "{text}");
         }
         for text in [r#""$secret""#, r#"{"a":"$secret \u0041"}"#, "null"] {
