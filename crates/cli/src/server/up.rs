@@ -8,10 +8,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::client::local;
 use crate::config::{ConfigArg, LogArgs};
+use crate::server::connectors::{ConnectorArgs, Serves};
 use crate::server::embedded::Embedded;
 use crate::server::{self, address, demo, timeline};
 use crate::server::{Bound, EngineArgs, HttpArgs};
-use crate::worker::connectors::{ConnectorArgs, Serves};
 
 #[derive(Args)]
 pub struct UpArgs {

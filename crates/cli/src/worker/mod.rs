@@ -1,7 +1,6 @@
 //! `interlock worker`: a worker in a process of its own. Each task is a program: JSON on stdin, JSON on stdout. It calls
 //! other systems where it is told who they are.
 
-pub mod connectors;
 pub mod list;
 mod program;
 mod show;
@@ -19,8 +18,8 @@ use crate::client::target::TargetArgs;
 use crate::config::{ConfigArg, LogArgs};
 use crate::identity::key_file;
 use crate::output::exit::{Ended, Exit};
+use crate::server::connectors::{ConnectorArgs, Serves};
 use crate::server::outbound::OutboundArgs;
-use connectors::{ConnectorArgs, Serves};
 use telling::Telling;
 
 #[derive(Args)]

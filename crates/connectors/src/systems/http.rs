@@ -71,6 +71,21 @@ static DECLARATION: Declaration = Declaration {
     probe: None,
 };
 
+/// What the client says of the connection and the message. A workflow that said otherwise could hide one request in another.
+const OWN_HEADERS: &[&str] = &[
+    "connection",
+    "content-length",
+    "expect",
+    "host",
+    "keep-alive",
+    "proxy-authorization",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
 /// Headers of an answer that a workflow may use. Others may hold cookies and tokens.
 const SHOWN: &[&str] = &["content-type", "etag", "last-modified", "location", "retry-after", "x-request-id"];
 
@@ -95,6 +110,10 @@ impl Connector for HttpRequest {
         let method = fields.text("method");
         if matches!(method, "GET" | "HEAD") && (fields.get("json").is_some() || fields.get("text").is_some()) {
             return Err(format!("a {method} request has no body"));
+        }
+        let named = fields.map("headers").map(|(name, _)| name).chain(fields.opt_text("idempotency_header"));
+        if let Some(name) = named.into_iter().find(|name| OWN_HEADERS.contains(&name.to_ascii_lowercase().as_str())) {
+            return Err(format!("the header `{name}` is set by the client itself"));
         }
         let auth = |name| fields.get("auth").and_then(|auth| auth.get(name)).is_some();
         let both = auth("bearer") && (auth("user") || auth("password"));

@@ -142,6 +142,8 @@ fn contradictions_are_refused() {
     for (fields, says) in [
         (json!({ "url": "https://a", "method": "POST", "json": 1, "text": "x" }), "one body"),
         (json!({ "url": "https://a", "json": 1 }), "no body"),
+        (json!({ "url": "https://a", "headers": { "Content-Length": "5" } }), "Content-Length"),
+        (json!({ "url": "https://a", "headers": { "host": "inside" } }), "host"),
         (json!({ "url": "https://a", "auth": { "user": "u" } }), "`user` and `password`"),
         (json!({ "url": "https://a", "auth": { "bearer": secret, "user": "u", "password": secret } }), "either"),
         (json!({ "url": "ftp://a" }), "https://"),

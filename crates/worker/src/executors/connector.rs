@@ -84,7 +84,7 @@ impl Task for Bound {
         let output = if ctx.kind() == StepKind::Rollback {
             self.undo(&ctx, &input).await?
         } else {
-            let fields = self.checked(self.connector, to_value(&input)?)?;
+            let fields = checked(self.connector, to_value(&input)?)?;
             self.call(&ctx, self.connector, (&fields, &input)).await?
         };
         Ok(Flow::Done(output))
@@ -100,12 +100,6 @@ struct Undoing {
 }
 
 impl Bound {
-    fn checked(&self, connector: &dyn Connector, fields: Value) -> Result<Fields, TaskError> {
-        let name = connector.declaration().operation;
-        bound(connector, fields)
-            .map_err(|what| TaskError::new(ErrorClass::Invalid, "CONNECTOR_INPUT_INVALID", format!("`{name}`: {what}")))
-    }
-
     /// Does something, at most once.
     async fn call(
         &self,
@@ -181,10 +175,10 @@ impl Bound {
     async fn undo(&self, ctx: &TaskContext, input: &Json) -> Result<Value, TaskError> {
         let Undoing { input, output, with } = input.decode()?;
         if !with.is_null() {
-            let fields = self.checked(self.connector, with)?;
+            let fields = checked(self.connector, with)?;
             return self.call(ctx, self.connector, (&fields, &Json::of(&fields.to_value())?)).await;
         }
-        let done = self.checked(self.connector, input)?;
+        let done = checked(self.connector, input)?;
         let output = if output.is_null() { self.recovered(ctx, &done).await? } else { Some(output) };
         let Some(output) = output else {
             return Ok(json!({ "undone": false, "why": "the target has no trace of it" }));
@@ -194,7 +188,7 @@ impl Bound {
         let inverse = self.connector.inverse(&done, &output).map_err(irreversible)?;
         let connector = find(inverse.operation)
             .ok_or_else(|| TaskError::terminal("NOT_REVERSIBLE", format!("there is no `{}`", inverse.operation)))?;
-        let fields = self.checked(connector, inverse.fields)?;
+        let fields = checked(connector, inverse.fields)?;
         let undone = self.call(ctx, connector, (&fields, &Json::of(&fields.to_value())?)).await?;
         Ok(json!({ "undone": true, "by": inverse.operation, "output": undone }))
     }
@@ -218,6 +212,12 @@ impl Bound {
             }
         }
     }
+}
+
+fn checked(connector: &dyn Connector, fields: Value) -> Result<Fields, TaskError> {
+    let name = connector.declaration().operation;
+    bound(connector, fields)
+        .map_err(|what| TaskError::new(ErrorClass::Invalid, "CONNECTOR_INPUT_INVALID", format!("`{name}`: {what}")))
 }
 
 /// When the chain of runs began, as the id of its first run says.

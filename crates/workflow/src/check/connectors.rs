@@ -46,9 +46,14 @@ fn operation(step: &Step, report: &mut Report) {
 fn model(step: &Step, report: &mut Report) {
     let (Some(model), Some(connector)) = (&step.model, find(MODEL_CHAT)) else { return };
     let with = step.with.as_ref().map(|with| &with.0);
-    if let Some(Value::Map(given)) = with.map(|with| &with.value)
-        && let Some((key, _)) = given.iter().find(|(key, _)| key.name == "model")
-    {
+    let Some(Value::Map(given)) = with.map(|with| &with.value) else {
+        let span = with.map_or(model.span, |with| with.span);
+        report
+            .error(Code::MissingField, span, "a model step needs a `with` that says what is asked")
+            .help("write `with: { prompt: … }`; the whole of it cannot be one expression");
+        return;
+    };
+    if let Some((key, _)) = given.iter().find(|(key, _)| key.name == "model") {
         report
             .error(Code::MisplacedField, key.span, "the model is named by the step's `model`")
             .help("leave it out here");

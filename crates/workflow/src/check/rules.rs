@@ -16,7 +16,7 @@ pub fn check(definition: &Definition, report: &mut Report) {
     approval(definition, report);
     limits(definition, report);
     phases(definition, report);
-    let declared = definition.steps.iter().any(|step| step.rollback.is_some());
+    let declared = definition.steps.iter().any(|step| step.rollback.is_some() || has_inverse(step));
     if definition.on_failure == Some(OnFailure::Rollback) && !declared {
         let message = "`on_failure: rollback` has no effect: no step declares a `rollback`";
         report.warning(Code::Ineffective, definition.name.span, message);

@@ -46,7 +46,8 @@ fn what_a_connector_does_not_take_is_refused_where_it_stands() {
         ("uses: github.issue.labels\n    with: { owner: a, repo: b, issue: 1, add: [x, 2] }", Code::InvalidValue, "2"),
         // What no single field can say.
         ("uses: pagerduty.event\n    with: { action: resolve }", Code::InvalidValue, "{ action: resolve }"),
-        ("model: m", Code::InvalidValue, "m"),
+        ("model: m", Code::MissingField, "m"),
+        ("model: m\n    with: '${{ inputs }}'", Code::MissingField, "'${{ inputs }}'"),
         ("model: m\n    with: { prompt: x, model: y }", Code::MisplacedField, "model"),
         ("model: m\n    with: { prompt: x, max_tokens: 0 }", Code::InvalidValue, "0"),
         ("task: x\n    rollback: { uses: slack.post }", Code::MissingField, "slack.post"),
