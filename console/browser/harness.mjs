@@ -160,7 +160,7 @@ export class Harness {
   /** A browser of one's own, not signed in. What goes wrong in the page, also against its policy, fails the test. */
   async visitor(options = {}) {
     const context = await this.browser.newContext({ baseURL: this.url, viewport: { width: 1280, height: 860 }, ...options });
-    context.setDefaultTimeout(15_000);
+    context.setDefaultTimeout(30_000);
     const page = await context.newPage();
     page.problems = [];
     page.on('pageerror', (error) => page.problems.push(error.message));
