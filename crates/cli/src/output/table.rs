@@ -166,10 +166,11 @@ pub fn cut(text: &str, width: usize) -> String {
         shown.push(c);
     }
     let goes_on = text[shown.len()..].starts_with(|c: char| !c.is_whitespace());
-    if goes_on && let Some((words, _)) = shown.rsplit_once(char::is_whitespace) {
-        if words.width() * 2 >= width {
-            shown = words.trim_end().to_owned();
-        }
+    if goes_on
+        && let Some((words, _)) = shown.rsplit_once(char::is_whitespace)
+        && words.width() * 2 >= width
+    {
+        shown = words.trim_end().to_owned();
     }
     if width > 0 {
         shown.push('…');
