@@ -10,6 +10,7 @@ use crate::run::approval::Terms;
 use crate::run::decision::Basis;
 use crate::run::receipt::Receipt;
 use crate::run::{Agreed, Run};
+use crate::state::{EffectClass, StepKind};
 
 /// What was decided on an action.
 #[derive(Debug, Clone, PartialEq)]
@@ -113,7 +114,13 @@ impl Judged {
 /// what they have agreed to.
 fn is_part_of_agreed(action: &Action, run: &Run) -> bool {
     let spec = run.spec(action.step);
-    let whole = Action::of_step(spec, action.step, run.input(action.step));
+    let input = run.input(action.step);
+    // Of a connector's or a model's step all is known beforehand: it performs what people were shown, and nothing else.
+    let is_whole = matches!(spec.kind(), StepKind::Connector | StepKind::Model) && action.effect != EffectClass::Read;
+    if is_whole && action.input.to_value().ok() != input.to_value().ok() {
+        return false;
+    }
+    let whole = Action::of_step(spec, action.step, input);
     let is_agreed = |whole: Action| run.notes.agreed.contains(&Agreed::to(&whole, run));
     action.effect <= spec.effect_class() && whole.is_some_and(is_agreed)
 }

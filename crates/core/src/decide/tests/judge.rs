@@ -179,6 +179,21 @@ fn effects_are_judged_for_themselves() {
     assert!(matches!(again, Command::WithholdEffect { .. }), "they agreed to it once");
 }
 
+/// People who let a step begin have agreed to what it declares: effects that go no further need no second question.
+#[test]
+fn an_approved_step_performs_what_it_declares() {
+    let mut case = judged(tasks(1), Always(asks()));
+    assert_eq!(case.step(0).state(), StepState::WaitingApproval);
+    case.tells(|case| case.vote("rob", true)).claim();
+    let declared = case.intent(EffectClass::Idempotent);
+    assert!(matches!(declared, Command::RecordIntent { .. }), "{declared:?}");
+    let further = case.intent(EffectClass::Unsafe);
+    assert!(matches!(further, Command::WithholdEffect { .. }), "nobody has agreed to this");
+    // Nor does it hold for another try that somebody orders.
+    case.tell(further);
+    assert_eq!(case.step(0).state(), StepState::WaitingApproval);
+}
+
 #[test]
 fn leave_for_one_effect_is_none_for_another() {
     let mut case = Case::of(tasks(1));
