@@ -101,10 +101,17 @@ async fn state_of(api: &Api, things: &Things) -> Vec<Value> {
 }
 
 async fn listing(api: &Api, path: &str) -> String {
-    let request = Request::get(format!("{path}?limit=1"))
-        .header(header::HOST, "localhost")
-        .header(header::AUTHORIZATION, format!("Bearer {}", api.key));
-    let response = api.raw(request.body(Body::empty()).unwrap()).await;
+    let ask = async |path: &str| {
+        let request = Request::get(path)
+            .header(header::HOST, "localhost")
+            .header(header::AUTHORIZATION, format!("Bearer {}", api.key));
+        api.raw(request.body(Body::empty()).unwrap()).await
+    };
+    let mut response = ask(&format!("{path}?limit=1")).await;
+    // Not everything is a list with pages.
+    if response.status() == 400 {
+        response = ask(path).await;
+    }
     assert!(response.status().is_success(), "{path}: {}", response.status());
     String::from_utf8(to_bytes(response.into_body(), usize::MAX).await.unwrap().to_vec()).unwrap()
 }

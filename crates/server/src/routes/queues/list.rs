@@ -17,6 +17,7 @@ use crate::state::AppState;
     get,
     path = path::QUEUES,
     tag = "operations",
+    operation_id = "queues",
     responses((status = 200, description = "The tenant's queues, by name.", body = QueueList)),
 )]
 pub async fn list(State(state): State<AppState>, caller: Caller) -> Result<Json<QueueList>, ApiError> {

@@ -20,6 +20,7 @@ use crate::state::AppState;
     get,
     path = path::WORKER,
     tag = "operations",
+    operation_id = "worker",
     params(("session" = SessionId, Path)),
     responses((status = 200, description = "The worker.", body = WorkerDetail)),
 )]

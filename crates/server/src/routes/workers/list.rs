@@ -28,6 +28,7 @@ pub struct WorkerListParams {
     get,
     path = path::WORKERS,
     tag = "operations",
+    operation_id = "workers",
     params(WorkerListParams),
     responses((status = 200, description = "The tenant's workers.", body = WorkerList)),
 )]

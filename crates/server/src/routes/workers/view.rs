@@ -1,6 +1,7 @@
 //! A worker session as it goes over the wire.
 
 use interlock_core::ids::{SessionId, TenantId};
+use interlock_core::plan::TRANSFORM_QUEUE;
 use interlock_core::run::why::Heartbeat;
 use interlock_core::state::WorkerState;
 use interlock_core::time::Timestamp;
@@ -16,7 +17,9 @@ pub async fn workers(state: &AppState, tenant: TenantId, with_ended: bool) -> Re
     let running = store.claims_by_session().await?;
     let now = state.engine().now();
     let of_session = |session: SessionId| running.get(&session).copied().unwrap_or(0);
-    let sessions = store.worker_sessions().await?.into_iter();
+    // Servers evaluate transforms by themselves: nobody has to look after those sessions.
+    let own = |row: &SessionRow| row.queues.iter().all(|queue| queue == TRANSFORM_QUEUE);
+    let sessions = store.worker_sessions().await?.into_iter().filter(|row| !own(row));
     let mut workers: Vec<_> = sessions.map(|row| worker(of_session(row.id), row, now)).collect();
     workers.retain(|worker| with_ended || worker.state != WorkerState::Offline || worker.running > 0);
     workers.sort_by_key(|worker| (std::cmp::Reverse(worker.last_heartbeat_at), worker.session_id));
