@@ -161,11 +161,11 @@ impl RunModel {
             | Event::ApprovalResolved { step, .. } => {
                 return self.leave(*step, Stage::Asking, |stage| stage == Stage::Asking);
             }
-            Event::PolicyDecided { .. } => {}
             Event::ReceiptRecorded { step, attempt, receipt, state } => {
                 return self.receipt(*step, *attempt, *receipt, *state);
             }
             Event::RunCreated { .. }
+            | Event::PolicyDecided { .. }
             | Event::RunAssigned { .. }
             | Event::RunPaused { .. }
             | Event::RunResumed {}

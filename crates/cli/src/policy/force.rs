@@ -1,5 +1,6 @@
 //! `interlock policy show | versions | push | activate | shadow | export`: what a server's actions are held against.
 
+use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
@@ -77,10 +78,10 @@ fn described(now: &PolicyView) -> String {
         |version: Option<u32>| version.map_or_else(|| "the default".to_owned(), |version| format!("version {version}"));
     let mut text = format!("in force: {} ({})\n", named(now.active), now.active_hash.0);
     if let (Some(shadow), Some(hash)) = (now.shadow, &now.shadow_hash) {
-        text += &format!("tried beside it: version {shadow} ({})\n", hash.0);
+        let _ = writeln!(text, "tried beside it: version {shadow} ({})", hash.0);
     }
     if let (Some(at), Some(by)) = (now.updated_at, &now.updated_by) {
-        text += &format!("changed {} by {}\n", span::instant(at), visible(by));
+        let _ = writeln!(text, "changed {} by {}", span::instant(at), visible(by));
     }
     text
 }

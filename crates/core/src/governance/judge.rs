@@ -96,7 +96,7 @@ impl Judged {
 
     /// Leave to act, or what withholds it. Where people were to be asked and have agreed, in this iteration of the step,
     /// to this very action or to the step that performs it, it is theirs.
-    pub fn grant(self, run: &Run) -> Result<Grant, Withheld> {
+    pub fn grant(self, run: &Run) -> Result<Grant, Box<Withheld>> {
         let Self { action, ruling } = self;
         if ruling.decision == Decision::Allow {
             return Ok(Grant { action, ruling });
@@ -106,7 +106,7 @@ impl Judged {
         if is_asked && (run.notes.agreed.contains(&agreed) || is_part_of_agreed(&action, run)) {
             return Ok(Grant { action, ruling });
         }
-        Err(Withheld { action, ruling, agreed })
+        Err(Box::new(Withheld { action, ruling, agreed }))
     }
 }
 

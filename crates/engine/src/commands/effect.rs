@@ -209,7 +209,7 @@ impl Workers {
                     }
                     Err(withheld) => {
                         *answer.lock().unwrap_or_else(PoisonError::into_inner) = answer_of(withheld.decision());
-                        Command::WithholdEffect { position, attempt, withheld: Box::new(withheld) }
+                        Command::WithholdEffect { position, attempt, withheld }
                     }
                 }))
             },

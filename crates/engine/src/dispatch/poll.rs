@@ -300,7 +300,7 @@ impl Workers {
         };
         let grant = match Judged::by(judge, action, run).grant(run) {
             Ok(grant) => grant,
-            Err(withheld) => return Ok(Command::WithholdStep { withheld: Box::new(withheld) }),
+            Err(withheld) => return Ok(Command::WithholdStep { withheld }),
         };
         let (iteration, attempt) = (step.iteration, step.attempt + 1);
         let scope = EffectScope { root: run.id, step_path: &spec.key, iteration, number: attempt };

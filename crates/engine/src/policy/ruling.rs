@@ -9,6 +9,7 @@ use interlock_core::json::Json;
 use interlock_core::plan::{Plan, StepSpec};
 use interlock_core::run::Run;
 use interlock_policy::{Bundle, PolicyInput};
+use interlock_workflow::expression::budget::Budget;
 
 use super::JudgedBy;
 use super::rules::InForce;
@@ -68,7 +69,12 @@ impl Engine {
         if let JudgedBy::Judge(judge) = &self.0.options.judge {
             return judge.judge(action, run);
         }
-        let rules = match self.rules_of(run.tenant).await {
+        let found = match self.known_rules(run.tenant) {
+            Some(rules) => Ok(rules),
+            // Seldom, and large: it must not make every future large that may come here.
+            None => Box::pin(self.rules_of(run.tenant)).await,
+        };
+        let rules = match found {
             Ok(rules) => rules,
             Err(error) => {
                 tracing::error!(tenant = %run.tenant, run = %run.id, %error, "a policy cannot be asked");
@@ -84,7 +90,8 @@ impl Engine {
             input = input.without_long_fields(FIELDS_BYTES_MAX);
         }
         let (plan, may_stand) = (Arc::clone(&run.plan), is_of_plan(action, run));
-        let decided = self.0.evaluator.for_run(run.tenant, move |_| rule(&rules, &input, &plan, may_stand)).await;
+        let evaluate = move |_: &Budget| rule(&rules, &input, &plan, may_stand);
+        let decided = Box::pin(self.0.evaluator.for_run(run.tenant, evaluate)).await;
         match decided {
             Ok((ruling, stands)) => {
                 if stands {

@@ -420,7 +420,7 @@ impl Case {
         let action = Action::of_effect(spec, position, "pay".into(), receipt.request.clone(), effect);
         match Judged::by(&*self.judge, action, &self.run).grant(&self.run) {
             Ok(grant) => Command::RecordIntent { position, attempt, receipt, grant: Box::new(grant) },
-            Err(withheld) => Command::WithholdEffect { position, attempt, withheld: Box::new(withheld) },
+            Err(withheld) => Command::WithholdEffect { position, attempt, withheld },
         }
     }
 
@@ -429,7 +429,7 @@ impl Case {
         let position = self.run.position;
         let action = Action::of_step(self.run.spec(position), position, self.run.input(position))?;
         let withheld = Judged::by(&Always(decision), action, &self.run).grant(&self.run).err()?;
-        Some(Command::WithholdStep { withheld: Box::new(withheld) })
+        Some(Command::WithholdStep { withheld })
     }
 
     /// The receipt that the current step's open intent, or doubt, is about.
