@@ -25,8 +25,8 @@ export function BulkDialog({ filter, close }: { filter: RunFilter; close: () => 
   const [key] = useState(intention);
   const queries = useQueryClient();
   const preview = useQuery({
-    queryKey: ['bulk-preview', filter],
-    queryFn: () => must(api.POST('/api/v1/bulk/preview', { body: { filter: bulkFilter(filter) } })),
+    queryKey: ['bulk-preview', filter, action],
+    queryFn: () => must(api.POST('/api/v1/bulk/preview', { body: { filter: bulkFilter(filter), action } })),
     staleTime: Infinity,
     gcTime: 0,
   });

@@ -7,7 +7,11 @@ export const PAGE = 50;
 export function runsQuery(filter: RunFilter, after: string | undefined) {
   return queryOptions({
     queryKey: ['runs', filter, after],
-    queryFn: () => must(api.GET('/api/v1/runs', { params: { query: { ...filter, after, limit: PAGE } } })),
+    queryFn: () => {
+      const { state, ...others } = filter;
+      const states = state === undefined ? {} : { state: [state] };
+      return must(api.GET('/api/v1/runs', { params: { query: { ...others, ...states, after, limit: PAGE } } }));
+    },
     placeholderData: keepPreviousData,
   });
 }
