@@ -45,7 +45,8 @@ pub fn add(operation: &mut Operation, kind: Kind) {
     });
     let (mut in_path, mut in_query, mut conditional) = (false, false, false);
     for parameter in parameters {
-        in_path |= matches!(parameter.parameter_in, ParameterIn::Path);
+        // A version in the query is looked up like one in the path.
+        in_path |= matches!(parameter.parameter_in, ParameterIn::Path) || parameter.name == "version";
         in_query |= matches!(parameter.parameter_in, ParameterIn::Query);
         conditional |= parameter.name.eq_ignore_ascii_case("if-match");
     }
