@@ -151,7 +151,12 @@ pub(super) fn answered(draft: &mut Draft<'_>, position: u32, found: Found, again
             return Err(Rejection::Undecided { run, step, why: why.clone() });
         }
     };
-    if let Some(terms) = again.ask.map(|terms| *terms).or(needed) {
+    // The workflow's gate and the policy may both ask: neither makes the other weaker.
+    let terms = match (again.ask.map(|terms| *terms), needed) {
+        (Some(gate), Some(needed)) => Some(needed.and(&gate)),
+        (gate, needed) => gate.or(needed),
+    };
+    if let Some(terms) = terms {
         guard::ask_to_retry(draft, terms, &again.before)?;
         new_iteration(draft, position);
     } else {

@@ -86,6 +86,20 @@ pub struct Terms {
     pub forbids_self: bool,
 }
 
+impl Terms {
+    /// The same, and no weaker than others: as many people, and nobody whom the others exclude.
+    #[must_use]
+    pub fn and(mut self, others: &Self) -> Self {
+        self.gate.quorum = self.gate.quorum.max(others.gate.quorum);
+        if self.gate.approvers.is_empty() {
+            self.gate.approvers.clone_from(&others.gate.approvers);
+        }
+        self.excludes_author |= others.excludes_author;
+        self.forbids_self |= others.forbids_self;
+        self
+    }
+}
+
 impl From<Gate> for Terms {
     fn from(gate: Gate) -> Self {
         Self { gate, excludes_author: false, forbids_self: false }
@@ -216,5 +230,23 @@ impl Approval {
         let mut after = self.clone();
         after.state = next(after.state, event).unwrap_or(after.state);
         after
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gate_does_not_weaken_what_a_policy_demands() {
+        let gate = |quorum: u32, approvers: &[&str]| -> Terms {
+            let gate = serde_json::json!({ "quorum": quorum, "approvers": approvers });
+            serde_json::from_value::<Gate>(gate).unwrap().into()
+        };
+        let policy = Terms { excludes_author: true, forbids_self: true, ..gate(2, &[]) };
+        let both = policy.clone().and(&gate(1, &["sre"]));
+        assert_eq!((both.gate.quorum, both.gate.approvers.as_slice()), (2, ["sre".to_owned()].as_slice()));
+        assert!(both.excludes_author && both.forbids_self);
+        assert_eq!(gate(1, &["sre"]).and(&policy).gate.quorum, 2);
     }
 }
