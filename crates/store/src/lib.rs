@@ -9,6 +9,7 @@
 
 mod access;
 mod approvals;
+mod audit;
 mod backup;
 mod blocked;
 mod bulk_jobs;
@@ -17,6 +18,7 @@ mod claims;
 mod db;
 mod delegations;
 mod error;
+mod evidence;
 mod feed;
 mod idempotency;
 mod inbound;
@@ -53,12 +55,17 @@ mod write;
 
 pub use access::{Installation, SignIn, StoreHealth, TenantStore};
 pub use approvals::ApprovalRow;
+pub use audit::{
+    AppendAudit, AuditAppended, AuditBlockRow, AuditDetailsRow, AuditLogRow, AuditNote, AuditTileRow,
+    EraseAuditDetails, FeedSpan, JournalRow,
+};
 pub use backup::{backup_file, restore, unfinished_restore};
 pub use bulk_jobs::{AdvanceBulkJob, BulkFailure, BulkJob, ClaimBulkJob, PutBulkJob};
 pub use check::{CheckProgress, Finding};
 pub use claims::{Claimed, ReadyGroup, ReadyRun};
 pub use delegations::{AddDelegation, DelegationPage, DelegationRow, RevokeDelegation};
 pub use error::{CorruptRow, OpenError, ReadError, Refusal, Restored, SubmitError};
+pub use evidence::{BundleRow, DropEvidenceDue, PutBundle};
 pub use feed::{EventRecord, FeedPage, Seal, TenantEvent};
 pub use idempotency::{BeginIdempotency, FinishIdempotency, IdempotencyRecord, RenewIdempotency, StartAnswer};
 pub use inbound::{

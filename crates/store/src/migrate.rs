@@ -53,6 +53,7 @@ pub(crate) static SQLITE: &[Migration] = &[
         name: "access_changed",
         sql: include_str!("../migrations/sqlite/0018_access_changed.sql"),
     },
+    Migration { version: 20, name: "audit", sql: include_str!("../migrations/sqlite/0020_audit.sql") },
 ];
 
 pub(crate) static POSTGRES: &[Migration] = &[
@@ -94,6 +95,7 @@ pub(crate) static POSTGRES: &[Migration] = &[
         name: "access_changed",
         sql: include_str!("../migrations/postgres/0018_access_changed.sql"),
     },
+    Migration { version: 20, name: "audit", sql: include_str!("../migrations/postgres/0020_audit.sql") },
 ];
 
 /// The oldest schema whose binaries can work with this one: they neither miss nor are refused what this release has added.

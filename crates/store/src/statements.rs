@@ -2,18 +2,21 @@
 
 use crate::sql::{Stmt, hot, side};
 use crate::{
-    approvals, bulk_jobs, check, claims, delegations, feed, idempotency, inbound, keys, meta, outbound, outbox,
-    payloads, people, receipts, retention, runs, schedules, signals, subjects, tenants, workers, workflows,
+    approvals, audit, bulk_jobs, check, claims, delegations, evidence, feed, idempotency, inbound, keys, meta,
+    outbound, outbox, payloads, people, receipts, retention, runs, schedules, signals, subjects, tenants, workers,
+    workflows,
 };
 
 /// All of them, for the test that prepares each on both databases.
 pub fn all_statements() -> impl Iterator<Item = &'static Stmt> {
-    let nouns: [&[&Stmt]; 23] = [
+    let nouns: [&[&Stmt]; 25] = [
         approvals::sql::ALL,
+        audit::sql::ALL,
         bulk_jobs::sql::ALL,
         check::sql::ALL,
         claims::sql::ALL,
         delegations::sql::ALL,
+        evidence::sql::ALL,
         feed::sql::ALL,
         idempotency::sql::ALL,
         inbound::sql::ALL,

@@ -8,6 +8,7 @@ use interlock_core::run::change::ChangeSet;
 use interlock_core::time::Timestamp;
 use tokio::sync::{mpsc, oneshot, watch};
 
+use crate::audit::AuditNote;
 use crate::db::Db;
 use crate::error::{CorruptRow, DbError, OpenError, ReadError, Restored, SubmitError};
 use crate::lane::{Committer, Counters, Lane};
@@ -26,7 +27,7 @@ use crate::sqlite::{self, SqliteDb, ready};
 use crate::submit::{Item, Prepared};
 use crate::unreadable::Unreadable;
 use crate::value::{Row, Value, args};
-use crate::write::{Write, WriteLane};
+use crate::write::{BoxedWrite, Write, WriteLane};
 
 /// A database that holds runs. Cheap to clone; the last clone that goes away lets its lanes finish.
 #[derive(Clone)]
@@ -216,13 +217,22 @@ impl Store {
 
     /// Commits a small write that belongs to no run, and answers what became of it.
     pub async fn write<W: Write>(&self, write: W) -> Result<W::Answer, SubmitError> {
+        self.write_boxed::<W>(write.boxed()).await
+    }
+
+    /// The same, with a note for the audit log in the same commit. Where nothing was changed there is no note.
+    pub async fn write_noted<W: Write>(&self, write: W, note: AuditNote) -> Result<W::Answer, SubmitError> {
+        self.write_boxed::<W>(write.boxed().noted(note)).await
+    }
+
+    async fn write_boxed<W: Write>(&self, write: BoxedWrite) -> Result<W::Answer, SubmitError> {
         let lane = self.lane_at(|ways| match W::LANE {
             WriteLane::Runs => 0,
             WriteLane::Upkeep => ways.upkeep,
             WriteLane::Sessions => ways.sessions,
         })?;
         let (reply, answer) = oneshot::channel();
-        lane.send(Item::Op(write.boxed(), reply)).await.map_err(|_| SubmitError::Closed)?;
+        lane.send(Item::Op(write, reply)).await.map_err(|_| SubmitError::Closed)?;
         drop(lane);
         let answer = answer.await.map_err(|_| SubmitError::Closed)??;
         let typed = answer.downcast_ref::<W::Answer>().cloned();

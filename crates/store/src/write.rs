@@ -7,8 +7,10 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use interlock_core::ids::TenantId;
 
+use crate::audit::{AuditNote, add_note};
 use crate::db::Db;
 use crate::error::DbError;
+use crate::keys::KeyRotated;
 use crate::postgres::connect::PgDb;
 use crate::sql::Stmt;
 use crate::sqlite::{SqliteDb, ready};
@@ -94,7 +96,48 @@ impl<W: Write> Erased for Typed<W> {
     }
 }
 
+/// A write with a note for the audit log, in one commit.
+struct Noted {
+    write: BoxedWrite,
+    note: AuditNote,
+}
+
+impl Erased for Noted {
+    fn on_sqlite(&self, db: &SqliteDb<'_>) -> Result<AnyAnswer, DbError> {
+        let answer = self.write.on_sqlite(db)?;
+        if is_done(&answer) {
+            ready(add_note(db, &self.note))?;
+        }
+        Ok(answer)
+    }
+
+    fn on_postgres<'a>(&'a self, db: &'a PgDb) -> BoxFuture<'a, Result<AnyAnswer, DbError>> {
+        Box::pin(async move {
+            let answer = self.write.on_postgres(db).await?;
+            if is_done(&answer) {
+                add_note(db, &self.note).await?;
+            }
+            Ok(answer)
+        })
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self.write.0.as_any()
+    }
+}
+
+/// Whether the write has changed something: of what did not happen there is nothing to tell.
+fn is_done(answer: &AnyAnswer) -> bool {
+    answer.downcast_ref() != Some(&Stored::Duplicate)
+        && answer.downcast_ref() != Some(&Changed::Gone)
+        && answer.downcast_ref() != Some(&KeyRotated::Gone)
+}
+
 impl BoxedWrite {
+    pub(crate) fn noted(self, note: AuditNote) -> Self {
+        Self(Box::new(Noted { write: self, note }))
+    }
+
     pub(crate) fn new<W: Write>(write: W, on_postgres: OnPostgres<W>) -> Self {
         Self(Box::new(Typed { write, on_postgres }))
     }

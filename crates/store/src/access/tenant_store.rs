@@ -8,9 +8,11 @@ use interlock_core::state::ApprovalState;
 use interlock_core::time::Timestamp;
 
 use crate::approvals::ApprovalRow;
+use crate::audit::{AuditBlockRow, AuditDetailsRow, AuditLogRow, AuditNote, JournalRow};
 use crate::bulk_jobs::{BulkFailure, BulkJob};
 use crate::delegations::{DelegationPage, DelegationRow};
 use crate::error::{ReadError, Refusal, SubmitError};
+use crate::evidence::BundleRow;
 use crate::feed::{EventRecord, FeedPage};
 use crate::inbound::{DeliveryRecord, InboundRow};
 use crate::keys::KeyRow;
@@ -65,6 +67,17 @@ tenant_reads! {
     approval(id: ApprovalId) -> Option<ApprovalRow>;
     approvals(state: ApprovalState, after: Option<ApprovalId>, limit: usize) -> Vec<ApprovalRow>;
     approvals_of(run: RunId) -> Vec<ApprovalRow>;
+
+    // The audit log and evidence.
+    audit_log() -> Option<AuditLogRow>;
+    audit_log_numbered(number: u64) -> Option<AuditLogRow>;
+    audit_blocks(number: u64, entry: u64, limit: usize) -> Vec<AuditBlockRow>;
+    audit_blocks_back(number: u64, entry: u64, limit: usize) -> Vec<AuditBlockRow>;
+    audit_blocks_at(at: Timestamp, limit: usize) -> Vec<AuditBlockRow>;
+    audit_tile(number: u64, level: u32, tile: u64) -> Vec<u8>;
+    audit_details(number: u64, first: u64, last: u64) -> Vec<AuditDetailsRow>;
+    journal_rows(spans: &[(RunId, u64, u64)]) -> Vec<Vec<JournalRow>>;
+    bundles(run: RunId) -> Vec<BundleRow>;
 
     // The feed.
     tenant_events(after_cursor: u64, limit: usize) -> FeedPage;
@@ -132,5 +145,13 @@ impl TenantStore {
             return Err(SubmitError::Refused(Refusal::UnknownTenant));
         }
         self.store.write(write).await
+    }
+
+    /// The same, with a note for the tenant's audit log in the same commit.
+    pub async fn write_noted<W: TenantWrite>(&self, write: W, note: AuditNote) -> Result<W::Answer, SubmitError> {
+        if write.tenant() != self.tenant || note.tenant != self.tenant {
+            return Err(SubmitError::Refused(Refusal::UnknownTenant));
+        }
+        self.store.write_noted(write, note).await
     }
 }
