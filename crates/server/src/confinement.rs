@@ -9,7 +9,7 @@
 use axum::http::StatusCode;
 use interlock_core::tenant::identity::Permission;
 use interlock_protocol::{
-    agent, approvals, bulk, delegations, executions, identity, live, runs, schedules, webhooks, workflows,
+    agent, approvals, audit, bulk, delegations, executions, identity, live, runs, schedules, webhooks, workflows,
 };
 
 use crate::api_error::ApiError;
@@ -42,6 +42,7 @@ const OF_WORKSPACE: &[&str] = &[
     runs::path::EVENTS,
     runs::path::RECEIPTS,
     runs::path::PAYLOAD,
+    audit::path::EVIDENCE,
     runs::path::WAITS,
     runs::path::WHY,
     runs::path::CANCEL,
@@ -87,6 +88,7 @@ const OWN: &[&str] = &[
     identity::path::LOGOUT,
     identity::path::WS_TOKEN,
     identity::path::ME,
+    audit::path::KEY,
     workflows::path::VALIDATE,
     workflows::path::PLAN,
 ];
@@ -101,6 +103,8 @@ const OF_TENANT: &[&str] = &[
     identity::path::USER_INVITE,
     delegations::path::DELEGATIONS,
     delegations::path::DELEGATION,
+    audit::path::AUDIT,
+    audit::path::CHECKPOINT,
     "/metrics",
     live::path::SSE_FEED,
     live::path::FEED,

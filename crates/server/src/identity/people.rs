@@ -9,9 +9,10 @@ use interlock_engine::EngineError;
 use interlock_store::{
     AddInvite, AddUser, ChangeUser, Changed, EndUserSessions, InviteRow, Stored, TenantWrite, UseInvite, UserRow,
 };
+use serde_json::json;
 
 use super::key::random_text;
-use super::{Caller, Identity};
+use super::{Caller, Identity, note};
 use crate::api_error::ApiError;
 
 const INVITE_CHARS: usize = 43;
@@ -83,7 +84,8 @@ impl Identity {
         }
         if let Some(mut user) = invited {
             user.password = Some(kept);
-            self.write(user.tenant, ChangeUser(user.clone())).await?;
+            let what = note::done("user.password_set", Some(user.name.clone()), user.id, &json!({ "by": "invite" }));
+            self.write_noted(user.tenant, ChangeUser(user.clone()), what).await?;
             self.write(user.tenant, EndUserSessions { tenant: user.tenant, user: user.id }).await?;
             return Ok(user);
         }
@@ -120,7 +122,9 @@ impl Identity {
     }
 
     pub async fn add_user(&self, user: UserRow) -> Result<UserRow, ApiError> {
-        if self.write(user.tenant, AddUser(user.clone())).await? == Stored::Duplicate {
+        let details = json!({ "name": user.name, "roles": user.roles, "groups": user.groups });
+        let what = note::done("user.created", user.created_by.clone(), user.id, &details);
+        if self.write_noted(user.tenant, AddUser(user.clone()), what).await? == Stored::Duplicate {
             let detail = format!("there is already a person called `{}`", user.name);
             return Err(ApiError::new(StatusCode::CONFLICT, "USER_EXISTS", detail));
         }

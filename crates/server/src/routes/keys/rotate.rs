@@ -11,7 +11,7 @@ use super::view::{self, OfKey};
 use crate::api_error::ApiError;
 use crate::idempotency::{IdempotencyHeaders, Keyed, Made};
 use crate::identity::key::KeyText;
-use crate::identity::{Caller, NewKey};
+use crate::identity::{Caller, NewKey, note};
 use crate::request::Body;
 use crate::state::AppState;
 
@@ -67,7 +67,8 @@ async fn replace(
     let row = new.row(state.engine(), state.identity().secret(), &text, Some(old.client));
     let old_until = now + rotate.overlap_ms.unwrap_or_default().min(limits::ROTATE_OVERLAP_MAX);
     let rotation = interlock_store::RotateKey { key: row.clone(), old: old.id, old_until };
-    if state.identity().write(caller.tenant, rotation).await? == KeyRotated::Gone {
+    let what = note::by(caller, "key.rotated", old.id, &serde_json::json!({ "name": row.name, "new": row.id }));
+    if state.identity().write_noted(caller.tenant, rotation, what).await? == KeyRotated::Gone {
         return Err(gone());
     }
     Ok(Made::created(view::created(row, &text)).showing_once(&["text"]))
