@@ -1,6 +1,7 @@
 //! `interlock`: one binary for the server, the worker and the operator.
 
 mod approval;
+mod audit;
 mod bench;
 mod client;
 mod config;
@@ -82,6 +83,10 @@ enum Command {
     Context(context::ContextArgs),
     /// List approvals, and approve or reject them.
     Approval(approval::ApprovalArgs),
+    /// Read the audit log, and verify that nobody has tampered with it.
+    Audit(audit::AuditArgs),
+    /// Take the evidence of a run away, and verify it.
+    Evidence(audit::evidence::EvidenceArgs),
     /// Sign in as yourself, or store an API key for a server.
     Login(login::LoginArgs),
     /// Sign out, and forget the stored credential.
@@ -142,6 +147,8 @@ async fn carry_out(command: Command) -> anyhow::Result<()> {
         Command::Bulk(args) => bulk::run(args).await,
         Command::Workflow(args) => workflow::run(args).await,
         Command::Policy(args) => policy::run(args).await,
+        Command::Audit(args) => audit::run(args).await,
+        Command::Evidence(args) => audit::evidence::run(args).await,
         Command::Events(args) => events::run(args).await,
         Command::Tenant(args) => tenant::run(args).await,
         Command::Key(args) => key::run(args).await,

@@ -73,6 +73,19 @@ pub enum EngineError {
     Overloaded,
     #[error("the server is shutting down")]
     Closed,
+    #[error("this server keeps no audit log: it was started without a secret to sign it with")]
+    AuditClosed,
+    #[error("run {run} has not ended: its evidence is bundled when it has")]
+    EvidenceNotDue { run: RunId },
+    /// What the run did last is not in the audit log yet: asking again in a second is safe.
+    #[error("the end of run {run} is not in the audit log yet; ask again in a second")]
+    EvidenceNotSealed { run: RunId },
+    #[error("run {run} has no bundle {number}")]
+    UnknownBundle { run: RunId, number: u32 },
+    #[error("the tenant has no audit log {number}")]
+    UnknownAuditLog { number: u64 },
+    #[error("the audit log contradicts itself ({what}); run `interlock audit verify`")]
+    AuditBroken { what: String },
     #[error(transparent)]
     Payload(#[from] PayloadError),
     #[error("the store cannot be read: {0}")]
@@ -129,6 +142,12 @@ impl EngineError {
             Self::Contended { .. } => "RUN_CONTENDED",
             Self::Overloaded => "OVERLOADED",
             Self::Closed => "SHUTTING_DOWN",
+            Self::AuditClosed => "AUDIT_UNAVAILABLE",
+            Self::AuditBroken { .. } => "AUDIT_BROKEN",
+            Self::EvidenceNotDue { .. } => "EVIDENCE_NOT_DUE",
+            Self::EvidenceNotSealed { .. } => "EVIDENCE_NOT_SEALED",
+            Self::UnknownBundle { .. } => "EVIDENCE_NOT_FOUND",
+            Self::UnknownAuditLog { .. } => "AUDIT_LOG_NOT_FOUND",
             Self::Payload(error) => error.code(),
             Self::Read(_) | Self::Refused(_) | Self::Stalled(_) | Self::Store(_) => "STORE_UNAVAILABLE",
         }
@@ -153,6 +172,7 @@ impl EngineError {
             Self::TooManyPending
                 | Self::SubjectQueueFull { .. }
                 | Self::SecretsClosed
+                | Self::EvidenceNotSealed { .. }
                 | Self::OutboundClosed
                 | Self::Contended { .. }
                 | Self::Overloaded

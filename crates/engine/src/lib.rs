@@ -6,6 +6,7 @@
 //! no hint told them of, so a lost hint costs time and never a run.
 
 mod assignment;
+pub mod audit;
 pub mod bind;
 pub mod cells;
 pub mod clock;
@@ -75,6 +76,8 @@ pub(crate) struct Inner {
     pub disabled_tenants: tenants::DisabledTenants,
     pub timers: loops::timers::Alarm,
     pub seal: tokio::sync::Notify,
+    pub wake_audit: tokio::sync::Notify,
+    pub wake_evidence: tokio::sync::Notify,
     pub relay: tokio::sync::Notify,
     pub bulk: tokio::sync::Notify,
     pub counters: counters::Counters,
@@ -123,6 +126,8 @@ impl Engine {
             evaluator: evaluator::Evaluator::new(options.expressions_in_place, options.expressions_max),
             timers: loops::timers::Alarm::default(),
             seal: tokio::sync::Notify::new(),
+            wake_audit: tokio::sync::Notify::new(),
+            wake_evidence: tokio::sync::Notify::new(),
             relay: tokio::sync::Notify::new(),
             bulk: tokio::sync::Notify::new(),
             counters: counters::Counters::default(),

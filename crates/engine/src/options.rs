@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use interlock_core::limits;
 use interlock_core::time::Millis;
+use interlock_evidence::SigningKey;
 use interlock_outbound::Outbound;
 use interlock_store::Sweep;
 
@@ -44,6 +45,8 @@ pub struct EngineOptions {
     pub judge: JudgedBy,
     /// The key of the secrets that the store keeps sealed; without it no webhook has a secret.
     pub vault: Option<Vault>,
+    /// Signs the heads of the audit logs and the evidence bundles; without it there are none.
+    pub audit_key: Option<SigningKey>,
     /// The one client for calls to the outside; without it messages wait.
     pub outbound: Option<Outbound>,
     /// Brings messages to destinations that the engine does not know by itself.
@@ -77,6 +80,7 @@ impl EngineOptions {
             expressions_max: std::thread::available_parallelism().map_or(2, usize::from),
             judge: JudgedBy::Policy,
             vault: None,
+            audit_key: None,
             outbound: None,
             deliver,
             outbox_attempts_max: 12,

@@ -41,6 +41,8 @@ parts! {
     Requests, requests;
     /// Events, as they happen.
     Events, events;
+    /// The audit log and evidence bundles.
+    Audit, audit;
     /// Tenants and whether they are enabled.
     Tenants, tenants;
 }

@@ -8,6 +8,7 @@
 
 pub mod agent;
 pub mod approvals;
+pub mod audit;
 pub mod body;
 pub mod bulk;
 pub mod code;

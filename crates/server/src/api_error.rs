@@ -210,9 +210,13 @@ impl From<EngineError> for ApiError {
             EngineError::UnknownWorkflow { .. }
             | EngineError::UnknownPolicy { .. }
             | EngineError::UnknownSchedule { .. }
-            | EngineError::UnknownEndpoint { .. } => Self::new(StatusCode::NOT_FOUND, code, detail),
+            | EngineError::UnknownEndpoint { .. }
+            | EngineError::UnknownBundle { .. }
+            | EngineError::UnknownAuditLog { .. } => Self::new(StatusCode::NOT_FOUND, code, detail),
             EngineError::TenantDisabled => Self::new(StatusCode::FORBIDDEN, code, detail),
-            EngineError::SubjectElsewhere { .. }
+            EngineError::EvidenceNotDue { .. }
+            | EngineError::AuditBroken { .. }
+            | EngineError::SubjectElsewhere { .. }
             | EngineError::WorkflowDisabled { .. }
             | EngineError::PolicyChanged
             | EngineError::IdempotencyConflict
@@ -232,7 +236,9 @@ impl From<EngineError> for ApiError {
             EngineError::TooManyPending | EngineError::SubjectQueueFull { .. } => {
                 Self::new(StatusCode::TOO_MANY_REQUESTS, code, detail)
             }
-            EngineError::SecretsClosed
+            EngineError::AuditClosed
+            | EngineError::EvidenceNotSealed { .. }
+            | EngineError::SecretsClosed
             | EngineError::OutboundClosed
             | EngineError::Contended { .. }
             | EngineError::Overloaded
@@ -316,6 +322,8 @@ mod tests {
         for (error, code, status) in [
             (EngineError::Contended { run }, "RUN_CONTENDED", 503),
             (EngineError::Overloaded, "OVERLOADED", 503),
+            (EngineError::AuditBroken { what: "its peaks".into() }, "AUDIT_BROKEN", 409),
+            (EngineError::EvidenceNotSealed { run }, "EVIDENCE_NOT_SEALED", 503),
             (EngineError::Rejected(Rejection::NotClaimable { run, control }), "RUN_NOT_CLAIMABLE", 409),
         ] {
             let problem = ApiError::from(error).problem;

@@ -9,8 +9,8 @@
 use axum::http::StatusCode;
 use interlock_core::tenant::identity::Permission;
 use interlock_protocol::{
-    agent, approvals, bulk, delegations, executions, identity, live, operations, policy, runs, schedules, webhooks,
-    workflows,
+    agent, approvals, audit, bulk, delegations, executions, identity, live, operations, policy, runs, schedules,
+    webhooks, workflows,
 };
 
 use crate::api_error::ApiError;
@@ -45,6 +45,7 @@ const OF_WORKSPACE: &[&str] = &[
     runs::path::RECEIPTS,
     policy::path::DECISIONS,
     runs::path::PAYLOAD,
+    audit::path::EVIDENCE,
     runs::path::WAITS,
     runs::path::WHY,
     runs::path::CANCEL,
@@ -95,6 +96,7 @@ const OWN: &[&str] = &[
     identity::path::LOGOUT,
     identity::path::WS_TOKEN,
     identity::path::ME,
+    audit::path::KEY,
     workflows::path::VALIDATE,
     workflows::path::PLAN,
     policy::path::EVAL,
@@ -110,6 +112,8 @@ const OF_TENANT: &[&str] = &[
     identity::path::USER_INVITE,
     delegations::path::DELEGATIONS,
     delegations::path::DELEGATION,
+    audit::path::AUDIT,
+    audit::path::CHECKPOINT,
     "/metrics",
     operations::path::WORKERS,
     operations::path::WORKER,

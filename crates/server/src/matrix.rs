@@ -9,8 +9,8 @@ use std::sync::LazyLock;
 
 use interlock_core::tenant::identity::Permission;
 use interlock_protocol::{
-    agent, approvals, bulk, delegations, executions, identity, live, operations, policy, runs, schedules, webhooks,
-    workflows,
+    agent, approvals, audit, bulk, delegations, executions, identity, live, operations, policy, runs, schedules,
+    webhooks, workflows,
 };
 
 use crate::identity::oidc;
@@ -184,6 +184,10 @@ pub static MATRIX: &[Line] = {
         line("GET", runs::path::RECEIPTS, Read, OF_RUN),
         line("GET", policy::path::DECISIONS, Read, OF_RUN),
         line("GET", runs::path::PAYLOAD, Read, OF_PAYLOAD),
+        line("GET", audit::path::EVIDENCE, Read, OF_RUN),
+        line("GET", audit::path::AUDIT, Read, &[(Place::Query("run"), Thing::Run)]),
+        line("GET", audit::path::CHECKPOINT, Read, &[]),
+        line("GET", audit::path::KEY, Known, &[]),
         line("GET", runs::path::WAITS, Read, &[(Place::Cursor("after"), Thing::Run)]),
         line("POST", bulk::path::PREVIEW, Read, &[]),
         line("POST", bulk::path::BULK, Operate, &[]),

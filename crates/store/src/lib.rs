@@ -9,6 +9,7 @@
 
 mod access;
 mod approvals;
+mod audit;
 mod backup;
 mod blocked;
 mod bulk_jobs;
@@ -18,6 +19,7 @@ mod db;
 mod decisions;
 mod delegations;
 mod error;
+mod evidence;
 mod feed;
 mod idempotency;
 mod inbound;
@@ -55,6 +57,10 @@ mod write;
 
 pub use access::{Installation, SignIn, StoreHealth, TenantStore};
 pub use approvals::ApprovalRow;
+pub use audit::{
+    AppendAudit, AuditAppended, AuditBlockRow, AuditDetailsRow, AuditLogRow, AuditNote, AuditTileRow,
+    EraseAuditDetails, FeedSpan, JournalRow,
+};
 pub use backup::{backup_file, restore, unfinished_restore};
 pub use bulk_jobs::{AdvanceBulkJob, BulkFailure, BulkJob, ClaimBulkJob, PutBulkJob};
 pub use check::{CheckProgress, Finding};
@@ -62,6 +68,7 @@ pub use claims::{Claimed, HeldStep, QueueLoad, ReadyGroup, ReadyRun};
 pub use decisions::DecisionRow;
 pub use delegations::{AddDelegation, DelegationPage, DelegationRow, RevokeDelegation};
 pub use error::{CorruptRow, OpenError, ReadError, Refusal, Restored, SubmitError};
+pub use evidence::{BundleRow, DropEvidenceDue, PutBundle};
 pub use feed::{EventRecord, FeedPage, Seal, TenantEvent};
 pub use idempotency::{BeginIdempotency, FinishIdempotency, IdempotencyRecord, RenewIdempotency, StartAnswer};
 pub use inbound::{
@@ -102,4 +109,4 @@ pub use subjects::{QueuedRun, SignalSubject, SubjectLine, SubjectSignaled};
 pub use tenants::{PutTenant, Tenant};
 pub use workers::{CloseSession, ExpireSessions, RegisterSession, RenewSession, SessionRow, SetSessionState, Unlisted};
 pub use workflows::{PutWorkflow, SetWorkflowDisabled, WorkflowRow, WorkflowVersionRow, WorkflowVersionSummary};
-pub use write::{Changed, Done, Stored, TenantWrite, Write};
+pub use write::{Along, Changed, Done, Stored, TenantWrite, Write};

@@ -59,6 +59,7 @@ pub(crate) static SQLITE: &[Migration] = &[
         sql: include_str!("../migrations/sqlite/0019_whom_it_is_for.sql"),
     },
     Migration { version: 20, name: "policy", sql: include_str!("../migrations/sqlite/0020_policy.sql") },
+    Migration { version: 21, name: "audit", sql: include_str!("../migrations/sqlite/0021_audit.sql") },
 ];
 
 pub(crate) static POSTGRES: &[Migration] = &[
@@ -106,6 +107,7 @@ pub(crate) static POSTGRES: &[Migration] = &[
         sql: include_str!("../migrations/postgres/0019_whom_it_is_for.sql"),
     },
     Migration { version: 20, name: "policy", sql: include_str!("../migrations/postgres/0020_policy.sql") },
+    Migration { version: 21, name: "audit", sql: include_str!("../migrations/postgres/0021_audit.sql") },
 ];
 
 /// The oldest schema whose binaries can work with this one: they neither miss nor are refused what this release has added.

@@ -2,20 +2,22 @@
 
 use crate::sql::{Stmt, hot, side};
 use crate::{
-    approvals, bulk_jobs, check, claims, decisions, delegations, feed, idempotency, inbound, keys, meta, outbound,
-    outbox, payloads, people, policies, receipts, retention, runs, schedules, signals, subjects, tenants, workers,
-    workflows,
+    approvals, audit, bulk_jobs, check, claims, decisions, delegations, evidence, feed, idempotency, inbound, keys,
+    meta, outbound, outbox, payloads, people, policies, receipts, retention, runs, schedules, signals, subjects,
+    tenants, workers, workflows,
 };
 
 /// All of them, for the test that prepares each on both databases.
 pub fn all_statements() -> impl Iterator<Item = &'static Stmt> {
-    let nouns: [&[&Stmt]; 25] = [
+    let nouns: [&[&Stmt]; 27] = [
         approvals::sql::ALL,
+        audit::sql::ALL,
         bulk_jobs::sql::ALL,
         check::sql::ALL,
         claims::sql::ALL,
         decisions::sql::ALL,
         delegations::sql::ALL,
+        evidence::sql::ALL,
         feed::sql::ALL,
         idempotency::sql::ALL,
         inbound::sql::ALL,

@@ -10,7 +10,6 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::db::Db;
 use crate::error::{CorruptRow, DbError, OpenError, ReadError, Restored, SubmitError};
-use crate::idempotency::FinishIdempotency;
 use crate::lane::{Committer, Counters, Lane};
 use crate::meta::{self, KeepLanes};
 use crate::migrate;
@@ -27,7 +26,7 @@ use crate::sqlite::{self, SqliteDb, ready};
 use crate::submit::{Item, Prepared};
 use crate::unreadable::Unreadable;
 use crate::value::{Row, Value, args};
-use crate::write::{BoxedWrite, Done, Write, WriteLane};
+use crate::write::{Along, BoxedWrite, Done, Write, WriteLane};
 
 /// A database that holds runs. Cheap to clone; the last clone that goes away lets its lanes finish.
 #[derive(Clone)]
@@ -220,21 +219,13 @@ impl Store {
         self.write_boxed::<W>(write.boxed()).await
     }
 
-    /// The same for a request under a key: if the write does what it was asked for, the request's answer is kept in the
-    /// same commit, and a repeat gets it.
-    pub async fn write_answering<W: Write>(
-        &self,
-        write: W,
-        answer: Option<FinishIdempotency>,
-    ) -> Result<W::Answer, SubmitError>
+    /// The same, with what belongs to it in one commit, if the write does what it was asked for.
+    pub async fn write_with<W: Write>(&self, write: W, along: Along) -> Result<W::Answer, SubmitError>
     where
         W::Answer: Done,
     {
         let write = write.boxed();
-        let write = match answer {
-            Some(answer) => write.answering::<W::Answer>(answer),
-            None => write,
-        };
+        let write = if along.is_nothing() { write } else { write.with::<W::Answer>(along) };
         self.write_boxed::<W>(write).await
     }
 

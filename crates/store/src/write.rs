@@ -7,6 +7,7 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use interlock_core::ids::TenantId;
 
+use crate::audit::{AuditNote, add_note};
 use crate::db::Db;
 use crate::error::DbError;
 use crate::idempotency::FinishIdempotency;
@@ -71,6 +72,13 @@ impl Done for Stored {
     }
 }
 
+/// What is asked for without a condition is done.
+impl Done for () {
+    fn is_done(&self) -> bool {
+        true
+    }
+}
+
 impl Done for Changed {
     fn is_done(&self) -> bool {
         *self == Self::Done
@@ -112,18 +120,42 @@ impl<W: Write> Erased for Typed<W> {
     }
 }
 
-/// A write, and the answer to the request that asked for it: both or neither.
-struct Answering {
+/// What is committed with a write that does what it was asked for. Where it does not, nothing of it is.
+#[derive(Debug, Clone, Default)]
+pub struct Along {
+    /// The answer to the request under a key that asked for it: a repeat gets it.
+    pub answer: Option<FinishIdempotency>,
+    /// What the tenant's audit log tells of it.
+    pub note: Option<AuditNote>,
+}
+
+impl Along {
+    pub(crate) fn is_nothing(&self) -> bool {
+        self.answer.is_none() && self.note.is_none()
+    }
+
+    async fn apply<D: Db>(&self, db: &D) -> Result<(), DbError> {
+        if let Some(answer) = &self.answer {
+            answer.apply(db).await?;
+        }
+        if let Some(note) = &self.note {
+            add_note(db, note).await?;
+        }
+        Ok(())
+    }
+}
+
+struct WithAlong {
     write: BoxedWrite,
-    answer: FinishIdempotency,
+    along: Along,
     is_done: fn(&AnyAnswer) -> bool,
 }
 
-impl Erased for Answering {
+impl Erased for WithAlong {
     fn on_sqlite(&self, db: &SqliteDb<'_>) -> Result<AnyAnswer, DbError> {
         let answer = self.write.on_sqlite(db)?;
         if (self.is_done)(&answer) {
-            ready(self.answer.apply(db))?;
+            ready(self.along.apply(db))?;
         }
         Ok(answer)
     }
@@ -132,7 +164,7 @@ impl Erased for Answering {
         Box::pin(async move {
             let answer = self.write.on_postgres(db).await?;
             if (self.is_done)(&answer) {
-                self.answer.apply(db).await?;
+                self.along.apply(db).await?;
             }
             Ok(answer)
         })
@@ -144,10 +176,10 @@ impl Erased for Answering {
 }
 
 impl BoxedWrite {
-    /// The same write, which keeps the answer to its request if it does what it was asked for.
-    pub(crate) fn answering<A: Done + 'static>(self, answer: FinishIdempotency) -> Self {
+    /// The same write, with what belongs to it in one commit.
+    pub(crate) fn with<A: Done + 'static>(self, along: Along) -> Self {
         let is_done = |answer: &AnyAnswer| answer.downcast_ref::<A>().is_some_and(Done::is_done);
-        Self(Box::new(Answering { write: self, answer, is_done }))
+        Self(Box::new(WithAlong { write: self, along, is_done }))
     }
 
     pub(crate) fn new<W: Write>(write: W, on_postgres: OnPostgres<W>) -> Self {

@@ -186,6 +186,7 @@ impl EngineArgs {
         let store = open::store(&self.url()?).await?;
         let secret = ServerSecret::open_for(&store.installation(), &http.secret_path(&self.data)).await?;
         options.vault = Some(secret.vault());
+        options.audit_key = Some(secret.audit_key());
         options.outbound = Some(outbound.clone());
         let engine = Engine::open(store, options).await?;
         Ok(Opened { engine, secret, outbound })

@@ -2,17 +2,19 @@
 //! more; its receipt is settled all the same, so that a run made from it knows whether to perform the effect.
 
 use interlock_core::ids::{RunId, TenantId};
+use interlock_core::json::Json;
 use interlock_core::machine::receipt::{ReceiptEvent, next};
 use interlock_core::machine::step::Resolution;
 use interlock_core::rejection::Rejection;
 use interlock_core::run::Run;
 use interlock_core::run::receipt::Receipt;
 use interlock_core::state::ReceiptState;
-use interlock_store::{Changed, SettleReceipt};
+use interlock_store::{Along, AuditNote, Changed, SettleReceipt};
 
 use super::Standing;
 use super::control::ResolveRequest;
 use crate::Engine;
+use crate::audit::{Happening, SETTLED};
 use crate::error::EngineError;
 
 impl Engine {
@@ -28,7 +30,21 @@ impl Engine {
         receipt.state = state;
         receipt.outcome_at = Some(self.now());
         receipt.late = true;
-        Ok(self.0.store.write(SettleReceipt { tenant, run, receipt }).await? == Changed::Done)
+        // The instant of the note is the outcome's, by which the evidence of the run finds it.
+        let note = self.note_of(
+            tenant,
+            Happening {
+                kind: SETTLED,
+                initiator: "system",
+                actor: None,
+                subject: Some(run.to_string()),
+                details: Json::trusted(format!(r#"{{"receipt":"{}","state":"{state}"}}"#, receipt.id)),
+            },
+        );
+        let note = note.map(|note| AuditNote { at: receipt.outcome_at.unwrap_or(note.at), ..note });
+        let settle = SettleReceipt { tenant, run, receipt };
+        let settled = self.0.store.write_with(settle, Along { answer: None, note }).await?;
+        Ok(settled == Changed::Done)
     }
 
     /// A person says what became of the effects that a step of an ended run left open.

@@ -1,9 +1,11 @@
 //! The loops, each small and named for what it does. Every one of them can be lost for a while without losing work.
 
+pub mod audit;
 pub mod bulk;
 pub mod clock_sync;
 pub mod deliveries;
 pub mod epoch;
+pub mod evidence;
 pub mod outage;
 pub mod outbox;
 pub mod publisher;
@@ -38,6 +40,10 @@ pub(crate) async fn spawn_all(engine: &Engine) -> Result<(), OpenEngineError> {
     spawn(engine, "epoch", epoch::run);
     spawn(engine, "transforms", transforms::run);
     spawn(engine, "bulk", bulk::run);
+    if engine.0.options.audit_key.is_some() {
+        spawn(engine, "audit", audit::run);
+        spawn(engine, "evidence", evidence::run);
+    }
     Ok(())
 }
 

@@ -39,7 +39,10 @@ pub(crate) async fn run(engine: Engine) {
         tokio::time::sleep(engine.0.options.seal_every.as_duration()).await;
         loop {
             match engine.0.store.write(Seal { now: engine.now(), limit: SEAL_BATCH_MAX }).await {
-                Ok(sealed) if sealed > 0 => engine.0.feed.publish_sealed(),
+                Ok(sealed) if sealed > 0 => {
+                    engine.0.feed.publish_sealed();
+                    engine.0.wake_audit.notify_one();
+                }
                 Ok(_) => {
                     engine.noted("sealer", Ok::<_, EngineError>(()));
                     break;

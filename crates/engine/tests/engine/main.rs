@@ -1,5 +1,6 @@
 //! The engine over both databases.
 
+mod audit;
 mod backup;
 mod bucket;
 mod caps;

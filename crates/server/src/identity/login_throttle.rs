@@ -10,7 +10,7 @@ use interlock_core::time::Millis;
 use interlock_engine::EngineError;
 use interlock_store::{CountLogin, ForgetLoginFailures, NoteLoginFailure};
 
-use super::Identity;
+use super::{Identity, note};
 use crate::api_error::ApiError;
 
 /// Wrong passwords for one account that cost nothing; each further one doubles the wait.
@@ -50,7 +50,10 @@ impl Identity {
             let noted = if right {
                 store.write(ForgetLoginFailures { tenant, name }).await
             } else {
-                store.write(NoteLoginFailure { tenant, name, at }).await
+                // The name is whatever was typed: it stands in the details, which can be erased.
+                let details = serde_json::json!({ "name": name });
+                let what = note::done("login.failed", None, tenant, &details);
+                note::write_noted(self.engine(), tenant, NoteLoginFailure { tenant, name, at }, what).await
             };
             noted.map_err(EngineError::from)?;
         }

@@ -16,6 +16,7 @@ pub mod key;
 pub mod keys;
 mod login;
 mod login_throttle;
+pub mod note;
 pub mod oidc;
 mod password;
 pub mod people;

@@ -7,12 +7,13 @@ use interlock_core::tenant::identity::Roles;
 use interlock_core::time::Timestamp;
 use interlock_engine::EngineError;
 use interlock_store::{
-    AddInvite, AddUser, ChangeUser, Changed, Done, EndUserSessions, FinishIdempotency, InviteRow, Stored, TenantWrite,
+    AddInvite, AddUser, ChangeUser, Changed, EndUserSessions, FinishIdempotency, InviteRow, Stored, TenantWrite,
     UseInvite, UserRow,
 };
+use serde_json::json;
 
 use super::key::random_text;
-use super::{Caller, Identity};
+use super::{Caller, Identity, note};
 use crate::api_error::ApiError;
 
 const INVITE_CHARS: usize = 43;
@@ -84,7 +85,8 @@ impl Identity {
         }
         if let Some(mut user) = invited {
             user.password = Some(kept);
-            self.write(user.tenant, ChangeUser(user.clone())).await?;
+            let what = note::done("user.password_set", Some(user.name.clone()), user.id, &json!({ "by": "invite" }));
+            self.write_noted(user.tenant, ChangeUser(user.clone()), what).await?;
             self.write(user.tenant, EndUserSessions { tenant: user.tenant, user: user.id }).await?;
             return Ok(user);
         }
@@ -127,28 +129,15 @@ impl Identity {
 
     /// The same, with the answer to the request that asks for it.
     pub async fn add_user_answering(&self, user: &UserRow, kept: Option<FinishIdempotency>) -> Result<(), ApiError> {
-        match self.write_answering(user.tenant, AddUser(user.clone()), kept).await? {
+        let details = json!({ "name": user.name, "roles": user.roles, "groups": user.groups });
+        let what = note::done("user.created", user.created_by.clone(), user.id, &details);
+        match self.write_answering(user.tenant, AddUser(user.clone()), what, kept).await? {
             Stored::Stored => Ok(()),
             Stored::Duplicate => {
                 let detail = format!("there is already a person called `{}`", user.name);
                 Err(ApiError::new(StatusCode::CONFLICT, "USER_EXISTS", detail))
             }
         }
-    }
-
-    /// The same as [`Self::write`], with the answer to the request that asks for it.
-    pub async fn write_answering<W: TenantWrite>(
-        &self,
-        tenant: TenantId,
-        write: W,
-        kept: Option<FinishIdempotency>,
-    ) -> Result<W::Answer, ApiError>
-    where
-        W::Answer: Done,
-    {
-        let answer = self.engine().for_tenant(tenant).write_answering(write, kept).await.map_err(EngineError::from)?;
-        self.forget();
-        Ok(answer)
     }
 
     /// Writes to a tenant's keys and people, and forgets what was looked up before.

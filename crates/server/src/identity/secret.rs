@@ -10,6 +10,7 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use interlock_core::json::Hash;
 use interlock_engine::EngineError;
 use interlock_engine::vault::Vault;
+use interlock_evidence::SigningKey;
 use interlock_store::Installation;
 use sha2::Sha256;
 
@@ -81,6 +82,12 @@ impl ServerSecret {
     /// The key under which the store keeps other people's secrets.
     pub fn vault(&self) -> Vault {
         Vault::new(&self.hash("vault", b"").0)
+    }
+
+    /// The key that signs audit logs and evidence: as secret as this one, and the same on every server of the store.
+    pub fn audit_key(&self) -> SigningKey {
+        let installation = self.hash("installation", b"").to_string();
+        SigningKey::from_seed(&format!("interlock/{}", &installation[..16]), &self.hash("audit", b"").0)
     }
 
     /// A keyed hash. `purpose` keeps hashes of one kind from passing as another.

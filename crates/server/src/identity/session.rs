@@ -6,10 +6,11 @@ use interlock_core::time::Millis;
 use interlock_engine::EngineError;
 use interlock_protocol::identity::PersonToken;
 use interlock_store::{EndUserSession, NoteSignIn, OpenUserSession, TouchUserSession, UserRow, UserSessionRow};
+use serde_json::json;
 
-use super::Identity;
 use super::caller::{Caller, Via};
 use super::key::random_text;
+use super::{Identity, note};
 use crate::api_error::ApiError;
 
 /// The name says what a browser must check: `__Host-` is only kept from HTTPS, for this host and all of its paths.
@@ -54,7 +55,8 @@ impl Identity {
             last_used_at: now,
         };
         let store = self.engine().for_tenant(user.tenant);
-        store.write(OpenUserSession(row)).await.map_err(EngineError::from)?;
+        let what = note::done("login.succeeded", Some(user.name.clone()), user.id, &json!({}));
+        note::write_noted(self.engine(), user.tenant, OpenUserSession(row), what).await.map_err(EngineError::from)?;
         let signed_in = NoteSignIn { tenant: user.tenant, user: user.id, at: now };
         store.write(signed_in).await.map_err(EngineError::from)?;
         Ok((token, row))
@@ -63,7 +65,8 @@ impl Identity {
     pub async fn end_session(&self, caller: &Caller) -> Result<HeaderValue, ApiError> {
         if let Via::Session { token_hash, .. } = caller.via {
             let end = EndUserSession { tenant: caller.tenant, token_hash };
-            self.engine().for_tenant(caller.tenant).write(end).await.map_err(EngineError::from)?;
+            let what = note::by(caller, "login.ended", &caller.client, &json!({}));
+            note::write_noted(self.engine(), caller.tenant, end, what).await.map_err(EngineError::from)?;
         }
         Ok(self.cookie("", Millis(0)))
     }

@@ -2,6 +2,7 @@
 
 pub mod agent;
 pub mod approvals;
+pub mod audit;
 pub mod auth;
 pub mod bulk;
 pub mod dead_letters;
@@ -36,6 +37,7 @@ pub(crate) fn guarded() -> OpenApiRouter<AppState> {
     OpenApiRouter::default()
         .merge(agent::routes())
         .merge(approvals::routes())
+        .merge(audit::routes())
         .merge(auth::routes())
         .merge(dead_letters::routes())
         .merge(delegations::routes())

@@ -16,6 +16,7 @@ use interlock_engine::ids::IdSource;
 use interlock_engine::payloads::{Objects, PayloadOptions};
 use interlock_engine::vault::Vault;
 use interlock_engine::{Engine, EngineOptions};
+use interlock_evidence::SigningKey;
 use interlock_outbound::{Outbound, OutboundOptions};
 use interlock_server::identity::{Identity, IdentityOptions, NewKey, create_key};
 use interlock_server::{ServerOptions, ServerSecret, router};
@@ -60,10 +61,16 @@ pub async fn engine_under(faults: Arc<dyn Faults>, objects: Objects) -> (Engine,
     (engine, tenants, database)
 }
 
+/// What all engines of a test sign with.
+pub fn audit_key() -> SigningKey {
+    SigningKey::from_seed("interlock/test", &[7; 32])
+}
+
 /// Options of an engine with a vault, whose key all engines of a test share, and a client for calls to the outside.
 pub fn equipped() -> EngineOptions {
     EngineOptions {
         vault: Some(Vault::new(&[7; 32])),
+        audit_key: Some(audit_key()),
         outbound: Some(Outbound::new(OutboundOptions::default()).unwrap()),
         ..EngineOptions::new(Arc::new(NoOtherDestinations))
     }

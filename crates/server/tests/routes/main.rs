@@ -4,6 +4,7 @@
 mod agent;
 mod api;
 mod approvals;
+mod audit;
 mod broken_off;
 mod bulk;
 mod codes;

@@ -11,13 +11,14 @@ use interlock_core::state::ApprovalState;
 use interlock_core::time::Timestamp;
 
 use crate::approvals::ApprovalRow;
+use crate::audit::{AuditBlockRow, AuditDetailsRow, AuditLogRow, JournalRow};
 use crate::bulk_jobs::{BulkFailure, BulkJob};
 use crate::claims::{HeldStep, QueueLoad};
 use crate::decisions::DecisionRow;
 use crate::delegations::{DelegationPage, DelegationRow};
 use crate::error::{ReadError, Refusal, SubmitError};
+use crate::evidence::BundleRow;
 use crate::feed::{EventRecord, FeedPage};
-use crate::idempotency::FinishIdempotency;
 use crate::inbound::{DeliveryRecord, InboundRow};
 use crate::keys::KeyRow;
 use crate::outbound::{AttemptRow, MessageRow, OutboundRow};
@@ -32,7 +33,7 @@ use crate::store::Store;
 use crate::tenants::Tenant;
 use crate::workers::SessionRow;
 use crate::workflows::{WorkflowRow, WorkflowVersionRow, WorkflowVersionSummary};
-use crate::write::{Done, TenantWrite};
+use crate::write::{Along, Done, TenantWrite};
 
 /// One tenant's part of the store. Every read names this tenant, and on PostgreSQL it runs under row security with the
 /// tenant set, so that the database itself hides all other tenants' rows.
@@ -78,6 +79,17 @@ tenant_reads! {
     approval(id: ApprovalId) -> Option<ApprovalRow>;
     approvals(state: ApprovalState, after: Option<ApprovalId>, limit: usize) -> Vec<ApprovalRow>;
     approvals_of(run: RunId) -> Vec<ApprovalRow>;
+
+    // The audit log and evidence.
+    audit_log() -> Option<AuditLogRow>;
+    audit_log_numbered(number: u64) -> Option<AuditLogRow>;
+    audit_blocks(number: u64, entry: u64, limit: usize) -> Vec<AuditBlockRow>;
+    audit_blocks_back(number: u64, entry: u64, limit: usize) -> Vec<AuditBlockRow>;
+    audit_blocks_at(at: Timestamp, limit: usize) -> Vec<AuditBlockRow>;
+    audit_tile(number: u64, level: u32, tile: u64) -> Vec<u8>;
+    audit_details(number: u64, first: u64, last: u64) -> Vec<AuditDetailsRow>;
+    journal_rows(spans: &[(RunId, u64, u64)]) -> Vec<Vec<JournalRow>>;
+    bundles(run: RunId) -> Vec<BundleRow>;
 
     // The feed.
     tenant_events(after_cursor: u64, limit: usize) -> FeedPage;
@@ -154,19 +166,16 @@ impl TenantStore {
         self.store.write(write).await
     }
 
-    /// The same, with the answer to the request that asks for it: see [`Store::write_answering`].
-    pub async fn write_answering<W: TenantWrite>(
-        &self,
-        write: W,
-        answer: Option<FinishIdempotency>,
-    ) -> Result<W::Answer, SubmitError>
+    /// The same, with what belongs to it in one commit: see [`Store::write_with`].
+    pub async fn write_with<W: TenantWrite>(&self, write: W, along: Along) -> Result<W::Answer, SubmitError>
     where
         W::Answer: Done,
     {
-        let others = answer.as_ref().is_some_and(|answer| answer.tenant != self.tenant);
-        if write.tenant() != self.tenant || others {
+        let answers_other = along.answer.as_ref().is_some_and(|answer| answer.tenant != self.tenant);
+        let notes_other = along.note.as_ref().is_some_and(|note| note.tenant != self.tenant);
+        if write.tenant() != self.tenant || answers_other || notes_other {
             return Err(SubmitError::Refused(Refusal::UnknownTenant));
         }
-        self.store.write_answering(write, answer).await
+        self.store.write_with(write, along).await
     }
 }

@@ -20,6 +20,8 @@ statements! {
     PAYLOADS_AFTER on payloads {
         both: "SELECT p.tenant_id, p.sha256, p.owner, p.bytes, p.sweeping, CASE
                WHEN (SELECT 1 FROM runs r WHERE r.tenant_id = p.tenant_id AND r.run_id = p.owner) = 1 THEN 1
+               WHEN (SELECT 1 FROM evidence_bundles e WHERE e.tenant_id = p.tenant_id AND e.run_id = p.owner
+               AND e.sha256 = p.sha256 LIMIT 1) = 1 THEN 1
                WHEN (SELECT 1 FROM signals s WHERE s.tenant_id = p.tenant_id AND s.signal_id = p.owner) = 1 THEN 2
                ELSE 0 END FROM payloads p WHERE (p.tenant_id, p.sha256, p.owner) > ($1, $2, $3)
                ORDER BY p.tenant_id, p.sha256, p.owner LIMIT $4"
@@ -30,11 +32,14 @@ statements! {
         both: "SELECT count(*), CAST(coalesce(sum(bytes), 0) AS BIGINT) FROM payloads"
     }
 
-    /// Those whose owner is gone, or never came to be: oldest first, and none that may still be on its way.
+    /// Those whose owner is gone, or never came to be: oldest first, and none that may still be on its way. Evidence
+    /// outlives its run.
     PAYLOADS_UNOWNED on payloads {
         both: "SELECT p.tenant_id, p.owner, p.sha256 FROM payloads p WHERE p.kept_at < $1 AND (p.sweeping = 1
                OR (NOT EXISTS (SELECT 1 FROM runs r WHERE r.tenant_id = p.tenant_id AND r.run_id = p.owner)
-               AND NOT EXISTS (SELECT 1 FROM signals s WHERE s.tenant_id = p.tenant_id AND s.signal_id = p.owner)))
+               AND NOT EXISTS (SELECT 1 FROM signals s WHERE s.tenant_id = p.tenant_id AND s.signal_id = p.owner)
+               AND NOT EXISTS (SELECT 1 FROM evidence_bundles e WHERE e.tenant_id = p.tenant_id AND e.run_id = p.owner
+               AND e.sha256 = p.sha256)))
                ORDER BY p.kept_at LIMIT $2"
     }
 
@@ -50,6 +55,7 @@ statements! {
                OR EXISTS (SELECT 1 FROM steps_added a WHERE a.tenant_id = $1 AND a.run_id = $2 AND a.spec LIKE $3)
                OR EXISTS (SELECT 1 FROM receipts c WHERE c.tenant_id = $1 AND c.run_id = $2
                AND (c.request LIKE $3 OR c.response LIKE $3))
+               OR EXISTS (SELECT 1 FROM evidence_bundles e WHERE e.tenant_id = $1 AND e.run_id = $2 AND e.body LIKE $3)
                OR EXISTS (SELECT 1 FROM outbox o WHERE o.tenant_id = $1 AND o.run_id = $2 AND o.payload LIKE $3)
                OR EXISTS (SELECT 1 FROM signals s WHERE s.tenant_id = $1 AND s.signal_id = $2 AND s.payload LIKE $3)"
     }

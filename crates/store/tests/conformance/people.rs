@@ -6,8 +6,9 @@ use interlock_core::state::IdempotencyState;
 use interlock_core::tenant::identity::Roles;
 use interlock_core::time::{Millis, Timestamp};
 use interlock_store::{
-    AddDelegation, AddUser, BeginIdempotency, Changed, CountLogin, DelegationPage, DelegationRow, FinishIdempotency,
-    ForgetLoginFailures, LoginFailures, NoteLoginFailure, RevokeDelegation, Store, Stored, UserRow, Write,
+    AddDelegation, AddUser, Along, BeginIdempotency, Changed, CountLogin, DelegationPage, DelegationRow,
+    FinishIdempotency, ForgetLoginFailures, LoginFailures, NoteLoginFailure, RevokeDelegation, Store, Stored, UserRow,
+    Write,
 };
 
 use crate::fixture::{NOW, Place, World, fresh, tenant_id};
@@ -154,7 +155,7 @@ async fn an_answer_is_kept_with_what_it_answers(place: &Place) {
             at: NOW,
             expires_at: hour(24),
         };
-        store.write_answering(AddUser(user(tenant, name)), Some(answer)).await.unwrap()
+        store.write_with(AddUser(user(tenant, name)), Along { answer: Some(answer), note: None }).await.unwrap()
     };
     begin("first").await;
     assert_eq!(add("first", "ada").await, Stored::Stored);

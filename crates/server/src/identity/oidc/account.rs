@@ -4,12 +4,12 @@
 use interlock_core::limits::GROUPS_MAX;
 use interlock_core::tenant::identity::Roles;
 use interlock_store::{ChangeUser, UserRow};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::token::Claims;
 use super::{OidcError, OidcOptions, Provider};
 use crate::api_error::ApiError;
-use crate::identity::{Identity, people};
+use crate::identity::{Identity, note, people};
 
 /// How many names are tried for a person whose name somebody else has.
 const NAMES_TRIED: u32 = 20;
@@ -29,11 +29,19 @@ impl Provider {
             if user.disabled_at.is_some() {
                 return Err(OidcError::Refused("your account is disabled; ask an admin".into()).into());
             }
+            let changed = user.groups != groups || user.roles != roles;
             user.groups = groups;
             user.roles = roles;
             user.display_name = text(claims, "name").map(str::to_owned).or(user.display_name);
             user.email = text(claims, "email").map(str::to_owned).or(user.email);
-            identity.write(*tenant, ChangeUser(user.clone())).await?;
+            // Only what the provider has changed is told.
+            if changed {
+                let details = json!({ "name": user.name, "roles": user.roles, "groups": user.groups });
+                let what = note::done("user.changed", Some(issuer.clone()), user.id, &details);
+                identity.write_noted(*tenant, ChangeUser(user.clone()), what).await?;
+            } else {
+                identity.write(*tenant, ChangeUser(user.clone())).await?;
+            }
             return Ok(user);
         }
         let wanted = self.name(claims);

@@ -11,7 +11,7 @@ use interlock_store::{AddDelegation, DelegationRow, Stored};
 use super::{check_owner, view};
 use crate::api_error::ApiError;
 use crate::idempotency::{IdempotencyHeaders, Keyed, Made};
-use crate::identity::{Caller, Via};
+use crate::identity::{Caller, Via, note};
 use crate::request::{Body, reason};
 use crate::state::AppState;
 
@@ -44,7 +44,11 @@ pub async fn create(
 async fn add(state: &AppState, caller: &Caller, body: CreateDelegation) -> Result<Made<DelegationView>, ApiError> {
     let row = checked(state, caller, body).await?;
     let add = AddDelegation { row: row.clone(), open_max: limits::OPEN_MAX };
-    if state.identity().write(caller.tenant, add).await? == Stored::Duplicate {
+    let details = serde_json::json!({
+        "delegator": row.delegator, "delegate": row.delegate, "from_at": row.from_at, "until_at": row.until_at,
+    });
+    let what = note::by(caller, "delegation.created", row.id, &details);
+    if state.identity().write_noted(caller.tenant, add, what).await? == Stored::Duplicate {
         return Err(refused(&row));
     }
     let now = row.created_at;

@@ -9,7 +9,7 @@ use interlock_store::{Changed, RevokeDelegation};
 use super::check_owner;
 use super::view::{self, OfDelegation};
 use crate::api_error::ApiError;
-use crate::identity::Caller;
+use crate::identity::{Caller, note};
 use crate::state::AppState;
 
 /// Revoke a delegation
@@ -30,7 +30,9 @@ pub async fn revoke(
     check_owner(&caller, &row.delegator)?;
     let (at, by) = (state.engine().now(), caller.name());
     let revoke = RevokeDelegation { tenant: row.tenant, delegation: row.id, at, by: by.clone() };
-    if state.identity().write(caller.tenant, revoke).await? == Changed::Done {
+    let details = serde_json::json!({ "delegator": row.delegator, "delegate": row.delegate });
+    let what = note::by(&caller, "delegation.revoked", row.id, &details);
+    if state.identity().write_noted(caller.tenant, revoke, what).await? == Changed::Done {
         (row.revoked_at, row.revoked_by) = (Some(at), Some(by));
     }
     Ok(Json(view::delegation(row, at)))

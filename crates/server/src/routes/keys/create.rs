@@ -13,7 +13,7 @@ use super::view;
 use crate::api_error::ApiError;
 use crate::idempotency::{IdempotencyHeaders, Keep, Keyed, Made};
 use crate::identity::key::KeyText;
-use crate::identity::{Caller, NewKey};
+use crate::identity::{Caller, NewKey, keys};
 use crate::request::{Body, name};
 use crate::state::AppState;
 
@@ -44,7 +44,8 @@ pub async fn create(
         let text = KeyText::random();
         let row = new.row(state.engine(), state.identity().secret(), &text, None);
         let made = Made::created(view::created(row.clone(), &text)).showing_once(&["text"]);
-        match state.identity().write_answering(caller.tenant, AddKey(row), keep.answer(&made)?).await? {
+        let what = keys::created(&row);
+        match state.identity().write_answering(caller.tenant, AddKey(row), what, keep.answer(&made)?).await? {
             Stored::Stored => Ok(made),
             Stored::Duplicate => Err(EngineError::Overloaded.into()),
         }

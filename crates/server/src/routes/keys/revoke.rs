@@ -8,7 +8,7 @@ use interlock_store::RevokeKey;
 
 use super::view::{self, OfKey};
 use crate::api_error::ApiError;
-use crate::identity::Caller;
+use crate::identity::{Caller, note};
 use crate::state::AppState;
 
 /// Revoke a key
@@ -29,7 +29,8 @@ pub async fn revoke(
     caller.check_charge_of(row.installation)?;
     let at = state.engine().now();
     let revoke = RevokeKey { tenant: row.tenant, key: row.id, at };
-    state.identity().write(caller.tenant, revoke).await?;
+    let what = note::by(&caller, "key.revoked", row.id, &serde_json::json!({ "name": row.name }));
+    state.identity().write_noted(caller.tenant, revoke, what).await?;
     row.revoked_at = row.revoked_at.or(Some(at));
     Ok(Json(view::key(row)))
 }

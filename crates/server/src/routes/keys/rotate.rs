@@ -12,7 +12,7 @@ use super::view::{self, OfKey};
 use crate::api_error::ApiError;
 use crate::idempotency::{IdempotencyHeaders, Keep, Keyed, Made};
 use crate::identity::key::KeyText;
-use crate::identity::{Caller, NewKey};
+use crate::identity::{Caller, NewKey, note};
 use crate::request::Body;
 use crate::state::AppState;
 
@@ -70,8 +70,9 @@ async fn replace(
     let row = new.row(state.engine(), state.identity().secret(), &text, Some(old.client));
     let old_until = now + rotate.overlap_ms.unwrap_or_default().min(limits::ROTATE_OVERLAP_MAX);
     let made = Made::created(view::created(row.clone(), &text)).showing_once(&["text"]);
+    let what = note::by(caller, "key.rotated", old.id, &serde_json::json!({ "name": row.name, "new": row.id }));
     let rotation = interlock_store::RotateKey { key: row, old: old.id, old_until };
-    match state.identity().write_answering(caller.tenant, rotation, keep.answer(&made)?).await? {
+    match state.identity().write_answering(caller.tenant, rotation, what, keep.answer(&made)?).await? {
         KeyRotated::Rotated => Ok(made),
         KeyRotated::Gone => Err(gone()),
         KeyRotated::Duplicate => Err(EngineError::Overloaded.into()),

@@ -8,7 +8,7 @@ use interlock_store::EndUserSessions;
 
 use super::view::{self, OfUser};
 use crate::api_error::ApiError;
-use crate::identity::{Caller, people};
+use crate::identity::{Caller, note, people};
 use crate::request::{Body, text};
 use crate::state::AppState;
 
@@ -45,7 +45,11 @@ pub async fn change(
         Some(false) => None,
         None => user.disabled_at,
     };
-    state.identity().write(caller.tenant, interlock_store::ChangeUser(user.clone())).await?;
+    let details = serde_json::json!({
+        "name": user.name, "roles": user.roles, "groups": user.groups, "disabled": user.disabled_at.is_some(),
+    });
+    let what = note::by(&caller, "user.changed", user.id, &details);
+    state.identity().write_noted(caller.tenant, interlock_store::ChangeUser(user.clone()), what).await?;
     if ends_sessions {
         let end = EndUserSessions { tenant: user.tenant, user: user.id };
         state.identity().write(caller.tenant, end).await?;

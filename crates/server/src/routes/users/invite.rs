@@ -11,7 +11,7 @@ use interlock_store::ChangeUser;
 use super::view::OfUser;
 use crate::api_error::ApiError;
 use crate::idempotency::{IdempotencyHeaders, Keyed, Made};
-use crate::identity::{Caller, people};
+use crate::identity::{Caller, note, people};
 use crate::links::setup_link;
 use crate::request::Body;
 use crate::state::AppState;
@@ -44,7 +44,8 @@ pub async fn invite(
         // Whoever has the link gets in as this person.
         let mut user = user.clone();
         people::note_access(&mut user, &caller, state.engine().now());
-        state.identity().write(caller.tenant, ChangeUser(user)).await?;
+        let what = note::by(&caller, "user.invited", user.id, &serde_json::json!({ "name": user.name }));
+        state.identity().write_noted(caller.tenant, ChangeUser(user), what).await?;
         let link = setup_link(&state.base_url(&headers), &invite.token);
         let invite = Invite { link, expires_at: invite.expires_at, shown_once: Vec::new() };
         Ok(Made::created(invite).showing_once(&["link"]))

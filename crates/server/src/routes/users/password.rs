@@ -11,7 +11,7 @@ use interlock_store::{ChangeUser, EndUserSessions};
 use super::view::OfUser;
 use crate::api_error::ApiError;
 use crate::connections::PeerAddress;
-use crate::identity::{Caller, Via, people};
+use crate::identity::{Caller, Via, note, people};
 use crate::request::Body;
 use crate::state::AppState;
 
@@ -47,7 +47,8 @@ pub async fn set(
     user.password = Some(state.identity().passwords().hash(body.password).await?);
     people::note_access(&mut user, &caller, state.engine().now());
     let (tenant, id) = (user.tenant, user.id);
-    state.identity().write(caller.tenant, ChangeUser(user)).await?;
+    let what = note::by(&caller, "user.password_set", id, &serde_json::json!({ "name": user.name, "own": own }));
+    state.identity().write_noted(caller.tenant, ChangeUser(user), what).await?;
     state.identity().write(caller.tenant, EndUserSessions { tenant, user: id }).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -151,6 +151,7 @@ table! { TABLE:
     "DELEGATION_NOT_FOUND" => |api| api.get("/delegations/nobody").await,
     "RUN_NOT_FOUND" => |api| run_of_nobody(api).await,
     "PAYLOAD_NOT_FOUND" => |api| payload_of_another(api).await,
+    "AUDIT_LOG_NOT_FOUND" => |api| api.get("/audit?log=9").await,
     "BULK_NOT_FOUND" => |api| api.get("/bulk/nobody").await,
     "SCHEDULE_NOT_FOUND" => |api| api.get("/schedules/nobody").await,
     "UPGRADE_REQUIRED" => |api| plain_request_for_a_socket(api).await,

@@ -124,7 +124,25 @@ async fn worker_not_heard_of(api: &Api) -> Seen {
     Seen::Told(why["because"][0]["code"].as_str().unwrap_or_else(|| panic!("{why}")).to_owned())
 }
 
+async fn evidence_too_early(api: &Api) -> Answer {
+    let run = api.start(json!([task("a")])).await;
+    api.get(&format!("/runs/{run}/evidence")).await
+}
+
+async fn unknown_bundle(api: &Api) -> Answer {
+    let run = canceled(api).await;
+    loop {
+        let answer = api.get(&format!("/runs/{run}/evidence?number=9")).await;
+        if answer.status != 503 {
+            return answer;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    }
+}
+
 table! { TABLE:
+    "EVIDENCE_NOT_DUE" => |api| evidence_too_early(api).await,
+    "EVIDENCE_NOT_FOUND" => |api| unknown_bundle(api).await,
     "STEP_NOT_FOUND" => |api| direct(api, &broken(api, "pause").await, "restart", json!({ "from": "nowhere" })).await,
     "RUN_TERMINAL_STATE" => |api| direct(api, &canceled(api).await, "cancel", json!({ "reason": "again" })).await,
     "RUN_INVALID_TRANSITION" => |api| resumed_while_it_runs(api).await,

@@ -193,7 +193,47 @@ async fn told_to_stop(api: &Api) -> Answer {
     api.ask(request.body(Body::empty()).unwrap()).await
 }
 
+async fn without_a_key_to_sign_with() -> Answer {
+    let (engine, tenants, database) = engine().await;
+    let api = Api::of(engine, tenants, database.clone()).await;
+    let stopped = Restarted::stop(api, &database).await;
+    let engine = engine_of(&database, Arc::new(NoFaults), |options| options.audit_key = None).await;
+    let api = Api::of(engine, stopped.tenants, database).await;
+    let answer = api.get("/audit/key").await;
+    api.end().await;
+    answer
+}
+
+/// A server whose loops do not run: what ends is not sealed.
+async fn evidence_before_the_seal() -> Answer {
+    let (engine, tenants, database) = engine().await;
+    let api = Api::of(engine, tenants, database.clone()).await;
+    let stopped = Restarted::stop(api, &database).await;
+    let engine = engine_of(&database, Arc::new(NoFaults), |options| options.loops = false).await;
+    let api = Api::of(engine, stopped.tenants, database).await;
+    let run = crate::set_up::canceled(&api).await;
+    let answer = api.get(&format!("/runs/{run}/evidence")).await;
+    api.end().await;
+    answer
+}
+
+async fn a_log_that_somebody_has_spoilt() -> Answer {
+    let (engine, tenants, database) = engine().await;
+    let api = Api::of(engine, tenants, database.clone()).await;
+    api.start(json!([task("a")])).await;
+    while api.get("/audit").await.ok()["entries"] == json!([]) {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    interlock_store::change_memory(&database, "UPDATE audit_blocks SET bodies = 'nothing'").unwrap();
+    let answer = api.get("/audit").await;
+    api.end().await;
+    answer
+}
+
 table! { TABLE:
+    "AUDIT_UNAVAILABLE" => |_| without_a_key_to_sign_with().await,
+    "EVIDENCE_NOT_SEALED" => |_| evidence_before_the_seal().await,
+    "AUDIT_BROKEN" => |_| a_log_that_somebody_has_spoilt().await,
     "PAYLOAD_MISSING" => |_| payload(|object| std::fs::remove_file(object).unwrap()).await,
     "PAYLOAD_ALTERED" => |_| payload(|object| std::fs::write(object, "something else").unwrap()).await,
     "PAYLOAD_STORE_UNAVAILABLE" => |_| payload(|object| {

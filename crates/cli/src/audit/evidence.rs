@@ -1,0 +1,105 @@
+//! `interlock evidence`: take the evidence of a run away, and verify it offline.
+
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use clap::{Args, Subcommand};
+use interlock_core::ids::RunId;
+use interlock_core::text::visible::visible;
+use interlock_evidence::limits::BUNDLE_BYTES_MAX;
+use interlock_evidence::verify_bundle::verify_bundle;
+use interlock_protocol::audit::path;
+use serde_json::json;
+
+use super::{key, read};
+use crate::client::{ClientArgs, fill};
+use crate::output::exit::{Ended, Exit};
+use crate::output::say;
+
+#[derive(Args)]
+pub struct EvidenceArgs {
+    #[command(flatten)]
+    client: ClientArgs,
+    #[command(subcommand)]
+    verb: EvidenceVerb,
+}
+
+#[derive(Subcommand)]
+enum EvidenceVerb {
+    /// Write the evidence of an ended run to a file.
+    Export(EvidenceExportArgs),
+    /// Verify a bundle: integrity and completeness.
+    Verify(EvidenceVerifyArgs),
+}
+
+#[derive(Debug, Args)]
+struct EvidenceExportArgs {
+    run: RunId,
+    /// Where to write it; stdout where omitted.
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// The page for people instead of the bundle.
+    #[arg(long)]
+    html: bool,
+    /// 0 for the bundle itself, from 1 on its addenda; the newest where omitted.
+    #[arg(long)]
+    number: Option<u32>,
+}
+
+#[derive(Debug, Args)]
+struct EvidenceVerifyArgs {
+    /// A file that `evidence export` wrote.
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// The public key, as PEM or as a line `NAME+ID+KEY`; the server's own where omitted.
+    #[arg(long, value_name = "FILE")]
+    key: Option<PathBuf>,
+}
+
+pub async fn run(args: EvidenceArgs) -> anyhow::Result<()> {
+    match args.verb {
+        EvidenceVerb::Export(export) => take(&args.client, export).await,
+        EvidenceVerb::Verify(verify) => check(&args.client, verify).await,
+    }
+}
+
+async fn take(client: &ClientArgs, args: EvidenceExportArgs) -> anyhow::Result<()> {
+    let (client, printer) = client.open()?;
+    let address = fill(path::EVIDENCE, &[("run", &args.run)]);
+    let format = args.html.then_some("html");
+    let bytes = client.get(address).query("format", format).query("number", args.number).bytes().await?;
+    match &args.file {
+        None => say(std::str::from_utf8(&bytes).context("the server's answer is no text")?),
+        Some(file) => {
+            std::fs::write(file, &bytes).with_context(|| format!("{} cannot be written", file.display()))?;
+            printer.note(&format!("The evidence of {} is in {}.", args.run, file.display()));
+            Ok(())
+        }
+    }
+}
+
+async fn check(client: &ClientArgs, args: EvidenceVerifyArgs) -> anyhow::Result<()> {
+    let key = key(args.key.as_ref(), client).await?;
+    let bundle = read(&args.file, BUNDLE_BYTES_MAX as u64)?;
+    let report = verify_bundle(&bundle, &key);
+    let run = report.statement.as_ref().map(|statement| statement.predicate.record.run.run);
+    let shown = json!({
+        "run": run,
+        "integrity": { "good": report.is_intact(), "findings": report.integrity },
+        "completeness": { "good": report.is_complete(), "findings": report.completeness },
+    });
+    client.output.printer().show(&shown, |_| {
+        let verdict = |name: &str, good: bool, findings: &[String]| {
+            let mut text = format!("{name:<13} {}\n", if good { "good" } else { "NOT GIVEN" });
+            for finding in findings {
+                text.push_str(&format!("  - {}\n", visible(finding)));
+            }
+            text
+        };
+        let run = run.map_or_else(|| "unknown".to_owned(), |run| run.to_string());
+        format!("run           {run}\n")
+            + &verdict("integrity", report.is_intact(), &report.integrity)
+            + &verdict("completeness", report.is_complete(), &report.completeness)
+    })?;
+    if report.is_complete() { Ok(()) } else { Err(Ended::silently(Exit::Unsuccessful)) }
+}

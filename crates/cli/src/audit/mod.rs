@@ -1,0 +1,85 @@
+//! `interlock audit` and `interlock evidence`: read the audit log, take evidence away, and verify both. Verifying needs the
+//! public key and nothing else: no server, no account.
+
+mod copy;
+pub mod evidence;
+mod list;
+mod verify;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use clap::{Args, Subcommand};
+use interlock_evidence::PublicKey;
+use interlock_protocol::audit::{AuditKey, CheckpointView, path};
+
+use crate::client::{Client, ClientArgs};
+use crate::output::exit::{Ended, Exit};
+
+#[derive(Args)]
+pub struct AuditArgs {
+    #[command(flatten)]
+    client: ClientArgs,
+    #[command(subcommand)]
+    verb: AuditVerb,
+}
+
+#[derive(Subcommand)]
+enum AuditVerb {
+    /// List entries of the audit log, newest first.
+    List(list::AuditListArgs),
+    /// Verify the audit log: the server's, or a file that was exported.
+    Verify(verify::AuditVerifyArgs),
+    /// Write the whole log to a file, which `audit verify` reads.
+    Export(copy::AuditExportArgs),
+    /// Print the signed head of the log. Keep it elsewhere: with it a log that was cut off is found out.
+    Checkpoint,
+    /// Print the public key that logs and evidence are verified with.
+    Key,
+}
+
+pub async fn run(args: AuditArgs) -> anyhow::Result<()> {
+    match args.verb {
+        AuditVerb::Verify(verify) => verify::run(&args.client, verify).await,
+        AuditVerb::List(list) => list::run(&args.client, list).await,
+        AuditVerb::Export(export) => copy::run(&args.client, export).await,
+        AuditVerb::Checkpoint => {
+            let (client, printer) = args.client.open()?;
+            let head: CheckpointView = client.get(path::CHECKPOINT).send().await?;
+            printer.show(&head, |_| head.checkpoint.clone())
+        }
+        AuditVerb::Key => {
+            let (client, printer) = args.client.open()?;
+            let key: AuditKey = client.get(path::KEY).send().await?;
+            printer.show(&key, |_| key.public_key.clone())
+        }
+    }
+}
+
+/// The longest file that a public key is read from.
+const KEY_BYTES_MAX: u64 = 64 << 10;
+
+/// The key in a file, or the server's own where none is named.
+async fn key(file: Option<&PathBuf>, client: &ClientArgs) -> anyhow::Result<PublicKey> {
+    let text = match file {
+        Some(file) => read(file, KEY_BYTES_MAX)?,
+        None => {
+            let (client, printer) = client.open()?;
+            printer.note("The key is the server's own word; give the one that you have kept with --key to be sure.");
+            server_key(&client).await?.public_key
+        }
+    };
+    PublicKey::parse(&text).map_err(|error| Ended::saying(Exit::Usage, error.to_string()))
+}
+
+async fn server_key(client: &Client) -> anyhow::Result<AuditKey> {
+    Ok(client.get(path::KEY).send().await?)
+}
+
+/// A file that somebody else may have made: no longer than it may be.
+fn read(file: &Path, bytes_max: u64) -> anyhow::Result<String> {
+    let cannot = || format!("{} cannot be read", file.display());
+    let length = std::fs::metadata(file).with_context(cannot)?.len();
+    anyhow::ensure!(length <= bytes_max, "{} is {length} bytes long, the limit is {bytes_max}", file.display());
+    std::fs::read_to_string(file).with_context(cannot)
+}

@@ -1,0 +1,71 @@
+//! `interlock audit verify`.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use clap::Args;
+use interlock_core::text::visible::visible;
+use interlock_evidence::export;
+use interlock_evidence::limits::CHECKPOINT_BYTES_MAX;
+use interlock_evidence::verify_log::{Expected, verify_log};
+use serde_json::json;
+
+use super::{copy, key, read};
+use crate::client::ClientArgs;
+use crate::output::exit::{Ended, Exit};
+
+#[derive(Debug, Args)]
+pub struct AuditVerifyArgs {
+    /// A file that `audit export` wrote; the server's log where omitted.
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// The public key, as PEM or as a line `NAME+ID+KEY`; the server's own where omitted.
+    #[arg(long, value_name = "FILE")]
+    key: Option<PathBuf>,
+    /// A checkpoint that was kept elsewhere: the log must still begin with what it stands for.
+    #[arg(long, value_name = "FILE")]
+    checkpoint: Option<PathBuf>,
+    /// The name that the log must have.
+    #[arg(long)]
+    origin: Option<String>,
+    /// Which of the tenant's logs; the present one where omitted.
+    #[arg(long, value_name = "NUMBER", conflicts_with = "file")]
+    log: Option<u64>,
+}
+
+pub async fn run(client: &ClientArgs, args: AuditVerifyArgs) -> anyhow::Result<()> {
+    let key = key(args.key.as_ref(), client).await?;
+    let kept = args.checkpoint.as_deref().map(|file| read(file, CHECKPOINT_BYTES_MAX as u64)).transpose()?;
+    let log = match &args.file {
+        Some(file) => {
+            let opened = File::open(file).with_context(|| format!("{} cannot be read", file.display()))?;
+            export::read(BufReader::new(opened))?
+        }
+        None => copy::fetch(&client.open()?.0, args.log).await?,
+    };
+    let printer = client.output.printer();
+    let expected = Expected { origin: args.origin.as_deref(), kept_elsewhere: kept.as_deref() };
+    match verify_log(&log, expected, &key) {
+        Ok(verified) => {
+            let head = verified.head;
+            let shown = json!({
+                "verified": true, "origin": head.origin, "size": head.size, "root": head.root.to_string(),
+                "opened": verified.opened, "closed": verified.closed,
+            });
+            printer.show(&shown, |_| {
+                let origin = visible(&head.origin).into_owned();
+                format!("The log {origin} is whole: {} entries, {} with details.", head.size, verified.opened)
+            })
+        }
+        Err(bad) => {
+            let shown = json!({
+                "verified": false, "entry": bad.index, "tampering": bad.kind.to_string(), "what": bad.what,
+            });
+            let words = visible(&bad.to_string()).into_owned();
+            printer.show(&shown, |_| format!("The log was tampered with. First bad {words}"))?;
+            Err(Ended::silently(Exit::Unsuccessful))
+        }
+    }
+}

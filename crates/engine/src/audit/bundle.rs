@@ -1,0 +1,121 @@
+//! The evidence of a run: made once, kept with its hash, and the same bytes whenever it is asked for. What comes to light
+//! after it was made goes into a numbered addendum, which tells everything anew and names the bundle before it.
+
+use interlock_core::ids::{RunId, TenantId};
+use interlock_core::json::{Hash, HashHex, Json};
+use interlock_core::rejection::Rejection;
+use interlock_evidence::bundle::{Predicate, Record, Statement};
+use interlock_evidence::envelope;
+use interlock_evidence::page::page;
+use interlock_evidence::verify_bundle::verify_bundle;
+use interlock_store::{BundleRow, PutBundle, Stored};
+
+use super::{broken, facts, proof};
+use crate::error::EngineError;
+use crate::parts::Audit;
+
+/// A bundle as it was made.
+#[derive(Debug, Clone)]
+pub struct Evidence {
+    pub number: u32,
+    pub sha256: Hash,
+    /// The DSSE envelope.
+    pub bundle: Json,
+}
+
+impl Audit {
+    /// Makes a run's bundle, or an addendum, where what there is does not tell everything.
+    pub(crate) async fn bundle(&self, tenant: TenantId, run: RunId) -> Result<(), EngineError> {
+        let store = self.0.for_tenant(tenant);
+        let made = store.bundles(run).await?;
+        let (number, previous) = match made.last() {
+            None => (0, None),
+            Some(last) => (last.number + 1, Some(last)),
+        };
+        let Some(predicate) = self.predicate(tenant, run, previous).await? else { return Ok(()) };
+        debug_assert_eq!(predicate.number, number);
+        let entries = predicate.entries().count() as u64;
+        let bundle = Statement::new(predicate).sign(self.signing_key()?);
+        // A receipt may have been settled a moment ago, and the log does not know it yet: what would not verify is not made.
+        let report = verify_bundle(bundle.as_str(), self.key()?);
+        if let Some(finding) = report.integrity.into_iter().next() {
+            let under_way = !self.0.0.store.audit_notes(tenant, 1).await?.is_empty();
+            return Err(if under_way { EngineError::EvidenceNotSealed { run } } else { broken(finding) });
+        }
+        let (sha256, bytes, now) = (Hash::of(bundle.as_str().as_bytes()), bundle.len() as u64, self.0.now());
+        let body = match self.0.payloads() {
+            Some(payloads) => payloads.keep_aside(tenant, run.into(), &bundle, now).await?,
+            None => bundle,
+        };
+        let row = BundleRow { tenant, run, number, sha256, bytes, entries, made_at: now, body };
+        match self.0.0.store.write(PutBundle(row)).await? {
+            // Somebody else made the same one.
+            Stored::Stored | Stored::Duplicate => Ok(()),
+        }
+    }
+
+    /// What the next bundle says; none where the last one says it already.
+    async fn predicate(
+        &self,
+        tenant: TenantId,
+        run: RunId,
+        previous: Option<&BundleRow>,
+    ) -> Result<Option<Predicate>, EngineError> {
+        let store = self.0.for_tenant(tenant);
+        let summary = store.run_overview(run).await?.ok_or(Rejection::UnknownRun { run })?;
+        if !summary.state.is_terminal() {
+            return Err(EngineError::EvidenceNotDue { run });
+        }
+        let (receipts, approvals) = (store.receipts(run).await?, store.approvals_of(run).await?);
+        let rows = store.journal_rows(&[(run, 1, summary.version)]).await?.pop().unwrap_or_default();
+        let late: Vec<_> =
+            receipts.iter().filter(|row| row.receipt.late).filter_map(|row| row.receipt.outcome_at).collect();
+        let found = proof::logs(&store, run, &rows, &late).await?;
+        let logs = found.filter(|logs| !logs.is_empty()).ok_or(EngineError::EvidenceNotSealed { run })?;
+        let entries: usize = logs.iter().map(|log| log.entries.len()).sum();
+        if previous.is_some_and(|previous| previous.entries >= entries as u64) {
+            return Ok(None);
+        }
+        let record = Record {
+            run: facts::run(&summary),
+            steps: store.steps(run).await?.iter().map(facts::step).collect(),
+            decisions: Vec::new(),
+            approvals: approvals.iter().map(facts::approval).collect(),
+            receipts: facts::receipts(&receipts),
+        };
+        let number = previous.map_or(0, |previous| previous.number + 1);
+        Ok(Some(Predicate { number, previous: previous.map(|previous| HashHex(previous.sha256)), record, logs }))
+    }
+
+    /// A run's evidence: the newest, or the one with this number. Made now, if it was not made yet.
+    pub async fn evidence(&self, tenant: TenantId, run: RunId, number: Option<u32>) -> Result<Evidence, EngineError> {
+        let store = self.0.for_tenant(tenant);
+        let mut made = store.bundles(run).await?;
+        if made.is_empty() {
+            self.bundle(tenant, run).await?;
+            made = store.bundles(run).await?;
+        }
+        let row = match number {
+            None => made.pop(),
+            Some(number) => made.into_iter().find(|row| row.number == number),
+        };
+        let row = row.ok_or(EngineError::UnknownBundle { run, number: number.unwrap_or_default() })?;
+        let bundle = match self.0.payloads() {
+            Some(payloads) => payloads.fetch(tenant, &row.body).await?,
+            None => row.body,
+        };
+        if Hash::of(bundle.as_str().as_bytes()) != row.sha256 {
+            return Err(broken(format!("the bundle {} of {run} is not what was made", row.number)));
+        }
+        Ok(Evidence { number: row.number, sha256: row.sha256, bundle })
+    }
+}
+
+impl Evidence {
+    /// The page that shows it to people.
+    pub fn page(&self) -> Result<String, EngineError> {
+        let payload = envelope::payload_unverified(self.bundle.as_str()).map_err(|error| broken(error.to_string()))?;
+        let statement: Statement = serde_json::from_slice(&payload).map_err(|error| broken(error.to_string()))?;
+        Ok(page(&statement, self.sha256))
+    }
+}

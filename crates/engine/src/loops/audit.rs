@@ -1,0 +1,41 @@
+//! Keeps the tenants' audit logs up to date, within a second of what was committed and off every commit's way.
+
+use std::time::Duration;
+
+use crate::Engine;
+use crate::audit::append::append;
+use crate::error::EngineError;
+
+/// How often it looks by itself: for notes, for what a crash left, and for what other servers have sealed.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// Tenants taken at a time.
+const TENANTS_MAX: usize = 64;
+
+pub(crate) async fn run(engine: Engine) {
+    loop {
+        engine.noted("audit", work(&engine).await);
+        tokio::select! {
+            biased;
+            () = engine.0.stopping.cancelled() => return,
+            () = engine.0.wake_audit.notified() => {}
+            () = tokio::time::sleep(LOOK_EVERY) => {}
+        }
+    }
+}
+
+async fn work(engine: &Engine) -> Result<(), EngineError> {
+    let Some(key) = engine.0.options.audit_key.clone() else { return Ok(()) };
+    loop {
+        let mut appended = 0;
+        for tenant in engine.0.store.audit_behind(TENANTS_MAX).await? {
+            if engine.0.stopping.is_cancelled() {
+                return Ok(());
+            }
+            appended += append(engine, &key, tenant).await?;
+        }
+        // Nothing to do, or other servers do it.
+        if appended == 0 {
+            return Ok(());
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! The signed head of a log, as C2SP's tlog-checkpoint and signed-note describe it: three lines (origin, size, root), an
+//! empty line, and signatures.
+
+use interlock_core::json::Hash;
+
+use crate::encoding::{base64, from_base64};
+use crate::key::{PublicKey, SigningKey};
+use crate::limits::{CHECKPOINT_BYTES_MAX, SIGNATURES_MAX};
+
+/// What a line with a signature begins with: an em dash and a space.
+const SIGNATURE_MARK: &str = "\u{2014} ";
+
+/// The head of a log at some size.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Checkpoint {
+    pub origin: String,
+    pub size: u64,
+    pub root: Hash,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CheckpointError {
+    #[error("this is no checkpoint: {0}")]
+    Malformed(&'static str),
+    #[error("no signature on the checkpoint of `{origin}` is by this key: it was made by another server, or altered")]
+    NotSigned { origin: String },
+}
+
+impl Checkpoint {
+    fn body(&self) -> String {
+        format!("{}\n{}\n{}\n", self.origin, self.size, base64(&self.root.0))
+    }
+
+    /// The note, signed.
+    pub fn sign(&self, key: &SigningKey) -> String {
+        let body = self.body();
+        let public = key.public();
+        let signature = [public.note_id().as_slice(), &key.sign(body.as_bytes())].concat();
+        format!("{body}\n{SIGNATURE_MARK}{} {}\n", public.name, base64(&signature))
+    }
+
+    /// What a note says, if the key has signed it. Signatures by others are passed over.
+    pub fn open(note: &str, key: &PublicKey) -> Result<Self, CheckpointError> {
+        use CheckpointError::Malformed;
+        if note.len() > CHECKPOINT_BYTES_MAX {
+            return Err(Malformed("it is too long"));
+        }
+        let (body, signatures) = note.rsplit_once("\n\n").ok_or(Malformed("it has no signatures"))?;
+        let body = format!("{body}\n");
+        let mut lines = body.lines();
+        let origin = lines.next().filter(|origin| !origin.is_empty()).ok_or(Malformed("it has no origin"))?;
+        let size = lines.next().unwrap_or_default();
+        let is_number = size == "0" || (!size.starts_with('0') && size.bytes().all(|byte| byte.is_ascii_digit()));
+        let size = size.parse().ok().filter(|_| is_number).ok_or(Malformed("its second line is no size"))?;
+        let root = lines.next().and_then(from_base64).and_then(|bytes| bytes.try_into().ok());
+        let root = Hash(root.ok_or(Malformed("its third line is no hash"))?);
+        if lines.next().is_some() {
+            // Extension lines are allowed there; ours have none, and what is not understood is not believed.
+            return Err(Malformed("it has lines that are not understood"));
+        }
+        let signed = signatures.lines().take(SIGNATURES_MAX).any(|line| is_by(key, line, body.as_bytes()));
+        if !signed {
+            return Err(CheckpointError::NotSigned { origin: origin.to_owned() });
+        }
+        Ok(Self { origin: origin.to_owned(), size, root })
+    }
+}
+
+fn is_by(key: &PublicKey, line: &str, body: &[u8]) -> bool {
+    let Some((name, signature)) = line.strip_prefix(SIGNATURE_MARK).and_then(|line| line.split_once(' ')) else {
+        return false;
+    };
+    let Some(signature) = from_base64(signature) else { return false };
+    let Some((id, signature)) = signature.split_first_chunk::<4>() else { return false };
+    let named = PublicKey { name: name.to_owned(), bytes: key.bytes };
+    (key.name.is_empty() || key.name == name) && named.note_id() == *id && key.verifies(body, signature)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key() -> SigningKey {
+        SigningKey::from_seed("interlock/one", &[3; 32])
+    }
+
+    #[test]
+    fn a_checkpoint_is_read_back_by_its_key_only() {
+        let head = Checkpoint { origin: "interlock/one/ten_1/1".into(), size: 20_852_163, root: Hash([9; 32]) };
+        let note = head.sign(&key());
+        assert_eq!(Checkpoint::open(&note, key().public()), Ok(head.clone()));
+        let pem = PublicKey::parse(&key().public().to_pem()).unwrap();
+        assert_eq!(Checkpoint::open(&note, &pem), Ok(head.clone()), "a key without a name verifies, too");
+        // Witnesses add signatures of theirs.
+        let other = SigningKey::from_seed("witness", &[4; 32]);
+        let theirs = head.sign(&other);
+        let both = format!("{note}{}", theirs.rsplit_once("\n\n").unwrap().1);
+        assert_eq!(Checkpoint::open(&both, key().public()), Ok(head.clone()));
+        assert_eq!(Checkpoint::open(&both, other.public()), Ok(head));
+        assert!(matches!(Checkpoint::open(&theirs, key().public()), Err(CheckpointError::NotSigned { .. })));
+    }
+
+    #[test]
+    fn whatever_is_changed_in_it_is_noticed() {
+        let note = Checkpoint { origin: "o".into(), size: 12, root: Hash([9; 32]) }.sign(&key());
+        for at in 0..note.len() {
+            let mut bytes = note.clone().into_bytes();
+            bytes[at] ^= 1;
+            let Ok(changed) = String::from_utf8(bytes) else { continue };
+            assert!(Checkpoint::open(&changed, key().public()).is_err(), "byte {at} of\n{changed}");
+        }
+        for bad in ["", "\n\n", "o\n12\nAAAA\n\n", "o\n012\n", "o\n1\nx\n\n\u{2014} a b\n"] {
+            assert!(Checkpoint::open(bad, key().public()).is_err(), "{bad}");
+        }
+    }
+}

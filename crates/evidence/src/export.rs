@@ -1,0 +1,79 @@
+//! A log as a file: one JSON object a line, each with one field that says what it is. The order of the lines does not
+//! matter, but for that of the entries.
+
+use std::io::BufRead;
+
+use interlock_core::json::HashHex;
+use serde::{Deserialize, Serialize};
+
+use crate::entry::{Entry, Opened, Salt};
+use crate::limits::{ENTRIES_MAX, LINE_BYTES_MAX};
+use crate::verify_log::LogCopy;
+
+/// An entry with what its leaf and its hashes need.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LoggedEntry {
+    pub entry: Entry,
+    pub leaf_salt: Salt,
+    /// Absent where it was erased.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub opened: Option<Opened>,
+}
+
+/// Leaves of the tree, as the server keeps them beside the entries: with them the exact entry is named that was altered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LeafSpan {
+    pub first: u64,
+    pub hashes: Vec<HashHex>,
+}
+
+/// One line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ExportLine {
+    Entry(LoggedEntry),
+    Leaves(LeafSpan),
+    /// The signed head at some size; the largest one is the log's.
+    Checkpoint(String),
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ExportError {
+    #[error("line {line} cannot be read: {what}")]
+    Line { line: usize, what: String },
+    #[error("the file has more than {ENTRIES_MAX} entries")]
+    TooLong,
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+}
+
+/// Reads an exported log.
+pub fn read(mut file: impl BufRead) -> Result<LogCopy, ExportError> {
+    let mut log = LogCopy::default();
+    let mut text = Vec::new();
+    for line in 1.. {
+        text.clear();
+        let read = std::io::Read::take(&mut file, LINE_BYTES_MAX as u64 + 1).read_until(b'\n', &mut text)?;
+        let failed = |what: String| ExportError::Line { line, what };
+        if read == 0 {
+            break;
+        }
+        if read > LINE_BYTES_MAX {
+            return Err(failed(format!("it is longer than {LINE_BYTES_MAX} bytes")));
+        }
+        if text.trim_ascii().is_empty() {
+            continue;
+        }
+        match serde_json::from_slice(&text).map_err(|error| failed(error.to_string()))? {
+            ExportLine::Entry(entry) => log.entries.push(entry),
+            ExportLine::Leaves(leaves) => log.leaves.push(leaves),
+            ExportLine::Checkpoint(checkpoint) => log.checkpoints.push(checkpoint),
+        }
+        if log.entries.len() > ENTRIES_MAX {
+            return Err(ExportError::TooLong);
+        }
+    }
+    Ok(log)
+}

@@ -1,0 +1,245 @@
+//! A bundle as one page that a person can read: no script, nothing loaded from elsewhere, and every text escaped, with
+//! characters that command, hide or reorder spelled out.
+
+use std::fmt::Write as _;
+
+use interlock_core::json::Hash;
+use interlock_core::text::visible::{visible, visible_lines};
+use interlock_core::time::Timestamp;
+
+use crate::bundle::{ApprovalFacts, Predicate, ProvenEntry, ReceiptFacts, RunFacts, Statement, StepFacts};
+use crate::details::PayloadFacts;
+
+const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:72rem;padding:0 1rem;color:#1b1f24}\
+h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2rem}table{border-collapse:collapse;width:100%}\
+th,td{text-align:left;vertical-align:top;padding:.3rem .6rem;border-bottom:1px solid #d0d7de;overflow-wrap:anywhere}\
+th{font-weight:600;white-space:nowrap}code,pre{font:12.5px/1.45 ui-monospace,monospace}\
+pre{white-space:pre-wrap;overflow-wrap:anywhere;background:#f6f8fa;padding:.6rem}.note{color:#57606a}";
+
+/// The page of a bundle. `sha256` is the bundle's own, by which the file that can be verified is found.
+pub fn page(statement: &Statement, sha256: Hash) -> String {
+    let Predicate { number, previous, record, logs } = &statement.predicate;
+    let run = &record.run;
+    let mut body = String::new();
+    let kind = if *number == 0 { "Evidence".to_owned() } else { format!("Evidence, addendum {number}") };
+    add(&mut body, format_args!("<h1>{kind}: {}</h1>\n", text(&run.run.to_string())));
+    add(
+        &mut body,
+        format_args!(
+            "<p class=\"note\">This page shows what the bundle with the sha256 <code>{sha256}</code> says. It is not the \
+             proof: that is the bundle itself, which <code>interlock evidence verify</code> and every tool that reads \
+             in-toto statements in DSSE envelopes can verify.</p>\n"
+        ),
+    );
+    facts(&mut body, run, previous.map(|hash| hash.0));
+    steps(&mut body, &record.steps);
+    decisions(&mut body, &record.decisions);
+    approvals(&mut body, &record.approvals);
+    receipts(&mut body, &record.receipts);
+    for log in logs {
+        entries(&mut body, &log.entries);
+        add(&mut body, format_args!("<h2>Signed head of the log</h2>\n<pre>{}</pre>\n", lines(&log.checkpoint)));
+    }
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
+         <title>Evidence: {}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n{body}</body>\n</html>\n",
+        text(&run.run.to_string())
+    )
+}
+
+fn add(page: &mut String, piece: std::fmt::Arguments<'_>) {
+    // Writing to a string cannot fail.
+    let _ = page.write_fmt(piece);
+}
+
+/// One line of text that came from somewhere.
+fn text(from: &str) -> String {
+    escape(&visible(from))
+}
+
+fn lines(from: &str) -> String {
+    escape(&visible_lines(from))
+}
+
+fn escape(from: &str) -> String {
+    let mut escaped = String::with_capacity(from.len());
+    for c in from.chars() {
+        match c {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+fn instant(at: Timestamp) -> String {
+    jiff::Timestamp::from_millisecond(at.0).map_or_else(|_| format!("{} ms", at.0), |at| at.to_string())
+}
+
+fn opt_instant(at: Option<Timestamp>) -> String {
+    at.map_or_else(|| "–".to_owned(), instant)
+}
+
+fn payload(facts: Option<&PayloadFacts>) -> String {
+    facts.map_or_else(
+        || "–".to_owned(),
+        |facts| format!("{} bytes, sha256 <code>{}</code>", facts.bytes, facts.sha256.0),
+    )
+}
+
+fn row(page: &mut String, name: &str, value: &str) {
+    add(page, format_args!("<tr><th>{name}</th><td>{value}</td></tr>\n"));
+}
+
+fn facts(page: &mut String, run: &RunFacts, previous: Option<Hash>) {
+    page.push_str("<table>\n");
+    let ended = match &run.reason {
+        Some(reason) => format!("{} ({})", text(&run.state), text(reason)),
+        None => text(&run.state),
+    };
+    row(page, "Ended", &ended);
+    row(page, "Workflow", &format!("{}, version {}", text(&run.workflow), run.workflow_version));
+    row(page, "Tenant, workspace", &format!("{}, {}", run.tenant, text(&run.workspace)));
+    if let Some(subject) = &run.subject {
+        row(page, "Subject", &text(subject));
+    }
+    row(page, "Trigger", &text(&run.trigger));
+    row(page, "Started by", &run.started_by.as_deref().map_or_else(|| "–".to_owned(), text));
+    row(page, "Created", &instant(run.created_at));
+    row(page, "Finished", &instant(run.finished_at));
+    row(page, "Inputs", &payload(Some(&run.inputs)));
+    row(page, "Output", &payload(run.output.as_ref()));
+    if let Some(error) = &run.error {
+        row(page, "Error", &format!("<pre>{}</pre>", lines(&error.to_string())));
+    }
+    if let Some(from) = run.resumed_from {
+        row(page, "Continues", &text(&from.to_string()));
+    }
+    if let Some(previous) = previous {
+        row(page, "Bundle before", &format!("sha256 <code>{previous}</code>"));
+    }
+    page.push_str("</table>\n");
+}
+
+fn steps(page: &mut String, steps: &[StepFacts]) {
+    page.push_str("<h2>Steps</h2>\n<table>\n<tr><th>#</th><th>Step</th><th>Kind</th><th>State</th><th>Attempt</th>");
+    page.push_str("<th>Started</th><th>Finished</th><th>Output</th></tr>\n");
+    for step in steps {
+        add(
+            page,
+            format_args!(
+                "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
+                step.position + 1,
+                text(&step.key),
+                text(&step.kind),
+                text(&step.state),
+                step.attempt,
+                opt_instant(step.started_at),
+                opt_instant(step.finished_at),
+                payload(step.output.as_ref()),
+            ),
+        );
+    }
+    page.push_str("</table>\n");
+}
+
+fn decisions(page: &mut String, decisions: &[serde_json::Value]) {
+    if decisions.is_empty() {
+        return;
+    }
+    page.push_str("<h2>Policy decisions</h2>\n");
+    for decision in decisions {
+        let shown = serde_json::to_string_pretty(decision).unwrap_or_default();
+        add(page, format_args!("<pre>{}</pre>\n", lines(&shown)));
+    }
+}
+
+fn approvals(page: &mut String, approvals: &[ApprovalFacts]) {
+    if approvals.is_empty() {
+        return;
+    }
+    page.push_str("<h2>Approvals</h2>\n");
+    for approval in approvals {
+        page.push_str("<table>\n");
+        row(page, "Approval", &text(&approval.approval.to_string()));
+        row(page, "Step", &(approval.position + 1).to_string());
+        row(page, "Asked for", &text(&approval.purpose));
+        row(page, "State", &text(&approval.state));
+        row(page, "People needed", &approval.quorum.to_string());
+        row(page, "Groups", &text(&approval.approvers.join(", ")));
+        row(page, "Excluded", &text(&approval.excluded.join(", ")));
+        if let Some(message) = &approval.message {
+            row(page, "Message", &lines(message));
+        }
+        row(page, "Requested", &instant(approval.requested_at));
+        row(page, "Resolved", &opt_instant(approval.resolved_at));
+        for vote in &approval.votes {
+            let word = if vote.approve { "approved" } else { "rejected" };
+            let behalf = vote.on_behalf_of.as_ref().map(|whose| format!(" for {}", text(whose))).unwrap_or_default();
+            let notes = vote.notes.as_ref().map(|notes| format!(": {}", lines(notes))).unwrap_or_default();
+            row(page, "Vote", &format!("{}{behalf} {word} at {}{notes}", text(&vote.person), instant(vote.at)));
+        }
+        page.push_str("</table>\n");
+    }
+}
+
+fn receipts(page: &mut String, receipts: &[ReceiptFacts]) {
+    if receipts.is_empty() {
+        return;
+    }
+    page.push_str(
+        "<h2>Effects</h2>\n<table>\n<tr><th>Receipt</th><th>Step</th><th>Key</th><th>Class</th><th>State</th>",
+    );
+    page.push_str("<th>Intent</th><th>Outcome</th><th>Request</th><th>Response</th></tr>\n");
+    for receipt in receipts {
+        let late = if receipt.late { " (late)" } else { "" };
+        add(
+            page,
+            format_args!(
+                "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}{late}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
+                text(&receipt.receipt.to_string()),
+                receipt.position + 1,
+                text(&receipt.key),
+                text(&receipt.effect),
+                text(&receipt.state),
+                instant(receipt.intent_at),
+                opt_instant(receipt.outcome_at),
+                payload(Some(&receipt.request)),
+                payload(receipt.response.as_ref()),
+            ),
+        );
+    }
+    page.push_str("</table>\n");
+}
+
+fn entries(page: &mut String, entries: &[ProvenEntry]) {
+    page.push_str(
+        "<h2>Entries of the audit log</h2>\n<table>\n<tr><th>Entry</th><th>At</th><th>Events</th><th>By</th>",
+    );
+    page.push_str("<th>Details</th></tr>\n");
+    for ProvenEntry { logged, .. } in entries {
+        let body = &logged.entry.body;
+        let opened = logged.opened.as_ref();
+        let actor = opened.and_then(|opened| opened.actor.as_deref());
+        let by =
+            actor.map_or_else(|| text(&body.initiator), |actor| format!("{} ({})", text(actor), text(&body.initiator)));
+        let details = opened.and_then(|opened| opened.details.as_deref());
+        let details =
+            details.map_or_else(|| "not there (erased)".to_owned(), |shown| format!("<code>{}</code>", text(shown)));
+        add(
+            page,
+            format_args!(
+                "<tr><td>{}</td><td>{}</td><td>{}</td><td>{by}</td><td>{details}</td></tr>\n",
+                logged.entry.index,
+                instant(body.at),
+                text(&body.types.join(", ")),
+            ),
+        );
+    }
+    page.push_str("</table>\n");
+}

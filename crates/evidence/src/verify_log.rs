@@ -1,0 +1,258 @@
+//! Verifies a copy of a log with the public key alone, and says of the first bad entry what was done to it.
+//!
+//! What is believed is the signed head, and nothing else. Leaves that lead to its root are the true ones, so that each
+//! entry can be held against its own. Where they do not (or none were given), earlier signed heads narrow the place down,
+//! and the chain does the rest. A log that was cut off together with its newest heads looks whole by itself: only a
+//! checkpoint that was kept elsewhere shows it.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+
+use interlock_core::json::Hash;
+
+use crate::checkpoint::{Checkpoint, CheckpointError};
+use crate::entry::FIRST_PREV;
+use crate::export::{LeafSpan, LoggedEntry};
+use crate::key::PublicKey;
+use crate::tree::{MemoryTree, root};
+
+/// A log as it came from somewhere.
+#[derive(Debug, Clone, Default)]
+pub struct LogCopy {
+    pub entries: Vec<LoggedEntry>,
+    pub leaves: Vec<LeafSpan>,
+    /// Signed heads. The one with the largest size is the log's.
+    pub checkpoints: Vec<String>,
+}
+
+/// What else is known about the log.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Expected<'a> {
+    /// The log's name, where it is known: a copy of another log does not pass for it.
+    pub origin: Option<&'a str>,
+    /// A checkpoint that was kept elsewhere.
+    pub kept_elsewhere: Option<&'a str>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VerifiedLog {
+    pub head: Checkpoint,
+    /// Entries whose details were shown, and held against their hashes.
+    pub opened: u64,
+    /// Entries whose details are not there any more, or were not shown.
+    pub closed: u64,
+}
+
+/// What was done to a log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tampering {
+    Altered,
+    Removed,
+    Inserted,
+    Reordered,
+    Truncated,
+    /// An entry of another log, which is another tenant's or of before a restore.
+    Spliced,
+    /// The head itself: not signed by the key, or not of this log.
+    Head,
+}
+
+impl fmt::Display for Tampering {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Altered => "altered",
+            Self::Removed => "removed",
+            Self::Inserted => "inserted",
+            Self::Reordered => "reordered",
+            Self::Truncated => "truncated",
+            Self::Spliced => "spliced from another log",
+            Self::Head => "head not trustworthy",
+        })
+    }
+}
+
+/// The first thing that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("entry {index}: {kind}: {what}")]
+pub struct BadEntry {
+    pub index: u64,
+    pub kind: Tampering,
+    pub what: String,
+}
+
+fn bad(index: u64, kind: Tampering, what: impl Into<String>) -> BadEntry {
+    BadEntry { index, kind, what: what.into() }
+}
+
+pub fn verify_log(copy: &LogCopy, expected: Expected<'_>, key: &PublicKey) -> Result<VerifiedLog, BadEntry> {
+    let heads = open_heads(copy, key)?;
+    let head = heads.last().expect("there is one, or an error").clone();
+    if let Some(origin) = expected.origin.filter(|origin| **origin != head.origin) {
+        return Err(bad(0, Tampering::Head, format!("this is the log `{}`, not `{origin}`", head.origin)));
+    }
+    let kept = expected.kept_elsewhere.map(|note| open_kept(note, &head, key)).transpose()?;
+    let presented: Vec<Hash> = copy.entries.iter().map(|logged| logged.entry.leaf(logged.leaf_salt)).collect();
+    let (leaves, own_leaves) = (joined(&copy.leaves), MemoryTree::of(presented.iter().copied()));
+    let given_tree = MemoryTree::of(leaves.iter().copied());
+    if is_head_of(&head, &given_tree) {
+        compare(copy, &presented, &leaves[..head.size as usize], &head)?;
+    } else if !is_head_of(&head, &own_leaves) || presented.len() as u64 != head.size {
+        return Err(narrow_down(copy, &own_leaves, &heads));
+    }
+    for (kept, what) in kept.iter().map(|kept| (kept, "the checkpoint that was kept elsewhere")) {
+        if !is_head_of(kept, &own_leaves) {
+            let start = heads.iter().filter(|head| head.size < kept.size).map(|head| head.size).next_back();
+            let what = format!("the first {} entries are not those of {what}: the log was written anew", kept.size);
+            return Err(bad(start.unwrap_or(0), Tampering::Altered, what));
+        }
+    }
+    let mut verified = VerifiedLog { head, opened: 0, closed: 0 };
+    for logged in &copy.entries {
+        let Some(opened) = &logged.opened else {
+            verified.closed += 1;
+            continue;
+        };
+        if let Err(field) = opened.check(&logged.entry.body) {
+            let what = format!("what is shown as its {field:?} does not belong to its hash").to_lowercase();
+            return Err(bad(logged.entry.index, Tampering::Altered, what));
+        }
+        verified.opened += 1;
+    }
+    Ok(verified)
+}
+
+/// The signed heads, smallest first; all of one log.
+fn open_heads(copy: &LogCopy, key: &PublicKey) -> Result<Vec<Checkpoint>, BadEntry> {
+    let mut heads = Vec::with_capacity(copy.checkpoints.len());
+    for note in &copy.checkpoints {
+        match Checkpoint::open(note, key) {
+            Ok(head) => heads.push(head),
+            Err(error @ (CheckpointError::NotSigned { .. } | CheckpointError::Malformed(_))) => {
+                return Err(bad(0, Tampering::Head, error.to_string()));
+            }
+        }
+    }
+    heads.sort_by_key(|head| head.size);
+    let Some(last) = heads.last() else {
+        return Err(bad(0, Tampering::Head, "there is no signed head (checkpoint)"));
+    };
+    if let Some(other) = heads.iter().find(|head| head.origin != last.origin) {
+        let what = format!("the heads are of two logs, `{}` and `{}`", other.origin, last.origin);
+        return Err(bad(0, Tampering::Head, what));
+    }
+    Ok(heads)
+}
+
+fn open_kept(note: &str, head: &Checkpoint, key: &PublicKey) -> Result<Checkpoint, BadEntry> {
+    let kept = Checkpoint::open(note, key)
+        .map_err(|error| bad(0, Tampering::Head, format!("the checkpoint that was kept elsewhere: {error}")))?;
+    if kept.origin != head.origin {
+        let what =
+            format!("the checkpoint that was kept elsewhere is of `{}`, the log is `{}`", kept.origin, head.origin);
+        return Err(bad(0, Tampering::Head, what));
+    }
+    if kept.size > head.size {
+        let what = format!(
+            "the log has {} entries, and had {} when the checkpoint was made that was kept elsewhere",
+            head.size, kept.size
+        );
+        return Err(bad(head.size, Tampering::Truncated, what));
+    }
+    Ok(kept)
+}
+
+/// The leaves from 0 on, as far as they are without a gap.
+fn joined(spans: &[LeafSpan]) -> Vec<Hash> {
+    let mut spans: Vec<_> = spans.iter().collect();
+    spans.sort_by_key(|span| span.first);
+    let mut leaves = Vec::new();
+    for span in spans {
+        if span.first == leaves.len() as u64 {
+            leaves.extend(span.hashes.iter().map(|hash| hash.0));
+        }
+    }
+    leaves
+}
+
+fn is_head_of(head: &Checkpoint, tree: &MemoryTree) -> bool {
+    tree.size() >= head.size && root(tree, head.size).is_ok_and(|found| found == head.root)
+}
+
+/// The leaves are the true ones: what of the entries is not as they say?
+fn compare(copy: &LogCopy, presented: &[Hash], leaves: &[Hash], head: &Checkpoint) -> Result<(), BadEntry> {
+    let differs = presented.iter().zip(leaves).position(|(presented, leaf)| presented != leaf);
+    let Some(at) = differs else {
+        return match presented.len().cmp(&leaves.len()) {
+            std::cmp::Ordering::Equal => Ok(()),
+            std::cmp::Ordering::Less => {
+                let what = format!("the log ends here, and its signed head has {} entries", head.size);
+                Err(bad(presented.len() as u64, Tampering::Truncated, what))
+            }
+            std::cmp::Ordering::Greater => {
+                Err(bad(head.size, Tampering::Inserted, "the signed head does not have this entry"))
+            }
+        };
+    };
+    let index = at as u64;
+    let entry = &copy.entries[at].entry;
+    let place: HashMap<Hash, usize> = leaves.iter().copied().zip(0..).collect();
+    if let Some(&truly) = place.get(&presented[at]) {
+        let missing = !presented.iter().collect::<HashSet<_>>().contains(&leaves[at]);
+        return Err(if missing {
+            bad(index, Tampering::Removed, format!("entry {truly} stands in its place"))
+        } else {
+            bad(index, Tampering::Reordered, format!("entry {truly} stands in its place"))
+        });
+    }
+    if entry.origin != head.origin {
+        return Err(bad(index, Tampering::Spliced, format!("it is an entry of `{}`", entry.origin)));
+    }
+    Err(if presented.get(at + 1) == Some(&leaves[at]) {
+        bad(index, Tampering::Inserted, "the signed head does not have this entry, and has the next one in its place")
+    } else if presented.len() < leaves.len() {
+        let what = format!("from here on the log was written anew, without {} entries", leaves.len() - presented.len());
+        bad(index, Tampering::Removed, what)
+    } else {
+        bad(index, Tampering::Altered, "it is not what was sealed")
+    })
+}
+
+/// Neither leaves nor entries lead to the head. The earlier heads say up to where they do, and the chain what comes next.
+fn narrow_down(copy: &LogCopy, tree: &MemoryTree, heads: &[Checkpoint]) -> BadEntry {
+    let head = heads.last().expect("there is one");
+    let good = heads.iter().rev().find(|head| is_head_of(head, tree)).map_or(0, |head| head.size);
+    let until = heads.iter().find(|head| head.size > good).map_or(head.size, |head| head.size);
+    let mut prev = match good.checked_sub(1).and_then(|last| copy.entries.get(last as usize)) {
+        Some(logged) => logged.entry.hash(),
+        None => FIRST_PREV,
+    };
+    let later: HashSet<u64> = copy.entries.iter().skip(good as usize).map(|logged| logged.entry.index).collect();
+    for (at, logged) in copy.entries.iter().enumerate().skip(good as usize) {
+        let (index, entry) = (at as u64, &logged.entry);
+        if index >= head.size {
+            break;
+        }
+        if entry.origin != head.origin {
+            return bad(index, Tampering::Spliced, format!("it is an entry of `{}`", entry.origin));
+        }
+        if entry.index != index {
+            let kind = if later.contains(&index) { Tampering::Reordered } else { Tampering::Removed };
+            return bad(index, kind, format!("entry {} stands in its place", entry.index));
+        }
+        if entry.prev != prev {
+            // The entry before was sealed as something else, unless a signed head vouches for it.
+            let index = if index > good { index - 1 } else { index };
+            return bad(index, Tampering::Altered, "the chain breaks here");
+        }
+        prev = entry.hash();
+    }
+    if (copy.entries.len() as u64) < head.size {
+        let what = format!("the log ends here, and its signed head has {} entries", head.size);
+        return bad(copy.entries.len() as u64, Tampering::Truncated, what);
+    }
+    let what = format!(
+        "one of the entries {good} to {} is not what was sealed; the chain was computed anew behind it",
+        until.saturating_sub(1)
+    );
+    bad(good, Tampering::Altered, what)
+}

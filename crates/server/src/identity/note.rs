@@ -1,0 +1,85 @@
+//! What happens to keys, people and visits goes into the tenant's audit log, committed together with the change itself.
+
+use interlock_core::ids::TenantId;
+use interlock_core::json::Json;
+use interlock_engine::audit::Happening;
+use interlock_engine::{Engine, EngineError};
+use interlock_store::{Along, Done, FinishIdempotency, SubmitError, TenantWrite};
+
+use super::{Caller, Identity};
+use crate::api_error::ApiError;
+
+/// What a caller has done.
+pub fn by(caller: &Caller, kind: &'static str, subject: impl ToString, details: &serde_json::Value) -> Happening {
+    done(kind, Some(caller.name()), subject, details)
+}
+
+/// What somebody has done who is known by name, or by nothing.
+pub fn done(
+    kind: &'static str,
+    actor: Option<String>,
+    subject: impl ToString,
+    details: &serde_json::Value,
+) -> Happening {
+    let details = Json::trusted(details.to_string());
+    Happening { kind, initiator: "user", actor, subject: Some(subject.to_string()), details }
+}
+
+/// Writes, with a note where the engine keeps a log, and with the answer to the request that asks for it.
+pub async fn write_answering<W: TenantWrite>(
+    engine: &Engine,
+    tenant: TenantId,
+    write: W,
+    what: Happening,
+    answer: Option<FinishIdempotency>,
+) -> Result<W::Answer, SubmitError>
+where
+    W::Answer: Done,
+{
+    let along = Along { answer, note: engine.note_of(tenant, what) };
+    engine.for_tenant(tenant).write_with(write, along).await
+}
+
+/// The same for what no request under a key asks for.
+pub async fn write_noted<W: TenantWrite>(
+    engine: &Engine,
+    tenant: TenantId,
+    write: W,
+    what: Happening,
+) -> Result<W::Answer, SubmitError>
+where
+    W::Answer: Done,
+{
+    write_answering(engine, tenant, write, what, None).await
+}
+
+impl Identity {
+    /// Like [`Identity::write`], with a note for the audit log.
+    pub async fn write_noted<W: TenantWrite>(
+        &self,
+        tenant: TenantId,
+        write: W,
+        what: Happening,
+    ) -> Result<W::Answer, ApiError>
+    where
+        W::Answer: Done,
+    {
+        self.write_answering(tenant, write, what, None).await
+    }
+
+    /// The same, with the answer to the request that asks for it.
+    pub async fn write_answering<W: TenantWrite>(
+        &self,
+        tenant: TenantId,
+        write: W,
+        what: Happening,
+        answer: Option<FinishIdempotency>,
+    ) -> Result<W::Answer, ApiError>
+    where
+        W::Answer: Done,
+    {
+        let answer = write_answering(self.engine(), tenant, write, what, answer).await.map_err(EngineError::from)?;
+        self.forget();
+        Ok(answer)
+    }
+}

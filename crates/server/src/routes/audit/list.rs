@@ -1,0 +1,101 @@
+//! `GET /audit`: entries of the tenant's log.
+
+use axum::Json;
+use axum::extract::State;
+use interlock_core::ids::RunId;
+use interlock_core::json::Json as RawJson;
+use interlock_core::tenant::identity::Permission;
+use interlock_core::time::Timestamp;
+use interlock_engine::audit::read::{AuditFilter, AuditQuery};
+use interlock_protocol::audit::{AuditPageView, LeafSpanView, limits, path};
+use serde::Deserialize;
+use utoipa::{IntoParams, ToSchema};
+
+use crate::api_error::ApiError;
+use crate::identity::Caller;
+use crate::query::Params;
+use crate::state::AppState;
+
+/// In which order entries come.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AuditOrder {
+    #[default]
+    Asc,
+    Desc,
+}
+
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct AuditParams {
+    /// Which of the tenant's logs; the present one where omitted.
+    log: Option<u64>,
+    /// The entry to begin with.
+    from: Option<u64>,
+    limit: Option<usize>,
+    /// `asc`, the log's own order, or `desc`, newest first.
+    #[serde(default)]
+    order: AuditOrder,
+    /// Entries about this run.
+    run: Option<RunId>,
+    /// Entries with this event: a name, or its first words (`approval` finds `approval.voted`).
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    /// Entries by this person.
+    actor: Option<String>,
+    /// Entries about this thing: a key, a person's account …
+    subject: Option<String>,
+    /// Not before this instant, in milliseconds since 1970.
+    since: Option<Timestamp>,
+    /// Before this instant.
+    until: Option<Timestamp>,
+}
+
+/// The audit log
+///
+/// What entries of runs stand for is shown to everybody who may read; what those about people and keys stand for, to
+/// admins only. The log verifies either way.
+#[utoipa::path(
+    get,
+    path = path::AUDIT,
+    tag = "audit",
+    params(AuditParams),
+    responses((status = 200, description = "A page of entries.", body = AuditPageView)),
+)]
+pub async fn list(
+    State(state): State<AppState>,
+    caller: Caller,
+    Params(params): Params<AuditParams>,
+) -> Result<Json<AuditPageView>, ApiError> {
+    let AuditParams { log, from, limit, order, run, kind, actor, subject, since, until } = params;
+    let query = AuditQuery {
+        number: log,
+        newest_first: order == AuditOrder::Desc,
+        from,
+        limit: limit.unwrap_or(limits::PAGE_DEFAULT).clamp(1, limits::PAGE_MAX),
+        filter: AuditFilter { run, kind, actor, subject, since, until },
+    };
+    let page = state.engine().audit().entries(caller.tenant, &query).await?;
+    let sees_people = caller.may(Permission::Administer);
+    let mut entries = Vec::with_capacity(page.entries.len());
+    for mut logged in page.entries {
+        if logged.entry.body.run.is_none() && !sees_people {
+            logged.opened = None;
+        }
+        entries.push(RawJson::of(&logged).map_err(|error| ApiError::invalid(error.to_string()))?);
+    }
+    let leaves = page.leaves.map(|span| LeafSpanView {
+        first: span.first,
+        hashes: span.hashes.iter().map(|hash| hash.0.to_string()).collect(),
+    });
+    Ok(Json(AuditPageView {
+        log: page.number,
+        origin: page.origin,
+        size: page.size,
+        entries,
+        leaves,
+        checkpoints: page.checkpoints,
+        next: page.next,
+    }))
+}

@@ -1,0 +1,98 @@
+//! The audit log and the evidence of runs, over HTTP.
+
+use std::time::Duration;
+
+use interlock_core::tenant::identity::Role;
+use interlock_evidence::PublicKey;
+use interlock_evidence::export::LoggedEntry;
+use interlock_evidence::verify_bundle::verify_bundle;
+use interlock_evidence::verify_log::{Expected, LogCopy, verify_log};
+use interlock_server::identity::NewKey;
+use serde_json::{Value, json};
+
+use crate::api::{Answer, Api, task};
+use crate::set_up::canceled;
+
+/// Asks until what was committed is in the log.
+async fn sealed(api: &Api, path: &str) -> Answer {
+    for _ in 0..200 {
+        let answer = api.get(path).await;
+        if answer.status != 503 {
+            return answer;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    panic!("{path} is never sealed");
+}
+
+fn kinds(page: &Value) -> Vec<&str> {
+    let entries = page["entries"].as_array().unwrap();
+    entries.iter().filter_map(|logged| logged["entry"]["types"][0].as_str()).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn evidence_verifies_with_the_key_that_the_api_gives() {
+    let api = Api::new().await;
+    let run = canceled(&api).await;
+    let bundle = sealed(&api, &format!("/runs/{run}/evidence")).await;
+    let sha256 = bundle.headers["interlock-sha256"].clone();
+    let bundle = bundle.ok();
+    let key = api.get("/audit/key").await.ok();
+    let pem = PublicKey::parse(key["public_key"].as_str().unwrap()).unwrap();
+    assert_eq!(PublicKey::parse(key["verifier_key"].as_str().unwrap()).unwrap().bytes, pem.bytes);
+    let report = verify_bundle(&bundle.to_string(), &pem);
+    assert!(report.is_complete(), "{:?} {:?}", report.integrity, report.completeness);
+    let page = api.get(&format!("/runs/{run}/evidence?format=html")).await;
+    assert_eq!(page.headers["interlock-sha256"], sha256);
+    assert!(page.headers["content-security-policy"].to_str().unwrap().contains("default-src 'none'"));
+    assert!(page.headers["content-type"].to_str().unwrap().starts_with("text/html"));
+    assert_eq!(api.get("/runs/run_000000000000000000000000000000ff/evidence").await.problem(), (404, "RUN_NOT_FOUND"));
+    api.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_log_verifies_for_everybody_and_shows_people_to_admins() {
+    let api = Api::new().await;
+    let new = NewKey::new(api.tenant, "watcher", [Role::Viewer].into_iter().collect());
+    let viewer = api.with_key(&api.new_key(new).await);
+    let run = canceled(&api).await;
+    sealed(&api, &format!("/runs/{run}/evidence")).await.ok();
+    let found = api.get("/audit?type=key.created&order=desc").await.ok();
+    assert!(kinds(&found).contains(&"key.created"), "{found}");
+    assert!(found.to_string().contains("watcher"));
+    let found = viewer.get("/audit?type=key.created&order=desc").await.ok();
+    assert!(!found.to_string().contains("watcher"), "{found}");
+    let of_run = viewer.get(&format!("/audit?run={run}")).await.ok();
+    assert!(of_run["entries"][0]["opened"]["details"].is_string(), "{of_run}");
+
+    let head = viewer.get("/audit/checkpoint").await.ok();
+    let key = PublicKey::parse(viewer.get("/audit/key").await.ok()["public_key"].as_str().unwrap()).unwrap();
+    let mut copy = LogCopy { checkpoints: vec![head["checkpoint"].as_str().unwrap().to_owned()], ..LogCopy::default() };
+    let mut from = json!(0);
+    while !from.is_null() {
+        let page = viewer.get(&format!("/audit?from={from}&limit=2")).await.ok();
+        for logged in page["entries"].as_array().unwrap() {
+            copy.entries.push(serde_json::from_value::<LoggedEntry>(logged.clone()).unwrap());
+        }
+        from = page["next"].clone();
+    }
+    let verified = verify_log(&copy, Expected::default(), &key).unwrap();
+    assert!(verified.closed > 0 && verified.opened > 0, "{verified:?}");
+    api.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_of_one_workspace_does_not_see_the_log() {
+    let api = Api::new().await;
+    let new = NewKey {
+        workspace: Some("ops".into()),
+        ..NewKey::new(api.tenant, "ops", [Role::Operator].into_iter().collect())
+    };
+    let confined = api.with_key(&api.new_key(new).await);
+    for path in ["/audit", "/audit/checkpoint"] {
+        assert_eq!(confined.get(path).await.problem(), (403, "PERMISSION_DENIED"));
+    }
+    let run = api.start(json!([task("a")])).await;
+    assert_eq!(confined.get(&format!("/runs/{run}/evidence")).await.problem(), (404, "RUN_NOT_FOUND"));
+    api.end().await;
+}
