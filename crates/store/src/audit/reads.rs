@@ -164,7 +164,7 @@ fn note(mut row: Row) -> Result<AuditNote, CorruptRow> {
         at: row.time("at")?,
         initiator: row.text("initiator")?,
         actor: row.opt_text("actor")?,
-        kind: row.text("type")?,
+        kind: row.text("kind")?,
         subject: row.opt_text("subject")?,
         details: row.json("details")?,
     })

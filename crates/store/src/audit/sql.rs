@@ -90,12 +90,12 @@ statements! {
     }
 
     AUDIT_NOTE_INSERT on audit_notes {
-        both: "INSERT INTO audit_notes (tenant_id, note_id, at, initiator, actor, type, subject, details)
+        both: "INSERT INTO audit_notes (tenant_id, note_id, at, initiator, actor, kind, subject, details)
                VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (tenant_id, note_id) DO NOTHING"
     }
 
     AUDIT_NOTES on audit_notes {
-        both: "SELECT tenant_id, note_id, at, initiator, actor, type, subject, details FROM audit_notes
+        both: "SELECT tenant_id, note_id, at, initiator, actor, kind, subject, details FROM audit_notes
                WHERE tenant_id = $1 ORDER BY note_id LIMIT $2"
     }
 

@@ -163,7 +163,7 @@ pub const ROWS: &[(&str, &str, &str, u32)] = &[
     ("audit_details", "tenant_id, number, entry, actor, details", "tenant(i), 1, i, 'ada', '{}'", 2_000),
     (
         "audit_notes",
-        "tenant_id, note_id, at, initiator, actor, type, subject, details",
+        "tenant_id, note_id, at, initiator, actor, kind, subject, details",
         "tenant(i), id(i), i, 'user', 'ada', 'key.created', 'k', '{}'",
         400,
     ),
