@@ -7,6 +7,7 @@ use anyhow::Context as _;
 use interlock_core::ids::TenantId;
 use interlock_core::json::Json;
 use interlock_core::state::{EffectClass, RunState};
+use interlock_engine::audit::Actor;
 use interlock_engine::commands::signal::SignalRequest;
 use interlock_engine::{ApplyWorkflow, Engine, EngineError, Expected, IdempotencyKey, StartWorkflow};
 use interlock_store::{Page, RunFilter, Tenant};
@@ -53,6 +54,7 @@ pub async fn apply(engine: &Engine, tenant: TenantId) -> anyhow::Result<()> {
         name: Some(WORKFLOW.into()),
         expected: Expected::Anything,
         person: None,
+        by: Actor::system(),
     };
     engine.workflows().apply(request).await.context("the demo's workflow")?;
     Ok(())

@@ -6,11 +6,13 @@ use axum::response::{IntoResponse, Response};
 use interlock_core::json::Hash;
 use interlock_engine::{ApplyError, ApplyWorkflow};
 use interlock_protocol::workflows::{Applied, File, path};
+use interlock_store::WorkflowVersionRow;
+use interlock_workflow::diagnostic::Diagnostics;
 
 use super::etag::{self, ConditionHeaders};
 use super::view;
 use crate::api_error::ApiError;
-use crate::idempotency::{IdempotencyHeaders, Keyed, Made};
+use crate::idempotency::{IdempotencyHeaders, Keep, Keyed, Made};
 use crate::identity::Caller;
 use crate::request::{Body, WorkflowName};
 use crate::state::AppState;
@@ -42,7 +44,7 @@ pub async fn apply(
 ) -> Result<Response, ApiError> {
     let keyed = Keyed { state: &state, headers: &headers, caller: &caller, source: "workflows" };
     let asked = (file.clone(), conditions(&headers));
-    Box::pin(keyed.once(&asked, store(&state, &caller, &headers, file, None))).await
+    Box::pin(keyed.once_keeping(&asked, |keep| store(&state, &caller, &headers, file, Goal { name: None, keep }))).await
 }
 
 /// Apply a workflow file under its name
@@ -66,7 +68,8 @@ pub async fn put(
     headers: HeaderMap,
     Body(file): Body<File>,
 ) -> Result<Response, ApiError> {
-    Ok(store(&state, &caller, &headers, file, Some(name)).await?.into_response())
+    let goal = Goal { name: Some(name), keep: Keep::nothing(&state) };
+    Ok(store(&state, &caller, &headers, file, goal).await?.into_response())
 }
 
 /// The conditions are a part of what is asked.
@@ -75,12 +78,19 @@ fn conditions(headers: &HeaderMap) -> Vec<String> {
     given.into_iter().flatten().map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned()).collect()
 }
 
+/// What else a request says of the file.
+struct Goal<'a> {
+    /// The name that it must have.
+    name: Option<String>,
+    keep: Keep<'a>,
+}
+
 async fn store(
     state: &AppState,
     caller: &Caller,
     headers: &HeaderMap,
     file: File,
-    name: Option<String>,
+    Goal { name, keep }: Goal<'_>,
 ) -> Result<Made<Applied>, ApiError> {
     let request = ApplyWorkflow {
         tenant: caller.tenant,
@@ -89,20 +99,35 @@ async fn store(
         name,
         expected: etag::expected(headers)?,
         person: caller.responsible().map(str::to_owned),
+        by: caller.actor(),
     };
-    let applied = state.engine().workflows().apply(request).await?;
-    let (version, hash): (u32, Hash) = (applied.version.version, applied.version.source_hash);
+    let kept = |row: &WorkflowVersionRow, warnings: &Diagnostics| {
+        let hashes = Hashes { source: row.source_hash, plan: row.plan_hash };
+        keep.answer(&made(&row.name, row.version, true, hashes, warnings))
+    };
+    let applied = state.engine().workflows().apply_answering(request, kept).await?;
+    let version = &applied.version;
+    let hashes = Hashes { source: version.source_hash, plan: version.plan.hash };
+    Ok(made(&version.name, version.version, applied.created, hashes, &applied.warnings))
+}
+
+struct Hashes {
+    source: Hash,
+    plan: Hash,
+}
+
+fn made(name: &str, version: u32, created: bool, hashes: Hashes, warnings: &Diagnostics) -> Made<Applied> {
     let body = Applied {
-        workflow: applied.version.name.clone(),
+        workflow: name.to_owned(),
         version,
-        created: applied.created,
-        source_hash: hash.to_string(),
-        plan_hash: applied.version.plan.hash.to_string(),
-        warnings: view::diagnostics(&applied.warnings.list),
+        created,
+        source_hash: hashes.source.to_string(),
+        plan_hash: hashes.plan.to_string(),
+        warnings: view::diagnostics(&warnings.list),
     };
-    let status = if applied.created { StatusCode::CREATED } else { StatusCode::OK };
+    let status = if created { StatusCode::CREATED } else { StatusCode::OK };
     let location = path::WORKFLOW.replace("{workflow}", &body.workflow);
-    Ok(Made::from((status, body)).at(location).with(header::ETAG, etag::of(version, hash).quoted()))
+    Made::from((status, body)).at(location).with(header::ETAG, etag::of(version, hashes.source).quoted())
 }
 
 impl From<ApplyError> for ApiError {
