@@ -6,7 +6,7 @@ use axum::response::Response;
 use interlock_core::rejection::Rejection;
 use interlock_core::trigger::cloudevent::CloudEvent;
 use interlock_engine::commands::announce::Announced;
-use interlock_engine::commands::signal::Signaled as Stored;
+use interlock_engine::commands::signal;
 use interlock_protocol::runs::{RunSignal, Signal, Signaled, path};
 
 use crate::api_error::ApiError;
@@ -60,7 +60,7 @@ pub async fn signal(
         request.run = Some(run);
         let row = state.engine().signals().draft(request).await?;
         let made = |signaled| Made::from(answer(Announced { signaled, runs: Vec::new(), skipped: Vec::new() }));
-        let kept = keep.answer(&made(Stored::Stored(row.id)))?;
+        let kept = keep.answer(&made(signal::Signaled::Stored(row.id)))?;
         Ok(made(state.engine().signals().add(row, kept).await?))
     };
     Box::pin(keyed.once_keeping(&asked, store)).await

@@ -44,7 +44,8 @@ pub async fn apply(
 ) -> Result<Response, ApiError> {
     let keyed = Keyed { state: &state, headers: &headers, caller: &caller, source: "workflows" };
     let asked = (file.clone(), conditions(&headers));
-    Box::pin(keyed.once_keeping(&asked, |keep| store(&state, &caller, &headers, file, Goal { name: None, keep }))).await
+    let put = async |keep: Keep<'_>| store(&state, request(&caller, &headers, file, None)?, keep).await;
+    Box::pin(keyed.once_keeping(&asked, put)).await
 }
 
 /// Apply a workflow file under its name
@@ -68,8 +69,8 @@ pub async fn put(
     headers: HeaderMap,
     Body(file): Body<File>,
 ) -> Result<Response, ApiError> {
-    let goal = Goal { name: Some(name), keep: Keep::nothing(&state) };
-    Ok(store(&state, &caller, &headers, file, goal).await?.into_response())
+    let request = request(&caller, &headers, file, Some(name))?;
+    Ok(store(&state, request, Keep::nothing(&state)).await?.into_response())
 }
 
 /// The conditions are a part of what is asked.
@@ -78,21 +79,8 @@ fn conditions(headers: &HeaderMap) -> Vec<String> {
     given.into_iter().flatten().map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned()).collect()
 }
 
-/// What else a request says of the file.
-struct Goal<'a> {
-    /// The name that it must have.
-    name: Option<String>,
-    keep: Keep<'a>,
-}
-
-async fn store(
-    state: &AppState,
-    caller: &Caller,
-    headers: &HeaderMap,
-    file: File,
-    Goal { name, keep }: Goal<'_>,
-) -> Result<Made<Applied>, ApiError> {
-    let request = ApplyWorkflow {
+fn request(caller: &Caller, headers: &HeaderMap, file: File, name: Option<String>) -> Result<ApplyWorkflow, ApiError> {
+    Ok(ApplyWorkflow {
         tenant: caller.tenant,
         file: file.file.unwrap_or_else(|| UNNAMED.to_owned()),
         source: file.source,
@@ -100,34 +88,55 @@ async fn store(
         expected: etag::expected(headers)?,
         person: caller.responsible().map(str::to_owned),
         by: caller.actor(),
-    };
+    })
+}
+
+async fn store(state: &AppState, request: ApplyWorkflow, keep: Keep<'_>) -> Result<Made<Applied>, ApiError> {
     let kept = |row: &WorkflowVersionRow, warnings: &Diagnostics| {
-        let hashes = Hashes { source: row.source_hash, plan: row.plan_hash };
-        keep.answer(&made(&row.name, row.version, true, hashes, warnings))
+        let version = AppliedVersion {
+            name: &row.name,
+            version: row.version,
+            created: true,
+            source_hash: row.source_hash,
+            plan_hash: row.plan_hash,
+        };
+        keep.answer(&version.made(warnings))
     };
     let applied = state.engine().workflows().apply_answering(request, kept).await?;
-    let version = &applied.version;
-    let hashes = Hashes { source: version.source_hash, plan: version.plan.hash };
-    Ok(made(&version.name, version.version, applied.created, hashes, &applied.warnings))
-}
-
-struct Hashes {
-    source: Hash,
-    plan: Hash,
-}
-
-fn made(name: &str, version: u32, created: bool, hashes: Hashes, warnings: &Diagnostics) -> Made<Applied> {
-    let body = Applied {
-        workflow: name.to_owned(),
-        version,
-        created,
-        source_hash: hashes.source.to_string(),
-        plan_hash: hashes.plan.to_string(),
-        warnings: view::diagnostics(&warnings.list),
+    let version = AppliedVersion {
+        name: &applied.version.name,
+        version: applied.version.version,
+        created: applied.created,
+        source_hash: applied.version.source_hash,
+        plan_hash: applied.version.plan.hash,
     };
-    let status = if created { StatusCode::CREATED } else { StatusCode::OK };
-    let location = path::WORKFLOW.replace("{workflow}", &body.workflow);
-    Made::from((status, body)).at(location).with(header::ETAG, etag::of(version, hashes.source).quoted())
+    Ok(version.made(&applied.warnings))
+}
+
+/// What the answer says of the newest version.
+struct AppliedVersion<'a> {
+    name: &'a str,
+    version: u32,
+    created: bool,
+    source_hash: Hash,
+    plan_hash: Hash,
+}
+
+impl AppliedVersion<'_> {
+    fn made(&self, warnings: &Diagnostics) -> Made<Applied> {
+        let body = Applied {
+            workflow: self.name.to_owned(),
+            version: self.version,
+            created: self.created,
+            source_hash: self.source_hash.to_string(),
+            plan_hash: self.plan_hash.to_string(),
+            warnings: view::diagnostics(&warnings.list),
+        };
+        let status = if self.created { StatusCode::CREATED } else { StatusCode::OK };
+        let location = path::WORKFLOW.replace("{workflow}", self.name);
+        let etag = etag::of(self.version, self.source_hash).quoted();
+        Made::from((status, body)).at(location).with(header::ETAG, etag)
+    }
 }
 
 impl From<ApplyError> for ApiError {
