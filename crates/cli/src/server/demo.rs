@@ -8,6 +8,7 @@ use anyhow::Context as _;
 use interlock_core::ids::TenantId;
 use interlock_core::json::Json;
 use interlock_core::state::{EffectClass, RunState};
+use interlock_engine::audit::Actor;
 use interlock_engine::commands::signal::SignalRequest;
 use interlock_engine::{ApplyWorkflow, Engine, EngineError, Expected, IdempotencyKey, StartWorkflow};
 use interlock_store::{Page, RunFilter, Tenant};
@@ -63,6 +64,7 @@ pub async fn apply(engine: &Engine, tenant: TenantId) -> anyhow::Result<()> {
             name: Some(name.into()),
             expected: Expected::Anything,
             person: None,
+            by: Actor::system(),
         };
         engine.workflows().apply(request).await.with_context(|| format!("the demo's workflow `{name}`"))?;
     }

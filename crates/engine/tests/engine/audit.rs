@@ -98,8 +98,8 @@ on_both! {
             details: Json::trusted(r#"{"name":"deploy"}"#),
         };
         let note = engine.note_of(tenant, what).unwrap();
-        engine.store().write_with(SetOnce { name: "test", value: "1".into() }, Along { answer: None, note: Some(note.clone()) }).await.unwrap();
-        engine.store().write_with(SetOnce { name: "test", value: "2".into() }, Along { answer: None, note: Some(note) }).await.unwrap();
+        engine.store().write_with(SetOnce { name: "test", value: "1".into() }, Along { answer: None, notes: vec![note.clone()] }).await.unwrap();
+        engine.store().write_with(SetOnce { name: "test", value: "2".into() }, Along { answer: None, notes: vec![note] }).await.unwrap();
 
         let log = caught_up(&engine, tenant).await;
         let whole = copy(&engine, tenant, None).await;

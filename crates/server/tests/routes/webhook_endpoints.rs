@@ -288,6 +288,18 @@ async fn an_endpoint_that_is_gone_is_disabled_and_can_come_back() {
     };
     let endpoint = timeout(Duration::from_secs(10), disabled()).await.unwrap();
     assert_eq!(endpoint["note"], "it answered 410 Gone");
+    let noted = async || loop {
+        let (_, page) = served.call("GET", "/audit?type=webhook_endpoint.disabled", json!({})).await;
+        if page["entries"].as_array().is_some_and(|entries| !entries.is_empty()) {
+            return page["entries"].clone();
+        }
+        sleep(Duration::from_millis(50)).await;
+    };
+    let noted = timeout(Duration::from_secs(10), noted()).await.expect("the log tells of it");
+    assert_eq!(
+        (&noted[0]["entry"]["initiator"], &noted[0]["entry"]["subject"]),
+        (&json!("system"), &made["endpoint_id"])
+    );
     served.run().await;
     sleep(Duration::from_millis(1_500)).await;
     assert_eq!(receiver.arrived.lock().unwrap().len(), 1, "nothing is sent meanwhile");
