@@ -6,6 +6,7 @@ import { Harness } from './harness.mjs';
 import { roomTests } from './rooms.mjs';
 import { runTests } from './runs.mjs';
 import { signInTests } from './sign-in.mjs';
+import { workerTests } from './workers.mjs';
 
 let harness;
 before(async () => {
@@ -16,4 +17,5 @@ after(() => harness?.stop());
 signInTests(() => harness);
 runTests(() => harness);
 approvalTests(() => harness);
+workerTests(() => harness);
 roomTests(() => harness);

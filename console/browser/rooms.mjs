@@ -39,6 +39,7 @@ export function roomTests(get) {
     const approval = (await harness.call(`/approvals?run=${waiting}`)).approvals[0].approval;
     await harness.call('/webhook-endpoints', { url: 'https://hooks.example.org/interlock', description: 'The team’s room' });
     await harness.call('/webhooks', { name: 'github', source: 'github' });
+    const worker = (await harness.call('/workers')).workers.find((each) => each.worker === 'console-tests').session_id;
     const rooms = [
       ['runs', '/runs', 'table'],
       ['run-waiting', `/runs/${waiting}`, '.timeline'],
@@ -50,6 +51,8 @@ export function roomTests(get) {
       ['workflow-source', '/workflows/restart-database?tab=source', '.source'],
       ['workflow-versions', '/workflows/restart-database?tab=versions', '.versions'],
       ['schedules', '/schedules/nightly', '.slots'],
+      ['workers', '/workers', '.workers'],
+      ['worker', `/workers/${worker}`, '.pane .facts'],
       ['webhooks', '/webhooks', 'table'],
       ['settings', '/settings', '.facts'],
       ['settings-people', '/settings/people', 'table'],

@@ -24,6 +24,7 @@ const ROOMS: RoomLink[] = [
   { room: 'approvals', title: 'Approvals', icon: 'approvals', press: 'g a' },
   { room: 'workflows', title: 'Workflows', icon: 'workflows', press: 'g w' },
   { room: 'schedules', title: 'Schedules', icon: 'schedules', press: 'g s' },
+  { room: 'workers', title: 'Workers', icon: 'workers', press: 'g k' },
   { room: 'webhooks', title: 'Webhooks', icon: 'webhooks', press: 'g h' },
   { room: 'settings', title: 'Settings', icon: 'settings', press: 'g e' },
 ];

@@ -46,6 +46,18 @@ export function State({ of, detail }: { of: AnyState; detail?: string | null }) 
   );
 }
 
+/** A word that is no state of a run, with the same marks. */
+export function Mark({ tone, word }: { tone: Tone; word: string }) {
+  return (
+    <span className={`state ${tone}`}>
+      <svg className="shape" viewBox="0 0 16 16" aria-hidden="true">
+        {tone === 'idle' ? <path d="M4 8h8" /> : <circle cx="8" cy="8" r="4" />}
+      </svg>
+      {word}
+    </span>
+  );
+}
+
 const RING = 'M14.5 8a6.5 6.5 0 1 1-13 0 6.5 6.5 0 0 1 13 0';
 
 const PATHS: Partial<Record<AnyState, string>> = {
