@@ -3,6 +3,7 @@
 import { after, before } from 'node:test';
 import { approvalTests } from './approvals.mjs';
 import { Harness } from './harness.mjs';
+import { policyTests } from './policy.mjs';
 import { roomTests } from './rooms.mjs';
 import { runTests } from './runs.mjs';
 import { signInTests } from './sign-in.mjs';
@@ -18,4 +19,5 @@ signInTests(() => harness);
 runTests(() => harness);
 approvalTests(() => harness);
 workerTests(() => harness);
+policyTests(() => harness);
 roomTests(() => harness);

@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { test } from 'node:test';
 import { done } from './harness.mjs';
+import { decidedRun } from './policy.mjs';
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const RULES = { runOnly: { type: 'tag', values: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] } };
@@ -39,6 +40,7 @@ export function roomTests(get) {
     const approval = (await harness.call(`/approvals?run=${waiting}`)).approvals[0].approval;
     await harness.call('/webhook-endpoints', { url: 'https://hooks.example.org/interlock', description: 'The team’s room' });
     await harness.call('/webhooks', { name: 'github', source: 'github' });
+    const decided = await decidedRun(harness);
     const worker = (await harness.call('/workers')).workers.find((each) => each.worker === 'console-tests').session_id;
     const rooms = [
       ['runs', '/runs', 'table'],
@@ -53,6 +55,11 @@ export function roomTests(get) {
       ['schedules', '/schedules/nightly', '.slots'],
       ['workers', '/workers', '.workers'],
       ['worker', `/workers/${worker}`, '.pane .facts'],
+      ['policy', '/policy', '.source'],
+      ['policy-versions', '/policy?tab=versions', 'table'],
+      ['policy-playground', `/policy?tab=playground`, '.playground'],
+      ['policy-replay', '/policy?tab=replay', '.bar-of-fields'],
+      ['run-decided', `/runs/${decided}`, '.decisions'],
       ['webhooks', '/webhooks', 'table'],
       ['settings', '/settings', '.facts'],
       ['settings-people', '/settings/people', 'table'],

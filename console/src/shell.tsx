@@ -25,6 +25,7 @@ const ROOMS: RoomLink[] = [
   { room: 'workflows', title: 'Workflows', icon: 'workflows', press: 'g w' },
   { room: 'schedules', title: 'Schedules', icon: 'schedules', press: 'g s' },
   { room: 'workers', title: 'Workers', icon: 'workers', press: 'g k' },
+  { room: 'policy', title: 'Policy', icon: 'policy', press: 'g p' },
   { room: 'webhooks', title: 'Webhooks', icon: 'webhooks', press: 'g h' },
   { room: 'settings', title: 'Settings', icon: 'settings', press: 'g e' },
 ];

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { commandFor, isUnserved, loadOf, standingOf } from './fleet';
+import { commandFor, isUnserved, standingOf } from './fleet';
 import type { Queue, Worker } from './query';
 
 const worker = (rest: Partial<Worker>) => ({ state: 'online', slots: 4, running: 0, ...rest }) as Worker;
@@ -10,12 +10,6 @@ it('says first what is wrong with a worker, then what it does', () => {
   expect(standingOf(worker({ running: 2, silent: true }))).toBe('silent');
   expect(standingOf(worker({ running: 2, state: 'draining' }))).toBe('draining');
   expect(standingOf(worker({ running: 2, state: 'offline', silent: true }))).toBe('offline');
-});
-
-it('measures load in slots', () => {
-  expect(loadOf({ running: 1, slots: 4 })).toBe(0.25);
-  expect(loadOf({ running: 9, slots: 4 })).toBe(1);
-  expect(loadOf({ running: 0, slots: 0 })).toBe(0);
 });
 
 it('warns of a queue with steps and without workers only', () => {

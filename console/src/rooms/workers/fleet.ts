@@ -11,11 +11,6 @@ export function standingOf(worker: Worker): Standing {
   return worker.running > 0 ? 'working' : 'idle';
 }
 
-/** Which part of its slots is taken, from 0 to 1. */
-export function loadOf({ running, slots }: Pick<Worker, 'running' | 'slots'>): number {
-  return slots === 0 ? 0 : Math.min(1, running / slots);
-}
-
 /** Steps stand in the queue, and nobody takes from it. */
 export function isUnserved(queue: Queue): boolean {
   return queue.workers === 0 && queue.ready > 0;
