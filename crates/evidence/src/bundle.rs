@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use interlock_core::ids::{ApprovalId, ReceiptId, RunId, TenantId};
+use interlock_core::ids::{ApprovalId, DecisionId, ReceiptId, RunId, TenantId};
 use interlock_core::json::{Hash, HashHex, Json, canonical};
 use interlock_core::run::approval::Vote;
 use interlock_core::time::Timestamp;
@@ -56,7 +56,7 @@ pub struct Record {
     pub steps: Vec<StepFacts>,
     /// What policy said of the run's actions, each with the hash of the bundle that said it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub decisions: Vec<Value>,
+    pub decisions: Vec<DecisionFacts>,
     pub approvals: Vec<ApprovalFacts>,
     pub receipts: Vec<ReceiptFacts>,
 }
@@ -110,6 +110,29 @@ pub struct StepFacts {
     pub output: Option<PayloadFacts>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Value>,
+}
+
+/// What policy said of one action. The document that it was asked about holds the action's fields: by hash and length only.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DecisionFacts {
+    pub decision: DecisionId,
+    pub position: u32,
+    pub iteration: u32,
+    pub attempt: u32,
+    pub operation: String,
+    pub verdict: String,
+    pub tier: String,
+    /// The digest of the action.
+    pub action: HashHex,
+    /// The hash of the rules that were asked.
+    pub bundle: HashHex,
+    pub evaluator: String,
+    pub input: PayloadFacts,
+    /// All that the rules answered; nothing where they could not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<Value>,
+    pub at: Timestamp,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

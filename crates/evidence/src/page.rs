@@ -7,7 +7,9 @@ use interlock_core::json::Hash;
 use interlock_core::text::visible::{visible, visible_lines};
 use interlock_core::time::Timestamp;
 
-use crate::bundle::{ApprovalFacts, Predicate, ProvenEntry, ReceiptFacts, RunFacts, Statement, StepFacts};
+use crate::bundle::{
+    ApprovalFacts, DecisionFacts, Predicate, ProvenEntry, ReceiptFacts, RunFacts, Statement, StepFacts,
+};
 use crate::details::PayloadFacts;
 
 const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:72rem;padding:0 1rem;color:#1b1f24}\
@@ -148,15 +150,38 @@ fn steps(page: &mut String, steps: &[StepFacts]) {
     page.push_str("</table>\n");
 }
 
-fn decisions(page: &mut String, decisions: &[serde_json::Value]) {
+fn decisions(page: &mut String, decisions: &[DecisionFacts]) {
     if decisions.is_empty() {
         return;
     }
     page.push_str("<h2>Policy decisions</h2>\n");
+    page.push_str("<table>\n<tr><th>Step</th><th>Action</th><th>Verdict</th><th>Tier</th><th>Reasons</th><th>Rules</th><th>At</th></tr>\n");
     for decision in decisions {
-        let shown = serde_json::to_string_pretty(decision).unwrap_or_default();
-        add(page, format_args!("<pre>{}</pre>\n", lines(&shown)));
+        add(
+            page,
+            format_args!(
+                "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td><code>{}</code></td><td>{}</td></tr>\n",
+                decision.position + 1,
+                text(&decision.operation),
+                text(&decision.verdict),
+                text(&decision.tier),
+                reasons(decision.answer.as_ref()),
+                decision.bundle.0,
+                instant(decision.at),
+            ),
+        );
     }
+    page.push_str("</table>\n");
+}
+
+fn reasons(answer: Option<&serde_json::Value>) -> String {
+    let given = answer.and_then(|answer| answer["reasons"].as_array());
+    let Some(given) = given else { return "the rules gave no answer".to_owned() };
+    let said = |reason: &serde_json::Value| {
+        let part = |name: &str| reason[name].as_str().unwrap_or_default();
+        text(&format!("{}: {}", part("rule"), part("text")))
+    };
+    given.iter().map(said).collect::<Vec<_>>().join("<br>")
 }
 
 fn approvals(page: &mut String, approvals: &[ApprovalFacts]) {

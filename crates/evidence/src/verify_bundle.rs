@@ -164,7 +164,7 @@ fn check_record(statement: &Statement, rows: &[(&ProvenEntry, ReadDetails)], fin
     check_pins(record, statement, findings);
 }
 
-/// Receipts and approvals are as the log last saw them.
+/// Decisions, receipts and approvals are as the log last saw them.
 fn check_pins(record: &Record, statement: &Statement, findings: &mut Findings) {
     let mut check = |id: String, text: String| {
         let entries = statement.predicate.entries();
@@ -178,6 +178,9 @@ fn check_pins(record: &Record, statement: &Statement, findings: &mut Findings) {
             findings.add(format!("{id} is recorded otherwise than the log says"));
         }
     };
+    for decision in &record.decisions {
+        check(decision.decision.to_string(), pinned_text(decision));
+    }
     for approval in &record.approvals {
         check(approval.approval.to_string(), pinned_text(approval));
     }
@@ -212,8 +215,9 @@ fn missing(statement: &Statement, rows: &[(&ProvenEntry, ReadDetails)]) -> Findi
     };
     let approvals: BTreeSet<String> = record.approvals.iter().map(|approval| approval.approval.to_string()).collect();
     let receipts: BTreeSet<String> = record.receipts.iter().map(|receipt| receipt.receipt.to_string()).collect();
-    for (what, named, listed) in [("approval", named("approval"), approvals), ("receipt", named("receipt"), receipts)] {
-        for id in named.difference(&listed) {
+    let decisions: BTreeSet<String> = record.decisions.iter().map(|decision| decision.decision.to_string()).collect();
+    for (what, listed) in [("decision", decisions), ("approval", approvals), ("receipt", receipts)] {
+        for id in named(what).difference(&listed) {
             findings.add(format!("the {what} {id} happened and is not in the record"));
         }
     }

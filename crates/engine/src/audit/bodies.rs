@@ -26,10 +26,12 @@ struct NamedEvent<'a> {
     #[serde(borrow, default)]
     approval: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
+    decision: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
     receipt: Option<Cow<'a, str>>,
 }
 
-/// The events of a row: their names, and the receipts and approvals that they tell of.
+/// The events of a row: their names, and the decisions, receipts and approvals that they tell of.
 pub(super) struct RowEvents {
     pub types: Vec<String>,
     pub pinned: Vec<String>,
@@ -38,7 +40,7 @@ pub(super) struct RowEvents {
 impl RowEvents {
     pub fn of(row: &JournalRow) -> Self {
         let events: Vec<NamedEvent<'_>> = row.events.decode().unwrap_or_default();
-        let ids = events.iter().flat_map(|event| [&event.approval, &event.receipt]).flatten();
+        let ids = events.iter().flat_map(|event| [&event.approval, &event.decision, &event.receipt]).flatten();
         let mut pinned: Vec<String> = ids.map(|id| id.clone().into_owned()).collect();
         pinned.sort_unstable();
         pinned.dedup();

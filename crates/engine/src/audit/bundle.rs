@@ -10,7 +10,8 @@ use interlock_evidence::page::page;
 use interlock_evidence::verify_bundle::verify_bundle;
 use interlock_store::{BundleRow, PutBundle, Stored};
 
-use super::{broken, facts, proof};
+use super::facts::{self, DECISIONS_MAX};
+use super::{broken, proof};
 use crate::error::EngineError;
 use crate::parts::Audit;
 
@@ -79,7 +80,7 @@ impl Audit {
         let record = Record {
             run: facts::run(&summary),
             steps: store.steps(run).await?.iter().map(facts::step).collect(),
-            decisions: Vec::new(),
+            decisions: store.decisions_of(run, DECISIONS_MAX).await?.iter().map(facts::decision).collect(),
             approvals: approvals.iter().map(facts::approval).collect(),
             receipts: facts::receipts(&receipts),
         };

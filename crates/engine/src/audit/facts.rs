@@ -4,11 +4,14 @@ use std::collections::BTreeMap;
 
 use interlock_core::ids::{ApprovalId, ReceiptId, RunId};
 use interlock_core::run::receipt::Receipt;
-use interlock_evidence::bundle::{ApprovalFacts, ReceiptFacts, RunFacts, StepFacts, pinned_text};
+use interlock_evidence::bundle::{ApprovalFacts, DecisionFacts, ReceiptFacts, RunFacts, StepFacts, pinned_text};
 use interlock_evidence::details::{DoneStep, PayloadFacts, RowDetails};
-use interlock_store::{ApprovalRow, JournalRow, ReadError, ReceiptRow, RunSummary, StepRow, TenantStore};
+use interlock_store::{ApprovalRow, DecisionRow, JournalRow, ReadError, ReceiptRow, RunSummary, StepRow, TenantStore};
 
-/// Receipts and approvals as texts to be pinned, by id.
+/// Decisions of one run that are read at most. Those beyond are missed by whoever verifies the run's evidence.
+pub(super) const DECISIONS_MAX: usize = 50_000;
+
+/// Decisions, receipts and approvals as texts to be pinned, by id.
 #[derive(Default)]
 pub(super) struct Pinnable(BTreeMap<String, String>);
 
@@ -20,6 +23,9 @@ impl Pinnable {
         }
         for row in store.approvals_of(run).await? {
             texts.insert(row.id.to_string(), pinned_text(&approval(&row)));
+        }
+        for row in store.decisions_of(run, DECISIONS_MAX).await? {
+            texts.insert(row.record.id.to_string(), pinned_text(&decision(&row)));
         }
         Ok(Self(texts))
     }
@@ -69,6 +75,25 @@ pub(super) fn approval(row: &ApprovalRow) -> ApprovalFacts {
         expires_at: row.expires_at,
         resolved_at: row.resolved_at,
         votes: row.votes.clone(),
+    }
+}
+
+pub(super) fn decision(row: &DecisionRow) -> DecisionFacts {
+    let DecisionRow { at, record, .. } = row;
+    DecisionFacts {
+        decision: record.id,
+        position: record.position,
+        iteration: record.iteration,
+        attempt: record.attempt,
+        operation: record.operation.clone(),
+        verdict: record.verdict.clone(),
+        tier: record.basis.tier.clone(),
+        action: record.action,
+        bundle: record.basis.bundle,
+        evaluator: record.basis.evaluator.clone(),
+        input: PayloadFacts::of(&record.basis.input),
+        answer: record.basis.answer.as_ref().and_then(|answer| answer.to_value().ok()),
+        at: *at,
     }
 }
 
