@@ -8,10 +8,10 @@ use crate::machine::step::StepEvent;
 use crate::plan::retry::{ErrorClass, StepError};
 use crate::plan::{OnDenial, OnFailure};
 use crate::rejection::Rejection;
-use crate::run::Phase;
 use crate::run::approval::{Approval, Purpose, Vote, Voter};
 use crate::run::change::SideWrite;
 use crate::run::event::Event;
+use crate::run::{Agreed, Phase};
 use crate::state::{ApprovalState, Control, Reason, StepKind};
 
 pub(super) struct Ballot {
@@ -96,7 +96,9 @@ fn approved(draft: &mut Draft<'_>, position: u32, approval: &Approval) -> Result
             // What a lost attempt may still send must not come after its undoing.
             eligible_at = eligible_at.max(approval.requested_at + draft.lease + draft.settles_after);
         }
-        let agreed = approval.effect.clone().or_else(|| draft.agreed_step(position));
+        let at = draft.now();
+        let of_effect = approval.effect.clone().map(|effect| Agreed { at, ..effect });
+        let agreed = of_effect.or_else(|| draft.agreed_step(position));
         draft.notes_mut().agreed.extend(agreed);
         let wake = draft.step_mut(position).interrupted.take();
         draft.go(position, StepEvent::Approved, Phase::Ready { eligible_at, wake })?;

@@ -14,7 +14,8 @@ use crate::state::{Control, StepKind, StepState};
 use crate::work::Claimer;
 
 pub(super) fn claim(draft: &mut Draft<'_>, session: SessionId) -> Result<(), Rejection> {
-    if draft.control != Control::Active {
+    // Whoever hands it out has it judged anew first.
+    if draft.control != Control::Active || draft.has_lapsed(draft.position) {
         return Err(Rejection::NotClaimable { run: draft.run.id, control: draft.control });
     }
     let position = draft.position;
@@ -45,8 +46,19 @@ pub(super) fn claim_with_intent(
     session: SessionId,
     (receipt, grant): (Receipt, &Grant),
 ) -> Result<(), Rejection> {
+    draft.drop_lapsed(draft.position);
     claim(draft, session)?;
     effect::intent_of_claim(draft, receipt, grant)
+}
+
+/// Claims a step to which people have agreed too long ago, and which is allowed without them by now.
+pub(super) fn claim_with_grant(draft: &mut Draft<'_>, session: SessionId, grant: &Grant) -> Result<(), Rejection> {
+    let position = draft.position;
+    if !grant.covers_step(position, &draft.input(position, draft.step(position).input.as_ref())) {
+        return Err(Rejection::NotGranted { run: draft.run.id, step: position });
+    }
+    draft.drop_lapsed(position);
+    claim(draft, session)
 }
 
 /// The step may no longer be carried out when a worker comes to take it: it fails, or waits for people.
@@ -58,6 +70,7 @@ pub(super) fn withhold(draft: &mut Draft<'_>, withheld: Withheld) -> Result<(), 
     }
     let (action, ruling, _) = withheld.into_parts();
     draft.record_decision(&action, &ruling);
+    draft.drop_lapsed(position);
     match ruling.decision {
         Decision::NeedsApproval { reasons, terms } => {
             let approval = activate::request_on(draft, &terms, &reasons);
@@ -78,7 +91,14 @@ pub(super) fn continue_with(draft: &mut Draft<'_>, claimer: &Claimer) {
     let same_queue = spec.queue == draft.spec(draft.run.position).queue || is_planted(Bug::AnyQueue);
     let for_workers = matches!(spec.kind(), StepKind::Task | StepKind::Rollback | StepKind::Transform);
     let asks = claimer.skills.names_effects || !draft.has_named_effects(draft.position);
-    if due && same_queue && for_workers && asks && claimer.takes(spec) && draft.control == Control::Active {
+    if due
+        && same_queue
+        && for_workers
+        && asks
+        && claimer.takes(spec)
+        && draft.control == Control::Active
+        && !draft.has_lapsed(draft.position)
+    {
         debug_assert_eq!(step.state(), StepState::Ready);
         claim(draft, claimer.session).expect("a ready step of an active run can be claimed");
     }

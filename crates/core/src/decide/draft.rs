@@ -267,7 +267,25 @@ impl<'a> Draft<'a> {
     pub fn agreed_step(&self, position: u32) -> Option<Agreed> {
         let step = self.step(position);
         let action = Action::of_step(self.spec(position), position, self.input(position, step.input.as_ref()))?;
-        Some(Agreed { step: position, iteration: step.iteration, action: HashHex(action.digest()) })
+        let action = HashHex(action.digest());
+        Some(Agreed { step: position, iteration: step.iteration, action, at: self.now() })
+    }
+
+    /// Whether people have agreed to the step too long ago, so that it must be judged anew.
+    pub fn has_lapsed(&self, position: u32) -> bool {
+        if !self.spec(position).is_governed() {
+            return false;
+        }
+        let (now, iteration) = (self.now(), self.step(position).iteration);
+        let is_own = |agreed: &&Agreed| (agreed.step, agreed.iteration) == (position, iteration);
+        self.notes().agreed.iter().filter(is_own).any(|agreed| agreed.has_lapsed(now))
+    }
+
+    pub fn drop_lapsed(&mut self, position: u32) {
+        if self.has_lapsed(position) {
+            let now = self.now();
+            self.notes_mut().agreed.retain(|agreed| agreed.step != position || !agreed.has_lapsed(now));
+        }
     }
 
     pub fn record_done(&mut self, position: u32) {

@@ -74,6 +74,11 @@ pub enum Command {
         receipt: Box<Receipt>,
         grant: Box<Grant>,
     },
+    /// The same for a step to which people have agreed too long ago, and which needs nobody's agreement by now.
+    ClaimWithGrant {
+        session: SessionId,
+        grant: Box<Grant>,
+    },
     /// A worker came to take the step, and the decision no longer allows it.
     WithholdStep {
         withheld: Box<Withheld>,
@@ -241,6 +246,7 @@ pub fn decide(run: &Run, command: Command, known: Known, asked: Asked) -> Result
         Command::ClaimWithIntent { session, receipt, grant } => {
             claim::claim_with_intent(&mut draft, session, (*receipt, &*grant))?;
         }
+        Command::ClaimWithGrant { session, grant } => claim::claim_with_grant(&mut draft, session, &grant)?,
         Command::WithholdStep { withheld } => claim::withhold(&mut draft, *withheld)?,
         Command::Complete(completion) => complete::complete(&mut draft, completion)?,
         Command::Release { position, attempt } => lost::release(&mut draft, position, attempt)?,

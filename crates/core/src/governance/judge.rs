@@ -11,6 +11,7 @@ use crate::run::decision::Basis;
 use crate::run::receipt::Receipt;
 use crate::run::{Agreed, Run};
 use crate::state::{EffectClass, StepKind};
+use crate::time::Timestamp;
 
 /// What was decided on an action.
 #[derive(Debug, Clone, PartialEq)]
@@ -95,15 +96,16 @@ impl Judged {
     }
 
     /// Leave to act, or what withholds it. Where people were to be asked and have agreed, in this iteration of the step,
-    /// to this very action or to the step that performs it, it is theirs.
-    pub fn grant(self, run: &Run) -> Result<Grant, Box<Withheld>> {
+    /// to this very action or to the step that performs it, it is theirs, for a while.
+    pub fn grant(self, run: &Run, now: Timestamp) -> Result<Grant, Box<Withheld>> {
         let Self { action, ruling } = self;
         if ruling.decision == Decision::Allow {
             return Ok(Grant { action, ruling });
         }
         let agreed = Agreed::to(&action, run);
+        let is_agreed = run.notes.agreed.iter().any(|kept| kept.permits(&agreed, now));
         let is_asked = matches!(ruling.decision, Decision::NeedsApproval { .. });
-        if is_asked && (run.notes.agreed.contains(&agreed) || is_part_of_agreed(&action, run)) {
+        if is_asked && (is_agreed || is_part_of_agreed(&action, run, now)) {
             return Ok(Grant { action, ruling });
         }
         Err(Box::new(Withheld { action, ruling, agreed }))
@@ -112,7 +114,7 @@ impl Judged {
 
 /// Whether people have agreed to the step whose effect this is. What goes further than the step has declared is none of
 /// what they have agreed to.
-fn is_part_of_agreed(action: &Action, run: &Run) -> bool {
+fn is_part_of_agreed(action: &Action, run: &Run, now: Timestamp) -> bool {
     let spec = run.spec(action.step);
     let input = run.input(action.step);
     // Of a connector's or a model's step all is known beforehand: it performs what people were shown, and nothing else.
@@ -121,15 +123,18 @@ fn is_part_of_agreed(action: &Action, run: &Run) -> bool {
         return false;
     }
     let whole = Action::of_step(spec, action.step, input);
-    let is_agreed = |whole: Action| run.notes.agreed.contains(&Agreed::to(&whole, run));
+    let is_agreed = |whole: Action| {
+        let wanted = Agreed::to(&whole, run);
+        run.notes.agreed.iter().any(|kept| kept.permits(&wanted, now))
+    };
     action.effect <= spec.effect_class() && whole.is_some_and(is_agreed)
 }
 
 impl Agreed {
-    /// What people agree to who agree to this action.
+    /// What people agree to who agree to this action. When they do, is not known yet.
     pub fn to(action: &Action, run: &Run) -> Self {
         let iteration = run.steps.get(action.step as usize).map_or(0, |step| step.iteration);
-        Self { step: action.step, iteration, action: HashHex(action.digest()) }
+        Self { step: action.step, iteration, action: HashHex(action.digest()), at: Timestamp::default() }
     }
 }
 

@@ -17,6 +17,7 @@ use utoipa::ToSchema;
 
 use crate::ids::{ReceiptId, RunId, SessionId, SignalId, TenantId};
 use crate::json::{HashHex, Json};
+use crate::limits;
 use crate::plan::retry::StepError;
 use crate::plan::{Plan, RollbackCondition, StepSpec, Work};
 use crate::run::approval::Approval;
@@ -45,12 +46,27 @@ pub struct Header {
     pub started_by: Option<String>,
 }
 
-/// An action to which enough people have agreed. It is used up by the intent that it permits.
+/// An action to which enough people have agreed. It is used up by the intent that it permits, and lapses where it is not.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Agreed {
     pub step: u32,
     pub iteration: u32,
     pub action: HashHex,
+    /// When they have agreed. What was agreed to before this was kept has lapsed.
+    #[serde(default)]
+    pub at: Timestamp,
+}
+
+impl Agreed {
+    /// Whether it is leave for what another one is about, at this instant.
+    pub fn permits(&self, wanted: &Self, now: Timestamp) -> bool {
+        let is_same = (self.step, self.iteration, self.action) == (wanted.step, wanted.iteration, wanted.action);
+        is_same && !self.has_lapsed(now)
+    }
+
+    pub fn has_lapsed(&self, now: Timestamp) -> bool {
+        now >= self.at + limits::GRANT_TTL
+    }
 }
 
 /// What caused a run: `trigger_type` and `trigger_ref` of its row.

@@ -202,7 +202,7 @@ impl Workers {
                 if run.version != asked.version {
                     return Ok(ControlFlow::Break(false));
                 }
-                Ok(ControlFlow::Continue(match Judged::by(&judge, action.clone(), run).grant(run) {
+                Ok(ControlFlow::Continue(match Judged::by(&judge, action.clone(), run).grant(run, self.0.now()) {
                     Ok(grant) => {
                         let (receipt, grant) = (Box::new(receipt.clone()), Box::new(grant));
                         Command::RecordIntent { position, attempt, receipt, grant }

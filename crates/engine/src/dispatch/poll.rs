@@ -18,9 +18,9 @@ use interlock_core::json::Json;
 use interlock_core::keys::{EffectScope, effect_key};
 use interlock_core::planted::{Bug, is_planted};
 use interlock_core::rejection::Rejection;
-use interlock_core::run::Run;
 use interlock_core::run::change::Context;
 use interlock_core::run::receipt::{CLAIM_TEMPLATE, Receipt};
+use interlock_core::run::{Agreed, Run};
 use interlock_core::state::{EffectClass, ReceiptState};
 use interlock_core::time::Timestamp;
 use interlock_core::work::{Assignment, Skills};
@@ -207,7 +207,7 @@ impl Workers {
                             return Err(Rejection::NotClaimable { run: run.id, control: run.control }.into());
                         }
                         // The claim is the effect, as far as anybody will ever know: it needs leave as one does.
-                        if let Some(action) = claimed_action(&info.skills, run)
+                        if let Some(action) = claimed_action(&info.skills, run, self.0.now())
                             && judge.as_ref().is_none_or(|judge| !judge.is_for(&action, run))
                         {
                             judge = self.0.known_judge(&action, run);
@@ -295,13 +295,17 @@ impl Workers {
         judge: Option<&Foregone>,
     ) -> Result<Command, EngineError> {
         let (step, spec) = (run.current(), run.spec(run.position));
-        let (Some(action), Some(judge)) = (claimed_action(skills, run), judge) else {
+        let now = self.0.now();
+        let (Some(action), Some(judge)) = (claimed_action(skills, run, now), judge) else {
             return Ok(Command::Claim { session });
         };
-        let grant = match Judged::by(judge, action, run).grant(run) {
-            Ok(grant) => grant,
+        let grant = match Judged::by(judge, action, run).grant(run, now) {
+            Ok(grant) => Box::new(grant),
             Err(withheld) => return Ok(Command::WithholdStep { withheld }),
         };
+        if !skills.needs_intent(spec) {
+            return Ok(Command::ClaimWithGrant { session, grant });
+        }
         let (iteration, attempt) = (step.iteration, step.attempt + 1);
         let scope = EffectScope { root: run.id, step_path: &spec.key, iteration, number: attempt };
         let receipt = Receipt {
@@ -314,11 +318,11 @@ impl Workers {
             state: ReceiptState::Intent,
             request: Json::null(),
             response: None,
-            intent_at: self.0.now(),
+            intent_at: now,
             outcome_at: None,
             late: false,
         };
-        Ok(Command::ClaimWithIntent { session, receipt: Box::new(receipt), grant: Box::new(grant) })
+        Ok(Command::ClaimWithIntent { session, receipt: Box::new(receipt), grant })
     }
 
     /// The tenant is at its cap: the candidate goes back, and the tenant is left alone for a moment.
@@ -340,11 +344,13 @@ impl Workers {
     }
 }
 
-/// What a claim does by itself, as far as anybody will know: a repeat of the step would do harm, and its worker names no
-/// effects.
-fn claimed_action(skills: &Skills, run: &Run) -> Option<Action> {
+/// What is to be judged once more before a step is handed out. Either the claim is the effect, as far as anybody will know:
+/// a repeat of the step would do harm, and its worker names no effects. Or what people have agreed to has lapsed.
+fn claimed_action(skills: &Skills, run: &Run, now: Timestamp) -> Option<Action> {
     let spec = run.spec(run.position);
-    if !skills.needs_intent(spec) {
+    let own = |agreed: &&Agreed| agreed.step == run.position;
+    let has_lapsed = run.notes.agreed.iter().filter(own).any(|agreed| agreed.has_lapsed(now));
+    if !skills.needs_intent(spec) && !has_lapsed {
         return None;
     }
     Action::of_step(spec, run.position, run.input(run.position))

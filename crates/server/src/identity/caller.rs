@@ -10,10 +10,14 @@ use interlock_core::json::{Hash, Json};
 use interlock_core::run::change::Context;
 use interlock_core::state::Initiator;
 use interlock_core::tenant::identity::{Permission, Roles};
+use interlock_core::time::{Millis, Timestamp};
 use interlock_core::work::AttemptRef;
 
 use crate::api_error::ApiError;
 use crate::state::AppState;
+
+/// How long a sign-in counts where two people must agree.
+const PROVEN_LATELY: Millis = Millis::from_mins(15);
 
 /// Whoever is behind a request. All of it comes from the credential; nothing a request says changes it.
 #[derive(Debug, Clone)]
@@ -42,7 +46,12 @@ pub enum Via {
         maker: Option<Arc<str>>,
     },
     /// A browser's visit.
-    Session { user: UserId, token_hash: Hash },
+    Session {
+        user: UserId,
+        token_hash: Hash,
+        /// When the person has last shown who they are: a visit that was handed on is no younger than the first.
+        proven_at: Timestamp,
+    },
     /// A short-lived token for a WebSocket, and what it was made from.
     Token { of: Box<Via> },
 }
@@ -73,6 +82,19 @@ impl Caller {
         match &self.via {
             Via::Session { .. } => self.person.as_deref().ok_or_else(refused),
             Via::Key { .. } | Via::Token { .. } => Err(refused()),
+        }
+    }
+
+    /// Whoever is one of several who must agree has shown who they are a short while ago: a browser that was left open, or a
+    /// stolen token, is not the second key.
+    pub fn check_proven_lately(&self, now: Timestamp) -> Result<(), ApiError> {
+        match self.via {
+            Via::Session { proven_at, .. } if now.since(proven_at) < PROVEN_LATELY => Ok(()),
+            _ => {
+                let detail = "two people must agree here, and you have signed in more than 15 minutes ago: sign in again, \
+                              and then approve (rejecting needs no new sign-in)";
+                Err(ApiError::new(StatusCode::FORBIDDEN, "SIGN_IN_AGAIN", detail))
+            }
         }
     }
 

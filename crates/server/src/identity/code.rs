@@ -3,7 +3,7 @@
 
 use interlock_core::ids::{TenantId, UserId};
 use interlock_core::json::{Hash, Json};
-use interlock_core::time::Millis;
+use interlock_core::time::{Millis, Timestamp};
 use interlock_engine::commands::once::{Once, OnceRequest};
 use interlock_engine::{EngineError, IdempotencyKey};
 use interlock_store::UserRow;
@@ -26,6 +26,7 @@ struct CodeClaims {
     exp: u64,
     tenant: TenantId,
     user: UserId,
+    proven_at: Timestamp,
     challenge: String,
     /// Names the code: it works once.
     jti: String,
@@ -34,18 +35,18 @@ struct CodeClaims {
 impl Identity {
     /// A code for the person who is signed in here, for whoever made the challenge.
     pub fn hand_over(&self, caller: &Caller, challenge: &str) -> Result<String, ApiError> {
-        let Via::Session { user, .. } = caller.via else { return Err(ApiError::unauthorized()) };
+        let Via::Session { user, proven_at, .. } = caller.via else { return Err(ApiError::unauthorized()) };
         let exp = (self.engine().now() + LIVES).0.max(0) as u64 / 1_000;
         let (aud, challenge) = (AUDIENCE.to_owned(), challenge.to_owned());
         let jti = random_text(CODE_CHARS);
-        let claims = CodeClaims { aud, exp, tenant: caller.tenant, user, challenge, jti };
+        let claims = CodeClaims { aud, exp, tenant: caller.tenant, user, proven_at, challenge, jti };
         let key = EncodingKey::from_secret(&self.secret().hash("cli-code", b"").0);
         jsonwebtoken::encode(&Header::new(Algorithm::HS256), &claims, &key)
             .map_err(|error| ApiError::invalid(format!("no code can be made: {error}")))
     }
 
-    /// Whom a code stands for, if the verifier belongs to it.
-    pub async fn taken_over(&self, code: &str, verifier: &str) -> Result<UserRow, ApiError> {
+    /// Whom a code stands for, and when they have shown who they are, if the verifier belongs to it.
+    pub async fn taken_over(&self, code: &str, verifier: &str) -> Result<(UserRow, Timestamp), ApiError> {
         let mut validation = Validation::new(Algorithm::HS256);
         validation.set_audience(&[AUDIENCE]);
         // Time is the engine's.
@@ -59,7 +60,8 @@ impl Identity {
         }
         self.use_up(&claims).await?;
         let user = self.engine().for_tenant(claims.tenant).user(claims.user).await?;
-        user.filter(|user| user.disabled_at.is_none()).ok_or_else(ApiError::code_over)
+        let user = user.filter(|user| user.disabled_at.is_none()).ok_or_else(ApiError::code_over)?;
+        Ok((user, claims.proven_at))
     }
 
     /// Whoever comes second, here or on another server, comes too late. The record outlives the code by far.

@@ -29,7 +29,7 @@ impl Identity {
                     return Ok(None);
                 }
                 let user = store.user(session.user).await?;
-                Ok(user.filter(|user| user.disabled_at.is_none()).map(|user| session::caller(user, *token_hash)))
+                Ok(user.filter(|user| user.disabled_at.is_none()).map(|user| session::caller(user, &session)))
             }
             // A short-lived token lasts as long as what it was made from.
             Via::Token { of } => {

@@ -2,7 +2,7 @@
 
 use axum::http::{HeaderMap, HeaderValue, header};
 use interlock_core::json::Hash;
-use interlock_core::time::Millis;
+use interlock_core::time::{Millis, Timestamp};
 use interlock_engine::EngineError;
 use interlock_protocol::identity::PersonToken;
 use interlock_store::{EndUserSession, NoteSignIn, OpenUserSession, TouchUserSession, UserRow, UserSessionRow};
@@ -31,26 +31,26 @@ pub struct Opened {
 impl Identity {
     /// Begins a visit of a person who has proven who they are.
     pub async fn open_session(&self, user: UserRow) -> Result<Opened, ApiError> {
-        let (token, row) = self.begin(&user).await?;
+        let (token, row) = self.begin(&user, self.engine().now()).await?;
         let cookie = self.cookie(&token, self.options().session);
-        Ok(Opened { cookie, caller: caller(user, row.token_hash) })
+        Ok(Opened { cookie, caller: caller(user, &row) })
     }
 
-    /// The same for a command line, which keeps no cookies.
-    pub async fn open_token(&self, user: &UserRow) -> Result<PersonToken, ApiError> {
-        let (token, row) = self.begin(user).await?;
+    /// The same for a command line, which keeps no cookies and takes over a visit that began by a sign-in at this instant.
+    pub async fn open_token(&self, user: &UserRow, proven_at: Timestamp) -> Result<PersonToken, ApiError> {
+        let (token, row) = self.begin(user, proven_at).await?;
         let token = format!("{TOKEN_PREFIX}{token}");
         Ok(PersonToken { token, person: user.name.clone(), expires_at: row.expires_at })
     }
 
-    async fn begin(&self, user: &UserRow) -> Result<(String, UserSessionRow), ApiError> {
+    async fn begin(&self, user: &UserRow, proven_at: Timestamp) -> Result<(String, UserSessionRow), ApiError> {
         let token = random_text(TOKEN_CHARS);
         let now = self.engine().now();
         let row = UserSessionRow {
             tenant: user.tenant,
             token_hash: self.session_hash(&token),
             user: user.id,
-            created_at: now,
+            created_at: proven_at,
             expires_at: now + self.options().session,
             last_used_at: now,
         };
@@ -110,7 +110,7 @@ impl Identity {
             let touch = TouchUserSession { tenant: session.tenant, token_hash: session.token_hash, at: now };
             store.write(touch).await.map_err(EngineError::from)?;
         }
-        Ok(Some(caller(user, session.token_hash)))
+        Ok(Some(caller(user, &session)))
     }
 
     /// What a page must send beside the cookie to change something: another site can make a browser send the cookie,
@@ -148,7 +148,7 @@ impl Identity {
     }
 }
 
-pub(super) fn caller(user: UserRow, token_hash: Hash) -> Caller {
+pub(super) fn caller(user: UserRow, session: &UserSessionRow) -> Caller {
     Caller {
         tenant: user.tenant,
         client: user.id.to_string().into(),
@@ -157,6 +157,6 @@ pub(super) fn caller(user: UserRow, token_hash: Hash) -> Caller {
         groups: user.groups.into(),
         workspace: None,
         installation: user.installation,
-        via: Via::Session { user: user.id, token_hash },
+        via: Via::Session { user: user.id, token_hash: session.token_hash, proven_at: session.created_at },
     }
 }

@@ -50,7 +50,7 @@ impl Origin {
                 let name = |name: &Option<Arc<str>>| name.as_deref().map(str::to_owned);
                 Some(Self::Key { id: *id, owner: name(owner), maker: name(maker) })
             }
-            Via::Session { user, token_hash } => Some(Self::Session { user: *user, hash: HashHex(*token_hash) }),
+            Via::Session { user, token_hash, .. } => Some(Self::Session { user: *user, hash: HashHex(*token_hash) }),
             Via::Token { .. } => None,
         }
     }
@@ -60,7 +60,7 @@ impl Origin {
             Self::Key { id, owner, maker } => {
                 Via::Key { id, owner: owner.map(Into::into), maker: maker.map(Into::into) }
             }
-            Self::Session { user, hash } => Via::Session { user, token_hash: hash.0 },
+            Self::Session { user, hash } => Via::Session { user, token_hash: hash.0, proven_at: Timestamp::default() },
         }
     }
 }

@@ -332,6 +332,45 @@ async fn an_account_that_an_ownerless_key_made_for_a_run_does_not_decide_on_it()
     api.end().await;
 }
 
+/// The token of a command line that a browser's visit was handed over to.
+async fn handed_over(api: &Api, person: &Person<'_>) -> String {
+    let verifier = "v".repeat(43);
+    let challenge = interlock_server::identity::oidc::flow::challenge(&verifier);
+    let form = format!("csrf={}&challenge={challenge}&port=4999", person.csrf);
+    let request = Request::post("/auth/cli")
+        .header(header::HOST, "localhost")
+        .header(header::ORIGIN, "http://localhost")
+        .header(header::COOKIE, &person.cookie)
+        .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded")
+        .body(Body::from(form));
+    let answer = api.raw(request.unwrap()).await;
+    let location = answer.headers()[header::LOCATION].to_str().unwrap();
+    let code = location.split(['?', '&']).find_map(|part| part.strip_prefix("code=")).unwrap();
+    api.post("/auth/token", json!({ "by": "code", "code": code, "verifier": verifier })).await.text("token")
+}
+
+/// A browser that was left open is not the second key. To say no, it is good enough.
+#[tokio::test(start_paused = true)]
+async fn where_two_must_agree_the_sign_in_is_a_recent_one() {
+    let api = Api::new().await;
+    let ada = Person::new(&api, "ada", json!(["approver"]), json!([])).await;
+    let bob = Person::new(&api, "bob", json!(["approver"]), json!([])).await;
+    tokio::time::advance(std::time::Duration::from_mins(15)).await;
+    let run = api.post("/runs", json!({ "plan": gate(2, json!([])) })).await.text("run_id");
+    let path = format!("/runs/{run}/approve");
+    let vote = yes(&api, &run).await;
+    assert_eq!(ada.post(&path, vote.clone()).await.problem(), (403, "SIGN_IN_AGAIN"));
+    // A command line that takes over the browser's visit is no younger than it.
+    let taken_over = handed_over(&api, &ada).await;
+    assert_eq!(api.with_key(&taken_over).post(&path, vote.clone()).await.problem(), (403, "SIGN_IN_AGAIN"));
+    Person::signed_in(&api, "ada").await.post(&path, vote.clone()).await.ok();
+    // One of one may decide all day.
+    let alone = api.post("/runs", json!({ "plan": gate(1, json!([])) })).await.text("run_id");
+    bob.post(&format!("/runs/{alone}/approve"), json!({ "approve": true })).await.ok();
+    bob.post(&path, json!({ "approve": false, "notes": "not today", "digest": vote["digest"] })).await.ok();
+    api.end().await;
+}
+
 /// What is done with a key is its owner's doing, and a disabled person does nothing any more.
 #[tokio::test]
 async fn a_key_of_a_disabled_person_is_none() {

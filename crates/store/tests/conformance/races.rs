@@ -13,7 +13,7 @@ use interlock_core::run::approval::Voter;
 use interlock_core::run::change::ChangeSet;
 use interlock_core::run::receipt::Receipt;
 use interlock_core::state::{EffectClass, Reason, ReceiptState};
-use interlock_core::time::Millis;
+use interlock_core::time::{Millis, Timestamp};
 use interlock_core::work::Claimer;
 use interlock_store::{Refusal, Store, SubmitError};
 use std::sync::Arc;
@@ -101,7 +101,7 @@ fn wishes(run: &Run) -> Vec<Command> {
         late: false,
     };
     let action = Action::of_effect(run.spec(position), position, "pay".into(), Json::null(), receipt.effect);
-    let grant = Judged::by(&AllowDeclared, action, run).grant(run).unwrap();
+    let grant = Judged::by(&AllowDeclared, action, run).grant(run, Timestamp(0)).unwrap();
     vec![
         Command::Claim { session: SessionId(fresh()) },
         complete(Outcome::Completed { output: Json::trusted("{}") }),

@@ -418,7 +418,7 @@ impl Case {
         });
         let spec = self.run.spec(position);
         let action = Action::of_effect(spec, position, "pay".into(), receipt.request.clone(), effect);
-        match Judged::by(&*self.judge, action, &self.run).grant(&self.run) {
+        match Judged::by(&*self.judge, action, &self.run).grant(&self.run, self.now) {
             Ok(grant) => Command::RecordIntent { position, attempt, receipt, grant: Box::new(grant) },
             Err(withheld) => Command::WithholdEffect { position, attempt, withheld },
         }
@@ -428,7 +428,7 @@ impl Case {
     pub fn withhold_step(&self, decision: Decision) -> Option<Command> {
         let position = self.run.position;
         let action = Action::of_step(self.run.spec(position), position, self.run.input(position))?;
-        let withheld = Judged::by(&Always(decision), action, &self.run).grant(&self.run).err()?;
+        let withheld = Judged::by(&Always(decision), action, &self.run).grant(&self.run, self.now).err()?;
         Some(Command::WithholdStep { withheld })
     }
 

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 
-use super::case::{Always, Case, Opening, START, asks, bound, denied, json, retry};
+use super::case::{Always, Case, Opening, START, asks, bound, denied, json, retry, session};
 use super::moves::{self, any_moves, any_plan};
 use super::plans::{Tuned, plan, task, tasks, transform};
 use super::property::MOVES_MAX;
 use crate::decide::{Asked, Bound, Command, Decided, Known, Rendered, decide, open, start};
-use crate::governance::judge::{AllowDeclared, Decision, Judge, Ruling};
+use crate::governance::judge::{AllowDeclared, Decision, Judge, Judged, Ruling};
+use crate::limits;
 use crate::plan::{OnFailure, Plan, StepSpec, WaitFor, Work};
 use crate::rejection::Rejection;
 use crate::run::Step;
@@ -192,6 +193,37 @@ fn an_approved_step_performs_what_it_declares() {
     // Nor does it hold for another try that somebody orders.
     case.tell(further);
     assert_eq!(case.step(0).state(), StepState::WaitingApproval);
+}
+
+/// Leave that was not used within its time is none: the step is asked anew before it is handed out, or its effect is.
+#[test]
+fn agreement_lapses() {
+    let mut case = judged(tasks(1), Always(asks()));
+    case.tells(|case| case.vote("rob", true));
+    case.now = case.now + limits::GRANT_TTL;
+    let late = case.ask(Command::Claim { session: session(1) }).err();
+    assert!(matches!(late, Some(Rejection::NotClaimable { .. })), "{late:?}");
+    let asked = case.withhold_step(asks()).expect("nobody's agreement holds any more");
+    case.tell(asked);
+    assert_eq!((case.step(0).state(), case.run.notes.agreed.len()), (StepState::WaitingApproval, 0));
+    case.tells(|case| case.vote("rob", true)).claim();
+    // The task took its time before it asked.
+    case.now = case.now + limits::GRANT_TTL;
+    let late = case.intent(EffectClass::Idempotent);
+    assert!(matches!(late, Command::WithholdEffect { .. }), "{late:?}");
+}
+
+/// Where rules have changed and need nobody by now, an old agreement holds nothing up.
+#[test]
+fn what_needs_no_agreement_any_more_is_handed_out() {
+    let mut case = judged(tasks(1), Always(asks()));
+    case.tells(|case| case.vote("rob", true));
+    case.now = case.now + limits::GRANT_TTL;
+    case.judge = Arc::new(AllowDeclared);
+    let action = crate::governance::action::Action::of_step(case.run.spec(0), 0, case.run.input(0)).unwrap();
+    let grant = Box::new(Judged::by(&AllowDeclared, action, &case.run).grant(&case.run, case.now).unwrap());
+    case.tell(Command::ClaimWithGrant { session: session(1), grant });
+    assert_eq!((case.step(0).state(), case.run.notes.agreed.len()), (StepState::Running, 0));
 }
 
 #[test]

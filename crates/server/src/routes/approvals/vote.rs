@@ -10,7 +10,7 @@ use interlock_protocol::approvals::{ApprovalView, CastVote, Voted, path};
 use interlock_store::ApprovalRow;
 
 use super::view::{self, OfApproval};
-use super::voter::{Claimed, voter};
+use super::voter::{Claimed, Question, voter};
 use crate::api_error::ApiError;
 use crate::identity::Caller;
 use crate::request::Body;
@@ -66,7 +66,8 @@ pub async fn cast(
     if word.digest.is_some_and(|digest| digest != shown.digest) {
         return Err(ApiError::approval_changed(&shown));
     }
-    let voter = voter(state, caller, run, &shown.approvers, &word.by).await?;
+    let question = Question { approvers: &shown.approvers, quorum: shown.quorum, approve: word.approve };
+    let voter = voter(state, caller, run, question, &word.by).await?;
     let person = voter.person.clone();
     let request = VoteRequest { approval, voter, approve: word.approve, notes: word.notes };
     let standing = state.engine().runs().vote(tenant, run.id, request).await?;

@@ -19,6 +19,15 @@ pub struct Claimed {
     pub role: Option<String>,
 }
 
+/// What is to be decided, as far as it matters who does.
+#[derive(Debug, Clone, Copy)]
+pub struct Question<'a> {
+    pub approvers: &'a [String],
+    pub quorum: u32,
+    /// The word is yes. To say no, anybody who may decide is good enough.
+    pub approve: bool,
+}
+
 /// The right that is used.
 struct Right<'a> {
     /// `None` is the person's own.
@@ -53,7 +62,7 @@ pub async fn voter(
     state: &AppState,
     caller: &Caller,
     run: &Run,
-    approvers: &[String],
+    question: Question<'_>,
     claimed: &Claimed,
 ) -> Result<Voter, ApiError> {
     let person = caller.as_voter()?;
@@ -68,13 +77,16 @@ pub async fn voter(
         Some(whose) if whose == person => rights.iter().find(|right| right.of.is_none()),
         Some(whose) => rights.iter().find(|right| right.of == Some(whose)),
         // Where none is enough the first says why.
-        None => rights.iter().find(|right| right.fits(approvers)).or_else(|| rights.first()),
+        None => rights.iter().find(|right| right.fits(question.approvers)).or_else(|| rights.first()),
     };
     let right = found.ok_or_else(|| match claimed.on_behalf_of.as_deref() {
         Some(whose) => not_in_force(whose),
         None => no_right(),
     })?;
     right.check_role(claimed.role.as_deref())?;
+    if question.approve && question.quorum > 1 {
+        caller.check_proven_lately(state.engine().now())?;
+    }
     for name in right.of.into_iter().chain([person]) {
         fresh::check(state, run, name).await?;
     }

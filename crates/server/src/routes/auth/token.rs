@@ -31,12 +31,12 @@ pub async fn token(
     origin::check_host(&state, &headers)?;
     origin::check_origin(&state, &headers)?;
     let identity = state.identity();
-    let user = match new {
+    let (user, proven_at) = match new {
         NewToken::Password(login) => {
             let tenant = state.tenant_named(login.tenant.as_deref()).await?;
-            identity.log_in(tenant, &login.name, login.password, peer).await?
+            (identity.log_in(tenant, &login.name, login.password, peer).await?, state.engine().now())
         }
         NewToken::Code { code, verifier } => identity.taken_over(&code, &verifier).await?,
     };
-    identity.open_token(&user).await.map(Json)
+    identity.open_token(&user, proven_at).await.map(Json)
 }

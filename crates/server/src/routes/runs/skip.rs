@@ -15,7 +15,7 @@ use crate::guard;
 use crate::identity::Caller;
 use crate::request::{Body, Named, reason};
 use crate::routes::approvals::vote::loaded;
-use crate::routes::approvals::voter::{Claimed, voter};
+use crate::routes::approvals::voter::{Claimed, Question, voter};
 use crate::state::AppState;
 
 /// Go on without the step that stopped the run
@@ -53,7 +53,8 @@ async fn voter_of(state: &AppState, caller: &Caller, named: Named) -> Result<Opt
     if caller.as_voter().is_err() {
         return Ok(None);
     }
-    let voter = voter(state, caller, &run, &terms.approvers, &Claimed::default()).await;
+    let question = Question { approvers: &terms.approvers, quorum: terms.quorum, approve: true };
+    let voter = voter(state, caller, &run, question, &Claimed::default()).await;
     voter.map(Some).map_err(|refused| match refused.code() {
         // Their role permits the directive; what they lack is the right to approve.
         guard::PERMISSION_DENIED => Rejection::DirectiveNotPermitted {

@@ -73,6 +73,14 @@ async fn past_a_gate(api: &Api) -> Answer {
     api.post(&format!("/runs/{run}/skip"), json!({ "reason": "in a hurry" })).await
 }
 
+async fn after_a_long_time(api: &Api) -> Answer {
+    let ada = approver(api, "ada").await;
+    let run = api.post("/runs", json!({ "plan": gate(2, json!([])) })).await.text("run_id");
+    let digest = card(api, &run).await["digest"].clone();
+    tokio::time::advance(std::time::Duration::from_mins(16)).await;
+    vote(&ada, &run, json!({ "approve": true, "digest": digest })).await
+}
+
 table! { TABLE:
     "PERSON_REQUIRED" => |api| by_a_key(api).await,
     "APPROVAL_NOT_OPEN" => |api| on_what_is_not_asked(api).await,
@@ -82,4 +90,9 @@ table! { TABLE:
     "DELEGATION_NOT_IN_FORCE" => |api| for_nobody(api).await,
     "DELEGATION_REFUSED" => |api| lent_on(api).await,
     "DIRECTIVE_NOT_PERMITTED" => |api| past_a_gate(api).await,
+}
+
+// Waits, and so needs a clock of its own.
+table! { WAITING:
+    "SIGN_IN_AGAIN" => |api| after_a_long_time(api).await,
 }

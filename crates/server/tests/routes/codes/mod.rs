@@ -78,7 +78,7 @@ use table;
 const REQUESTS: &[&[Entry]] =
     &[requests::TABLE, people::TABLE, approvals::TABLE, runs::TABLE, triggers::TABLE, workers::TABLE];
 /// What needs time to pass.
-const WAITING: &[&[Entry]] = &[runs::WAITING, workers::WAITING];
+const WAITING: &[&[Entry]] = &[approvals::WAITING, runs::WAITING, workers::WAITING];
 /// What needs a server that is in a bad way.
 const SERVERS: &[&[Entry]] = &[servers::TABLE];
 /// What needs sockets, and so real time.
