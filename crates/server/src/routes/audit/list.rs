@@ -36,6 +36,7 @@ pub struct AuditParams {
     limit: Option<usize>,
     /// `asc`, the log's own order, or `desc`, newest first.
     #[serde(default)]
+    #[param(inline)]
     order: AuditOrder,
     /// Entries about this run.
     run: Option<RunId>,
