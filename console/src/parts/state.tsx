@@ -31,6 +31,10 @@ function lookOf(state: AnyState): [Tone, string] {
   return LOOKS[state] ?? ['idle', String(state).replaceAll('_', ' ')];
 }
 
+export function toneOf(state: AnyState): Tone {
+  return lookOf(state)[0];
+}
+
 export function wordOf(state: AnyState): string {
   return lookOf(state)[1];
 }
