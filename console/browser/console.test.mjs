@@ -2,6 +2,7 @@
 
 import { after, before } from 'node:test';
 import { approvalTests } from './approvals.mjs';
+import { auditTests } from './audit.mjs';
 import { Harness } from './harness.mjs';
 import { policyTests } from './policy.mjs';
 import { roomTests } from './rooms.mjs';
@@ -20,4 +21,5 @@ runTests(() => harness);
 approvalTests(() => harness);
 workerTests(() => harness);
 policyTests(() => harness);
+auditTests(() => harness);
 roomTests(() => harness);

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { test } from 'node:test';
-import { done } from './harness.mjs';
+import { done, until } from './harness.mjs';
 import { decidedRun } from './policy.mjs';
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
@@ -40,6 +40,8 @@ export function roomTests(get) {
     const approval = (await harness.call(`/approvals?run=${waiting}`)).approvals[0].approval;
     await harness.call('/webhook-endpoints', { url: 'https://hooks.example.org/interlock', description: 'The team’s room' });
     await harness.call('/webhooks', { name: 'github', source: 'github' });
+    const proven = await harness.begin('hello', { name: 'Evidence' });
+    await until('the evidence is there', () => harness.call(`/runs/${proven}/evidence`).then(() => true, () => false));
     const decided = await decidedRun(harness);
     const worker = (await harness.call('/workers')).workers.find((each) => each.worker === 'console-tests').session_id;
     const rooms = [
@@ -60,6 +62,8 @@ export function roomTests(get) {
       ['policy-playground', `/policy?tab=playground`, '.playground'],
       ['policy-replay', '/policy?tab=replay', '.bar-of-fields'],
       ['run-decided', `/runs/${decided}`, '.decisions'],
+      ['audit', '/audit', '.audit'],
+      ['run-evidence', `/runs/${proven}?tab=evidence`, '.evidence'],
       ['webhooks', '/webhooks', 'table'],
       ['settings', '/settings', '.facts'],
       ['settings-people', '/settings/people', 'table'],
@@ -73,7 +77,10 @@ export function roomTests(get) {
       const page = await harness.signIn('ada', '/runs', { colorScheme: scheme, viewport: { width, height }, bypassCSP: true });
       for (const [name, path, landmark] of rooms) {
         await visit(page, path);
-        await page.locator(landmark).first().waitFor();
+        await page.locator(landmark).first().waitFor().catch(async (error) => {
+          await harness.picture(page, `failed-${name}`);
+          throw error;
+        });
         await page.locator('[aria-busy=true]').first().waitFor({ state: 'detached' });
         const look = `${name}-${scheme}-${width}`;
         for (const finding of await findings(page, rules)) found.push(`${look}: ${finding}`);

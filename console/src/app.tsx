@@ -6,6 +6,7 @@ import { LiveProvider } from './live/live';
 import { Empty, ProblemNote } from './parts/notes';
 import { ToastProvider } from './parts/toast';
 import { ApprovalsRoom } from './rooms/approvals/room';
+import { AuditRoom } from './rooms/audit/room';
 import { PolicyRoom } from './rooms/policy/room';
 import { RunRoom } from './rooms/run/room';
 import { RunsRoom } from './rooms/runs/room';
@@ -43,6 +44,7 @@ function Room(): ReactNode {
     if (room === 'schedules') return <SchedulesRoom selected={name} />;
     if (room === 'workers') return <WorkersRoom selected={name} />;
     if (room === 'policy' && name === undefined) return <PolicyRoom />;
+    if (room === 'audit' && name === undefined) return <AuditRoom />;
     if (room === 'webhooks') return <WebhooksRoom selected={name} />;
     if (room === 'settings') return <SettingsRoom part={name ?? 'account'} />;
   }

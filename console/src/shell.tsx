@@ -26,6 +26,7 @@ const ROOMS: RoomLink[] = [
   { room: 'schedules', title: 'Schedules', icon: 'schedules', press: 'g s' },
   { room: 'workers', title: 'Workers', icon: 'workers', press: 'g k' },
   { room: 'policy', title: 'Policy', icon: 'policy', press: 'g p' },
+  { room: 'audit', title: 'Audit', icon: 'audit', press: 'g u' },
   { room: 'webhooks', title: 'Webhooks', icon: 'webhooks', press: 'g h' },
   { room: 'settings', title: 'Settings', icon: 'settings', press: 'g e' },
 ];

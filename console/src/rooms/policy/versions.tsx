@@ -24,7 +24,7 @@ export function Versions({ policy, versions }: { policy: Policy; versions: Polic
   return (
     <>
       {versions.length === 0 && (
-        <Empty title="No version of your own" command={'interlock policy export my-bundle\ninterlock policy push my-bundle --note “no gifts”'}>
+        <Empty title="No version of your own" command={'interlock policy export my-bundle\ninterlock policy push my-bundle --note "no gifts"'}>
           <p>
             The default policy decides. To add to it, copy its files, put rules of your own beside them, and push the folder: its
             tests must pass, and it counts only when it is put in force.

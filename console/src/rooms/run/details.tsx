@@ -10,6 +10,8 @@ import { Id, Instant, Text } from '../../parts/text';
 import { Link, useParam } from '../../route/router';
 import { words, type RunEvent } from '../../text/events';
 import { local, timeOfDay, utc } from '../../text/span';
+import { isOver } from './actions';
+import { EvidenceTab } from './evidence';
 import { StepErrorView } from './step';
 import { EVENTS_MAX } from './query';
 
@@ -25,6 +27,7 @@ export function Details({ run, steps, events }: Props) {
     { id: 'events', title: 'Events' },
     { id: 'data', title: 'Inputs and output' },
     { id: 'about', title: 'About' },
+    ...(isOver(run.state) ? [{ id: 'evidence', title: 'Evidence' }] : []),
   ];
   const shown = tabs.find((each) => each.id === tab)?.id ?? 'events';
   return (
@@ -34,6 +37,7 @@ export function Details({ run, steps, events }: Props) {
         {shown === 'events' && (events === undefined ? <Loading rows={6} /> : <Events events={events} steps={steps} />)}
         {shown === 'data' && <Data run={run} />}
         {shown === 'about' && <About run={run} />}
+        {shown === 'evidence' && <EvidenceTab run={run} />}
       </div>
     </section>
   );

@@ -27,7 +27,7 @@ export function Delegations() {
         {me.person != null && <Button onClick={() => (setKey(intention()), setDoing('create'))}>Lend mine …</Button>}
       </header>
       {list.data.delegations.length === 0 ? (
-        <Empty title="Nobody has lent anything" command="interlock approval delegate bob --for 14d --reason “on leave”">
+        <Empty title="Nobody has lent anything" command={'interlock approval delegate bob --for 14d --reason "on leave"'}>
           <p>Going away? Lend your right to decide, so that nobody waits for you:</p>
         </Empty>
       ) : (

@@ -9,8 +9,8 @@ import { Empty } from '../../parts/notes';
 import { Table } from '../../parts/table';
 import { Ago, Id, Instant, Text, Took } from '../../parts/text';
 import { at, Link } from '../../route/router';
+import { WorkerMark } from './mark';
 import { workerQuery } from './query';
-import { WorkerMark } from './room';
 
 export function WorkerCard({ session }: { session: string }) {
   const one = useQuery(workerQuery(session));

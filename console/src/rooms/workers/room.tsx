@@ -5,11 +5,11 @@ import { Load } from '../../parts/load';
 import { Loaded } from '../../parts/loaded';
 import { Empty } from '../../parts/notes';
 import { Room } from '../../parts/room';
-import { Mark, type Tone } from '../../parts/state';
 import { Table } from '../../parts/table';
 import { Ago, Text } from '../../parts/text';
 import { at, Link, useParam } from '../../route/router';
-import { commandFor, standingOf, type Standing } from './fleet';
+import { commandFor } from './fleet';
+import { WorkerMark } from './mark';
 import { WorkerCard } from './one';
 import { queuesQuery, workersQuery, type Worker } from './query';
 import { Queues } from './queues';
@@ -55,20 +55,6 @@ function NoWorkers() {
       </p>
     </Empty>
   );
-}
-
-const LOOKS: Record<Standing, Tone> = {
-  working: 'busy',
-  idle: 'good',
-  draining: 'undone',
-  silent: 'asks',
-  errored: 'bad',
-  offline: 'idle',
-};
-
-export function WorkerMark({ of }: { of: Worker }) {
-  const standing = standingOf(of);
-  return <Mark tone={LOOKS[standing]} word={standing} />;
 }
 
 function Fleet({ workers, selected }: { workers: Worker[]; selected: string | undefined }) {
