@@ -38,7 +38,7 @@ export function roomTests(get) {
     await harness.reaches(waiting, 'waiting_approval');
     const over = (await harness.call('/runs?workflow=restart-database&state=succeeded')).runs[0].run_id;
     const approval = (await harness.call(`/approvals?run=${waiting}`)).approvals[0].approval;
-    await harness.call('/webhook-endpoints', { url: 'https://hooks.example.org/interlock', description: 'The team’s room' });
+    const { endpoint_id: told } = await harness.call('/webhook-endpoints', { url: 'https://hooks.example.org/interlock', description: 'The team’s room' });
     await harness.call('/webhooks', { name: 'github', source: 'github' });
     const proven = await harness.begin('hello', { name: 'Evidence' });
     await until('the evidence is there', () => harness.call(`/runs/${proven}/evidence`).then(() => true, () => false));
@@ -65,6 +65,7 @@ export function roomTests(get) {
       ['audit', '/audit', '.audit'],
       ['run-evidence', `/runs/${proven}?tab=evidence`, '.evidence'],
       ['webhooks', '/webhooks', 'table'],
+      ['webhook', `/webhooks/${told}`, '.pane'],
       ['settings', '/settings', '.facts'],
       ['settings-people', '/settings/people', 'table'],
       ['settings-keys', '/settings/keys', 'table'],

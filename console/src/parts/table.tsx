@@ -1,6 +1,6 @@
 /** A table of things of one kind. On a phone each row becomes a card. */
 
-import type { Key, ReactNode } from 'react';
+import type { Key, ReactNode, Ref } from 'react';
 
 export interface Column<T> {
   title: string;
@@ -19,9 +19,10 @@ interface Props<T> {
   keyOf: (row: T) => Key;
   isHere?: (row: T) => boolean;
   className?: string;
+  body?: Ref<HTMLTableSectionElement>;
 }
 
-export function Table<T>({ caption, columns, rows, keyOf, isHere, className = '' }: Props<T>) {
+export function Table<T>({ caption, columns, rows, keyOf, isHere, className = '', body }: Props<T>) {
   return (
     <table className={`rows ${className}`}>
       <caption className="unseen">{caption}</caption>
@@ -34,7 +35,7 @@ export function Table<T>({ caption, columns, rows, keyOf, isHere, className = ''
           ))}
         </tr>
       </thead>
-      <tbody>
+      <tbody ref={body}>
         {rows.map((row) => (
           <tr key={keyOf(row)} className={isHere?.(row) === true ? 'here' : undefined}>
             {columns.map((column) => (
