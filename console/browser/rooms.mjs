@@ -117,6 +117,29 @@ export function roomTests(get) {
     assert.deepEqual(found, []);
   });
 
+  test('the help names every room, keys walk through lists, and a phone has all rooms behind “More”', async () => {
+    const harness = get();
+    const page = await harness.signIn('vera', '/workers');
+    await page.locator('.workers .row-link').first().waitFor();
+    await page.keyboard.press('j');
+    assert.equal(await page.evaluate(() => document.activeElement.className), 'row-link');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/\/workers\/ses_/);
+    await page.keyboard.press('?');
+    const help = await page.locator('dialog[open]').innerText();
+    const rooms = ['runs', 'approvals', 'workflows', 'schedules', 'workers', 'policy', 'audit', 'webhooks', 'settings'];
+    for (const room of rooms) assert.match(help, new RegExp(`Go to ${room}`));
+    assert.match(help, /Next worker/);
+    await done(page);
+    const phone = await harness.signIn('vera', '/runs', { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true });
+    for (const room of ['Workers', 'Policy', 'Audit']) {
+      await phone.getByRole('button', { name: 'More' }).tap();
+      await phone.locator('dialog[open]').getByRole('link', { name: room }).tap();
+      await phone.getByRole('heading', { name: room, level: 1 }).waitFor();
+    }
+    await done(phone);
+  });
+
   test('an admin makes a key, which is shown once, and revokes it', async () => {
     const page = await get().signIn('ada', '/settings/keys');
     await page.getByRole('button', { name: 'New key …' }).click();

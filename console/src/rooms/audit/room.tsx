@@ -1,6 +1,7 @@
 /** Audit: everything that happened, in a log that nobody alters without being found out. */
 
 import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useRowKeys } from '../../keyboard/rows';
 import { Button } from '../../parts/button';
 import { JsonView } from '../../parts/json';
 import { Loaded } from '../../parts/loaded';
@@ -27,6 +28,11 @@ export function AuditRoom() {
     go(withQuery(path, next));
   };
   const older = page.data?.next;
+  useRowKeys('Audit', 'entry', 'main .audit summary', [
+    { press: '/', does: 'Search', run: () => document.querySelector<HTMLElement>('main .filters input')?.focus() },
+    { press: ']', does: 'Older entries', run: () => older != null && to(older) },
+    { press: '[', does: 'Newest entries', run: () => to(undefined) },
+  ]);
   return (
     <Room title="Audit" actions={<Button onClick={() => void queries.invalidateQueries({ queryKey: ['audit'] })}>Look again</Button>}>
       <SignedHead />

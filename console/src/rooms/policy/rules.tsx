@@ -1,6 +1,7 @@
 /** The files of a version: rules, data and tests. */
 
 import { useQuery } from '@tanstack/react-query';
+import { useRowKeys } from '../../keyboard/rows';
 import { Loaded } from '../../parts/loaded';
 import { Source } from '../../parts/source';
 import { Text } from '../../parts/text';
@@ -12,6 +13,7 @@ export function Rules({ policy, versions }: { policy: Policy; versions: PolicyVe
   const [asked, setAsked] = useParam('version');
   const version = asked === '' ? (policy.active ?? 0) : Number(asked);
   const files = useQuery(policyFilesQuery(version === 0 ? undefined : version));
+  useRowKeys('Rules', 'file', 'main .file-list a');
   return (
     <>
       <div className="bar-of-fields">

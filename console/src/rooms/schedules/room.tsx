@@ -4,6 +4,7 @@ import { useState } from 'react';
 import { useQuery } from '@tanstack/react-query';
 import { api, must, type Schema } from '../../api/client';
 import { useMay } from '../../api/session';
+import { useRowKeys } from '../../keyboard/rows';
 import { Button } from '../../parts/button';
 import { Loaded } from '../../parts/loaded';
 import { Empty } from '../../parts/notes';
@@ -26,6 +27,7 @@ export function SchedulesRoom({ selected }: { selected: string | undefined }) {
   });
   const defines = useMay('define');
   const [creating, setCreating] = useState(false);
+  useRowKeys('Schedules', 'schedule');
   return (
     <Room title="Schedules" actions={defines && <Button onClick={() => setCreating(true)}>New schedule …</Button>}>
       <Loaded query={list}>

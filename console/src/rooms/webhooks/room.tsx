@@ -4,6 +4,7 @@ import { useState } from 'react';
 import { useQuery } from '@tanstack/react-query';
 import { api, must, type Schema } from '../../api/client';
 import { useMay } from '../../api/session';
+import { useRowKeys } from '../../keyboard/rows';
 import { Button } from '../../parts/button';
 import { Loaded } from '../../parts/loaded';
 import { Empty } from '../../parts/notes';
@@ -24,6 +25,7 @@ export function WebhooksRoom({ selected }: { selected: string | undefined }) {
   const [creating, setCreating] = useState<'in' | 'out'>();
   const toldOf = outbound.data?.endpoints.find((endpoint) => endpoint.endpoint_id === selected);
   const taken = inbound.data?.endpoints.find((endpoint) => endpoint.endpoint_id === selected);
+  useRowKeys('Webhooks', 'endpoint');
   return (
     <Room title="Webhooks">
       <Section title="Going out" action={defines && <Button onClick={() => setCreating('out')}>New endpoint …</Button>}>

@@ -1,6 +1,7 @@
 /** Workers: who takes steps, what they can do, how busy they are, and what waits for them. */
 
 import { useQuery } from '@tanstack/react-query';
+import { useRowKeys } from '../../keyboard/rows';
 import { Load } from '../../parts/load';
 import { Loaded } from '../../parts/loaded';
 import { Empty } from '../../parts/notes';
@@ -18,6 +19,7 @@ export function WorkersRoom({ selected }: { selected: string | undefined }) {
   const [gone, setGone] = useParam('gone');
   const workers = useQuery(workersQuery(gone === 'too'));
   const queues = useQuery(queuesQuery);
+  useRowKeys('Workers', 'worker');
   return (
     <Room
       title="Workers"

@@ -3,6 +3,7 @@
 import { useState } from 'react';
 import { useQuery } from '@tanstack/react-query';
 import { useMay } from '../../api/session';
+import { useRowKeys } from '../../keyboard/rows';
 import { Button } from '../../parts/button';
 import { Loaded } from '../../parts/loaded';
 import { Empty } from '../../parts/notes';
@@ -25,6 +26,7 @@ export function WorkflowsRoom() {
   const list = useQuery(workflowNames);
   const defines = useMay('define');
   const [applying, setApplying] = useState(false);
+  useRowKeys('Workflows', 'workflow');
   return (
     <Room title="Workflows" actions={defines && <Button onClick={() => setApplying(true)}>Apply a file …</Button>}>
       <Loaded query={list}>
