@@ -111,7 +111,7 @@ async fn people_ask_only_as_often_as_they_may() {
     api.post("/users", json!({ "name": "ada", "roles": ["viewer"], "password": PASSWORD })).await.ok();
     let identity = api.identity_at(Some(1));
     let user = api.engine.store().user_named(api.tenant, "ada").await.unwrap().unwrap();
-    let token = identity.open_token(&user).await.unwrap().token;
+    let token = identity.open_token(&user, api.engine.now()).await.unwrap().token;
     let mut headers = axum::http::HeaderMap::new();
     headers.insert(header::AUTHORIZATION, format!("Bearer {token}").parse().unwrap());
     let mut refused = None;
