@@ -56,7 +56,7 @@ function Deliveries({ of }: { of: Delivery[] }) {
       rows={of}
       keyOf={(delivery) => `${delivery.delivery}${delivery.received_at}`}
       columns={[
-        { title: 'Event', cell: (delivery) => <Text of={delivery.event} /> },
+        { title: 'Event', className: 'c-event', cell: (delivery) => <Text of={delivery.event} /> },
         { title: 'When', cell: (delivery) => <Ago at={delivery.received_at} /> },
         { title: 'State', cell: (delivery) => <span className={delivery.status === 'failed' ? 'tag bad' : 'tag'}>{delivery.status}</span> },
         {

@@ -86,7 +86,7 @@ function Deliveries({ of, replay }: { of: Delivery[]; replay: (delivery: string)
       rows={of}
       keyOf={(delivery) => delivery.delivery_id}
       columns={[
-        { title: 'Event', cell: (delivery) => delivery.event },
+        { title: 'Event', className: 'c-event', cell: (delivery) => delivery.event },
         { title: 'Run', cell: (delivery) => <Link to={at('runs', delivery.run_id)}>run</Link> },
         { title: 'When', cell: (delivery) => <Ago at={delivery.created_at} /> },
         { title: 'Tries', cell: (delivery) => <Tries of={delivery.attempts} /> },
@@ -95,7 +95,7 @@ function Deliveries({ of, replay }: { of: Delivery[]; replay: (delivery: string)
           cell: (delivery) => (
             <>
               <span className={delivery.state === 'dead' ? 'tag bad' : 'tag'}>{delivery.state === 'dead' ? 'given up' : delivery.state}</span>
-              {delivery.next_at != null && <span className="quiet"> next <Ago at={delivery.next_at} /></span>}
+              {delivery.attempts.length > 0 && delivery.next_at != null && <span className="quiet"> next <Ago at={delivery.next_at} /></span>}
             </>
           ),
         },
