@@ -15,7 +15,7 @@ pub mod path {
 /// Bounds of these calls.
 pub mod limits {
     /// Entries on one page.
-    pub const PAGE_MAX: usize = 1_000;
+    pub const PAGE_MAX: usize = 500;
     pub const PAGE_DEFAULT: usize = 100;
 }
 
