@@ -2,10 +2,13 @@
 
 import { after, before } from 'node:test';
 import { approvalTests } from './approvals.mjs';
+import { auditTests } from './audit.mjs';
 import { Harness } from './harness.mjs';
+import { policyTests } from './policy.mjs';
 import { roomTests } from './rooms.mjs';
 import { runTests } from './runs.mjs';
 import { signInTests } from './sign-in.mjs';
+import { workerTests } from './workers.mjs';
 
 let harness;
 before(async () => {
@@ -16,4 +19,7 @@ after(() => harness?.stop());
 signInTests(() => harness);
 runTests(() => harness);
 approvalTests(() => harness);
+workerTests(() => harness);
+policyTests(() => harness);
+auditTests(() => harness);
 roomTests(() => harness);

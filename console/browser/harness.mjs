@@ -9,6 +9,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { chromium } from 'playwright-core';
+import { servedFromDist } from './dist.mjs';
 
 export const PASSWORD = 'correct horse battery';
 const FLAGS = [
@@ -117,6 +118,10 @@ export class Harness {
     writeFileSync(program, '#!/bin/sh\ncat >/dev/null\nsleep 0.2\necho \'{"ok":true}\'\n');
     chmodSync(program, 0o755);
     harness.run(binary, ['worker', '--server', harness.url, '--data', data, '--name', 'console-tests', ...TASKS.flatMap((task) => ['--task', `${task}=${program}`])]);
+    if (process.env.CONSOLE_DIST === '1') {
+      harness.dist = await servedFromDist(harness.url);
+      harness.url = harness.dist.url;
+    }
     harness.browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: FLAGS });
     return harness;
   }
@@ -129,6 +134,7 @@ export class Harness {
 
   async stop() {
     await this.browser?.close();
+    await this.dist?.close();
     for (const child of this.children.reverse()) {
       const ended = new Promise((done) => child.once('exit', done));
       child.kill('SIGTERM');

@@ -4,7 +4,8 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { test } from 'node:test';
-import { done } from './harness.mjs';
+import { done, until } from './harness.mjs';
+import { decidedRun } from './policy.mjs';
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const RULES = { runOnly: { type: 'tag', values: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] } };
@@ -37,8 +38,12 @@ export function roomTests(get) {
     await harness.reaches(waiting, 'waiting_approval');
     const over = (await harness.call('/runs?workflow=restart-database&state=succeeded')).runs[0].run_id;
     const approval = (await harness.call(`/approvals?run=${waiting}`)).approvals[0].approval;
-    await harness.call('/webhook-endpoints', { url: 'https://hooks.example.org/interlock', description: 'The team’s room' });
+    const { endpoint_id: told } = await harness.call('/webhook-endpoints', { url: 'https://hooks.example.org/interlock', description: 'The team’s room' });
     await harness.call('/webhooks', { name: 'github', source: 'github' });
+    const proven = await harness.begin('hello', { name: 'Evidence' });
+    await until('the evidence is there', () => harness.call(`/runs/${proven}/evidence`).then(() => true, () => false));
+    const decided = await decidedRun(harness);
+    const worker = (await harness.call('/workers')).workers.find((each) => each.worker === 'console-tests').session_id;
     const rooms = [
       ['runs', '/runs', 'table'],
       ['run-waiting', `/runs/${waiting}`, '.timeline'],
@@ -50,7 +55,17 @@ export function roomTests(get) {
       ['workflow-source', '/workflows/restart-database?tab=source', '.source'],
       ['workflow-versions', '/workflows/restart-database?tab=versions', '.versions'],
       ['schedules', '/schedules/nightly', '.slots'],
+      ['workers', '/workers', '.workers'],
+      ['worker', `/workers/${worker}`, '.pane .facts'],
+      ['policy', '/policy', '.source'],
+      ['policy-versions', '/policy?tab=versions', 'table'],
+      ['policy-playground', `/policy?tab=playground`, '.playground'],
+      ['policy-replay', '/policy?tab=replay', '.bar-of-fields'],
+      ['run-decided', `/runs/${decided}`, '.decisions'],
+      ['audit', '/audit', '.audit'],
+      ['run-evidence', `/runs/${proven}?tab=evidence`, '.evidence'],
       ['webhooks', '/webhooks', 'table'],
+      ['webhook', `/webhooks/${told}`, '.pane'],
       ['settings', '/settings', '.facts'],
       ['settings-people', '/settings/people', 'table'],
       ['settings-keys', '/settings/keys', 'table'],
@@ -63,7 +78,10 @@ export function roomTests(get) {
       const page = await harness.signIn('ada', '/runs', { colorScheme: scheme, viewport: { width, height }, bypassCSP: true });
       for (const [name, path, landmark] of rooms) {
         await visit(page, path);
-        await page.locator(landmark).first().waitFor();
+        await page.locator(landmark).first().waitFor().catch(async (error) => {
+          await harness.picture(page, `failed-${name}`);
+          throw error;
+        });
         await page.locator('[aria-busy=true]').first().waitFor({ state: 'detached' });
         const look = `${name}-${scheme}-${width}`;
         for (const finding of await findings(page, rules)) found.push(`${look}: ${finding}`);
@@ -97,6 +115,29 @@ export function roomTests(get) {
       await done(ada);
     }
     assert.deepEqual(found, []);
+  });
+
+  test('the help names every room, keys walk through lists, and a phone has all rooms behind “More”', async () => {
+    const harness = get();
+    const page = await harness.signIn('vera', '/workers');
+    await page.locator('.workers .row-link').first().waitFor();
+    await page.keyboard.press('j');
+    assert.equal(await page.evaluate(() => document.activeElement.className), 'row-link');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/\/workers\/ses_/);
+    await page.keyboard.press('?');
+    const help = await page.locator('dialog[open]').innerText();
+    const rooms = ['runs', 'approvals', 'workflows', 'schedules', 'workers', 'policy', 'audit', 'webhooks', 'settings'];
+    for (const room of rooms) assert.match(help, new RegExp(`Go to ${room}`));
+    assert.match(help, /Next worker/);
+    await done(page);
+    const phone = await harness.signIn('vera', '/runs', { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true });
+    for (const room of ['Workers', 'Policy', 'Audit']) {
+      await phone.getByRole('button', { name: 'More' }).tap();
+      await phone.locator('dialog[open]').getByRole('link', { name: room }).tap();
+      await phone.getByRole('heading', { name: room, level: 1 }).waitFor();
+    }
+    await done(phone);
   });
 
   test('an admin makes a key, which is shown once, and revokes it', async () => {

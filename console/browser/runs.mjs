@@ -31,6 +31,7 @@ export function runTests(get) {
     const harness = get();
     await harness.begin('wait-for-parcel', { parcel: 'p-1' });
     const page = await harness.signIn('vera', '/runs?workflow=wait-for-parcel');
+    await page.locator('tbody tr').first().waitFor();
     await page.keyboard.press('j');
     assert.equal(await page.evaluate(() => document.activeElement?.textContent), 'p-1');
     await harness.begin('wait-for-parcel', { parcel: 'p-2' });
@@ -41,12 +42,27 @@ export function runTests(get) {
     await page.keyboard.press('/');
     await page.keyboard.type('p-1');
     await page.keyboard.press('Enter');
-    await page.waitForURL('**/runs?workflow=wait-for-parcel&subject=p-1');
+    await page.waitForURL('**/runs?workflow=wait-for-parcel&text=p-1');
     await until('one is shown', async () => (await page.locator('tbody tr').count()) === 1);
     await page.keyboard.press('j');
     await page.keyboard.press('Enter');
     await page.waitForURL(/\/runs\/run_/);
     assert.equal(await page.locator('.why-actions').count(), 0, 'a viewer is offered nothing');
+    await done(page);
+  });
+
+  test('the strip counts what has not ended, and leads to it', async () => {
+    const harness = get();
+    await harness.begin('wait-for-parcel', { parcel: 'p-9' });
+    const page = await harness.signIn('vera', '/runs');
+    await page.locator('.strip').getByRole('link', { name: /waiting for signal/ }).click();
+    await page.waitForURL('**/runs?state=waiting_signal');
+    await page.getByRole('button', { name: 'Save this view' }).click();
+    await page.getByLabel('Name', { exact: true }).fill('parcels');
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await page.goto('/runs');
+    await page.getByRole('link', { name: 'parcels' }).click();
+    await page.waitForURL('**/runs?state=waiting_signal');
     await done(page);
   });
 

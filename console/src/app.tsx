@@ -6,11 +6,14 @@ import { LiveProvider } from './live/live';
 import { Empty, ProblemNote } from './parts/notes';
 import { ToastProvider } from './parts/toast';
 import { ApprovalsRoom } from './rooms/approvals/room';
+import { AuditRoom } from './rooms/audit/room';
+import { PolicyRoom } from './rooms/policy/room';
 import { RunRoom } from './rooms/run/room';
 import { RunsRoom } from './rooms/runs/room';
 import { SchedulesRoom } from './rooms/schedules/room';
 import { SettingsRoom } from './rooms/settings/room';
 import { WebhooksRoom } from './rooms/webhooks/room';
+import { WorkersRoom } from './rooms/workers/room';
 import { WorkflowRoom } from './rooms/workflows/one';
 import { WorkflowsRoom } from './rooms/workflows/room';
 import { go, Link, useAddress } from './route/router';
@@ -39,6 +42,9 @@ function Room(): ReactNode {
     if (room === 'approvals') return <ApprovalsRoom selected={name} />;
     if (room === 'workflows') return name === undefined ? <WorkflowsRoom /> : <WorkflowRoom key={name} name={name} />;
     if (room === 'schedules') return <SchedulesRoom selected={name} />;
+    if (room === 'workers') return <WorkersRoom selected={name} />;
+    if (room === 'policy' && name === undefined) return <PolicyRoom />;
+    if (room === 'audit' && name === undefined) return <AuditRoom />;
     if (room === 'webhooks') return <WebhooksRoom selected={name} />;
     if (room === 'settings') return <SettingsRoom part={name ?? 'account'} />;
   }

@@ -24,6 +24,9 @@ const ROOMS: RoomLink[] = [
   { room: 'approvals', title: 'Approvals', icon: 'approvals', press: 'g a' },
   { room: 'workflows', title: 'Workflows', icon: 'workflows', press: 'g w' },
   { room: 'schedules', title: 'Schedules', icon: 'schedules', press: 'g s' },
+  { room: 'workers', title: 'Workers', icon: 'workers', press: 'g k' },
+  { room: 'policy', title: 'Policy', icon: 'policy', press: 'g p' },
+  { room: 'audit', title: 'Audit', icon: 'audit', press: 'g u' },
   { room: 'webhooks', title: 'Webhooks', icon: 'webhooks', press: 'g h' },
   { room: 'settings', title: 'Settings', icon: 'settings', press: 'g e' },
 ];

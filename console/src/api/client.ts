@@ -33,9 +33,13 @@ export function setCsrf(token: string | undefined): void {
   csrf = token;
 }
 
+/** The sign-in page, which leads back to here. */
+export function signInAddress(): string {
+  return `/login?next=${encodeURIComponent(window.location.pathname + window.location.search)}`;
+}
+
 export function signInAgain(): void {
-  const here = window.location.pathname + window.location.search;
-  window.location.assign(`/login?next=${encodeURIComponent(here)}`);
+  window.location.assign(signInAddress());
 }
 
 const guarded: Middleware = {

@@ -1,4 +1,4 @@
-/** A form in a dialog: what is asked, what the server said to it, and one clear button. */
+/** Forms, most of them in a dialog: what is asked, what the server said to it, and one clear button. */
 
 import { useId, type FormEvent, type InputHTMLAttributes, type ReactNode, type SelectHTMLAttributes } from 'react';
 import { useMutation } from '@tanstack/react-query';
@@ -28,19 +28,9 @@ export function FormDialog({ title, verb, danger = false, wide = false, children
       if (said !== false) close();
     },
   });
-  function submit(event: FormEvent<HTMLFormElement>) {
-    event.preventDefault();
-    if (!work.isPending) work.mutate(new FormData(event.currentTarget));
-  }
   return (
     <Dialog title={title} close={close} wide={wide}>
-      <form
-        onSubmit={submit}
-        onKeyDown={(event) => {
-          // In a text of several lines Enter is a line.
-          if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) event.currentTarget.requestSubmit();
-        }}
-      >
+      <FormBox act={(form) => !work.isPending && work.mutate(form)}>
         {children}
         {work.error !== null && <ProblemNote error={work.error} />}
         <footer>
@@ -49,8 +39,27 @@ export function FormDialog({ title, verb, danger = false, wide = false, children
             {verb}
           </Button>
         </footer>
-      </form>
+      </FormBox>
     </Dialog>
+  );
+}
+
+/** A form that the page itself takes, by its button or by Ctrl+Enter. */
+export function FormBox({ act, children }: { act: (form: FormData) => void; children: ReactNode }) {
+  function submit(event: FormEvent<HTMLFormElement>) {
+    event.preventDefault();
+    act(new FormData(event.currentTarget));
+  }
+  return (
+    <form
+      onSubmit={submit}
+      onKeyDown={(event) => {
+        // In a text of several lines Enter is a line.
+        if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) event.currentTarget.requestSubmit();
+      }}
+    >
+      {children}
+    </form>
   );
 }
 

@@ -1,7 +1,7 @@
 /** What stands where there is nothing, not yet something, or something went wrong. */
 
 import type { ReactNode } from 'react';
-import { Refusal } from '../api/client';
+import { Refusal, signInAddress } from '../api/client';
 import { Link } from '../route/router';
 import { Copy } from './copy';
 import { Text } from './text';
@@ -55,6 +55,11 @@ export function ProblemNote({ error }: { error: Error }) {
             </li>
           ))}
         </ul>
+      )}
+      {problem?.code === 'SIGN_IN_AGAIN' && (
+        <p>
+          <a href={signInAddress()}>Sign in again</a>, then decide.
+        </p>
       )}
       {problem?.run_id != null && (
         <p>

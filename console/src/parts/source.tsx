@@ -1,11 +1,15 @@
-import { yamlTokens } from '../text/yaml';
+import { regoTokens } from '../text/rego';
+import { yamlTokens, type YamlToken } from '../text/yaml';
 import { Copy } from './copy';
 import { Text } from './text';
 
-export function Source({ text }: { text: string }) {
+type Language = 'yaml' | 'rego';
+const TOKENS: Record<Language, (line: string) => YamlToken[]> = { yaml: yamlTokens, rego: regoTokens };
+
+export function Source({ text, what = 'The workflow file', language = 'yaml' }: { text: string; what?: string; language?: Language }) {
   return (
     <div className="source">
-      <pre tabIndex={0} aria-label="The workflow file">
+      <pre tabIndex={0} aria-label={what}>
         {text
           .trimEnd()
           .split('\n')
@@ -14,7 +18,7 @@ export function Source({ text }: { text: string }) {
               <span className="line-number" aria-hidden="true">
                 {index + 1}
               </span>
-              <SourceLine text={line} />
+              <SourceLine text={line} language={language} />
             </div>
           ))}
       </pre>
@@ -23,10 +27,10 @@ export function Source({ text }: { text: string }) {
   );
 }
 
-export function SourceLine({ text }: { text: string }) {
+export function SourceLine({ text, language = 'yaml' }: { text: string; language?: Language }) {
   return (
     <span>
-      {yamlTokens(text).map((token, index) => (
+      {TOKENS[language](text).map((token, index) => (
         <span key={index} className={`y-${token.kind}`}>
           <Text of={token.text} lines />
         </span>

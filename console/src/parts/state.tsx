@@ -31,6 +31,10 @@ function lookOf(state: AnyState): [Tone, string] {
   return LOOKS[state] ?? ['idle', String(state).replaceAll('_', ' ')];
 }
 
+export function toneOf(state: AnyState): Tone {
+  return lookOf(state)[0];
+}
+
 export function wordOf(state: AnyState): string {
   return lookOf(state)[1];
 }
@@ -42,6 +46,18 @@ export function State({ of, detail }: { of: AnyState; detail?: string | null }) 
       <Shape of={of} />
       {word}
       {detail != null && detail !== '' && <span className="quiet"> · {detail.replaceAll('_', ' ')}</span>}
+    </span>
+  );
+}
+
+/** A word that is no state of a run, with the same marks. */
+export function Mark({ tone, word }: { tone: Tone; word: string }) {
+  return (
+    <span className={`state ${tone}`}>
+      <svg className="shape" viewBox="0 0 16 16" aria-hidden="true">
+        {tone === 'idle' ? <path d="M4 8h8" /> : <circle cx="8" cy="8" r="4" />}
+      </svg>
+      {word}
     </span>
   );
 }

@@ -17,3 +17,10 @@ it('names the task that no worker has', () => {
     'It has waited 5.0 s for a worker to run the task “db.inspect”: no registered worker of the queue “default” has that task.',
   );
 });
+
+it('says how long a worker has been silent, and when its step is taken back', () => {
+  const cause = { cause: 'silent' as const, session: 'ses_1', worker: 'box-1', attempt: 2, last_heartbeat_at: 0, lease_expires_at: 30_000 };
+  expect(sentence(cause, 12_000)).toBe(
+    'The worker “box-1” that has attempt 2 was last heard of 12 s ago. The step is taken back in 18 s, unless it comes back.',
+  );
+});

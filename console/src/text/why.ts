@@ -15,6 +15,10 @@ export function sentence(cause: Cause, now: number): string {
       const limit = cause.times_out_at == null ? '' : `; it times out ${away(cause.times_out_at, now)}`;
       return `A worker has been running attempt ${cause.attempt}${since}${limit}.`;
     }
+    case 'silent': {
+      const back = cause.lease_expires_at == null ? '' : ` The step is taken back ${away(cause.lease_expires_at, now)}, unless it comes back.`;
+      return `The worker${cause.worker == null ? '' : ` “${cause.worker}”`} that has attempt ${cause.attempt} was last heard of ${away(cause.last_heartbeat_at, now)}.${back}`;
+    }
     case 'orphaned':
       return `The worker that has attempt ${cause.attempt} is silent. A server takes the step back within seconds.`;
     case 'unclaimed':

@@ -5,11 +5,14 @@ import type { Run, Step } from '../../api/client';
 import { Facts } from '../../parts/facts';
 import { JsonView } from '../../parts/json';
 import { Loading } from '../../parts/notes';
+import { Table } from '../../parts/table';
 import { Tabs } from '../../parts/tabs';
 import { Id, Instant, Text } from '../../parts/text';
 import { Link, useParam } from '../../route/router';
 import { words, type RunEvent } from '../../text/events';
 import { local, timeOfDay, utc } from '../../text/span';
+import { isOver } from './actions';
+import { EvidenceTab } from './evidence';
 import { StepErrorView } from './step';
 import { EVENTS_MAX } from './query';
 
@@ -25,6 +28,7 @@ export function Details({ run, steps, events }: Props) {
     { id: 'events', title: 'Events' },
     { id: 'data', title: 'Inputs and output' },
     { id: 'about', title: 'About' },
+    ...(isOver(run.state) ? [{ id: 'evidence', title: 'Evidence' }] : []),
   ];
   const shown = tabs.find((each) => each.id === tab)?.id ?? 'events';
   return (
@@ -34,6 +38,7 @@ export function Details({ run, steps, events }: Props) {
         {shown === 'events' && (events === undefined ? <Loading rows={6} /> : <Events events={events} steps={steps} />)}
         {shown === 'data' && <Data run={run} />}
         {shown === 'about' && <About run={run} />}
+        {shown === 'evidence' && <EvidenceTab run={run} />}
       </div>
     </section>
   );
@@ -47,35 +52,19 @@ function Events({ events, steps }: { events: RunEvent[]; steps: Step[] }) {
   const shown = all ? newestFirst : newestFirst.slice(0, SHOWN_AT_FIRST);
   return (
     <>
-      <table className="rows events">
-        <caption className="unseen">Events, newest first</caption>
-        <thead>
-          <tr>
-            <th scope="col" className="number">#</th>
-            <th scope="col">Time</th>
-            <th scope="col">Step</th>
-            <th scope="col">What happened</th>
-            <th scope="col">By</th>
-          </tr>
-        </thead>
-        <tbody>
-          {shown.map((event) => (
-            <tr key={event.seq}>
-              <td className="number quiet">{event.seq}</td>
-              <td className="mono" title={`${local(event.at)}\n${utc(event.at)}`}>
-                {timeOfDay(event.at)}
-              </td>
-              <td>{event.body.step !== undefined && <Text of={steps[event.body.step]?.key ?? `step ${event.body.step + 1}`} />}</td>
-              <td title={event.body.event}>
-                <Text of={words(event)} />
-              </td>
-              <td className="quiet">
-                <Text of={event.context.person ?? event.context.initiator} />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <Table
+        caption="Events, newest first"
+        className="events"
+        rows={shown}
+        keyOf={(event) => event.seq}
+        columns={[
+          { title: '#', number: true, className: 'quiet', cell: (event) => event.seq },
+          { title: 'Time', className: 'mono', cell: (event) => <span title={`${local(event.at)}\n${utc(event.at)}`}>{timeOfDay(event.at)}</span> },
+          { title: 'Step', cell: ({ body }) => body.step !== undefined && <Text of={steps[body.step]?.key ?? `step ${body.step + 1}`} /> },
+          { title: 'What happened', cell: (event) => <span title={event.body.event}><Text of={words(event)} /></span> },
+          { title: 'By', className: 'quiet', cell: ({ context }) => <Text of={context.person ?? context.initiator} /> },
+        ]}
+      />
       {shown.length < events.length && (
         <button type="button" className="more" onClick={() => setAll(true)}>
           Show all {events.length.toLocaleString()} events

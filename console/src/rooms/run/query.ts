@@ -24,6 +24,12 @@ export const receiptsQuery = (run: string) =>
     queryFn: async () => (await must(api.GET('/api/v1/runs/{run}/receipts', path(run)))).receipts,
   });
 
+export const decisionsQuery = (run: string) =>
+  queryOptions({
+    queryKey: ['run', run, 'decisions'],
+    queryFn: async () => (await must(api.GET('/api/v1/runs/{run}/decisions', path(run)))).decisions,
+  });
+
 export const runApprovalsQuery = (run: string) =>
   queryOptions({
     queryKey: ['run', run, 'approvals'],

@@ -12,6 +12,7 @@ import { Ago, Id, Text, Took } from '../../parts/text';
 import type { RunEvent } from '../../text/events';
 import { segments, SEGMENT_WORDS } from '../../text/timeline';
 import { ApprovalVotes } from '../approvals/votes';
+import { Decisions } from './decisions';
 import { isOver } from './actions';
 import { RestartDialog } from './dialogs';
 import { definitionQuery, receiptsQuery, runApprovalsQuery, type Definition, type DefinedStep } from './query';
@@ -58,6 +59,7 @@ export function StepPane({ run, step, events }: Props) {
           <StepErrorView error={step.error} />
         </section>
       )}
+      <Decisions run={run.run_id} position={step.position} />
       {mine.map((approval) => (
         <section key={approval.approval}>
           <h3>Approval</h3>

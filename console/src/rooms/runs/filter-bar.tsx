@@ -11,7 +11,7 @@ import { searched, SINCE, STATES } from './filter';
 import { workflowNames } from './query';
 
 /** Filters that are shown as something to take away. */
-const CHIPS = ['subject', 'label', 'input', 'trigger', 'workspace'];
+const CHIPS = ['text', 'subject', 'label', 'input', 'trigger', 'workspace'];
 
 export function FilterBar() {
   const { query, path } = useAddress();
@@ -33,7 +33,7 @@ export function FilterBar() {
     // The keys are the list's again.
     event.currentTarget.querySelector('input')?.blur();
     if ('run' in found) go(at('runs', found.run));
-    else if (found.name === 'subject') set('subject', found.value);
+    else if (found.name === 'text' || found.name === 'subject') set(found.name, found.value);
     else put((next) => next.append(found.name, found.value));
   }
   const chips = CHIPS.flatMap((name) => query.getAll(name).map((value) => ({ name, value })));
@@ -45,8 +45,8 @@ export function FilterBar() {
           id="search"
           value={typed}
           onChange={(event) => setTyped(event.target.value)}
-          placeholder="Subject, run id, label:value, input.name:value"
-          aria-label="Search runs by subject, run id, label:value or input.name:value"
+          placeholder="Part of a subject, id, label or input; or label:value"
+          aria-label="Search runs by a part of their subject, id, label or input, by label:value or by input.name:value"
           autoComplete="off"
           spellCheck={false}
         />

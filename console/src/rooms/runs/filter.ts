@@ -16,6 +16,8 @@ export interface RunFilter {
   state?: RunState;
   workflow?: string;
   subject?: string;
+  /** Occurs in the id, the subject, a label or a searchable input. */
+  text?: string;
   trigger?: string;
   workspace?: string;
   label: string[];
@@ -32,6 +34,7 @@ export function filterOf(query: URLSearchParams, now: number): RunFilter {
     state,
     workflow: word('workflow'),
     subject: word('subject'),
+    text: word('text'),
     trigger: word('trigger'),
     workspace: word('workspace'),
     label: query.getAll('label').slice(0, 3),
@@ -42,6 +45,14 @@ export function filterOf(query: URLSearchParams, now: number): RunFilter {
 
 export function isEmpty(filter: RunFilter): boolean {
   return Object.values(filter).every((value) => value === undefined || (Array.isArray(value) && value.length === 0));
+}
+
+/** Why a bulk job cannot be asked with this filter, if so. */
+export function notForBulk(filter: RunFilter): string | undefined {
+  if (isEmpty(filter)) return 'Filter first: a bulk action never means everything';
+  // The jobs' filter has no such field; leaving it out would mean more runs than are shown.
+  if (filter.text !== undefined) return 'A bulk action takes no part of a text: filter by subject:…, label:value or input.name:value';
+  return undefined;
 }
 
 const pairs = (list: string[]) => Object.fromEntries(list.map((pair) => pair.split(/:(.*)/s) as [string, string]));
@@ -55,13 +66,14 @@ export function bulkFilter({ label, input, ...rest }: RunFilter): Schema['RunQue
   };
 }
 
-/** What somebody typed into the search field, as a filter: an id, `label:value`, `input.name:value`, or a subject. */
-export function searched(typed: string): { run: string } | { name: 'label' | 'input' | 'subject'; value: string } | undefined {
+/** What somebody typed into the search field, as a filter: an id, `subject:…`, `label:value`, `input.name:value`, or a part of these. */
+export function searched(typed: string): { run: string } | { name: 'label' | 'input' | 'subject' | 'text'; value: string } | undefined {
   const text = typed.trim();
   if (text === '') return undefined;
   if (/^run_[0-9a-f-]{32,36}$/.test(text)) return { run: text };
   const [, name, value] = /^([\w.-]+):(.+)$/.exec(text) ?? [];
-  if (name === undefined || value === undefined) return { name: 'subject', value: text };
+  if (name === undefined || value === undefined) return { name: 'text', value: text };
+  if (name === 'subject') return { name, value };
   return name.startsWith('input.')
     ? { name: 'input', value: `${name.slice('input.'.length)}:${value}` }
     : { name: 'label', value: `${name}:${value}` };
@@ -73,6 +85,7 @@ export function inWords(filter: RunFilter): string {
     filter.state !== undefined && `state ${filter.state}`,
     filter.workflow !== undefined && `workflow ${filter.workflow}`,
     filter.subject !== undefined && `subject ${filter.subject}`,
+    filter.text !== undefined && `with “${filter.text}”`,
     filter.trigger !== undefined && `started by ${filter.trigger}`,
     filter.workspace !== undefined && `workspace ${filter.workspace}`,
     ...filter.label.map((pair) => `label ${pair}`),

@@ -10,9 +10,10 @@ import { useNow } from '../../parts/text';
 import { at, go, useAddress, withQuery } from '../../route/router';
 import { BulkDialog } from './bulk';
 import { FilterBar } from './filter-bar';
-import { filterOf, isEmpty } from './filter';
+import { filterOf, isEmpty, notForBulk } from './filter';
 import { useHeldRows } from './held';
 import { runsQuery } from './query';
+import { StatusStrip } from './strip';
 import { RunTable } from './table';
 import { SavedViews } from './views';
 
@@ -20,6 +21,7 @@ export function RunsRoom() {
   const { query, path } = useAddress();
   const minute = Math.floor(useNow() / 60_000) * 60_000;
   const filter = filterOf(query, minute);
+  const unfit = notForBulk(filter);
   const after = query.get('after') ?? undefined;
   const runs = useQuery(runsQuery(filter, after));
   const [pointed, setPointed] = useState(false);
@@ -64,12 +66,13 @@ export function RunsRoom() {
             )}
           </span>
           {operates && (
-            <Button onClick={() => setBulk(true)} disabled={isEmpty(filter)} title={isEmpty(filter) ? 'Filter first: a bulk action never means everything' : undefined}>
+            <Button onClick={() => setBulk(true)} disabled={unfit !== undefined} title={unfit}>
               Act on all matching …
             </Button>
           )}
         </div>
       </header>
+      <StatusStrip />
       <FilterBar />
       {runs.error !== null && <ProblemNote error={runs.error} />}
       {runs.data === undefined ? (
@@ -101,7 +104,7 @@ function NoRuns({ filtered }: { filtered: boolean }) {
   if (filtered) {
     return (
       <Empty title="No run matches">
-        <p>Subjects, labels and inputs match as a whole. Take a filter away, or look at a longer time.</p>
+        <p>Labels and inputs that are named match as a whole. Take a filter away, or look at a longer time.</p>
       </Empty>
     );
   }

@@ -3,6 +3,7 @@
 import type { RefObject } from 'react';
 import type { Run } from '../../api/client';
 import { State } from '../../parts/state';
+import { Table } from '../../parts/table';
 import { Ago, Id, Text, Took } from '../../parts/text';
 import { at, Link } from '../../route/router';
 
@@ -14,45 +15,32 @@ interface Props {
 
 export function RunTable({ rows, cursor, body }: Props) {
   return (
-    <table className="rows runs">
-      <caption className="unseen">Runs, newest first</caption>
-      <thead>
-        <tr>
-          <th scope="col">State</th>
-          <th scope="col">Run</th>
-          <th scope="col">Workflow</th>
-          <th scope="col">Started</th>
-          <th scope="col" className="number">Took</th>
-          <th scope="col">By</th>
-        </tr>
-      </thead>
-      <tbody ref={body}>
-        {rows.map((run, index) => (
-          <tr key={run.run_id} className={index === cursor ? 'here' : ''}>
-            <td className="c-state">
-              <State of={run.state} detail={run.reason ?? run.detail} />
-            </td>
-            <td className="c-run">
+    <Table
+      caption="Runs, newest first"
+      className="runs"
+      rows={rows}
+      keyOf={(run) => run.run_id}
+      isHere={(run) => run === rows[cursor]}
+      body={body}
+      columns={[
+        { title: 'State', className: 'c-state', cell: (run) => <State of={run.state} detail={run.reason ?? run.detail} /> },
+        {
+          title: 'Run',
+          className: 'c-run',
+          cell: (run) => (
+            <>
               <Link to={at('runs', run.run_id)} className="row-link">
                 {run.subject == null ? <Id of={run.run_id} /> : <Text of={run.subject} />}
               </Link>
               {run.subject != null && <Id of={run.run_id} bare />}
-            </td>
-            <td className="c-workflow">
-              <Text of={run.workflow} /> <span className="quiet">v{run.workflow_version}</span>
-            </td>
-            <td className="c-started">
-              <Ago at={run.created_at} />
-            </td>
-            <td className="c-took number">
-              <Took from={run.created_at} to={run.finished_at} />
-            </td>
-            <td className="c-by quiet">
-              <Text of={run.started_by ?? run.trigger.type} />
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
+            </>
+          ),
+        },
+        { title: 'Workflow', className: 'c-workflow', cell: (run) => <><Text of={run.workflow} /> <span className="quiet">v{run.workflow_version}</span></> },
+        { title: 'Started', className: 'c-started', cell: (run) => <Ago at={run.created_at} /> },
+        { title: 'Took', number: true, className: 'c-took', cell: (run) => <Took from={run.created_at} to={run.finished_at} /> },
+        { title: 'By', className: 'c-by quiet', cell: (run) => <Text of={run.started_by ?? run.trigger.type} /> },
+      ]}
+    />
   );
 }

@@ -1,14 +1,18 @@
 import { useState } from 'react';
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { api, intention, must } from '../../api/client';
 import { useMay } from '../../api/session';
 import { Button } from '../../parts/button';
+import { Confirm } from '../../parts/confirm';
 import { Facts } from '../../parts/facts';
-import { FormDialog, maybe, Reason } from '../../parts/form';
+import { maybe, Reason } from '../../parts/form';
 import { JsonView } from '../../parts/json';
 import { Loading, ProblemNote } from '../../parts/notes';
+import { Table } from '../../parts/table';
 import { Instant, Text } from '../../parts/text';
 import { at, go, Link } from '../../route/router';
+
+const SLOTS_SHOWN = 10;
 
 export function ScheduleCard({ name }: { name: string }) {
   const params = { path: { schedule: name } };
@@ -22,12 +26,10 @@ export function ScheduleCard({ name }: { name: string }) {
     queryFn: () => must(api.GET('/api/v1/schedules/{schedule}/next', { params: { ...params, query: { count: 5 } } })),
     refetchInterval: 60_000,
   });
-  const queries = useQueryClient();
   const rights = { define: useMay('define'), operate: useMay('operate') };
   const [doing, setDoing] = useState<'pause' | 'trigger' | 'remove'>();
   const [key, setKey] = useState(intention);
-  const close = () => setDoing(undefined);
-  const again = () => void queries.invalidateQueries({ queryKey: ['schedules'] });
+  const dialog = { changes: 'schedules', close: () => setDoing(undefined) };
   if (one.data === undefined) return one.error === null ? <Loading /> : <ProblemNote error={one.error} />;
   const schedule = one.data;
   return (
@@ -48,50 +50,39 @@ export function ScheduleCard({ name }: { name: string }) {
       <div className="data slots">
         <div>
           <h3>The next five</h3>
-          <table className="rows">
-            <thead>
-              <tr>
-                <th scope="col">{schedule.timezone}</th>
-                <th scope="col">Here</th>
-              </tr>
-            </thead>
-            <tbody>
-              {next.data?.slots.map((slot) => (
-                <tr key={slot.at}>
-                  <td>
-                    <Text of={slot.local} />
-                  </td>
-                  <td>
-                    <Instant at={slot.starts_at} />
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
+          <Table
+            caption="The next times"
+            rows={next.data?.slots ?? []}
+            keyOf={(slot) => slot.at}
+            columns={[
+              { title: schedule.timezone, cell: (slot) => <Text of={slot.local} /> },
+              { title: 'Here', cell: (slot) => <Instant at={slot.starts_at} /> },
+            ]}
+          />
         </div>
         <div>
           <h3>The latest</h3>
-          {schedule.slots.length === 0 && <p className="quiet">None has passed yet.</p>}
-          <table className="rows">
-            <tbody>
-              {schedule.slots.slice(0, 10).map((slot) => (
-                <tr key={slot.at}>
-                  <td>
-                    <Instant at={slot.at} />
-                  </td>
-                  <td>
-                    {slot.run_id == null ? slot.state : <Link to={at('runs', slot.run_id)}>{slot.state}</Link>}
-                    {slot.note != null && (
-                      <span className="quiet">
-                        {' '}
-                        <Text of={slot.note} />
-                      </span>
-                    )}
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
+          {schedule.slots.length === 0 ? (
+            <p className="quiet">None has passed yet.</p>
+          ) : (
+            <Table
+              caption="The latest times"
+              rows={schedule.slots.slice(0, SLOTS_SHOWN)}
+              keyOf={(slot) => slot.at}
+              columns={[
+                { title: 'Time', cell: (slot) => <Instant at={slot.at} /> },
+                {
+                  title: 'What became of it',
+                  cell: (slot) => (
+                    <>
+                      {slot.run_id == null ? slot.state : <Link to={at('runs', slot.run_id)}>{slot.state}</Link>}
+                      {slot.note != null && <span className="quiet"> <Text of={slot.note} /></span>}
+                    </>
+                  ),
+                },
+              ]}
+            />
+          )}
         </div>
       </div>
       <Facts
@@ -106,50 +97,46 @@ export function ScheduleCard({ name }: { name: string }) {
       <h3>Inputs</h3>
       <JsonView value={schedule.inputs} what="the schedule’s inputs" />
       {doing === 'trigger' && (
-        <FormDialog
+        <Confirm
           title="Run it now"
           verb="Run now"
-          close={close}
+          what="A run starts at once, with the schedule’s inputs. Its own times stay as they are."
           act={async () => {
             const made = await must(api.POST('/api/v1/schedules/{schedule}/trigger', { params, headers: key }));
             go(at('runs', made.run_id));
           }}
-        >
-          <p>A run starts at once, with the schedule’s inputs. Its own times stay as they are.</p>
-        </FormDialog>
+          {...dialog}
+        />
       )}
       {doing === 'pause' && (
-        <FormDialog
+        <Confirm
           title={schedule.paused ? 'Resume this schedule' : 'Pause this schedule'}
           verb={schedule.paused ? 'Resume' : 'Pause'}
-          close={close}
+          what={schedule.paused ? 'Slots count from now on; those that passed meanwhile are not made up for.' : 'No slot runs until it is resumed.'}
           act={async (form) => {
             await must(
               schedule.paused
                 ? api.POST('/api/v1/schedules/{schedule}/resume', { params })
                 : api.POST('/api/v1/schedules/{schedule}/pause', { params, body: { reason: maybe(form, 'reason') } }),
             );
-            again();
           }}
+          {...dialog}
         >
-          <p>{schedule.paused ? 'Slots count from now on; those that passed meanwhile are not made up for.' : 'No slot runs until it is resumed.'}</p>
           {!schedule.paused && <Reason required={false} />}
-        </FormDialog>
+        </Confirm>
       )}
       {doing === 'remove' && (
-        <FormDialog
+        <Confirm
           title="Remove this schedule"
           verb="Remove"
           danger
-          close={close}
+          what="It starts nothing any more. Runs that it has started stay."
           act={async () => {
             await must(api.DELETE('/api/v1/schedules/{schedule}', { params }));
-            again();
             go('/schedules');
           }}
-        >
-          <p>It starts nothing any more. Runs that it has started stay.</p>
-        </FormDialog>
+          {...dialog}
+        />
       )}
     </section>
   );

@@ -4,8 +4,12 @@ import { useState } from 'react';
 import { useQuery } from '@tanstack/react-query';
 import { api, must, type Schema } from '../../api/client';
 import { useMay } from '../../api/session';
+import { useRowKeys } from '../../keyboard/rows';
 import { Button } from '../../parts/button';
-import { Empty, Loading, ProblemNote } from '../../parts/notes';
+import { Loaded } from '../../parts/loaded';
+import { Empty } from '../../parts/notes';
+import { Room } from '../../parts/room';
+import { Table } from '../../parts/table';
 import { Ago, Text } from '../../parts/text';
 import { at, Link } from '../../route/router';
 import { CreateSchedule } from './create';
@@ -23,65 +27,70 @@ export function SchedulesRoom({ selected }: { selected: string | undefined }) {
   });
   const defines = useMay('define');
   const [creating, setCreating] = useState(false);
+  useRowKeys('Schedules', 'schedule');
   return (
-    <div className="room">
-      <header className="room-head">
-        <h1>Schedules</h1>
-        {defines && (
-          <div className="room-actions">
-            <Button onClick={() => setCreating(true)}>New schedule …</Button>
-          </div>
-        )}
-      </header>
-      {list.error !== null && <ProblemNote error={list.error} />}
-      {list.data === undefined ? (
-        list.error === null && <Loading />
-      ) : list.data.schedules.length === 0 ? (
-        <Empty title="No schedules yet" command={IN_A_FILE}>
-          <p>A schedule starts a workflow at times. Make one here, or write it into the workflow’s file:</p>
-        </Empty>
-      ) : (
-        <Table schedules={list.data.schedules} selected={selected} />
-      )}
+    <Room title="Schedules" actions={defines && <Button onClick={() => setCreating(true)}>New schedule …</Button>}>
+      <Loaded query={list}>
+        {({ schedules }) =>
+          schedules.length === 0 ? (
+            <Empty title="No schedules yet" command={IN_A_FILE}>
+              <p>A schedule starts a workflow at times. Make one here, or write it into the workflow’s file:</p>
+            </Empty>
+          ) : (
+            <ScheduleTable schedules={schedules} selected={selected} />
+          )
+        }
+      </Loaded>
       {selected !== undefined && <ScheduleCard name={selected} />}
       {creating && <CreateSchedule close={() => setCreating(false)} />}
-    </div>
+    </Room>
   );
 }
 
-function Table({ schedules, selected }: { schedules: Schema['ScheduleView'][]; selected: string | undefined }) {
+/** When it comes next, while it is not paused. */
+function nextOf({ next, paused }: Schema['ScheduleView']) {
+  return paused || next == null ? undefined : next;
+}
+
+const NONE = <span className="nothing quiet">–</span>;
+
+function ScheduleTable({ schedules, selected }: { schedules: Schema['ScheduleView'][]; selected: string | undefined }) {
   return (
-    <table className="rows schedules">
-      <caption className="unseen">Schedules by name</caption>
-      <thead>
-        <tr>
-          <th scope="col">Schedule</th>
-          <th scope="col">Workflow</th>
-          <th scope="col">When</th>
-          <th scope="col">Next, in its zone</th>
-          <th scope="col">From now</th>
-        </tr>
-      </thead>
-      <tbody>
-        {schedules.map((schedule) => (
-          <tr key={schedule.schedule_id} className={schedule.name === selected ? 'here' : ''}>
-            <td>
+    <Table
+      caption="Schedules by name"
+      className="schedules"
+      rows={schedules}
+      keyOf={(schedule) => schedule.schedule_id}
+      isHere={(schedule) => schedule.name === selected}
+      columns={[
+        {
+          title: 'Schedule',
+          cell: (schedule) => (
+            <>
               <Link to={at('schedules', schedule.name)} className="row-link">
                 <Text of={schedule.name} />
               </Link>
               {schedule.paused && <span className="tag warn">paused</span>}
-            </td>
-            <td>
-              <Text of={schedule.workflow} />
-            </td>
-            <td>
-              <Text of={schedule.description} /> <code className="quiet">{schedule.cron}</code>
-            </td>
-            <td>{schedule.next == null || schedule.paused ? '–' : <Text of={schedule.next.local} />}</td>
-            <td>{schedule.next == null || schedule.paused ? '–' : <Ago at={schedule.next.starts_at} />}</td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
+            </>
+          ),
+        },
+        { title: 'Workflow', cell: (schedule) => <Text of={schedule.workflow} /> },
+        { title: 'When', cell: (schedule) => <><Text of={schedule.description} /> <code className="quiet">{schedule.cron}</code></> },
+        {
+          title: 'Next, in its zone',
+          cell: (schedule) => {
+            const next = nextOf(schedule);
+            return next === undefined ? NONE : <Text of={next.local} />;
+          },
+        },
+        {
+          title: 'From now',
+          cell: (schedule) => {
+            const next = nextOf(schedule);
+            return next === undefined ? NONE : <Ago at={next.starts_at} />;
+          },
+        },
+      ]}
+    />
   );
 }

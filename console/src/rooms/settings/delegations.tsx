@@ -1,10 +1,14 @@
 import { useState } from 'react';
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { api, intention, must } from '../../api/client';
 import { useMay, useMe } from '../../api/session';
 import { Button } from '../../parts/button';
-import { FormDialog, Input, Reason, text } from '../../parts/form';
-import { Empty, Loading, ProblemNote } from '../../parts/notes';
+import { Confirm } from '../../parts/confirm';
+import { Input, Reason, text } from '../../parts/form';
+import { Loaded } from '../../parts/loaded';
+import { Empty } from '../../parts/notes';
+import { Section } from '../../parts/section';
+import { Table } from '../../parts/table';
 import { Instant, Text } from '../../parts/text';
 import { delegationsQuery } from '../approvals/inbox';
 
@@ -14,95 +18,71 @@ export function Delegations() {
   const me = useMe();
   const administers = useMay('administer');
   const list = useQuery(delegationsQuery);
-  const queries = useQueryClient();
   const [doing, setDoing] = useState<'create' | { revoke: string }>();
-  const [key, setKey] = useState(intention);
   const close = () => setDoing(undefined);
-  const again = () => void queries.invalidateQueries({ queryKey: ['delegations'] });
-  if (list.data === undefined) return list.error === null ? <Loading rows={3} /> : <ProblemNote error={list.error} />;
   return (
-    <section>
-      <header className="section-head">
-        <p>A person lends their right to decide on approvals to another, for a time.</p>
-        {me.person != null && <Button onClick={() => (setKey(intention()), setDoing('create'))}>Lend mine …</Button>}
-      </header>
-      {list.data.delegations.length === 0 ? (
-        <Empty title="Nobody has lent anything" command="interlock approval delegate bob --for 14d --reason “on leave”">
-          <p>Going away? Lend your right to decide, so that nobody waits for you:</p>
-        </Empty>
-      ) : (
-        <table className="rows">
-          <caption className="unseen">Delegations in force or to come</caption>
-          <thead>
-            <tr>
-              <th scope="col">From</th>
-              <th scope="col">To</th>
-              <th scope="col">Until</th>
-              <th scope="col">Why</th>
-              <th scope="col">
-                <span className="unseen">Action</span>
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {list.data.delegations.map((each) => (
-              <tr key={each.delegation}>
-                <td>
-                  <Text of={each.delegator} />
-                </td>
-                <td>
-                  <Text of={each.delegate} />
-                </td>
-                <td>
-                  <Instant at={each.until} /> {!each.in_force && <span className="tag">not in force</span>}
-                </td>
-                <td>
-                  <Text of={each.reason} />
-                </td>
-                <td>
-                  {(administers || each.delegator === me.person) && (
-                    <Button look="quiet" onClick={() => setDoing({ revoke: each.delegation })}>
-                      Revoke …
-                    </Button>
-                  )}
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      )}
-      {doing === 'create' && (
-        <FormDialog
-          title="Lend my right to decide"
-          verb="Lend it"
-          close={close}
-          act={async (form) => {
-            const days = Number(text(form, 'days'));
-            const body = { delegate: text(form, 'delegate'), until: Date.now() + days * 86_400_000, reason: text(form, 'reason') };
-            await must(api.POST('/api/v1/delegations', { headers: key, body }));
-            again();
-          }}
-        >
-          <p>They may decide wherever you may. You two count as one person.</p>
-          <Input name="delegate" label="To whom" required />
-          <Input name="days" label="For how many days" type="number" min={1} max={DAYS_MAX} defaultValue={14} required />
-          <Reason />
-        </FormDialog>
-      )}
+    <Section about="A person lends their right to decide on approvals to another, for a time." action={me.person != null && <Button onClick={() => setDoing('create')}>Lend mine …</Button>}>
+      <Loaded query={list} rows={3}>
+        {({ delegations }) =>
+          delegations.length === 0 ? (
+            <Empty title="Nobody has lent anything" command={'interlock approval delegate bob --for 14d --reason "on leave"'}>
+              <p>Going away? Lend your right to decide, so that nobody waits for you:</p>
+            </Empty>
+          ) : (
+            <Table
+              caption="Delegations in force or to come"
+              rows={delegations}
+              keyOf={(each) => each.delegation}
+              columns={[
+                { title: 'From', cell: (each) => <Text of={each.delegator} /> },
+                { title: 'To', cell: (each) => <Text of={each.delegate} /> },
+                { title: 'Until', cell: (each) => <><Instant at={each.until} /> {!each.in_force && <span className="tag">not in force</span>}</> },
+                { title: 'Why', cell: (each) => <Text of={each.reason} /> },
+                {
+                  title: 'Action',
+                  bare: true,
+                  className: 'row-actions',
+                  cell: (each) =>
+                    (administers || each.delegator === me.person) && (
+                      <Button look="quiet" onClick={() => setDoing({ revoke: each.delegation })}>
+                        Revoke …
+                      </Button>
+                    ),
+                },
+              ]}
+            />
+          )
+        }
+      </Loaded>
+      {doing === 'create' && <Lend close={close} />}
       {typeof doing === 'object' && (
-        <FormDialog
+        <Confirm
           title="Revoke the delegation"
           verb="Revoke"
           danger
-          close={close}
+          what="It counts no more, at once. Votes that were cast stay."
+          changes="delegations"
           act={async () => {
             await must(api.DELETE('/api/v1/delegations/{delegation}', { params: { path: { delegation: doing.revoke } } }));
-            again();
           }}
-        >
-          <p>It counts no more, at once. Votes that were cast stay.</p>
-        </FormDialog>
+          close={close}
+        />
       )}
-    </section>
+    </Section>
+  );
+}
+
+function Lend({ close }: { close: () => void }) {
+  const [key] = useState(intention);
+  async function lend(form: FormData) {
+    const until = Date.now() + Number(text(form, 'days')) * 86_400_000;
+    await must(api.POST('/api/v1/delegations', { headers: key, body: { delegate: text(form, 'delegate'), until, reason: text(form, 'reason') } }));
+  }
+  return (
+    <Confirm title="Lend my right to decide" verb="Lend it" what="They may decide wherever you may. You two count as one person." changes="delegations" act={lend} close={close}>
+      <Input name="delegate" label="To whom" required />
+      <Input name="days" label="For how many days" type="number" min={1} max={DAYS_MAX} defaultValue={14} required />
+      <Reason />
+    </Confirm>
   );
 }

@@ -1,11 +1,15 @@
 import { useState } from 'react';
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { api, intention, must, type Schema } from '../../api/client';
 import { Button } from '../../parts/button';
-import { FormDialog, Input, maybe, Select, text } from '../../parts/form';
-import { Empty, Loading, ProblemNote } from '../../parts/notes';
+import { Confirm } from '../../parts/confirm';
+import { Input, maybe, Select, text } from '../../parts/form';
+import { Loaded } from '../../parts/loaded';
+import { Empty } from '../../parts/notes';
+import { SecretDialog } from '../../parts/secret';
+import { Section } from '../../parts/section';
+import { Table } from '../../parts/table';
 import { Ago, Text } from '../../parts/text';
-import { SecretDialog } from '../webhooks/secret';
 import { RoleChoice, rolesOf } from './roles';
 
 const DAY = 86_400_000;
@@ -15,106 +19,92 @@ type Doing = 'create' | { rotate: Key } | { revoke: Key };
 
 export function Keys() {
   const list = useQuery({ queryKey: ['keys'], queryFn: () => must(api.GET('/api/v1/keys', { params: { query: { limit: 200 } } })) });
-  const queries = useQueryClient();
   const [doing, setDoing] = useState<Doing>();
   const [made, setMade] = useState<string>();
   const close = () => setDoing(undefined);
-  const again = () => void queries.invalidateQueries({ queryKey: ['keys'] });
-  if (list.data === undefined) return list.error === null ? <Loading /> : <ProblemNote error={list.error} />;
   return (
-    <section>
-      <header className="section-head">
-        <p>Programs and workers use keys. Only a keyed hash of a key is kept here.</p>
-        <Button onClick={() => setDoing('create')}>New key …</Button>
-      </header>
-      {list.data.keys.length === 0 ? (
-        <Empty title="No keys" command="interlock key create NAME --role worker" />
-      ) : (
-        <table className="rows">
-          <caption className="unseen">Keys, newest first</caption>
-          <thead>
-            <tr>
-              <th scope="col">Key</th>
-              <th scope="col">Roles</th>
-              <th scope="col">Owner</th>
-              <th scope="col">Last used</th>
-              <th scope="col">
-                <span className="unseen">Action</span>
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {list.data.keys.map((key) => (
-              <tr key={key.key}>
-                <td>
-                  <Text of={key.name} /> <code className="quiet">{key.begins}…</code>
-                </td>
-                <td>
-                  {key.roles.join(', ')} {key.workspace != null && <span className="tag">only <Text of={key.workspace} /></span>}
-                </td>
-                <td>{key.owner == null ? '–' : <Text of={key.owner} />}</td>
-                <td>{key.last_used_at == null ? 'never' : <Ago at={key.last_used_at} />}</td>
-                <td className="row-actions">
-                  {key.revoked_at != null ? (
-                    <span className="tag bad">revoked</span>
-                  ) : (
-                    <>
-                      <Button look="quiet" onClick={() => setDoing({ rotate: key })}>
-                        Rotate …
-                      </Button>
-                      <Button look="quiet" onClick={() => setDoing({ revoke: key })}>
-                        Revoke …
-                      </Button>
-                    </>
-                  )}
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      )}
-      {doing === 'create' && <Create close={close} done={(secret) => (again(), setMade(secret))} />}
-      {typeof doing === 'object' && 'rotate' in doing && (
-        <FormDialog
-          title={`Rotate ${doing.rotate.name}`}
-          verb="Rotate"
-          close={close}
-          act={async (form) => {
-            const params = { path: { key: doing.rotate.key } };
-            const answer = await must(api.POST('/api/v1/keys/{key}/rotate', { params, headers: intention(), body: { overlap_ms: Number(text(form, 'overlap')) } }));
-            again();
-            setMade(answer.text);
-          }}
-        >
-          <p>The key gets a new text, for the same client.</p>
-          <Select name="overlap" label="The old text still works" defaultValue="0">
-            <option value="0">not at all</option>
-            <option value={DAY / 24}>for an hour</option>
-            <option value={DAY}>for a day</option>
-            <option value={7 * DAY}>for a week</option>
-          </Select>
-        </FormDialog>
-      )}
+    <Section about="Programs and workers use keys. Only a keyed hash of a key is kept here." action={<Button onClick={() => setDoing('create')}>New key …</Button>}>
+      <Loaded query={list}>
+        {({ keys }) => (keys.length === 0 ? <Empty title="No keys" command="interlock key create NAME --role worker" /> : <KeyTable keys={keys} choose={setDoing} />)}
+      </Loaded>
+      {doing === 'create' && <Create close={close} done={setMade} />}
+      {typeof doing === 'object' && 'rotate' in doing && <Rotate of={doing.rotate} close={close} done={setMade} />}
       {typeof doing === 'object' && 'revoke' in doing && (
-        <FormDialog
+        <Confirm
           title={`Revoke ${doing.revoke.name}`}
           verb="Revoke"
           danger
-          close={close}
+          what="Whoever uses it is refused at once. This cannot be taken back."
+          changes="keys"
           act={async () => {
             await must(api.DELETE('/api/v1/keys/{key}', { params: { path: { key: doing.revoke.key } } }));
-            again();
           }}
-        >
-          <p>Whoever uses it is refused at once. This cannot be taken back.</p>
-        </FormDialog>
+          close={close}
+        />
       )}
       {made !== undefined && <SecretDialog title="The key" secret={made} close={() => setMade(undefined)} />}
-    </section>
+    </Section>
   );
 }
 
-function Create({ close, done }: { close: () => void; done: (text: string | undefined) => void }) {
+function KeyTable({ keys, choose }: { keys: Key[]; choose: (doing: Doing) => void }) {
+  return (
+    <Table
+      caption="Keys, newest first"
+      rows={keys}
+      keyOf={(key) => key.key}
+      columns={[
+        { title: 'Key', cell: (key) => <><Text of={key.name} /> <code className="quiet">{key.begins}…</code></> },
+        { title: 'Roles', cell: (key) => <>{key.roles.join(', ')} {key.workspace != null && <span className="tag">only <Text of={key.workspace} /></span>}</> },
+        { title: 'Owner', cell: (key) => (key.owner == null ? <span className="nothing">–</span> : <Text of={key.owner} />) },
+        { title: 'Last used', cell: (key) => (key.last_used_at == null ? 'never' : <Ago at={key.last_used_at} />) },
+        {
+          title: 'Action',
+          bare: true,
+          className: 'row-actions',
+          cell: (key) =>
+            key.revoked_at != null ? (
+              <span className="tag bad">revoked</span>
+            ) : (
+              <>
+                <Button look="quiet" onClick={() => choose({ rotate: key })}>
+                  Rotate …
+                </Button>
+                <Button look="quiet" onClick={() => choose({ revoke: key })}>
+                  Revoke …
+                </Button>
+              </>
+            ),
+        },
+      ]}
+    />
+  );
+}
+
+interface MakeProps {
+  close: () => void;
+  /** Takes the key's text, which is told once. */
+  done: (text: string | undefined) => void;
+}
+
+function Rotate({ of, close, done }: MakeProps & { of: Key }) {
+  async function rotate(form: FormData) {
+    const body = { overlap_ms: Number(text(form, 'overlap')) };
+    done((await must(api.POST('/api/v1/keys/{key}/rotate', { params: { path: { key: of.key } }, headers: intention(), body }))).text);
+  }
+  return (
+    <Confirm title={`Rotate ${of.name}`} verb="Rotate" what="The key gets a new text, for the same client." changes="keys" act={rotate} close={close}>
+      <Select name="overlap" label="The old text still works" defaultValue="0">
+        <option value="0">not at all</option>
+        <option value={DAY / 24}>for an hour</option>
+        <option value={DAY}>for a day</option>
+        <option value={7 * DAY}>for a week</option>
+      </Select>
+    </Confirm>
+  );
+}
+
+function Create({ close, done }: MakeProps) {
   const [intended] = useState(intention);
   async function create(form: FormData) {
     const days = Number(text(form, 'days'));
@@ -127,7 +117,7 @@ function Create({ close, done }: { close: () => void; done: (text: string | unde
     done((await must(api.POST('/api/v1/keys', { headers: intended, body }))).text);
   }
   return (
-    <FormDialog title="New key" verb="Make it" close={close} act={create}>
+    <Confirm title="New key" verb="Make it" what="Its text is shown once, when it is made." changes="keys" act={create} close={close}>
       <Input name="name" label="What it is for" required />
       <RoleChoice chosen={['viewer']} />
       <Input name="workspace" label="Only one workspace (optional)" />
@@ -137,6 +127,6 @@ function Create({ close, done }: { close: () => void; done: (text: string | unde
         <option value="365">for a year</option>
         <option value="0">for ever</option>
       </Select>
-    </FormDialog>
+    </Confirm>
   );
 }

@@ -2,7 +2,7 @@ import { useState } from 'react';
 import { useQueryClient } from '@tanstack/react-query';
 import { api, intention, must, type Schema } from '../../api/client';
 import { FormDialog, Input, list, maybe, Select, text } from '../../parts/form';
-import { SecretDialog } from './secret';
+import { SecretDialog } from '../../parts/secret';
 
 export function CreateOutbound({ close }: { close: () => void }) {
   const queries = useQueryClient();

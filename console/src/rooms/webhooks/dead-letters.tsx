@@ -1,9 +1,11 @@
 import { useState } from 'react';
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { api, must, type Schema } from '../../api/client';
 import { useMay } from '../../api/session';
 import { Button } from '../../parts/button';
-import { FormDialog } from '../../parts/form';
+import { Confirm } from '../../parts/confirm';
+import { Section } from '../../parts/section';
+import { Table } from '../../parts/table';
 import { Ago, Text } from '../../parts/text';
 import { at, Link } from '../../route/router';
 
@@ -14,59 +16,35 @@ export function DeadLetters() {
     queryFn: () => must(api.GET('/api/v1/dead-letters', { params: { query: { limit: 50 } } })),
   });
   const operates = useMay('operate');
-  const queries = useQueryClient();
   const [doing, setDoing] = useState<Schema['ReplayDead']>();
   const letters = list.data?.dead_letters ?? [];
   if (letters.length === 0) return null;
   return (
-    <section>
-      <header className="section-head">
-        <h2>Given up</h2>
-        {operates && <Button onClick={() => setDoing({ all: true })}>Send all again …</Button>}
-      </header>
-      <table className="rows">
-        <caption className="unseen">Messages that were given up</caption>
-        <thead>
-          <tr>
-            <th scope="col">To</th>
-            <th scope="col">Run</th>
-            <th scope="col">Given up</th>
-            <th scope="col">Why</th>
-          </tr>
-        </thead>
-        <tbody>
-          {letters.map((letter) => (
-            <tr key={letter.message_id}>
-              <td>
-                <Text of={letter.destination} />
-              </td>
-              <td>
-                <Link to={at('runs', letter.run_id)}>run</Link>
-              </td>
-              <td>
-                <Ago at={letter.dead_at} />
-              </td>
-              <td>
-                <Text of={letter.error ?? ''} /> <span className="quiet">after {letter.attempts} tries</span>
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+    <Section title="Given up" action={operates && <Button onClick={() => setDoing({ all: true })}>Send all again …</Button>}>
+      <Table
+        caption="Messages that were given up"
+        rows={letters}
+        keyOf={(letter) => letter.message_id}
+        columns={[
+          { title: 'To', cell: (letter) => <Text of={letter.destination} /> },
+          { title: 'Run', cell: (letter) => <Link to={at('runs', letter.run_id)}>run</Link> },
+          { title: 'Given up', cell: (letter) => <Ago at={letter.dead_at} /> },
+          { title: 'Why', cell: (letter) => <><Text of={letter.error ?? ''} /> <span className="quiet">after {letter.attempts} tries</span></> },
+        ]}
+      />
       {doing !== undefined && (
-        <FormDialog
+        <Confirm
           title="Send all again"
           verb="Send again"
-          close={() => setDoing(undefined)}
+          what="Every message that was given up is tried again, a thousand at most."
+          changes="dead-letters"
           act={async () => {
             const { queued } = await must(api.POST('/api/v1/dead-letters/replay', { body: doing }));
-            void queries.invalidateQueries({ queryKey: ['dead-letters'] });
             return `${queued} are on their way.`;
           }}
-        >
-          <p>Every message that was given up is tried again, a thousand at most.</p>
-        </FormDialog>
+          close={() => setDoing(undefined)}
+        />
       )}
-    </section>
+    </Section>
   );
 }

@@ -4,8 +4,13 @@ import { useState } from 'react';
 import { useQuery } from '@tanstack/react-query';
 import { api, must, type Schema } from '../../api/client';
 import { useMay } from '../../api/session';
+import { useRowKeys } from '../../keyboard/rows';
 import { Button } from '../../parts/button';
-import { Empty, Loading, ProblemNote } from '../../parts/notes';
+import { Loaded } from '../../parts/loaded';
+import { Empty } from '../../parts/notes';
+import { Room } from '../../parts/room';
+import { Section } from '../../parts/section';
+import { Table } from '../../parts/table';
 import { Ago, Text } from '../../parts/text';
 import { at, Link } from '../../route/router';
 import { CreateInbound, CreateOutbound } from './create';
@@ -20,37 +25,34 @@ export function WebhooksRoom({ selected }: { selected: string | undefined }) {
   const [creating, setCreating] = useState<'in' | 'out'>();
   const toldOf = outbound.data?.endpoints.find((endpoint) => endpoint.endpoint_id === selected);
   const taken = inbound.data?.endpoints.find((endpoint) => endpoint.endpoint_id === selected);
+  useRowKeys('Webhooks', 'endpoint');
   return (
-    <div className="room">
-      <header className="room-head">
-        <h1>Webhooks</h1>
-      </header>
-      <section>
-        <header className="section-head">
-          <h2>Going out</h2>
-          {defines && <Button onClick={() => setCreating('out')}>New endpoint …</Button>}
-        </header>
-        {outbound.error !== null && <ProblemNote error={outbound.error} />}
-        {outbound.data === undefined ? outbound.error === null && <Loading rows={2} /> : <Outbound endpoints={outbound.data.endpoints} selected={selected} />}
+    <Room title="Webhooks">
+      <Section title="Going out" action={defines && <Button onClick={() => setCreating('out')}>New endpoint …</Button>}>
+        <Loaded query={outbound} rows={2}>
+          {({ endpoints }) => <Outbound endpoints={endpoints} selected={selected} />}
+        </Loaded>
         {toldOf !== undefined && <OutboundCard endpoint={toldOf} />}
-      </section>
-      <section>
-        <header className="section-head">
-          <h2>Coming in</h2>
-          {defines && <Button onClick={() => setCreating('in')}>New address …</Button>}
-        </header>
-        {inbound.error !== null && <ProblemNote error={inbound.error} />}
-        {inbound.data === undefined ? inbound.error === null && <Loading rows={2} /> : <Inbound endpoints={inbound.data.endpoints} selected={selected} />}
+      </Section>
+      <Section title="Coming in" action={defines && <Button onClick={() => setCreating('in')}>New address …</Button>}>
+        <Loaded query={inbound} rows={2}>
+          {({ endpoints }) => <Inbound endpoints={endpoints} selected={selected} />}
+        </Loaded>
         {taken !== undefined && <InboundCard endpoint={taken} />}
-      </section>
+      </Section>
       <DeadLetters />
       {creating === 'in' && <CreateInbound close={() => setCreating(undefined)} />}
       {creating === 'out' && <CreateOutbound close={() => setCreating(undefined)} />}
-    </div>
+    </Room>
   );
 }
 
-function Outbound({ endpoints, selected }: { endpoints: Schema['OutboundView'][]; selected: string | undefined }) {
+interface ListProps<T> {
+  endpoints: T[];
+  selected: string | undefined;
+}
+
+function Outbound({ endpoints, selected }: ListProps<Schema['OutboundView']>) {
   if (endpoints.length === 0) {
     return (
       <Empty title="Nobody is told of events" command="interlock webhook out create https://hooks.example.org/interlock">
@@ -59,48 +61,37 @@ function Outbound({ endpoints, selected }: { endpoints: Schema['OutboundView'][]
     );
   }
   return (
-    <table className="rows">
-      <caption className="unseen">Endpoints that are told of events</caption>
-      <thead>
-        <tr>
-          <th scope="col">Endpoint</th>
-          <th scope="col">Events</th>
-          <th scope="col">State</th>
-        </tr>
-      </thead>
-      <tbody>
-        {endpoints.map((endpoint) => (
-          <tr key={endpoint.endpoint_id} className={endpoint.endpoint_id === selected ? 'here' : ''}>
-            <td>
-              <Link to={at('webhooks', endpoint.endpoint_id)} className="row-link">
-                <Text of={endpoint.url} />
-              </Link>
-              {endpoint.description != null && (
-                <span className="quiet">
-                  {' '}
-                  <Text of={endpoint.description} />
-                </span>
-              )}
-            </td>
-            <td className="quiet">
-              <Text of={endpoint.events == null ? 'all' : endpoint.events.join(', ')} />
-            </td>
-            <td>
+    <Table
+      caption="Endpoints that are told of events"
+      rows={endpoints}
+      keyOf={(endpoint) => endpoint.endpoint_id}
+      isHere={(endpoint) => endpoint.endpoint_id === selected}
+      columns={[
+        {
+          title: 'Endpoint',
+          cell: (endpoint) => (
+            <>
+              <EndpointLink id={endpoint.endpoint_id} name={endpoint.url} />
+              {endpoint.description != null && <span className="quiet"> <Text of={endpoint.description} /></span>}
+            </>
+          ),
+        },
+        { title: 'Events', className: 'quiet', cell: (endpoint) => <Text of={endpoint.events == null ? 'all' : endpoint.events.join(', ')} /> },
+        {
+          title: 'State',
+          cell: (endpoint) => (
+            <>
               <span className={endpoint.state === 'enabled' ? 'tag' : 'tag warn'}>{endpoint.state}</span>
-              {endpoint.failing_since != null && (
-                <span className="tag bad">
-                  failing since <Ago at={endpoint.failing_since} />
-                </span>
-              )}
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
+              {endpoint.failing_since != null && <span className="tag bad">failing since <Ago at={endpoint.failing_since} /></span>}
+            </>
+          ),
+        },
+      ]}
+    />
   );
 }
 
-function Inbound({ endpoints, selected }: { endpoints: Schema['InboundView'][]; selected: string | undefined }) {
+function Inbound({ endpoints, selected }: ListProps<Schema['InboundView']>) {
   if (endpoints.length === 0) {
     return (
       <Empty title="No address takes webhooks" command="interlock webhook in create github --source github">
@@ -109,31 +100,32 @@ function Inbound({ endpoints, selected }: { endpoints: Schema['InboundView'][]; 
     );
   }
   return (
-    <table className="rows">
-      <caption className="unseen">Addresses at which webhooks are taken</caption>
-      <thead>
-        <tr>
-          <th scope="col">Address</th>
-          <th scope="col">From</th>
-          <th scope="col">Made</th>
-        </tr>
-      </thead>
-      <tbody>
-        {endpoints.map((endpoint) => (
-          <tr key={endpoint.endpoint_id} className={endpoint.endpoint_id === selected ? 'here' : ''}>
-            <td>
-              <Link to={at('webhooks', endpoint.endpoint_id)} className="row-link">
-                <Text of={endpoint.name} />
-              </Link>
+    <Table
+      caption="Addresses at which webhooks are taken"
+      rows={endpoints}
+      keyOf={(endpoint) => endpoint.endpoint_id}
+      isHere={(endpoint) => endpoint.endpoint_id === selected}
+      columns={[
+        {
+          title: 'Address',
+          cell: (endpoint) => (
+            <>
+              <EndpointLink id={endpoint.endpoint_id} name={endpoint.name} />
               {endpoint.paused && <span className="tag warn">paused</span>}
-            </td>
-            <td>{endpoint.source}</td>
-            <td className="quiet">
-              <Ago at={endpoint.created_at} />
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
+            </>
+          ),
+        },
+        { title: 'From', cell: (endpoint) => endpoint.source },
+        { title: 'Made', className: 'quiet', cell: (endpoint) => <Ago at={endpoint.created_at} /> },
+      ]}
+    />
+  );
+}
+
+function EndpointLink({ id, name }: { id: string; name: string }) {
+  return (
+    <Link to={at('webhooks', id)} className="row-link">
+      <Text of={name} />
+    </Link>
   );
 }

@@ -120,8 +120,12 @@ async fn tile(store: &TenantStore, number: u64, at: TileAt, size: u64) -> Result
         }
         for block in blocks {
             let next = first + leaves.len() as u64;
+            // Later blocks of the batch are not of this tree, and the next one need not begin where it ends.
+            if next >= end {
+                break;
+            }
             let skip = next.checked_sub(block.first_entry).ok_or_else(|| broken(format!("entry {next} is missing")))?;
-            let wanted = end.saturating_sub(next) as usize;
+            let wanted = (end - next) as usize;
             leaves.extend(hashes(&block.leaves).into_iter().skip(skip as usize).take(wanted));
         }
     }

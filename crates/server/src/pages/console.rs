@@ -26,7 +26,8 @@ struct ConsoleFile {
 static FILES: &[ConsoleFile] = include!(concat!(env!("OUT_DIR"), "/console_files.rs"));
 
 /// First words of the addresses that are the console's. Any other address that no route has does not exist.
-const ROOMS: &[&str] = &["runs", "approvals", "workflows", "schedules", "webhooks", "settings"];
+const ROOMS: &[&str] =
+    &["runs", "approvals", "workflows", "schedules", "workers", "policy", "audit", "webhooks", "settings"];
 const ASSETS: &str = "/assets/";
 const INDEX: &str = "/index.html";
 

@@ -28,7 +28,9 @@ pub enum EvidenceFormat {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct EvidenceParams {
+    /// `dsse`, the envelope, or `html`, a page for people.
     #[serde(default)]
+    #[param(inline)]
     format: EvidenceFormat,
     /// 0 for the bundle itself, from 1 on its addenda; the newest where omitted.
     number: Option<u32>,

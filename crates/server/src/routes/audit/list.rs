@@ -28,6 +28,7 @@ pub struct AuditParams {
     limit: Option<usize>,
     /// `oldest` first, which is the log's own order, or `newest`.
     #[serde(default)]
+    #[param(inline)]
     order: EventOrder,
     /// Entries about this run.
     run: Option<RunId>,

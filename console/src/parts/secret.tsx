@@ -1,9 +1,10 @@
-import { Button } from '../../parts/button';
-import { Dialog } from '../../parts/dialog';
-import { Command } from '../../parts/notes';
+import type { ReactNode } from 'react';
+import { Button } from './button';
+import { Dialog } from './dialog';
+import { Command } from './notes';
 
 /** A secret that the server tells this once. */
-export function SecretDialog({ title, secret, children, close }: { title: string; secret: string; children?: React.ReactNode; close: () => void }) {
+export function SecretDialog({ title, secret, children, close }: { title: string; secret: string; children?: ReactNode; close: () => void }) {
   return (
     <Dialog title={title} close={close}>
       <p>This is shown once. Put it where it belongs now; whoever loses it has to make another.</p>

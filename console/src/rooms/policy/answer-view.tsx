@@ -1,0 +1,32 @@
+import { Mark } from '../../parts/state';
+import { Text } from '../../parts/text';
+import { demand, lookOf, type Answer } from './answer';
+
+export function Verdict({ of }: { of: string }) {
+  const [tone, word] = lookOf(of);
+  return <Mark tone={tone} word={word} />;
+}
+
+/** Which rules spoke, why, and what they demand of people. */
+export function Reasons({ answer }: { answer: Answer }) {
+  const demanded = demand(answer.obligations);
+  return (
+    <>
+      <ul className="reasons">
+        {(answer.reasons ?? []).map((reason, index) => (
+          <li key={index}>
+            <code>
+              <Text of={reason.rule} />
+            </code>{' '}
+            <Text of={reason.text} />
+          </li>
+        ))}
+      </ul>
+      {demanded !== undefined && (
+        <p className="demand">
+          <Text of={demanded} />
+        </p>
+      )}
+    </>
+  );
+}

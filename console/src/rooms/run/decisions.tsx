@@ -1,0 +1,66 @@
+/** What the policy decided on the actions of a step, and why. */
+
+import { useQuery } from '@tanstack/react-query';
+import type { Schema } from '../../api/client';
+import { Facts } from '../../parts/facts';
+import { JsonView } from '../../parts/json';
+import { Ago, Id, Text } from '../../parts/text';
+import { Link } from '../../route/router';
+import { answerOf } from '../policy/answer';
+import { Reasons, Verdict } from '../policy/answer-view';
+import { decisionsQuery } from './query';
+
+type Decision = Schema['DecisionView'];
+
+export function Decisions({ run, position }: { run: string; position: number }) {
+  const decisions = useQuery(decisionsQuery(run));
+  const mine = (decisions.data ?? []).filter((decision) => decision.position === position).toReversed();
+  if (mine.length === 0) return null;
+  return (
+    <section>
+      <h3>Policy</h3>
+      <ul className="decisions">
+        {mine.map((decision) => (
+          <li key={decision.decision}>
+            <DecisionCard run={run} of={decision} />
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function DecisionCard({ run, of }: { run: string; of: Decision }) {
+  const answer = answerOf(of.answer);
+  const shadow = answerOf(of.shadow).verdict;
+  return (
+    <>
+      <p className="decision-line">
+        <Verdict of={of.verdict} />
+        <span className="quiet">
+          <Text of={of.operation} /> · tier {of.tier} · <Ago at={of.at} />
+        </span>
+      </p>
+      <Reasons answer={answer} />
+      {shadow !== undefined && shadow !== of.verdict && (
+        <p className="decision-line">
+          The version beside it would have said: <Verdict of={shadow} />
+        </p>
+      )}
+      <details className="effect">
+        <summary>What it rests on</summary>
+        <Facts
+          of={[
+            ['Decision', <Id of={of.decision} />],
+            ['Attempt', of.attempt],
+            ['Rules', <code title={of.bundle}>{of.bundle.slice(0, 12)}…</code>],
+            ['Evaluator', <Text of={of.evaluator} />],
+            ['Try it', <Link to={`/policy?tab=playground&run=${run}&decision=${of.decision}`}>Ask again in the playground</Link>],
+          ]}
+        />
+        <h4>What the policy was told</h4>
+        <JsonView value={of.input} what="the policy’s input" />
+      </details>
+    </>
+  );
+}

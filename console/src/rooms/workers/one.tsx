@@ -1,0 +1,93 @@
+/** One worker: what it can do, and the steps that it has. */
+
+import { useQuery } from '@tanstack/react-query';
+import { Refusal } from '../../api/client';
+import { Facts } from '../../parts/facts';
+import { Load } from '../../parts/load';
+import { Loaded } from '../../parts/loaded';
+import { Empty } from '../../parts/notes';
+import { Table } from '../../parts/table';
+import { Ago, Id, Instant, Text, Took } from '../../parts/text';
+import { at, Link } from '../../route/router';
+import { WorkerMark } from './mark';
+import { workerQuery } from './query';
+
+export function WorkerCard({ session }: { session: string }) {
+  const one = useQuery(workerQuery(session));
+  if (one.error instanceof Refusal && one.error.problem.status === 404) {
+    return (
+      <Empty title="There is no such worker">
+        <p>
+          What is known of a worker is forgotten some time after it has gone. <Link to="/workers">See all workers</Link>
+        </p>
+      </Empty>
+    );
+  }
+  return (
+    <div className="pane">
+      <Loaded query={one} rows={5}>
+        {(worker) => (
+          <>
+            <header className="pane-head">
+              <h2>
+                <Text of={worker.worker} />
+              </h2>
+              <WorkerMark of={worker} />
+            </header>
+            <Facts
+              of={[
+                ['Session', <code className="wrap">{worker.session_id}</code>],
+                ['Load', <Load taken={worker.running} of={worker.slots} label="Slots that are taken" />],
+                ['Queues', <Words of={worker.queues} />],
+                ['Tasks', worker.tasks == null ? 'any: it named none' : <Words of={worker.tasks} />],
+                ['Capabilities', worker.capabilities == null || worker.capabilities.length === 0 ? 'none' : <Words of={worker.capabilities} />],
+                ['Build', worker.build_id == null ? '–' : <Text of={worker.build_id} />],
+                ['Last heard', <Ago at={worker.last_heartbeat_at} />],
+                ['Lease ends', <Instant at={worker.lease_expires_at} />],
+                ['Since', <Instant at={worker.registered_at} />],
+                ['Serves', worker.shared === true ? 'all tenants: it is inside a server' : 'this tenant'],
+              ]}
+            />
+            <section>
+              <h3>Steps that it has</h3>
+              {worker.holds.length === 0 ? (
+                <p className="quiet">None now.</p>
+              ) : (
+                <Table
+                  caption="Steps that the worker has, the oldest first"
+                  rows={worker.holds}
+                  keyOf={(held) => `${held.run_id} ${held.position}`}
+                  columns={[
+                    {
+                      title: 'Run',
+                      cell: (held) => (
+                        <Link to={`${at('runs', held.run_id)}?step=${held.position}`} className="row-link">
+                          <Id of={held.run_id} />
+                        </Link>
+                      ),
+                    },
+                    { title: 'Step', cell: (held) => `step ${held.position + 1}` },
+                    { title: 'Attempt', cell: (held) => `attempt ${held.attempt}` },
+                    { title: 'For', cell: (held) => (held.since == null ? '–' : <Took from={held.since} />) },
+                  ]}
+                />
+              )}
+            </section>
+          </>
+        )}
+      </Loaded>
+    </div>
+  );
+}
+
+function Words({ of }: { of: readonly string[] }) {
+  return (
+    <span className="words">
+      {of.map((word) => (
+        <code key={word} className="tag">
+          <Text of={word} />
+        </code>
+      ))}
+    </span>
+  );
+}
