@@ -121,9 +121,9 @@ async fn the_first_key_is_added_once(place: &Place) {
     let world = place.world().await;
     let installation = world.store.installation();
     assert!(!installation.has_had_a_key().await.unwrap());
-    assert!(installation.add_first_key(key(world.tenant, "first")).await.unwrap());
+    assert!(installation.add_first_key(key(world.tenant, "first"), None).await.unwrap());
     assert!(installation.has_had_a_key().await.unwrap());
-    assert!(!installation.add_first_key(key(world.tenant, "second")).await.unwrap());
+    assert!(!installation.add_first_key(key(world.tenant, "second"), None).await.unwrap());
     assert!(world.store.sign_in().find_keys("second").await.unwrap().is_empty(), "it was not stored");
     installation.keep_once("color", "red".into()).await.unwrap();
     installation.keep_once("color", "blue".into()).await.unwrap();
