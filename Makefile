@@ -18,6 +18,11 @@ help: ## List the targets
 run: release ## Build the binary and start everything in one process (ARGS="…")
 	$(BIN) up $(ARGS)
 
+.PHONY: demo-reset
+demo-reset: ## Throw away what `make run` has kept, so that the demo starts over
+	@! pgrep -f '$(BIN) up' >/dev/null || { echo 'Interlock is running here: stop it first (Ctrl-C)' >&2; exit 1; }
+	rm -rf interlock-data
+
 .PHONY: test
 test: ## Everything that must pass before a change lands (NEXTEST_ARGS="…")
 	scripts/test

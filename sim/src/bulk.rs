@@ -10,6 +10,7 @@ use interlock_core::run::change::Context;
 use interlock_core::run::event::Event;
 use interlock_core::state::RunState;
 use interlock_engine::EngineError;
+use interlock_engine::audit::Actor;
 use interlock_engine::commands::bulk::BulkRequest;
 use interlock_store::RunFilter;
 use serde_json::json;
@@ -60,7 +61,11 @@ pub async fn order(caller: Caller) {
         let answer = caller
             .call(PATIENCE, move |engine| {
                 let request = request.clone();
-                async move { engine.runs().start_bulk(request).await }
+                async move {
+                    let job = engine.runs().draft_bulk(request).await?;
+                    engine.runs().start_bulk(tenant, job.clone(), &Actor::user("olga"), None).await?;
+                    Ok(job)
+                }
             })
             .await;
         match answer {

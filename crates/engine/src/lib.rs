@@ -27,7 +27,7 @@ pub mod policy;
 pub mod schedules;
 pub mod sessions;
 pub mod set_aside;
-mod tenants;
+pub mod tenants;
 mod triggers;
 pub mod vault;
 pub mod webhooks;

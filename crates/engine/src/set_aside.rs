@@ -36,6 +36,10 @@ pub enum Item {
     BulkJob(JobId),
     Endpoint(OutboundId),
     Message(OutboxId),
+    /// A tenant's audit log.
+    AuditLog,
+    /// The evidence of a run that has ended.
+    Evidence(RunId),
 }
 
 impl std::fmt::Display for Item {
@@ -46,6 +50,8 @@ impl std::fmt::Display for Item {
             Self::BulkJob(id) => write!(f, "bulk job {id}"),
             Self::Endpoint(id) => write!(f, "webhook endpoint {id}"),
             Self::Message(id) => write!(f, "message {id}"),
+            Self::AuditLog => f.write_str("the audit log"),
+            Self::Evidence(id) => write!(f, "the evidence of run {id}"),
         }
     }
 }

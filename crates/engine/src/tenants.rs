@@ -8,8 +8,10 @@ use std::sync::{PoisonError, RwLock};
 
 use interlock_core::ids::TenantId;
 use interlock_core::time::{Millis, Timestamp};
-use interlock_store::{PutTenant, Tenant};
+use interlock_store::{AddTenant, Along, AuditNote, FinishIdempotency, KeyRow, PutTenant, Stored, Tenant};
+use serde_json::json;
 
+use crate::audit::{Actor, Happening};
 use crate::error::EngineError;
 use crate::parts::Tenants;
 
@@ -41,14 +43,81 @@ impl DisabledTenants {
     }
 }
 
+const CREATED: &str = "tenant.created";
+const CHANGED: &str = "tenant.changed";
+
+/// Who changes a tenant: somebody of this tenant or, with charge of the installation, of another one.
+#[derive(Debug, Clone)]
+pub struct TenantActor {
+    pub tenant: TenantId,
+    pub actor: Actor,
+}
+
+/// A tenant that is to be, with the key of its first admin.
+#[derive(Debug, Clone)]
+pub struct NewTenant {
+    pub tenant: Tenant,
+    pub key: KeyRow,
+    /// What the tenant's log tells of the key.
+    pub key_created: Happening,
+    pub by: TenantActor,
+}
+
 impl Tenants {
-    /// Makes a tenant, or changes the limits of the one with this id.
+    /// Makes a tenant, or changes the limits of the one with this id, on the server's own account.
     pub async fn put(&self, tenant: Tenant) -> Result<(), EngineError> {
-        let (id, weight) = (tenant.id, tenant.weight);
-        self.0.0.store.write(PutTenant(tenant)).await?;
-        self.0.0.dispatch.set_weight(id, weight);
-        self.0.0.disabled_tenants.forget(id);
+        let known = self.0.0.store.tenant(tenant.id).await?.is_some();
+        let asked_by = TenantActor { tenant: tenant.id, actor: Actor::system() };
+        let kind = if known { CHANGED } else { CREATED };
+        let notes = self.notes(&tenant, kind, &asked_by);
+        self.0.0.store.write_with(PutTenant(tenant.clone()), Along { answer: None, notes }).await?;
+        self.follow(&tenant);
         Ok(())
+    }
+
+    /// Makes a tenant together with its first key, whose creation is noted too.
+    pub async fn add(&self, new: NewTenant, answer: Option<FinishIdempotency>) -> Result<(), EngineError> {
+        let NewTenant { tenant, key, key_created, by } = new;
+        let mut notes = self.notes(&tenant, CREATED, &by);
+        notes.extend(self.0.note_of(tenant.id, key_created));
+        let add = AddTenant { tenant: tenant.clone(), key };
+        match self.0.0.store.write_with(add, Along { answer, notes }).await? {
+            Stored::Stored => {
+                self.follow(&tenant);
+                Ok(())
+            }
+            Stored::Duplicate => Err(EngineError::Overloaded),
+        }
+    }
+
+    /// Changes a tenant's limits and settings.
+    pub async fn change(&self, tenant: Tenant, by: &TenantActor) -> Result<(), EngineError> {
+        let notes = self.notes(&tenant, CHANGED, by);
+        self.0.0.store.write_with(PutTenant(tenant.clone()), Along { answer: None, notes }).await?;
+        self.follow(&tenant);
+        Ok(())
+    }
+
+    /// What changes counts on this server at once.
+    fn follow(&self, tenant: &Tenant) {
+        self.0.0.dispatch.set_weight(tenant.id, tenant.weight);
+        self.0.0.disabled_tenants.forget(tenant.id);
+    }
+
+    /// For the tenant's own log; and for that of the tenant whose people did it, where that is another.
+    fn notes(&self, tenant: &Tenant, kind: &'static str, by: &TenantActor) -> Vec<AuditNote> {
+        let details = json!({
+            "name": tenant.name,
+            "max_concurrency": tenant.caps.max_concurrency,
+            "max_runs_per_min": tenant.caps.max_runs_per_min,
+            "pending_runs_max": tenant.pending_runs_max,
+            "weight": tenant.weight,
+            "settings": tenant.settings,
+            "disabled": tenant.disabled_at.is_some(),
+        });
+        let elsewhere = Some(by.tenant).filter(|other| *other != tenant.id);
+        let logs = std::iter::once(tenant.id).chain(elsewhere);
+        logs.filter_map(|log| self.0.note_of(log, by.actor.did(kind, tenant.id, &details))).collect()
     }
 
     /// Refuses a disabled tenant. One that does not exist is not refused here.

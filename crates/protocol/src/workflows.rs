@@ -122,13 +122,34 @@ pub struct WalkedStep {
     /// Who has to approve, for a gate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<Json>,
-    /// The declared mode asks people before this step.
-    #[serde(default)]
-    pub asks: bool,
+    /// What the policy would decide, for a step that changes something.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<PredictedDecision>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits_for: Option<Json>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+}
+
+/// What the policy would decide on a step, as far as it is known beforehand.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PredictedDecision {
+    /// `allow`, `needs_approval`, `deny`, or `undecided`: then the run would stop here.
+    pub verdict: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tier: Option<String>,
+    /// Each rule with its word.
+    pub reasons: Vec<String>,
+    /// How many people would have to agree.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quorum: Option<u32>,
+    /// Of which groups they are; everybody with the role where there is none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub approvers: Vec<String>,
+    /// The rules look at the run, or at what the step is given: then the answer may be another one.
+    #[serde(default)]
+    pub may_change: bool,
 }
 
 /// A workflow was applied.

@@ -1,7 +1,8 @@
 //! Repeated requests: the caller names its request, and the same one again is one request.
 //!
-//! A start commits its key with the run. Everything else that creates goes through [`Keyed::once`]: the key is taken
-//! first, the answer is kept, and a repeat gets the answer again. `Prefer: wait` waits for a request under way.
+//! A start commits its key with the run. Everything else that creates goes through [`Keyed::once_keeping`]: the key is
+//! taken first, the answer is kept in the commit of the work, and a repeat gets the answer again. `Prefer: wait` waits for
+//! a request under way.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -13,6 +14,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use interlock_core::json::{Json, canonical_hash};
 use interlock_core::limits::{IDEMPOTENCY_RENEW_EVERY, KEY_BYTES_MAX};
+use interlock_core::rejection::Rejection;
 use interlock_core::tenant::identity::Permission;
 use interlock_engine::commands::once::{Once, OnceRequest};
 use interlock_engine::{EngineError, IdempotencyKey};
@@ -169,7 +171,7 @@ impl<T> From<(StatusCode, T)> for Made<T> {
 
 impl<T: Serialize> IntoResponse for Made<T> {
     fn into_response(self) -> Response {
-        KeptAnswer::of(&self).map(|answer| respond(answer, false)).into_response()
+        KeptAnswer::of(&self).map(|answer| respond(answer, false)).map_err(ApiError::from).into_response()
     }
 }
 
@@ -183,18 +185,17 @@ struct KeptAnswer {
 }
 
 impl KeptAnswer {
-    fn of<T: Serialize>(made: &Made<T>) -> Result<Self, ApiError> {
-        let body = Json::of(&made.body).map_err(|error| ApiError::invalid(error.to_string()))?;
+    fn of<T: Serialize>(made: &Made<T>) -> Result<Self, EngineError> {
+        let body = Json::of(&made.body).map_err(|error| unreadable(&error))?;
         let headers = made.headers.iter().map(|(name, value)| (name.to_string(), value.clone())).collect();
         Ok(Self { status: made.status.as_u16(), headers, body })
     }
 
     /// The answer as it may be stored: in place of its secrets it says which fields had them.
-    fn without(&self, secrets: &[&str]) -> Result<Self, ApiError> {
+    fn without(&self, secrets: &[&str]) -> Result<Self, EngineError> {
         if secrets.is_empty() {
             return Ok(self.clone());
         }
-        let unreadable = |error: &dyn std::fmt::Display| ApiError::invalid(error.to_string());
         let mut body: serde_json::Map<String, serde_json::Value> =
             self.body.decode().map_err(|error| unreadable(&error))?;
         let had: Vec<_> = secrets.iter().filter(|field| body.remove(**field).is_some()).collect();
@@ -205,6 +206,10 @@ impl KeptAnswer {
     }
 }
 
+fn unreadable(error: &serde_json::Error) -> EngineError {
+    Rejection::InvalidInput { what: error.to_string() }.into()
+}
+
 /// What keeps the answer to a request in the commit of its work.
 pub struct Keep<'a> {
     state: &'a AppState,
@@ -212,36 +217,31 @@ pub struct Keep<'a> {
     request: Option<OnceRequest>,
 }
 
-impl Keep<'_> {
+impl<'a> Keep<'a> {
+    /// For a request that takes no key.
+    pub fn nothing(state: &'a AppState) -> Self {
+        Self { state, request: None }
+    }
+
     /// The answer as it is to be written with the work: whoever repeats the request after a crash gets it.
-    pub fn answer<T: Serialize>(&self, made: &Made<T>) -> Result<Option<FinishIdempotency>, ApiError> {
+    pub fn answer<T: Serialize>(&self, made: &Made<T>) -> Result<Option<FinishIdempotency>, EngineError> {
         let Some(request) = &self.request else { return Ok(None) };
         let kept = KeptAnswer::of(made)?.without(made.shown_once)?;
-        let kept = Json::of(&kept).map_err(|error| ApiError::invalid(error.to_string()))?;
+        let kept = Json::of(&kept).map_err(|error| unreadable(&error))?;
         Ok(Some(self.state.engine().requests().answer_of(request, kept)))
     }
 }
 
 impl Keyed<'_> {
-    /// Does the work, unless the same request did it before: then this is its answer again.
-    pub async fn once<T: Serialize>(
-        &self,
-        asked: &impl Serialize,
-        work: impl Future<Output = Result<impl Into<Made<T>>, ApiError>>,
-    ) -> Result<Response, ApiError> {
-        self.once_keeping(asked, |_| work).await
-    }
-
-    /// The same for work that is one commit and keeps its answer in it ([`Keep::answer`]): nothing is made twice, wherever
-    /// the server dies.
+    /// Does the work, unless the same request did it before: then this is its answer again. The work is one commit and keeps
+    /// its answer in it ([`Keep::answer`]): nothing is made twice, wherever the server dies.
     pub async fn once_keeping<'a, T: Serialize, M: Into<Made<T>>, F: Future<Output = Result<M, ApiError>>>(
         &'a self,
         asked: &impl Serialize,
         work: impl FnOnce(Keep<'a>) -> F,
     ) -> Result<Response, ApiError> {
         let Some(key) = key_of(self.state, self.headers, self.caller).await? else {
-            let keep = Keep { state: self.state, request: None };
-            return Ok(work(keep).await?.into().into_response());
+            return Ok(work(Keep::nothing(self.state)).await?.into().into_response());
         };
         let hash = canonical_hash(asked).map_err(|error| ApiError::malformed(error.to_string()))?;
         let request = OnceRequest { tenant: self.caller.tenant, key, source: self.source.to_owned(), hash };

@@ -131,7 +131,7 @@ impl Server {
             return Ok(None);
         }
         let identity = Identity::new(engine.clone(), options.secret.clone(), options.identity());
-        let invite = identity.invite(options.default_tenant, None).await?;
+        let invite = identity.invite_first_admin(options.default_tenant).await?;
         let address = self.here().unwrap_or(options.listen);
         let base = options.public_url.clone().unwrap_or_else(|| format!("http://{address}"));
         Ok(Some(setup_link(&base, &invite.token)))

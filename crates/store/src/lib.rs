@@ -92,7 +92,8 @@ pub use payloads::{
 };
 pub use people::{
     AddInvite, AddUser, ChangeUser, CountLogin, EndUserSession, EndUserSessions, ForgetLoginFailures, InviteRow,
-    LoginFailures, NoteLoginFailure, NoteSignIn, OpenUserSession, TouchUserSession, UseInvite, UserRow, UserSessionRow,
+    InviteUser, LoginFailures, NoteLoginFailure, NoteSignIn, OpenUserSession, TouchUserSession, UseInvite, UserRow,
+    UserSessionRow,
 };
 pub use policies::{PolicyBundleRow, PolicyBundleSummary, PolicyRow, PutPolicyBundle, SetPolicy};
 pub use receipts::{ReceiptRow, SettleReceipt};
@@ -106,7 +107,7 @@ pub use signals::{
 pub use sqlite::memory::{change as change_memory, copy as copy_memory, forget as forget_memory};
 pub use store::Store;
 pub use subjects::{QueuedRun, SignalSubject, SubjectLine, SubjectSignaled};
-pub use tenants::{PutTenant, Tenant};
+pub use tenants::{AddTenant, PutTenant, Tenant};
 pub use workers::{CloseSession, ExpireSessions, RegisterSession, RenewSession, SessionRow, SetSessionState, Unlisted};
 pub use workflows::{PutWorkflow, SetWorkflowDisabled, WorkflowRow, WorkflowVersionRow, WorkflowVersionSummary};
 pub use write::{Along, Changed, Done, Stored, TenantWrite, Write};

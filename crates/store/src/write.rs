@@ -85,6 +85,13 @@ impl Done for Changed {
     }
 }
 
+/// A count of rows: something was done unless it is none.
+impl Done for u64 {
+    fn is_done(&self) -> bool {
+        *self > 0
+    }
+}
+
 /// The answer of any write.
 pub(crate) type AnyAnswer = Arc<dyn Any + Send + Sync>;
 
@@ -125,20 +132,20 @@ impl<W: Write> Erased for Typed<W> {
 pub struct Along {
     /// The answer to the request under a key that asked for it: a repeat gets it.
     pub answer: Option<FinishIdempotency>,
-    /// What the tenant's audit log tells of it.
-    pub note: Option<AuditNote>,
+    /// What audit logs tell of it.
+    pub notes: Vec<AuditNote>,
 }
 
 impl Along {
     pub(crate) fn is_nothing(&self) -> bool {
-        self.answer.is_none() && self.note.is_none()
+        self.answer.is_none() && self.notes.is_empty()
     }
 
     async fn apply<D: Db>(&self, db: &D) -> Result<(), DbError> {
         if let Some(answer) = &self.answer {
             answer.apply(db).await?;
         }
-        if let Some(note) = &self.note {
+        for note in &self.notes {
             add_note(db, note).await?;
         }
         Ok(())

@@ -3,7 +3,6 @@
 
 use std::collections::HashSet;
 
-use interlock_core::plan::rules::ValidationMode;
 use interlock_core::plan::{BlastRadius, Plan, StepSpec, WaitFor, Work};
 use interlock_core::state::{EffectClass, StepKind};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -54,13 +53,33 @@ pub struct Walked {
     /// Who has to approve, for a gate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<Value>,
-    /// The declared mode asks people before this step, once governance enforces it.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub asks: bool,
+    /// What the policy would decide, for a step that changes something.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<Predicted>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits_for: Option<Value>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+}
+
+/// What a policy would decide on a step, as far as it is known beforehand.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Predicted {
+    /// `allow`, `needs_approval`, `deny`, or `undecided`: then the run would stop here.
+    pub verdict: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tier: Option<String>,
+    /// Each rule with its word.
+    pub reasons: Vec<String>,
+    /// How many people would have to agree.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quorum: Option<u32>,
+    /// Of which groups they are; everybody with the role where there is none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub approvers: Vec<String>,
+    /// The rules look at the run, or at what the step is given: then the answer may be another one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub may_change: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -92,10 +111,9 @@ pub fn walk(definition: &Definition, given: &Value, budget: &Budget) -> Result<W
     let mut walker = Walker::new(&plan, &inputs, budget);
     let subject = definition.subject.as_ref().and_then(|subject| walker.text(&subject.key.0));
     walker.about_run(&plan, subject.as_ref());
-    let mut steps: Vec<_> = plan.steps.iter().map(|spec| walker.step(spec)).collect();
+    let steps: Vec<_> = plan.steps.iter().map(|spec| walker.step(spec)).collect();
     let furthest = steps.iter().filter(|step| step.would != Would::Skip).filter_map(|step| step.blast_radius).max();
     let blast_radius = furthest.unwrap_or(BlastRadius::Low);
-    asks(&plan, blast_radius, &mut steps);
     Ok(Walk {
         workflow: plan.workflow.clone(),
         inputs,
@@ -104,20 +122,6 @@ pub fn walk(definition: &Definition, given: &Value, budget: &Budget) -> Result<W
         blast_radius,
         steps,
     })
-}
-
-/// Marks the steps before which the mode asks. Steps that would be skipped do not count for how far the run reaches.
-fn asks(plan: &Plan, furthest: BlastRadius, steps: &mut [Walked]) {
-    let declared = plan.rules.approval.as_ref().and_then(|approval| approval.mode);
-    let by_profile = || {
-        let strict = plan.rules.is_prod() || furthest == BlastRadius::High;
-        let mode = if strict { ValidationMode::PerStep } else { ValidationMode::CriticalOnly };
-        plan.rules.profile.as_ref().map(|_| mode)
-    };
-    let Some(mode) = declared.or_else(by_profile) else { return };
-    for (step, asks) in steps.iter_mut().zip(plan.asked_in(mode)) {
-        step.asks = asks && step.would != Would::Skip;
-    }
 }
 
 struct Walker {
@@ -176,7 +180,7 @@ impl Walker {
             blast_radius: acts(kind).then(|| spec.blast_radius()),
             undone_by: (acts(kind) && spec.effect_class() != EffectClass::Read).then(|| undo(spec)),
             approval: None,
-            asks: false,
+            policy: None,
             waits_for: None,
             notes: Vec::new(),
         };

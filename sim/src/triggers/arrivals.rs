@@ -8,6 +8,7 @@ use std::time::Duration;
 use interlock_core::ids::RunId;
 use interlock_core::time::Timestamp;
 use interlock_core::trigger::EndpointState;
+use interlock_engine::audit::Actor;
 use interlock_engine::{Engine, EngineError};
 use interlock_store::TenantEvent;
 use serde_json::Value;
@@ -90,7 +91,7 @@ pub async fn replay_dead_letters(caller: &Caller) -> Result<(), String> {
             sim.tally.count("endpoints enabled again");
             until_acked(caller, move |engine| {
                 let id = id.clone();
-                async move { engine.webhooks().enable_outbound(tenant, &id, false).await.map(drop) }
+                async move { engine.webhooks().enable_outbound(tenant, &id, false, &Actor::system()).await.map(drop) }
             })
             .await;
         }
@@ -106,7 +107,7 @@ pub async fn replay_dead_letters(caller: &Caller) -> Result<(), String> {
         let (tenant, asked) = (tenant.id, ids.clone());
         until_acked(caller, move |engine| {
             let ids = asked.clone();
-            async move { engine.webhooks().replay_dead(tenant, ids).await.map(drop) }
+            async move { engine.webhooks().replay_dead(tenant, ids, &Actor::system()).await.map(drop) }
         })
         .await;
         let dead = sim.database().dead_letters(tenant, None, ALL).await.map_err(|error| error.to_string())?;

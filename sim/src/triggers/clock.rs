@@ -11,6 +11,7 @@ use interlock_core::state::Control;
 use interlock_core::time::{Millis, Timestamp};
 use interlock_core::trigger::schedule::{Overlap, SlotState, slot_text};
 use interlock_engine::Engine;
+use interlock_engine::audit::Actor;
 use interlock_store::{RunSummary, ScheduleRow, SlotRow};
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
@@ -84,8 +85,8 @@ async fn direct(caller: &Caller, schedule: &Scheduled, verb: ScheduleVerb) -> bo
             async move {
                 let schedules = engine.schedules();
                 match verb {
-                    ScheduleVerb::Pause => schedules.pause(tenant, &id, None).await.map(drop),
-                    ScheduleVerb::Resume => schedules.resume(tenant, &id).await.map(drop),
+                    ScheduleVerb::Pause => schedules.pause(tenant, &id, None, &Actor::system()).await.map(drop),
+                    ScheduleVerb::Resume => schedules.resume(tenant, &id, &Actor::system()).await.map(drop),
                     ScheduleVerb::Trigger(request) => {
                         let by = Context::operator("olga");
                         schedules.trigger(tenant, &id, &request.to_string(), by).await.map(drop)

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use interlock_core::ids::TenantId;
 use interlock_core::time::Millis;
+use interlock_engine::audit::Actor;
 use interlock_engine::commands::apply::{ApplyWorkflow, Expected};
 use interlock_engine::{EncodedPlan, Engine, EngineOptions};
 use interlock_store::RunSummary;
@@ -97,6 +98,7 @@ async fn apply(engine: &Engine, tenant: TenantId, source: &str) -> Result<Arc<En
         name: None,
         expected: Expected::Anything,
         person: None,
+        by: Actor::system(),
     };
     let applied = engine.workflows().apply(request).await.map_err(|error| format!("a file is refused: {error}"))?;
     Ok(Arc::clone(&applied.version.plan))

@@ -9,6 +9,7 @@ use interlock_core::ids::{OutboundId, RunId, TenantId};
 use interlock_core::time::Timestamp;
 use interlock_core::trigger::webhook::standard;
 use interlock_engine::Engine;
+use interlock_engine::audit::Actor;
 use interlock_engine::webhooks::outbound::NewOutbound;
 use interlock_outbound::header::{HeaderMap, HeaderValue, RETRY_AFTER};
 use interlock_outbound::{Answer, Call, Exchange, Exchanged, OutboundError, StatusCode};
@@ -60,7 +61,9 @@ pub async fn make(engine: &Engine, tenant: TenantId, dice: &Dice) -> Result<Vec<
         let wanted = events.map(|pattern| vec![pattern.to_owned()]);
         let new = NewOutbound { url: url.clone(), description: None, events: wanted, workflows: None };
         let (row, secret) =
-            engine.webhooks().create_outbound(tenant, new, None).await.map_err(|error| error.to_string())?;
+            engine.webhooks().draft_outbound(tenant, new, None).await.map_err(|error| error.to_string())?;
+        let added = engine.webhooks().add_outbound(row.clone(), &Actor::system(), None).await;
+        added.map_err(|error| error.to_string())?;
         let key = standard::key_of_secret(&secret).ok_or("a secret holds a key")?;
         made.push(Receiver { tenant, id: row.id, url, events, manner, key, is_back: AtomicBool::new(false) });
     }

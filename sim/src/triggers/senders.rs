@@ -11,6 +11,7 @@ use interlock_core::state::IdempotencyState;
 use interlock_core::time::Timestamp;
 use interlock_core::trigger::Source;
 use interlock_core::trigger::webhook::standard;
+use interlock_engine::audit::Actor;
 use interlock_engine::commands::announce::{Announced, Origin};
 use interlock_engine::commands::signal::{SignalRequest, Signaled};
 use interlock_engine::webhooks::inbound::NewInbound;
@@ -66,8 +67,11 @@ pub async fn make(engine: &Engine, tenant: TenantId) -> Result<Address, String> 
         secondary: false,
         secret: Some(standard::secret_of_key(&KEY)),
     };
-    let made = engine.webhooks().create_inbound(tenant, new, None).await.map_err(|error| error.to_string())?;
-    Ok(Address { tenant, id: made.0.id })
+    let failed = |error: EngineError| error.to_string();
+    let (row, _) = engine.webhooks().draft_inbound(tenant, new, None).await.map_err(failed)?;
+    let id = row.id;
+    engine.webhooks().add_inbound(row, &Actor::system(), None).await.map_err(failed)?;
+    Ok(Address { tenant, id })
 }
 
 pub fn deliveries(sim: &Sim, address: &Address) -> Vec<OutsideMessage> {

@@ -35,7 +35,7 @@ export const auditQuery = (filter: AuditFilter, from: number | undefined) =>
   queryOptions({
     queryKey: ['audit', 'entries', filter, from],
     queryFn: async () => {
-      const query = { ...filter, from, order: 'desc' as const, limit: PAGE };
+      const query = { ...filter, from, order: 'newest' as const, limit: PAGE };
       // Entries are JSON of the log's own form, which the description leaves open.
       return (await must(api.GET('/api/v1/audit', { params: { query } }))) as unknown as AuditPage;
     },

@@ -27,7 +27,7 @@ pub struct AuditListArgs {
 
 pub async fn run(client: &ClientArgs, args: AuditListArgs) -> anyhow::Result<()> {
     let (client, printer) = client.open()?;
-    let call = client.get(path::AUDIT).query("order", Some("desc")).query("limit", Some(args.limit));
+    let call = client.get(path::AUDIT).query("order", Some("newest")).query("limit", Some(args.limit));
     let call = call.query("run", args.run).query("type", args.kind).query("actor", args.actor);
     let page: AuditPageView = call.send().await?;
     let now = span::now();

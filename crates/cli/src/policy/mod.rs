@@ -88,7 +88,7 @@ fn sources(folder: Option<&PathBuf>) -> anyhow::Result<BundleSources> {
     }
 }
 
-fn bundle(folder: Option<&PathBuf>) -> anyhow::Result<Bundle> {
+pub fn bundle(folder: Option<&PathBuf>) -> anyhow::Result<Bundle> {
     Bundle::load(sources(folder)?).map_err(|error| refused(&error))
 }
 

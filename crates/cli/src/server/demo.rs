@@ -1,5 +1,6 @@
 //! The demo: orders that are checked, paid, packed and shipped, with a card network that times out now and then and a
-//! carrier that sends a signal. Kill the process at any point and start it again: every order goes on where it was.
+//! carrier that sends a signal. Kill the process at any point and start it again: every order goes on where it was. Beside
+//! them one order that is refused, one that breaks on its way and is given back, and a refund that somebody has to approve.
 
 use std::time::Duration;
 
@@ -7,6 +8,7 @@ use anyhow::Context as _;
 use interlock_core::ids::TenantId;
 use interlock_core::json::Json;
 use interlock_core::state::{EffectClass, RunState};
+use interlock_engine::audit::Actor;
 use interlock_engine::commands::signal::SignalRequest;
 use interlock_engine::{ApplyWorkflow, Engine, EngineError, Expected, IdempotencyKey, StartWorkflow};
 use interlock_store::{Page, RunFilter, Tenant};
@@ -28,9 +30,17 @@ struct Order {
     cents: u64,
 }
 
-/// The demo's workflow: `examples/order/order.yaml`.
-const FILE: &str = include_str!("../../../../examples/order/order.yaml");
+/// The demo's workflows, and their files.
 const WORKFLOW: &str = "order";
+const REFUND: &str = "refund";
+const FILES: [(&str, &str, &str); 2] = [
+    (WORKFLOW, "examples/order/order.yaml", include_str!("../../../../examples/order/order.yaml")),
+    (REFUND, "examples/order/refund.yaml", include_str!("../../../../examples/order/refund.yaml")),
+];
+/// How an order is called that breaks on its way.
+const FRAGILE: &str = "fragile-";
+/// After so many orders the others come again.
+const OTHERS_EVERY: i64 = 40;
 
 /// The demo's tenant, made if it is not there. Its people may approve what they started, so that one person can try
 /// approvals; what an operator changes about it later stays as it is.
@@ -44,17 +54,20 @@ pub async fn tenant(engine: &Engine) -> anyhow::Result<TenantId> {
     crate::server::tenant(engine, TENANT).await.context("the demo's tenant")
 }
 
-/// Stores the demo's workflow; a file that is there already changes nothing.
+/// Stores the demo's workflows; a file that is there already changes nothing.
 pub async fn apply(engine: &Engine, tenant: TenantId) -> anyhow::Result<()> {
-    let request = ApplyWorkflow {
-        tenant,
-        file: "examples/order/order.yaml".into(),
-        source: FILE.into(),
-        name: Some(WORKFLOW.into()),
-        expected: Expected::Anything,
-        person: None,
-    };
-    engine.workflows().apply(request).await.context("the demo's workflow")?;
+    for (name, file, source) in FILES {
+        let request = ApplyWorkflow {
+            tenant,
+            file: file.into(),
+            source: source.into(),
+            name: Some(name.into()),
+            expected: Expected::Anything,
+            person: None,
+            by: Actor::system(),
+        };
+        engine.workflows().apply(request).await.with_context(|| format!("the demo's workflow `{name}`"))?;
+    }
     Ok(())
 }
 
@@ -90,12 +103,20 @@ pub fn tasks() -> Tasks {
                 .await?;
             Ok(serde_json::json!({ "receipt": receipt }))
         })
-        .task("demo.refund", move |_ctx: TaskContext, _order: serde_json::Value| async move {
+        .task("demo.refund", move |ctx: TaskContext, asked: serde_json::Value| async move {
             moment(500).await;
-            Ok(())
+            let refund = ctx
+                .effect("card:refund", EffectClass::Keyed, &asked, |key: String| async move {
+                    Ok::<_, EffectFailure>(format!("re_{:08x}", crc(&key)))
+                })
+                .await?;
+            Ok(serde_json::json!({ "refund": refund }))
         })
-        .task("demo.pack", move |_ctx: TaskContext, _order: Order| async move {
+        .task("demo.pack", move |_ctx: TaskContext, order: Order| async move {
             moment(900).await;
+            if order.order.starts_with(FRAGILE) {
+                return Err(TaskError::terminal("PARCEL_BROKEN", "it broke while it was packed"));
+            }
             Ok(serde_json::json!({ "boxes": 1 }))
         })
         .task("demo.gift", move |_ctx: TaskContext, _order: Order| async move {
@@ -116,23 +137,56 @@ fn crc(text: &str) -> u32 {
 /// Places an order every few seconds, and sends the carrier to those that are packed.
 pub async fn drive(engine: Engine, tenant: TenantId, stop: CancellationToken) -> anyhow::Result<()> {
     let first = engine.now().0 / 1_000 % 100_000;
-    for number in 0.. {
+    for number in 0_i64.. {
         let order = format!("order-{}", first + number);
         let cents = 1_900 + (number as u64 * 1_237) % 6_000;
-        let inputs = Json::of(&Order { order: order.clone(), cents })?;
-        let request = StartWorkflow {
-            idempotency: Some(IdempotencyKey { client: "demo".into(), key: order.clone() }),
-            ..StartWorkflow::new(tenant, WORKFLOW, inputs)
-        };
-        match engine.runs().start_workflow(request).await {
-            Ok(_) => {}
-            Err(EngineError::Closed) => return Ok(()),
-            Err(error) => tracing::warn!(%error, order, "the demo could not place an order"),
+        if number % OTHERS_EVERY == 0 {
+            others(&engine, tenant, first + number).await?;
+        }
+        start(&engine, tenant, WORKFLOW, &order, serde_json::json!({ "order": order, "cents": cents })).await?;
+        if stop.is_cancelled() {
+            return Ok(());
         }
         if stop.run_until_cancelled(tokio::time::sleep(ORDER_EVERY)).await.is_none() {
             return Ok(());
         }
         carrier(&engine, tenant, order).await;
+    }
+    Ok(())
+}
+
+async fn start(
+    engine: &Engine,
+    tenant: TenantId,
+    workflow: &str,
+    key: &str,
+    inputs: serde_json::Value,
+) -> anyhow::Result<()> {
+    let request = StartWorkflow {
+        idempotency: Some(IdempotencyKey { client: "demo".into(), key: format!("{workflow}:{key}") }),
+        ..StartWorkflow::new(tenant, workflow, Json::of(&inputs)?)
+    };
+    match engine.runs().start_workflow(request).await {
+        Ok(_) | Err(EngineError::Closed) => {}
+        Err(error) => tracing::warn!(%error, workflow, key, "the demo could not start a run"),
+    }
+    Ok(())
+}
+
+/// An order of nothing, which is refused; one that breaks, and whose payment is given back; and a refund that waits until
+/// somebody approves it, unless one waits already.
+async fn others(engine: &Engine, tenant: TenantId, number: i64) -> anyhow::Result<()> {
+    let empty = format!("empty-{number}");
+    start(engine, tenant, WORKFLOW, &empty, serde_json::json!({ "order": empty, "cents": 0 })).await?;
+    let fragile = format!("{FRAGILE}{number}");
+    start(engine, tenant, WORKFLOW, &fragile, serde_json::json!({ "order": fragile, "cents": 4_701 })).await?;
+    let filter =
+        RunFilter { states: vec![RunState::WaitingApproval], workflow: Some(REFUND.into()), ..RunFilter::default() };
+    let waiting = engine.store().list_runs(tenant, &filter, Page { limit: 1, after: None }).await?;
+    if waiting.is_empty() {
+        let order = format!("order-{}", number - 7);
+        let inputs = serde_json::json!({ "order": order, "cents": 1_900, "reason": "it never arrived" });
+        start(engine, tenant, REFUND, &order, inputs).await?;
     }
     Ok(())
 }

@@ -65,6 +65,10 @@ pub async fn run(args: UpArgs) -> anyhow::Result<()> {
     }
     if !args.no_demo {
         println!("An order is placed every few seconds. Card payments fail now and then, and are tried again.");
+        println!(
+            "A refund waits until somebody approves it: sign in, or see `{} approval list{flags}`.",
+            this_program()
+        );
         println!("Try it: kill -9 {}, start again, and watch every order go on where it was.", std::process::id());
     }
     println!("Press Ctrl-C to stop.\n");

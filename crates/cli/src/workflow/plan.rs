@@ -1,18 +1,22 @@
 //! `interlock workflow plan`: what would be done, without doing it.
 
 use std::fmt::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::Args;
 use interlock_core::text::visible::visible;
+use interlock_engine::policy::predict;
 use interlock_protocol::workflows::{PlanRequest, path};
 use interlock_workflow::expression::budget::Budget;
-use interlock_workflow::walk::{Walk, Walked, Would, walk};
+use interlock_workflow::walk::{Predicted, Walk, Walked, Would, walk};
 
 use super::{files, show};
 use crate::client::ClientArgs;
 use crate::output::Printer;
 use crate::output::exit::{Ended, Exit};
 use crate::output::paint::{Paint, Tone};
+use crate::policy;
 use crate::run::start::{InputArgs, inputs};
 
 #[derive(Debug, Args)]
@@ -26,6 +30,9 @@ pub struct PlanArgs {
     /// The version of a workflow on the server; the newest one where omitted.
     #[arg(long, visible_alias = "version", value_name = "NUMBER")]
     workflow_version: Option<u32>,
+    /// Hold a workflow file against the policy in this folder instead of the shipped one.
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["stored", "workflow_version"])]
+    policy: Option<PathBuf>,
     #[command(flatten)]
     inputs: InputArgs,
 }
@@ -42,13 +49,33 @@ pub async fn run(client: &ClientArgs, printer: Printer, args: PlanArgs) -> anyho
         walked
     } else {
         let checked = files::checked(&args.which, printer)?;
+        let rules = policy::bundle(args.policy.as_ref())?;
         let unfit = |error: String| Ended::saying(Exit::Unsuccessful, format!("the inputs do not fit: {error}"));
         let given = given.to_exact_value().map_err(unfit)?;
-        walk(&checked.definition, &given, &Budget::default()).map_err(|error| unfit(error.to_string()))?
+        let walked = walk(&checked.definition, &given, &Budget::default());
+        let mut walked = walked.map_err(|error| unfit(error.to_string()))?;
+        let plan = Arc::new(checked.definition.plan(1));
+        predict(&rules, plan, &mut walked, None).map_err(|error| unfit(error.to_string()))?;
+        walked
     };
     printer.show(&walked, |paint| page(&walked, paint))?;
     let fails = walked.steps.iter().any(|step| step.would == Would::Fail);
     if fails { Err(Ended::silently(Exit::Unsuccessful)) } else { Ok(()) }
+}
+
+/// A decision in a few words.
+fn decided(policy: &Predicted) -> String {
+    let tier = policy.tier.as_ref().map_or_else(String::new, |tier| format!(", tier {tier}"));
+    let of = if policy.approvers.is_empty() { String::new() } else { format!(" of {}", policy.approvers.join(", ")) };
+    let said = match (policy.verdict.as_str(), policy.quorum) {
+        ("allow", _) => "allowed".to_owned(),
+        ("needs_approval", Some(1)) => format!("one person{of} must approve"),
+        ("needs_approval", Some(quorum)) => format!("{quorum} people{of} must approve"),
+        ("deny", _) => "denied".to_owned(),
+        (verdict, _) => verdict.to_owned(),
+    };
+    let may_change = if policy.may_change { "; what the run is may change it" } else { "" };
+    format!("{said}{tier}{may_change}")
 }
 
 fn page(walk: &Walk, paint: Paint) -> String {
@@ -100,12 +127,11 @@ fn told(text: &mut String, number: usize, step: &Walked, paint: Paint) {
         Some(None) => line("undone by", "nothing: it cannot be rolled back".to_owned()),
         None => {}
     }
-    if step.asks {
-        line(
-            "asks",
-            "people approve first by the workflow's mode, once governance is there; until then nobody is asked here"
-                .to_owned(),
-        );
+    if let Some(policy) = &step.policy {
+        line("policy", decided(policy));
+        for reason in &policy.reasons {
+            line("", reason.clone());
+        }
     }
     for note in &step.notes {
         line("note", note.clone());

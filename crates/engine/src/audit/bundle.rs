@@ -1,9 +1,12 @@
 //! The evidence of a run: made once, kept with its hash, and the same bytes whenever it is asked for. What comes to light
 //! after it was made goes into a numbered addendum, which tells everything anew and names the bundle before it.
 
+use std::time::Duration;
+
 use interlock_core::ids::{RunId, TenantId};
 use interlock_core::json::{Hash, HashHex, Json};
 use interlock_core::rejection::Rejection;
+use interlock_core::time::Millis;
 use interlock_evidence::bundle::{Predicate, Record, Statement};
 use interlock_evidence::envelope;
 use interlock_evidence::page::page;
@@ -14,6 +17,10 @@ use super::facts::{self, DECISIONS_MAX};
 use super::{broken, proof};
 use crate::error::EngineError;
 use crate::parts::Audit;
+
+/// How long an answer waits until a run's events are in the log, and how often it looks.
+const SEALED_WITHIN: Millis = Millis::from_secs(3);
+const SEALED_LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// A bundle as it was made.
 #[derive(Debug, Clone)]
@@ -45,13 +52,27 @@ impl Audit {
         }
         let (sha256, bytes, now) = (Hash::of(bundle.as_str().as_bytes()), bundle.len() as u64, self.0.now());
         let body = match self.0.payloads() {
-            Some(payloads) => payloads.keep_aside(tenant, run.into(), &bundle, now).await?,
+            Some(payloads) => payloads.keep(tenant, run.into(), &bundle, now).await?,
             None => bundle,
         };
         let row = BundleRow { tenant, run, number, sha256, bytes, entries, made_at: now, body };
         match self.0.0.store.write(PutBundle(row)).await? {
             // Somebody else made the same one.
             Stored::Stored | Stored::Duplicate => Ok(()),
+        }
+    }
+
+    /// Makes a bundle of a run that may have ended a moment ago: what is on its way into the log is waited for.
+    async fn bundle_soon(&self, tenant: TenantId, run: RunId) -> Result<(), EngineError> {
+        let until = self.0.now() + SEALED_WITHIN;
+        loop {
+            match self.bundle(tenant, run).await {
+                Err(EngineError::EvidenceNotSealed { .. }) if self.0.now() < until => {
+                    self.0.0.wake_audit.notify_one();
+                    tokio::time::sleep(SEALED_LOOK_EVERY).await;
+                }
+                made => return made,
+            }
         }
     }
 
@@ -93,7 +114,7 @@ impl Audit {
         let store = self.0.for_tenant(tenant);
         let mut made = store.bundles(run).await?;
         if made.is_empty() {
-            self.bundle(tenant, run).await?;
+            self.bundle_soon(tenant, run).await?;
             made = store.bundles(run).await?;
         }
         let row = match number {

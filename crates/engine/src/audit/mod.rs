@@ -2,8 +2,9 @@
 //!
 //! [`append`] brings what was committed into a tenant's log: rows of the journal by way of the feed, and notes of what
 //! happened apart from runs. [`read`] gives entries back, with what their hashes stand for; [`proof`] finds a run's entries
-//! and proves them; [`bundle`] makes the evidence of a run. All hashing and signing is `interlock-evidence`'s.
+//! and proves them; [`bundle`] makes the evidence of a run. [`actor`] names who changes configuration. All hashing and signing is `interlock-evidence`'s.
 
+mod actor;
 pub(crate) mod append;
 mod bodies;
 pub mod bundle;
@@ -11,6 +12,7 @@ mod facts;
 mod proof;
 pub mod read;
 
+pub use actor::Actor;
 pub(crate) use bodies::SETTLED;
 use interlock_core::ids::TenantId;
 use interlock_core::json::{Hash, Json};

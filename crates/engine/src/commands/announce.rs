@@ -6,7 +6,7 @@ use interlock_core::run::Trigger;
 use interlock_core::run::change::Context;
 use interlock_core::state::Initiator;
 use interlock_core::trace::TraceContext;
-use interlock_store::{AnnounceSignal, DeliveryRef, DeliveryRow, StoreSignal};
+use interlock_store::{AnnounceSignal, DeliveryRef, DeliveryRow, FinishIdempotency};
 use serde::{Deserialize, Serialize};
 
 use crate::commands::signal::{SignalRequest, Signaled};
@@ -66,12 +66,24 @@ impl Signals {
     /// starts are promised in one commit: what a crash leaves undone is taken over like a webhook's delivery. A sender
     /// that names its message may send it again: nothing happens twice.
     pub async fn announce(&self, request: SignalRequest, origin: Origin) -> Result<Announced, EngineError> {
+        self.announce_answering(request, origin, |_| Ok(None)).await
+    }
+
+    /// The same, with the answer to the request that brings the signal. It is kept in the signal's commit where no workflow
+    /// takes it; the runs that one starts are not known by then, and a repeat finds them by the signal's own id.
+    pub async fn announce_answering(
+        &self,
+        request: SignalRequest,
+        origin: Origin,
+        answer: impl FnOnce(Announced) -> Result<Option<FinishIdempotency>, EngineError> + Send,
+    ) -> Result<Announced, EngineError> {
         let occasion = occasion(&request.signal_type, &request.key, &request.payload);
-        let row = self.signal_row(request).await?;
+        let row = self.draft(request).await?;
         let taken = self.0.taken_by(row.tenant, occasion).await?;
         if taken.is_empty() {
-            let signaled = self.store_signal(row, StoreSignal).await?;
-            return Ok(Announced { signaled, runs: Vec::new(), skipped: Vec::new() });
+            let alone = |signaled| Announced { signaled, runs: Vec::new(), skipped: Vec::new() };
+            let answer = answer(alone(Signaled::Stored(row.id)))?;
+            return Ok(alone(self.add(row, answer).await?));
         }
         let at = DeliveryRef::of_signal(row.tenant, row.id);
         let id = row.source_id.clone().unwrap_or_else(|| row.id.to_string());
@@ -82,7 +94,7 @@ impl Signals {
         let lock_until = received_at + limits::IDEMPOTENCY_LOCK;
         let delivery = DeliveryRow { at: at.clone(), event, payload, received_at, retry_at: Some(lock_until) };
         let announced = |signal| AnnounceSignal { signal, delivery, lock_until };
-        let signaled = self.store_signal(row, announced).await?;
+        let signaled = self.store_signal(row, announced, None).await?;
         let started = self.start_taken(&at, (&id, &origin), taken).await;
         if signaled == Signaled::Duplicate {
             let Outcome { runs, skipped, .. } = started?;

@@ -5,10 +5,12 @@ use std::sync::Arc;
 use interlock_core::ids::TenantId;
 use interlock_core::json::{Hash, Json};
 use interlock_core::rejection::Rejection;
-use interlock_store::{Changed, PutWorkflow, SetWorkflowDisabled, WorkflowRow, WorkflowVersionRow};
+use interlock_store::{Changed, FinishIdempotency, PutWorkflow, SetWorkflowDisabled, WorkflowRow, WorkflowVersionRow};
 use interlock_workflow::diagnostic::Diagnostics;
 use interlock_workflow::expression::budget::Budget;
+use serde_json::json;
 
+use crate::audit::Actor;
 use crate::commands::start::EncodedPlan;
 use crate::error::EngineError;
 use crate::parts::Workflows;
@@ -27,7 +29,9 @@ pub struct ApplyWorkflow {
     /// The name that the file must have, where the caller knows it.
     pub name: Option<String>,
     pub expected: Expected,
+    /// Who answers for the version.
     pub person: Option<String>,
+    pub by: Actor,
 }
 
 /// What the caller believes to be there.
@@ -65,7 +69,16 @@ pub enum ApplyError {
 
 impl Workflows {
     pub async fn apply(&self, request: ApplyWorkflow) -> Result<Applied, ApplyError> {
-        let ApplyWorkflow { tenant, file, source, name, expected, person } = request;
+        self.apply_answering(request, |_, _| Ok(None)).await
+    }
+
+    /// The same, with the answer to the request that asks for it, which is kept in the commit that adds a version.
+    pub async fn apply_answering(
+        &self,
+        request: ApplyWorkflow,
+        answer: impl Fn(&WorkflowVersionRow, &Diagnostics) -> Result<Option<FinishIdempotency>, EngineError> + Send,
+    ) -> Result<Applied, ApplyError> {
+        let ApplyWorkflow { tenant, file, source, name, expected, person, by } = request;
         let text = source.clone();
         let read = move |budget: &Budget| {
             let checked = interlock_workflow::parse_within(&file, &text, budget)?;
@@ -108,24 +121,34 @@ impl Workflows {
                     created_at: self.0.now(),
                     created_by: person.clone(),
                 };
+                let details = json!({ "version": number, "source_hash": source_hash.to_string() });
+                let (what, answer) = (by.did("workflow.applied", &name, &details), answer(&version, &warnings)?);
                 let put = PutWorkflow { tenant, version };
-                if self.0.0.store.write(put).await.map_err(EngineError::from)? == Changed::Gone {
+                if self.0.write_answering(tenant, put, what, answer).await? == Changed::Gone {
                     continue;
                 }
             }
             self.refresh_workflow(tenant, &name).await?;
             let now = self.head(tenant, &name).await?;
             let (head, version) = now.ok_or_else(|| EngineError::Store(format!("workflow `{name}` is gone")))?;
-            self.0.schedules().follow_schedules(tenant, &version).await?;
+            self.0.schedules().follow_schedules(tenant, &version, &by).await?;
             return Ok(Applied { head, version, created, warnings });
         }
         Err(EngineError::Overloaded.into())
     }
 
     /// Lets a workflow take no more starts, or take them again. Answers false if there is none of this name.
-    pub async fn set_disabled(&self, tenant: TenantId, name: &str, disabled: bool) -> Result<bool, EngineError> {
+    pub async fn set_disabled(
+        &self,
+        tenant: TenantId,
+        name: &str,
+        disabled: bool,
+        by: &Actor,
+    ) -> Result<bool, EngineError> {
         let set = SetWorkflowDisabled { tenant, name: name.to_owned(), disabled, at: self.0.now() };
-        let found = self.0.0.store.write(set).await? == Changed::Done;
+        let kind = if disabled { "workflow.disabled" } else { "workflow.enabled" };
+        let what = by.did(kind, name, &json!({}));
+        let found = self.0.write_noted(tenant, set, what).await? == Changed::Done;
         if found {
             self.refresh_workflow(tenant, name).await?;
         }

@@ -7,8 +7,10 @@ use interlock_core::json::Json;
 use interlock_core::limits::BULK_RUNS_MAX;
 use interlock_core::rejection::Rejection;
 use interlock_core::run::change::Context;
-use interlock_store::{BulkJob, Page, PutBulkJob, RunFilter, RunSummary};
+use interlock_store::{BulkJob, FinishIdempotency, Page, PutBulkJob, RunFilter, RunSummary};
+use serde_json::json;
 
+use crate::audit::Actor;
 use crate::error::EngineError;
 use crate::parts::Runs;
 
@@ -73,15 +75,15 @@ impl Runs {
         }
     }
 
-    /// Makes a job. It is durable when this answers; the loop begins at once.
-    pub async fn start_bulk(&self, request: BulkRequest) -> Result<BulkJob, EngineError> {
+    /// A job as it would be made now: checked, and not stored.
+    pub async fn draft_bulk(&self, request: BulkRequest) -> Result<BulkJob, EngineError> {
         let Matching { runs, .. } = self.matching(request.tenant, &request.filter, Some(request.action)).await?;
         let found = runs.len() as u64;
         if found != request.expected_count {
             return Err(EngineError::BulkCount { expected: request.expected_count, found });
         }
         let now = self.0.now();
-        let job = BulkJob {
+        Ok(BulkJob {
             id: JobId(self.0.fresh_id()),
             action: request.action,
             filter: request.filter_text,
@@ -97,9 +99,25 @@ impl Runs {
             created_at: now,
             // Nothing to do is done.
             finished_at: (found == 0).then_some(now),
-        };
-        self.0.0.store.write(PutBulkJob { tenant: request.tenant, job: job.clone() }).await?;
+        })
+    }
+
+    /// Makes a job, with the answer to the request that asks for it. It is durable when this answers; the loop begins at
+    /// once.
+    pub async fn start_bulk(
+        &self,
+        tenant: TenantId,
+        job: BulkJob,
+        by: &Actor,
+        answer: Option<FinishIdempotency>,
+    ) -> Result<(), EngineError> {
+        let details = json!({
+            "action": job.action, "filter": job.filter, "reason": job.reason, "rollback": job.rollback,
+            "runs": job.total,
+        });
+        let what = by.did("bulk.started", job.id, &details);
+        self.0.write_answering(tenant, PutBulkJob { tenant, job }, what, answer).await?;
         self.0.0.bulk.notify_one();
-        Ok(job)
+        Ok(())
     }
 }

@@ -43,7 +43,8 @@ impl Engine {
         );
         let note = note.map(|note| AuditNote { at: receipt.outcome_at.unwrap_or(note.at), ..note });
         let settle = SettleReceipt { tenant, run, receipt };
-        let settled = self.0.store.write_with(settle, Along { answer: None, note }).await?;
+        let along = Along { answer: None, notes: note.into_iter().collect() };
+        let settled = self.0.store.write_with(settle, along).await?;
         Ok(settled == Changed::Done)
     }
 

@@ -12,7 +12,9 @@ use interlock_core::planted::{Bug, is_planted};
 use interlock_core::rejection::Rejection;
 use interlock_core::run::change::Context;
 use interlock_core::state::Initiator;
-use interlock_store::{OpenWait, Refusal, SignalRow, SignalStored, StoreSignal, StoredSignal, Write};
+use interlock_store::{
+    Along, FinishIdempotency, OpenWait, Refusal, SignalRow, SignalStored, StoreSignal, StoredSignal, Write,
+};
 
 use crate::error::EngineError;
 use crate::parts::Signals;
@@ -47,12 +49,17 @@ pub enum Signaled {
 impl Signals {
     /// Stores a signal durably, then wakes whoever waits for it.
     pub async fn signal(&self, request: SignalRequest) -> Result<Signaled, EngineError> {
-        let row = self.signal_row(request).await?;
-        self.store_signal(row, StoreSignal).await
+        let row = self.draft(request).await?;
+        self.add(row, None).await
     }
 
-    /// A signal as it will be stored.
-    pub(crate) async fn signal_row(&self, request: SignalRequest) -> Result<SignalRow, EngineError> {
+    /// Stores a signal that was drafted, with the answer to the request that brings it.
+    pub async fn add(&self, row: SignalRow, answer: Option<FinishIdempotency>) -> Result<Signaled, EngineError> {
+        self.store_signal(row, StoreSignal, answer).await
+    }
+
+    /// A signal as it would be stored.
+    pub async fn draft(&self, request: SignalRequest) -> Result<SignalRow, EngineError> {
         let SignalRequest { tenant, signal_type, key, payload, source_id, broadcast, run } = request;
         check(&signal_type, &key, &payload, source_id.as_deref())?;
         let id = SignalId(self.0.0.options.ids.fresh());
@@ -67,12 +74,13 @@ impl Signals {
         &self,
         row: SignalRow,
         how: impl FnOnce(SignalRow) -> W,
+        answer: Option<FinishIdempotency>,
     ) -> Result<Signaled, EngineError> {
         let (tenant, id, signal_type, key) = (row.tenant, row.id, row.signal_type.clone(), row.key.clone());
         if is_planted(Bug::SignalNotMatched) {
             self.match_signals(tenant, &signal_type, &key).await?;
         }
-        match self.0.0.store.write(how(row)).await? {
+        match self.0.0.store.write_with(how(row), Along { answer, notes: Vec::new() }).await? {
             SignalStored::UnknownTenant => return Err(Rejection::UnknownTenant { tenant }.into()),
             SignalStored::Duplicate => return Ok(Signaled::Duplicate),
             SignalStored::Stored => {}

@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::Engine;
 use crate::audit::append::append;
 use crate::error::EngineError;
+use crate::set_aside::Item;
 
 /// How often it looks by itself: for notes, for what a crash left, and for what other servers have sealed.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
@@ -27,11 +28,24 @@ async fn work(engine: &Engine) -> Result<(), EngineError> {
     let Some(key) = engine.0.options.audit_key.clone() else { return Ok(()) };
     loop {
         let mut appended = 0;
-        for tenant in engine.0.store.audit_behind(TENANTS_MAX).await? {
-            if engine.0.stopping.is_cancelled() {
-                return Ok(());
+        let mut after = None;
+        loop {
+            let behind = engine.0.store.audit_behind(after, TENANTS_MAX).await?;
+            for tenant in &behind {
+                if engine.0.stopping.is_cancelled() {
+                    return Ok(());
+                }
+                // One tenant's log that cannot be continued holds up no other's.
+                let work = async {
+                    appended += append(engine, &key, *tenant).await?;
+                    Ok(())
+                };
+                engine.one_of_many(*tenant, Item::AuditLog, work).await?;
             }
-            appended += append(engine, &key, tenant).await?;
+            after = behind.last().copied();
+            if behind.len() < TENANTS_MAX {
+                break;
+            }
         }
         // Nothing to do, or other servers do it.
         if appended == 0 {

@@ -155,20 +155,6 @@ impl Payloads {
         Ok(self.mark.write(&reference))
     }
 
-    /// Puts a text aside however short it is, and records that the owner refers to it.
-    pub async fn keep_aside(
-        &self,
-        tenant: TenantId,
-        owner: PayloadOwner,
-        json: &Json,
-        now: Timestamp,
-    ) -> Result<Json, EngineError> {
-        let reference = Reference { sha256: Hash::of(json.as_str().as_bytes()), bytes: json.len() as u64 };
-        self.record(PayloadRow { tenant, owner, sha256: reference.sha256 }, reference.bytes, now).await?;
-        self.objects.put(tenant, &reference, json).await?;
-        Ok(self.mark.write(&reference))
-    }
-
     fn is_kept(&self, owner: PayloadOwner, sha256: Hash) -> bool {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).contains(&(owner, sha256))
     }

@@ -9,9 +9,13 @@ use interlock_core::rejection::Rejection;
 use interlock_core::run::decision::Basis;
 use interlock_core::time::Timestamp;
 use interlock_policy::{Bundle, BundleSources, PolicyInput, StoredDecision, explain, replay, run_tests};
-use interlock_store::{Changed, PolicyBundleRow, PolicyBundleSummary, PolicyRow, PutPolicyBundle, SetPolicy};
+use interlock_store::{
+    Changed, FinishIdempotency, PolicyBundleRow, PolicyBundleSummary, PolicyRow, PutPolicyBundle, SetPolicy,
+};
+use serde_json::json;
 
 use super::rules::shipped;
+use crate::audit::Actor;
 use crate::error::EngineError;
 use crate::parts::Policies;
 
@@ -31,7 +35,7 @@ pub struct NewPolicy {
     /// Names of files and their texts.
     pub files: BTreeMap<String, String>,
     pub note: Option<String>,
-    pub by: Option<String>,
+    pub by: Actor,
 }
 
 /// What is in force.
@@ -44,14 +48,14 @@ pub struct PolicyInForce {
 }
 
 /// A change of what is in force. What is left out stays.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct PolicyChange {
     /// `Some(None)` goes back to the shipped policy.
     pub active: Option<Option<u32>>,
     pub shadow: Option<Option<u32>>,
     /// Refused if the policy has another revision by now.
     pub revision: Option<u64>,
-    pub by: Option<String>,
+    pub by: Actor,
 }
 
 /// What a policy says about an input document.
@@ -106,8 +110,12 @@ impl Policies {
     }
 
     /// Keeps a new version. Its rules must be sound and its own tests must pass; it is not in force by that. The same files
-    /// again are the version that they were.
-    pub async fn put(&self, new: NewPolicy) -> Result<PolicyBundleSummary, EngineError> {
+    /// again are the version that they were. `answer` is kept in the commit that adds the version.
+    pub async fn put(
+        &self,
+        new: NewPolicy,
+        answer: impl Fn(&PolicyBundleSummary) -> Result<Option<FinishIdempotency>, EngineError> + Send,
+    ) -> Result<PolicyBundleSummary, EngineError> {
         let NewPolicy { tenant, files, note, by } = new;
         let text = serde_json::to_string(&files).map_err(|error| invalid(vec![error.to_string()]))?;
         let hash = self.0.evaluate(tenant, move |_| checked(files)).await?.map_err(invalid)?;
@@ -119,10 +127,13 @@ impl Policies {
             if latest >= VERSIONS_MAX {
                 return Err(invalid(vec![format!("a tenant has at most {VERSIONS_MAX} versions of its policy")]));
             }
-            let (created_at, created_by) = (self.0.now(), by.clone());
+            let (created_at, created_by) = (self.0.now(), by.name().map(str::to_owned));
             let summary = PolicyBundleSummary { version: latest + 1, hash, note: note.clone(), created_at, created_by };
             let bundle = PolicyBundleRow { summary: summary.clone(), files: text.clone() };
-            if self.0.0.store.write(PutPolicyBundle { tenant, bundle }).await? == Changed::Done {
+            let details = json!({ "version": summary.version, "hash": hash.to_string(), "note": note });
+            let what = by.did("policy.pushed", summary.version, &details);
+            let put = PutPolicyBundle { tenant, bundle };
+            if self.0.write_answering(tenant, put, what, answer(&summary)?).await? == Changed::Done {
                 return Ok(summary);
             }
         }
@@ -148,9 +159,12 @@ impl Policies {
                 shadow: change.shadow.unwrap_or(row.shadow),
                 revision: row.revision,
                 at: self.0.now(),
-                by: change.by.clone(),
+                by: change.by.name().map(str::to_owned),
             };
-            if self.0.0.store.write(set).await? == Changed::Done {
+            let details = json!({ "active": set.active, "shadow": set.shadow });
+            // The shipped policy has no version of its own.
+            let what = change.by.did("policy.changed", set.active.unwrap_or_default(), &details);
+            if self.0.write_noted(tenant, set, what).await? == Changed::Done {
                 self.0.0.rules.forget(tenant);
                 return self.in_force(tenant).await;
             }

@@ -3,9 +3,11 @@
 //! - [`rules`]: the bundle of a tenant, read from the store and held against it.
 //! - [`standing`]: answers that hold for every run of a workflow version, so that ungoverned work is not asked about twice.
 //! - [`ruling`]: the decision on one action, made off the async threads.
+//! - [`predict()`]: what it would be, for a run that does not exist yet.
 //! - [`bundles`]: versions that are given, put in force, tried beside the one in force, and held against what was decided.
 
 pub mod bundles;
+mod predict;
 mod rules;
 mod ruling;
 mod standing;
@@ -15,6 +17,7 @@ use std::sync::Arc;
 
 use interlock_core::governance::judge::Judge;
 
+pub use predict::predict;
 pub(crate) use rules::Rules;
 pub(crate) use ruling::{Foregone, NotJudged};
 pub(crate) use standing::StandingLeave;

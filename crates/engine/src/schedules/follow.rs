@@ -5,11 +5,12 @@ use interlock_core::json::Json;
 use interlock_core::time::Millis;
 use interlock_core::trigger::Origin;
 use interlock_core::trigger::schedule::{CATCH_UP_DEFAULT, DstPolicy, Overlap};
-use interlock_store::{RemoveSchedule, ScheduleRow, ScheduleSpec};
+use interlock_store::{ScheduleRow, ScheduleSpec};
 use interlock_workflow::definition::Schedule;
 
 use super::NextLook;
 use crate::Engine;
+use crate::audit::Actor;
 use crate::error::EngineError;
 use crate::parts::Schedules;
 use crate::workflows::WorkflowVersion;
@@ -28,7 +29,7 @@ pub(crate) async fn all(engine: &Engine) -> Result<(), EngineError> {
             after = page.last().map(|row| row.name.clone());
             for row in page {
                 if let Some(version) = engine.workflows().latest(tenant.id, &row.name).await? {
-                    engine.schedules().follow_schedules(tenant.id, &version).await?;
+                    engine.schedules().follow_schedules(tenant.id, &version, &Actor::system()).await?;
                 }
             }
             if !full {
@@ -45,6 +46,7 @@ impl Schedules {
         &self,
         tenant: TenantId,
         version: &WorkflowVersion,
+        by: &Actor,
     ) -> Result<(), EngineError> {
         let on = version.definition.on.as_ref();
         let wanted: Vec<ScheduleSpec> = on.map_or_else(Vec::new, |on| {
@@ -56,11 +58,11 @@ impl Schedules {
                 Some(index) => {
                     let row = kept.swap_remove(index);
                     if row.spec != follows(&row.spec, &new) {
-                        self.change_to(tenant, &row, &new).await?;
+                        self.change_to(&row, &new, by).await?;
                     }
                 }
-                None => match self.create(tenant, new, version.created_by.clone()).await {
-                    Ok(_) => {}
+                None => match self.create(tenant, new, version.created_by.clone(), by).await {
+                    Ok(()) => {}
                     // Somebody has made one of that name by hand, or another server follows the same file.
                     Err(EngineError::NameTaken { name, .. }) => {
                         tracing::warn!(schedule = name, workflow = version.name, "the name of a schedule is taken");
@@ -70,7 +72,7 @@ impl Schedules {
             }
         }
         for row in kept {
-            self.0.0.store.write(RemoveSchedule { tenant, schedule: row.id }).await?;
+            self.remove_row(&row, by).await?;
         }
         Ok(())
     }
@@ -91,9 +93,20 @@ impl Schedules {
         }
     }
 
+    async fn create(
+        &self,
+        tenant: TenantId,
+        spec: ScheduleSpec,
+        created_by: Option<String>,
+        by: &Actor,
+    ) -> Result<(), EngineError> {
+        let row = self.draft(tenant, spec, created_by).await?;
+        self.add(row, by, None).await
+    }
+
     /// What an operator has paused stays paused.
-    async fn change_to(&self, tenant: TenantId, row: &ScheduleRow, new: &ScheduleSpec) -> Result<(), EngineError> {
-        self.change_schedule(tenant, &row.id.to_string(), |row, now| {
+    async fn change_to(&self, row: &ScheduleRow, new: &ScheduleSpec, by: &Actor) -> Result<(), EngineError> {
+        self.change_schedule(row.tenant, &row.id.to_string(), Some(by), |row, now| {
             let moved = row.spec.cron != new.cron || row.spec.timezone != new.timezone || row.spec.dst != new.dst;
             row.spec = follows(&row.spec, new);
             if moved {

@@ -16,9 +16,12 @@ use interlock_core::trigger::Origin;
 use interlock_core::trigger::schedule::{
     CATCH_UP_MAX, Cadence, Cron, JITTER_MAX, Slot, TimeZone, slot_text, wrong_name,
 };
-use interlock_store::{AddSchedule, ChangeSchedule, Changed, RemoveSchedule, ScheduleRow, ScheduleSpec, Stored};
+use interlock_store::{
+    AddSchedule, ChangeSchedule, Changed, FinishIdempotency, RemoveSchedule, ScheduleRow, ScheduleSpec, Stored,
+};
 use serde_json::json;
 
+use crate::audit::Actor;
 use crate::error::EngineError;
 use crate::parts::Schedules;
 use crate::triggers::Keyed;
@@ -32,12 +35,12 @@ const ROUNDS_MAX: usize = 8;
 pub const UPCOMING_MAX: usize = 100;
 
 impl Schedules {
-    /// Makes a schedule. Slots count from now on.
-    pub async fn create(
+    /// A schedule as it would be made now: checked, and not stored. Slots count from now on.
+    pub async fn draft(
         &self,
         tenant: TenantId,
         spec: ScheduleSpec,
-        by: Option<String>,
+        created_by: Option<String>,
     ) -> Result<ScheduleRow, EngineError> {
         let now = self.0.now();
         let mut row = ScheduleRow {
@@ -50,7 +53,7 @@ impl Schedules {
             last_run: None,
             revision: 1,
             created_at: now,
-            created_by: by,
+            created_by,
             updated_at: now,
         };
         row = self
@@ -65,12 +68,23 @@ impl Schedules {
             let what = format!("a tenant has at most {} schedules; remove one first", limits::SCHEDULES_MAX);
             return Err(Rejection::InvalidInput { what }.into());
         }
-        match self.0.0.store.write(AddSchedule(row.clone())).await? {
+        Ok(row)
+    }
+
+    /// Stores a schedule, with the answer to the request that asks for it.
+    pub async fn add(
+        &self,
+        row: ScheduleRow,
+        by: &Actor,
+        answer: Option<FinishIdempotency>,
+    ) -> Result<(), EngineError> {
+        let (name, what) = (row.spec.name.clone(), by.did("schedule.created", row.id, &details(&row)));
+        match self.0.write_answering(row.tenant, AddSchedule(row), what, answer).await? {
             Stored::Stored => {
                 self.0.0.schedules.look();
-                Ok(row)
+                Ok(())
             }
-            Stored::Duplicate => Err(EngineError::NameTaken { what: "schedule", name: row.spec.name }),
+            Stored::Duplicate => Err(EngineError::NameTaken { what: "schedule", name }),
         }
     }
 
@@ -85,8 +99,14 @@ impl Schedules {
     }
 
     /// No slot runs until it is resumed; those that pass meanwhile are left out.
-    pub async fn pause(&self, tenant: TenantId, named: &str, why: Option<String>) -> Result<ScheduleRow, EngineError> {
-        self.change_schedule(tenant, named, |row, _| {
+    pub async fn pause(
+        &self,
+        tenant: TenantId,
+        named: &str,
+        why: Option<String>,
+        by: &Actor,
+    ) -> Result<ScheduleRow, EngineError> {
+        self.change_schedule(tenant, named, Some(by), |row, _| {
             (row.spec.paused, row.next_at) = (true, None);
             row.note.clone_from(&why);
             NextLook::AsItIs
@@ -94,8 +114,8 @@ impl Schedules {
         .await
     }
 
-    pub async fn resume(&self, tenant: TenantId, named: &str) -> Result<ScheduleRow, EngineError> {
-        self.change_schedule(tenant, named, |row, now| {
+    pub async fn resume(&self, tenant: TenantId, named: &str, by: &Actor) -> Result<ScheduleRow, EngineError> {
+        self.change_schedule(tenant, named, Some(by), |row, now| {
             if row.spec.paused {
                 (row.spec.paused, row.note, row.done_at) = (false, None, now);
             }
@@ -104,7 +124,7 @@ impl Schedules {
         .await
     }
 
-    pub async fn remove(&self, tenant: TenantId, named: &str) -> Result<(), EngineError> {
+    pub async fn remove(&self, tenant: TenantId, named: &str, by: &Actor) -> Result<(), EngineError> {
         let row = self.get(tenant, named).await?;
         if row.spec.origin == Origin::Workflow {
             let what = format!(
@@ -113,7 +133,12 @@ impl Schedules {
             );
             return Err(Rejection::InvalidInput { what }.into());
         }
-        self.0.0.store.write(RemoveSchedule { tenant, schedule: row.id }).await?;
+        self.remove_row(&row, by).await
+    }
+
+    async fn remove_row(&self, row: &ScheduleRow, by: &Actor) -> Result<(), EngineError> {
+        let what = by.did("schedule.removed", row.id, &details(row));
+        self.0.write_noted(row.tenant, RemoveSchedule { tenant: row.tenant, schedule: row.id }, what).await?;
         Ok(())
     }
 
@@ -130,7 +155,8 @@ impl Schedules {
         let key = TriggerKey::Scheduler { schedule: &row.id.to_string(), slot: &slot }.render()?;
         let started = self.start_slot(&row, self.0.now(), key, by).await?;
         let started = Started { run: started.run, replayed: !started.fresh, admission: started.admission };
-        self.change_schedule(tenant, &row.id.to_string(), |row, _| {
+        // The run's own events tell of it.
+        self.change_schedule(tenant, &row.id.to_string(), None, |row, _| {
             row.last_run = Some(started.run);
             NextLook::AsItIs
         })
@@ -152,11 +178,13 @@ impl Schedules {
         Ok(!queued.is_empty() && !is_planted(Bug::ResumeForgetsQueue))
     }
 
-    /// Changes what was read, and reads again where somebody else came first.
+    /// Changes what was read, and reads again where somebody else came first. Where somebody asks for the change, it is
+    /// noted.
     pub(crate) async fn change_schedule(
         &self,
         tenant: TenantId,
         named: &str,
+        by: Option<&Actor>,
         mut change: impl FnMut(&mut ScheduleRow, Timestamp) -> NextLook + Send,
     ) -> Result<ScheduleRow, EngineError> {
         for _ in 0..ROUNDS_MAX {
@@ -177,7 +205,14 @@ impl Schedules {
             }
             row.updated_at = now;
             let change = ChangeSchedule { row: row.clone(), slots: Vec::new() };
-            if self.0.0.store.write(change).await? == Changed::Done {
+            let changed = match by {
+                Some(by) => {
+                    let what = by.did("schedule.changed", row.id, &details(&row));
+                    self.0.write_noted(tenant, change, what).await?
+                }
+                None => self.0.0.store.write(change).await?,
+            };
+            if changed == Changed::Done {
                 row.revision += 1;
                 self.0.0.schedules.look();
                 return Ok(row);
@@ -185,6 +220,15 @@ impl Schedules {
         }
         Err(EngineError::Overloaded)
     }
+}
+
+/// What the audit log tells of a schedule. Its inputs are the workflow's business, and may be anything.
+fn details(row: &ScheduleRow) -> serde_json::Value {
+    let ScheduleSpec { name, workflow, cron, timezone, workspace, paused, .. } = &row.spec;
+    json!({
+        "name": name, "workflow": workflow, "cron": cron, "timezone": timezone, "workspace": workspace,
+        "paused": paused, "reason": row.note,
+    })
 }
 
 /// Whether a change makes the loop look at a schedule at another time than before.

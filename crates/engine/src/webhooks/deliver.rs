@@ -10,8 +10,9 @@ use interlock_outbound::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValu
 use interlock_outbound::{Call, Excess, OutboundError, StatusCode};
 use interlock_store::{AttemptRow, Changed, DisableOutbound, LogAttempt, OutboundRow, OutboxMessage, TakeMessage};
 
-use super::outbound::Message;
+use super::outbound::{DISABLED, Message, details};
 use crate::Engine;
+use crate::audit::Actor;
 use crate::error::EngineError;
 
 /// What the destinations of endpoints begin with.
@@ -167,7 +168,10 @@ async fn give_up_on(
         return Ok(());
     };
     tracing::warn!(endpoint = %endpoint.id, note, "a webhook endpoint is disabled");
-    engine.0.store.write(DisableOutbound { tenant: endpoint.tenant, endpoint: endpoint.id, note }).await?;
+    let disabled = OutboundRow { state: EndpointState::Disabled, note: Some(note.clone()), ..endpoint.clone() };
+    let what = Actor::system().did(DISABLED, endpoint.id, &details(&disabled));
+    let disable = DisableOutbound { tenant: endpoint.tenant, endpoint: endpoint.id, note };
+    engine.write_noted(endpoint.tenant, disable, what).await?;
     Ok(())
 }
 

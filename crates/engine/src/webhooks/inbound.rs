@@ -5,9 +5,13 @@ use interlock_core::limits;
 use interlock_core::rejection::Rejection;
 use interlock_core::trigger::Source;
 use interlock_core::trigger::webhook::standard;
-use interlock_store::{AddInbound, ChangeInbound, Changed, InboundRow, RemoveInbound, Secrets, Stored};
+use interlock_store::{
+    AddInbound, ChangeInbound, Changed, FinishIdempotency, InboundRow, RemoveInbound, Secrets, Stored,
+};
+use serde_json::json;
 
 use super::{ENDPOINTS_MAX, SECRET_BYTES_MAX, SECRET_BYTES_MIN};
+use crate::audit::Actor;
 use crate::error::EngineError;
 use crate::parts::Webhooks;
 
@@ -30,12 +34,13 @@ pub struct InboundChange {
 }
 
 impl Webhooks {
-    /// Makes an address. Its secret is told once, here, where the server has made it.
-    pub async fn create_inbound(
+    /// An address as it would be made now: checked, and not stored. Its secret is told once, here, where the server has
+    /// made it.
+    pub async fn draft_inbound(
         &self,
         tenant: TenantId,
         new: NewInbound,
-        by: Option<String>,
+        created_by: Option<String>,
     ) -> Result<(InboundRow, Option<String>), EngineError> {
         check_name(&new.name)?;
         if new.header.as_ref().is_some_and(|header| !is_header(header)) {
@@ -58,12 +63,23 @@ impl Webhooks {
             paused: false,
             secrets: Secrets { current: self.seal(tenant, id.0, &secret)?, previous: None },
             created_at: self.0.now(),
-            created_by: by,
+            created_by,
             secret_by: None,
         };
-        match self.0.0.store.write(AddInbound(row.clone())).await? {
-            Stored::Stored => Ok((row, told)),
-            Stored::Duplicate => Err(EngineError::NameTaken { what: "webhook endpoint", name: row.name }),
+        Ok((row, told))
+    }
+
+    /// Stores an address, with the answer to the request that asks for it.
+    pub async fn add_inbound(
+        &self,
+        row: InboundRow,
+        by: &Actor,
+        answer: Option<FinishIdempotency>,
+    ) -> Result<(), EngineError> {
+        let (name, what) = (row.name.clone(), by.did("webhook.created", row.id, &details(&row)));
+        match self.0.write_answering(row.tenant, AddInbound(row), what, answer).await? {
+            Stored::Stored => Ok(()),
+            Stored::Duplicate => Err(EngineError::NameTaken { what: "webhook endpoint", name }),
         }
     }
 
@@ -82,11 +98,12 @@ impl Webhooks {
         tenant: TenantId,
         named: &str,
         change: InboundChange,
+        by: &Actor,
     ) -> Result<InboundRow, EngineError> {
         let mut row = self.inbound(tenant, named).await?;
         row.secondary = change.secondary.unwrap_or(row.secondary);
         row.paused = change.paused.unwrap_or(row.paused);
-        self.put_inbound(row).await
+        self.put_inbound(row, "webhook.changed", by).await
     }
 
     /// Gives an address another secret. The one before counts for another day.
@@ -95,23 +112,25 @@ impl Webhooks {
         tenant: TenantId,
         named: &str,
         secret: Option<String>,
-        by: Option<String>,
+        by: &Actor,
     ) -> Result<(InboundRow, Option<String>), EngineError> {
         let mut row = self.inbound(tenant, named).await?;
-        row.secret_by = by;
+        row.secret_by = by.name().map(str::to_owned);
         let (secret, told) = Self::secret_of(row.source, secret)?;
         row.secrets = self.rotated(tenant, row.id.0, &row.secrets, &secret)?;
-        Ok((self.put_inbound(row).await?, told))
+        Ok((self.put_inbound(row, "webhook.rotated", by).await?, told))
     }
 
-    pub async fn remove_inbound(&self, tenant: TenantId, named: &str) -> Result<(), EngineError> {
+    pub async fn remove_inbound(&self, tenant: TenantId, named: &str, by: &Actor) -> Result<(), EngineError> {
         let row = self.inbound(tenant, named).await?;
-        self.0.0.store.write(RemoveInbound { tenant, endpoint: row.id }).await?;
+        let what = by.did("webhook.removed", row.id, &details(&row));
+        self.0.write_noted(tenant, RemoveInbound { tenant, endpoint: row.id }, what).await?;
         Ok(())
     }
 
-    async fn put_inbound(&self, row: InboundRow) -> Result<InboundRow, EngineError> {
-        match self.0.0.store.write(ChangeInbound(row.clone())).await? {
+    async fn put_inbound(&self, row: InboundRow, kind: &'static str, by: &Actor) -> Result<InboundRow, EngineError> {
+        let what = by.did(kind, row.id, &details(&row));
+        match self.0.write_noted(row.tenant, ChangeInbound(row.clone()), what).await? {
             Changed::Done => Ok(row),
             Changed::Gone => Err(EngineError::UnknownEndpoint { name: row.name }),
         }
@@ -135,6 +154,14 @@ impl Webhooks {
         }
         Ok((secret, None))
     }
+}
+
+/// What the audit log tells of an address.
+fn details(row: &InboundRow) -> serde_json::Value {
+    json!({
+        "name": row.name, "source": row.source.as_str(), "header": row.header, "secondary": row.secondary,
+        "paused": row.paused,
+    })
 }
 
 pub(super) fn check_name(name: &str) -> Result<(), EngineError> {

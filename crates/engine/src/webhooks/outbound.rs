@@ -8,18 +8,23 @@ use interlock_core::run::event::Event;
 use interlock_core::time::Timestamp;
 use interlock_core::trigger::EndpointState;
 use interlock_core::trigger::webhook::standard;
+use interlock_outbound::Url;
 use interlock_store::{
-    AddOutbound, ChangeOutbound, MessageRow, NewMessage, OutboundRow, RemoveOutbound, ReplayDeadLetters,
-    ReplayMessages, Secrets,
+    AddOutbound, ChangeOutbound, FinishIdempotency, MessageRow, NewMessage, OutboundRow, RemoveOutbound,
+    ReplayDeadLetters, ReplayMessages, Secrets, Stored,
 };
+use serde_json::json;
 
 use super::{ENDPOINTS_MAX, publish};
+use crate::audit::Actor;
 use crate::error::EngineError;
 use crate::parts::Webhooks;
 
 /// Messages that one replay queues again.
 pub const REPLAY_MAX: usize = 1_000;
 const FILTERS_MAX: usize = 64;
+/// What the audit log calls it when an endpoint is disabled, by whomever.
+pub(super) const DISABLED: &str = "webhook_endpoint.disabled";
 const DESCRIPTION_BYTES_MAX: usize = 1 << 10;
 
 /// An address to be told of events.
@@ -44,12 +49,13 @@ pub enum Replay {
 }
 
 impl Webhooks {
-    /// Makes an endpoint. Its secret is told here and never again. Events count from now on.
-    pub async fn create_outbound(
+    /// An endpoint as it would be made now: checked, and not stored. Its secret is told here and never again. Events count
+    /// from now on.
+    pub async fn draft_outbound(
         &self,
         tenant: TenantId,
         new: NewOutbound,
-        by: Option<String>,
+        created_by: Option<String>,
     ) -> Result<(OutboundRow, String), EngineError> {
         self.check_outbound(&new)?;
         if self.0.0.store.outbound_endpoints(tenant, ENDPOINTS_MAX).await?.len() == ENDPOINTS_MAX {
@@ -73,10 +79,23 @@ impl Webhooks {
             fed_at: now,
             failing_since: None,
             created_at: now,
-            created_by: by,
+            created_by,
         };
-        self.0.0.store.write(AddOutbound(row.clone())).await?;
         Ok((row, secret))
+    }
+
+    /// Stores an endpoint, with the answer to the request that asks for it.
+    pub async fn add_outbound(
+        &self,
+        row: OutboundRow,
+        by: &Actor,
+        answer: Option<FinishIdempotency>,
+    ) -> Result<(), EngineError> {
+        let what = by.did("webhook_endpoint.created", row.id, &details(&row));
+        match self.0.write_answering(row.tenant, AddOutbound(row), what, answer).await? {
+            Stored::Stored => Ok(()),
+            Stored::Duplicate => Err(EngineError::Overloaded),
+        }
     }
 
     pub async fn outbound_endpoint(&self, tenant: TenantId, named: &str) -> Result<OutboundRow, EngineError> {
@@ -86,11 +105,16 @@ impl Webhooks {
     }
 
     /// Gives an endpoint another secret. For a day messages are signed with both.
-    pub async fn rotate_outbound(&self, tenant: TenantId, named: &str) -> Result<(OutboundRow, String), EngineError> {
+    pub async fn rotate_outbound(
+        &self,
+        tenant: TenantId,
+        named: &str,
+        by: &Actor,
+    ) -> Result<(OutboundRow, String), EngineError> {
         let mut row = self.outbound_endpoint(tenant, named).await?;
         let secret = standard::secret_of_key(&Self::secret_bytes());
         row.secrets = self.rotated(tenant, row.id.0, &row.secrets, &secret)?;
-        Ok((self.put_outbound(row).await?, secret))
+        Ok((self.put_outbound(row, "webhook_endpoint.rotated", by).await?, secret))
     }
 
     /// Messages wait until it is enabled again.
@@ -99,10 +123,11 @@ impl Webhooks {
         tenant: TenantId,
         named: &str,
         why: Option<String>,
+        by: &Actor,
     ) -> Result<OutboundRow, EngineError> {
         let mut row = self.outbound_endpoint(tenant, named).await?;
         (row.state, row.note) = (EndpointState::Disabled, why);
-        self.put_outbound(row).await
+        self.put_outbound(row, DISABLED, by).await
     }
 
     /// Goes on where it stopped, or with what is new only.
@@ -111,24 +136,33 @@ impl Webhooks {
         tenant: TenantId,
         named: &str,
         skip_missed: bool,
+        by: &Actor,
     ) -> Result<OutboundRow, EngineError> {
         let mut row = self.outbound_endpoint(tenant, named).await?;
         (row.state, row.note, row.failing_since) = (EndpointState::Enabled, None, None);
         if skip_missed {
             row.fed_to = self.0.0.store.last_cursor(tenant).await?;
         }
-        self.put_outbound(row).await
+        self.put_outbound(row, "webhook_endpoint.enabled", by).await
     }
 
     /// Its messages that are still on their way end with it.
-    pub async fn remove_outbound(&self, tenant: TenantId, named: &str) -> Result<(), EngineError> {
+    pub async fn remove_outbound(&self, tenant: TenantId, named: &str, by: &Actor) -> Result<(), EngineError> {
         let row = self.outbound_endpoint(tenant, named).await?;
-        self.0.0.store.write(RemoveOutbound { tenant, endpoint: row.id, at: self.0.now() }).await?;
+        let what = by.did("webhook_endpoint.removed", row.id, &details(&row));
+        let remove = RemoveOutbound { tenant, endpoint: row.id, at: self.0.now() };
+        self.0.write_noted(tenant, remove, what).await?;
         Ok(())
     }
 
     /// Queues messages again, with the ids that receivers know them by. Answers how many.
-    pub async fn replay_messages(&self, tenant: TenantId, named: &str, what: Replay) -> Result<usize, EngineError> {
+    pub async fn replay_messages(
+        &self,
+        tenant: TenantId,
+        named: &str,
+        what: Replay,
+        by: &Actor,
+    ) -> Result<usize, EngineError> {
         let row = self.outbound_endpoint(tenant, named).await?;
         let found = match what {
             Replay::One(id) => {
@@ -155,23 +189,30 @@ impl Webhooks {
         };
         let messages: Vec<NewMessage> = found.into_iter().map(again).collect();
         let count = messages.len();
-        self.0.0.store.write(ReplayMessages { tenant, endpoint: row.id, messages, at: now }).await?;
+        let what = by.did("webhook_endpoint.replayed", row.id, &json!({ "server": server(&row), "messages": count }));
+        self.0.write_noted(tenant, ReplayMessages { tenant, endpoint: row.id, messages, at: now }, what).await?;
         self.0.0.relay.notify_one();
         Ok(count)
     }
 
     /// Sends messages again that were given up, of every kind. Answers how many.
-    pub async fn replay_dead(&self, tenant: TenantId, mut ids: Vec<OutboxId>) -> Result<u64, EngineError> {
+    pub async fn replay_dead(&self, tenant: TenantId, mut ids: Vec<OutboxId>, by: &Actor) -> Result<u64, EngineError> {
         if is_planted(Bug::OneDeadLetterReplayed) {
             ids.truncate(1);
         }
-        let queued = self.0.0.store.write(ReplayDeadLetters { tenant, ids, at: self.0.now() }).await?;
+        let subject = match ids.as_slice() {
+            [id] => id.to_string(),
+            _ => "all".to_owned(),
+        };
+        let what = by.did("dead_letter.replayed", subject, &json!({ "messages": ids.len() }));
+        let queued = self.0.write_noted(tenant, ReplayDeadLetters { tenant, ids, at: self.0.now() }, what).await?;
         self.0.0.relay.notify_one();
         Ok(queued)
     }
 
-    async fn put_outbound(&self, row: OutboundRow) -> Result<OutboundRow, EngineError> {
-        self.0.0.store.write(ChangeOutbound(row.clone())).await?;
+    async fn put_outbound(&self, row: OutboundRow, kind: &'static str, by: &Actor) -> Result<OutboundRow, EngineError> {
+        let what = by.did(kind, row.id, &details(&row));
+        self.0.write_noted(row.tenant, ChangeOutbound(row.clone()), what).await?;
         self.0.0.publish.notify_one();
         Ok(row)
     }
@@ -201,6 +242,18 @@ impl Webhooks {
         }
         Ok(())
     }
+}
+
+/// What the audit log tells of an endpoint: of its address the server alone, as paths of webhooks are often secret.
+pub(super) fn details(row: &OutboundRow) -> serde_json::Value {
+    json!({
+        "server": server(row), "events": row.events, "workflows": row.workflows, "state": row.state.as_str(),
+        "reason": row.note,
+    })
+}
+
+fn server(row: &OutboundRow) -> Option<String> {
+    Url::parse(&row.url).ok().map(|url| url.origin().ascii_serialization())
 }
 
 /// A message as it is stored in the outbox: the id that receivers know it by, and the body that is signed.

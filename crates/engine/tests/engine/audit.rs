@@ -53,8 +53,9 @@ fn verify(copy: &LogCopy) -> Result<VerifiedLog, BadEntry> {
 async fn caught_up(engine: &Engine, tenant: TenantId) -> AuditLogRow {
     for _ in 0..200 {
         let log = engine.store().audit_log(tenant).await.unwrap();
-        let behind = engine.store().audit_behind(100).await.unwrap();
-        if let Some(log) = log.filter(|_| !behind.contains(&tenant)) {
+        let behind = engine.store().audit_behind(None, 100).await.unwrap().contains(&tenant);
+        let unsealed = engine.store().unsealed_since().await.unwrap().is_some();
+        if let Some(log) = log.filter(|_| !behind && !unsealed) {
             return log;
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
@@ -97,8 +98,8 @@ on_both! {
             details: Json::trusted(r#"{"name":"deploy"}"#),
         };
         let note = engine.note_of(tenant, what).unwrap();
-        engine.store().write_with(SetOnce { name: "test", value: "1".into() }, Along { answer: None, note: Some(note.clone()) }).await.unwrap();
-        engine.store().write_with(SetOnce { name: "test", value: "2".into() }, Along { answer: None, note: Some(note) }).await.unwrap();
+        engine.store().write_with(SetOnce { name: "test", value: "1".into() }, Along { answer: None, notes: vec![note.clone()] }).await.unwrap();
+        engine.store().write_with(SetOnce { name: "test", value: "2".into() }, Along { answer: None, notes: vec![note] }).await.unwrap();
 
         let log = caught_up(&engine, tenant).await;
         let whole = copy(&engine, tenant, None).await;

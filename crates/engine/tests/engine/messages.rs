@@ -7,6 +7,7 @@ use interlock_core::json::Json;
 use interlock_core::plan::StepSpec;
 use interlock_core::state::RunState;
 use interlock_core::work::{OutboundMessage, Report, ReportedOutcome};
+use interlock_engine::audit::Actor;
 use interlock_engine::{Engine, EngineError};
 use interlock_store::DeadLetter;
 
@@ -69,7 +70,7 @@ on_both! {
         let letters = dead_letters(&engine, tenant).await;
         assert_eq!((letters.len(), letters[0].run), (1, late));
         assert!(letters[0].error.as_ref().is_some_and(|error| error.contains("succeeded")), "{letters:?}");
-        assert_eq!(engine.webhooks().replay_dead(tenant, vec![letters[0].id]).await.unwrap(), 1);
+        assert_eq!(engine.webhooks().replay_dead(tenant, vec![letters[0].id], &Actor::system()).await.unwrap(), 1);
         assert!(dead_letters(&engine, tenant).await[0].dead_at > letters[0].dead_at, "it was tried anew");
         stop(engine).await;
     }

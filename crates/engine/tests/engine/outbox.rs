@@ -8,6 +8,7 @@ use interlock_core::json::Json;
 use interlock_core::plan::StepSpec;
 use interlock_core::work::{OutboundMessage, ReportedOutcome};
 use interlock_engine::EngineOptions;
+use interlock_engine::audit::Actor;
 use interlock_engine::deliver::{Deliver, DeliverError};
 use interlock_engine::vault::Vault;
 use interlock_engine::webhooks::outbound::NewOutbound;
@@ -66,7 +67,8 @@ on_both! {
         for number in 0..12 {
             let url = format!("https://receiver-{number}.invalid/");
             let new = NewOutbound { url, description: None, events: None, workflows: None };
-            engine.webhooks().create_outbound(tenant, new, None).await.unwrap();
+            let (row, _) = engine.webhooks().draft_outbound(tenant, new, None).await.unwrap();
+            engine.webhooks().add_outbound(row, &Actor::system(), None).await.unwrap();
         }
         work(&engine, 4, |_| async { done("1") });
         for _ in 0..40 {

@@ -12,6 +12,7 @@ use interlock_core::limits;
 use interlock_core::plan::{Accept, StepSpec, WaitFor, Work};
 use interlock_core::state::RunState;
 use interlock_core::time::Timestamp;
+use interlock_engine::audit::Actor;
 use interlock_engine::clock::Clock;
 use interlock_engine::commands::announce::Origin;
 use interlock_engine::commands::signal::SignalRequest;
@@ -96,6 +97,7 @@ async fn survives(commits: i64, source_id: Option<&str>) -> (usize, usize) {
         name: None,
         expected: Expected::Anything,
         person: None,
+        by: Actor::system(),
     };
     first.workflows().apply(file).await.unwrap();
     faults.0.store(commits, Ordering::SeqCst);

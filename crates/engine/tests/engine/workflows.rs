@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use interlock_core::ids::TenantId;
 use interlock_core::json::Json;
+use interlock_engine::audit::Actor;
 use interlock_engine::{ApplyError, ApplyWorkflow, Engine, EngineError, Expected, IdempotencyKey, StartWorkflow};
 
 use crate::rig::{Database, ends, engine, stop, tenant};
@@ -29,6 +30,7 @@ fn request(tenant: TenantId, source: &str) -> ApplyWorkflow {
         name: None,
         expected: Expected::Anything,
         person: Some("ada".into()),
+        by: Actor::system(),
     }
 }
 
@@ -111,7 +113,7 @@ async fn a_start_by_name_takes_all_that_the_definition_says(database: Database) 
     assert!(matches!(engine.runs().start_workflow(unknown).await, Err(EngineError::UnknownWorkflow { .. })));
     let version = StartWorkflow { version: Some(9), ..StartWorkflow::new(tenant, "restart", inputs("{}")) };
     assert!(matches!(engine.runs().start_workflow(version).await, Err(EngineError::UnknownWorkflow { .. })));
-    engine.workflows().set_disabled(tenant, "restart", true).await.unwrap();
+    engine.workflows().set_disabled(tenant, "restart", true, &Actor::system()).await.unwrap();
     let disabled = StartWorkflow::new(tenant, "restart", inputs(r#"{"incident":"INC3"}"#));
     assert!(matches!(engine.runs().start_workflow(disabled).await, Err(EngineError::WorkflowDisabled { .. })));
     stop(engine).await;

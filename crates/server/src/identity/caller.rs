@@ -12,6 +12,8 @@ use interlock_core::state::Initiator;
 use interlock_core::tenant::identity::{Permission, Roles};
 use interlock_core::time::{Millis, Timestamp};
 use interlock_core::work::AttemptRef;
+use interlock_engine::audit::Actor;
+use interlock_engine::tenants::TenantActor;
 
 use crate::api_error::ApiError;
 use crate::state::AppState;
@@ -64,6 +66,16 @@ impl Caller {
     /// For the note of who made or changed something.
     pub fn name(&self) -> String {
         self.responsible().map_or_else(|| self.client.to_string(), str::to_owned)
+    }
+
+    /// The same for the audit log.
+    pub fn actor(&self) -> Actor {
+        Actor::user(self.name())
+    }
+
+    /// The same where tenants themselves change: whose log tells of it.
+    pub fn as_tenant_actor(&self) -> TenantActor {
+        TenantActor { tenant: self.tenant, actor: self.actor() }
     }
 
     /// What has charge of the installation is changed only by somebody who has it too.

@@ -9,11 +9,13 @@ use std::path::Path;
 use interlock_core::ids::{KeyId, TenantId};
 use interlock_core::json::Hash;
 use interlock_core::tenant::identity::{Role, Roles};
+use interlock_engine::audit::{Actor, Happening};
 use interlock_engine::{Engine, EngineError};
-use interlock_store::AddKey;
+use interlock_store::{AddKey, KeyRow};
 
 use super::key::{self, KeyText};
-use super::keys::NewKey;
+use super::keys::{self, NewKey};
+use super::note;
 use super::secret::{ServerSecret, write_once};
 
 #[derive(Debug, thiserror::Error)]
@@ -38,7 +40,8 @@ pub async fn bootstrap(
     let mut new = NewKey::new(tenant, "bootstrap", admin());
     new.installation = true;
     let key = new.row(engine, secret, &text, None);
-    Ok(engine.installation().add_first_key(key).await.map_err(EngineError::from)?)
+    let note = engine.note_of(tenant, created(&key));
+    Ok(engine.installation().add_first_key(key, note).await.map_err(EngineError::from)?)
 }
 
 /// Sees to it that `path` holds a key of this store which may do everything, for whoever may read the file.
@@ -62,12 +65,18 @@ pub async fn local(
                 let mut key = new.row(engine, secret, &text, None);
                 key.id = id_of(hash);
                 key.client = key.id.to_string();
-                engine.for_tenant(tenant).write(AddKey(key)).await.map_err(EngineError::from)?;
+                let what = created(&key);
+                note::write_noted(engine, tenant, AddKey(key), what).await.map_err(EngineError::from)?;
                 return Ok(text);
             }
         }
     }
     Err(failed(path, "it holds a revoked key again and again; is another server using it?"))
+}
+
+/// The server makes them by itself.
+fn created(key: &KeyRow) -> Happening {
+    keys::created(key, &Actor::system())
 }
 
 /// Two servers that start at the same moment with the same file make one key.

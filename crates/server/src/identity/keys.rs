@@ -3,7 +3,7 @@
 use interlock_core::ids::{KeyId, TenantId};
 use interlock_core::tenant::identity::Roles;
 use interlock_core::time::Timestamp;
-use interlock_engine::audit::Happening;
+use interlock_engine::audit::{Actor, Happening};
 use interlock_engine::{Engine, EngineError};
 use interlock_store::{AddKey, KeyRow};
 use serde_json::json;
@@ -69,13 +69,13 @@ impl NewKey {
 pub async fn create_key(engine: &Engine, secret: &ServerSecret, new: NewKey) -> Result<(KeyRow, KeyText), EngineError> {
     let text = KeyText::random();
     let row = new.row(engine, secret, &text, None);
-    let what = created(&row);
+    let what = created(&row, &row.created_by.clone().map_or_else(Actor::unnamed, Actor::user));
     note::write_noted(engine, row.tenant, AddKey(row.clone()), what).await?;
     Ok((row, text))
 }
 
 /// What the audit log tells of a new key.
-pub fn created(row: &KeyRow) -> Happening {
+pub fn created(row: &KeyRow, by: &Actor) -> Happening {
     let details = json!({ "name": row.name, "roles": row.roles, "owner": row.owner, "workspace": row.workspace });
-    note::done("key.created", row.created_by.clone(), row.id, &details)
+    by.did("key.created", row.id, &details)
 }

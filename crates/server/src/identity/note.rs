@@ -1,8 +1,8 @@
 //! What happens to keys, people and visits goes into the tenant's audit log, committed together with the change itself.
+//! What the engine changes for a [`Caller`] it notes itself, under the caller's [`Actor`].
 
 use interlock_core::ids::TenantId;
-use interlock_core::json::Json;
-use interlock_engine::audit::Happening;
+use interlock_engine::audit::{Actor, Happening};
 use interlock_engine::{Engine, EngineError};
 use interlock_store::{Along, Done, FinishIdempotency, SubmitError, TenantWrite};
 
@@ -11,7 +11,7 @@ use crate::api_error::ApiError;
 
 /// What a caller has done.
 pub fn by(caller: &Caller, kind: &'static str, subject: impl ToString, details: &serde_json::Value) -> Happening {
-    done(kind, Some(caller.name()), subject, details)
+    caller.actor().did(kind, subject, details)
 }
 
 /// What somebody has done who is known by name, or by nothing.
@@ -21,8 +21,7 @@ pub fn done(
     subject: impl ToString,
     details: &serde_json::Value,
 ) -> Happening {
-    let details = Json::trusted(details.to_string());
-    Happening { kind, initiator: "user", actor, subject: Some(subject.to_string()), details }
+    actor.map_or_else(Actor::unnamed, Actor::user).did(kind, subject, details)
 }
 
 /// Writes, with a note where the engine keeps a log, and with the answer to the request that asks for it.
@@ -36,7 +35,7 @@ pub async fn write_answering<W: TenantWrite>(
 where
     W::Answer: Done,
 {
-    let along = Along { answer, note: engine.note_of(tenant, what) };
+    let along = Along { answer, notes: engine.note_of(tenant, what).into_iter().collect() };
     engine.for_tenant(tenant).write_with(write, along).await
 }
 

@@ -6,6 +6,7 @@ use interlock_core::limits::{GROUPS_MAX, NAME_BYTES_MAX};
 use interlock_core::tenant::identity::Roles;
 use interlock_core::time::Timestamp;
 use interlock_engine::EngineError;
+use interlock_engine::audit::Actor;
 use interlock_store::{
     AddInvite, AddUser, ChangeUser, Changed, EndUserSessions, FinishIdempotency, InviteRow, Stored, TenantWrite,
     UseInvite, UserRow,
@@ -26,8 +27,9 @@ pub struct NewInvite {
 }
 
 impl Identity {
-    /// Makes a link by which `user` sets a password; without a user, one that makes the tenant's first admin.
-    pub async fn invite(&self, tenant: TenantId, user: Option<UserId>) -> Result<NewInvite, EngineError> {
+    /// A link by which `user` sets a password; without a user, one that makes the tenant's first admin. It opens once its row
+    /// is stored.
+    pub fn draft_invite(&self, tenant: TenantId, user: Option<UserId>) -> (NewInvite, InviteRow) {
         let token = random_text(INVITE_CHARS);
         let now = self.engine().now();
         let expires_at = now + self.options().invite;
@@ -39,8 +41,15 @@ impl Identity {
             expires_at,
             used_at: None,
         };
-        self.engine().for_tenant(tenant).write(AddInvite(row)).await?;
-        Ok(NewInvite { token, expires_at })
+        (NewInvite { token, expires_at }, row)
+    }
+
+    /// Makes a link by which somebody becomes the tenant's first admin.
+    pub async fn invite_first_admin(&self, tenant: TenantId) -> Result<NewInvite, EngineError> {
+        let (invite, row) = self.draft_invite(tenant, None);
+        let what = Actor::system().did("user.invited", tenant, &json!({ "first_admin": true }));
+        note::write_noted(self.engine(), tenant, AddInvite(row), what).await?;
+        Ok(invite)
     }
 
     /// The link, if it can still be used.
@@ -80,14 +89,16 @@ impl Identity {
         let now = self.engine().now();
         let used = UseInvite { tenant: invite.tenant, token_hash: invite.token_hash, at: now };
         // First the link, then the account: two who use it at the same moment do not both get in.
-        if self.write(invite.tenant, used).await? == Changed::Gone {
+        let subject = invite.user.map_or_else(|| invite.tenant.to_string(), |user| user.to_string());
+        let what = note::done("invite.used", Some(name.clone()), subject, &json!({ "name": name }));
+        if self.write_noted(invite.tenant, used, what).await? == Changed::Gone {
             return Err(ApiError::invite_over());
         }
         if let Some(mut user) = invited {
             user.password = Some(kept);
             let what = note::done("user.password_set", Some(user.name.clone()), user.id, &json!({ "by": "invite" }));
             self.write_noted(user.tenant, ChangeUser(user.clone()), what).await?;
-            self.write(user.tenant, EndUserSessions { tenant: user.tenant, user: user.id }).await?;
+            self.end_sessions(&user, &Actor::user(&user.name)).await?;
             return Ok(user);
         }
         let user = UserRow {
@@ -97,6 +108,13 @@ impl Identity {
             ..self.new_user(invite.tenant, name)
         };
         self.add_user(user).await
+    }
+
+    /// Ends all visits of a person, on somebody's word.
+    pub async fn end_sessions(&self, user: &UserRow, by: &Actor) -> Result<(), ApiError> {
+        let what = by.did("login.ended", user.id, &json!({ "name": user.name, "all": true }));
+        self.write_noted(user.tenant, EndUserSessions { tenant: user.tenant, user: user.id }, what).await?;
+        Ok(())
     }
 
     /// An account with nothing in it yet.

@@ -40,6 +40,7 @@ const TAGS: &[(&str, &str)] = &[
     ("approvals", "The tenant's approvals, and people's votes on them."),
     ("delegations", "A person's right to decide on approvals, delegated to another person for a time."),
     ("policy", "The rules that actions are held against, and what they have decided."),
+    ("audit", "What has happened, in a log that nobody can alter unseen, and the evidence of single runs."),
     ("auth", "Signing in and out, and tokens."),
     ("tenants", "Tenants: the isolation boundary that owns all other things."),
     ("keys", "API keys of the tenant."),

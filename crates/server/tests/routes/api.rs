@@ -197,6 +197,12 @@ impl Api {
         Self { router, ..self.with_key(&self.key) }
     }
 
+    /// A server on another engine, for the same tenants and keys.
+    pub fn on(&self, engine: Engine) -> Self {
+        let router = router(engine.clone(), &self.options(), CancellationToken::new());
+        Self { engine, router, ..self.with_key(&self.key) }
+    }
+
     /// Another key.
     pub async fn new_key(&self, new: NewKey) -> String {
         key(&self.engine, &self.secret, new).await

@@ -57,10 +57,10 @@ async fn the_log_verifies_for_everybody_and_shows_people_to_admins() {
     let viewer = api.with_key(&api.new_key(new).await);
     let run = canceled(&api).await;
     sealed(&api, &format!("/runs/{run}/evidence")).await.ok();
-    let found = api.get("/audit?type=key.created&order=desc").await.ok();
+    let found = api.get("/audit?type=key.created&order=newest").await.ok();
     assert!(kinds(&found).contains(&"key.created"), "{found}");
     assert!(found.to_string().contains("watcher"));
-    let found = viewer.get("/audit?type=key.created&order=desc").await.ok();
+    let found = viewer.get("/audit?type=key.created&order=newest").await.ok();
     assert!(!found.to_string().contains("watcher"), "{found}");
     let of_run = viewer.get(&format!("/audit?run={run}")).await.ok();
     assert!(of_run["entries"][0]["opened"]["details"].is_string(), "{of_run}");

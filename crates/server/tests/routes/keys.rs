@@ -26,6 +26,10 @@ async fn a_new_store_gives_its_first_key_once() {
     let rows = engine.store().find_keys(&key[4..16]).await.unwrap();
     assert_eq!((rows.len(), rows[0].tenant, rows[0].installation), (1, tenant, true));
     assert_eq!(rows[0].roles.to_string(), "admin");
+    let notes = engine.store().audit_notes(tenant, 10).await.unwrap();
+    let noted = notes.iter().find(|note| note.kind == "key.created").expect("the log tells of it");
+    assert_eq!((noted.initiator.as_str(), noted.subject.clone()), ("system", Some(rows[0].id.to_string())));
+    assert!(!noted.details.as_str().contains(key.trim()));
 
     let other = folder.join("other.key");
     assert!(!first_key::bootstrap(&engine, &secret, tenant, &other).await.unwrap());

@@ -56,6 +56,32 @@ async fn a_plain_task_passes_unasked() {
     api.end().await;
 }
 
+/// A plan says beforehand what the policy will say: the tenant's own, for a file and for a workflow.
+#[tokio::test(start_paused = true)]
+async fn a_plan_predicts_what_will_be_decided() {
+    let api = Api::new().await;
+    put_in_force(&api, BY_NAME).await;
+    let source = "name: w\nprofile: prod-critical\nsteps:\n  - { id: a, task: forbidden, rollback: { task: undo } }\n  \
+                  - { id: b, task: b, destructive: true, rollback: { task: undo } }\n  - { id: c, task: c, effect: read }\n";
+    let of_file = api.post("/workflows/plan", json!({ "source": source, "inputs": {} })).await.ok();
+    let policy = |walk: &Value, step: usize| walk["steps"][step]["policy"].clone();
+    assert_eq!(policy(&of_file, 0)["verdict"], "deny");
+    assert!(policy(&of_file, 0)["reasons"].to_string().contains("by_name: it is called so"), "{of_file}");
+    let asked = policy(&of_file, 1);
+    assert_eq!(
+        (&asked["verdict"], &asked["quorum"], &asked["tier"]),
+        (&json!("needs_approval"), &json!(2), &json!("high"))
+    );
+    assert_eq!(policy(&of_file, 2), Value::Null, "nothing is judged that only reads");
+    api.post("/workflows", json!({ "source": source })).await.ok();
+    let stored = api.post("/workflows/plan", json!({ "workflow": "w", "inputs": {} })).await.ok();
+    assert_eq!((policy(&stored, 0), policy(&stored, 1)), (policy(&of_file, 0), asked));
+    // And so it is decided.
+    let run = api.post("/runs", json!({ "workflow": "w" })).await.text("run_id");
+    assert_eq!(api.get(&format!("/runs/{run}")).await.ok()["reason"], "policy_denied");
+    api.end().await;
+}
+
 /// What is declared is judged: two people, neither of them the author or the starter.
 #[tokio::test(start_paused = true)]
 async fn a_destructive_step_needs_two_keys() {

@@ -10,9 +10,10 @@ use serde_json::{Value, json};
 use crate::api::{Api, plan, task};
 
 /// A request that creates, and another one to the same route.
-struct Case {
-    route: &'static str,
-    first: (String, Value),
+pub struct Case {
+    pub route: &'static str,
+    /// Its path and its body.
+    pub first: (String, Value),
     /// None where the key counts for one thing only.
     other: Option<(String, Value)>,
 }
@@ -29,13 +30,13 @@ impl Case {
     }
 }
 
-fn named(route: &str, id: &str) -> String {
+pub fn named(route: &str, id: &str) -> String {
     let (before, rest) = route.split_once('{').unwrap();
     let (_, after) = rest.split_once('}').unwrap();
     format!("{before}{id}{after}")
 }
 
-fn source(workflow: &str) -> String {
+pub fn source(workflow: &str) -> String {
     format!("name: {workflow}\nsteps:\n  - {{ id: a, task: a }}\n")
 }
 
@@ -45,27 +46,29 @@ async fn ended(api: &Api) -> String {
     run
 }
 
-async fn cases(api: &Api) -> Vec<Case> {
-    api.post("/workflows", json!({ "source": source("there") })).await.ok();
-    let key = api.post("/keys", json!({ "name": "spare", "roles": ["viewer"] })).await.text("key");
-    let ada = api.post("/users", json!({ "name": "ada", "roles": ["viewer"] })).await.text("user");
-    let bob = api.post("/users", json!({ "name": "bob", "roles": ["viewer"] })).await.text("user");
-    let slots = |name: &str| json!({ "name": name, "workflow": "there", "cron": "0 3 * * *" });
+/// One case for each route that creates. What they make, and what they need, is called by names that begin with `mark`.
+pub async fn cases(api: &Api, mark: &str) -> Vec<Case> {
+    let called = |name: &str| format!("{mark}{name}");
+    let there = called("there");
+    api.post("/workflows", json!({ "source": source(&there) })).await.ok();
+    let viewer = |name: &str| json!({ "name": called(name), "roles": ["viewer"] });
+    let key = api.post("/keys", viewer("spare")).await.text("key");
+    let ada = api.post("/users", viewer("ada")).await.text("user");
+    let bob = api.post("/users", viewer("bob")).await.text("user");
+    let slots = |name: &str| json!({ "name": called(name), "workflow": there, "cron": "0 3 * * *" });
     let schedule = api.post("/schedules", slots("daily")).await.text("schedule_id");
     let run = api.start(json!([task("a")])).await;
     let until = api.engine.now().0 + 86_400_000;
-    let lent = |reason: &str| json!({ "delegator": "ada", "delegate": "bob", "until": until, "reason": reason });
+    let lent = |reason: &str| json!({ "delegator": called("ada"), "delegate": called("bob"), "until": until, "reason": reason });
     let nobody = |reason: &str| json!({ "action": "cancel", "filter": { "subject": "nobody" }, "expected_count": 0, "reason": reason });
-    let person = |password: &str| json!({ "name": "cyd", "roles": ["viewer"], "password": password });
-    let address = |secret: &str| json!({ "name": "theirs", "source": "slack", "secret": secret });
-    let files = crate::policy::shipped_and(api, crate::policy::BY_NAME).await;
+    let person = |password: &str| json!({ "name": called("cyd"), "roles": ["viewer"], "password": password });
+    let address = |secret: &str| json!({ "name": called("theirs"), "source": "slack", "secret": secret });
+    let signal = |kind: &str| json!({ "type": kind, "key": called("k") });
+    let ticket = |name: &str| json!({ "ticket_id": called(name), "runbook_id": there });
+    let files = crate::policy::shipped_and(api, &format!("{}\n# {mark}\n", crate::policy::BY_NAME)).await;
     vec![
         Case::bodies("/policy/versions", json!({ "files": files }), json!({ "files": files, "note": "another" })),
-        Case::bodies(
-            "/keys",
-            json!({ "name": "one", "roles": ["viewer"] }),
-            json!({ "name": "one", "roles": ["operator"] }),
-        ),
+        Case::bodies("/keys", viewer("one"), json!({ "name": called("one"), "roles": ["operator"] })),
         Case::of("/keys/{key}/rotate", &key, json!({ "overlap_ms": 60_000 }), json!({})),
         Case::bodies("/users", person("correct horse battery"), person("correct horse staple")),
         Case {
@@ -73,36 +76,36 @@ async fn cases(api: &Api) -> Vec<Case> {
             first: (named("/users/{user}/invite", &ada), json!({})),
             other: Some((named("/users/{user}/invite", &bob), json!({}))),
         },
-        Case::bodies("/tenants", json!({ "name": "three" }), json!({ "name": "four" })),
+        Case::bodies("/tenants", json!({ "name": called("three") }), json!({ "name": called("four") })),
         Case::bodies("/schedules", slots("nightly"), slots("weekly")),
         Case {
             route: "/schedules/{schedule}/trigger",
             first: (named("/schedules/{schedule}/trigger", &schedule), json!({})),
             other: None,
         },
-        Case::bodies("/webhooks", json!({ "name": "in", "source": "github" }), address("theirs")),
+        Case::bodies("/webhooks", json!({ "name": called("in"), "source": "github" }), address("theirs")),
         Case::bodies(
             "/webhook-endpoints",
             json!({ "url": "https://example.org/", "events": ["approval.expired"] }),
             json!({ "url": "https://example.org/other" }),
         ),
         Case::bodies("/delegations", lent("away"), lent("ill")),
-        Case::bodies("/workflows", json!({ "source": source("new") }), json!({ "source": source("newer") })),
+        Case::bodies(
+            "/workflows",
+            json!({ "source": source(&called("new")) }),
+            json!({ "source": source(&called("newer")) }),
+        ),
         Case::bodies("/bulk", nobody("x"), nobody("y")),
-        Case::bodies("/signals", json!({ "type": "go", "key": "k" }), json!({ "type": "stop", "key": "k" })),
+        Case::bodies("/signals", signal("go"), signal("stop")),
         Case::of("/runs/{run}/signals", &run, json!({ "type": "go" }), json!({ "type": "stop" })),
-        Case::bodies("/runs", json!({ "plan": plan(json!([task("a")])) }), json!({ "workflow": "there" })),
+        Case::bodies("/runs", json!({ "plan": plan(json!([task("a")])) }), json!({ "workflow": there })),
         Case {
             route: "/runs/{run}/retry",
             first: (named("/runs/{run}/retry", &ended(api).await), json!({})),
             other: Some((named("/runs/{run}/retry", &ended(api).await), json!({}))),
         },
         Case::of("/runs/{run}/restart", &ended(api).await, json!({ "from": "a" }), json!({ "from": "b" })),
-        Case::bodies(
-            "/executions",
-            json!({ "ticket_id": "INC-1", "runbook_id": "there" }),
-            json!({ "ticket_id": "INC-2", "runbook_id": "there" }),
-        ),
+        Case::bodies("/executions", ticket("inc-1"), ticket("inc-2")),
     ]
 }
 
@@ -124,7 +127,7 @@ async fn every_request_that_creates_may_be_repeated() {
     let all = Role::ALL.iter().copied().collect();
     let key = api.new_key(NewKey { installation: true, ..NewKey::new(api.tenant, "all", all) }).await;
     let api = api.with_key(&key);
-    let cases = cases(&api).await;
+    let cases = cases(&api, "").await;
     for (route, takes_key) in described() {
         assert!(takes_key, "{route}: its description does not name `idempotency-key`");
         assert!(cases.iter().any(|case| case.route == route), "{route} creates: give it a case here");

@@ -5,10 +5,13 @@ use std::time::Duration;
 
 use interlock_core::ids::{ServerId, TenantId};
 use interlock_core::time::Timestamp;
+use interlock_engine::audit::Actor;
 use interlock_engine::clock::Clock;
 use interlock_engine::ids::IdSource;
 use interlock_engine::{ApplyWorkflow, Engine, EngineOptions, Expected};
-use interlock_store::{Mode, NoFaults, Options, Page, RunFilter, Store, StoreUrl, Tenant, forget_memory};
+use interlock_store::{
+    Mode, NoFaults, Options, Page, RunFilter, ScheduleRow, ScheduleSpec, Store, StoreUrl, Tenant, forget_memory,
+};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 use uuid::Uuid;
@@ -26,8 +29,15 @@ pub async fn apply(engine: &Engine, tenant: TenantId, source: &str) {
         name: None,
         expected: Expected::Anything,
         person: None,
+        by: Actor::system(),
     };
     engine.workflows().apply(request).await.unwrap();
+}
+
+async fn create(engine: &Engine, tenant: TenantId, spec: ScheduleSpec) -> ScheduleRow {
+    let row = engine.schedules().draft(tenant, spec, None).await.unwrap();
+    engine.schedules().add(row.clone(), &Actor::system(), None).await.unwrap();
+    row
 }
 
 fn every_minute(name: &str, workflow: &str, overlap: &str) -> Value {
@@ -179,8 +189,8 @@ async fn server(database: &str, clock: &Clock, number: u64) -> Engine {
     Engine::open(store, options).await.unwrap()
 }
 
-fn minutely(name: &str) -> interlock_store::ScheduleSpec {
-    interlock_store::ScheduleSpec {
+fn minutely(name: &str) -> ScheduleSpec {
+    ScheduleSpec {
         name: name.into(),
         workflow: "quick".into(),
         origin: interlock_core::trigger::Origin::Api,
@@ -207,7 +217,7 @@ async fn two_servers_start_each_slot_once() {
     let tenant = TenantId(Uuid::from_u128(7));
     one.tenants().put(Tenant::new(tenant, "one", one.now())).await.unwrap();
     apply(&one, tenant, QUICK).await;
-    one.schedules().create(tenant, minutely("minutely"), None).await.unwrap();
+    create(&one, tenant, minutely("minutely")).await;
     sleep(Duration::from_secs(20 + 29 * 60 + 30)).await;
     assert_eq!(started(&two, tenant).await, 30);
     for engine in [one, two] {
@@ -225,7 +235,7 @@ async fn restarts_at_every_tick_lose_and_double_nothing() {
     let first = server(database, &clock, 1).await;
     first.tenants().put(Tenant::new(tenant, "one", first.now())).await.unwrap();
     apply(&first, tenant, QUICK).await;
-    let row = first.schedules().create(tenant, minutely("minutely"), None).await.unwrap();
+    let row = create(&first, tenant, minutely("minutely")).await;
     first.store().kill();
     first.stop().await;
     for number in 2..40 {
@@ -268,8 +278,8 @@ async fn a_tenant_has_only_so_many_schedules() {
     api.post("/schedules", new("s0000")).await.ok();
     let first = api.engine.schedules().get(api.tenant, "s0000").await.unwrap().spec;
     for number in 1..interlock_core::limits::SCHEDULES_MAX {
-        let spec = interlock_store::ScheduleSpec { name: format!("s{number:04}"), ..first.clone() };
-        api.engine.schedules().create(api.tenant, spec, None).await.unwrap();
+        let spec = ScheduleSpec { name: format!("s{number:04}"), ..first.clone() };
+        create(&api.engine, api.tenant, spec).await;
     }
     let over = api.post("/schedules", new("over")).await;
     assert_eq!(over.problem(), (422, "INPUT_INVALID"));

@@ -90,7 +90,7 @@ async fn a_code_for_the_command_line_works_once() {
 #[tokio::test]
 async fn a_page_of_another_site_sets_no_password() {
     let api = Api::new().await;
-    let invite = api.identity().invite(api.tenant, None).await.unwrap();
+    let invite = api.identity().invite_first_admin(api.tenant).await.unwrap();
     let form = format!("token={}&name=ada&password=correct+horse+battery&again=correct+horse+battery", invite.token);
     let ask = async |origin: &str| {
         let request = Request::post("/setup")

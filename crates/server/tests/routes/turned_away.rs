@@ -238,7 +238,7 @@ async fn an_engine_that_makes_no_calls_takes_no_addresses() {
     let database = "turned-away-without-calls";
     let (engine, [tenant, _]) = engine_without_calls(database).await;
     let new = NewOutbound { url: "https://example.org".into(), description: None, events: None, workflows: None };
-    assert_eq!(engine.webhooks().create_outbound(tenant, new, None).await.unwrap_err().code(), "OUTBOUND_UNAVAILABLE");
+    assert_eq!(engine.webhooks().draft_outbound(tenant, new, None).await.unwrap_err().code(), "OUTBOUND_UNAVAILABLE");
     engine.stop().await;
     engine.store().clone().close().await;
     forget_memory(database);

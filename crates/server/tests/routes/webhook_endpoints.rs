@@ -187,10 +187,8 @@ async fn events_arrive_signed_and_in_order() {
 
 /// The reference library takes what we send, and does not take it with a byte changed.
 fn by_the_reference_library(secret: &str, arrived: &[Arrived]) {
-    let Ok(python) = std::env::var("INTERLOCK_TEST_PYTHON") else {
-        eprintln!("INTERLOCK_TEST_PYTHON is not set: `make test` checks with the reference library");
-        return;
-    };
+    let python = std::env::var("INTERLOCK_TEST_PYTHON")
+        .expect("INTERLOCK_TEST_PYTHON is not set: run `make test`, or `scripts/need standardwebhooks`");
     let script = "import sys, json\n\
         from standardwebhooks.webhooks import Webhook, WebhookVerificationError\n\
         for line in sys.stdin:\n\
@@ -290,6 +288,18 @@ async fn an_endpoint_that_is_gone_is_disabled_and_can_come_back() {
     };
     let endpoint = timeout(Duration::from_secs(10), disabled()).await.unwrap();
     assert_eq!(endpoint["note"], "it answered 410 Gone");
+    let noted = async || loop {
+        let (_, page) = served.call("GET", "/audit?type=webhook_endpoint.disabled", json!({})).await;
+        if page["entries"].as_array().is_some_and(|entries| !entries.is_empty()) {
+            return page["entries"].clone();
+        }
+        sleep(Duration::from_millis(50)).await;
+    };
+    let noted = timeout(Duration::from_secs(10), noted()).await.expect("the log tells of it");
+    assert_eq!(
+        (&noted[0]["entry"]["initiator"], &noted[0]["entry"]["subject"]),
+        (&json!("system"), &made["endpoint_id"])
+    );
     served.run().await;
     sleep(Duration::from_millis(1_500)).await;
     assert_eq!(receiver.arrived.lock().unwrap().len(), 1, "nothing is sent meanwhile");

@@ -62,7 +62,7 @@ CREATE TABLE audit_notes (
     at BIGINT NOT NULL,
     initiator TEXT NOT NULL,
     actor TEXT,
-    type TEXT NOT NULL,
+    kind TEXT NOT NULL,
     subject TEXT,
     details TEXT NOT NULL,
     PRIMARY KEY (tenant_id, note_id)

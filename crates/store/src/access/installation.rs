@@ -1,11 +1,12 @@
 use interlock_core::ids::TenantId;
 
+use crate::audit::AuditNote;
 use crate::error::{ReadError, SubmitError};
 use crate::keys::{AddFirstKey, BOOTSTRAPPED, KeyRow};
 use crate::meta::SetOnce;
 use crate::store::Store;
 use crate::tenants::Tenant;
-use crate::write::Stored;
+use crate::write::{Along, Stored};
 
 /// The installation itself: its tenants, its first key, and the values that it keeps once. For callers with charge of the
 /// installation, and for a server that starts.
@@ -46,8 +47,9 @@ impl Installation {
         Ok(self.0.kept(BOOTSTRAPPED).await?.is_some())
     }
 
-    /// Adds a key as the store's first one. Answers whether it is.
-    pub async fn add_first_key(&self, key: KeyRow) -> Result<bool, SubmitError> {
-        Ok(self.0.write(AddFirstKey(key)).await? == Stored::Stored)
+    /// Adds a key as the store's first one, with what the audit log tells of it. Answers whether it is.
+    pub async fn add_first_key(&self, key: KeyRow, note: Option<AuditNote>) -> Result<bool, SubmitError> {
+        let along = Along { answer: None, notes: note.into_iter().collect() };
+        Ok(self.0.write_with(AddFirstKey(key), along).await? == Stored::Stored)
     }
 }

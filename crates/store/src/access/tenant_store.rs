@@ -172,7 +172,7 @@ impl TenantStore {
         W::Answer: Done,
     {
         let answers_other = along.answer.as_ref().is_some_and(|answer| answer.tenant != self.tenant);
-        let notes_other = along.note.as_ref().is_some_and(|note| note.tenant != self.tenant);
+        let notes_other = along.notes.iter().any(|note| note.tenant != self.tenant);
         if write.tenant() != self.tenant || answers_other || notes_other {
             return Err(SubmitError::Refused(Refusal::UnknownTenant));
         }

@@ -13,9 +13,10 @@ use crate::value::{Row, args};
 const FEED_ROWS: usize = 16;
 
 impl Store {
-    /// Tenants with something that is not in their log yet.
-    pub async fn audit_behind(&self, limit: usize) -> Result<Vec<TenantId>, ReadError> {
-        self.every(&sql::AUDIT_BEHIND, args![limit], |mut row| row.id("tenant_id")).await
+    /// Tenants with something that is not in their log yet, after the last one of the page before.
+    pub async fn audit_behind(&self, after: Option<TenantId>, limit: usize) -> Result<Vec<TenantId>, ReadError> {
+        let after = after.unwrap_or_else(|| TenantId(Uuid::nil()));
+        self.every(&sql::AUDIT_BEHIND, args![after, limit], |mut row| row.id("tenant_id")).await
     }
 
     /// The tenant's present log.
@@ -163,7 +164,7 @@ fn note(mut row: Row) -> Result<AuditNote, CorruptRow> {
         at: row.time("at")?,
         initiator: row.text("initiator")?,
         actor: row.opt_text("actor")?,
-        kind: row.text("type")?,
+        kind: row.text("kind")?,
         subject: row.opt_text("subject")?,
         details: row.json("details")?,
     })

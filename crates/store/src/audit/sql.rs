@@ -3,13 +3,13 @@ use crate::sql::statements;
 statements! {
     /// Tenants with something that is not in their log yet. Each by the last rows of its feed and its log.
     AUDIT_BEHIND on tenants {
-        both: "SELECT t.tenant_id FROM tenants t WHERE
-               coalesce((SELECT f.cursor_to FROM tenant_feed f WHERE f.tenant_id = t.tenant_id
+        both: "SELECT t.tenant_id FROM tenants t WHERE t.tenant_id > $1 AND
+               (coalesce((SELECT f.cursor_to FROM tenant_feed f WHERE f.tenant_id = t.tenant_id
                 ORDER BY f.cursor_to DESC LIMIT 1), 0)
                > coalesce((SELECT l.feed_cursor FROM audit_logs l WHERE l.tenant_id = t.tenant_id
                 ORDER BY l.number DESC LIMIT 1), 0)
-               OR EXISTS (SELECT 1 FROM audit_notes n WHERE n.tenant_id = t.tenant_id)
-               ORDER BY t.tenant_id LIMIT $1"
+               OR EXISTS (SELECT 1 FROM audit_notes n WHERE n.tenant_id = t.tenant_id))
+               ORDER BY t.tenant_id LIMIT $2"
     }
 
     AUDIT_LOG_LAST on audit_logs {
@@ -90,12 +90,12 @@ statements! {
     }
 
     AUDIT_NOTE_INSERT on audit_notes {
-        both: "INSERT INTO audit_notes (tenant_id, note_id, at, initiator, actor, type, subject, details)
+        both: "INSERT INTO audit_notes (tenant_id, note_id, at, initiator, actor, kind, subject, details)
                VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (tenant_id, note_id) DO NOTHING"
     }
 
     AUDIT_NOTES on audit_notes {
-        both: "SELECT tenant_id, note_id, at, initiator, actor, type, subject, details FROM audit_notes
+        both: "SELECT tenant_id, note_id, at, initiator, actor, kind, subject, details FROM audit_notes
                WHERE tenant_id = $1 ORDER BY note_id LIMIT $2"
     }
 

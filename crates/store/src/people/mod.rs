@@ -7,6 +7,6 @@ mod writes;
 
 pub use rows::{InviteRow, LoginFailures, UserRow, UserSessionRow};
 pub use writes::{
-    AddInvite, AddUser, ChangeUser, CountLogin, EndUserSession, EndUserSessions, ForgetLoginFailures, NoteLoginFailure,
-    NoteSignIn, OpenUserSession, TouchUserSession, UseInvite,
+    AddInvite, AddUser, ChangeUser, CountLogin, EndUserSession, EndUserSessions, ForgetLoginFailures, InviteUser,
+    NoteLoginFailure, NoteSignIn, OpenUserSession, TouchUserSession, UseInvite,
 };

@@ -128,6 +128,26 @@ impl Write for AddInvite {
     }
 }
 
+/// An invite for a person, whose account notes that its access changes hands. [`Changed::Gone`] if there is no account.
+#[derive(Debug, Clone)]
+pub struct InviteUser {
+    pub invite: InviteRow,
+    pub user: UserRow,
+}
+
+impl Write for InviteUser {
+    type Answer = Changed;
+    boxed!();
+
+    async fn apply<D: Db>(&self, db: &D) -> Result<Changed, DbError> {
+        let answer = ChangeUser(self.user.clone()).apply(db).await?;
+        if answer == Changed::Done {
+            AddInvite(self.invite).apply(db).await?;
+        }
+        Ok(answer)
+    }
+}
+
 /// [`Changed::Done`] once, and [`Changed::Gone`] if it has been used, is over, or never was.
 #[derive(Debug, Clone, Copy)]
 pub struct UseInvite {
@@ -208,6 +228,7 @@ of_tenant! {
     EndUserSession.tenant;
     EndUserSessions.tenant;
     AddInvite.0.tenant;
+    InviteUser.invite.tenant;
     UseInvite.tenant;
     CountLogin.tenant;
     NoteLoginFailure.tenant;

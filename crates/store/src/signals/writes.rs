@@ -6,7 +6,7 @@ use crate::error::DbError;
 use crate::inbound::{DeliveryRow, begin_signal};
 use crate::sql::hot;
 use crate::value::args;
-use crate::write::{Stored, Write, boxed, stored};
+use crate::write::{Done, Stored, Write, boxed, stored};
 
 /// What became of a signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,6 +15,12 @@ pub enum SignalStored {
     /// Its sender has sent it before.
     Duplicate,
     UnknownTenant,
+}
+
+impl Done for SignalStored {
+    fn is_done(&self) -> bool {
+        *self == Self::Stored
+    }
 }
 
 #[derive(Debug, Clone)]

@@ -148,6 +148,33 @@ pub const ROWS: &[(&str, &str, &str, u32)] = &[
         2_000,
     ),
     (
+        "audit_logs",
+        "tenant_id, number, origin, epoch, key_id, opened_at, size, last_hash, peaks, checkpoint, feed_cursor, sealed_at",
+        "tenant(i), 1, 'o', 1, hash(i), 1, 40, hash(i), hash(i), 'c', 100, i",
+        50,
+    ),
+    (
+        "audit_blocks",
+        "tenant_id, number, last_entry, first_entry, prev_hash, bodies, salts, leaves, at_from, at_to, checkpoint",
+        "tenant(i), 1, i, i, hash(i), '{}', hash(i), hash(i), i, i, 'c'",
+        2_000,
+    ),
+    ("audit_tiles", "tenant_id, number, level, tile, hashes", "tenant(i), 1, 0, i, hash(i)", 400),
+    ("audit_details", "tenant_id, number, entry, actor, details", "tenant(i), 1, i, 'ada', '{}'", 2_000),
+    (
+        "audit_notes",
+        "tenant_id, note_id, at, initiator, actor, kind, subject, details",
+        "tenant(i), id(i), i, 'user', 'ada', 'key.created', 'k', '{}'",
+        400,
+    ),
+    ("evidence_due", "tenant_id, run_id, noted_at", "tenant(i), id(i), i", 400),
+    (
+        "evidence_bundles",
+        "tenant_id, run_id, number, sha256, bytes, entries, made_at, body",
+        "tenant(i), id(i), 0, hash(i), 100, 3, i, '{}'",
+        400,
+    ),
+    (
         "bulk_jobs",
         "tenant_id, job_id, action, filter, reason, rollback, runs, total, created_at",
         "tenant(i), id(i), 'cancel', '{}', 'no', 0, id(i), 1, i",

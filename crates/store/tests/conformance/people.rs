@@ -155,7 +155,7 @@ async fn an_answer_is_kept_with_what_it_answers(place: &Place) {
             at: NOW,
             expires_at: hour(24),
         };
-        store.write_with(AddUser(user(tenant, name)), Along { answer: Some(answer), note: None }).await.unwrap()
+        store.write_with(AddUser(user(tenant, name)), Along { answer: Some(answer), notes: Vec::new() }).await.unwrap()
     };
     begin("first").await;
     assert_eq!(add("first", "ada").await, Stored::Stored);

@@ -8,6 +8,7 @@ use crate::fixture::{Place, World};
 /// Statements that look at all live claims, sessions, lanes or tenants on purpose: these are few.
 const SCANS: &[&str] = &[
     "UNSEALED",
+    "AUDIT_BEHIND",
     "SESSIONS",
     "TENANTS",
     "LAST_COMMIT",

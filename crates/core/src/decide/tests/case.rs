@@ -424,6 +424,18 @@ impl Case {
         }
     }
 
+    /// A claim as an engine makes it: what people have agreed to too long ago is judged anew.
+    pub fn claim_at(&self, session: SessionId, at: Timestamp) -> Command {
+        let (run, position) = (&self.run, self.run.position);
+        let lapsed = run.notes.agreed.iter().any(|agreed| agreed.step == position && agreed.has_lapsed(at));
+        let action = Action::of_step(run.spec(position), position, run.input(position)).filter(|_| lapsed);
+        let Some(action) = action else { return Command::Claim { session } };
+        match Judged::by(&*self.judge, action, run).grant(run, at) {
+            Ok(grant) => Command::ClaimWithGrant { session, grant: Box::new(grant) },
+            Err(withheld) => Command::WithholdStep { withheld },
+        }
+    }
+
     /// A worker comes to take the step, and whoever decides has changed their mind.
     pub fn withhold_step(&self, decision: Decision) -> Option<Command> {
         let position = self.run.position;

@@ -195,8 +195,7 @@ fn clocks_can_be_served(case: &Case) {
         case.would_accept(Command::Tick, at);
     }
     if let Some(at) = row.eligible_at {
-        let session = session(3);
-        case.would_accept(Command::Claim { session }, at);
+        case.would_accept(case.claim_at(session(3), case.now.max(at)), at);
     }
     if let Some(at) = row.step_timeout_at {
         case.would_accept(case.step_timeout(), at);

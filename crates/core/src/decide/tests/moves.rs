@@ -151,7 +151,7 @@ pub fn everything(case: &Case, step: Move) -> Vec<Command> {
 fn sensible(case: &Case, step: Move) -> Vec<Command> {
     let mut menu = match case.run.current().state() {
         StepState::Ready => {
-            let claim = Command::Claim { session: session(1) };
+            let claim = case.claim_at(session(1), case.now);
             let mut menu = vec![claim.clone(), claim.clone(), claim.clone(), claim, Command::Tick];
             let withheld = if step.flag % 32 < 16 { denied() } else { asks() };
             menu.extend(case.withhold_step(withheld).filter(|_| step.flag % 8 == 6));

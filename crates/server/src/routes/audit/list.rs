@@ -8,22 +8,14 @@ use interlock_core::tenant::identity::Permission;
 use interlock_core::time::Timestamp;
 use interlock_engine::audit::read::{AuditFilter, AuditQuery};
 use interlock_protocol::audit::{AuditPageView, LeafSpanView, limits, path};
+use interlock_protocol::live::EventOrder;
 use serde::Deserialize;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::IntoParams;
 
 use crate::api_error::ApiError;
 use crate::identity::Caller;
 use crate::query::Params;
 use crate::state::AppState;
-
-/// In which order entries come.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum AuditOrder {
-    #[default]
-    Asc,
-    Desc,
-}
 
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -34,10 +26,10 @@ pub struct AuditParams {
     /// The entry to begin with.
     from: Option<u64>,
     limit: Option<usize>,
-    /// `asc`, the log's own order, or `desc`, newest first.
+    /// `oldest` first, which is the log's own order, or `newest`.
     #[serde(default)]
     #[param(inline)]
-    order: AuditOrder,
+    order: EventOrder,
     /// Entries about this run.
     run: Option<RunId>,
     /// Entries with this event: a name, or its first words (`approval` finds `approval.voted`).
@@ -72,13 +64,17 @@ pub async fn list(
     let AuditParams { log, from, limit, order, run, kind, actor, subject, since, until } = params;
     let query = AuditQuery {
         number: log,
-        newest_first: order == AuditOrder::Desc,
+        newest_first: order == EventOrder::Newest,
         from,
         limit: limit.unwrap_or(limits::PAGE_DEFAULT).clamp(1, limits::PAGE_MAX),
         filter: AuditFilter { run, kind, actor, subject, since, until },
     };
-    let page = state.engine().audit().entries(caller.tenant, &query).await?;
     let sees_people = caller.may(Permission::Administer);
+    let mut page = state.engine().audit().entries(caller.tenant, &query).await?;
+    if query.filter.actor.is_some() && !sees_people {
+        // To find them by their person would tell what they stand for.
+        page.entries.retain(|logged| logged.entry.body.run.is_some());
+    }
     let mut entries = Vec::with_capacity(page.entries.len());
     for mut logged in page.entries {
         if logged.entry.body.run.is_none() && !sees_people {

@@ -2,14 +2,14 @@
 //! behind it, whatever becomes of this server.
 
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::HeaderMap;
 use axum::response::Response;
 use interlock_core::json::Json;
 use interlock_engine::commands::bulk::BulkRequest;
 use interlock_protocol::bulk::{BulkView, StartBulk, path};
 
 use crate::api_error::ApiError;
-use crate::idempotency::{IdempotencyHeaders, Keyed};
+use crate::idempotency::{IdempotencyHeaders, Keep, Keyed, Made};
 use crate::identity::Caller;
 use crate::request::{Body, reason};
 use crate::routes::runs::filter;
@@ -38,23 +38,27 @@ pub async fn start(
 ) -> Result<Response, ApiError> {
     let keyed = Keyed { state: &state, headers: &headers, caller: &caller, source: "bulk" };
     let asked = body.clone();
-    keyed
-        .once(&asked, async {
-            let StartBulk { action, filter, expected_count, reason: because, rollback } = body;
-            // Which jobs a caller sees follows from the workspace that stands in their filters.
-            let filter = filter::confined(filter, &caller)?;
-            let filter_text = Json::of(&filter).map_err(|error| ApiError::invalid(error.to_string()))?;
-            let request = BulkRequest {
-                tenant: caller.tenant,
-                action,
-                filter: filter::checked(filter, &caller)?,
-                filter_text,
-                reason: reason(because)?,
-                rollback,
-                by: caller.operator(),
-                expected_count,
-            };
-            Ok((StatusCode::CREATED, super::view(Box::pin(state.engine().runs().start_bulk(request)).await?)))
-        })
-        .await
+    Box::pin(keyed.once_keeping(&asked, |keep| add(&state, &caller, body, keep))).await
+}
+
+async fn add(state: &AppState, caller: &Caller, body: StartBulk, keep: Keep<'_>) -> Result<Made<BulkView>, ApiError> {
+    let StartBulk { action, filter, expected_count, reason: because, rollback } = body;
+    // Which jobs a caller sees follows from the workspace that stands in their filters.
+    let filter = filter::confined(filter, caller)?;
+    let filter_text = Json::of(&filter).map_err(|error| ApiError::invalid(error.to_string()))?;
+    let request = BulkRequest {
+        tenant: caller.tenant,
+        action,
+        filter: filter::checked(filter, caller)?,
+        filter_text,
+        reason: reason(because)?,
+        rollback,
+        by: caller.operator(),
+        expected_count,
+    };
+    let runs = state.engine().runs();
+    let job = runs.draft_bulk(request).await?;
+    let made = Made::created(super::view(job.clone()));
+    runs.start_bulk(caller.tenant, job, &caller.actor(), keep.answer(&made)?).await?;
+    Ok(made)
 }

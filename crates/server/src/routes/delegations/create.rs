@@ -10,7 +10,7 @@ use interlock_store::{AddDelegation, DelegationRow, Stored};
 
 use super::{check_owner, view};
 use crate::api_error::ApiError;
-use crate::idempotency::{IdempotencyHeaders, Keyed, Made};
+use crate::idempotency::{IdempotencyHeaders, Keep, Keyed, Made};
 use crate::identity::{Caller, Via, note};
 use crate::request::{Body, reason};
 use crate::state::AppState;
@@ -38,21 +38,27 @@ pub async fn create(
 ) -> Result<Response, ApiError> {
     let keyed = Keyed { state: &state, headers: &headers, caller: &caller, source: "delegations" };
     let asked = body.clone();
-    Box::pin(keyed.once(&asked, add(&state, &caller, body))).await
+    Box::pin(keyed.once_keeping(&asked, |keep| add(&state, &caller, body, keep))).await
 }
 
-async fn add(state: &AppState, caller: &Caller, body: CreateDelegation) -> Result<Made<DelegationView>, ApiError> {
+async fn add(
+    state: &AppState,
+    caller: &Caller,
+    body: CreateDelegation,
+    keep: Keep<'_>,
+) -> Result<Made<DelegationView>, ApiError> {
     let row = checked(state, caller, body).await?;
     let add = AddDelegation { row: row.clone(), open_max: limits::OPEN_MAX };
     let details = serde_json::json!({
         "delegator": row.delegator, "delegate": row.delegate, "from_at": row.from_at, "until_at": row.until_at,
     });
     let what = note::by(caller, "delegation.created", row.id, &details);
-    if state.identity().write_noted(caller.tenant, add, what).await? == Stored::Duplicate {
-        return Err(refused(&row));
-    }
     let now = row.created_at;
-    Ok(Made::created(view::delegation(row, now)))
+    let made = Made::created(view::delegation(row.clone(), now));
+    match state.identity().write_answering(caller.tenant, add, what, keep.answer(&made)?).await? {
+        Stored::Stored => Ok(made),
+        Stored::Duplicate => Err(refused(&row)),
+    }
 }
 
 async fn checked(state: &AppState, caller: &Caller, body: CreateDelegation) -> Result<DelegationRow, ApiError> {

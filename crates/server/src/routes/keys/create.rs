@@ -44,7 +44,7 @@ pub async fn create(
         let text = KeyText::random();
         let row = new.row(state.engine(), state.identity().secret(), &text, None);
         let made = Made::created(view::created(row.clone(), &text)).showing_once(&["text"]);
-        let what = keys::created(&row);
+        let what = keys::created(&row, &caller.actor());
         match state.identity().write_answering(caller.tenant, AddKey(row), what, keep.answer(&made)?).await? {
             Stored::Stored => Ok(made),
             Stored::Duplicate => Err(EngineError::Overloaded.into()),

@@ -35,7 +35,7 @@ pub async fn change(
         active: version(body.active),
         shadow: version(body.shadow),
         revision: body.revision,
-        by: Some(caller.name()),
+        by: caller.actor(),
     };
     Ok(Json(view::policy(state.engine().policies().change(caller.tenant, change).await?)))
 }

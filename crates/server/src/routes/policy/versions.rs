@@ -7,12 +7,13 @@ use axum::response::Response;
 use interlock_core::limits::REASON_BYTES_MAX;
 use interlock_engine::policy::bundles::NewPolicy;
 use interlock_protocol::policy::{NewPolicyVersion, PolicyVersion, PolicyVersionList, limits, path};
+use interlock_store::PolicyBundleSummary;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::view;
 use crate::api_error::ApiError;
-use crate::idempotency::{IdempotencyHeaders, Keyed, Made};
+use crate::idempotency::{IdempotencyHeaders, Keep, Keyed, Made};
 use crate::identity::Caller;
 use crate::query::Params;
 use crate::request::{Body, cut};
@@ -76,9 +77,11 @@ pub async fn add(
     }
     let keyed = Keyed { state: &state, headers: &headers, caller: &caller, source: "policy versions" };
     let asked = body.clone();
-    let put = async {
-        let new = NewPolicy { tenant: caller.tenant, files: body.files, note: body.note, by: Some(caller.name()) };
-        Ok(Made::created(view::version(state.engine().policies().put(new).await?)))
+    let put = async |keep: Keep<'_>| {
+        let new = NewPolicy { tenant: caller.tenant, files: body.files, note: body.note, by: caller.actor() };
+        let made = |summary: &PolicyBundleSummary| Made::created(view::version(summary.clone()));
+        let summary = state.engine().policies().put(new, |summary| keep.answer(&made(summary))).await?;
+        Ok(made(&summary))
     };
-    Box::pin(keyed.once(&asked, put)).await
+    Box::pin(keyed.once_keeping(&asked, put)).await
 }

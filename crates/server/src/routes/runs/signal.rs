@@ -6,10 +6,11 @@ use axum::response::Response;
 use interlock_core::rejection::Rejection;
 use interlock_core::trigger::cloudevent::CloudEvent;
 use interlock_engine::commands::announce::Announced;
+use interlock_engine::commands::signal;
 use interlock_protocol::runs::{RunSignal, Signal, Signaled, path};
 
 use crate::api_error::ApiError;
-use crate::idempotency::{IdempotencyHeaders, Keyed};
+use crate::idempotency::{IdempotencyHeaders, Keep, Keyed, Made};
 use crate::identity::Caller;
 use crate::request::Named;
 use crate::routes::signals::event::SignalBody;
@@ -48,7 +49,7 @@ pub async fn signal(
     // The run is part of what was asked, where the subject is what it is stored under.
     let asked = Signal { signal, key: run.to_string(), payload, source_id, broadcast: false };
     let mut request = request(&keyed, asked.clone()).await?;
-    let store = Box::pin(async {
+    let store = async |keep: Keep<'_>| {
         let overview = state.for_tenant(tenant).run_overview(run).await?;
         let overview = overview.ok_or_else(|| ApiError::unknown_run(run))?;
         if overview.state.is_terminal() {
@@ -57,8 +58,10 @@ pub async fn signal(
         request.key = overview.subject.unwrap_or_else(|| run.to_string());
         // It is for this run alone: no workflow is started by it, and nobody else hears it.
         request.run = Some(run);
-        let signaled = state.engine().signals().signal(request).await?;
-        Ok(answer(Announced { signaled, runs: Vec::new(), skipped: Vec::new() }))
-    });
-    Box::pin(keyed.once(&asked, store)).await
+        let row = state.engine().signals().draft(request).await?;
+        let made = |signaled| Made::from(answer(Announced { signaled, runs: Vec::new(), skipped: Vec::new() }));
+        let kept = keep.answer(&made(signal::Signaled::Stored(row.id)))?;
+        Ok(made(state.engine().signals().add(row, kept).await?))
+    };
+    Box::pin(keyed.once_keeping(&asked, store)).await
 }

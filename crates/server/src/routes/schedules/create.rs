@@ -10,7 +10,7 @@ use interlock_workflow::cadence::{wrong_cron, wrong_zone};
 
 use super::view;
 use crate::api_error::ApiError;
-use crate::idempotency::{IdempotencyHeaders, Keyed, Made};
+use crate::idempotency::{IdempotencyHeaders, Keep, Keyed, Made};
 use crate::identity::Caller;
 use crate::request::Body;
 use crate::state::AppState;
@@ -39,10 +39,15 @@ pub async fn create(
 ) -> Result<Response, ApiError> {
     let keyed = Keyed { state: &state, headers: &headers, caller: &caller, source: "schedules" };
     let asked = new.clone();
-    Box::pin(keyed.once(&asked, add(&state, &caller, new))).await
+    Box::pin(keyed.once_keeping(&asked, |keep| add(&state, &caller, new, keep))).await
 }
 
-async fn add(state: &AppState, caller: &Caller, new: NewSchedule) -> Result<Made<ScheduleView>, ApiError> {
+async fn add(
+    state: &AppState,
+    caller: &Caller,
+    new: NewSchedule,
+    keep: Keep<'_>,
+) -> Result<Made<ScheduleView>, ApiError> {
     let workspace = caller.workspace_for(new.workspace)?;
     if let Some(wrong) = wrong_cron(&new.cron).or_else(|| wrong_zone(&new.timezone)) {
         return Err(ApiError::invalid(wrong));
@@ -64,7 +69,9 @@ async fn add(state: &AppState, caller: &Caller, new: NewSchedule) -> Result<Made
         paused: new.paused,
     };
     let by = caller.responsible().map(str::to_owned);
-    let row = state.engine().schedules().create(caller.tenant, spec, by).await?;
+    let row = state.engine().schedules().draft(caller.tenant, spec, by).await?;
     let location = path::SCHEDULE.replace("{schedule}", &row.id.to_string());
-    Ok(Made::created(view::schedule(state.engine(), row).await?).at(location))
+    let made = Made::created(view::schedule(state.engine(), row.clone()).await?).at(location);
+    state.engine().schedules().add(row, &caller.actor(), keep.answer(&made)?).await?;
+    Ok(made)
 }

@@ -13,7 +13,7 @@ use interlock_protocol::runs::{Signal, Signaled as Answer, path};
 
 use super::event::SignalBody;
 use crate::api_error::ApiError;
-use crate::idempotency::{IdempotencyHeaders, Keyed, key_of};
+use crate::idempotency::{IdempotencyHeaders, Keep, Keyed, Made, key_of};
 use crate::identity::Caller;
 use crate::routes::webhooks::view::runs_of;
 use crate::state::AppState;
@@ -56,8 +56,12 @@ pub async fn send(
     let request = request(&keyed, asked.clone()).await?;
     let by = caller.responsible().map(str::to_owned);
     let origin = Origin { by, makers: caller.makers(), trace: trace::context(&headers) };
-    let announce = Box::pin(async { Ok(answer(state.engine().signals().announce(request, origin).await?)) });
-    Box::pin(keyed.once(&asked, announce)).await
+    let announce = async |keep: Keep<'_>| {
+        let kept = |announced| keep.answer(&Made::from(answer(announced)));
+        let announced = Box::pin(state.engine().signals().announce_answering(request, origin, kept)).await?;
+        Ok(answer(announced))
+    };
+    Box::pin(keyed.once_keeping(&asked, announce)).await
 }
 
 /// What kind of request a signal is, for its idempotency record.

@@ -46,7 +46,7 @@ pub async fn change(
         ));
     }
     let tenant = view::changed(tenant, change, &state)?;
-    state.engine().tenants().put(tenant.clone()).await?;
+    state.engine().tenants().change(tenant.clone(), &caller.as_tenant_actor()).await?;
     state.identity().forget();
     Ok(Json(view::tenant(tenant)))
 }

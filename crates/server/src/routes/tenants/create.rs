@@ -5,13 +5,15 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use interlock_core::ids::TenantId;
 use interlock_core::tenant::identity::Role;
+use interlock_engine::tenants::NewTenant;
 use interlock_protocol::identity::{CreateTenant, CreatedTenant, path};
 use interlock_store::Tenant;
 
 use super::view;
 use crate::api_error::ApiError;
-use crate::idempotency::{IdempotencyHeaders, Keyed, Made};
-use crate::identity::{Caller, NewKey, create_key};
+use crate::idempotency::{IdempotencyHeaders, Keep, Keyed, Made};
+use crate::identity::key::KeyText;
+use crate::identity::{Caller, NewKey, keys};
 use crate::request::{Body, name};
 use crate::state::AppState;
 
@@ -37,10 +39,15 @@ pub async fn create(
 ) -> Result<Response, ApiError> {
     let keyed = Keyed { state: &state, headers: &headers, caller: &caller, source: "tenants" };
     let asked = body.clone();
-    Box::pin(keyed.once(&asked, add(&state, &caller, body))).await
+    Box::pin(keyed.once_keeping(&asked, |keep| add(&state, &caller, body, keep))).await
 }
 
-async fn add(state: &AppState, caller: &Caller, body: CreateTenant) -> Result<Made<CreatedTenant>, ApiError> {
+async fn add(
+    state: &AppState,
+    caller: &Caller,
+    body: CreateTenant,
+    keep: Keep<'_>,
+) -> Result<Made<CreatedTenant>, ApiError> {
     let engine = state.engine();
     let name = name("name", body.name)?;
     if engine.installation().tenant_by_name(&name).await?.is_some() {
@@ -49,11 +56,16 @@ async fn add(state: &AppState, caller: &Caller, body: CreateTenant) -> Result<Ma
     }
     let tenant = Tenant::new(TenantId(engine.fresh_id()), name, engine.now());
     let tenant = view::changed(tenant, body.with, state)?;
-    engine.tenants().put(tenant.clone()).await?;
     let mut key = NewKey::new(tenant.id, "first admin", [Role::Admin].into_iter().collect());
     key.created_by = Some(caller.name());
-    let (_, text) = create_key(engine, state.identity().secret(), key).await?;
+    let text = KeyText::random();
+    let key = key.row(engine, state.identity().secret(), &text, None);
     let admin_key = text.reveal().to_owned();
-    let answer = CreatedTenant { tenant: view::tenant(tenant), admin_key, shown_once: Vec::new() };
-    Ok(Made::created(answer).showing_once(&["admin_key"]))
+    let answer = CreatedTenant { tenant: view::tenant(tenant.clone()), admin_key, shown_once: Vec::new() };
+    let made = Made::created(answer).showing_once(&["admin_key"]);
+    let key_created = keys::created(&key, &caller.actor());
+    let new = NewTenant { tenant, key, key_created, by: caller.as_tenant_actor() };
+    engine.tenants().add(new, keep.answer(&made)?).await?;
+    state.identity().forget();
+    Ok(made)
 }

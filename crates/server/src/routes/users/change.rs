@@ -4,7 +4,6 @@ use axum::Json;
 use axum::extract::State;
 use interlock_core::ids::UserId;
 use interlock_protocol::identity::{ChangeUser, UserView, path};
-use interlock_store::EndUserSessions;
 
 use super::view::{self, OfUser};
 use crate::api_error::ApiError;
@@ -51,8 +50,7 @@ pub async fn change(
     let what = note::by(&caller, "user.changed", user.id, &details);
     state.identity().write_noted(caller.tenant, interlock_store::ChangeUser(user.clone()), what).await?;
     if ends_sessions {
-        let end = EndUserSessions { tenant: user.tenant, user: user.id };
-        state.identity().write(caller.tenant, end).await?;
+        state.identity().end_sessions(&user, &caller.actor()).await?;
     }
     Ok(Json(view::user(user)))
 }

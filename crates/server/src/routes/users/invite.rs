@@ -6,11 +6,11 @@ use axum::response::Response;
 use interlock_core::ids::UserId;
 use interlock_protocol::identity::{Invite, path};
 use interlock_protocol::runs::Nothing;
-use interlock_store::ChangeUser;
+use interlock_store::{Changed, InviteUser};
 
 use super::view::OfUser;
 use crate::api_error::ApiError;
-use crate::idempotency::{IdempotencyHeaders, Keyed, Made};
+use crate::idempotency::{IdempotencyHeaders, Keep, Keyed, Made};
 use crate::identity::{Caller, note, people};
 use crate::links::setup_link;
 use crate::request::Body;
@@ -38,17 +38,22 @@ pub async fn invite(
     Body(Nothing {}): Body<Nothing>,
 ) -> Result<Response, ApiError> {
     let keyed = Keyed { state: &state, headers: &headers, caller: &caller, source: "invites" };
-    let make = async {
+    let make = async |keep: Keep<'_>| {
         caller.check_charge_of(user.installation)?;
-        let invite = state.identity().invite(user.tenant, Some(user.id)).await?;
+        let (new, invite) = state.identity().draft_invite(user.tenant, Some(user.id));
         // Whoever has the link gets in as this person.
         let mut user = user.clone();
         people::note_access(&mut user, &caller, state.engine().now());
         let what = note::by(&caller, "user.invited", user.id, &serde_json::json!({ "name": user.name }));
-        state.identity().write_noted(caller.tenant, ChangeUser(user), what).await?;
-        let link = setup_link(&state.base_url(&headers), &invite.token);
-        let invite = Invite { link, expires_at: invite.expires_at, shown_once: Vec::new() };
-        Ok(Made::created(invite).showing_once(&["link"]))
+        let link = setup_link(&state.base_url(&headers), &new.token);
+        let shown = Invite { link, expires_at: new.expires_at, shown_once: Vec::new() };
+        let made = Made::created(shown).showing_once(&["link"]);
+        let named = user.id.to_string();
+        let invited = InviteUser { invite, user };
+        match state.identity().write_answering(caller.tenant, invited, what, keep.answer(&made)?).await? {
+            Changed::Done => Ok(made),
+            Changed::Gone => Err(ApiError::unknown("user", &named)),
+        }
     };
-    Box::pin(keyed.once(&user.id, make)).await
+    Box::pin(keyed.once_keeping(&user.id, make)).await
 }

@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use interlock_core::ids::UserId;
 use interlock_core::tenant::identity::Permission;
 use interlock_protocol::identity::{SetPassword, path};
-use interlock_store::{ChangeUser, EndUserSessions};
+use interlock_store::ChangeUser;
 
 use super::view::OfUser;
 use crate::api_error::ApiError;
@@ -46,9 +46,8 @@ pub async fn set(
     caller.check_charge_of(user.installation && !own)?;
     user.password = Some(state.identity().passwords().hash(body.password).await?);
     people::note_access(&mut user, &caller, state.engine().now());
-    let (tenant, id) = (user.tenant, user.id);
-    let what = note::by(&caller, "user.password_set", id, &serde_json::json!({ "name": user.name, "own": own }));
-    state.identity().write_noted(caller.tenant, ChangeUser(user), what).await?;
-    state.identity().write(caller.tenant, EndUserSessions { tenant, user: id }).await?;
+    let what = note::by(&caller, "user.password_set", user.id, &serde_json::json!({ "name": user.name, "own": own }));
+    state.identity().write_noted(caller.tenant, ChangeUser(user.clone()), what).await?;
+    state.identity().end_sessions(&user, &caller.actor()).await?;
     Ok(StatusCode::NO_CONTENT)
 }

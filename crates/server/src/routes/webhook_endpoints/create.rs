@@ -8,7 +8,7 @@ use interlock_protocol::webhooks::{self, OutboundMade, path};
 
 use super::view;
 use crate::api_error::ApiError;
-use crate::idempotency::{IdempotencyHeaders, Keyed, Made};
+use crate::idempotency::{IdempotencyHeaders, Keep, Keyed, Made};
 use crate::identity::Caller;
 use crate::request::Body;
 use crate::state::AppState;
@@ -35,15 +35,22 @@ pub async fn create(
 ) -> Result<Response, ApiError> {
     let keyed = Keyed { state: &state, headers: &headers, caller: &caller, source: "webhook endpoints" };
     let asked = new.clone();
-    Box::pin(keyed.once(&asked, add(&state, &caller, new))).await
+    Box::pin(keyed.once_keeping(&asked, |keep| add(&state, &caller, new, keep))).await
 }
 
-async fn add(state: &AppState, caller: &Caller, new: webhooks::NewOutbound) -> Result<Made<OutboundMade>, ApiError> {
+async fn add(
+    state: &AppState,
+    caller: &Caller,
+    new: webhooks::NewOutbound,
+    keep: Keep<'_>,
+) -> Result<Made<OutboundMade>, ApiError> {
     let webhooks::NewOutbound { url, description, events, workflows } = new;
     let new = NewOutbound { url, description, events, workflows };
     let by = caller.responsible().map(str::to_owned);
-    let (row, secret) = state.engine().webhooks().create_outbound(caller.tenant, new, by).await?;
+    let (row, secret) = state.engine().webhooks().draft_outbound(caller.tenant, new, by).await?;
     let location = path::OUTBOUND_ONE.replace("{endpoint}", &row.id.to_string());
-    let made = OutboundMade { endpoint: view::endpoint(row), secret, shown_once: Vec::new() };
-    Ok(Made::created(made).at(location).showing_once(&["secret"]))
+    let made = OutboundMade { endpoint: view::endpoint(row.clone()), secret, shown_once: Vec::new() };
+    let made = Made::created(made).at(location).showing_once(&["secret"]);
+    state.engine().webhooks().add_outbound(row, &caller.actor(), keep.answer(&made)?).await?;
+    Ok(made)
 }

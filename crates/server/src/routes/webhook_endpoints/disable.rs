@@ -26,5 +26,6 @@ pub async fn disable(
     Body(disable): Body<Disable>,
 ) -> Result<Json<OutboundView>, ApiError> {
     let why = disable.reason.map(reason).transpose()?;
-    Ok(Json(view::endpoint(state.engine().webhooks().disable_outbound(caller.tenant, &named, why).await?)))
+    let row = state.engine().webhooks().disable_outbound(caller.tenant, &named, why, &caller.actor()).await?;
+    Ok(Json(view::endpoint(row)))
 }

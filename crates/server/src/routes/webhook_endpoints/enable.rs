@@ -27,6 +27,7 @@ pub async fn enable(
     OfEndpoint(named): OfEndpoint,
     Body(enable): Body<Enable>,
 ) -> Result<Json<OutboundView>, ApiError> {
-    let row = state.engine().webhooks().enable_outbound(caller.tenant, &named, enable.skip_missed).await?;
+    let by = caller.actor();
+    let row = state.engine().webhooks().enable_outbound(caller.tenant, &named, enable.skip_missed, &by).await?;
     Ok(Json(view::endpoint(row)))
 }

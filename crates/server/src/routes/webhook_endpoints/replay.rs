@@ -36,6 +36,6 @@ pub async fn replay(
         }
         _ => return Err(ApiError::invalid("say `delivery_id`, or `from` and perhaps `to`")),
     };
-    let queued = state.engine().webhooks().replay_messages(caller.tenant, &named, what).await?;
+    let queued = state.engine().webhooks().replay_messages(caller.tenant, &named, what, &caller.actor()).await?;
     Ok((StatusCode::ACCEPTED, Json(Replayed { queued })))
 }

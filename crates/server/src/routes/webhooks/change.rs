@@ -27,5 +27,6 @@ pub async fn change(
     Body(change): Body<ChangeInbound>,
 ) -> Result<Json<InboundView>, ApiError> {
     let change = InboundChange { secondary: change.secondary, paused: change.paused };
-    Ok(Json(view::endpoint(state.engine().webhooks().change_inbound(caller.tenant, &named, change).await?)))
+    let row = state.engine().webhooks().change_inbound(caller.tenant, &named, change, &caller.actor()).await?;
+    Ok(Json(view::endpoint(row)))
 }

@@ -8,7 +8,7 @@ use interlock_protocol::webhooks::{self, InboundMade, path};
 
 use super::view;
 use crate::api_error::ApiError;
-use crate::idempotency::{IdempotencyHeaders, Keyed, Made};
+use crate::idempotency::{IdempotencyHeaders, Keep, Keyed, Made};
 use crate::identity::Caller;
 use crate::request::Body;
 use crate::state::AppState;
@@ -37,16 +37,23 @@ pub async fn create(
     // What is kept of the request must not help to guess the secret.
     let seal = |secret: &String| state.identity().secret().hash("asked secret", secret.as_bytes()).to_string();
     let asked = webhooks::NewInbound { secret: new.secret.as_ref().map(seal), ..new.clone() };
-    Box::pin(keyed.once(&asked, add(&state, &caller, new))).await
+    Box::pin(keyed.once_keeping(&asked, |keep| add(&state, &caller, new, keep))).await
 }
 
-async fn add(state: &AppState, caller: &Caller, new: webhooks::NewInbound) -> Result<Made<InboundMade>, ApiError> {
+async fn add(
+    state: &AppState,
+    caller: &Caller,
+    new: webhooks::NewInbound,
+    keep: Keep<'_>,
+) -> Result<Made<InboundMade>, ApiError> {
     let webhooks::NewInbound { name, source, header: signed_in, secondary, secret } = new;
     let new = NewInbound { name, source, header: signed_in, secondary, secret };
     let by = caller.responsible().map(str::to_owned);
-    let (row, secret) = state.engine().webhooks().create_inbound(caller.tenant, new, by).await?;
-    let endpoint = view::endpoint(row);
+    let (row, secret) = state.engine().webhooks().draft_inbound(caller.tenant, new, by).await?;
+    let endpoint = view::endpoint(row.clone());
     let location = endpoint.path.clone();
     let made = InboundMade { endpoint, secret, shown_once: Vec::new() };
-    Ok(Made::created(made).at(location).showing_once(&["secret"]))
+    let made = Made::created(made).at(location).showing_once(&["secret"]);
+    state.engine().webhooks().add_inbound(row, &caller.actor(), keep.answer(&made)?).await?;
+    Ok(made)
 }

@@ -28,6 +28,6 @@ pub async fn rotate(
     Body(rotate): Body<Rotate>,
 ) -> Result<Json<InboundMade>, ApiError> {
     let (row, secret) =
-        state.engine().webhooks().rotate_inbound(caller.tenant, &named, rotate.secret, Some(caller.name())).await?;
+        state.engine().webhooks().rotate_inbound(caller.tenant, &named, rotate.secret, &caller.actor()).await?;
     Ok(Json(InboundMade { endpoint: view::endpoint(row), secret, shown_once: Vec::new() }))
 }

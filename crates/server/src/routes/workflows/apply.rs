@@ -6,11 +6,13 @@ use axum::response::{IntoResponse, Response};
 use interlock_core::json::Hash;
 use interlock_engine::{ApplyError, ApplyWorkflow};
 use interlock_protocol::workflows::{Applied, File, path};
+use interlock_store::WorkflowVersionRow;
+use interlock_workflow::diagnostic::Diagnostics;
 
 use super::etag::{self, ConditionHeaders};
 use super::view;
 use crate::api_error::ApiError;
-use crate::idempotency::{IdempotencyHeaders, Keyed, Made};
+use crate::idempotency::{IdempotencyHeaders, Keep, Keyed, Made};
 use crate::identity::Caller;
 use crate::request::{Body, WorkflowName};
 use crate::state::AppState;
@@ -42,7 +44,8 @@ pub async fn apply(
 ) -> Result<Response, ApiError> {
     let keyed = Keyed { state: &state, headers: &headers, caller: &caller, source: "workflows" };
     let asked = (file.clone(), conditions(&headers));
-    Box::pin(keyed.once(&asked, store(&state, &caller, &headers, file, None))).await
+    let put = async |keep: Keep<'_>| store(&state, request(&caller, &headers, file, None)?, keep).await;
+    Box::pin(keyed.once_keeping(&asked, put)).await
 }
 
 /// Apply a workflow file under its name
@@ -66,7 +69,8 @@ pub async fn put(
     headers: HeaderMap,
     Body(file): Body<File>,
 ) -> Result<Response, ApiError> {
-    Ok(store(&state, &caller, &headers, file, Some(name)).await?.into_response())
+    let request = request(&caller, &headers, file, Some(name))?;
+    Ok(store(&state, request, Keep::nothing(&state)).await?.into_response())
 }
 
 /// The conditions are a part of what is asked.
@@ -75,34 +79,64 @@ fn conditions(headers: &HeaderMap) -> Vec<String> {
     given.into_iter().flatten().map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned()).collect()
 }
 
-async fn store(
-    state: &AppState,
-    caller: &Caller,
-    headers: &HeaderMap,
-    file: File,
-    name: Option<String>,
-) -> Result<Made<Applied>, ApiError> {
-    let request = ApplyWorkflow {
+fn request(caller: &Caller, headers: &HeaderMap, file: File, name: Option<String>) -> Result<ApplyWorkflow, ApiError> {
+    Ok(ApplyWorkflow {
         tenant: caller.tenant,
         file: file.file.unwrap_or_else(|| UNNAMED.to_owned()),
         source: file.source,
         name,
         expected: etag::expected(headers)?,
         person: caller.responsible().map(str::to_owned),
+        by: caller.actor(),
+    })
+}
+
+async fn store(state: &AppState, request: ApplyWorkflow, keep: Keep<'_>) -> Result<Made<Applied>, ApiError> {
+    let kept = |row: &WorkflowVersionRow, warnings: &Diagnostics| {
+        let version = AppliedVersion {
+            name: &row.name,
+            version: row.version,
+            created: true,
+            source_hash: row.source_hash,
+            plan_hash: row.plan_hash,
+        };
+        keep.answer(&version.made(warnings))
     };
-    let applied = state.engine().workflows().apply(request).await?;
-    let (version, hash): (u32, Hash) = (applied.version.version, applied.version.source_hash);
-    let body = Applied {
-        workflow: applied.version.name.clone(),
-        version,
+    let applied = state.engine().workflows().apply_answering(request, kept).await?;
+    let version = AppliedVersion {
+        name: &applied.version.name,
+        version: applied.version.version,
         created: applied.created,
-        source_hash: hash.to_string(),
-        plan_hash: applied.version.plan.hash.to_string(),
-        warnings: view::diagnostics(&applied.warnings.list),
+        source_hash: applied.version.source_hash,
+        plan_hash: applied.version.plan.hash,
     };
-    let status = if applied.created { StatusCode::CREATED } else { StatusCode::OK };
-    let location = path::WORKFLOW.replace("{workflow}", &body.workflow);
-    Ok(Made::from((status, body)).at(location).with(header::ETAG, etag::of(version, hash).quoted()))
+    Ok(version.made(&applied.warnings))
+}
+
+/// What the answer says of the newest version.
+struct AppliedVersion<'a> {
+    name: &'a str,
+    version: u32,
+    created: bool,
+    source_hash: Hash,
+    plan_hash: Hash,
+}
+
+impl AppliedVersion<'_> {
+    fn made(&self, warnings: &Diagnostics) -> Made<Applied> {
+        let body = Applied {
+            workflow: self.name.to_owned(),
+            version: self.version,
+            created: self.created,
+            source_hash: self.source_hash.to_string(),
+            plan_hash: self.plan_hash.to_string(),
+            warnings: view::diagnostics(&warnings.list),
+        };
+        let status = if self.created { StatusCode::CREATED } else { StatusCode::OK };
+        let location = path::WORKFLOW.replace("{workflow}", self.name);
+        let etag = etag::of(self.version, self.source_hash).quoted();
+        Made::from((status, body)).at(location).with(header::ETAG, etag)
+    }
 }
 
 impl From<ApplyError> for ApiError {

@@ -1,5 +1,7 @@
 //! `POST /workflows/plan`: what would be done, without doing it.
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::extract::State;
 use interlock_core::json::Json as Payload;
@@ -17,7 +19,8 @@ use crate::state::AppState;
 
 /// Walk the steps on paper
 ///
-/// Says for these inputs which steps would run, with what, and how far they reach. Nothing is stored and nothing is
+/// Says for these inputs which steps would run, with what, how far they reach, and what the policy would decide on
+/// them. Nothing is stored and nothing is
 /// started. What depends on the answer of a step is left open, and said so.
 #[utoipa::path(
     post,
@@ -34,13 +37,15 @@ pub async fn plan(
     let PlanRequest { source, file, workflow, version, inputs } = body;
     let given = inputs.to_exact_value().map_err(|error| ApiError::invalid(format!("the inputs: {error}")))?;
     let engine = state.engine();
-    let walked = match (source, workflow) {
+    let (walked, plan) = match (source, workflow) {
         (Some(source), None) if version.is_none() => {
             let walk_file = move |budget: &Budget| {
                 let name = file.as_deref().unwrap_or(UNNAMED);
                 let checked = interlock_workflow::parse_within(name, &source, budget)
                     .map_err(|found| ApiError::invalid_workflow(found.to_string(), view::diagnostics(&found.list)))?;
-                walk(&checked.definition, &given, budget).map_err(|faults| ApiError::invalid(faults.to_string()))
+                let walked = walk(&checked.definition, &given, budget);
+                let walked = walked.map_err(|faults| ApiError::invalid(faults.to_string()))?;
+                Ok::<_, ApiError>((walked, checked.definition.plan(1)))
             };
             engine.evaluate(caller.tenant, walk_file).await??
         }
@@ -51,7 +56,10 @@ pub async fn plan(
                 None => engine.workflows().latest(caller.tenant, &name).await?,
             };
             let applied = applied.ok_or_else(unknown)?;
-            let walk_version = move |budget: &Budget| walk(&applied.definition, &given, budget);
+            let walk_version = move |budget: &Budget| {
+                let walked = walk(&applied.definition, &given, budget);
+                walked.map(|walked| (walked, applied.definition.plan(applied.version)))
+            };
             let walked = engine.evaluate(caller.tenant, walk_version).await?;
             walked.map_err(|faults| ApiError::invalid(faults.to_string()))?
         }
@@ -60,5 +68,7 @@ pub async fn plan(
             return Err(ApiError::malformed(detail));
         }
     };
+    let person = caller.responsible().map(str::to_owned);
+    let walked = engine.policies().predict(caller.tenant, Arc::new(plan), walked, person).await?;
     Payload::of(&walked).map(Json).map_err(|error| ApiError::invalid(error.to_string()))
 }

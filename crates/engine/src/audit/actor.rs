@@ -1,0 +1,79 @@
+//! Who is behind a change, and how the tenant's audit log gets to know of it: by a note in the commit of the change.
+
+use interlock_core::ids::TenantId;
+use interlock_core::json::Json;
+use interlock_store::{Along, Done, FinishIdempotency, Write};
+use serde_json::Value;
+
+use super::Happening;
+use crate::Engine;
+use crate::error::EngineError;
+
+/// Whoever asks for a change of configuration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Actor {
+    initiator: &'static str,
+    name: Option<String>,
+}
+
+impl Actor {
+    /// A person, or the client that a key belongs to.
+    pub fn user(name: impl Into<String>) -> Self {
+        Self { initiator: "user", name: Some(name.into()) }
+    }
+
+    /// A user whom nothing names.
+    pub fn unnamed() -> Self {
+        Self { initiator: "user", name: None }
+    }
+
+    /// The server itself.
+    pub fn system() -> Self {
+        Self { initiator: "system", name: None }
+    }
+
+    pub fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+
+    /// What the log tells of something that the actor has done. The details must hold no secret.
+    pub fn did(&self, kind: &'static str, subject: impl ToString, details: &Value) -> Happening {
+        Happening {
+            kind,
+            initiator: self.initiator,
+            actor: self.name.clone(),
+            subject: Some(subject.to_string()),
+            details: Json::trusted(details.to_string()),
+        }
+    }
+}
+
+impl Engine {
+    /// Commits a change of configuration with its note, and with the answer to the request that asks for it.
+    pub(crate) async fn write_answering<W: Write>(
+        &self,
+        tenant: TenantId,
+        write: W,
+        what: Happening,
+        answer: Option<FinishIdempotency>,
+    ) -> Result<W::Answer, EngineError>
+    where
+        W::Answer: Done,
+    {
+        let along = Along { answer, notes: self.note_of(tenant, what).into_iter().collect() };
+        Ok(self.0.store.write_with(write, along).await?)
+    }
+
+    /// The same for what no request under a key asks for.
+    pub(crate) async fn write_noted<W: Write>(
+        &self,
+        tenant: TenantId,
+        write: W,
+        what: Happening,
+    ) -> Result<W::Answer, EngineError>
+    where
+        W::Answer: Done,
+    {
+        self.write_answering(tenant, write, what, None).await
+    }
+}

@@ -1,0 +1,117 @@
+//! What rules would decide on the steps of a run that does not exist yet.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use interlock_core::decide::{StartRequest, open};
+use interlock_core::governance::action::Action;
+use interlock_core::ids::{RunId, TenantId};
+use interlock_core::json::{Hash, HashHex, Json};
+use interlock_core::plan::Plan;
+use interlock_core::rejection::Rejection;
+use interlock_core::run::{Header, Run, Trigger};
+use interlock_core::time::Timestamp;
+use interlock_policy::{Bundle, PolicyDecision, PolicyInput, PolicyReason};
+use interlock_workflow::walk::{Predicted, Walk, Would};
+use uuid::Uuid;
+
+use super::JudgedBy;
+use crate::error::EngineError;
+use crate::parts::Policies;
+
+impl Policies {
+    /// Adds to a walk what the tenant's policy would decide on its steps.
+    pub async fn predict(
+        &self,
+        tenant: TenantId,
+        plan: Arc<Plan>,
+        mut walk: Walk,
+        person: Option<String>,
+    ) -> Result<Walk, EngineError> {
+        if matches!(self.0.0.options.judge, JudgedBy::Judge(_)) {
+            return Ok(walk);
+        }
+        let rules = self.0.rules_of(tenant).await?;
+        let predicted = self.0.evaluate(tenant, move |_| {
+            predict(&rules.active, plan, &mut walk, person)?;
+            Ok::<_, Rejection>(walk)
+        });
+        Ok(predicted.await??)
+    }
+}
+
+/// Adds to a walk what these rules would decide on its steps, where somebody starts it.
+pub fn predict(bundle: &Bundle, plan: Arc<Plan>, walk: &mut Walk, person: Option<String>) -> Result<(), Rejection> {
+    let inputs = Json::of(&walk.inputs).unwrap_or_else(|_| Json::null());
+    let run = on_paper(plan, inputs, walk.subject.clone(), person)?;
+    for (step, position) in walk.steps.iter_mut().zip(0..) {
+        if matches!(step.would, Would::Skip | Would::Fail) || !run.spec(position).is_governed() {
+            continue;
+        }
+        let given = step.input.as_ref().and_then(|input| Json::of(input).ok());
+        let input = given.unwrap_or_else(|| run.input(position));
+        let spec = run.spec(position);
+        let action = Action::of_step(spec, position, input);
+        step.policy = action.map(|action| predicted(bundle, &PolicyInput::of(&action, spec, &run)));
+    }
+    Ok(())
+}
+
+/// A run that nobody starts.
+fn on_paper(
+    plan: Arc<Plan>,
+    inputs: Json,
+    subject: Option<String>,
+    started_by: Option<String>,
+) -> Result<Run, Rejection> {
+    let header = Header {
+        workspace: "main".to_owned(),
+        plan_hash: HashHex(Hash([0; 32])),
+        inputs,
+        subject,
+        labels: BTreeMap::new(),
+        trigger: Trigger { kind: "api".to_owned(), reference: None },
+        priority: 0,
+        created_at: Timestamp::default(),
+        deadline_at: None,
+        lineage: None,
+        started_by,
+    };
+    let request = StartRequest {
+        tenant: TenantId(Uuid::nil()),
+        run: RunId(Uuid::nil()),
+        header,
+        plan,
+        plan_hash: Hash([0; 32]),
+        plan_text: Json::null(),
+        idempotency: None,
+        inherited: Vec::new(),
+        starters: Vec::new(),
+        named: Vec::new(),
+        claim: None,
+        queued: None,
+    };
+    open(request).map(|(run, _)| run)
+}
+
+fn predicted(bundle: &Bundle, input: &PolicyInput) -> Predicted {
+    let may_change = bundle.depends_on_bound(input);
+    match bundle.decide(input) {
+        Ok(PolicyDecision { verdict, reasons, tier, obligations }) => Predicted {
+            verdict: verdict.as_str().to_owned(),
+            tier: Some(tier.to_string()),
+            reasons: reasons.iter().map(PolicyReason::to_string).collect(),
+            quorum: obligations.as_ref().map(|due| due.quorum),
+            approvers: obligations.map(|due| due.approvers).unwrap_or_default(),
+            may_change,
+        },
+        Err(undecided) => Predicted {
+            verdict: "undecided".to_owned(),
+            tier: None,
+            reasons: vec![undecided.to_string()],
+            quorum: None,
+            approvers: Vec::new(),
+            may_change,
+        },
+    }
+}
