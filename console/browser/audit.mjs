@@ -8,7 +8,7 @@ export function auditTests(get) {
     const harness = get();
     const run = await harness.begin('hello', { name: 'Audit' });
     await harness.reaches(run, 'succeeded');
-    await until('the run’s end is in the log', async () => (await harness.call(`/audit?run=${run}&type=session.completed`)).entries.length === 1);
+    await until('the run’s end is in the log', async () => (await harness.call(`/audit?run=${run}&type=session.completed&order=newest`)).entries.length === 1);
     const page = await harness.signIn('vera', '/runs');
     await page.keyboard.press('g');
     await page.keyboard.press('u');

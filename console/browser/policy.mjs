@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { findings } from './axe.mjs';
 import { done, until } from './harness.mjs';
 
 const PAYS = `name: pay-invoice
@@ -27,7 +28,7 @@ export function policyTests(get) {
   test('a step shows what the policy decided and why, and the playground asks it again', async () => {
     const harness = get();
     const run = await decidedRun(harness);
-    const page = await harness.signIn('vera', `/runs/${run}`);
+    const page = await harness.signIn('vera', `/runs/${run}`, { bypassCSP: true });
     const decision = page.locator('.decisions li').first();
     await decision.locator('.state', { hasText: 'needs approval' }).waitFor();
     await decision.getByText('two_keys').waitFor();
@@ -37,6 +38,8 @@ export function policyTests(get) {
     assert.match(await page.getByLabel('What the policy is told').inputValue(), /"amount": 1200/);
     await page.getByRole('button', { name: 'Ask', exact: true }).click();
     await page.locator('.playground .reasons', { hasText: 'two_keys' }).waitFor();
+    assert.deepEqual(await findings(page), []);
+    await harness.picture(page, 'policy-asked');
     await page.getByLabel('What the policy is told').fill('{"x": 1}');
     await page.getByRole('button', { name: 'Ask', exact: true }).click();
     await page.locator('.playground .problem', { hasText: 'unknown field' }).waitFor();
@@ -53,7 +56,7 @@ export function policyTests(get) {
     await decidedRun(harness);
     const { files } = await harness.call('/policy/files');
     const bundle = Object.entries({ ...files, 'gifts.rego': NO_GIFTS }).map(([name, text]) => ({ name, mimeType: 'text/plain', buffer: Buffer.from(text) }));
-    const page = await harness.signIn('ada', '/policy');
+    const page = await harness.signIn('ada', '/policy', { bypassCSP: true });
     await page.getByText('comes with the server; it counts until').waitFor();
     await page.getByRole('button', { name: 'New version …' }).click();
     await page.getByLabel('Files of the bundle').setInputFiles(bundle);
@@ -67,6 +70,7 @@ export function policyTests(get) {
     await page.getByRole('button', { name: 'Replay', exact: true }).click();
     await page.locator('.tally', { hasText: 'newly denied' }).waitFor();
     await page.getByRole('row', { name: /no_gifts/ }).first().waitFor();
+    assert.deepEqual(await findings(page), []);
     await harness.picture(page, 'policy-replayed');
     await page.getByRole('tab', { name: 'Versions' }).click();
     await row.getByRole('button', { name: 'Put in force …' }).click();

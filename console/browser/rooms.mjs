@@ -1,27 +1,17 @@
 /** Every room, light and dark, wide and narrow: axe finds nothing, nothing sticks out, and a picture is kept. */
 
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { test } from 'node:test';
+import { CONTRAST, findings, RULES } from './axe.mjs';
 import { done, until } from './harness.mjs';
 import { decidedRun } from './policy.mjs';
 
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-const RULES = { runOnly: { type: 'tag', values: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] } };
-const CONTRAST = { runOnly: { type: 'rule', values: ['color-contrast'] } };
 /** The same markup in other colours has other contrasts, and nothing else. */
 const LOOKS = [
   ['light', 1280, 860, RULES],
   ['dark', 1280, 860, CONTRAST],
   ['light', 390, 844, RULES],
 ];
-
-async function findings(page, rules = RULES) {
-  if (!(await page.evaluate(() => 'axe' in globalThis))) await page.evaluate(AXE);
-  const { violations } = await page.evaluate((rules) => globalThis.axe.run(document, rules), rules);
-  return violations.map((found) => `${found.id}: ${found.nodes.map((node) => node.target.join(' ')).join(', ')}`);
-}
 
 /** Goes to a room as a link does, without loading the page again. */
 async function visit(page, path) {

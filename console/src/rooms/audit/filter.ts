@@ -19,6 +19,12 @@ export const KINDS: [string, string][] = [
   ['user', 'People'],
   ['key', 'Keys'],
   ['delegation', 'Delegations'],
+  ['workflow', 'Workflows'],
+  ['schedule', 'Schedules'],
+  ['webhook', 'Webhooks that come in'],
+  ['webhook_endpoint', 'Webhooks that go out'],
+  ['bulk', 'Actions on many runs'],
+  ['tenant', 'Limits and settings'],
   ['audit', 'The log itself'],
 ];
 

@@ -90,7 +90,9 @@ function About({ entry }: Pick<LoggedEntry, 'entry'>) {
       </Link>
     );
   }
-  return entry.subject === undefined ? <span className="nothing quiet">–</span> : <Id of={entry.subject} />;
+  if (entry.subject === undefined) return <span className="nothing quiet">–</span>;
+  // A workflow is named, and a version numbered; all else has an id.
+  return /^[a-z]{3}_[0-9a-f]{32}$/.test(entry.subject) ? <Id of={entry.subject} /> : <Text of={entry.subject} />;
 }
 
 function Details({ of: { entry, opened } }: { of: LoggedEntry }) {

@@ -6,6 +6,7 @@ import { Copy } from '../../parts/copy';
 import { Facts } from '../../parts/facts';
 import { Loaded } from '../../parts/loaded';
 import { Command, Loading } from '../../parts/notes';
+import { Link } from '../../route/router';
 import { SignatureVerdict } from '../audit/head';
 import { auditKeyQuery } from '../audit/query';
 import { evidenceQuery, isBeingSealed, type Evidence } from './evidence-query';
@@ -55,6 +56,9 @@ function Bundle({ run, of }: { run: string; of: Evidence }) {
         <a className="button plain" href={`${address}?format=html`} target="_blank" rel="noopener">
           Open it as a page
         </a>
+        <Link className="button plain" to={`/audit?run=${run}`}>
+          Its entries in the log
+        </Link>
       </div>
       <details>
         <summary>Verify it without this server</summary>
