@@ -198,6 +198,18 @@ on_both! {
         assert_eq!((report.integrity, report.completeness), (Vec::new(), Vec::new()));
         let again = engine.audit().evidence(tenant, plain, None).await.unwrap();
         assert_eq!(first.bundle, again.bundle);
+        // However much has followed in the log: an early run's tree ends inside of what is read.
+        let early = engine.runs().start(start(tenant, &plan(vec![StepSpec::task("a", "a")]), "1")).await.unwrap().run;
+        ends(&engine, tenant, early).await;
+        for _ in 0..4 {
+            caught_up(&engine, tenant).await;
+            let later = engine.runs().start(start(tenant, &plan(vec![StepSpec::task("a", "a")]), "2")).await.unwrap().run;
+            ends(&engine, tenant, later).await;
+        }
+        caught_up(&engine, tenant).await;
+        let evidence = engine.audit().evidence(tenant, early, None).await.unwrap();
+        let report = verify_bundle(evidence.bundle.as_str(), key().public());
+        assert_eq!((report.integrity, report.completeness), (Vec::new(), Vec::new()));
         let unknown = engine.audit().evidence(tenant, plain, Some(4)).await;
         assert!(matches!(unknown, Err(EngineError::UnknownBundle { number: 4, .. })));
         stop(engine).await;
