@@ -8,6 +8,7 @@ mod finding;
 mod licence;
 mod markdown;
 mod rust_file;
+mod test_names;
 mod tree;
 
 pub mod metadata;

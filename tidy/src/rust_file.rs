@@ -64,7 +64,7 @@ pub(crate) fn words(text: &str, word: &str) -> impl Iterator<Item = usize> {
     })
 }
 
-fn is_name_char(c: char) -> bool {
+pub(crate) fn is_name_char(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
@@ -175,7 +175,7 @@ fn test_items(code: &str) -> Vec<Range<usize>> {
 }
 
 /// Where the item that starts with these attributes ends: at its block, or at its semicolon.
-fn item_end(code: &str, start: usize) -> usize {
+pub(crate) fn item_end(code: &str, start: usize) -> usize {
     let mut depth = 0_usize;
     for (offset, byte) in code.bytes().enumerate().skip(start) {
         match byte {

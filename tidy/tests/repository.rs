@@ -104,3 +104,8 @@ fn what_is_cited_is_here() {
 fn a_type_name_stands_once_in_a_crate() {
     assert_none(rules::type_names::check(&TREE));
 }
+
+#[test]
+fn controls_are_shown_by_tests_that_exist() {
+    assert_none(rules::controls::check(&TREE));
+}
