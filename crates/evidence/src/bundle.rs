@@ -147,6 +147,9 @@ pub struct ApprovalFacts {
     pub excluded: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
+    /// What exactly was approved, by hash and length: it holds the action's input.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub action: Option<PayloadFacts>,
     pub requested_at: Timestamp,
     pub expires_at: Timestamp,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -45,6 +45,7 @@ fn approval() -> ApprovalFacts {
         approvers: vec!["sre".into()],
         excluded: vec!["bob".into()],
         message: None,
+        action: None,
         requested_at: Timestamp(10),
         expires_at: Timestamp(99),
         resolved_at: Some(Timestamp(15)),

@@ -1,5 +1,6 @@
 //! What is asked and answered about approvals.
 
+use interlock_core::governance::action::ActionCard;
 use interlock_core::governance::tier::Tier;
 use interlock_core::ids::{ApprovalId, RunId};
 use interlock_core::run::approval::{Purpose, Vote};
@@ -30,6 +31,9 @@ pub struct ApprovalView {
     pub digest: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
+    /// What exactly would be done, whole; a gate of the workflow itself is about none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub action: Option<ActionCard>,
     /// How many different people must say yes.
     pub quorum: u32,
     /// The groups whose members may vote; anybody with the role may where empty.

@@ -60,6 +60,11 @@ pub(crate) static SQLITE: &[Migration] = &[
     },
     Migration { version: 20, name: "policy", sql: include_str!("../migrations/sqlite/0020_policy.sql") },
     Migration { version: 21, name: "audit", sql: include_str!("../migrations/sqlite/0021_audit.sql") },
+    Migration {
+        version: 22,
+        name: "approval_action",
+        sql: include_str!("../migrations/sqlite/0022_approval_action.sql"),
+    },
 ];
 
 pub(crate) static POSTGRES: &[Migration] = &[
@@ -108,6 +113,11 @@ pub(crate) static POSTGRES: &[Migration] = &[
     },
     Migration { version: 20, name: "policy", sql: include_str!("../migrations/postgres/0020_policy.sql") },
     Migration { version: 21, name: "audit", sql: include_str!("../migrations/postgres/0021_audit.sql") },
+    Migration {
+        version: 22,
+        name: "approval_action",
+        sql: include_str!("../migrations/postgres/0022_approval_action.sql"),
+    },
 ];
 
 /// The oldest schema whose binaries can work with this one: they neither miss nor are refused what this release has added.

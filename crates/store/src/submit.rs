@@ -264,6 +264,7 @@ fn side_stmt(change: &ChangeSet, number: usize, write: &SideWrite) -> Result<(Si
                     resolved_at,
                     encode(&approval.excluded)?,
                     approval.purpose.as_str(),
+                    approval.action.as_ref().map(encode).transpose()?,
                 ],
             )
         }

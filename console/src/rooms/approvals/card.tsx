@@ -57,6 +57,7 @@ export function ApprovalCard({ approval, decide }: Props) {
       ) : (
         approval.state === 'requested' && <p className="quiet">{whyNot(approval, me)}</p>
       )}
+      {approval.action != null && <WhatIsDone action={approval.action} />}
       <Facts of={factsOf(approval)} />
       {run.error !== null && <ProblemNote error={run.error} />}
       {run.data === undefined ? run.error === null && <Loading rows={4} /> : <WhatFollows approval={approval} run={run.data} />}
@@ -67,6 +68,22 @@ export function ApprovalCard({ approval, decide }: Props) {
         </section>
       )}
     </article>
+  );
+}
+
+/** The action, whole: it is what the digest is over. */
+function WhatIsDone({ action }: { action: Schema['ActionCard'] }) {
+  const facts: [string, React.ReactNode][] = [
+    ['What is done', <><Text of={action.operation} /> <span className="quiet">({action.kind}, step <Text of={action.step} />)</span></>],
+    ['Effect', `${action.effect}, blast radius ${action.blast_radius}${action.destructive ? ', destructive' : ''}`],
+    ['Undone by', action.undone_by == null ? 'nothing: it cannot be rolled back' : <Text of={action.undone_by} />],
+  ];
+  return (
+    <section>
+      <h3>The action</h3>
+      <Facts of={facts} />
+      <JsonView value={action.input} what="what it is done with" />
+    </section>
   );
 }
 

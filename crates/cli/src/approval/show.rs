@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use interlock_core::json::Json;
 use interlock_core::state::ApprovalState;
 use interlock_core::text::article::with_article;
 use interlock_core::text::visible::{visible, visible_lines};
@@ -15,6 +16,13 @@ use crate::output::{Printer, span};
 pub async fn run(client: &Client, printer: Printer, which: &str) -> anyhow::Result<()> {
     let approval = find::approval(client, which).await?;
     printer.show(&approval, |paint| card(&approval, paint))
+}
+
+/// An input, whole and readable, without anything that hides or reorders text.
+fn pretty(input: &Json) -> String {
+    let shown = input.to_value().ok().and_then(|value| serde_json::to_string_pretty(&value).ok());
+    let shown = shown.unwrap_or_else(|| input.as_str().to_owned());
+    visible_lines(&shown).replace('\n', "\n           ")
 }
 
 /// Everything that somebody who decides should have seen.
@@ -32,6 +40,13 @@ pub fn card(approval: &ApprovalView, paint: Paint) -> String {
     }
     line("run", &format!("{}, step {}", approval.run_id, approval.position + 1));
     line("asks", &visible_lines(approval.message.as_deref().unwrap_or("(nothing is said)")));
+    if let Some(action) = &approval.action {
+        let destructive = if action.destructive { ", destructive" } else { "" };
+        line("does", &format!("{} {}, in step {}", action.kind, visible(&action.operation), visible(&action.step)));
+        line("with", &pretty(&action.input));
+        line("effect", &format!("{}, blast radius {}{destructive}", action.effect, action.blast_radius));
+        line("undone by", &visible(action.undone_by.as_deref().unwrap_or("nothing: it cannot be rolled back")));
+    }
     line(
         "needs",
         &match approval.quorum {

@@ -3,6 +3,7 @@
 use super::ask::{Found, Occasion, Rendered};
 use super::draft::Draft;
 use super::fail;
+use crate::governance::action::Action;
 use crate::governance::judge::{Decision, Judged};
 use crate::ids::ApprovalId;
 use crate::json::Json;
@@ -174,7 +175,18 @@ pub(super) fn activate(
 }
 
 /// Asks people: the row that they find, and the event.
-pub(super) fn ask(draft: &mut Draft<'_>, position: u32, event: StepEvent, approval: Approval) -> Result<(), Rejection> {
+pub(super) fn ask(
+    draft: &mut Draft<'_>,
+    position: u32,
+    event: StepEvent,
+    mut approval: Approval,
+) -> Result<(), Rejection> {
+    if approval.action.is_none() && approval.purpose != Purpose::Skip {
+        let spec = draft.spec(position);
+        let input = draft.input(position, draft.step(position).input.as_ref());
+        let action = Action::of_step(spec, position, input);
+        approval.action = action.map(|action| Box::new(action.card(spec)));
+    }
     draft.emit(Event::ApprovalRequested {
         step: position,
         approval: approval.id,
@@ -267,6 +279,7 @@ pub(super) fn request(draft: &mut Draft<'_>, gate: &Gate, purpose: Purpose, reas
         votes: Vec::new(),
         excluded: excluded(draft),
         effect: None,
+        action: None,
         excludes_author: false,
         forbids_self: false,
     }

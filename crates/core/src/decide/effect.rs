@@ -100,6 +100,7 @@ pub(super) fn withhold(
         Decision::NeedsApproval { reasons, terms } => {
             let mut approval = activate::request_on(draft, &terms, &reasons);
             approval.effect = Some(agreed);
+            approval.action = Some(Box::new(action.card(draft.spec(position))));
             let wake = fail::wake_of(draft, position);
             let step = draft.step_mut(position);
             step.interrupted = wake;

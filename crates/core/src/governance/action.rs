@@ -2,6 +2,9 @@
 
 use std::borrow::Cow;
 
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
 use crate::json::{Hash, Json, canonical_hash};
 use crate::plan::{BlastRadius, StepSpec, Undo, Work};
 use crate::state::{EffectClass, StepKind};
@@ -22,6 +25,24 @@ pub struct Action {
     pub destructive: bool,
     /// Whether the workflow says how to undo it.
     pub reversible: bool,
+}
+
+/// An action as people see it who are asked for their approval. Their vote names the hash of all of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ActionCard {
+    /// The key of the step that proposes it.
+    pub step: String,
+    pub kind: StepKind,
+    pub operation: String,
+    /// What it is done with, whole; a long one by its reference and hash.
+    pub input: Json,
+    pub effect: EffectClass,
+    pub blast_radius: BlastRadius,
+    pub destructive: bool,
+    /// What undoes it; nothing does where it is absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undone_by: Option<String>,
 }
 
 impl Action {
@@ -58,6 +79,25 @@ impl Action {
 }
 
 impl Action {
+    /// What people are shown of it who are asked: everything.
+    pub fn card(&self, spec: &StepSpec) -> ActionCard {
+        let Self { kind, operation, input, effect, blast_radius, destructive, .. } = self;
+        let undone_by = spec.rollback.as_ref().map(|rollback| match &rollback.by {
+            Undo::Argv(argv) => argv.join(" "),
+            by => by.handler().to_owned(),
+        });
+        ActionCard {
+            step: spec.key.clone(),
+            kind: *kind,
+            operation: operation.clone(),
+            input: input.clone(),
+            effect: *effect,
+            blast_radius: *blast_radius,
+            destructive: *destructive,
+            undone_by,
+        }
+    }
+
     /// What people approve is this very action and no other.
     pub fn digest(&self) -> Hash {
         let Self { step, kind, operation, input, effect, blast_radius, destructive, reversible } = self;

@@ -8,6 +8,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::governance::action::ActionCard;
 use crate::ids::ApprovalId;
 use crate::json::Json;
 use crate::limits;
@@ -68,6 +69,9 @@ pub struct Approval {
     /// The effect of a running step that it is about; a gate and a directive are about none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effect: Option<Agreed>,
+    /// What exactly is approved; a gate of the workflow itself, and leave to skip a step, are about no action.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub action: Option<Box<ActionCard>>,
     /// Whoever wrote the version of the workflow may not decide; where two are asked, they may not anyway.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub excludes_author: bool,

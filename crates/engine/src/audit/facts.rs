@@ -71,6 +71,7 @@ pub(super) fn approval(row: &ApprovalRow) -> ApprovalFacts {
         approvers: row.approvers.clone(),
         excluded: row.excluded.clone(),
         message: row.message.clone(),
+        action: row.action.as_ref().map(PayloadFacts::of),
         requested_at: row.requested_at,
         expires_at: row.expires_at,
         resolved_at: row.resolved_at,

@@ -52,9 +52,10 @@ fn verify(copy: &LogCopy) -> Result<VerifiedLog, BadEntry> {
 /// Waits until all that was committed is in the log.
 async fn caught_up(engine: &Engine, tenant: TenantId) -> AuditLogRow {
     for _ in 0..200 {
-        let log = engine.store().audit_log(tenant).await.unwrap();
-        let behind = engine.store().audit_behind(None, 100).await.unwrap().contains(&tenant);
+        // In the order in which events go, so that none slips through between two looks.
         let unsealed = engine.store().unsealed_since().await.unwrap().is_some();
+        let behind = engine.store().audit_behind(None, 100).await.unwrap().contains(&tenant);
+        let log = engine.store().audit_log(tenant).await.unwrap();
         if let Some(log) = log.filter(|_| !behind && !unsealed) {
             return log;
         }

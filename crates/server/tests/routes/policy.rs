@@ -56,6 +56,33 @@ async fn a_plain_task_passes_unasked() {
     api.end().await;
 }
 
+/// People see what they sign, whole, and their vote counts for that and nothing else.
+#[tokio::test(start_paused = true)]
+async fn the_card_shows_the_whole_action() {
+    let api = Api::new().await;
+    put_in_force(&api, BY_NAME).await;
+    let ada = Person::new(&api, "ada", json!(["approver"]), json!([])).await;
+    let mut digests = Vec::new();
+    for database in ["orders", "test"] {
+        let mut step = task("a");
+        step["handler"] = json!("ask-first");
+        step["with"] = json!({ "database": database });
+        let run = api.post("/runs", json!({ "plan": plan(json!([step])) })).await.text("run_id");
+        let card = card(&api, &run).await;
+        let action = &card["action"];
+        assert_eq!((&action["operation"], &action["step"]), (&json!("ask-first"), &json!("a")), "{card}");
+        assert_eq!(action["input"], json!({ "database": database }));
+        assert_eq!(action.get("undone_by"), None, "nothing undoes it");
+        digests.push((run, card["digest"].clone()));
+    }
+    let (first, second) = (&digests[0], &digests[1]);
+    let other = json!({ "approve": true, "digest": second.1 });
+    let refused = ada.post(&format!("/runs/{}/approve", first.0), other).await;
+    assert_eq!(refused.problem(), (409, "APPROVAL_CHANGED"));
+    ada.post(&format!("/runs/{}/approve", first.0), json!({ "approve": true, "digest": first.1 })).await.ok();
+    api.end().await;
+}
+
 /// A plan says beforehand what the policy will say: the tenant's own, for a file and for a workflow.
 #[tokio::test(start_paused = true)]
 async fn a_plan_predicts_what_will_be_decided() {

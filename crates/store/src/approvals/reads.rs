@@ -64,6 +64,7 @@ fn approval(mut row: Row) -> Result<ApprovalRow, CorruptRow> {
         resolved_at: row.opt_time("resolved_at")?,
         excluded: row.decoded("excluded")?,
         purpose: row.name("purpose")?,
+        action: row.opt_json("action")?,
         votes: Vec::new(),
     })
 }

@@ -1,4 +1,5 @@
 use interlock_core::ids::{ApprovalId, RunId};
+use interlock_core::json::Json;
 use interlock_core::run::approval::{Purpose, Vote};
 use interlock_core::state::ApprovalState;
 use interlock_core::time::Timestamp;
@@ -19,5 +20,7 @@ pub struct ApprovalRow {
     pub resolved_at: Option<Timestamp>,
     pub excluded: Vec<String>,
     pub purpose: Purpose,
+    /// What exactly is approved, where it is an action.
+    pub action: Option<Json>,
     pub votes: Vec<Vote>,
 }

@@ -71,8 +71,8 @@ statements! {
 
     APPROVAL_PUT on approvals {
         both: "INSERT INTO approvals (tenant_id, approval_id, run_id, position, state, quorum, approvers, message,
-               on_reject, on_expiry, requested_at, escalate_at, expires_at, resolved_at, excluded, purpose)
-               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
+               on_reject, on_expiry, requested_at, escalate_at, expires_at, resolved_at, excluded, purpose, action)
+               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
                ON CONFLICT (tenant_id, approval_id) DO UPDATE SET state = excluded.state,
                escalate_at = excluded.escalate_at, expires_at = excluded.expires_at,
                resolved_at = coalesce(approvals.resolved_at, excluded.resolved_at)"

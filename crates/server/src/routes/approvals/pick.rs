@@ -87,6 +87,7 @@ mod tests {
             message: None,
             quorum: 1,
             approvers: vec![],
+            action: None,
             excluded: vec![],
             votes: vec![],
             requested_at: Timestamp(0),

@@ -3,7 +3,7 @@
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use interlock_core::ids::TenantId;
-use interlock_core::json::canonical_hash;
+use interlock_core::json::{Hash, Json, canonical_hash};
 use interlock_protocol::approvals::ApprovalView;
 use interlock_store::ApprovalRow;
 use serde_json::json;
@@ -14,8 +14,11 @@ use crate::request::named_in_path;
 use crate::state::AppState;
 
 pub fn approval(tenant: TenantId, row: ApprovalRow) -> Result<ApprovalView, ApiError> {
+    let action = row.action.as_ref().map(Json::decode).transpose();
+    let action = action.map_err(|error| ApiError::invalid(format!("its action cannot be read: {error}")))?;
     Ok(ApprovalView {
         digest: digest(tenant, &row)?,
+        action,
         approval: row.id,
         run_id: row.run,
         position: row.position,
@@ -33,8 +36,7 @@ pub fn approval(tenant: TenantId, row: ApprovalRow) -> Result<ApprovalView, ApiE
     })
 }
 
-/// What exactly is approved, in one hash: whose, which run and step, and what people were shown. Bound actions join it
-/// when steps have them.
+/// What exactly is approved, in one hash: whose, which run and step, and what people were shown, the action whole.
 fn digest(tenant: TenantId, row: &ApprovalRow) -> Result<String, ApiError> {
     let mut shown = json!({
         "tenant": tenant,
@@ -47,6 +49,9 @@ fn digest(tenant: TenantId, row: &ApprovalRow) -> Result<String, ApiError> {
     });
     if !row.purpose.is_gate() {
         shown["purpose"] = json!(row.purpose);
+    }
+    if let Some(action) = &row.action {
+        shown["action"] = json!(Hash::of(action.as_str().as_bytes()).to_string());
     }
     let hash = canonical_hash(&shown).map_err(|error| ApiError::invalid(format!("it cannot be hashed: {error}")))?;
     Ok(hash.to_string())
