@@ -9,6 +9,7 @@ use crate::fixture::{Place, World};
 const SCANS: &[&str] = &[
     "UNSEALED",
     "AUDIT_BEHIND",
+    "EVIDENCE_DUE",
     "SESSIONS",
     "TENANTS",
     "LAST_COMMIT",

@@ -44,6 +44,8 @@ impl Named {
 const NAMES: &[(&str, &str, &str, Named)] = &[
     ("POST", "/agent/register", "/queues/0", Named::Queue),
     ("POST", "/approvals/{approval}/vote", "/on_behalf_of", Named::Person),
+    ("GET", "/audit", "actor", Named::Person),
+    ("GET", "/audit", "subject", Named::Subject),
     ("POST", "/bulk", "/filter/workflow", Named::Workflow),
     ("POST", "/bulk", "/filter/subject", Named::Subject),
     ("POST", "/bulk", "/filter/workspace", Named::Workspace),
