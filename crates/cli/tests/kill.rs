@@ -31,6 +31,7 @@ mod rolling;
 mod skew;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::Duration;
 
 use client::Client;
@@ -158,7 +159,7 @@ async fn survive(mut setup: Setup, mut database: Option<Cluster>, clocks_ms: &[i
     assert!(dealt.contains_key("Kill server") && dealt.contains_key("Kill worker"), "the blows missed: {dealt:?}");
 
     drop(fleet);
-    db_check(&setup.store);
+    db_check(&setup.folder, &setup.store);
     let _ = std::fs::remove_dir_all(&setup.folder);
 }
 
@@ -172,8 +173,10 @@ fn blow(random: &mut fastrand::Rng, frozen: usize) -> Blow {
     }
 }
 
-fn db_check(store: &str) {
+/// The servers' folder is where the payloads are.
+fn db_check(folder: &Path, store: &str) {
     let check = std::process::Command::new(env!("CARGO_BIN_EXE_interlock"))
+        .current_dir(folder)
         .args(["db", "check", "--store", store])
         .output()
         .unwrap();

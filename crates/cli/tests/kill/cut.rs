@@ -55,6 +55,6 @@ async fn connections_cut_at_every_byte_lose_and_repeat_nothing() {
     );
     assert!(servers.iter_mut().all(|server| !server.gave_up()), "see {}", folder.display());
     drop((workers, servers));
-    db_check(&setup.store);
+    db_check(&setup.folder, &setup.store);
     let _ = std::fs::remove_dir_all(&folder);
 }

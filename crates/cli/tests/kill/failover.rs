@@ -154,7 +154,7 @@ async fn a_standby_that_is_behind_repeats_nothing() {
         assert_eq!(*called[0].1, 1, "{run}: an unsafe effect was repeated after the failover");
     }
     drop((supervised, worker));
-    db_check(&standby.url(&[]));
+    db_check(&folder, &standby.url(&[]));
     let _ = std::fs::remove_dir_all(&folder);
 }
 

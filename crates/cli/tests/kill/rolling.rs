@@ -63,6 +63,6 @@ async fn servers_of_two_releases_take_turns() {
     assert!(servers.iter_mut().all(|server| !server.gave_up()), "see {}", folder.display());
     println!("{} runs through {} replacements", operators.runs.len(), 3 * SERVERS);
     drop((servers, workers));
-    db_check(&setup.store);
+    db_check(&setup.folder, &setup.store);
     let _ = std::fs::remove_dir_all(&folder);
 }

@@ -169,7 +169,7 @@ async fn machines_whose_clocks_are_wrong_agree() {
     pair.leases_last().await;
     pair.lost_workers_are_replaced().await;
     drop((first, second));
-    db_check(&pair.setup.store);
+    db_check(&pair.setup.folder, &pair.setup.store);
     let _ = std::fs::remove_dir_all(&folder);
 }
 
@@ -205,7 +205,7 @@ async fn servers_that_differ_by_the_tolerated_skew_agree() {
     pair.signals_are_heard().await;
     pair.leases_last().await;
     drop((first, second));
-    db_check(&pair.setup.store);
+    db_check(&pair.setup.folder, &pair.setup.store);
     let _ = std::fs::remove_dir_all(&folder);
 }
 
