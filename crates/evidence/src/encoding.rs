@@ -33,6 +33,7 @@ impl Serialize for HashText {
 }
 
 /// The same, for a field that may be absent.
+#[expect(clippy::ref_option, reason = "serde passes the field by reference")]
 pub(crate) fn opt_hash<S: Serializer>(hash: &Option<HashHex>, serializer: S) -> Result<S::Ok, S::Error> {
     hash.map(|hash| HashText(hash.0)).serialize(serializer)
 }

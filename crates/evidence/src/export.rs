@@ -32,6 +32,7 @@ pub struct LeafSpan {
 /// One line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[expect(clippy::large_enum_variant, reason = "nearly all lines are entries, and each is written at once")]
 pub enum ExportLine {
     Entry(LoggedEntry),
     Leaves(LeafSpan),

@@ -36,7 +36,7 @@ pub enum ProofError {
 
 /// The largest power of two below `n`, which is 2 or more.
 const fn split(n: u64) -> u64 {
-    1 << (63 - (n - 1).leading_zeros())
+    1 << (n - 1).ilog2()
 }
 
 /// The hash over the leaves `start..end`. `start` is where a subtree of that size begins.

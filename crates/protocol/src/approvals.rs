@@ -1,9 +1,9 @@
 //! What is asked and answered about approvals.
 
-use interlock_core::governance::action::ActionCard;
 use interlock_core::governance::tier::Tier;
 use interlock_core::ids::{ApprovalId, RunId};
 use interlock_core::run::approval::{Purpose, Vote};
+use interlock_core::run::card::ActionCard;
 use interlock_core::state::{ApprovalState, RunState};
 use interlock_core::time::Timestamp;
 use serde::{Deserialize, Serialize};

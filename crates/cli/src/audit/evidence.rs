@@ -90,11 +90,9 @@ async fn check(client: &ClientArgs, args: EvidenceVerifyArgs) -> anyhow::Result<
     });
     client.output.printer().show(&shown, |_| {
         let verdict = |name: &str, good: bool, findings: &[String]| {
-            let mut text = format!("{name:<13} {}\n", if good { "good" } else { "NOT GIVEN" });
-            for finding in findings {
-                text.push_str(&format!("  - {}\n", visible(finding)));
-            }
-            text
+            let head = format!("{name:<13} {}\n", if good { "good" } else { "NOT GIVEN" });
+            let lines = findings.iter().map(|finding| format!("  - {}\n", visible(finding)));
+            std::iter::once(head).chain(lines).collect::<String>()
         };
         let run = run.map_or_else(|| "unknown".to_owned(), |run| run.to_string());
         format!("run           {run}\n")

@@ -61,13 +61,12 @@ const KEY_BYTES_MAX: u64 = 64 << 10;
 
 /// The key in a file, or the server's own where none is named.
 async fn key(file: Option<&PathBuf>, client: &ClientArgs) -> anyhow::Result<PublicKey> {
-    let text = match file {
-        Some(file) => read(file, KEY_BYTES_MAX)?,
-        None => {
-            let (client, printer) = client.open()?;
-            printer.note("The key is the server's own word; give the one that you have kept with --key to be sure.");
-            server_key(&client).await?.public_key
-        }
+    let text = if let Some(file) = file {
+        read(file, KEY_BYTES_MAX)?
+    } else {
+        let (client, printer) = client.open()?;
+        printer.note("The key is the server's own word; give the one that you have kept with --key to be sure.");
+        server_key(&client).await?.public_key
     };
     PublicKey::parse(&text).map_err(|error| Ended::saying(Exit::Usage, error.to_string()))
 }

@@ -2,11 +2,9 @@
 
 use std::borrow::Cow;
 
-use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
-
 use crate::json::{Hash, Json, canonical_hash};
 use crate::plan::{BlastRadius, StepSpec, Undo, Work};
+use crate::run::card::ActionCard;
 use crate::state::{EffectClass, StepKind};
 
 /// A proposed effect, with all that a decision may look at.
@@ -25,24 +23,6 @@ pub struct Action {
     pub destructive: bool,
     /// Whether the workflow says how to undo it.
     pub reversible: bool,
-}
-
-/// An action as people see it who are asked for their approval. Their vote names the hash of all of it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ActionCard {
-    /// The key of the step that proposes it.
-    pub step: String,
-    pub kind: StepKind,
-    pub operation: String,
-    /// What it is done with, whole; a long one by its reference and hash.
-    pub input: Json,
-    pub effect: EffectClass,
-    pub blast_radius: BlastRadius,
-    pub destructive: bool,
-    /// What undoes it; nothing does where it is absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub undone_by: Option<String>,
 }
 
 impl Action {

@@ -8,7 +8,6 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::governance::action::ActionCard;
 use crate::ids::ApprovalId;
 use crate::json::Json;
 use crate::limits;
@@ -16,6 +15,7 @@ use crate::machine::approval::{ApprovalEvent, next};
 use crate::plan::{Gate, OnDenial};
 use crate::rejection::Rejection;
 use crate::run::Agreed;
+use crate::run::card::ActionCard;
 use crate::state::{ApprovalState, UnknownName, names};
 use crate::time::Timestamp;
 

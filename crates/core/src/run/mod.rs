@@ -2,6 +2,7 @@
 //! state together with the data that exists only in that state.
 
 pub mod approval;
+pub mod card;
 pub mod change;
 pub mod decision;
 pub mod event;
