@@ -7,7 +7,8 @@ use interlock_core::json::Hash;
 use serde_json::Value;
 
 use crate::bundle::{
-    LogPart, PREDICATE_TYPE, Predicate, ProvenEntry, Record, STATEMENT_TYPE, Statement, pinned_text, record_digest,
+    LogPart, PREDICATE_TYPE, Predicate, ProvenEntry, Record, RunFacts, STATEMENT_TYPE, Statement, pinned_text,
+    record_digest,
 };
 use crate::checkpoint::Checkpoint;
 use crate::details::{PayloadFacts, ReadDetails, ended_by};
@@ -153,6 +154,7 @@ fn check_record(statement: &Statement, rows: &[(&ProvenEntry, ReadDetails)], fin
     {
         findings.add(format!("the record says that the run {}, the log that it {state}", record.run.state));
     }
+    check_origin(&record.run, rows, findings);
     for step in &record.steps {
         let Some((state, attempt, output)) = done.get(&step.position) else { continue };
         // A restart takes a step back, and a rollback's own step says that it was rolled back.
@@ -162,6 +164,24 @@ fn check_record(statement: &Statement, rows: &[(&ProvenEntry, ReadDetails)], fin
         }
     }
     check_pins(record, statement, findings);
+}
+
+/// The run is of the workflow, and was started by whom the log says.
+fn check_origin(run: &RunFacts, rows: &[(&ProvenEntry, ReadDetails)], findings: &mut Findings) {
+    let created = rows.iter().find_map(|(proven, details)| {
+        let event = details.events.iter().find(|event| event["event"] == "session.created")?;
+        Some((proven, event))
+    });
+    let Some((proven, event)) = created else { return };
+    if event["workflow"] != *run.workflow || event["version"] != run.workflow_version {
+        findings.add("the record names another workflow or version than the log");
+    }
+    let actor = proven.logged.opened.as_ref().and_then(|opened| opened.actor.as_ref());
+    if let (Some(actor), Some(started_by)) = (actor, &run.started_by)
+        && actor != started_by
+    {
+        findings.add("the record says that somebody else started the run than the log does");
+    }
 }
 
 /// Decisions, receipts and approvals are as the log last saw them.

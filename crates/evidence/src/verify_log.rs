@@ -116,7 +116,11 @@ pub fn verify_log(copy: &LogCopy, expected: Expected<'_>, key: &PublicKey) -> Re
             let what = format!("what is shown as its {field:?} does not belong to its hash").to_lowercase();
             return Err(bad(logged.entry.index, Tampering::Altered, what));
         }
-        verified.opened += 1;
+        if opened.details.is_none() && logged.entry.body.details.is_some() {
+            verified.closed += 1;
+        } else {
+            verified.opened += 1;
+        }
     }
     Ok(verified)
 }

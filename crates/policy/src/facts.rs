@@ -21,7 +21,7 @@ impl PolicyInput {
         Self {
             workflow: WorkflowFacts::of(&run.plan),
             step: StepFacts::of(&run.plan, spec, action.step),
-            action: ActionFacts::of(action, spec),
+            action: ActionFacts::of(action, spec, &run.plan),
             run: RunFacts::of(run, action.step),
             worker: None,
             fields: action.input.clone(),
@@ -102,12 +102,21 @@ fn gate_before(plan: &Plan, index: usize) -> Option<&Gate> {
     None
 }
 
+/// What undoes a step is covered by the step's own permission. Of a step that needed none, because it only reads, there is
+/// none that could cover it: then it is judged like anything else that somebody orders.
+fn covered(spec: &StepSpec, plan: &Plan) -> &'static str {
+    match &spec.work {
+        Work::Rollback { undoes, .. } if plan.step(*undoes).is_some_and(StepSpec::is_governed) => "automatic",
+        _ => "manual",
+    }
+}
+
 fn last_part(word: &str) -> &str {
     word.rsplit('/').next().unwrap_or(word)
 }
 
 impl ActionFacts {
-    fn of(action: &Action, spec: &StepSpec) -> Self {
+    fn of(action: &Action, spec: &StepSpec, plan: &Plan) -> Self {
         let (argv, env) = match &spec.work {
             Work::Command { argv, env } => (Some(argv.clone()), env.keys().cloned().collect()),
             Work::Rollback { by: Undo::Argv(argv), .. } => (Some(argv.clone()), Vec::new()),
@@ -122,7 +131,7 @@ impl ActionFacts {
             blast_radius: action.blast_radius,
             destructive: action.destructive,
             reversible: action.reversible,
-            rollback: (action.kind == StepKind::Rollback).then(|| "automatic".to_owned()),
+            rollback: (action.kind == StepKind::Rollback).then(|| covered(spec, plan).to_owned()),
         }
     }
 }

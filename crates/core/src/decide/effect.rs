@@ -251,6 +251,10 @@ pub(super) fn resolve(draft: &mut Draft<'_>, resolve: Resolve) -> Result<(), Rej
     match resolution {
         Resolution::Happened => complete::succeed(draft, position, event, output.unwrap_or_else(Json::null)),
         Resolution::DidNotHappen => {
+            // It is somebody's word that it did not: what people agreed to is not lent out again on it.
+            if draft.notes().agreed.iter().any(|agreed| agreed.step == position) {
+                draft.notes_mut().agreed.retain(|agreed| agreed.step != position);
+            }
             let eligible_at = draft.now();
             let wake = draft.step_mut(position).interrupted.take();
             draft.go(position, event, Phase::Ready { eligible_at, wake })?;

@@ -13,7 +13,15 @@ pub struct Lent {
     /// Those who have delegated to the person, and those to whom the person has.
     pub one_with: Vec<String>,
     /// Those whose right to decide the person may use, and who still have it themselves.
-    pub by: Vec<UserRow>,
+    pub by: Vec<LentRight>,
+}
+
+/// A right to decide that somebody has lent.
+#[derive(Debug)]
+pub struct LentRight {
+    pub of: UserRow,
+    /// Who said so: the lender, or an admin for them.
+    pub made_by: String,
 }
 
 impl Identity {
@@ -25,7 +33,8 @@ impl Identity {
         for row in taken {
             let delegator = store.user_named(&row.delegator).await?;
             let has_right = |user: &UserRow| user.disabled_at.is_none() && user.roles.grant(Permission::Vote);
-            lent.by.extend(delegator.filter(has_right));
+            let made_by = row.created_by;
+            lent.by.extend(delegator.filter(has_right).map(|of| LentRight { of, made_by }));
             lent.one_with.push(row.delegator);
         }
         Ok(lent)

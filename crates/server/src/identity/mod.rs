@@ -10,7 +10,7 @@ mod authenticate;
 mod cache;
 mod caller;
 pub(crate) mod code;
-mod delegation;
+pub mod delegation;
 pub mod first_key;
 pub mod key;
 pub mod keys;

@@ -45,6 +45,24 @@ async fn a_delegate_decides_where_the_delegator_may() {
     api.end().await;
 }
 
+/// Whoever may not decide does not choose who does, by lending out the rights of others.
+#[tokio::test]
+async fn what_the_starter_lends_for_others_does_not_count_on_their_run() {
+    let api = Api::new().await;
+    let (_ann, vic) = people(&api).await;
+    let ada = Person::new(&api, "ada", json!(["admin", "operator"]), json!([])).await;
+    let run = ada.post("/runs", json!({ "plan": gate(1, json!(["sre"])) })).await.text("run_id");
+    let mut lent = lend(&api, "vic", 14);
+    lent["delegator"] = json!("ann");
+    ada.post("/delegations", lent).await.ok();
+    let path = format!("/runs/{run}/approve");
+    assert_eq!(vic.post(&path, yes(&api, &run).await).await.problem(), (403, "PERMISSION_DENIED"));
+    // On what others have started it does.
+    let other = gated(&api, 1, json!(["sre"])).await;
+    vic.post(&format!("/runs/{other}/approve"), yes(&api, &other).await).await.ok();
+    api.end().await;
+}
+
 #[tokio::test]
 async fn delegator_and_delegate_are_one_person() {
     let api = Api::new().await;

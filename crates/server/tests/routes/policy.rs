@@ -83,6 +83,25 @@ async fn the_card_shows_the_whole_action() {
     api.end().await;
 }
 
+/// A step that only reads needed nobody's permission, so there is none that could cover what undoes it.
+#[tokio::test(start_paused = true)]
+async fn the_rollback_of_a_read_step_is_judged_for_itself() {
+    let api = Api::new().await;
+    let source = "name: w\nprofile: prod-critical\nsteps:\n  - { id: look, task: look, effect: read, rollback: { task: drop } }\n  \
+                  - { id: w, wait: { for: 1h } }\n";
+    api.post("/workflows", json!({ "source": source })).await.ok();
+    let session = api.register().await;
+    let run = api.post("/runs", json!({ "workflow": "w" })).await.text("run_id");
+    let assignment = api.poll(&session).await;
+    api.report(&session, &assignment, crate::api::completed(json!(1))).await.ok();
+    api.post(&format!("/runs/{run}/rollback"), json!({ "reason": "in a hurry" })).await;
+    let decided = api.get(&format!("/runs/{run}/decisions")).await.ok();
+    let last = decided["decisions"].as_array().unwrap().last().expect("it was judged").clone();
+    assert_eq!(last["operation"], "drop", "{decided}");
+    assert_ne!(last["verdict"], "allow", "{decided}");
+    api.end().await;
+}
+
 /// A plan says beforehand what the policy will say: the tenant's own, for a file and for a workflow.
 #[tokio::test(start_paused = true)]
 async fn a_plan_predicts_what_will_be_decided() {

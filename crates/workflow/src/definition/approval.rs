@@ -12,7 +12,7 @@ record! {
     /// Who is asked, when, and what follows. Gates take from here what they do not say themselves.
     "`approval`" ApprovalBlock {
         /// When people are asked: `per_step` where omitted in production or above blast radius medium, else
-        /// `critical_only`. Takes effect with governance: until then only `approval` steps ask.
+        /// `critical_only`. The policy asks by it.
         mode: Option<At<ValidationMode>>,
         /// Groups whose members may decide; everybody with the role `approver` where omitted.
         approvers: Vec<At<Name>>,

@@ -46,11 +46,9 @@ record! {
         phase: Option<At<StepPhase>>,
         /// How far it reaches; `low` for reads, else `medium`, where omitted.
         blast_radius: Option<At<BlastRadius>>,
-        /// People are to be asked before it in mode `critical_only`; until governance asks, put an `approval` step before
-        /// it, without which a start in that mode is refused.
+        /// The policy asks people before it, in every mode but `final_only`, unless an `approval` step before it does.
         critical: Option<At<bool>>,
-        /// It destroys something; two people must approve it once governance is there, until then put an
-        /// `approval` before it.
+        /// It destroys something: the policy asks two people before it.
         destructive: Option<At<bool>>,
         /// How sure whoever proposed the step is, 0 to 1; of commands, connectors and models.
         confidence_score: Option<At<f64>>,

@@ -30,18 +30,22 @@ pub async fn check(state: &AppState, run: &Run, name: &str) -> Result<(), ApiErr
              answers for it; somebody else decides, or this account does a day later"
         )));
     }
-    let author = state.engine().runs().version_author(run.tenant, run).await?;
-    let approvals = state.for_tenant(run.tenant).approvals_of(run.id).await?;
-    let is_excluded = approvals.iter().flat_map(|row| &row.excluded).any(|person| person == by)
-        || run.header.started_by.as_deref() == Some(by)
-        || author.as_deref() == Some(by);
-    if !is_excluded || by == name {
+    if by == name || !is_excluded(state, run, by).await? {
         return Ok(());
     }
     Err(refused(format!(
         "{by} may not decide here, and has made or changed the account `{name}` within the last day; somebody else decides, \
          or this account does a day later"
     )))
+}
+
+/// Whether somebody may not decide on a run: they started it, directed it so that it asks, or wrote its workflow.
+pub async fn is_excluded(state: &AppState, run: &Run, person: &str) -> Result<bool, ApiError> {
+    let author = state.engine().runs().version_author(run.tenant, run).await?;
+    let approvals = state.for_tenant(run.tenant).approvals_of(run.id).await?;
+    Ok(approvals.iter().flat_map(|row| &row.excluded).any(|excluded| excluded == person)
+        || run.header.started_by.as_deref() == Some(person)
+        || author.as_deref() == Some(person))
 }
 
 fn refused(detail: String) -> ApiError {

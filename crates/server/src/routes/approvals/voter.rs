@@ -8,6 +8,7 @@ use interlock_core::tenant::identity::{Permission, Role, Roles};
 use super::fresh;
 use crate::api_error::ApiError;
 use crate::identity::Caller;
+use crate::identity::delegation::LentRight;
 use crate::state::AppState;
 
 /// What a vote says about whoever casts it. All of it is checked, nothing believed.
@@ -72,7 +73,12 @@ pub async fn voter(
     if caller.may(Permission::Vote) {
         rights.push(own);
     }
-    rights.extend(lent.by.iter().map(|user| Right { of: Some(&user.name), roles: user.roles, groups: &user.groups }));
+    for LentRight { of, made_by } in &lent.by {
+        // Whoever may not decide does not hand the right of others to people of their choice either.
+        if *made_by == of.name || !fresh::is_excluded(state, run, made_by).await? {
+            rights.push(Right { of: Some(&of.name), roles: of.roles, groups: &of.groups });
+        }
+    }
     let found = match claimed.on_behalf_of.as_deref() {
         Some(whose) if whose == person => rights.iter().find(|right| right.of.is_none()),
         Some(whose) => rights.iter().find(|right| right.of == Some(whose)),

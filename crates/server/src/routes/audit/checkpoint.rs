@@ -28,7 +28,10 @@ pub struct CheckpointParams {
     path = path::CHECKPOINT,
     tag = "audit",
     params(CheckpointParams),
-    responses((status = 200, description = "The head.", body = CheckpointView)),
+    responses(
+        (status = 200, description = "The head.", body = CheckpointView),
+        (status = 404, description = "There is no such log."),
+    ),
 )]
 pub async fn checkpoint(
     State(state): State<AppState>,

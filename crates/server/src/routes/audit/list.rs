@@ -54,7 +54,10 @@ pub struct AuditParams {
     path = path::AUDIT,
     tag = "audit",
     params(AuditParams),
-    responses((status = 200, description = "A page of entries.", body = AuditPageView)),
+    responses(
+        (status = 200, description = "A page of entries.", body = AuditPageView),
+        (status = 404, description = "There is no such log."),
+    ),
 )]
 pub async fn list(
     State(state): State<AppState>,
