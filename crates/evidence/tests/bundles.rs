@@ -128,7 +128,7 @@ fn statement(change: impl FnOnce(&mut Record)) -> Statement {
         (
             9,
             (1, 2),
-            json!([{"event": "session.created"}, {"event": "approval.requested", "step": 0, "approval": approval_id}]),
+            json!([{"event": "session.created", "workflow": "restart & <b>verify</b>", "version": 3}, {"event": "approval.requested", "step": 0, "approval": approval_id}]),
             (None, None),
         ),
         (15, (3, 3), json!([{"event": "approval.resolved", "step": 0, "approval": approval_id}]), done(0, None)),
@@ -233,7 +233,9 @@ fn another_key_or_a_changed_byte_breaks_the_integrity() {
 #[test]
 fn a_record_that_the_log_contradicts_is_not_intact() {
     type Change = fn(&mut Record);
-    let changes: [(&str, Change); 6] = [
+    let changes: [(&str, Change); 8] = [
+        ("another workflow", |record| record.run.workflow = "innocent".into()),
+        ("another workflow", |record| record.run.workflow_version = 77),
         ("the run", |record| record.run.state = "failed".into()),
         ("step `notify`", |record| record.steps[1].output = None),
         ("step `gate`", |record| record.steps[0].state = "skipped".into()),
