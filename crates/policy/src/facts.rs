@@ -4,7 +4,7 @@ use interlock_core::governance::action::Action;
 use interlock_core::plan::rules::ValidationMode;
 use interlock_core::plan::{BlastRadius, Gate, Plan, StepSpec, Undo, Work};
 use interlock_core::run::Run;
-use interlock_core::state::StepKind;
+use interlock_core::state::{EffectClass, StepKind};
 use interlock_core::time::Millis;
 
 use crate::input::{ActionFacts, Confidence, GateFacts, PolicyInput, RunFacts, StepFacts, WorkerFacts, WorkflowFacts};
@@ -102,6 +102,14 @@ fn gate_before(plan: &Plan, index: usize) -> Option<&Gate> {
     None
 }
 
+/// What undoes something changes something, also where the step itself has declared that it only reads.
+fn effect_of(action: &Action) -> EffectClass {
+    match (action.kind, action.effect) {
+        (StepKind::Rollback, EffectClass::Read) => EffectClass::Unsafe,
+        (_, effect) => effect,
+    }
+}
+
 /// What undoes a step is covered by the step's own permission. Of a step that needed none, because it only reads, there is
 /// none that could cover it: then it is judged like anything else that somebody orders.
 fn covered(spec: &StepSpec, plan: &Plan) -> &'static str {
@@ -127,7 +135,7 @@ impl ActionFacts {
             names: argv.iter().flatten().map(|word| last_part(word).to_owned()).collect(),
             argv,
             env,
-            effect: action.effect,
+            effect: effect_of(action),
             blast_radius: action.blast_radius,
             destructive: action.destructive,
             reversible: action.reversible,
