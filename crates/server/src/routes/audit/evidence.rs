@@ -46,7 +46,11 @@ pub struct EvidenceParams {
     tag = "audit",
     params(Named, EvidenceParams),
     responses(
-        (status = 200, description = "The bundle, or with `format=html` a page that shows it.", body = Bundle),
+        (
+            status = 200,
+            description = "The bundle, or with `format=html` a page that shows it.",
+            content((Bundle = "application/json"), (String = "text/html"))
+        ),
         (status = 409, description = "The run has not ended."),
         (status = 503, description = "The end of the run is not in the audit log yet; ask again in a second."),
     ),
