@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use interlock_core::ids::{ApprovalId, DecisionId, ReceiptId, RunId, TenantId};
 use interlock_core::json::{Hash, HashHex, Json, canonical};
 use interlock_core::run::approval::Vote;
+use interlock_core::run::origin::Origin;
 use interlock_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -69,6 +70,9 @@ pub struct RunFacts {
     pub workspace: String,
     pub workflow: String,
     pub workflow_version: u32,
+    /// The hash of the plan that the version came down to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<HashHex>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
     pub trigger: String,
@@ -90,6 +94,28 @@ pub struct RunFacts {
     pub output: Option<PayloadFacts>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Value>,
+}
+
+impl RunFacts {
+    /// The hash of what the run was made of, as its first event has it; none where its plan is not known.
+    pub fn origin(&self) -> Option<Hash> {
+        let origin = Origin {
+            created_at: self.created_at,
+            inputs: self.inputs.sha256,
+            plan: self.plan?,
+            resumed_from: self.resumed_from,
+            root_run_id: self.root_run_id,
+            run: self.run,
+            started_by: self.started_by.as_deref(),
+            subject: self.subject.as_deref(),
+            tenant: self.tenant,
+            trigger: &self.trigger,
+            version: self.workflow_version,
+            workflow: &self.workflow,
+            workspace: &self.workspace,
+        };
+        Some(origin.digest())
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -152,7 +152,8 @@ fn check_record(statement: &Statement, rows: &[(&ProvenEntry, ReadDetails)], fin
     if let Some((state, at)) = ended
         && (state != record.run.state || at != record.run.finished_at)
     {
-        findings.add(format!("the record says that the run {}, the log that it {state}", record.run.state));
+        let (told, finished) = (&record.run.state, record.run.finished_at);
+        findings.add(format!("the record says that the run {told} at {finished}, the log that it {state} at {at}"));
     }
     check_origin(&record.run, rows, findings);
     for step in &record.steps {
@@ -174,13 +175,20 @@ fn check_origin(run: &RunFacts, rows: &[(&ProvenEntry, ReadDetails)], findings: 
     });
     let Some((proven, event)) = created else { return };
     if event["workflow"] != *run.workflow || event["version"] != run.workflow_version {
-        findings.add("the record names another workflow or version than the log");
+        return findings.add("the record names another workflow or version than the log");
     }
     let actor = proven.logged.opened.as_ref().and_then(|opened| opened.actor.as_ref());
     if let (Some(actor), Some(started_by)) = (actor, &run.started_by)
         && actor != started_by
     {
-        findings.add("the record says that somebody else started the run than the log does");
+        return findings.add("the record says that somebody else started the run than the log does");
+    }
+    // Runs of older versions have no origin in their first event.
+    if let Some(origin) = event["origin"].as_str()
+        && run.origin().is_none_or(|recorded| recorded.to_string() != origin)
+    {
+        let what = "inputs, plan, subject, trigger, starter, workspace, earlier run or time of creation";
+        findings.add(format!("the record says otherwise than the log what the run was made of: its {what}"));
     }
 }
 

@@ -95,6 +95,7 @@ fn record() -> Record {
             workspace: "default".into(),
             workflow: "restart & <b>verify</b>".into(),
             workflow_version: 3,
+            plan: Some(HashHex(Hash([8; 32]))),
             subject: None,
             trigger: "api".into(),
             started_by: Some("bob".into()),
@@ -124,11 +125,12 @@ fn statement(change: impl FnOnce(&mut Record)) -> Statement {
     };
     let approval_id = approval().approval.to_string();
     let receipt_id = receipt().receipt.to_string();
+    let origin = record().run.origin().unwrap().to_string();
     let rows = [
         (
             9,
             (1, 2),
-            json!([{"event": "session.created", "workflow": "restart & <b>verify</b>", "version": 3}, {"event": "approval.requested", "step": 0, "approval": approval_id}]),
+            json!([{"event": "session.created", "workflow": "restart & <b>verify</b>", "version": 3, "origin": origin}, {"event": "approval.requested", "step": 0, "approval": approval_id}]),
             (None, None),
         ),
         (15, (3, 3), json!([{"event": "approval.resolved", "step": 0, "approval": approval_id}]), done(0, None)),
@@ -233,7 +235,16 @@ fn another_key_or_a_changed_byte_breaks_the_integrity() {
 #[test]
 fn a_record_that_the_log_contradicts_is_not_intact() {
     type Change = fn(&mut Record);
-    let changes: [(&str, Change); 8] = [
+    let changes: [(&str, Change); 17] = [
+        ("made of", |record| record.run.inputs = output()),
+        ("made of", |record| record.run.plan = Some(HashHex(Hash([9; 32])))),
+        ("made of", |record| record.run.plan = None),
+        ("made of", |record| record.run.subject = Some("INC-1".into())),
+        ("made of", |record| record.run.created_at = Timestamp(8)),
+        ("made of", |record| record.run.started_by = None),
+        ("made of", |record| record.run.trigger = "schedule".into()),
+        ("made of", |record| record.run.workspace = "other".into()),
+        ("made of", |record| record.run.resumed_from = Some(run())),
         ("another workflow", |record| record.run.workflow = "innocent".into()),
         ("another workflow", |record| record.run.workflow_version = 77),
         ("the run", |record| record.run.state = "failed".into()),

@@ -51,7 +51,7 @@ pub(super) fn claim_with_intent(
     effect::intent_of_claim(draft, receipt, grant)
 }
 
-/// Claims a step to which people have agreed too long ago, and which is allowed without them by now.
+/// Claims a step to which people have agreed, and which is still allowed: on their word, or without it by now.
 pub(super) fn claim_with_grant(draft: &mut Draft<'_>, session: SessionId, grant: &Grant) -> Result<(), Rejection> {
     let position = draft.position;
     if !grant.covers_step(position, &draft.input(position, draft.step(position).input.as_ref())) {

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use super::draft::Draft;
 use super::{Asked, Decided, activate};
 use crate::ids::{RunId, TenantId};
-use crate::json::{Hash, Json, NUL};
+use crate::json::{Hash, HashHex, Json, NUL};
 use crate::limits;
 use crate::plan::Plan;
 use crate::rejection::Rejection;
 use crate::run::change::{IdempotencyRow, SideWrite, Start};
 use crate::run::event::Event;
+use crate::run::origin::Origin;
 use crate::run::{Header, NamedEffects, Notes, Phase, Run, Step};
 use crate::state::{Control, RunState};
 use crate::work::Claimer;
@@ -89,7 +90,12 @@ pub fn start(run: &Run, opening: Opening, asked: Asked) -> Result<Decided<'_>, R
     draft.start = Some(opening.start);
     let makers = draft.asked.by.makers.clone();
     activate::count_as_starters(&mut draft, makers);
-    draft.emit(Event::RunCreated { workflow: run.plan.workflow.clone(), version: run.plan.version });
+    let origin = Origin::of(run.tenant, run.id, &run.header, &run.plan).digest();
+    draft.emit(Event::RunCreated {
+        workflow: run.plan.workflow.clone(),
+        version: run.plan.version,
+        origin: Some(HashHex(origin)),
+    });
     for (position, step) in opening.inherited {
         // Attempt 0: the result of an earlier run is used again.
         draft.emit(match &step.phase {

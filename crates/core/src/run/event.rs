@@ -15,7 +15,13 @@ use crate::time::Timestamp;
 #[serde(tag = "event")]
 pub enum Event {
     #[serde(rename = "session.created")]
-    RunCreated { workflow: String, version: u32 },
+    RunCreated {
+        workflow: String,
+        version: u32,
+        /// The hash of all that the run was made of: its inputs, plan, subject, trigger, starter.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        origin: Option<HashHex>,
+    },
     #[serde(rename = "session.assigned")]
     RunAssigned { session: SessionId },
     #[serde(rename = "session.paused")]

@@ -6,6 +6,7 @@ pub mod card;
 pub mod change;
 pub mod decision;
 pub mod event;
+pub mod origin;
 pub mod project;
 pub mod receipt;
 pub mod why;

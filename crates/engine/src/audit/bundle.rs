@@ -99,7 +99,7 @@ impl Audit {
             return Ok(None);
         }
         let record = Record {
-            run: facts::run(&summary),
+            run: facts::run(&summary, store.plan_hash_of(run).await?),
             steps: store.steps(run).await?.iter().map(facts::step).collect(),
             decisions: store.decisions_of(run, DECISIONS_MAX).await?.iter().map(facts::decision).collect(),
             approvals: approvals.iter().map(facts::approval).collect(),

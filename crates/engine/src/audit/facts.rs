@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use interlock_core::ids::{ApprovalId, ReceiptId, RunId};
+use interlock_core::json::{Hash, HashHex};
 use interlock_core::run::receipt::Receipt;
 use interlock_evidence::bundle::{ApprovalFacts, DecisionFacts, ReceiptFacts, RunFacts, StepFacts, pinned_text};
 use interlock_evidence::details::{DoneStep, PayloadFacts, RowDetails};
@@ -114,13 +115,14 @@ pub(super) fn step(row: &StepRow) -> StepFacts {
     }
 }
 
-pub(super) fn run(run: &RunSummary) -> RunFacts {
+pub(super) fn run(run: &RunSummary, plan: Option<Hash>) -> RunFacts {
     RunFacts {
         tenant: run.tenant,
         run: run.run,
         workspace: run.workspace.clone(),
         workflow: run.workflow.clone(),
         workflow_version: run.workflow_version,
+        plan: plan.map(HashHex),
         subject: run.subject.clone(),
         trigger: run.trigger_type.clone(),
         started_by: run.started_by.clone(),

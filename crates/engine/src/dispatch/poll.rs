@@ -20,7 +20,7 @@ use interlock_core::planted::{Bug, is_planted};
 use interlock_core::rejection::Rejection;
 use interlock_core::run::change::Context;
 use interlock_core::run::receipt::{CLAIM_TEMPLATE, Receipt};
-use interlock_core::run::{Agreed, Run};
+use interlock_core::run::Run;
 use interlock_core::state::{EffectClass, ReceiptState};
 use interlock_core::time::Timestamp;
 use interlock_core::work::{Assignment, Skills};
@@ -207,7 +207,7 @@ impl Workers {
                             return Err(Rejection::NotClaimable { run: run.id, control: run.control }.into());
                         }
                         // The claim is the effect, as far as anybody will ever know: it needs leave as one does.
-                        if let Some(action) = claimed_action(&info.skills, run, self.0.now())
+                        if let Some(action) = claimed_action(&info.skills, run)
                             && judge.as_ref().is_none_or(|judge| !judge.is_for(&action, run))
                         {
                             judge = self.0.known_judge(&action, run);
@@ -296,7 +296,7 @@ impl Workers {
     ) -> Result<Command, EngineError> {
         let (step, spec) = (run.current(), run.spec(run.position));
         let now = self.0.now();
-        let (Some(action), Some(judge)) = (claimed_action(skills, run, now), judge) else {
+        let (Some(action), Some(judge)) = (claimed_action(skills, run), judge) else {
             return Ok(Command::Claim { session });
         };
         let grant = match Judged::by(judge, action, run).grant(run, now) {
@@ -345,12 +345,12 @@ impl Workers {
 }
 
 /// What is to be judged once more before a step is handed out. Either the claim is the effect, as far as anybody will know:
-/// a repeat of the step would do harm, and its worker names no effects. Or what people have agreed to has lapsed.
-fn claimed_action(skills: &Skills, run: &Run, now: Timestamp) -> Option<Action> {
+/// a repeat of the step would do harm, and its worker names no effects. Or people have agreed to it: that may have lapsed,
+/// and other rules may be in force by now.
+fn claimed_action(skills: &Skills, run: &Run) -> Option<Action> {
     let spec = run.spec(run.position);
-    let own = |agreed: &&Agreed| agreed.step == run.position;
-    let has_lapsed = run.notes.agreed.iter().filter(own).any(|agreed| agreed.has_lapsed(now));
-    if !skills.needs_intent(spec) && !has_lapsed {
+    let is_agreed = run.notes.agreed.iter().any(|agreed| agreed.step == run.position);
+    if !skills.needs_intent(spec) && !is_agreed {
         return None;
     }
     Action::of_step(spec, run.position, run.input(run.position))

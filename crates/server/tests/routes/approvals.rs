@@ -277,6 +277,69 @@ async fn an_account_of_the_starters_making_does_not_decide() {
     api.end().await;
 }
 
+/// Nor by way of somebody whom they have made, or of a key that they have made for nobody.
+#[tokio::test]
+async fn an_account_that_went_through_the_starters_hands_does_not_decide() {
+    let api = Api::new().await;
+    let ada = Person::new(&api, "ada", json!(["admin", "operator"]), json!([])).await;
+    let bob = Person::new(&api, "bob", json!(["approver"]), json!([])).await;
+    let new = |name: &str, role: &str| json!({ "name": name, "roles": [role], "password": PASSWORD });
+    ada.post("/users", new("middle", "admin")).await.ok();
+    let middle = Person::signed_in(&api, "middle").await;
+    middle.post("/users", new("second", "approver")).await.ok();
+    // Made by her, and changed by somebody harmless after that.
+    let third = ada.post("/users", new("third", "approver")).await.text("user");
+    api.send("PATCH", &format!("/api/v1/users/{third}"), json!({ "groups": ["sre"] })).await.ok();
+    let key = ada.post("/keys", json!({ "name": "nobody's", "roles": ["admin"] })).await;
+    api.with_key(&key.text("text")).post("/users", new("fourth", "approver")).await.ok();
+    let run = ada.post("/runs", json!({ "plan": gate(1, json!([])) })).await.text("run_id");
+    let path = format!("/runs/{run}/approve");
+    for name in ["second", "third", "fourth"] {
+        let vote = Person::signed_in(&api, name).await.post(&path, json!({ "approve": true })).await;
+        assert_eq!(vote.problem(), (409, "APPROVAL_VOTE_REFUSED"), "{name}");
+        assert!(vote.text("detail").contains("ada may not decide here"), "{name}: {}", vote.body);
+    }
+    bob.post(&path, json!({ "approve": true })).await.ok();
+    api.end().await;
+}
+
+/// The second key is nobody's who has just come, whoever has let them in; except where everybody has.
+#[tokio::test(start_paused = true)]
+async fn where_two_must_agree_an_account_of_today_is_not_one_of_them() {
+    let api = Api::new().await;
+    let day = std::time::Duration::from_secs(24 * 60 * 60);
+    Person::new(&api, "root", json!(["admin"]), json!([])).await;
+    let of_the_first_day = Person::new(&api, "ada", json!(["approver"]), json!([])).await;
+    let path_of = async || {
+        let run = api.post("/runs", json!({ "plan": gate(2, json!([])) })).await.text("run_id");
+        (format!("/runs/{run}/approve"), yes(&api, &run).await)
+    };
+    let (path, vote) = path_of().await;
+    of_the_first_day.post(&path, vote).await.ok();
+
+    tokio::time::advance(day + std::time::Duration::from_secs(60)).await;
+    let root = Person::signed_in(&api, "root").await;
+    root.post("/users", json!({ "name": "bob", "roles": ["approver"], "password": PASSWORD })).await.ok();
+    let (path, vote) = path_of().await;
+    let bob = Person::signed_in(&api, "bob").await;
+    let refused = bob.post(&path, vote.clone()).await;
+    assert_eq!(refused.problem(), (409, "APPROVAL_VOTE_REFUSED"));
+    assert!(refused.text("detail").contains("was changed within the last day"), "{}", refused.body);
+    // An admin who gives herself the right is of today, too.
+    let users = api.get("/users").await.ok()["users"].as_array().unwrap().clone();
+    let own = users.iter().find(|user| user["name"] == "root").unwrap()["user"].as_str().unwrap().to_owned();
+    root.send("PATCH", &format!("/users/{own}"), json!({ "roles": ["admin", "approver"] })).await.ok();
+    let promoted = Person::signed_in(&api, "root").await;
+    assert_eq!(promoted.post(&path, vote.clone()).await.problem(), (409, "APPROVAL_VOTE_REFUSED"));
+    // She says no, and decides where one is enough.
+    let one = api.post("/runs", json!({ "plan": gate(1, json!([])) })).await.text("run_id");
+    bob.post(&format!("/runs/{one}/approve"), json!({ "approve": true })).await.ok();
+    Person::signed_in(&api, "ada").await.post(&path, vote.clone()).await.ok();
+    tokio::time::advance(day).await;
+    Person::signed_in(&api, "bob").await.post(&path, vote).await.ok();
+    api.end().await;
+}
+
 /// Whoever has made a key has had it in hand, whoever's name stands on it.
 #[tokio::test]
 async fn the_maker_of_a_key_in_anothers_name_does_not_decide_on_what_it_starts() {

@@ -210,6 +210,25 @@ async fn a_tenants_own_rules_count_from_then_on_and_can_be_taken_back() {
     api.end().await;
 }
 
+/// Rules that come after people have agreed, and before a worker has come, are not too late.
+#[tokio::test(start_paused = true)]
+async fn what_people_have_agreed_to_is_judged_once_more_when_it_is_taken() {
+    let api = Api::new().await;
+    let ada = Person::new(&api, "ada", json!(["approver"]), json!([])).await;
+    let source = "name: w\napproval: { mode: per_step }\nsteps: [{ id: a, task: forbidden, effect: idempotent }]\n";
+    api.post("/workflows", json!({ "source": source })).await.ok();
+    let run = api.post("/runs", json!({ "workflow": "w" })).await.text("run_id");
+    ada.post(&format!("/runs/{run}/approve"), yes(&api, &run).await).await.ok();
+    assert_eq!(api.get(&format!("/runs/{run}")).await.ok()["state"], "running");
+    put_in_force(&api, BY_NAME).await;
+    let session = api.register().await;
+    let polled = api.post("/agent/poll", json!({ "session": session, "max": 1, "wait_ms": 0 })).await.ok();
+    assert_eq!(polled["assignments"], json!([]), "{polled}");
+    let ended = api.get(&format!("/runs/{run}")).await.ok();
+    assert_eq!((&ended["state"], &ended["reason"]), (&json!("failed"), &json!("policy_denied")), "{ended}");
+    api.end().await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn rules_that_are_not_sound_are_refused_by_file_and_line() {
     let api = Api::new().await;

@@ -64,6 +64,7 @@ tenant_reads! {
     // Runs and what belongs to them.
     list_runs(filter: &RunFilter, page: Page) -> Vec<RunSummary>;
     run_overview(run: RunId) -> Option<RunSummary>;
+    plan_hash_of(run: RunId) -> Option<Hash>;
     live_counts(workspace: Option<&str>) -> Vec<LiveCount>;
     queues(workspace: Option<&str>, now: Timestamp) -> Vec<QueueLoad>;
     claims_by_session() -> HashMap<SessionId, u64>;

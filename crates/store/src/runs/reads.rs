@@ -1,4 +1,5 @@
 use interlock_core::ids::{RunId, TenantId};
+use interlock_core::json::Hash;
 use interlock_core::state::RunState;
 use interlock_core::time::Timestamp;
 
@@ -74,6 +75,12 @@ impl Store {
     pub async fn run_overview(&self, tenant: TenantId, run: RunId) -> Result<Option<RunSummary>, ReadError> {
         let rows = self.rows(&sql::RUN_ONE, args![tenant, run]).await?;
         Ok(rows.into_iter().next().map(|row| summary(tenant, row)).transpose()?)
+    }
+
+    /// The hash of the plan that the run is carried out by.
+    pub async fn plan_hash_of(&self, tenant: TenantId, run: RunId) -> Result<Option<Hash>, ReadError> {
+        let rows = self.rows(&sql::RUN_PLAN_HASH, args![tenant, run]).await?;
+        Ok(rows.into_iter().next().map(|mut row| row.hash("plan_hash")).transpose()?)
     }
 
     /// How many of the tenant's runs live in each state; of one workspace only, where one is given.

@@ -32,6 +32,10 @@ statements! {
                    WHERE r.tenant_id = k.tenant_id AND r.run_id = k.run_id OFFSET 0) AS f"
     }
 
+    RUN_PLAN_HASH on runs {
+        both: "SELECT plan_hash FROM runs WHERE tenant_id = $1 AND run_id = $2"
+    }
+
     /// Key of journal. What is newer than the run's row is left out, so that the two agree.
     RUN_DONE on journal {
         both: "SELECT run_id, done_position, done_state, done_attempt, done_failures, done_iteration, done_claimed_at, output,

@@ -1,7 +1,12 @@
 //! Accounts of an excluded person's making. Whoever may not decide must not make somebody who may: an account that an
-//! excluded person has made, given its rights or let in within the last day does not vote there. Who stands behind a key
-//! without an owner is not known, so an account that such a key has made or changed since the run was started does not
-//! vote there either.
+//! excluded person has made, given its rights or let in within the last day does not vote there, nor one that such an
+//! account, or a key of theirs, has made or changed in turn. Who stands behind a key without an owner is not known, so an
+//! account that such a key has made or changed since the run was started does not vote there either.
+//!
+//! Where two must agree, an account whose access anybody has changed within the last day is not one of them. In the first
+//! day of a tenant there are no others, so what was set up then counts.
+
+use std::collections::BTreeSet;
 
 use axum::http::StatusCode;
 use interlock_core::ids::KeyId;
@@ -12,40 +17,83 @@ use interlock_store::UserRow;
 use crate::api_error::ApiError;
 use crate::state::AppState;
 
-/// How long a change of access keeps an account from deciding on its maker's runs.
+/// How long a change of access keeps an account from deciding.
 const FRESH: Millis = Millis::from_hours(24);
 
-/// Refuses a vote by the right of an account that somebody who is excluded from the run's approvals has just made or
-/// changed, whichever way the vote comes.
-pub async fn check(state: &AppState, run: &Run, name: &str) -> Result<(), ApiError> {
+/// Hands that an account's access is followed through. Whoever needs more of them is not believed.
+const HANDS_MAX: usize = 16;
+
+/// Refuses a vote by the right of an account that has just been made or changed, whichever way the vote comes.
+pub async fn check(state: &AppState, run: &Run, name: &str, one_of_two: bool) -> Result<(), ApiError> {
     let Some(user) = state.for_tenant(run.tenant).user_named(name).await? else { return Ok(()) };
-    let Some(access) = changed_lately(&user, state.engine().now()) else { return Ok(()) };
-    let by = access.by;
-    if by.parse::<KeyId>().is_ok() {
-        if access.at <= run.header.created_at {
-            return Ok(());
-        }
+    let changes = changed_lately(&user, state.engine().now());
+    let Some(last) = changes.iter().map(|change| change.at).max() else { return Ok(()) };
+    if one_of_two && last >= settled_from(state, run).await? {
         return Err(refused(format!(
-            "the account `{name}` was made or changed by the key {by} after this run was started, and the key has no owner who \
-             answers for it; somebody else decides, or this account does a day later"
+            "two people must agree here, and the access of the account `{name}` was changed within the last day; somebody \
+             else decides, or this account does a day later"
         )));
     }
-    if by == name || !is_excluded(state, run, by).await? {
-        return Ok(());
+    check_hands(state, run, name, &changes).await
+}
+
+/// Follows who has had a hand in the account.
+async fn check_hands(state: &AppState, run: &Run, name: &str, changes: &[AccessChange]) -> Result<(), ApiError> {
+    let store = state.for_tenant(run.tenant);
+    let excluded = excluded(state, run).await?;
+    let mut followed: BTreeSet<String> = BTreeSet::from([name.to_owned()]);
+    let mut open: Vec<AccessChange> = changes.to_vec();
+    while let Some(AccessChange { at, by }) = open.pop() {
+        if !followed.insert(by.clone()) {
+            continue;
+        }
+        if followed.len() > HANDS_MAX {
+            return Err(refused(format!(
+                "the account `{name}` went through more than {HANDS_MAX} hands within the last day; somebody else decides, or \
+                 this account does a day later"
+            )));
+        }
+        if excluded.contains(&by) {
+            return Err(refused(format!(
+                "{by} may not decide here, and has had a hand in the account `{name}` within the last day; somebody else \
+                 decides, or this account does a day later"
+            )));
+        }
+        if let Ok(key) = by.parse::<KeyId>() {
+            if at > run.header.created_at {
+                return Err(refused(format!(
+                    "the account `{name}` was made or changed by way of the key {by} after this run was started, and the key \
+                     has no owner who answers for it; somebody else decides, or this account does a day later"
+                )));
+            }
+            let maker = store.key(key).await?.and_then(|key| key.created_by);
+            open.extend(maker.map(|by| AccessChange { at, by }));
+        } else if let Some(user) = store.user_named(&by).await? {
+            open.extend(changed_lately(&user, state.engine().now()));
+        }
     }
-    Err(refused(format!(
-        "{by} may not decide here, and has made or changed the account `{name}` within the last day; somebody else decides, \
-         or this account does a day later"
-    )))
+    Ok(())
 }
 
 /// Whether somebody may not decide on a run: they started it, directed it so that it asks, or wrote its workflow.
 pub async fn is_excluded(state: &AppState, run: &Run, person: &str) -> Result<bool, ApiError> {
+    Ok(excluded(state, run).await?.contains(person))
+}
+
+async fn excluded(state: &AppState, run: &Run) -> Result<BTreeSet<String>, ApiError> {
     let author = state.engine().runs().version_author(run.tenant, run).await?;
     let approvals = state.for_tenant(run.tenant).approvals_of(run.id).await?;
-    Ok(approvals.iter().flat_map(|row| &row.excluded).any(|excluded| excluded == person)
-        || run.header.started_by.as_deref() == Some(person)
-        || author.as_deref() == Some(person))
+    let mut excluded: BTreeSet<String> = approvals.into_iter().flat_map(|row| row.excluded).collect();
+    excluded.extend(run.header.started_by.clone());
+    excluded.extend(run.notes.starters.iter().cloned());
+    excluded.extend(author);
+    Ok(excluded)
+}
+
+/// From when on a change of access counts whoever has made it.
+async fn settled_from(state: &AppState, run: &Run) -> Result<Timestamp, ApiError> {
+    let tenant = state.for_tenant(run.tenant).tenant().await?;
+    Ok(tenant.map_or(Timestamp(i64::MIN), |tenant| tenant.created_at + FRESH))
 }
 
 fn refused(detail: String) -> ApiError {
@@ -53,13 +101,17 @@ fn refused(detail: String) -> ApiError {
 }
 
 /// A change of what an account may do, or of how its person gets in.
-struct AccessChange<'a> {
+#[derive(Clone)]
+struct AccessChange {
     at: Timestamp,
     /// A person, or a key that has no owner.
-    by: &'a str,
+    by: String,
 }
 
-fn changed_lately(user: &UserRow, now: Timestamp) -> Option<AccessChange<'_>> {
-    let at = user.access_changed_at.filter(|at| now.since(*at) < FRESH)?;
-    Some(AccessChange { at, by: user.access_changed_by.as_deref()? })
+/// The changes of the last day that are known: the newest, and how the account came to be.
+fn changed_lately(user: &UserRow, now: Timestamp) -> Vec<AccessChange> {
+    let made = user.created_by.clone().map(|by| (user.created_at, by));
+    let changed = user.access_changed_at.zip(user.access_changed_by.clone());
+    let lately = made.into_iter().chain(changed).filter(|(at, _)| now.since(*at) < FRESH);
+    lately.map(|(at, by)| AccessChange { at, by }).collect()
 }

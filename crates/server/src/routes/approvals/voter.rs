@@ -90,11 +90,12 @@ pub async fn voter(
         None => no_right(),
     })?;
     right.check_role(claimed.role.as_deref())?;
-    if question.approve && question.quorum > 1 {
+    let one_of_two = question.approve && question.quorum > 1;
+    if one_of_two {
         caller.check_proven_lately(state.engine().now())?;
     }
     for name in right.of.into_iter().chain([person]) {
-        fresh::check(state, run, name).await?;
+        fresh::check(state, run, name, one_of_two).await?;
     }
     let settings = state.for_tenant(run.tenant).tenant().await?.map(|tenant| tenant.settings).unwrap_or_default();
     Ok(Voter {
