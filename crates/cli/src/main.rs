@@ -25,7 +25,7 @@ use clap::{FromArgMatches, Parser, Subcommand};
 use tracing_subscriber::EnvFilter;
 
 use client::{ClientError, context};
-use identity::{key, login, tenant, user};
+use identity::{change, key, login, tenant, user};
 use operations::{queue, status};
 use output::exit::{Ended, Exit};
 use reference::completion;
@@ -73,6 +73,8 @@ enum Command {
     Key(key::KeyArgs),
     /// Give people accounts, roles and groups.
     User(user::UserArgs),
+    /// Decide on changes of the policy or of access that a second admin must agree to.
+    Change(change::ChangeArgs),
     /// Start workflows at times.
     Schedule(schedule::ScheduleArgs),
     /// Manage webhook endpoints, inbound and outbound.
@@ -161,6 +163,7 @@ async fn carry_out(command: Command) -> anyhow::Result<()> {
         Command::Logout(args) => login::logout(args).await,
         Command::Whoami(args) => login::whoami::run(args).await,
         Command::Approval(args) => approval::run(args).await,
+        Command::Change(args) => change::run(args).await,
         Command::Db(command) => db::run(command).await,
         Command::Bench(args) => bench::run(args).await,
         Command::Doctor(args) => doctor::run(args).await,

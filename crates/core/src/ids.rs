@@ -135,6 +135,10 @@ id!(
     DelegationId, "dlg", "delegation"
 );
 id!(
+    /// A change of the rules or of who has access that a second admin must agree to.
+    ChangeId, "chg", "change"
+);
+id!(
     /// What starts a workflow at times.
     ScheduleId, "sch", "schedule"
 );

@@ -5,6 +5,7 @@
 //! draws a random number, waits, or talks to anything: the same inputs give the same answer.
 
 pub mod bulk;
+pub mod cost;
 pub mod decide;
 pub mod governance;
 pub mod ids;

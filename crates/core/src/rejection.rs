@@ -90,6 +90,8 @@ fn named(steps: &[String]) -> String {
 
 /// The code by which a worker hears that the run's writes are used up, and with which the step then fails.
 pub const WRITES_EXHAUSTED: &str = "RUN_WRITES_EXHAUSTED";
+/// The code of a step that was not begun, or not tried again, because the run has spent what it may.
+pub const SPEND_EXHAUSTED: &str = "RUN_SPEND_EXHAUSTED";
 
 /// The code of a run whose running step has not been renewed for long: derived when somebody looks, never stored.
 pub const RUN_ORPHANED: &str = "RUN_ORPHANED";

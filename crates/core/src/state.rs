@@ -257,6 +257,7 @@ names!(
         RolledBack = "rolled_back",
         RollbackFailed = "rollback_failed",
         WritesExhausted = "writes_exhausted",
+        SpendExhausted = "spend_exhausted",
         Backout = "backout",
         Restored = "restored",
         Requested = "requested",

@@ -11,6 +11,7 @@ use interlock_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::costs::CostFacts;
 use crate::details::PayloadFacts;
 use crate::envelope;
 use crate::export::LoggedEntry;
@@ -60,6 +61,9 @@ pub struct Record {
     pub decisions: Vec<DecisionFacts>,
     pub approvals: Vec<ApprovalFacts>,
     pub receipts: Vec<ReceiptFacts>,
+    /// What the run has cost, by provider and model.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub costs: Vec<CostFacts>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -13,6 +13,7 @@
 
 pub mod bundle;
 pub mod checkpoint;
+pub mod costs;
 pub mod details;
 mod encoding;
 pub mod entry;

@@ -10,6 +10,7 @@ use interlock_core::time::Timestamp;
 use crate::bundle::{
     ApprovalFacts, DecisionFacts, Predicate, ProvenEntry, ReceiptFacts, RunFacts, Statement, StepFacts,
 };
+use crate::costs::CostFacts;
 use crate::details::PayloadFacts;
 
 const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:72rem;padding:0 1rem;color:#1b1f24}\
@@ -38,6 +39,7 @@ pub fn page(statement: &Statement, sha256: Hash) -> String {
     decisions(&mut body, &record.decisions);
     approvals(&mut body, &record.approvals);
     receipts(&mut body, &record.receipts);
+    costs(&mut body, &record.costs);
     for log in logs {
         entries(&mut body, &log.entries);
         add(&mut body, format_args!("<h2>Signed head of the log</h2>\n<pre>{}</pre>\n", lines(&log.checkpoint)));
@@ -236,6 +238,36 @@ fn receipts(page: &mut String, receipts: &[ReceiptFacts]) {
                 opt_instant(receipt.outcome_at),
                 payload(Some(&receipt.request)),
                 payload(receipt.response.as_ref()),
+            ),
+        );
+    }
+    page.push_str("</table>\n");
+}
+
+fn costs(page: &mut String, costs: &[CostFacts]) {
+    if costs.is_empty() {
+        return;
+    }
+    add(
+        page,
+        format_args!(
+            "<h2>Costs</h2>\n<table>\n<tr><th>provider</th><th>model</th><th>attempts</th><th>cost, millionths</th>\
+             <th>tokens in</th><th>tokens out</th></tr>\n"
+        ),
+    );
+    for cost in costs {
+        let name = |name: &Option<String>| name.as_deref().map(text).unwrap_or_default();
+        let more = if cost.unpriced { " and what has no price" } else { "" };
+        add(
+            page,
+            format_args!(
+                "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}{more}</td><td>{}</td><td>{}</td></tr>\n",
+                name(&cost.provider),
+                name(&cost.model),
+                cost.attempts,
+                cost.micros,
+                cost.input_tokens,
+                cost.output_tokens
             ),
         );
     }

@@ -11,6 +11,7 @@ use crate::bundle::{
     record_digest,
 };
 use crate::checkpoint::Checkpoint;
+use crate::costs::costs;
 use crate::details::{PayloadFacts, ReadDetails, ended_by};
 use crate::entry::Commitments;
 use crate::envelope;
@@ -165,6 +166,11 @@ fn check_record(statement: &Statement, rows: &[(&ProvenEntry, ReadDetails)], fin
         }
     }
     check_pins(record, statement, findings);
+    // Of what was erased nobody can say what it cost.
+    let is_whole = rows.len() == statement.predicate.entries().filter(|proven| proven.logged.entry.body.seq.is_some()).count();
+    if is_whole && costs(rows.iter().flat_map(|(_, details)| &details.events)) != record.costs {
+        findings.add("the record says otherwise than the log what the run has cost");
+    }
 }
 
 /// The run is of the workflow, and was started by whom the log says.

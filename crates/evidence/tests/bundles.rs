@@ -11,6 +11,7 @@ use interlock_core::time::Timestamp;
 use interlock_evidence::bundle::{
     ApprovalFacts, LogPart, Predicate, ProvenEntry, ReceiptFacts, Record, RunFacts, Statement, StepFacts, pinned_text,
 };
+use interlock_evidence::costs::costs;
 use interlock_evidence::details::{DoneStep, PayloadFacts, RowDetails};
 use interlock_evidence::export::LoggedEntry;
 use interlock_evidence::page::page;
@@ -70,6 +71,10 @@ fn receipt() -> ReceiptFacts {
     }
 }
 
+fn cost() -> serde_json::Value {
+    json!({ "micros": 1_200, "provider": "acme", "model": "m-1", "input_tokens": 10, "output_tokens": 2 })
+}
+
 fn output() -> PayloadFacts {
     PayloadFacts::of(&Json::trusted("{\"ok\":true}"))
 }
@@ -114,6 +119,7 @@ fn record() -> Record {
         decisions: Vec::new(),
         approvals: vec![approval()],
         receipts: vec![receipt()],
+        costs: costs([json!({ "cost": cost() })].iter()),
     }
 }
 
@@ -135,7 +141,12 @@ fn statement(change: impl FnOnce(&mut Record)) -> Statement {
         ),
         (15, (3, 3), json!([{"event": "approval.resolved", "step": 0, "approval": approval_id}]), done(0, None)),
         (20, (4, 4), json!([{"event": "receipt.recorded", "step": 1, "receipt": receipt_id}]), (None, None)),
-        (22, (5, 5), json!([{"event": "session.completed"}]), done(1, Some(output()))),
+        (
+            22,
+            (5, 5),
+            json!([{"event": "execution.step.completed", "step": 1, "cost": cost()}, {"event": "session.completed"}]),
+            done(1, Some(output())),
+        ),
     ];
     let mut state = LogState::new("interlock/test/a/1".into());
     let (mut bodies, mut shown) = (Vec::new(), Vec::new());
@@ -235,7 +246,9 @@ fn another_key_or_a_changed_byte_breaks_the_integrity() {
 #[test]
 fn a_record_that_the_log_contradicts_is_not_intact() {
     type Change = fn(&mut Record);
-    let changes: [(&str, Change); 17] = [
+    let changes: [(&str, Change); 19] = [
+        ("has cost", |record| record.costs[0].micros = 1),
+        ("has cost", |record| record.costs.clear()),
         ("made of", |record| record.run.inputs = output()),
         ("made of", |record| record.run.plan = Some(HashHex(Hash([9; 32])))),
         ("made of", |record| record.run.plan = None),

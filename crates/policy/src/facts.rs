@@ -158,7 +158,7 @@ impl RunFacts {
             iteration,
             attempt,
             writes: run.notes.writes,
-            spend_micros: 0,
+            spend_micros: run.notes.spent_micros,
         }
     }
 }

@@ -2,6 +2,7 @@
 //! which would lose a payload's own text; so these messages are read as flat records first, and the record is
 //! checked. That also lets them refuse unknown fields.
 
+use interlock_core::cost::Cost;
 use interlock_core::ids::{ReceiptId, RunId, TenantId};
 use interlock_core::json::Json;
 use interlock_core::plan::retry::StepError;
@@ -110,6 +111,8 @@ struct ReportRecord {
     outcome: ReportedRecord,
     #[serde(default)]
     claim_next: bool,
+    #[serde(default)]
+    cost: Option<Box<Cost>>,
 }
 
 #[derive(Deserialize)]
@@ -198,9 +201,9 @@ impl TryFrom<ReportRecord> for ReportBody {
     type Error = String;
 
     fn try_from(record: ReportRecord) -> Result<Self, String> {
-        let ReportRecord { tenant, run, position, attempt, epoch, outcome, claim_next } = record;
+        let ReportRecord { tenant, run, position, attempt, epoch, outcome, claim_next, cost } = record;
         let at = AttemptRef { tenant, run, position, attempt };
-        Ok(Self(Report { at, epoch, outcome: outcome.try_into()?, claim_next }))
+        Ok(Self(Report { at, epoch, outcome: outcome.try_into()?, claim_next, cost }))
     }
 }
 

@@ -125,6 +125,12 @@ pub struct ChangeTenant {
     pub self_approval: Option<bool>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id_is_key: Option<bool>,
+    /// Putting a policy in force needs a second admin's word.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub two_keys_for_policy: Option<bool>,
+    /// So does whatever gives or takes access: people, their roles and groups, keys, these settings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub two_keys_for_access: Option<bool>,
     /// A disabled tenant's credentials do not count; what is running goes on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disabled: Option<bool>,

@@ -12,6 +12,7 @@ pub mod audit;
 pub mod body;
 pub mod bulk;
 pub mod code;
+pub mod changes;
 pub mod delegations;
 pub mod executions;
 pub mod health;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use interlock_core::cost::Cost;
 use interlock_core::ids::{ApprovalId, RunId, SessionId, SignalId, TenantId};
 use interlock_core::json::Json;
 use interlock_core::machine::step::Resolution;
@@ -163,6 +164,9 @@ pub struct RunView {
     /// When the worker that has the step was last heard of; only where a single run is asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_heartbeat_at: Option<Timestamp>,
+    /// What its attempts have cost so far, in millionths; only where a single run is asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spent_micros: Option<u64>,
     /// Who has canceled it, and why; only where a single run is asked for, like the next two.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancellation: Option<DirectiveView>,
@@ -375,6 +379,9 @@ pub struct AttemptView {
     /// When the next attempt may begin, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_at: Option<Timestamp>,
+    /// What it has cost, as its worker reported.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Cost>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

@@ -9,7 +9,7 @@
 use axum::http::StatusCode;
 use interlock_core::tenant::identity::Permission;
 use interlock_protocol::{
-    agent, approvals, audit, bulk, delegations, executions, identity, live, operations, policy, runs, schedules,
+    agent, approvals, audit, bulk, changes, delegations, executions, identity, live, operations, policy, runs, schedules,
     webhooks, workflows,
 };
 
@@ -110,6 +110,9 @@ const OF_TENANT: &[&str] = &[
     identity::path::USER,
     identity::path::USER_PASSWORD,
     identity::path::USER_INVITE,
+    changes::path::CHANGES,
+    changes::path::CHANGE,
+    changes::path::DECISION,
     delegations::path::DELEGATIONS,
     delegations::path::DELEGATION,
     audit::path::AUDIT,

@@ -13,9 +13,10 @@ use crate::identity::{Caller, key};
 use crate::matrix::{self, Line};
 use crate::origin;
 use crate::state::AppState;
+use crate::two_keys;
 
 /// Finds the caller, and refuses whom the route is not for. A route that the matrix does not know is not there.
-pub async fn check(State(state): State<AppState>, mut request: Request, next: Next) -> Result<Response, ApiError> {
+pub async fn check(State(state): State<AppState>, request: Request, next: Next) -> Result<Response, ApiError> {
     let pattern = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str).unwrap_or_default();
     let Some(line) = matrix::find(request.method().as_str(), pattern) else {
         tracing::error!(method = %request.method(), pattern, "a route is missing from the permission matrix");
@@ -31,6 +32,7 @@ pub async fn check(State(state): State<AppState>, mut request: Request, next: Ne
     if !may {
         return Err(denied(&caller, line.needs));
     }
+    let mut request = two_keys::check(&state, &caller, line, request).await?;
     request.extensions_mut().insert(caller);
     Ok(next.run(request).await)
 }

@@ -34,6 +34,7 @@ mod router;
 pub mod routes;
 mod state;
 mod trace;
+mod two_keys;
 mod unique;
 
 pub use connections::{ConnectionOptions, TrustedProxies};

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 
 use interlock_core::tenant::identity::Permission;
 use interlock_protocol::{
-    agent, approvals, audit, bulk, delegations, executions, identity, live, operations, policy, runs, schedules,
+    agent, approvals, audit, bulk, changes, delegations, executions, identity, live, operations, policy, runs, schedules,
     webhooks, workflows,
 };
 
@@ -47,6 +47,8 @@ pub enum Thing {
     Approval,
     /// A right to decide that was lent.
     Delegation,
+    /// A change that a second admin must agree to.
+    Change,
     Key,
     /// A person's account.
     User,
@@ -110,6 +112,7 @@ const OF_KEY: &[(Place, Thing)] = &[(Place::Path("key"), Thing::Key)];
 const OF_USER: &[(Place, Thing)] = &[(Place::Path("user"), Thing::User)];
 const OF_APPROVAL: &[(Place, Thing)] = &[(Place::Path("approval"), Thing::Approval)];
 const OF_DELEGATION: &[(Place, Thing)] = &[(Place::Path("delegation"), Thing::Delegation)];
+const OF_CHANGE: &[(Place, Thing)] = &[(Place::Path("change"), Thing::Change)];
 const OF_SCHEDULE: &[(Place, Thing)] = &[(Place::Path("schedule"), Thing::Schedule)];
 const OF_INBOUND: &[(Place, Thing)] = &[(Place::Path("endpoint"), Thing::Inbound)];
 const OF_OUTBOUND: &[(Place, Thing)] = &[(Place::Path("endpoint"), Thing::Outbound)];
@@ -171,6 +174,9 @@ pub static MATRIX: &[Line] = {
             Vote,
             &[(Place::Path("run"), Thing::Run), (Place::Body("/approval"), Thing::Approval)],
         ),
+        line("GET", changes::path::CHANGES, Administer, &[(Place::Cursor("after"), Thing::Change)]),
+        line("GET", changes::path::CHANGE, Administer, OF_CHANGE),
+        line("POST", changes::path::DECISION, Administer, OF_CHANGE),
         line("GET", delegations::path::DELEGATIONS, Read, &[(Place::Cursor("after"), Thing::Delegation)]),
         line("POST", delegations::path::DELEGATIONS, Known, &[]),
         line("GET", delegations::path::DELEGATION, Read, OF_DELEGATION),

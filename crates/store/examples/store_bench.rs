@@ -100,6 +100,7 @@ impl Bench {
                     attempt: run.current().attempt,
                     outcome: Outcome::Completed { output: Json::trusted(r#"{"ok":true}"#) },
                     claim_next: Some(Claimer::of_all_trades(session)),
+                    cost: None,
                 };
                 let command = Command::Complete(completion);
                 let decided = decide::decide(&run, command, Known::default(), Asked::system(NOW));

@@ -13,6 +13,7 @@ mod audit;
 mod backup;
 mod blocked;
 mod bulk_jobs;
+mod changes;
 mod check;
 mod claims;
 mod db;
@@ -63,6 +64,7 @@ pub use audit::{
 };
 pub use backup::{backup_file, restore, unfinished_restore};
 pub use bulk_jobs::{AdvanceBulkJob, BulkFailure, BulkJob, ClaimBulkJob, PutBulkJob};
+pub use changes::{AskChange, ChangePage, ChangeRow, ChangeState, DecideChange, UseChange};
 pub use check::{CheckProgress, Finding};
 pub use claims::{Claimed, HeldStep, QueueLoad, ReadyGroup, ReadyRun};
 pub use decisions::DecisionRow;

@@ -65,6 +65,7 @@ pub(crate) static SQLITE: &[Migration] = &[
         name: "approval_action",
         sql: include_str!("../migrations/sqlite/0022_approval_action.sql"),
     },
+    Migration { version: 24, name: "changes", sql: include_str!("../migrations/sqlite/0024_changes.sql") },
 ];
 
 pub(crate) static POSTGRES: &[Migration] = &[
@@ -118,6 +119,7 @@ pub(crate) static POSTGRES: &[Migration] = &[
         name: "approval_action",
         sql: include_str!("../migrations/postgres/0022_approval_action.sql"),
     },
+    Migration { version: 24, name: "changes", sql: include_str!("../migrations/postgres/0024_changes.sql") },
 ];
 
 /// The oldest schema whose binaries can work with this one: they neither miss nor are refused what this release has added.

@@ -2,17 +2,18 @@
 
 use crate::sql::{Stmt, hot, side};
 use crate::{
-    approvals, audit, bulk_jobs, check, claims, decisions, delegations, evidence, feed, idempotency, inbound, keys,
+    approvals, audit, bulk_jobs, changes, check, claims, decisions, delegations, evidence, feed, idempotency, inbound, keys,
     meta, outbound, outbox, payloads, people, policies, receipts, retention, runs, schedules, signals, subjects,
     tenants, workers, workflows,
 };
 
 /// All of them, for the test that prepares each on both databases.
 pub fn all_statements() -> impl Iterator<Item = &'static Stmt> {
-    let nouns: [&[&Stmt]; 27] = [
+    let nouns: [&[&Stmt]; 28] = [
         approvals::sql::ALL,
         audit::sql::ALL,
         bulk_jobs::sql::ALL,
+        changes::sql::ALL,
         check::sql::ALL,
         claims::sql::ALL,
         decisions::sql::ALL,

@@ -1,8 +1,9 @@
 //! One slot at work: run an attempt, hand in its report, go on with the step that came back with the answer.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use interlock_core::cost::Cost;
 use interlock_core::json::Json;
 use interlock_core::plan::retry::{ErrorClass, StepError};
 use interlock_core::state::StepKind;
@@ -55,17 +56,17 @@ impl<T: Transport> Slots<T> {
     async fn attempt(&self, taken: Taken) -> Option<Assignment> {
         let (at, epoch) = (taken.assignment.at, taken.assignment.epoch);
         debug!(run = %at.run, step = taken.assignment.step, attempt = at.attempt, "an attempt begins");
-        let outcome =
-            if self.session.draining.is_cancelled() { ReportedOutcome::Released } else { self.run(taken).await };
-        self.report(at, epoch, outcome).await
+        let leaves = self.session.draining.is_cancelled();
+        let (outcome, cost) = if leaves { (ReportedOutcome::Released, None) } else { self.run(taken).await };
+        self.report(at, epoch, outcome, cost).await
     }
 
-    async fn run(&self, taken: Taken) -> ReportedOutcome {
+    async fn run(&self, taken: Taken) -> (ReportedOutcome, Option<Box<Cost>>) {
         let Taken { assignment, token } = taken;
         let Some(handler) = self.executor(&assignment) else {
             let (kind, task) = (assignment.kind, &assignment.handler);
             warn!(%kind, task, run = %assignment.at.run, "no such task here; the step is given back");
-            return ReportedOutcome::UnknownTask;
+            return (ReportedOutcome::UnknownTask, None);
         };
         let input = assignment.input.clone();
         let context = TaskContext(Arc::new(Inner {
@@ -74,14 +75,16 @@ impl<T: Transport> Slots<T> {
             token: token.clone(),
             port: Arc::clone(&self.session) as Arc<dyn Port>,
             effects: Effects::default(),
+            cost: Mutex::default(),
         }));
         let outcome = self.run_in_time(&*handler, &context, &input).await;
         let outcome = context.unless_in_doubt(outcome);
-        match outcome {
+        let outcome = match outcome {
             // It failed because it was told to stop: that is not the step's fault, and costs it no try.
             ReportedOutcome::Retry { .. } if token.is_cancelled() && !is_timeout(&outcome) => ReportedOutcome::Released,
             outcome => outcome,
-        }
+        };
+        (outcome, context.spent())
     }
 
     /// Who carries the step out, by its kind: a task's name means nothing for the other ones.
@@ -122,11 +125,17 @@ impl<T: Transport> Slots<T> {
         }
     }
 
-    async fn report(&self, at: AttemptRef, epoch: u64, outcome: ReportedOutcome) -> Option<Assignment> {
+    async fn report(
+        &self,
+        at: AttemptRef,
+        epoch: u64,
+        outcome: ReportedOutcome,
+        cost: Option<Box<Cost>>,
+    ) -> Option<Assignment> {
         let given_back = matches!(outcome, ReportedOutcome::Released | ReportedOutcome::UnknownTask);
         let leaves = self.session.draining.is_cancelled() || self.session.gone.is_cancelled();
         let claim_next = !leaves && !given_back;
-        let report = Report { at, epoch, outcome, claim_next };
+        let report = Report { at, epoch, outcome, claim_next, cost };
         let error = match self.session.complete(report).await {
             Ok(completed) => return completed.next,
             Err(error) => error,
@@ -137,7 +146,7 @@ impl<T: Transport> Slots<T> {
         }
         // The step would be given back and fail in the same way for ever: let it fail for good, and say why.
         let error = StepError::new(ErrorClass::Invalid, "REPORT_REFUSED", error.to_string());
-        let report = Report { at, epoch, outcome: ReportedOutcome::Dead { error }, claim_next: false };
+        let report = Report { at, epoch, outcome: ReportedOutcome::Dead { error }, claim_next: false, cost: None };
         if let Err(error) = self.session.complete(report).await {
             warn!(run = %at.run, position = at.position, attempt = at.attempt, %error, "the result is dropped");
         }

@@ -1,10 +1,11 @@
 //! What a task knows about the attempt that it is.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::sync::atomic::{AtomicBool, AtomicU32};
 
 use futures::future::BoxFuture;
+use interlock_core::cost::Cost;
 use interlock_core::ids::{RunId, TenantId};
 use interlock_core::json::Json;
 use interlock_core::keys::{EffectScope, effect_key};
@@ -38,6 +39,8 @@ pub(crate) struct Inner {
     pub timeout_at: Option<Instant>,
     pub port: Arc<dyn Port>,
     pub effects: Effects,
+    /// What the attempt has cost so far.
+    pub cost: Mutex<Option<Cost>>,
 }
 
 /// Where the attempt stands with its effects.
@@ -79,6 +82,21 @@ impl TaskContext {
     /// Whether there is enough left of the lease for a call to another system that starts now.
     pub(crate) fn may_send(&self) -> bool {
         self.still_mine() && self.0.port.lease().covers_a_send()
+    }
+
+    /// Says what something in this attempt has cost. It is reported with the attempt, whatever becomes of it, adds up on the
+    /// run, and counts against the workflow's `limits.spend`.
+    pub fn spend(&self, cost: Cost) {
+        let mut so_far = self.0.cost.lock().unwrap_or_else(PoisonError::into_inner);
+        *so_far = Some(match so_far.take() {
+            Some(before) => before.plus(cost),
+            None => cost,
+        });
+    }
+
+    /// What was spent since this was asked last.
+    pub(crate) fn spent(&self) -> Option<Box<Cost>> {
+        self.0.cost.lock().unwrap_or_else(PoisonError::into_inner).take().map(Box::new)
     }
 
     /// The W3C trace context that the run was started in.

@@ -42,6 +42,7 @@ mod task;
 mod worker;
 
 pub use context::TaskContext;
+pub use interlock_core::cost::Cost;
 pub use error::{EffectFailure, Happened, TaskError};
 pub use executors::connector::{Connectors, ProbePauses};
 pub use executors::program::ExecTask;

@@ -114,7 +114,7 @@ impl RunModel {
             Event::RunCompleted {} => return self.completed(run),
             Event::StepStarted { step, attempt, .. } => return self.started(run, *step, *attempt),
             Event::StepCompleted { step, attempt, .. } => return self.succeeded(run, *step, *attempt),
-            Event::StepFailed { step, attempt, error } => {
+            Event::StepFailed { step, attempt, error, .. } => {
                 self.ended_by(*step, *attempt, &error.message)?;
                 return self.leave(*step, Stage::Done(StepState::Failed), |stage| !matches!(stage, Stage::Done(_)));
             }

@@ -16,6 +16,8 @@ pub mod target;
 use std::time::Duration;
 
 use clap::Args;
+use interlock_core::ids::ChangeId;
+use interlock_protocol::changes::CHANGE_HEADER;
 use interlock_protocol::problem::Problem;
 use reqwest::header::{AUTHORIZATION, HeaderName, RETRY_AFTER};
 use reqwest::{Method, Response, StatusCode};
@@ -46,13 +48,17 @@ const IDEMPOTENCY_KEY: &str = "idempotency-key";
 pub struct ClientArgs {
     #[command(flatten)]
     pub server: target::TargetArgs,
+    /// The change that this carries out, once a second admin has agreed to it (`interlock change`).
+    #[arg(long, global = true, value_name = "CHANGE", help_heading = "Connection", hide_short_help = true)]
+    pub change: Option<ChangeId>,
     #[command(flatten)]
     pub output: OutputArgs,
 }
 
 impl ClientArgs {
     pub fn open(&self) -> anyhow::Result<(Client, Printer)> {
-        Ok((Client::new(self.server.target()?)?, self.output.printer()))
+        let client = Client { change: self.change, ..Client::new(self.server.target()?)? };
+        Ok((client, self.output.printer()))
     }
 }
 
@@ -61,6 +67,8 @@ impl ClientArgs {
 pub struct Client {
     http: reqwest::Client,
     target: Target,
+    /// Named by every request that changes something.
+    change: Option<ChangeId>,
 }
 
 /// A request to be sent: the path, and what goes with it.
@@ -88,7 +96,7 @@ impl Client {
             builder = builder.no_proxy();
         }
         let http = builder.build().map_err(|error| ClientError::Setup(error::in_full(&error)))?;
-        Ok(Self { http, target })
+        Ok(Self { http, target, change: None })
     }
 
     pub fn target(&self) -> &Target {
@@ -239,6 +247,9 @@ impl Call<'_> {
         }
         if let Some(credential) = credential {
             request = request.header(AUTHORIZATION, credential.bearer());
+        }
+        if let Some(change) = self.client.change.filter(|_| self.method != Method::GET) {
+            request = request.header(CHANGE_HEADER, change.to_string());
         }
         for (name, value) in &self.headers {
             request = request.header(name, value);

@@ -1,5 +1,6 @@
 //! Who may do what: signing in, tenants, people and their API keys.
 
+pub mod change;
 pub mod key;
 pub mod key_file;
 pub mod login;

@@ -67,6 +67,12 @@ struct Limits {
     /// Whether `X-Request-ID` counts as an idempotency key.
     #[arg(long, value_name = "BOOL")]
     request_id_is_key: Option<bool>,
+    /// Whether a second admin must agree before a policy is put in force.
+    #[arg(long, value_name = "BOOL")]
+    two_keys_for_policy: Option<bool>,
+    /// Whether a second admin must agree before people, roles, keys or these settings are changed.
+    #[arg(long, value_name = "BOOL")]
+    two_keys_for_access: Option<bool>,
 }
 
 impl Limits {
@@ -78,6 +84,8 @@ impl Limits {
             weight: self.weight,
             self_approval: self.self_approval,
             request_id_is_key: self.request_id_is_key,
+            two_keys_for_policy: self.two_keys_for_policy,
+            two_keys_for_access: self.two_keys_for_access,
             disabled,
         }
     }
@@ -149,7 +157,7 @@ fn show(printer: Printer, tenant: &TenantView) -> anyhow::Result<()> {
     let limit = |limit: Option<u32>| limit.map_or_else(|| "no limit".to_owned(), |limit| limit.to_string());
     printer.show(tenant, |paint| {
         format!(
-            "{}  {}\nconcurrency    {}\nruns a minute  {}\npending runs   {}\nweight         {}\nself-approval  {}\nrequest id     {}\nstate          {}\n",
+            "{}  {}\nconcurrency    {}\nruns a minute  {}\npending runs   {}\nweight         {}\nself-approval  {}\nrequest id     {}\ntwo keys       {}\nstate          {}\n",
             paint.bold(&tenant.name),
             paint.dim(tenant.tenant),
             limit(tenant.max_concurrency),
@@ -158,6 +166,12 @@ fn show(printer: Printer, tenant: &TenantView) -> anyhow::Result<()> {
             tenant.weight,
             if tenant.settings.self_approval { "allowed" } else { "denied" },
             if tenant.settings.request_id_is_key { "an idempotency key" } else { "no idempotency key" },
+            match (tenant.settings.two_keys_for_policy, tenant.settings.two_keys_for_access) {
+                (true, true) => "for policy and access",
+                (true, false) => "for policy",
+                (false, true) => "for access",
+                (false, false) => "for no change",
+            },
             if tenant.disabled_at.is_some() { "disabled" } else { "enabled" },
         )
     })

@@ -101,6 +101,9 @@ fn page(shown: &ShownRun, now: Timestamp, paint: Paint, width: usize) -> String 
         let person = directive.by.as_deref().map_or_else(String::new, |person| format!("by {}, ", visible(person)));
         format!("{person}{}: {}", span::away(directive.at, now), visible(&directive.reason))
     };
+    if let Some(spent) = run.spent_micros {
+        line("spent", format!("{}", spent as f64 / 1e6));
+    }
     if let Some(cancellation) = &run.cancellation {
         line("canceled", by(cancellation));
     }

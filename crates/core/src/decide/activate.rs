@@ -40,6 +40,10 @@ pub(super) fn next_from(draft: &mut Draft<'_>, from: u32) -> Result<(), Rejectio
 
 /// Begins a step, or asks for what must be found out before.
 fn begin(draft: &mut Draft<'_>, position: u32) -> Result<(), Rejection> {
+    if let Some(error) = fail::spend_is_over(draft, position) {
+        draft.step_mut(position).last_error = Some(error.clone());
+        return fail::fail_step(draft, position, StepEvent::RunFailed, error, Reason::SpendExhausted);
+    }
     let spec = draft.spec(position);
     if spec.condition.is_some() || spec.is_rendered() || spec.is_governed() {
         draft.needs(position, Occasion::Activation);

@@ -2,6 +2,7 @@
 
 use super::draft::Draft;
 use super::{Completion, Outbound, Outcome, activate, cancel, effect, fail, lost, rollback};
+use crate::cost::Cost;
 use crate::ids::OutboxId;
 use crate::json::Json;
 use crate::limits;
@@ -56,13 +57,15 @@ pub(super) fn fence(draft: &Draft<'_>, position: u32, attempt: u32) -> Result<()
 }
 
 pub(super) fn complete(draft: &mut Draft<'_>, completion: Completion) -> Result<(), Rejection> {
-    let Completion { position, attempt, outcome, claim_next } = completion;
+    let Completion { position, attempt, outcome, claim_next, cost } = completion;
     if let Outcome::Completed { output } = &outcome
         && effect::doubts_claim(draft, position, attempt)
     {
+        charge(draft, position, cost)?;
         return complete_late(draft, position, output.clone());
     }
     fence(draft, position, attempt)?;
+    charge(draft, position, cost)?;
     match outcome {
         Outcome::Completed { output } => {
             effect::settle_claim(draft, position, ReceiptEvent::Succeeded);
@@ -86,6 +89,24 @@ pub(super) fn complete(draft: &mut Draft<'_>, completion: Completion) -> Result<
         return cancel::attempt_ended(draft);
     }
     draft.claimer = claim_next;
+    Ok(())
+}
+
+/// Counts what the attempt has cost. A model's answer of which nobody says what it cost counts as all that was left.
+fn charge(draft: &mut Draft<'_>, position: u32, cost: Option<Box<Cost>>) -> Result<(), Rejection> {
+    if let Some(cost) = &cost {
+        cost.check().map_err(|what| Rejection::InvalidInput { what })?;
+    }
+    let asks_model = draft.spec(position).kind() == StepKind::Model;
+    let unpriced = cost.as_ref().map_or(asks_model, |cost| cost.unpriced);
+    let mut spent = draft.notes().spent_micros.saturating_add(cost.as_ref().map_or(0, |cost| cost.micros));
+    if unpriced {
+        spent = spent.max(draft.run.plan.rules.spend_max_micros.unwrap_or_default());
+    }
+    if spent != draft.notes().spent_micros {
+        draft.notes_mut().spent_micros = spent;
+    }
+    draft.cost = cost;
     Ok(())
 }
 
@@ -137,7 +158,8 @@ pub(super) fn succeed(draft: &mut Draft<'_>, position: u32, event: StepEvent, ou
     step.open_intent = None;
     step.interrupted = None;
     let attempt = step.attempt;
-    draft.emit(Event::StepCompleted { step: position, attempt, output_bytes, session });
+    let cost = draft.cost.take();
+    draft.emit(Event::StepCompleted { step: position, attempt, output_bytes, session, cost });
     draft.record_done(position);
     if draft.spec(position).kind() == StepKind::Rollback {
         return rollback::step_succeeded(draft, position);

@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 
 use super::ask::{Need, Occasion};
 use super::{Asked, claim};
+use crate::cost::Cost;
 use crate::governance::action::Action;
 use crate::governance::judge::Ruling;
 use crate::ids::{self, DecisionId};
@@ -56,6 +57,8 @@ pub(super) struct Draft<'a> {
     pub receipt: Option<Box<Receipt>>,
     /// The attempt was ended over the worker's head, which may not know yet.
     pub attempt_lives: bool,
+    /// What the attempt that ends now has cost, until an event says so.
+    pub cost: Option<Box<Cost>>,
     /// The lease of the session that holds it.
     pub lease: Millis,
     /// The command carries out what people have voted for: whoever gives it does not direct the run.
@@ -87,6 +90,7 @@ impl<'a> Draft<'a> {
             start: None,
             receipt: None,
             attempt_lives: false,
+            cost: None,
             lease: limits::SESSION_LEASE,
             decided_by_vote: false,
             settles_after: limits::EFFECT_SETTLES_AFTER,

@@ -4,10 +4,10 @@
 use super::draft::Draft;
 use super::{effect, rollback};
 use crate::machine::step::StepEvent;
-use crate::plan::retry::{JitterSeed, StepError};
+use crate::plan::retry::{ErrorClass, JitterSeed, StepError};
 use crate::plan::{OnFailure, RollbackCondition};
 use crate::planted::{Bug, is_planted};
-use crate::rejection::{Rejection, WRITES_EXHAUSTED};
+use crate::rejection::{Rejection, SPEND_EXHAUSTED, WRITES_EXHAUSTED};
 use crate::run::change::SideWrite;
 use crate::run::event::Event;
 use crate::run::{Compensation, Pause, Phase};
@@ -28,13 +28,18 @@ pub(super) fn try_again(
     let step = draft.step(position);
     let (attempt, failures) = (step.attempt, step.failures);
     let spent = writes_are_spent(draft, &error);
-    let worthwhile = error.class.is_retryable() && !spent;
+    let over = spend_is_over(draft, position);
+    let worthwhile = error.class.is_retryable() && !spent && over.is_none();
     let retry = worthwhile && !policy.is_exhausted(failures) && draft.control != Control::Canceling;
     if !is_planted(Bug::BudgetNotCharged) {
         draft.step_mut(position).failures += 1;
     }
     if !retry {
-        let reason = if spent { Reason::WritesExhausted } else { Reason::StepFailed };
+        let reason = match over {
+            _ if spent => Reason::WritesExhausted,
+            Some(_) if error.class.is_retryable() => Reason::SpendExhausted,
+            _ => Reason::StepFailed,
+        };
         return fail_step(draft, position, StepEvent::FailedForGood, error, reason);
     }
     let seed = JitterSeed { run: draft.run.id, position, attempt };
@@ -49,7 +54,8 @@ pub(super) fn try_again(
         Phase::Ready { eligible_at, wake: wake_of(draft, position) },
     )?;
     draft.step_mut(position).last_error = Some(error.clone());
-    draft.emit(Event::StepRetrying { step: position, attempt, eligible_at, error });
+    let cost = draft.cost.take();
+    draft.emit(Event::StepRetrying { step: position, attempt, eligible_at, error, cost });
     Ok(())
 }
 
@@ -57,6 +63,19 @@ pub(super) fn try_again(
 fn writes_are_spent(draft: &Draft<'_>, error: &StepError) -> bool {
     let spent = draft.run.plan.writes_max.is_some_and(|max| draft.notes().writes >= max);
     spent && error.code == WRITES_EXHAUSTED
+}
+
+/// Why nothing may be spent any more on this step, where the run has spent what its workflow lets it. What only reads goes
+/// on, and what was done can always be undone.
+pub(super) fn spend_is_over(draft: &Draft<'_>, position: u32) -> Option<StepError> {
+    let max = draft.run.plan.rules.spend_max_micros?;
+    let (spent, spec) = (draft.notes().spent_micros, draft.spec(position));
+    if spent < max || !spec.is_governed() || spec.kind() == StepKind::Rollback {
+        return None;
+    }
+    let amount = |micros: u64| micros as f64 / 1e6;
+    let message = format!("the run has spent {} of the {} that `limits.spend` allows", amount(spent), amount(max));
+    Some(StepError::new(ErrorClass::Terminal, SPEND_EXHAUSTED, message))
 }
 
 /// A retry runs for the same cause: a step that a signal woke gets the signal again.
@@ -129,7 +148,8 @@ pub(super) fn end_step(
     let step = draft.step_mut(position);
     step.last_error = Some(error.clone());
     let attempt = step.attempt;
-    draft.emit(Event::StepFailed { step: position, attempt, error });
+    let cost = draft.cost.take();
+    draft.emit(Event::StepFailed { step: position, attempt, error, cost });
     draft.record_done(position);
     Ok(())
 }

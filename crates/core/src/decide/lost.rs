@@ -38,7 +38,7 @@ pub(super) fn lease_expired(draft: &mut Draft<'_>, position: u32, attempt: u32) 
     let wake = fail::wake_of(draft, position);
     draft.go(position, StepEvent::LeaseExpired, Phase::Ready { eligible_at, wake })?;
     draft.step_mut(position).last_error = Some(error.clone());
-    draft.emit(Event::StepRetrying { step: position, attempt, eligible_at, error });
+    draft.emit(Event::StepRetrying { step: position, attempt, eligible_at, error, cost: None });
     Ok(())
 }
 
@@ -106,7 +106,7 @@ pub(super) fn unknown_task(draft: &mut Draft<'_>, position: u32, attempt: u32) -
     let wake = fail::wake_of(draft, position);
     draft.go(position, StepEvent::Released, Phase::Ready { eligible_at, wake })?;
     draft.step_mut(position).last_error = Some(error.clone());
-    draft.emit(Event::StepRetrying { step: position, attempt, eligible_at, error });
+    draft.emit(Event::StepRetrying { step: position, attempt, eligible_at, error, cost: None });
     Ok(())
 }
 

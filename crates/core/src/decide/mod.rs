@@ -23,6 +23,7 @@ mod wait;
 mod tests;
 
 use crate::governance::judge::{Grant, Withheld};
+use crate::cost::Cost;
 use crate::ids::{SessionId, SignalId};
 use crate::json::Json;
 use crate::limits;
@@ -184,6 +185,8 @@ pub struct Completion {
     pub outcome: Outcome,
     /// The session that takes the next step in the same commit, where that is allowed.
     pub claim_next: Option<Claimer>,
+    /// What the attempt has cost.
+    pub cost: Option<Box<Cost>>,
 }
 
 #[derive(Debug, Clone)]

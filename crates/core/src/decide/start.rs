@@ -106,6 +106,7 @@ pub fn start(run: &Run, opening: Opening, asked: Asked) -> Result<Decided<'_>, R
                 attempt: 0,
                 output_bytes: step.output.as_ref().map_or(0, Json::len) as u64,
                 session: None,
+                cost: None,
             },
         });
         *draft.step_mut(position) = step;

@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::cost::Cost;
 use crate::ids::{ApprovalId, DecisionId, ReceiptId, SessionId, SignalId};
 use crate::json::HashHex;
 use crate::plan::retry::StepError;
@@ -50,11 +51,26 @@ pub enum Event {
         /// Of the worker that did it; absent where none did.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         session: Option<SessionId>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cost: Option<Box<Cost>>,
     },
     #[serde(rename = "execution.step.failed")]
-    StepFailed { step: u32, attempt: u32, error: StepError },
+    StepFailed {
+        step: u32,
+        attempt: u32,
+        error: StepError,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cost: Option<Box<Cost>>,
+    },
     #[serde(rename = "execution.step.retrying")]
-    StepRetrying { step: u32, attempt: u32, eligible_at: Timestamp, error: StepError },
+    StepRetrying {
+        step: u32,
+        attempt: u32,
+        eligible_at: Timestamp,
+        error: StepError,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cost: Option<Box<Cost>>,
+    },
     #[serde(rename = "execution.step.ready")]
     StepReady {
         step: u32,

@@ -128,6 +128,9 @@ pub struct Notes {
     /// Effects that were not reads, counted against `writes_max`.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub writes: u32,
+    /// What its attempts have cost, counted against the workflow's `limits.spend`: in millionths.
+    #[serde(default, skip_serializing_if = "is_none_spent")]
+    pub spent_micros: u64,
     /// Who started or resumed an earlier run of the chain that this run continues, and who directed this one so that
     /// people were asked; excluded from approving it, as whoever started it is.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -146,6 +149,11 @@ pub struct Notes {
 pub struct NamedEffects {
     pub step: u32,
     pub iteration: u32,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes the field by reference")]
+const fn is_none_spent(value: &u64) -> bool {
+    *value == 0
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes the field by reference")]

@@ -14,11 +14,20 @@ pub struct TenantSettings {
     pub self_approval: bool,
     /// `X-Request-ID` counts as an idempotency key where no other is sent.
     pub request_id_is_key: bool,
+    /// Putting a policy in force needs a second admin's word.
+    pub two_keys_for_policy: bool,
+    /// So does whatever gives or takes access: people, their roles and groups, keys, these settings.
+    pub two_keys_for_access: bool,
 }
 
 impl Default for TenantSettings {
     fn default() -> Self {
-        Self { self_approval: false, request_id_is_key: true }
+        Self {
+            self_approval: false,
+            request_id_is_key: true,
+            two_keys_for_policy: false,
+            two_keys_for_access: false,
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::cost::Cost;
 use crate::ids::{ReceiptId, RunId, SessionId, SignalId, TenantId};
 use crate::json::Json;
 use crate::plan::StepSpec;
@@ -72,6 +73,9 @@ pub struct Report {
     /// Take the run's next step too, if it may be had.
     #[serde(default)]
     pub claim_next: bool,
+    /// What the attempt has cost: it adds up on the run, and counts against the workflow's `limits.spend`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Box<Cost>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]

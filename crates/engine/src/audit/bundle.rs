@@ -104,6 +104,7 @@ impl Audit {
             decisions: store.decisions_of(run, DECISIONS_MAX).await?.iter().map(facts::decision).collect(),
             approvals: approvals.iter().map(facts::approval).collect(),
             receipts: facts::receipts(&receipts),
+            costs: facts::costs(&rows),
         };
         let number = previous.map_or(0, |previous| previous.number + 1);
         Ok(Some(Predicate { number, previous: previous.map(|previous| HashHex(previous.sha256)), record, logs }))

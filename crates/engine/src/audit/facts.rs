@@ -6,6 +6,7 @@ use interlock_core::ids::{ApprovalId, ReceiptId, RunId};
 use interlock_core::json::{Hash, HashHex};
 use interlock_core::run::receipt::Receipt;
 use interlock_evidence::bundle::{ApprovalFacts, DecisionFacts, ReceiptFacts, RunFacts, StepFacts, pinned_text};
+use interlock_evidence::costs::CostFacts;
 use interlock_evidence::details::{DoneStep, PayloadFacts, RowDetails};
 use interlock_store::{ApprovalRow, DecisionRow, JournalRow, ReadError, ReceiptRow, RunSummary, StepRow, TenantStore};
 
@@ -60,6 +61,13 @@ pub(super) fn receipt(receipt: &Receipt) -> ReceiptFacts {
 
 pub(super) fn receipts(rows: &[ReceiptRow]) -> Vec<ReceiptFacts> {
     rows.iter().map(|row| receipt(&row.receipt)).collect()
+}
+
+/// What the rows of a run's journal say that it has cost.
+pub(super) fn costs(rows: &[JournalRow]) -> Vec<CostFacts> {
+    let events: Vec<serde_json::Value> =
+        rows.iter().flat_map(|row| row.events.decode::<Vec<serde_json::Value>>().unwrap_or_default()).collect();
+    interlock_evidence::costs::costs(events.iter())
 }
 
 pub(super) fn approval(row: &ApprovalRow) -> ApprovalFacts {

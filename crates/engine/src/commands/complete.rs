@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use interlock_core::cost::Cost;
 use interlock_core::decide::{Command, Completion, Outbound, Outcome, is_recorded};
 use interlock_core::ids::SessionId;
 use interlock_core::limits;
@@ -37,7 +38,7 @@ impl Workers {
 
     /// Records a report. The next step, if any, may still hold references for payloads.
     pub(crate) async fn record(&self, session: SessionId, report: Report) -> Result<Completed, EngineError> {
-        let Report { at, epoch, outcome, claim_next } = report;
+        let Report { at, epoch, outcome, claim_next, cost } = report;
         if epoch != self.0.0.epoch {
             return Err(EngineError::StaleEpoch);
         }
@@ -62,7 +63,7 @@ impl Workers {
                         .then(|| Claimer { session, skills: Arc::clone(&info.skills) });
                     // A second look after a conflict needs the outcome again.
                     let outcome = outcome.clone().expect("it is never taken");
-                    Ok(ControlFlow::Continue(command(facts, at, outcome, claim_next)))
+                    Ok(ControlFlow::Continue(command(facts, at, outcome, Rest { claim_next, cost: cost.clone() })))
                 },
                 |cell, change| {
                     let next = self.next_of(cell, session);
@@ -124,7 +125,14 @@ impl Workers {
     }
 }
 
-fn command(facts: &Facts<'_>, at: AttemptRef, outcome: ReportedOutcome, claim_next: Option<Claimer>) -> Command {
+/// What a report says beside its outcome.
+struct Rest {
+    claim_next: Option<Claimer>,
+    cost: Option<Box<Cost>>,
+}
+
+fn command(facts: &Facts<'_>, at: AttemptRef, outcome: ReportedOutcome, rest: Rest) -> Command {
+    let Rest { claim_next, cost } = rest;
     let AttemptRef { position, attempt, .. } = at;
     let run = facts.run();
     let outcome = match outcome {
@@ -143,5 +151,5 @@ fn command(facts: &Facts<'_>, at: AttemptRef, outcome: ReportedOutcome, claim_ne
         ReportedOutcome::Released => return Command::Release { position, attempt },
         ReportedOutcome::UnknownTask => return Command::UnknownTask { position, attempt },
     };
-    Command::Complete(Completion { position, attempt, outcome, claim_next })
+    Command::Complete(Completion { position, attempt, outcome, claim_next, cost })
 }

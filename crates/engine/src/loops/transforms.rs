@@ -82,6 +82,7 @@ async fn finish(engine: &Engine, session: SessionId, mut assignment: Assignment,
             epoch: assignment.epoch,
             outcome: ReportedOutcome::Completed { output: assignment.input },
             claim_next: true,
+            cost: None,
         };
         let completed = engine.workers().complete(session, report).await;
         held.lock().unwrap_or_else(PoisonError::into_inner).remove(&at);

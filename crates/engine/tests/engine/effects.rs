@@ -110,7 +110,7 @@ async fn ask(engine: &Engine, session: SessionId, assignment: &Assignment, effec
 }
 
 async fn report(engine: &Engine, session: SessionId, assignment: &Assignment, outcome: ReportedOutcome) {
-    let report = Report { at: assignment.at, epoch: assignment.epoch, outcome, claim_next: false };
+    let report = Report { at: assignment.at, epoch: assignment.epoch, outcome, claim_next: false, cost: None };
     engine.workers().complete(session, report).await.unwrap();
 }
 

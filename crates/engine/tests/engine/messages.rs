@@ -30,13 +30,13 @@ on_both! {
         let (gone, nobody) = (RunId(engine.fresh_id()), OutboundId(engine.fresh_id()));
         for destination in ["log".to_owned(), format!("signal:{gone}/go"), format!("webhook:{nobody}")] {
             let outcome = asks(destination.clone());
-            let report = Report { at: assignment.at, epoch: assignment.epoch, outcome, claim_next: false };
+            let report = Report { at: assignment.at, epoch: assignment.epoch, outcome, claim_next: false, cost: None };
             let refused = engine.workers().complete(session, report).await.unwrap_err();
             assert!(matches!(refused, EngineError::Rejected(_)), "{destination}: {refused}");
         }
         // The attempt is still the worker's, and nothing was sent.
         let outcome = done("1");
-        let report = Report { at: assignment.at, epoch: assignment.epoch, outcome, claim_next: false };
+        let report = Report { at: assignment.at, epoch: assignment.epoch, outcome, claim_next: false, cost: None };
         engine.workers().complete(session, report).await.unwrap();
         assert_eq!(ends(&engine, tenant, run).await, RunState::Succeeded);
         assert_eq!(engine.store().next_outbox().await.unwrap(), None);

@@ -12,6 +12,7 @@ mod caller;
 pub(crate) mod code;
 pub mod delegation;
 pub mod first_key;
+pub mod fresh;
 pub mod key;
 pub mod keys;
 mod login;

@@ -38,6 +38,7 @@ const TAGS: &[(&str, &str)] = &[
     ("bulk", "One action on many runs: look first, then act on exactly what was seen."),
     ("signals", "Messages that wake waiting runs, and the waits themselves."),
     ("approvals", "The tenant's approvals, and people's votes on them."),
+    ("changes", "Changes of the policy or of who has access that a second admin must agree to."),
     ("delegations", "A person's right to decide on approvals, delegated to another person for a time."),
     ("policy", "The rules that actions are held against, and what they have decided."),
     ("audit", "What has happened, in a log that nobody can alter unseen, and the evidence of single runs."),

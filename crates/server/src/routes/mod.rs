@@ -6,6 +6,7 @@ pub mod audit;
 pub mod auth;
 pub mod bulk;
 pub mod dead_letters;
+pub mod changes;
 pub mod delegations;
 pub mod executions;
 pub mod health;
@@ -40,6 +41,7 @@ pub(crate) fn guarded() -> OpenApiRouter<AppState> {
         .merge(audit::routes())
         .merge(auth::routes())
         .merge(dead_letters::routes())
+        .merge(changes::routes())
         .merge(delegations::routes())
         .merge(keys::routes())
         .merge(me::routes())

@@ -13,6 +13,8 @@ pub struct Person<'a> {
     api: &'a Api,
     pub cookie: String,
     pub csrf: String,
+    /// The change that requests carry out.
+    change: Option<String>,
 }
 
 impl<'a> Person<'a> {
@@ -40,7 +42,13 @@ impl<'a> Person<'a> {
             .body(Body::from(body.to_string()));
         let answer = api.ask(request.unwrap()).await;
         let cookie = answer.headers[header::SET_COOKIE].to_str().unwrap().split(';').next().unwrap().to_owned();
-        Self { api, cookie, csrf: answer.text("csrf") }
+        Self { api, cookie, csrf: answer.text("csrf"), change: None }
+    }
+
+    /// The same person, with requests that carry a change out.
+    pub fn carrying(&self, change: &str) -> Self {
+        let (cookie, csrf) = (self.cookie.clone(), self.csrf.clone());
+        Self { api: self.api, cookie, csrf, change: Some(change.to_owned()) }
     }
 
     pub async fn post(&self, path: &str, body: Value) -> Answer {
@@ -48,9 +56,11 @@ impl<'a> Person<'a> {
     }
 
     pub async fn send(&self, method: &str, path: &str, body: Value) -> Answer {
-        let request = Request::builder()
-            .method(method)
-            .uri(format!("/api/v1{path}"))
+        let mut request = Request::builder().method(method).uri(format!("/api/v1{path}"));
+        if let Some(change) = &self.change {
+            request = request.header("interlock-change", change);
+        }
+        let request = request
             .header(header::HOST, "localhost")
             .header(header::ORIGIN, "http://localhost")
             .header(header::COOKIE, &self.cookie)

@@ -100,3 +100,30 @@ async fn a_write_too_many_ends_the_run() {
     assert_eq!((&ended["state"], &ended["reason"]), (&json!("failed"), &json!("writes_exhausted")));
     api.end().await;
 }
+
+/// What a task's own code has cost stands on the attempt, adds up on the run, and counts.
+#[tokio::test(start_paused = true)]
+async fn spending_too_much_ends_the_run() {
+    let api = Api::new().await;
+    let source = "name: thrifty\nlimits: { spend: 0.5 }\nsteps: [{ id: a, task: t }, { id: b, task: t }, { id: c, task: t }]\n";
+    apply(&api, source).await;
+    let run = start(&api, "thrifty").await;
+    let session = api.register().await;
+    let path = format!("/agent/{session}/complete-step");
+    for micros in [200_000, 300_000] {
+        let mut report = crate::api::attempt(&api.poll(&session).await);
+        report["outcome"] = crate::api::completed(json!(1));
+        report["cost"] = json!({ "micros": -1 });
+        assert_eq!(api.post(&path, report.clone()).await.problem().0, 400);
+        report["cost"] = json!({ "micros": micros, "model": "m", "output_tokens": 7 });
+        api.post(&path, report).await.ok();
+    }
+    let ended = look(&api, &run).await;
+    assert_eq!((&ended["state"], &ended["reason"]), (&json!("failed"), &json!("spend_exhausted")));
+    assert_eq!(ended["spent_micros"], 500_000);
+    let attempts = api.get(&format!("/runs/{run}/attempts")).await.ok();
+    assert_eq!(attempts["attempts"][1]["cost"], json!({ "micros": 300_000, "model": "m", "output_tokens": 7 }));
+    let why = api.get(&format!("/runs/{run}/steps")).await.ok();
+    assert!(why["steps"][2]["error"].to_string().contains("has spent 0.5 of the 0.5"), "{why}");
+    api.end().await;
+}

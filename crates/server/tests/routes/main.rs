@@ -46,6 +46,7 @@ mod sign_in;
 mod signals;
 mod sockets;
 mod turned_away;
+mod two_keys;
 mod webhook_endpoints;
 mod webhooks;
 mod workflows;

@@ -5,7 +5,7 @@ use interlock_core::ids::{
     TenantId, UserId,
 };
 use interlock_core::json::Hash;
-use interlock_core::run::Run;
+use interlock_core::run::{Notes, Run};
 use interlock_core::run::why::Heartbeat;
 use interlock_core::state::ApprovalState;
 use interlock_core::time::Timestamp;
@@ -15,6 +15,7 @@ use crate::audit::{AuditBlockRow, AuditDetailsRow, AuditLogRow, JournalRow};
 use crate::bulk_jobs::{BulkFailure, BulkJob};
 use crate::claims::{HeldStep, QueueLoad};
 use crate::decisions::DecisionRow;
+use crate::changes::{ChangePage, ChangeRow};
 use crate::delegations::{DelegationPage, DelegationRow};
 use crate::error::{ReadError, Refusal, SubmitError};
 use crate::evidence::BundleRow;
@@ -65,6 +66,7 @@ tenant_reads! {
     list_runs(filter: &RunFilter, page: Page) -> Vec<RunSummary>;
     run_overview(run: RunId) -> Option<RunSummary>;
     plan_hash_of(run: RunId) -> Option<Hash>;
+    run_notes(run: RunId) -> Option<Notes>;
     live_counts(workspace: Option<&str>) -> Vec<LiveCount>;
     queues(workspace: Option<&str>, now: Timestamp) -> Vec<QueueLoad>;
     claims_by_session() -> HashMap<SessionId, u64>;
@@ -131,6 +133,9 @@ tenant_reads! {
     users(after: Option<UserId>, limit: usize) -> Vec<UserRow>;
     login_failures(name: &str) -> Option<LoginFailures>;
     delegation(id: DelegationId) -> Option<DelegationRow>;
+    change(id: ChangeId) -> Option<ChangeRow>;
+    change_asked(request: Hash, by: &str, now: Timestamp) -> Option<ChangeRow>;
+    changes(page: ChangePage) -> Vec<ChangeRow>;
     delegations(page: DelegationPage) -> Vec<DelegationRow>;
     delegations_of(person: &str, now: Timestamp) -> (Vec<DelegationRow>, Vec<DelegationRow>);
 }

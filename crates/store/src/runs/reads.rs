@@ -1,5 +1,6 @@
 use interlock_core::ids::{RunId, TenantId};
 use interlock_core::json::Hash;
+use interlock_core::run::Notes;
 use interlock_core::state::RunState;
 use interlock_core::time::Timestamp;
 
@@ -81,6 +82,13 @@ impl Store {
     pub async fn plan_hash_of(&self, tenant: TenantId, run: RunId) -> Result<Option<Hash>, ReadError> {
         let rows = self.rows(&sql::RUN_PLAN_HASH, args![tenant, run]).await?;
         Ok(rows.into_iter().next().map(|mut row| row.hash("plan_hash")).transpose()?)
+    }
+
+    /// What the run keeps beside its steps: directives, what it has done and spent.
+    pub async fn run_notes(&self, tenant: TenantId, run: RunId) -> Result<Option<Notes>, ReadError> {
+        let rows = self.rows(&sql::RUN_NOTES, args![tenant, run]).await?;
+        let read = |mut row: Row| row.opt_decoded::<Notes>("notes").map(Option::unwrap_or_default);
+        Ok(rows.into_iter().next().map(read).transpose()?)
     }
 
     /// How many of the tenant's runs live in each state; of one workspace only, where one is given.

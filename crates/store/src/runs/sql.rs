@@ -32,6 +32,13 @@ statements! {
                    WHERE r.tenant_id = k.tenant_id AND r.run_id = k.run_id OFFSET 0) AS f"
     }
 
+    /// Keys of runs and run_live.
+    RUN_NOTES on runs {
+        both: "SELECT COALESCE(l.notes, r.notes) AS notes FROM runs r
+               LEFT JOIN run_live l ON l.tenant_id = r.tenant_id AND l.run_id = r.run_id AND l.branch = 0
+               WHERE r.tenant_id = $1 AND r.run_id = $2"
+    }
+
     RUN_PLAN_HASH on runs {
         both: "SELECT plan_hash FROM runs WHERE tenant_id = $1 AND run_id = $2"
     }

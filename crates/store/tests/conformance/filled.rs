@@ -40,6 +40,12 @@ pub const ROWS: &[(&str, &str, &str, u32)] = &[
         "tenant(i), id(i), 'p' || i, 'q' || i, 1, 2, 'away', 1, 'p' || i",
         400,
     ),
+    (
+        "changes",
+        "tenant_id, change_id, subject, method, path, body, request_hash, state, asked_by, excluded, asked_at, expires_at",
+        "tenant(i), id(i), 'access', 'PATCH', '/x', '{}', id(i), 'used', 'p' || i, '[]', i, i + 1000",
+        400,
+    ),
     ("login_failures", "tenant_id, name, failures, failed_at", "tenant(i), 'p' || i, 1, i", 400),
     ("steps_added", "tenant_id, run_id, position, spec", "tenant(i), id(i), 3, '{}'", 1_000),
     (

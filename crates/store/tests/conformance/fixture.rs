@@ -205,6 +205,7 @@ pub fn completion(run: &Run, at: Timestamp) -> Box<ChangeSet> {
         attempt: step.attempt,
         outcome: Outcome::Completed { output: Json::trusted(format!(r#"{{"step":{}}}"#, run.position)) },
         claim_next: step.session().map(Claimer::of_all_trades),
+        cost: None,
     };
     command(run, Command::Complete(done), at)
 }

@@ -79,7 +79,7 @@ fn command(run: &Run, dice: &mut Dice, session: SessionId, signal: SignalId) -> 
     let (position, attempt) = (run.position, run.current().attempt);
     let complete = |outcome, dice: &mut Dice| {
         let claim_next = (dice.roll(2) == 0).then(|| Claimer::of_all_trades(session));
-        Command::Complete(Completion { position, attempt, outcome, claim_next })
+        Command::Complete(Completion { position, attempt, outcome, claim_next, cost: None })
     };
     let output = Json::trusted(format!(r#"{{"at":{position},"text":"ü"}}"#));
     match dice.roll(24) {

@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use interlock_connectors::send::{Caller, Operation};
 use interlock_connectors::{CallFacts, CallFailure, Connector, Fields, MODEL_CHAT, Probed, Sent, bound, find};
+use interlock_core::cost::Cost;
 use interlock_core::json::Json;
 use interlock_core::keys::{EffectScope, effect_key};
 use interlock_core::limits;
@@ -87,7 +88,24 @@ impl Task for Bound {
             let fields = checked(self.connector, to_value(&input)?)?;
             self.call(&ctx, self.connector, (&fields, &input)).await?
         };
+        if self.connector.declaration().operation == MODEL_CHAT {
+            ctx.spend(cost_of(&output, &input));
+        }
         Ok(Flow::Done(output))
+    }
+}
+
+/// What a model's answer has cost, by its output.
+fn cost_of(output: &Value, input: &Json) -> Cost {
+    let text = |value: &Value| value.as_str().map(|text| text.chars().take(100).collect());
+    let micros = output["cost_micros"].as_u64();
+    Cost {
+        micros: micros.unwrap_or_default(),
+        unpriced: micros.is_none(),
+        input_tokens: output["usage"]["input_tokens"].as_u64(),
+        output_tokens: output["usage"]["output_tokens"].as_u64(),
+        provider: input.to_value().ok().and_then(|input| text(&input["connection"])),
+        model: text(&output["model"]),
     }
 }
 

@@ -84,11 +84,6 @@ fn limits(definition: &Definition, report: &mut Report) {
                 .help("leave it out for no limit");
         }
     }
-    if let Some(spend) = limits.spend {
-        report
-            .warning(Code::Ineffective, spend.span, "`limits.spend` is recorded with the plan, and nothing counts it yet")
-            .help("a workflow that asks a model cannot be applied with it; `writes`, `concurrency` and `runs_per_min` are enforced");
-    }
     if let Some(spend) = limits.spend.filter(|spend| !(0.0..=1e9).contains(&spend.value)) {
         report.error(Code::InvalidValue, spend.span, format!("{} is not an amount", spend.value));
     }

@@ -248,15 +248,6 @@ const RUNS: &[StepKind] =
 
 /// What this version cannot run yet.
 pub fn without_executor(definition: &Definition, report: &mut Report) {
-    let asks_model =
-        |step: &Step| step.model.is_some() || step.uses.as_ref().is_some_and(|uses| &***uses == MODEL_CHAT);
-    if let Some(spend) = definition.limits.as_ref().and_then(|limits| limits.spend)
-        && definition.steps.iter().any(asks_model)
-    {
-        report
-            .error(Code::NoExecutor, spend.span, "`limits.spend` is not kept yet, and this workflow asks a model")
-            .help("leave it out; what each call has cost stands in its step's output as `cost_micros`");
-    }
     for step in definition.steps.iter() {
         for (kind, field, span) in step.kinds().filter(|(kind, ..)| !RUNS.contains(kind)) {
             report

@@ -78,7 +78,7 @@ record! {
         concurrency: Option<At<u32>>,
         /// Runs of this workflow that may start in a minute; what is over is delayed.
         runs_per_min: Option<At<u32>>,
-        /// What the model calls of one run may cost, in the account's currency; recorded, and takes effect with model steps.
+        /// What one run may spend, in the currency of the price table: once it is spent, no further step that changes something or asks a model begins.
         spend: Option<At<f64>>,
     }
 }

@@ -250,7 +250,7 @@ impl Stage<'_> {
             (_, None) => Outcome::Completed { output: Json::null() },
         };
         let attempt = self.run.steps[position as usize].attempt;
-        Command::Complete(Completion { position, attempt, outcome, claim_next: None })
+        Command::Complete(Completion { position, attempt, outcome, claim_next: None, cost: None })
     }
 
     /// Carries out what was due.

@@ -124,7 +124,6 @@ fn an_inverse_is_a_rollback_that_a_failure_takes_only_where_it_is_wanted() {
 #[test]
 fn what_is_not_kept_cannot_be_applied() {
     for (head, step, at) in [
-        ("limits: { spend: 2.0 }\n", "model: m\n    with: { prompt: x }", "2.0"),
         (
             "",
             "uses: slack.post\n    with: { channel: C1, text: x }\n    idempotency: { dedupe: run }",

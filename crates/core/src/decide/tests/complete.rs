@@ -256,3 +256,53 @@ fn a_retry_that_is_due_at_once_can_be_claimed_in_the_same_change() {
     assert_eq!((case.step(0).state(), case.step(0).attempt), (StepState::Running, 2));
     assert_eq!(case.change.claim, ClaimChange::None);
 }
+
+/// What attempts cost adds up, whatever becomes of them; once it is too much, nothing more is begun that changes something.
+#[test]
+fn what_is_spent_counts_and_ends_the_run() {
+    let spending = |max: Option<u64>| {
+        let mut plan = plan(vec![task("a"), task("b"), task("c")]);
+        plan.rules.spend_max_micros = max;
+        Case::of(plan)
+    };
+    let ends = |case: &mut Case, outcome: Outcome, micros: u64| {
+        case.claim();
+        let cost = Some(Box::new(crate::cost::Cost { micros, ..Default::default() }));
+        case.tell(Command::Complete(Completion { cost, ..case.completion(outcome) }));
+    };
+    let done = || Outcome::Completed { output: Json::null() };
+    let mut free = spending(None);
+    ends(&mut free, done(), 70);
+    ends(&mut free, done(), 70);
+    assert_eq!((free.run.notes.spent_micros, free.run.position), (140, 2));
+
+    let mut capped = spending(Some(100));
+    ends(&mut capped, done(), 70);
+    assert_eq!(capped.run.state, RunState::Running);
+    ends(&mut capped, done(), 30);
+    assert_eq!((capped.run.state, capped.run.reason), (RunState::Failed, Some(Reason::SpendExhausted)));
+    let error = capped.step(2).last_error.clone().unwrap();
+    assert_eq!(error.code, crate::rejection::SPEND_EXHAUSTED);
+    assert!(error.message.contains("0.0001"), "{}", error.message);
+
+    // A try that costs too much is the last one.
+    let mut failing = spending(Some(100));
+    let again = Outcome::Retry { error: StepError::new(ErrorClass::Transient, "X", "x"), backoff: None };
+    ends(&mut failing, again, 100);
+    assert_eq!((failing.run.state, failing.run.reason), (RunState::Failed, Some(Reason::SpendExhausted)));
+}
+
+/// A model of which nobody knows the price has used up what there was.
+#[test]
+fn what_has_no_price_counts_as_all_that_is_left() {
+    for cost in [None, Some(crate::cost::Cost { unpriced: true, ..Default::default() })] {
+        let model = crate::plan::Work::Model { model: "m".into(), with: None };
+        let mut plan = plan(vec![crate::plan::StepSpec::new("ask", model), task("b")]);
+        plan.rules.spend_max_micros = Some(100);
+        let mut case = Case::of(plan);
+        case.claim();
+        let outcome = Outcome::Completed { output: Json::null() };
+        case.tell(Command::Complete(Completion { cost: cost.map(Box::new), ..case.completion(outcome) }));
+        assert_eq!((case.run.notes.spent_micros, case.run.reason), (100, Some(Reason::SpendExhausted)));
+    }
+}

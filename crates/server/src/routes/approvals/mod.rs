@@ -1,7 +1,6 @@
 //! Approvals: the tenant's open approvals, and people's votes on them.
 
 mod approve;
-mod fresh;
 mod get;
 mod list;
 pub mod pick;

@@ -5,10 +5,9 @@ use interlock_core::run::Run;
 use interlock_core::run::approval::Voter;
 use interlock_core::tenant::identity::{Permission, Role, Roles};
 
-use super::fresh;
 use crate::api_error::ApiError;
-use crate::identity::Caller;
 use crate::identity::delegation::LentRight;
+use crate::identity::{Caller, fresh};
 use crate::state::AppState;
 
 /// What a vote says about whoever casts it. All of it is checked, nothing believed.
@@ -94,8 +93,9 @@ pub async fn voter(
     if one_of_two {
         caller.check_proven_lately(state.engine().now())?;
     }
+    let matter = fresh::Matter::of_run(state, run, one_of_two).await?;
     for name in right.of.into_iter().chain([person]) {
-        fresh::check(state, run, name, one_of_two).await?;
+        matter.check(state, name).await?;
     }
     let settings = state.for_tenant(run.tenant).tenant().await?.map(|tenant| tenant.settings).unwrap_or_default();
     Ok(Voter {

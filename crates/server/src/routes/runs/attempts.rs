@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use axum::Json;
 use axum::extract::State;
+use interlock_core::cost::Cost;
 use interlock_core::ids::SessionId;
 use interlock_core::plan::retry::StepError;
 use interlock_core::run::event::Event;
@@ -72,11 +73,19 @@ impl Telling<'_> {
                 outcome: AttemptOutcome::Running,
                 error: None,
                 next_at: None,
+                cost: None,
             }),
-            Event::StepCompleted { step, .. } => self.end(step, at, AttemptOutcome::Completed, None),
-            Event::StepFailed { step, error, .. } => self.end(step, at, AttemptOutcome::Failed, Some(error)),
-            Event::StepRetrying { step, error, eligible_at, .. } => {
+            Event::StepCompleted { step, cost, .. } => {
+                self.end(step, at, AttemptOutcome::Completed, None);
+                self.cost(step, cost);
+            }
+            Event::StepFailed { step, error, cost, .. } => {
+                self.end(step, at, AttemptOutcome::Failed, Some(error));
+                self.cost(step, cost);
+            }
+            Event::StepRetrying { step, error, eligible_at, cost, .. } => {
                 self.end(step, at, AttemptOutcome::Retried, Some(error));
+                self.cost(step, cost);
                 if let Some(ended) = self.attempts.iter_mut().rev().find(|attempt| attempt.position == step) {
                     ended.next_at = Some(eligible_at);
                 }
@@ -90,6 +99,15 @@ impl Telling<'_> {
                 self.end(step, at, AttemptOutcome::Canceled, None);
             }
             _ => {}
+        }
+    }
+
+    /// What the step's last attempt has cost.
+    fn cost(&mut self, step: u32, cost: Option<Box<Cost>>) {
+        if let (Some(cost), Some(ended)) =
+            (cost, self.attempts.iter_mut().rev().find(|attempt| attempt.position == step))
+        {
+            ended.cost = Some(*cost);
         }
     }
 

@@ -3,9 +3,9 @@
 use axum::Json;
 use axum::extract::State;
 use interlock_core::ids::RunId;
+use interlock_core::run::Notes;
 use interlock_core::run::why::Heartbeat;
-use interlock_core::run::{Notes, Run};
-use interlock_core::state::{Control, Detail, Reason, RunState};
+use interlock_core::state::{Detail, RunState};
 use interlock_core::time::Millis;
 use interlock_protocol::runs::{DirectiveView, RunView, UndoneView, limits, path};
 use interlock_store::RunSummary;
@@ -61,29 +61,21 @@ pub async fn get(
         row.detail = Some(Detail::Orphaned);
     }
     let last_heartbeat_at = heartbeat.and_then(Heartbeat::at);
-    let directed = was_directed(&row);
+    let notes = state.for_tenant(tenant).run_notes(run).await?.unwrap_or_default();
     let mut view = RunView { last_heartbeat_at, ..view::run(&state, row) };
-    if directed && let Some(run) = state.for_tenant(tenant).load_run(run).await? {
-        tell_directives(&run, &mut view);
-    }
+    tell_notes(&notes, &mut view);
     Ok(Json(view))
 }
 
-/// Whether somebody may have canceled or paused the run, or had it undone. Nothing more is read for any other run.
-fn was_directed(row: &RunSummary) -> bool {
-    row.control.is_some_and(|control| control != Control::Active)
-        || matches!(row.state, RunState::Canceled | RunState::Paused | RunState::RollingBack)
-        || row.state == RunState::Failed && row.reason != Some(Reason::StepFailed)
-}
-
-fn tell_directives(run: &Run, view: &mut RunView) {
-    let Notes { cancellation, pause, compensation_log, .. } = &run.notes;
+fn tell_notes(notes: &Notes, view: &mut RunView) {
+    let Notes { cancellation, pause, compensation_log, spent_micros, .. } = notes;
+    view.spent_micros = Some(*spent_micros).filter(|spent| *spent > 0);
     view.cancellation = cancellation.as_ref().map(|asked| DirectiveView {
         by: asked.by.clone(),
         reason: asked.reason.clone(),
         at: asked.at,
     });
-    let pause = pause.as_ref().filter(|_| run.state == RunState::Paused);
+    let pause = pause.as_ref().filter(|_| view.state == RunState::Paused);
     view.pause = pause.map(|asked| DirectiveView { by: asked.by.clone(), reason: asked.reason.clone(), at: asked.at });
     view.undone = compensation_log
         .iter()

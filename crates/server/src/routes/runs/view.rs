@@ -60,6 +60,7 @@ pub fn run(state: &AppState, mut row: RunSummary) -> RunView {
         deadline_at: row.deadline_at,
         finished_at: row.finished_at,
         last_heartbeat_at: None,
+        spent_micros: None,
         cancellation: None,
         pause: None,
         undone: Vec::new(),

@@ -13,6 +13,7 @@ use crate::api_error::ApiError;
 use crate::identity::Caller;
 use crate::request::Body;
 use crate::state::AppState;
+use crate::two_keys;
 
 /// Change a tenant
 ///
@@ -34,6 +35,8 @@ pub async fn change(
     let settings_only = ChangeTenant {
         self_approval: change.self_approval,
         request_id_is_key: change.request_id_is_key,
+        two_keys_for_policy: change.two_keys_for_policy,
+        two_keys_for_access: change.two_keys_for_access,
         ..ChangeTenant::default()
     };
     if change != settings_only && !caller.may(Permission::Install) {
@@ -45,6 +48,7 @@ pub async fn change(
             "this credential belongs to the tenant that would be disabled; use one of another tenant, which can enable it again",
         ));
     }
+    two_keys::check_settings(&state, &caller, &tenant, &change).await?;
     let tenant = view::changed(tenant, change, &state)?;
     state.engine().tenants().change(tenant.clone(), &caller.as_tenant_actor()).await?;
     state.identity().forget();

@@ -38,6 +38,8 @@ pub fn changed(mut tenant: Tenant, change: ChangeTenant, state: &AppState) -> Re
     let settings = &mut tenant.settings;
     settings.self_approval = change.self_approval.unwrap_or(settings.self_approval);
     settings.request_id_is_key = change.request_id_is_key.unwrap_or(settings.request_id_is_key);
+    settings.two_keys_for_policy = change.two_keys_for_policy.unwrap_or(settings.two_keys_for_policy);
+    settings.two_keys_for_access = change.two_keys_for_access.unwrap_or(settings.two_keys_for_access);
     tenant.disabled_at = match change.disabled {
         Some(true) => tenant.disabled_at.or(Some(state.engine().now())),
         Some(false) => None,

@@ -73,6 +73,22 @@ async fn past_a_gate(api: &Api) -> Answer {
     api.post(&format!("/runs/{run}/skip"), json!({ "reason": "in a hurry" })).await
 }
 
+async fn alone(api: &Api) -> Answer {
+    for name in ["ada", "bob"] {
+        Person::new(api, name, json!(["admin"]), json!([])).await;
+    }
+    let settings = json!({ "two_keys_for_policy": true, "two_keys_for_access": true });
+    api.send("PATCH", &format!("/api/v1/tenants/{}", api.tenant), settings).await.ok();
+    api.post("/keys", json!({ "name": "k", "roles": ["admin"] })).await
+}
+
+async fn before_anybody_agreed(api: &Api) -> Answer {
+    let refused = alone(api).await.text("detail");
+    let change: String = refused[refused.find("chg_").unwrap()..].chars().take_while(|c| *c != '`').collect();
+    let ada = Person::signed_in(api, "ada").await.carrying(&change);
+    ada.post("/keys", json!({ "name": "k", "roles": ["admin"] })).await
+}
+
 async fn after_a_long_time(api: &Api) -> Answer {
     let ada = approver(api, "ada").await;
     let run = api.post("/runs", json!({ "plan": gate(2, json!([])) })).await.text("run_id");
@@ -89,6 +105,9 @@ table! { TABLE:
     "APPROVAL_VOTE_REFUSED" => |api| of_the_starter(api).await,
     "DELEGATION_NOT_IN_FORCE" => |api| for_nobody(api).await,
     "DELEGATION_REFUSED" => |api| lent_on(api).await,
+    "SECOND_KEY_REQUIRED" => |api| alone(api).await,
+    "CHANGE_NOT_USABLE" => |api| before_anybody_agreed(api).await,
+    "CHANGE_NOT_FOUND" => |api| api.get("/changes/chg_0190a0b0c0d07000800000000000000a").await,
     "DIRECTIVE_NOT_PERMITTED" => |api| past_a_gate(api).await,
 }
 

@@ -37,6 +37,7 @@ pub struct Things {
     pub inbound: String,
     pub outbound: String,
     pub delegation: String,
+    pub change: String,
     pub payload: String,
     pub message: String,
 }
@@ -69,6 +70,7 @@ impl Things {
         let new = json!({ "url": "https://example.org/", "events": ["approval.expired"] });
         let outbound = api.post("/webhook-endpoints", new).await.text("endpoint_id");
         let message = message(api, tenant, &outbound, &run).await;
+        let asked_in = tenant;
         let (tenant, session, workflow) = (tenant.to_string(), api.register().await, workflow.to_owned());
         Self {
             mark: workflow.clone(),
@@ -84,6 +86,7 @@ impl Things {
             inbound,
             outbound,
             delegation,
+            change: crate::two_keys::asked(api, asked_in).await,
             payload,
             message,
         }
@@ -98,6 +101,7 @@ impl Things {
             Thing::Key => &self.key,
             Thing::User => &self.user,
             Thing::Delegation => &self.delegation,
+            Thing::Change => &self.change,
             Thing::Job => &self.job,
             Thing::Step => "gate",
             Thing::Payload => &self.payload,

@@ -365,6 +365,7 @@ pub async fn everything(api: &Api) -> Vec<Json> {
         "/keys",
         "/users",
         "/delegations?all=true",
+        "/changes?all=true",
         "/bulk",
         "/approvals",
         "/waits",

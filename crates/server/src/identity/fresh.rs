@@ -1,0 +1,134 @@
+//! Accounts of an excluded person's making. Whoever may not decide must not make somebody who may: an account that an
+//! excluded person has made, given its rights or let in within the last day does not vote there, nor one that such an
+//! account, or a key of theirs, has made or changed in turn. Who stands behind a key without an owner is not known, so an
+//! account that such a key has made or changed since the run was started does not vote there either.
+//!
+//! Where two must agree, an account whose access anybody has changed within the last day is not one of them. In the first
+//! day of a tenant there are no others, so what was set up then counts.
+
+use std::collections::BTreeSet;
+
+use axum::http::StatusCode;
+use interlock_core::ids::{KeyId, TenantId};
+use interlock_core::run::Run;
+use interlock_core::time::{Millis, Timestamp};
+use interlock_store::UserRow;
+
+use crate::api_error::ApiError;
+use crate::state::AppState;
+
+/// How long a change of access keeps an account from deciding.
+const FRESH: Millis = Millis::from_hours(24);
+
+/// Hands that an account's access is followed through. Whoever needs more of them is not believed.
+const HANDS_MAX: usize = 16;
+
+/// What an account is to have a say in.
+pub struct Matter {
+    pub tenant: TenantId,
+    /// Who may not decide.
+    pub excluded: BTreeSet<String>,
+    /// When it came up.
+    pub since: Timestamp,
+    /// Two must agree, and this is the word of one of them.
+    pub one_of_two: bool,
+}
+
+impl Matter {
+    pub async fn of_run(state: &AppState, run: &Run, one_of_two: bool) -> Result<Self, ApiError> {
+        let excluded = excluded(state, run).await?;
+        Ok(Self { tenant: run.tenant, excluded, since: run.header.created_at, one_of_two })
+    }
+
+    /// Refuses the word of an account that has just been made or changed, whichever way it comes.
+    pub async fn check(&self, state: &AppState, name: &str) -> Result<(), ApiError> {
+        let Some(user) = state.for_tenant(self.tenant).user_named(name).await? else { return Ok(()) };
+        let changes = changed_lately(&user, state.engine().now());
+        let Some(last) = changes.iter().map(|change| change.at).max() else { return Ok(()) };
+        if self.one_of_two && last >= settled_from(state, self.tenant).await? {
+            return Err(refused(format!(
+                "two people must agree here, and the access of the account `{name}` was changed within the last day; \
+                 somebody else decides, or this account does a day later"
+            )));
+        }
+        self.check_hands(state, name, changes).await
+    }
+
+    /// Follows who has had a hand in the account.
+    async fn check_hands(&self, state: &AppState, name: &str, changes: Vec<AccessChange>) -> Result<(), ApiError> {
+        let store = state.for_tenant(self.tenant);
+        let mut followed: BTreeSet<String> = BTreeSet::from([name.to_owned()]);
+        let mut open = changes;
+        while let Some(AccessChange { at, by }) = open.pop() {
+            if !followed.insert(by.clone()) {
+                continue;
+            }
+            if followed.len() > HANDS_MAX {
+                return Err(refused(format!(
+                    "the account `{name}` went through more than {HANDS_MAX} hands within the last day; somebody else \
+                     decides, or this account does a day later"
+                )));
+            }
+            if self.excluded.contains(&by) {
+                return Err(refused(format!(
+                    "{by} may not decide here, and has had a hand in the account `{name}` within the last day; somebody \
+                     else decides, or this account does a day later"
+                )));
+            }
+            if let Ok(key) = by.parse::<KeyId>() {
+                if at > self.since {
+                    return Err(refused(format!(
+                        "the account `{name}` was made or changed by way of the key {by} after this came up, and the key \
+                         has no owner who answers for it; somebody else decides, or this account does a day later"
+                    )));
+                }
+                let maker = store.key(key).await?.and_then(|key| key.created_by);
+                open.extend(maker.map(|by| AccessChange { at, by }));
+            } else if let Some(user) = store.user_named(&by).await? {
+                open.extend(changed_lately(&user, state.engine().now()));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether somebody may not decide on a run: they started it, directed it so that it asks, or wrote its workflow.
+pub async fn is_excluded(state: &AppState, run: &Run, person: &str) -> Result<bool, ApiError> {
+    Ok(excluded(state, run).await?.contains(person))
+}
+
+async fn excluded(state: &AppState, run: &Run) -> Result<BTreeSet<String>, ApiError> {
+    let author = state.engine().runs().version_author(run.tenant, run).await?;
+    let approvals = state.for_tenant(run.tenant).approvals_of(run.id).await?;
+    let mut excluded: BTreeSet<String> = approvals.into_iter().flat_map(|row| row.excluded).collect();
+    excluded.extend(run.header.started_by.clone());
+    excluded.extend(run.notes.starters.iter().cloned());
+    excluded.extend(author);
+    Ok(excluded)
+}
+
+/// From when on a change of access counts whoever has made it.
+async fn settled_from(state: &AppState, tenant: TenantId) -> Result<Timestamp, ApiError> {
+    let tenant = state.for_tenant(tenant).tenant().await?;
+    Ok(tenant.map_or(Timestamp(i64::MIN), |tenant| tenant.created_at + FRESH))
+}
+
+fn refused(detail: String) -> ApiError {
+    ApiError::new(StatusCode::CONFLICT, "APPROVAL_VOTE_REFUSED", detail)
+}
+
+/// A change of what an account may do, or of how its person gets in.
+#[derive(Clone)]
+struct AccessChange {
+    at: Timestamp,
+    /// A person, or a key that has no owner.
+    by: String,
+}
+
+/// The changes of the last day that are known: the newest, and how the account came to be.
+fn changed_lately(user: &UserRow, now: Timestamp) -> Vec<AccessChange> {
+    let made = user.created_by.clone().map(|by| (user.created_at, by));
+    let changed = user.access_changed_at.zip(user.access_changed_by.clone());
+    let lately = made.into_iter().chain(changed).filter(|(at, _)| now.since(*at) < FRESH);
+    lately.map(|(at, by)| AccessChange { at, by }).collect()
+}
