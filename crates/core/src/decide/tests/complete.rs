@@ -287,7 +287,7 @@ fn what_is_spent_counts_and_ends_the_run() {
 
     // A try that costs too much is the last one.
     let mut failing = spending(Some(100));
-    let again = Outcome::Retry { error: StepError::new(ErrorClass::Transient, "X", "x"), backoff: None };
+    let again = Outcome::Retry { error: StepError::new(ErrorClass::Unavailable, "X", "x"), backoff: None };
     ends(&mut failing, again, 100);
     assert_eq!((failing.run.state, failing.run.reason), (RunState::Failed, Some(Reason::SpendExhausted)));
 }
