@@ -29,9 +29,11 @@ pub fn costs<'a>(events: impl Iterator<Item = &'a Value>) -> Vec<CostFacts> {
     let mut sums: BTreeMap<(Option<String>, Option<String>), CostFacts> = BTreeMap::new();
     for cost in events.filter_map(|event| Cost::deserialize(event.get("cost")?).ok()) {
         let key = (cost.provider.clone(), cost.model.clone());
-        let sum = sums
-            .entry(key)
-            .or_insert_with(|| CostFacts { provider: cost.provider, model: cost.model, ..CostFacts::default() });
+        let sum = sums.entry(key).or_insert_with(|| CostFacts {
+            provider: cost.provider,
+            model: cost.model,
+            ..CostFacts::default()
+        });
         sum.attempts += 1;
         sum.micros = sum.micros.saturating_add(cost.micros);
         sum.unpriced |= cost.unpriced;

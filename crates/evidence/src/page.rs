@@ -81,7 +81,7 @@ fn escape(from: &str) -> String {
     escaped
 }
 
-fn instant(at: Timestamp) -> String {
+pub(crate) fn instant(at: Timestamp) -> String {
     jiff::Timestamp::from_millisecond(at.0).map_or_else(|_| format!("{} ms", at.0), |at| at.to_string())
 }
 

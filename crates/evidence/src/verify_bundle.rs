@@ -17,6 +17,7 @@ use crate::entry::Commitments;
 use crate::envelope;
 use crate::key::PublicKey;
 use crate::limits::PROOF_HASHES_MAX;
+use crate::page::instant;
 use crate::tree::root_from_inclusion;
 
 /// Findings of one kind are told up to this many.
@@ -153,7 +154,7 @@ fn check_record(statement: &Statement, rows: &[(&ProvenEntry, ReadDetails)], fin
     if let Some((state, at)) = ended
         && (state != record.run.state || at != record.run.finished_at)
     {
-        let (told, finished) = (&record.run.state, record.run.finished_at);
+        let (told, finished, at) = (&record.run.state, instant(record.run.finished_at), instant(at));
         findings.add(format!("the record says that the run {told} at {finished}, the log that it {state} at {at}"));
     }
     check_origin(&record.run, rows, findings);
@@ -167,7 +168,8 @@ fn check_record(statement: &Statement, rows: &[(&ProvenEntry, ReadDetails)], fin
     }
     check_pins(record, statement, findings);
     // Of what was erased nobody can say what it cost.
-    let is_whole = rows.len() == statement.predicate.entries().filter(|proven| proven.logged.entry.body.seq.is_some()).count();
+    let is_whole =
+        rows.len() == statement.predicate.entries().filter(|proven| proven.logged.entry.body.seq.is_some()).count();
     if is_whole && costs(rows.iter().flat_map(|(_, details)| &details.events)) != record.costs {
         findings.add("the record says otherwise than the log what the run has cost");
     }

@@ -9,8 +9,8 @@
 use axum::http::StatusCode;
 use interlock_core::tenant::identity::Permission;
 use interlock_protocol::{
-    agent, approvals, audit, bulk, changes, delegations, executions, identity, live, operations, policy, runs, schedules,
-    webhooks, workflows,
+    agent, approvals, audit, bulk, changes, delegations, executions, identity, live, operations, policy, runs,
+    schedules, webhooks, workflows,
 };
 
 use crate::api_error::ApiError;

@@ -2,8 +2,8 @@
 
 use crate::sql::{Stmt, hot, side};
 use crate::{
-    approvals, audit, bulk_jobs, changes, check, claims, decisions, delegations, evidence, feed, idempotency, inbound, keys,
-    meta, outbound, outbox, payloads, people, policies, receipts, retention, runs, schedules, signals, subjects,
+    approvals, audit, bulk_jobs, changes, check, claims, decisions, delegations, evidence, feed, idempotency, inbound,
+    keys, meta, outbound, outbox, payloads, people, policies, receipts, retention, runs, schedules, signals, subjects,
     tenants, workers, workflows,
 };
 

@@ -2,8 +2,8 @@
 //! says is an error that names the table, the column and the row.
 
 use interlock_core::ids::{
-    ApprovalId, DecisionId, DelegationId, InboundId, JobId, KeyId, OutboundId, OutboxId, ReceiptId, RunId, ScheduleId,
-    ServerId, SessionId, SignalId, TenantId, UserId,
+    ApprovalId, ChangeId, DecisionId, DelegationId, InboundId, JobId, KeyId, OutboundId, OutboxId, ReceiptId, RunId,
+    ScheduleId, ServerId, SessionId, SignalId, TenantId, UserId,
 };
 use interlock_core::json::{Hash, Json};
 use interlock_core::time::Timestamp;
@@ -111,6 +111,7 @@ id_values!(
     SessionId,
     ApprovalId,
     DelegationId,
+    ChangeId,
     ReceiptId,
     SignalId,
     OutboxId,
@@ -338,5 +339,18 @@ macro_rules! from16 {
         })+
     };
 }
-from16!(TenantId, RunId, SessionId, ApprovalId, DelegationId, ReceiptId, SignalId, OutboxId, ServerId, KeyId, UserId);
+from16!(
+    TenantId,
+    RunId,
+    SessionId,
+    ApprovalId,
+    DelegationId,
+    ChangeId,
+    ReceiptId,
+    SignalId,
+    OutboxId,
+    ServerId,
+    KeyId,
+    UserId
+);
 from16!(DecisionId, JobId, ScheduleId, InboundId, OutboundId);

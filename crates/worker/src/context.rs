@@ -1,8 +1,8 @@
 //! What a task knows about the attempt that it is.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::sync::atomic::{AtomicBool, AtomicU32};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::future::BoxFuture;
 use interlock_core::cost::Cost;

@@ -42,11 +42,11 @@ mod task;
 mod worker;
 
 pub use context::TaskContext;
-pub use interlock_core::cost::Cost;
 pub use error::{EffectFailure, Happened, TaskError};
 pub use executors::connector::{Connectors, ProbePauses};
 pub use executors::program::ExecTask;
 pub use http::HttpTransport;
+pub use interlock_core::cost::Cost;
 pub use task::{Flow, IntoFlow, Task, Tasks, WaitFor};
 pub use worker::{Worker, WorkerError, WorkerOptions};
 

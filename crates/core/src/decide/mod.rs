@@ -22,8 +22,8 @@ mod wait;
 #[cfg(test)]
 mod tests;
 
-use crate::governance::judge::{Grant, Withheld};
 use crate::cost::Cost;
+use crate::governance::judge::{Grant, Withheld};
 use crate::ids::{SessionId, SignalId};
 use crate::json::Json;
 use crate::limits;

@@ -22,12 +22,7 @@ pub struct TenantSettings {
 
 impl Default for TenantSettings {
     fn default() -> Self {
-        Self {
-            self_approval: false,
-            request_id_is_key: true,
-            two_keys_for_policy: false,
-            two_keys_for_access: false,
-        }
+        Self { self_approval: false, request_id_is_key: true, two_keys_for_policy: false, two_keys_for_access: false }
     }
 }
 

@@ -22,4 +22,5 @@ mod skills;
 mod subjects;
 mod tenants;
 mod unreadable;
+mod votes;
 mod workflows;

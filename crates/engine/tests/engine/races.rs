@@ -275,7 +275,7 @@ fn patient() -> EngineOptions {
     EngineOptions { session_lease: Millis(600_000), ..options() }
 }
 
-async fn two_engines(url: &StoreUrl) -> [Engine; 2] {
+pub async fn two_engines(url: &StoreUrl) -> [Engine; 2] {
     let mut engines = Vec::new();
     for _ in 0..2 {
         let options = patient();

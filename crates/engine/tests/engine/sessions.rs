@@ -188,8 +188,13 @@ async fn heartbeats_to_two_servers_are_the_heartbeats_of_one_session() {
     a_heartbeat().await;
     // Now its report is on its way: it has not been unlisted for a full heartbeat.
     assert_eq!(one.workers().heartbeat(session, &[], false).await.unwrap(), []);
-    let outcome =
-        interlock_core::work::Report { at: claimed.at, epoch: claimed.epoch, outcome: done("1"), claim_next: false, cost: None };
+    let outcome = interlock_core::work::Report {
+        at: claimed.at,
+        epoch: claimed.epoch,
+        outcome: done("1"),
+        claim_next: false,
+        cost: None,
+    };
     assert!(two.workers().complete(session, outcome).await.unwrap().recorded);
 
     // What no server is told of for a full heartbeat goes back, whichever servers were told.

@@ -105,7 +105,8 @@ async fn a_write_too_many_ends_the_run() {
 #[tokio::test(start_paused = true)]
 async fn spending_too_much_ends_the_run() {
     let api = Api::new().await;
-    let source = "name: thrifty\nlimits: { spend: 0.5 }\nsteps: [{ id: a, task: t }, { id: b, task: t }, { id: c, task: t }]\n";
+    let source =
+        "name: thrifty\nlimits: { spend: 0.5 }\nsteps: [{ id: a, task: t }, { id: b, task: t }, { id: c, task: t }]\n";
     apply(&api, source).await;
     let run = start(&api, "thrifty").await;
     let session = api.register().await;

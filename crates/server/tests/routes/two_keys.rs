@@ -111,7 +111,11 @@ async fn everything_that_gives_access_or_changes_the_rules_needs_the_second_key(
         ("POST", format!("/keys/{key}/rotate"), json!({})),
         ("PATCH", format!("/tenants/{}", api.tenant), json!({ "two_keys_for_access": false })),
         ("PATCH", format!("/tenants/{}", api.tenant), json!({ "self_approval": true })),
-        ("POST", "/delegations".to_owned(), json!({ "delegator": "bob", "delegate": "ada", "until": until, "reason": "x" })),
+        (
+            "POST",
+            "/delegations".to_owned(),
+            json!({ "delegator": "bob", "delegate": "ada", "until": until, "reason": "x" }),
+        ),
     ];
     for (method, path, body) in requests {
         // By keys as by people.

@@ -1,21 +1,21 @@
 use std::collections::HashMap;
 
 use interlock_core::ids::{
-    ApprovalId, DecisionId, DelegationId, InboundId, JobId, KeyId, OutboundId, OutboxId, RunId, ScheduleId, SessionId,
-    TenantId, UserId,
+    ApprovalId, ChangeId, DecisionId, DelegationId, InboundId, JobId, KeyId, OutboundId, OutboxId, RunId, ScheduleId,
+    SessionId, TenantId, UserId,
 };
 use interlock_core::json::Hash;
-use interlock_core::run::{Notes, Run};
 use interlock_core::run::why::Heartbeat;
+use interlock_core::run::{Notes, Run};
 use interlock_core::state::ApprovalState;
 use interlock_core::time::Timestamp;
 
 use crate::approvals::ApprovalRow;
 use crate::audit::{AuditBlockRow, AuditDetailsRow, AuditLogRow, JournalRow};
 use crate::bulk_jobs::{BulkFailure, BulkJob};
+use crate::changes::{ChangePage, ChangeRow};
 use crate::claims::{HeldStep, QueueLoad};
 use crate::decisions::DecisionRow;
-use crate::changes::{ChangePage, ChangeRow};
 use crate::delegations::{DelegationPage, DelegationRow};
 use crate::error::{ReadError, Refusal, SubmitError};
 use crate::evidence::BundleRow;

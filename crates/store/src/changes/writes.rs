@@ -54,15 +54,8 @@ impl Write for DecideChange {
     boxed!();
 
     async fn apply<D: Db>(&self, db: &D) -> Result<Changed, DbError> {
-        let values = args![
-            self.state.as_str(),
-            &self.by,
-            self.at,
-            self.notes.as_ref(),
-            self.until,
-            self.tenant,
-            self.change
-        ];
+        let values =
+            args![self.state.as_str(), &self.by, self.at, self.notes.as_ref(), self.until, self.tenant, self.change];
         changed(db, &sql::CHANGE_DECIDE, values).await
     }
 }

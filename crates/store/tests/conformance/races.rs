@@ -79,7 +79,8 @@ fn wishes(run: &Run) -> Vec<Command> {
     let error = || StepError::new(ErrorClass::Terminal, "E1", "it did not work");
     let session = run.current().session();
     let claim_next = || session.map(Claimer::of_all_trades);
-    let complete = |outcome| Command::Complete(Completion { position, attempt, outcome, claim_next: claim_next(), cost: None });
+    let complete =
+        |outcome| Command::Complete(Completion { position, attempt, outcome, claim_next: claim_next(), cost: None });
     let vote = |person: &str, approve| Command::Vote {
         position,
         voter: Voter::new(person.to_owned(), vec![]),

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use interlock_connectors::MODEL_CHAT;
 use interlock_core::limits::{ATTEMPTS_MAX, RUN_TIMEOUT_MAX, STEPS_PER_WORKFLOW_MAX, VOTES_PER_APPROVAL_MAX, WAIT_MAX};
 use interlock_core::plan::rules::Dedupe;
 use interlock_core::state::StepKind;

@@ -77,7 +77,10 @@ mod tests {
         };
         let happened = Happened::from_envelope(envelope.clone()).unwrap();
         assert_eq!(serde_json::to_value(&happened).unwrap(), serde_json::to_value(&envelope).unwrap());
-        assert_eq!(happened.known, Some(Event::StepCompleted { step: 2, attempt: 1, output_bytes: 4, session: None, cost: None }));
+        assert_eq!(
+            happened.known,
+            Some(Event::StepCompleted { step: 2, attempt: 1, output_bytes: 4, session: None, cost: None })
+        );
         assert_eq!((happened.cursor, happened.at), (7, Timestamp(1_500)));
     }
 }

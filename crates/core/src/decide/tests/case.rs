@@ -342,7 +342,13 @@ impl Case {
     }
 
     pub fn completion(&self, outcome: Outcome) -> Completion {
-        Completion { position: self.run.position, attempt: self.run.current().attempt, outcome, claim_next: None, cost: None }
+        Completion {
+            position: self.run.position,
+            attempt: self.run.current().attempt,
+            outcome,
+            claim_next: None,
+            cost: None,
+        }
     }
 
     pub fn reports(&self, outcome: Outcome) -> Command {
