@@ -66,6 +66,11 @@ pub fn verify_bundle(bundle: &str, key: &PublicKey) -> BundleReport {
     let rows = opened_rows(&statement.predicate);
     check_record(&statement, &rows, &mut integrity);
     let completeness = missing(&statement, &rows);
+    // Of what is not there nobody can say what it cost.
+    let told = || costs(rows.iter().flat_map(|(_, details)| &details.events));
+    if completeness.0.is_empty() && told() != statement.predicate.record.costs {
+        integrity.add("the record says otherwise than the log what the run has cost");
+    }
     BundleReport { integrity: integrity.0, completeness: completeness.0, statement: Some(Box::new(statement)) }
 }
 
@@ -167,12 +172,6 @@ fn check_record(statement: &Statement, rows: &[(&ProvenEntry, ReadDetails)], fin
         }
     }
     check_pins(record, statement, findings);
-    // Of what was erased nobody can say what it cost.
-    let is_whole =
-        rows.len() == statement.predicate.entries().filter(|proven| proven.logged.entry.body.seq.is_some()).count();
-    if is_whole && costs(rows.iter().flat_map(|(_, details)| &details.events)) != record.costs {
-        findings.add("the record says otherwise than the log what the run has cost");
-    }
 }
 
 /// The run is of the workflow, and was started by whom the log says.

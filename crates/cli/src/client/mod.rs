@@ -49,7 +49,14 @@ pub struct ClientArgs {
     #[command(flatten)]
     pub server: target::TargetArgs,
     /// The change that this carries out, once a second admin has agreed to it (`interlock change`).
-    #[arg(long, global = true, value_name = "CHANGE", help_heading = "Connection", hide_short_help = true)]
+    #[arg(
+        long = "change",
+        id = "carried_change",
+        global = true,
+        value_name = "CHANGE",
+        help_heading = "Connection",
+        hide_short_help = true
+    )]
     pub change: Option<ChangeId>,
     #[command(flatten)]
     pub output: OutputArgs,

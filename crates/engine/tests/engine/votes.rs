@@ -17,7 +17,7 @@ use interlock_core::state::{ApprovalState, RunState};
 use interlock_core::time::Millis;
 use interlock_engine::commands::vote::VoteRequest;
 use interlock_engine::{Engine, EngineError};
-use interlock_store::StoreUrl;
+use interlock_store::{ApprovalRow, EventRecord, StoreUrl};
 
 use crate::races::two_engines;
 use crate::rig::{Database, plan, start, stop, tenant};
@@ -127,9 +127,20 @@ async fn settle(engine: &Engine, tenant: TenantId, run: RunId) {
     panic!("{run} does not come to rest");
 }
 
+/// What is there at one moment: between two looks it may expire.
+async fn seen(engine: &Engine, tenant: TenantId, run: RunId) -> (Vec<ApprovalRow>, Vec<EventRecord>) {
+    loop {
+        let before = engine.store().events(tenant, run, 0, 10_000).await.unwrap();
+        let approvals = engine.store().approvals_of(tenant, run).await.unwrap();
+        let events = engine.store().events(tenant, run, 0, 10_000).await.unwrap();
+        if before.len() == events.len() {
+            return (approvals, events);
+        }
+    }
+}
+
 async fn check(engine: &Engine, (tenant, run): (TenantId, RunId), quorum: u32, seed: u64) {
-    let approvals = engine.store().approvals_of(tenant, run).await.unwrap();
-    let events = engine.store().events(tenant, run, 0, 10_000).await.unwrap();
+    let (approvals, events) = seen(engine, tenant, run).await;
     let mut resolved: BTreeMap<ApprovalId, Vec<ApprovalState>> = BTreeMap::new();
     let (mut begun, mut skipped, mut passed) = (false, BTreeSet::new(), false);
     for event in events.iter().map(|event| event.event.decode::<Event>().unwrap()) {
@@ -156,7 +167,7 @@ async fn check(engine: &Engine, (tenant, run): (TenantId, RunId), quorum: u32, s
         assert_eq!(people.len(), approval.votes.len(), "seed {seed}: one word a person: {approval:?}");
         assert!(approval.quorum >= quorum, "seed {seed}: {approval:?}");
         match approval.state {
-            ApprovalState::Requested => assert_eq!(told, [], "seed {seed}"),
+            ApprovalState::Requested => assert_eq!(told, [], "seed {seed}: {approvals:#?} {events:#?}"),
             state => assert_eq!(told, [state], "seed {seed}: one end, told once: {approval:?}"),
         }
         match approval.state {

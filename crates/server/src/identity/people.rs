@@ -147,6 +147,11 @@ impl Identity {
 
     /// The same, with the answer to the request that asks for it.
     pub async fn add_user_answering(&self, user: &UserRow, kept: Option<FinishIdempotency>) -> Result<(), ApiError> {
+        let alike = self.engine().for_tenant(user.tenant).user_alike(&user.name).await?;
+        if let Some(other) = alike.filter(|other| other.name != user.name) {
+            let detail = format!("there is a person called `{}`, and `{}` could be taken for them", other.name, user.name);
+            return Err(ApiError::new(StatusCode::CONFLICT, "USER_EXISTS", detail));
+        }
         let details = json!({ "name": user.name, "roles": user.roles, "groups": user.groups });
         let what = note::done("user.created", user.created_by.clone(), user.id, &details);
         match self.write_answering(user.tenant, AddUser(user.clone()), what, kept).await? {
@@ -173,6 +178,12 @@ pub fn note_access(user: &mut UserRow, by: &Caller, now: Timestamp) {
     }
 }
 
+/// Three letters and a number of 16 bytes: what keys and runs are called where somebody is named.
+fn looks_like_id(name: &str) -> bool {
+    let digits = |rest: &str| rest.len() >= 32 && rest.chars().all(|c| c.is_ascii_hexdigit() || c == '-');
+    name.split_once('_').is_some_and(|(kind, rest)| kind.len() == 3 && digits(rest))
+}
+
 /// A person's name: what stands in votes and histories, so nothing that could be mistaken for another.
 pub fn person_name(name: String) -> Result<String, ApiError> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '@' | '+');
@@ -180,6 +191,9 @@ pub fn person_name(name: String) -> Result<String, ApiError> {
         return Err(ApiError::invalid(format!(
             "a person's name has 1 to {NAME_BYTES_MAX} letters, digits and . _ - @ +, as in `ada` or `ada@example.org`"
         )));
+    }
+    if looks_like_id(&name) {
+        return Err(ApiError::invalid(format!("`{name}` looks like the id of something; call the person otherwise")));
     }
     Ok(name)
 }

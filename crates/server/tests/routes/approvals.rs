@@ -344,8 +344,9 @@ async fn where_two_must_agree_an_account_of_today_is_not_one_of_them() {
     // She says no, and decides where one is enough.
     let one = api.post("/runs", json!({ "plan": gate(1, json!([])) })).await.text("run_id");
     bob.post(&format!("/runs/{one}/approve"), json!({ "approve": true })).await.ok();
-    Person::signed_in(&api, "ada").await.post(&path, vote.clone()).await.ok();
+    Person::signed_in(&api, "ada").await.post(&path, vote).await.ok();
     tokio::time::advance(day).await;
+    let (path, vote) = path_of().await;
     Person::signed_in(&api, "bob").await.post(&path, vote).await.ok();
     api.end().await;
 }

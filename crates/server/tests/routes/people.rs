@@ -248,3 +248,19 @@ async fn ones_own_password_needs_the_old_one() {
     assert_eq!(log_in(&api, "ada", "another good password").await.status, 200);
     api.end().await;
 }
+
+/// Names stand in votes and histories: none may be taken for another's, or for something else's id.
+#[tokio::test(start_paused = true)]
+async fn a_name_cannot_be_taken_for_anothers() {
+    let api = Api::new().await;
+    api.post("/users", json!({ "name": "ada@example.org", "roles": ["viewer"] })).await.ok();
+    let alike = api.post("/users", json!({ "name": "Ada@Example.org", "roles": ["approver"] })).await;
+    assert_eq!(alike.problem(), (409, "USER_EXISTS"));
+    let key = api.get("/keys").await.ok()["keys"][0]["key"].as_str().unwrap().to_owned();
+    for name in [key.as_str(), "run_0190a0b0c0d07000800000000000000a"] {
+        let refused = api.post("/users", json!({ "name": name, "roles": ["approver"] })).await;
+        assert_eq!(refused.problem(), (422, "INPUT_INVALID"), "{name}");
+    }
+    api.post("/users", json!({ "name": "bob_smith", "roles": ["viewer"] })).await.ok();
+    api.end().await;
+}

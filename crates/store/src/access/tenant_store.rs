@@ -129,6 +129,7 @@ tenant_reads! {
     keys(after: Option<KeyId>, limit: usize) -> Vec<KeyRow>;
     user(id: UserId) -> Option<UserRow>;
     user_named(name: &str) -> Option<UserRow>;
+    user_alike(name: &str) -> Option<UserRow>;
     user_vouched(issuer: &str, subject: &str) -> Option<UserRow>;
     users(after: Option<UserId>, limit: usize) -> Vec<UserRow>;
     login_failures(name: &str) -> Option<LoginFailures>;

@@ -15,6 +15,11 @@ impl Store {
         self.found(&sql::USER_NAMED, args![tenant, name], user).await
     }
 
+    /// Somebody whose name differs by capital letters at most.
+    pub async fn user_alike(&self, tenant: TenantId, name: &str) -> Result<Option<UserRow>, ReadError> {
+        self.found(&sql::USER_ALIKE, args![tenant, name], user).await
+    }
+
     /// The person for whom `issuer` vouches under the name `subject`.
     pub async fn user_vouched(
         &self,

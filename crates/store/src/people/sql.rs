@@ -30,6 +30,13 @@ statements! {
                FROM users WHERE tenant_id = $1 AND name = $2"
     }
 
+    /// Whose name differs by capital letters only. Reads all of the tenant's people, which are few, when one is added.
+    USER_ALIKE on users {
+        both: "SELECT tenant_id, user_id, name, display_name, email, roles, groups, installation, password, issuer,
+               subject, created_at, created_by, disabled_at, last_login_at, access_changed_at, access_changed_by
+               FROM users WHERE tenant_id = $1 AND lower(name) = lower($2) LIMIT 1"
+    }
+
     /// By the unique (tenant_id, issuer, subject).
     USER_VOUCHED on users {
         both: "SELECT tenant_id, user_id, name, display_name, email, roles, groups, installation, password, issuer,

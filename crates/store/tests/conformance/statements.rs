@@ -11,6 +11,7 @@ const SCANS: &[&str] = &[
     "AUDIT_BEHIND",
     "EVIDENCE_DUE",
     "SESSIONS",
+    "USER_ALIKE",
     "TENANTS",
     "LAST_COMMIT",
     "STATS",
