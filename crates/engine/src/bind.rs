@@ -4,6 +4,7 @@
 use interlock_core::decide::{Asking, Bound, Decided, Rendered};
 use interlock_core::governance::action::Action;
 use interlock_core::governance::judge::{Decision, Judge, Ruling};
+use interlock_core::ids::TenantId;
 use interlock_core::plan::retry::StepError;
 use interlock_core::run::Run;
 use interlock_core::run::change::ChangeSet;
@@ -46,7 +47,8 @@ impl Engine {
             Ok(Some(rendered)) => match asking.action(&rendered) {
                 Some(action) => {
                     let judge = self.judge_for(action, asking.spec(), asking.run()).await;
-                    asking.bind(rendered, &judge)
+                    let bound = asking.bind(rendered, &judge);
+                    if judge.asks() { asking.along(bound, self.along(asking).await) } else { bound }
                 }
                 None => asking.bind(rendered, &NothingAllowed),
             },
@@ -55,9 +57,23 @@ impl Engine {
         }
     }
 
+    /// What later steps of the phase are about to do, as far as it is known by now. A step whose input cannot be told is
+    /// asked about when it is reached.
+    async fn along(&self, asking: &Asking<'_>) -> Vec<Action> {
+        let mut along = Vec::new();
+        for position in asking.asked_along() {
+            let Some(facts) = Facts::of_later(asking, position) else { continue };
+            let Ok(Some(rendered)) = self.evaluated(asking.run().tenant, facts).await else { continue };
+            along.extend(asking.later_action(position, rendered.input.as_ref()));
+        }
+        along
+    }
+
     async fn rendered(&self, asking: &Asking<'_>) -> Result<Option<Rendered>, StepError> {
-        let tenant = asking.run().tenant;
-        let mut facts = Facts::of(asking);
+        self.evaluated(asking.run().tenant, Facts::of(asking)).await
+    }
+
+    async fn evaluated(&self, tenant: TenantId, mut facts: Facts) -> Result<Option<Rendered>, StepError> {
         if let Some(payloads) = self.payloads() {
             let found = payloads.fetch_all(tenant, facts.payloads()).await.map_err(|error| error.step_error())?;
             if !found.is_empty() {

@@ -1,7 +1,8 @@
 # Validation modes: before which steps people are asked.
 #
 #   per_step        every step that changes something
-#   per_phase       the first such step of each phase, and what critical_only asks about
+#   per_phase       before each phase, once for all its steps that are known by then; every other one for itself; and what
+#                   critical_only asks about
 #   critical_only   critical steps, and what is not approved automatically (auto_approval.rego)
 #   final_only      the last step that changes something; only for workflows that reach no further than low, else as critical_only
 #   none            neither the workflow nor its profile promises anything: only what is declared critical
@@ -18,6 +19,15 @@ ask contains {"rule": "mode_per_phase", "text": "the mode per_phase asks before 
 	input.workflow.mode == "per_phase"
 	input.step.begins_phase
 	mode_applies
+}
+
+# What people were not shown when the phase began they have not agreed to.
+ask contains {"rule": "mode_per_phase", "text": "the mode per_phase asks for what was not known when its phase began"} if {
+	input.workflow.mode == "per_phase"
+	not input.step.begins_phase
+	not input.step.phase_gated
+	mode_applies
+	not input.run.agreed
 }
 
 ask contains {"rule": "critical_step", "text": "the step is declared critical"} if {

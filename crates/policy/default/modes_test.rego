@@ -12,8 +12,14 @@ test_per_phase_asks_where_a_phase_begins if {
 	begins := in_mode("per_phase", {"step": {"begins_phase": true}})
 	rules_on(begins) == {"mode_per_phase"}
 	on(begins).obligations.scope == "phase"
-	within := in_mode("per_phase", {})
-	verdict_on(within) == "allow"
+	shown := in_mode("per_phase", {"run": {"agreed": true}})
+	verdict_on(shown) == "allow"
+	gated := in_mode("per_phase", {"step": {"phase_gated": true}})
+	verdict_on(gated) == "allow"
+}
+
+test_per_phase_asks_for_what_nobody_was_shown if {
+	rules_on(in_mode("per_phase", {})) == {"mode_per_phase"}
 }
 
 test_critical_only_asks_before_critical_steps if {

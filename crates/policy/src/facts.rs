@@ -3,7 +3,7 @@
 use interlock_core::governance::action::Action;
 use interlock_core::plan::rules::ValidationMode;
 use interlock_core::plan::{BlastRadius, Gate, Plan, StepSpec, Undo, Work};
-use interlock_core::run::Run;
+use interlock_core::run::{Agreed, Run};
 use interlock_core::state::{EffectClass, StepKind};
 use interlock_core::time::Millis;
 
@@ -22,7 +22,7 @@ impl PolicyInput {
             workflow: WorkflowFacts::of(&run.plan),
             step: StepFacts::of(&run.plan, spec, action.step),
             action: ActionFacts::of(action, spec, &run.plan),
-            run: RunFacts::of(run, action.step),
+            run: RunFacts::of(run, action),
             worker: None,
             fields: action.input.clone(),
         }
@@ -70,6 +70,7 @@ impl StepFacts {
             phase: spec.rules.phase,
             critical: spec.rules.critical,
             begins_phase: is_asked(ValidationMode::PerPhase),
+            phase_gated: phase_gate(plan, index).is_some(),
             last: is_asked(ValidationMode::FinalOnly),
             gate: gate_before(plan, index)
                 .map(|gate| GateFacts { quorum: gate.quorum, approvers: gate.approvers.clone() }),
@@ -100,6 +101,13 @@ fn gate_before(plan: &Plan, index: usize) -> Option<&Gate> {
         }
     }
     None
+}
+
+/// The `approval` step that asks about the phase of the step at `index`: the one before the phase's first step.
+fn phase_gate(plan: &Plan, index: usize) -> Option<&Gate> {
+    let begins = plan.asked_in(ValidationMode::PerPhase);
+    let first = (0..=index).rev().find(|at| begins.get(*at).copied().unwrap_or(false))?;
+    gate_before(plan, first)
 }
 
 /// What undoes something changes something, also where the step itself has declared that it only reads.
@@ -145,9 +153,11 @@ impl ActionFacts {
 }
 
 impl RunFacts {
-    fn of(run: &Run, position: u32) -> Self {
+    fn of(run: &Run, action: &Action) -> Self {
+        let wanted = Agreed::to(action, run);
+        let is_it = |kept: &Agreed| (kept.step, kept.iteration, kept.action) == (wanted.step, wanted.iteration, wanted.action);
         let (iteration, attempt) =
-            run.steps.get(position as usize).map_or((0, 0), |step| (step.iteration, step.attempt));
+            run.steps.get(action.step as usize).map_or((0, 0), |step| (step.iteration, step.attempt));
         Self {
             id: run.id.to_string(),
             workspace: run.header.workspace.clone(),
@@ -159,6 +169,7 @@ impl RunFacts {
             attempt,
             writes: run.notes.writes,
             spend_micros: run.notes.spent_micros,
+            agreed: run.notes.agreed.iter().any(is_it),
         }
     }
 }

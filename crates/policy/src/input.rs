@@ -55,6 +55,9 @@ pub struct StepFacts {
     pub critical: bool,
     /// The first step of its phase that changes something.
     pub begins_phase: bool,
+    /// An `approval` step of the workflow stands before its phase.
+    #[serde(default)]
+    pub phase_gated: bool,
     /// The last step of the workflow that changes something.
     pub last: bool,
     /// The `approval` step before it that asks about this step.
@@ -116,6 +119,9 @@ pub struct RunFacts {
     pub writes: u32,
     /// What the run's model calls have cost so far.
     pub spend_micros: u64,
+    /// People have agreed to this very action already, when its phase began.
+    #[serde(default)]
+    pub agreed: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -183,6 +189,7 @@ pub const PATHS: &[&str] = &[
     "step.phase",
     "step.critical",
     "step.begins_phase",
+    "step.phase_gated",
     "step.last",
     "step.gate.quorum",
     "step.gate.approvers.*",
@@ -209,6 +216,7 @@ pub const PATHS: &[&str] = &[
     "run.attempt",
     "run.writes",
     "run.spend_micros",
+    "run.agreed",
     "worker.environments.*",
     "fields.*",
 ];

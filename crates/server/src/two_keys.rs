@@ -65,7 +65,7 @@ pub async fn check(state: &AppState, caller: &Caller, line: &Line, request: Requ
     let bytes = to_bytes(body, line.body_bytes_max())
         .await
         .map_err(|_| ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "PAYLOAD_TOO_LARGE", "the body is too long"))?;
-    let asked = Asked::read(line, parts.uri.path_and_query().map_or("", |path| path.as_str()), &bytes)?;
+    let asked = GuardedRequest::read(line, parts.uri.path_and_query().map_or("", |path| path.as_str()), &bytes)?;
     if asked.needs_nobody(caller) {
         return Ok(Request::from_parts(parts, Body::from(bytes)));
     }
@@ -85,7 +85,7 @@ fn named(headers: &HeaderMap) -> Result<Option<ChangeId>, ApiError> {
 }
 
 /// A request that two keys are needed for.
-struct Asked {
+struct GuardedRequest {
     method: &'static str,
     path: String,
     route: &'static str,
@@ -93,7 +93,7 @@ struct Asked {
     hash: Hash,
 }
 
-impl Asked {
+impl GuardedRequest {
     fn read(line: &Line, path: &str, bytes: &Bytes) -> Result<Self, ApiError> {
         let body: Value = if bytes.is_empty() {
             Value::Null

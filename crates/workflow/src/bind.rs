@@ -85,6 +85,16 @@ impl Facts {
         }
     }
 
+    /// The same for a later step, where its input does not depend on what other steps will have said by then.
+    pub fn of_later(asking: &Asking<'_>, position: u32) -> Option<Self> {
+        let facts = Self { position, has_condition: false, ..Self::of(asking) };
+        let spec = facts.plan.steps.get(position as usize)?;
+        let depends = |template: &Json| {
+            expression::is_dynamic(template.as_str()) && template.as_str().contains("steps")
+        };
+        (!input_template(spec).is_some_and(depends)).then_some(facts)
+    }
+
     /// The inputs and outputs that expressions see.
     pub fn payloads(&self) -> impl Iterator<Item = &Json> {
         let steps = self.steps.iter().filter_map(|step| step.output.as_ref());

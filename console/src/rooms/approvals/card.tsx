@@ -83,6 +83,9 @@ function WhatIsDone({ action }: { action: Schema['ActionCard'] }) {
       <h3>The action</h3>
       <Facts of={facts} />
       <JsonView value={action.input} what="what it is done with" />
+      {(action.then ?? []).map((later) => (
+        <WhatIsDone key={later.step} action={later} />
+      ))}
     </section>
   );
 }

@@ -46,6 +46,13 @@ pub fn card(approval: &ApprovalView, paint: Paint) -> String {
         line("with", &pretty(&action.input));
         line("effect", &format!("{}, blast radius {}{destructive}", action.effect, action.blast_radius));
         line("undone by", &visible(action.undone_by.as_deref().unwrap_or("nothing: it cannot be rolled back")));
+        for later in &action.then {
+            let destructive = if later.destructive { ", destructive" } else { "" };
+            line("then", &format!("{} {}, in step {}", later.kind, visible(&later.operation), visible(&later.step)));
+            line("with", &pretty(&later.input));
+            line("effect", &format!("{}, blast radius {}{destructive}", later.effect, later.blast_radius));
+            line("undone by", &visible(later.undone_by.as_deref().unwrap_or("nothing: it cannot be rolled back")));
+        }
     }
     line(
         "needs",

@@ -16,7 +16,7 @@ use crate::rejection::Rejection;
 use crate::run::approval::{Approval, Purpose, Terms};
 use crate::run::change::SideWrite;
 use crate::run::event::Event;
-use crate::run::{Awaited, Phase, Wait};
+use crate::run::{Agreed, Awaited, Phase, Wait};
 use crate::state::{ApprovalState, Control, Initiator, Reason, StepState};
 use crate::time::{Millis, Timestamp};
 
@@ -55,7 +55,7 @@ fn begin(draft: &mut Draft<'_>, position: u32) -> Result<(), Rejection> {
 
 /// Goes on with what was found out about the next step.
 pub(super) fn answered(draft: &mut Draft<'_>, position: u32, found: Found) -> Result<(), Rejection> {
-    let (rendered, judged) = match found {
+    let (rendered, judged, also) = match found {
         Found::Broken(error) => {
             draft.step_mut(position).last_error = Some(error.clone());
             return fail::fail_step(draft, position, StepEvent::RunFailed, error, Reason::StepFailed);
@@ -65,18 +65,32 @@ pub(super) fn answered(draft: &mut Draft<'_>, position: u32, found: Found) -> Re
             skip(draft, position, event, CONDITION_FALSE.to_owned())?;
             return next_from(draft, position + 1);
         }
-        Found::Go(rendered, judged) => (rendered, judged),
+        Found::Go(rendered, judged, also) => (rendered, judged, also),
     };
     give(draft, position, rendered.input.clone());
     match decision_on(draft, position, judged.as_ref())? {
         Decision::Allow => activate(draft, position, StepEvent::Activated(Verdict::Go), rendered),
         Decision::Deny { reasons } => deny(draft, position, StepEvent::Activated(Verdict::Denied), reasons),
         Decision::NeedsApproval { reasons, terms } => {
-            let approval = request_on(draft, terms, reasons);
+            let mut approval = request_on(draft, terms, reasons);
+            add_along(draft, position, &mut approval, &also);
             ask(draft, position, StepEvent::Activated(Verdict::NeedsApproval), approval)
         }
         Decision::Undecided { why } => undecided(draft, position, StepEvent::Activated(Verdict::Denied), why),
     }
+}
+
+/// People see what else they agree to, and their word counts for exactly that.
+fn add_along(draft: &Draft<'_>, position: u32, approval: &mut Approval, also: &[Action]) {
+    if also.is_empty() {
+        return;
+    }
+    let input = draft.input(position, draft.step(position).input.as_ref());
+    let spec = draft.spec(position);
+    let Some(mut card) = Action::of_step(spec, position, input).map(|action| action.card(spec)) else { return };
+    card.then = also.iter().map(|action| action.card(draft.spec(action.step))).collect();
+    approval.action = Some(Box::new(card));
+    approval.also = also.iter().map(|action| Agreed::to(action, draft.run)).collect();
 }
 
 /// The decision on a step that is about to begin. What proposes an action and was not judged does not begin.
@@ -283,6 +297,7 @@ pub(super) fn request(draft: &mut Draft<'_>, gate: &Gate, purpose: Purpose, reas
         votes: Vec::new(),
         excluded: excluded(draft),
         effect: None,
+        also: Vec::new(),
         action: None,
         excludes_author: false,
         forbids_self: false,

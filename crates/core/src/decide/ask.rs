@@ -10,11 +10,13 @@ use crate::governance::action::Action;
 use crate::governance::judge::{Judge, Judged};
 use crate::json::Json;
 use crate::plan::retry::StepError;
+use crate::plan::rules::ValidationMode;
 use crate::plan::{Gate, StepSpec, WaitFor, Work, is_template};
 use crate::rejection::Rejection;
 use crate::run::approval::Terms;
 use crate::run::change::ChangeSet;
 use crate::run::{Run, Step};
+use crate::state::StepState;
 use crate::time::Timestamp;
 
 /// What `decide` has come to.
@@ -107,7 +109,8 @@ pub(super) enum Found {
     /// An expression cannot be evaluated, which fails the step.
     Broken(StepError),
     ConditionFalse,
-    Go(Rendered, Option<Judged>),
+    /// What the step begins with, the decision on it, and what else people would agree to with it.
+    Go(Rendered, Option<Judged>, Vec<Action>),
 }
 
 impl Bound {
@@ -190,7 +193,40 @@ impl<'a> Asking<'a> {
     pub fn bind(&self, rendered: Rendered, judge: &dyn Judge) -> Bound {
         let action = self.action(&rendered);
         let judged = action.map(|action| Judged::by(judge, action, self.draft.run));
-        Bound(Found::Go(rendered, judged))
+        Bound(Found::Go(rendered, judged, Vec::new()))
+    }
+
+    /// Where people are asked before a phase: later steps of the phase, which they are asked about as well. A step with a
+    /// condition, or behind a gate of the workflow's, is asked about for itself.
+    pub fn asked_along(&self) -> Vec<u32> {
+        let plan = &self.draft.run.plan;
+        let begins = matches!(self.need().occasion, Occasion::Activation);
+        if !begins || plan.promised_mode() != Some(ValidationMode::PerPhase) || !self.spec().is_governed() {
+            return Vec::new();
+        }
+        let phase = self.spec().rules.phase;
+        let later = (self.position() + 1)..plan.steps.len() as u32;
+        later
+            .take_while(|position| !matches!(self.draft.spec(*position).work, Work::Approval(_)))
+            .take_while(|position| !self.draft.spec(*position).is_governed() || self.draft.spec(*position).rules.phase == phase)
+            .filter(|position| {
+                let spec = self.draft.spec(*position);
+                spec.is_governed() && spec.condition.is_none() && self.draft.step(*position).state() == StepState::Pending
+            })
+            .collect()
+    }
+
+    /// What one of these steps is about to do, with the input that it will have.
+    pub fn later_action(&self, position: u32, input: Option<&Json>) -> Option<Action> {
+        Action::of_step(self.draft.spec(position), position, self.draft.input(position, input))
+    }
+
+    /// The same answer, with what people would agree to along with the step.
+    pub fn along(&self, bound: Bound, also: Vec<Action>) -> Bound {
+        match bound.0 {
+            Found::Go(rendered, judged, _) => Bound(Found::Go(rendered, judged, also)),
+            other => Bound(other),
+        }
     }
 
     /// Goes on with what was found out.
@@ -214,7 +250,13 @@ impl<'a> Asking<'a> {
             Found::Broken(_) => return Ok(()),
             Found::ConditionFalse if self.has_condition() => return Ok(()),
             Found::ConditionFalse => return refuse("a condition that it does not have"),
-            Found::Go(rendered, judged) => (rendered, judged),
+            Found::Go(rendered, judged, also) => {
+                let along = self.asked_along();
+                if also.iter().any(|action| !along.contains(&action.step)) {
+                    return refuse("nothing about other steps than those of its phase");
+                }
+                (rendered, judged)
+            }
         };
         if self.has_template()
             && let Some(missing) = missing(spec, rendered)

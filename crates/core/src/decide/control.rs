@@ -132,7 +132,7 @@ pub(super) fn answered(draft: &mut Draft<'_>, position: u32, found: Found, again
         }
         // It could not be evaluated before; it can now, and says that there is nothing to do.
         Found::ConditionFalse => return pass_over(draft, activate::CONDITION_FALSE.to_owned()),
-        Found::Go(rendered, judged) => (rendered, judged),
+        Found::Go(rendered, judged, _) => (rendered, judged),
     };
     if draft.current().input.is_none() && rendered.input.is_some() {
         draft.step_mut(position).input.clone_from(&rendered.input);

@@ -84,7 +84,7 @@ pub(super) fn answered(
         Found::Broken(error) => {
             return fail::fail_step(draft, position, StepEvent::RunFailed, error, Reason::RollbackFailed);
         }
-        Found::Go(_, judged) => judged,
+        Found::Go(_, judged, _) => judged,
         Found::ConditionFalse => None,
     };
     if let Some(judged) = &judged {

@@ -75,6 +75,7 @@ impl Action {
             blast_radius: *blast_radius,
             destructive: *destructive,
             undone_by,
+            then: Vec::new(),
         }
     }
 

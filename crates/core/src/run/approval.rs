@@ -69,6 +69,9 @@ pub struct Approval {
     /// The effect of a running step that it is about; a gate and a directive are about none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effect: Option<Agreed>,
+    /// Later steps of the phase that are agreed to along with it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<Agreed>,
     /// What exactly is approved; a gate of the workflow itself, and leave to skip a step, are about no action.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub action: Option<Box<ActionCard>>,

@@ -23,4 +23,8 @@ pub struct ActionCard {
     /// What undoes it; nothing does where it is absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undone_by: Option<String>,
+    /// What is agreed to along with it, in order: later steps of the same phase that are known by now.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(no_recursion)]
+    pub then: Vec<ActionCard>,
 }

@@ -1,6 +1,7 @@
 //! The decision on one action. It is found out before the core is asked, because rules are evaluated off the async
 //! threads, and is good for that action of the run as it stood and for nothing else.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use interlock_core::governance::action::Action;
@@ -8,6 +9,7 @@ use interlock_core::governance::judge::{Decision, Judge, Ruling};
 use interlock_core::json::Json;
 use interlock_core::plan::{Plan, StepSpec};
 use interlock_core::run::Run;
+use interlock_core::time::Timestamp;
 use interlock_policy::{Bundle, PolicyInput};
 use interlock_workflow::expression::budget::Budget;
 
@@ -25,6 +27,11 @@ pub(crate) struct Foregone {
 }
 
 impl Foregone {
+    /// Whether people are to be asked.
+    pub fn asks(&self) -> bool {
+        matches!(self.ruling.decision, Decision::NeedsApproval { .. })
+    }
+
     pub fn is_for(&self, action: &Action, run: &Run) -> bool {
         *action == self.action && run.version == self.version
     }
@@ -52,14 +59,14 @@ const FIELDS_BYTES_MAX: usize = 16 << 10;
 impl Engine {
     /// Who decides on this action, with the decision found out.
     pub(crate) async fn judge_for(&self, action: Action, spec: &StepSpec, run: &Run) -> Foregone {
-        let ruling = self.ruling(&action, spec, run).await;
+        let ruling = self.ruling(&action, spec, &unlapsed(run, self.now())).await;
         Foregone { action, version: run.version, ruling }
     }
 
     /// The same where nobody has to be asked; nothing otherwise.
     pub(crate) fn known_judge(&self, action: &Action, run: &Run) -> Option<Foregone> {
         let ruling = match &self.0.options.judge {
-            JudgedBy::Judge(judge) => judge.judge(action, run),
+            JudgedBy::Judge(judge) => judge.judge(action, &unlapsed(run, self.now())),
             JudgedBy::Policy => return None,
         };
         Some(Foregone { action: action.clone(), version: run.version, ruling })
@@ -102,6 +109,16 @@ impl Engine {
             Err(error) => Decision::Undecided { why: error.message }.into(),
         }
     }
+}
+
+/// The run without what people have agreed to too long ago.
+fn unlapsed(run: &Run, now: Timestamp) -> Cow<'_, Run> {
+    if !run.notes.agreed.iter().any(|agreed| agreed.has_lapsed(now)) {
+        return Cow::Borrowed(run);
+    }
+    let mut run = run.clone();
+    run.notes.agreed.retain(|agreed| !agreed.has_lapsed(now));
+    Cow::Owned(run)
 }
 
 /// The decision, and whether it is leave for every run of the plan: then it is not kept, also where it is made for the first

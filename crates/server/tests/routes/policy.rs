@@ -180,6 +180,45 @@ async fn a_mode_is_asked_by_the_policy() {
     api.end().await;
 }
 
+/// Before a phase people see all of it that is known, and agree to exactly that. What depends on an earlier step's output is
+/// asked about when it is reached.
+#[tokio::test(start_paused = true)]
+async fn a_phase_is_agreed_to_as_a_list() {
+    let api = Api::new().await;
+    let ada = Person::new(&api, "ada", json!(["approver"]), json!([])).await;
+    let source = "name: phased\ninputs: { host: { type: string, required: true } }\napproval: { mode: per_phase }\nsteps:\n  \
+                  - { id: a, task: stop, with: { host: \"${{ inputs.host }}\" }, phase: main }\n  \
+                  - { id: b, task: wipe, with: { host: \"${{ inputs.host }}\" }, phase: main }\n  \
+                  - { id: c, task: report, with: { of: \"${{ steps.a.output }}\" }, phase: main }\n  \
+                  - { id: d, task: check, phase: postchecks }\n";
+    api.post("/workflows", json!({ "source": source })).await.ok();
+    let run = api.post("/runs", json!({ "workflow": "phased", "inputs": { "host": "db-1" } })).await.text("run_id");
+    let session = api.register().await;
+    let agree = async || {
+        let open = card(&api, &run).await;
+        ada.post(&format!("/runs/{run}/approve"), yes(&api, &run).await).await.ok();
+        open["action"].clone()
+    };
+    let finish = async || {
+        let assignment = api.poll(&session).await;
+        api.report(&session, &assignment, crate::api::completed(json!(1))).await.ok();
+        assignment["step"].clone()
+    };
+    let first = agree().await;
+    assert_eq!((&first["step"], &first["input"]), (&json!("a"), &json!({ "host": "db-1" })), "{first}");
+    let then: Vec<_> = first["then"].as_array().unwrap().iter().map(|later| later["step"].clone()).collect();
+    assert_eq!(then, [json!("b")], "c is not known yet, and d is of another phase: {first}");
+    assert_eq!(first["then"][0]["input"], json!({ "host": "db-1" }));
+    assert_eq!((finish().await, finish().await), (json!("a"), json!("b")), "b was agreed to with a");
+    let third = agree().await;
+    assert_eq!((&third["step"], &third["input"]), (&json!("c"), &json!({ "of": 1 })), "{third}");
+    assert_eq!(finish().await, json!("c"));
+    assert_eq!(agree().await["step"], "d");
+    assert_eq!(finish().await, json!("d"));
+    assert_eq!(api.get(&format!("/runs/{run}")).await.ok()["state"], "succeeded");
+    api.end().await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_tenants_own_rules_count_from_then_on_and_can_be_taken_back() {
     let api = Api::new().await;
@@ -219,7 +258,7 @@ async fn what_people_have_agreed_to_is_judged_once_more_when_it_is_taken() {
     api.post("/workflows", json!({ "source": source })).await.ok();
     let run = api.post("/runs", json!({ "workflow": "w" })).await.text("run_id");
     ada.post(&format!("/runs/{run}/approve"), yes(&api, &run).await).await.ok();
-    assert_eq!(api.get(&format!("/runs/{run}")).await.ok()["state"], "running");
+    assert_eq!(api.get(&format!("/runs/{run}")).await.ok()["state"], "pending", "a worker has to come");
     put_in_force(&api, BY_NAME).await;
     let session = api.register().await;
     let polled = api.post("/agent/poll", json!({ "session": session, "max": 1, "wait_ms": 0 })).await.ok();

@@ -145,8 +145,8 @@ fn half_an_answer_is_none() {
         other = Some(asking.bind(input(r#"{"to":"staging"}"#), &AllowDeclared));
         Bound::broken(super::case::error(crate::plan::retry::ErrorClass::Invalid))
     });
-    let Some(Bound(crate::decide::ask::Found::Go(_, leave))) = other else { panic!() };
-    let forged = Bound(crate::decide::ask::Found::Go(input(r#"{"to":"production"}"#), leave));
+    let Some(Bound(crate::decide::ask::Found::Go(_, leave, _))) = other else { panic!() };
+    let forged = Bound(crate::decide::ask::Found::Go(input(r#"{"to":"production"}"#), leave, Vec::new()));
     let no = answer(with, &|_| forged.clone()).unwrap_err();
     assert!(matches!(no, Rejection::NotBound { .. }), "{no}");
 }

@@ -193,6 +193,13 @@ async fn lost(api: &Api) -> Seen {
     error_of(api, &run).await
 }
 
+async fn overspent(api: &Api) -> Seen {
+    let source = "name: broke\nlimits: { spend: 0 }\nsteps: [{ id: a, task: t }]\n";
+    api.post("/workflows", json!({ "source": source })).await.ok();
+    let run = api.post("/runs", json!({ "workflow": "broke" })).await.text("run_id");
+    error_of(api, &run).await
+}
+
 async fn unrendered(api: &Api) -> Seen {
     let source =
         "name: unrendered\ninputs: { n: { type: integer } }\nsteps:\n  - id: a\n    transform: ${{ 1 / inputs.n }}\n";
@@ -239,6 +246,7 @@ table! { TABLE:
     "TASK_UNKNOWN" => |api| of_another_workers_task(api).await,
     "STEP_TIMEOUT" => |api| hangs(api).await,
     "LEASE_EXPIRED" => |api| lost(api).await,
+    "RUN_SPEND_EXHAUSTED" => |api| overspent(api).await,
     "LEASE_TOO_SHORT" => |api| late(api).await,
     "SERVER_UNAVAILABLE" => |api| cut_off(api).await,
     "INPUT_INVALID" => |api| misunderstands(api).await,

@@ -92,6 +92,9 @@ const NAMES: &[(&str, &str, &str, Named)] = &[
 
 /// Fields that hold the caller's own words, or words of ours: nothing is looked up by them.
 const OWN_WORDS: &[&str] = &[
+    // Whom a worker has paid.
+    "model",
+    "provider",
     // Reasons and remarks.
     "reason",
     "notes",
