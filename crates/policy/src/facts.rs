@@ -155,7 +155,8 @@ impl ActionFacts {
 impl RunFacts {
     fn of(run: &Run, action: &Action) -> Self {
         let wanted = Agreed::to(action, run);
-        let is_it = |kept: &Agreed| (kept.step, kept.iteration, kept.action) == (wanted.step, wanted.iteration, wanted.action);
+        let is_it =
+            |kept: &Agreed| (kept.step, kept.iteration, kept.action) == (wanted.step, wanted.iteration, wanted.action);
         let (iteration, attempt) =
             run.steps.get(action.step as usize).map_or((0, 0), |step| (step.iteration, step.attempt));
         Self {

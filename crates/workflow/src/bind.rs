@@ -89,9 +89,8 @@ impl Facts {
     pub fn of_later(asking: &Asking<'_>, position: u32) -> Option<Self> {
         let facts = Self { position, has_condition: false, ..Self::of(asking) };
         let spec = facts.plan.steps.get(position as usize)?;
-        let depends = |template: &Json| {
-            expression::is_dynamic(template.as_str()) && template.as_str().contains("steps")
-        };
+        let depends =
+            |template: &Json| expression::is_dynamic(template.as_str()) && template.as_str().contains("steps");
         (!input_template(spec).is_some_and(depends)).then_some(facts)
     }
 

@@ -208,10 +208,14 @@ impl<'a> Asking<'a> {
         let later = (self.position() + 1)..plan.steps.len() as u32;
         later
             .take_while(|position| !matches!(self.draft.spec(*position).work, Work::Approval(_)))
-            .take_while(|position| !self.draft.spec(*position).is_governed() || self.draft.spec(*position).rules.phase == phase)
+            .take_while(|position| {
+                !self.draft.spec(*position).is_governed() || self.draft.spec(*position).rules.phase == phase
+            })
             .filter(|position| {
                 let spec = self.draft.spec(*position);
-                spec.is_governed() && spec.condition.is_none() && self.draft.step(*position).state() == StepState::Pending
+                spec.is_governed()
+                    && spec.condition.is_none()
+                    && self.draft.step(*position).state() == StepState::Pending
             })
             .collect()
     }

@@ -195,9 +195,7 @@ async fn random_races(url: &StoreUrl, rounds: usize) {
     let rounds = std::env::var("INTERLOCK_TEST_VOTE_RACES").map_or(rounds, |text| text.parse().unwrap());
     let engines = two_engines(url).await;
     let tenant = tenant(&engines[0], |_| {}).await;
-    futures::stream::iter(0..rounds as u64)
-        .for_each_concurrent(AT_ONCE, |seed| round(&engines, tenant, seed))
-        .await;
+    futures::stream::iter(0..rounds as u64).for_each_concurrent(AT_ONCE, |seed| round(&engines, tenant, seed)).await;
     assert_eq!(engines[0].store().check().await.unwrap(), []);
     for engine in engines {
         stop(engine).await;

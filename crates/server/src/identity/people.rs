@@ -149,7 +149,8 @@ impl Identity {
     pub async fn add_user_answering(&self, user: &UserRow, kept: Option<FinishIdempotency>) -> Result<(), ApiError> {
         let alike = self.engine().for_tenant(user.tenant).user_alike(&user.name).await?;
         if let Some(other) = alike.filter(|other| other.name != user.name) {
-            let detail = format!("there is a person called `{}`, and `{}` could be taken for them", other.name, user.name);
+            let detail =
+                format!("there is a person called `{}`, and `{}` could be taken for them", other.name, user.name);
             return Err(ApiError::new(StatusCode::CONFLICT, "USER_EXISTS", detail));
         }
         let details = json!({ "name": user.name, "roles": user.roles, "groups": user.groups });
