@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Checks the files in deploy/ with the tools that read them, and that what they name exists.
 
-    scripts/deploy-check.py PROMTOOL METRICS
+    scripts/deploy-check.py PROMTOOL INTERLOCK
 
-METRICS is what a server's /metrics says, in a file. Alerts are checked and tested by promtool, the dashboards' queries are
-checked by it as rules, every metric that either names is one that a server has, and every flag, variable and path of the
-compose file, the manifest and the units is one of the binary's.
+Alerts are checked and tested by promtool, the dashboards' queries are checked by it as rules, every metric that either names is
+one that a server has and every metric of a server is named by one of them, and every variable in the compose file, the manifest,
+the units and the images is one that the binary reads.
 """
 
 import json
@@ -13,6 +13,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import urllib.request
 from pathlib import Path
 
 DEPLOY = Path(__file__).resolve().parent.parent / "deploy"
@@ -25,6 +26,27 @@ def promtool(program: str, *arguments: str) -> None:
     done = subprocess.run([program, *arguments], capture_output=True, text=True)
     if done.returncode:
         sys.exit(f"promtool {' '.join(arguments)}:\n{done.stdout}{done.stderr}")
+
+
+def metrics_of(interlock: str) -> str:
+    """What a server says about itself once somebody has asked it something under a key."""
+    with tempfile.TemporaryDirectory() as folder:
+        data = Path(folder) / "data"
+        env = {"HOME": folder, "INTERLOCK_CONFIG_DIR": folder}
+        command = [interlock, "up", "--no-demo", "--listen", "127.0.0.1:0", "--data", str(data)]
+        server = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True)
+        try:
+            address = re.search(r"http://[0-9.:]+", server.stdout.readline())[0]
+            while "Ctrl-C" not in server.stdout.readline():
+                pass
+            head = {"authorization": f"Bearer {(data / 'local.key').read_text().strip()}"}
+            body = json.dumps({"workflow": "order", "inputs": {"order": "mine", "cents": 100}}).encode()
+            more = head | {"content-type": "application/json", "idempotency-key": "deploy-check"}
+            urllib.request.urlopen(urllib.request.Request(f"{address}/api/v1/runs", body, more)).read()
+            return urllib.request.urlopen(urllib.request.Request(f"{address}/metrics", headers=head)).read().decode()
+        finally:
+            server.kill()
+            server.wait()
 
 
 def expressions(dashboard: dict) -> list[str]:
@@ -42,7 +64,7 @@ def known_metrics(text: str) -> set[str]:
 
 
 def main() -> None:
-    program, metrics = sys.argv[1], Path(sys.argv[2]).read_text()
+    program, metrics = sys.argv[1], metrics_of(sys.argv[2])
     alerts = DEPLOY / "prometheus/alerts.yaml"
     promtool(program, "check", "rules", str(alerts))
     promtool(program, "test", "rules", str(DEPLOY / "prometheus/alerts.test.yaml"))
