@@ -51,6 +51,15 @@ bench-peers: release ## Measure other engines on this machine with the same work
 soak: ## Long simulation and kill runs, and a rolling upgrade (SEEDS=100000 KILLS=2000)
 	SEEDS=$(SEEDS) KILLS=$(KILLS) scripts/soak
 
+.PHONY: dist
+dist: ## Make a release in dist/: tarball, SHA-256, bill of materials
+	scripts/dist
+
+.PHONY: image
+image: ## Make a container image (an OCI layout) from the release in dist/, without a daemon
+	@ls dist/interlock-*-linux-x86_64.tar.gz >/dev/null 2>&1 || scripts/dist
+	@for tarball in dist/interlock-*-linux-x86_64.tar.gz; do scripts/image.py "$$tarball" "$${tarball%.tar.gz}.oci.tar"; done
+
 .PHONY: clean
 clean: ## Remove what builds have made
 	cargo clean

@@ -109,3 +109,8 @@ fn a_type_name_stands_once_in_a_crate() {
 fn controls_are_shown_by_tests_that_exist() {
     assert_none(rules::controls::check(&TREE));
 }
+
+#[test]
+fn the_comparison_claims_what_tests_show() {
+    assert_none(rules::comparison::check(&TREE));
+}

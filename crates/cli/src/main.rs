@@ -22,13 +22,12 @@ mod workflow;
 use std::process::ExitCode;
 
 use clap::{FromArgMatches, Parser, Subcommand};
-use tracing_subscriber::EnvFilter;
 
 use client::{ClientError, context};
 use identity::{change, key, login, tenant, user};
-use operations::{queue, status};
+use operations::{health, queue, status};
 use output::exit::{Ended, Exit};
-use reference::completion;
+use reference::{completion, man};
 use run::{bulk, events};
 use server::up;
 use webhook::dead_letter;
@@ -55,6 +54,8 @@ enum Command {
     Worker(worker::WorkerArgs),
     /// Show how everything stands: runs, queues, workers, approvals, and what is wrong.
     Status(status::StatusArgs),
+    /// Ask whether a server is ready for work; the exit status tells. No key is needed.
+    Health(health::HealthArgs),
     /// Start runs, look at them, direct them.
     Run(run::RunArgs),
     /// Cancel, retry or resume many runs at once.
@@ -106,6 +107,8 @@ enum Command {
     Config(config::ConfigArgs),
     /// Print a completion script for your shell.
     Completion(completion::CompletionArgs),
+    /// Write the manual pages of all commands into a folder.
+    Man(man::ManArgs),
     /// Print a reference page: `docs/reference/cli.md`, or `docs/reference/config.md`.
     #[command(hide = true)]
     Reference(reference::ReferenceArgs),
@@ -117,11 +120,7 @@ fn main() -> ExitCode {
         Err(error) => return ended(&error),
     };
     let cli = Cli::from_arg_matches(&layered.matches).unwrap_or_else(|error| error.exit());
-    let filter = layered.log().and_then(|filter| EnvFilter::try_new(filter).ok());
-    let filter = filter.or_else(|| EnvFilter::try_from_env("INTERLOCK_LOG").ok());
-    let filter = filter.unwrap_or_else(|| EnvFilter::new("warn"));
-    let colour = std::io::IsTerminal::is_terminal(&std::io::stderr());
-    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(colour).with_writer(std::io::stderr).init();
+    config::log::begin(&layered);
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
@@ -144,6 +143,7 @@ async fn carry_out(command: Command) -> anyhow::Result<()> {
         Command::Server(args) => server::run(args).await,
         Command::Worker(args) => worker::run(args).await,
         Command::Status(args) => status::run(args).await,
+        Command::Health(args) => health::run(args).await,
         Command::Run(args) => run::run(args).await,
         Command::Queue(args) => queue::run(args).await,
         Command::Bulk(args) => bulk::run(args).await,
@@ -169,6 +169,7 @@ async fn carry_out(command: Command) -> anyhow::Result<()> {
         Command::Doctor(args) => doctor::run(args).await,
         Command::Config(args) => config::run(args),
         Command::Completion(args) => completion::run(args),
+        Command::Man(args) => man::run(args),
         Command::Reference(args) => output::say(&reference::of(args)),
     }
 }

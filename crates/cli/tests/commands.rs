@@ -151,6 +151,11 @@ fn contexts_are_kept_privately_and_a_key_goes_only_to_its_server() {
     assert_eq!(up.run(&["run", "list"]).code, 0, "the server on this machine is meant again");
     assert_eq!(up.run(&["context", "remove", "prod"]).code, 0);
     assert_eq!(up.run_fed(&["login", "--server", &up.server()], "il_nonsense").code, 77);
+    let nearest = up.run_fed(&["login", "--context", "mine"], &key);
+    assert!(
+        nearest.code == 0 && nearest.err.contains(&up.server()),
+        "the server on this machine is found: {nearest:?}"
+    );
 }
 
 #[test]
@@ -172,8 +177,39 @@ fn doctor_looks_at_everything_and_completion_knows_the_verbs() {
     let lost = up.run(&["doctor", "--server", "http://127.0.0.1:9"]);
     assert_eq!(lost.code, 1, "{lost:?}");
     assert!(lost.out.contains("→"), "{lost:?}");
+    let pages = up.path("man");
+    assert_eq!(up.run(&["man", &pages.display().to_string()]).code, 0);
+    let page = std::fs::read_to_string(pages.join("interlock-run-start.1")).unwrap();
+    assert!(page.contains(".TH") && page.contains("idempotency"), "{page}");
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = up.run(&["completion", shell]);
         assert!(script.code == 0 && script.out.contains("restart"), "{shell}");
     }
+}
+
+#[test]
+fn health_asks_without_a_key_and_ends_with_what_it_heard() {
+    let up = Up::start(&["--no-demo"]);
+    let ready = up.run(&["health"]);
+    assert_eq!((ready.code, ready.out), (0, format!("{} is ready\n", up.server())));
+    let stranger = up.run_with(&[("INTERLOCK_API_KEY", "il_wrong")], &["health"]);
+    assert_eq!(stranger.code, 0, "no credential is asked for: {stranger:?}");
+    assert_eq!(up.run(&["health", "--server", "http://127.0.0.1:9"]).code, 69);
+}
+
+#[test]
+fn a_key_is_kept_in_a_file_and_made_once() {
+    let up = Up::start(&["--no-demo"]);
+    let file = up.path("worker.key");
+    let make = ["key", "create", "w", "--role", "worker", "--file", file.to_str().unwrap()];
+    let refused = up.run_with(&[("INTERLOCK_API_KEY", "il_wrong")], &make);
+    assert!(refused.code == 77 && !file.exists(), "{refused:?}");
+    let made = up.run(&make);
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert!(made.code == 0 && text.starts_with("ilk_") && !made.out.contains(text.trim()), "{made:?}");
+    assert_eq!(up.run(&make).code, 0);
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), text, "what is there is kept");
+    let keys = up.run(&["key", "list", "-o", "json"]).json();
+    let named = keys.as_array().unwrap().iter().filter(|key| key["name"] == "w").count();
+    assert_eq!(named, 1, "{keys}");
 }

@@ -3,6 +3,7 @@
 pub mod attributes;
 pub mod circles;
 pub mod clock;
+pub mod comparison;
 pub mod controls;
 pub mod dependencies;
 pub mod direction;

@@ -184,7 +184,12 @@ fn refused(known: &Known, value: &str) -> Option<String> {
     let arg = known.arg.clone().required(false);
     let command = Command::new("config").arg(arg.env(None::<&str>).conflicts_with_all([] as [&str; 0]));
     let error = command.try_get_matches_from(["config", &format!("--{flag}={value}")]).err()?;
-    let why = std::error::Error::source(&error).map_or_else(|| error.kind().to_string(), ToString::to_string);
+    let values: Vec<_> = known.arg.get_possible_values().iter().map(|value| value.get_name().to_owned()).collect();
+    let why = match std::error::Error::source(&error) {
+        Some(why) => why.to_string(),
+        None if !values.is_empty() => format!("write one of {}", values.join(", ")),
+        None => error.kind().to_string(),
+    };
     Some(format!("`{}` does not fit: {why}", visible(value)))
 }
 

@@ -56,6 +56,16 @@ impl Known {
         variable(arg).is_some_and(|name| name == self.variable)
     }
 
+    /// The table that it stands in; empty at the top of the file.
+    pub fn table(&self) -> &str {
+        self.key.split_once('.').map_or("", |(table, _)| table)
+    }
+
+    /// Its name inside that table.
+    pub fn name(&self) -> &str {
+        self.key.rsplit('.').next().unwrap_or_default()
+    }
+
     /// The values that are written in one text where the file has a list.
     pub fn separator(&self) -> Option<char> {
         self.arg.get_value_delimiter()
@@ -108,7 +118,9 @@ fn shape(arg: &Arg) -> Shape {
         ArgAction::Append if holds_names => Shape::Table,
         ArgAction::Append => Shape::List,
         _ if kind == TypeId::of::<bool>() => Shape::Switch,
-        _ if kind == TypeId::of::<u64>() || kind == TypeId::of::<u32>() => Shape::Number,
+        _ if [TypeId::of::<u64>(), TypeId::of::<u32>(), TypeId::of::<usize>()].iter().any(|number| kind == *number) => {
+            Shape::Number
+        }
         _ if kind == TypeId::of::<std::path::PathBuf>() => Shape::Path,
         _ => Shape::Text,
     }

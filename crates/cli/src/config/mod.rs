@@ -2,10 +2,14 @@
 //!
 //! [`known`] takes the settings from the commands themselves, so that a flag cannot be forgotten. [`file`] reads a file
 //! and checks it whole. [`parse`] lays the file below variables and flags: what it says takes the place of the
-//! defaults, and the command line is parsed again. [`show`] tells the outcome, [`page`] is the reference.
+//! defaults, and the command line is parsed again. [`show`] tells the outcome, [`init`] writes a file to begin
+//! with, [`check`] looks at one without starting anything, [`page`] is the reference.
 
+mod check;
 mod file;
+mod init;
 mod known;
+pub mod log;
 pub mod page;
 mod show;
 
@@ -21,6 +25,7 @@ use crate::output::exit::{Ended, Exit};
 use file::Setting;
 use known::Known;
 pub use known::variable;
+pub use log::LogArgs;
 
 /// In the data folder; read if it is there.
 pub const FILE: &str = "interlock.toml";
@@ -50,24 +55,19 @@ enum ConfigVerb {
         #[arg(value_name = "COMMAND", trailing_var_arg = true)]
         line: Vec<OsString>,
     },
+    /// Write a config file that says everything there is to say, commented out.
+    Init(init::InitArgs),
+    /// Check a config file as the server and the worker would, without starting anything.
+    Check(check::CheckArgs),
 }
 
 pub fn run(args: ConfigArgs) -> anyhow::Result<()> {
-    let ConfigVerb::Show { line } = args.verb;
-    show::run(args.output.printer(), line)
-}
-
-/// How much the process says about itself.
-#[derive(Args)]
-pub struct LogArgs {
-    /// What is logged to stderr, as in `info` or `warn,interlock_engine=debug`.
-    #[arg(long, env = "INTERLOCK_LOG", value_name = "FILTER", default_value = "warn", value_parser = log_filter)]
-    log: String,
-}
-
-fn log_filter(text: &str) -> Result<String, String> {
-    let parsed = tracing_subscriber::EnvFilter::try_new(text);
-    parsed.map(|_| text.to_owned()).map_err(|error| format!("{error}; write it as `info` or `warn,NAME=debug`"))
+    let printer = args.output.printer();
+    match args.verb {
+        ConfigVerb::Show { line } => show::run(printer, line),
+        ConfigVerb::Init(args) => init::run(printer, args),
+        ConfigVerb::Check(args) => check::run(printer, args),
+    }
 }
 
 /// A command line with its variables and its file.
@@ -87,11 +87,6 @@ impl Layered {
             leaf = inner;
         }
         leaf
-    }
-
-    /// What the process logs.
-    pub fn log(&self) -> Option<&String> {
-        self.leaf().try_get_one::<String>("log").ok().flatten()
     }
 }
 

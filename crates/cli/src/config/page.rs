@@ -13,6 +13,8 @@ Written from the commands themselves; a test keeps it fresh.
 Nothing has to be configured. Everything can be said by a flag, by a variable of the environment, or in a config file;
 the flag wins over the variable, the variable over the file, the file over the default. `interlock config show` prints
 what counts in the end, and where each value comes from: `interlock config show worker --slots 4` for another command.
+`interlock config init` writes a file with every setting, its meaning and its default, commented out; `interlock config check`
+says what a server or a worker would say about a file, and starts nothing.
 
 The file is named by `--config FILE` or `INTERLOCK_CONFIG`; without either, `interlock.toml` in the data folder is read if
 it is there. `server`, `up`, `worker`, `db` and `doctor` read it. The whole file is checked, whichever command reads it: an
@@ -59,7 +61,7 @@ pub fn page() -> String {
             page,
             "## {title}\n\n| setting | flag | variable | default | what it says |\n|---|---|---|---|---|"
         );
-        for known in settings.iter().filter(|known| known.key.split_once('.').map_or("", |(table, _)| table) == table) {
+        for known in settings.iter().filter(|known| known.table() == table) {
             let _ = writeln!(page, "{}", line(known));
         }
         page.push('\n');
@@ -78,7 +80,7 @@ fn line(known: &Known) -> String {
     };
     let help = arg.get_help().map(ToString::to_string).unwrap_or_default().replace('|', "\\|");
     let flag = arg.get_long().unwrap_or_default();
-    let name = known.key.rsplit('.').next().unwrap_or_default();
+    let name = known.name();
     format!("| `{name}` | `--{flag}` | `{}` | {default} | {help} |", known.variable)
 }
 

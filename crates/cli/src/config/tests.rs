@@ -80,6 +80,7 @@ fn a_value_of_the_wrong_kind_or_that_does_not_fit_is_told_with_its_place() {
         ("listen = \"everywhere\"", "/etc/interlock.toml:1:10: `listen`: `everywhere` does not fit: "),
         ("visit_hours = 0", "`visit_hours`: `0` does not fit"),
         ("log = \"a=b=c\"", "`log`: "),
+        ("log_format = \"xml\"", "`log_format`: `xml` does not fit: write one of text, json"),
         ("listen = ", "/etc/interlock.toml:1:"),
         ("listen = \"a:1\"\nlisten = \"b:1\"", "/etc/interlock.toml:2:1"),
     ] {
@@ -87,4 +88,31 @@ fn a_value_of_the_wrong_kind_or_that_does_not_fit_is_told_with_its_place() {
         assert!(said.contains(says), "{text:?}: {said}");
     }
     assert_eq!(mistakes("a = 1\nb = 2\nlisten = 3").len(), 3, "everything is told at once");
+}
+
+/// With every comment taken away the file says what would count without it: each line is a setting of its table, of the
+/// right kind, with its default.
+#[test]
+fn the_file_that_init_writes_says_the_defaults() {
+    let text = super::init::text();
+    assert_eq!(read(&text), Ok(Vec::new()), "nothing is set as it is written");
+    let settings = known::all(&crate::Cli::command());
+    let is_setting = |line: &str| {
+        let name = line.strip_prefix('#').and_then(|line| line.split_once(" = ")).map_or("", |(name, _)| name);
+        settings.iter().any(|known| known.name() == name)
+    };
+    let uncommented: Vec<&str> = text.lines().map(|line| if is_setting(line) { &line[1..] } else { line }).collect();
+    // What has no default is written as an empty value, which not every setting takes.
+    let kept: Vec<&str> = uncommented.into_iter().filter(|line| !line.ends_with("= \"\"")).collect();
+    let said = read(&kept.join("\n")).unwrap_or_else(|mistakes| panic!("{mistakes:#?}"));
+    for known in &settings {
+        let shown = said.iter().find(|said| said.key == known.key);
+        let default: Vec<String> =
+            known.arg.get_default_values().iter().map(|value| value.to_string_lossy().into_owned()).collect();
+        if known.shape != known::Shape::Path && default.iter().any(|value| !value.is_empty()) {
+            let values = shown.map(|said| said.values.join(",")).unwrap_or_default();
+            assert_eq!(values, default.join(","), "{}", known.key);
+        }
+        assert!(text.contains(&format!("\n#{} = ", known.name())), "{} is not in it", known.key);
+    }
 }

@@ -1,13 +1,18 @@
 //! `interlock key`: API keys of the tenant.
 
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use anyhow::Context as _;
 use clap::{Args, Subcommand};
 use interlock_core::ids::KeyId;
 use interlock_core::tenant::identity::Roles;
 use interlock_core::text::nearest::hint;
 use interlock_core::time::{Millis, Timestamp};
-use interlock_protocol::identity::{CreateKey, CreatedKey, KeyList, KeyView, RotateKey, limits, path};
+use interlock_protocol::identity::{CreateKey, CreatedKey, KeyList, KeyView, RotateKey, limits, path as paths};
 use reqwest::Method;
 
 use crate::client::{Client, ClientArgs, fill};
@@ -46,6 +51,10 @@ enum KeyVerb {
         /// The person who answers for it; you by default.
         #[arg(long, value_name = "NAME")]
         owner: Option<String>,
+        /// Keep the text in this file, readable by you alone, instead of printing it. A file that is there is kept, and
+        /// no key is made: the command can stand in a script that is run again.
+        #[arg(long, value_name = "FILE")]
+        file: Option<PathBuf>,
     },
     /// List keys, newest first.
     List,
@@ -69,22 +78,25 @@ enum KeyVerb {
 pub async fn run(args: KeyArgs) -> anyhow::Result<()> {
     let (client, printer) = args.client.open()?;
     match args.verb {
-        KeyVerb::Create { name, role, workspace, expires_in, requests_per_min, owner } => {
+        KeyVerb::Create { name, role, workspace, expires_in, requests_per_min, owner, file } => {
             let expires_in_ms = expires_in.map(millis);
             let body = CreateKey { name, roles: role, workspace, expires_in_ms, requests_per_min, owner };
-            made(printer, &client.post(path::KEYS, &body).send().await?)
+            match file {
+                Some(path) => made_in(&client, printer, &body, &path).await,
+                None => made(printer, &client.post(paths::KEYS, &body).send().await?),
+            }
         }
         KeyVerb::List => list(&client, printer).await,
         KeyVerb::Revoke { key, sure } => {
             let key = find(&client, &key).await?;
             sure.ask(&format!("Revoke {key}?"))?;
-            let revoked: KeyView = client.call(Method::DELETE, fill(path::KEY, &[("key", &key)])).send().await?;
+            let revoked: KeyView = client.call(Method::DELETE, fill(paths::KEY, &[("key", &key)])).send().await?;
             printer.show(&revoked, |_| format!("Revoked `{}` ({}…).\n", revoked.name, revoked.begins))
         }
         KeyVerb::Rotate { key, overlap } => {
             let key = find(&client, &key).await?;
             let body = RotateKey { overlap_ms: overlap.map(millis) };
-            made(printer, &client.post(fill(path::KEY_ROTATE, &[("key", &key)]), &body).send().await?)
+            made(printer, &client.post(fill(paths::KEY_ROTATE, &[("key", &key)]), &body).send().await?)
         }
     }
 }
@@ -95,11 +107,34 @@ fn made(printer: Printer, created: &CreatedKey) -> anyhow::Result<()> {
     printer.show(created, |_| format!("{}\n", created.text))
 }
 
+/// The file comes first: a key whose text could not be kept would be one that nobody has and that works.
+async fn made_in(client: &Client, printer: Printer, body: &CreateKey, path: &Path) -> anyhow::Result<()> {
+    let kept = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+    let mut kept = match kept {
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+            printer.note(&format!("{} is there already; no key is made.", path.display()));
+            return Ok(());
+        }
+        kept => kept.with_context(|| format!("cannot write the key file {}", path.display()))?,
+    };
+    let created: CreatedKey = match client.post(paths::KEYS, body).send().await {
+        Ok(created) => created,
+        Err(error) => {
+            // Nothing is in it; the next try makes it again.
+            let _ = std::fs::remove_file(path);
+            return Err(error.into());
+        }
+    };
+    writeln!(kept, "{}", created.text).with_context(|| format!("cannot write the key file {}", path.display()))?;
+    printer
+        .show(&created.key, |_| format!("{} for `{}` is in {}.\n", created.key.key, created.key.name, path.display()))
+}
+
 async fn all(client: &Client) -> anyhow::Result<Vec<KeyView>> {
     let mut keys: Vec<KeyView> = Vec::new();
     let mut after = None;
     loop {
-        let call = client.get(path::KEYS).query("limit", Some(limits::PAGE_MAX)).query("after", after);
+        let call = client.get(paths::KEYS).query("limit", Some(limits::PAGE_MAX)).query("after", after);
         let page: KeyList = call.send().await?;
         keys.extend(page.keys);
         after = page.next_after;

@@ -1,4 +1,5 @@
-//! What an operator looks at first: `interlock status` and `interlock queue list`.
+//! What an operator looks at first: `interlock status`, `interlock health` and `interlock queue list`.
 
+pub mod health;
 pub mod queue;
 pub mod status;

@@ -1,6 +1,7 @@
 //! `docs/reference/cli.md`, written from the commands themselves, so that it cannot say anything else.
 
 pub mod completion;
+pub mod man;
 
 use std::fmt::Write;
 

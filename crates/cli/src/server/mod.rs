@@ -177,11 +177,24 @@ impl EngineArgs {
         Ok(options)
     }
 
+    /// What [`Self::open`] would refuse, as far as that can be told without opening anything.
+    pub fn check(&self, http: &HttpArgs) -> anyhow::Result<()> {
+        self.options()?;
+        self.check_inline_max()?;
+        if let Some(url) = &self.store {
+            interlock_store::StoreUrl::parse(url)?;
+        }
+        http.public_url.as_deref().map(public_url).transpose()?;
+        // Whose people they would be does not matter to the check.
+        http.oidc.provider(TenantId::from_bytes([0; 16]), &http.outbound()?)?;
+        Ok(())
+    }
+
     /// The store, the server's secret, which has to be the store's, and an engine on both.
     pub async fn open(&self, http: &HttpArgs) -> anyhow::Result<Opened> {
         let mut options = self.options()?;
         self.make_folder()?;
-        let outbound = http.outbound.client()?;
+        let outbound = http.outbound()?;
         options.payloads = Some(self.payloads(&outbound)?);
         let store = open::store(&self.url()?).await?;
         let secret = ServerSecret::open_for(&store.installation(), &http.secret_path(&self.data)).await?;
@@ -192,13 +205,18 @@ impl EngineArgs {
         Ok(Opened { engine, secret, outbound })
     }
 
-    fn payloads(&self, outbound: &Outbound) -> anyhow::Result<PayloadOptions> {
+    fn check_inline_max(&self) -> anyhow::Result<()> {
         let max = limits::PAYLOAD_BYTES_MAX;
         anyhow::ensure!(
             (INLINE_BYTES_LEAST..=max).contains(&self.payload_inline_max),
             "--payload-inline-max is {}; give {INLINE_BYTES_LEAST} to {max}, beyond which no payload is taken",
             self.payload_inline_max
         );
+        Ok(())
+    }
+
+    fn payloads(&self, outbound: &Outbound) -> anyhow::Result<PayloadOptions> {
+        self.check_inline_max()?;
         let objects = match &self.payloads {
             Some(place) => Objects::open(place, outbound)?,
             None => Objects::folder(&self.data.join(PAYLOADS_FOLDER))?,
@@ -208,6 +226,10 @@ impl EngineArgs {
 }
 
 impl HttpArgs {
+    fn outbound(&self) -> anyhow::Result<Outbound> {
+        self.outbound.client()
+    }
+
     fn secret_path(&self, data: &Path) -> PathBuf {
         self.secret_file.clone().unwrap_or_else(|| data.join(SECRET_FILE))
     }
@@ -283,6 +305,12 @@ pub async fn print_first_admin_link(server: &Server) -> anyhow::Result<()> {
         println!("Nobody can sign in yet. Become the first admin here, once, within the hour:\n  {link}");
     }
     Ok(())
+}
+
+impl ServerArgs {
+    pub fn check(&self) -> anyhow::Result<()> {
+        self.engine.check(&self.http)
+    }
 }
 
 pub async fn run(args: ServerArgs) -> anyhow::Result<()> {

@@ -30,6 +30,14 @@ pub struct UpArgs {
     log: LogArgs,
 }
 
+impl UpArgs {
+    pub fn check(&self) -> anyhow::Result<()> {
+        self.engine.check(&self.http)?;
+        self.connectors.executor(self.http.outbound()?, Serves::AllTenants)?;
+        Ok(())
+    }
+}
+
 pub async fn run(args: UpArgs) -> anyhow::Result<()> {
     let opened = args.engine.open(&args.http).await?;
     let connectors = args.connectors.executor(opened.outbound.clone(), Serves::AllTenants)?;

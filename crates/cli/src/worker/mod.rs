@@ -99,15 +99,18 @@ pub async fn run(args: WorkerArgs) -> anyhow::Result<()> {
     }
 }
 
-async fn start(args: StartWorkerArgs) -> anyhow::Result<()> {
-    if args.tasks.is_empty() && !args.connectors.is_given() {
-        let what = "this worker has no tasks: give it one with `--task NAME=PROGRAM`, as in `--task resize=./resize.sh`, \
-                    with INTERLOCK_WORKER_TASKS, or in the table [worker.task] of the config file; or have it call other \
-                    systems with `--connectors FILE` and `--secrets FOLDER`";
-        return Err(Ended::saying(Exit::Usage, what));
+impl WorkerArgs {
+    /// What a worker with these settings would refuse before it looks for a server.
+    pub fn check(&self) -> anyhow::Result<()> {
+        tasks(&self.start.tasks)?;
+        self.start.connectors.executor(self.start.outbound.client()?, Serves::OneTenant)?;
+        Ok(())
     }
+}
+
+fn tasks(given: &[String]) -> anyhow::Result<Tasks> {
     let mut tasks = Tasks::new();
-    for task in &args.tasks {
+    for task in given {
         let (name, program) = task
             .split_once('=')
             .filter(|(name, program)| !name.is_empty() && !program.is_empty())
@@ -118,6 +121,17 @@ async fn start(args: StartWorkerArgs) -> anyhow::Result<()> {
         program::check(name, program)?;
         tasks = tasks.add(name, ExecTask::new(program));
     }
+    Ok(tasks)
+}
+
+async fn start(args: StartWorkerArgs) -> anyhow::Result<()> {
+    if args.tasks.is_empty() && !args.connectors.is_given() {
+        let what = "this worker has no tasks: give it one with `--task NAME=PROGRAM`, as in `--task resize=./resize.sh`, \
+                    with INTERLOCK_WORKER_TASKS, or in the table [worker.task] of the config file; or have it call other \
+                    systems with `--connectors FILE` and `--secrets FOLDER`";
+        return Err(Ended::saying(Exit::Usage, what));
+    }
+    let tasks = tasks(&args.tasks)?;
     let (server, key) = server_and_key(&args).await?;
     let connectors = args.connectors.executor(args.outbound.client()?, Serves::OneTenant)?;
     let mut names: Vec<&str> = tasks.names().collect();

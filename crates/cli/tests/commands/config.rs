@@ -110,3 +110,75 @@ fn help_does_not_tell_what_the_environment_holds() {
         assert!(!shown.out.contains("hidden"), "{}", shown.out);
     }
 }
+
+#[test]
+fn a_first_file_is_written_once_and_is_right() {
+    let up = Up::start(&["--no-demo"]);
+    let file = up.path("first.toml").display().to_string();
+    let written = up.run(&["config", "init", &file]);
+    assert_eq!(written.code, 0, "{written:?}");
+    let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&file).unwrap().permissions());
+    assert_eq!(mode & 0o777, 0o600, "the address of a database may come to stand in it");
+    let again = up.run(&["config", "init", &file]);
+    assert_eq!(again.code, 78, "what is there is kept: {again:?}");
+    let checked = up.run(&["config", "check", &file]);
+    assert_eq!((checked.code, checked.out), (0, format!("{file} is right: 0 settings\n")));
+    let printed = up.run(&["config", "init", "-"]);
+    assert_eq!(printed.out, std::fs::read_to_string(&file).unwrap());
+}
+
+#[test]
+fn a_check_says_what_a_server_or_a_worker_would() {
+    let up = Up::start(&["--no-demo"]);
+    for (text, says) in [
+        ("lisen = \"127.0.0.1:1\"", "did you mean `listen`?"),
+        ("session_lease_ms = 10", "the least is 400"),
+        ("store = \"mysql://x\"", "mysql"),
+        ("public_url = \"ftp://x\"", "--public-url is `ftp://x`"),
+        ("[oidc]\nissuer = \"https://x.example\"", "--oidc-client-id"),
+        ("connectors = \"absent.toml\"", "absent.toml"),
+        ("[worker]\ntask = { resize = \"./absent.sh\" }", "./absent.sh"),
+    ] {
+        let file = up.file("checked.toml", text);
+        let checked = up.run(&["config", "check", &file]);
+        assert_eq!(checked.code, 78, "{text}: {checked:?}");
+        assert!(checked.err.contains(&file) && checked.err.contains(says), "{text}: {checked:?}");
+    }
+    let file = up.file("checked.toml", "listen = \"127.0.0.1:1\"\n[oidc]\nlabel = \"x\"\n");
+    let checked = up.run(&["config", "check", &file, "-o", "json"]);
+    assert_eq!(checked.json()["settings"], serde_json::json!(["listen", "oidc.label"]), "{checked:?}");
+    let none = up.run(&["config", "check"]);
+    assert_eq!(none.code, 78, "{none:?}");
+    assert!(none.err.contains("interlock config init"), "{none:?}");
+}
+
+#[test]
+fn logs_are_text_or_json_with_levels_by_module() {
+    let up = Up::start(&["--no-demo"]);
+    // Nobody answers there: the worker says so in its log until it is killed.
+    let key = up.file("some.key", "ilk_nothing");
+    let program = up.file("task.sh", "#!/bin/sh\n");
+    std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let line = |format: &str, filter: &str| {
+        let task = format!("t={program}");
+        let arguments = ["worker", "--server", "http://127.0.0.1:9", "--api-key-file", &key, "--task", &task];
+        let mut worker = up
+            .command()
+            .args(arguments)
+            .args(["--log-format", format, "--log", filter])
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = std::io::BufRead::lines(std::io::BufReader::new(worker.stderr.take().unwrap()));
+        let logged = lines.by_ref().map(Result::unwrap).find(|line| !line.starts_with("interlock:"));
+        worker.kill().unwrap();
+        worker.wait().unwrap();
+        logged.unwrap()
+    };
+    let json: Value = serde_json::from_str(&line("json", "error,interlock_worker=warn")).unwrap();
+    assert_eq!(json["level"], "WARN", "{json}");
+    assert!(json["target"].as_str().unwrap().starts_with("interlock_worker"), "{json}");
+    assert!(json["message"].is_string() && json["timestamp"].is_string(), "{json}");
+    let text = line("text", "error,interlock_worker=warn");
+    assert!(text.contains("WARN interlock_worker"), "{text}");
+}

@@ -16,7 +16,7 @@ use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 
 use crate::client::contexts::{Context, Contexts};
 use crate::client::target::{DEFAULT_SERVER, Target, address};
-use crate::client::{Client, Secret};
+use crate::client::{Client, Secret, local};
 use crate::output::exit::{Ended, Exit};
 
 /// A key for programs, which may stand in the environment while a person signs in: only the flag is refused beside
@@ -145,14 +145,14 @@ fn place(args: &LoginArgs, contexts: &Contexts) -> anyhow::Result<(String, Strin
     let server = args.server.as_deref().map(address).transpose()?;
     if let Some(name) = &args.context {
         let known = contexts.contexts.get(name).map(|context| context.server.clone());
-        let server = server.or(known).unwrap_or_else(|| DEFAULT_SERVER.to_owned());
+        let server = server.or(known).unwrap_or_else(nearest_server);
         return Ok((name.clone(), server));
     }
     match server {
         None => {
             let current = contexts.current.as_ref().and_then(|name| contexts.contexts.get_key_value(name));
             let (name, server) =
-                current.map_or_else(|| (None, DEFAULT_SERVER.to_owned()), |(name, c)| (Some(name), c.server.clone()));
+                current.map_or_else(|| (None, nearest_server()), |(name, c)| (Some(name), c.server.clone()));
             Ok((name.cloned().unwrap_or_else(|| "local".to_owned()), server))
         }
         Some(server) => {
@@ -161,6 +161,11 @@ fn place(args: &LoginArgs, contexts: &Contexts) -> anyhow::Result<(String, Strin
             Ok((name, server))
         }
     }
+}
+
+/// The server on this machine, as every other command finds it.
+fn nearest_server() -> String {
+    local::find().map_or_else(|| DEFAULT_SERVER.to_owned(), |local| local.server)
 }
 
 /// A name after the server's host, such as `prod.example`.

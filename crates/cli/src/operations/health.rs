@@ -1,0 +1,43 @@
+//! `interlock health`: whether a server is ready, for whatever starts and restarts it. An image without a shell has nothing
+//! else to ask with.
+
+use std::time::Duration;
+
+use clap::Args;
+use interlock_protocol::health::Health;
+
+use crate::client::{Client, ClientArgs};
+use crate::output::exit::{Ended, Exit};
+
+/// A server that needs longer is not ready.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
+
+#[derive(Args)]
+pub struct HealthArgs {
+    #[command(flatten)]
+    client: ClientArgs,
+}
+
+pub async fn run(args: HealthArgs) -> anyhow::Result<()> {
+    let mut target = args.client.server.target()?;
+    // Nobody has to be known to ask this, so no credential leaves the machine.
+    target.credential = None;
+    let server = target.server.clone();
+    let client = Client::new(target)?;
+    let late = || Ended::saying(Exit::Unavailable, format!("{server} has not answered within {ANSWER_TIMEOUT:?}"));
+    let asked = async {
+        let response = client.get("/readyz").open().await?;
+        let status = response.status();
+        Ok::<_, anyhow::Error>((status, response.bytes().await?))
+    };
+    let (status, answer) = tokio::time::timeout(ANSWER_TIMEOUT, asked).await.map_err(|_| late())??;
+    if !status.is_success() {
+        return Err(Ended::saying(Exit::Unavailable, format!("{server} answers {status}: it is not ready")));
+    }
+    let foreign = |_| Ended::saying(Exit::Unavailable, format!("{server} answers, and is not an Interlock server"));
+    let health: Health = serde_json::from_slice(&answer).map_err(foreign)?;
+    args.client.output.printer().show(&health, |_| {
+        let problems = health.problems.iter().map(|problem| format!("  {problem}\n")).collect::<String>();
+        format!("{server} is {}\n{problems}", health.status)
+    })
+}

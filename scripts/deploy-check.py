@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+"""Checks the files in deploy/ with the tools that read them, and that what they name exists.
+
+    scripts/deploy-check.py PROMTOOL INTERLOCK
+
+Alerts are checked and tested by promtool, the dashboards' queries are checked by it as rules, every metric that either names is
+one that a server has and every metric of a server is named by one of them, and every variable in the compose file, the manifest,
+the units and the images is one that the binary reads.
+"""
+
+import json
+import re
+import subprocess
+import sys
+import tempfile
+import urllib.request
+from pathlib import Path
+
+DEPLOY = Path(__file__).resolve().parent.parent / "deploy"
+VARIABLES = {"$job": "interlock", "$instance": ".*", "$__rate_interval": "5m"}
+# Variables of the compose file itself, which no command of ours reads.
+OF_COMPOSE = {"INTERLOCK_IMAGE", "INTERLOCK_WORKER_IMAGE"}
+
+
+def promtool(program: str, *arguments: str) -> None:
+    done = subprocess.run([program, *arguments], capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"promtool {' '.join(arguments)}:\n{done.stdout}{done.stderr}")
+
+
+def metrics_of(interlock: str) -> str:
+    """What a server says about itself once somebody has asked it something under a key."""
+    with tempfile.TemporaryDirectory() as folder:
+        data = Path(folder) / "data"
+        env = {"HOME": folder, "INTERLOCK_CONFIG_DIR": folder}
+        command = [interlock, "up", "--no-demo", "--listen", "127.0.0.1:0", "--data", str(data)]
+        server = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True)
+        try:
+            address = re.search(r"http://[0-9.:]+", server.stdout.readline())[0]
+            while "Ctrl-C" not in server.stdout.readline():
+                pass
+            head = {"authorization": f"Bearer {(data / 'local.key').read_text().strip()}"}
+            body = json.dumps({"workflow": "order", "inputs": {"order": "mine", "cents": 100}}).encode()
+            more = head | {"content-type": "application/json", "idempotency-key": "deploy-check"}
+            urllib.request.urlopen(urllib.request.Request(f"{address}/api/v1/runs", body, more)).read()
+            return urllib.request.urlopen(urllib.request.Request(f"{address}/metrics", headers=head)).read().decode()
+        finally:
+            server.kill()
+            server.wait()
+
+
+def expressions(dashboard: dict) -> list[str]:
+    found = [target["expr"] for panel in dashboard["panels"] for target in panel.get("targets", [])]
+    for variable, value in VARIABLES.items():
+        found = [expression.replace(variable, value) for expression in found]
+    return found
+
+
+def known_metrics(text: str) -> set[str]:
+    names = set()
+    for name, kind in re.findall(r"^# TYPE (\S+) (\S+)$", text, re.MULTILINE):
+        names |= {name + end for end in ("_bucket", "_sum", "_count")} if kind == "histogram" else {name}
+    return names
+
+
+def main() -> None:
+    program, metrics = sys.argv[1], metrics_of(sys.argv[2])
+    alerts = DEPLOY / "prometheus/alerts.yaml"
+    promtool(program, "check", "rules", str(alerts))
+    promtool(program, "test", "rules", str(DEPLOY / "prometheus/alerts.test.yaml"))
+
+    used = set(re.findall(r"\binterlock_[a-z_]+", alerts.read_text()))
+    for path in sorted((DEPLOY / "grafana").glob("*.json")):
+        queries = expressions(json.loads(path.read_text()))
+        used |= {name for query in queries for name in re.findall(r"\binterlock_[a-z_]+", query)}
+        rules = [{"record": f"panel:{number}", "expr": query} for number, query in enumerate(queries)]
+        with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+            # JSON is YAML.
+            json.dump({"groups": [{"name": path.stem, "rules": rules}]}, file)
+            file.flush()
+            promtool(program, "check", "rules", file.name)
+    known = known_metrics(metrics)
+    if absent := sorted(used - known):
+        sys.exit(f"no server has these metrics: {', '.join(absent)}; it has {', '.join(sorted(known))}")
+    if unused := sorted({re.sub(r"_(bucket|sum|count)$", "", name) for name in known}
+                        - {re.sub(r"_(bucket|sum|count)$", "", name) for name in used}):
+        sys.exit(f"no dashboard and no alert uses {', '.join(unused)}")
+
+    reference = (DEPLOY.parent / "docs/reference/config.md").read_text() + (DEPLOY.parent / "docs/reference/cli.md").read_text()
+    for path in [*DEPLOY.glob("*.yaml"), *DEPLOY.glob("*Dockerfile"), *(DEPLOY / "systemd").glob("*")]:
+        for name in set(re.findall(r"\bINTERLOCK_[A-Z_]+", path.read_text())) - OF_COMPOSE:
+            if f"`{name}`" not in reference:
+                sys.exit(f"{path}: nothing reads {name}")
+    print(f"deploy: alerts tested, {len(used)} metrics named, all of them there")
+
+
+if __name__ == "__main__":
+    main()
