@@ -11,7 +11,8 @@ import { State } from '../../parts/state';
 import { Ago, Countdown, Text } from '../../parts/text';
 import { at, Link } from '../../route/router';
 import { runQuery } from '../run/query';
-import { canDecide, hasVoted } from './inbox';
+import { Compared } from './compared';
+import { canDecide, hasVoted, reasonOf, titleOf } from './inbox';
 import { ApprovalVotes, Progress } from './votes';
 
 interface Props {
@@ -23,6 +24,7 @@ export function ApprovalCard({ approval, decide }: Props) {
   const me = useMe();
   const run = useQuery(runQuery(approval.run_id));
   const mine = canDecide(approval, me);
+  const reason = reasonOf(approval);
   return (
     <article className="card">
       <header>
@@ -35,8 +37,13 @@ export function ApprovalCard({ approval, decide }: Props) {
           &nbsp;
         </p>
         <h2 className="question">
-          <Text of={approval.message ?? 'The workflow asks without a message.'} lines />
+          <Text of={titleOf(approval, run.data?.subject)} lines />
         </h2>
+        {reason !== undefined && (
+          <p className="asked-why">
+            <span className="quiet">Asked because</span> <Text of={reason} lines />
+          </p>
+        )}
         <p className="card-line">
           <State of={approval.state} detail={approval.purpose === 'gate' ? null : `to ${approval.purpose}`} />
           <Progress approval={approval} />
@@ -59,6 +66,7 @@ export function ApprovalCard({ approval, decide }: Props) {
       )}
       {approval.action != null && <WhatIsDone action={approval.action} />}
       <Facts of={factsOf(approval)} />
+      {run.data !== undefined && <Compared approval={approval} run={run.data} />}
       {run.error !== null && <ProblemNote error={run.error} />}
       {run.data === undefined ? run.error === null && <Loading rows={4} /> : <WhatFollows approval={approval} run={run.data} />}
       {approval.votes.length > 0 && (

@@ -5,7 +5,7 @@ import { api, must, Refusal, type Approval } from '../../api/client';
 import { useMe } from '../../api/session';
 import { Area, FormDialog, maybe, Select } from '../../parts/form';
 import { Text } from '../../parts/text';
-import { delegationsQuery } from './inbox';
+import { delegationsQuery, reasonOf, titleOf } from './inbox';
 import { Progress } from './votes';
 
 interface Props {
@@ -47,8 +47,13 @@ export function DecideDialog({ approvals, approve, close }: Props) {
         {approvals.map((approval) => (
           <li key={approval.approval}>
             <blockquote>
-              <Text of={approval.message ?? 'The workflow asks without a message.'} lines />
+              <Text of={titleOf(approval)} lines />
             </blockquote>
+            {reasonOf(approval) !== undefined && (
+              <p className="quiet">
+                <Text of={reasonOf(approval)!} lines />
+              </p>
+            )}
             {approval.quorum > 1 && <Progress approval={approval} />}
           </li>
         ))}

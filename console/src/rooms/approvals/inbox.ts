@@ -44,3 +44,16 @@ export function inOrder(approvals: readonly Approval[], me: Me): Approval[] {
   const rank = (approval: Approval) => (canDecide(approval, me) ? 0 : 1);
   return approvals.toSorted((a, b) => rank(a) - rank(b) || dueAt(a) - dueAt(b));
 }
+
+/** What is asked, in one line: the action, where there is one, else the workflow's own question. */
+export function titleOf(approval: Approval, subject?: string | null): string {
+  const { action, message } = approval;
+  if (action == null) return message ?? 'The workflow asks without a message.';
+  const asked = approval.purpose === 'gate' ? action.operation : `${approval.purpose} ${action.operation}`;
+  return subject == null ? `${asked}?` : `${asked} for ${subject}?`;
+}
+
+/** Why people are asked, where the question is not the message itself. */
+export function reasonOf({ action, message }: Approval): string | undefined {
+  return action == null ? undefined : (message ?? undefined);
+}

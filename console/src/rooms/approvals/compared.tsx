@@ -1,0 +1,72 @@
+/** What differs from before: from an earlier request for the same step, or else from the last run that succeeded. */
+
+import { useQuery } from '@tanstack/react-query';
+import { api, must, type Approval, type Run } from '../../api/client';
+import { Difference } from '../../parts/difference';
+import { wordOf } from '../../parts/state';
+import { Ago } from '../../parts/text';
+import { at, Link } from '../../route/router';
+import { readable } from '../../text/canonical';
+import { runApprovalsQuery } from '../run/query';
+
+export function Compared({ approval, run }: { approval: Approval; run: Run }) {
+  const own = useQuery(runApprovalsQuery(run.run_id));
+  const before = run.resumed_from ?? undefined;
+  const theirs = useQuery({ ...runApprovalsQuery(before ?? ''), enabled: before !== undefined });
+  const asked = askedBefore(approval, [...(theirs.data ?? []), ...(own.data ?? [])]);
+  const settled = own.data !== undefined && (before === undefined || theirs.data !== undefined);
+  if (asked !== undefined) return <SinceAsked approval={approval} asked={asked} />;
+  return settled ? <SinceLastRun run={run} /> : null;
+}
+
+/** The newest of the earlier requests for the same step that are about an action. */
+export function askedBefore(approval: Approval, others: readonly Approval[]): Approval | undefined {
+  if (approval.action == null) return undefined;
+  return others
+    .filter((other) => other.action?.step === approval.action?.step && other.requested_at < approval.requested_at && other.approval !== approval.approval)
+    .toSorted((a, b) => b.requested_at - a.requested_at)[0];
+}
+
+function SinceAsked({ approval, asked }: { approval: Approval; asked: Approval }) {
+  const [before, after] = [readable(asked.action), readable(approval.action)];
+  return (
+    <section className="compared">
+      <h3>What has changed since it was last asked</h3>
+      <p className="quiet">
+        The request before was {wordOf(asked.state)} <Ago at={asked.resolved_at ?? asked.requested_at} />
+        {before === after && ', and was about exactly the same'}.
+      </p>
+      {before !== after && <Difference before={before} after={after} what="What has changed in the action" />}
+    </section>
+  );
+}
+
+function SinceLastRun({ run }: { run: Run }) {
+  const last = useQuery({
+    queryKey: ['last-succeeded', run.workflow, run.created_at],
+    queryFn: async () => {
+      const query = { workflow: run.workflow, state: ['succeeded' as const], created_before: run.created_at, limit: 1 };
+      return (await must(api.GET('/api/v1/runs', { params: { query } }))).runs[0] ?? null;
+    },
+    staleTime: Infinity,
+  });
+  if (last.data == null) return null;
+  const [before, after] = [readable(last.data.inputs), readable(run.inputs)];
+  const sameVersion = last.data.workflow_version === run.workflow_version;
+  return (
+    <section className="compared">
+      <h3>What differs from last time</h3>
+      <p className="quiet">
+        <Link to={at('runs', last.data.run_id)}>The last run that succeeded</Link> began <Ago at={last.data.created_at} />.{' '}
+        {before === after ? 'It had the same inputs' : 'Its inputs were others'}
+        {sameVersion ? ', and the same version of the workflow.' : ', and another version of the workflow: '}
+        {!sameVersion && (
+          <Link to={`${at('workflows', run.workflow)}?tab=versions&version=${run.workflow_version}&with=${last.data.workflow_version}`}>
+            what changed from {last.data.workflow_version} to {run.workflow_version}
+          </Link>
+        )}
+      </p>
+      {before !== after && <Difference before={before} after={after} what="What differs in the inputs" />}
+    </section>
+  );
+}
