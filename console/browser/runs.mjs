@@ -114,4 +114,56 @@ export function runTests(get) {
     assert.match(await page.locator('.why').innerText(), /<img src=x onerror=alert\(1\)>/);
     await done(page);
   });
+
+  test('charts count what ended and failed of what the filter matches, and stay hidden where somebody hid them', async () => {
+    const harness = get();
+    await harness.reaches(await harness.begin('hello', { name: 'Charts' }), 'succeeded');
+    const { runs } = await harness.call('/runs?workflow=hello&limit=500');
+    const over = runs.filter((run) => run.finished_at !== undefined).length;
+    const page = await harness.signIn('vera', '/runs?workflow=hello&state=running');
+    await page.getByRole('img', { name: new RegExp(`^Ended: ${over}, ${runs.length} started`) }).waitFor();
+    await page.getByRole('img', { name: /^Failed: 0, 0 % of what ended/ }).waitFor();
+    await page.getByRole('img', { name: /^Under way or waiting: / }).waitFor();
+    await page.keyboard.press('h');
+    await page.locator('.charts').waitFor({ state: 'detached' });
+    await page.reload();
+    await page.getByRole('button', { name: 'Show charts' }).click();
+    await page.locator('.chart').first().waitFor();
+    await done(page);
+  });
+
+  test('a hundred thousand runs are fifty rows, and a bounded number of questions', async () => {
+    const page = await get().signIn('vera', '/workflows');
+    const total = 100_000;
+    const now = Date.now();
+    const asked = [];
+    await page.route('**/api/v1/runs?*', (route) => {
+      const query = new URL(route.request().url()).searchParams;
+      const limit = Number(query.get('limit'));
+      const from = query.has('after') ? Number(query.get('after').slice(-8)) : 0;
+      asked.push(limit);
+      const runs = Array.from({ length: Math.min(limit, total - from) }, (_, index) => {
+        const created_at = now - (from + index) * 500;
+        return {
+          run_id: `run_${String(from + index + 1).padStart(32, '0')}`, workflow: 'hello', workflow_version: 1, workspace: 'default', state: 'succeeded',
+          position: 0, subject: `s-${from + index}`, trigger: { type: 'api' }, priority: 0, resume_count: 0, created_at, finished_at: created_at + 90, inputs: {},
+        };
+      });
+      return route.fulfill({ json: { runs, next_after: from + runs.length < total ? runs.at(-1).run_id : null } });
+    });
+    await page.keyboard.press('g');
+    await page.keyboard.press('r');
+    await page.getByText('The newest 1,000 runs').waitFor();
+    assert.equal(await page.locator('tbody tr').count(), 50);
+    assert.ok(asked.every((limit) => limit <= 500) && asked.length <= 6, `it asked for ${asked.join(', ')} runs`);
+    const nodes = await page.evaluate(() => document.querySelectorAll('*').length);
+    assert.ok(nodes < 3_000, `the page has ${nodes} nodes`);
+    for (const first of ['s-50', 's-100']) {
+      await page.getByRole('button', { name: 'Older' }).click();
+      await page.getByRole('link', { name: first, exact: true }).waitFor();
+      assert.equal(await page.locator('tbody tr').count(), 50);
+    }
+    assert.ok(await page.evaluate(() => document.querySelectorAll('*').length) <= nodes + 10, 'paging leaves nothing behind');
+    await done(page);
+  });
 }

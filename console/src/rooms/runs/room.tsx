@@ -9,6 +9,7 @@ import { Empty, Loading, ProblemNote } from '../../parts/notes';
 import { useNow } from '../../parts/text';
 import { at, go, useAddress, withQuery } from '../../route/router';
 import { BulkDialog } from './bulk';
+import { Charts, ChartsButton, useChartsShown } from './charts';
 import { FilterBar } from './filter-bar';
 import { filterOf, isEmpty, notForBulk } from './filter';
 import { useHeldRows } from './held';
@@ -28,10 +29,11 @@ export function RunsRoom() {
   const [cursor, setCursor] = useState(-1);
   const [bulk, setBulk] = useState(false);
   const operates = useMay('operate');
+  const [charts, turnCharts] = useChartsShown();
   const table = useRef<HTMLTableSectionElement>(null);
   const question = query.toString();
   useEffect(() => setCursor(-1), [question]);
-  const { rows, arrived } = useHeldRows(runs.data?.runs, pointed || cursor >= 0, question);
+  const { rows, arrived } = useHeldRows({ fresh: runs.data?.runs, stale: runs.isPlaceholderData }, pointed || cursor >= 0, question);
 
   function move(by: number) {
     const next = Math.max(0, Math.min(rows.length - 1, cursor + by));
@@ -49,6 +51,7 @@ export function RunsRoom() {
     { press: '/', does: 'Search', run: () => document.getElementById('search')?.focus() },
     { press: ']', does: 'Older runs', run: older },
     { press: '[', does: 'Newest runs', run: () => go(withQuery(path, changed(query, 'after', ''))) },
+    { press: 'h', does: charts ? 'Hide the charts' : 'Show the charts', run: turnCharts },
     { press: 'Escape', does: 'Let the list move again', run: () => setCursor(-1) },
   ]);
 
@@ -65,6 +68,7 @@ export function RunsRoom() {
               </button>
             )}
           </span>
+          <ChartsButton shown={charts} turn={turnCharts} />
           {operates && (
             <Button onClick={() => setBulk(true)} disabled={unfit !== undefined} title={unfit}>
               Act on all matching …
@@ -73,6 +77,7 @@ export function RunsRoom() {
         </div>
       </header>
       <StatusStrip />
+      {charts && <Charts filter={filter} now={minute} />}
       <FilterBar />
       {runs.error !== null && <ProblemNote error={runs.error} />}
       {runs.data === undefined ? (
