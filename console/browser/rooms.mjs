@@ -6,11 +6,12 @@ import { CONTRAST, findings, RULES } from './axe.mjs';
 import { done, until } from './harness.mjs';
 import { decidedRun } from './policy.mjs';
 
-/** The same markup in other colours has other contrasts, and nothing else. */
 const LOOKS = [
   ['light', 1280, 860, RULES],
-  ['dark', 1280, 860, CONTRAST],
+  ['dark', 1280, 860, RULES],
   ['light', 390, 844, RULES],
+  // The same markup in other colours has other contrasts, and nothing else.
+  ['dark', 390, 844, CONTRAST],
 ];
 
 /** Goes to a room as a link does, without loading the page again. */
@@ -32,10 +33,12 @@ export function roomTests(get) {
     await harness.call('/webhooks', { name: 'github', source: 'github' });
     const proven = await harness.begin('hello', { name: 'Evidence' });
     await until('the evidence is there', () => harness.call(`/runs/${proven}/evidence`).then(() => true, () => false));
+    for (const text of ['one', 'two']) await harness.call('/workflows', { source: `name: compared\nsteps:\n  - id: say\n    transform: { text: ${text} }\n` });
     const decided = await decidedRun(harness);
     const worker = (await harness.call('/workers')).workers.find((each) => each.worker === 'console-tests').session_id;
     const rooms = [
       ['runs', '/runs', 'table'],
+      ['runs-none', '/runs?subject=nothing', '.empty'],
       ['run-waiting', `/runs/${waiting}`, '.timeline'],
       ['run-over', `/runs/${over}?step=3`, '.timeline .segment'],
       ['approvals', '/approvals', '.inbox-list'],
@@ -43,7 +46,7 @@ export function roomTests(get) {
       ['workflows', '/workflows', 'table'],
       ['workflow', '/workflows/restart-database', '.step-list'],
       ['workflow-source', '/workflows/restart-database?tab=source', '.source'],
-      ['workflow-versions', '/workflows/restart-database?tab=versions', '.versions'],
+      ['workflow-versions', '/workflows/compared?tab=versions', '.versions .source'],
       ['schedules', '/schedules/nightly', '.slots'],
       ['workers', '/workers', '.workers'],
       ['worker', `/workers/${worker}`, '.pane .facts'],
@@ -58,6 +61,7 @@ export function roomTests(get) {
       ['webhook', `/webhooks/${told}`, '.pane'],
       ['settings', '/settings', '.facts'],
       ['settings-people', '/settings/people', 'table'],
+      ['settings-groups', '/settings/groups', 'table'],
       ['settings-keys', '/settings/keys', 'table'],
       ['settings-tenant', '/settings/tenant', '.facts'],
       ['settings-delegations', '/settings/delegations', '.empty'],
@@ -94,8 +98,9 @@ export function roomTests(get) {
       await harness.picture(page, `sign-in-${colorScheme}-1280`);
       await done(page);
       const ada = await harness.signIn('ada', '/workflows/hello', { colorScheme, bypassCSP: true });
-      for (const [key, name] of [['?', 'keys'], ['s', 'start']]) {
-        await ada.keyboard.press(key);
+      for (const [key, name] of [['?', 'keys'], ['s', 'start'], [undefined, 'tenant-switch']]) {
+        if (key === undefined) await ada.getByRole('button', { name: 'Go to another tenant' }).click();
+        else await ada.keyboard.press(key);
         await ada.locator('dialog[open]').waitFor();
         for (const finding of await findings(ada)) found.push(`${name}: ${finding}`);
         await harness.picture(ada, `${name}-${colorScheme}-1280`);
@@ -128,6 +133,47 @@ export function roomTests(get) {
       await phone.getByRole('heading', { name: room, level: 1 }).waitFor();
     }
     await done(phone);
+  });
+
+  test('the console leads to another tenant, and to one that was visited before', async () => {
+    const page = await get().signIn('vera', '/runs');
+    await page.evaluate(() => localStorage.setItem('interlock.tenants', '["demo","acme"]'));
+    await page.getByRole('button', { name: 'Go to another tenant' }).click();
+    await page.getByRole('list', { name: 'Tenants' }).getByRole('button', { name: 'acme' }).click();
+    await page.waitForURL('**/login?tenant=acme');
+    assert.equal(await page.locator('input[name=tenant]').inputValue(), 'acme');
+    await page.goto('/runs');
+    await page.waitForURL(/\/login\?next=/);
+    await done(page);
+  });
+
+  test('a mistake in one room leaves the others', async () => {
+    const page = await get().signIn('vera', '/runs');
+    await page.route('**/api/v1/schedules?*', (route) => route.fulfill({ json: { schedules: 7 } }));
+    await page.keyboard.press('g');
+    await page.keyboard.press('s');
+    await page.getByRole('heading', { name: 'This page has a mistake' }).waitFor();
+    await page.keyboard.press('g');
+    await page.keyboard.press('w');
+    await page.getByRole('link', { name: 'restart-database' }).waitFor();
+    await page.context().close();
+  });
+
+  test('settings show groups with who can decide, and how much of each limit is used', async () => {
+    const harness = get();
+    const page = await harness.signIn('ada', '/settings/groups');
+    await page.getByRole('row', { name: /sre.*ada.*3 can decide/ }).waitFor();
+    await page.route('**/api/v1/tenants/*', async (route) => {
+      const answer = await route.fetch();
+      await route.fulfill({ response: answer, json: { ...(await answer.json()), pending_runs_max: 9000 } });
+    });
+    await page.goto('/settings/tenant');
+    await page.locator('.facts', { hasText: /\d+ of 9,000/ }).waitFor();
+    await page.getByRole('meter', { name: 'Pending runs' }).waitFor();
+    await page.getByRole('button', { name: 'Change …' }).click();
+    await page.getByText('set by whoever manages the installation').waitFor();
+    assert.equal(await page.locator('dialog input[type=number]').count(), 0, 'no limit is offered that the server would not take');
+    await done(page);
   });
 
   test('an admin makes a key, which is shown once, and revokes it', async () => {

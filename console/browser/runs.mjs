@@ -115,6 +115,42 @@ export function runTests(get) {
     await done(page);
   });
 
+  test('a run is started like another one, with a label of its own', async () => {
+    const harness = get();
+    const before = await harness.begin('restart-database', { incident: 'INC4711', host: 'db-3' });
+    await harness.reaches(before, 'waiting_approval');
+    await harness.call(`/runs/${before}/cancel`, { reason: 'again later' });
+    const page = await harness.signIn('otto', `/runs/${before}`);
+    await page.getByRole('link', { name: 'Start another like it …' }).click();
+    assert.equal(await page.getByLabel('incident', { exact: true }).inputValue(), 'INC4711');
+    assert.equal(await page.getByLabel('host (optional)').inputValue(), 'db-3');
+    await page.getByText('Subject, labels, priority').click();
+    await page.getByLabel('Labels (optional)').fill('shift:night');
+    await page.getByRole('button', { name: 'Start the run' }).click();
+    await page.waitForURL(/\/runs\/run_/);
+    const made = await harness.call(`/runs/${page.url().split('/').at(-1)}`);
+    assert.deepEqual([made.inputs.host, made.labels.shift], ['db-3', 'night']);
+    await harness.call(`/runs/${made.run_id}/cancel`, { reason: 'seen' });
+    await done(page);
+  });
+
+  test('a step says which worker had it, and two versions of a workflow are compared', async () => {
+    const harness = get();
+    const run = await harness.begin('hello', { name: 'Worker' });
+    await harness.reaches(run, 'succeeded');
+    const page = await harness.signIn('vera', `/runs/${run}?step=0`);
+    await page.locator('.step-pane').getByRole('link', { name: 'console-tests' }).click();
+    await page.waitForURL(/\/workers\/ses_/);
+    for (const text of ['one', 'two', 'three']) await harness.call('/workflows', { source: `name: changed\nsteps:\n  - id: say\n    transform: { text: ${text} }\n` });
+    await page.goto('/workflows/changed?tab=versions');
+    await page.locator('.source-line.gone', { hasText: 'two' }).waitFor();
+    await page.getByLabel('Version 3, compared with').selectOption('1');
+    await page.locator('.source-line.gone', { hasText: 'one' }).waitFor();
+    await page.locator('.source-line.new', { hasText: 'three' }).waitFor();
+    assert.match(page.url(), /with=1/);
+    await done(page);
+  });
+
   test('charts count what ended and failed of what the filter matches, and stay hidden where somebody hid them', async () => {
     const harness = get();
     await harness.reaches(await harness.begin('hello', { name: 'Charts' }), 'succeeded');

@@ -2,7 +2,6 @@
 
 import { useQuery } from '@tanstack/react-query';
 import { api, must, type Approval, type Run, type Schema } from '../../api/client';
-import { useMe } from '../../api/session';
 import { Button } from '../../parts/button';
 import { Facts } from '../../parts/facts';
 import { JsonView } from '../../parts/json';
@@ -12,7 +11,7 @@ import { Ago, Countdown, Text } from '../../parts/text';
 import { at, Link } from '../../route/router';
 import { runQuery } from '../run/query';
 import { Compared } from './compared';
-import { canDecide, hasVoted, reasonOf, titleOf } from './inbox';
+import { canDecide, hasVoted, reasonOf, titleOf, useDecider, type Decider } from './inbox';
 import { ApprovalVotes, Progress } from './votes';
 
 interface Props {
@@ -21,7 +20,7 @@ interface Props {
 }
 
 export function ApprovalCard({ approval, decide }: Props) {
-  const me = useMe();
+  const me = useDecider();
   const run = useQuery(runQuery(approval.run_id));
   const mine = canDecide(approval, me);
   const reason = reasonOf(approval);
@@ -108,7 +107,7 @@ function factsOf(approval: Approval): [string, React.ReactNode][] {
   return facts;
 }
 
-function whyNot(approval: Approval, me: ReturnType<typeof useMe>): string {
+function whyNot(approval: Approval, me: Decider): string {
   if (me.person != null && hasVoted(approval, me.person)) return 'You have voted. The others’ votes appear here as they come.';
   if (me.person != null && approval.excluded.includes(me.person)) return 'You started or directed this run, so others decide.';
   if (!me.roles.some((role) => role === 'approver' || role === 'admin')) return 'Deciding needs the role approver.';

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { Approval, Me } from '../../api/client';
-import { canDecide, inOrder, reasonOf, titleOf } from './inbox';
+import { canDecide, inOrder, reasonOf, rightOn, titleOf } from './inbox';
 
 const approval = (rest: Partial<Approval>): Approval =>
   ({ approval: 'apr', state: 'requested', approvers: [], excluded: [], votes: [], expires_at: 100, ...rest }) as Approval;
@@ -16,6 +16,15 @@ it('offers a decision to whom the approval asks, once', () => {
   expect(canDecide(approval({ state: 'approved' }), bob)).toBe(false);
   expect(canDecide(approval({}), { ...bob, roles: ['viewer'] })).toBe(false);
   expect(canDecide(approval({}), { ...bob, person: null })).toBe(false);
+});
+
+it('offers what was lent, but not where the two count as one person already', () => {
+  const lent = { ...bob, lenders: ['dora'] };
+  expect(rightOn(approval({ approvers: ['dba'] }), lent)).toEqual({ own: false, lenders: ['dora'] });
+  expect(rightOn(approval({}), lent)).toEqual({ own: true, lenders: ['dora'] });
+  expect(canDecide(approval({ approvers: ['dba'], excluded: ['dora'] }), lent)).toBe(false);
+  expect(canDecide(approval({ approvers: ['dba'], excluded: ['bob'] }), lent)).toBe(false);
+  expect(canDecide(approval({ approvers: ['dba'], votes: [{ person: 'dora', approve: true, at: 1 }] }), lent)).toBe(false);
 });
 
 it('puts mine first, then what is due first', () => {

@@ -3,7 +3,7 @@
 import { useState } from 'react';
 import { useQueries, useQuery } from '@tanstack/react-query';
 import type { Approval } from '../../api/client';
-import { useMay, useMe } from '../../api/session';
+import { useMay } from '../../api/session';
 import { useKeys } from '../../keyboard/keys';
 import { Button } from '../../parts/button';
 import { Empty, Loading, ProblemNote } from '../../parts/notes';
@@ -14,14 +14,14 @@ import { runQuery } from '../run/query';
 import { Lend } from '../settings/lend';
 import { ApprovalCard } from './card';
 import { DecideDialog } from './decide';
-import { approvalQuery, canDecide, dueAt, INBOX_MAX, inOrder, openApprovals, titleOf } from './inbox';
+import { approvalQuery, canDecide, dueAt, INBOX_MAX, inOrder, openApprovals, titleOf, useDecider } from './inbox';
 import { Progress } from './votes';
 
 /** Rows that also say which run they belong to: that is one more question each. */
 const NAMED_MAX = 50;
 
 export function ApprovalsRoom({ selected }: { selected: string | undefined }) {
-  const me = useMe();
+  const me = useDecider();
   const open = useQuery(openApprovals);
   const list = inOrder(open.data?.approvals ?? [], me);
   const runs = useQueries({ queries: list.slice(0, NAMED_MAX).map((approval) => runQuery(approval.run_id)) });

@@ -18,6 +18,12 @@ export const stepsQuery = (run: string) =>
 export const whyQuery = (run: string) =>
   queryOptions({ queryKey: ['run', run, 'why'], queryFn: () => must(api.GET('/api/v1/runs/{run}/why', path(run))) });
 
+export const attemptsQuery = (run: string) =>
+  queryOptions({
+    queryKey: ['run', run, 'attempts'],
+    queryFn: async () => (await must(api.GET('/api/v1/runs/{run}/attempts', path(run)))).attempts,
+  });
+
 export const receiptsQuery = (run: string) =>
   queryOptions({
     queryKey: ['run', run, 'receipts'],

@@ -2,7 +2,7 @@
 
 import { useState } from 'react';
 import { useQuery } from '@tanstack/react-query';
-import type { Run, Step } from '../../api/client';
+import type { Run, Schema, Step } from '../../api/client';
 import { useMay } from '../../api/session';
 import { Button } from '../../parts/button';
 import { Facts } from '../../parts/facts';
@@ -10,12 +10,12 @@ import { JsonView } from '../../parts/json';
 import { State } from '../../parts/state';
 import { Ago, Id, Text, Took } from '../../parts/text';
 import type { RunEvent } from '../../text/events';
-import { segments, SEGMENT_WORDS } from '../../text/timeline';
 import { ApprovalVotes } from '../approvals/votes';
+import { Attempts, WorkerLink } from './attempts';
 import { Decisions } from './decisions';
 import { isOver } from './actions';
 import { RestartDialog } from './dialogs';
-import { definitionQuery, receiptsQuery, runApprovalsQuery, type Definition, type DefinedStep } from './query';
+import { attemptsQuery, definitionQuery, receiptsQuery, runApprovalsQuery, type Definition, type DefinedStep } from './query';
 
 interface Props {
   run: Run;
@@ -31,6 +31,8 @@ export function StepPane({ run, step, events }: Props) {
   const mine = (approvals.data ?? []).filter((approval) => approval.position === step.position);
   const receipts = useQuery(receiptsQuery(run.run_id));
   const effects = (receipts.data ?? []).filter((receipt) => receipt.position === step.position);
+  const attempts = useQuery(attemptsQuery(run.run_id));
+  const tried = (attempts.data ?? []).filter((attempt) => attempt.position === step.position);
   const [restart, setRestart] = useState(false);
   const operates = useMay('operate');
   const restartable = operates && step.kind !== 'rollback' && run.continued_by == null && (isOver(run.state) || run.state === 'paused');
@@ -52,7 +54,7 @@ export function StepPane({ run, step, events }: Props) {
           <Text of={defined.description} />
         </p>
       )}
-      <Facts of={factsOf(step, defined)} />
+      <Facts of={[...factsOf(step, defined), ...workerFact(tried.at(-1))]} />
       {step.error != null && (
         <section>
           <h3>Error</h3>
@@ -72,7 +74,7 @@ export function StepPane({ run, step, events }: Props) {
           <JsonView value={step.output} what="the step’s output" />
         </section>
       )}
-      <Attempts step={step} events={events} />
+      <Attempts step={step} events={events} tried={tried} />
       {effects.length > 0 && (
         <section>
           <h3>Effects on other systems</h3>
@@ -116,6 +118,11 @@ function factsOf(step: Step, defined: DefinedStep | undefined): [string, React.R
   return facts;
 }
 
+/** Who has it, or had it last. */
+function workerFact(last: Schema['AttemptView'] | undefined): [string, React.ReactNode][] {
+  return last === undefined ? [] : [['Worker', <WorkerLink of={last} />]];
+}
+
 export function StepErrorView({ error }: { error: unknown }) {
   const known = error as { code?: string; class?: string; message?: string } | null;
   if (typeof known?.message !== 'string') return <JsonView value={error} what="the error" />;
@@ -128,34 +135,5 @@ export function StepErrorView({ error }: { error: unknown }) {
         <Text of={[known.code, known.class].filter(Boolean).join(' · ')} />
       </code>
     </div>
-  );
-}
-
-function Attempts({ step, events }: { step: Step; events: RunEvent[] }) {
-  const list = segments(events).get(step.position) ?? [];
-  if (list.length < 2) return null;
-  return (
-    <section>
-      <h3>How it went</h3>
-      <ol className="attempts">
-        {list.map((segment, index) => (
-          <li key={index}>
-            <span className={`segment-mark ${segment.kind}`} aria-hidden="true" />
-            <span>
-              {SEGMENT_WORDS[segment.kind]}
-              {segment.attempt !== undefined && segment.attempt > 0 && segment.kind !== 'retry' && `, attempt ${segment.attempt}`}
-              {segment.note !== undefined && (
-                <span className="quiet">
-                  : <Text of={segment.note} />
-                </span>
-              )}
-            </span>
-            <span className="number quiet">
-              <Took from={segment.from} to={segment.to} />
-            </span>
-          </li>
-        ))}
-      </ol>
-    </section>
   );
 }

@@ -78,7 +78,9 @@ function Three({ history, to }: { history: History; to: number }) {
         bar={({ open }) => ({ words: `${open} not ended`, parts: [{ tone: 'busy', value: open }] })}
       />
       <p className="charts-foot quiet">
-        {history.whole ? 'Runs that started' : `The newest ${history.runs.length.toLocaleString()} runs: those that started`} since {shortTime(history.from, to)}, a bar for {each}.
+        {history.whole ? 'Runs that started' : `The newest ${history.runs.length.toLocaleString()} runs, which started`} since {shortTime(history.from, to)}, a bar for {each}.
+        {history.counted !== undefined &&
+          ` Since ${shortTime(history.counted.since, to)} ${history.counted.started.toLocaleString()} have started, and ${history.counted.failed.toLocaleString()} of them failed.`}
       </p>
     </section>
   );

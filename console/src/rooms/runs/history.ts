@@ -3,7 +3,7 @@
 import { keepPreviousData, queryOptions } from '@tanstack/react-query';
 import { api, must } from '../../api/client';
 import type { Lived } from '../../text/buckets';
-import type { RunFilter } from './filter';
+import { bulkFilter, type RunFilter } from './filter';
 
 const PAGE = 500;
 const PAGES_MAX = 2;
@@ -19,6 +19,8 @@ export interface History {
   at: number;
   /** Whether these are all that started since `from`. */
   whole: boolean;
+  /** Where they are not: how many there are, by the server's count. */
+  counted?: { since: number; started: number; failed: number };
 }
 
 export function historyQuery({ state: _, ...filter }: RunFilter) {
@@ -45,7 +47,18 @@ async function load(filter: Omit<RunFilter, 'state'>): Promise<History> {
     if (after === undefined || found.runs.length === 0) break;
   }
   const whole = after === undefined;
-  return { runs, at: now, whole, from: beginning(runs, now, whole && filter.created_from !== undefined ? created_from : undefined) };
+  // A part of a text cannot be counted.
+  const counted = whole || filter.text !== undefined ? undefined : await countOf({ ...filter, text: undefined, created_from });
+  return { counted, runs, at: now, whole, from: beginning(runs, now, whole && filter.created_from !== undefined ? created_from : undefined) };
+}
+
+async function countOf(filter: Omit<RunFilter, 'state'> & { created_from: number }): Promise<History['counted']> {
+  const count = async (state?: RunFilter['state']) => {
+    const { text: _, ...asked } = bulkFilter({ ...filter, state }) as ReturnType<typeof bulkFilter> & { text?: string };
+    return (await must(api.POST('/api/v1/bulk/preview', { body: { filter: asked } }))).count;
+  };
+  const [started, failed] = await Promise.all([count(), count('failed')]);
+  return { since: filter.created_from, started, failed };
 }
 
 /** A day in which all began within the last minutes shows these minutes. */
