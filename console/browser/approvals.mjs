@@ -106,8 +106,7 @@ export function approvalTests(get) {
     await bob.goto('/approvals');
     await bob.getByRole('link', { name: 'Publish “not as always”?' }).click();
     const compared = bob.locator('.compared', { hasText: 'What differs from last time' });
-    await compared.locator('.source-line.gone', { hasText: 'as always' }).waitFor();
-    await compared.locator('.source-line.new', { hasText: 'not as always' }).waitFor();
+    await compared.getByRole('row', { name: 'title "as always" "not as always"' }).waitFor();
     await done(bob);
   });
 
@@ -129,8 +128,7 @@ export function approvalTests(get) {
     const open = await until('it is asked again', async () => (await harness.call(`/approvals?run=${run}`)).approvals.find((each) => each.state === 'requested'));
     await ada.goto(`/approvals/${open.approval}`);
     const compared = ada.locator('.compared', { hasText: 'since it was last asked' });
-    await compared.locator('.source-line.gone', { hasText: '1200' }).waitFor();
-    await compared.locator('.source-line.new', { hasText: '90' }).waitFor();
+    await compared.getByRole('row', { name: 'input.amount 1200 90' }).waitFor();
     await compared.getByText('was rejected').waitFor();
     await ada.getByText('Asked because').waitFor();
     await done(ada);

@@ -99,8 +99,14 @@ export function runTests(get) {
     await harness.picture(page, 'bulk');
     await page.getByRole('button', { name: `Cancel ${before} runs` }).click();
     await page.getByText(`${before} of ${before} runs, ${before} as asked`).waitFor();
+    const address = page.url();
+    assert.match(address, /job=job_/, 'it has an address');
     await page.getByRole('button', { name: 'Close' }).last().click();
     await page.getByText('No run matches').waitFor();
+    await page.getByRole('button', { name: 'Jobs', exact: true }).click();
+    await page.locator('.jobs li', { hasText: 'the parcels are lost' }).getByRole('button', { name: `Canceled ${before} runs` }).click();
+    await page.getByText(`${before} of ${before} runs`).waitFor();
+    assert.equal(page.url(), address);
     await done(page);
   });
 
@@ -148,6 +154,16 @@ export function runTests(get) {
     await page.locator('.source-line.gone', { hasText: 'one' }).waitFor();
     await page.locator('.source-line.new', { hasText: 'three' }).waitFor();
     assert.match(page.url(), /with=1/);
+    await done(page);
+  });
+
+  test('the steps of a runbook stand under its phases', async () => {
+    const harness = get();
+    const steps = ['prechecks', 'main', 'main', 'postchecks'].map((phase, index) => `  - { id: s${index}, phase: ${phase}, transform: { n: ${index} } }`);
+    await harness.call('/workflows', { source: `name: runbook\nsteps:\n${steps.join('\n')}\n` });
+    const page = await harness.signIn('vera', `/runs/${await harness.begin('runbook', {})}`);
+    await page.locator('.timeline .phase').first().waitFor();
+    assert.deepEqual(await page.locator('.timeline .phase').allInnerTexts(), ['Checks before', 'Main part', 'Checks after']);
     await done(page);
   });
 

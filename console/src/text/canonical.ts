@@ -1,5 +1,5 @@
 /** JSON with its names in order, so that two values that say the same look the same. */
-export function ordered(value: unknown): unknown {
+function ordered(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(ordered);
   if (typeof value !== 'object' || value === null) return value;
   // By UTF-16 code units, as RFC 8785 has it.
@@ -7,11 +7,7 @@ export function ordered(value: unknown): unknown {
   return Object.fromEntries(names.map((name) => [name, ordered((value as Record<string, unknown>)[name])]));
 }
 
-export function readable(value: unknown): string {
-  return JSON.stringify(ordered(value), null, 2) ?? 'null';
-}
-
-/** The same in the fewest bytes: RFC 8785 for texts and whole numbers, which is all that entries of the log have. */
+/** In the fewest bytes: RFC 8785 for texts and whole numbers, which is all that entries of the log have. */
 export function canonical(value: unknown): string {
   return JSON.stringify(ordered(value));
 }

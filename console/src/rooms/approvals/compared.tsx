@@ -2,11 +2,11 @@
 
 import { useQuery } from '@tanstack/react-query';
 import { api, must, type Approval, type Run } from '../../api/client';
-import { Difference } from '../../parts/difference';
 import { wordOf } from '../../parts/state';
-import { Ago } from '../../parts/text';
+import { Table } from '../../parts/table';
+import { Ago, Text } from '../../parts/text';
 import { at, Link } from '../../route/router';
-import { readable } from '../../text/canonical';
+import { changes, CHANGES_MAX, type Change } from '../../text/changes';
 import { runApprovalsQuery } from '../run/query';
 
 export function Compared({ approval, run }: { approval: Approval; run: Run }) {
@@ -28,15 +28,15 @@ export function askedBefore(approval: Approval, others: readonly Approval[]): Ap
 }
 
 function SinceAsked({ approval, asked }: { approval: Approval; asked: Approval }) {
-  const [before, after] = [readable(asked.action), readable(approval.action)];
+  const found = changes(asked.action, approval.action);
   return (
     <section className="compared">
       <h3>What has changed since it was last asked</h3>
       <p className="quiet">
         The request before was {wordOf(asked.state)} <Ago at={asked.resolved_at ?? asked.requested_at} />
-        {before === after && ', and was about exactly the same'}.
+        {found.length === 0 && ', and was about exactly the same'}.
       </p>
-      {before !== after && <Difference before={before} after={after} what="What has changed in the action" />}
+      <Changes of={found} before="Then" />
     </section>
   );
 }
@@ -51,14 +51,14 @@ function SinceLastRun({ run }: { run: Run }) {
     staleTime: Infinity,
   });
   if (last.data == null) return null;
-  const [before, after] = [readable(last.data.inputs), readable(run.inputs)];
+  const found = changes(last.data.inputs, run.inputs);
   const sameVersion = last.data.workflow_version === run.workflow_version;
   return (
     <section className="compared">
       <h3>What differs from last time</h3>
       <p className="quiet">
         <Link to={at('runs', last.data.run_id)}>The last run that succeeded</Link> began <Ago at={last.data.created_at} />.{' '}
-        {before === after ? 'It had the same inputs' : 'Its inputs were others'}
+        {found.length === 0 ? 'It had the same inputs' : 'It had other inputs'}
         {sameVersion ? ', and the same version of the workflow.' : ', and another version of the workflow: '}
         {!sameVersion && (
           <Link to={`${at('workflows', run.workflow)}?tab=versions&version=${run.workflow_version}&with=${last.data.workflow_version}`}>
@@ -66,7 +66,31 @@ function SinceLastRun({ run }: { run: Run }) {
           </Link>
         )}
       </p>
-      {before !== after && <Difference before={before} after={after} what="What differs in the inputs" />}
+      <Changes of={found} before="Last time" />
     </section>
   );
+}
+
+function Changes({ of, before }: { of: Change[]; before: string }) {
+  if (of.length === 0) return null;
+  return (
+    <>
+      <Table
+        caption="What differs, field by field"
+        className="changes"
+        rows={of.slice(0, CHANGES_MAX)}
+        keyOf={(change) => change.path}
+        columns={[
+          { title: 'Field', className: 'c-field', cell: (change) => <Text of={change.path || 'all of it'} /> },
+          { title: before, className: 'gone', cell: (change) => <Value of={change.before} /> },
+          { title: 'Now', className: 'new', cell: (change) => <Value of={change.after} /> },
+        ]}
+      />
+      {of.length > CHANGES_MAX && <p className="quiet">and {of.length - CHANGES_MAX} more</p>}
+    </>
+  );
+}
+
+function Value({ of }: { of: string | undefined }) {
+  return of === undefined ? <span className="quiet">not there</span> : <code><Text of={of} /></code>;
 }

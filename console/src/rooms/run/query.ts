@@ -68,6 +68,8 @@ export function useEventsQuery(run: string) {
   });
 }
 
+export type Phase = 'prechecks' | 'main' | 'postchecks';
+
 /** One step as the workflow's file has it. */
 export interface DefinedStep {
   id: string;
@@ -75,7 +77,12 @@ export interface DefinedStep {
   effect?: string;
   blast_radius?: string;
   if?: string;
+  phase?: Phase;
+  critical?: boolean;
   task?: string;
+  uses?: string;
+  run?: unknown;
+  model?: unknown;
   transform?: unknown;
   wait?: unknown;
   approval?: unknown;

@@ -6,7 +6,8 @@ import { Refusal } from '../../api/client';
 import { Link, useParam } from '../../route/router';
 import { useKeys } from '../../keyboard/keys';
 import { RunHead } from './head';
-import { runQuery, stepsQuery, useEventsQuery } from './query';
+import { phaseStarts } from './phases';
+import { definitionQuery, runQuery, stepsQuery, useEventsQuery, type Definition } from './query';
 import { Details } from './details';
 import { StepPane } from './step';
 import { Timeline } from './timeline';
@@ -16,6 +17,8 @@ export function RunRoom({ id }: { id: string }) {
   const steps = useQuery(stepsQuery(id));
   const events = useQuery(useEventsQuery(id));
   const [chosen, choose] = useParam('step');
+  const pinned = useQuery({ ...definitionQuery(run.data?.workflow ?? '', run.data?.workflow_version ?? 0), enabled: run.data !== undefined });
+  const phases = phaseStarts(pinned.data?.definition as Definition | undefined);
   const list = steps.data ?? [];
   const position = list.findIndex((step) => String(step.position) === chosen);
   const selected = list[position] ?? list.find((step) => step.position === run.data?.position) ?? list[0];
@@ -49,7 +52,7 @@ export function RunRoom({ id }: { id: string }) {
           {steps.data === undefined ? (
             <Loading rows={6} />
           ) : (
-            <Timeline run={run.data} steps={list} events={events.data ?? []} selected={selected?.position} choose={choose} />
+            <Timeline run={run.data} steps={list} events={events.data ?? []} selected={selected?.position} choose={choose} phases={phases} />
           )}
         </section>
         <section className="pane step-pane" aria-label="The selected step">

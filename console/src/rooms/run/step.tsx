@@ -15,6 +15,7 @@ import { Attempts, WorkerLink } from './attempts';
 import { Decisions } from './decisions';
 import { isOver } from './actions';
 import { RestartDialog } from './dialogs';
+import { PHASE_WORDS } from './phases';
 import { attemptsQuery, definitionQuery, receiptsQuery, runApprovalsQuery, type Definition, type DefinedStep } from './query';
 
 interface Props {
@@ -108,6 +109,8 @@ export function StepPane({ run, step, events }: Props) {
 function factsOf(step: Step, defined: DefinedStep | undefined): [string, React.ReactNode][] {
   const facts: [string, React.ReactNode][] = [['Kind', step.kind]];
   if (defined?.task !== undefined) facts.push(['Task', <code><Text of={defined.task} /></code>]);
+  if (defined?.uses !== undefined) facts.push(['Calls', <code><Text of={defined.uses} /></code>]);
+  if (defined?.phase !== undefined) facts.push(['Phase', PHASE_WORDS[defined.phase]]);
   if (defined?.if !== undefined) facts.push(['Only if', <code><Text of={defined.if} /></code>]);
   if (defined?.effect !== undefined) facts.push(['Effect', defined.effect]);
   if (defined?.blast_radius !== undefined) facts.push(['Blast radius', defined.blast_radius]);

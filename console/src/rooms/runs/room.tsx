@@ -7,12 +7,13 @@ import { useKeys } from '../../keyboard/keys';
 import { Button } from '../../parts/button';
 import { Empty, Loading, ProblemNote } from '../../parts/notes';
 import { useNow } from '../../parts/text';
-import { at, go, useAddress, withQuery } from '../../route/router';
+import { at, go, useAddress, useParam, withQuery } from '../../route/router';
 import { BulkDialog } from './bulk';
 import { Charts, ChartsButton, useChartsShown } from './charts';
 import { FilterBar } from './filter-bar';
 import { filterOf, isEmpty, notForBulk } from './filter';
 import { useHeldRows } from './held';
+import { JobDialog, JobsDialog } from './jobs';
 import { runsQuery } from './query';
 import { StatusStrip } from './strip';
 import { RunTable } from './table';
@@ -28,6 +29,8 @@ export function RunsRoom() {
   const [pointed, setPointed] = useState(false);
   const [cursor, setCursor] = useState(-1);
   const [bulk, setBulk] = useState(false);
+  const [jobs, setJobs] = useState(false);
+  const [job, setJob] = useParam('job');
   const operates = useMay('operate');
   const [charts, turnCharts] = useChartsShown();
   const table = useRef<HTMLTableSectionElement>(null);
@@ -70,6 +73,11 @@ export function RunsRoom() {
           </span>
           <ChartsButton shown={charts} turn={turnCharts} />
           {operates && (
+            <Button look="quiet" onClick={() => setJobs(true)}>
+              Jobs
+            </Button>
+          )}
+          {operates && (
             <Button onClick={() => setBulk(true)} disabled={unfit !== undefined} title={unfit}>
               Act on all matching …
             </Button>
@@ -93,7 +101,9 @@ export function RunsRoom() {
         {after !== undefined && <Button onClick={() => go(withQuery(path, changed(query, 'after', '')))}>Newest</Button>}
         {runs.data?.next_after != null && <Button onClick={older}>Older</Button>}
       </nav>
-      {bulk && <BulkDialog filter={filter} close={() => setBulk(false)} />}
+      {bulk && <BulkDialog filter={filter} started={setJob} close={() => setBulk(false)} />}
+      {jobs && <JobsDialog open={(id) => (setJobs(false), setJob(id))} close={() => setJobs(false)} />}
+      {job !== '' && <JobDialog job={job} close={() => setJob('')} />}
     </div>
   );
 }

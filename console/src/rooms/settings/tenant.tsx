@@ -29,8 +29,8 @@ export function Tenant() {
           ['Pending runs', <Used limit="pending_runs_max" of={tenant} now={usage.pending_runs_max} />],
           ['Runs not ended', usage.active?.toLocaleString() ?? '…'],
           ['Share', `${tenant.weight}, beside other tenants`],
-          ['Own runs', tenant.settings.self_approval === true ? 'people may approve what they started, outside of production' : 'nobody approves what they started'],
-          ['Made', <Instant at={tenant.created_at} />],
+          ['Self-approval', tenant.settings.self_approval === true ? 'people may approve what they started, outside of production' : 'nobody approves what they started'],
+          ['Created', <Instant at={tenant.created_at} />],
         ]}
       />
       {administers && <Button onClick={() => setChanging(true)}>Change …</Button>}
