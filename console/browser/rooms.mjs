@@ -89,6 +89,7 @@ export function roomTests(get) {
   test('dialogs and the sign-in page are accessible', async () => {
     const harness = get();
     const found = [];
+    await harness.reaches(await harness.begin('publish-page', { title: 'A dialog' }), 'waiting_approval');
     for (const colorScheme of ['light', 'dark']) {
       const page = await harness.visitor({ colorScheme, bypassCSP: true });
       await page.goto('/login');
@@ -96,10 +97,25 @@ export function roomTests(get) {
       await harness.picture(page, `sign-in-${colorScheme}-1280`);
       await done(page);
       const ada = await harness.signIn('ada', '/workflows/hello', { colorScheme, bypassCSP: true });
-      for (const [key, name] of [['?', 'keys'], ['s', 'start'], [undefined, 'tenant-switch']]) {
-        if (key === undefined) await ada.getByRole('button', { name: 'Go to another tenant' }).click();
-        else await ada.keyboard.press(key);
-        await ada.locator('dialog[open]').waitFor();
+      const press = (key) => () => ada.keyboard.press(key);
+      const click = (name) => () => ada.getByRole('button', { name, exact: true }).click();
+      const dialogs = [
+        ['keys', '/workflows/hello', press('?')],
+        ['start', '/workflows/hello', press('s')],
+        ['tenant-switch', '/workflows/hello', click('Go to another tenant')],
+        ['bulk', '/runs?workflow=hello', click('Act on all matching …')],
+        ['jobs', '/runs?workflow=hello', click('Jobs')],
+        ['decide', '/approvals', click('Approve …')],
+        ['delegate', '/approvals', click('Delegate …')],
+        ['new-schedule', '/schedules', click('New schedule …')],
+        ['new-person', '/settings/people', click('New person …')],
+        ['new-key', '/settings/keys', click('New key …')],
+      ];
+      for (const [name, path, open] of dialogs) {
+        await visit(ada, path);
+        await ada.locator('main [aria-busy=true]').first().waitFor({ state: 'detached' });
+        await open();
+        await ada.locator('dialog[open] :is(form, .key-groups, .jobs, p)').first().waitFor();
         for (const finding of await findings(ada)) found.push(`${name}: ${finding}`);
         await harness.picture(ada, `${name}-${colorScheme}-1280`);
         await ada.keyboard.press('Escape');
@@ -142,6 +158,34 @@ export function roomTests(get) {
     assert.equal(await page.locator('input[name=tenant]').inputValue(), 'acme');
     await page.goto('/runs');
     await page.waitForURL(/\/login\?next=/);
+    await done(page);
+  });
+
+  test('rooms do not jump while they load', async () => {
+    const harness = get();
+    const run = await harness.begin('restart-database', { incident: 'INC3333' });
+    await harness.reaches(run, 'waiting_approval');
+    const { approval } = (await harness.call(`/approvals?run=${run}`)).approvals[0];
+    const page = await harness.signIn('ada', '/workflows');
+    await page.addInitScript(() => {
+      globalThis.shifts = [];
+      const watch = (list) => globalThis.shifts.push(...list.getEntries().filter((shift) => !shift.hadRecentInput).map((shift) => shift.value));
+      new PerformanceObserver(watch).observe({ type: 'layout-shift', buffered: true });
+    });
+    // Every answer comes late, and in another order than it was asked for.
+    let asked = 0;
+    await page.route('**/api/v1/**', async (route) => {
+      await new Promise((go) => setTimeout(go, (asked++ * 70) % 300));
+      await route.continue().catch(() => {});
+    });
+    for (const [path, landmark] of [['/runs', '.chart'], [`/runs/${run}`, '.timeline .segment'], [`/approvals/${approval}`, '.walk'], ['/workflows/hello', '.step-list']]) {
+      await page.goto(path);
+      await page.locator(landmark).first().waitFor();
+      await page.waitForLoadState('networkidle');
+      const moved = (await page.evaluate(() => globalThis.shifts)).reduce((sum, value) => sum + value, 0);
+      assert.ok(moved < 0.05, `${path} moved by ${moved.toFixed(3)}`);
+    }
+    await harness.call(`/runs/${run}/cancel`, { reason: 'seen' });
     await done(page);
   });
 

@@ -1,22 +1,34 @@
 /** What differs from before: from an earlier request for the same step, or else from the last run that succeeded. */
 
-import { useQuery } from '@tanstack/react-query';
+import { queryOptions } from '@tanstack/react-query';
 import { api, must, type Approval, type Run } from '../../api/client';
 import { wordOf } from '../../parts/state';
 import { Table } from '../../parts/table';
 import { Ago, Text } from '../../parts/text';
 import { at, Link } from '../../route/router';
 import { changes, CHANGES_MAX, type Change } from '../../text/changes';
-import { runApprovalsQuery } from '../run/query';
 
-export function Compared({ approval, run }: { approval: Approval; run: Run }) {
-  const own = useQuery(runApprovalsQuery(run.run_id));
-  const before = run.resumed_from ?? undefined;
-  const theirs = useQuery({ ...runApprovalsQuery(before ?? ''), enabled: before !== undefined });
-  const asked = askedBefore(approval, [...(theirs.data ?? []), ...(own.data ?? [])]);
-  const settled = own.data !== undefined && (before === undefined || theirs.data !== undefined);
-  if (asked !== undefined) return <SinceAsked approval={approval} asked={asked} />;
-  return settled ? <SinceLastRun run={run} /> : null;
+/** What an approval is compared with: an earlier request, the last run that succeeded, or nothing. */
+export type Comparison = { asked: Approval } | { last: Run } | null;
+
+export const comparisonQuery = (approval: Approval, run: Run) =>
+  queryOptions({
+    queryKey: ['comparison', approval.approval],
+    queryFn: async (): Promise<Comparison> => {
+      const runs = run.resumed_from == null ? [run.run_id] : [run.resumed_from, run.run_id];
+      const pages = approval.action == null ? [] : await Promise.all(runs.map((of) => must(api.GET('/api/v1/approvals', { params: { query: { run: of, limit: 200 } } }))));
+      const asked = askedBefore(approval, pages.flatMap((page) => page.approvals));
+      if (asked !== undefined) return { asked };
+      const query = { workflow: run.workflow, state: ['succeeded' as const], created_before: run.created_at, limit: 1 };
+      const last = (await must(api.GET('/api/v1/runs', { params: { query } }))).runs[0];
+      return last === undefined ? null : { last };
+    },
+    staleTime: Infinity,
+  });
+
+export function Compared({ approval, run, to }: { approval: Approval; run: Run; to: Comparison | undefined }) {
+  if (to == null) return null;
+  return 'asked' in to ? <SinceAsked approval={approval} asked={to.asked} /> : <SinceLastRun run={run} last={to.last} />;
 }
 
 /** The newest of the earlier requests for the same step that are about an action. */
@@ -41,28 +53,19 @@ function SinceAsked({ approval, asked }: { approval: Approval; asked: Approval }
   );
 }
 
-function SinceLastRun({ run }: { run: Run }) {
-  const last = useQuery({
-    queryKey: ['last-succeeded', run.workflow, run.created_at],
-    queryFn: async () => {
-      const query = { workflow: run.workflow, state: ['succeeded' as const], created_before: run.created_at, limit: 1 };
-      return (await must(api.GET('/api/v1/runs', { params: { query } }))).runs[0] ?? null;
-    },
-    staleTime: Infinity,
-  });
-  if (last.data == null) return null;
-  const found = changes(last.data.inputs, run.inputs);
-  const sameVersion = last.data.workflow_version === run.workflow_version;
+function SinceLastRun({ run, last }: { run: Run; last: Run }) {
+  const found = changes(last.inputs, run.inputs);
+  const sameVersion = last.workflow_version === run.workflow_version;
   return (
     <section className="compared">
       <h3>What differs from last time</h3>
       <p className="quiet">
-        <Link to={at('runs', last.data.run_id)}>The last run that succeeded</Link> began <Ago at={last.data.created_at} />.{' '}
+        <Link to={at('runs', last.run_id)}>The last run that succeeded</Link> began <Ago at={last.created_at} />.{' '}
         {found.length === 0 ? 'It had the same inputs' : 'It had other inputs'}
         {sameVersion ? ', and the same version of the workflow.' : ', and another version of the workflow: '}
         {!sameVersion && (
-          <Link to={`${at('workflows', run.workflow)}?tab=versions&version=${run.workflow_version}&with=${last.data.workflow_version}`}>
-            what changed from {last.data.workflow_version} to {run.workflow_version}
+          <Link to={`${at('workflows', run.workflow)}?tab=versions&version=${run.workflow_version}&with=${last.workflow_version}`}>
+            what changed from {last.workflow_version} to {run.workflow_version}
           </Link>
         )}
       </p>

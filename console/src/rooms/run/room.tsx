@@ -1,13 +1,15 @@
 /** One run: why it stands where it stands, what it did and when, and what can be done about it. */
 
-import { useQuery } from '@tanstack/react-query';
+import { useQueries, useQuery } from '@tanstack/react-query';
 import { Empty, Loading, ProblemNote } from '../../parts/notes';
 import { Refusal } from '../../api/client';
 import { Link, useParam } from '../../route/router';
 import { useKeys } from '../../keyboard/keys';
 import { RunHead } from './head';
 import { phaseStarts } from './phases';
-import { definitionQuery, runQuery, stepsQuery, useEventsQuery, type Definition } from './query';
+import {
+  attemptsQuery, decisionsQuery, definitionQuery, receiptsQuery, runApprovalsQuery, runQuery, stepsQuery, useEventsQuery, whyQuery, type Definition,
+} from './query';
 import { Details } from './details';
 import { StepPane } from './step';
 import { Timeline } from './timeline';
@@ -31,8 +33,11 @@ export function RunRoom({ id }: { id: string }) {
     { press: 'j', does: 'Next step', run: () => move(1) },
     { press: 'k', does: 'Previous step', run: () => move(-1) },
   ]);
-  if (run.data === undefined) {
-    if (run.error === null) return <Loading rows={10} />;
+  // The room is drawn once all that its height depends on has come: what came one by one would make it jump.
+  const others = useQueries({ queries: [attemptsQuery(id), decisionsQuery(id), receiptsQuery(id), runApprovalsQuery(id), whyQuery(id)] });
+  const waits = [steps, events, pinned, ...others].some((query) => query.isPending);
+  if (run.data === undefined || waits) {
+    if (run.error === null) return <Loading rows={14} />;
     const absent = run.error instanceof Refusal && run.error.problem.status === 404;
     if (!absent) return <ProblemNote error={run.error} />;
     return (
