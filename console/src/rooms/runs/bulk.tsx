@@ -61,7 +61,7 @@ export function BulkDialog({ filter, started, close }: { filter: RunFilter; star
   return (
     <FormDialog title="Act on all matching runs" verb={`${verb} ${runs}`} danger={action === 'cancel'} close={close} act={start}>
       <p>
-        <strong>{runs}</strong> match now: <Text of={inWords(filter)} />.
+        <strong>{runs}</strong> {count === 1 ? 'matches' : 'match'} now: <Text of={inWords(filter)} />.
       </p>
       <ul className="sample">
         {preview.data!.sample.slice(0, 5).map((run) => (
