@@ -7,6 +7,7 @@ SHELL := /bin/bash
 ARGS ?=
 SEEDS ?= 100000
 KILLS ?= 2000
+RUNS ?= 100000
 
 BIN := $(or $(CARGO_TARGET_DIR),target)/release/interlock
 
@@ -46,6 +47,11 @@ bench: release ## Measure this build (ARGS="…")
 .PHONY: bench-peers
 bench-peers: release ## Measure other engines on this machine with the same workloads
 	bench/peers/run
+
+.PHONY: bench-console
+bench-console: release ## Measure the console over a long history (RUNS=100000)
+	scripts/need console-packages chromium
+	INTERLOCK_BIN=$(abspath $(BIN)) RUNS=$(RUNS) npm --prefix console run --silent many
 
 .PHONY: soak
 soak: ## Long simulation and kill runs, and a rolling upgrade (SEEDS=100000 KILLS=2000)

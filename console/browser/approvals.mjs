@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { done } from './harness.mjs';
+import { done, until } from './harness.mjs';
 
 export function approvalTests(get) {
   test('two people approve in two browsers, and each sees the other’s vote within two seconds', async () => {
@@ -91,6 +91,67 @@ export function approvalTests(get) {
     await page.getByRole('button', { name: 'Approve 2 …' }).click();
     await page.getByRole('button', { name: 'Approve 2', exact: true }).click();
     for (const run of runs) await harness.reaches(run, 'succeeded');
+    await done(page);
+  });
+
+  test('the card shows what differs from the last run that succeeded', async () => {
+    const harness = get();
+    const before = await harness.begin('publish-page', { title: 'as always' });
+    await harness.reaches(before, 'waiting_approval');
+    const bob = await harness.signIn('bob', `/runs/${before}`);
+    await bob.locator('.why-actions').getByRole('button', { name: 'Approve' }).click();
+    await bob.getByRole('button', { name: 'Approve', exact: true }).last().click();
+    await harness.reaches(before, 'succeeded');
+    await harness.begin('publish-page', { title: 'not as always' });
+    await bob.goto('/approvals');
+    await bob.getByRole('link', { name: 'Publish “not as always”?' }).click();
+    const compared = bob.locator('.compared', { hasText: 'What differs from last time' });
+    await compared.getByRole('row', { name: 'title "as always" "not as always"' }).waitFor();
+    await done(bob);
+  });
+
+  test('what is asked again with another input shows what has changed', async () => {
+    const harness = get();
+    const pays = 'steps:\n  - { id: pay, task: page.publish, effect: keyed, blast_radius: high, with: { amount: "${{ inputs.amount }}" } }';
+    await harness.call('/workflows', { source: `name: pay-or-wait\ninputs: { amount: { type: integer, required: true } }\napproval: { on_reject: pause }\n${pays}\n` });
+    const run = await harness.begin('pay-or-wait', { amount: 1200 });
+    await harness.reaches(run, 'waiting_approval');
+    const ada = await harness.signIn('ada', `/runs/${run}`);
+    await ada.locator('.why-actions').getByRole('button', { name: 'Reject' }).click();
+    await ada.getByLabel('Why not?').fill('too much');
+    await ada.getByRole('button', { name: 'Reject', exact: true }).last().click();
+    await ada.locator('.run-title .state', { hasText: 'paused' }).waitFor();
+    await ada.locator('.why-actions').getByRole('button', { name: 'Retry' }).click();
+    await ada.getByText('With another input').click();
+    await ada.getByLabel('Input as JSON').fill('{"amount": 90}');
+    await ada.getByRole('button', { name: 'Retry', exact: true }).last().click();
+    const open = await until('it is asked again', async () => (await harness.call(`/approvals?run=${run}`)).approvals.find((each) => each.state === 'requested'));
+    await ada.goto(`/approvals/${open.approval}`);
+    const compared = ada.locator('.compared', { hasText: 'since it was last asked' });
+    await compared.getByRole('row', { name: 'input.amount 1200 90' }).waitFor();
+    await compared.getByText('was rejected').waitFor();
+    await ada.getByText('Asked because').waitFor();
+    await done(ada);
+  });
+
+  test('everything for one is marked at once, and the right to decide is lent from the inbox', async () => {
+    const harness = get();
+    for (const title of ['to be marked', 'to be marked too']) await harness.begin('publish-page', { title });
+    const page = await harness.signIn('ada', '/approvals');
+    await page.getByRole('button', { name: /^Mark all \d+ for me/ }).click();
+    const marked = await page.locator('.inbox-list input:checked').count();
+    assert.equal(marked, await page.locator('.inbox-list input').count());
+    await page.getByRole('button', { name: `Reject ${marked} …` }).waitFor();
+    await page.getByRole('button', { name: 'Unmark' }).click();
+    await page.getByRole('button', { name: 'Delegate …' }).click();
+    await page.getByLabel('To whom').fill('bob');
+    await page.getByLabel('Reason').fill('on leave');
+    await page.getByRole('button', { name: 'Lend it' }).click();
+    await page.getByText('bob may decide for you').waitFor();
+    await page.goto('/settings/delegations');
+    await page.getByRole('row', { name: /ada.*bob/ }).getByRole('button', { name: 'Revoke …' }).click();
+    await page.getByRole('button', { name: 'Revoke', exact: true }).click();
+    await until('it is revoked', async () => (await harness.call('/delegations')).delegations.length === 0);
     await done(page);
   });
 }

@@ -53,4 +53,20 @@ export function auditTests(get) {
     assert.equal(await other.getByRole('tab', { name: 'Evidence' }).count(), 0, 'a run that goes on has none');
     await done(other);
   });
+
+  test('the log is verified in the browser, and one that was tampered with is found out', async () => {
+    const harness = get();
+    const page = await harness.signIn('vera', '/audit');
+    await page.getByRole('button', { name: 'Verify the log' }).click();
+    await page.locator('.verify .state.good', { hasText: /whole: [\d,]+ entries/ }).waitFor();
+    await page.route('**/api/v1/audit?*order=oldest*', async (route) => {
+      const answer = await route.fetch();
+      const said = await answer.json();
+      if (said.entries[3]?.entry.index === 3) said.entries[3].entry.initiator = 'nobody';
+      await route.fulfill({ response: answer, json: said });
+    });
+    await page.getByRole('button', { name: 'Verify the log' }).click();
+    await page.locator('.verify .state.bad', { hasText: 'first bad entry 4' }).waitFor();
+    await done(page);
+  });
 }

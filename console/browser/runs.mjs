@@ -99,8 +99,14 @@ export function runTests(get) {
     await harness.picture(page, 'bulk');
     await page.getByRole('button', { name: `Cancel ${before} runs` }).click();
     await page.getByText(`${before} of ${before} runs, ${before} as asked`).waitFor();
+    const address = page.url();
+    assert.match(address, /job=job_/, 'it has an address');
     await page.getByRole('button', { name: 'Close' }).last().click();
     await page.getByText('No run matches').waitFor();
+    await page.getByRole('button', { name: 'Jobs', exact: true }).click();
+    await page.locator('.jobs li', { hasText: 'the parcels are lost' }).getByRole('button', { name: `Canceled ${before} runs` }).click();
+    await page.getByText(`${before} of ${before} runs`).waitFor();
+    assert.equal(page.url(), address);
     await done(page);
   });
 
@@ -112,6 +118,104 @@ export function runTests(get) {
     await page.locator('.hidden-character', { hasText: '\\u{202e}' }).first().waitFor();
     assert.equal(await page.locator('main img').count(), 0);
     assert.match(await page.locator('.why').innerText(), /<img src=x onerror=alert\(1\)>/);
+    await done(page);
+  });
+
+  test('a run is started like another one, with a label of its own', async () => {
+    const harness = get();
+    const before = await harness.begin('restart-database', { incident: 'INC4711', host: 'db-3' });
+    await harness.reaches(before, 'waiting_approval');
+    await harness.call(`/runs/${before}/cancel`, { reason: 'again later' });
+    const page = await harness.signIn('otto', `/runs/${before}`);
+    await page.getByRole('link', { name: 'Start another like it …' }).click();
+    assert.equal(await page.getByLabel('incident', { exact: true }).inputValue(), 'INC4711');
+    assert.equal(await page.getByLabel('host (optional)').inputValue(), 'db-3');
+    await page.getByText('Subject, labels, priority').click();
+    await page.getByLabel('Labels (optional)').fill('shift:night');
+    await page.getByRole('button', { name: 'Start the run' }).click();
+    await page.waitForURL(/\/runs\/run_/);
+    const made = await harness.call(`/runs/${page.url().split('/').at(-1)}`);
+    assert.deepEqual([made.inputs.host, made.labels.shift], ['db-3', 'night']);
+    await harness.call(`/runs/${made.run_id}/cancel`, { reason: 'seen' });
+    await done(page);
+  });
+
+  test('a step says which worker had it, and two versions of a workflow are compared', async () => {
+    const harness = get();
+    const run = await harness.begin('hello', { name: 'Worker' });
+    await harness.reaches(run, 'succeeded');
+    const page = await harness.signIn('vera', `/runs/${run}?step=0`);
+    await page.locator('.step-pane').getByRole('link', { name: 'console-tests' }).click();
+    await page.waitForURL(/\/workers\/ses_/);
+    for (const text of ['one', 'two', 'three']) await harness.call('/workflows', { source: `name: changed\nsteps:\n  - id: say\n    transform: { text: ${text} }\n` });
+    await page.goto('/workflows/changed?tab=versions');
+    await page.locator('.source-line.gone', { hasText: 'two' }).waitFor();
+    await page.getByLabel('Version 3, compared with').selectOption('1');
+    await page.locator('.source-line.gone', { hasText: 'one' }).waitFor();
+    await page.locator('.source-line.new', { hasText: 'three' }).waitFor();
+    assert.match(page.url(), /with=1/);
+    await done(page);
+  });
+
+  test('the steps of a runbook stand under its phases', async () => {
+    const harness = get();
+    const steps = ['prechecks', 'main', 'main', 'postchecks'].map((phase, index) => `  - { id: s${index}, phase: ${phase}, transform: { n: ${index} } }`);
+    await harness.call('/workflows', { source: `name: runbook\nsteps:\n${steps.join('\n')}\n` });
+    const page = await harness.signIn('vera', `/runs/${await harness.begin('runbook', {})}`);
+    await page.locator('.timeline .phase').first().waitFor();
+    assert.deepEqual(await page.locator('.timeline .phase').allInnerTexts(), ['Checks before', 'Main part', 'Checks after']);
+    await done(page);
+  });
+
+  test('charts count what ended and failed of what the filter matches, and stay hidden where somebody hid them', async () => {
+    const harness = get();
+    await harness.reaches(await harness.begin('hello', { name: 'Charts' }), 'succeeded');
+    const { runs } = await harness.call('/runs?workflow=hello&limit=500');
+    const over = runs.filter((run) => run.finished_at !== undefined).length;
+    const page = await harness.signIn('vera', '/runs?workflow=hello&state=running');
+    await page.getByRole('img', { name: new RegExp(`^Ended: ${over}, ${runs.length} started`) }).waitFor();
+    await page.getByRole('img', { name: /^Failed: 0, 0 % of what ended/ }).waitFor();
+    await page.getByRole('img', { name: /^Under way or waiting: / }).waitFor();
+    await page.keyboard.press('h');
+    await page.locator('.charts').waitFor({ state: 'detached' });
+    await page.reload();
+    await page.getByRole('button', { name: 'Show charts' }).click();
+    await page.locator('.chart').first().waitFor();
+    await done(page);
+  });
+
+  test('a hundred thousand runs are fifty rows, and a bounded number of questions', async () => {
+    const page = await get().signIn('vera', '/workflows');
+    const total = 100_000;
+    const now = Date.now();
+    const asked = [];
+    await page.route('**/api/v1/runs?*', (route) => {
+      const query = new URL(route.request().url()).searchParams;
+      const limit = Number(query.get('limit'));
+      const from = query.has('after') ? Number(query.get('after').slice(-8)) : 0;
+      asked.push(limit);
+      const runs = Array.from({ length: Math.min(limit, total - from) }, (_, index) => {
+        const created_at = now - (from + index) * 500;
+        return {
+          run_id: `run_${String(from + index + 1).padStart(32, '0')}`, workflow: 'hello', workflow_version: 1, workspace: 'default', state: 'succeeded',
+          position: 0, subject: `s-${from + index}`, trigger: { type: 'api' }, priority: 0, resume_count: 0, created_at, finished_at: created_at + 90, inputs: {},
+        };
+      });
+      return route.fulfill({ json: { runs, next_after: from + runs.length < total ? runs.at(-1).run_id : null } });
+    });
+    await page.keyboard.press('g');
+    await page.keyboard.press('r');
+    await page.getByText('The newest 1,000 runs').waitFor();
+    assert.equal(await page.locator('tbody tr').count(), 50);
+    assert.ok(asked.every((limit) => limit <= 500) && asked.length <= 6, `it asked for ${asked.join(', ')} runs`);
+    const nodes = await page.evaluate(() => document.querySelectorAll('*').length);
+    assert.ok(nodes < 3_000, `the page has ${nodes} nodes`);
+    for (const first of ['s-50', 's-100']) {
+      await page.getByRole('button', { name: 'Older' }).click();
+      await page.getByRole('link', { name: first, exact: true }).waitFor();
+      assert.equal(await page.locator('tbody tr').count(), 50);
+    }
+    assert.ok(await page.evaluate(() => document.querySelectorAll('*').length) <= nodes + 10, 'paging leaves nothing behind');
     await done(page);
   });
 }

@@ -3,6 +3,7 @@
 import { useEffect, type ReactNode } from 'react';
 import { SessionProvider } from './api/session';
 import { LiveProvider } from './live/live';
+import { Boundary } from './parts/boundary';
 import { Empty, ProblemNote } from './parts/notes';
 import { ToastProvider } from './parts/toast';
 import { ApprovalsRoom } from './rooms/approvals/room';
@@ -25,11 +26,20 @@ export function App() {
       <SessionProvider before={(problem) => <div className="before">{problem !== null && <ProblemNote error={problem} />}</div>}>
         <LiveProvider>
           <Shell>
-            <Room />
+            <BoundedRoom />
           </Shell>
         </LiveProvider>
       </SessionProvider>
     </ToastProvider>
+  );
+}
+
+function BoundedRoom() {
+  const { path } = useAddress();
+  return (
+    <Boundary at={path}>
+      <Room />
+    </Boundary>
   );
 }
 

@@ -9,8 +9,9 @@ import { useFeedState } from './live/live';
 import { Dialog } from './parts/dialog';
 import { Icon, type IconName } from './parts/icon';
 import { Text } from './parts/text';
-import { canDecide, openApprovals } from './rooms/approvals/inbox';
+import { canDecide, openApprovals, useDecider } from './rooms/approvals/inbox';
 import { go, Link, useAddress } from './route/router';
+import { TenantSwitch } from './tenant-switch';
 
 interface RoomLink {
   room: string;
@@ -38,6 +39,7 @@ export function Shell({ children }: { children: ReactNode }) {
   const here = parts[0] ?? 'runs';
   const [help, setHelp] = useState(false);
   const [more, setMore] = useState(false);
+  const [switching, setSwitching] = useState(false);
   const waiting = useWaitingCount();
   useKeys('Everywhere', [
     ...ROOMS.map(({ room, title, press }) => ({ press, does: `Go to ${title.toLowerCase()}`, run: () => go(`/${room}`) })),
@@ -71,7 +73,7 @@ export function Shell({ children }: { children: ReactNode }) {
             <Icon name="keyboard" />
             Keys <kbd>?</kbd>
           </button>
-          <Who />
+          <Who switchTenant={() => setSwitching(true)} />
         </div>
       </nav>
       <main id="room" tabIndex={-1}>
@@ -88,9 +90,10 @@ export function Shell({ children }: { children: ReactNode }) {
         <Dialog title="More" close={() => setMore(false)}>
           <div className="more-rooms">{ROOMS.slice(ON_PHONES).map(link)}</div>
           <Connection />
-          <Who />
+          <Who switchTenant={() => (setMore(false), setSwitching(true))} />
         </Dialog>
       )}
+      {switching && <TenantSwitch close={() => setSwitching(false)} />}
       {help && <Help close={() => setHelp(false)} />}
     </div>
   );
@@ -98,7 +101,7 @@ export function Shell({ children }: { children: ReactNode }) {
 
 /** How many approvals this person could decide on now. */
 function useWaitingCount(): number {
-  const me = useMe();
+  const me = useDecider();
   const open = useQuery({ ...openApprovals, enabled: useMay('vote') });
   return open.data?.approvals.filter((approval) => canDecide(approval, me)).length ?? 0;
 }
@@ -112,17 +115,22 @@ function Count({ of }: { of: number }) {
   );
 }
 
-function Who() {
+function Who({ switchTenant }: { switchTenant: () => void }) {
   const me = useMe();
   return (
-    <Link to="/settings" className="who">
-      <strong>
-        <Text of={me.person ?? 'a key'} />
-      </strong>
-      <span className="quiet">
-        <Text of={me.tenant_name} /> · {me.roles.join(', ')}
-      </span>
-    </Link>
+    <div className="who-line">
+      <Link to="/settings" className="who">
+        <strong>
+          <Text of={me.person ?? 'a key'} />
+        </strong>
+        <span className="quiet">
+          <Text of={me.tenant_name} /> · {me.roles.join(', ')}
+        </span>
+      </Link>
+      <button type="button" className="switch" onClick={switchTenant} aria-label="Go to another tenant" title="Go to another tenant" aria-haspopup="dialog">
+        <Icon name="switch" />
+      </button>
+    </div>
   );
 }
 

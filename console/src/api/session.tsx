@@ -1,9 +1,10 @@
 /** Who is signed in, for every room. */
 
-import { createContext, useContext, type ReactNode } from 'react';
+import { createContext, useContext, useEffect, type ReactNode } from 'react';
 import { useQuery } from '@tanstack/react-query';
 import { api, must, setCsrf, type Me } from './client';
 import { grants, type Permission } from './permission';
+import { rememberTenant } from './tenants';
 
 const Session = createContext<Me | undefined>(undefined);
 
@@ -16,6 +17,10 @@ interface Props {
 export function SessionProvider({ children, before }: Props) {
   const me = useQuery({ queryKey: ['me'], queryFn: () => must(api.GET('/api/v1/me')), staleTime: 60_000 });
   setCsrf(me.data?.csrf ?? undefined);
+  const tenant = me.data?.tenant_name;
+  useEffect(() => {
+    if (tenant !== undefined) rememberTenant(tenant);
+  }, [tenant]);
   if (me.data === undefined) return before(me.error);
   return <Session.Provider value={me.data}>{children}</Session.Provider>;
 }

@@ -13,6 +13,7 @@ const PATHS = {
   keyboard: 'M3 6h14v8H3zM6 9h.1M9 9h.1M12 9h.1M14.5 9h.1M7 11.5h6',
   more: 'M5 10h.1M10 10h.1M15 10h.1',
   search: 'M9 15a6 6 0 1 0 0-12 6 6 0 0 0 0 12M13.5 13.5L17 17',
+  switch: 'M7 8l3-3 3 3M7 12l3 3 3-3',
   play: 'M6 4l9 6-9 6z',
 } as const;
 

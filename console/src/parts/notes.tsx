@@ -38,13 +38,20 @@ const ADVICE: Record<string, string> = {
   UNAUTHORIZED: 'You are being taken to the sign-in page.',
 };
 
+/** Details begin small and end without a full stop; others may stand behind them. */
+export function asSentence(words: string): string {
+  const begun = words.charAt(0).toUpperCase() + words.slice(1);
+  return /[.!?…:]$/.test(begun) ? begun : `${begun}.`;
+}
+
 export function ProblemNote({ error }: { error: Error }) {
   const problem = error instanceof Refusal ? error.problem : undefined;
-  const advice = problem === undefined ? undefined : ADVICE[problem.code];
+  // What is for the installation's administrators no role of the tenant gives.
+  const advice = problem === undefined || /administrator of the installation/.test(problem.detail) ? undefined : ADVICE[problem.code];
   return (
     <div className="problem" role="alert">
       <p>
-        <Text of={error.message} />
+        <Text of={asSentence(error.message)} />
         {advice !== undefined && ` ${advice}`}
       </p>
       {problem?.diagnostics != null && problem.diagnostics.length > 0 && (

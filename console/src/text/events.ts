@@ -69,7 +69,7 @@ export function words({ at, body }: RunEvent): string {
     case 'execution.step.retrying':
       return `attempt ${body.attempt} failed: ${body.error?.message ?? ''}; again after ${span((body.eligible_at ?? at) - at)}`;
     case 'execution.step.ready':
-      return `ready: ${body.why ?? ''}`;
+      return body.why === 'rolled_back' ? 'what it did is undone' : `ready: ${(body.why ?? '').replaceAll('_', ' ')}`;
     case 'execution.step.waiting':
       return body.signal == null
         ? `waiting${body.deadline_at == null ? '' : `, goes on ${away(body.deadline_at, at)}`}`

@@ -60,3 +60,10 @@ export function timeOfDay(at: number): string {
   const date = new Date(at);
   return `${date.toLocaleTimeString(undefined, { hour12: false })}.${String(date.getMilliseconds()).padStart(3, '0')}`;
 }
+
+/** An instant of the last days beside another: the time alone where it is of the same day. */
+export function shortTime(at: number, beside: number): string {
+  const date = new Date(at);
+  const sameDay = date.toDateString() === new Date(beside).toDateString();
+  return date.toLocaleString(undefined, sameDay ? { timeStyle: 'short' } : { weekday: 'short', hour: '2-digit', minute: '2-digit' });
+}

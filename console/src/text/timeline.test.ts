@@ -28,3 +28,12 @@ it('leaves open what goes on, and closes it when the run ends', () => {
   const ended = told(...waiting, [8, { event: 'session.canceled', done: true, reason: 'over' }]);
   expect(segments(ended).get(2)?.[0]?.to).toBe(8);
 });
+
+it('a step that was rolled back is as long as it worked', () => {
+  const events = told(
+    [1, { event: 'execution.step.started', step: 0, attempt: 1 }],
+    [5, { event: 'execution.step.completed', step: 0, attempt: 1 }],
+    [90, { event: 'execution.step.ready', step: 0, why: 'rolled_back' }],
+  );
+  expect(segments(events).get(0)).toEqual([{ kind: 'worked', from: 1, to: 5, attempt: 1 }]);
+});

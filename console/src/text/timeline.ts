@@ -23,7 +23,8 @@ function begins(body: EventBody): SegmentKind | undefined {
     case 'execution.step.retrying':
       return 'retry';
     case 'execution.step.ready':
-      return 'queued';
+      // The step whose rollback has succeeded waits for nobody.
+      return body.why === 'rolled_back' ? undefined : 'queued';
     case 'execution.step.in_doubt':
       return 'doubt';
     case 'approval.requested':

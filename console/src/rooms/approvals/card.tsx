@@ -1,8 +1,7 @@
 /** The complete card: what is asked, by which run, what follows, and who has said what. */
 
-import { useQuery } from '@tanstack/react-query';
+import { queryOptions, useQuery } from '@tanstack/react-query';
 import { api, must, type Approval, type Run, type Schema } from '../../api/client';
-import { useMe } from '../../api/session';
 import { Button } from '../../parts/button';
 import { Facts } from '../../parts/facts';
 import { JsonView } from '../../parts/json';
@@ -11,7 +10,8 @@ import { State } from '../../parts/state';
 import { Ago, Countdown, Text } from '../../parts/text';
 import { at, Link } from '../../route/router';
 import { runQuery } from '../run/query';
-import { canDecide, hasVoted } from './inbox';
+import { Compared, comparisonQuery } from './compared';
+import { canDecide, hasVoted, reasonOf, titleOf, useDecider, type Decider } from './inbox';
 import { ApprovalVotes, Progress } from './votes';
 
 interface Props {
@@ -20,9 +20,10 @@ interface Props {
 }
 
 export function ApprovalCard({ approval, decide }: Props) {
-  const me = useMe();
+  const me = useDecider();
   const run = useQuery(runQuery(approval.run_id));
   const mine = canDecide(approval, me);
+  const reason = reasonOf(approval);
   return (
     <article className="card">
       <header>
@@ -35,8 +36,13 @@ export function ApprovalCard({ approval, decide }: Props) {
           &nbsp;
         </p>
         <h2 className="question">
-          <Text of={approval.message ?? 'The workflow asks without a message.'} lines />
+          <Text of={titleOf(approval, run.data?.subject)} lines />
         </h2>
+        {reason !== undefined && (
+          <p className="asked-why">
+            <span className="quiet">Asked because</span> <Text of={reason} lines />
+          </p>
+        )}
         <p className="card-line">
           <State of={approval.state} detail={approval.purpose === 'gate' ? null : `to ${approval.purpose}`} />
           <Progress approval={approval} />
@@ -60,7 +66,7 @@ export function ApprovalCard({ approval, decide }: Props) {
       {approval.action != null && <WhatIsDone action={approval.action} />}
       <Facts of={factsOf(approval)} />
       {run.error !== null && <ProblemNote error={run.error} />}
-      {run.data === undefined ? run.error === null && <Loading rows={4} /> : <WhatFollows approval={approval} run={run.data} />}
+      {run.data === undefined ? run.error === null && <Loading rows={4} /> : <Background approval={approval} run={run.data} />}
       {approval.votes.length > 0 && (
         <section>
           <h3>Votes</h3>
@@ -103,7 +109,7 @@ function factsOf(approval: Approval): [string, React.ReactNode][] {
   return facts;
 }
 
-function whyNot(approval: Approval, me: ReturnType<typeof useMe>): string {
+function whyNot(approval: Approval, me: Decider): string {
   if (me.person != null && hasVoted(approval, me.person)) return 'You have voted. The others’ votes appear here as they come.';
   if (me.person != null && approval.excluded.includes(me.person)) return 'You started or directed this run, so others decide.';
   if (!me.roles.some((role) => role === 'approver' || role === 'admin')) return 'Deciding needs the role approver.';
@@ -111,36 +117,32 @@ function whyNot(approval: Approval, me: ReturnType<typeof useMe>): string {
 }
 
 /** The steps behind the gate, up to the next one, with what they would be given: walked on paper by the server. */
-function WhatFollows({ approval, run }: { approval: Approval; run: Run }) {
-  const walk = useQuery({
+const walkQuery = (run: Run) =>
+  queryOptions({
     queryKey: ['walk', run.workflow, run.workflow_version, run.inputs],
-    queryFn: () =>
-      must(
-        api.POST('/api/v1/workflows/plan', {
-          body: { workflow: run.workflow, version: run.workflow_version, inputs: run.inputs },
-        }),
-      ),
+    queryFn: () => must(api.POST('/api/v1/workflows/plan', { body: { workflow: run.workflow, version: run.workflow_version, inputs: run.inputs } })),
     staleTime: Infinity,
     retry: false,
   });
-  if (walk.data === undefined) {
-    return (
-      <section>
-        <h3>Inputs</h3>
-        <JsonView value={run.inputs} what="the run’s inputs" />
-      </section>
-    );
-  }
+
+/** What differs, what follows, and what the run was given: at once, so that nothing moves under a finger. */
+function Background({ approval, run }: { approval: Approval; run: Run }) {
+  const walk = useQuery(walkQuery(run));
+  const comparison = useQuery(comparisonQuery(approval, run));
+  if (walk.isPending || comparison.isPending) return <Loading rows={8} />;
   return (
     <>
-      <section>
-        <h3>{approval.purpose === 'gate' ? 'What happens once it is approved' : 'The steps from here'}</h3>
-        <ol className="walk">
-          {behindGate(walk.data.steps, approval.position).map((step) => (
-            <WalkedStep key={step.step} step={step} />
-          ))}
-        </ol>
-      </section>
+      <Compared approval={approval} run={run} to={comparison.data} />
+      {walk.data !== undefined && (
+        <section>
+          <h3>{approval.purpose === 'gate' ? 'What happens once it is approved' : 'The steps from here'}</h3>
+          <ol className="walk">
+            {behindGate(walk.data.steps, approval.position).map((step) => (
+              <WalkedStep key={step.step} step={step} />
+            ))}
+          </ol>
+        </section>
+      )}
       <section>
         <h3>Inputs</h3>
         <JsonView value={run.inputs} what="the run’s inputs" />

@@ -1,11 +1,10 @@
 /** Deciding: on exactly what is shown here, with a comment, after a last look. */
 
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import { api, must, Refusal, type Approval } from '../../api/client';
-import { useMe } from '../../api/session';
 import { Area, FormDialog, maybe, Select } from '../../parts/form';
 import { Text } from '../../parts/text';
-import { delegationsQuery } from './inbox';
+import { reasonOf, rightOn, titleOf, useDecider } from './inbox';
 import { Progress } from './votes';
 
 interface Props {
@@ -15,10 +14,11 @@ interface Props {
 }
 
 export function DecideDialog({ approvals, approve, close }: Props) {
-  const me = useMe();
+  const me = useDecider();
   const queries = useQueryClient();
-  const delegations = useQuery(delegationsQuery);
-  const lent = (delegations.data?.delegations ?? []).filter((each) => each.in_force && each.delegate === me.person);
+  const rights = approvals.map((approval) => rightOn(approval, me));
+  const own = rights.every((right) => right.own);
+  const lenders = (rights[0]?.lenders ?? []).filter((lender) => rights.every((right) => right.lenders.includes(lender)));
   const many = approvals.length > 1;
   const verb = `${approve ? 'Approve' : 'Reject'}${many ? ` ${approvals.length}` : ''}`;
 
@@ -47,8 +47,13 @@ export function DecideDialog({ approvals, approve, close }: Props) {
         {approvals.map((approval) => (
           <li key={approval.approval}>
             <blockquote>
-              <Text of={approval.message ?? 'The workflow asks without a message.'} lines />
+              <Text of={titleOf(approval)} lines />
             </blockquote>
+            {reasonOf(approval) !== undefined && (
+              <p className="quiet">
+                <Text of={reasonOf(approval)!} lines />
+              </p>
+            )}
             {approval.quorum > 1 && <Progress approval={approval} />}
           </li>
         ))}
@@ -60,14 +65,15 @@ export function DecideDialog({ approvals, approve, close }: Props) {
             : after(approvals[0]!)
           : 'One rejection is enough: the step does not happen, and the run fails or waits for an operator, as its workflow says.'}
       </p>
-      {lent.length > 0 && (
+      {lenders.length > 0 && (
         <Select name="on_behalf_of" label="In whose right">
-          <option value="">My own</option>
-          {lent.map((each) => (
-            <option key={each.delegation} value={each.delegator}>
-              {each.delegator}
+          {own && <option value="">My own</option>}
+          {lenders.map((lender) => (
+            <option key={lender} value={lender}>
+              {lender}
             </option>
           ))}
+          {!own && lenders.length > 1 && <option value="">whoever may</option>}
         </Select>
       )}
       <Area name="notes" label={approve ? 'Comment (optional)' : 'Why not?'} required={!approve} hint="It stays with your vote." />

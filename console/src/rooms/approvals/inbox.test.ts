@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { Approval, Me } from '../../api/client';
-import { canDecide, inOrder } from './inbox';
+import { canDecide, inOrder, reasonOf, rightOn, titleOf } from './inbox';
 
 const approval = (rest: Partial<Approval>): Approval =>
   ({ approval: 'apr', state: 'requested', approvers: [], excluded: [], votes: [], expires_at: 100, ...rest }) as Approval;
@@ -18,9 +18,27 @@ it('offers a decision to whom the approval asks, once', () => {
   expect(canDecide(approval({}), { ...bob, person: null })).toBe(false);
 });
 
+it('offers what was lent, but not where the two count as one person already', () => {
+  const lent = { ...bob, lenders: ['dora'] };
+  expect(rightOn(approval({ approvers: ['dba'] }), lent)).toEqual({ own: false, lenders: ['dora'] });
+  expect(rightOn(approval({}), lent)).toEqual({ own: true, lenders: ['dora'] });
+  expect(canDecide(approval({ approvers: ['dba'], excluded: ['dora'] }), lent)).toBe(false);
+  expect(canDecide(approval({ approvers: ['dba'], excluded: ['bob'] }), lent)).toBe(false);
+  expect(canDecide(approval({ approvers: ['dba'], votes: [{ person: 'dora', approve: true, at: 1 }] }), lent)).toBe(false);
+});
+
 it('puts mine first, then what is due first', () => {
   const later = approval({ approval: 'later', escalate_at: 90 });
   const sooner = approval({ approval: 'sooner', escalate_at: 20 });
   const others = approval({ approval: 'others', approvers: ['dba'], escalate_at: 1 });
   expect(inOrder([others, later, sooner], bob).map((each) => each.approval)).toEqual(['sooner', 'later', 'others']);
+});
+
+it('asks about the action, and says the rule as the reason', () => {
+  const gate = approval({ message: 'Restart db-1?' });
+  expect([titleOf(gate, 'INC1'), reasonOf(gate)]).toEqual(['Restart db-1?', undefined]);
+  const action = { operation: 'card:refund' } as Approval['action'];
+  const judged = approval({ action, purpose: 'gate', message: 'critical_step: the step is declared critical' });
+  expect([titleOf(judged, 'order-1'), reasonOf(judged)]).toEqual(['card:refund for order-1?', 'critical_step: the step is declared critical']);
+  expect(titleOf(approval({ action, purpose: 'skip' }))).toBe('skip card:refund?');
 });

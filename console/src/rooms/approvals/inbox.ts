@@ -1,8 +1,9 @@
 /** The open approvals: which of them wait for this person, and in which order. */
 
-import { queryOptions } from '@tanstack/react-query';
+import { queryOptions, useQuery } from '@tanstack/react-query';
 import { api, must, type Approval, type Me } from '../../api/client';
 import { grants } from '../../api/permission';
+import { useMe } from '../../api/session';
 
 export const INBOX_MAX = 200;
 
@@ -23,15 +24,40 @@ export const delegationsQuery = queryOptions({
   staleTime: 60_000,
 });
 
+/** Whoever is signed in, with those who have lent them their right to decide. */
+export function useDecider(): Decider {
+  const me = useMe();
+  const delegations = useQuery({ ...delegationsQuery, enabled: me.person != null && grants(me.roles, 'vote') });
+  const lent = (delegations.data?.delegations ?? []).filter((each) => each.in_force && each.delegate === me.person);
+  return { ...me, lenders: lent.map((each) => each.delegator) };
+}
+
 export function hasVoted(approval: Approval, person: string): boolean {
   return approval.votes.some((vote) => vote.person === person || vote.on_behalf_of === person);
 }
 
-/** Whether it is worth offering. The server looks at more: who made an account, for instance, and when. */
-export function canDecide(approval: Approval, me: Me): boolean {
-  if (approval.state !== 'requested' || me.person == null || !grants(me.roles, 'vote')) return false;
-  if (approval.excluded.includes(me.person) || hasVoted(approval, me.person)) return false;
-  return approval.approvers.length === 0 || approval.approvers.some((group) => (me.groups ?? []).includes(group));
+/** Who decides: a person, and those who have lent them their right. */
+export type Decider = Me & { lenders?: readonly string[] };
+
+/** In whose right a decision is worth offering. The server looks at more: a lender's groups, who made an account, and when. */
+export interface Right {
+  own: boolean;
+  lenders: readonly string[];
+}
+
+const NONE: Right = { own: false, lenders: [] };
+
+export function rightOn(approval: Approval, me: Decider): Right {
+  if (approval.state !== 'requested' || me.person == null || !grants(me.roles, 'vote')) return NONE;
+  // The two count as one person: what the one may not decide on, or has, the other may not in their name either.
+  if (approval.excluded.includes(me.person) || hasVoted(approval, me.person)) return NONE;
+  const own = approval.approvers.length === 0 || approval.approvers.some((group) => (me.groups ?? []).includes(group));
+  return { own, lenders: (me.lenders ?? []).filter((lender) => !approval.excluded.includes(lender) && !hasVoted(approval, lender)) };
+}
+
+export function canDecide(approval: Approval, me: Decider): boolean {
+  const { own, lenders } = rightOn(approval, me);
+  return own || lenders.length > 0;
 }
 
 /** When somebody is chased, or it is over. */
@@ -40,7 +66,20 @@ export function dueAt(approval: Approval): number {
 }
 
 /** Mine first, then what is due first. */
-export function inOrder(approvals: readonly Approval[], me: Me): Approval[] {
+export function inOrder(approvals: readonly Approval[], me: Decider): Approval[] {
   const rank = (approval: Approval) => (canDecide(approval, me) ? 0 : 1);
   return approvals.toSorted((a, b) => rank(a) - rank(b) || dueAt(a) - dueAt(b));
+}
+
+/** What is asked, in one line: the action, where there is one, else the workflow's own question. */
+export function titleOf(approval: Approval, subject?: string | null): string {
+  const { action, message } = approval;
+  if (action == null) return message ?? 'The workflow asks without a message.';
+  const asked = approval.purpose === 'gate' ? action.operation : `${approval.purpose} ${action.operation}`;
+  return subject == null ? `${asked}?` : `${asked} for ${subject}?`;
+}
+
+/** Why people are asked, where the question is not the message itself. */
+export function reasonOf({ action, message }: Approval): string | undefined {
+  return action == null ? undefined : (message ?? undefined);
 }

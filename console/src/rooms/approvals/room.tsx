@@ -3,7 +3,7 @@
 import { useState } from 'react';
 import { useQueries, useQuery } from '@tanstack/react-query';
 import type { Approval } from '../../api/client';
-import { useMe } from '../../api/session';
+import { useMay } from '../../api/session';
 import { useKeys } from '../../keyboard/keys';
 import { Button } from '../../parts/button';
 import { Empty, Loading, ProblemNote } from '../../parts/notes';
@@ -11,16 +11,17 @@ import { Ago, Countdown, Text } from '../../parts/text';
 import { at, go, Link } from '../../route/router';
 import { visible } from '../../text/visible';
 import { runQuery } from '../run/query';
+import { Lend } from '../settings/lend';
 import { ApprovalCard } from './card';
 import { DecideDialog } from './decide';
-import { approvalQuery, canDecide, dueAt, INBOX_MAX, inOrder, openApprovals } from './inbox';
+import { approvalQuery, canDecide, dueAt, INBOX_MAX, inOrder, openApprovals, titleOf, useDecider } from './inbox';
 import { Progress } from './votes';
 
 /** Rows that also say which run they belong to: that is one more question each. */
 const NAMED_MAX = 50;
 
 export function ApprovalsRoom({ selected }: { selected: string | undefined }) {
-  const me = useMe();
+  const me = useDecider();
   const open = useQuery(openApprovals);
   const list = inOrder(open.data?.approvals ?? [], me);
   const runs = useQueries({ queries: list.slice(0, NAMED_MAX).map((approval) => runQuery(approval.run_id)) });
@@ -29,6 +30,9 @@ export function ApprovalsRoom({ selected }: { selected: string | undefined }) {
   const listed = list.find((approval) => approval.approval === selected);
   const one = useQuery({ ...approvalQuery(selected ?? ''), enabled: selected !== undefined && listed === undefined });
   const shown = listed ?? (selected === undefined ? list[0] : one.data);
+  const mine = list.filter((approval) => canDecide(approval, me));
+  const lends = useMay('vote') && me.person != null;
+  const [lending, setLending] = useState(false);
   const chosen = list.filter((approval) => marked.has(approval.approval) && canDecide(approval, me));
 
   const move = (by: number) => {
@@ -55,25 +59,32 @@ export function ApprovalsRoom({ selected }: { selected: string | undefined }) {
   ]);
 
   if (open.data === undefined) return open.error === null ? <Loading rows={8} /> : <ProblemNote error={open.error} />;
-  const mine = list.filter((approval) => canDecide(approval, me)).length;
   return (
     <div className={`room approvals-room ${selected === undefined ? '' : 'with-card'}`}>
       <header className="room-head">
         <h1>Approvals</h1>
         <p className="quiet" role="status">
-          {list.length === 0 ? '' : `${list.length} open, ${mine} for you`}
+          {list.length === 0 ? '' : `${list.length} open, ${mine.length} for you`}
         </p>
-        {chosen.length > 0 && (
-          <div className="room-actions">
-            <Button look="primary" onClick={() => decide(true)}>
-              Approve {chosen.length} …
+        <div className="room-actions">
+          {chosen.length > 0 && (
+            <>
+              <Button look="primary" onClick={() => decide(true)}>
+                Approve {chosen.length} …
+              </Button>
+              <Button onClick={() => decide(false)}>Reject {chosen.length} …</Button>
+              <Button look="quiet" onClick={() => setMarked(new Set())}>
+                Unmark
+              </Button>
+            </>
+          )}
+          {chosen.length < mine.length && mine.length > 1 && (
+            <Button look="quiet" onClick={() => setMarked(new Set(mine.map((approval) => approval.approval)))}>
+              Mark all {mine.length} for me
             </Button>
-            <Button onClick={() => decide(false)}>Reject {chosen.length} …</Button>
-            <Button look="quiet" onClick={() => setMarked(new Set())}>
-              Unmark
-            </Button>
-          </div>
-        )}
+          )}
+          {lends && <Button look="quiet" onClick={() => setLending(true)}>Delegate …</Button>}
+        </div>
       </header>
       {list.length === 0 && shown === undefined ? (
         <NothingOpen />
@@ -90,14 +101,14 @@ export function ApprovalsRoom({ selected }: { selected: string | undefined }) {
                       type="checkbox"
                       checked={marked.has(approval.approval)}
                       onChange={() => mark(approval)}
-                      aria-label={`Mark: ${visible(approval.message ?? approval.approval)}`}
+                      aria-label={`Mark: ${visible(titleOf(approval, run?.subject))}`}
                     />
                   ) : (
                     <span className="no-box" />
                   )}
                   <Link to={at('approvals', approval.approval)} aria-current={approval.approval === shown?.approval ? 'true' : undefined}>
                     <span className="inbox-message">
-                      <Text of={approval.message ?? 'Asks without a message'} />
+                      <Text of={titleOf(approval, run?.subject)} />
                     </span>
                     <span className="inbox-line quiet">
                       <span>
@@ -131,6 +142,7 @@ export function ApprovalsRoom({ selected }: { selected: string | undefined }) {
           </div>
         </div>
       )}
+      {lending && <Lend close={() => setLending(false)} />}
       {deciding !== undefined && (
         <DecideDialog
           {...deciding}

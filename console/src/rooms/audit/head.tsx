@@ -9,6 +9,7 @@ import { Mark, type Tone } from '../../parts/state';
 import { Text } from '../../parts/text';
 import { auditKeyQuery, checkpointQuery } from './query';
 import { readCheckpoint, verify, type Verdict } from './signature';
+import { VerifyButton } from './whole-view';
 
 const COMMANDS = `interlock audit key > interlock.pem
 interlock audit checkpoint > today.checkpoint
@@ -22,14 +23,19 @@ export function SignedHead() {
       <Loaded query={head} rows={3}>
         {({ log, checkpoint }) => (
           <Loaded query={key} rows={3}>
-            {({ public_key, key_id }) => <HeadFacts log={log} checkpoint={checkpoint} pem={public_key} keyId={key_id} />}
+            {({ public_key, key_id }) => (
+              <>
+                <HeadFacts log={log} checkpoint={checkpoint} pem={public_key} keyId={key_id} />
+                <VerifyButton pem={public_key} />
+              </>
+            )}
           </Loaded>
         )}
       </Loaded>
       <details>
-        <summary>Verify the whole log</summary>
+        <summary>Verify it without this server</summary>
         <p>
-          Keep the key and now and then a head where this server cannot reach them. <code>interlock audit verify</code> reads every
+          The button trusts the key that this server shows. Keep the key and now and then a head where this server cannot reach them. <code>interlock audit verify</code> reads every
           entry, computes the chain and the tree anew, and compares them with the signed heads and with the ones that you kept. It
           ends with 0 where the log is whole, and with 1 and the first bad entry where one was altered, removed, moved or cut off.
         </p>

@@ -74,7 +74,7 @@ function Entries({ entries }: { entries: LoggedEntry[] }) {
         { title: '#', number: true, className: 'quiet', cell: ({ entry }) => entry.index },
         { title: 'Time', className: 'c-time', cell: ({ entry }) => <Instant at={entry.at} /> },
         { title: 'What', className: 'c-what', cell: ({ entry }) => <Text of={entry.types.join(', ')} /> },
-        { title: 'By', className: 'quiet', cell: ({ entry, opened }) => <Text of={opened?.actor ?? entry.initiator} /> },
+        { title: 'By', className: 'c-by quiet', cell: ({ entry, opened }) => <Text of={opened?.actor ?? entry.initiator} /> },
         { title: 'About', cell: ({ entry }) => <About entry={entry} /> },
         { title: 'Details', className: 'c-details', cell: (logged) => <Details of={logged} /> },
       ]}

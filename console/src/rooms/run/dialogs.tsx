@@ -144,10 +144,12 @@ function Retry({ run, close }: Props) {
           ? 'This run stays as it is. A new one takes over what it achieved, and begins with the step that stopped it.'
           : 'The step that stopped the run is tried again, with all its attempts. What is behind a gate asks people again.'}
       </p>
-      <details>
-        <summary>With another input</summary>
-        <Area name="input" label="Input as JSON" rows={4} code hint="It is checked like the first one, and asks for approval again where that was needed." />
-      </details>
+      {!over && (
+        <details>
+          <summary>With another input</summary>
+          <Area name="input" label="Input as JSON" rows={4} code hint="It is checked like the first one, and asks for approval again where that was needed." />
+        </details>
+      )}
     </FormDialog>
   );
 }

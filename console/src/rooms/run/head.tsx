@@ -3,7 +3,7 @@
 import { useState } from 'react';
 import { useQuery } from '@tanstack/react-query';
 import type { Run, Step } from '../../api/client';
-import { useMay, useMe } from '../../api/session';
+import { useMay } from '../../api/session';
 import { useKeys } from '../../keyboard/keys';
 import { Button } from '../../parts/button';
 import { Copy } from '../../parts/copy';
@@ -13,10 +13,10 @@ import { Ago, Id, Text, Took, useNow } from '../../parts/text';
 import { at, Link } from '../../route/router';
 import { sentence } from '../../text/why';
 import { DecideDialog } from '../approvals/decide';
-import { canDecide } from '../approvals/inbox';
+import { canDecide, titleOf, reasonOf, useDecider } from '../approvals/inbox';
 import { actionsFor, isOver, type Action } from './actions';
 import { DIALOGS, VERBS } from './dialogs';
-import { runApprovalsQuery, whyQuery } from './query';
+import { definitionQuery, runApprovalsQuery, whyQuery } from './query';
 
 const KEYS: Partial<Record<Action, string>> = { approve: 'a', reject: 'r', retry: 't', resume: 'e', cancel: 'c', pause: 'p' };
 
@@ -26,11 +26,14 @@ const LEADS: Action[] = ['approve', 'resolve', 'resume', 'retry', 'signal'];
 export function RunHead({ run, steps }: { run: Run; steps: Step[] }) {
   const why = useQuery(whyQuery(run.run_id));
   const now = useNow();
-  const me = useMe();
+  const me = useDecider();
   const rights = { operate: useMay('operate'), vote: useMay('vote') };
   const approvals = useQuery(runApprovalsQuery(run.run_id));
   const open = approvals.data?.find((approval) => approval.state === 'requested');
   const [doing, setDoing] = useState<Action>();
+  // A run that brought its own plan has no workflow to start.
+  const defined = useQuery(definitionQuery(run.workflow, run.workflow_version)).data != null;
+  const startable = rights.operate && defined;
   const decidable = open !== undefined && canDecide(open, me);
   const actions = actionsFor(run, why.data?.next ?? [], rights).filter(
     (action) => decidable || (action !== 'approve' && action !== 'reject'),
@@ -79,16 +82,17 @@ export function RunHead({ run, steps }: { run: Run; steps: Step[] }) {
             </p>
           ))}
           {causes.length === 0 && <p>&nbsp;</p>}
-          {open?.message != null && (
+          {open !== undefined && (
             <blockquote>
-              <Text of={open.message} lines />
+              <Text of={titleOf(open)} lines />
+              {reasonOf(open) !== undefined && <span className="quiet"> <Text of={reasonOf(open)!} lines /></span>}
             </blockquote>
           )}
           {open !== undefined && rights.vote && !decidable && (
             <p className="quiet">You have voted already, or may not decide on this one.</p>
           )}
         </div>
-        {actions.length > 0 && (
+        {(actions.length > 0 || startable) && (
           <div className="why-actions">
             {actions.map((action, index) => (
               <Button
@@ -100,6 +104,11 @@ export function RunHead({ run, steps }: { run: Run; steps: Step[] }) {
                 {VERBS[action]}
               </Button>
             ))}
+            {startable && (
+              <Link className="button plain" to={`${at('workflows', run.workflow)}?like=${run.run_id}`}>
+                Start another like it …
+              </Link>
+            )}
           </div>
         )}
       </div>

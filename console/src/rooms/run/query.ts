@@ -18,6 +18,12 @@ export const stepsQuery = (run: string) =>
 export const whyQuery = (run: string) =>
   queryOptions({ queryKey: ['run', run, 'why'], queryFn: () => must(api.GET('/api/v1/runs/{run}/why', path(run))) });
 
+export const attemptsQuery = (run: string) =>
+  queryOptions({
+    queryKey: ['run', run, 'attempts'],
+    queryFn: async () => (await must(api.GET('/api/v1/runs/{run}/attempts', path(run)))).attempts,
+  });
+
 export const receiptsQuery = (run: string) =>
   queryOptions({
     queryKey: ['run', run, 'receipts'],
@@ -62,6 +68,8 @@ export function useEventsQuery(run: string) {
   });
 }
 
+export type Phase = 'prechecks' | 'main' | 'postchecks';
+
 /** One step as the workflow's file has it. */
 export interface DefinedStep {
   id: string;
@@ -69,7 +77,12 @@ export interface DefinedStep {
   effect?: string;
   blast_radius?: string;
   if?: string;
+  phase?: Phase;
+  critical?: boolean;
   task?: string;
+  uses?: string;
+  run?: unknown;
+  model?: unknown;
   transform?: unknown;
   wait?: unknown;
   approval?: unknown;

@@ -1,12 +1,15 @@
 /** One run: why it stands where it stands, what it did and when, and what can be done about it. */
 
-import { useQuery } from '@tanstack/react-query';
+import { useQueries, useQuery } from '@tanstack/react-query';
 import { Empty, Loading, ProblemNote } from '../../parts/notes';
 import { Refusal } from '../../api/client';
 import { Link, useParam } from '../../route/router';
 import { useKeys } from '../../keyboard/keys';
 import { RunHead } from './head';
-import { runQuery, stepsQuery, useEventsQuery } from './query';
+import { phaseStarts } from './phases';
+import {
+  attemptsQuery, decisionsQuery, definitionQuery, receiptsQuery, runApprovalsQuery, runQuery, stepsQuery, useEventsQuery, whyQuery, type Definition,
+} from './query';
 import { Details } from './details';
 import { StepPane } from './step';
 import { Timeline } from './timeline';
@@ -16,6 +19,8 @@ export function RunRoom({ id }: { id: string }) {
   const steps = useQuery(stepsQuery(id));
   const events = useQuery(useEventsQuery(id));
   const [chosen, choose] = useParam('step');
+  const pinned = useQuery({ ...definitionQuery(run.data?.workflow ?? '', run.data?.workflow_version ?? 0), enabled: run.data !== undefined });
+  const phases = phaseStarts(pinned.data?.definition as Definition | undefined);
   const list = steps.data ?? [];
   const position = list.findIndex((step) => String(step.position) === chosen);
   const selected = list[position] ?? list.find((step) => step.position === run.data?.position) ?? list[0];
@@ -28,8 +33,11 @@ export function RunRoom({ id }: { id: string }) {
     { press: 'j', does: 'Next step', run: () => move(1) },
     { press: 'k', does: 'Previous step', run: () => move(-1) },
   ]);
-  if (run.data === undefined) {
-    if (run.error === null) return <Loading rows={10} />;
+  // The room is drawn once all that its height depends on has come: what came one by one would make it jump.
+  const others = useQueries({ queries: [attemptsQuery(id), decisionsQuery(id), receiptsQuery(id), runApprovalsQuery(id), whyQuery(id)] });
+  const waits = [steps, events, pinned, ...others].some((query) => query.isPending);
+  if (run.data === undefined || waits) {
+    if (run.error === null) return <Loading rows={14} />;
     const absent = run.error instanceof Refusal && run.error.problem.status === 404;
     if (!absent) return <ProblemNote error={run.error} />;
     return (
@@ -49,7 +57,7 @@ export function RunRoom({ id }: { id: string }) {
           {steps.data === undefined ? (
             <Loading rows={6} />
           ) : (
-            <Timeline run={run.data} steps={list} events={events.data ?? []} selected={selected?.position} choose={choose} />
+            <Timeline run={run.data} steps={list} events={events.data ?? []} selected={selected?.position} choose={choose} phases={phases} />
           )}
         </section>
         <section className="pane step-pane" aria-label="The selected step">

@@ -2,7 +2,7 @@
 
 import { useState } from 'react';
 import { useQuery } from '@tanstack/react-query';
-import type { Run, Step } from '../../api/client';
+import type { Run, Schema, Step } from '../../api/client';
 import { useMay } from '../../api/session';
 import { Button } from '../../parts/button';
 import { Facts } from '../../parts/facts';
@@ -10,12 +10,13 @@ import { JsonView } from '../../parts/json';
 import { State } from '../../parts/state';
 import { Ago, Id, Text, Took } from '../../parts/text';
 import type { RunEvent } from '../../text/events';
-import { segments, SEGMENT_WORDS } from '../../text/timeline';
 import { ApprovalVotes } from '../approvals/votes';
+import { Attempts, WorkerLink } from './attempts';
 import { Decisions } from './decisions';
 import { isOver } from './actions';
 import { RestartDialog } from './dialogs';
-import { definitionQuery, receiptsQuery, runApprovalsQuery, type Definition, type DefinedStep } from './query';
+import { PHASE_WORDS } from './phases';
+import { attemptsQuery, definitionQuery, receiptsQuery, runApprovalsQuery, type Definition, type DefinedStep } from './query';
 
 interface Props {
   run: Run;
@@ -31,6 +32,8 @@ export function StepPane({ run, step, events }: Props) {
   const mine = (approvals.data ?? []).filter((approval) => approval.position === step.position);
   const receipts = useQuery(receiptsQuery(run.run_id));
   const effects = (receipts.data ?? []).filter((receipt) => receipt.position === step.position);
+  const attempts = useQuery(attemptsQuery(run.run_id));
+  const tried = (attempts.data ?? []).filter((attempt) => attempt.position === step.position);
   const [restart, setRestart] = useState(false);
   const operates = useMay('operate');
   const restartable = operates && step.kind !== 'rollback' && run.continued_by == null && (isOver(run.state) || run.state === 'paused');
@@ -52,7 +55,7 @@ export function StepPane({ run, step, events }: Props) {
           <Text of={defined.description} />
         </p>
       )}
-      <Facts of={factsOf(step, defined)} />
+      <Facts of={[...factsOf(step, defined), ...workerFact(tried.at(-1))]} />
       {step.error != null && (
         <section>
           <h3>Error</h3>
@@ -72,7 +75,7 @@ export function StepPane({ run, step, events }: Props) {
           <JsonView value={step.output} what="the step’s output" />
         </section>
       )}
-      <Attempts step={step} events={events} />
+      <Attempts step={step} events={events} tried={tried} />
       {effects.length > 0 && (
         <section>
           <h3>Effects on other systems</h3>
@@ -106,6 +109,8 @@ export function StepPane({ run, step, events }: Props) {
 function factsOf(step: Step, defined: DefinedStep | undefined): [string, React.ReactNode][] {
   const facts: [string, React.ReactNode][] = [['Kind', step.kind]];
   if (defined?.task !== undefined) facts.push(['Task', <code><Text of={defined.task} /></code>]);
+  if (defined?.uses !== undefined) facts.push(['Calls', <code><Text of={defined.uses} /></code>]);
+  if (defined?.phase !== undefined) facts.push(['Phase', PHASE_WORDS[defined.phase]]);
   if (defined?.if !== undefined) facts.push(['Only if', <code><Text of={defined.if} /></code>]);
   if (defined?.effect !== undefined) facts.push(['Effect', defined.effect]);
   if (defined?.blast_radius !== undefined) facts.push(['Blast radius', defined.blast_radius]);
@@ -114,6 +119,11 @@ function factsOf(step: Step, defined: DefinedStep | undefined): [string, React.R
   if (step.started_at != null) facts.push(['Started', <Ago at={step.started_at} />]);
   if (step.finished_at != null && step.started_at != null) facts.push(['Took', <Took from={step.started_at} to={step.finished_at} />]);
   return facts;
+}
+
+/** Who has it, or had it last. */
+function workerFact(last: Schema['AttemptView'] | undefined): [string, React.ReactNode][] {
+  return last === undefined ? [] : [['Worker', <WorkerLink of={last} />]];
 }
 
 export function StepErrorView({ error }: { error: unknown }) {
@@ -128,34 +138,5 @@ export function StepErrorView({ error }: { error: unknown }) {
         <Text of={[known.code, known.class].filter(Boolean).join(' · ')} />
       </code>
     </div>
-  );
-}
-
-function Attempts({ step, events }: { step: Step; events: RunEvent[] }) {
-  const list = segments(events).get(step.position) ?? [];
-  if (list.length < 2) return null;
-  return (
-    <section>
-      <h3>How it went</h3>
-      <ol className="attempts">
-        {list.map((segment, index) => (
-          <li key={index}>
-            <span className={`segment-mark ${segment.kind}`} aria-hidden="true" />
-            <span>
-              {SEGMENT_WORDS[segment.kind]}
-              {segment.attempt !== undefined && segment.attempt > 0 && segment.kind !== 'retry' && `, attempt ${segment.attempt}`}
-              {segment.note !== undefined && (
-                <span className="quiet">
-                  : <Text of={segment.note} />
-                </span>
-              )}
-            </span>
-            <span className="number quiet">
-              <Took from={segment.from} to={segment.to} />
-            </span>
-          </li>
-        ))}
-      </ol>
-    </section>
   );
 }

@@ -8,6 +8,8 @@ import type { RunEvent } from '../../text/events';
 import { span } from '../../text/span';
 import { segments, SEGMENT_WORDS, type Segment } from '../../text/timeline';
 import { visible } from '../../text/visible';
+import { PHASE_WORDS } from './phases';
+import type { Phase } from './query';
 
 interface Props {
   run: Run;
@@ -15,9 +17,11 @@ interface Props {
   events: RunEvent[];
   selected: number | undefined;
   choose: (position: string) => void;
+  /** The phase that begins with a step. */
+  phases: ReadonlyMap<string, Phase>;
 }
 
-export function Timeline({ run, steps, events, selected, choose }: Props) {
+export function Timeline({ run, steps, events, selected, choose, phases }: Props) {
   const now = useNow();
   const bars = useMemo(() => segments(events), [events]);
   const begin = run.created_at;
@@ -27,6 +31,7 @@ export function Timeline({ run, steps, events, selected, choose }: Props) {
     <ol className="timeline">
       {steps.map((step) => (
         <li key={step.position}>
+          {phases.has(step.key) && <p className="phase">{PHASE_WORDS[phases.get(step.key)!]}</p>}
           <button
             type="button"
             className="step-row"

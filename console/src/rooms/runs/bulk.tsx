@@ -19,9 +19,8 @@ const EFFECT: Record<Action, string> = {
   resume: 'Their pause ends, and they go on where they stood.',
 };
 
-export function BulkDialog({ filter, close }: { filter: RunFilter; close: () => void }) {
+export function BulkDialog({ filter, started, close }: { filter: RunFilter; started: (job: string) => void; close: () => void }) {
   const [action, setAction] = useState<Action>('cancel');
-  const [job, setJob] = useState<string>();
   const [key] = useState(intention);
   const queries = useQueryClient();
   const preview = useQuery({
@@ -30,7 +29,6 @@ export function BulkDialog({ filter, close }: { filter: RunFilter; close: () => 
     staleTime: Infinity,
     gcTime: 0,
   });
-  if (job !== undefined) return <Progress job={job} close={close} />;
   const count = preview.data?.count;
   if (count === undefined || count === 0) {
     return (
@@ -58,13 +56,12 @@ export function BulkDialog({ filter, close }: { filter: RunFilter; close: () => 
       }),
     );
     void queries.invalidateQueries({ queryKey: ['runs'] });
-    setJob(made.job_id);
-    return false as const;
+    started(made.job_id);
   }
   return (
     <FormDialog title="Act on all matching runs" verb={`${verb} ${runs}`} danger={action === 'cancel'} close={close} act={start}>
       <p>
-        <strong>{runs}</strong> match now: <Text of={inWords(filter)} />.
+        <strong>{runs}</strong> {count === 1 ? 'matches' : 'match'} now: <Text of={inWords(filter)} />.
       </p>
       <ul className="sample">
         {preview.data!.sample.slice(0, 5).map((run) => (
@@ -83,45 +80,5 @@ export function BulkDialog({ filter, close }: { filter: RunFilter; close: () => 
       <Reason />
       <p className="hint">The job acts on exactly these runs, and is refused if their number has changed.</p>
     </FormDialog>
-  );
-}
-
-function Progress({ job, close }: { job: string; close: () => void }) {
-  const state = useQuery({
-    queryKey: ['bulk', job],
-    queryFn: () => must(api.GET('/api/v1/bulk/{job}', { params: { path: { job } } })),
-    refetchInterval: (query) => (query.state.data?.finished === true ? false : 1_000),
-  });
-  const failures = useQuery({
-    queryKey: ['bulk', job, 'failures'],
-    queryFn: () => must(api.GET('/api/v1/bulk/{job}/failures', { params: { path: { job }, query: { limit: 20 } } })),
-    enabled: state.data?.finished === true && state.data.failed > 0,
-  });
-  const shown = state.data;
-  return (
-    <Dialog title={shown?.finished === true ? 'Done' : 'Under way'} close={close}>
-      {shown === undefined ? (
-        <Loading rows={2} />
-      ) : (
-        <>
-          <progress max={shown.total} value={shown.done} aria-label="Runs that are done" />
-          <p role="status">
-            {shown.done.toLocaleString()} of {shown.total.toLocaleString()} runs, {shown.succeeded.toLocaleString()} as asked
-            {shown.failed > 0 && `, ${shown.failed.toLocaleString()} left as they were`}.
-          </p>
-          {!shown.finished && <p className="quiet">You may close this: the server goes on with it.</p>}
-          <ul className="sample">
-            {failures.data?.failures.map((failure) => (
-              <li key={failure.position}>
-                <Id of={failure.run_id} /> <Text of={failure.message} />
-              </li>
-            ))}
-          </ul>
-        </>
-      )}
-      <footer>
-        <Button onClick={close}>Close</Button>
-      </footer>
-    </Dialog>
   );
 }

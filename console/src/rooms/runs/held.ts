@@ -15,9 +15,15 @@ export function heldRows(shown: Run[], fresh: Run[], hold: boolean): { rows: Run
   return { rows, arrived: fresh.filter((run) => !known.has(run.run_id)).length };
 }
 
-export function useHeldRows(fresh: Run[] | undefined, hold: boolean, question: string): { rows: Run[]; arrived: number } {
+interface Answered {
+  fresh: Run[] | undefined;
+  /** The rows are still those of the question before: they are shown, and not held. */
+  stale: boolean;
+}
+
+export function useHeldRows({ fresh, stale }: Answered, hold: boolean, question: string): { rows: Run[]; arrived: number } {
   const last = useRef<{ question: string; rows: Run[] }>({ question, rows: [] });
-  if (fresh === undefined) return { rows: [], arrived: 0 };
+  if (fresh === undefined || stale) return { rows: fresh ?? [], arrived: 0 };
   const shown = last.current.question === question ? last.current.rows : [];
   const held = heldRows(shown, fresh, hold);
   last.current = { question, rows: held.rows };

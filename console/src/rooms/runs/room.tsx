@@ -7,11 +7,13 @@ import { useKeys } from '../../keyboard/keys';
 import { Button } from '../../parts/button';
 import { Empty, Loading, ProblemNote } from '../../parts/notes';
 import { useNow } from '../../parts/text';
-import { at, go, useAddress, withQuery } from '../../route/router';
+import { at, go, useAddress, useParam, withQuery } from '../../route/router';
 import { BulkDialog } from './bulk';
+import { Charts, ChartsButton, useChartsShown } from './charts';
 import { FilterBar } from './filter-bar';
 import { filterOf, isEmpty, notForBulk } from './filter';
 import { useHeldRows } from './held';
+import { JobDialog, JobsDialog } from './jobs';
 import { runsQuery } from './query';
 import { StatusStrip } from './strip';
 import { RunTable } from './table';
@@ -27,11 +29,14 @@ export function RunsRoom() {
   const [pointed, setPointed] = useState(false);
   const [cursor, setCursor] = useState(-1);
   const [bulk, setBulk] = useState(false);
+  const [jobs, setJobs] = useState(false);
+  const [job, setJob] = useParam('job');
   const operates = useMay('operate');
+  const [charts, turnCharts] = useChartsShown();
   const table = useRef<HTMLTableSectionElement>(null);
   const question = query.toString();
   useEffect(() => setCursor(-1), [question]);
-  const { rows, arrived } = useHeldRows(runs.data?.runs, pointed || cursor >= 0, question);
+  const { rows, arrived } = useHeldRows({ fresh: runs.data?.runs, stale: runs.isPlaceholderData }, pointed || cursor >= 0, question);
 
   function move(by: number) {
     const next = Math.max(0, Math.min(rows.length - 1, cursor + by));
@@ -49,6 +54,7 @@ export function RunsRoom() {
     { press: '/', does: 'Search', run: () => document.getElementById('search')?.focus() },
     { press: ']', does: 'Older runs', run: older },
     { press: '[', does: 'Newest runs', run: () => go(withQuery(path, changed(query, 'after', ''))) },
+    { press: 'h', does: charts ? 'Hide the charts' : 'Show the charts', run: turnCharts },
     { press: 'Escape', does: 'Let the list move again', run: () => setCursor(-1) },
   ]);
 
@@ -65,6 +71,12 @@ export function RunsRoom() {
               </button>
             )}
           </span>
+          <ChartsButton shown={charts} turn={turnCharts} />
+          {operates && (
+            <Button look="quiet" onClick={() => setJobs(true)}>
+              Jobs
+            </Button>
+          )}
           {operates && (
             <Button onClick={() => setBulk(true)} disabled={unfit !== undefined} title={unfit}>
               Act on all matching …
@@ -73,6 +85,7 @@ export function RunsRoom() {
         </div>
       </header>
       <StatusStrip />
+      {charts && <Charts filter={filter} now={minute} />}
       <FilterBar />
       {runs.error !== null && <ProblemNote error={runs.error} />}
       {runs.data === undefined ? (
@@ -88,7 +101,9 @@ export function RunsRoom() {
         {after !== undefined && <Button onClick={() => go(withQuery(path, changed(query, 'after', '')))}>Newest</Button>}
         {runs.data?.next_after != null && <Button onClick={older}>Older</Button>}
       </nav>
-      {bulk && <BulkDialog filter={filter} close={() => setBulk(false)} />}
+      {bulk && <BulkDialog filter={filter} started={setJob} close={() => setBulk(false)} />}
+      {jobs && <JobsDialog open={(id) => (setJobs(false), setJob(id))} close={() => setJobs(false)} />}
+      {job !== '' && <JobDialog job={job} close={() => setJob('')} />}
     </div>
   );
 }

@@ -30,6 +30,7 @@ export function SavedViews() {
   const [naming, setNaming] = useState(false);
   const kept = new URLSearchParams(query);
   kept.delete('after');
+  kept.delete('job');
   const here = kept.toString();
   const known = views.find((view) => view.query === here);
   function keep(next: View[]) {

@@ -10,14 +10,16 @@ import { Loaded } from '../../parts/loaded';
 import { Empty } from '../../parts/notes';
 import { Room } from '../../parts/room';
 import { Table } from '../../parts/table';
-import { Ago, Text } from '../../parts/text';
+import { Ago, Instant, Text } from '../../parts/text';
 import { at, Link } from '../../route/router';
 import { CreateSchedule } from './create';
 import { ScheduleCard } from './card';
 
 const IN_A_FILE = `on:
   schedule:
-    - { name: nightly, cron: "30 2 * * *", timezone: Europe/Berlin }`;
+    - name: nightly
+      cron: "30 2 * * *"
+      timezone: Europe/Berlin`;
 
 export function SchedulesRoom({ selected }: { selected: string | undefined }) {
   const list = useQuery({
@@ -84,10 +86,10 @@ function ScheduleTable({ schedules, selected }: { schedules: Schema['ScheduleVie
           },
         },
         {
-          title: 'From now',
+          title: 'Here',
           cell: (schedule) => {
             const next = nextOf(schedule);
-            return next === undefined ? NONE : <Ago at={next.starts_at} />;
+            return next === undefined ? NONE : <><Instant at={next.starts_at} /> <span className="quiet"><Ago at={next.starts_at} /></span></>;
           },
         },
       ]}

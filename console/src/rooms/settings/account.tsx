@@ -3,9 +3,10 @@ import { api, must } from '../../api/client';
 import { signOut, useMe } from '../../api/session';
 import { Button } from '../../parts/button';
 import { Facts } from '../../parts/facts';
-import { FormDialog, Input, text } from '../../parts/form';
+import { FormDialog, Input } from '../../parts/form';
 import { Text } from '../../parts/text';
 import { applyTheme, theme, type Theme } from '../../parts/theme';
+import { TenantSwitch } from '../../tenant-switch';
 
 const THEMES: [Theme, string][] = [
   ['system', 'As the system'],
@@ -72,17 +73,7 @@ export function Account() {
           <Input name="again" type="password" label="The new one again" autoComplete="new-password" required />
         </FormDialog>
       )}
-      {doing === 'tenant' && (
-        <FormDialog
-          title="Sign in to another tenant"
-          verb="Go there"
-          close={close}
-          act={(form) => signOut(`/login?tenant=${encodeURIComponent(text(form, 'tenant'))}`)}
-        >
-          <p>Accounts belong to one tenant. This signs you out here, and asks for your account there.</p>
-          <Input name="tenant" label="The tenant’s name" required />
-        </FormDialog>
-      )}
+      {doing === 'tenant' && <TenantSwitch close={close} />}
     </section>
   );
 }

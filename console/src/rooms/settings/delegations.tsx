@@ -1,18 +1,16 @@
 import { useState } from 'react';
 import { useQuery } from '@tanstack/react-query';
-import { api, intention, must } from '../../api/client';
+import { api, must } from '../../api/client';
 import { useMay, useMe } from '../../api/session';
 import { Button } from '../../parts/button';
 import { Confirm } from '../../parts/confirm';
-import { Input, Reason, text } from '../../parts/form';
 import { Loaded } from '../../parts/loaded';
 import { Empty } from '../../parts/notes';
 import { Section } from '../../parts/section';
 import { Table } from '../../parts/table';
 import { Instant, Text } from '../../parts/text';
 import { delegationsQuery } from '../approvals/inbox';
-
-const DAYS_MAX = 90;
+import { Lend } from './lend';
 
 export function Delegations() {
   const me = useMe();
@@ -69,20 +67,5 @@ export function Delegations() {
         />
       )}
     </Section>
-  );
-}
-
-function Lend({ close }: { close: () => void }) {
-  const [key] = useState(intention);
-  async function lend(form: FormData) {
-    const until = Date.now() + Number(text(form, 'days')) * 86_400_000;
-    await must(api.POST('/api/v1/delegations', { headers: key, body: { delegate: text(form, 'delegate'), until, reason: text(form, 'reason') } }));
-  }
-  return (
-    <Confirm title="Lend my right to decide" verb="Lend it" what="They may decide wherever you may. You two count as one person." changes="delegations" act={lend} close={close}>
-      <Input name="delegate" label="To whom" required />
-      <Input name="days" label="For how many days" type="number" min={1} max={DAYS_MAX} defaultValue={14} required />
-      <Reason />
-    </Confirm>
   );
 }

@@ -54,10 +54,10 @@ function KeyTable({ keys, choose }: { keys: Key[]; choose: (doing: Doing) => voi
       rows={keys}
       keyOf={(key) => key.key}
       columns={[
-        { title: 'Key', cell: (key) => <><Text of={key.name} /> <code className="quiet">{key.begins}…</code></> },
+        { title: 'Key', cell: (key) => <><strong className="row-name"><Text of={key.name} /></strong> <code className="quiet">{key.begins}…</code></> },
         { title: 'Roles', cell: (key) => <>{key.roles.join(', ')} {key.workspace != null && <span className="tag">only <Text of={key.workspace} /></span>}</> },
         { title: 'Owner', cell: (key) => (key.owner == null ? <span className="nothing">–</span> : <Text of={key.owner} />) },
-        { title: 'Last used', cell: (key) => (key.last_used_at == null ? 'never' : <Ago at={key.last_used_at} />) },
+        { title: 'Last used', cell: (key) => <><span className="on-phone quiet">used </span>{key.last_used_at == null ? 'never' : <Ago at={key.last_used_at} />}</> },
         {
           title: 'Action',
           bare: true,

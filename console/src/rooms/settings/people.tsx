@@ -11,6 +11,7 @@ import { SecretDialog } from '../../parts/secret';
 import { Section } from '../../parts/section';
 import { Table } from '../../parts/table';
 import { Ago, Text } from '../../parts/text';
+import { peopleQuery } from './query';
 import { RoleChoice, rolesOf } from './roles';
 
 const FOR_PEOPLE = ['viewer', 'operator', 'approver', 'admin'] as const;
@@ -19,7 +20,7 @@ type Person = Schema['UserView'];
 type Doing = 'create' | { change: Person };
 
 export function People() {
-  const list = useQuery({ queryKey: ['users'], queryFn: () => must(api.GET('/api/v1/users', { params: { query: { limit: 500 } } })) });
+  const list = useQuery(peopleQuery);
   const [doing, setDoing] = useState<Doing>();
   const close = () => setDoing(undefined);
   const invitation = useMutation({
@@ -55,15 +56,15 @@ function PersonTable({ people, change, invite }: { people: Person[]; change: (pe
           title: 'Name',
           cell: (person) => (
             <>
-              <Text of={person.name} /> {person.name === me.person && <span className="tag">you</span>}
+              <strong className="row-name"><Text of={person.name} /></strong> {person.name === me.person && <span className="tag">you</span>}
               {person.disabled_at != null && <span className="tag bad">disabled</span>}
               {person.display_name != null && <span className="quiet"> <Text of={person.display_name} /></span>}
             </>
           ),
         },
         { title: 'Roles', cell: (person) => person.roles.join(', ') },
-        { title: 'Groups', cell: (person) => <Text of={person.groups.join(', ')} /> },
-        { title: 'Last signed in', cell: (person) => (person.last_login_at == null ? 'never' : <Ago at={person.last_login_at} />) },
+        { title: 'Groups', cell: (person) => (person.groups.length === 0 ? <span className="nothing quiet">–</span> : <Text of={person.groups.join(', ')} />) },
+        { title: 'Last signed in', cell: (person) => <><span className="on-phone quiet">signed in </span>{person.last_login_at == null ? 'never' : <Ago at={person.last_login_at} />}</> },
         {
           title: 'Action',
           bare: true,

@@ -1,10 +1,12 @@
 /** Settings: oneself, and for admins the keys, people and limits of the tenant. */
 
+import { useEffect, useRef } from 'react';
 import { useMay } from '../../api/session';
 import { Empty } from '../../parts/notes';
 import { Link } from '../../route/router';
 import { Account } from './account';
 import { Delegations } from './delegations';
+import { Groups } from './groups';
 import { Keys } from './keys';
 import { People } from './people';
 import { Tenant } from './tenant';
@@ -18,22 +20,29 @@ export function SettingsRoom({ part }: { part: string }) {
     ...(administers
       ? [
           { id: 'people', title: 'People', show: <People /> },
+          { id: 'groups', title: 'Groups', show: <Groups /> },
           { id: 'keys', title: 'Keys', show: <Keys /> },
         ]
       : []),
   ];
   const shown = parts.find((each) => each.id === part);
+  const tabs = useRef<HTMLElement>(null);
+  // On a phone the chosen one may stand outside of what is seen.
+  useEffect(() => {
+    void tabs.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' });
+  }, [part]);
   return (
     <div className="room">
       <header className="room-head">
         <h1>Settings</h1>
       </header>
-      <nav className="tab-list" aria-label="Settings">
+      <nav className="tab-list" aria-label="Settings" ref={tabs}>
         {parts.map((each) => (
           <Link key={each.id} to={`/settings/${each.id}`} aria-current={each.id === part ? 'page' : undefined}>
             {each.title}
           </Link>
         ))}
+        <Link to="/webhooks">Webhooks</Link>
       </nav>
       {shown?.show ?? (
         <Empty title="This is not for you">

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { schemaOf, valueOf } from './inputs';
+import { schemaOf, valueOf, limitsOf, typedAs } from './inputs';
 
 it('gives each input the type that the workflow declares', () => {
   expect(valueOf('n', { type: 'integer' }, '12')).toBe(12);
@@ -19,4 +19,12 @@ it('leaves out what was not typed, and refuses what does not fit', () => {
 
 it('reads the short form of a declaration', () => {
   expect(schemaOf('integer')).toEqual({ type: 'integer' });
+});
+
+it('fills in what another run had, and says what a value has to keep to', () => {
+  expect([typedAs({ default: 'a' }), typedAs({ default: 3 }), typedAs({ default: { a: 1 } }), typedAs({})]).toEqual(['a', '3', '{"a":1}', '']);
+  expect(typedAs({ secret: true, default: { $secret: 'db' } })).toBe('db');
+  expect(limitsOf({ type: 'integer', min: 1, max: 9 })).toBe('A whole number. 1 to 9.');
+  expect(limitsOf({ type: 'string', max_length: 5, pattern: '^x' })).toBe('At most 5 characters. Like ^x');
+  expect(limitsOf({ type: 'string' })).toBe('');
 });

@@ -45,3 +45,27 @@ export function valueOf(name: string, schema: InputSchema, typed: string): unkno
       }
   }
 }
+
+/** A value as somebody would have typed it. */
+export function typedAs({ default: value, secret }: InputSchema): string {
+  if (value === undefined || value === null) return '';
+  if (secret === true) return typeof value === 'object' ? String((value as { $secret?: unknown }).$secret ?? '') : '';
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
+/** What the value has to keep to, in words. */
+export function limitsOf({ type, min, max, min_length, max_length, pattern }: InputSchema): string {
+  const between = (low: number | undefined, high: number | undefined, what: string) => {
+    if (low !== undefined && high !== undefined) return `${low} to ${high}${what}.`;
+    if (low !== undefined) return `At least ${low}${what}.`;
+    return high !== undefined ? `At most ${high}${what}.` : '';
+  };
+  const said = [
+    type === 'integer' && 'A whole number.',
+    type === 'number' && 'A number.',
+    between(min, max, ''),
+    between(min_length, max_length, ' characters'),
+    pattern !== undefined && `Like ${pattern}`,
+  ];
+  return said.filter(Boolean).join(' ');
+}

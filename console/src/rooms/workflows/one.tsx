@@ -12,7 +12,7 @@ import { Source } from '../../parts/source';
 import { Tabs } from '../../parts/tabs';
 import { Ago, Text } from '../../parts/text';
 import { Link, useParam } from '../../route/router';
-import { definitionQuery, type Definition } from '../run/query';
+import { definitionQuery, runQuery, type Definition } from '../run/query';
 import { ApplyDialog } from './apply';
 import { StartDialog } from './start';
 import { StepList } from './steps';
@@ -34,6 +34,8 @@ export function WorkflowRoom({ name }: { name: string }) {
   const pinned = useQuery({ ...definitionQuery(name, number ?? 1), enabled: number !== undefined && number !== newest.data?.version });
   const [tab, setTab] = useParam('tab');
   const shown = TABS.find((each) => each.id === tab)?.id ?? 'steps';
+  const [like, setLike] = useParam('like');
+  const model = useQuery({ ...runQuery(like), enabled: like !== '' });
   const rights = { operate: useMay('operate'), define: useMay('define') };
   const [doing, setDoing] = useState<'start' | 'apply' | 'disable'>();
   const version = number === newest.data?.version ? newest.data : pinned.data;
@@ -41,7 +43,11 @@ export function WorkflowRoom({ name }: { name: string }) {
   useKeys('This workflow', startable ? [{ press: 's', does: 'Start a run', run: () => setDoing('start') }] : []);
   if (newest.data === undefined) return newest.error === null ? <Loading /> : <ProblemNote error={newest.error} />;
   const definition = (version?.definition ?? {}) as Definition;
-  const close = () => setDoing(undefined);
+  const close = () => {
+    setDoing(undefined);
+    // Not where the start has led to the new run already.
+    if (new URLSearchParams(window.location.search).has('like')) setLike('');
+  };
   return (
     <div className="room">
       <header className="room-head tall">
@@ -90,7 +96,9 @@ export function WorkflowRoom({ name }: { name: string }) {
           </>
         )}
       </div>
-      {doing === 'start' && <StartDialog name={name} definition={newest.data.definition as Definition} close={close} />}
+      {startable && (doing === 'start' || model.data !== undefined) && (
+        <StartDialog name={name} definition={newest.data.definition as Definition} inputs={model.data?.inputs as Record<string, unknown>} close={close} />
+      )}
       {doing === 'apply' && <ApplyDialog source={newest.data.source} close={close} />}
       {doing === 'disable' && <DisableDialog name={name} disabled={newest.data.disabled} close={close} />}
     </div>

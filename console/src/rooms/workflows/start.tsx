@@ -9,9 +9,18 @@ import { ProblemNote } from '../../parts/notes';
 import { at, go } from '../../route/router';
 import { WalkedStep } from '../approvals/card';
 import type { Definition } from '../run/query';
-import { schemaOf, valueOf, type InputSchema } from './inputs';
+import { limitsOf, schemaOf, typedAs, valueOf, type InputSchema } from './inputs';
+import { optionsOf, StartOptions } from './start-options';
 
-export function StartDialog({ name, definition, close }: { name: string; definition: Definition; close: () => void }) {
+interface Props {
+  name: string;
+  definition: Definition;
+  /** What stands in the fields at first, of a run that was started before. */
+  inputs?: Record<string, unknown>;
+  close: () => void;
+}
+
+export function StartDialog({ name, definition, inputs = {}, close }: Props) {
   const declared = Object.entries(definition.inputs ?? {}).map(([input, as]) => ({ input, schema: schemaOf(as) }));
   // What has to be filled in comes first.
   const fields = declared.toSorted((a, b) => Number(b.schema.required === true) - Number(a.schema.required === true));
@@ -28,7 +37,7 @@ export function StartDialog({ name, definition, close }: { name: string; definit
     },
   });
   async function start(form: FormData) {
-    const body = { workflow: name, inputs: typed(form) } as Schema['StartRun'];
+    const body = { workflow: name, inputs: typed(form), ...optionsOf(form) } as Schema['StartRun'];
     const started = await must(api.POST('/api/v1/runs', { headers: key, body }));
     go(at('runs', started.run_id));
     return started.admission === 'queued' ? 'The run is queued behind another one for the same subject.' : 'The run has started.';
@@ -38,9 +47,10 @@ export function StartDialog({ name, definition, close }: { name: string; definit
       <div ref={inside}>
         {fields.length === 0 && <p className="quiet">This workflow takes no inputs.</p>}
         {fields.map(({ input, schema }) => (
-          <InputField key={input} name={input} schema={schema} />
+          <InputField key={input} name={input} schema={input in inputs ? { ...schema, default: inputs[input] } : schema} />
         ))}
       </div>
+      <StartOptions />
       <div className="plan">
         <Button onClick={() => plan.mutate()} busy={plan.isPending}>
           What would happen?
@@ -68,7 +78,8 @@ function InputField({ name, schema }: { name: string; schema: InputSchema }) {
   const field = `input.${name}`;
   const required = schema.required === true;
   const label = required ? name : `${name} (optional)`;
-  const fallback = schema.default === undefined ? '' : typeof schema.default === 'string' ? schema.default : JSON.stringify(schema.default);
+  const fallback = typedAs(schema);
+  const hint = [schema.description, limitsOf(schema)].filter(Boolean).join(' ') || undefined;
   if (schema.enum !== undefined) {
     return (
       <Select name={field} label={label} hint={schema.description} required={required} defaultValue={fallback}>
@@ -91,7 +102,7 @@ function InputField({ name, schema }: { name: string; schema: InputSchema }) {
     <Input
       name={field}
       label={label}
-      hint={schema.description}
+      hint={hint}
       required={required}
       defaultValue={fallback}
       inputMode={number ? 'decimal' : 'text'}

@@ -1,5 +1,6 @@
 import type { ReactNode } from 'react';
 import { Text } from '../../parts/text';
+import { PHASE_WORDS } from '../run/phases';
 import type { DefinedStep, Definition } from '../run/query';
 
 /** The steps as the file has them, one after the other. */
@@ -25,6 +26,8 @@ export function StepList({ definition }: { definition: Definition }) {
                 only if <code><Text of={step.if} /></code>
               </span>
             )}
+            {step.phase !== undefined && <span className="tag">{PHASE_WORDS[step.phase].toLowerCase()}</span>}
+            {step.critical === true && <span className="tag warn">critical</span>}
             {step.effect !== undefined && <span className={`tag effect-${step.effect}`}>{step.effect}</span>}
             {step.blast_radius !== undefined && <span className={`tag radius-${step.blast_radius}`}>blast radius {step.blast_radius}</span>}
             {step.rollback !== undefined && (
@@ -41,6 +44,9 @@ export function StepList({ definition }: { definition: Definition }) {
 
 function what(step: DefinedStep): ReactNode {
   if (step.task !== undefined) return <>task <code><Text of={step.task} /></code></>;
+  if (step.uses !== undefined) return <>calls <code><Text of={step.uses} /></code></>;
+  if (step.run !== undefined) return <>runs <code><Text of={Array.isArray(step.run) ? step.run.join(' ') : String(step.run)} /></code></>;
+  if (step.model !== undefined) return 'asks a model';
   if (step.transform !== undefined) return 'computes a value';
   if (step.approval !== undefined) {
     const message = (step.approval as { message?: string } | null)?.message;
