@@ -30,6 +30,8 @@ const OWNERS: &[&str] = &[
     "crates/policy/examples/",
     "crates/cli/",
     "crates/server/",
+    // Timeouts, watchdogs, ages of chunks.
+    "crates/sandbox/",
     "crates/worker/",
     "sim/",
     "tidy/",

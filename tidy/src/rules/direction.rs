@@ -2,7 +2,7 @@
 //!
 //! `cli → server → engine → store → core`; `cli → worker → protocol → core`; `server → protocol`;
 //! `engine, worker → policy, connectors → core`; `engine, server → workflow → connectors (what they declare), core`; whoever calls the outside →
-//! `outbound`. What a test depends on is its own business.
+//! `outbound`; `worker → sandbox → outbound`. What a test depends on is its own business.
 
 use serde_json::Value;
 
@@ -23,10 +23,11 @@ const OURS: &[(&str, May)] = &[
     ("connectors", May::Use(&["core", "outbound"])),
     ("protocol", May::Use(&["core"])),
     ("outbound", May::Use(&[])),
+    ("sandbox", May::Use(&["outbound"])),
     ("workflow", May::Use(&["core", "connectors"])),
     ("engine", May::Use(&["store", "workflow", "core", "evidence", "policy", "connectors", "outbound"])),
     ("server", May::Use(&["engine", "protocol", "store", "workflow", "core", "evidence", "outbound"])),
-    ("worker", May::Use(&["protocol", "core", "policy", "connectors", "outbound"])),
+    ("worker", May::Use(&["protocol", "core", "policy", "connectors", "outbound", "sandbox"])),
     ("cli", May::UseEverything),
     ("engine-tests", May::Use(&[])),
     ("store-tests", May::Use(&[])),
@@ -43,6 +44,7 @@ const KEPT_OUT: &[(&str, &[&str])] = &[
     ("engine", &["axum", "rusqlite", "tokio-postgres"]),
     ("server", &["rusqlite", "tokio-postgres"]),
     ("worker", &["rusqlite", "tokio-postgres"]),
+    ("sandbox", &["axum", "rusqlite", "tokio-postgres"]),
 ];
 
 /// Checks the answer of `cargo metadata`, which has read the manifests.

@@ -1,0 +1,193 @@
+//! The groups of one command: made with its limits, joined between fork and exec, read and removed at its end.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::find::limit_file;
+use super::{Controller, Parent, Version};
+use crate::spec::Limits;
+
+const CPU_PERIOD_MICROS: u64 = 100_000;
+
+#[derive(Debug)]
+pub(crate) struct Group {
+    folders: Vec<(PathBuf, Vec<Controller>, Version)>,
+}
+
+/// What the kernel counted.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct GroupUsage {
+    pub peak_bytes: Option<u64>,
+    pub killed_for_memory: u64,
+    pub refused_processes: u64,
+    pub throttled_periods: u64,
+}
+
+impl Group {
+    pub fn create(parents: &[Parent], name: &str, limits: &Limits) -> io::Result<Self> {
+        let mut group = Self { folders: Vec::new() };
+        for parent in parents {
+            let folder = parent.folder.join(name);
+            match group.folders.iter_mut().find(|(made, ..)| *made == folder) {
+                Some((_, controllers, _)) => controllers.push(parent.controller),
+                None => {
+                    fs::create_dir(&folder)?;
+                    group.folders.push((folder.clone(), vec![parent.controller], parent.version));
+                }
+            }
+            set(&folder, parent, limits)?;
+        }
+        Ok(group)
+    }
+
+    /// Whoever writes `0` to these joins the group.
+    pub fn doors(&self) -> io::Result<Vec<OwnedFd>> {
+        let open = |folder: &PathBuf| OpenOptions::new().write(true).open(folder.join("cgroup.procs"));
+        self.folders.iter().map(|(folder, ..)| open(folder).map(OwnedFd::from)).collect()
+    }
+
+    /// The second way to end a command; the first is to kill the first process of its PID namespace.
+    pub fn kill(&self) {
+        for (folder, _, version) in &self.folders {
+            if *version == Version::V2 && fs::write(folder.join("cgroup.kill"), "1").is_ok() {
+                continue;
+            }
+            let members = fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default();
+            for pid in members.lines().filter_map(|line| Pid::from_raw(line.parse().ok()?)) {
+                let _ = kill_process(pid, Signal::KILL);
+            }
+        }
+    }
+
+    pub fn usage(&self) -> GroupUsage {
+        let mut usage = GroupUsage::default();
+        for (folder, controllers, version) in &self.folders {
+            for controller in controllers {
+                read(folder, *controller, *version, &mut usage);
+            }
+        }
+        usage
+    }
+
+}
+
+/// Whether all are gone.
+fn remove(folders: &mut Vec<PathBuf>) -> bool {
+    folders.retain(|folder| match fs::remove_dir(folder) {
+        Ok(()) => false,
+        Err(error) => error.kind() != io::ErrorKind::NotFound,
+    });
+    folders.is_empty()
+}
+
+impl Drop for Group {
+    /// The kernel lets go of a group a moment after its last process was collected.
+    fn drop(&mut self) {
+        const TRIES: u32 = 20;
+        let mut left: Vec<PathBuf> = self.folders.drain(..).map(|(folder, ..)| folder).collect();
+        if remove(&mut left) {
+            return;
+        }
+        let pause = rustix::thread::Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+        // Where no thread can be started, the next worker sweeps.
+        let _ = std::thread::Builder::new().name("cgroup-remove".to_owned()).spawn(move || {
+            for _ in 0..TRIES {
+                // Woken early, it tries early.
+                let _ = rustix::thread::nanosleep(&pause);
+                if remove(&mut left) {
+                    break;
+                }
+            }
+        });
+    }
+}
+
+fn set(folder: &Path, parent: &Parent, limits: &Limits) -> io::Result<()> {
+    let write = |file: &str, value: String| fs::write(folder.join(file), value);
+    let quota = limits.cpu_percent * CPU_PERIOD_MICROS / 100;
+    let main = limit_file(parent.version, parent.controller);
+    match (parent.version, parent.controller) {
+        (_, Controller::Pids) => write(main, limits.pids.to_string()),
+        (Version::V1, Controller::Memory) => {
+            write(main, limits.memory_bytes.to_string())?;
+            // Memory with swap; not there where the kernel does not count swap.
+            match write("memory.memsw.limit_in_bytes", limits.memory_bytes.to_string()) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+                _ => Ok(()),
+            }
+        }
+        (Version::V2, Controller::Memory) => {
+            write(main, limits.memory_bytes.to_string())?;
+            match write("memory.swap.max", "0".to_owned()) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+                _ => Ok(()),
+            }
+        }
+        (Version::V1, Controller::Cpu) => {
+            write("cpu.cfs_period_us", CPU_PERIOD_MICROS.to_string())?;
+            write(main, quota.to_string())
+        }
+        (Version::V2, Controller::Cpu) => write(main, format!("{quota} {CPU_PERIOD_MICROS}")),
+    }
+}
+
+fn read(folder: &Path, controller: Controller, version: Version, usage: &mut GroupUsage) {
+    let number = |file: &str| -> Option<u64> { fs::read_to_string(folder.join(file)).ok()?.trim().parse().ok() };
+    match (version, controller) {
+        (_, Controller::Pids) => usage.refused_processes = counter(folder, "pids.events", "max"),
+        (_, Controller::Cpu) => usage.throttled_periods = counter(folder, "cpu.stat", "nr_throttled"),
+        (Version::V1, Controller::Memory) => {
+            usage.peak_bytes = number("memory.max_usage_in_bytes");
+            usage.killed_for_memory = counter(folder, "memory.oom_control", "oom_kill");
+        }
+        (Version::V2, Controller::Memory) => {
+            usage.peak_bytes = number("memory.peak");
+            usage.killed_for_memory = counter(folder, "memory.events", "oom_kill");
+        }
+    }
+}
+
+/// The number after a word in a file of lines `word number`.
+fn counter(folder: &Path, file: &str, word: &str) -> u64 {
+    let Ok(mut opened) = File::open(folder.join(file)) else { return 0 };
+    let mut text = String::new();
+    if io::Read::read_to_string(&mut opened, &mut text).is_err() {
+        return 0;
+    }
+    let value = text.lines().find_map(|line| line.split_once(' ').filter(|(key, _)| *key == word));
+    value.and_then(|(_, value)| value.trim().parse().ok()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Profile;
+
+    /// A folder of plain files stands for the kernel's: what is written can be read.
+    #[test]
+    fn version_2_gets_its_limits_in_one_folder() {
+        let root = std::env::temp_dir().join(format!("interlock-cgroup-{}", std::process::id()));
+        fs::create_dir_all(&root).unwrap();
+        let parent = |controller| Parent { controller, version: Version::V2, folder: root.clone() };
+        let parents = Controller::ALL.map(parent);
+        let group = Group::create(&parents, "one", &Profile::ProdCritical.spec().limits).unwrap();
+        let read = |file: &str| fs::read_to_string(root.join("one").join(file)).unwrap();
+        assert_eq!(read("pids.max"), "64");
+        assert_eq!(read("memory.max"), (512 << 20).to_string());
+        assert_eq!(read("memory.swap.max"), "0");
+        assert_eq!(read("cpu.max"), "50000 100000");
+        fs::write(root.join("one/memory.peak"), "4096\n").unwrap();
+        fs::write(root.join("one/memory.events"), "low 0\noom_kill 2\n").unwrap();
+        fs::write(root.join("one/cpu.stat"), "nr_periods 9\nnr_throttled 3\n").unwrap();
+        let usage = group.usage();
+        assert_eq!((usage.peak_bytes, usage.killed_for_memory, usage.throttled_periods), (Some(4096), 2, 3));
+        group.kill();
+        assert_eq!(read("cgroup.kill"), "1");
+        assert_eq!(group.folders.len(), 1);
+        fs::remove_dir_all(&root).unwrap();
+    }
+}

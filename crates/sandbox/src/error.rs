@@ -1,0 +1,20 @@
+//! Why a command was not run. In every case it has not been started.
+
+use crate::Profile;
+use crate::control::Control;
+use crate::request::InvalidRequest;
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SandboxError {
+    /// This host lacks a control that the profile requires. Another worker may have it; this one runs nothing weaker.
+    #[error("{profile} is refused on this host: the control `{control}` is not proven ({evidence})")]
+    Refused { profile: Profile, control: Control, evidence: String },
+    #[error(transparent)]
+    Invalid(#[from] InvalidRequest),
+    /// There was no attestation, or the command could not be executed.
+    #[error("the command was not started: {0}")]
+    NotStarted(String),
+    /// Something of the host's is missing or closed to the worker.
+    #[error("the sandbox cannot be set up: {0}")]
+    Setup(String),
+}

@@ -1,0 +1,45 @@
+//! All sandboxes of a process are started by one thread that never ends.
+//!
+//! bubblewrap asks the kernel to be killed when its parent dies, and the kernel takes the *thread* that forked for the
+//! parent. A thread of a runtime may end while the worker lives on.
+
+use std::io;
+use std::process::{Child, Command};
+use std::sync::OnceLock;
+use std::sync::mpsc::{Sender, channel};
+
+use tokio::sync::oneshot;
+
+struct Job {
+    command: Command,
+    reply: oneshot::Sender<io::Result<Child>>,
+}
+
+/// Starts a process as a child of the spawner's thread.
+pub(super) async fn spawn(command: Command) -> io::Result<Child> {
+    let (reply, answer) = oneshot::channel();
+    let jobs = jobs().ok_or_else(|| io::Error::other("the thread that starts sandboxes cannot be started"))?;
+    let gone = || io::Error::other("the thread that starts sandboxes is gone");
+    jobs.send(Job { command, reply }).map_err(|_| gone())?;
+    answer.await.map_err(|_| gone())?
+}
+
+fn jobs() -> Option<&'static Sender<Job>> {
+    static JOBS: OnceLock<Option<Sender<Job>>> = OnceLock::new();
+    let start = || {
+        let (jobs, queue) = channel::<Job>();
+        let work = move || {
+            for mut job in queue {
+                let started = job.command.spawn();
+                // Nobody waits any more: the command must not go on unwatched.
+                if let Err(Ok(mut child)) = job.reply.send(started) {
+                    let _ = child.kill();
+                    let _ = child.wait();
+                }
+            }
+        };
+        std::thread::Builder::new().name("sandbox-spawner".to_owned()).spawn(work).ok()?;
+        Some(jobs)
+    };
+    JOBS.get_or_init(start).as_ref()
+}

@@ -1,0 +1,59 @@
+//! Runs one command in a sandbox under a named profile, streams its output, and kills it completely.
+//!
+//! A [`Sandbox`] is opened once by a worker; it proves which controls this host has. A command is judged by
+//! [`CommandRules`], put into a [`Request`], and run: the [`Running`] command yields [`Chunk`]s of output and its
+//! [`Ended`]. The program that uses this crate calls [`shim::main_if_shim`] first thing in `main`, because it is started
+//! again inside the sandbox, as the process that confines the command.
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! use interlock_sandbox::{CommandRules, Profile, Request, Sandbox, SandboxOptions};
+//!
+//! let sandbox = Sandbox::open(SandboxOptions::default()).await?;
+//! let mut rules = CommandRules::default();
+//! rules.allow.push("/usr/bin/systemctl is-active {unit:[a-z-]+}".parse()?);
+//! let argv = ["/usr/bin/systemctl", "is-active", "primary-db"].map(str::to_owned);
+//! let command = rules.permit(Profile::ProdCritical, argv.to_vec())?;
+//! let mut running = sandbox.run(Request::new(command)).await?;
+//! while let Some(chunk) = running.next().await {
+//!     print!("{}", chunk.text());
+//! }
+//! println!("{:?}", running.end().await.outcome);
+//! # Ok(())
+//! # }
+//! ```
+
+mod canary;
+mod cgroup;
+mod control;
+mod egress;
+mod error;
+mod launch;
+pub mod limits;
+mod profile;
+pub mod redact;
+mod request;
+mod rules;
+mod running;
+mod sandbox;
+mod seccomp;
+mod secret;
+pub mod shim;
+mod spec;
+mod state_folder;
+mod sys;
+
+pub use control::{Control, Proof, Proofs, Standing};
+pub use egress::{EgressAttempt, InvalidTarget, Target};
+pub use error::SandboxError;
+pub use launch::Identity;
+pub use profile::{Profile, UnknownProfile};
+pub use request::{InvalidRequest, Request};
+pub use rules::{CommandRules, InvalidTemplate, NotPermitted, PermittedCommand, Template};
+pub use running::{Chunk, Ended, Outcome, OutputCount, Running, RunningControl, Stream};
+pub use sandbox::{Sandbox, SandboxOptions, UNPRIVILEGED};
+pub use secret::{SecretPlace, SecretValue};
+pub use shim::{Attestation, Landlocked};
+pub use spec::{
+    CommandScope, Devices, EgressMode, LandlockMode, Limits, Namespace, Spec, Syscalls, SystemPaths, WorkDir,
+};

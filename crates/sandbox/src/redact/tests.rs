@@ -1,0 +1,180 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::secret::SecretValue;
+
+fn values(secrets: &[&str]) -> Arc<Values> {
+    let secrets: Vec<SecretValue> = secrets.iter().map(|secret| SecretValue::new(*secret)).collect();
+    Values::new(&secrets)
+}
+
+fn redact(secrets: &[&str], text: &str) -> String {
+    String::from_utf8_lossy(&Redactor::whole(&values(secrets), text.as_bytes())).into_owned()
+}
+
+/// Feeds the text in two pieces, for every place where it can be cut, and byte by byte.
+fn assert_same_at_every_border(values: &Arc<Values>, text: &[u8]) {
+    let whole = Redactor::whole(values, text);
+    for cut in 0..=text.len() {
+        let mut redactor = Redactor::new(Arc::clone(values));
+        let mut out = Vec::new();
+        redactor.push(&text[..cut], &mut out);
+        redactor.push(&text[cut..], &mut out);
+        redactor.finish(&mut out);
+        assert_eq!(String::from_utf8_lossy(&out), String::from_utf8_lossy(&whole), "cut at {cut}");
+    }
+    let mut redactor = Redactor::new(Arc::clone(values));
+    let mut out = Vec::new();
+    text.iter().for_each(|byte| redactor.push(&[*byte], &mut out));
+    redactor.finish(&mut out);
+    assert_eq!(String::from_utf8_lossy(&out), String::from_utf8_lossy(&whole), "byte by byte");
+}
+
+#[test]
+fn a_value_is_found_in_all_its_forms() {
+    let secret = "p@ss w/rd\"ü\\x9";
+    let forms = [
+        secret.to_owned(),
+        "p%40ss%20w%2Frd%22%C3%BC%5Cx9".to_owned(),
+        "p%40ss+w%2frd%22%c3%bc%5cx9".to_owned(),
+        "p@ss%20w/rd%22%C3%BC%5Cx9".to_owned(),
+        serde_json::to_string(secret).unwrap().trim_matches('"').to_owned(),
+        "p@ss w\\/rd\\\"\\u00fc\\\\x9".to_owned(),
+        secret.bytes().map(|byte| format!("{byte:02x}")).collect(),
+        secret.bytes().map(|byte| format!("{byte:02X}")).collect(),
+    ];
+    for form in forms {
+        assert_eq!(redact(&[secret], &format!("a {form} b")), "a [redacted] b", "{form}");
+    }
+}
+
+#[test]
+fn base64_is_found_at_every_offset_in_both_alphabets_and_wrapped() {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+    let secret = "s3cr3t~value?with>signs";
+    for prefix in ["", "a", "ab", "abc", "user:"] {
+        for suffix in ["", "x", "xy", "xyz"] {
+            let text = format!("{prefix}{secret}{suffix}");
+            for encoded in [STANDARD.encode(&text), URL_SAFE_NO_PAD.encode(&text)] {
+                let wrapped = format!("{}\n{}", &encoded[..12], &encoded[12..]);
+                for form in [encoded, wrapped] {
+                    let out = redact(&[secret], &form);
+                    assert!(out.contains(MARK), "{prefix}|{suffix}: {out}");
+                    let rest: String = out.replace(MARK, "");
+                    assert!(rest.len() <= form.len() - secret.len(), "{out}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn of_two_values_the_longer_is_taken() {
+    assert_eq!(redact(&["abcd", "abcdefgh"], "abcdefgh abcd abcdefg"), "[redacted] [redacted] [redacted]efg");
+}
+
+#[test]
+fn a_line_of_a_long_secret_and_a_value_with_a_line_end_are_found() {
+    let key = "first-line-of-a-key\nsecond-line-of-a-key\n";
+    assert_eq!(redact(&[key], "    second-line-of-a-key"), "    [redacted]");
+    assert_eq!(redact(&["hunter22\n"], "x hunter22 y"), "x [redacted] y");
+}
+
+#[test]
+fn what_looks_like_a_secret_is_taken_out() {
+    let key = |begin: &str, len: usize| format!("{begin}{}", "A1".repeat(len / 2));
+    let block = format!("-----BEGIN RSA {}-----\nabc\ndef\n-----END RSA {}-----\nafter", "PRIVATE KEY", "PRIVATE KEY");
+    for (text, expected) in [
+        (key("id AKIA", 16) + " ok", "id [redacted] ok".to_owned()),
+        (key("ghp_", 36), MARK.to_owned()),
+        (key("Authorization: Bearer ", 20) + "\n", format!("Authorization: Bearer {MARK}\n")),
+        (key("eyJ", 10) + "." + &key("", 10) + "." + &key("", 10), MARK.to_owned()),
+        ("password=hunter2&user=a".to_owned(), format!("password={MARK}&user=a")),
+        ("{\"password\": \"hunter2\"}".to_owned(), format!("{{\"password\": \"{MARK}\"}}")),
+        ("postgres://me:hunter2@db/x".to_owned(), format!("postgres://me:{MARK}@db/x")),
+        (format!("before\n{block}"), format!("before\n{MARK}\nafter")),
+    ] {
+        assert_eq!(redact(&[], &text), expected);
+        assert_same_at_every_border(&values(&[]), text.as_bytes());
+    }
+}
+
+#[test]
+fn ordinary_output_stays_as_it_is() {
+    for text in [
+        "AKIA is short, xAKIAABCDEFGHIJKLMNOP is a word\n",
+        "see https://example.org:8080/path?x=1#y and ssh://git@host/x",
+        "bearer of news, BEGIN PRIVATE, 100 % done\r\n",
+        "ünïcödé ✓ \u{1F600}",
+        "",
+    ] {
+        assert_eq!(redact(&["hunter22"], text), text);
+    }
+}
+
+#[test]
+fn ambiguous_spellings_cost_little() {
+    let secret = "\\".repeat(2_000);
+    let out = redact(&[&secret], &"\\".repeat(3_999));
+    assert!(out.starts_with(MARK), "{}", out.len());
+}
+
+#[test]
+fn nothing_is_held_back_for_good() {
+    let values = values(&["hunter22"]);
+    let mut redactor = Redactor::new(Arc::clone(&values));
+    let mut out = Vec::new();
+    redactor.push(b"progress ....... 50 %", &mut out);
+    assert_eq!(out, b"progress ....... 50 %");
+    redactor.push(b"hunt", &mut out);
+    assert_eq!(out.len(), 21, "the beginning of a value waits");
+    redactor.finish(&mut out);
+    assert!(out.ends_with(b"hunt"));
+}
+
+fn secret() -> impl Strategy<Value = String> {
+    prop_oneof!["[a-z]{4,8}", "[ab]{4,6}", "[%2F/+ \"\\\\a]{4,8}", "\\PC{4,10}"]
+        .prop_filter("a secret has some length", |secret| secret.trim().len() >= 4)
+}
+
+/// Text with secrets, halves of secrets and their forms in it.
+fn text_with(secrets: Vec<String>) -> impl Strategy<Value = (Vec<String>, String)> {
+    let pieces: Vec<String> = secrets
+        .iter()
+        .flat_map(|secret| {
+            use base64::Engine as _;
+            let half: String = secret.chars().take(secret.chars().count() / 2).collect();
+            let json = serde_json::to_string(secret).unwrap();
+            let url: String = secret.bytes().map(|byte| format!("%{byte:02X}")).collect();
+            let encoded = base64::engine::general_purpose::STANDARD.encode(secret);
+            [secret.clone(), half, json, url, encoded]
+        })
+        .chain(["password=x1 ".to_owned(), "a://b:c@d ".to_owned(), "eyJ".to_owned(), " ".to_owned(), "\n".to_owned()])
+        .collect();
+    let text = prop::collection::vec(prop_oneof![prop::sample::select(pieces), "[ab%+\\\\]{0,3}"], 0..8);
+    text.prop_map(move |pieces| (secrets.clone(), pieces.concat()))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_borders_of_chunks_change_nothing(
+        (secrets, text) in prop::collection::vec(secret(), 1..3).prop_flat_map(text_with)
+    ) {
+        let secrets: Vec<&str> = secrets.iter().map(String::as_str).collect();
+        assert_same_at_every_border(&values(&secrets), text.as_bytes());
+    }
+
+    #[test]
+    fn no_value_is_left(
+        (secrets, text) in prop::collection::vec("[a-zA-Z0-9%/+]{6,12}", 1..3).prop_flat_map(text_with)
+    ) {
+        let listed: Vec<&str> = secrets.iter().map(String::as_str).collect();
+        let out = redact(&listed, &text).replace(MARK, "\u{1}");
+        for secret in &secrets {
+            prop_assert!(!out.contains(secret.as_str()), "{out}");
+        }
+    }
+}

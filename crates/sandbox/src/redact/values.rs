@@ -1,0 +1,158 @@
+//! Finds known values in a stream, in any of their forms.
+
+use std::fmt;
+use std::sync::Arc;
+
+use zeroize::Zeroize;
+
+use super::MARK;
+use super::forms::{Needle, needles};
+use crate::secret::SecretValue;
+
+/// All forms of all values that must not be seen. Made once for a command, used by both of its streams.
+pub struct Values {
+    needles: Vec<Needle>,
+    /// The needles that may begin with a byte.
+    by_first: Vec<Vec<usize>>,
+}
+
+impl fmt::Debug for Values {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Values({} forms)", self.needles.len())
+    }
+}
+
+impl Values {
+    pub fn new<'a>(secrets: impl IntoIterator<Item = &'a SecretValue>) -> Arc<Self> {
+        let needles: Vec<Needle> = secrets.into_iter().flat_map(|secret| needles(secret.bytes())).collect();
+        let mut by_first = vec![Vec::new(); 256];
+        for (number, needle) in needles.iter().enumerate() {
+            for first in needle.units.first().into_iter().flatten().filter_map(|spelling| spelling.first()) {
+                let listed: &mut Vec<usize> = &mut by_first[usize::from(*first)];
+                if listed.last() != Some(&number) {
+                    listed.push(number);
+                }
+            }
+        }
+        Arc::new(Self { needles, by_first })
+    }
+
+    /// The longest value at the beginning of the text, or that it takes more text to tell.
+    fn at_start(&self, text: &[u8]) -> Seen {
+        let candidates = text.first().map(|first| &self.by_first[usize::from(*first)]);
+        let mut longest = None;
+        for number in candidates.into_iter().flatten() {
+            match seen(&self.needles[*number], text) {
+                Seen::MaybeLonger => return Seen::MaybeLonger,
+                Seen::Value(len) => longest = longest.max(Some(len)),
+                Seen::Nothing => {}
+            }
+        }
+        longest.map_or(Seen::Nothing, Seen::Value)
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Seen {
+    Nothing,
+    Value(usize),
+    MaybeLonger,
+}
+
+/// Follows all spellings at once, so that ambiguous ones cost no more than their number.
+fn seen(needle: &Needle, text: &[u8]) -> Seen {
+    let mut ends = vec![0];
+    let mut maybe_longer = false;
+    for spellings in &needle.units {
+        let mut next = Vec::new();
+        for end in &ends {
+            let rest = &text[*end..];
+            for spelling in spellings {
+                if rest.starts_with(spelling) {
+                    next.push(end + spelling.len());
+                } else if rest.len() < spelling.len() && spelling.starts_with(rest) {
+                    maybe_longer = true;
+                }
+            }
+        }
+        next.sort_unstable();
+        next.dedup();
+        ends = next;
+    }
+    if maybe_longer {
+        return Seen::MaybeLonger;
+    }
+    ends.last().map_or(Seen::Nothing, |end| Seen::Value(*end))
+}
+
+#[derive(Debug)]
+pub(super) struct ValueScan {
+    values: Arc<Values>,
+    held: Vec<u8>,
+}
+
+impl ValueScan {
+    pub fn new(values: Arc<Values>) -> Self {
+        Self { values, held: Vec::new() }
+    }
+
+    pub fn push(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
+        self.scan(bytes, false, out);
+    }
+
+    pub fn finish(&mut self, out: &mut Vec<u8>) {
+        self.scan(&[], true, out);
+    }
+
+    fn scan(&mut self, bytes: &[u8], ended: bool, out: &mut Vec<u8>) {
+        if self.values.needles.is_empty() {
+            out.extend(bytes);
+            return;
+        }
+        self.held.extend(bytes);
+        let mut at = 0;
+        while at < self.held.len() {
+            let mut text = &self.held[at..];
+            let seen = match self.values.at_start(text) {
+                Seen::MaybeLonger if !ended => break,
+                // No more text comes: the longest value within what there is.
+                Seen::MaybeLonger => longest_whole(&self.values, text),
+                seen => seen,
+            };
+            if let Seen::Value(len) = seen {
+                out.extend(MARK.as_bytes());
+                at += len;
+            } else {
+                let skip = text.iter().skip(1).position(|byte| !self.values.by_first[usize::from(*byte)].is_empty());
+                text = &text[..skip.map_or(text.len(), |skip| skip + 1)];
+                out.extend(text);
+                at += text.len();
+            }
+        }
+        let rest = self.held.split_off(at);
+        self.held.zeroize();
+        self.held = rest;
+    }
+}
+
+fn longest_whole(values: &Values, text: &[u8]) -> Seen {
+    let whole = |needle: &Needle| {
+        let mut ends = vec![0];
+        for spellings in &needle.units {
+            let ends_of = |end: &usize| {
+                let rest = &text[*end..];
+                spellings.iter().filter(|spelling| rest.starts_with(spelling)).map(|s| end + s.len()).collect::<Vec<_>>()
+            };
+            ends = ends.iter().flat_map(ends_of).collect();
+            ends.dedup();
+        }
+        ends.into_iter().max()
+    };
+    values.needles.iter().filter_map(whole).max().map_or(Seen::Nothing, Seen::Value)
+}
+
+impl Drop for ValueScan {
+    fn drop(&mut self) {
+        self.held.zeroize();
+    }
+}

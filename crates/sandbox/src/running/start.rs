@@ -1,0 +1,169 @@
+//! From a launched sandbox to a running command: who the first process is, the attestation, the start.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use serde::Deserialize;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
+use tokio::net::unix::pipe::Receiver;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{Instant, timeout_at};
+
+use super::kill::Killer;
+use super::output::Pump;
+use super::supervise::{Supervisor, reap};
+use super::{Chunk, Running};
+use crate::cgroup::Group;
+use crate::egress::Broker;
+use crate::launch::{Launch, Launched, Programs};
+use crate::limits;
+use crate::redact::Values;
+use crate::shim::{Attestation, Report};
+
+/// What goes with a command for its whole life.
+pub(crate) struct Prepared {
+    pub values: Arc<Values>,
+    pub group: Option<Group>,
+    pub broker: Option<Broker>,
+    pub renewed_by_caller: bool,
+    pub terminate_grace: Duration,
+}
+
+/// Starts the sandbox and waits until the command has been executed in it. An error means that it was not.
+pub(crate) async fn start(launch: Launch<'_>, programs: &Programs, prepared: Prepared) -> Result<Running, String> {
+    let (limit, wall, watchdog) = (launch.spec.limits.output_bytes, launch.wall, launch.watchdog);
+    let launched = launch.start(programs).await.map_err(|error| error.to_string())?;
+    let Launched { bwrap, stdout, stderr, status, json_status, renewals } = launched;
+    let bwrap = Guard::of(bwrap).map_err(|error| error.to_string())?;
+    let io = |error: io::Error| error.to_string();
+    rustix::io::ioctl_fionbio(&renewals, true).map_err(|error| error.to_string())?;
+    let mut json_status = BufReader::new(receiver(json_status).map_err(io)?);
+    let mut status = BufReader::new(receiver(status).map_err(io)?);
+    let (stdout, mut stderr) = (receiver(stdout).map_err(io)?, receiver(stderr).map_err(io)?);
+
+    let deadline = Instant::now() + limits::START_TIMEOUT;
+    let greeting = async {
+        let first = first_process(&mut json_status).await?;
+        let attestation = attested(&mut status).await?;
+        Ok::<_, String>((first, attestation))
+    };
+    let (first, attestation) = match timeout_at(deadline, greeting).await {
+        Ok(Ok(greeted)) => greeted,
+        Ok(Err(why)) => {
+            bwrap.kill();
+            return Err(format!("{why}{}", diagnosis(&mut stderr).await));
+        }
+        Err(_) => return Err(format!("no attestation within {} s", limits::START_TIMEOUT.as_secs())),
+    };
+
+    let began = Instant::now();
+    let killer = Arc::new(Killer::new(first, bwrap.release(), renewals));
+    let (sender, chunks) = mpsc::channel::<Chunk>(limits::CHUNKS_WAITING_MAX);
+    let (report, ended) = oneshot::channel();
+    let pump = Pump { stdout, stderr, values: prepared.values, limit, began, chunks: sender };
+    let supervisor = Supervisor {
+        killer: Arc::clone(&killer),
+        status,
+        attestation: attestation.clone(),
+        group: prepared.group,
+        broker: prepared.broker,
+        terminate_grace: prepared.terminate_grace,
+        renew_every: (!prepared.renewed_by_caller).then_some(watchdog / 4),
+        began,
+        wall,
+        pump: tokio::spawn(pump.run()),
+    };
+    tokio::spawn(async move {
+        // A caller that is gone has killed the command by its drop.
+        let _ = report.send(supervisor.run().await);
+    });
+    Ok(Running { chunks, ended, killer, attestation })
+}
+
+fn receiver(descriptor: OwnedFd) -> io::Result<Receiver> {
+    Receiver::from_owned_fd(descriptor)
+}
+
+/// Kills and collects bubblewrap, and with it the sandbox, unless the start succeeds.
+struct Guard(Option<OwnedFd>);
+
+impl Guard {
+    fn of(pid: Pid) -> io::Result<Self> {
+        Ok(Self(Some(pidfd_open(pid, PidfdFlags::NONBLOCK)?)))
+    }
+
+    fn kill(&self) {
+        if let Some(pidfd) = &self.0 {
+            let _ = pidfd_send_signal(pidfd, Signal::KILL);
+        }
+    }
+
+    fn release(mut self) -> OwnedFd {
+        match self.0.take() {
+            Some(pidfd) => pidfd,
+            // Only this function takes it, and it takes the guard.
+            None => unreachable!("a guard is released once"),
+        }
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        self.kill();
+        if let Some(pidfd) = self.0.take()
+            && tokio::runtime::Handle::try_current().is_ok()
+        {
+            tokio::spawn(reap(pidfd));
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct BwrapStatus {
+    #[serde(rename = "child-pid")]
+    child_pid: Option<i32>,
+}
+
+/// bubblewrap says which process is the first of the PID namespace.
+async fn first_process(json_status: &mut BufReader<Receiver>) -> Result<OwnedFd, String> {
+    let line = line(json_status).await.ok_or("bubblewrap ended before the sandbox was made")?;
+    let said: BwrapStatus = serde_json::from_str(&line).map_err(|error| format!("bubblewrap said `{line}`: {error}"))?;
+    let pid = said.child_pid.and_then(Pid::from_raw).ok_or_else(|| format!("bubblewrap said `{line}`"))?;
+    pidfd_open(pid, PidfdFlags::NONBLOCK).map_err(|error| format!("the sandbox ended at once: {error}"))
+}
+
+/// The shim's first two words: what it saw, and that the command was executed.
+async fn attested(status: &mut BufReader<Receiver>) -> Result<Attestation, String> {
+    let mut attestation = None;
+    while let Some(line) = line(status).await {
+        let report = serde_json::from_str(&line).map_err(|error| format!("the shim said `{line}`: {error}"))?;
+        match (report, attestation.take()) {
+            (Report::Attested(seen), None) => attestation = Some(seen),
+            (Report::Started, Some(seen)) => return Ok(seen),
+            (Report::NotStarted(why), _) => return Err(why),
+            (report, _) => return Err(format!("the shim said {report:?} out of turn")),
+        }
+    }
+    Err("the shim ended without an attestation".to_owned())
+}
+
+pub(super) async fn line(from: &mut BufReader<Receiver>) -> Option<String> {
+    let mut line = String::new();
+    let mut bounded = from.take(limits::STATUS_LINE_BYTES_MAX as u64);
+    let read = bounded.read_line(&mut line).await.ok()?;
+    (read > 0 && line.ends_with('\n')).then(|| line.trim_end().to_owned())
+}
+
+/// What bubblewrap or the shim wrote to standard error.
+async fn diagnosis(stderr: &mut Receiver) -> String {
+    let mut said = Vec::new();
+    let deadline = Instant::now() + Duration::from_secs(1);
+    let mut bounded = stderr.take(limits::DIAGNOSIS_BYTES_MAX as u64);
+    let _ = timeout_at(deadline, bounded.read_to_end(&mut said)).await;
+    let said = String::from_utf8_lossy(&said);
+    let said = said.trim();
+    if said.is_empty() { String::new() } else { format!(": {said}") }
+}
