@@ -246,7 +246,11 @@ async fn admins(state: &AppState, tenant: &Tenant) -> Result<usize, ApiError> {
     let (mut found, mut after) = (0, None);
     loop {
         let users = store.users(after, PAGE_MAX).await?;
-        let is_admin = |user: &&UserRow| user.disabled_at.is_none() && user.roles.grant(Permission::Administer);
+        // Somebody who was invited and has never come is nobody's second key yet.
+        let is_admin = |user: &&UserRow| {
+            let can_sign_in = user.password.is_some() || user.issuer.is_some();
+            can_sign_in && user.disabled_at.is_none() && user.roles.grant(Permission::Administer)
+        };
         found += users.iter().filter(is_admin).count();
         after = users.last().map(|user| user.id);
         if found >= 2 || users.len() < PAGE_MAX {

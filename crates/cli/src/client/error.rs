@@ -110,6 +110,8 @@ fn refusal_hint(server: &str, had_credential: bool, problem: &Problem) -> Option
         401 => format!(
             "Log in with `interlock login --server {server}`, or set INTERLOCK_API_KEY or INTERLOCK_API_KEY_FILE."
         ),
+        // They say themselves what to do.
+        403 if ["SECOND_KEY_REQUIRED", "SIGN_IN_AGAIN"].contains(&problem.code.as_str()) => return None,
         403 if problem.code == "PERSON_REQUIRED" => {
             format!("`interlock login --server {server} --user NAME` or `--browser` signs you in as yourself.")
         }
