@@ -52,6 +52,8 @@ enum Command {
     Server(server::ServerArgs),
     /// Start a worker whose tasks are programs, or look at the workers there are.
     Worker(worker::WorkerArgs),
+    /// See what this host can confine commands with, and try a command under a profile.
+    Sandbox(worker::sandbox::SandboxArgs),
     /// Show how everything stands: runs, queues, workers, approvals, and what is wrong.
     Status(status::StatusArgs),
     /// Ask whether a server is ready for work; the exit status tells. No key is needed.
@@ -115,6 +117,8 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    // Inside a sandbox this binary is the process that confines the command.
+    interlock_sandbox::shim::main_if_shim();
     let layered = match config::parse(std::env::args_os().collect()) {
         Ok(layered) => layered,
         Err(error) => return ended(&error),
@@ -163,6 +167,7 @@ async fn carry_out(command: Command) -> anyhow::Result<()> {
         Command::Logout(args) => login::logout(args).await,
         Command::Whoami(args) => login::whoami::run(args).await,
         Command::Approval(args) => approval::run(args).await,
+        Command::Sandbox(args) => worker::sandbox::run(args).await,
         Command::Change(args) => change::run(args).await,
         Command::Db(command) => db::run(command).await,
         Command::Bench(args) => bench::run(args).await,

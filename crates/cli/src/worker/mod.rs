@@ -3,6 +3,7 @@
 
 pub mod list;
 mod program;
+pub mod sandbox;
 mod show;
 mod telling;
 
