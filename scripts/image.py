@@ -140,7 +140,7 @@ def main():
         "config": {
             "User": f"{USER}:{USER}",
             "Env": [
-                "PATH=/usr/local/bin",
+                "PATH=/usr/local/bin:/usr/bin:/bin",
                 "INTERLOCK_DATA=/var/lib/interlock",
                 "INTERLOCK_LISTEN=0.0.0.0:8420",
                 "INTERLOCK_LOG=info",
