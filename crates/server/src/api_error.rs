@@ -49,6 +49,7 @@ impl ApiError {
             "key" => "KEY_NOT_FOUND",
             "user" => "USER_NOT_FOUND",
             "delegation" => "DELEGATION_NOT_FOUND",
+            "Slack link" => "SLACK_LINK_NOT_FOUND",
             _ => "APPROVAL_NOT_FOUND",
         };
         let named: String = text.chars().take(80).collect();

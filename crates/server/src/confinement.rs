@@ -9,7 +9,7 @@
 use axum::http::StatusCode;
 use interlock_core::tenant::identity::Permission;
 use interlock_protocol::{
-    agent, approvals, audit, bulk, delegations, executions, identity, live, operations, policy, runs, schedules,
+    agent, approvals, audit, bulk, delegations, executions, identity, live, operations, policy, runs, schedules, slack,
     webhooks, workflows,
 };
 
@@ -112,6 +112,9 @@ const OF_TENANT: &[&str] = &[
     identity::path::USER_INVITE,
     delegations::path::DELEGATIONS,
     delegations::path::DELEGATION,
+    slack::path::SLACK,
+    slack::path::LINKS,
+    slack::path::LINK,
     audit::path::AUDIT,
     audit::path::CHECKPOINT,
     "/metrics",

@@ -65,6 +65,7 @@ pub(crate) static SQLITE: &[Migration] = &[
         name: "approval_action",
         sql: include_str!("../migrations/sqlite/0022_approval_action.sql"),
     },
+    Migration { version: 23, name: "slack", sql: include_str!("../migrations/sqlite/0023_slack.sql") },
 ];
 
 pub(crate) static POSTGRES: &[Migration] = &[
@@ -118,6 +119,7 @@ pub(crate) static POSTGRES: &[Migration] = &[
         name: "approval_action",
         sql: include_str!("../migrations/postgres/0022_approval_action.sql"),
     },
+    Migration { version: 23, name: "slack", sql: include_str!("../migrations/postgres/0023_slack.sql") },
 ];
 
 /// The oldest schema whose binaries can work with this one: they neither miss nor are refused what this release has added.

@@ -9,7 +9,9 @@ use interlock_core::run::Run;
 use interlock_core::time::{Millis, Timestamp};
 use interlock_store::UserRow;
 
+use super::voter::Question;
 use crate::api_error::ApiError;
+use crate::identity::{Caller, Via};
 use crate::state::AppState;
 
 /// How long a change of access keeps an account from deciding on its maker's runs.
@@ -37,6 +39,35 @@ pub async fn check(state: &AppState, run: &Run, name: &str) -> Result<(), ApiErr
         "{by} may not decide here, and has made or changed the account `{name}` within the last day; somebody else decides, \
          or this account does a day later"
     )))
+}
+
+/// Refuses a vote that comes by way of Slack where the way is too new to be the second key, or was made by somebody who may
+/// not decide: whoever links an account to a Slack user, or gives the secret with which Slack signs, could vote as others.
+pub async fn check_link(state: &AppState, caller: &Caller, run: &Run, question: Question<'_>) -> Result<(), ApiError> {
+    let Via::Slack { proof, .. } = &caller.via else { return Ok(()) };
+    let (person, now) = (caller.as_voter()?, state.engine().now());
+    let second_key = question.quorum > 1;
+    let ways = [
+        ("your Slack account was linked", proof.linked_at, Some(proof.linked_by.as_str())),
+        (
+            "this tenant's connection to Slack was set up or given another secret",
+            proof.secret_at,
+            proof.secret_by.as_deref(),
+        ),
+    ];
+    for (what, at, by) in ways {
+        let fresh = now.since(at) < FRESH;
+        if second_key && question.approve && fresh {
+            let detail = format!("two people must agree here, and {what} within the last day: approve in the console");
+            return Err(refused(detail));
+        }
+        let Some(by) = by.filter(|by| *by != person && (second_key || fresh)) else { continue };
+        let unknown = by.parse::<KeyId>().is_ok() && at > run.header.created_at;
+        if unknown || is_excluded(state, run, by).await? {
+            return Err(refused(format!("{by} may not decide here, and by {by} {what}: decide in the console")));
+        }
+    }
+    Ok(())
 }
 
 /// Whether somebody may not decide on a run: they started it, directed it so that it asks, or wrote its workflow.

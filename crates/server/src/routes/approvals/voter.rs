@@ -96,6 +96,7 @@ pub async fn voter(
     for name in right.of.into_iter().chain([person]) {
         fresh::check(state, run, name).await?;
     }
+    fresh::check_link(state, caller, run, question).await?;
     let settings = state.for_tenant(run.tenant).tenant().await?.map(|tenant| tenant.settings).unwrap_or_default();
     Ok(Voter {
         on_behalf_of: right.of.map(str::to_owned),
