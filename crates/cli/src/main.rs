@@ -15,6 +15,7 @@ mod reference;
 mod run;
 mod schedule;
 mod server;
+mod slack;
 mod webhook;
 mod worker;
 mod workflow;
@@ -82,6 +83,8 @@ enum Command {
     Schedule(schedule::ScheduleArgs),
     /// Manage webhook endpoints, inbound and outbound.
     Webhook(webhook::WebhookArgs),
+    /// Ask for approvals in Slack.
+    Slack(slack::SlackArgs),
     /// Messages that were given up: list them, send them again.
     DeadLetter(dead_letter::DeadLetterArgs),
     /// Name the servers that you work with, and switch between them.
@@ -161,6 +164,7 @@ async fn carry_out(command: Command) -> anyhow::Result<()> {
         Command::User(args) => user::run(args).await,
         Command::Schedule(args) => schedule::run(args).await,
         Command::Webhook(args) => webhook::run(args).await,
+        Command::Slack(args) => slack::run(args).await,
         Command::DeadLetter(args) => dead_letter::run(args).await,
         Command::Context(args) => context::run(args),
         Command::Login(args) => login::login(args).await,

@@ -155,6 +155,10 @@ id!(
     JobId, "job", "bulk job"
 );
 id!(
+    /// A tenant's connection to Slack.
+    SlackId, "slk", "Slack connection"
+);
+id!(
     /// One server process; its lanes and wake-ups carry this id.
     ServerId, "srv", "server"
 );

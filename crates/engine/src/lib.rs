@@ -27,6 +27,7 @@ pub mod policy;
 pub mod schedules;
 pub mod sessions;
 pub mod set_aside;
+pub mod slack;
 pub mod tenants;
 mod triggers;
 pub mod vault;

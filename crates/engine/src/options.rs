@@ -14,6 +14,7 @@ use crate::dispatch::ready::GROUP_READY_MAX;
 use crate::ids::IdSource;
 use crate::payloads::PayloadOptions;
 use crate::policy::JudgedBy;
+use crate::slack::NoticeOptions;
 use crate::vault::Vault;
 
 #[derive(Clone)]
@@ -52,6 +53,8 @@ pub struct EngineOptions {
     /// Brings messages to destinations that the engine does not know by itself.
     pub deliver: Arc<dyn Deliver>,
     pub outbox_attempts_max: u32,
+    /// Where people are told of approvals.
+    pub notices: NoticeOptions,
     /// Where payloads go that are too long for a row; without it all stand in their rows.
     pub payloads: Option<PayloadOptions>,
     /// Start the loops. A tool that only gives commands does without.
@@ -84,6 +87,7 @@ impl EngineOptions {
             outbound: None,
             deliver,
             outbox_attempts_max: 12,
+            notices: NoticeOptions::default(),
             payloads: None,
             loops: true,
             clock_skew_max: Millis::from_mins(5),

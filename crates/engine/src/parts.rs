@@ -37,6 +37,8 @@ parts! {
     Schedules, schedules;
     /// Webhooks, in and out.
     Webhooks, webhooks;
+    /// Approvals in Slack.
+    Slack, slack;
     /// Requests that are carried out once, however often they come.
     Requests, requests;
     /// Events, as they happen.

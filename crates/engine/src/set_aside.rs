@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use futures::FutureExt;
-use interlock_core::ids::{JobId, OutboundId, OutboxId, RunId, ScheduleId, TenantId};
+use interlock_core::ids::{JobId, OutboundId, OutboxId, RunId, ScheduleId, SlackId, TenantId};
 use interlock_core::planted::{Bug, is_planted};
 use interlock_core::time::{Millis, Timestamp};
 use interlock_store::ReadError;
@@ -36,6 +36,7 @@ pub enum Item {
     BulkJob(JobId),
     Endpoint(OutboundId),
     Message(OutboxId),
+    Slack(SlackId),
     /// A tenant's audit log.
     AuditLog,
     /// The evidence of a run that has ended.
@@ -50,6 +51,7 @@ impl std::fmt::Display for Item {
             Self::BulkJob(id) => write!(f, "bulk job {id}"),
             Self::Endpoint(id) => write!(f, "webhook endpoint {id}"),
             Self::Message(id) => write!(f, "message {id}"),
+            Self::Slack(id) => write!(f, "Slack connection {id}"),
             Self::AuditLog => f.write_str("the audit log"),
             Self::Evidence(id) => write!(f, "the evidence of run {id}"),
         }
@@ -65,7 +67,8 @@ macro_rules! items {
         })+
     };
 }
-items!(RunId => Run, ScheduleId => Schedule, JobId => BulkJob, OutboundId => Endpoint, OutboxId => Message);
+items!(RunId => Run, ScheduleId => Schedule, JobId => BulkJob, OutboundId => Endpoint, OutboxId => Message,
+    SlackId => Slack);
 
 /// One that cannot be worked on.
 #[derive(Debug, Clone, PartialEq, Eq)]

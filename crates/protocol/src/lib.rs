@@ -23,6 +23,7 @@ pub mod policy;
 pub mod problem;
 pub mod runs;
 pub mod schedules;
+pub mod slack;
 pub mod transport;
 pub mod webhooks;
 pub mod workflows;

@@ -50,6 +50,7 @@ impl ApiError {
             "user" => "USER_NOT_FOUND",
             "delegation" => "DELEGATION_NOT_FOUND",
             "change" => "CHANGE_NOT_FOUND",
+            "Slack link" => "SLACK_LINK_NOT_FOUND",
             _ => "APPROVAL_NOT_FOUND",
         };
         let named: String = text.chars().take(80).collect();

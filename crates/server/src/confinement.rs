@@ -10,7 +10,7 @@ use axum::http::StatusCode;
 use interlock_core::tenant::identity::Permission;
 use interlock_protocol::{
     agent, approvals, audit, bulk, changes, delegations, executions, identity, live, operations, policy, runs,
-    schedules, webhooks, workflows,
+    schedules, slack, webhooks, workflows,
 };
 
 use crate::api_error::ApiError;
@@ -115,6 +115,9 @@ const OF_TENANT: &[&str] = &[
     changes::path::DECISION,
     delegations::path::DELEGATIONS,
     delegations::path::DELEGATION,
+    slack::path::SLACK,
+    slack::path::LINKS,
+    slack::path::LINK,
     audit::path::AUDIT,
     audit::path::CHECKPOINT,
     "/metrics",

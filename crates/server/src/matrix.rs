@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 use interlock_core::tenant::identity::Permission;
 use interlock_protocol::{
     agent, approvals, audit, bulk, changes, delegations, executions, identity, live, operations, policy, runs,
-    schedules, webhooks, workflows,
+    schedules, slack, webhooks, workflows,
 };
 
 use crate::identity::oidc;
@@ -65,6 +65,10 @@ pub enum Thing {
     Message,
     /// The address that a sender knows; its signature says whose it is.
     Address,
+    /// The same for Slack.
+    SlackAddress,
+    /// A person who is linked to a Slack user, by their name.
+    Person,
 }
 
 /// One route.
@@ -86,7 +90,9 @@ impl Line {
     /// The longest body that a request of this route may have. Who has not proven anything gets little.
     pub fn body_bytes_max(&self) -> usize {
         match self.needs {
-            Permission::Public if self.path == webhooks::path::INBOUND_ONE => limits::WEBHOOK_BODY_BYTES_MAX,
+            Permission::Public if [webhooks::path::INBOUND_ONE, slack::path::INTERACTIONS].contains(&self.path) => {
+                limits::WEBHOOK_BODY_BYTES_MAX
+            }
             Permission::Public => limits::PUBLIC_BODY_BYTES_MAX,
             _ => limits::BODY_BYTES_MAX,
         }
@@ -135,6 +141,8 @@ pub static MATRIX: &[Line] = {
         line("POST", pages::path::LOGIN, Public, &[]),
         line("POST", pages::path::LOGOUT, Public, &[]),
         line("GET", pages::path::ACCOUNT, Public, &[]),
+        line("GET", pages::path::SLACK_LINK, Public, &[]),
+        line("POST", pages::path::SLACK_LINK, Public, &[]),
         line("GET", pages::path::STYLE, Public, &[]),
         line("GET", oidc::path::START, Public, &[]),
         line("GET", oidc::path::CALLBACK, Public, &[]),
@@ -181,6 +189,12 @@ pub static MATRIX: &[Line] = {
         line("POST", delegations::path::DELEGATIONS, Known, &[]),
         line("GET", delegations::path::DELEGATION, Read, OF_DELEGATION),
         line("DELETE", delegations::path::DELEGATION, Known, OF_DELEGATION),
+        line("GET", slack::path::SLACK, Administer, &[]),
+        line("PUT", slack::path::SLACK, Administer, &[]),
+        line("DELETE", slack::path::SLACK, Administer, &[]),
+        line("GET", slack::path::LINKS, Administer, &[(Place::Cursor("after"), Thing::Person)]),
+        line("DELETE", slack::path::LINK, Known, &[(Place::Path("person"), Thing::Person)]),
+        line("POST", slack::path::INTERACTIONS, Public, &[(Place::Path("connection"), Thing::SlackAddress)]),
         line("POST", runs::path::RUNS, Operate, &[(Place::Body("/workflow"), Thing::Workflow)]),
         line("GET", runs::path::RUNS, Read, &[(Place::Cursor("after"), Thing::Run)]),
         line("GET", runs::path::RUN, Read, OF_RUN),
@@ -338,7 +352,7 @@ mod tests {
                 .collect();
             assert_eq!(named, listed, "{} {}: every {{name}} of the route is an id position", line.method, line.path);
             let public = line.needs == Permission::Public;
-            let open = line.ids.iter().all(|(_, thing)| *thing == Thing::Address);
+            let open = line.ids.iter().all(|(_, thing)| matches!(thing, Thing::Address | Thing::SlackAddress));
             assert!(!public || open, "{}: whose ids?", line.path);
         }
     }

@@ -7,6 +7,7 @@ use axum::http::{HeaderMap, header};
 use interlock_core::ids::TenantId;
 use interlock_engine::Engine;
 use interlock_store::TenantStore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use crate::api_error::ApiError;
@@ -17,6 +18,9 @@ use crate::listen::ServerOptions;
 use crate::live::Hub;
 use crate::metrics::Metrics;
 use crate::plans::Plans;
+
+/// Presses in Slack that are worked on at once.
+const SLACK_PRESSES_MAX: usize = 64;
 
 #[derive(Clone)]
 pub struct AppState(Arc<SharedState>);
@@ -33,6 +37,8 @@ struct SharedState {
     plans: Plans,
     hub: Hub,
     unfinished: Unfinished,
+    /// Presses in Slack that are worked on behind their answers.
+    slack_presses: Arc<Semaphore>,
 }
 
 impl AppState {
@@ -58,6 +64,7 @@ impl AppState {
             plans,
             hub,
             unfinished,
+            slack_presses: Arc::new(Semaphore::new(SLACK_PRESSES_MAX)),
         }))
     }
 
@@ -125,6 +132,11 @@ impl AppState {
     /// The memory of bodies that have not come in completely.
     pub(crate) fn unfinished(&self) -> &Unfinished {
         &self.0.unfinished
+    }
+
+    /// Room to work on a press in Slack, if there is any.
+    pub(crate) fn slack_place(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.0.slack_presses).try_acquire_owned().ok()
     }
 
     /// Everybody who watches live.

@@ -42,6 +42,7 @@ mod runs;
 mod schedules;
 mod secrets;
 mod signals;
+mod slack;
 pub mod sql;
 mod sqlite;
 mod stall;
@@ -105,6 +106,11 @@ pub use schedules::{AddSchedule, ChangeSchedule, RemoveSchedule, ScheduleRow, Sc
 pub use secrets::Secrets;
 pub use signals::{
     AnnounceSignal, OpenWait, SignalRow, SignalStored, StoreSignal, StoredSignal, Unmatched, WaitFilter, WaitRow,
+};
+pub use slack::{
+    AddSlackLinkRequest, ApprovalCardRow, BeginNotice, CardChange, ClimbRung, ForgetNotice, LinkSlackUser,
+    NoticePosted, NoticeRow, PublishCards, PutSlack, QueuedNotice, RemoveSlack, SlackLinkRequestRow, SlackLinkRow,
+    SlackRow, SlackUser, UnlinkSlackUser,
 };
 pub use sqlite::memory::{change as change_memory, copy as copy_memory, forget as forget_memory};
 pub use store::Store;

@@ -65,6 +65,7 @@ pub(crate) static SQLITE: &[Migration] = &[
         name: "approval_action",
         sql: include_str!("../migrations/sqlite/0022_approval_action.sql"),
     },
+    Migration { version: 23, name: "slack", sql: include_str!("../migrations/sqlite/0023_slack.sql") },
     Migration { version: 24, name: "changes", sql: include_str!("../migrations/sqlite/0024_changes.sql") },
 ];
 
@@ -119,6 +120,7 @@ pub(crate) static POSTGRES: &[Migration] = &[
         name: "approval_action",
         sql: include_str!("../migrations/postgres/0022_approval_action.sql"),
     },
+    Migration { version: 23, name: "slack", sql: include_str!("../migrations/postgres/0023_slack.sql") },
     Migration { version: 24, name: "changes", sql: include_str!("../migrations/postgres/0024_changes.sql") },
 ];
 

@@ -3,13 +3,13 @@
 use crate::sql::{Stmt, hot, side};
 use crate::{
     approvals, audit, bulk_jobs, changes, check, claims, decisions, delegations, evidence, feed, idempotency, inbound,
-    keys, meta, outbound, outbox, payloads, people, policies, receipts, retention, runs, schedules, signals, subjects,
-    tenants, workers, workflows,
+    keys, meta, outbound, outbox, payloads, people, policies, receipts, retention, runs, schedules, signals, slack,
+    subjects, tenants, workers, workflows,
 };
 
 /// All of them, for the test that prepares each on both databases.
 pub fn all_statements() -> impl Iterator<Item = &'static Stmt> {
-    let nouns: [&[&Stmt]; 28] = [
+    let nouns: [&[&Stmt]; 29] = [
         approvals::sql::ALL,
         audit::sql::ALL,
         bulk_jobs::sql::ALL,
@@ -34,6 +34,7 @@ pub fn all_statements() -> impl Iterator<Item = &'static Stmt> {
         runs::sql::ALL,
         schedules::sql::ALL,
         signals::sql::ALL,
+        slack::sql::ALL,
         subjects::sql::ALL,
         tenants::sql::ALL,
         workers::sql::ALL,

@@ -3,7 +3,7 @@
 
 use interlock_core::ids::{
     ApprovalId, ChangeId, DecisionId, DelegationId, InboundId, JobId, KeyId, OutboundId, OutboxId, ReceiptId, RunId,
-    ScheduleId, ServerId, SessionId, SignalId, TenantId, UserId,
+    ScheduleId, ServerId, SessionId, SignalId, SlackId, TenantId, UserId,
 };
 use interlock_core::json::{Hash, Json};
 use interlock_core::time::Timestamp;
@@ -119,7 +119,7 @@ id_values!(
     KeyId,
     UserId
 );
-id_values!(DecisionId, JobId, ScheduleId, InboundId, OutboundId);
+id_values!(DecisionId, JobId, ScheduleId, SlackId, InboundId, OutboundId);
 
 /// Arguments in the order of `$1…$n`.
 macro_rules! args {
@@ -339,18 +339,5 @@ macro_rules! from16 {
         })+
     };
 }
-from16!(
-    TenantId,
-    RunId,
-    SessionId,
-    ApprovalId,
-    DelegationId,
-    ChangeId,
-    ReceiptId,
-    SignalId,
-    OutboxId,
-    ServerId,
-    KeyId,
-    UserId
-);
-from16!(DecisionId, JobId, ScheduleId, InboundId, OutboundId);
+from16!(TenantId, RunId, SessionId, ApprovalId, DelegationId, ReceiptId, SignalId, OutboxId, ServerId, KeyId, UserId);
+from16!(ChangeId, DecisionId, JobId, ScheduleId, SlackId, InboundId, OutboundId);

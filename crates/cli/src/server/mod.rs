@@ -201,6 +201,7 @@ impl EngineArgs {
         options.vault = Some(secret.vault());
         options.audit_key = Some(secret.audit_key());
         options.outbound = Some(outbound.clone());
+        options.notices.public_url = http.reached_at()?;
         let engine = Engine::open(store, options).await?;
         Ok(Opened { engine, secret, outbound })
     }
@@ -228,6 +229,12 @@ impl EngineArgs {
 impl HttpArgs {
     fn outbound(&self) -> anyhow::Result<Outbound> {
         self.outbound.client()
+    }
+
+    /// Where people find what they are told of.
+    fn reached_at(&self) -> anyhow::Result<Option<String>> {
+        let own = (self.listen.port() != 0).then(|| format!("http://{}", self.listen));
+        Ok(self.public_url.as_deref().map(public_url).transpose()?.or(own))
     }
 
     fn secret_path(&self, data: &Path) -> PathBuf {

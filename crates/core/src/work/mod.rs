@@ -2,6 +2,7 @@
 //! Every message names the run, the step and the attempt; the attempt fences, and repeating a message is harmless.
 
 pub mod destination;
+pub mod notice;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

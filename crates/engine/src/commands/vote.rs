@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 
 use interlock_core::decide::Command;
 use interlock_core::ids::{ApprovalId, RunId, TenantId};
+use interlock_core::json::Json;
 use interlock_core::rejection::Rejection;
 use interlock_core::run::approval::Voter;
 use interlock_core::run::change::Context;
@@ -31,8 +32,19 @@ impl Runs {
     }
 
     pub async fn vote(&self, tenant: TenantId, run: RunId, request: VoteRequest) -> Result<Standing, EngineError> {
+        self.vote_by(tenant, run, request, None).await
+    }
+
+    /// The same, with what the history tells of the way by which it came.
+    pub async fn vote_by(
+        &self,
+        tenant: TenantId,
+        run: RunId,
+        request: VoteRequest,
+        metadata: Option<Json>,
+    ) -> Result<Standing, EngineError> {
         let VoteRequest { approval, voter, approve, notes } = request;
-        let by = Context::of(Initiator::Approval, voter.person.clone());
+        let by = Context { metadata, ..Context::of(Initiator::Approval, voter.person.clone()) };
         self.0
             .execute(
                 tenant,

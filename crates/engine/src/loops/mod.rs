@@ -6,6 +6,7 @@ pub mod clock_sync;
 pub mod deliveries;
 pub mod epoch;
 pub mod evidence;
+pub mod ladder;
 pub mod outage;
 pub mod outbox;
 pub mod publisher;
@@ -32,6 +33,7 @@ pub(crate) async fn spawn_all(engine: &Engine) -> Result<(), OpenEngineError> {
     spawn(engine, "sealer", sealer::run);
     spawn(engine, "outbox", outbox::run);
     spawn(engine, "publisher", publisher::run);
+    spawn(engine, "ladder", ladder::run);
     spawn(engine, "schedules", schedules::run);
     spawn(engine, "deliveries", deliveries::run);
     spawn(engine, "sweep", sweep::run);

@@ -13,12 +13,14 @@ use interlock_core::plan::retry::{Backoff, JitterSeed};
 use interlock_core::planted::{Bug, is_planted};
 use interlock_core::time::Millis;
 use interlock_core::work::destination::Destination;
+use interlock_core::work::notice::Notice;
 use interlock_store::{OutboxDelivered, OutboxDestination, OutboxFailed, OutboxMessage, OutboxRetry};
 use tokio::task::{JoinError, JoinSet};
 
 use crate::Engine;
 use crate::deliver::DeliverError;
 use crate::error::EngineError;
+use crate::slack;
 use crate::webhooks::deliver::{self, Tried};
 
 /// Messages that are under way at once, of all tenants, of one tenant, and to one destination.
@@ -203,8 +205,11 @@ impl Relay {
 }
 
 async fn send(engine: &Engine, message: &OutboxMessage) -> Result<(), EngineError> {
+    if let Some(kind) = Notice::of_destination(&message.destination) {
+        return record(engine, message, slack::deliver::deliver(engine, message, kind).await?).await;
+    }
     let delivered = match message.destination.parse() {
-        Ok(Destination::Webhook(_)) => return send_webhook(engine, message).await,
+        Ok(Destination::Webhook(_)) => return record(engine, message, deliver::deliver(engine, message).await?).await,
         Ok(Destination::Signal { run, signal }) => engine.deliver_signal(message, run, signal).await?,
         Err(_) => engine.0.options.deliver.deliver(message).await,
     };
@@ -230,10 +235,10 @@ async fn send(engine: &Engine, message: &OutboxMessage) -> Result<(), EngineErro
     Ok(())
 }
 
-/// Endpoints have their own waits between tries, and a sender has a message to itself while it tries.
-async fn send_webhook(engine: &Engine, message: &OutboxMessage) -> Result<(), EngineError> {
+/// What became of a try at a destination that has its own waits between tries. A sender has such a message to itself.
+async fn record(engine: &Engine, message: &OutboxMessage, tried: Tried) -> Result<(), EngineError> {
     let (tenant, id) = (message.tenant, message.id);
-    let (error, retry) = match deliver::deliver(engine, message).await? {
+    let (error, retry) = match tried {
         Tried::Held => return Ok(()),
         Tried::Delivered => {
             engine.0.store.write(OutboxDelivered { tenant, id, at: engine.now() }).await?;

@@ -1,9 +1,10 @@
-//! Turns the tenants' events into messages for their endpoints.
+//! Turns the tenants' events into messages for their endpoints, and into cards about their approvals.
 
 use std::time::Duration;
 
 use crate::Engine;
 use crate::error::EngineError;
+use crate::slack::publish as cards;
 use crate::webhooks::publish::publish;
 
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -35,6 +36,15 @@ async fn publish_all(engine: &Engine) -> Result<bool, EngineError> {
             Ok(())
         };
         engine.one_of_many(endpoint.tenant, endpoint.id, work).await?;
+        more |= queued;
+    }
+    for slack in engine.0.store.all_slack().await? {
+        let mut queued = false;
+        let work = async {
+            queued = cards::publish(engine, &slack).await?;
+            Ok(())
+        };
+        engine.one_of_many(slack.tenant, slack.id, work).await?;
         more |= queued;
     }
     Ok(more)

@@ -94,10 +94,15 @@ pub(crate) async fn deliver(engine: &Engine, message: &OutboxMessage) -> Result<
     if status == Some(StatusCode::GONE) {
         return Ok(Tried::Never { error });
     }
-    let Some(wait) = WAITS.get(attempts as usize) else { return Ok(Tried::Never { error }) };
+    let Some(wait) = wait_after(message) else { return Ok(Tried::Never { error }) };
     // Never sooner than the receiver asks for, nor than we would come by ourselves.
-    let wait = jittered(*wait, message).max(away.unwrap_or(Millis(0)));
+    let wait = wait.max(away.unwrap_or(Millis(0)));
     Ok(Tried::Later { error, at: now + wait })
+}
+
+/// How long to wait after this try, unless it was the last.
+pub(crate) fn wait_after(message: &OutboxMessage) -> Option<Millis> {
+    WAITS.get(message.attempts as usize).map(|wait| jittered(*wait, message))
 }
 
 /// What the receiver said.

@@ -109,7 +109,7 @@ fn message(event: &TenantEvent, name: String, run: Option<&RunSummary>) -> Resul
 }
 
 /// An id for the outbox that sorts by instant and place in the batch.
-pub(super) fn message_id(at: Timestamp, index: usize, payload: &Json) -> OutboxId {
+pub(crate) fn message_id(at: Timestamp, index: usize, payload: &Json) -> OutboxId {
     const { assert!(EVENTS_MAX <= 1 << 12) };
     let hash = Hash::of(payload.as_str().as_bytes()).0;
     let mut random = [0u8; 10];

@@ -33,7 +33,9 @@ pub const ATTEMPTS: &[Attempt] = &[
         symlink(hidden(g, "file"), &link)?;
         read(&link)
     }),
-    attempt("read a hidden file by way of the parent of the root", |g| read(&format!("/../../..{}", hidden(g, "file")))),
+    attempt("read a hidden file by way of the parent of the root", |g| {
+        read(&format!("/../../..{}", hidden(g, "file")))
+    }),
     attempt("read a hidden file by a descriptor that was left open", |g| {
         let name = text("file");
         call(libc::SYS_openat, &[g.leaked as usize, name.as_ptr() as usize, 0]).map(drop)
@@ -51,7 +53,9 @@ pub const ATTEMPTS: &[Attempt] = &[
     attempt("see the host's logs", |_| fs::read_dir("/var/log").map(drop)),
     attempt("see the host's cgroups", |_| fs::read_dir("/sys/fs/cgroup").map(drop)),
     attempt("write a shown file", |g| append(&shown(g, "file"))),
-    attempt("shorten a shown file", |g| OpenOptions::new().write(true).truncate(true).open(shown(g, "other")).map(drop)),
+    attempt("shorten a shown file", |g| {
+        OpenOptions::new().write(true).truncate(true).open(shown(g, "other")).map(drop)
+    }),
     attempt("create a file in a shown folder", |g| create(&shown(g, "new"))),
     attempt("create a nameless file in a shown folder", |g| {
         OpenOptions::new().write(true).custom_flags(libc::O_TMPFILE).open(&g.shown).map(drop)
@@ -70,7 +74,9 @@ pub const ATTEMPTS: &[Attempt] = &[
     }),
     attempt("link to a shown file", |g| fs::hard_link(shown(g, "file"), shown(g, "hard"))),
     attempt("make a link in a shown folder", |g| symlink("file", shown(g, "soft"))),
-    attempt("change the rights of a shown file", |g| fs::set_permissions(shown(g, "file"), Permissions::from_mode(0o777))),
+    attempt("change the rights of a shown file", |g| {
+        fs::set_permissions(shown(g, "file"), Permissions::from_mode(0o777))
+    }),
     attempt("set an attribute of a shown file", |g| {
         let (path, name) = (text(&shown(g, "file")), text("user.mark"));
         let arguments = [path.as_ptr() as usize, name.as_ptr() as usize, name.as_ptr() as usize, 4, 0];

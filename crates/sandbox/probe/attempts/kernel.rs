@@ -156,10 +156,7 @@ pub const ATTEMPTS: &[Attempt] = &[
         call(libc::SYS_chroot, &[root.as_ptr() as usize]).map(drop)
     })
     .by_root(),
-    attempt("become another user", |_| {
-        call(libc::SYS_setresuid, &[12_345, 12_345, 12_345]).map(drop)
-    })
-    .by_root(),
+    attempt("become another user", |_| call(libc::SYS_setresuid, &[12_345, 12_345, 12_345]).map(drop)).by_root(),
     attempt("gain a capability", |_| {
         let header = [0x2008_0522_u32, 0];
         let data = [u32::MAX & 1, 1, 0, 0, 0, 0];

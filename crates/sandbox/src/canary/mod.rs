@@ -8,14 +8,14 @@ mod bait;
 use std::io;
 use std::time::Duration;
 
+use crate::cgroup::{Controller, Group};
 use crate::control::{Control, Proof, Proofs};
-use crate::launch::view::{Additions, View};
 use crate::launch::Launch;
+use crate::launch::view::{Additions, View};
 use crate::limits;
 use crate::redact::Values;
 use crate::running::{self, Outcome, Prepared, Stream};
 use crate::sandbox::Host;
-use crate::cgroup::{Controller, Group};
 use crate::shim::acts::{Act, DONE, REFUSED};
 use crate::shim::{self, Action, Attestation};
 use crate::spec::Namespace::{self, Cgroup, Ipc, Net, Pid, User, Uts};
@@ -138,7 +138,9 @@ fn own_namespace(trial: &Trial, kind: &str) -> Proof {
     let Some(attestation) = &trial.attestation else { return Proof::absent(failure(&trial.tried)) };
     let (inside, outside) = (attestation.namespaces.get(kind).copied(), shim::namespace(kind).ok());
     match (inside, outside) {
-        (Some(inside), Some(outside)) if inside != outside => Proof::proven(format!("{inside} inside, {outside} outside")),
+        (Some(inside), Some(outside)) if inside != outside => {
+            Proof::proven(format!("{inside} inside, {outside} outside"))
+        }
         _ => Proof::absent(format!("the {kind} namespace is the worker's own")),
     }
 }
@@ -218,9 +220,7 @@ impl Prover<'_> {
     async fn run(&self, act: Act, spec: &Spec, group: Option<Group>, watchdog: Duration) -> Trial {
         match self.try_run(act, spec, group, watchdog).await {
             Ok(trial) => trial,
-            Err(why) => {
-                Trial { tried: Tried::NotTried(why), attestation: None, limits_met: Vec::new(), outcome: None }
-            }
+            Err(why) => Trial { tried: Tried::NotTried(why), attestation: None, limits_met: Vec::new(), outcome: None },
         }
     }
 

@@ -72,7 +72,6 @@ impl Group {
         }
         usage
     }
-
 }
 
 /// Whether all are gone.

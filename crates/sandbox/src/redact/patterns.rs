@@ -150,7 +150,11 @@ enum Found {
     Nothing,
     MaybeMore,
     /// Bytes to show, then the mark; bytes that this took; and where the scan is then.
-    Secret { shown: usize, taken: usize, then: Inside },
+    Secret {
+        shown: usize,
+        taken: usize,
+        then: Inside,
+    },
 }
 
 impl Patterns {

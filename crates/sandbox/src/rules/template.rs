@@ -173,8 +173,10 @@ mod tests {
 
     fn fits(template: &str, arguments: &str) -> bool {
         let template: Template = template.parse().unwrap();
-        let argv: Vec<String> =
-            std::iter::once("/usr/bin/x").chain(arguments.split(' ').filter(|w| !w.is_empty())).map(str::to_owned).collect();
+        let argv: Vec<String> = std::iter::once("/usr/bin/x")
+            .chain(arguments.split(' ').filter(|w| !w.is_empty()))
+            .map(str::to_owned)
+            .collect();
         template.fits(&argv, Path::new("/usr/bin/x"))
     }
 
@@ -202,7 +204,17 @@ mod tests {
 
     #[test]
     fn slips_are_refused_with_an_example() {
-        for text in ["", "systemctl", "/bin/{x} a", "/bin/x {", "/bin/x }", "/bin/x {a:[}", "/bin/x {a b}", "/bin/x {:a}", "/bin/x {}"] {
+        for text in [
+            "",
+            "systemctl",
+            "/bin/{x} a",
+            "/bin/x {",
+            "/bin/x }",
+            "/bin/x {a:[}",
+            "/bin/x {a b}",
+            "/bin/x {:a}",
+            "/bin/x {}",
+        ] {
             let error = text.parse::<Template>().unwrap_err().to_string();
             assert!(error.contains("systemctl restart"), "{error}");
         }

@@ -130,7 +130,8 @@ struct BwrapStatus {
 /// bubblewrap says which process is the first of the PID namespace.
 async fn first_process(json_status: &mut BufReader<Receiver>) -> Result<OwnedFd, String> {
     let line = line(json_status).await.ok_or("bubblewrap ended before the sandbox was made")?;
-    let said: BwrapStatus = serde_json::from_str(&line).map_err(|error| format!("bubblewrap said `{line}`: {error}"))?;
+    let said: BwrapStatus =
+        serde_json::from_str(&line).map_err(|error| format!("bubblewrap said `{line}`: {error}"))?;
     let pid = said.child_pid.and_then(Pid::from_raw).ok_or_else(|| format!("bubblewrap said `{line}`"))?;
     pidfd_open(pid, PidfdFlags::NONBLOCK).map_err(|error| format!("the sandbox ended at once: {error}"))
 }

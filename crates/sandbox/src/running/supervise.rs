@@ -16,8 +16,8 @@ use super::{Ended, Outcome, OutputCount};
 use crate::cgroup::{Group, GroupUsage};
 use crate::egress::Broker;
 use crate::limits;
-use crate::sys;
 use crate::shim::{Attestation, CommandEnd, Expiry, Report};
+use crate::sys;
 
 pub(super) struct Supervisor {
     pub killer: Arc<Killer>,

@@ -20,27 +20,45 @@ pub const DONE: i32 = 11;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Act {
-    Connect { to: SocketAddr },
+    Connect {
+        to: SocketAddr,
+    },
     /// Attaches the host's segment of shared memory.
-    SharedMemory { key: i32 },
+    SharedMemory {
+        key: i32,
+    },
     /// Reads the host's name.
-    HostName { is: String },
-    ReadFile { path: PathBuf },
+    HostName {
+        is: String,
+    },
+    ReadFile {
+        path: PathBuf,
+    },
     /// Makes a user namespace.
     NewUserNamespace,
     /// Compares a process with itself: harmless, and refused by every filter of ours.
     CompareProcess,
     /// Reads the shim, which only Landlock forbids.
     ReadShim,
-    AbstractSocket { name: String },
+    AbstractSocket {
+        name: String,
+    },
     /// Starts threads until it is refused.
-    Threads { count: usize },
+    Threads {
+        count: usize,
+    },
     /// Takes memory and writes to it.
-    Memory { bytes: usize },
+    Memory {
+        bytes: usize,
+    },
     /// Computes for a while, and says whether it got less than half of a core.
-    Compute { millis: u64 },
+    Compute {
+        millis: u64,
+    },
     /// Writes a file that is longer than allowed.
-    LongFile { bytes: usize },
+    LongFile {
+        bytes: usize,
+    },
     /// Waits for the watchdog.
     Wait,
     /// Does nothing: what counts is the attestation.
@@ -61,9 +79,7 @@ impl Act {
     fn try_it(&self) -> io::Result<()> {
         match self {
             Self::Connect { to } => TcpStream::connect_timeout(to, Duration::from_secs(1)).map(drop),
-            Self::SharedMemory { key } => {
-                sys::call(libc::SYS_shmget, [*key as libc::c_ulong, 0, 0, 0, 0]).map(drop)
-            }
+            Self::SharedMemory { key } => sys::call(libc::SYS_shmget, [*key as libc::c_ulong, 0, 0, 0, 0]).map(drop),
             Self::HostName { is } => {
                 let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
                 if name == *is { Ok(()) } else { Err(io::Error::other(format!("the name is {name}"))) }

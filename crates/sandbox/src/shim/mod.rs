@@ -7,8 +7,8 @@
 
 pub mod acts;
 mod attest;
-mod confine;
 mod config;
+mod confine;
 mod files;
 mod watch;
 

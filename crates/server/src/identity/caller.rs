@@ -15,6 +15,7 @@ use interlock_core::work::AttemptRef;
 use interlock_engine::audit::Actor;
 use interlock_engine::tenants::TenantActor;
 
+use super::slack::SlackProof;
 use crate::api_error::ApiError;
 use crate::state::AppState;
 
@@ -54,6 +55,12 @@ pub enum Via {
         /// When the person has last shown who they are: a visit that was handed on is no younger than the first.
         proven_at: Timestamp,
     },
+    /// A press on a button in Slack, by somebody whose account there is linked.
+    Slack {
+        /// When the person has last shown who they are, in a visit that goes on.
+        proven_at: Option<Timestamp>,
+        proof: Box<SlackProof>,
+    },
     /// A short-lived token for a WebSocket, and what it was made from.
     Token { of: Box<Via> },
 }
@@ -92,7 +99,7 @@ impl Caller {
         let detail = "only people decide, never keys: sign in, and vote as yourself";
         let refused = || ApiError::new(StatusCode::FORBIDDEN, "PERSON_REQUIRED", detail);
         match &self.via {
-            Via::Session { .. } => self.person.as_deref().ok_or_else(refused),
+            Via::Session { .. } | Via::Slack { .. } => self.person.as_deref().ok_or_else(refused),
             Via::Key { .. } | Via::Token { .. } => Err(refused()),
         }
     }
@@ -101,7 +108,11 @@ impl Caller {
     /// stolen token, is not the second key.
     pub fn check_proven_lately(&self, now: Timestamp) -> Result<(), ApiError> {
         match self.via {
-            Via::Session { proven_at, .. } if now.since(proven_at) < PROVEN_LATELY => Ok(()),
+            Via::Session { proven_at, .. } | Via::Slack { proven_at: Some(proven_at), .. }
+                if now.since(proven_at) < PROVEN_LATELY =>
+            {
+                Ok(())
+            }
             _ => {
                 let detail = "two people must agree here, and you have signed in more than 15 minutes ago: sign in again, \
                               and then approve (rejecting needs no new sign-in)";
@@ -132,8 +143,13 @@ impl Caller {
     pub fn makers(&self) -> Vec<String> {
         match &self.via {
             Via::Key { maker, owner, .. } => maker.iter().filter(|_| maker != owner).map(ToString::to_string).collect(),
-            Via::Session { .. } | Via::Token { .. } => Vec::new(),
+            Via::Session { .. } | Via::Slack { .. } | Via::Token { .. } => Vec::new(),
         }
+    }
+
+    /// What the history tells of the way by which a vote came.
+    pub fn vote_metadata(&self) -> Option<Json> {
+        matches!(self.via, Via::Slack { .. }).then(|| Json::trusted("{\"via\":\"slack\"}".to_owned()))
     }
 
     /// As the one who directs a run.

@@ -14,6 +14,7 @@ use interlock_core::run::Run;
 use interlock_core::time::{Millis, Timestamp};
 use interlock_store::UserRow;
 
+use super::{Caller, Via};
 use crate::api_error::ApiError;
 use crate::state::AppState;
 
@@ -90,6 +91,42 @@ impl Matter {
         }
         Ok(())
     }
+}
+
+/// Refuses a vote that comes by way of Slack where the way is too new to be the second key, or was made by somebody who may
+/// not decide: whoever links an account to a Slack user, or gives the secret with which Slack signs, could vote as others.
+pub async fn check_link(state: &AppState, caller: &Caller, run: &Run, vote: LinkedVote) -> Result<(), ApiError> {
+    let Via::Slack { proof, .. } = &caller.via else { return Ok(()) };
+    let (person, now) = (caller.as_voter()?, state.engine().now());
+    let ways = [
+        ("your Slack account was linked", proof.linked_at, Some(proof.linked_by.as_str())),
+        (
+            "this tenant's connection to Slack was set up or given another secret",
+            proof.secret_at,
+            proof.secret_by.as_deref(),
+        ),
+    ];
+    for (what, at, by) in ways {
+        let fresh = now.since(at) < FRESH;
+        if vote.of_two && vote.approve && fresh {
+            let detail = format!("two people must agree here, and {what} within the last day: approve in the console");
+            return Err(refused(detail));
+        }
+        let Some(by) = by.filter(|by| *by != person && (vote.of_two || fresh)) else { continue };
+        let unknown = by.parse::<KeyId>().is_ok() && at > run.header.created_at;
+        if unknown || is_excluded(state, run, by).await? {
+            return Err(refused(format!("{by} may not decide here, and by {by} {what}: decide in the console")));
+        }
+    }
+    Ok(())
+}
+
+/// A vote that may have come by way of Slack.
+#[derive(Debug, Clone, Copy)]
+pub struct LinkedVote {
+    /// Two must agree.
+    pub of_two: bool,
+    pub approve: bool,
 }
 
 /// Whether somebody may not decide on a run: they started it, directed it so that it asks, or wrote its workflow.

@@ -25,6 +25,7 @@ mod rate;
 mod renew;
 mod secret;
 mod session;
+pub mod slack;
 mod ws_token;
 
 use std::sync::Arc;

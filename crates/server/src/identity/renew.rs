@@ -31,6 +31,8 @@ impl Identity {
                 let user = store.user(session.user).await?;
                 Ok(user.filter(|user| user.disabled_at.is_none()).map(|user| session::caller(user, &session)))
             }
+            // A press is over once it is worked on.
+            Via::Slack { .. } => Ok(None),
             // A short-lived token lasts as long as what it was made from.
             Via::Token { of } => {
                 let origin = Caller { via: (**of).clone(), ..caller.clone() };

@@ -40,6 +40,7 @@ const TAGS: &[(&str, &str)] = &[
     ("approvals", "The tenant's approvals, and people's votes on them."),
     ("changes", "Changes of the policy or of who has access that a second admin must agree to."),
     ("delegations", "A person's right to decide on approvals, delegated to another person for a time."),
+    ("slack", "Approvals in Slack: the connection, and which person a Slack user is."),
     ("policy", "The rules that actions are held against, and what they have decided."),
     ("audit", "What has happened, in a log that nobody can alter unseen, and the evidence of single runs."),
     ("auth", "Signing in and out, and tokens."),

@@ -9,6 +9,7 @@ mod layout;
 mod login;
 mod oidc;
 mod setup;
+mod slack;
 
 use axum::Router;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
@@ -25,6 +26,7 @@ pub mod path {
     pub const LOGOUT: &str = "/logout";
     pub const ACCOUNT: &str = "/account";
     pub const CLI: &str = "/auth/cli";
+    pub const SLACK_LINK: &str = "/slack/link";
     pub const STYLE: &str = "/sign-in.css";
 }
 
@@ -36,6 +38,7 @@ pub fn routes() -> Router<AppState> {
         .route(path::LOGOUT, post(account::log_out))
         .route(path::ACCOUNT, get(account::show))
         .route(path::CLI, get(cli::show).post(cli::allow))
+        .route(path::SLACK_LINK, get(slack::show).post(slack::submit))
         .route(path::STYLE, get(style))
         .route(provider::START, get(oidc::start))
         .route(provider::CALLBACK, get(oidc::callback))

@@ -19,6 +19,7 @@ pub mod queues;
 pub mod runs;
 pub mod schedules;
 pub mod signals;
+pub mod slack;
 pub mod status;
 pub mod tenants;
 pub mod users;
@@ -51,6 +52,7 @@ pub(crate) fn guarded() -> OpenApiRouter<AppState> {
         .merge(bulk::routes())
         .merge(live::routes())
         .merge(signals::routes())
+        .merge(slack::routes())
         .merge(waits::routes())
         .merge(metrics::routes())
         .merge(queues::routes())
@@ -66,7 +68,7 @@ pub(crate) fn guarded() -> OpenApiRouter<AppState> {
 
 /// The routes that everybody may use.
 pub(crate) fn open() -> OpenApiRouter<AppState> {
-    health::routes().merge(workflows::open()).merge(webhooks::open_routes())
+    health::routes().merge(workflows::open()).merge(webhooks::open_routes()).merge(slack::open_routes())
 }
 
 /// What the guarded and the open routes say of themselves.

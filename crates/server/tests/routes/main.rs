@@ -44,6 +44,7 @@ mod servers;
 mod set_up;
 mod sign_in;
 mod signals;
+mod slack;
 mod sockets;
 mod turned_away;
 mod two_keys;

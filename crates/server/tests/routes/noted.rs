@@ -17,6 +17,7 @@ use crate::repeats::{named, source};
 const OLGA: &str = "olga";
 const PASSWORD: &str = "correct horse battery";
 const GIVEN_SECRET: &str = "a secret of theirs";
+const BOT_TOKEN: &str = "xoxb-of-nobody";
 /// Whoever knows such a path can post.
 const SECRET_URL: &str = "https://example.org/hooks/T0KEN";
 
@@ -48,7 +49,7 @@ const OF_RUNS: &[&str] = &[
 ];
 
 /// What comes from outside: the runs that it starts or wakes tell of it.
-const ARRIVALS: &[&str] = &["POST /signals", "POST /webhooks/{endpoint}"];
+const ARRIVALS: &[&str] = &["POST /signals", "POST /webhooks/{endpoint}", "POST /slack/interactions/{connection}"];
 
 /// Questions that change nothing.
 const QUESTIONS: &[&str] = &[
@@ -59,12 +60,13 @@ const QUESTIONS: &[&str] = &[
     "POST /policy/replay",
 ];
 
-/// People come and go: `login.*`, `invite.used`.
+/// People come and go, and say who they are elsewhere: `login.*`, `invite.used`, `slack.linked`.
 const SIGN_INS: &[&str] = &[
     "POST /setup",
     "POST /login",
     "POST /logout",
     "POST /auth/cli",
+    "POST /slack/link",
     "POST /auth/login",
     "POST /auth/token",
     "POST /auth/logout",
@@ -129,6 +131,8 @@ async fn changes(api: &Api) -> Vec<Change> {
     api.post(&format!("/webhook-endpoints/{mailbox}/disable"), json!({})).await.ok();
     let dead = dead_letter(api, &mailbox).await;
     let files = crate::policy::shipped_and(api, crate::policy::BY_NAME).await;
+    let slack = crate::slack::connected(api, api.tenant, "eve").await.to_string();
+    let team = json!({ "team": "T0ONE", "channel": "C0TWO", "bot_token": BOT_TOKEN });
     let nobody = json!({ "action": "cancel", "filter": { "subject": "nobody" }, "expected_count": 0, "reason": "x" });
     vec![
         made("POST /policy/versions", json!({ "files": files }), &["policy.pushed"], "version"),
@@ -184,6 +188,9 @@ async fn changes(api: &Api) -> Vec<Change> {
             subject: Subject::Is(dead.clone()),
             ..changed("POST /dead-letters/replay", "", json!({ "message_id": dead }), &["dead_letter.replayed"])
         },
+        Change { subject: Subject::Is(slack.clone()), ..changed("PUT /slack", "", team, &["slack.changed"]) },
+        changed("DELETE /slack/links/{person}", "eve", json!({}), &["slack.unlinked"]),
+        Change { subject: Subject::Is(slack), ..changed("DELETE /slack", "", json!({}), &["slack.removed"]) },
         made("POST /bulk", nobody, &["bulk.started"], "job_id"),
     ]
 }
@@ -245,6 +252,7 @@ async fn every_change_of_configuration_is_in_the_log_once() {
     let api = api.with_key(&api.new_key(new).await);
     let changes = changes(&api).await;
     let mut secrets = vec![PASSWORD.to_owned(), GIVEN_SECRET.to_owned(), "T0KEN".to_owned(), api.key.clone()];
+    secrets.push(BOT_TOKEN.to_owned());
     let (mut expected, mut made_tenant) = (Vec::new(), None);
     for Change { route, id, body, kinds, subject } in &changes {
         let (method, path) = route.split_once(' ').unwrap();
@@ -264,7 +272,7 @@ async fn every_change_of_configuration_is_in_the_log_once() {
         made_tenant = made_tenant.or(answer["admin_key"].as_str().map(|key| (subject.clone(), key.to_owned())));
         expected.extend(kinds.iter().map(|kind| (*route, *kind, subject.clone())));
     }
-    assert_eq!(secrets.len(), 11, "every secret that an answer holds is looked for");
+    assert_eq!(secrets.len(), 12, "every secret that an answer holds is looked for");
 
     let logged = whole_log(&api).await;
     let documented =

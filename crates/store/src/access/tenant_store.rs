@@ -30,6 +30,7 @@ use crate::receipts::ReceiptRow;
 use crate::runs::{LiveCount, Page, RunFilter, RunSummary, StepRow};
 use crate::schedules::{ScheduleRow, SlotRow};
 use crate::signals::{WaitFilter, WaitRow};
+use crate::slack::{NoticeRow, SlackLinkRequestRow, SlackLinkRow, SlackRow, SlackUser};
 use crate::store::Store;
 use crate::tenants::Tenant;
 use crate::workers::SessionRow;
@@ -139,6 +140,15 @@ tenant_reads! {
     changes(page: ChangePage) -> Vec<ChangeRow>;
     delegations(page: DelegationPage) -> Vec<DelegationRow>;
     delegations_of(person: &str, now: Timestamp) -> (Vec<DelegationRow>, Vec<DelegationRow>);
+    proven_at(user: UserId, now: Timestamp) -> Option<Timestamp>;
+
+    // Slack.
+    slack() -> Option<SlackRow>;
+    slack_link(who: &SlackUser) -> Option<SlackLinkRow>;
+    slack_link_of(person: &str) -> Option<SlackLinkRow>;
+    slack_links(after: &str, limit: usize) -> Vec<SlackLinkRow>;
+    slack_link_request(token_hash: Hash) -> Option<SlackLinkRequestRow>;
+    notices(approval: ApprovalId) -> Vec<NoticeRow>;
 }
 
 impl TenantStore {

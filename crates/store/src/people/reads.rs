@@ -1,5 +1,6 @@
 use interlock_core::ids::{TenantId, UserId};
 use interlock_core::json::Hash;
+use interlock_core::time::Timestamp;
 
 use super::{InviteRow, LoginFailures, UserRow, UserSessionRow, sql};
 use crate::error::{CorruptRow, ReadError};
@@ -44,6 +45,16 @@ impl Store {
 
     pub async fn user_session(&self, token_hash: Hash) -> Result<Option<UserSessionRow>, ReadError> {
         self.found(&sql::SESSION_FIND, args![token_hash], session).await
+    }
+
+    /// When a person has last shown who they are, in a visit that goes on.
+    pub async fn proven_at(
+        &self,
+        tenant: TenantId,
+        user: UserId,
+        now: Timestamp,
+    ) -> Result<Option<Timestamp>, ReadError> {
+        self.found(&sql::SESSIONS_PROVEN, args![tenant, user, now], |mut row| row.time("created_at")).await
     }
 
     pub async fn invite(&self, token_hash: Hash) -> Result<Option<InviteRow>, ReadError> {

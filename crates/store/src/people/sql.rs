@@ -75,6 +75,12 @@ statements! {
                WHERE s.token_hash = $1 AND t.disabled_at IS NULL"
     }
 
+    /// By user_sessions_user: when the person has last shown who they are, in a visit that goes on.
+    SESSIONS_PROVEN on user_sessions {
+        both: "SELECT created_at FROM user_sessions WHERE tenant_id = $1 AND user_id = $2 AND expires_at > $3
+               ORDER BY created_at DESC LIMIT 1"
+    }
+
     INVITE_ADD on invites {
         both: "INSERT INTO invites (tenant_id, token_hash, user_id, created_at, expires_at)
                VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING"

@@ -11,7 +11,9 @@ use crate::plans::USED_EVERY;
 use crate::submit::STATE_ATTR;
 use crate::value::{args, first_id_at};
 use crate::write::{Write, WriteLane, boxed};
-use crate::{bulk_jobs, feed, idempotency, inbound, outbound, outbox, people, schedules, signals, tenants, workers};
+use crate::{
+    bulk_jobs, feed, idempotency, inbound, outbound, outbox, people, schedules, signals, slack, tenants, workers,
+};
 
 /// How much longer than runs their plans stay. A start that has been on its way for that long does not know any more
 /// what was written when it began.
@@ -69,6 +71,7 @@ impl Write for Sweep {
         removed += db.execute(&sql::SWEEP_GROUPS, args![now - sweep.groups_kept, limit]).await?;
         removed += db.execute(&people::sql::SWEEP_USER_SESSIONS, args![now, limit]).await?;
         removed += db.execute(&people::sql::SWEEP_INVITES, args![now, limit]).await?;
+        removed += db.execute(&slack::sql::SWEEP_SLACK_REQUESTS, args![now, limit]).await?;
         removed += db.execute(&people::sql::SWEEP_LOGIN_FAILURES, args![now - LOGIN_FAILURES_KEPT, limit]).await?;
         removed += db.execute(&outbound::sql::SWEEP_ATTEMPTS, args![now - sweep.outbox_kept, limit]).await?;
         removed += sweep_lanes(db, sweep).await?;
@@ -135,6 +138,8 @@ async fn sweep_run<D: Db>(db: &D, tenant: TenantId, run: RunId) -> Result<u64, D
         }
     }
     for stmt in [
+        &slack::sql::SWEEP_NOTICES,
+        &slack::sql::SWEEP_CARDS,
         &sql::SWEEP_JOURNAL,
         &sql::SWEEP_STEPS,
         &sql::SWEEP_WAITS,

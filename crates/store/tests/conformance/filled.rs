@@ -144,6 +144,32 @@ pub const ROWS: &[(&str, &str, &str, u32)] = &[
         "tenant(i), 'w' || i, 1, '', hash(i), '{}', hash(i), i",
         200,
     ),
+    (
+        "slack_connections",
+        "tenant_id, connection_id, team_id, channel, bot_token, secret, rung_prod_ms, rung_other_ms, fed_to, fed_at,
+         created_at, secret_at",
+        "tenant(i), id(i), 'T' || i, 'C' || i, 'b', 's', 1, 2, 0, i, i, i",
+        50,
+    ),
+    (
+        "slack_links",
+        "tenant_id, enterprise_id, team_id, slack_user_id, person, linked_at, linked_by",
+        "tenant(i), '', 'T', 'U' || i, 'p' || i, i, 'p' || i",
+        2_000,
+    ),
+    (
+        "slack_link_requests",
+        "tenant_id, token_hash, enterprise_id, team_id, slack_user_id, slack_name, created_at, expires_at",
+        "tenant(i), hash(i), '', 'T', 'U' || i, 'n', i, i + 1000",
+        1_000,
+    ),
+    (
+        "approval_cards",
+        "tenant_id, approval_id, run_id, rung, rung_at, created_at",
+        "tenant(i), id(i), id(i), 0, CASE WHEN i % 20 = 0 THEN i END, i",
+        2_000,
+    ),
+    ("approval_notices", "tenant_id, approval_id, kind, begun_at", "tenant(i), id(i), 'card', i", 2_000),
     ("policies", "tenant_id, revision, latest_version, updated_at", "tenant(i), 1, 1, i", 50),
     ("policy_bundles", "tenant_id, version, hash, files, created_at", "tenant(i), i, hash(i), '{}', i", 200),
     (

@@ -22,6 +22,7 @@ mod receipts;
 mod row_security;
 mod runs;
 mod servers;
+mod slack;
 mod statements;
 mod successors;
 mod swept_plans;

@@ -9,6 +9,7 @@ pub mod github;
 mod mac;
 pub mod servicenow;
 pub mod slack;
+pub mod slack_interaction;
 pub mod standard;
 
 use serde_json::Value;

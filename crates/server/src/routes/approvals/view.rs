@@ -3,10 +3,10 @@
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use interlock_core::ids::TenantId;
-use interlock_core::json::{Hash, Json, canonical_hash};
+use interlock_core::json::Json;
+use interlock_engine::slack::approval_digest;
 use interlock_protocol::approvals::ApprovalView;
 use interlock_store::ApprovalRow;
-use serde_json::json;
 
 use crate::api_error::ApiError;
 use crate::identity::Caller;
@@ -16,8 +16,10 @@ use crate::state::AppState;
 pub fn approval(tenant: TenantId, row: ApprovalRow) -> Result<ApprovalView, ApiError> {
     let action = row.action.as_ref().map(Json::decode).transpose();
     let action = action.map_err(|error| ApiError::invalid(format!("its action cannot be read: {error}")))?;
+    let digest = approval_digest(tenant, &row);
+    let digest = digest.map_err(|error| ApiError::invalid(format!("it cannot be hashed: {error}")))?;
     Ok(ApprovalView {
-        digest: digest(tenant, &row)?,
+        digest,
         action,
         approval: row.id,
         run_id: row.run,
@@ -34,27 +36,6 @@ pub fn approval(tenant: TenantId, row: ApprovalRow) -> Result<ApprovalView, ApiE
         expires_at: row.expires_at,
         resolved_at: row.resolved_at,
     })
-}
-
-/// What exactly is approved, in one hash: whose, which run and step, and what people were shown, the action whole.
-fn digest(tenant: TenantId, row: &ApprovalRow) -> Result<String, ApiError> {
-    let mut shown = json!({
-        "tenant": tenant,
-        "run": row.run,
-        "position": row.position,
-        "approval": row.id,
-        "message": row.message,
-        "quorum": row.quorum,
-        "approvers": row.approvers,
-    });
-    if !row.purpose.is_gate() {
-        shown["purpose"] = json!(row.purpose);
-    }
-    if let Some(action) = &row.action {
-        shown["action"] = json!(Hash::of(action.as_str().as_bytes()).to_string());
-    }
-    let hash = canonical_hash(&shown).map_err(|error| ApiError::invalid(format!("it cannot be hashed: {error}")))?;
-    Ok(hash.to_string())
 }
 
 /// The approval that the path names, if it exists for the caller.

@@ -70,7 +70,7 @@ pub async fn cast(
     let voter = voter(state, caller, run, question, &word.by).await?;
     let person = voter.person.clone();
     let request = VoteRequest { approval, voter, approve: word.approve, notes: word.notes };
-    let standing = state.engine().runs().vote(tenant, run.id, request).await?;
+    let standing = state.engine().runs().vote_by(tenant, run.id, request, caller.vote_metadata()).await?;
     let row = state.for_tenant(tenant).approval(approval).await?;
     let row = row.ok_or_else(|| ApiError::unknown("approval", &approval.to_string()))?;
     let approval = view::approval(tenant, row)?;

@@ -97,6 +97,8 @@ pub async fn voter(
     for name in right.of.into_iter().chain([person]) {
         matter.check(state, name).await?;
     }
+    let vote = fresh::LinkedVote { of_two: question.quorum > 1, approve: question.approve };
+    fresh::check_link(state, caller, run, vote).await?;
     let settings = state.for_tenant(run.tenant).tenant().await?.map(|tenant| tenant.settings).unwrap_or_default();
     Ok(Voter {
         on_behalf_of: right.of.map(str::to_owned),

@@ -5,7 +5,7 @@ mod create;
 mod deliveries;
 mod get;
 mod list;
-mod receive;
+pub mod receive;
 mod remove;
 mod rotate;
 pub mod view;

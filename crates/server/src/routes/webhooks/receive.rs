@@ -63,7 +63,7 @@ pub async fn receive(
 }
 
 /// The last of equal names counts; what is not text counts as absent.
-fn by_name(headers: &HeaderMap) -> BTreeMap<String, String> {
+pub fn by_name(headers: &HeaderMap) -> BTreeMap<String, String> {
     let texts =
         headers.iter().filter_map(|(name, value)| Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned())));
     texts.collect()
@@ -100,7 +100,7 @@ fn said(outcome: &Outcome) -> String {
     if lines.is_empty() { "No workflow takes this command.".to_owned() } else { lines.join("\n") }
 }
 
-fn refused(error: engine::ReceiveError) -> ApiError {
+pub fn refused(error: engine::ReceiveError) -> ApiError {
     let detail = error.to_string();
     match error {
         ReceiveError::Paused => ApiError::new(StatusCode::NOT_FOUND, "WEBHOOK_NOT_FOUND", detail),

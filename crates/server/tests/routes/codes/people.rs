@@ -45,6 +45,12 @@ async fn link_that_never_was(api: &Api) -> Seen {
     Seen::on_page(&api.ask(request.body(Body::empty()).unwrap()).await)
 }
 
+async fn slack_link_that_never_was(api: &Api) -> Seen {
+    let ada = Person::new(api, "ada", json!(["viewer"]), json!([])).await;
+    let request = Request::get("/slack/link?token=nonsense").header(header::HOST, "localhost");
+    Seen::on_page(&api.ask(request.header(header::COOKIE, &ada.cookie).body(Body::empty()).unwrap()).await)
+}
+
 /// A server with an identity provider at an address where nobody answers.
 fn with_provider(api: &Api) -> Api {
     let open = OutboundOptions { open: vec!["127.0.0.1".parse().unwrap()], ..OutboundOptions::default() };
@@ -63,6 +69,7 @@ table! { TABLE:
     "LOGIN_THROTTLED" => |api| guessing(api).await,
     "LOGIN_CODE_OVER" => |api| stranger(api, "/auth/token", json!({ "by": "code", "code": "a.b.c", "verifier": "v" })).await,
     "INVITE_OVER" => |api| link_that_never_was(api).await,
+    "SLACK_LINK_OVER" => |api| slack_link_that_never_was(api).await,
     "CSRF_INVALID" => |api| with_cookie(api, |_| vec![("origin", "http://localhost".to_owned())]).await,
     "ORIGIN_REFUSED" => |api| with_cookie(api, |ada| {
         vec![("origin", "https://evil.example".to_owned()), ("x-interlock-csrf", ada.csrf.clone())]

@@ -71,6 +71,8 @@ table! { TABLE:
     "WEBHOOK_SIGNATURE_INVALID" => |api| unsigned(api).await,
     "WEBHOOK_INVALID" => |api| unreadable(api).await,
     "WEBHOOK_FAILED" => |api| given_up(api).await,
+    "SLACK_NOT_CONNECTED" => |api| api.get("/slack").await,
+    "SLACK_LINK_NOT_FOUND" => |api| api.send("DELETE", "/api/v1/slack/links/nobody", json!({})).await,
     "TRIGGER_INVALID" => |api| unmade(api).await,
     "TENANT_DISABLED" => |api| disabled(api).await,
 }

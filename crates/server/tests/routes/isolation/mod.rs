@@ -40,6 +40,9 @@ pub struct Things {
     pub change: String,
     pub payload: String,
     pub message: String,
+    /// A connection to Slack, and a person who is linked there.
+    pub slack: String,
+    pub person: String,
 }
 
 impl Things {
@@ -71,6 +74,8 @@ impl Things {
         let outbound = api.post("/webhook-endpoints", new).await.text("endpoint_id");
         let message = message(api, tenant, &outbound, &run).await;
         let asked_in = tenant;
+        let slack = crate::slack::connected(api, tenant, &ada).await.to_string();
+        let person = ada.clone();
         let (tenant, session, workflow) = (tenant.to_string(), api.register().await, workflow.to_owned());
         Self {
             mark: workflow.clone(),
@@ -89,6 +94,8 @@ impl Things {
             change: crate::two_keys::asked(api, asked_in).await,
             payload,
             message,
+            slack,
+            person,
         }
     }
 
@@ -111,6 +118,8 @@ impl Things {
             Thing::Inbound | Thing::Address => &self.inbound,
             Thing::Outbound => &self.outbound,
             Thing::Message => &self.message,
+            Thing::SlackAddress => &self.slack,
+            Thing::Person => &self.person,
         }
     }
 }
@@ -248,7 +257,7 @@ async fn another_tenants_ids_are_ids_that_do_not_exist() {
                 let what = format!("{} {} as {role:?}, {place:?}", line.method, line.path);
                 assert_eq!(known, unknown, "{what}");
                 // An address is for whoever can sign, whatever key they have.
-                let is_address = *thing == Thing::Address;
+                let is_address = matches!(thing, Thing::Address | Thing::SlackAddress);
                 assert_eq!(known.0 == StatusCode::UNAUTHORIZED, is_address, "{what}: {known:?}");
                 assert!(!known.0.is_server_error(), "{what}: {known:?}");
                 // What a PUT names may be made by it: there is no 404.

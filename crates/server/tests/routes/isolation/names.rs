@@ -124,6 +124,11 @@ const OWN_WORDS: &[&str] = &[
     "after",
     // Names and texts of the files of a policy.
     "files",
+    // Ids of things in Slack.
+    "team",
+    "enterprise",
+    "channel",
+    "escalation_channel",
     // Words of ours, or of a standard.
     "cron",
     "timezone",
@@ -140,6 +145,9 @@ const OWN_WORDS: &[&str] = &[
     "secret",
     "verifier",
     "token",
+    "bot_token",
+    "signing_secret",
+    "pagerduty_routing_key",
     "tenant",
     // Looked at by `headers`, by `frames`, and (a message's destination) by a test of its own below.
     "destination",
