@@ -13,7 +13,7 @@ use interlock_core::tenant::identity::Permission;
 use interlock_protocol::changes::{CHANGE_HEADER, limits};
 use interlock_protocol::identity::ChangeTenant;
 use interlock_protocol::identity::limits::PAGE_MAX;
-use interlock_protocol::{delegations, identity, policy};
+use interlock_protocol::{delegations, identity, policy, slack};
 use interlock_store::{AskChange, ChangeRow, ChangeState, Changed, Tenant, UseChange, UserRow};
 use serde_json::{Value, json};
 
@@ -44,7 +44,9 @@ impl Subject {
             ("POST", identity::path::USERS | identity::path::USER_INVITE | identity::path::USER_PASSWORD)
             | ("PATCH", identity::path::USER | identity::path::TENANT)
             | ("POST", identity::path::KEYS | identity::path::KEY_ROTATE)
-            | ("POST", delegations::path::DELEGATIONS) => Some(Self::Access),
+            | ("POST", delegations::path::DELEGATIONS)
+            // Whoever gives the secret with which Slack signs could vote as others.
+            | ("PUT", slack::path::SLACK) => Some(Self::Access),
             _ => None,
         }
     }
@@ -116,7 +118,7 @@ impl GuardedRequest {
             }
             identity::path::USER_PASSWORD => match caller.via {
                 Via::Session { user, .. } => self.path == self.route.replace("{user}", &user.to_string()),
-                Via::Key { .. } | Via::Token { .. } => false,
+                Via::Key { .. } | Via::Token { .. } | Via::Slack { .. } => false,
             },
             // To shut somebody out can't wait.
             identity::path::USER => self.body == json!({ "disabled": true }),
@@ -168,7 +170,7 @@ impl GuardedRequest {
             subject: subject.as_str().to_owned(),
             method: self.method.to_owned(),
             path: self.path.clone(),
-            body: Json::of(&self.body).map_err(|error| ApiError::malformed(error.to_string()))?,
+            body: Json::of(&shown(&self.body)).map_err(|error| ApiError::malformed(error.to_string()))?,
             request_hash: self.hash,
             state: ChangeState::Requested,
             asked_by: name,
@@ -196,6 +198,24 @@ impl GuardedRequest {
             "changes of access need a second admin here, and nobody sets another's password: leave `password` out, and send \
              an invite (`POST /users/{user}/invite`)",
         ))
+    }
+}
+
+/// The body as others may see it: what is secret in it is known by its hash alone.
+fn shown(body: &Value) -> Value {
+    let is_secret = |name: &str| ["secret", "token", "key"].iter().any(|word| name.to_lowercase().contains(word));
+    match body {
+        Value::Object(fields) => Value::Object(
+            fields
+                .iter()
+                .map(|(name, value)| match value {
+                    Value::String(_) if is_secret(name) => (name.clone(), json!("(hidden)")),
+                    value => (name.clone(), shown(value)),
+                })
+                .collect(),
+        ),
+        Value::Array(items) => items.iter().map(shown).collect(),
+        plain => plain.clone(),
     }
 }
 

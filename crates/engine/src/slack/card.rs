@@ -113,7 +113,12 @@ impl CardFacts<'_> {
             texts.push(format!("Message of the workflow: {}", visible(message)));
         }
         match self.row.action.as_ref().map(Json::decode::<ActionCard>) {
-            Some(Ok(action)) => texts.extend([action_text(&action), format!("Input:\n{}", pretty(&action.input))]),
+            // And everything else that is agreed to with it.
+            Some(Ok(action)) => {
+                for part in std::iter::once(&action).chain(&action.then) {
+                    texts.extend([action_text(part), format!("Input:\n{}", pretty(&part.input))]);
+                }
+            }
             // What cannot be read is shown as it is.
             Some(Err(_)) => texts.extend(self.row.action.iter().map(|action| visible(action.as_str()).into_owned())),
             None => {}

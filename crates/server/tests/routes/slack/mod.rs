@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use axum::body::Body;
 use axum::http::{Request, header};
-use hmac::{Hmac, Mac as _};
+use hmac::{Hmac, KeyInit as _, Mac as _};
 use interlock_core::ids::{ServerId, SlackId, TenantId};
 use interlock_core::json::Hash;
 use interlock_core::time::{Millis, Timestamp};
