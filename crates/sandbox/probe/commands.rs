@@ -88,7 +88,7 @@ fn ignore_signals() {
 }
 
 fn pour(bytes: usize) -> i32 {
-    let line = [b'x'; 64 << 10];
+    let line = vec![b'x'; 64 << 10];
     let mut left = bytes;
     let mut out = io::stdout().lock();
     while left > 0 {
@@ -105,7 +105,8 @@ fn drip(count: u32, millis: u64) -> i32 {
     for number in 0..count {
         println!("drip {number}");
         let pause = Duration::from_millis(millis);
-        let _ = rustix::thread::nanosleep(&rustix::thread::Timespec { tv_sec: 0, tv_nsec: pause.subsec_nanos().into() });
+        let _ =
+            rustix::thread::nanosleep(&rustix::thread::Timespec { tv_sec: 0, tv_nsec: pause.subsec_nanos().into() });
     }
     0
 }

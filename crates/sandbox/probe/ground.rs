@@ -72,7 +72,10 @@ impl Laid {
             std::os::unix::fs::symlink("file", format!("{folder}/link"))?;
         }
         let path = text(&format!("{hidden}/fifo"));
-        call(libc::SYS_mknodat, &[libc::AT_FDCWD as usize, path.as_ptr() as usize, (libc::S_IFIFO | 0o666) as usize, 0])?;
+        call(
+            libc::SYS_mknodat,
+            &[libc::AT_FDCWD as usize, path.as_ptr() as usize, (libc::S_IFIFO | 0o666) as usize, 0],
+        )?;
         let unix = UnixListener::bind(format!("{hidden}/socket"))?;
         open_to_all(&format!("{hidden}/socket"))?;
         let tcp = TcpListener::bind("127.0.0.1:0")?;
@@ -80,7 +83,8 @@ impl Laid {
         let udp = UdpSocket::bind("127.0.0.1:0")?;
         let unique = tcp.local_addr()?.port();
         let abstract_name = format!("interlock-probe-{}-{unique}", std::process::id());
-        let abstract_socket = UnixListener::bind_addr(&std::os::unix::net::SocketAddr::from_abstract_name(&abstract_name)?)?;
+        let abstract_socket =
+            UnixListener::bind_addr(&std::os::unix::net::SocketAddr::from_abstract_name(&abstract_name)?)?;
         let key = 0x494d_0000 | i32::from(unique);
         let create = (libc::IPC_CREAT | libc::IPC_EXCL | 0o666) as usize;
         let memory = call(libc::SYS_shmget, &[key as usize, 4096, create])?;

@@ -27,7 +27,8 @@ pub fn run(base: &str) {
     let is_root = rustix::process::geteuid().is_root();
     let laid = Laid::lay(base, if is_root { UNPRIVILEGED.uid } else { 0 }).expect("the ground is laid");
     // The ground's attempts change it: each round finds it as it was.
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().worker_threads(2).build().expect("a runtime");
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().enable_all().worker_threads(2).build().expect("a runtime");
     let mut verdicts = Vec::new();
     let sandbox = runtime.block_on(open());
     for profile in Profile::ALL {

@@ -6,7 +6,8 @@ use std::time::Duration;
 use interlock_sandbox::{CommandRules, Profile, Request, Sandbox, SandboxOptions};
 
 pub fn run(arguments: &[&str]) {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().worker_threads(2).build().expect("a runtime");
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().enable_all().worker_threads(2).build().expect("a runtime");
     match arguments {
         ["hold", mark] => runtime.block_on(hold(mark)),
         ["measure", profile, count] => {

@@ -135,7 +135,11 @@ impl Request {
             return invalid(format!("its timeout is not within {} s, which is what {profile} gives", most.as_secs()));
         }
         if self.watchdog < limits::WATCHDOG_MIN || self.watchdog > limits::WATCHDOG_MAX {
-            return invalid(format!("its watchdog is not within {:?} … {:?}", limits::WATCHDOG_MIN, limits::WATCHDOG_MAX));
+            return invalid(format!(
+                "its watchdog is not within {:?} … {:?}",
+                limits::WATCHDOG_MIN,
+                limits::WATCHDOG_MAX
+            ));
         }
         if self.terminate_grace > limits::TERMINATE_GRACE_MAX {
             return invalid(format!("its grace is longer than {:?}", limits::TERMINATE_GRACE_MAX));
@@ -207,7 +211,9 @@ impl Request {
             }
             let texts = self.command.argv().iter().chain(self.env.values());
             if texts.into_iter().any(|text| contains(text.as_bytes(), bytes)) {
-                return invalid("a secret stands in its arguments or environment: pass it as a file or descriptor".to_owned());
+                return invalid(
+                    "a secret stands in its arguments or environment: pass it as a file or descriptor".to_owned(),
+                );
             }
         }
         Ok(())

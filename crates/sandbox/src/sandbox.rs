@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use interlock_outbound::Outbound;
 
+use crate::Profile;
 use crate::canary;
 use crate::cgroup::Cgroups;
 use crate::control::Proofs;
@@ -18,7 +19,6 @@ use crate::running::{self, Prepared, Running};
 use crate::secret::SecretPlace;
 use crate::shim::Action;
 use crate::state_folder::StateFolder;
-use crate::Profile;
 
 /// Where a root worker's commands run, unless it says otherwise: an identity that no distribution gives out and that owns
 /// nothing.
@@ -61,7 +61,7 @@ impl Sandbox {
     /// the profiles that need them are refused.
     pub async fn open(options: SandboxOptions) -> Result<Self, SandboxError> {
         let host = Arc::new(Host::prepare(options)?);
-        let proofs = Arc::new(canary::prove(&host).await);
+        let proofs = Arc::new(Box::pin(canary::prove(&host)).await);
         Ok(Self { host, proofs })
     }
 
@@ -127,8 +127,8 @@ impl Host {
     fn prepare(options: SandboxOptions) -> Result<Self, SandboxError> {
         let setup = |what: &str, error: std::io::Error| SandboxError::Setup(format!("{what}: {error}"));
         let parent = options.state.unwrap_or_else(std::env::temp_dir);
-        let state =
-            StateFolder::create(&parent).map_err(|error| setup(&format!("no folder in {}", parent.display()), error))?;
+        let state = StateFolder::create(&parent)
+            .map_err(|error| setup(&format!("no folder in {}", parent.display()), error))?;
         let shim = match options.shim {
             Some(shim) => shim,
             None => std::env::current_exe().map_err(|error| setup("this program's file cannot be found", error))?,
@@ -152,7 +152,9 @@ impl Host {
             return Ok(None);
         }
         let Some(outbound) = self.outbound.clone() else {
-            return Err(SandboxError::Setup("commands have no egress here: the worker has no outbound client".to_owned()));
+            return Err(SandboxError::Setup(
+                "commands have no egress here: the worker has no outbound client".to_owned(),
+            ));
         };
         let socket = self.state.unused(".sock");
         let broker = Broker::open(&socket, self.programs.run_as, request.egress.clone(), outbound);

@@ -86,7 +86,7 @@ mod tests {
         let parent = StateFolder::create(&std::env::temp_dir()).unwrap();
         let left = parent.path.join(format!("{PREFIX}{}-0", u32::MAX));
         fs::create_dir(&left).unwrap();
-        let kept = parent.path.join(format!("{PREFIX}{}-0", std::process::id() ));
+        let kept = parent.path.join(format!("{PREFIX}{}-0", std::process::id()));
         fs::create_dir(&kept).unwrap();
         sweep(&parent.path);
         assert!(!left.exists() && kept.exists());

@@ -33,7 +33,9 @@ pub const ATTEMPTS: &[Attempt] = &[
         symlink(hidden(g, "file"), &link)?;
         read(&link)
     }),
-    attempt("read a hidden file by way of the parent of the root", |g| read(&format!("/../../..{}", hidden(g, "file")))),
+    attempt("read a hidden file by way of the parent of the root", |g| {
+        read(&format!("/../../..{}", hidden(g, "file")))
+    }),
     attempt("read a hidden file by a descriptor that was left open", |g| {
         let name = text("file");
         call(libc::SYS_openat, &[g.leaked as usize, name.as_ptr() as usize, 0]).map(drop)
@@ -51,7 +53,9 @@ pub const ATTEMPTS: &[Attempt] = &[
     attempt("see the host's logs", |_| fs::read_dir("/var/log").map(drop)),
     attempt("see the host's cgroups", |_| fs::read_dir("/sys/fs/cgroup").map(drop)),
     attempt("write a shown file", |g| append(&shown(g, "file"))),
-    attempt("shorten a shown file", |g| OpenOptions::new().write(true).truncate(true).open(shown(g, "other")).map(drop)),
+    attempt("shorten a shown file", |g| {
+        OpenOptions::new().write(true).truncate(true).open(shown(g, "other")).map(drop)
+    }),
     attempt("create a file in a shown folder", |g| create(&shown(g, "new"))),
     attempt("create a nameless file in a shown folder", |g| {
         OpenOptions::new().write(true).custom_flags(libc::O_TMPFILE).open(&g.shown).map(drop)
@@ -70,7 +74,9 @@ pub const ATTEMPTS: &[Attempt] = &[
     }),
     attempt("link to a shown file", |g| fs::hard_link(shown(g, "file"), shown(g, "hard"))),
     attempt("make a link in a shown folder", |g| symlink("file", shown(g, "soft"))),
-    attempt("change the rights of a shown file", |g| fs::set_permissions(shown(g, "file"), Permissions::from_mode(0o777))),
+    attempt("change the rights of a shown file", |g| {
+        fs::set_permissions(shown(g, "file"), Permissions::from_mode(0o777))
+    }),
     attempt("set an attribute of a shown file", |g| {
         let (path, name) = (text(&shown(g, "file")), text("user.mark"));
         let arguments = [path.as_ptr() as usize, name.as_ptr() as usize, name.as_ptr() as usize, 4, 0];
@@ -119,7 +125,6 @@ pub const ATTEMPTS: &[Attempt] = &[
     .by_root(),
     attempt("see root's home", |_| fs::read_dir("/root").map(drop)).by_root(),
     attempt("open the machine's memory", |_| File::open("/dev/mem").map(drop)).by_root().needs("/dev/mem"),
-    attempt("open the machine's disk", |_| File::open("/dev/vda").map(drop)).by_root().needs("/dev/vda"),
     attempt("open the hypervisor", |_| File::open("/dev/kvm").map(drop)).by_root().needs("/dev/kvm"),
     attempt("open the kernel's log", |_| {
         OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open("/dev/kmsg").map(drop)
@@ -133,7 +138,6 @@ pub const ATTEMPTS: &[Attempt] = &[
     })
     .by_root(),
     attempt("open the setting for core dumps", |_| write_open("/proc/sys/kernel/core_pattern")).by_root(),
-    attempt("open the magic keys", |_| write_open("/proc/sysrq-trigger")).by_root(),
     attempt("join a cgroup of the host", |_| {
         let parent = if fs::exists("/sys/fs/cgroup/pids")? { "/sys/fs/cgroup/pids" } else { "/sys/fs/cgroup" };
         let folder = format!("{parent}/interlock-probe-{}", std::process::id());

@@ -14,7 +14,8 @@ const SHARED: &[&str] = &["dev-flex"];
 
 pub const ATTEMPTS: &[Attempt] = &[
     attempt("connect to the host by TCP", |g| TcpStream::connect(("127.0.0.1", g.tcp)).map(drop)).allowed_in(SHARED),
-    attempt("connect to the host by TCP and IPv6", |g| TcpStream::connect(("::1", g.tcp6)).map(drop)).allowed_in(SHARED),
+    attempt("connect to the host by TCP and IPv6", |g| TcpStream::connect(("::1", g.tcp6)).map(drop))
+        .allowed_in(SHARED),
     attempt("send to the host by UDP", |g| {
         let socket = UdpSocket::bind("127.0.0.1:0")?;
         socket.connect(("127.0.0.1", g.udp))?;
@@ -44,7 +45,6 @@ pub const ATTEMPTS: &[Attempt] = &[
     attempt("connect to an abstract socket of the host", |g| {
         UnixStream::connect_addr(&SocketAddr::from_abstract_name(&g.abstract_name)?).map(drop)
     }),
-    attempt("use the kernel's cryptography", |_| socket(libc::AF_ALG, libc::SOCK_SEQPACKET)),
     attempt("talk to the hypervisor", |_| socket(libc::AF_VSOCK, libc::SOCK_STREAM)),
     attempt("attach shared memory of the host", |g| {
         let id = call(libc::SYS_shmget, &[g.memory_key as usize, 0, 0])?;
@@ -61,7 +61,8 @@ pub const ATTEMPTS: &[Attempt] = &[
     }),
     attempt("read every packet", |_| socket(libc::AF_PACKET, libc::SOCK_RAW)).by_root(),
     attempt("write packets of one's own", |_| {
-        call(libc::SYS_socket, &[libc::AF_INET as usize, libc::SOCK_RAW as usize, libc::IPPROTO_ICMP as usize]).map(drop)
+        call(libc::SYS_socket, &[libc::AF_INET as usize, libc::SOCK_RAW as usize, libc::IPPROTO_ICMP as usize])
+            .map(drop)
     })
     .by_root(),
     attempt("rename the host", |g| {

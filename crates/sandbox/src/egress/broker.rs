@@ -112,8 +112,10 @@ impl Gate {
                 }
             }
             Err(why) => {
-                let answer =
-                    format!("HTTP/1.1 403 Forbidden\r\nContent-Type: text/plain\r\nContent-Length: {}\r\n\r\n{why}", why.len());
+                let answer = format!(
+                    "HTTP/1.1 403 Forbidden\r\nContent-Type: text/plain\r\nContent-Length: {}\r\n\r\n{why}",
+                    why.len()
+                );
                 let _ = stream.write_all(answer.as_bytes()).await;
                 self.remember(&asked, Some(why));
             }

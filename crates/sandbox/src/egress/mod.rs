@@ -6,6 +6,6 @@
 mod broker;
 mod target;
 
-pub use broker::EgressAttempt;
 pub(crate) use broker::Broker;
+pub use broker::EgressAttempt;
 pub use target::{InvalidTarget, Target};

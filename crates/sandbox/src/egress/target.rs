@@ -36,8 +36,7 @@ impl FromStr for Target {
         let port = port.parse().ok().filter(|port| *port != 0).ok_or_else(|| invalid("its port is not a number"))?;
         let host = match host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
             Some(address) => {
-                let address: std::net::Ipv6Addr =
-                    address.parse().map_err(|_| invalid("its address cannot be read"))?;
+                let address: std::net::Ipv6Addr = address.parse().map_err(|_| invalid("its address cannot be read"))?;
                 address.to_string()
             }
             None => host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase(),
@@ -69,9 +68,11 @@ mod tests {
 
     #[test]
     fn names_and_addresses_are_read_in_one_form() {
-        for (text, shown) in
-            [("DB.Example.org:5432", "db.example.org:5432"), ("db.:1", "db:1"), ("[2001:DB8::1]:443", "[2001:db8::1]:443")]
-        {
+        for (text, shown) in [
+            ("DB.Example.org:5432", "db.example.org:5432"),
+            ("db.:1", "db:1"),
+            ("[2001:DB8::1]:443", "[2001:db8::1]:443"),
+        ] {
             assert_eq!(text.parse::<Target>().unwrap().to_string(), shown);
         }
         for text in ["", "db", "db:0", "db:x", ":1", "a b:1", "2001:db8::1:443", "[db]:1", "*.org:1", "db/x:1"] {

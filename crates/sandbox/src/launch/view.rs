@@ -181,7 +181,9 @@ mod tests {
             let view = view(*profile, None);
             for mount in &view.mounts {
                 if let Mount::ReadOnly { to, .. } = mount {
-                    let shown = ["/usr", "/etc/", "/bin", "/sbin", "/lib"].iter().any(|ok| to.starts_with(ok.trim_end_matches('/')));
+                    let shown = ["/usr", "/etc/", "/bin", "/sbin", "/lib"]
+                        .iter()
+                        .any(|ok| to.starts_with(ok.trim_end_matches('/')));
                     assert!(shown && to != Path::new("/etc"), "{profile}: {}", to.display());
                 }
             }

@@ -141,7 +141,11 @@ fn longest_whole(values: &Values, text: &[u8]) -> Seen {
         for spellings in &needle.units {
             let ends_of = |end: &usize| {
                 let rest = &text[*end..];
-                spellings.iter().filter(|spelling| rest.starts_with(spelling)).map(|s| end + s.len()).collect::<Vec<_>>()
+                spellings
+                    .iter()
+                    .filter(|spelling| rest.starts_with(spelling))
+                    .map(|s| end + s.len())
+                    .collect::<Vec<_>>()
             };
             ends = ends.iter().flat_map(ends_of).collect();
             ends.dedup();

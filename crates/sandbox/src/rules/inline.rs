@@ -64,7 +64,8 @@ fn base_name(name: &str) -> &str {
 
 /// Letters may be joined: `-ec`. Code may follow at once: `-cprint(1)`.
 fn is_inline(option: &str, letters: &[char], words: &[&str]) -> bool {
-    let by_word = words.iter().any(|word| option == *word || option.strip_prefix(word).is_some_and(|r| r.starts_with('=')));
+    let by_word =
+        words.iter().any(|word| option == *word || option.strip_prefix(word).is_some_and(|r| r.starts_with('=')));
     let by_letter = option.starts_with('-') && !option.starts_with("--") && option[1..].contains(letters);
     by_word || by_letter
 }
@@ -102,7 +103,8 @@ mod tests {
 
     #[test]
     fn scripts_and_other_programs_are_no_inline_code() {
-        for line in ["/bin/sh /opt/a.sh", "/usr/bin/python3 /opt/a.py", "/usr/bin/tar -cf a b", "/usr/bin/grep -c sh x"] {
+        for line in ["/bin/sh /opt/a.sh", "/usr/bin/python3 /opt/a.py", "/usr/bin/tar -cf a b", "/usr/bin/grep -c sh x"]
+        {
             assert_eq!(found(line), None, "{line}");
         }
     }

@@ -87,9 +87,8 @@ impl CommandRules {
     pub fn permit(&self, profile: Profile, argv: Vec<String>) -> Result<PermittedCommand, NotPermitted> {
         let program = Program::of(&argv)?;
         let scope = profile.spec().commands;
-        let fits = |rules: &[Template]| {
-            rules.iter().find(|rule| rule.fits(&argv, &program.resolved)).map(ToString::to_string)
-        };
+        let fits =
+            |rules: &[Template]| rules.iter().find(|rule| rule.fits(&argv, &program.resolved)).map(ToString::to_string);
         if scope != CommandScope::AllowList
             && let Some(rule) = fits(&self.deny)
         {
@@ -192,7 +191,8 @@ mod tests {
     fn inline_code_needs_a_rule_of_its_own_in_every_profile() {
         let plain = rules(&["/usr/bin/sh {args...}", "/usr/bin/env {args...}"], &[], &[]);
         for profile in Profile::ALL {
-            for line in ["/usr/bin/sh -c ls", "/bin/sh -ec ls", "/usr/bin/env A=1 sh -c ls", "/usr/bin/env bash -lc ls"] {
+            for line in ["/usr/bin/sh -c ls", "/bin/sh -ec ls", "/usr/bin/env A=1 sh -c ls", "/usr/bin/env bash -lc ls"]
+            {
                 let refused = judge(&plain, *profile, line).unwrap_err();
                 assert!(matches!(refused, NotPermitted::Inline { .. }), "{profile} {line}: {refused}");
             }
@@ -207,7 +207,7 @@ mod tests {
     fn what_is_no_program_is_refused_with_the_reason() {
         let none = CommandRules::default();
         for (line, says) in
-            [("ls", "absolute"), ("/nowhere/x", "cannot be found"), ("/etc/hostname", "executed"), ("/usr", "executed")]
+            [("ls", "absolute"), ("/nowhere/x", "cannot be found"), ("/proc/version", "executed"), ("/usr", "executed")]
         {
             let refused = judge(&none, Profile::DevFlex, line).unwrap_err().to_string();
             assert!(refused.contains(says), "{refused}");

@@ -128,16 +128,9 @@ fn parse(word: &str) -> Result<Word, String> {
         pattern.push_str(&regex::escape(before));
         let end = closing(after).ok_or_else(|| format!("`{word}` does not close a brace"))?;
         let placeholder = &after[..end];
-        match placeholder.split_once(':') {
-            Some((label, expression)) => {
-                name(label)?;
-                pattern.push_str(&format!("(?:{expression})"));
-            }
-            None => {
-                name(placeholder)?;
-                pattern.push_str("(?s:.*)");
-            }
-        }
+        let (label, expression) = placeholder.split_once(':').unwrap_or((placeholder, "(?s:.*)"));
+        name(label)?;
+        pattern.extend(["(?:", expression, ")"]);
         rest = &after[end + 1..];
     }
     if rest.contains('}') {
@@ -173,8 +166,10 @@ mod tests {
 
     fn fits(template: &str, arguments: &str) -> bool {
         let template: Template = template.parse().unwrap();
-        let argv: Vec<String> =
-            std::iter::once("/usr/bin/x").chain(arguments.split(' ').filter(|w| !w.is_empty())).map(str::to_owned).collect();
+        let argv: Vec<String> = std::iter::once("/usr/bin/x")
+            .chain(arguments.split(' ').filter(|w| !w.is_empty()))
+            .map(str::to_owned)
+            .collect();
         template.fits(&argv, Path::new("/usr/bin/x"))
     }
 
@@ -202,7 +197,17 @@ mod tests {
 
     #[test]
     fn slips_are_refused_with_an_example() {
-        for text in ["", "systemctl", "/bin/{x} a", "/bin/x {", "/bin/x }", "/bin/x {a:[}", "/bin/x {a b}", "/bin/x {:a}", "/bin/x {}"] {
+        for text in [
+            "",
+            "systemctl",
+            "/bin/{x} a",
+            "/bin/x {",
+            "/bin/x }",
+            "/bin/x {a:[}",
+            "/bin/x {a b}",
+            "/bin/x {:a}",
+            "/bin/x {}",
+        ] {
             let error = text.parse::<Template>().unwrap_err().to_string();
             assert!(error.contains("systemctl restart"), "{error}");
         }

@@ -42,8 +42,12 @@ pub struct Ended {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    Exited { code: i32 },
-    Signaled { signal: i32 },
+    Exited {
+        code: i32,
+    },
+    Signaled {
+        signal: i32,
+    },
     Canceled,
     TimedOut,
     /// The shim ended it: renewals did not arrive.

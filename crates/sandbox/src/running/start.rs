@@ -21,7 +21,7 @@ use crate::egress::Broker;
 use crate::launch::{Launch, Launched, Programs};
 use crate::limits;
 use crate::redact::Values;
-use crate::shim::{Attestation, Report};
+use crate::shim::{self, Attestation, Report};
 
 /// What goes with a command for its whole life.
 pub(crate) struct Prepared {
@@ -47,6 +47,7 @@ pub(crate) async fn start(launch: Launch<'_>, programs: &Programs, prepared: Pre
     let deadline = Instant::now() + limits::START_TIMEOUT;
     let greeting = async {
         let first = first_process(&mut json_status).await?;
+        rustix::io::write(&renewals, &[shim::RENEW]).map_err(|error| format!("the shim is gone: {error}"))?;
         let attestation = attested(&mut status).await?;
         Ok::<_, String>((first, attestation))
     };
@@ -130,7 +131,8 @@ struct BwrapStatus {
 /// bubblewrap says which process is the first of the PID namespace.
 async fn first_process(json_status: &mut BufReader<Receiver>) -> Result<OwnedFd, String> {
     let line = line(json_status).await.ok_or("bubblewrap ended before the sandbox was made")?;
-    let said: BwrapStatus = serde_json::from_str(&line).map_err(|error| format!("bubblewrap said `{line}`: {error}"))?;
+    let said: BwrapStatus =
+        serde_json::from_str(&line).map_err(|error| format!("bubblewrap said `{line}`: {error}"))?;
     let pid = said.child_pid.and_then(Pid::from_raw).ok_or_else(|| format!("bubblewrap said `{line}`"))?;
     pidfd_open(pid, PidfdFlags::NONBLOCK).map_err(|error| format!("the sandbox ended at once: {error}"))
 }

@@ -113,8 +113,7 @@ pub(super) fn rules() -> Result<Rules, FilterError> {
     rules.insert(libc::SYS_ioctl, ioctl);
     let [usual, question] = PERSONALITIES;
     rules.insert(libc::SYS_personality, vec![rule(&[(0, Op::Ne, usual), (0, Op::Ne, question)])?]);
-    let socket =
-        SOCKET_FAMILIES.iter().map(|family| rule(&[(0, Op::Eq, *family as u64)])).collect::<Result<_, _>>()?;
+    let socket = SOCKET_FAMILIES.iter().map(|family| rule(&[(0, Op::Eq, *family as u64)])).collect::<Result<_, _>>()?;
     rules.insert(libc::SYS_socket, socket);
     Ok(rules)
 }

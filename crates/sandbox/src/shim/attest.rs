@@ -42,7 +42,7 @@ pub(crate) fn shortfall(config: &ShimConfig, found: &Attestation) -> Option<Stri
     if !found.no_new_privileges {
         return Some("no_new_privileges is off".to_owned());
     }
-    if found.capabilities.trim_start_matches('0') != "" {
+    if !found.capabilities.trim_start_matches('0').is_empty() {
         return Some(format!("capabilities are left: {}", found.capabilities));
     }
     let filters = seccomp::expected_filters(config.syscalls);

@@ -42,7 +42,12 @@ pub enum SocketRule {
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Action {
-    Execute { argv: Vec<String>, env: BTreeMap<String, String>, folder: PathBuf, file: FileId },
+    Execute {
+        argv: Vec<String>,
+        env: BTreeMap<String, String>,
+        folder: PathBuf,
+        file: FileId,
+    },
     /// Tries what the controls forbid, and says what came of it.
     Try(Act),
 }

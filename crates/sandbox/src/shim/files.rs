@@ -21,8 +21,7 @@ pub(super) fn restrict(mode: LandlockMode, files: &FileRules) -> io::Result<Land
         LandlockMode::BestEffort => (CompatLevel::BestEffort, false, CompatLevel::BestEffort),
     };
     let restrict = || -> Result<RulesetStatus, Box<dyn std::error::Error>> {
-        let mut ruleset =
-            Ruleset::default().set_compatibility(required).handle_access(AccessFs::from_all(FILES))?;
+        let mut ruleset = Ruleset::default().set_compatibility(required).handle_access(AccessFs::from_all(FILES))?;
         if net {
             ruleset = ruleset.handle_access(AccessNet::BindTcp | AccessNet::ConnectTcp)?;
         }

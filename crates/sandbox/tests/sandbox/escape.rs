@@ -100,7 +100,10 @@ fn assert_suite_holds(command: &mut Command, least: usize) {
 }
 
 fn require_root() {
-    assert!(rustix::process::geteuid().is_root(), "the escape suite needs root to try as root, and to delegate cgroups");
+    assert!(
+        rustix::process::geteuid().is_root(),
+        "the escape suite needs root to try as root, and to delegate cgroups"
+    );
 }
 
 #[test]

@@ -13,7 +13,14 @@ async fn ordinary_programs_run_under_every_profile() {
             (vec!["/usr/bin/id", "-un"], "sandbox\n"),
             (vec!["/bin/sh", "-c", "echo out; ls /usr/bin | head -n 1000 | wc -l | grep -q . && echo piped; pwd"], ""),
             (vec!["/usr/bin/env", "printenv", "HOME"], "/tmp\n"),
-            (vec!["/usr/bin/python3", "-c", "import threading,os;t=threading.Thread(target=lambda:print(os.getpid()>1));t.start();t.join()"], "True\n"),
+            (
+                vec![
+                    "/usr/bin/python3",
+                    "-c",
+                    "import threading,os;t=threading.Thread(target=lambda:print(os.getpid()>1));t.start();t.join()",
+                ],
+                "True\n",
+            ),
         ] {
             if !std::path::Path::new(argv[0]).exists() {
                 continue;
@@ -159,7 +166,8 @@ async fn work_folders_are_the_callers_or_fresh() {
 async fn a_command_that_cannot_be_executed_was_not_started() {
     let sandbox = sandbox().await;
     // Judged on the host, but not shown inside.
-    let request = Request::new(permit(Profile::ProdStandard, vec![PROBE.to_owned(), "code".to_owned(), "0".to_owned()]));
+    let request =
+        Request::new(permit(Profile::ProdStandard, vec![PROBE.to_owned(), "code".to_owned(), "0".to_owned()]));
     let error = sandbox.run(request).await.unwrap_err();
     assert!(matches!(&error, SandboxError::NotStarted(why) if why.contains("is not in the sandbox")), "{error}");
 
