@@ -88,7 +88,7 @@ fn ignore_signals() {
 }
 
 fn pour(bytes: usize) -> i32 {
-    let line = [b'x'; 64 << 10];
+    let line = vec![b'x'; 64 << 10];
     let mut left = bytes;
     let mut out = io::stdout().lock();
     while left > 0 {

@@ -8,9 +8,8 @@ use std::io;
 pub fn call(number: libc::c_long, arguments: &[usize]) -> io::Result<usize> {
     let mut six = [0; 6];
     six[..arguments.len()].copy_from_slice(arguments);
-    let [a, b, c, d, e, f] = six;
     // SAFETY: the callers pass addresses of their own locals, of the size that the call reads or writes.
-    let answer = unsafe { libc::syscall(number, a, b, c, d, e, f) };
+    let answer = unsafe { libc::syscall(number, six[0], six[1], six[2], six[3], six[4], six[5]) };
     usize::try_from(answer).map_err(|_| io::Error::last_os_error())
 }
 

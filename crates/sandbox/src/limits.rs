@@ -30,10 +30,10 @@ pub const START_TIMEOUT: Duration = Duration::from_secs(15);
 /// How long a command lives without renewals, unless the request says otherwise.
 pub const WATCHDOG: Duration = Duration::from_secs(15);
 pub const WATCHDOG_MIN: Duration = Duration::from_millis(200);
-pub const WATCHDOG_MAX: Duration = Duration::from_secs(120);
+pub const WATCHDOG_MAX: Duration = Duration::from_mins(2);
 /// The shim's own clock runs this much longer than the worker's.
 pub const SHIM_WALL_GRACE: Duration = Duration::from_secs(5);
-pub const TERMINATE_GRACE_MAX: Duration = Duration::from_secs(60);
+pub const TERMINATE_GRACE_MAX: Duration = Duration::from_mins(1);
 /// How long a killed tree may take to be gone before that is an error worth a log line.
 pub const KILL_TIMEOUT: Duration = Duration::from_secs(10);
 /// What bubblewrap or the shim say when nothing was started.

@@ -61,7 +61,7 @@ impl Sandbox {
     /// the profiles that need them are refused.
     pub async fn open(options: SandboxOptions) -> Result<Self, SandboxError> {
         let host = Arc::new(Host::prepare(options)?);
-        let proofs = Arc::new(canary::prove(&host).await);
+        let proofs = Arc::new(Box::pin(canary::prove(&host)).await);
         Ok(Self { host, proofs })
     }
 

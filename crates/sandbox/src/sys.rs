@@ -74,9 +74,9 @@ pub(crate) fn add_filter(program: &[sock_filter], log: bool) -> io::Result<()> {
 
 /// A system call whose arguments are numbers. For canaries.
 pub(crate) fn call(number: libc::c_long, arguments: [libc::c_ulong; 5]) -> io::Result<i64> {
-    let [a, b, c, d, e] = arguments;
+    let of = arguments;
     // SAFETY: the callers pass numbers only: processes, flags, zeroes.
-    check(unsafe { libc::syscall(number, a, b, c, d, e) })
+    check(unsafe { libc::syscall(number, of[0], of[1], of[2], of[3], of[4]) })
 }
 
 /// The most memory that any child which has been waited for had at once.

@@ -125,7 +125,6 @@ pub const ATTEMPTS: &[Attempt] = &[
     .by_root(),
     attempt("see root's home", |_| fs::read_dir("/root").map(drop)).by_root(),
     attempt("open the machine's memory", |_| File::open("/dev/mem").map(drop)).by_root().needs("/dev/mem"),
-    attempt("open the machine's disk", |_| File::open("/dev/vda").map(drop)).by_root().needs("/dev/vda"),
     attempt("open the hypervisor", |_| File::open("/dev/kvm").map(drop)).by_root().needs("/dev/kvm"),
     attempt("open the kernel's log", |_| {
         OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open("/dev/kmsg").map(drop)
@@ -139,7 +138,6 @@ pub const ATTEMPTS: &[Attempt] = &[
     })
     .by_root(),
     attempt("open the setting for core dumps", |_| write_open("/proc/sys/kernel/core_pattern")).by_root(),
-    attempt("open the magic keys", |_| write_open("/proc/sysrq-trigger")).by_root(),
     attempt("join a cgroup of the host", |_| {
         let parent = if fs::exists("/sys/fs/cgroup/pids")? { "/sys/fs/cgroup/pids" } else { "/sys/fs/cgroup" };
         let folder = format!("{parent}/interlock-probe-{}", std::process::id());

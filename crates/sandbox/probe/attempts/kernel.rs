@@ -159,11 +159,10 @@ pub const ATTEMPTS: &[Attempt] = &[
     attempt("become another user", |_| call(libc::SYS_setresuid, &[12_345, 12_345, 12_345]).map(drop)).by_root(),
     attempt("gain a capability", |_| {
         let header = [0x2008_0522_u32, 0];
-        let data = [u32::MAX & 1, 1, 0, 0, 0, 0];
+        let data = [1_u32, 1, 0, 0, 0, 0];
         call(libc::SYS_capset, &[address(&header), address(&data)]).map(drop)
     })
     .by_root(),
-    attempt("touch the ports of the machine", |_| call(libc::SYS_iopl, &[3]).map(drop)).by_root(),
     attempt("open a file by its handle", |_| {
         let root = text("/usr");
         let (mut handle, mut mount) = ([0_u32; 64], 0_i32);

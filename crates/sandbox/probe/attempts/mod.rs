@@ -89,6 +89,8 @@ pub fn try_one(attempt: &Attempt, ground: &Ground) -> Result {
         Ok(ChildEnd::Code(0)) => (true, "done".to_owned()),
         Ok(ChildEnd::Code(255)) => (false, "refused".to_owned()),
         Ok(ChildEnd::Code(code)) => (false, io::Error::from_raw_os_error(code).to_string()),
+        // Its own alarm: it was slow, not refused.
+        Ok(ChildEnd::Signal(libc::SIGALRM)) => (false, "not tried: too slow".to_owned()),
         Ok(ChildEnd::Signal(signal)) => (false, format!("killed by signal {signal}")),
         Err(error) => (false, format!("not tried: {error}")),
     };

@@ -45,7 +45,6 @@ pub const ATTEMPTS: &[Attempt] = &[
     attempt("connect to an abstract socket of the host", |g| {
         UnixStream::connect_addr(&SocketAddr::from_abstract_name(&g.abstract_name)?).map(drop)
     }),
-    attempt("use the kernel's cryptography", |_| socket(libc::AF_ALG, libc::SOCK_SEQPACKET)),
     attempt("talk to the hypervisor", |_| socket(libc::AF_VSOCK, libc::SOCK_STREAM)),
     attempt("attach shared memory of the host", |g| {
         let id = call(libc::SYS_shmget, &[g.memory_key as usize, 0, 0])?;

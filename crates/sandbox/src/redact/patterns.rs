@@ -174,9 +174,9 @@ impl Patterns {
             let rest = &held[at..];
             let taken = match self.inside {
                 Inside::Text => self.text(rest, ended, out),
-                Inside::Run(of) => self.leave_unless(of(rest[0])),
+                Inside::Run(of) => Some(self.leave_unless(of(rest[0]))),
                 Inside::Block(end) => self.block(rest, end, ended),
-                Inside::BlockEnd => self.leave_unless(rest[0] != b'\n'),
+                Inside::BlockEnd => Some(self.leave_unless(rest[0] != b'\n')),
             };
             match taken {
                 Some(taken) => at += taken,
@@ -186,12 +186,12 @@ impl Patterns {
         self.held = held[at..].to_vec();
     }
 
-    fn leave_unless(&mut self, goes_on: bool) -> Option<usize> {
-        if goes_on {
-            return Some(1);
+    /// Takes a byte of what is swallowed, or goes back to ordinary text.
+    fn leave_unless(&mut self, goes_on: bool) -> usize {
+        if !goes_on {
+            self.inside = Inside::Text;
         }
-        self.inside = Inside::Text;
-        Some(0)
+        usize::from(goes_on)
     }
 
     fn block(&mut self, rest: &[u8], end: &'static str, ended: bool) -> Option<usize> {
@@ -231,9 +231,11 @@ impl Patterns {
     }
 }
 
+type Beginnings = Vec<(&'static Pattern, &'static [u8])>;
+
 /// The beginnings that start with a byte, in the order of the patterns.
-static BY_FIRST: LazyLock<Vec<Vec<(&'static Pattern, &'static [u8])>>> = LazyLock::new(|| {
-    let mut by_first = vec![Vec::new(); 256];
+static BY_FIRST: LazyLock<Vec<Beginnings>> = LazyLock::new(|| {
+    let mut by_first = vec![Beginnings::new(); 256];
     for pattern in PATTERNS {
         for beginning in pattern.beginnings.iter().map(|beginning| beginning.as_bytes()) {
             let mut firsts = vec![beginning[0]];

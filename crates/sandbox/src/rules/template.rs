@@ -128,16 +128,9 @@ fn parse(word: &str) -> Result<Word, String> {
         pattern.push_str(&regex::escape(before));
         let end = closing(after).ok_or_else(|| format!("`{word}` does not close a brace"))?;
         let placeholder = &after[..end];
-        match placeholder.split_once(':') {
-            Some((label, expression)) => {
-                name(label)?;
-                pattern.push_str(&format!("(?:{expression})"));
-            }
-            None => {
-                name(placeholder)?;
-                pattern.push_str("(?s:.*)");
-            }
-        }
+        let (label, expression) = placeholder.split_once(':').unwrap_or((placeholder, "(?s:.*)"));
+        name(label)?;
+        pattern.extend(["(?:", expression, ")"]);
         rest = &after[end + 1..];
     }
     if rest.contains('}') {

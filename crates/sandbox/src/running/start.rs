@@ -21,7 +21,7 @@ use crate::egress::Broker;
 use crate::launch::{Launch, Launched, Programs};
 use crate::limits;
 use crate::redact::Values;
-use crate::shim::{Attestation, Report};
+use crate::shim::{self, Attestation, Report};
 
 /// What goes with a command for its whole life.
 pub(crate) struct Prepared {
@@ -47,6 +47,7 @@ pub(crate) async fn start(launch: Launch<'_>, programs: &Programs, prepared: Pre
     let deadline = Instant::now() + limits::START_TIMEOUT;
     let greeting = async {
         let first = first_process(&mut json_status).await?;
+        rustix::io::write(&renewals, &[shim::RENEW]).map_err(|error| format!("the shim is gone: {error}"))?;
         let attestation = attested(&mut status).await?;
         Ok::<_, String>((first, attestation))
     };

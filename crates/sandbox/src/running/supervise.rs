@@ -72,9 +72,9 @@ impl Supervisor {
                 _ = renewals.tick(), if self.renew_every.is_some() => killer.renew(),
                 () = &mut timed_out, if kill_at.is_none() => {
                     killer.note(KillReason::TimedOut);
-                    kill_at = self.end_by_request();
+                    kill_at = Some(self.end_by_request());
                 }
-                () = killer.asked.notified(), if kill_at.is_none() => kill_at = self.end_by_request(),
+                () = killer.asked.notified(), if kill_at.is_none() => kill_at = Some(self.end_by_request()),
                 () = sleep_until(kill_at.unwrap_or(self.began)), if kill_at.is_some() => {
                     self.kill();
                     kill_at = Some(Instant::now() + limits::KILL_TIMEOUT);
@@ -83,13 +83,14 @@ impl Supervisor {
         }
     }
 
-    fn end_by_request(&self) -> Option<Instant> {
+    /// When the command is killed, if it has not ended by then.
+    fn end_by_request(&self) -> Instant {
         if self.terminate_grace.is_zero() {
             self.kill();
-            return Some(Instant::now() + limits::KILL_TIMEOUT);
+            return Instant::now() + limits::KILL_TIMEOUT;
         }
         self.killer.terminate();
-        Some(Instant::now() + self.terminate_grace)
+        Instant::now() + self.terminate_grace
     }
 
     fn kill(&self) {
@@ -131,7 +132,7 @@ fn limits_met(usage: &GroupUsage, output: OutputCount) -> Vec<&'static str> {
     let met = [
         (usage.killed_for_memory > 0, "memory"),
         (usage.refused_processes > 0, "processes"),
-        (usage.throttled_periods > 0, "cpu"),
+        (usage.throttled, "cpu"),
         (output.cut_bytes > 0, "output"),
     ];
     met.into_iter().filter(|(is_met, _)| *is_met).map(|(_, name)| name).collect()

@@ -38,11 +38,11 @@ pub(super) fn attest(config: &ShimConfig, landlock: Landlocked) -> io::Result<At
 }
 
 /// What is missing, by name.
-pub(crate) fn shortfall(config: &ShimConfig, found: &Attestation) -> Option<String> {
+fn shortfall(config: &ShimConfig, found: &Attestation) -> Option<String> {
     if !found.no_new_privileges {
         return Some("no_new_privileges is off".to_owned());
     }
-    if found.capabilities.trim_start_matches('0') != "" {
+    if !found.capabilities.trim_start_matches('0').is_empty() {
         return Some(format!("capabilities are left: {}", found.capabilities));
     }
     let filters = seccomp::expected_filters(config.syscalls);
@@ -68,4 +68,68 @@ pub(crate) fn namespace(kind: &str) -> io::Result<u64> {
     let text = link.to_string_lossy();
     let inode = text.split_once('[').and_then(|(_, rest)| rest.strip_suffix(']'));
     inode.and_then(|inode| inode.parse().ok()).ok_or_else(|| io::Error::other(format!("`{text}` names no namespace")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shim::{Action, FileRules, ResourceLimits, SocketRule, acts::Act};
+
+    fn order(syscalls: Syscalls, landlock: LandlockMode) -> ShimConfig {
+        ShimConfig {
+            profile: "prod-critical".to_owned(),
+            action: Action::Try(Act::Nothing),
+            syscalls,
+            sockets: SocketRule::None,
+            landlock,
+            files: FileRules::default(),
+            resources: ResourceLimits { open_files: 1, file_bytes: 1, processes: 1 },
+            other_network_than: Some(1),
+            status: 0,
+            renewals: 0,
+            secrets: Vec::new(),
+            watchdog_ms: 0,
+            wall_ms: 0,
+        }
+    }
+
+    fn complete() -> Attestation {
+        Attestation {
+            profile: "prod-critical".to_owned(),
+            no_new_privileges: true,
+            seccomp_mode: 2,
+            seccomp_filters: 5,
+            capabilities: "0000000000000000".to_owned(),
+            landlock: Landlocked::FullyEnforced,
+            namespaces: BTreeMap::from([("net".to_owned(), 2)]),
+            uid: 1000,
+        }
+    }
+
+    #[test]
+    fn each_thing_that_is_missing_is_named() {
+        let order = order(Syscalls::Strict, LandlockMode::HardWithScopes);
+        assert_eq!(shortfall(&order, &complete()), None);
+        for (found, named) in [
+            (Attestation { no_new_privileges: false, ..complete() }, "no_new_privileges"),
+            (Attestation { capabilities: "0000000000000400".to_owned(), ..complete() }, "capabilities"),
+            (Attestation { seccomp_mode: 0, ..complete() }, "filters"),
+            (Attestation { seccomp_filters: 4, ..complete() }, "filters"),
+            (Attestation { landlock: Landlocked::PartiallyEnforced, ..complete() }, "landlock"),
+            (Attestation { namespaces: BTreeMap::from([("net".to_owned(), 1)]), ..complete() }, "network"),
+            (Attestation { namespaces: BTreeMap::new(), ..complete() }, "network"),
+        ] {
+            let said = shortfall(&order, &found).unwrap_or_default();
+            assert!(said.contains(named), "{named}: {said}");
+        }
+    }
+
+    #[test]
+    fn landlock_without_scopes_is_enough_where_the_profile_says_so() {
+        let partly = Attestation { landlock: Landlocked::PartiallyEnforced, ..complete() };
+        let none = Attestation { landlock: Landlocked::NotEnforced, ..complete() };
+        assert_eq!(shortfall(&order(Syscalls::Denied, LandlockMode::Hard), &partly), None);
+        assert!(shortfall(&order(Syscalls::Denied, LandlockMode::Hard), &none).is_some());
+        assert_eq!(shortfall(&order(Syscalls::Denied, LandlockMode::BestEffort), &none), None);
+    }
 }

@@ -72,6 +72,10 @@ fn run(config: RawFd) -> io::Result<i32> {
     let status = own(config.status)?;
     let renewals = own(config.renewals)?;
     let secrets = place_secrets(&config)?;
+    // A sandbox that ends before the worker has a hold of it could not be told from one that never was.
+    if !watch::first_renewal(&config, &renewals)? {
+        return Ok(EXIT_FAILED);
+    }
 
     let child = match start(&config, &status) {
         Ok(child) => child,

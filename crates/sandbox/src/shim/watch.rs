@@ -12,6 +12,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, kill_process, pidfd_
 use rustix::time::{ClockId, clock_gettime};
 
 use super::config::{CommandEnd, Expiry, Report, ShimConfig};
+use crate::limits;
 use crate::sys;
 
 /// A renewal, and the wish that the command ends by itself.
@@ -19,6 +20,21 @@ pub(crate) const RENEW: u8 = b'.';
 pub(crate) const TERMINATE: u8 = b't';
 /// Orphans are collected at least this often.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
+
+/// Waits for the worker to say that it watches. False where it does not.
+pub(super) fn first_renewal(config: &ShimConfig, renewals: &OwnedFd) -> io::Result<bool> {
+    let mut fds = [PollFd::from_borrowed_fd(renewals.as_fd(), PollFlags::IN)];
+    let wait = Duration::from_millis(config.watchdog_ms).max(limits::START_TIMEOUT);
+    match poll(&mut fds, Some(&timespec(wait))) {
+        Ok(0) => Ok(false),
+        Ok(_) => Ok(!matches!(heard(renewals)?, Heard::Gone)),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn timespec(wait: Duration) -> Timespec {
+    Timespec { tv_sec: wait.as_secs() as i64, tv_nsec: wait.subsec_nanos().into() }
+}
 
 pub(super) fn until_end(config: &ShimConfig, child: &Child, renewals: &OwnedFd) -> io::Result<Report> {
     let pid = Pid::from_child(child);
@@ -34,13 +50,12 @@ pub(super) fn until_end(config: &ShimConfig, child: &Child, renewals: &OwnedFd) 
         if at >= renew_by {
             return Ok(Report::Expired(Expiry::NoRenewal));
         }
-        let wait = (renew_by.min(dead_at) - at).min(LOOK_AGAIN);
+        let wait = renew_by.min(dead_at).saturating_sub(at).min(LOOK_AGAIN);
         let mut fds = [
             PollFd::from_borrowed_fd(command.as_fd(), PollFlags::IN),
             PollFd::from_borrowed_fd(renewals.as_fd(), PollFlags::IN),
         ];
-        let timeout = Timespec { tv_sec: wait.as_secs() as i64, tv_nsec: wait.subsec_nanos().into() };
-        match poll(&mut fds, Some(&timeout)) {
+        match poll(&mut fds, Some(&timespec(wait))) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
