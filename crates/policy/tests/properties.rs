@@ -122,7 +122,7 @@ static INTERPRETER: LazyLock<Engine> = LazyLock::new(|| {
 fn a_plain_task_is_decided_once_for_all_runs() {
     for mode in MODES {
         // What people were shown when the phase began is the run's own.
-        let is_shown = mode == "per_phase";
+        let is_shown = *mode == "per_phase";
         let task = sample::changed(&[("workflow.mode", json!(mode))]);
         assert_eq!(SHIPPED.depends_on_bound(&task), is_shown, "{mode}");
     }
