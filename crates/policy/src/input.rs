@@ -47,6 +47,7 @@ pub struct WorkflowFacts {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct StepFacts {
     pub key: String,
     pub position: u32,

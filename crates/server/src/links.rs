@@ -6,3 +6,13 @@ use crate::pages::path;
 pub fn setup_link(base: &str, token: &str) -> String {
     format!("{base}{}?token={token}", path::SETUP)
 }
+
+/// The address by which a signed-in person says which Slack user they are.
+pub fn slack_link(base: &str, token: &str) -> String {
+    format!("{base}{}?token={token}", path::SLACK_LINK)
+}
+
+/// Where people sign in.
+pub fn login_link(base: &str) -> String {
+    format!("{base}{}", path::LOGIN)
+}

@@ -41,10 +41,16 @@ impl Subject {
     fn of(line: &Line) -> Option<Self> {
         match (line.method, line.path) {
             ("PATCH", policy::path::POLICY) => Some(Self::Policy),
-            ("POST", identity::path::USERS | identity::path::USER_INVITE | identity::path::USER_PASSWORD)
+            (
+                "POST",
+                identity::path::USERS
+                | identity::path::USER_INVITE
+                | identity::path::USER_PASSWORD
+                | identity::path::KEYS
+                | identity::path::KEY_ROTATE
+                | delegations::path::DELEGATIONS,
+            )
             | ("PATCH", identity::path::USER | identity::path::TENANT)
-            | ("POST", identity::path::KEYS | identity::path::KEY_ROTATE)
-            | ("POST", delegations::path::DELEGATIONS)
             // Whoever gives the secret with which Slack signs could vote as others.
             | ("PUT", slack::path::SLACK) => Some(Self::Access),
             _ => None,

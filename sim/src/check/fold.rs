@@ -235,7 +235,10 @@ impl RunModel {
         let stage = |at: u32| self.step(at as usize).stage;
         let gate = (0..step).rev().find(|at| is_gate(at) && stage(*at) == Stage::Done(StepState::Succeeded));
         let Some(gate) = gate.filter(|_| acts) else { return Ok(()) };
-        if self.step(gate as usize).inherited {
+        // A gate guards what comes behind it up to the next one. Where people have agreed to skip that, they have agreed to
+        // what it guards.
+        let is_skipped = |at: u32| is_gate(&at) && self.ballots.is_approved(at, Purpose::Skip);
+        if self.step(gate as usize).inherited && !(gate + 1..step).any(is_skipped) {
             return Err(format!("P5: starts behind gate {gate}, which only an earlier run was granted"));
         }
         let given = self.ballots.last_given(|at| (gate..=step).contains(&at) && (at == step || is_gate(&at)));

@@ -1,5 +1,7 @@
 //! `interlock change`: changes of the policy or of who has access that a second admin must agree to.
 
+use std::fmt::Write as _;
+
 use clap::{Args, Subcommand};
 use interlock_core::ids::ChangeId;
 use interlock_core::text::visible::visible;
@@ -138,10 +140,10 @@ fn show(printer: Printer, change: &ChangeView) -> anyhow::Result<()> {
         );
         if let (Some(by), Some(at)) = (&change.decided_by, change.decided_at) {
             let notes = change.notes.as_deref().map(|notes| format!(": {}", visible(notes))).unwrap_or_default();
-            text.push_str(&format!("decided   {}, {}{notes}\n", visible(by), span::instant(at)));
+            let _ = writeln!(text, "decided   {}, {}{notes}", visible(by), span::instant(at));
         }
         for line in body.lines() {
-            text.push_str(&format!("  {}\n", visible(line)));
+            let _ = writeln!(text, "  {}", visible(line));
         }
         text
     })

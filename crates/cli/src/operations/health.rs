@@ -37,7 +37,8 @@ pub async fn run(args: HealthArgs) -> anyhow::Result<()> {
     let foreign = |_| Ended::saying(Exit::Unavailable, format!("{server} answers, and is not an Interlock server"));
     let health: Health = serde_json::from_slice(&answer).map_err(foreign)?;
     args.client.output.printer().show(&health, |_| {
-        let problems = health.problems.iter().map(|problem| format!("  {problem}\n")).collect::<String>();
-        format!("{server} is {}\n{problems}", health.status)
+        let mut lines = vec![format!("{server} is {}", health.status)];
+        lines.extend(health.problems.iter().map(|problem| format!("  {problem}")));
+        format!("{}\n", lines.join("\n"))
     })
 }

@@ -1,5 +1,6 @@
 //! `interlock sandbox`: what this host can confine commands with, and one command tried out under a profile.
 
+use std::fmt::Write as _;
 use std::io::Write as _;
 use std::time::Duration;
 
@@ -90,7 +91,7 @@ fn check(sandbox: &Sandbox, printer: Printer) -> anyhow::Result<()> {
         let mut text = String::new();
         for ControlReport { control, proven, evidence } in &report.controls {
             let standing = if *proven { paint.tone(Tone::Good, "proven") } else { paint.tone(Tone::Bad, "absent") };
-            text.push_str(&format!("{:<22} {standing}  {}\n", control.name(), visible(evidence)));
+            let _ = writeln!(text, "{:<22} {standing}  {}", control.name(), visible(evidence));
         }
         text.push('\n');
         for ProfileReport { profile, why, .. } in &report.profiles {
@@ -98,7 +99,7 @@ fn check(sandbox: &Sandbox, printer: Printer) -> anyhow::Result<()> {
                 None => paint.tone(Tone::Good, "offered"),
                 Some(why) => visible(why).into_owned(),
             };
-            text.push_str(&format!("{:<22} {told}\n", profile.name()));
+            let _ = writeln!(text, "{:<22} {told}", profile.name());
         }
         text
     })

@@ -99,7 +99,7 @@ fn approved(draft: &mut Draft<'_>, position: u32, approval: &Approval) -> Result
         let at = draft.now();
         let of_effect = approval.effect.clone().map(|effect| Agreed { at, ..effect });
         let agreed = of_effect.or_else(|| draft.agreed_step(position));
-        let along = approval.also.iter().cloned().map(|along| Agreed { at, ..along });
+        let along = approval.also.iter().map(|along| Agreed { at, ..along.clone() });
         draft.notes_mut().agreed.extend(agreed.into_iter().chain(along));
         let wake = draft.step_mut(position).interrupted.take();
         draft.go(position, StepEvent::Approved, Phase::Ready { eligible_at, wake })?;

@@ -9,6 +9,7 @@ use utoipa::ToSchema;
 /// Settings of one tenant, kept as JSON: what an older release wrote has the defaults for what it did not know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub struct TenantSettings {
     /// People may approve what they started, where one vote is enough (`approval.self`).
     pub self_approval: bool,

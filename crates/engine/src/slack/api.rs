@@ -149,15 +149,12 @@ impl SlackClient {
 
     /// Tells one person something that nobody else in the channel sees.
     pub async fn whisper(&self, to: &Whisper, text: &str) -> Result<(), SlackFailure> {
-        match to.response_url.as_deref().filter(|url| self.is_hook(url)) {
-            Some(url) => {
-                let body = json!({ "response_type": "ephemeral", "replace_original": false, "text": text });
-                self.send(Call::post(url, body.to_string()), false).await.map(drop)
-            }
-            None => {
-                let body = json!({ "channel": to.channel, "user": to.user, "text": text });
-                self.call("chat.postEphemeral", body).await.map(drop)
-            }
+        if let Some(url) = to.response_url.as_deref().filter(|url| self.is_hook(url)) {
+            let body = json!({ "response_type": "ephemeral", "replace_original": false, "text": text });
+            self.send(Call::post(url, body.to_string()), false).await.map(drop)
+        } else {
+            let body = json!({ "channel": to.channel, "user": to.user, "text": text });
+            self.call("chat.postEphemeral", body).await.map(drop)
         }
     }
 

@@ -134,17 +134,16 @@ impl<'a> NoticeContext<'a> {
         if !known && !self.is_open() {
             return Ok(Ok(()));
         }
-        let at = match self.posted(Notice::Card) {
-            Some(at) => at,
-            None => {
-                let channel = self.slack.channel.clone();
-                let post = NewPost { channel, thread_ts: None, text: card.text.clone(), blocks: card.blocks.clone() };
-                match self.once(Notice::Card, post).await? {
-                    Ok(Some(at)) => at,
-                    // Just posted, as it stands now.
-                    Ok(None) => return Ok(Ok(())),
-                    Err(failed) => return Ok(Err(failed)),
-                }
+        let at = if let Some(at) = self.posted(Notice::Card) {
+            at
+        } else {
+            let channel = self.slack.channel.clone();
+            let post = NewPost { channel, thread_ts: None, text: card.text.clone(), blocks: card.blocks.clone() };
+            match self.once(Notice::Card, post).await? {
+                Ok(Some(at)) => at,
+                // Just posted, as it stands now.
+                Ok(None) => return Ok(Ok(())),
+                Err(failed) => return Ok(Err(failed)),
             }
         };
         Ok(self.client.update(&at, &card.text, &card.blocks).await.map_err(TryFailure::from))

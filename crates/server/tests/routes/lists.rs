@@ -173,7 +173,11 @@ async fn every_query_says_what_is_wrong_with_it() {
                 (Some("array"), _) => "`name:value`",
                 // States list what there is, and ids say what they look like.
                 (None, _) => "expected",
-                _ if ["since", "after"].contains(&name) && !["/schedules", "/workflows"].contains(&short) => "is no ",
+                _ if ["since", "after"].contains(&name)
+                    && !["/schedules", "/workflows", "/slack/links"].contains(&short) =>
+                {
+                    "is no "
+                }
                 _ => continue,
             };
             let detail = refused(&format!("{name}=!")).await;

@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::api_error::ApiError;
 use crate::identity::key::random_text;
 use crate::identity::{Caller, note};
-use crate::pages::path;
+use crate::links::slack_link;
 use crate::state::AppState;
 
 /// How long the address works.
@@ -68,7 +68,7 @@ async fn request_link(state: &AppState, slack: &SlackRow, who: SlackUser, name: 
     let details = json!({ "team": row.who.team, "user": row.who.user });
     let what = note::done("slack.link_requested", None, slack.id, &details);
     state.identity().write_noted(slack.tenant, AddSlackLinkRequest(row), what).await?;
-    let address = format!("{}{}?token={token}", state.base_url(&HeaderMap::new()), path::SLACK_LINK);
+    let address = slack_link(&state.base_url(&HeaderMap::new()), &token);
     Ok(format!(
         "Interlock does not know who you are. <{}|Link your account>, signed in to Interlock, and press again. The \
          address is for you alone, works once, and for ten minutes: do not hand it on.",

@@ -26,11 +26,11 @@ pub async fn unlink(
     caller: Caller,
     Path(person): Path<String>,
 ) -> Result<StatusCode, ApiError> {
-    if caller.person.as_deref() != Some(person.as_str()) && !caller.may(Permission::Administer) {
-        let detail = "people unlink themselves, and an admin unlinks anybody";
-        return Err(ApiError::new(StatusCode::FORBIDDEN, "PERMISSION_DENIED", detail));
-    }
     let unknown = || ApiError::unknown("Slack link", &person);
+    // Who is linked is nobody else's business.
+    if caller.person.as_deref() != Some(person.as_str()) && !caller.may(Permission::Administer) {
+        return Err(unknown());
+    }
     let link = state.for_tenant(caller.tenant).slack_link_of(&person).await?.ok_or_else(unknown)?;
     let details = json!({ "team": link.who.team, "user": link.who.user });
     let what = note::by(&caller, "slack.unlinked", &person, &details);

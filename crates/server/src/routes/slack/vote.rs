@@ -1,6 +1,8 @@
 //! From a press to a vote. The vote is cast where every vote is cast; here is only said who pressed, on what, and what they
 //! are told when it does not count.
 
+use std::time::Duration;
+
 use interlock_core::state::ApprovalState;
 use interlock_core::text::visible::visible;
 use interlock_core::work::notice::Notice;
@@ -13,10 +15,14 @@ use super::dialog::PressedCard;
 use super::presser::{PressRefusal, identify};
 use crate::api_error::ApiError;
 use crate::identity::Caller;
-use crate::pages::path;
+use crate::links::login_link;
 use crate::routes::approvals::vote::{Word, cast, loaded};
 use crate::routes::approvals::voter::Claimed;
 use crate::state::AppState;
+
+/// How often, and how far apart, it is looked where a card is that was just posted: within Slack's three seconds.
+const RECORDED_TRIES: u32 = 10;
+const RECORDED_EVERY: Duration = Duration::from_millis(100);
 
 /// Works on a press. Nobody waits for it.
 pub async fn take(state: &AppState, slack: &SlackRow, interaction: Interaction) {
@@ -121,12 +127,17 @@ async fn current(
 ) -> Result<Result<ApprovalRow, PressRefusal>, ApiError> {
     let store = state.for_tenant(slack.tenant);
     let Some(row) = store.approval(card.approval).await? else { return Ok(Err(not_ours())) };
-    let notices = store.notices(card.approval).await?;
-    let posted = notices.iter().find(|notice| notice.kind == Notice::Card);
-    let same = posted.is_some_and(|notice| {
-        notice.ts.as_deref() == Some(&*card.ts) && notice.channel.as_deref() == Some(&*card.channel)
-    });
-    Ok(if same { Ok(row) } else { Err(not_ours()) })
+    for _ in 0..RECORDED_TRIES {
+        let notices = store.notices(card.approval).await?;
+        let Some(posted) = notices.into_iter().find(|notice| notice.kind == Notice::Card) else { break };
+        if let (Some(channel), Some(ts)) = (posted.channel, posted.ts) {
+            let same = ts == card.ts && channel == card.channel;
+            return Ok(if same { Ok(row) } else { Err(not_ours()) });
+        }
+        // People can be faster than the commit that says where the card is.
+        tokio::time::sleep(RECORDED_EVERY).await;
+    }
+    Ok(Err(not_ours()))
 }
 
 /// A comment is a rejection.
@@ -192,7 +203,7 @@ fn words(state: &AppState, error: &ApiError) -> String {
                 .to_owned()
         }
         "SIGN_IN_AGAIN" => {
-            let address = format!("{base}{}", path::LOGIN);
+            let address = login_link(&base);
             format!("{} <{}|Sign in>", escaped(error.detail()), escaped(&address))
         }
         _ if error.status().is_server_error() => {

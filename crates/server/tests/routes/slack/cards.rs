@@ -80,9 +80,9 @@ async fn an_action_is_shown_whole() {
     let at = Slacked::new().await;
     let input = json!({ "sql": "DROP TABLE <users>", "amount": 7, "note": "a\u{200b}b" });
     let mut step = crate::api::task("wipe");
-    (step["destructive"], step["effect"], step["with"]) = (json!(true), json!("unsafe"), input);
-    let step = json!([step]);
-    let mut plan = plan(step);
+    (step["rules"], step["effect"], step["with"]) = (json!({ "destructive": true }), json!("unsafe"), input);
+    step["rollback"] = json!({ "handler": "restore" });
+    let mut plan = plan(json!([step]));
     plan["rules"] = json!({ "profile": "prod-critical" });
     let started = at.api.post("/runs", json!({ "plan": plan })).await;
     assert!(started.status.is_success(), "{}", started.body);

@@ -11,7 +11,7 @@ async fn a_connection_is_made_changed_and_removed() {
     assert_eq!(api.get("/slack").await.problem(), (404, "SLACK_NOT_CONNECTED"));
     let put = async |body| api.send("PUT", "/api/v1/slack", body).await;
     let body = json!({ "team": TEAM, "channel": "C0OPS" });
-    assert_eq!(put(body.clone()).await.problem(), (422, "INVALID_INPUT"), "a new one needs its secrets");
+    assert_eq!(put(body.clone()).await.problem(), (422, "INPUT_INVALID"), "a new one needs its secrets");
     let mut whole = body.clone();
     (whole["bot_token"], whole["signing_secret"]) = (json!(TOKEN), json!(SECRET));
     let made = put(whole).await.ok();
@@ -35,7 +35,7 @@ async fn a_connection_is_made_changed_and_removed() {
     for (field, value) in [("team", json!("acme")), ("channel", json!("#ops")), ("rung_prod_s", json!(1))] {
         let mut wrong = more.clone();
         wrong[field] = value;
-        assert_eq!(put(wrong).await.problem(), (422, "INVALID_INPUT"), "{field}");
+        assert_eq!(put(wrong).await.problem(), (422, "INPUT_INVALID"), "{field}");
     }
     assert_eq!(api.with_key(&api.other_key).get("/slack").await.problem(), (404, "SLACK_NOT_CONNECTED"));
     assert_eq!(api.send("DELETE", "/api/v1/slack", json!({})).await.status, 204);
