@@ -317,7 +317,7 @@ async fn an_account_that_went_through_the_starters_hands_does_not_decide() {
 #[tokio::test(start_paused = true)]
 async fn where_two_must_agree_an_account_of_today_is_not_one_of_them() {
     let api = Api::new().await;
-    let day = std::time::Duration::from_secs(24 * 60 * 60);
+    let day = std::time::Duration::from_hours(24);
     Person::new(&api, "root", json!(["admin"]), json!([])).await;
     let of_the_first_day = Person::new(&api, "ada", json!(["approver"]), json!([])).await;
     let path_of = async || {
@@ -327,7 +327,7 @@ async fn where_two_must_agree_an_account_of_today_is_not_one_of_them() {
     let (path, vote) = path_of().await;
     of_the_first_day.post(&path, vote).await.ok();
 
-    tokio::time::advance(day + std::time::Duration::from_secs(60)).await;
+    tokio::time::advance(day + std::time::Duration::from_mins(1)).await;
     let root = Person::signed_in(&api, "root").await;
     root.post("/users", json!({ "name": "bob", "roles": ["approver"], "password": PASSWORD })).await.ok();
     let (path, vote) = path_of().await;

@@ -116,8 +116,12 @@ mod tests {
     use serde_json::json;
 
     fn form(payload: &Value) -> Vec<u8> {
-        let encoded: String = payload.to_string().bytes().map(|byte| format!("%{byte:02X}")).collect();
-        format!("payload={encoded}").into_bytes()
+        use std::fmt::Write as _;
+        let mut form = String::from("payload=");
+        for byte in payload.to_string().bytes() {
+            write!(form, "%{byte:02X}").unwrap();
+        }
+        form.into_bytes()
     }
 
     fn press(action: &str) -> Value {

@@ -177,7 +177,7 @@ impl Slacked {
     }
 
     /// What Slack sends when a user sends a dialog off.
-    fn dialog(&self, user: &str, metadata: &Value, comment: Value) -> Value {
+    fn dialog(user: &str, metadata: &Value, comment: Value) -> Value {
         json!({
             "type": "view_submission",
             "user": { "id": user, "username": user.to_lowercase(), "team_id": TEAM },

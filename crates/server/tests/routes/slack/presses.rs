@@ -220,14 +220,14 @@ async fn a_rejection_asks_for_a_comment() {
     let metadata = at.slack.held().views[0]["private_metadata"].clone();
     assert_eq!(at.run_state(&run).await, "waiting_approval");
     for blank in [json!(null), json!(""), json!(" \n ")] {
-        let answer = at.send(&at.dialog("U0ADA", &metadata, blank)).await;
+        let answer = at.send(&Slacked::dialog("U0ADA", &metadata, blank)).await;
         assert_eq!(answer.body["response_action"], "errors", "{}", answer.body);
     }
     // The dialog is ada's, and about this card.
-    at.send(&at.dialog("U0BOB", &metadata, json!("mine now"))).await;
+    at.send(&Slacked::dialog("U0BOB", &metadata, json!("mine now"))).await;
     let forged = json!(metadata.as_str().unwrap().replace("C0OPS", "C0OTHER"));
-    at.send(&at.dialog("U0ADA", &forged, json!("elsewhere"))).await;
-    let done = at.send(&at.dialog("U0ADA", &metadata, json!("not <today>"))).await;
+    at.send(&Slacked::dialog("U0ADA", &forged, json!("elsewhere"))).await;
+    let done = at.send(&Slacked::dialog("U0ADA", &metadata, json!("not <today>"))).await;
     assert_eq!((done.status.as_u16(), &done.body), (200, &json!(null)));
     let locked = at.slack.card_showing("Rejected by ada").await;
     assert!(locked.shown().contains("not <today>") && locked.button(APPROVE).is_none());
