@@ -66,7 +66,8 @@ pub const ATTEMPTS: &[Attempt] = &[
         call(libc::SYS_sched_setaffinity, &[g.victim as usize, 128, address(&mask)]).map(drop)
     }),
     attempt("read the session of a process of the host", |g| {
-        call(libc::SYS_getsid, &[g.victim as usize]).and_then(|session| check(session != 0))
+        // Zero is an answer too: the leader may be outside what this machine sees.
+        call(libc::SYS_getsid, &[g.victim as usize]).map(drop)
     }),
     attempt("read the scheduling of a process of the host", |g| {
         call(libc::SYS_sched_getscheduler, &[g.victim as usize]).map(drop)

@@ -27,7 +27,7 @@ pub async fn unlink(
     Path(person): Path<String>,
 ) -> Result<StatusCode, ApiError> {
     let unknown = || ApiError::unknown("Slack link", &person);
-    // Who is linked is nobody else's business.
+    // Who is linked is nobody else's business, so a link of somebody else's reads as none.
     if caller.person.as_deref() != Some(person.as_str()) && !caller.may(Permission::Administer) {
         return Err(unknown());
     }

@@ -80,7 +80,8 @@ async fn nobody_unlinks_others_but_an_admin() {
     let at = Slacked::new().await;
     let _ada = at.person("ada", "U0ADA").await;
     let bob = at.person("bob", "U0BOB").await;
-    assert_eq!(bob.send("DELETE", "/slack/links/ada", json!({})).await.problem(), (403, "PERMISSION_DENIED"));
+    assert_eq!(bob.send("DELETE", "/slack/links/ada", json!({})).await.problem(), (404, "SLACK_LINK_NOT_FOUND"));
+    assert_eq!(at.api.get("/slack/links").await.ok()["links"][0]["person"], "ada");
     assert_eq!(bob.send("GET", "/slack/links", json!({})).await.problem(), (403, "PERMISSION_DENIED"));
     assert_eq!(at.api.send("DELETE", "/api/v1/slack/links/ada", json!({})).await.status, 204);
     at.end().await;
