@@ -16,6 +16,7 @@ pub mod plan;
 pub mod planted;
 pub mod rejection;
 pub mod run;
+pub mod secret_name;
 pub mod state;
 pub mod tenant;
 pub mod text;
