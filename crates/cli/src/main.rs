@@ -14,6 +14,7 @@ mod policy;
 mod reference;
 mod run;
 mod schedule;
+mod secret;
 mod server;
 mod slack;
 mod webhook;
@@ -87,6 +88,8 @@ enum Command {
     Slack(slack::SlackArgs),
     /// Messages that were given up: list them, send them again.
     DeadLetter(dead_letter::DeadLetterArgs),
+    /// Keep secrets in a file on this machine, encrypted with age.
+    Secret(secret::SecretArgs),
     /// Name the servers that you work with, and switch between them.
     Context(context::ContextArgs),
     /// List approvals, and approve or reject them.
@@ -166,6 +169,7 @@ async fn carry_out(command: Command) -> anyhow::Result<()> {
         Command::Webhook(args) => webhook::run(args).await,
         Command::Slack(args) => slack::run(args).await,
         Command::DeadLetter(args) => dead_letter::run(args).await,
+        Command::Secret(args) => secret::run(args),
         Command::Context(args) => context::run(args),
         Command::Login(args) => login::login(args).await,
         Command::Logout(args) => login::logout(args).await,

@@ -12,6 +12,8 @@ mod config;
 mod operations;
 #[path = "commands/rig.rs"]
 mod rig;
+#[path = "commands/secret.rs"]
+mod secret;
 #[path = "commands/verbs.rs"]
 mod verbs;
 #[path = "commands/worker.rs"]

@@ -14,12 +14,12 @@
 
 use std::collections::BTreeMap;
 
+use interlock_core::secret_name::is_secret_name;
 use serde::Deserialize;
 
 use crate::failure::CallFailure;
 use crate::limits;
 use crate::price::{Price, Prices};
-use crate::schema::is_secret_name;
 
 /// Where a system is, and who calls it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]

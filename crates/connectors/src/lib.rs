@@ -57,5 +57,4 @@ pub mod limits {
     pub const RETRY_AFTER_MAX: Duration = Duration::from_hours(1);
     pub const CONNECTIONS: usize = 200;
     pub const CONNECTIONS_FILE_BYTES: usize = 1 << 20;
-    pub const SECRET_BYTES: usize = 64 << 10;
 }

@@ -2,6 +2,7 @@
 //! workflow file, where texts may still hold expressions, and what they have come to once they are rendered.
 
 use interlock_core::plan::is_template;
+use interlock_core::secret_name::is_secret_name;
 use interlock_core::text::nearest::hint;
 use serde_json::{Map, Value};
 
@@ -155,12 +156,6 @@ pub fn fill_defaults(fields: &[Field], value: &mut Value) {
 pub fn secret_name(value: &Value) -> Option<&str> {
     let fields = value.as_object()?;
     fields.get(SECRET)?.as_str().filter(|name| fields.len() == 1 && is_secret_name(name))
-}
-
-/// Letters, digits and `_`, so that a name is also a file's.
-pub fn is_secret_name(name: &str) -> bool {
-    let starts = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-    starts && name.len() <= limits::SHORT_TEXT && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
 struct Checker {

@@ -17,6 +17,7 @@ pub mod plan;
 pub mod planted;
 pub mod rejection;
 pub mod run;
+pub mod secret_name;
 pub mod state;
 pub mod tenant;
 pub mod text;

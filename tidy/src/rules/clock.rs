@@ -26,6 +26,8 @@ const OWNERS: &[&str] = &[
     "crates/engine/src/ids.rs",
     // Only when to look again at another transaction's lock: nothing is decided by it.
     "crates/store/src/blocked.rs",
+    // How old a lease is, on tokio's clock; wall time is a parameter.
+    "crates/credentials/src/clock.rs",
     // It measures.
     "crates/policy/examples/",
     "crates/cli/",

@@ -1,8 +1,9 @@
 //! Dependencies point downhill.
 //!
 //! `cli → server → engine → store → core`; `cli → worker → protocol → core`; `server → protocol`;
-//! `engine, worker → policy, connectors → core`; `engine, server → workflow → connectors (what they declare), core`; whoever calls the outside →
-//! `outbound`; `worker → sandbox → outbound`. What a test depends on is its own business.
+//! `engine, worker → policy, connectors → core`; `engine, worker, connectors → credentials → core`;
+//! `engine, server → workflow → connectors (what they declare), core`; whoever calls the outside → `outbound`;
+//! `worker → sandbox → outbound`. What a test depends on is its own business.
 
 use serde_json::Value;
 
@@ -20,14 +21,15 @@ const OURS: &[(&str, May)] = &[
     ("store", May::Use(&["core"])),
     ("evidence", May::Use(&["core"])),
     ("policy", May::Use(&["core"])),
-    ("connectors", May::Use(&["core", "outbound"])),
+    ("credentials", May::Use(&["core", "outbound"])),
+    ("connectors", May::Use(&["core", "credentials", "outbound"])),
     ("protocol", May::Use(&["core"])),
     ("outbound", May::Use(&[])),
     ("sandbox", May::Use(&["outbound"])),
     ("workflow", May::Use(&["core", "connectors"])),
-    ("engine", May::Use(&["store", "workflow", "core", "evidence", "policy", "connectors", "outbound"])),
+    ("engine", May::Use(&["store", "workflow", "core", "evidence", "policy", "connectors", "credentials", "outbound"])),
     ("server", May::Use(&["engine", "protocol", "store", "workflow", "core", "evidence", "outbound"])),
-    ("worker", May::Use(&["protocol", "core", "policy", "connectors", "outbound", "sandbox"])),
+    ("worker", May::Use(&["protocol", "core", "policy", "connectors", "credentials", "outbound", "sandbox"])),
     ("cli", May::UseEverything),
     ("engine-tests", May::Use(&[])),
     ("store-tests", May::Use(&[])),
@@ -40,6 +42,7 @@ const KEPT_OUT: &[(&str, &[&str])] = &[
     ("core", &["axum", "fastrand", "getrandom", "hyper", "rand", "reqwest", "rusqlite", "tokio", "tokio-postgres"]),
     ("policy", &["axum", "fastrand", "getrandom", "hyper", "rand", "reqwest", "rusqlite", "tokio", "tokio-postgres"]),
     ("evidence", &["axum", "fastrand", "getrandom", "hyper", "rand", "reqwest", "rusqlite", "tokio", "tokio-postgres"]),
+    ("credentials", &["axum", "hyper", "reqwest", "rusqlite", "tokio-postgres"]),
     ("protocol", &["axum", "rusqlite", "tokio-postgres"]),
     ("engine", &["axum", "rusqlite", "tokio-postgres"]),
     ("server", &["rusqlite", "tokio-postgres"]),

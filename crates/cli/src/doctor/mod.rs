@@ -2,6 +2,7 @@
 //! finds.
 
 mod client;
+mod credentials;
 mod machine;
 mod private;
 mod sandbox;
@@ -18,6 +19,7 @@ use crate::client::ClientArgs;
 use crate::config::ConfigArg;
 use crate::output::exit::{Ended, Exit};
 use crate::output::paint::{Paint, Tone};
+use crate::server::connectors::CredentialArgs;
 
 #[derive(Args)]
 pub struct DoctorArgs {
@@ -34,6 +36,8 @@ pub struct DoctorArgs {
     /// Where a server would listen.
     #[arg(long, env = "INTERLOCK_LISTEN", default_value = "127.0.0.1:8420", value_parser = crate::server::address::listen)]
     listen: SocketAddr,
+    #[command(flatten)]
+    credentials: CredentialArgs,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -93,6 +97,7 @@ pub async fn run(args: DoctorArgs) -> anyhow::Result<()> {
     findings.extend(private::look(&args.data));
     findings.push(machine::port(args.listen).await);
     findings.extend(store::look(args.store.as_deref(), &args.data).await);
+    findings.extend(credentials::look(&args.credentials).await);
     findings.extend(sandbox::look());
     let problems = findings.iter().filter(|finding| finding.verdict == Verdict::Problem).count();
     let report = DoctorReport { healthy: problems == 0, findings };

@@ -1,6 +1,7 @@
 //! `interlock up`: everything on one machine, with a demo to watch.
 
 use clap::Args;
+use interlock_credentials::Tenancy;
 use interlock_engine::Engine;
 use interlock_worker::{Connectors, Tasks, Worker, WorkerError, WorkerOptions};
 use tokio::task::JoinHandle;
@@ -8,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::client::local;
 use crate::config::{ConfigArg, LogArgs};
-use crate::server::connectors::{ConnectorArgs, Serves};
+use crate::server::connectors::{ConnectorArgs, Sweeping};
 use crate::server::embedded::Embedded;
 use crate::server::{self, address, demo, timeline};
 use crate::server::{Bound, EngineArgs, HttpArgs};
@@ -33,14 +34,13 @@ pub struct UpArgs {
 impl UpArgs {
     pub fn check(&self) -> anyhow::Result<()> {
         self.engine.check(&self.http)?;
-        self.connectors.executor(self.http.outbound()?, Serves::AllTenants)?;
-        Ok(())
+        self.connectors.check(Tenancy::Several)
     }
 }
 
 pub async fn run(args: UpArgs) -> anyhow::Result<()> {
     let opened = args.engine.open(&args.http).await?;
-    let connectors = args.connectors.executor(opened.outbound.clone(), Serves::AllTenants)?;
+    let calls = args.connectors.open(opened.outbound.clone(), Tenancy::Several, args.engine.data())?;
     let engine = opened.engine.clone();
     let tenant = demo::tenant(&engine).await?;
     demo::apply(&engine, tenant).await?;
@@ -50,7 +50,13 @@ pub async fn run(args: UpArgs) -> anyhow::Result<()> {
     let stop = CancellationToken::new();
     let serving = tokio::spawn(http.run(stop.clone()));
     let worker = embedded_worker(&engine, stop.clone());
-    let calling = connectors.map(|connectors| calling_worker(&engine, connectors, stop.clone()));
+    let calling = match calls {
+        None => None,
+        Some(calls) => {
+            let sweeping = Sweeping::start(calls.credentials).await;
+            Some((calling_worker(&engine, calls.connectors, stop.clone()), sweeping))
+        }
+    };
 
     println!("Interlock is up: http://{address}, on {}.", interlock_store::StoreUrl::parse(&args.engine.url()?)?);
     match address::warning(listens) {
@@ -87,8 +93,10 @@ pub async fn run(args: UpArgs) -> anyhow::Result<()> {
     println!("\nStopping: running steps finish, the rest waits in the store.");
     stop.cancel();
     worker.await??;
-    if let Some(calling) = calling {
-        calling.await??;
+    if let Some((calling, sweeping)) = calling {
+        let ended = calling.await;
+        sweeping.end().await;
+        ended??;
     }
     if let Some(driving) = driving {
         driving.await??;

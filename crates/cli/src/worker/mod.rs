@@ -9,8 +9,10 @@ mod telling;
 
 use std::path::PathBuf;
 
+use anyhow::Context as _;
 use clap::{Args, Subcommand};
 use interlock_core::plan::DEFAULT_QUEUE;
+use interlock_credentials::{Tenancy, harden_process};
 use interlock_worker::{ExecTask, HttpTransport, Tasks, Worker, WorkerError, WorkerOptions};
 use tokio_util::sync::CancellationToken;
 
@@ -19,7 +21,7 @@ use crate::client::target::TargetArgs;
 use crate::config::{ConfigArg, LogArgs};
 use crate::identity::key_file;
 use crate::output::exit::{Ended, Exit};
-use crate::server::connectors::{ConnectorArgs, Serves};
+use crate::server::connectors::{ConnectorArgs, Sweeping};
 use crate::server::outbound::OutboundArgs;
 use telling::Telling;
 
@@ -104,8 +106,8 @@ impl WorkerArgs {
     /// What a worker with these settings would refuse before it looks for a server.
     pub fn check(&self) -> anyhow::Result<()> {
         tasks(&self.start.tasks)?;
-        self.start.connectors.executor(self.start.outbound.client()?, Serves::OneTenant)?;
-        Ok(())
+        self.start.outbound.client()?;
+        self.start.connectors.check(Tenancy::One)
     }
 }
 
@@ -129,14 +131,16 @@ async fn start(args: StartWorkerArgs) -> anyhow::Result<()> {
     if args.tasks.is_empty() && !args.connectors.is_given() {
         let what = "this worker has no tasks: give it one with `--task NAME=PROGRAM`, as in `--task resize=./resize.sh`, \
                     with INTERLOCK_WORKER_TASKS, or in the table [worker.task] of the config file; or have it call other \
-                    systems with `--connectors FILE` and `--secrets FOLDER`";
+                    systems with `--connectors FILE` and `--secrets FOLDER` or `--credentials FILE`";
         return Err(Ended::saying(Exit::Usage, what));
     }
     let tasks = tasks(&args.tasks)?;
+    // The worker's own key is a secret, too.
+    harden_process().context("cannot keep this process's memory out of core dumps")?;
     let (server, key) = server_and_key(&args).await?;
-    let connectors = args.connectors.executor(args.outbound.client()?, Serves::OneTenant)?;
+    let calls = args.connectors.open(args.outbound.client()?, Tenancy::One, &args.data)?;
     let mut names: Vec<&str> = tasks.names().collect();
-    if connectors.is_some() {
+    if calls.is_some() {
         names.push("connectors and models");
     }
     let transport = Telling::new(HttpTransport::new(&server, Some(key))?, &server, &names);
@@ -155,11 +159,11 @@ async fn start(args: StartWorkerArgs) -> anyhow::Result<()> {
         stopping.cancel();
     });
     let worker = Worker::new(transport, tasks, options);
-    let worker = match connectors {
-        Some(connectors) => worker.with_connectors(connectors),
-        None => worker,
-    };
-    worker.run(stop).await.map_err(refused)
+    let Some(calls) = calls else { return worker.run(stop).await.map_err(refused) };
+    let sweeping = Sweeping::start(calls.credentials).await;
+    let ended = worker.with_connectors(calls.connectors).run(stop).await;
+    sweeping.end().await;
+    ended.map_err(refused)
 }
 
 fn refused(error: WorkerError) -> anyhow::Error {

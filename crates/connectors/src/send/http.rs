@@ -1,14 +1,16 @@
 //! An HTTP call: secrets in, send, secrets out.
 
+use std::sync::Arc;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use interlock_core::ids::TenantId;
+use interlock_credentials::{SecretBuf, StepCredentials};
 use interlock_outbound::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use interlock_outbound::{Call, Excess, Method, Outbound};
 use serde_json::Value;
 use zeroize::Zeroizing;
 
-use super::secret::{SecretSource, SecretText};
+use super::secret::{not_had, not_kept};
 use super::{Leave, not_answered, without_leave};
 use crate::failure::CallFailure;
 use crate::limits;
@@ -23,12 +25,11 @@ const HIDDEN_BYTES_LEAST: usize = 4;
 
 pub(super) async fn send(
     outbound: &Outbound,
-    secrets: &dyn SecretSource,
-    tenant: TenantId,
+    secrets: &StepCredentials,
     call: &HttpCall,
     leave: Leave<'_>,
 ) -> Result<Answer, CallFailure> {
-    let mut filling = Filler { secrets, tenant, used: Vec::new() };
+    let mut filling = Filler { secrets, used: Vec::new() };
     let headers = filling.headers(call).await?;
     let body = filling.body(&call.body).await?;
     let method = Method::from_bytes(call.method.as_bytes())
@@ -53,16 +54,15 @@ pub(super) async fn send(
 
 /// Puts secrets in their places, and remembers which.
 struct Filler<'a> {
-    secrets: &'a dyn SecretSource,
-    tenant: TenantId,
+    secrets: &'a StepCredentials,
     /// Every form in which a secret was sent.
-    used: Vec<SecretText>,
+    used: Vec<Arc<SecretBuf>>,
 }
 
 impl Filler<'_> {
-    async fn fetch(&mut self, name: &str) -> Result<SecretText, CallFailure> {
-        let secret = self.secrets.secret(self.tenant, name).await?;
-        self.used.push(SecretText::new(secret.reveal()));
+    async fn fetch(&mut self, name: &str) -> Result<Arc<SecretBuf>, CallFailure> {
+        let secret = self.secrets.get(name).await.map_err(not_had)?;
+        self.used.push(Arc::clone(&secret));
         Ok(secret)
     }
 
@@ -80,9 +80,10 @@ impl Filler<'_> {
                 HeaderContent::Basic { user, secret } => {
                     let password = self.fetch(secret).await?;
                     let both = Zeroizing::new(format!("{user}:{}", password.reveal()));
-                    let encoded = BASE64.encode(both.as_bytes());
-                    self.used.push(SecretText::new(encoded.as_str()));
-                    (Zeroizing::new(format!("Basic {encoded}")), Some(secret))
+                    let encoded = Zeroizing::new(BASE64.encode(both.as_bytes()));
+                    let kept = SecretBuf::new(&encoded).map_err(|error| not_kept(secret, error))?;
+                    self.used.push(Arc::new(kept));
+                    (Zeroizing::new(format!("Basic {}", *encoded)), Some(secret))
                 }
             };
             let unusable = || match secret {
@@ -129,7 +130,7 @@ impl Filler<'_> {
     }
 
     fn hide_bytes(&self, bytes: Vec<u8>) -> Vec<u8> {
-        let holds = |secret: &SecretText| {
+        let holds = |secret: &Arc<SecretBuf>| {
             let sought = secret.reveal().as_bytes();
             sought.len() >= HIDDEN_BYTES_LEAST && bytes.windows(sought.len()).any(|window| window == sought)
         };
@@ -157,7 +158,7 @@ fn find_secrets(value: &Value, depth: usize, names: &mut Vec<String>) -> Result<
     }
 }
 
-fn filled(value: &Value, found: &[(String, SecretText)]) -> Value {
+fn filled(value: &Value, found: &[(String, Arc<SecretBuf>)]) -> Value {
     if let Some(name) = secret_name(value)
         && let Some((_, secret)) = found.iter().find(|(known, _)| known == name)
     {

@@ -1,7 +1,8 @@
 //! Sending: the only part of this crate that talks to anybody.
 //!
-//! A [`Caller`] has the outbound client, the connections and a [`SecretSource`]. Secrets are resolved right before a call,
-//! put into it, and taken out of its answer again, so that nothing that comes back can hold one.
+//! A [`Caller`] has the outbound client, the connections and the worker's credentials; each step has its own part of the
+//! latter ([`Caller::step`]). Secrets are resolved right before a call, put into it, and taken out of its answer again, so
+//! that nothing that comes back can hold one.
 
 mod http;
 mod secret;
@@ -12,8 +13,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
-use interlock_core::ids::TenantId;
 use interlock_core::plan::retry::ErrorClass;
+use interlock_credentials::{Credentials, StepCredentials, StepScope};
 use interlock_outbound::{Outbound, OutboundError};
 use serde_json::Value;
 
@@ -24,14 +25,12 @@ use crate::fields::Fields;
 use crate::request::{Answer, Request};
 use crate::systems::model;
 
-pub use secret::{NoSecrets, SecretFolder, SecretSource, SecretText, SecretsByName};
-
 /// Makes calls. Cheap to clone.
 #[derive(Clone)]
 pub struct Caller {
     outbound: Outbound,
     connections: Arc<Connections>,
-    secrets: Arc<dyn SecretSource>,
+    credentials: Credentials,
 }
 
 impl fmt::Debug for Caller {
@@ -42,20 +41,25 @@ impl fmt::Debug for Caller {
     }
 }
 
-/// One operation with its fields, for one tenant.
-#[derive(Debug, Clone, Copy)]
+/// One operation with its fields, and the secrets of the step that it belongs to.
+#[derive(Clone, Copy)]
 pub struct Operation<'a> {
     pub connector: &'static dyn Connector,
-    pub tenant: TenantId,
     pub fields: &'a Fields,
+    pub secrets: &'a StepCredentials,
 }
 
 /// Whether a call may still be sent, asked right before its first byte.
 pub type Leave<'a> = &'a (dyn Fn() -> bool + Sync);
 
 impl Caller {
-    pub fn new(outbound: Outbound, connections: Connections, secrets: Arc<dyn SecretSource>) -> Self {
-        Self { outbound, connections: Arc::new(connections), secrets }
+    pub fn new(outbound: Outbound, connections: Connections, credentials: Credentials) -> Self {
+        Self { outbound, connections: Arc::new(connections), credentials }
+    }
+
+    /// The secrets of one step. They are revoked when its [`StepCredentials::end`] is called, or soon after it is dropped.
+    pub fn step(&self, scope: StepScope) -> StepCredentials {
+        self.credentials.step(scope)
     }
 
     /// A call that names no connection is a whole address.
@@ -77,7 +81,7 @@ impl Caller {
     pub async fn before(&self, operation: Operation<'_>) -> Result<Option<Value>, CallFailure> {
         let at = self.connection(operation)?;
         let Some(request) = operation.connector.before(operation.fields, &at) else { return Ok(None) };
-        let answer = self.exchange(operation.tenant, &request, &|| true).await?;
+        let answer = self.exchange(operation.secrets, &request, &|| true).await?;
         operation.connector.read_before(operation.fields, &answer).map(Some)
     }
 
@@ -88,11 +92,11 @@ impl Caller {
         facts: &CallFacts,
         leave: Leave<'_>,
     ) -> Result<Value, CallFailure> {
-        let Operation { connector, tenant, fields } = operation;
+        let Operation { connector, fields, secrets } = operation;
         let at = self.connection(operation)?;
         let mut answers = Vec::new();
         for request in connector.requests(fields, &at, facts)? {
-            let answer = self.exchange(tenant, &request, leave).await;
+            let answer = self.exchange(secrets, &request, leave).await;
             let answer = answer.map_err(|failure| after_others(failure, answers.len()))?;
             let goes_on = answer.is_success() || answer.status == 404;
             answers.push(answer);
@@ -108,7 +112,7 @@ impl Caller {
 
     /// Asks the target whether a call has happened whose answer was lost.
     pub async fn probe(&self, operation: Operation<'_>, facts: &CallFacts) -> Probed {
-        let Operation { connector, tenant, fields } = operation;
+        let Operation { connector, fields, secrets } = operation;
         let request = match self.connection(operation) {
             Ok(at) => connector.probe(fields, &at, facts),
             Err(failure) => return Probed::CannotTell(failure.message),
@@ -116,7 +120,7 @@ impl Caller {
         let Some(request) = request else {
             return Probed::CannotTell("the target cannot be asked about this".to_owned());
         };
-        match self.exchange(tenant, &request, &|| true).await {
+        match self.exchange(secrets, &request, &|| true).await {
             Ok(answer) => connector.read_probe(fields, facts, &answer),
             Err(failure) => Probed::CannotTell(failure.message),
         }
@@ -125,14 +129,14 @@ impl Caller {
     /// One request and its answer.
     fn exchange<'a>(
         &'a self,
-        tenant: TenantId,
+        secrets: &'a StepCredentials,
         request: &'a Request,
         leave: Leave<'a>,
     ) -> BoxFuture<'a, Result<Answer, CallFailure>> {
         Box::pin(async move {
             match request {
-                Request::Http(call) => http::send(&self.outbound, &*self.secrets, tenant, call, leave).await,
-                Request::Mail(mail) => smtp::send(&self.outbound, &*self.secrets, tenant, mail, leave).await,
+                Request::Http(call) => http::send(&self.outbound, secrets, call, leave).await,
+                Request::Mail(mail) => smtp::send(&self.outbound, secrets, mail, leave).await,
             }
         })
     }

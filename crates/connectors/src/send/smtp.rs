@@ -6,13 +6,13 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use interlock_core::ids::TenantId;
 use interlock_core::plan::retry::ErrorClass;
+use interlock_credentials::StepCredentials;
 use interlock_outbound::{Outbound, OutboundError};
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader};
 use zeroize::Zeroizing;
 
-use super::secret::SecretSource;
+use super::secret::not_had;
 use super::{Leave, not_answered, without_leave};
 use crate::failure::{CallFailure, Sent, quoted};
 use crate::limits;
@@ -28,13 +28,12 @@ const HELLO: &str = "EHLO interlock";
 
 pub(super) async fn send(
     outbound: &Outbound,
-    secrets: &dyn SecretSource,
-    tenant: TenantId,
+    secrets: &StepCredentials,
     mail: &Mail,
     leave: Leave<'_>,
 ) -> Result<Answer, CallFailure> {
     let password = match (&mail.user, &mail.secret) {
-        (Some(_), Some(secret)) => Some(secrets.secret(tenant, secret).await?),
+        (Some(_), Some(secret)) => Some(secrets.get(secret).await.map_err(not_had)?),
         _ => None,
     };
     if !std::iter::once(&mail.from).chain(&mail.to).all(|address| address.is_ascii() && !address.contains(['\r', '\n']))

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use interlock_connectors::send::{Caller, SecretsByName};
+use interlock_connectors::send::Caller;
 use interlock_connectors::{Connection, Connections, Sent};
 use interlock_outbound::{Outbound, OutboundOptions};
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 
-use crate::harness::{TOKEN, facts, perform};
+use crate::harness::{TOKEN, credentials, facts, perform};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Manner {
@@ -125,8 +125,7 @@ fn caller(server: &Server) -> Caller {
         from: Some("Interlock <interlock@example.org>".to_owned()),
         ..Connection::new("email", &server.url).with_user("robot").with_secret("TOKEN")
     };
-    let secrets = SecretsByName([("TOKEN".to_owned(), TOKEN.to_owned())].into());
-    Caller::new(Outbound::new(options).unwrap(), Connections::default().with(connection), Arc::new(secrets))
+    Caller::new(Outbound::new(options).unwrap(), Connections::default().with(connection), credentials())
 }
 
 fn mail() -> Value {

@@ -1,18 +1,17 @@
 //! What holds for every connector.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use interlock_connectors::schema::FaultKind;
-use interlock_connectors::send::{Caller, NoSecrets, Operation, SecretFolder, SecretSource as _, SecretText};
+use interlock_connectors::send::{Caller, Operation};
 use interlock_connectors::{Connection, Connections, Fields, Sent, all, find};
-use interlock_core::ids::TenantId;
+use interlock_core::time::Timestamp;
+use interlock_credentials::{Clock, Credentials};
 use serde_json::json;
-use uuid::Uuid;
 
-use crate::harness::{Reply, Seen, StandIn, TOKEN, caller, checked, facts, ok, outbound, perform, with_connections};
-
-const TENANT: TenantId = TenantId(Uuid::nil());
+use crate::harness::{
+    Reply, Seen, StandIn, TOKEN, caller, checked, facts, ok, outbound, perform, secrets, with_connections,
+};
 
 #[tokio::test]
 async fn a_target_that_repeats_our_secret_does_not_get_it_into_outputs_or_errors() {
@@ -52,7 +51,8 @@ async fn nothing_is_sent_once_leave_has_run_out() {
         asked.store(true, Ordering::Relaxed);
         false
     };
-    let operation = Operation { connector, tenant: TENANT, fields: &fields };
+    let secrets = secrets(&caller);
+    let operation = Operation { connector, fields: &fields, secrets: &secrets };
     let failure = caller.perform(operation, &facts(), &leave).await.unwrap_err();
     assert_eq!((failure.code.as_str(), failure.sent), ("LEASE_TOO_SHORT", Sent::CertainlyNot));
     assert!(asked.load(Ordering::Relaxed) && server.seen().is_empty());
@@ -65,30 +65,11 @@ async fn a_missing_secret_sends_nothing_and_names_it() {
     let fields = json!({ "channel": "C1", "text": "x" });
     let failure = perform(&with_connections(connections.clone()), "slack.post", fields.clone()).await.unwrap_err();
     assert!(failure.message.contains("`OTHER`") && failure.sent == Sent::CertainlyNot, "{failure}");
-    let none = Caller::new(outbound(), connections, Arc::new(NoSecrets));
+    let none = Caller::new(outbound(), connections, Credentials::none(Clock::new(|| Timestamp(0))));
     let failure = perform(&none, "slack.post", fields).await.unwrap_err();
     assert!(failure.message.contains("--secrets"), "{failure}");
     assert!(server.seen().is_empty());
-    assert!(!format!("{none:?} {:?}", SecretText::new(TOKEN)).contains(TOKEN));
-}
-
-#[tokio::test]
-async fn a_folder_holds_one_file_for_each_secret_and_each_tenant_has_its_own() {
-    let folder = std::env::temp_dir().join(format!("interlock-secrets-{}", std::process::id()));
-    let own = folder.join(TENANT.to_string());
-    std::fs::create_dir_all(&own).unwrap();
-    std::fs::write(folder.join("TOP"), "top\n").unwrap();
-    std::fs::write(own.join("MINE"), "mine\n").unwrap();
-    std::fs::write(own.join("EMPTY"), "\n").unwrap();
-    let (one, each) = (SecretFolder::of_one_tenant(&folder), SecretFolder::by_tenant(&folder));
-    assert_eq!(one.secret(TENANT, "TOP").await.unwrap().reveal(), "top");
-    assert_eq!(each.secret(TENANT, "MINE").await.unwrap().reveal(), "mine");
-    for name in ["TOP", "../TOP", "EMPTY", "", "a/b", "NONE"] {
-        assert!(each.secret(TENANT, name).await.is_err(), "{name}");
-    }
-    let other = TenantId(Uuid::from_u128(7));
-    assert!(each.secret(other, "MINE").await.is_err(), "another tenant's");
-    std::fs::remove_dir_all(folder).unwrap();
+    assert!(!format!("{none:?}").contains(TOKEN));
 }
 
 #[test]

@@ -7,10 +7,12 @@ use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::Request;
 use axum::response::Response;
-use interlock_connectors::send::{Caller, Operation, SecretsByName};
+use interlock_connectors::send::{Caller, Operation};
 use interlock_connectors::{CallFacts, CallFailure, Connection, Connections, Connector, Fields, Inverse, Probed, find};
 use interlock_core::ids::TenantId;
 use interlock_core::time::Timestamp;
+use interlock_credentials::providers::fixed::FixedSecrets;
+use interlock_credentials::{Clock, Credentials, StepCredentials, StepScope};
 use interlock_outbound::{Outbound, OutboundOptions};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -105,8 +107,13 @@ pub fn caller(name: &str, url: &str) -> Caller {
 }
 
 pub fn with_connections(connections: Connections) -> Caller {
-    let secrets = SecretsByName([("TOKEN".to_owned(), TOKEN.to_owned())].into());
-    Caller::new(outbound(), connections, Arc::new(secrets))
+    Caller::new(outbound(), connections, credentials())
+}
+
+/// A worker that knows one token.
+pub fn credentials() -> Credentials {
+    let secrets = FixedSecrets([("TOKEN".to_owned(), TOKEN.to_owned())].into());
+    Credentials::of_one("fixed", Arc::new(secrets), Clock::new(|| Timestamp(0)))
 }
 
 pub fn facts() -> CallFacts {
@@ -124,16 +131,22 @@ pub fn checked(operation: &str, fields: Value) -> (&'static dyn Connector, Field
 
 const TENANT: TenantId = TenantId(Uuid::nil());
 
+/// The secrets of a step.
+pub fn secrets(caller: &Caller) -> StepCredentials {
+    caller.step(StepScope { tenant: TENANT, environment: None })
+}
+
 pub async fn perform(caller: &Caller, operation: &str, fields: Value) -> Result<Value, CallFailure> {
     let (connector, fields) = checked(operation, fields);
-    let operation = Operation { connector, tenant: TENANT, fields: &fields };
+    let secrets = secrets(caller);
+    let operation = Operation { connector, fields: &fields, secrets: &secrets };
     let before = caller.before(operation).await?;
     caller.perform(operation, &CallFacts { before, ..facts() }, &|| true).await
 }
 
 pub async fn probe(caller: &Caller, operation: &str, fields: Value) -> Probed {
     let (connector, fields) = checked(operation, fields);
-    caller.probe(Operation { connector, tenant: TENANT, fields: &fields }, &facts()).await
+    caller.probe(Operation { connector, fields: &fields, secrets: &secrets(caller) }, &facts()).await
 }
 
 /// Undoes what was done, by its exact inverse.

@@ -4,12 +4,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::future::BoxFuture;
-use interlock_connectors::send::{Caller, Operation, SecretSource, SecretText};
+use interlock_connectors::send::{Caller, Operation};
 use interlock_connectors::{CallFacts, CallFailure, Connection, Connections, Probed, bound, find};
 use interlock_core::ids::TenantId;
 use interlock_core::text::visible::visible;
 use interlock_core::time::{Millis, Timestamp};
+use interlock_credentials::providers::fixed::FixedSecrets;
+use interlock_credentials::{Clock, Credentials, StepCredentials, StepScope};
 use interlock_outbound::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use interlock_outbound::{Call, Outbound, StatusCode};
 use interlock_store::SlackRow;
@@ -24,6 +25,8 @@ const ANSWER_BYTES_MAX: usize = 256 << 10;
 const AWAY_MAX: Millis = Millis::from_hours(1);
 const POST: &str = "slack.post";
 const PAGE: &str = "pagerduty.event";
+/// A connection has one secret.
+const SECRET: &str = "SECRET";
 
 /// Why a call failed that may be repeated.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -70,7 +73,6 @@ pub struct SlackClient {
     tenant: TenantId,
     url: String,
     hooks_url: String,
-    token: SecretText,
     outbound: Outbound,
     posts: Caller,
     pages: Option<Caller>,
@@ -83,9 +85,11 @@ impl Slack {
         let options = &self.0.0.options.notices;
         let token = self.open(row, &row.bot_token)?;
         let caller = |name: &str, url: &str, secret: &str| {
-            let connection = Connection::new(name, url).with_secret("secret");
-            let source = OnlySecret(SecretText::new(secret));
-            Caller::new(outbound.clone(), Connections::default().with(connection), Arc::new(source))
+            let connection = Connection::new(name, url).with_secret(SECRET);
+            let secrets = FixedSecrets([(SECRET.to_owned(), secret.to_owned())].into());
+            let engine = self.0.clone();
+            let credentials = Credentials::of_one(name, Arc::new(secrets), Clock::new(move || engine.now()));
+            Caller::new(outbound.clone(), Connections::default().with(connection), credentials)
         };
         let key = row.pagerduty_key.as_deref().map(|sealed| self.open(row, sealed)).transpose()?;
         Ok(SlackClient {
@@ -94,18 +98,21 @@ impl Slack {
             hooks_url: options.slack_hooks_url.clone(),
             posts: caller("slack", &options.slack_url, &token),
             pages: key.map(|key| caller("pagerduty", &options.pagerduty_url, &key)),
-            token: SecretText::new(token),
             outbound,
         })
     }
 }
 
 impl SlackClient {
+    fn secrets(&self, caller: &Caller) -> StepCredentials {
+        caller.step(StepScope { tenant: self.tenant, environment: None })
+    }
+
     /// Posts a message under a key by which it is found again.
     pub(crate) async fn post(&self, post: &NewPost, key: &str) -> Result<Posted, CallFailure> {
         let fields = fields(POST, post.fields())?;
         let connector = find(POST).expect("the connector exists");
-        let operation = Operation { connector, tenant: self.tenant, fields: &fields };
+        let operation = Operation { connector, fields: &fields, secrets: &self.secrets(&self.posts) };
         let output = self.posts.perform(operation, &facts(key, None), &|| true).await?;
         posted(&output)
     }
@@ -114,7 +121,7 @@ impl SlackClient {
     pub(crate) async fn find_post(&self, post: &NewPost, key: &str, since: Timestamp) -> PostTrace {
         let Ok(fields) = fields(POST, post.fields()) else { return PostTrace::CannotTell("it cannot be read".into()) };
         let connector = find(POST).expect("the connector exists");
-        let operation = Operation { connector, tenant: self.tenant, fields: &fields };
+        let operation = Operation { connector, fields: &fields, secrets: &self.secrets(&self.posts) };
         match self.posts.probe(operation, &facts(key, Some(since))).await {
             Probed::Happened(output) => match posted(&output) {
                 Ok(posted) => PostTrace::Posted(posted),
@@ -132,7 +139,7 @@ impl SlackClient {
         };
         let fields = fields(PAGE, event)?;
         let connector = find(PAGE).expect("the connector exists");
-        let operation = Operation { connector, tenant: self.tenant, fields: &fields };
+        let operation = Operation { connector, fields: &fields, secrets: &self.secrets(pages) };
         pages.perform(operation, &CallFacts::default(), &|| true).await.map(drop)
     }
 
@@ -187,7 +194,9 @@ impl SlackClient {
             call.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json; charset=utf-8"));
         }
         if with_token {
-            let bearer = HeaderValue::from_str(&format!("Bearer {}", self.token.reveal()));
+            let token = self.secrets(&self.posts).get(SECRET).await;
+            let token = token.map_err(|error| SlackFailure::new(error.to_string()))?;
+            let bearer = HeaderValue::from_str(&format!("Bearer {}", token.reveal()));
             let mut bearer = bearer.map_err(|_| SlackFailure::new("the bot token cannot be sent in a header"))?;
             bearer.set_sensitive(true);
             call.headers.insert(AUTHORIZATION, bearer);
@@ -256,14 +265,5 @@ fn posted(output: &Value) -> Result<Posted, CallFailure> {
     match (output["channel"].as_str(), output["ts"].as_str()) {
         (Some(channel), Some(ts)) => Ok(Posted { channel: channel.to_owned(), ts: ts.to_owned() }),
         _ => Err(CallFailure::unreadable("Slack does not say where the message is")),
-    }
-}
-
-/// A connection has one secret.
-struct OnlySecret(SecretText);
-
-impl SecretSource for OnlySecret {
-    fn secret<'a>(&'a self, _: TenantId, _: &'a str) -> BoxFuture<'a, Result<SecretText, CallFailure>> {
-        Box::pin(std::future::ready(Ok(SecretText::new(self.0.reveal()))))
     }
 }

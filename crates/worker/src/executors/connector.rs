@@ -7,6 +7,8 @@
 //!                                                                              → it cannot tell → in doubt
 //! ```
 //!
+//! Secrets are fetched when the first call needs them, and their leases revoked when the step ends, however it ends.
+//!
 //! The state before is an effect of its own, so that it is read once: a repeat of the step after a call whose answer was
 //! lost would otherwise take what it has set itself for what was there before.
 
@@ -22,6 +24,7 @@ use interlock_core::limits;
 use interlock_core::plan::retry::ErrorClass;
 use interlock_core::state::{EffectClass, StepKind};
 use interlock_core::time::Timestamp;
+use interlock_credentials::{StepCredentials, StepScope};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::sleep;
@@ -82,12 +85,22 @@ impl Task for Bound {
     type Output = Value;
 
     async fn run(&self, ctx: TaskContext, input: Json) -> Result<Flow<Value>, TaskError> {
-        let output = if ctx.kind() == StepKind::Rollback {
-            self.undo(&ctx, &input).await?
-        } else {
-            let fields = checked(self.connector, to_value(&input)?)?;
-            self.call(&ctx, self.connector, (&fields, &input)).await?
-        };
+        // Assignments do not say their environment yet: it is the worker's.
+        let scope = StepScope { tenant: ctx.tenant(), environment: None };
+        let secrets = self.connectors.caller.step(scope);
+        let ended = self.carry_out(Step { ctx: &ctx, secrets: &secrets }, &input).await;
+        for used in secrets.end().await {
+            info!(
+                run = %ctx.run(),
+                step = ctx.step(),
+                credential = used.credential_id,
+                vault_request = used.vault_request_id,
+                lease = used.lease_id,
+                revoked = used.revoked_at.is_some(),
+                "a credential was used"
+            );
+        }
+        let output = ended?;
         if self.connector.declaration().operation == MODEL_CHAT {
             ctx.spend(cost_of(&output, &input));
         }
@@ -109,6 +122,13 @@ fn cost_of(output: &Value, input: &Json) -> Cost {
     }
 }
 
+/// The attempt at a step, and its secrets.
+#[derive(Clone, Copy)]
+struct Step<'a> {
+    ctx: &'a TaskContext,
+    secrets: &'a StepCredentials,
+}
+
 /// What a rollback is given.
 #[derive(Deserialize)]
 struct Undoing {
@@ -118,14 +138,22 @@ struct Undoing {
 }
 
 impl Bound {
+    async fn carry_out(&self, step: Step<'_>, input: &Json) -> Result<Value, TaskError> {
+        if step.ctx.kind() == StepKind::Rollback {
+            return self.undo(step, input).await;
+        }
+        let fields = checked(self.connector, to_value(input)?)?;
+        self.call(step, self.connector, (&fields, input)).await
+    }
+
     /// Does something, at most once.
     async fn call(
         &self,
-        ctx: &TaskContext,
+        Step { ctx, secrets }: Step<'_>,
         connector: &'static dyn Connector,
         (fields, request): (&Fields, &Json),
     ) -> Result<Value, TaskError> {
-        let operation = Operation { connector, tenant: ctx.tenant(), fields };
+        let operation = Operation { connector, fields, secrets };
         let caller = &self.connectors.caller;
         let key = caller.key(operation).map_err(told)?;
         let before = if connector.declaration().reads_before {
@@ -190,14 +218,14 @@ impl Bound {
     }
 
     /// Undoes a step: by what the workflow says, else by the exact inverse of what it did.
-    async fn undo(&self, ctx: &TaskContext, input: &Json) -> Result<Value, TaskError> {
+    async fn undo(&self, step: Step<'_>, input: &Json) -> Result<Value, TaskError> {
         let Undoing { input, output, with } = input.decode()?;
         if !with.is_null() {
             let fields = checked(self.connector, with)?;
-            return self.call(ctx, self.connector, (&fields, &Json::of(&fields.to_value())?)).await;
+            return self.call(step, self.connector, (&fields, &Json::of(&fields.to_value())?)).await;
         }
         let done = checked(self.connector, input)?;
-        let output = if output.is_null() { self.recovered(ctx, &done).await? } else { Some(output) };
+        let output = if output.is_null() { self.recovered(step, &done).await? } else { Some(output) };
         let Some(output) = output else {
             return Ok(json!({ "undone": false, "why": "the target has no trace of it" }));
         };
@@ -207,13 +235,14 @@ impl Bound {
         let connector = find(inverse.operation)
             .ok_or_else(|| TaskError::terminal("NOT_REVERSIBLE", format!("there is no `{}`", inverse.operation)))?;
         let fields = checked(connector, inverse.fields)?;
-        let undone = self.call(ctx, connector, (&fields, &Json::of(&fields.to_value())?)).await?;
+        let undone = self.call(step, connector, (&fields, &Json::of(&fields.to_value())?)).await?;
         Ok(json!({ "undone": true, "by": inverse.operation, "output": undone }))
     }
 
     /// The output of a step that never told it, from the target; nothing if the target has no trace of it.
-    async fn recovered(&self, ctx: &TaskContext, done: &Fields) -> Result<Option<Value>, TaskError> {
-        let operation = Operation { connector: self.connector, tenant: ctx.tenant(), fields: done };
+    async fn recovered(&self, step: Step<'_>, done: &Fields) -> Result<Option<Value>, TaskError> {
+        let Step { ctx, secrets } = step;
+        let operation = Operation { connector: self.connector, fields: done, secrets };
         let template = self.connectors.caller.key(operation).map_err(told)?;
         let number = u32::from(self.connector.declaration().reads_before);
         let path = ctx.step().strip_prefix("rollback:").unwrap_or(ctx.step());

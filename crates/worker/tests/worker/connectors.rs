@@ -3,13 +3,15 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use interlock_connectors::send::{Caller, SecretsByName};
+use interlock_connectors::send::Caller;
 use interlock_connectors::{Connection, Connections as Places};
 use interlock_core::json::Json;
 use interlock_core::plan::retry::ErrorClass;
 use interlock_core::state::{EffectClass, StepKind};
-use interlock_core::time::Millis;
+use interlock_core::time::{Millis, Timestamp};
 use interlock_core::work::Assignment;
+use interlock_credentials::providers::fixed::FixedSecrets;
+use interlock_credentials::{Clock, Credentials};
 use interlock_outbound::{Answer, Call, Exchange, Exchanged, Outbound, OutboundError, StatusCode};
 use interlock_protocol::agent::ReportedOutcome;
 use interlock_worker::{Connectors, ProbePauses, Tasks, Worker, WorkerOptions};
@@ -24,17 +26,17 @@ type Script = dyn Fn(&str, &Value) -> Option<(u16, Value)> + Send + Sync;
 
 /// A system that does as a test says, and remembers what it was asked: the method with the path, and the body.
 #[derive(Clone)]
-struct Target {
+pub struct Target {
     script: Arc<Script>,
     seen: Arc<Mutex<Vec<(String, Value)>>>,
 }
 
 impl Target {
-    fn new(script: impl Fn(&str, &Value) -> Option<(u16, Value)> + Send + Sync + 'static) -> Self {
+    pub fn new(script: impl Fn(&str, &Value) -> Option<(u16, Value)> + Send + Sync + 'static) -> Self {
         Self { script: Arc::new(script), seen: Arc::default() }
     }
 
-    fn asked(&self) -> Vec<String> {
+    pub fn asked(&self) -> Vec<String> {
         self.seen.lock().unwrap().iter().map(|(asked, _)| asked.clone()).collect()
     }
 
@@ -61,10 +63,15 @@ impl Exchange for Target {
 }
 
 fn start(fake: &Fake, target: &Target) -> Running {
+    let secrets = FixedSecrets([("TOKEN".to_owned(), "tok-0123456789".to_owned())].into());
+    start_with(fake, target, Credentials::of_one("fixed", Arc::new(secrets), Clock::new(|| Timestamp(0))))
+}
+
+/// A worker that calls the target, with secrets from wherever a test says.
+pub fn start_with(fake: &Fake, target: &Target, credentials: Credentials) -> Running {
     let place = |name: &str| Connection::new(name, &format!("https://{name}.example")).with_secret("TOKEN");
     let places = ["slack", "servicenow", "openai"].iter().fold(Places::default(), |all, name| all.with(place(name)));
-    let secrets = SecretsByName([("TOKEN".to_owned(), "tok-0123456789".to_owned())].into());
-    let caller = Caller::new(Outbound::over(Arc::new(target.clone())), places, Arc::new(secrets));
+    let caller = Caller::new(Outbound::over(Arc::new(target.clone())), places, credentials);
     let pauses = ProbePauses { first: Duration::from_secs(1), settled: Duration::from_secs(35) };
     let connectors = Connectors::new(caller).with_pauses(pauses);
     let shutdown = CancellationToken::new();
@@ -73,16 +80,16 @@ fn start(fake: &Fake, target: &Target) -> Running {
     Running { shutdown, worker }
 }
 
-fn step(fake: &Fake, operation: &str, input: &Value) -> Assignment {
+pub fn step(fake: &Fake, operation: &str, input: &Value) -> Assignment {
     let step = fake.step(operation, &input.to_string());
     Assignment { kind: StepKind::Connector, effect: EffectClass::Unsafe, ..step }
 }
 
-fn message() -> Value {
+pub fn message() -> Value {
     json!({ "channel": "C1", "connection": "slack", "text": "Restarted" })
 }
 
-fn posted() -> (u16, Value) {
+pub fn posted() -> (u16, Value) {
     (200, json!({ "ok": true, "channel": "C1", "ts": "1.0" }))
 }
 

@@ -2,6 +2,7 @@
 //! for. Local programs and HTTP are tested against the real thing.
 
 mod connectors;
+mod credentials;
 mod drain;
 mod effects;
 mod fake;

@@ -1,0 +1,297 @@
+//! [`StepCredentials`]: what one step was given, from its first need to its end.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::join_all;
+use interlock_core::time::{Millis, Timestamp};
+use tokio::sync::Mutex;
+use tokio::time::{Instant, sleep_until};
+use tracing::{info, warn};
+
+use crate::clock::Clock;
+use crate::credentials::{Credentials, StepScope};
+use crate::error::{Cause, CredentialError};
+use crate::journal::NotedLease;
+use crate::limits;
+use crate::memory::SecretBuf;
+use crate::provider::{Entry, Fetched, Lease, SecretProvider};
+use crate::used::CredentialUsed;
+
+/// A step's secrets. Each entry is fetched once, when it is first needed. [`StepCredentials::end`] revokes; where it is not
+/// called because the step was dropped, its leases are revoked in the background.
+pub struct StepCredentials {
+    credentials: Credentials,
+    scope: StepScope,
+    held: Mutex<Held>,
+}
+
+#[derive(Default)]
+struct Held {
+    /// By provider and entry.
+    entries: BTreeMap<(String, Entry), HeldEntry>,
+    used: Vec<CredentialUsed>,
+}
+
+/// One entry's values, with the lease that they came with.
+struct HeldEntry {
+    fields: BTreeMap<String, Arc<SecretBuf>>,
+    lease: Option<(NotedLease, bool)>,
+    request_id: Option<String>,
+    fetched_at: Timestamp,
+    /// When the lease is renewed or, without one, the value fetched anew.
+    stale_at: Instant,
+}
+
+impl StepCredentials {
+    pub(crate) fn new(credentials: Credentials, scope: StepScope) -> Self {
+        Self { credentials, scope, held: Mutex::default() }
+    }
+
+    /// The value of a secret. It is good for the call that it was asked for; ask again for the next one.
+    pub async fn get(&self, name: &str) -> Result<Arc<SecretBuf>, CredentialError> {
+        let (provider_name, provider) = self.credentials.provider(&self.scope, name)?;
+        let failed = |cause| CredentialError { name: name.to_owned(), provider: provider_name.to_owned(), cause };
+        let location = provider.locate(self.scope.tenant, name).map_err(failed)?;
+        // Held over the fetch: whoever else in the step needs the same entry gets the same.
+        let mut held = self.held.lock().await;
+        let key = (provider_name.to_owned(), location.entry);
+        let stale = held.entries.get(&key).is_some_and(|entry| Clock::is_past(entry.stale_at));
+        if stale && let Some(entry) = held.entries.remove(&key) {
+            match self.prolonged(&**provider, entry).await {
+                Ok(entry) => {
+                    held.entries.insert(key.clone(), entry);
+                }
+                Err(ended) => held.note_revoked(ended),
+            }
+        }
+        if !held.entries.contains_key(&key) {
+            if held.entries.len() >= limits::SECRETS_PER_STEP_MAX {
+                let what = format!("a step uses at most {} secrets", limits::SECRETS_PER_STEP_MAX);
+                return Err(failed(Cause::NotThere(what)));
+            }
+            let entry = self.fetch(provider_name, &**provider, &key.1).await.map_err(failed)?;
+            held.entries.insert(key.clone(), entry);
+        }
+        let missing = || failed(Cause::NotThere(format!("`{}` has no field `{}`", key.1.path, location.field)));
+        let entry = held.entries.get(&key).ok_or_else(missing)?;
+        let value = Arc::clone(entry.fields.get(&location.field).ok_or_else(missing)?);
+        let used = CredentialUsed {
+            credential_id: format!("{provider_name}/{name}"),
+            vault_request_id: entry.request_id.clone(),
+            lease_id: entry.lease.as_ref().map(|(lease, _)| lease.lease_id.clone()),
+            fetched_at: entry.fetched_at,
+            revoked_at: None,
+        };
+        if !held.used.contains(&used) {
+            info!(
+                credential = used.credential_id,
+                vault_request = used.vault_request_id,
+                lease = used.lease_id,
+                "a credential was fetched"
+            );
+            held.used.push(used);
+        }
+        Ok(value)
+    }
+
+    async fn fetch(&self, name: &str, provider: &dyn SecretProvider, entry: &Entry) -> Result<HeldEntry, Cause> {
+        let Fetched { fields, lease, request_id } = provider.fetch(entry).await?;
+        let fetched_at = self.now();
+        let mut held = HeldEntry {
+            fields: fields.into_iter().map(|(name, value)| (name, Arc::new(value))).collect(),
+            lease: None,
+            request_id,
+            fetched_at,
+            stale_at: Clock::after(limits::LEASE_MAX),
+        };
+        if let Some(lease) = lease {
+            let (noted, lease) = self.admitted(name, provider, lease).await?;
+            held.stale_at = stale_at(lease.duration);
+            held.lease = Some((noted, lease.renewable));
+        }
+        Ok(held)
+    }
+
+    /// A lease that is noted and short enough; it is given back at once where it is not.
+    async fn admitted(
+        &self,
+        name: &str,
+        provider: &dyn SecretProvider,
+        lease: Lease,
+    ) -> Result<(NotedLease, Lease), Cause> {
+        let until = self.now() + millis(lease.duration);
+        let noted = NotedLease { provider: name.to_owned(), lease_id: lease.id.clone(), until };
+        // From here on it is revoked whatever happens, also if nobody polls this any further.
+        let guard = Unclaimed { credentials: &self.credentials, lease: Some(noted.clone()) };
+        match self.credentials.0.options.journal.as_ref().map(|journal| journal.opened(&noted)) {
+            Some(Ok(())) => {}
+            Some(Err(error)) => return Err(Cause::JournalUnusable(error.to_string())),
+            None => return Err(Cause::JournalUnusable("this worker has none".to_owned())),
+        }
+        let lease = shortened(provider, lease).await?;
+        guard.claimed();
+        Ok((noted, lease))
+    }
+
+    /// The entry with a new term; the lease that has ended where it cannot have one.
+    async fn prolonged(
+        &self,
+        provider: &dyn SecretProvider,
+        mut entry: HeldEntry,
+    ) -> Result<HeldEntry, Option<(NotedLease, Option<Timestamp>)>> {
+        let Some((noted, renewable)) = entry.lease.take() else { return Err(None) };
+        if renewable {
+            let guard = Unclaimed { credentials: &self.credentials, lease: Some(noted.clone()) };
+            let renewed = provider.renew(&noted.lease_id, limits::LEASE_MAX).await;
+            guard.claimed();
+            match renewed {
+                Ok(lease) if lease.duration <= limits::LEASE_MAX && !lease.duration.is_zero() => {
+                    entry.stale_at = stale_at(lease.duration);
+                    entry.lease = Some((noted, lease.renewable));
+                    return Ok(entry);
+                }
+                Ok(_) => {}
+                Err(cause) => warn!(lease = noted.lease_id, %cause, "a lease could not be renewed; it is given back"),
+            }
+        }
+        let revoked_at = self.give_back(&noted).await;
+        Err(Some((noted, revoked_at)))
+    }
+
+    /// Renews what is about to end, again and again: for a step that goes on for longer than a lease.
+    pub async fn keep_alive(&self) {
+        loop {
+            let next = {
+                let held = self.held.lock().await;
+                held.entries.values().filter(|entry| entry.lease.is_some()).map(|entry| entry.stale_at).min()
+            };
+            sleep_until(next.unwrap_or_else(|| Clock::after(limits::LEASE_MAX / limits::RENEW_BEFORE_END))).await;
+            self.renew_due().await;
+        }
+    }
+
+    async fn renew_due(&self) {
+        let mut held = self.held.lock().await;
+        let due = held.entries.iter().filter(|(_, entry)| entry.lease.is_some() && Clock::is_past(entry.stale_at));
+        for key in due.map(|(key, _)| key.clone()).collect::<Vec<_>>() {
+            let (Some(provider), Some(entry)) =
+                (self.credentials.0.options.providers.get(&key.0), held.entries.remove(&key))
+            else {
+                continue;
+            };
+            match self.prolonged(&**provider, entry).await {
+                Ok(entry) => {
+                    held.entries.insert(key, entry);
+                }
+                Err(ended) => held.note_revoked(ended),
+            }
+        }
+    }
+
+    /// Revokes every lease, wipes every value, and says what was used.
+    pub async fn end(self) -> Vec<CredentialUsed> {
+        let mut held = self.held.lock().await;
+        let leases: Vec<NotedLease> =
+            std::mem::take(&mut held.entries).into_values().filter_map(|entry| Some(entry.lease?.0)).collect();
+        let mut used = std::mem::take(&mut held.used);
+        drop(held);
+        let step = &self;
+        let revoked = leases.into_iter().map(|lease| async move {
+            let revoked_at = step.give_back(&lease).await;
+            (lease, revoked_at)
+        });
+        for (lease, revoked_at) in join_all(revoked).await {
+            set_revoked(&mut used, &lease, revoked_at);
+        }
+        used
+    }
+
+    /// Revokes a lease now, or owes it.
+    async fn give_back(&self, lease: &NotedLease) -> Option<Timestamp> {
+        let guard = Unclaimed { credentials: &self.credentials, lease: Some(lease.clone()) };
+        match self.credentials.revoke(lease).await {
+            Ok(()) => {
+                guard.claimed();
+                Some(self.now())
+            }
+            Err(cause) => {
+                warn!(lease = lease.lease_id, %cause, "a lease could not be revoked when its step ended; it is tried again");
+                None
+            }
+        }
+    }
+
+    fn now(&self) -> Timestamp {
+        self.credentials.0.options.clock.now()
+    }
+}
+
+impl Drop for StepCredentials {
+    fn drop(&mut self) {
+        for entry in std::mem::take(&mut self.held.get_mut().entries).into_values() {
+            if let Some((lease, _)) = entry.lease {
+                self.credentials.0.owe(lease);
+            }
+        }
+    }
+}
+
+impl Held {
+    fn note_revoked(&mut self, ended: Option<(NotedLease, Option<Timestamp>)>) {
+        if let Some((lease, revoked_at)) = ended {
+            set_revoked(&mut self.used, &lease, revoked_at);
+        }
+    }
+}
+
+/// A lease that nobody answers for yet: it is owed when this is dropped.
+struct Unclaimed<'a> {
+    credentials: &'a Credentials,
+    lease: Option<NotedLease>,
+}
+
+impl Unclaimed<'_> {
+    fn claimed(mut self) {
+        self.lease = None;
+    }
+}
+
+impl Drop for Unclaimed<'_> {
+    fn drop(&mut self) {
+        if let Some(lease) = self.lease.take() {
+            self.credentials.0.owe(lease);
+        }
+    }
+}
+
+fn set_revoked(used: &mut [CredentialUsed], lease: &NotedLease, revoked_at: Option<Timestamp>) {
+    let same = |used: &&mut CredentialUsed| used.lease_id.as_deref() == Some(&lease.lease_id);
+    for used in used.iter_mut().filter(same) {
+        used.revoked_at = revoked_at;
+    }
+}
+
+/// The law: no lease runs for longer than five minutes. A longer one is cut by renewing it for less, or refused.
+async fn shortened(provider: &dyn SecretProvider, lease: Lease) -> Result<Lease, Cause> {
+    if lease.duration <= limits::LEASE_MAX && !lease.duration.is_zero() {
+        return Ok(lease);
+    }
+    if !lease.renewable {
+        return Err(Cause::LeaseTooLong(lease.duration));
+    }
+    let cut = provider.renew(&lease.id, limits::LEASE_MAX).await?;
+    if cut.duration > limits::LEASE_MAX || cut.duration.is_zero() {
+        return Err(Cause::LeaseTooLong(cut.duration));
+    }
+    Ok(Lease { id: lease.id, ..cut })
+}
+
+fn stale_at(duration: Duration) -> Instant {
+    Clock::after(duration.saturating_sub(duration / limits::RENEW_BEFORE_END))
+}
+
+fn millis(span: Duration) -> Millis {
+    Millis(u64::try_from(span.as_millis()).unwrap_or(u64::MAX))
+}

@@ -1,0 +1,9 @@
+//! Credentials against a simulated Vault, files and folders.
+
+mod contract;
+mod faults;
+mod harness;
+mod leases;
+mod login;
+mod simulator;
+mod sweep;
