@@ -103,5 +103,10 @@ const _: () = assert!(SESSION_RENEWAL.0 * 3 < SESSION_LEASE.0, "a session must s
 const _: () = assert!(STEPS_PER_WORKFLOW_MAX <= i32::MAX as usize);
 const _: () = assert!(ERROR_BYTES_MAX < PAYLOAD_BYTES_MAX);
 
+/// The longest command, with its variables; the sandbox takes no longer one.
+pub const ARGUMENTS_MAX: usize = 1_024;
+pub const VARIABLES_MAX: usize = 128;
+pub const COMMAND_BYTES_MAX: usize = 64 << 10;
+
 /// Decisions of one run that are shown.
 pub const DECISIONS_SHOWN_MAX: usize = 1_000;

@@ -1,10 +1,10 @@
 //! A claimed step, as a worker gets it.
 
-use interlock_core::plan::Work;
+use interlock_core::plan::{StepSpec, Undo, Work};
 use interlock_core::run::{Phase, Run};
 use interlock_core::state::TaskType;
 use interlock_core::trace::TraceContext;
-use interlock_core::work::{Assignment, AttemptRef};
+use interlock_core::work::{Assignment, AttemptRef, CommandTerms};
 
 /// The claimed step that the run stands at, as a worker gets it.
 pub(crate) fn assignment(run: &Run, epoch: u64) -> Option<Assignment> {
@@ -34,13 +34,25 @@ pub(crate) fn assignment(run: &Run, epoch: u64) -> Option<Assignment> {
         deadline_at: run.header.deadline_at,
         traceparent: trace.parent,
         tracestate: trace.state,
+        command: command_terms(run, spec),
     })
+}
+
+fn command_terms(run: &Run, spec: &StepSpec) -> Option<Box<CommandTerms>> {
+    let undo = match &spec.work {
+        Work::Command { .. } => None,
+        Work::Rollback { by: Undo::Argv(argv), .. } => Some(argv.clone()),
+        _ => return None,
+    };
+    let profile = run.plan.rules.profile.clone().unwrap_or_default();
+    Some(Box::new(CommandTerms { profile, credentials: spec.rules.credentials.clone(), undo }))
 }
 
 /// Kinds without a handler of their own are named by their kind.
 fn other_handler(work: &Work) -> String {
     match work {
         Work::Connector { operation, .. } => operation.clone(),
+        Work::Command { argv, .. } => argv.first().cloned().unwrap_or_default(),
         Work::Transform { .. } => "transform".to_owned(),
         Work::Model { .. } => "model".to_owned(),
         _ => String::new(),

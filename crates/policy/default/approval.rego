@@ -32,6 +32,21 @@ approvers := narrowed if {
 	count(configured) > 0
 } else := input.workflow.approvers
 
+# Whether a gate of the workflow asks nobody whom the configuration would not: people of some of its groups, where it names
+# any.
+asks_enough(gate) if {
+	gate != null
+	count(configured) == 0
+}
+
+asks_enough(gate) if {
+	gate != null
+	count(gate.approvers) > 0
+	every group in gate.approvers {
+		group in configured
+	}
+}
+
 # Whoever started the run does not decide on it. With two keys, neither does whoever wrote the workflow.
 exclude := ["starter", "author"] if {
 	needs_two_keys

@@ -7,7 +7,8 @@
 #   final_only      the last step that changes something; only for workflows that reach no further than low, else as critical_only
 #   none            neither the workflow nor its profile promises anything: only what is declared critical
 #
-# An `approval` step of the workflow itself that stands before the step counts as the question: nobody is asked twice.
+# An `approval` step of the workflow itself that stands before the step counts as the question, so that nobody is asked
+# twice: if it asks the people whom the configuration names (approval.rego).
 package interlock
 
 ask contains {"rule": "mode_per_step", "text": "the mode per_step asks before every step that changes something"} if {
@@ -25,7 +26,7 @@ ask contains {"rule": "mode_per_phase", "text": "the mode per_phase asks before 
 ask contains {"rule": "mode_per_phase", "text": "the mode per_phase asks for what was not known when its phase began"} if {
 	input.workflow.mode == "per_phase"
 	not input.step.begins_phase
-	not input.step.phase_gated
+	not asks_enough(input.step.phase_gate)
 	mode_applies
 	not input.run.agreed
 }
@@ -62,7 +63,7 @@ mode_applies if {
 
 not_asked_yet if {
 	not automatic_rollback
-	input.step.gate == null
+	not asks_enough(input.step.gate)
 }
 
 auto_approval_counts if input.workflow.mode in {"per_phase", "critical_only"}

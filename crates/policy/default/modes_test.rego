@@ -14,7 +14,7 @@ test_per_phase_asks_where_a_phase_begins if {
 	on(begins).obligations.scope == "phase"
 	shown := in_mode("per_phase", {"run": {"agreed": true}})
 	verdict_on(shown) == "allow"
-	gated := in_mode("per_phase", {"step": {"phase_gated": true}})
+	gated := in_mode("per_phase", {"step": {"phase_gate": {"quorum": 1, "approvers": []}}})
 	verdict_on(gated) == "allow"
 }
 

@@ -22,7 +22,7 @@ plain := {
 		"phase": null,
 		"critical": false,
 		"begins_phase": false,
-		"phase_gated": false,
+		"phase_gate": null,
 		"last": false,
 		"gate": null,
 		"confidence": null,

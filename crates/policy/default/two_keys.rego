@@ -22,4 +22,7 @@ two_key_reasons contains "it runs a shell script" if {
 }
 
 # An `approval` step before it that two people must pass.
-two_keys_at_gate if input.step.gate.quorum >= 2
+two_keys_at_gate if {
+	asks_enough(input.step.gate)
+	input.step.gate.quorum >= 2
+}

@@ -1,8 +1,9 @@
 //! From a run and what it is about to do, to the input document.
 
 use interlock_core::governance::action::Action;
+use interlock_core::json::Json;
 use interlock_core::plan::rules::ValidationMode;
-use interlock_core::plan::{BlastRadius, Gate, Plan, StepSpec, Undo, Work};
+use interlock_core::plan::{BlastRadius, BoundCommand, Gate, Plan, StepSpec, Undo, Work};
 use interlock_core::run::{Agreed, Run};
 use interlock_core::state::{EffectClass, StepKind};
 use interlock_core::time::Millis;
@@ -21,11 +22,19 @@ impl PolicyInput {
         Self {
             workflow: WorkflowFacts::of(&run.plan),
             step: StepFacts::of(&run.plan, spec, action.step),
-            action: ActionFacts::of(action, spec, &run.plan),
+            action: ActionFacts::of(action, spec, run),
             run: RunFacts::of(run, action),
             worker: None,
             fields: action.input.clone(),
         }
+    }
+
+    /// The same with what the step is given as a whole, where the action has only a reference to it.
+    pub fn with_whole_input(self, action: &Action, spec: &StepSpec, run: &Run, whole: Json) -> Self {
+        let rollback = self.action.rollback.clone();
+        let action = Action { input: whole, ..action.clone() };
+        let facts = ActionFacts { rollback, ..ActionFacts::of(&action, spec, run) };
+        Self { action: facts, fields: action.input, ..self }
     }
 
     /// The same for the worker that is about to act.
@@ -70,13 +79,18 @@ impl StepFacts {
             phase: spec.rules.phase,
             critical: spec.rules.critical,
             begins_phase: is_asked(ValidationMode::PerPhase),
-            phase_gated: phase_gate(plan, index).is_some(),
+            phase_gate: phase_gate(plan, index).map(GateFacts::of),
             last: is_asked(ValidationMode::FinalOnly),
-            gate: gate_before(plan, index)
-                .map(|gate| GateFacts { quorum: gate.quorum, approvers: gate.approvers.clone() }),
+            gate: gate_before(plan, index).map(GateFacts::of),
             confidence,
             credentials: spec.rules.credentials.clone(),
         }
+    }
+}
+
+impl GateFacts {
+    fn of(gate: &Gate) -> Self {
+        Self { quorum: gate.quorum, approvers: gate.approvers.clone() }
     }
 }
 
@@ -118,11 +132,15 @@ fn effect_of(action: &Action) -> EffectClass {
     }
 }
 
-/// What undoes a step is covered by the step's own permission. Of a step that needed none, because it only reads, there is
-/// none that could cover it: then it is judged like anything else that somebody orders.
-fn covered(spec: &StepSpec, plan: &Plan) -> &'static str {
+/// What undoes a step is covered by the step's own permission, as the workflow has it. Of a step that needed none, because
+/// it only reads, there is none that could cover it, and none covers what somebody gives it instead: then it is judged like
+/// anything else that somebody orders.
+fn covered(action: &Action, spec: &StepSpec, run: &Run) -> &'static str {
     match &spec.work {
-        Work::Rollback { undoes, .. } if plan.step(*undoes).is_some_and(StepSpec::is_governed) => "automatic",
+        Work::Rollback { undoes, .. } => {
+            let is_governed = run.plan.step(*undoes).is_some_and(StepSpec::is_governed);
+            if is_governed && run.is_as_planned(action.step, &action.input) { "automatic" } else { "manual" }
+        }
         _ => "manual",
     }
 }
@@ -132,9 +150,14 @@ fn last_part(word: &str) -> &str {
 }
 
 impl ActionFacts {
-    fn of(action: &Action, spec: &StepSpec, plan: &Plan) -> Self {
+    fn of(action: &Action, spec: &StepSpec, run: &Run) -> Self {
         let (argv, env) = match &spec.work {
-            Work::Command { argv, env } => (Some(argv.clone()), env.keys().cloned().collect()),
+            // As it will be run. What cannot be read is no command that anybody knows.
+            Work::Command { .. } => {
+                let bound: Option<BoundCommand> = action.input.decode().ok();
+                bound
+                    .map_or((Some(Vec::new()), Vec::new()), |bound| (Some(bound.argv), bound.env.into_keys().collect()))
+            }
             Work::Rollback { by: Undo::Argv(argv), .. } => (Some(argv.clone()), Vec::new()),
             _ => (None, Vec::new()),
         };
@@ -147,7 +170,7 @@ impl ActionFacts {
             blast_radius: action.blast_radius,
             destructive: action.destructive,
             reversible: action.reversible,
-            rollback: (action.kind == StepKind::Rollback).then(|| covered(spec, plan).to_owned()),
+            rollback: (action.kind == StepKind::Rollback).then(|| covered(action, spec, run).to_owned()),
         }
     }
 }

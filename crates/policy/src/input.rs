@@ -47,7 +47,6 @@ pub struct WorkflowFacts {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct StepFacts {
     pub key: String,
     pub position: u32,
@@ -58,7 +57,7 @@ pub struct StepFacts {
     pub begins_phase: bool,
     /// An `approval` step of the workflow stands before its phase.
     #[serde(default)]
-    pub phase_gated: bool,
+    pub phase_gate: Option<GateFacts>,
     /// The last step of the workflow that changes something.
     pub last: bool,
     /// The `approval` step before it that asks about this step.
@@ -190,7 +189,7 @@ pub const PATHS: &[&str] = &[
     "step.phase",
     "step.critical",
     "step.begins_phase",
-    "step.phase_gated",
+    "step.phase_gate",
     "step.last",
     "step.gate.quorum",
     "step.gate.approvers.*",

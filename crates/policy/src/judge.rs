@@ -57,6 +57,7 @@ impl Obligations {
     pub fn terms(&self, plan: &Plan) -> Terms {
         Terms {
             gate: self.gate(plan),
+            and_from: Vec::new(),
             excludes_author: self.exclude.contains(&Excluded::Author),
             forbids_self: !self.self_approval,
         }

@@ -9,7 +9,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use interlock_core::decide::{self, Asked, Asking, Bound, Command, Completion, Known, Outcome, Rendered, StartRequest};
+use interlock_core::decide::{
+    self, Asked, Asking, Bound, Command, Completion, Known, Outcome, Rendered, StartRequest, Used,
+};
 use interlock_core::governance::judge::AllowDeclared;
 use interlock_core::ids::{RunId, ServerId, SessionId, TenantId};
 use interlock_core::json::HashHex;
@@ -136,6 +138,7 @@ impl Bench {
             idempotency: None,
             inherited: vec![],
             starters: vec![],
+            used: Used::default(),
             named: vec![],
             queued: None,
             claim: Some(Claimer::of_all_trades(session)),

@@ -15,6 +15,7 @@ use tracing::{debug, warn};
 
 use crate::context::{Effects, Inner, Port, TaskContext};
 use crate::error::TaskError;
+use crate::executors::command::Commands;
 use crate::executors::connector::Connectors;
 use crate::executors::task::Handler;
 use crate::session::Session;
@@ -25,6 +26,7 @@ pub(crate) struct Slots<T> {
     pub session: Arc<Session<T>>,
     pub tasks: Tasks,
     pub connectors: Option<Arc<Connectors>>,
+    pub commands: Option<Arc<Commands>>,
     /// How long a task may clean up once it is no longer wanted.
     pub stop_grace: Duration,
 }
@@ -91,10 +93,16 @@ impl<T: Transport> Slots<T> {
     fn executor(&self, assignment: &Assignment) -> Option<Arc<dyn Handler>> {
         match assignment.kind {
             StepKind::Task => self.tasks.get(&assignment.handler),
+            StepKind::Command => self.command(assignment),
+            StepKind::Rollback if assignment.command.is_some() => self.command(assignment),
             StepKind::Rollback => self.tasks.get(&assignment.handler).or_else(|| self.connector(assignment)),
             StepKind::Connector | StepKind::Model => self.connector(assignment),
-            StepKind::Command | StepKind::Transform | StepKind::Approval | StepKind::Wait => None,
+            StepKind::Transform | StepKind::Approval | StepKind::Wait => None,
         }
+    }
+
+    fn command(&self, assignment: &Assignment) -> Option<Arc<dyn Handler>> {
+        self.commands.as_ref()?.executor(assignment.command.as_deref()?)
     }
 
     fn connector(&self, assignment: &Assignment) -> Option<Arc<dyn Handler>> {

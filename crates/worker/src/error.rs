@@ -6,6 +6,7 @@ use std::fmt;
 use std::time::Duration;
 
 use interlock_core::plan::retry::{ErrorClass, StepError};
+use interlock_core::state::EffectClass;
 use interlock_core::time::Millis;
 use interlock_core::work::ReportedOutcome;
 
@@ -20,6 +21,14 @@ pub struct TaskError {
 }
 
 impl TaskError {
+    /// The same, and final where a repeat would do harm.
+    pub(crate) fn unless_repeatable(mut self, effect: EffectClass) -> Self {
+        if effect == EffectClass::Unsafe {
+            self.error.class = ErrorClass::Terminal;
+        }
+        self
+    }
+
     pub fn new(class: ErrorClass, code: &str, message: impl Into<String>) -> Self {
         Self { error: StepError::new(class, code, message), backoff: None }
     }

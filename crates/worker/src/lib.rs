@@ -43,6 +43,7 @@ mod worker;
 
 pub use context::TaskContext;
 pub use error::{EffectFailure, Happened, TaskError};
+pub use executors::command::{CommandOptions, Commands};
 pub use executors::connector::{Connectors, ProbePauses};
 pub use executors::program::ExecTask;
 pub use http::HttpTransport;

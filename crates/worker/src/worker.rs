@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
 use crate::attempt::Slots;
+use crate::executors::command::Commands;
 use crate::executors::connector::Connectors;
 use crate::limits;
 use crate::renew::keep_alive;
@@ -34,6 +35,8 @@ pub struct WorkerOptions {
     /// The tenant that is served; none for a worker inside the server, which serves all.
     pub tenant: Option<TenantId>,
     pub build_id: Option<String>,
+    /// What it has besides, in the words of `requires.capabilities`.
+    pub capabilities: Vec<String>,
     /// How long a poll waits for work.
     pub poll_wait: Duration,
     /// How long a task may clean up once it is no longer wanted.
@@ -52,6 +55,7 @@ impl Default for WorkerOptions {
             slots: 16,
             tenant: None,
             build_id: None,
+            capabilities: Vec::new(),
             poll_wait: Duration::from_secs(20),
             stop_grace: interlock_core::limits::WORKER_STOP_GRACE.as_duration(),
             drain_grace: Duration::from_secs(30),
@@ -72,6 +76,7 @@ pub struct Worker<T> {
     transport: T,
     tasks: Tasks,
     connectors: Option<Arc<Connectors>>,
+    commands: Option<Arc<Commands>>,
     options: WorkerOptions,
     jitter: Arc<Jitter>,
 }
@@ -86,12 +91,17 @@ enum Ended {
 impl<T: Transport> Worker<T> {
     pub fn new(transport: T, tasks: Tasks, options: WorkerOptions) -> Self {
         let jitter = Arc::new(Jitter::new(options.seed));
-        Self { transport, tasks, connectors: None, options, jitter }
+        Self { transport, tasks, connectors: None, commands: None, options, jitter }
     }
 
     /// Has it carry out `connector` and `model` steps too.
     pub fn with_connectors(self, connectors: Connectors) -> Self {
         Self { connectors: Some(Arc::new(connectors)), ..self }
+    }
+
+    /// Has it run sandboxed commands too.
+    pub fn with_commands(self, commands: Commands) -> Self {
+        Self { commands: Some(Arc::new(commands)), ..self }
     }
 
     /// The tasks that it is given steps of. Rollbacks ask for a connector by its name, as for a task.
@@ -108,6 +118,8 @@ impl<T: Transport> Worker<T> {
         if self.connectors.is_some() {
             names.extend([StepKind::Connector, StepKind::Model].map(|kind| kind.as_str().to_owned()));
         }
+        names.extend(self.commands.iter().flat_map(|commands| commands.capabilities()));
+        names.extend(self.options.capabilities.iter().cloned());
         names
     }
 
@@ -177,6 +189,7 @@ impl<T: Transport> Worker<T> {
             session: Arc::clone(session),
             tasks: self.tasks.clone(),
             connectors: self.connectors.clone(),
+            commands: self.commands.clone(),
             stop_grace: self.options.stop_grace,
         });
         // It is aborted when this future is dropped.

@@ -1,6 +1,7 @@
 //! Binding: what [`decide`](interlock_core::decide) asks about a step that is about to begin is evaluated here, so that it
 //! stays pure. [`Facts`] is all that an evaluation looks at, owned, so that it can run on another thread.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use interlock_connectors::{MODEL_CHAT, bound, find};
@@ -9,8 +10,9 @@ use interlock_core::ids::RunId;
 use interlock_core::json::{Json, NUL, canonical};
 use interlock_core::limits;
 use interlock_core::plan::retry::{ErrorClass, StepError};
-use interlock_core::plan::{Gate, Plan, StepSpec, WaitFor, Work};
+use interlock_core::plan::{Gate, Plan, StepSpec, WaitFor, Work, bound_command};
 use interlock_core::run::{Header, Step};
+use interlock_core::state::StepKind;
 use interlock_core::time::Timestamp;
 use serde_json::{Map, Value, json};
 
@@ -22,21 +24,21 @@ pub fn fixed(asking: &Asking<'_>) -> Option<Rendered> {
     if !asking.has_expressions() {
         return Some(Rendered::default());
     }
-    // What a connector is given is checked as well, and may be wrong.
-    if connector_of(asking.spec()).is_some() {
+    // What a connector or a command is given is checked as well, and may be wrong.
+    if connector_of(asking.spec()).is_some() || asking.spec().is_command() {
         return None;
     }
     let template = input_template(asking.spec()).filter(|template| !expression::is_dynamic(template.as_str()))?;
-    (!asking.has_condition()).then(|| Rendered { input: Some(template.clone()), ..Rendered::default() })
+    (!asking.has_condition()).then(|| Rendered { input: Some(template.into_owned()), ..Rendered::default() })
 }
 
-const fn input_template(spec: &StepSpec) -> Option<&Json> {
+fn input_template(spec: &StepSpec) -> Option<Cow<'_, Json>> {
     match &spec.work {
         Work::Task { with: Some(template), .. }
         | Work::Transform { value: template }
         | Work::Connector { with: Some(template), .. }
-        | Work::Model { with: Some(template), .. } => Some(template),
-        _ => None,
+        | Work::Model { with: Some(template), .. } => Some(Cow::Borrowed(template)),
+        _ => spec.command_template().map(Cow::Owned),
     }
 }
 
@@ -52,6 +54,11 @@ fn connector_of(spec: &StepSpec) -> Option<&str> {
 /// The fields of a connector's operation: checked, complete and canonical, so that what is judged and approved is what is
 /// sent.
 fn bound_fields(spec: &StepSpec, input: Json) -> Result<Json, StepError> {
+    if spec.kind() == StepKind::Command {
+        let invalid = |message: String| StepError::new(ErrorClass::Invalid, "COMMAND_INVALID", message);
+        let value = input.to_exact_value().map_err(invalid)?;
+        return bound_command(value).map_err(invalid);
+    }
     let Some(name) = connector_of(spec) else { return Ok(input) };
     let invalid = |message: String| StepError::new(ErrorClass::Invalid, "CONNECTOR_INPUT_INVALID", message);
     let connector = find(name).ok_or_else(|| invalid(format!("there is no connector `{name}`")))?;
@@ -91,7 +98,7 @@ impl Facts {
         let spec = facts.plan.steps.get(position as usize)?;
         let depends =
             |template: &Json| expression::is_dynamic(template.as_str()) && template.as_str().contains("steps");
-        (!input_template(spec).is_some_and(depends)).then_some(facts)
+        (!input_template(spec).as_deref().is_some_and(depends)).then_some(facts)
     }
 
     /// The inputs and outputs that expressions see.
@@ -186,7 +193,7 @@ fn is_marked(value: &Value) -> bool {
 fn render_step(spec: &StepSpec, scope: &Scope) -> Result<Rendered, StepError> {
     let mut rendered = Rendered::default();
     if let Some(template) = input_template(spec) {
-        rendered.input = Some(bound_fields(spec, render(template, scope)?)?);
+        rendered.input = Some(bound_fields(spec, render(&template, scope)?)?);
     }
     match &spec.work {
         Work::Wait { until: WaitFor::Signal { key: Some(key), .. }, .. } => {

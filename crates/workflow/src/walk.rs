@@ -223,7 +223,9 @@ impl Walker {
             Work::Connector { with: Some(with), .. } | Work::Model { with: Some(with), .. } => {
                 walked.input = Some(self.value(&with.to_value().unwrap_or_default(), walked));
             }
-            Work::Command { argv, .. } => walked.input = Some(self.value(&json!(argv), walked)),
+            Work::Command { argv, env } => {
+                walked.input = Some(self.value(&json!({ "argv": argv, "env": env }), walked));
+            }
             Work::Transform { value } => {
                 let template = value.to_value().unwrap_or_default();
                 let open = open_expressions(&template, self);

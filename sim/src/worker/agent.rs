@@ -46,6 +46,7 @@ pub(super) async fn live(worker: &Arc<Worker>) -> Ended {
         slots: worker.slots,
         tenant: worker.tenant,
         build_id: None,
+        capabilities: Vec::new(),
         poll_wait: dice.millis(200..=4_000),
         stop_grace: STOP_GRACE,
         drain_grace: dice.millis(500..=4_000),

@@ -2,6 +2,7 @@
 //! worker inside ([`embedded`]) and a demo to watch.
 
 pub mod address;
+pub mod commands;
 pub mod connectors;
 mod demo;
 pub mod embedded;

@@ -3,13 +3,14 @@
 use clap::Args;
 use interlock_credentials::Tenancy;
 use interlock_engine::Engine;
-use interlock_worker::{Connectors, Tasks, Worker, WorkerError, WorkerOptions};
+use interlock_worker::{Commands, Connectors, Tasks, Worker, WorkerError, WorkerOptions};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::client::local;
 use crate::config::{ConfigArg, LogArgs};
-use crate::server::connectors::{ConnectorArgs, Sweeping};
+use crate::server::commands::CommandArgs;
+use crate::server::connectors::{ConnectorArgs, Sweeping, no_secrets};
 use crate::server::embedded::Embedded;
 use crate::server::{self, address, demo, timeline};
 use crate::server::{Bound, EngineArgs, HttpArgs};
@@ -24,6 +25,8 @@ pub struct UpArgs {
     http: HttpArgs,
     #[command(flatten)]
     connectors: ConnectorArgs,
+    #[command(flatten)]
+    commands: CommandArgs,
     /// Do not place demo orders.
     #[arg(long, env = "INTERLOCK_NO_DEMO")]
     no_demo: bool,
@@ -34,6 +37,7 @@ pub struct UpArgs {
 impl UpArgs {
     pub fn check(&self) -> anyhow::Result<()> {
         self.engine.check(&self.http)?;
+        self.commands.check()?;
         self.connectors.check(Tenancy::Several)
     }
 }
@@ -41,6 +45,8 @@ impl UpArgs {
 pub async fn run(args: UpArgs) -> anyhow::Result<()> {
     let opened = args.engine.open(&args.http).await?;
     let calls = args.connectors.open(opened.outbound.clone(), Tenancy::Several, args.engine.data())?;
+    let credentials = calls.as_ref().map_or_else(no_secrets, |calls| calls.credentials.clone());
+    let commands = args.commands.open(opened.outbound.clone(), credentials).await?;
     let engine = opened.engine.clone();
     let tenant = demo::tenant(&engine).await?;
     demo::apply(&engine, tenant).await?;
@@ -50,13 +56,12 @@ pub async fn run(args: UpArgs) -> anyhow::Result<()> {
     let stop = CancellationToken::new();
     let serving = tokio::spawn(http.run(stop.clone()));
     let worker = embedded_worker(&engine, stop.clone());
-    let calling = match calls {
-        None => None,
-        Some(calls) => {
-            let sweeping = Sweeping::start(calls.credentials).await;
-            Some((calling_worker(&engine, calls.connectors, stop.clone()), sweeping))
-        }
+    let (connectors, sweeping) = match calls {
+        None => (None, None),
+        Some(calls) => (Some(calls.connectors), Some(Sweeping::start(calls.credentials).await)),
     };
+    let acting = (connectors.is_some() || commands.is_some())
+        .then(|| acting_worker(&engine, (connectors, commands), stop.clone()));
 
     println!("Interlock is up: http://{address}, on {}.", interlock_store::StoreUrl::parse(&args.engine.url()?)?);
     match address::warning(listens) {
@@ -93,11 +98,14 @@ pub async fn run(args: UpArgs) -> anyhow::Result<()> {
     println!("\nStopping: running steps finish, the rest waits in the store.");
     stop.cancel();
     worker.await??;
-    if let Some((calling, sweeping)) = calling {
-        let ended = calling.await;
+    let acted = match acting {
+        Some(acting) => acting.await,
+        None => Ok(Ok(())),
+    };
+    if let Some(sweeping) = sweeping {
         sweeping.end().await;
-        ended??;
     }
+    acted??;
     if let Some(driving) = driving {
         driving.await??;
     }
@@ -120,14 +128,20 @@ fn embedded_worker(engine: &Engine, stop: CancellationToken) -> JoinHandle<Resul
     tokio::spawn(Worker::new(Embedded(engine.clone()), demo::tasks(), options).run(stop))
 }
 
-/// Another one that calls other systems. Calls may take long, so they do not take the demo's places.
-fn calling_worker(
+/// Another one that calls other systems and runs commands. Both may take long, so they do not take the demo's places.
+fn acting_worker(
     engine: &Engine,
-    connectors: Connectors,
+    (connectors, commands): (Option<Connectors>, Option<Commands>),
     stop: CancellationToken,
 ) -> JoinHandle<Result<(), WorkerError>> {
-    let name = format!("connectors:{}", std::process::id());
-    let worker =
+    let name = format!("acting:{}", std::process::id());
+    let mut worker =
         Worker::new(Embedded(engine.clone()), Tasks::new(), WorkerOptions { name, ..WorkerOptions::default() });
-    tokio::spawn(worker.with_connectors(connectors).run(stop))
+    if let Some(connectors) = connectors {
+        worker = worker.with_connectors(connectors);
+    }
+    if let Some(commands) = commands {
+        worker = worker.with_commands(commands);
+    }
+    tokio::spawn(worker.run(stop))
 }

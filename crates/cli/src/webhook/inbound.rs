@@ -7,7 +7,7 @@ use interlock_protocol::webhooks::{
 };
 use reqwest::Method;
 
-use super::{DeleteArgs, EndpointArg, SecretArgs, told};
+use super::{DeleteArgs, EndpointArg, SigningSecretArgs, told};
 use crate::client::{Client, fill};
 use crate::output::exit::{Ended, Exit};
 use crate::output::table::{Cell, Table};
@@ -46,7 +46,7 @@ pub struct CreateInboundArgs {
     #[arg(long)]
     no_secondary: bool,
     #[command(flatten)]
-    secret: SecretArgs,
+    secret: SigningSecretArgs,
 }
 
 #[derive(Debug, Args)]
@@ -54,7 +54,7 @@ pub struct RotateArgs {
     #[command(flatten)]
     named: EndpointArg,
     #[command(flatten)]
-    secret: SecretArgs,
+    secret: SigningSecretArgs,
 }
 
 pub async fn run(client: &Client, printer: Printer, verb: InboundVerb) -> anyhow::Result<()> {

@@ -49,13 +49,13 @@ struct DeleteArgs {
 
 /// A secret never stands in the arguments, where every process can read it.
 #[derive(Debug, Args)]
-struct SecretArgs {
+struct SigningSecretArgs {
     /// A file that holds the sender's secret, `-` for stdin; without it the server makes one.
     #[arg(long, value_name = "FILE")]
     secret_file: Option<PathBuf>,
 }
 
-impl SecretArgs {
+impl SigningSecretArgs {
     fn read(&self) -> anyhow::Result<Option<String>> {
         let Some(path) = &self.secret_file else { return Ok(None) };
         let text = if path.as_os_str() == "-" {

@@ -21,7 +21,8 @@ use crate::client::target::TargetArgs;
 use crate::config::{ConfigArg, LogArgs};
 use crate::identity::key_file;
 use crate::output::exit::{Ended, Exit};
-use crate::server::connectors::{ConnectorArgs, Sweeping};
+use crate::server::commands::CommandArgs;
+use crate::server::connectors::{ConnectorArgs, Sweeping, no_secrets};
 use crate::server::outbound::OutboundArgs;
 use telling::Telling;
 
@@ -83,6 +84,11 @@ struct StartWorkerArgs {
     #[command(flatten)]
     connectors: ConnectorArgs,
     #[command(flatten)]
+    commands: CommandArgs,
+    /// What this worker has besides, in the words of a step's `requires.capabilities`.
+    #[arg(long = "capability", env = "INTERLOCK_WORKER_CAPABILITIES", value_name = "NAME", value_delimiter = ',')]
+    capabilities: Vec<String>,
+    #[command(flatten)]
     outbound: OutboundArgs,
     #[command(flatten)]
     log: LogArgs,
@@ -107,6 +113,8 @@ impl WorkerArgs {
     pub fn check(&self) -> anyhow::Result<()> {
         tasks(&self.start.tasks)?;
         self.start.outbound.client()?;
+        self.start.commands.check()?;
+        check_capabilities(&self.start.capabilities)?;
         self.start.connectors.check(Tenancy::One)
     }
 }
@@ -128,10 +136,12 @@ fn tasks(given: &[String]) -> anyhow::Result<Tasks> {
 }
 
 async fn start(args: StartWorkerArgs) -> anyhow::Result<()> {
-    if args.tasks.is_empty() && !args.connectors.is_given() {
+    check_capabilities(&args.capabilities)?;
+    if args.tasks.is_empty() && !args.connectors.is_given() && !args.commands.is_given() {
         let what = "this worker has no tasks: give it one with `--task NAME=PROGRAM`, as in `--task resize=./resize.sh`, \
                     with INTERLOCK_WORKER_TASKS, or in the table [worker.task] of the config file; or have it call other \
-                    systems with `--connectors FILE` and `--secrets FOLDER` or `--credentials FILE`";
+                    systems with `--connectors FILE` and `--secrets FOLDER` or `--credentials FILE`, or run commands with \
+                    `--commands FILE`";
         return Err(Ended::saying(Exit::Usage, what));
     }
     let tasks = tasks(&args.tasks)?;
@@ -139,9 +149,17 @@ async fn start(args: StartWorkerArgs) -> anyhow::Result<()> {
     harden_process().context("cannot keep this process's memory out of core dumps")?;
     let (server, key) = server_and_key(&args).await?;
     let calls = args.connectors.open(args.outbound.client()?, Tenancy::One, &args.data)?;
+    let credentials = match &calls {
+        Some(calls) => calls.credentials.clone(),
+        None => no_secrets(),
+    };
+    let commands = args.commands.open(args.outbound.client()?, credentials).await?;
     let mut names: Vec<&str> = tasks.names().collect();
     if calls.is_some() {
         names.push("connectors and models");
+    }
+    if commands.is_some() {
+        names.push("commands");
     }
     let transport = Telling::new(HttpTransport::new(&server, Some(key))?, &server, &names);
     let options = WorkerOptions {
@@ -149,6 +167,7 @@ async fn start(args: StartWorkerArgs) -> anyhow::Result<()> {
         queues: args.queues,
         slots: args.slots,
         seed: fastrand::u64(..),
+        capabilities: args.capabilities,
         ..WorkerOptions::default()
     };
     let stop = CancellationToken::new();
@@ -158,12 +177,26 @@ async fn start(args: StartWorkerArgs) -> anyhow::Result<()> {
         eprintln!("interlock: draining; running steps finish, then this worker stops");
         stopping.cancel();
     });
-    let worker = Worker::new(transport, tasks, options);
+    let mut worker = Worker::new(transport, tasks, options);
+    if let Some(commands) = commands {
+        worker = worker.with_commands(commands);
+    }
     let Some(calls) = calls else { return worker.run(stop).await.map_err(refused) };
     let sweeping = Sweeping::start(calls.credentials).await;
     let ended = worker.with_connectors(calls.connectors).run(stop).await;
     sweeping.end().await;
     ended.map_err(refused)
+}
+
+/// What a sandbox can do is proven, not said.
+fn check_capabilities(names: &[String]) -> anyhow::Result<()> {
+    match names.iter().find(|name| name.is_empty() || name.contains(':') || name.contains(char::is_whitespace)) {
+        Some(name) => {
+            let what = format!("`--capability {name}` is no name of a capability: it has no spaces and no colon");
+            Err(Ended::saying(Exit::Usage, what))
+        }
+        None => Ok(()),
+    }
 }
 
 fn refused(error: WorkerError) -> anyhow::Error {

@@ -17,7 +17,7 @@ use crate::run::approval::{Approval, Purpose, Terms};
 use crate::run::change::SideWrite;
 use crate::run::event::Event;
 use crate::run::{Agreed, Awaited, Phase, Wait};
-use crate::state::{ApprovalState, Control, Initiator, Reason, StepState};
+use crate::state::{ApprovalState, Control, Reason, StepState};
 use crate::time::{Millis, Timestamp};
 
 /// The code of a step on which nobody could decide.
@@ -301,14 +301,14 @@ pub(super) fn request(draft: &mut Draft<'_>, gate: &Gate, purpose: Purpose, reas
         action: None,
         excludes_author: false,
         forbids_self: false,
+        and_from: Vec::new(),
     }
 }
 
 /// Whoever directs the run so that somebody is asked has asked for it, and counts as one who started it from then on.
-fn exclude_requester(draft: &mut Draft<'_>) {
-    let by = &draft.asked.by;
-    let directs = matches!(by.initiator, Initiator::User | Initiator::Operator) && !draft.decided_by_vote;
-    if directs {
+pub(super) fn exclude_requester(draft: &mut Draft<'_>) {
+    if draft.is_directed() && !draft.decided_by_vote {
+        let by = &draft.asked.by;
         let people: Vec<String> = by.person.iter().chain(&by.makers).cloned().collect();
         count_as_starters(draft, people);
     }

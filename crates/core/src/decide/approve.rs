@@ -8,7 +8,7 @@ use crate::machine::step::StepEvent;
 use crate::plan::retry::{ErrorClass, StepError};
 use crate::plan::{OnDenial, OnFailure};
 use crate::rejection::Rejection;
-use crate::run::approval::{Approval, Purpose, Vote, Voter};
+use crate::run::approval::{Approval, Met, Purpose, Vote, Voter};
 use crate::run::change::SideWrite;
 use crate::run::event::Event;
 use crate::run::{Agreed, Phase};
@@ -97,10 +97,9 @@ fn approved(draft: &mut Draft<'_>, position: u32, approval: &Approval) -> Result
             eligible_at = eligible_at.max(approval.requested_at + draft.lease + draft.settles_after);
         }
         let at = draft.now();
-        let of_effect = approval.effect.clone().map(|effect| Agreed { at, ..effect });
-        let agreed = of_effect.or_else(|| draft.agreed_step(position));
-        let along = approval.also.iter().map(|along| Agreed { at, ..along.clone() });
-        draft.notes_mut().agreed.extend(agreed.into_iter().chain(along));
+        let agreed = approval.effect.clone().or_else(|| draft.agreed_step(position));
+        let met = |agreed: Agreed| Agreed { at, met: Met::by(approval), ..agreed };
+        draft.notes_mut().agreed.extend(agreed.into_iter().chain(approval.also.iter().cloned()).map(met));
         let wake = draft.step_mut(position).interrupted.take();
         draft.go(position, StepEvent::Approved, Phase::Ready { eligible_at, wake })?;
         draft.emit(Event::StepReady { step: position, why: "approved".into(), signal: None });

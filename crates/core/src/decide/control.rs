@@ -10,9 +10,9 @@ use crate::limits;
 use crate::machine::step::StepEvent;
 use crate::planted::{Bug, is_planted};
 use crate::rejection::Rejection;
-use crate::run::Phase;
 use crate::run::approval::{Approval, Terms, Voter};
 use crate::run::event::Event;
+use crate::run::{Phase, Refused};
 use crate::state::{ApprovalState, Control, Reason, StepKind, StepState};
 use crate::text::article::with_article;
 
@@ -103,22 +103,24 @@ pub(super) fn retry(draft: &mut Draft<'_>, input: Option<Json>) -> Result<(), Re
         return Err(Rejection::InvalidInput { what });
     }
     guard::drop_skip(draft);
+    let before = last_run_with(draft, position);
+    let is_changed = input.is_some();
+    if is_changed {
+        draft.step_mut(position).input = input;
+        // What comes of it is not for whoever has changed it to approve.
+        activate::exclude_requester(draft);
+    }
     let terms = match guard::guard_of(draft, position) {
         Guard::Nobody => None,
-        Guard::Gate(_) if input.is_some() && is_planted(Bug::ChangedInputNotAsked) => None,
+        Guard::Gate(_) if is_changed && is_planted(Bug::ChangedInputNotAsked) => None,
         Guard::Gate(terms) => Some(terms),
-        Guard::Gates if input.is_some() => {
+        Guard::Gates if is_changed => {
             let what = "several gates guard this step, and none of them can show the changed input: \
                         start a new run with the right input, or retry without one";
             return Err(Rejection::InvalidInput { what: what.into() });
         }
         Guard::Gates => return restart_from(draft, position),
     };
-    let before = draft.current().input.clone().unwrap_or_else(|| draft.run.header.inputs.clone());
-    let is_changed = input.is_some();
-    if is_changed {
-        draft.step_mut(position).input = input;
-    }
     draft.needs(position, Occasion::Retry(Again { ask: terms.map(Box::new), before, is_changed }));
     Ok(())
 }
@@ -158,6 +160,10 @@ pub(super) fn answered(draft: &mut Draft<'_>, position: u32, found: Found, again
     };
     if let Some(terms) = terms {
         guard::ask_to_retry(draft, terms, &again.before)?;
+        if again.is_changed {
+            let attempt = draft.step(position).attempt;
+            draft.notes_mut().refused = Some(Refused { step: position, attempt, before: again.before });
+        }
         new_iteration(draft, position);
     } else {
         new_iteration(draft, position);
@@ -166,6 +172,15 @@ pub(super) fn answered(draft: &mut Draft<'_>, position: u32, found: Found, again
     draft.emit(Event::StepReady { step: position, why: "operator_retry".into(), signal: None });
     go_active(draft);
     Ok(())
+}
+
+/// What the step was given when it ran last. Another input that people have refused is none.
+fn last_run_with(draft: &Draft<'_>, position: u32) -> Json {
+    let step = draft.step(position);
+    match &draft.notes().refused {
+        Some(refused) if (refused.step, refused.attempt) == (position, step.attempt) => refused.before.clone(),
+        _ => draft.input(position, step.input.as_ref()),
+    }
 }
 
 fn new_iteration(draft: &mut Draft<'_>, position: u32) {
@@ -230,6 +245,7 @@ pub(super) fn restart_from(draft: &mut Draft<'_>, position: u32) -> Result<(), R
         return Err(refuse(draft, "restart, while its approval is open,"));
     }
     guard::drop_skip(draft);
+    activate::exclude_requester(draft);
     let mut gates = guard::gates_of(&draft.run.plan, |at| draft.step(at), position);
     if is_planted(Bug::ApprovalInherited) {
         gates.clear();

@@ -18,6 +18,7 @@ use crate::machine::step::StepEvent;
 use crate::plan::{StepSpec, Work};
 use crate::planted::{Bug, is_planted};
 use crate::rejection::Rejection;
+use crate::run::approval::Met;
 use crate::run::change::{
     ChangeSet, ClaimChange, Delta, Done, End, JournalRow, LiveChange, LiveParts, SideWrite, Start,
 };
@@ -26,7 +27,7 @@ use crate::run::event::Event;
 use crate::run::project::{View, project};
 use crate::run::receipt::Receipt;
 use crate::run::{self, Agreed, NamedEffects, Notes, Phase, Run, Step};
-use crate::state::{Control, Detail, Reason, RunState, StepState};
+use crate::state::{Control, Detail, Initiator, Reason, RunState, StepState};
 use crate::time::{Millis, Timestamp};
 use crate::work::Claimer;
 use uuid::Uuid;
@@ -182,6 +183,11 @@ impl<'a> Draft<'a> {
         self.notes.as_ref().unwrap_or(&self.run.notes)
     }
 
+    /// Whether somebody has asked for the change, and not a clock or a worker.
+    pub fn is_directed(&self) -> bool {
+        matches!(self.asked.by.initiator, Initiator::User | Initiator::Operator)
+    }
+
     /// Whether the step has named an effect that must not be repeated.
     pub fn has_named_effects(&self, position: u32) -> bool {
         let iteration = self.step(position).iteration;
@@ -272,7 +278,7 @@ impl<'a> Draft<'a> {
         let step = self.step(position);
         let action = Action::of_step(self.spec(position), position, self.input(position, step.input.as_ref()))?;
         let action = HashHex(action.digest());
-        Some(Agreed { step: position, iteration: step.iteration, action, at: self.now() })
+        Some(Agreed { step: position, iteration: step.iteration, action, at: self.now(), met: Met::default() })
     }
 
     /// Whether people have agreed to the step too long ago, so that it must be judged anew.

@@ -1,7 +1,7 @@
 //! Effects: intent before, outcome after, and what is done about the doubt in between.
 
 use super::draft::Draft;
-use super::{activate, complete, fail};
+use super::{activate, complete, fail, guard};
 use crate::governance::action::tightened;
 use crate::governance::judge::{Decision, Grant, Withheld};
 use crate::json::HashHex;
@@ -22,7 +22,7 @@ pub(super) fn intent(
     draft: &mut Draft<'_>,
     position: u32,
     attempt: u32,
-    (mut receipt, grant): (Receipt, &Grant),
+    (mut receipt, grant, again): (Receipt, &Grant, bool),
 ) -> Result<(), Rejection> {
     complete::fence(draft, position, attempt)?;
     receipt.effect = tightened(draft.spec(position), receipt.effect);
@@ -39,15 +39,8 @@ pub(super) fn intent(
         let what = "an attempt performs its effects one after the other; record the outcome of the open one first";
         return Err(Rejection::InvalidInput { what: what.into() });
     }
-    // What was done can always be undone: a rollback is neither counted nor held up.
-    if receipt.effect != EffectClass::Read && draft.spec(position).kind() != StepKind::Rollback {
-        let writes = draft.notes().writes + 1;
-        if let Some(max) = draft.run.plan.writes_max
-            && writes > max
-        {
-            return Err(Rejection::WritesExhausted { run: draft.run.id, max });
-        }
-        draft.notes_mut().writes = writes;
+    if !again {
+        count_write(draft, position, receipt.effect)?;
     }
     if receipt.effect == EffectClass::Unsafe {
         draft.step_mut(position).open_intent = Some(receipt.id);
@@ -56,6 +49,21 @@ pub(super) fn intent(
     draft.record_decision(grant.action(), grant.ruling());
     use_up(draft, grant);
     put(draft, position, receipt);
+    Ok(())
+}
+
+/// What was done can always be undone: a rollback is neither counted nor held up.
+fn count_write(draft: &mut Draft<'_>, position: u32, effect: EffectClass) -> Result<(), Rejection> {
+    if effect == EffectClass::Read || draft.spec(position).kind() == StepKind::Rollback {
+        return Ok(());
+    }
+    let writes = draft.notes().writes + 1;
+    if let Some(max) = draft.run.plan.writes_max
+        && writes > max
+    {
+        return Err(Rejection::WritesExhausted { run: draft.run.id, max });
+    }
+    draft.notes_mut().writes = writes;
     Ok(())
 }
 
@@ -136,6 +144,7 @@ pub(super) fn intent_of_claim(draft: &mut Draft<'_>, receipt: Receipt, grant: &G
         let what = "the intent of a claim names the attempt that the claim makes".to_owned();
         return Err(Rejection::InvalidInput { what });
     }
+    count_write(draft, position, receipt.effect)?;
     draft.record_decision(grant.action(), grant.ruling());
     draft.step_mut(position).open_intent = Some(receipt.id);
     put(draft, position, receipt);
@@ -249,17 +258,24 @@ pub(super) fn resolve(draft: &mut Draft<'_>, resolve: Resolve) -> Result<(), Rej
     draft.step_mut(position).open_intent = None;
     draft.reason = None;
     match resolution {
-        Resolution::Happened => complete::succeed(draft, position, event, output.unwrap_or_else(Json::null)),
+        Resolution::Happened => {
+            if output.is_some() {
+                activate::exclude_requester(draft);
+            }
+            complete::succeed(draft, position, event, output.unwrap_or_else(Json::null))
+        }
         Resolution::DidNotHappen => {
             // It is somebody's word that it did not: what people agreed to is not lent out again on it.
             if draft.notes().agreed.iter().any(|agreed| agreed.step == position) {
                 draft.notes_mut().agreed.retain(|agreed| agreed.step != position);
             }
+            let guard = draft.is_directed().then(|| guard::terms_to_repeat(draft, position)).flatten();
             let eligible_at = draft.now();
             let wake = draft.step_mut(position).interrupted.take();
             draft.go(position, event, Phase::Ready { eligible_at, wake })?;
             draft.emit(Event::StepReady { step: position, why: format!("resolved: {reason}"), signal: None });
-            Ok(())
+            // The people who let it happen once are asked before it happens on somebody's word again.
+            guard.map_or(Ok(()), |terms| guard::ask_to_repeat(draft, &terms, &reason))
         }
         Resolution::Failed => {
             let error = StepError::new(ErrorClass::Terminal, "RESOLVED_FAILED", reason);

@@ -3,7 +3,7 @@
 //! could have approved it, in the same number (decision 0017).
 
 use super::draft::Draft;
-use super::{activate, approve, control};
+use super::{activate, approve, control, rollback};
 use crate::json::{Hash, Json};
 use crate::limits;
 use crate::machine::step::StepEvent;
@@ -13,7 +13,7 @@ use crate::rejection::Rejection;
 use crate::run::approval::{Approval, Purpose, Terms, Voter};
 use crate::run::event::Event;
 use crate::run::{Phase, Run, Step};
-use crate::state::{ApprovalState, StepState};
+use crate::state::{ApprovalState, StepKind, StepState};
 use crate::text::visible::visible;
 
 /// The gates whose approvals a step stands on, the first one first: back to the nearest one that asked. Gates with nothing
@@ -55,7 +55,8 @@ fn terms_of(approval: &Approval) -> Terms {
         escalate_after: None,
         expires_after: None,
     };
-    Terms { gate, excludes_author: approval.excludes_author, forbids_self: approval.forbids_self }
+    let Approval { and_from, excludes_author, forbids_self, .. } = approval.clone();
+    Terms { gate, and_from, excludes_author, forbids_self }
 }
 
 /// Whose approval the current step of a run needs to be skipped; `None` where no open or refused approval guards it.
@@ -91,6 +92,9 @@ pub(super) enum Guard {
 
 /// What guards another execution of a step. A wait does nothing, and a gate asks by itself.
 pub(super) fn guard_of(draft: &Draft<'_>, position: u32) -> Guard {
+    if draft.spec(position).kind() == StepKind::Rollback {
+        return guard_of_undoing(draft, position);
+    }
     let Some(spec) = draft.run.plan.step(position) else { return Guard::Nobody };
     if matches!(spec.work, Work::Wait { .. } | Work::Approval(_)) || is_planted(Bug::ApprovalInherited) {
         return Guard::Nobody;
@@ -98,6 +102,16 @@ pub(super) fn guard_of(draft: &Draft<'_>, position: u32) -> Guard {
     match &draft.step(position).phase {
         Phase::WaitingApproval(approval) => Guard::Gate(terms_of(approval)),
         _ => guarding(&draft.run.plan, |at| draft.step(at), position),
+    }
+}
+
+/// What undoes a step is covered by the step's permission, as the workflow has it. What somebody gives it instead is for
+/// those to decide who have let the step happen.
+fn guard_of_undoing(draft: &Draft<'_>, position: u32) -> Guard {
+    match &draft.step(position).phase {
+        _ if draft.step(position).input.is_none() => Guard::Nobody,
+        Phase::WaitingApproval(approval) => Guard::Gate(terms_of(approval)),
+        _ => guarding(&draft.run.plan, |at| draft.step(at), rollback::undoes(draft, position)),
     }
 }
 
@@ -109,6 +123,30 @@ fn guarding<'a>(plan: &Plan, step: impl Fn(u32) -> &'a Step, position: u32) -> G
         (Some(gate), None) => Guard::Gate(gate.clone().into()),
         (Some(_), Some(_)) => Guard::Gates,
     }
+}
+
+/// Whose leave it takes to run a step once more of which somebody says that it did nothing.
+pub(super) fn terms_to_repeat(draft: &Draft<'_>, position: u32) -> Option<Terms> {
+    match guard_of(draft, position) {
+        Guard::Nobody => None,
+        Guard::Gate(terms) => Some(terms),
+        Guard::Gates => {
+            let plan = &draft.run.plan;
+            let gates = gates_of(plan, |at| draft.step(at), position).into_iter();
+            let terms = gates.filter_map(|at| gate(&plan.steps[at as usize]).cloned().map(Terms::from));
+            terms.reduce(|all, one| all.and(&one))
+        }
+    }
+}
+
+pub(super) fn ask_to_repeat(draft: &mut Draft<'_>, terms: &Terms, reason: &str) -> Result<(), Rejection> {
+    let position = draft.position;
+    let key = &draft.spec(position).key;
+    let message =
+        format!("Run step `{key}` again: somebody says that its effect did not happen ({}).", visible(reason));
+    let gate = Gate { message: Some(message), ..terms.gate.clone() };
+    let approval = activate::request(draft, &gate, Purpose::Retry, None).on(terms);
+    activate::ask(draft, position, StepEvent::GrantLapsed, approval)
 }
 
 /// Asks the people again before a guarded step runs once more. They see what failed and what the step is given now.
@@ -124,7 +162,7 @@ pub(super) fn ask_to_retry(draft: &mut Draft<'_>, terms: Terms, before: &Json) -
 fn retry_message(draft: &Draft<'_>, before: &Json) -> Result<String, Rejection> {
     let (key, step) = (&draft.spec(draft.position).key, draft.current());
     let failure = step.last_error.as_ref().map_or_else(String::new, |error| format!(", which failed ({})", error.code));
-    let input = step.input.as_ref().unwrap_or(&draft.run.header.inputs);
+    let input = &draft.input(draft.position, step.input.as_ref());
     let digest = Hash::of(input.as_str().as_bytes());
     if input == before {
         return Ok(format!("Run step `{key}` again{failure}, with the same input (sha256 {digest})."));

@@ -41,7 +41,7 @@ use crate::work::Claimer;
 pub use ask::{Asking, Bound, Decided, Rendered};
 pub use complete::is_recorded;
 pub use guard::skip_terms;
-pub use resume::{Resumed, resume};
+pub use resume::{Resumed, Used, resume};
 pub use start::{Opening, Queued, StartRequest, open, start};
 
 /// What is known beside the run.
@@ -112,6 +112,8 @@ pub enum Command {
         attempt: u32,
         receipt: Box<Receipt>,
         grant: Box<Grant>,
+        /// Its key was counted before: it is the same effect once more.
+        again: bool,
     },
     /// A worker asked to perform an effect, and the decision does not allow it.
     WithholdEffect {
@@ -257,8 +259,8 @@ pub fn decide(run: &Run, command: Command, known: Known, asked: Asked) -> Result
         Command::UnknownTask { position, attempt } => lost::unknown_task(&mut draft, position, attempt)?,
         Command::LeaseExpired { position, attempt } => lost::lease_expired(&mut draft, position, attempt)?,
         Command::StepTimeout { position, attempt } => lost::step_timeout(&mut draft, position, attempt)?,
-        Command::RecordIntent { position, attempt, receipt, grant } => {
-            effect::intent(&mut draft, position, attempt, (*receipt, &*grant))?;
+        Command::RecordIntent { position, attempt, receipt, grant, again } => {
+            effect::intent(&mut draft, position, attempt, (*receipt, &*grant, again))?;
         }
         Command::WithholdEffect { position, attempt, withheld } => {
             effect::withhold(&mut draft, position, attempt, *withheld)?;

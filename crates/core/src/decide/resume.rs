@@ -18,6 +18,14 @@ pub struct Resumed {
     pub starters: Vec<String>,
     /// Steps that named effects, whose keys the new run shares.
     pub named: Vec<NamedEffects>,
+    pub used: Used,
+}
+
+/// What a chain of runs has used up of its caps.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Used {
+    pub writes: u32,
+    pub spent_micros: u64,
 }
 
 /// `from`: the step to start at; by default the first that did not succeed. Steps before it keep their results if
@@ -80,7 +88,8 @@ pub fn resume(run: &Run, from: Option<u32>) -> Result<Resumed, Rejection> {
     let mut starters = run.notes.starters.clone();
     starters.extend(run.header.started_by.iter().filter(|person| !run.notes.starters.contains(person)).cloned());
     let lineage = Lineage { root_run_id: run.root(), resumed_from: run.id, resume_count };
-    Ok(Resumed { lineage, inherited, starters, named: run.notes.named.clone() })
+    let used = Used { writes: run.notes.writes, spent_micros: run.notes.spent_micros };
+    Ok(Resumed { lineage, inherited, starters, named: run.notes.named.clone(), used })
 }
 
 /// An approval permits what it guards once: a gate is asked anew by a run that does any of that. Where a gate was skipped,

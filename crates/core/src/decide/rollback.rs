@@ -6,6 +6,7 @@ use super::{activate, fail};
 use crate::governance::judge::{Decision, Judged};
 use crate::json::Json;
 use crate::machine::step::{StepEvent, Verdict};
+use crate::plan::rules::StepRules;
 use crate::plan::{RollbackCondition, StepSpec, Work};
 use crate::planted::{Bug, is_planted};
 use crate::rejection::Rejection;
@@ -121,6 +122,10 @@ fn rollback_spec(draft: &Draft<'_>, position: u32) -> StepSpec {
     spec.timeout = undone.timeout;
     spec.retry.clone_from(&undone.retry);
     spec.effect = undone.effect;
+    // What counts where people are asked about it after all, and what its worker must have.
+    spec.blast_radius = undone.blast_radius;
+    let StepRules { critical, destructive, credentials, requires, .. } = undone.rules.clone();
+    spec.rules = StepRules { critical, destructive, credentials, requires, ..StepRules::default() };
     spec
 }
 

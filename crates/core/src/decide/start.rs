@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::draft::Draft;
+use super::resume::Used;
 use super::{Asked, Decided, activate};
 use crate::ids::{RunId, TenantId};
 use crate::json::{Hash, HashHex, Json, NUL};
@@ -32,6 +33,8 @@ pub struct StartRequest {
     pub starters: Vec<String>,
     /// Steps that named effects there.
     pub named: Vec<NamedEffects>,
+    /// What the chain has used up of its caps.
+    pub used: Used,
     /// A session with room that takes the first step in the same commit.
     pub claim: Option<Claimer>,
     /// Another run holds the subject: this one is admitted and waits.
@@ -70,7 +73,13 @@ pub fn open(request: StartRequest) -> Result<(Run, Opening), Rejection> {
         detail: None,
         reason: None,
         position: 0,
-        notes: Notes { starters: request.starters, named: request.named, ..Notes::default() },
+        notes: Notes {
+            starters: request.starters,
+            named: request.named,
+            writes: request.used.writes,
+            spent_micros: request.used.spent_micros,
+            ..Notes::default()
+        },
         finished_at: None,
     };
     let start = Box::new(Start {
@@ -88,8 +97,10 @@ pub fn open(request: StartRequest) -> Result<(Run, Opening), Rejection> {
 pub fn start(run: &Run, opening: Opening, asked: Asked) -> Result<Decided<'_>, Rejection> {
     let mut draft = Draft::of(run, asked);
     draft.start = Some(opening.start);
-    let makers = draft.asked.by.makers.clone();
-    activate::count_as_starters(&mut draft, makers);
+    // Whoever sets off a schedule has not made it, and has started this run all the same.
+    let by = &draft.asked.by;
+    let people = by.makers.iter().chain(&by.person).cloned().collect();
+    activate::count_as_starters(&mut draft, people);
     let origin = Origin::of(run.tenant, run.id, &run.header, &run.plan).digest();
     draft.emit(Event::RunCreated {
         workflow: run.plan.workflow.clone(),

@@ -101,7 +101,9 @@ fn operation(spec: &StepSpec) -> Option<Cow<'_, str>> {
     Some(match &spec.work {
         _ if !spec.is_governed() => return None,
         Work::Task { handler, .. } => handler.into(),
-        Work::Command { argv, .. } | Work::Rollback { by: Undo::Argv(argv), .. } => argv.join(" ").into(),
+        // Its arguments are in its input.
+        Work::Command { argv, .. } => argv.first()?.into(),
+        Work::Rollback { by: Undo::Argv(argv), .. } => argv.join(" ").into(),
         Work::Rollback { by, .. } => by.handler().into(),
         Work::Connector { operation, .. } => operation.into(),
         Work::Model { model, .. } => model.into(),
@@ -133,7 +135,7 @@ mod tests {
         assert_eq!((action.step, action.operation.as_str(), action.effect), (3, "pay", EffectClass::Idempotent));
         let command = Work::Command { argv: vec!["rm".into(), "-r".into()], env: std::collections::BTreeMap::new() };
         let read = StepSpec { effect: Some(EffectClass::Read), ..StepSpec::new("c", command) };
-        assert_eq!(of(&read).unwrap().operation, "rm -r", "a command is judged whatever it says of itself");
+        assert_eq!(of(&read).unwrap().operation, "rm", "a command is judged whatever it says of itself");
     }
 
     #[test]

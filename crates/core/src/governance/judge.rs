@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::governance::action::Action;
 use crate::json::{HashHex, Json};
-use crate::run::approval::Terms;
+use crate::run::approval::{Met, Terms};
 use crate::run::decision::Basis;
 use crate::run::receipt::Receipt;
 use crate::run::{Agreed, Run};
@@ -103,10 +103,14 @@ impl Judged {
             return Ok(Grant { action, ruling });
         }
         let agreed = Agreed::to(&action, run);
-        let is_agreed = run.notes.agreed.iter().any(|kept| kept.permits(&agreed, now));
-        let is_asked = matches!(ruling.decision, Decision::NeedsApproval { .. });
-        if is_asked && (is_agreed || is_part_of_agreed(&action, run, now)) {
-            return Ok(Grant { action, ruling });
+        if let Decision::NeedsApproval { terms, .. } = &ruling.decision {
+            // They agreed to what was asked of them then; what the rules demand by now may be more.
+            let permits = |wanted: &Agreed| {
+                run.notes.agreed.iter().any(|kept| kept.permits(wanted, now) && kept.met.covers(terms))
+            };
+            if permits(&agreed) || is_part_of_agreed(&action, run, permits) {
+                return Ok(Grant { action, ruling });
+            }
         }
         Err(Box::new(Withheld { action, ruling, agreed }))
     }
@@ -114,27 +118,30 @@ impl Judged {
 
 /// Whether people have agreed to the step whose effect this is. What goes further than the step has declared is none of
 /// what they have agreed to.
-fn is_part_of_agreed(action: &Action, run: &Run, now: Timestamp) -> bool {
+fn is_part_of_agreed(action: &Action, run: &Run, permits: impl Fn(&Agreed) -> bool) -> bool {
     let spec = run.spec(action.step);
     let input = run.input(action.step);
-    // Of a connector's or a model's step all is known beforehand: it performs what people were shown, and nothing else.
-    let is_whole = matches!(spec.kind(), StepKind::Connector | StepKind::Model) && action.effect != EffectClass::Read;
+    // Of these kinds of steps all is known beforehand: they perform what people were shown, and nothing else.
+    let is_known = matches!(spec.kind(), StepKind::Connector | StepKind::Model | StepKind::Command);
+    let is_whole = is_known && action.effect != EffectClass::Read;
     if is_whole && action.input.to_value().ok() != input.to_value().ok() {
         return false;
     }
     let whole = Action::of_step(spec, action.step, input);
-    let is_agreed = |whole: Action| {
-        let wanted = Agreed::to(&whole, run);
-        run.notes.agreed.iter().any(|kept| kept.permits(&wanted, now))
-    };
-    action.effect <= spec.effect_class() && whole.is_some_and(is_agreed)
+    action.effect <= spec.effect_class() && whole.is_some_and(|whole| permits(&Agreed::to(&whole, run)))
 }
 
 impl Agreed {
     /// What people agree to who agree to this action. When they do, is not known yet.
     pub fn to(action: &Action, run: &Run) -> Self {
         let iteration = run.steps.get(action.step as usize).map_or(0, |step| step.iteration);
-        Self { step: action.step, iteration, action: HashHex(action.digest()), at: Timestamp::default() }
+        Self {
+            step: action.step,
+            iteration,
+            action: HashHex(action.digest()),
+            at: Timestamp::default(),
+            met: Met::default(),
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 //! what promises something and would do nothing is refused, as it is there.
 
 use super::{BlastRadius, Plan, StepSpec};
-use crate::plan::rules::{ApprovalRules, ValidationMode};
+use crate::plan::rules::{ApprovalRules, Requires, ValidationMode};
 use crate::rejection::Rejection;
 use crate::state::{EffectClass, StepKind};
 
@@ -49,7 +49,14 @@ impl StepSpec {
     fn without_effect(&self) -> Option<&'static str> {
         let rules = &self.rules;
         let said = match self.kind() {
-            StepKind::Command => return None,
+            StepKind::Command => {
+                let place = |rule: &Requires| rule.network_segment.is_some() || rule.max_latency.is_some();
+                vec![
+                    ("requires.network_segment and max_latency", rules.requires.as_ref().is_some_and(place)),
+                    ("idempotency", rules.idempotency.is_some()),
+                    ("workdir", rules.workdir.is_some()),
+                ]
+            }
             // Policy looks at the rest.
             StepKind::Connector | StepKind::Model => vec![
                 ("requires", rules.requires.is_some()),

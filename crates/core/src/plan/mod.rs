@@ -1,11 +1,13 @@
 //! The plan of a run: what a workflow version comes down to. It is stored when the run starts, under the hash of its
 //! canonical bytes, and nothing that happens afterwards needs a definition in anybody's memory.
 
+mod command;
 mod given;
 pub mod retry;
 pub mod rules;
 mod step_fields;
 
+pub use command::{BoundCommand, bound_command, command_capability};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -319,9 +321,9 @@ impl StepSpec {
     pub fn effect_class(&self) -> EffectClass {
         self.effect.unwrap_or(match self.kind() {
             StepKind::Transform | StepKind::Approval | StepKind::Wait => EffectClass::Read,
-            StepKind::Task | StepKind::Rollback => EffectClass::Idempotent,
+            _ if self.is_command() => EffectClass::Unsafe,
+            StepKind::Task | StepKind::Rollback | StepKind::Command => EffectClass::Idempotent,
             StepKind::Connector | StepKind::Model => EffectClass::Keyed,
-            StepKind::Command => EffectClass::Unsafe,
         })
     }
 
@@ -350,12 +352,12 @@ impl StepSpec {
     /// Whether its input, or what it waits for, must be rendered before the step begins.
     pub fn is_rendered(&self) -> bool {
         match &self.work {
-            Work::Transform { .. } | Work::Wait { until: WaitFor::Until(_), .. } => true,
+            Work::Transform { .. } | Work::Command { .. } | Work::Wait { until: WaitFor::Until(_), .. } => true,
             Work::Task { with, .. } | Work::Connector { with, .. } | Work::Model { with, .. } => with.is_some(),
             Work::Wait { until: WaitFor::Signal { key, .. }, .. } => key.as_deref().is_some_and(is_template),
             Work::Approval(gate) => gate.message.as_deref().is_some_and(is_template),
             // What undoes is given fixed values, so that it cannot fail on an expression.
-            Work::Wait { until: WaitFor::For(_), .. } | Work::Command { .. } | Work::Rollback { .. } => false,
+            Work::Wait { until: WaitFor::For(_), .. } | Work::Rollback { .. } => false,
         }
     }
 
@@ -414,7 +416,7 @@ impl Plan {
             if !keys.insert(step.key.as_str()) {
                 return invalid(format!("{at}: the key is used twice; keys are the stable names of steps"));
             }
-            if let Err(what) = step.check() {
+            if let Err(what) = step.check().and_then(|()| self.check_command(step)) {
                 return invalid(format!("{at}: {what}"));
             }
         }
@@ -434,7 +436,7 @@ impl StepSpec {
     pub fn task_name(&self) -> Option<&str> {
         match &self.work {
             Work::Task { handler, .. } => Some(handler),
-            Work::Rollback { by, .. } => Some(by.handler()),
+            Work::Rollback { by: Undo::Handler(name) | Undo::Operation(name), .. } => Some(name),
             _ => None,
         }
     }
@@ -466,9 +468,7 @@ impl StepSpec {
             match by {
                 Undo::Handler(name) => check_name(name).map_err(|what| format!("the rollback task's name {what}"))?,
                 Undo::Operation(name) => check_name(name).map_err(|what| format!("the rollback's connector {what}"))?,
-                Undo::Argv(_) => {
-                    return Err("commands cannot roll a step back yet: this version has no executor for them".into());
-                }
+                Undo::Argv(argv) => command::check_undo(argv)?,
             }
         }
         match &self.work {
@@ -489,9 +489,7 @@ impl StepSpec {
                 check_name(operation).map_err(|what| format!("the connector's name {what}"))
             }
             Work::Model { model, .. } => check_name(model).map_err(|what| format!("the model's name {what}")),
-            Work::Command { .. } => {
-                Err(format!("{} steps cannot run yet: this version has no executor for them", self.kind()))
-            }
+            Work::Command { argv, env } => command::check_template(argv, env),
             _ => Ok(()),
         }
     }
@@ -525,8 +523,6 @@ mod tests {
         assert!(says(plan(vec![])).contains("no steps"));
         let twice = says(plan(vec![StepSpec::task("a", "t"), StepSpec::task("a", "t")]));
         assert!(twice.contains("step 2 (`a`)") && twice.contains("used twice"), "{twice}");
-        let command = says(plan(vec![StepSpec::new("c", Work::Command { argv: vec![], env: BTreeMap::new() })]));
-        assert!(command.contains("no executor"), "{command}");
         assert!(says(plan(vec![StepSpec::task("", "t")])).contains("is empty"));
         let wait = Work::Wait { until: WaitFor::For(Millis(1)), timeout: None };
         let bounded = says(plan(vec![StepSpec { timeout: Some(Millis(1)), ..StepSpec::new("w", wait) }]));

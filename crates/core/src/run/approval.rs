@@ -81,12 +81,53 @@ pub struct Approval {
     /// Nobody who is excluded decides, whatever the tenant says.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub forbids_self: bool,
+    /// Further lists of groups: whoever decides is in one of each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub and_from: Vec<Vec<String>>,
+}
+
+/// Terms that an approval has met. What demands more than they did is asked for anew.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Met {
+    #[serde(default)]
+    pub quorum: u32,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub approvers: Vec<String>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub excludes_author: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub forbids_self: bool,
+}
+
+impl Met {
+    pub fn by(approval: &Approval) -> Self {
+        let Approval { quorum, approvers, excludes_author, forbids_self, .. } = approval;
+        Self {
+            quorum: *quorum,
+            approvers: approvers.clone(),
+            excludes_author: *excludes_author,
+            forbids_self: *forbids_self,
+        }
+    }
+
+    /// Whether nothing more is demanded: no more people, of no other groups, and nobody excluded who could decide.
+    pub fn covers(&self, terms: &Terms) -> bool {
+        let Gate { quorum, approvers, .. } = &terms.gate;
+        let within = !self.approvers.is_empty() && self.approvers.iter().all(|group| approvers.contains(group));
+        let several = self.quorum > 1;
+        self.quorum >= *quorum
+            && (approvers.is_empty() || within)
+            && (self.excludes_author || several || !terms.excludes_author)
+            && (self.forbids_self || several || !terms.forbids_self)
+    }
 }
 
 /// Whom a decision has asked.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Terms {
     pub gate: Gate,
+    /// Further lists of groups: whoever decides is in one of each.
+    pub and_from: Vec<Vec<String>>,
     /// Whoever wrote the version of the workflow does not decide, however few are asked.
     pub excludes_author: bool,
     /// Nobody approves what they started, whatever the tenant says.
@@ -100,7 +141,10 @@ impl Terms {
         self.gate.quorum = self.gate.quorum.max(others.gate.quorum);
         if self.gate.approvers.is_empty() {
             self.gate.approvers.clone_from(&others.gate.approvers);
+        } else if !others.gate.approvers.is_empty() && self.gate.approvers != others.gate.approvers {
+            self.and_from.push(others.gate.approvers.clone());
         }
+        self.and_from.extend(others.and_from.iter().cloned());
         self.excludes_author |= others.excludes_author;
         self.forbids_self |= others.forbids_self;
         self
@@ -109,7 +153,7 @@ impl Terms {
 
 impl From<Gate> for Terms {
     fn from(gate: Gate) -> Self {
-        Self { gate, excludes_author: false, forbids_self: false }
+        Self { gate, and_from: Vec::new(), excludes_author: false, forbids_self: false }
     }
 }
 
@@ -173,7 +217,8 @@ impl Voter {
 impl Approval {
     /// The same, for what a decision demands beyond a gate.
     #[must_use]
-    pub const fn on(mut self, terms: &Terms) -> Self {
+    pub fn on(mut self, terms: &Terms) -> Self {
+        self.and_from.clone_from(&terms.and_from);
         self.excludes_author = terms.excludes_author;
         self.forbids_self = terms.forbids_self;
         self
@@ -201,9 +246,11 @@ impl Approval {
             let who = voter.named(whose);
             return refuse(format!("{who} wrote this version of the workflow, and others must decide on it"));
         }
-        if !self.approvers.is_empty() && !self.approvers.iter().any(|group| voter.groups.contains(group)) {
+        let is_out =
+            |groups: &&Vec<String>| !groups.is_empty() && !groups.iter().any(|group| voter.groups.contains(group));
+        if let Some(groups) = std::iter::once(&self.approvers).chain(&self.and_from).find(is_out) {
             let whose = voter.on_behalf_of.as_ref().unwrap_or(&voter.person);
-            return refuse(format!("{whose} is in none of the groups {}", self.approvers.join(", ")));
+            return refuse(format!("{whose} is in none of the groups {}", groups.join(", ")));
         }
         if self.votes.len() >= limits::VOTES_PER_APPROVAL_MAX {
             return refuse("it has reached the limit of votes".into());

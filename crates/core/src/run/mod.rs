@@ -22,7 +22,7 @@ use crate::json::{HashHex, Json};
 use crate::limits;
 use crate::plan::retry::StepError;
 use crate::plan::{Plan, RollbackCondition, StepSpec, Work};
-use crate::run::approval::Approval;
+use crate::run::approval::{Approval, Met};
 use crate::state::{Control, Detail, EffectClass, Reason, RunState, StepState, TaskType};
 use crate::time::Timestamp;
 
@@ -57,6 +57,9 @@ pub struct Agreed {
     /// When they have agreed. What was agreed to before this was kept has lapsed.
     #[serde(default)]
     pub at: Timestamp,
+    /// What was asked of them.
+    #[serde(default)]
+    pub met: Met,
 }
 
 impl Agreed {
@@ -69,6 +72,16 @@ impl Agreed {
     pub fn has_lapsed(&self, now: Timestamp) -> bool {
         now >= self.at + limits::GRANT_TTL
     }
+}
+
+/// Another input for a step, which people were asked about: unless the step has run since, they have refused it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refused {
+    pub step: u32,
+    /// The last attempt before they were asked.
+    pub attempt: u32,
+    /// What the step was given then.
+    pub before: Json,
 }
 
 /// What caused a run: `trigger_type` and `trigger_ref` of its row.
@@ -131,6 +144,8 @@ pub struct Notes {
     /// What its attempts have cost, counted against the workflow's `limits.spend`: in millionths.
     #[serde(default, skip_serializing_if = "is_none_spent")]
     pub spent_micros: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<Refused>,
     /// Who started or resumed an earlier run of the chain that this run continues, and who directed this one so that
     /// people were asked; excluded from approving it, as whoever started it is.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -431,6 +446,16 @@ impl Run {
             _ => None,
         };
         input(&self.header, self.spec(position), given, undoes)
+    }
+}
+
+impl Run {
+    /// Whether a step is given what the workflow says, and nothing that somebody put in its place.
+    pub fn is_as_planned(&self, position: u32, given: &Json) -> bool {
+        let known = (position as usize) < self.steps.len();
+        let Some(Work::Rollback { undoes, .. }) = known.then(|| &self.spec(position).work) else { return true };
+        let undoes = Some((self.input(*undoes), self.steps[*undoes as usize].output.as_ref()));
+        *given == input(&self.header, self.spec(position), None, undoes)
     }
 }
 

@@ -62,6 +62,22 @@ pub struct Assignment {
     /// What tracing systems have added to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tracestate: Option<String>,
+    /// How a command is to be run that carries the step out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<Box<CommandTerms>>,
+}
+
+/// How a command is to be run. What is run stands in the input, `{"argv": […], "env": {…}}`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct CommandTerms {
+    /// The sandbox that confines it.
+    pub profile: String,
+    /// Names of credentials, which it is given as files.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub credentials: Vec<String>,
+    /// The command that undoes a step, whose input is something else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undo: Option<Vec<String>>,
 }
 
 /// What became of an attempt.
@@ -206,18 +222,27 @@ impl Skills {
     pub fn can_do(&self, spec: &StepSpec) -> bool {
         match spec.task_name() {
             Some(task) => self.has_task(task),
+            // Who runs a command depends on the profile of the run.
+            None if spec.is_command() => false,
             None => self.has_kind(spec.kind()),
         }
     }
 
     /// Whether it can take the step that a run stands at: one that has named its effects is for workers that name theirs.
     pub fn can_take(&self, run: &Run) -> bool {
-        self.can_do(run.spec(run.position)) && (self.names_effects || !run.has_named_effects())
+        let spec = run.spec(run.position);
+        let can_do = run.plan.command_needs(spec).map_or_else(|| self.can_do(spec), |needs| self.has_all(&needs));
+        can_do && (self.names_effects || !run.has_named_effects())
     }
 
     /// Whether it carries out steps of this kind, which is not one of tasks.
     pub fn has_kind(&self, kind: StepKind) -> bool {
         self.capabilities.as_ref().is_none_or(|names| names.contains(kind.as_str()))
+    }
+
+    /// Whether it has said that it has all of these. Commands are for nobody who has said nothing.
+    pub fn has_all(&self, needs: &BTreeSet<String>) -> bool {
+        self.capabilities.as_ref().is_some_and(|names| needs.is_subset(names))
     }
 
     pub fn has_task(&self, task: &str) -> bool {

@@ -7,6 +7,7 @@ use interlock_core::decide::Command;
 use interlock_core::governance::action::Action;
 use interlock_core::governance::judge::{Decision, Judged};
 use interlock_core::ids::{ReceiptId, RunId, SessionId};
+use interlock_core::json::{Hash, Json};
 use interlock_core::keys::{EffectScope, effect_key};
 use interlock_core::limits;
 use interlock_core::machine::receipt::{ReceiptEvent, next};
@@ -45,7 +46,7 @@ struct Seen {
 /// What stands under a key.
 enum Recorded {
     Nothing,
-    /// It certainly did not happen, or may happen again: the receipt becomes this attempt's.
+    /// It certainly did not happen, or may happen again: the receipt becomes this attempt's, for what this attempt asks.
     Reopened(Receipt),
     Answer(EffectAnswer),
 }
@@ -69,21 +70,15 @@ impl Workers {
         // A repeat may come at the same time: what was found out holds as long as the run has not moved on.
         for _ in 0..CONFLICTS_MAX {
             let asked = self.asked(&intent).await?;
-            let receipt = match self.recorded_effect(&intent, &asked).await? {
+            let (receipt, again) = match self.recorded_effect(&intent, &asked).await? {
                 Recorded::Answer(answer) => return Ok(answer),
-                Recorded::Reopened(mut receipt) => {
-                    receipt.state = ReceiptState::Intent;
-                    receipt.attempt = intent.at.attempt;
-                    receipt.intent_at = self.0.now();
-                    receipt.outcome_at = None;
-                    receipt
-                }
-                Recorded::Nothing => self.receipt(&intent, &asked),
+                Recorded::Reopened(receipt) => (Receipt { id: receipt.id, ..self.receipt(&intent, &asked) }, true),
+                Recorded::Nothing => (self.receipt(&intent, &asked), false),
             };
             if is_planted(Bug::IntentNotCommitted) {
                 return Ok(EffectAnswer::Perform { receipt: receipt.id, key: asked.key });
             }
-            match self.record_intent(&intent, receipt, &asked).await {
+            match self.record_intent(&intent, (receipt, again), &asked).await {
                 Ok(Some(answer)) => return Ok(answer),
                 Ok(None) | Err(EngineError::Refused(Refusal::ReceiptExists)) => {}
                 Err(error) => return Err(error),
@@ -145,21 +140,31 @@ impl Workers {
             ReceiptState::Intent if asked.canceling && !same_attempt => {
                 return Err(Rejection::Canceling { run: intent.at.run }.into());
             }
-            // A run that this one continues was lost on the way: from here on it is ours to tell what becomes of it.
-            ReceiptState::Intent if receipt.effect != EffectClass::Unsafe && row.run != intent.at.run => {
-                Recorded::Reopened(receipt)
-            }
-            // The key makes a repeat harmless, or nothing has been sent under it yet.
-            ReceiptState::Intent
-                if receipt.effect != EffectClass::Unsafe || same_attempt || is_planted(Bug::BlindRetry) =>
-            {
+            // The same question once more: nothing has been sent under it yet, or its answer was lost.
+            ReceiptState::Intent if same_attempt && self.is_same_request(&receipt.request, &intent.request) => {
                 Recorded::Answer(EffectAnswer::Perform { receipt: receipt.id, key: receipt.key })
+            }
+            ReceiptState::Intent if same_attempt => {
+                let what = "the attempt has asked for this effect with another request; leave was given for that one";
+                return Err(Rejection::InvalidInput { what: what.into() }.into());
+            }
+            // A repeat is harmless. What this attempt asks for is judged anew: the rules, or the request, may be others.
+            ReceiptState::Intent if receipt.effect != EffectClass::Unsafe || is_planted(Bug::BlindRetry) => {
+                Recorded::Reopened(receipt)
             }
             ReceiptState::Intent | ReceiptState::InDoubt => {
                 let (run, key) = (intent.at.run, receipt.key);
                 return Err(Rejection::EffectRecorded { run, key, state: receipt.state.as_str() }.into());
             }
         })
+    }
+
+    /// Whether a request is what a receipt holds, or refers to.
+    fn is_same_request(&self, kept: &Json, request: &Json) -> bool {
+        match self.0.payloads().and_then(|payloads| payloads.reference(kept)) {
+            Some(reference) => reference.sha256 == Hash::of(request.as_str().as_bytes()),
+            None => kept == request,
+        }
     }
 
     fn receipt(&self, intent: &EffectIntent, asked: &AskedFor) -> Receipt {
@@ -184,7 +189,7 @@ impl Workers {
     async fn record_intent(
         &self,
         intent: &EffectIntent,
-        receipt: Receipt,
+        (receipt, again): (Receipt, bool),
         asked: &AskedFor,
     ) -> Result<Option<EffectAnswer>, EngineError> {
         let AttemptRef { tenant, run, position, attempt } = intent.at;
@@ -205,7 +210,7 @@ impl Workers {
                 Ok(ControlFlow::Continue(match Judged::by(&judge, action.clone(), run).grant(run, self.0.now()) {
                     Ok(grant) => {
                         let (receipt, grant) = (Box::new(receipt.clone()), Box::new(grant));
-                        Command::RecordIntent { position, attempt, receipt, grant }
+                        Command::RecordIntent { position, attempt, receipt, grant, again }
                     }
                     Err(withheld) => {
                         *answer.lock().unwrap_or_else(PoisonError::into_inner) = answer_of(withheld.decision());

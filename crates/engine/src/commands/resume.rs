@@ -59,6 +59,7 @@ impl Runs {
             lineage: Some(resumed.lineage),
             inherited: resumed.inherited,
             starters: resumed.starters,
+            used: resumed.used,
             named: resumed.named,
         };
         self.start_from(id, request, earlier).await

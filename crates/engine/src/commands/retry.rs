@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use interlock_core::decide::Command;
 use interlock_core::ids::{RunId, TenantId};
 use interlock_core::json::Json;
-use interlock_core::plan::Work;
+use interlock_core::plan::{BoundCommand, Work, bound_command};
 use interlock_core::rejection::Rejection;
 use interlock_core::run::Run;
 use interlock_core::run::change::Context;
@@ -69,6 +69,16 @@ impl Runs {
             return Json::of(&bound).map_err(|error| invalid(error.to_string()));
         }
         check_secrets(&before, &value).map_err(|faults| invalid(faults.to_string()))?;
+        if let Work::Command { argv, .. } = &run.spec(run.position).work {
+            let bound = bound_command(value).map_err(invalid)?;
+            let given: BoundCommand = bound.decode().map_err(|error| invalid(error.to_string()))?;
+            if given.argv.first() != argv.first() {
+                return Err(invalid(
+                    "a command keeps its program; only its arguments and variables can be others".into(),
+                ));
+            }
+            return Ok(bound);
+        }
         Ok(input.clone())
     }
 

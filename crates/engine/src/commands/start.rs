@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use interlock_core::decide::{self, Asked, Queued, StartRequest};
+use interlock_core::decide::{self, Asked, Queued, StartRequest, Used};
 use interlock_core::ids::{RunId, SessionId, TenantId};
 use interlock_core::json::HashHex;
 use interlock_core::json::{Hash, Json, canonical_hash};
@@ -138,6 +138,8 @@ pub(crate) struct Earlier {
     pub lineage: Option<Lineage>,
     pub inherited: Vec<(u32, Step)>,
     pub starters: Vec<String>,
+    /// What it has used up of its caps.
+    pub used: Used,
     pub named: Vec<NamedEffects>,
 }
 
@@ -189,7 +191,7 @@ impl Runs {
         self.0.tenants().check_enabled(tenant).await?;
         let plan = Arc::clone(&request.plan.plan);
         let on_conflict = request.on_conflict;
-        let Earlier { lineage, inherited, starters, named } = earlier;
+        let Earlier { lineage, inherited, starters, used, named } = earlier;
         let idempotency = request.idempotency_row(now)?;
         let labels = labels(request.labels, request.searchable, request.trace);
         let header = Header {
@@ -221,6 +223,7 @@ impl Runs {
                 idempotency: idempotency.clone(),
                 inherited: inherited.clone(),
                 starters: starters.clone(),
+                used,
                 named: named.clone(),
                 claim,
                 queued,

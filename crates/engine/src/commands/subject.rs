@@ -49,6 +49,10 @@ impl Engine {
                 // Its end brings us here again.
                 return Ok(());
             }
+            if self.tenants().check_enabled(tenant).await.is_err() {
+                // The sweep comes again once the tenant works again.
+                return Ok(());
+            }
             let mut admitted = false;
             let work = async {
                 let admit = |_: &Facts<'_>| Ok(ControlFlow::Continue(Command::Admit));

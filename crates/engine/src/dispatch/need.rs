@@ -1,5 +1,6 @@
 //! What a step asks of the worker that takes it.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use interlock_core::plan::StepSpec;
@@ -18,16 +19,26 @@ pub enum Need {
     NamedTask(Arc<str>),
     /// A step that is no task.
     Kind(StepKind),
+    /// A command, with all that its worker must have said of itself.
+    Command(BTreeSet<String>),
 }
 
 impl Need {
+    /// As far as the step alone tells.
     pub fn of(spec: &StepSpec) -> Self {
+        if spec.is_command() {
+            return Self::Unknown;
+        }
         spec.task_name().map_or_else(|| Self::Kind(spec.kind()), |task| Self::Task(task.into()))
     }
 
     /// What the step asks for that a run stands at.
     pub fn of_run(run: &Run) -> Self {
-        match Self::of(run.spec(run.position)) {
+        let spec = run.spec(run.position);
+        if let Some(needs) = run.plan.command_needs(spec) {
+            return Self::Command(needs);
+        }
+        match Self::of(spec) {
             Self::Task(task) if run.has_named_effects() => Self::NamedTask(task),
             need => need,
         }
@@ -38,7 +49,8 @@ impl Need {
         match self {
             Self::Unknown => true,
             Self::Task(task) | Self::NamedTask(task) => spec.task_name() == Some(task),
-            Self::Kind(kind) => spec.task_name().is_none() && spec.kind() == *kind,
+            Self::Kind(kind) => spec.task_name().is_none() && spec.kind() == *kind && !spec.is_command(),
+            Self::Command(_) => spec.is_command(),
         }
     }
 
@@ -49,6 +61,7 @@ impl Need {
             Self::Task(task) => skills.has_task(task),
             Self::NamedTask(task) => skills.has_task(task) && skills.names_effects,
             Self::Kind(kind) => skills.has_kind(*kind),
+            Self::Command(needs) => skills.has_all(needs),
         }
     }
 }

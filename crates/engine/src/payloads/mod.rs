@@ -226,6 +226,21 @@ pub(crate) fn replacement(pairs: &[(Json, Json)], json: &Json) -> Option<Json> {
 }
 
 impl Engine {
+    /// A text with everything that it refers to in its place; nothing where it is whole already. What undoes a step is given
+    /// texts inside of its own.
+    pub(crate) async fn whole(&self, tenant: TenantId, json: &Json) -> Result<Option<Json>, EngineError> {
+        let Some(payloads) = self.payloads() else { return Ok(None) };
+        let found: Vec<Json> = payloads.mark.all_in(json.as_str());
+        if found.is_empty() {
+            return Ok(None);
+        }
+        let mut text = json.as_str().to_owned();
+        for (reference, whole) in payloads.fetch_all(tenant, found.iter()).await? {
+            text = text.replace(reference.as_str(), whole.as_str());
+        }
+        Ok(Some(Json::trusted(text)))
+    }
+
     /// The payloads beside the database, where the server has a place for them.
     pub fn payloads(&self) -> Option<&Payloads> {
         self.0.payloads.as_ref()

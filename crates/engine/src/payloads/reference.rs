@@ -38,6 +38,16 @@ impl Mark {
         Some(Reference { sha256: sha256.0, bytes })
     }
 
+    /// All references in a text. The mark is a secret, and its quotation marks cannot stand inside of a JSON text, so
+    /// nothing else looks like one.
+    pub fn all_in(&self, text: &str) -> Vec<Json> {
+        let begins = text.match_indices(&self.prefix).map(|(at, _)| at);
+        let texts = begins.filter_map(|at| text[at..].find('}').map(|end| text[at..=at + end].to_owned()));
+        let mut found: Vec<Json> = texts.map(Json::trusted).filter(|json| self.read(json).is_some()).collect();
+        found.dedup();
+        found
+    }
+
     pub fn write(&self, reference: &Reference) -> Json {
         let Reference { sha256, bytes } = reference;
         Json::trusted(format!(r#"{}"bytes":{bytes},"sha256":"{sha256}"}}"#, self.prefix))

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use interlock_core::decide::{StartRequest, open};
+use interlock_core::decide::{StartRequest, Used, open};
 use interlock_core::governance::action::Action;
 use interlock_core::ids::{RunId, TenantId};
 use interlock_core::json::{Hash, HashHex, Json};
@@ -87,6 +87,7 @@ fn on_paper(
         idempotency: None,
         inherited: Vec::new(),
         starters: Vec::new(),
+        used: Used::default(),
         named: Vec::new(),
         claim: None,
         queued: None,

@@ -93,6 +93,14 @@ impl Engine {
             return Decision::Allow.into();
         }
         let mut input = PolicyInput::of(action, spec, run);
+        // Rules look at what is done, not at a note of where it is kept.
+        match self.whole(run.tenant, &action.input).await {
+            Ok(None) => {}
+            Ok(Some(whole)) => input = input.with_whole_input(action, spec, run, whole),
+            Err(error) => {
+                return Decision::Undecided { why: format!("what it is done with cannot be read: {error}") }.into();
+            }
+        }
         if !rules.read_fields() {
             input = input.without_long_fields(FIELDS_BYTES_MAX);
         }

@@ -28,8 +28,9 @@ pub(crate) async fn all(engine: &Engine) -> Result<(), EngineError> {
             let full = page.len() == PAGE;
             after = page.last().map(|row| row.name.clone());
             for row in page {
-                if let Some(version) = engine.workflows().latest(tenant.id, &row.name).await? {
-                    engine.schedules().follow_schedules(tenant.id, &version, &Actor::system()).await?;
+                // One that cannot be followed is in nobody else's way.
+                if let Err(error) = follow(engine, tenant.id, &row.name).await {
+                    tracing::warn!(tenant = %tenant.id, workflow = row.name, %error, "schedules cannot be followed");
                 }
             }
             if !full {
@@ -38,6 +39,13 @@ pub(crate) async fn all(engine: &Engine) -> Result<(), EngineError> {
         }
     }
     Ok(())
+}
+
+async fn follow(engine: &Engine, tenant: TenantId, workflow: &str) -> Result<(), EngineError> {
+    match engine.workflows().latest(tenant, workflow).await? {
+        Some(version) => engine.schedules().follow_schedules(tenant, &version, &Actor::system()).await,
+        None => Ok(()),
+    }
 }
 
 impl Schedules {

@@ -100,7 +100,7 @@ statements! {
                VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
                ON CONFLICT (tenant_id, effect_key) DO UPDATE SET state = excluded.state, attempt = excluded.attempt,
                run_id = excluded.run_id, position = excluded.position, iteration = excluded.iteration,
-               effect = excluded.effect, response = excluded.response, intent_at = excluded.intent_at, outcome_at = excluded.outcome_at,
+               effect = excluded.effect, request = excluded.request, response = excluded.response, intent_at = excluded.intent_at, outcome_at = excluded.outcome_at,
                late = excluded.late
                WHERE receipts.receipt_id = excluded.receipt_id AND CASE WHEN excluded.state = 'intent'
                THEN receipts.state = 'failed' OR (receipts.state = 'intent' AND receipts.effect <> 'unsafe')

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use interlock_core::decide::{
-    self, Asked, Asking, Bound, Command, Completion, Known, Outcome, Queued, Rendered, StartRequest,
+    self, Asked, Asking, Bound, Command, Completion, Known, Outcome, Queued, Rendered, StartRequest, Used,
 };
 use interlock_core::governance::judge::AllowDeclared;
 use interlock_core::ids::{RunId, ServerId, SessionId, TenantId};
@@ -177,6 +177,7 @@ pub fn start_set(tenant: TenantId, plan: &Arc<Plan>, wanted: Wanted) -> (Run, Bo
         idempotency: wanted.idempotency,
         inherited: vec![],
         starters: vec![],
+        used: Used::default(),
         named: vec![],
         claim: wanted.claim.map(Claimer::of_all_trades),
         queued: wanted.queued,

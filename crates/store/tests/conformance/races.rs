@@ -112,7 +112,7 @@ fn wishes(run: &Run) -> Vec<Command> {
         Command::Release { position, attempt },
         Command::LeaseExpired { position, attempt },
         Command::Wake { position, signal: SignalId(fresh()), payload: Json::null(), broadcast: true },
-        Command::RecordIntent { position, attempt, receipt: Box::new(receipt), grant: Box::new(grant) },
+        Command::RecordIntent { position, attempt, receipt: Box::new(receipt), grant: Box::new(grant), again: false },
         vote("ada", true),
         vote("bob", false),
         Command::Pause { reason: "look".into() },

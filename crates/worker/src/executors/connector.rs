@@ -30,6 +30,7 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 use tracing::{info, warn};
 
+use super::credentials::revoked;
 use super::task::Handler;
 use crate::context::TaskContext;
 use crate::error::{EffectFailure, TaskError};
@@ -89,17 +90,7 @@ impl Task for Bound {
         let scope = StepScope { tenant: ctx.tenant(), environment: None };
         let secrets = self.connectors.caller.step(scope);
         let ended = self.carry_out(Step { ctx: &ctx, secrets: &secrets }, &input).await;
-        for used in secrets.end().await {
-            info!(
-                run = %ctx.run(),
-                step = ctx.step(),
-                credential = used.credential_id,
-                vault_request = used.vault_request_id,
-                lease = used.lease_id,
-                revoked = used.revoked_at.is_some(),
-                "a credential was used"
-            );
-        }
+        revoked(&ctx, secrets).await;
         let output = ended?;
         if self.connector.declaration().operation == MODEL_CHAT {
             ctx.spend(cost_of(&output, &input));

@@ -1,7 +1,9 @@
-//! How the kinds of work are carried out: user code in this process ([`task`]), a local program ([`program`]), and calls
-//! to other systems ([`connector`]).
+//! How the kinds of work are carried out: user code in this process ([`task`]), a local program ([`program`]), calls to
+//! other systems ([`connector`]), and sandboxed commands ([`command`]).
 
+pub mod command;
 pub mod connector;
+mod credentials;
 mod process;
 pub mod program;
 pub(crate) mod task;

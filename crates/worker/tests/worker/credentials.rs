@@ -55,7 +55,9 @@ impl SecretProvider for Leasing {
     }
 
     fn describe(&self) -> BoxFuture<'_, Description> {
-        unimplemented!("no test looks")
+        let (name, at) = ("vault".to_owned(), "nowhere".to_owned());
+        let description = Description { name, kind: "test", at, reachable: true, detail: String::new() };
+        Box::pin(std::future::ready(description))
     }
 }
 

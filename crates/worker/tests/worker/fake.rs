@@ -120,6 +120,7 @@ impl Fake {
             deadline_at: None,
             traceparent: None,
             tracestate: None,
+            command: None,
         }
     }
 

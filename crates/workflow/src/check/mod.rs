@@ -1,5 +1,6 @@
 //! What a definition must hold beyond its shape. Each file checks one side and reports everything it finds.
 
+mod commands;
 mod connectors;
 mod expressions;
 mod inputs;
@@ -15,6 +16,7 @@ use crate::source::Source;
 /// Everything that `validate` demands. What has to be compiled for it is paid from a budget.
 pub fn check(definition: &Definition, source: &Source, budget: &Budget, report: &mut Report) {
     steps::check(definition, report);
+    commands::check(definition, report);
     connectors::check(definition, report);
     inputs::check(definition, budget, report);
     triggers::check(definition, report);

@@ -8,6 +8,7 @@ use interlock_core::state::StepKind;
 use interlock_core::text::article::with_article;
 use interlock_core::time::Millis;
 
+use super::commands;
 use crate::definition::{Backoff, Definition, Rollback, Step, Wait};
 use crate::diagnostic::{Code, Report};
 use crate::limits::{ARGV_MAX, DESCRIPTION_BYTES_MAX};
@@ -241,24 +242,9 @@ fn misplaced(step: &Step, kind: StepKind, report: &mut Report) {
     }
 }
 
-/// The kinds that have an executor.
-const RUNS: &[StepKind] =
-    &[StepKind::Task, StepKind::Connector, StepKind::Model, StepKind::Transform, StepKind::Wait, StepKind::Approval];
-
-/// What this version cannot run yet.
+/// What this version cannot keep yet.
 pub fn without_executor(definition: &Definition, report: &mut Report) {
     for step in definition.steps.iter() {
-        for (kind, field, span) in step.kinds().filter(|(kind, ..)| !RUNS.contains(kind)) {
-            report
-                .error(
-                    Code::NoExecutor,
-                    span,
-                    format!("`{field}` cannot run yet: this version has no executor for {kind} steps"),
-                )
-                .help(
-                    "until then, let a `task` on a worker of yours do it; `validate`, `plan` and `graph` work already",
-                );
-        }
         // What would only be recorded is refused: whoever wrote it relies on it.
         let requires = step.requires.as_ref().map(|requires| (requires.span, "requires"));
         let idempotency = step.idempotency.as_ref().map(|rule| (rule.span, "idempotency"));
@@ -267,10 +253,6 @@ pub fn without_executor(definition: &Definition, report: &mut Report) {
             let message = format!("`{field}` is not kept for this kind of step yet");
             report.error(Code::NoExecutor, span, message).help("leave it out; a connector's effect key is its own");
         }
-        if let Some(run) = step.rollback.as_ref().and_then(|rollback| rollback.run.as_ref()) {
-            report
-                .error(Code::NoExecutor, run.span, "`run` cannot roll back yet: this version has no command executor")
-                .help("let a `task` or a connector undo the step");
-        }
+        commands::not_kept(step, report);
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use interlock_core::decide::{self, Asked, Asking, Bound, Command, Completion, Known, Outcome, StartRequest};
+use interlock_core::decide::{self, Asked, Asking, Bound, Command, Completion, Known, Outcome, StartRequest, Used};
 use interlock_core::governance::judge::AllowDeclared;
 use interlock_core::ids::{RunId, SessionId, SignalId, TenantId};
 use interlock_core::json::HashHex;
@@ -167,6 +167,7 @@ fn start(workflow: &Checked, scenario: &Scenario) -> Result<(Run, Box<ChangeSet>
         inherited: Vec::new(),
         claim: None,
         starters: Vec::new(),
+        used: Used::default(),
         named: Vec::new(),
         queued: None,
     };

@@ -103,6 +103,7 @@ impl Opening {
             idempotency: None,
             inherited: self.inherited,
             starters: self.starters,
+            used: crate::decide::Used::default(),
             named: self.named,
             claim: self.claim,
             queued: self.queued,
@@ -425,7 +426,7 @@ impl Case {
         let spec = self.run.spec(position);
         let action = Action::of_effect(spec, position, "pay".into(), receipt.request.clone(), effect);
         match Judged::by(&*self.judge, action, &self.run).grant(&self.run, self.now) {
-            Ok(grant) => Command::RecordIntent { position, attempt, receipt, grant: Box::new(grant) },
+            Ok(grant) => Command::RecordIntent { position, attempt, receipt, grant: Box::new(grant), again: false },
             Err(withheld) => Command::WithholdEffect { position, attempt, withheld },
         }
     }

@@ -63,11 +63,12 @@ fn an_intent_belongs_to_the_running_attempt() {
     let stale = case.refuse(case.intent(EffectClass::Unsafe));
     assert!(matches!(stale, Rejection::StaleAttempt { .. }), "{stale}");
     case.claim();
-    let Command::RecordIntent { position, attempt, mut receipt, grant } = case.intent(EffectClass::Unsafe) else {
+    let Command::RecordIntent { position, attempt, mut receipt, grant, again } = case.intent(EffectClass::Unsafe)
+    else {
         unreachable!()
     };
     receipt.state = ReceiptState::Succeeded;
-    let no = case.refuse(Command::RecordIntent { position, attempt, receipt, grant });
+    let no = case.refuse(Command::RecordIntent { position, attempt, receipt, grant, again });
     assert!(matches!(no, Rejection::InvalidInput { .. }), "{no}");
 }
 

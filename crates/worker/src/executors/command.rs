@@ -1,0 +1,303 @@
+//! Commands: in a sandbox under the profile that the workflow names, if this worker's own rules let them through.
+//!
+//! ```text
+//! rules of this worker → credentials → intent → sandbox, attested → outcome with exit code and the end of the output
+//! ```
+//!
+//! | the command | the step |
+//! |---|---|
+//! | exits with 0 | succeeds |
+//! | exits with 75 (`EX_TEMPFAIL`) | is tried again: the command says that it changed nothing |
+//! | ends otherwise, or runs out of time | fails; where it may be repeated, it is tried again |
+//! | is stopped with the worker, or killed from outside | is in doubt where it must not be repeated, else tried again |
+//!
+//! That a command that must not be repeated has ended, however it did, is recorded as its outcome: it is known, and is not
+//! run a second time without somebody's word.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use interlock_core::json::Json;
+use interlock_core::plan::retry::ErrorClass;
+use interlock_core::plan::{BoundCommand, command_capability};
+use interlock_core::state::EffectClass;
+use interlock_core::work::CommandTerms;
+use interlock_credentials::{Credentials, StepCredentials, StepScope};
+use interlock_sandbox::{
+    Chunk, CommandRules, Ended, Outcome, PermittedCommand, Profile, Request, Sandbox, SandboxError, SecretPlace,
+    SecretValue, Stream, Target,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::credentials::revoked;
+use super::task::Handler;
+use crate::context::TaskContext;
+use crate::error::{EffectFailure, TaskError};
+use crate::task::{Flow, Task};
+
+/// `EX_TEMPFAIL` of sysexits.h.
+const EXIT_TEMPFAIL: i32 = 75;
+/// How much of each stream is kept with the step: its end.
+const TAIL_BYTES: usize = 64 << 10;
+/// How much of standard error becomes the message of an error.
+const MESSAGE_CHARS: usize = 2_000;
+/// Before the step's own time is up, so that the command's end is still told.
+const TIME_TO_TELL: Duration = Duration::from_secs(1);
+/// Between the polite signal and the other one.
+const TERMINATE_GRACE: Duration = Duration::from_secs(2);
+
+/// What a worker runs commands with.
+pub struct CommandOptions {
+    pub rules: CommandRules,
+    /// The profiles that it offers, of those that the host can.
+    pub profiles: Vec<Profile>,
+    /// Where commands may connect to, through the broker.
+    pub egress: Vec<Target>,
+    pub credentials: Credentials,
+}
+
+/// Carries out steps that run a command.
+pub struct Commands {
+    sandbox: Sandbox,
+    options: CommandOptions,
+}
+
+impl Commands {
+    pub fn new(sandbox: Sandbox, options: CommandOptions) -> Self {
+        Self { sandbox, options }
+    }
+
+    /// The profiles that this worker runs commands under: those that it is told to, and that its host was proven able to.
+    pub fn profiles(&self) -> impl Iterator<Item = Profile> + '_ {
+        self.options.profiles.iter().copied().filter(|profile| self.sandbox.offers(*profile).is_ok())
+    }
+
+    pub(crate) fn capabilities(&self) -> impl Iterator<Item = String> + '_ {
+        self.profiles().map(|profile| command_capability(profile.name()))
+    }
+
+    pub(crate) fn executor(self: &Arc<Self>, terms: &CommandTerms) -> Option<Arc<dyn Handler>> {
+        let profile = self.profiles().find(|profile| profile.name() == terms.profile)?;
+        let (commands, terms) = (Arc::clone(self), terms.clone());
+        Some(Arc::new(Confined { commands, profile, terms }))
+    }
+}
+
+/// One command's worth of the above.
+struct Confined {
+    commands: Arc<Commands>,
+    profile: Profile,
+    terms: CommandTerms,
+}
+
+/// What is kept of a command that has ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Ran {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    exit_code: Option<i32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    signal: Option<i32>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    timed_out: bool,
+    /// The end of what it wrote, without secrets.
+    stdout: String,
+    stderr: String,
+    output_bytes: u64,
+    /// Thrown away beyond the profile's limit.
+    cut_bytes: u64,
+    duration_ms: u64,
+    peak_memory_bytes: u64,
+    limits_met: Vec<String>,
+    /// What confined it, as the shim saw it right before the command.
+    attestation: Value,
+}
+
+impl Task for Confined {
+    type Input = Json;
+    type Output = Ran;
+
+    async fn run(&self, ctx: TaskContext, input: Json) -> Result<Flow<Ran>, TaskError> {
+        let bound = self.bound(&input)?;
+        let rules = &self.commands.options.rules;
+        let permitted = rules
+            .permit(self.profile, bound.argv.clone())
+            .map_err(|why| TaskError::terminal("COMMAND_NOT_PERMITTED", format!("this worker refuses it: {why}")))?;
+        let scope = StepScope { tenant: ctx.tenant(), environment: None };
+        let secrets = self.commands.options.credentials.step(scope);
+        let ended = self.carry_out(&ctx, &secrets, (&bound, permitted)).await;
+        revoked(&ctx, secrets).await;
+        match ended? {
+            ran if ran.exit_code == Some(0) => Ok(Flow::Done(ran)),
+            ran => Err(ran.failure(&bound).unless_repeatable(ctx.effect_class())),
+        }
+    }
+}
+
+impl Confined {
+    fn bound(&self, input: &Json) -> Result<BoundCommand, TaskError> {
+        match &self.terms.undo {
+            Some(argv) => Ok(BoundCommand { argv: argv.clone(), env: std::collections::BTreeMap::new() }),
+            None => Ok(input.decode()?),
+        }
+    }
+
+    async fn carry_out(
+        &self,
+        ctx: &TaskContext,
+        secrets: &StepCredentials,
+        (bound, permitted): (&BoundCommand, PermittedCommand),
+    ) -> Result<Ran, TaskError> {
+        let mut request = Request::new(permitted).terminate_grace(TERMINATE_GRACE);
+        for name in &self.terms.credentials {
+            let value = secrets.get(name).await.map_err(|error| {
+                let told = TaskError::new(error.cause.class(), error.cause.code(), error.to_string());
+                error.retry_after().map_or(told.clone(), |after| told.after(after))
+            })?;
+            request = request.secret(SecretPlace::File(name.clone()), SecretValue::new(value.reveal().as_bytes()));
+        }
+        for target in &self.commands.options.egress {
+            request = request.egress(target.clone());
+        }
+        for (name, value) in &bound.env {
+            request = request.env(name, value);
+        }
+        let class = ctx.effect_class();
+        let program = bound.argv.first().map_or("", String::as_str);
+        let name: String = program.rsplit('/').next().unwrap_or(program).chars().take(100).collect();
+        let perform = |key: String| self.perform(ctx, request.env("INTERLOCK_EFFECT_KEY", key), bound);
+        ctx.effect(&format!("command:{name}"), class, bound, perform).await
+    }
+
+    async fn perform(&self, ctx: &TaskContext, request: Request, bound: &BoundCommand) -> Result<Ran, EffectFailure> {
+        let request = self.timed(ctx, with_context(ctx, request));
+        let mut running = self.commands.sandbox.run(request).await.map_err(not_started)?;
+        let (mut stdout, mut stderr) = (Tail::default(), Tail::default());
+        let mut told = false;
+        loop {
+            tokio::select! {
+                chunk = running.next() => match chunk {
+                    Some(chunk) if chunk.stream == Stream::Stdout => stdout.push(&chunk),
+                    Some(chunk) => stderr.push(&chunk),
+                    None => break,
+                },
+                () = ctx.cancellation().cancelled(), if !told => {
+                    told = true;
+                    running.cancel();
+                }
+            }
+        }
+        let ended = running.end().await;
+        let outcome = ended.outcome;
+        let ran = Ran::of(&ended, stdout.text(), stderr.text());
+        match outcome {
+            Outcome::Exited { code: 0 } => Ok(ran),
+            Outcome::Exited { code: EXIT_TEMPFAIL } => {
+                let what = ran.told(bound, "says that it has changed nothing and may be tried again");
+                Err(EffectFailure::certainly_not(TaskError::retryable("COMMAND_TEMPFAIL", what)))
+            }
+            Outcome::Exited { .. } | Outcome::Signaled { .. } | Outcome::TimedOut => match ctx.effect_class() {
+                // It has ended, and that is the outcome.
+                EffectClass::Unsafe => Ok(ran),
+                _ => Err(EffectFailure::unknown(ran.failure(bound))),
+            },
+            Outcome::Canceled | Outcome::NotRenewed | Outcome::Killed => {
+                let what = ran.told(bound, "was stopped before its end");
+                Err(EffectFailure::unknown(TaskError::retryable("COMMAND_STOPPED", what)))
+            }
+        }
+    }
+
+    fn timed(&self, ctx: &TaskContext, request: Request) -> Request {
+        let most = self.profile.spec().limits.wall;
+        let left = ctx.timeout_at().map(|at| at.saturating_duration_since(Instant::now()));
+        let left = left.map(|left| left.saturating_sub(TIME_TO_TELL.min(left / 10)));
+        request.timeout(left.map_or(most, |left| left.clamp(Duration::from_millis(1), most)))
+    }
+}
+
+fn with_context(ctx: &TaskContext, request: Request) -> Request {
+    let request = request
+        .env("INTERLOCK_RUN_ID", ctx.run().to_string())
+        .env("INTERLOCK_STEP", ctx.step())
+        .env("INTERLOCK_ATTEMPT", ctx.attempt().to_string());
+    [("TRACEPARENT", ctx.traceparent()), ("TRACESTATE", ctx.tracestate())].into_iter().fold(
+        request,
+        |request, (name, trace)| match trace {
+            Some(trace) => request.env(name, trace),
+            None => request,
+        },
+    )
+}
+
+/// In every case nothing has run.
+fn not_started(error: SandboxError) -> EffectFailure {
+    let what = error.to_string();
+    EffectFailure::certainly_not(match error {
+        SandboxError::Invalid(_) => TaskError::new(ErrorClass::Invalid, "COMMAND_INVALID", what),
+        SandboxError::Refused { .. } => TaskError::retryable("SANDBOX_REFUSED", what),
+        SandboxError::NotStarted(_) | SandboxError::Setup(_) => TaskError::retryable("COMMAND_NOT_STARTED", what),
+    })
+}
+
+impl Ran {
+    fn of(ended: &Ended, stdout: String, stderr: String) -> Self {
+        let (exit_code, signal) = match ended.outcome {
+            Outcome::Exited { code } => (Some(code), None),
+            Outcome::Signaled { signal } => (None, Some(signal)),
+            _ => (None, None),
+        };
+        Self {
+            exit_code,
+            signal,
+            timed_out: ended.outcome == Outcome::TimedOut,
+            stdout,
+            stderr,
+            output_bytes: ended.output.bytes,
+            cut_bytes: ended.output.cut_bytes,
+            duration_ms: u64::try_from(ended.duration.as_millis()).unwrap_or(u64::MAX),
+            peak_memory_bytes: ended.peak_memory_bytes,
+            limits_met: ended.limits_met.iter().map(|name| (*name).to_owned()).collect(),
+            attestation: serde_json::to_value(&ended.attestation).unwrap_or_default(),
+        }
+    }
+
+    fn told(&self, bound: &BoundCommand, what: &str) -> String {
+        let program = bound.argv.first().map_or("the command", String::as_str);
+        let said = self.stderr.trim();
+        let from = said.char_indices().rev().nth(MESSAGE_CHARS).map_or(0, |(at, _)| at);
+        if said.is_empty() { format!("{program} {what}") } else { format!("{program} {what}: {}", &said[from..]) }
+    }
+
+    fn failure(&self, bound: &BoundCommand) -> TaskError {
+        match (self.timed_out, self.exit_code, self.signal) {
+            (true, ..) => {
+                TaskError::new(ErrorClass::Timeout, "COMMAND_TIMEOUT", self.told(bound, "ran longer than it may"))
+            }
+            (false, Some(code), _) => {
+                TaskError::retryable("COMMAND_FAILED", self.told(bound, &format!("ended with exit code {code}")))
+            }
+            (false, None, signal) => {
+                let what = format!("was killed by signal {}", signal.unwrap_or_default());
+                TaskError::retryable("COMMAND_KILLED", self.told(bound, &what))
+            }
+        }
+    }
+}
+
+/// The last bytes of a stream.
+#[derive(Default)]
+struct Tail(Vec<u8>);
+
+impl Tail {
+    fn push(&mut self, chunk: &Chunk) {
+        self.0.extend_from_slice(&chunk.bytes);
+        let excess = self.0.len().saturating_sub(TAIL_BYTES);
+        self.0.drain(..excess);
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8_lossy(&self.0).into_owned()
+    }
+}
