@@ -36,6 +36,7 @@ fn approval() -> ApprovalFacts {
         approve: true,
         notes: Some("fine <script>alert(1)</script> \u{202e}gnp.exe".into()),
         at: Timestamp(15),
+        groups: vec![],
     };
     ApprovalFacts {
         approval: ApprovalId::from_bytes([2; 16]),

@@ -51,6 +51,11 @@ fn action(run: &Run, position: u32) -> Action {
     Action::of_step(run.spec(position), position, Json::trusted(r#"{"a":1}"#)).expect("the step is governed")
 }
 
+fn decided_on(run: &Run, position: u32, input: Json) -> Decision {
+    let action = Action::of_step(run.spec(position), position, input).expect("the step is governed");
+    Bundle::shipped().judge(&action, run).decision
+}
+
 fn judged(run: &Run, position: u32) -> Decision {
     Bundle::shipped().judge(&action(run, position), run).decision
 }
@@ -101,13 +106,17 @@ fn a_gate_of_the_workflow_answers_for_the_next_step_that_is_asked_about() {
 #[test]
 fn a_command_is_judged_by_its_vector() {
     let command = |argv: &[&str]| {
-        let argv = argv.iter().map(|word| (*word).to_owned()).collect();
-        run(Plan::new("demo", vec![StepSpec::new("c", Work::Command { argv, env: BTreeMap::new() })]))
+        let argv: Vec<String> = argv.iter().map(|word| (*word).to_owned()).collect();
+        // What it comes to counts, not what stands in the workflow.
+        let input = Json::trusted(serde_json::json!({ "argv": argv, "env": {} }).to_string());
+        let work = Work::Command { argv: vec!["/usr/bin/uptime".to_owned()], env: BTreeMap::new() };
+        decided_on(&run(Plan::new("demo", vec![StepSpec::new("c", work)])), 0, input)
     };
-    assert!(matches!(judged(&command(&["/sbin/reboot"]), 0), Decision::Deny { .. }));
-    let Decision::NeedsApproval { terms, .. } = judged(&command(&["/opt/thing"]), 0) else { panic!("nobody is asked") };
+    assert!(matches!(command(&["/sbin/reboot"]), Decision::Deny { .. }));
+    let Decision::NeedsApproval { terms, .. } = command(&["/opt/thing"]) else { panic!("nobody is asked") };
     assert_eq!((terms.gate.quorum, terms.gate.on_reject), (2, OnDenial::Pause), "the workflow has commands");
-    assert_eq!(judged(&command(&["/usr/bin/uptime"]), 0), Decision::Allow);
+    assert_eq!(command(&["/usr/bin/uptime"]), Decision::Allow);
+    assert!(matches!(command(&[]), Decision::NeedsApproval { .. }), "nobody knows what that would be");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use interlock_core::governance::tier::Tier;
 use interlock_core::ids::{ApprovalId, RunId};
+use interlock_core::plan::OnDenial;
 use interlock_core::run::approval::{Purpose, Vote};
 use interlock_core::run::card::ActionCard;
 use interlock_core::state::{ApprovalState, RunState};
@@ -13,6 +14,8 @@ use utoipa::ToSchema;
 pub mod path {
     pub const APPROVALS: &str = "/api/v1/approvals";
     pub const APPROVAL: &str = "/api/v1/approvals/{approval}";
+    pub const DECISION: &str = "/api/v1/approvals/{approval}/decision";
+    /// The older name of the same.
     pub const VOTE: &str = "/api/v1/approvals/{approval}/vote";
     pub const APPROVE: &str = "/api/v1/runs/{run}/approve";
 }
@@ -40,6 +43,12 @@ pub struct ApprovalView {
     pub approvers: Vec<String>,
     /// People who may not.
     pub excluded: Vec<String>,
+    /// What becomes of the run when somebody rejects it: `fail` or `pause`. Said while it is open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_reject: Option<OnDenial>,
+    /// The same when nobody has decided in time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_expiry: Option<OnDenial>,
     pub votes: Vec<Vote>,
     pub requested_at: Timestamp,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -57,6 +66,31 @@ pub struct ApprovalList {
     pub next_after: Option<ApprovalId>,
 }
 
+/// What somebody decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ApprovalDecision {
+    Approve,
+    Reject,
+}
+
+/// One person's decision on an approval.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DecideApproval {
+    pub decision: ApprovalDecision,
+    /// Why. Needed to reject.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
+    /// The digest of what was looked at. Needed where the tier is high, or where it is not about passing a gate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+    /// Whose right to decide is used, where it is not one's own: somebody who has delegated it. Where omitted, one's own
+    /// if it is enough, else one that is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_behalf_of: Option<String>,
+}
+
 /// One person's word.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -64,6 +98,7 @@ pub struct CastVote {
     pub approve: bool,
     /// The digest of what was looked at.
     pub digest: String,
+    /// Why. Needed to reject.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notes: Option<String>,
     /// Whose right to decide is used, where it is not one's own: somebody who has delegated it. Where omitted, one's own
@@ -78,6 +113,7 @@ pub struct CastVote {
 #[serde(deny_unknown_fields)]
 pub struct Approve {
     pub approve: bool,
+    /// Why. Needed to reject.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notes: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -434,7 +434,24 @@ pub struct Cancel {
     pub rollback: bool,
 }
 
-/// A directive that needs a reason and nothing else: pause, skip, rollback.
+/// Undoes a step and all that came after it; everything without `step`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RollBackRun {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<StepRef>,
+    pub reason: String,
+}
+
+/// A step of the run: its key, or its position as the run's steps say it, counted from 0.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(untagged)]
+pub enum StepRef {
+    Position(u32),
+    Key(String),
+}
+
+/// A directive that needs a reason and nothing else: pause, skip.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Because {

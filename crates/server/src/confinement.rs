@@ -35,6 +35,7 @@ const OF_WORKSPACE: &[&str] = &[
     identity::path::KEY_ROTATE,
     approvals::path::APPROVALS,
     approvals::path::APPROVAL,
+    approvals::path::DECISION,
     approvals::path::VOTE,
     approvals::path::APPROVE,
     runs::path::RUNS,

@@ -175,6 +175,7 @@ pub static MATRIX: &[Line] = {
             &[(Place::Query("run"), Thing::Run), (Place::Cursor("after"), Thing::Approval)],
         ),
         line("GET", approvals::path::APPROVAL, Read, OF_APPROVAL),
+        line("POST", approvals::path::DECISION, Vote, OF_APPROVAL),
         line("POST", approvals::path::VOTE, Vote, OF_APPROVAL),
         line(
             "POST",

@@ -3,6 +3,7 @@
 //! Such a request is not carried out. It is kept as a change, for others to look at, and refused with the change's id. Once
 //! another admin has agreed, whoever asked makes the same request again and names the change; it is good for that request
 //! and for one time. Nothing is carried out by agreeing, so no answer, and no secret in one, reaches anybody but the asker.
+//! A key that no person stands behind does not ask: who holds it could be the second admin.
 
 use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::Request;
@@ -77,6 +78,8 @@ pub async fn check(state: &AppState, caller: &Caller, line: &Line, request: Requ
     if asked.needs_nobody(caller) {
         return Ok(Request::from_parts(parts, Body::from(bytes)));
     }
+    // The second admin is somebody else than whoever asks, so that must be known.
+    caller.check_person_behind()?;
     match named(&parts.headers)? {
         Some(change) => asked.carry_out(state, caller, change).await?,
         None => return Err(asked.keep(state, caller, subject).await?),

@@ -8,7 +8,7 @@ use interlock_core::plan::Work;
 use interlock_core::run::Run;
 use interlock_core::run::approval::Purpose;
 use interlock_core::run::event::Event;
-use interlock_core::state::{ReceiptState, RunState, StepKind, StepState};
+use interlock_core::state::{EffectClass, ReceiptState, RunState, StepKind, StepState};
 use interlock_core::time::{Millis, Timestamp};
 use interlock_store::EventRecord;
 
@@ -162,7 +162,7 @@ impl RunModel {
                 return self.leave(*step, Stage::Asking, |stage| stage == Stage::Asking);
             }
             Event::ReceiptRecorded { step, attempt, receipt, state } => {
-                return self.receipt(*step, *attempt, *receipt, *state);
+                return self.receipt(run, (*step, *attempt), *receipt, *state);
             }
             Event::RunCreated { .. }
             | Event::PolicyDecided { .. }
@@ -376,7 +376,13 @@ impl RunModel {
         Ok(())
     }
 
-    fn receipt(&mut self, step: u32, attempt: u32, id: ReceiptId, state: ReceiptState) -> Result<(), String> {
+    fn receipt(
+        &mut self,
+        run: &Run,
+        (step, attempt): (u32, u32),
+        id: ReceiptId,
+        state: ReceiptState,
+    ) -> Result<(), String> {
         let before = self.receipts.insert(id, state);
         let stage = self.step(step as usize).stage;
         match state {
@@ -387,7 +393,10 @@ impl RunModel {
                 if self.canceling && self.rollback.is_empty() {
                     return Err("begins an effect while the run is being canceled".into());
                 }
-                if !matches!(before, None | Some(ReceiptState::Failed)) {
+                // A later attempt asks anew where a repeat does no harm.
+                let is_harmless = run.spec(step).effect_class() != EffectClass::Unsafe;
+                let again = before == Some(ReceiptState::Intent) && is_harmless;
+                if !again && !matches!(before, None | Some(ReceiptState::Failed)) {
                     return Err(format!("is an intent after {before:?}"));
                 }
             }

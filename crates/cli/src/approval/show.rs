@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use interlock_core::json::Json;
+use interlock_core::plan::OnDenial;
 use interlock_core::state::ApprovalState;
 use interlock_core::text::article::with_article;
 use interlock_core::text::visible::{visible, visible_lines};
@@ -23,6 +24,14 @@ fn pretty(input: &Json) -> String {
     let shown = input.to_value().ok().and_then(|value| serde_json::to_string_pretty(&value).ok());
     let shown = shown.unwrap_or_else(|| input.as_str().to_owned());
     visible_lines(&shown).replace('\n', "\n           ")
+}
+
+/// What becomes of the run where the approval is not given.
+const fn becomes(rule: OnDenial) -> &'static str {
+    match rule {
+        OnDenial::Fail => "the run fails",
+        OnDenial::Pause => "the run pauses, and an operator says how it goes on",
+    }
 }
 
 /// Everything that somebody who decides should have seen.
@@ -72,6 +81,11 @@ pub fn card(approval: &ApprovalView, paint: Paint) -> String {
     line("asked", &span::away(approval.requested_at, now));
     if approval.state == ApprovalState::Requested {
         line("expires", &span::away(approval.expires_at, now));
+    }
+    for (name, rule) in [("on reject", approval.on_reject), ("on expiry", approval.on_expiry)] {
+        if let Some(rule) = rule {
+            line(name, becomes(rule));
+        }
     }
     for vote in &approval.votes {
         let (tone, word) = if vote.approve { (Tone::Good, "yes") } else { (Tone::Bad, "no") };

@@ -3,7 +3,9 @@
 use clap::Args;
 use interlock_core::ids::RunId;
 use interlock_core::state::RunState;
-use interlock_protocol::runs::{Because, Cancel, Nothing, Restart, Retry, Standing, Started, path};
+use interlock_protocol::runs::{
+    Because, Cancel, Nothing, Restart, Retry, RollBackRun, Standing, Started, StepRef, path,
+};
 use serde::{Deserialize, Serialize};
 
 use super::start::json;
@@ -36,6 +38,15 @@ pub struct CancelArgs {
     /// Undo what has been done first.
     #[arg(long)]
     rollback: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct RollbackArgs {
+    #[command(flatten)]
+    because: ReasonArgs,
+    /// The step to go back to: it is undone, and all that came after it. Everything by default.
+    #[arg(long, value_name = "STEP")]
+    step: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -97,8 +108,15 @@ pub async fn skip(client: &Client, printer: Printer, args: ReasonArgs) -> anyhow
     with_reason(client, printer, args, path::SKIP, Some("Skip the step that stopped")).await
 }
 
-pub async fn roll_back(client: &Client, printer: Printer, args: ReasonArgs) -> anyhow::Result<()> {
-    with_reason(client, printer, args, path::ROLLBACK, Some("Undo everything done by")).await
+pub async fn roll_back(client: &Client, printer: Printer, args: RollbackArgs) -> anyhow::Result<()> {
+    let RollbackArgs { because, step } = args;
+    let run = find::run(client, &because.run.run).await?;
+    let what =
+        step.as_ref().map_or_else(|| "everything".to_owned(), |step| format!("step `{step}` and what came after"));
+    confirm(because.yes, &format!("Undo {what} in {run}?"))?;
+    let body = RollBackRun { step: step.map(StepRef::Key), reason: because.reason };
+    let directed = client.post(fill(path::ROLLBACK, &[("run", &run)]), &body).send().await?;
+    finish(client, printer, &directed, because.wait, RunState::Failed).await
 }
 
 pub async fn resume(client: &Client, printer: Printer, args: PlainArgs) -> anyhow::Result<()> {
@@ -135,8 +153,7 @@ async fn with_reason(
         confirm(args.yes, &format!("{question} {run}?"))?;
     }
     let directed = client.post(fill(path, &[("run", &run)]), &Because { reason: args.reason }).send().await?;
-    let wanted = if path == interlock_protocol::runs::path::ROLLBACK { RunState::Failed } else { RunState::Succeeded };
-    finish(client, printer, &directed, args.wait, wanted).await
+    finish(client, printer, &directed, args.wait, RunState::Succeeded).await
 }
 
 async fn finish(

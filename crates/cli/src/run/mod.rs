@@ -54,8 +54,8 @@ enum RunVerb {
     Skip(direct::ReasonArgs),
     /// Go back to a step and run from there; a finished run gets a successor.
     Restart(direct::RestartArgs),
-    /// Undo what a run has done, newest first.
-    Rollback(direct::ReasonArgs),
+    /// Undo what a run has done, newest first; from a step on, or everything.
+    Rollback(direct::RollbackArgs),
     /// Say what became of an effect in doubt.
     Resolve(resolve::ResolveArgs),
     /// Send a signal to a run that waits for one.

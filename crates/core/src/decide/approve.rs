@@ -63,7 +63,7 @@ pub(super) fn cast(draft: &Draft<'_>, voter: &Voter, approve: bool, notes: Optio
     // In production nobody approves what they started, whatever the tenant says.
     let self_approval = voter.self_approval && !draft.run.plan.rules.is_prod();
     let (person, on_behalf_of, at) = (voter.person.clone(), voter.on_behalf_of.clone(), draft.now());
-    (Voter { self_approval, ..voter.clone() }, Vote { person, on_behalf_of, approve, notes, at })
+    (Voter { self_approval, ..voter.clone() }, Vote { person, on_behalf_of, approve, notes, at, groups: Vec::new() })
 }
 
 /// A vote that counts, and the approval as it is after it.

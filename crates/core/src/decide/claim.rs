@@ -20,6 +20,10 @@ pub(super) fn claim(draft: &mut Draft<'_>, session: SessionId) -> Result<(), Rej
     }
     let position = draft.position;
     let now = draft.now();
+    // What people agreed to too long ago is judged anew first.
+    if draft.has_lapsed(position) {
+        return Err(Rejection::NotGranted { run: draft.run.id, step: position });
+    }
     let wake = match &draft.current().phase {
         // Not yet eligible is not an error of the claimer: another claim and a retry came in between.
         Phase::Ready { eligible_at, .. } if *eligible_at > now => {

@@ -246,6 +246,11 @@ pub(super) fn restart_from(draft: &mut Draft<'_>, position: u32) -> Result<(), R
     }
     guard::drop_skip(draft);
     activate::exclude_requester(draft);
+    rewind(draft, position)
+}
+
+/// The step, those behind it and the gates that guard it are as if they had not begun.
+pub(super) fn rewind(draft: &mut Draft<'_>, position: u32) -> Result<(), Rejection> {
     let mut gates = guard::gates_of(&draft.run.plan, |at| draft.step(at), position);
     if is_planted(Bug::ApprovalInherited) {
         gates.clear();

@@ -1,7 +1,8 @@
 //! Effects: intent before, outcome after, and what is done about the doubt in between.
 
 use super::draft::Draft;
-use super::{activate, complete, fail, guard};
+use super::guard::{self, Guard};
+use super::{activate, complete, fail};
 use crate::governance::action::tightened;
 use crate::governance::judge::{Decision, Grant, Withheld};
 use crate::json::HashHex;
@@ -14,7 +15,7 @@ use crate::rejection::Rejection;
 use crate::run::change::SideWrite;
 use crate::run::event::Event;
 use crate::run::receipt::Receipt;
-use crate::run::{NamedEffects, Phase};
+use crate::run::{Agreed, NamedEffects, Phase};
 use crate::state::{Control, EffectClass, Reason, ReceiptState, StepKind};
 
 /// The intent is durable before the first byte is sent, and takes leave for this very effect.
@@ -269,13 +270,16 @@ pub(super) fn resolve(draft: &mut Draft<'_>, resolve: Resolve) -> Result<(), Rej
             if draft.notes().agreed.iter().any(|agreed| agreed.step == position) {
                 draft.notes_mut().agreed.retain(|agreed| agreed.step != position);
             }
-            let guard = draft.is_directed().then(|| guard::terms_to_repeat(draft, position)).flatten();
+            let is_directed = draft.is_directed();
+            let guard = if is_directed { guard::guard_of(draft, position) } else { Guard::Nobody };
+            // As agreed to long ago, so that it is judged anew before a worker gets it.
+            let lapsed = draft.agreed_step(position).filter(|_| is_directed);
+            draft.notes_mut().agreed.extend(lapsed.map(|agreed| Agreed { at: Agreed::OVER, ..agreed }));
             let eligible_at = draft.now();
             let wake = draft.step_mut(position).interrupted.take();
             draft.go(position, event, Phase::Ready { eligible_at, wake })?;
             draft.emit(Event::StepReady { step: position, why: format!("resolved: {reason}"), signal: None });
-            // The people who let it happen once are asked before it happens on somebody's word again.
-            guard.map_or(Ok(()), |terms| guard::ask_to_repeat(draft, &terms, &reason))
+            guard::repeat(draft, guard, &reason)
         }
         Resolution::Failed => {
             let error = StepError::new(ErrorClass::Terminal, "RESOLVED_FAILED", reason);

@@ -72,8 +72,7 @@ pub(super) fn terms_to_skip(draft: &Draft<'_>) -> Option<Terms> {
 }
 
 fn terms_at<'a>(plan: &Plan, step: impl Fn(u32) -> &'a Step, position: u32) -> Option<Terms> {
-    let spec = plan.steps.get(position as usize)?;
-    if let Some(gate) = gate(spec) {
+    if let Some(gate) = plan.steps.get(position as usize).and_then(gate) {
         return Some(gate.clone().into());
     }
     match &step(position).phase {
@@ -99,20 +98,28 @@ pub(super) fn guard_of(draft: &Draft<'_>, position: u32) -> Guard {
     if matches!(spec.work, Work::Wait { .. } | Work::Approval(_)) || is_planted(Bug::ApprovalInherited) {
         return Guard::Nobody;
     }
-    match &draft.step(position).phase {
-        Phase::WaitingApproval(approval) => Guard::Gate(terms_of(approval)),
-        _ => guarding(&draft.run.plan, |at| draft.step(at), position),
+    let gates = guarding(&draft.run.plan, |at| draft.step(at), position);
+    with_refused(draft, position, gates)
+}
+
+/// The same with the people of an approval that the step stands at and that was refused: neither stand for the others.
+fn with_refused(draft: &Draft<'_>, position: u32, gates: Guard) -> Guard {
+    let Phase::WaitingApproval(approval) = &draft.step(position).phase else { return gates };
+    match gates {
+        Guard::Nobody => Guard::Gate(terms_of(approval)),
+        Guard::Gate(gate) => Guard::Gate(terms_of(approval).and(&gate)),
+        Guard::Gates => Guard::Gates,
     }
 }
 
 /// What undoes a step is covered by the step's permission, as the workflow has it. What somebody gives it instead is for
 /// those to decide who have let the step happen.
 fn guard_of_undoing(draft: &Draft<'_>, position: u32) -> Guard {
-    match &draft.step(position).phase {
-        _ if draft.step(position).input.is_none() => Guard::Nobody,
-        Phase::WaitingApproval(approval) => Guard::Gate(terms_of(approval)),
-        _ => guarding(&draft.run.plan, |at| draft.step(at), rollback::undoes(draft, position)),
+    if draft.step(position).input.is_none() {
+        return with_refused(draft, position, Guard::Nobody);
     }
+    let gates = guarding(&draft.run.plan, |at| draft.step(at), rollback::undoes(draft, position));
+    with_refused(draft, position, gates)
 }
 
 fn guarding<'a>(plan: &Plan, step: impl Fn(u32) -> &'a Step, position: u32) -> Guard {
@@ -125,21 +132,17 @@ fn guarding<'a>(plan: &Plan, step: impl Fn(u32) -> &'a Step, position: u32) -> G
     }
 }
 
-/// Whose leave it takes to run a step once more of which somebody says that it did nothing.
-pub(super) fn terms_to_repeat(draft: &Draft<'_>, position: u32) -> Option<Terms> {
-    match guard_of(draft, position) {
-        Guard::Nobody => None,
-        Guard::Gate(terms) => Some(terms),
-        Guard::Gates => {
-            let plan = &draft.run.plan;
-            let gates = gates_of(plan, |at| draft.step(at), position).into_iter();
-            let terms = gates.filter_map(|at| gate(&plan.steps[at as usize]).cloned().map(Terms::from));
-            terms.reduce(|all, one| all.and(&one))
-        }
+/// Somebody says that a step did nothing, and it is to run once more. The people who let it happen are asked first, by each of
+/// its gates where there are several.
+pub(super) fn repeat(draft: &mut Draft<'_>, guard: Guard, reason: &str) -> Result<(), Rejection> {
+    match guard {
+        Guard::Nobody => Ok(()),
+        Guard::Gate(terms) => ask_to_repeat(draft, &terms, reason),
+        Guard::Gates => control::rewind(draft, draft.position),
     }
 }
 
-pub(super) fn ask_to_repeat(draft: &mut Draft<'_>, terms: &Terms, reason: &str) -> Result<(), Rejection> {
+fn ask_to_repeat(draft: &mut Draft<'_>, terms: &Terms, reason: &str) -> Result<(), Rejection> {
     let position = draft.position;
     let key = &draft.spec(position).key;
     let message =

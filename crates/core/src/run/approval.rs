@@ -81,9 +81,8 @@ pub struct Approval {
     /// Nobody who is excluded decides, whatever the tenant says.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub forbids_self: bool,
-    /// Further lists of groups: whoever decides is in one of each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub and_from: Vec<Vec<String>>,
+    pub and_from: Vec<Others>,
 }
 
 /// Terms that an approval has met. What demands more than they did is asked for anew.
@@ -97,37 +96,59 @@ pub struct Met {
     pub excludes_author: bool,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub forbids_self: bool,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub and_from: Vec<Others>,
 }
 
 impl Met {
     pub fn by(approval: &Approval) -> Self {
-        let Approval { quorum, approvers, excludes_author, forbids_self, .. } = approval;
-        Self {
-            quorum: *quorum,
-            approvers: approvers.clone(),
-            excludes_author: *excludes_author,
-            forbids_self: *forbids_self,
-        }
+        let Approval { quorum, approvers, excludes_author, forbids_self, and_from, .. } = approval.clone();
+        Self { quorum, approvers, excludes_author, forbids_self, and_from }
     }
 
     /// Whether nothing more is demanded: no more people, of no other groups, and nobody excluded who could decide.
     pub fn covers(&self, terms: &Terms) -> bool {
-        let Gate { quorum, approvers, .. } = &terms.gate;
-        let within = !self.approvers.is_empty() && self.approvers.iter().all(|group| approvers.contains(group));
-        let several = self.quorum > 1;
-        self.quorum >= *quorum
-            && (approvers.is_empty() || within)
+        let wanted = Others { quorum: terms.gate.quorum, approvers: terms.gate.approvers.clone() };
+        let own = Others { quorum: self.quorum, approvers: self.approvers.clone() };
+        let asked = |wanted: &Others| std::iter::once(&own).chain(&self.and_from).any(|asked| asked.covers(wanted));
+        let several = self.quorum > 1 || !self.and_from.is_empty();
+        asked(&wanted)
+            && terms.and_from.iter().all(asked)
             && (self.excludes_author || several || !terms.excludes_author)
             && (self.forbids_self || several || !terms.forbids_self)
     }
+}
+
+/// People who must agree as well: so many of these groups, of everybody where there are none.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Others {
+    pub quorum: u32,
+    pub approvers: Vec<String>,
+}
+
+impl Others {
+    /// Whether whoever was asked like this could have been asked like that.
+    fn covers(&self, wanted: &Self) -> bool {
+        let within = !self.approvers.is_empty() && self.approvers.iter().all(|group| wanted.approvers.contains(group));
+        self.quorum >= wanted.quorum && (wanted.approvers.is_empty() || within)
+    }
+
+    /// Whether enough of these people have agreed.
+    fn have_agreed(&self, votes: &[Vote]) -> bool {
+        votes.iter().filter(|vote| vote.approve && is_of(&self.approvers, &vote.groups)).count() >= self.quorum as usize
+    }
+}
+
+/// Whether somebody of these groups may decide where those are asked.
+fn is_of(approvers: &[String], groups: &[String]) -> bool {
+    approvers.is_empty() || approvers.iter().any(|group| groups.contains(group))
 }
 
 /// Whom a decision has asked.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Terms {
     pub gate: Gate,
-    /// Further lists of groups: whoever decides is in one of each.
-    pub and_from: Vec<Vec<String>>,
+    pub and_from: Vec<Others>,
     /// Whoever wrote the version of the workflow does not decide, however few are asked.
     pub excludes_author: bool,
     /// Nobody approves what they started, whatever the tenant says.
@@ -135,14 +156,18 @@ pub struct Terms {
 }
 
 impl Terms {
-    /// The same, and no weaker than others: as many people, and nobody whom the others exclude.
+    /// The same, and no weaker than others: as many people, of the same groups, and nobody whom the others exclude. Where each
+    /// names groups, the people of both are needed.
     #[must_use]
     pub fn and(mut self, others: &Self) -> Self {
-        self.gate.quorum = self.gate.quorum.max(others.gate.quorum);
-        if self.gate.approvers.is_empty() {
-            self.gate.approvers.clone_from(&others.gate.approvers);
-        } else if !others.gate.approvers.is_empty() && self.gate.approvers != others.gate.approvers {
-            self.and_from.push(others.gate.approvers.clone());
+        let Gate { quorum, approvers, .. } = &others.gate;
+        if self.gate.approvers.is_empty() || approvers.is_empty() || self.gate.approvers == *approvers {
+            self.gate.quorum = self.gate.quorum.max(*quorum);
+            if self.gate.approvers.is_empty() {
+                self.gate.approvers.clone_from(approvers);
+            }
+        } else {
+            self.and_from.push(Others { quorum: *quorum, approvers: approvers.clone() });
         }
         self.and_from.extend(others.and_from.iter().cloned());
         self.excludes_author |= others.excludes_author;
@@ -168,6 +193,9 @@ pub struct Vote {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notes: Option<String>,
     pub at: Timestamp,
+    /// Of which of the groups that are asked the person was, where people of several are needed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<String>,
 }
 
 impl Vote {
@@ -219,6 +247,10 @@ impl Approval {
     #[must_use]
     pub fn on(mut self, terms: &Terms) -> Self {
         self.and_from.clone_from(&terms.and_from);
+        for others in &terms.and_from {
+            let also = format!("Needs {} of {} as well.", others.quorum, others.approvers.join(", "));
+            self.message = Some(self.message.map_or(also.clone(), |message| format!("{message}\n{also}")));
+        }
         self.excludes_author = terms.excludes_author;
         self.forbids_self = terms.forbids_self;
         self
@@ -246,27 +278,35 @@ impl Approval {
             let who = voter.named(whose);
             return refuse(format!("{who} wrote this version of the workflow, and others must decide on it"));
         }
-        let is_out =
-            |groups: &&Vec<String>| !groups.is_empty() && !groups.iter().any(|group| voter.groups.contains(group));
-        if let Some(groups) = std::iter::once(&self.approvers).chain(&self.and_from).find(is_out) {
+        let asked = || iter::once(&self.approvers).chain(self.and_from.iter().map(|others| &others.approvers));
+        if !asked().any(|groups| is_of(groups, &voter.groups)) {
             let whose = voter.on_behalf_of.as_ref().unwrap_or(&voter.person);
+            let groups: Vec<&str> = asked().flatten().map(String::as_str).collect();
             return refuse(format!("{whose} is in none of the groups {}", groups.join(", ")));
         }
         if self.votes.len() >= limits::VOTES_PER_APPROVAL_MAX {
             return refuse("it has reached the limit of votes".into());
         }
         let mut after = self.clone();
-        let event = if vote.approve {
-            let approvals = 1 + after.votes.iter().filter(|earlier| earlier.approve).count();
-            (approvals >= after.quorum as usize).then_some(ApprovalEvent::QuorumReached)
-        } else {
-            Some(ApprovalEvent::Rejected)
-        };
-        after.votes.push(vote);
+        let approve = vote.approve;
+        // Where people of several lists are needed, it counts of which somebody is.
+        let groups =
+            voter.groups.iter().filter(|group| !self.and_from.is_empty() && asked().flatten().any(|of| of == *group));
+        after.votes.push(Vote { groups: groups.cloned().collect(), ..vote });
+        let quorum = || after.has_quorum().then_some(ApprovalEvent::QuorumReached);
+        let event = if approve { quorum() } else { Some(ApprovalEvent::Rejected) };
         if let Some(event) = event {
             after.state = next(after.state, event).expect("a requested approval takes every event");
         }
         Ok(after)
+    }
+
+    fn has_quorum(&self) -> bool {
+        if self.and_from.is_empty() {
+            return self.approved_by().len() >= self.quorum as usize;
+        }
+        let own = Others { quorum: self.quorum, approvers: self.approvers.clone() };
+        std::iter::once(&own).chain(&self.and_from).all(|asked| asked.have_agreed(&self.votes))
     }
 
     /// Who has approved so far, in the order of their votes.
@@ -302,5 +342,34 @@ mod tests {
         assert_eq!((both.gate.quorum, both.gate.approvers.as_slice()), (2, ["sre".to_owned()].as_slice()));
         assert!(both.excludes_author && both.forbids_self);
         assert_eq!(gate(1, &["sre"]).and(&policy).gate.quorum, 2);
+        let dba = gate(1, &["dba"]).and(&gate(1, &["sre"]));
+        let sre = Others { quorum: 1, approvers: vec!["sre".to_owned()] };
+        assert_eq!(
+            (dba.gate.approvers, dba.and_from),
+            (vec!["dba".to_owned()], vec![sre]),
+            "people of both are needed"
+        );
+    }
+
+    #[test]
+    fn what_was_agreed_to_counts_for_what_demands_no_more() {
+        let terms = |quorum: u32, approvers: &[&str]| -> Terms {
+            let gate = serde_json::json!({ "quorum": quorum, "approvers": approvers });
+            serde_json::from_value::<Gate>(gate).unwrap().into()
+        };
+        let met = |quorum, approvers: &[&str]| Met {
+            quorum,
+            approvers: approvers.iter().map(|group| (*group).to_owned()).collect(),
+            ..Met::default()
+        };
+        assert!(met(1, &["sre"]).covers(&terms(1, &["sre", "dba"])), "fewer groups were asked");
+        assert!(met(2, &[]).covers(&terms(1, &[])));
+        assert!(!met(1, &["sre"]).covers(&terms(2, &["sre"])), "two are wanted by now");
+        assert!(!met(1, &[]).covers(&terms(1, &["sre"])), "anybody was asked");
+        assert!(!met(1, &["sre", "dba"]).covers(&terms(1, &["sre"])), "it may have been somebody of the other group");
+        assert!(!Met::default().covers(&terms(1, &[])), "what was agreed to before this was kept");
+        let strict = Terms { excludes_author: true, forbids_self: true, ..terms(1, &[]) };
+        assert!(!met(1, &[]).covers(&strict));
+        assert!(met(2, &[]).covers(&strict), "where two are asked, neither may anyway");
     }
 }

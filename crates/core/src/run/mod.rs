@@ -63,6 +63,9 @@ pub struct Agreed {
 }
 
 impl Agreed {
+    /// When they would have agreed to what is over by all means.
+    pub const OVER: Timestamp = Timestamp(i64::MIN);
+
     /// Whether it is leave for what another one is about, at this instant.
     pub fn permits(&self, wanted: &Self, now: Timestamp) -> bool {
         let is_same = (self.step, self.iteration, self.action) == (wanted.step, wanted.iteration, wanted.action);

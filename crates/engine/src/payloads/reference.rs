@@ -5,6 +5,9 @@ use interlock_core::json::HashHex;
 use interlock_core::json::{Hash, Json};
 use serde::Deserialize;
 
+/// The name of the field that a reference begins with.
+pub(crate) const PAYLOAD_MARK: &str = "$interlock.payload";
+
 /// A payload by its hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reference {
@@ -25,7 +28,7 @@ struct Written {
 
 impl Mark {
     pub fn new(mark: &str) -> Self {
-        Self { prefix: format!(r#"{{"$interlock.payload":"{mark}","#) }
+        Self { prefix: format!(r#"{{"{PAYLOAD_MARK}":"{mark}","#) }
     }
 
     pub fn is_on(&self, json: &Json) -> bool {

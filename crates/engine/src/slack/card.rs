@@ -15,6 +15,7 @@ use interlock_store::ApprovalRow;
 use serde_json::{Value, json};
 
 use super::ButtonValue;
+use crate::payloads::reference::PAYLOAD_MARK;
 
 /// Slack's own limits.
 pub const BLOCKS_MAX: usize = 50;
@@ -91,7 +92,8 @@ impl CardFacts<'_> {
             blocks.push(section(&mrkdwn(text)));
         }
         let texts = self.texts();
-        let fits = fits(&texts);
+        // Nobody decides here on what is too long to be shown.
+        let fits = fits(&texts) && !self.is_kept_aside();
         let shown = if fits { texts } else { vec![self.outline()] };
         blocks.extend(shown.iter().flat_map(|text| pieces(text)).map(|piece| section(&plain(piece))));
         blocks.extend(self.votes());
@@ -125,6 +127,14 @@ impl CardFacts<'_> {
         }
         texts.push(self.people());
         texts
+    }
+
+    /// Whether an input is so long that the card has only a note of where it is kept. What merely looks like one is decided
+    /// in the console, too.
+    fn is_kept_aside(&self) -> bool {
+        let action = self.row.action.as_ref().and_then(|action| action.decode::<ActionCard>().ok());
+        let mut parts = action.iter().flat_map(|action| std::iter::once(action).chain(&action.then));
+        parts.any(|part| part.input.as_str().contains(PAYLOAD_MARK))
     }
 
     fn outline(&self) -> String {

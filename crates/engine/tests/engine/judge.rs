@@ -8,11 +8,13 @@ use interlock_core::governance::action::Action;
 use interlock_core::governance::judge::{Decision, Judge, Ruling};
 use interlock_core::ids::SessionId;
 use interlock_core::json::Json;
+use interlock_core::plan::retry::{ErrorClass, StepError};
 use interlock_core::plan::{Gate, StepSpec};
 use interlock_core::run::Run;
 use interlock_core::run::approval::Voter;
 use interlock_core::state::{EffectClass, Reason, RunState};
-use interlock_core::work::{Assignment, EffectAnswer, EffectIntent, EffectOutcome};
+use interlock_core::time::Millis;
+use interlock_core::work::{Assignment, EffectAnswer, EffectIntent, EffectOutcome, ReportedOutcome};
 use interlock_engine::commands::vote::VoteRequest;
 use interlock_engine::{Engine, EngineOptions, JudgedBy};
 
@@ -32,6 +34,20 @@ impl Judge for ByName {
                 let gate: Gate = serde_json::from_str("{}").unwrap();
                 Decision::NeedsApproval { reasons, terms: Box::new(gate.into()) }.into()
             }
+            _ => Decision::Allow.into(),
+        }
+    }
+}
+
+/// Forbids effects on more than ten.
+#[derive(Debug)]
+struct UpToTen;
+
+impl Judge for UpToTen {
+    fn judge(&self, action: &Action, _: &Run) -> Ruling {
+        let amount = action.input.to_value().ok().and_then(|input| input["amount"].as_u64());
+        match amount {
+            Some(11..) => Decision::Deny { reasons: vec!["it is more than ten".to_owned()] }.into(),
             _ => Decision::Allow.into(),
         }
     }
@@ -60,6 +76,42 @@ on_both! {
         assert_eq!(ends(&engine, tenant, run).await, RunState::Failed);
         let row = engine.store().run_overview(tenant, run).await.unwrap().unwrap();
         assert_eq!(row.reason, Some(Reason::PolicyDenied));
+        stop(engine).await;
+    }
+
+    async fn leave_for_an_effect_is_for_what_was_asked_and_is_asked_for_by_each_attempt(database: &Database) {
+        let engine = engine_with(database, EngineOptions { judge: JudgedBy::Judge(Arc::new(UpToTen)), ..options() }).await;
+        let tenant = tenant(&engine, |_| {}).await;
+        let session = engine.workers().register(hello(1)).await.unwrap().session;
+        let keyed = |assignment: &Assignment, amount: u32| {
+            let request = format!("{{\"amount\":{amount}}}");
+            EffectIntent { effect: EffectClass::Keyed, ..intent(assignment, "pay", &request) }
+        };
+        for (amount, denied) in [(2, false), (777, true)] {
+            let mut pay = StepSpec::task("pay", "pay");
+            pay.effect = Some(EffectClass::Keyed);
+            let run = engine.runs().start(start(tenant, &plan(vec![pay]), "null")).await.unwrap().run;
+            let first = next(&engine, session).await;
+            for _ in 0..2 {
+                let answer = engine.workers().intent(session, keyed(&first, 1)).await.unwrap();
+                assert!(matches!(answer, EffectAnswer::Perform { .. }), "the same question has the same answer: {answer:?}");
+            }
+            let other = engine.workers().intent(session, keyed(&first, 999_999)).await;
+            assert!(other.is_err(), "leave was given for another request: {other:?}");
+            let error = StepError::new(ErrorClass::Unavailable, "LOST", "no answer");
+            report(&engine, session, &first, ReportedOutcome::Retry { error, backoff: Some(Millis(1)) }).await;
+            let second = next(&engine, session).await;
+            let answer = engine.workers().intent(session, keyed(&second, amount)).await.unwrap();
+            assert_eq!(matches!(answer, EffectAnswer::Denied { .. }), denied, "{answer:?}");
+            let kept = engine.store().receipts(tenant, run).await.unwrap().remove(0).receipt.request;
+            let asked = if denied { 1 } else { amount };
+            assert_eq!(kept.to_value().unwrap()["amount"], asked, "a receipt tells what leave was given for");
+            if denied {
+                assert_eq!(ends(&engine, tenant, run).await, RunState::Failed);
+            } else {
+                report(&engine, session, &second, done("1")).await;
+            }
+        }
         stop(engine).await;
     }
 

@@ -66,7 +66,7 @@ async fn an_unchanged_file_is_the_same_version(database: Database) {
     let broken = engine.workflows().apply(request(tenant, "name: restart\nsteps: []\n")).await;
     assert!(matches!(broken, Err(ApplyError::Invalid(_))));
     let command = engine.workflows().apply(request(tenant, "name: x\nsteps: [{ id: a, run: [/bin/true] }]\n")).await;
-    assert!(command.unwrap_err().to_string().contains("cannot run yet"));
+    assert!(command.unwrap_err().to_string().contains("needs a `profile`"));
     let nobody = TenantId(engine.fresh_id());
     assert!(matches!(engine.workflows().apply(request(nobody, FILE)).await, Err(ApplyError::Engine(_))));
     stop(engine).await;

@@ -129,6 +129,27 @@ impl Caller {
         }
     }
 
+    /// Refuses a key behind which no person is known. Where two people must agree it could be in the hand of the second one:
+    /// a key that nobody owns and no person has made, and one that such a key has made, in whoever's name.
+    pub fn check_person_behind(&self) -> Result<(), ApiError> {
+        let via = match &self.via {
+            Via::Token { of } => of.as_ref(),
+            via => via,
+        };
+        let Via::Key { owner, maker, .. } = via else { return Ok(()) };
+        let is_key = |name: &str| name.parse::<KeyId>().is_ok();
+        let known = match maker {
+            Some(maker) => !is_key(maker),
+            None => owner.is_some(),
+        };
+        if known {
+            return Ok(());
+        }
+        let detail = "two people must agree to this, and nobody is known to stand behind this key: sign in and ask as \
+                      yourself, or with a key that a person has made";
+        Err(ApiError::new(StatusCode::FORBIDDEN, "PERSON_REQUIRED", detail))
+    }
+
     /// For the history of what this caller changes.
     pub fn context(&self, initiator: Initiator) -> Context {
         let metadata = match &self.via {

@@ -11,18 +11,12 @@ use std::collections::BTreeSet;
 use axum::http::StatusCode;
 use interlock_core::ids::{KeyId, TenantId};
 use interlock_core::run::Run;
-use interlock_core::time::{Millis, Timestamp};
-use interlock_store::UserRow;
+use interlock_core::time::Timestamp;
 
+use super::access::{AccessChange, FRESH, HANDS_MAX, changed_lately};
 use super::{Caller, Via};
 use crate::api_error::ApiError;
 use crate::state::AppState;
-
-/// How long a change of access keeps an account from deciding.
-const FRESH: Millis = Millis::from_hours(24);
-
-/// Hands that an account's access is followed through. Whoever needs more of them is not believed.
-const HANDS_MAX: usize = 16;
 
 /// What an account is to have a say in.
 pub struct Matter {
@@ -152,20 +146,4 @@ async fn settled_from(state: &AppState, tenant: TenantId) -> Result<Timestamp, A
 
 fn refused(detail: String) -> ApiError {
     ApiError::new(StatusCode::CONFLICT, "APPROVAL_VOTE_REFUSED", detail)
-}
-
-/// A change of what an account may do, or of how its person gets in.
-#[derive(Clone)]
-struct AccessChange {
-    at: Timestamp,
-    /// A person, or a key that has no owner.
-    by: String,
-}
-
-/// The changes of the last day that are known: the newest, and how the account came to be.
-fn changed_lately(user: &UserRow, now: Timestamp) -> Vec<AccessChange> {
-    let made = user.created_by.clone().map(|by| (user.created_at, by));
-    let changed = user.access_changed_at.zip(user.access_changed_by.clone());
-    let lately = made.into_iter().chain(changed).filter(|(at, _)| now.since(*at) < FRESH);
-    lately.map(|(at, by)| AccessChange { at, by }).collect()
 }

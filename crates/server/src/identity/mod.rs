@@ -6,6 +6,7 @@
 //! [`first_key`] gives a new store its first one. People prove who they are by a [`password`] ([`login_throttle`] slows guessing down) or by whoever vouches
 //! for them ([`oidc`]), and then have a [`session`]; what one lends another is a [`delegation`]; a [`code`] takes a browser's visit over to a command line.
 
+pub mod access;
 mod authenticate;
 mod cache;
 mod caller;

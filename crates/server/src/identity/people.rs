@@ -14,7 +14,7 @@ use interlock_store::{
 use serde_json::json;
 
 use super::key::random_text;
-use super::{Caller, Identity, note};
+use super::{Caller, Identity, access, note};
 use crate::api_error::ApiError;
 
 const INVITE_CHARS: usize = 43;
@@ -175,7 +175,7 @@ impl Identity {
 /// Notes who changed what an account may do, or how its person gets in. What people change of their own does not count.
 pub fn note_access(user: &mut UserRow, by: &Caller, now: Timestamp) {
     if by.person.as_deref() != Some(user.name.as_str()) {
-        (user.access_changed_at, user.access_changed_by) = (Some(now), Some(by.name()));
+        access::record(user, by.name(), now);
     }
 }
 

@@ -11,6 +11,7 @@ const LENGTHS: &[(&str, &str, usize, usize)] = &[
     ("Because", "reason", 1, REASON_BYTES_MAX),
     ("Cancel", "reason", 1, REASON_BYTES_MAX),
     ("RollBack", "reason", 1, REASON_BYTES_MAX),
+    ("RollBackRun", "reason", 1, REASON_BYTES_MAX),
     ("Resolve", "reason", 1, REASON_BYTES_MAX),
     ("StartBulk", "reason", 1, REASON_BYTES_MAX),
     ("CreateDelegation", "reason", 1, REASON_BYTES_MAX),

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::api::{Api, task};
+use crate::api::{Api, completed, task};
 use crate::set_up::{broken, pay, state_of, unsafe_effect};
 
 #[tokio::test(start_paused = true)]
@@ -33,6 +33,44 @@ async fn a_directive_needs_a_reason() {
         assert_eq!(silent.problem(), (422, "INPUT_INVALID"), "{verb}");
         let long = api.post(&format!("/runs/{run}/{verb}"), json!({ "reason": "x".repeat(5000) })).await;
         assert_eq!(long.problem(), (413, "PAYLOAD_TOO_LARGE"), "{verb}");
+    }
+    api.end().await;
+}
+
+/// By its key or by its position; the steps before it stay as they are.
+#[tokio::test(start_paused = true)]
+async fn a_rollback_goes_back_to_a_step() {
+    let api = Api::new().await;
+    for step in [json!("b"), json!(1)] {
+        let undone = |key: &str| {
+            let mut step = task(key);
+            step["rollback"] = json!({ "handler": "undo" });
+            step
+        };
+        let run = api.start(json!([undone("a"), undone("b"), undone("c")])).await;
+        let session = api.register().await;
+        for _ in 0..2 {
+            let assignment = api.poll(&session).await;
+            api.report(&session, &assignment, completed(json!(1))).await.ok();
+        }
+        let path = format!("/runs/{run}/rollback");
+        for unknown in [json!("nowhere"), json!(3), json!("1")] {
+            let refused = api.post(&path, json!({ "reason": "x", "step": unknown })).await;
+            assert_eq!(refused.problem(), (404, "STEP_NOT_FOUND"), "{unknown}");
+        }
+        let nonsense = api.post(&path, json!({ "reason": "x", "step": { "key": "b" } })).await;
+        assert_eq!(nonsense.problem(), (400, "REQUEST_INVALID"));
+        let not_run = api.post(&path, json!({ "reason": "x", "step": "c" })).await;
+        assert_eq!(not_run.problem(), (409, "RUN_INVALID_TRANSITION"), "{}", not_run.body);
+        let began = api.post(&path, json!({ "reason": "wrong box", "step": step })).await.ok();
+        assert_eq!((&began["run_id"], &began["state"]), (&json!(run), &json!("rolling_back")), "{step}");
+        let assignment = api.poll(&session).await;
+        assert_eq!(assignment["handler"], "undo", "{assignment}");
+        api.report(&session, &assignment, completed(json!(1))).await.ok();
+        assert_eq!(state_of(&api, &run).await, "failed");
+        let steps = api.get(&format!("/executions/{run}")).await.ok()["steps"].clone();
+        assert_eq!((&steps[0]["status"], &steps[1]["status"]), (&json!("succeeded"), &json!("rolled_back")), "{steps}");
+        api.post("/agent/unregister", json!({ "session": session })).await;
     }
     api.end().await;
 }

@@ -7,8 +7,24 @@ use std::path::{Path, PathBuf};
 const MAKERS: &[&str] = &["core/src/decide", "engine/src", "protocol/src", "server/src", "worker/src"];
 /// Codes that the engine keeps to itself: no answer shows them, and a step that succeeded shows no error.
 const INTERNAL: &[&str] = &["OUT_DIR", "RESOLVED_HAPPENED", "RUN_NOT_CLAIMABLE"];
-/// Codes that the connectors' own page lists.
-const OF_CONNECTORS: &[&str] = &["CONNECTOR_INPUT_INVALID", "NOT_REVERSIBLE"];
+/// Codes that a page of their own lists.
+const ELSEWHERE: &[(&str, &[&str])] = &[
+    ("docs/guide/connectors.md", &["CONNECTOR_INPUT_INVALID", "NOT_REVERSIBLE"]),
+    (
+        "docs/guide/commands.md",
+        &[
+            "COMMAND_FAILED",
+            "COMMAND_INVALID",
+            "COMMAND_KILLED",
+            "COMMAND_NOT_PERMITTED",
+            "COMMAND_NOT_STARTED",
+            "COMMAND_STOPPED",
+            "COMMAND_TEMPFAIL",
+            "COMMAND_TIMEOUT",
+            "SANDBOX_REFUSED",
+        ],
+    ),
+];
 /// Codes of one word, which nothing tells from other words in capitals.
 const ONE_WORD: &[&str] = &["OVERLOADED", "RELEASED", "UNAUTHORIZED"];
 
@@ -50,9 +66,11 @@ fn every_code_is_listed_and_every_listed_code_exists() {
         used.extend(quoted(&text).filter(|word| is_code(word)).map(str::to_owned));
     }
     used.retain(|code| !INTERNAL.contains(&code.as_str()));
-    let connectors = std::fs::read_to_string(root.join("docs/guide/connectors.md")).unwrap();
-    for code in OF_CONNECTORS {
-        assert!(used.remove(*code) && connectors.contains(&format!("`{code}`")), "{code} in docs/guide/connectors.md");
+    for (path, codes) in ELSEWHERE {
+        let text = std::fs::read_to_string(root.join(path)).unwrap();
+        for code in *codes {
+            assert!(used.remove(*code) && text.contains(&format!("`{code}`")), "{code} in {path}");
+        }
     }
     let page = std::fs::read_to_string(root.join("docs/reference/errors.md")).unwrap();
     let rows = page.lines().filter_map(|line| line.strip_prefix("| `"));

@@ -36,7 +36,8 @@ impl<'a> People<'a> {
 async fn vote(api: &Api, person: &Person<'_>, run: &str, approve: bool) -> Value {
     let open = card(api, run).await;
     let path = format!("/approvals/{}/vote", open["approval"].as_str().unwrap());
-    person.post(&path, json!({ "approve": approve, "digest": open["digest"] })).await.ok()
+    let notes = if approve { "fine" } else { "not like this" };
+    person.post(&path, json!({ "approve": approve, "digest": open["digest"], "notes": notes })).await.ok()
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,6 +1,7 @@
 //! The routes, asked in-process: an engine on a database in memory, in paused time. Only `connections`, `live` and
 //! `over_the_wire` open sockets.
 
+mod access_changes;
 mod agent;
 mod api;
 mod approvals;
@@ -10,6 +11,7 @@ mod bulk;
 mod codes;
 mod connections;
 mod cut;
+mod decisions;
 mod delegations;
 mod died;
 mod directives;

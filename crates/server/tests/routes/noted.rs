@@ -34,6 +34,7 @@ const OF_RUNS: &[&str] = &[
     "POST /runs/{run}/steps/{step}/resolve",
     "POST /runs/{run}/signals",
     "POST /runs/{run}/approve",
+    "POST /approvals/{approval}/decision",
     "POST /approvals/{approval}/vote",
     "POST /executions",
     "POST /executions/{session_id}/approve",

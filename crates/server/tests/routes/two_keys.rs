@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use interlock_core::ids::{ChangeId, TenantId};
 use interlock_core::json::{Hash, Json};
+use interlock_core::tenant::identity::Role;
+use interlock_server::identity::NewKey;
 use interlock_store::{AskChange, ChangeRow, ChangeState};
 use serde_json::{Value, json};
 
@@ -101,6 +103,9 @@ async fn everything_that_gives_access_or_changes_the_rules_needs_the_second_key(
     let users = api.get("/users").await.ok()["users"].as_array().unwrap().clone();
     let id = |name: &str| users.iter().find(|user| user["name"] == name).unwrap()["user"].as_str().unwrap().to_owned();
     let key = api.get("/keys").await.ok()["keys"][0]["key"].as_str().unwrap().to_owned();
+    let admin = [Role::Admin].into_iter().collect();
+    let owned = NewKey { owner: Some("bob".into()), ..NewKey::new(api.tenant, "bob's", admin) };
+    let by_key = api.with_key(&api.new_key(owned).await);
     let until = api.engine.now().0 + 86_400_000;
     let requests = [
         ("PATCH", "/policy".to_owned(), json!({ "active": 0 })),
@@ -120,7 +125,7 @@ async fn everything_that_gives_access_or_changes_the_rules_needs_the_second_key(
     for (method, path, body) in requests {
         // By keys as by people.
         change_of(&ada.send(method, &path, body.clone()).await);
-        change_of(&api.send(method, &format!("/api/v1{path}"), body).await);
+        change_of(&by_key.send(method, &format!("/api/v1{path}"), body).await);
     }
     // Passwords are nobody else's business.
     let set = ada.post(&format!("/users/{}/password", id("bob")), json!({ "password": PASSWORD })).await;
@@ -163,6 +168,41 @@ async fn a_second_word_is_not_that_of_a_puppet_nor_of_an_old_sign_in_and_does_no
     let bob = Person::signed_in(&api, "bob").await;
     assert_eq!(decide(&bob, &late, yes).await.problem(), (409, "APPROVAL_NOT_OPEN"));
     assert_eq!(api.get("/changes").await.ok()["changes"], json!([]));
+    api.end().await;
+}
+
+/// Whoever holds a key that nobody answers for could be the second admin.
+#[tokio::test(start_paused = true)]
+async fn a_key_that_no_person_stands_behind_asks_for_no_change() {
+    let api = Api::new().await;
+    let ada = Person::new(&api, "ada", json!(["admin"]), json!([])).await;
+    let bob = Person::new(&api, "bob", json!(["admin"]), json!([])).await;
+    // Made by the first key, one of them in her name; and made by herself, for nobody.
+    let lent = api.post("/keys", json!({ "name": "lent", "roles": ["admin"], "owner": "ada" })).await.text("text");
+    let spare = api.post("/keys", json!({ "name": "spare", "roles": ["admin"] })).await.text("text");
+    let own = ada.post("/keys", json!({ "name": "own", "roles": ["admin"] })).await.text("text");
+    let settings = json!({ "two_keys_for_policy": true, "two_keys_for_access": true });
+    ada.send("PATCH", &format!("/tenants/{}", api.tenant), settings).await.ok();
+
+    let new = json!({ "name": "carl", "roles": ["approver"] });
+    for key in [&api.key, &lent, &spare] {
+        let by_key = api.with_key(key);
+        let asked = by_key.post("/users", new.clone()).await;
+        assert_eq!(asked.problem(), (403, "PERSON_REQUIRED"), "{}", asked.body);
+        assert!(asked.text("detail").contains("sign in"), "{}", asked.body);
+        let policy = by_key.send("PATCH", "/api/v1/policy", json!({ "active": 0 })).await;
+        assert_eq!(policy.problem(), (403, "PERSON_REQUIRED"), "{}", policy.body);
+    }
+    assert_eq!(api.get("/changes").await.ok()["changes"], json!([]), "nothing is kept");
+    // Behind hers is she, who is not the second.
+    let change = change_of(&api.with_key(&own).post("/users", new.clone()).await);
+    let yes = json!({ "approve": true });
+    assert_eq!(decide(&ada, &change, yes.clone()).await.problem(), (409, "APPROVAL_VOTE_REFUSED"));
+    decide(&bob, &change, yes).await.ok();
+    // Whoever is to be shut out is shut out at once, by any key.
+    let users = api.get("/users").await.ok()["users"].as_array().unwrap().clone();
+    let bob = users.iter().find(|user| user["name"] == "bob").unwrap()["user"].as_str().unwrap().to_owned();
+    api.send("PATCH", &format!("/api/v1/users/{bob}"), json!({ "disabled": true })).await.ok();
     api.end().await;
 }
 

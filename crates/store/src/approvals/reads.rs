@@ -42,6 +42,7 @@ impl Store {
                     approve: row.flag("approve")?,
                     notes: row.opt_text("notes")?,
                     at: row.time("at")?,
+                    groups: Vec::new(),
                 });
             }
         }

@@ -248,7 +248,7 @@ async fn a_person_votes_once(place: &Place) {
     let approval = ApprovalId(fresh());
     let vote = |person: &str| SideWrite::Vote {
         approval,
-        vote: Vote { person: person.into(), on_behalf_of: None, approve: true, notes: None, at: NOW },
+        vote: Vote { person: person.into(), on_behalf_of: None, approve: true, notes: None, at: NOW, groups: vec![] },
     };
     assert_eq!(refusal(world.store.submit(with_side(&world, vote("ada"))).await), None);
     assert_eq!(refusal(world.store.submit(with_side(&world, vote("ada"))).await), Some(Refusal::VoteExists));

@@ -33,6 +33,7 @@ use crate::work::Claimer;
 pub const START: Timestamp = Timestamp(1_000_000);
 pub const STARTER: &str = "starter@example.com";
 
+#[derive(Clone)]
 pub struct Case {
     pub run: Run,
     pub now: Timestamp,
@@ -339,7 +340,7 @@ impl Case {
 
     #[track_caller]
     pub fn claim(&mut self) -> &mut Self {
-        self.until_eligible().tell(Command::Claim { session: session(1) })
+        self.until_eligible().tells(|case| case.claim_at(session(1), case.now))
     }
 
     pub fn completion(&self, outcome: Outcome) -> Completion {

@@ -15,6 +15,7 @@ use crate::run::change::{ChangeSet, Done, End, LiveChange, LiveRow, SideWrite, S
 use crate::run::{Phase, Run, Step};
 use crate::state::{ApprovalState, Reason, RunState, StepState};
 
+#[derive(Clone)]
 pub struct Rows {
     start: Run,
     plan: Json,

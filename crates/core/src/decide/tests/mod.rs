@@ -15,6 +15,7 @@ mod guard;
 mod invariants;
 mod judge;
 mod lost;
+mod matrix;
 mod moves;
 mod plans;
 mod property;

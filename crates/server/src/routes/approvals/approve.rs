@@ -5,6 +5,7 @@ use axum::extract::State;
 use interlock_protocol::approvals::{Approve, Voted, path};
 
 use super::pick::{Meant, pick};
+use super::repeat::decided_before;
 use super::vote::{Word, cast, loaded};
 use super::voter::Claimed;
 use crate::api_error::ApiError;
@@ -14,7 +15,8 @@ use crate::state::AppState;
 
 /// Vote on what a run waits for
 ///
-/// Without a `digest` only where one approval is open and its tier is not high. The answer says what was decided.
+/// Without a `digest` only where one approval is open and its tier is not high. To reject, `notes` says why. The answer says
+/// what was decided.
 #[utoipa::path(
     post,
     path = path::APPROVE,
@@ -30,10 +32,13 @@ pub async fn approve(
     Body(body): Body<Approve>,
 ) -> Result<Json<Voted>, ApiError> {
     let run = loaded(&state, tenant, run).await?;
-    caller.as_voter()?;
-    let meant = Meant { approval: body.approval, position: None, digest: body.digest.as_deref() };
-    let row = pick(&state, &run, meant).await?;
+    let person = caller.as_voter()?;
     let by = Claimed { on_behalf_of: body.on_behalf_of, role: None };
     let word = Word { approve: body.approve, notes: body.notes, digest: body.digest, by };
+    let meant = Meant { approval: body.approval, position: None, digest: word.digest.as_deref() };
+    let row = match decided_before(&state, &run, meant, person, &word).await? {
+        Some(row) => row,
+        None => pick(&state, &run, meant).await?,
+    };
     cast(&state, &caller, &run, row, word).await.map(Json)
 }

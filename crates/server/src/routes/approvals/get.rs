@@ -1,11 +1,13 @@
 //! `GET /approvals/{approval}`: one approval, with its votes.
 
 use axum::Json;
+use axum::extract::State;
 use interlock_core::ids::ApprovalId;
 use interlock_protocol::approvals::{ApprovalView, path};
 
 use super::view::{self, OfApproval};
 use crate::api_error::ApiError;
+use crate::state::AppState;
 
 /// Look at an approval
 #[utoipa::path(
@@ -15,6 +17,9 @@ use crate::api_error::ApiError;
     params(("approval" = ApprovalId, Path)),
     responses((status = 200, description = "The approval, with its votes.", body = ApprovalView)),
 )]
-pub async fn get(OfApproval { tenant, row }: OfApproval) -> Result<Json<ApprovalView>, ApiError> {
-    view::approval(tenant, row).map(Json)
+pub async fn get(
+    State(state): State<AppState>,
+    OfApproval { tenant, row }: OfApproval,
+) -> Result<Json<ApprovalView>, ApiError> {
+    view::looked_up(&state, tenant, row).await.map(Json)
 }

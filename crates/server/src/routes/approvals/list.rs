@@ -2,6 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
+use futures::future::try_join_all;
 use interlock_core::ids::{ApprovalId, RunId};
 use interlock_core::state::ApprovalState;
 use interlock_protocol::approvals::{ApprovalList, path};
@@ -16,6 +17,9 @@ use crate::identity::Caller;
 use crate::query::Params;
 use crate::request::{PAGE_DEFAULT, cut};
 use crate::state::AppState;
+
+/// Runs that are loaded at once for what they say of their approvals.
+const RUNS_LOADED_AT_ONCE: usize = 16;
 
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -56,7 +60,12 @@ pub async fn list(
         seen(&state, &caller, wanted, params.after, limit + 1).await?
     };
     let next_after = cut(&mut rows, limit, |row| row.id);
-    let approvals = rows.into_iter().map(|row| view::approval(caller.tenant, row)).collect::<Result<_, _>>()?;
+    let mut approvals = Vec::with_capacity(rows.len());
+    while !rows.is_empty() {
+        let next = rows.drain(..rows.len().min(RUNS_LOADED_AT_ONCE));
+        let views = try_join_all(next.map(|row| view::looked_up(&state, caller.tenant, row)));
+        approvals.extend(views.await?);
+    }
     Ok(Json(ApprovalList { approvals, next_after }))
 }
 

@@ -1,9 +1,11 @@
 //! Approvals: the tenant's open approvals, and people's votes on them.
 
 mod approve;
+mod decide;
 mod get;
 mod list;
 pub mod pick;
+pub mod repeat;
 pub mod view;
 pub mod vote;
 pub mod voter;
@@ -17,6 +19,7 @@ pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::default()
         .routes(routes!(list::list))
         .routes(routes!(get::get))
+        .routes(routes!(decide::decide))
         .routes(routes!(vote::vote))
         .routes(routes!(approve::approve))
 }

@@ -2,8 +2,11 @@
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use interlock_core::ids::TenantId;
+use interlock_core::ids::{ApprovalId, TenantId};
 use interlock_core::json::Json;
+use interlock_core::plan::OnDenial;
+use interlock_core::run::{Phase, Run};
+use interlock_core::state::ApprovalState;
 use interlock_engine::slack::approval_digest;
 use interlock_protocol::approvals::ApprovalView;
 use interlock_store::ApprovalRow;
@@ -13,13 +16,51 @@ use crate::identity::Caller;
 use crate::request::named_in_path;
 use crate::state::AppState;
 
-pub fn approval(tenant: TenantId, row: ApprovalRow) -> Result<ApprovalView, ApiError> {
+/// An approval of the run.
+pub fn approval(run: &Run, row: ApprovalRow) -> Result<ApprovalView, ApiError> {
+    let denial = denial(run, row.id);
+    shown(run.tenant, row, denial)
+}
+
+/// The same where the run is not at hand. It is loaded where it waits, and so has more to say.
+pub async fn looked_up(state: &AppState, tenant: TenantId, row: ApprovalRow) -> Result<ApprovalView, ApiError> {
+    let run = match row.state {
+        ApprovalState::Requested => state.for_tenant(tenant).load_run(row.run).await?,
+        _ => None,
+    };
+    let denial = run.and_then(|run| denial(&run, row.id));
+    shown(tenant, row, denial)
+}
+
+/// What a vote has to name.
+pub fn digest(tenant: TenantId, row: &ApprovalRow) -> Result<String, ApiError> {
+    approval_digest(tenant, row).map_err(|error| ApiError::invalid(format!("it cannot be hashed: {error}")))
+}
+
+/// What becomes of a run whose approval is not given.
+#[derive(Clone, Copy)]
+struct DenialRules {
+    on_reject: OnDenial,
+    on_expiry: OnDenial,
+}
+
+/// The run knows it of the approval that it waits for.
+fn denial(run: &Run, approval: ApprovalId) -> Option<DenialRules> {
+    match &run.current().phase {
+        Phase::WaitingApproval(open) if open.id == approval => {
+            Some(DenialRules { on_reject: open.on_reject, on_expiry: open.on_expiry })
+        }
+        _ => None,
+    }
+}
+
+fn shown(tenant: TenantId, row: ApprovalRow, denial: Option<DenialRules>) -> Result<ApprovalView, ApiError> {
     let action = row.action.as_ref().map(Json::decode).transpose();
     let action = action.map_err(|error| ApiError::invalid(format!("its action cannot be read: {error}")))?;
-    let digest = approval_digest(tenant, &row);
-    let digest = digest.map_err(|error| ApiError::invalid(format!("it cannot be hashed: {error}")))?;
     Ok(ApprovalView {
-        digest,
+        digest: digest(tenant, &row)?,
+        on_reject: denial.map(|rules| rules.on_reject),
+        on_expiry: denial.map(|rules| rules.on_expiry),
         action,
         approval: row.id,
         run_id: row.run,

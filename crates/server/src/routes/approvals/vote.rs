@@ -1,14 +1,16 @@
-//! `POST /approvals/{approval}/vote`: one person's word on exactly what they were shown.
+//! `POST /approvals/{approval}/vote`: one person's word on exactly what they were shown, and how every vote is cast.
 
 use axum::Json;
 use axum::extract::State;
 use interlock_core::ids::{ApprovalId, RunId, TenantId};
 use interlock_core::run::Run;
+use interlock_core::state::RunState;
 use interlock_core::text::visible::visible;
 use interlock_engine::commands::vote::VoteRequest;
 use interlock_protocol::approvals::{ApprovalView, CastVote, Voted, path};
 use interlock_store::ApprovalRow;
 
+use super::repeat::is_repeated;
 use super::view::{self, OfApproval};
 use super::voter::{Claimed, Question, voter};
 use crate::api_error::ApiError;
@@ -18,7 +20,8 @@ use crate::state::AppState;
 
 /// Vote
 ///
-/// One person's word on exactly what they were shown. Only people vote, never keys.
+/// One person's word on exactly what they were shown; to reject, `notes` says why. Only people vote, never keys. The same
+/// as `POST /approvals/{approval}/decision`, under its older name.
 #[utoipa::path(
     post,
     path = path::VOTE,
@@ -53,6 +56,14 @@ pub async fn loaded(state: &AppState, tenant: TenantId, run: RunId) -> Result<Ru
     state.for_tenant(tenant).load_run(run).await?.ok_or_else(|| ApiError::unknown_run(run))
 }
 
+/// Whoever rejects says why: others have nothing else to go by. `field` is what the request calls it.
+pub fn check_comment(field: &str, approve: bool, comment: Option<&str>) -> Result<(), ApiError> {
+    if approve || comment.is_some_and(|comment| !comment.trim().is_empty()) {
+        return Ok(());
+    }
+    Err(ApiError::invalid(format!("a rejection needs a reason: say in `{field}` why, it stands beside your vote")))
+}
+
 /// Every way to vote over HTTP comes through here.
 pub async fn cast(
     state: &AppState,
@@ -61,27 +72,43 @@ pub async fn cast(
     row: ApprovalRow,
     word: Word,
 ) -> Result<Voted, ApiError> {
-    let (tenant, approval) = (run.tenant, row.id);
-    let shown = view::approval(tenant, row)?;
-    if word.digest.is_some_and(|digest| digest != shown.digest) {
+    check_comment("notes", word.approve, word.notes.as_deref())?;
+    let (tenant, approval, person) = (run.tenant, row.id, caller.as_voter()?);
+    let repeated = is_repeated(&row, person, &word);
+    let shown = view::approval(run, row)?;
+    if word.digest.as_ref().is_some_and(|digest| *digest != shown.digest) {
         return Err(ApiError::approval_changed(&shown));
+    }
+    if repeated {
+        return Ok(voted(run, shown, person, (run.state, run.version)));
     }
     let question = Question { approvers: &shown.approvers, quorum: shown.quorum, approve: word.approve };
     let voter = voter(state, caller, run, question, &word.by).await?;
-    let person = voter.person.clone();
-    let request = VoteRequest { approval, voter, approve: word.approve, notes: word.notes };
-    let standing = state.engine().runs().vote_by(tenant, run.id, request, caller.vote_metadata()).await?;
+    let request = VoteRequest { approval, voter, approve: word.approve, notes: word.notes.clone() };
+    let cast = state.engine().runs().vote_by(tenant, run.id, request, caller.vote_metadata()).await;
     let row = state.for_tenant(tenant).approval(approval).await?;
     let row = row.ok_or_else(|| ApiError::unknown("approval", &approval.to_string()))?;
-    let approval = view::approval(tenant, row)?;
-    Ok(Voted {
+    let stands = match cast {
+        Ok(standing) => (standing.state, standing.version),
+        // The same vote came twice at once, and the other one was faster.
+        Err(_) if is_repeated(&row, person, &word) => {
+            let after = loaded(state, tenant, run.id).await?;
+            (after.state, after.version)
+        }
+        Err(error) => return Err(error.into()),
+    };
+    Ok(voted(run, view::looked_up(state, tenant, row).await?, person, stands))
+}
+
+fn voted(run: &Run, approval: ApprovalView, person: &str, (run_state, run_version): (RunState, u64)) -> Voted {
+    Voted {
         step: run.spec(approval.position).key.clone(),
         tier: run.plan.tier(approval.position),
-        summary: summary(run, &approval, &person),
+        summary: summary(run, &approval, person),
         approval,
-        run_state: standing.state,
-        run_version: standing.version,
-    })
+        run_state,
+        run_version,
+    }
 }
 
 /// What was decided, so that whoever said it can see whether it is what they meant.

@@ -12,13 +12,14 @@ use crate::api_error::ApiError;
 use crate::identity::Caller;
 use crate::request::{Body, Named};
 use crate::routes::approvals::pick::{Meant, pick};
+use crate::routes::approvals::repeat::decided_before;
 use crate::routes::approvals::vote::{Word, cast, loaded};
 use crate::routes::approvals::voter::Claimed;
 use crate::state::AppState;
 
 /// Approve or reject a step
 ///
-/// The answer says what was decided. Only people decide, never keys.
+/// The answer says what was decided. To reject, `notes` says why. Only people decide, never keys.
 #[utoipa::path(
     post,
     path = path::APPROVE,
@@ -35,14 +36,17 @@ pub async fn approve(
 ) -> Result<Json<StepApproved>, ApiError> {
     let run = loaded(&state, tenant, run).await?;
     let position = view::position(&run, body.step_number)?;
-    if run.state.is_terminal() {
-        return Err(Rejection::Terminal { run: run.id, state: run.state }.into());
-    }
-    caller.as_voter()?;
-    let meant = Meant { approval: None, position: Some(position), digest: body.digest.as_deref() };
-    let row = pick(&state, &run, meant).await?;
+    let person = caller.as_voter()?;
     let by = Claimed { on_behalf_of: body.on_behalf_of, role: body.approver_role };
     let word = Word { approve: body.approved, notes: body.notes, digest: body.digest, by };
+    let meant = Meant { approval: None, position: Some(position), digest: word.digest.as_deref() };
+    let row = match decided_before(&state, &run, meant, person, &word).await? {
+        Some(row) => row,
+        None if run.state.is_terminal() => {
+            return Err(Rejection::Terminal { run: run.id, state: run.state }.into());
+        }
+        None => pick(&state, &run, meant).await?,
+    };
     let Voted { approval, step, tier, summary, run_state, .. } = cast(&state, &caller, &run, row, word).await?;
     let status = words::session(run_state, None).to_owned();
     Ok(Json(StepApproved { session_id: run.id, status, step, tier, summary, approval: view::task(approval) }))

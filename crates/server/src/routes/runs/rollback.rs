@@ -1,8 +1,10 @@
-//! `POST /runs/{run}/rollback`: undoes what the run has done, newest first.
+//! `POST /runs/{run}/rollback`: undoes a step and all that came after it, or everything, newest first.
 
 use axum::Json;
 use axum::extract::State;
-use interlock_protocol::runs::{Because, Standing, path};
+use interlock_core::rejection::Rejection;
+use interlock_core::run::Run;
+use interlock_protocol::runs::{RollBackRun, Standing, StepRef, path};
 
 use crate::api_error::ApiError;
 use crate::directive::answer;
@@ -11,19 +13,42 @@ use crate::request::{Body, Named, reason};
 use crate::state::AppState;
 
 /// Undo what the run has done
+///
+/// With `step` that step and all that came after it, else everything; the newest first.
 #[utoipa::path(
     post,
     path = path::ROLLBACK,
     tag = "runs",
     params(Named),
-    request_body = Because,
+    request_body = RollBackRun,
     responses((status = 200, description = "Where the run stands.", body = Standing)),
 )]
 pub async fn roll_back(
     State(state): State<AppState>,
     caller: Caller,
     Named { tenant, run }: Named,
-    Body(because): Body<Because>,
+    Body(body): Body<RollBackRun>,
 ) -> Result<Json<Standing>, ApiError> {
-    Ok(answer(state.engine().runs().roll_back(tenant, run, reason(because.reason)?, caller.operator()).await?))
+    let (because, runs) = (reason(body.reason)?, state.engine().runs());
+    let standing = match body.step {
+        None => runs.roll_back(tenant, run, because, caller.operator()).await?,
+        Some(step) => {
+            let found = state.for_tenant(tenant).load_run(run).await?;
+            let position = position(&found.ok_or_else(|| ApiError::unknown_run(run))?, &step)?;
+            runs.roll_back_to(tenant, run, position, because, caller.operator()).await?
+        }
+    };
+    Ok(answer(standing))
+}
+
+/// The position of a step of the plan: what was added to undo others is not undone by itself.
+fn position(run: &Run, step: &StepRef) -> Result<u32, ApiError> {
+    let (found, named) = match step {
+        StepRef::Position(position) => {
+            let exists = (*position as usize) < run.forward_len();
+            (exists.then_some(*position), position.to_string())
+        }
+        StepRef::Key(key) => (run.position_of(key), key.chars().take(80).collect()),
+    };
+    found.ok_or_else(|| Rejection::UnknownStep { run: run.id, step: named }.into())
 }

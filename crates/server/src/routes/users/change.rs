@@ -7,7 +7,7 @@ use interlock_protocol::identity::{ChangeUser, UserView, path};
 
 use super::view::{self, OfUser};
 use crate::api_error::ApiError;
-use crate::identity::{Caller, note, people};
+use crate::identity::{Caller, access, note, people};
 use crate::request::{Body, text};
 use crate::state::AppState;
 
@@ -32,7 +32,7 @@ pub async fn change(
     let ends_sessions = change.disabled == Some(true);
     if change.roles.is_some() || change.groups.is_some() || change.disabled.is_some() {
         // Also one's own: an admin who makes an approver of themselves is not at once one of two who must agree.
-        (user.access_changed_at, user.access_changed_by) = (Some(state.engine().now()), Some(caller.name()));
+        access::record(&mut user, caller.name(), state.engine().now());
     }
     user.roles = change.roles.unwrap_or(user.roles);
     if let Some(groups) = change.groups {

@@ -69,7 +69,7 @@ async fn past_a_gate(api: &Api) -> Answer {
     let ada = approver(api, "ada").await;
     let run = api.post("/runs", json!({ "plan": plan(json!([step])) })).await.text("run_id");
     let digest = card(api, &run).await["digest"].clone();
-    vote(&ada, &run, json!({ "approve": false, "digest": digest })).await.ok();
+    vote(&ada, &run, json!({ "approve": false, "digest": digest, "notes": "no" })).await.ok();
     api.post(&format!("/runs/{run}/skip"), json!({ "reason": "in a hurry" })).await
 }
 
@@ -79,7 +79,7 @@ async fn alone(api: &Api) -> Answer {
     }
     let settings = json!({ "two_keys_for_policy": true, "two_keys_for_access": true });
     api.send("PATCH", &format!("/api/v1/tenants/{}", api.tenant), settings).await.ok();
-    api.post("/keys", json!({ "name": "k", "roles": ["admin"] })).await
+    Person::signed_in(api, "ada").await.post("/keys", json!({ "name": "k", "roles": ["admin"] })).await
 }
 
 async fn before_anybody_agreed(api: &Api) -> Answer {

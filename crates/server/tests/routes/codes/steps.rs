@@ -212,7 +212,7 @@ async fn rejected(api: &Api) -> Seen {
     let ada = Person::new(api, "ada", json!(["approver"]), json!([])).await;
     let run = api.start(json!([{ "key": "gate", "kind": "approval" }])).await;
     let digest = card(api, &run).await["digest"].clone();
-    ada.post(&format!("/runs/{run}/approve"), json!({ "approve": false, "digest": digest })).await.ok();
+    ada.post(&format!("/runs/{run}/approve"), json!({ "approve": false, "digest": digest, "notes": "no" })).await.ok();
     error_of(api, &run).await
 }
 

@@ -179,6 +179,7 @@ pub fn body(line: &Line, own: &Things) -> Value {
         "/runs/{run}/steps/{step}/resolve" => json!({ "outcome": "happened", "reason": "x" }),
         "/runs/{run}/signals" => json!({ "type": "go" }),
         "/runs/{run}/approve" => json!({ "approve": true, "approval": own.approval }),
+        "/approvals/{approval}/decision" => json!({ "decision": "approve", "digest": "x" }),
         "/approvals/{approval}/vote" => json!({ "approve": true, "digest": "x" }),
         "/webhook-endpoints/{endpoint}/replay" => json!({ "delivery_id": own.get(Thing::Message) }),
         "/dead-letters/replay" => json!({ "message_id": own.get(Thing::Message) }),

@@ -43,6 +43,7 @@ impl Named {
 /// A route, the place in its query or (by JSON pointer) in its body, and what is named there.
 const NAMES: &[(&str, &str, &str, Named)] = &[
     ("POST", "/agent/register", "/queues/0", Named::Queue),
+    ("POST", "/approvals/{approval}/decision", "/on_behalf_of", Named::Person),
     ("POST", "/approvals/{approval}/vote", "/on_behalf_of", Named::Person),
     ("GET", "/audit", "actor", Named::Person),
     ("GET", "/audit", "subject", Named::Subject),
@@ -98,6 +99,7 @@ const OWN_WORDS: &[&str] = &[
     // Reasons and remarks.
     "reason",
     "notes",
+    "comment",
     "description",
     "display_name",
     "email",
@@ -120,6 +122,7 @@ const OWN_WORDS: &[&str] = &[
     "text",
     // A step of the run in the same request; a digest that the server has given out; a place in the caller's own list.
     "from",
+    "step",
     "digest",
     "after",
     // Names and texts of the files of a policy.

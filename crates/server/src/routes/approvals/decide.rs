@@ -1,0 +1,49 @@
+//! `POST /approvals/{approval}/decision`: one person's decision on an approval, with their comment.
+
+use axum::Json;
+use axum::extract::State;
+use interlock_core::ids::ApprovalId;
+use interlock_protocol::approvals::{ApprovalDecision, DecideApproval, Voted, path};
+
+use super::pick::{Meant, pick};
+use super::repeat::is_repeated;
+use super::view::OfApproval;
+use super::vote::{Word, cast, check_comment, loaded};
+use super::voter::Claimed;
+use crate::api_error::ApiError;
+use crate::identity::Caller;
+use crate::request::Body;
+use crate::state::AppState;
+
+/// Decide on an approval
+///
+/// One person's decision; to reject, it needs a comment. Without a `digest` only where the tier is not high. Only people
+/// decide, never keys. Who says the same once more gets the approval as it stands.
+#[utoipa::path(
+    post,
+    path = path::DECISION,
+    tag = "approvals",
+    params(("approval" = ApprovalId, Path)),
+    request_body = DecideApproval,
+    responses((status = 200, description = "Where approval and run stand.", body = Voted)),
+)]
+pub async fn decide(
+    State(state): State<AppState>,
+    caller: Caller,
+    OfApproval { tenant, row }: OfApproval,
+    Body(body): Body<DecideApproval>,
+) -> Result<Json<Voted>, ApiError> {
+    let person = caller.as_voter()?;
+    let approve = body.decision == ApprovalDecision::Approve;
+    check_comment("comment", approve, body.comment.as_deref())?;
+    let run = loaded(&state, tenant, row.run).await?;
+    let by = Claimed { on_behalf_of: body.on_behalf_of, role: None };
+    let word = Word { approve, notes: body.comment, digest: body.digest, by };
+    let row = if word.digest.is_some() || is_repeated(&row, person, &word) {
+        row
+    } else {
+        // Whoever does not say what they have looked at decides only where a vote on the run would not have to.
+        pick(&state, &run, Meant { approval: Some(row.id), ..Meant::default() }).await?
+    };
+    cast(&state, &caller, &run, row, word).await.map(Json)
+}

@@ -1,0 +1,46 @@
+//! Votes that say again what the same person has said: whoever did not get their answer asks once more, and is told where
+//! the approval stands. Another word, or a word on something else, is no repetition.
+
+use interlock_core::run::Run;
+use interlock_core::state::ApprovalState;
+use interlock_store::ApprovalRow;
+
+use super::pick::Meant;
+use super::view;
+use super::vote::Word;
+use crate::api_error::ApiError;
+use crate::state::AppState;
+
+/// Whether the person has decided so before, in the same right where they say in whose.
+pub fn is_repeated(row: &ApprovalRow, person: &str, word: &Word) -> bool {
+    row.votes.iter().any(|vote| {
+        let right = vote.on_behalf_of.as_deref().unwrap_or(person);
+        let same_right = word.by.on_behalf_of.as_deref().is_none_or(|claimed| claimed == right);
+        vote.person == person && vote.approve == word.approve && same_right
+    })
+}
+
+/// The run's approval that is decided by now, and that the person's word repeats. The word must name it: a run that waits
+/// for nothing any more does not tell which one was meant.
+pub async fn decided_before(
+    state: &AppState,
+    run: &Run,
+    meant: Meant<'_>,
+    person: &str,
+    word: &Word,
+) -> Result<Option<ApprovalRow>, ApiError> {
+    if meant.approval.is_none() && meant.digest.is_none() {
+        return Ok(None);
+    }
+    for row in state.for_tenant(run.tenant).approvals_of(run.id).await? {
+        let is_named = meant.approval.is_none_or(|named| named == row.id)
+            && meant.position.is_none_or(|position| position == row.position);
+        if row.state == ApprovalState::Requested || !is_named || !is_repeated(&row, person, word) {
+            continue;
+        }
+        if meant.digest.is_none_or(|digest| view::digest(run.tenant, &row).is_ok_and(|own| own == digest)) {
+            return Ok(Some(row));
+        }
+    }
+    Ok(None)
+}
