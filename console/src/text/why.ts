@@ -72,7 +72,9 @@ export function sentence(cause: Cause, now: number): string {
 
 function unclaimed(cause: Extract<Cause, { cause: 'unclaimed' }>, now: number): string {
   const task = cause.task == null ? '' : ` the task “${cause.task}”`;
-  const has = cause.task == null ? 'can do it' : 'has that task';
+  const needs = cause.needs ?? [];
+  const can = needs.length > 0 ? `has ${needs.join(' and ')}` : 'can do it';
+  const has = cause.task == null ? can : 'has that task';
   const workers =
     cause.workers == null
       ? `it is on the queue “${cause.queue}”`

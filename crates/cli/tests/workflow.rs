@@ -46,7 +46,7 @@ fn the_examples_are_valid_and_keep_to_their_scenarios() {
 fn what_cannot_run_yet_is_valid_and_said_so() {
     let said = ok(&["workflow", "validate", "crates/workflow/tests/files/restart-primary-db.yaml"]);
     assert!(said.contains("is valid, 4 steps; it cannot be applied yet"), "{said}");
-    assert!(said.contains("warning[no-executor]: `run` cannot run yet") && !said.contains("error["), "{said}");
+    assert!(said.contains("is not kept for commands yet") && !said.contains("error["), "{said}");
 }
 
 #[test]

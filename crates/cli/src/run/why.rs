@@ -96,10 +96,13 @@ pub fn words(cause: &Cause, now: Timestamp) -> String {
                 .map_or_else(String::new, |at| format!("; it was last heard of {} ago", span::span(now.since(at))));
             format!("{} has been running attempt {attempt}{since}{limit}{heard}.", named(worker.as_deref(), session))
         }
-        Cause::Unclaimed { queue, task, since, workers } => {
-            let has_it = task
-                .as_deref()
-                .map_or_else(|| "can do it".to_owned(), |task| format!("has the task `{}`", visible(task)));
+        Cause::Unclaimed { queue, task, needs, since, workers } => {
+            let needs: Vec<_> = needs.iter().map(|name| visible(name)).collect();
+            let has_it = match task.as_deref() {
+                Some(task) => format!("has the task `{}`", visible(task)),
+                None if needs.is_empty() => "can do it".to_owned(),
+                None => format!("has {}", needs.join(" and ")),
+            };
             let task = task.as_deref().map_or_else(String::new, |task| format!(" the task `{}`", visible(task)));
             let workers = match workers {
                 Some(0) => format!("no registered worker of the queue `{}` {has_it}", visible(queue)),
@@ -278,8 +281,13 @@ fn worker(explanation: &Explanation) -> String {
         Cause::UnknownTask { queue, task, .. } => Some((queue, Some(task.as_str()))),
         _ => None,
     });
+    let is_command =
+        explanation.because.iter().any(|cause| matches!(cause, Cause::Unclaimed { needs, .. } if !needs.is_empty()));
     let task = wanted.and_then(|(_, task)| task).unwrap_or("NAME");
     let queue = wanted.map(|(queue, _)| queue.as_str()).filter(|queue| *queue != DEFAULT_QUEUE);
     let queue = queue.map_or_else(String::new, |queue| format!(" --queue {}", visible(queue)));
+    if is_command {
+        return format!("worker{queue} --commands FILE");
+    }
     format!("worker{queue} --task {}=PROGRAM", visible(task))
 }

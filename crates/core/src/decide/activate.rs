@@ -139,7 +139,7 @@ pub(super) fn undecided(draft: &mut Draft<'_>, position: u32, event: StepEvent, 
     let error = StepError::new(ErrorClass::Denied, POLICY_UNAVAILABLE, why);
     fail::end_step(draft, position, event, error)?;
     if draft.control != Control::Canceling {
-        draft.reason = Some(Reason::StepFailed);
+        draft.reason = Some(Reason::PolicyUnavailable);
         let key = draft.spec(position).key.clone();
         fail::pause(draft, format!("nobody could decide on step {key}"));
     }

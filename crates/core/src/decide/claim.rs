@@ -1,16 +1,17 @@
 //! Claiming: the attempt rises, and with it the fence.
 
 use super::draft::Draft;
-use super::{activate, effect};
+use super::{activate, effect, fail};
 use crate::governance::judge::{Decision, Grant, Withheld};
 use crate::ids::SessionId;
 use crate::machine::step::StepEvent;
+use crate::plan::retry::{ErrorClass, StepError};
 use crate::planted::{Bug, is_planted};
 use crate::rejection::Rejection;
 use crate::run::Phase;
 use crate::run::event::Event;
 use crate::run::receipt::Receipt;
-use crate::state::{Control, StepKind, StepState};
+use crate::state::{Control, Reason, StepKind, StepState};
 use crate::work::Claimer;
 
 pub(super) fn claim(draft: &mut Draft<'_>, session: SessionId) -> Result<(), Rejection> {
@@ -20,10 +21,6 @@ pub(super) fn claim(draft: &mut Draft<'_>, session: SessionId) -> Result<(), Rej
     }
     let position = draft.position;
     let now = draft.now();
-    // What people agreed to too long ago is judged anew first.
-    if draft.has_lapsed(position) {
-        return Err(Rejection::NotGranted { run: draft.run.id, step: position });
-    }
     let wake = match &draft.current().phase {
         // Not yet eligible is not an error of the claimer: another claim and a retry came in between.
         Phase::Ready { eligible_at, .. } if *eligible_at > now => {
@@ -50,7 +47,16 @@ pub(super) fn claim_with_intent(
     session: SessionId,
     (receipt, grant): (Receipt, &Grant),
 ) -> Result<(), Rejection> {
-    draft.drop_lapsed(draft.position);
+    let position = draft.position;
+    draft.drop_lapsed(position);
+    let can_be_had = draft.control == Control::Active && draft.current().state() == StepState::Ready;
+    // The claim is the effect, and there is none left for it: nobody will ever take the step.
+    if let Err(spent) = effect::check_write(draft, position, receipt.effect)
+        && can_be_had
+    {
+        let error = StepError::new(ErrorClass::Terminal, spent.code(), spent.to_string());
+        return fail::fail_step(draft, position, StepEvent::RunFailed, error, Reason::WritesExhausted);
+    }
     claim(draft, session)?;
     effect::intent_of_claim(draft, receipt, grant)
 }

@@ -54,17 +54,25 @@ pub(super) fn intent(
 }
 
 /// What was done can always be undone: a rollback is neither counted nor held up.
+fn is_counted(draft: &Draft<'_>, position: u32, effect: EffectClass) -> bool {
+    effect != EffectClass::Read && draft.spec(position).kind() != StepKind::Rollback
+}
+
+/// Whether the run may have one more effect.
+pub(super) fn check_write(draft: &Draft<'_>, position: u32, effect: EffectClass) -> Result<(), Rejection> {
+    match draft.run.plan.writes_max {
+        Some(max) if is_counted(draft, position, effect) && draft.notes().writes >= max => {
+            Err(Rejection::WritesExhausted { run: draft.run.id, max })
+        }
+        _ => Ok(()),
+    }
+}
+
 fn count_write(draft: &mut Draft<'_>, position: u32, effect: EffectClass) -> Result<(), Rejection> {
-    if effect == EffectClass::Read || draft.spec(position).kind() == StepKind::Rollback {
-        return Ok(());
+    check_write(draft, position, effect)?;
+    if is_counted(draft, position, effect) {
+        draft.notes_mut().writes += 1;
     }
-    let writes = draft.notes().writes + 1;
-    if let Some(max) = draft.run.plan.writes_max
-        && writes > max
-    {
-        return Err(Rejection::WritesExhausted { run: draft.run.id, max });
-    }
-    draft.notes_mut().writes = writes;
     Ok(())
 }
 

@@ -145,8 +145,9 @@ pub(super) fn repeat(draft: &mut Draft<'_>, guard: Guard, reason: &str) -> Resul
 fn ask_to_repeat(draft: &mut Draft<'_>, terms: &Terms, reason: &str) -> Result<(), Rejection> {
     let position = draft.position;
     let key = &draft.spec(position).key;
-    let message =
-        format!("Run step `{key}` again: somebody says that its effect did not happen ({}).", visible(reason));
+    let digest = Hash::of(draft.input(position, draft.step(position).input.as_ref()).as_str().as_bytes());
+    let why = format!("somebody says that its effect did not happen ({})", visible(reason));
+    let message = format!("Run step `{key}` again, with the same input (sha256 {digest}): {why}.");
     let gate = Gate { message: Some(message), ..terms.gate.clone() };
     let approval = activate::request(draft, &gate, Purpose::Retry, None).on(terms);
     activate::ask(draft, position, StepEvent::GrantLapsed, approval)

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::json::{Hash, Json, canonical_hash};
+use crate::json::{Hash, HashHex, Json, canonical_hash};
 use crate::plan::{BlastRadius, StepSpec, Undo, Work};
 use crate::run::card::ActionCard;
 use crate::state::{EffectClass, StepKind};
@@ -23,6 +23,8 @@ pub struct Action {
     pub destructive: bool,
     /// Whether the workflow says how to undo it.
     pub reversible: bool,
+    /// How, by its hash: whoever agrees to an action agrees to its undoing.
+    pub undoing: Option<HashHex>,
 }
 
 impl Action {
@@ -54,6 +56,7 @@ impl Action {
             blast_radius: spec.blast_radius(),
             destructive: spec.rules.destructive,
             reversible: spec.rollback.is_some(),
+            undoing: spec.rollback.as_ref().and_then(|rollback| canonical_hash(rollback).ok()).map(HashHex),
         }
     }
 }
@@ -66,6 +69,8 @@ impl Action {
             Undo::Argv(argv) => argv.join(" "),
             by => by.handler().to_owned(),
         });
+        let with = spec.rollback.as_ref().and_then(|rollback| rollback.with.as_ref());
+        let undone_by = undone_by.map(|by| with.map_or(by.clone(), |with| format!("{by} {}", with.as_str())));
         ActionCard {
             step: spec.key.clone(),
             kind: *kind,
@@ -81,7 +86,7 @@ impl Action {
 
     /// What people approve is this very action and no other.
     pub fn digest(&self) -> Hash {
-        let Self { step, kind, operation, input, effect, blast_radius, destructive, reversible } = self;
+        let Self { step, kind, operation, input, effect, blast_radius, destructive, reversible, undoing } = self;
         let text = serde_json::json!({
             "step": step,
             "kind": kind,
@@ -91,6 +96,7 @@ impl Action {
             "blast_radius": blast_radius,
             "destructive": destructive,
             "reversible": reversible,
+            "undoing": undoing,
         });
         canonical_hash(&text).expect("plain texts have a canonical form")
     }

@@ -1,5 +1,7 @@
 //! Why a run stands where it stands: read off the run, told apart for programs, with what can be done about it.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -78,6 +80,9 @@ pub enum Cause {
         /// The task that a worker must know.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         task: Option<String>,
+        /// What a worker must have said of itself to be given a command.
+        #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+        needs: BTreeSet<String>,
         since: Timestamp,
         /// Worker sessions now that take from this queue and have the task; absent where nobody has counted.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -375,6 +380,7 @@ fn standing(run: &Run, now: Timestamp, around: Surroundings<'_>) -> Option<Cause
             _ => Some(Cause::Unclaimed {
                 queue: spec.queue.clone(),
                 task: spec.task_name().map(str::to_owned),
+                needs: run.plan.command_needs(spec).unwrap_or_default(),
                 since: *eligible_at,
                 workers,
             }),

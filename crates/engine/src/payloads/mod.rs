@@ -117,6 +117,15 @@ impl Payloads {
         self.mark.read(json)
     }
 
+    /// A text with something else in the place of every reference, also of those inside of it.
+    pub fn shown(&self, json: Json, show: impl Fn(Reference) -> Json) -> Json {
+        let found = self.mark.all_in(json.as_str());
+        found.into_iter().fold(json, |json, written| match self.mark.read(&written) {
+            Some(reference) => Json::trusted(json.as_str().replace(written.as_str(), show(reference).as_str())),
+            None => json,
+        })
+    }
+
     fn concerns(&self, json: &Json) -> bool {
         json.len() > self.inline_max || self.mark.is_on(json)
     }

@@ -319,3 +319,31 @@ async fn other_rules_are_held_against_what_was_decided() {
     assert_eq!(api.post("/policy/replay", json!({ "days": 0 })).await.problem(), (422, "INPUT_INVALID"));
     api.end().await;
 }
+
+/// Rules look at what is done, however long it is, and people are told where to find all of it.
+#[tokio::test(start_paused = true)]
+async fn a_long_input_is_judged_whole_and_shown_by_where_it_is() {
+    const BY_FIELD: &str = r#"package interlock
+
+deny contains {"rule": "by_field", "text": "not this one"} if input.fields.database == "orders"
+
+ask contains {"rule": "by_field", "text": "this one"} if input.fields.database == "customers"
+"#;
+    let api = Api::new().await;
+    put_in_force(&api, BY_FIELD).await;
+    let ada = Person::new(&api, "ada", json!(["approver"]), json!([])).await;
+    let mut runs = Vec::new();
+    for database in ["orders", "customers"] {
+        let inputs = json!({ "database": database, "padding": "x".repeat(100_000) });
+        let steps = json!([{ "key": "gate", "kind": "approval" }, task("act")]);
+        let run = api.post("/runs", json!({ "plan": plan(steps), "inputs": inputs })).await.text("run_id");
+        ada.post(&format!("/runs/{run}/approve"), yes(&api, &run).await).await.ok();
+        runs.push(run);
+    }
+    assert_eq!(api.get(&format!("/runs/{}", runs[0])).await.ok()["reason"], "policy_denied");
+    let card = card(&api, &runs[1]).await;
+    let shown = &card["action"]["input"]["$payload"];
+    assert!(shown["url"].as_str().is_some_and(|url| url.contains("/payloads/")), "{card}");
+    assert!(!card.to_string().contains("$interlock.payload"), "the store's own mark stays inside: {card}");
+    api.end().await;
+}

@@ -5,6 +5,7 @@ use axum::http::request::Parts;
 use interlock_core::ids::{ApprovalId, TenantId};
 use interlock_core::json::Json;
 use interlock_core::plan::OnDenial;
+use interlock_core::run::card::ActionCard;
 use interlock_core::run::{Phase, Run};
 use interlock_core::state::ApprovalState;
 use interlock_engine::slack::approval_digest;
@@ -14,12 +15,13 @@ use interlock_store::ApprovalRow;
 use crate::api_error::ApiError;
 use crate::identity::Caller;
 use crate::request::named_in_path;
+use crate::routes::runs::view::payload;
 use crate::state::AppState;
 
 /// An approval of the run.
-pub fn approval(run: &Run, row: ApprovalRow) -> Result<ApprovalView, ApiError> {
+pub fn approval(state: &AppState, run: &Run, row: ApprovalRow) -> Result<ApprovalView, ApiError> {
     let denial = denial(run, row.id);
-    shown(run.tenant, row, denial)
+    shown(state, run.tenant, row, denial)
 }
 
 /// The same where the run is not at hand. It is loaded where it waits, and so has more to say.
@@ -29,7 +31,7 @@ pub async fn looked_up(state: &AppState, tenant: TenantId, row: ApprovalRow) -> 
         _ => None,
     };
     let denial = run.and_then(|run| denial(&run, row.id));
-    shown(tenant, row, denial)
+    shown(state, tenant, row, denial)
 }
 
 /// What a vote has to name.
@@ -54,9 +56,20 @@ fn denial(run: &Run, approval: ApprovalId) -> Option<DenialRules> {
     }
 }
 
-fn shown(tenant: TenantId, row: ApprovalRow, denial: Option<DenialRules>) -> Result<ApprovalView, ApiError> {
-    let action = row.action.as_ref().map(Json::decode).transpose();
-    let action = action.map_err(|error| ApiError::invalid(format!("its action cannot be read: {error}")))?;
+fn shown(
+    state: &AppState,
+    tenant: TenantId,
+    row: ApprovalRow,
+    denial: Option<DenialRules>,
+) -> Result<ApprovalView, ApiError> {
+    let action = row.action.as_ref().map(Json::decode::<ActionCard>).transpose();
+    let mut action = action.map_err(|error| ApiError::invalid(format!("its action cannot be read: {error}")))?;
+    if let Some(action) = &mut action {
+        // Long inputs by where they are to be had.
+        for part in std::iter::once(&mut action.input).chain(action.then.iter_mut().map(|part| &mut part.input)) {
+            *part = payload(state, row.run, part.clone());
+        }
+    }
     Ok(ApprovalView {
         digest: digest(tenant, &row)?,
         on_reject: denial.map(|rules| rules.on_reject),

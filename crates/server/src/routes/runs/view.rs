@@ -14,13 +14,12 @@ use crate::state::AppState;
 
 /// A payload as the API shows it: a long one by its length and hash, and where to get it.
 pub fn payload(state: &AppState, run: RunId, json: Json) -> Json {
-    let Some(Reference { sha256, bytes }) = state.engine().payloads().and_then(|payloads| payloads.reference(&json))
-    else {
-        return json;
-    };
-    let url = path::PAYLOAD.replace("{run}", &run.to_string()).replace("{sha256}", &sha256.to_string());
-    let shown = PayloadView { payload: PayloadAt { sha256: sha256.to_string(), bytes, url } };
-    Json::of(&shown).unwrap_or_else(|_| Json::null())
+    let Some(payloads) = state.engine().payloads() else { return json };
+    payloads.shown(json, |Reference { sha256, bytes }| {
+        let url = path::PAYLOAD.replace("{run}", &run.to_string()).replace("{sha256}", &sha256.to_string());
+        let shown = PayloadView { payload: PayloadAt { sha256: sha256.to_string(), bytes, url } };
+        Json::of(&shown).unwrap_or_else(|_| Json::null())
+    })
 }
 
 pub fn run(state: &AppState, mut row: RunSummary) -> RunView {

@@ -1,0 +1,136 @@
+//! Steps that run commands: on a worker with a list of its own, in a sandbox, with secrets as files, and undone by commands.
+
+use serde_json::{Value, json};
+
+use crate::rig::Up;
+
+const SECRET: &str = "s3cr3t-0123456789";
+
+/// `up` with commands, secrets, and a policy that knows some commands.
+fn up() -> Up {
+    let folder = std::env::temp_dir().join(format!("interlock-sandboxed-{}", std::process::id()));
+    let secrets = folder.join("secrets");
+    std::fs::create_dir_all(&secrets).unwrap();
+    let commands = folder.join("commands.toml");
+    let allow = [
+        "/usr/bin/id {flags...}",
+        "/usr/bin/uname {flags...}",
+        "/usr/bin/cat {paths...}",
+        "/usr/bin/sleep {s}",
+        "/usr/bin/env",
+    ];
+    std::fs::write(&commands, format!("allow = {}\n", json!(allow))).unwrap();
+    let path = |path: &std::path::Path| path.display().to_string();
+    let up = Up::start(&["--no-demo", "--commands", &path(&commands), "--secrets", &path(&secrets)]);
+    let tenant = up.run(&["tenant", "list", "-o", "json"]).json()[0]["tenant"].as_str().unwrap().to_owned();
+    std::fs::create_dir_all(secrets.join(&tenant)).unwrap();
+    std::fs::write(secrets.join(&tenant).join("DB"), SECRET).unwrap();
+
+    let policy = path(&up.path("policy"));
+    assert_eq!(up.run(&["policy", "export", &policy]).code, 0);
+    let data = up.path("policy/data.json");
+    let mut known: Value = serde_json::from_str(&std::fs::read_to_string(&data).unwrap()).unwrap();
+    for program in ["id", "uname", "cat", "sleep", "env"] {
+        known["config"]["commands"]["allow"][format!("/usr/bin/{program}")] =
+            json!([{ "arguments": ["**"], "blast_radius": "low" }]);
+    }
+    known["config"]["credentials"] = json!({ "DB": ["staging"] });
+    std::fs::write(&data, known.to_string()).unwrap();
+    let pushed = up.run(&["policy", "push", &policy, "--activate", "--yes"]);
+    assert_eq!(pushed.code, 0, "{pushed:?}");
+    up
+}
+
+fn apply(up: &Up, text: &str) {
+    let applied = up.run(&["workflow", "apply", &up.file("w.yaml", text)]);
+    assert_eq!(applied.code, 0, "{applied:?}");
+}
+
+fn steps(up: &Up, run: &str) -> Vec<Value> {
+    let shown = up.shell(&format!(
+        "curl -s {}/api/v1/runs/{run}/steps -H \"authorization: Bearer {}\"",
+        up.server(),
+        up.key().trim()
+    ));
+    shown.json()["steps"].as_array().unwrap().clone()
+}
+
+fn started(up: &Up, arguments: &[&str]) -> (i32, String) {
+    let ended = up.run(&[&["run", "start"], arguments, &["--wait", "-o", "json"]].concat());
+    let run = ended.json()["run_id"].as_str().unwrap_or_else(|| panic!("{ended:?}")).to_owned();
+    (ended.code, run)
+}
+
+#[test]
+fn a_command_is_confined_and_is_told_its_secrets_by_file() {
+    let up = up();
+    apply(
+        &up,
+        "name: look\nprofile: staging-standard\ninputs: { flag: { type: string } }\nsteps:\n\
+         - { id: who, run: [/usr/bin/id, \"${{ inputs.flag }}\"], effect: read }\n\
+         - { id: secret, run: [/usr/bin/cat, /run/secrets/DB], effect: read, credentials: [DB] }\n\
+         - { id: env, run: [/usr/bin/env], effect: read, env: { FLAG: \"${{ inputs.flag }}\" } }\n",
+    );
+    let (code, run) = started(&up, &["look", "--input", "flag=-u"]);
+    let steps = steps(&up, &run);
+    assert_eq!(code, 0, "{steps:#?}");
+    assert_ne!(steps[0]["output"]["stdout"], "0\n", "it is not root: {steps:#?}");
+    assert_eq!(steps[0]["output"]["attestation"]["profile"], "staging-standard");
+    let said = steps[1]["output"]["stdout"].as_str().unwrap();
+    assert!(!said.contains(SECRET) && !said.is_empty(), "the value is taken out: {said}");
+    let env = steps[2]["output"]["stdout"].as_str().unwrap();
+    assert!(env.contains("FLAG=-u\n") && env.contains(&format!("INTERLOCK_RUN_ID={run}")), "{env}");
+    assert!(!env.contains("INTERLOCK_CONFIG_DIR"), "nothing of the worker's own: {env}");
+}
+
+#[test]
+fn a_command_that_fails_is_not_repeated_and_what_it_did_is_undone_by_another() {
+    let up = up();
+    apply(
+        &up,
+        "name: change\nprofile: dev-flex\nsteps:\n\
+         - { id: first, run: [/usr/bin/uname, -s], rollback: { run: [/usr/bin/uname, -r] } }\n\
+         - { id: fails, run: [/usr/bin/uname, --nonsense], retry: { max_attempts: 3 } }\n",
+    );
+    let (code, run) = started(&up, &["change"]);
+    let steps = steps(&up, &run);
+    assert_ne!(code, 0);
+    assert_eq!((&steps[0]["state"], &steps[1]["state"]), (&json!("rolled_back"), &json!("failed")), "{steps:#?}");
+    assert_eq!((&steps[1]["error"]["code"], &steps[1]["attempt"]), (&json!("COMMAND_FAILED"), &json!(1)), "{steps:#?}");
+    assert!(steps[1]["error"]["message"].as_str().unwrap().contains("unrecognized option"), "{steps:#?}");
+    assert_eq!(steps[2]["output"]["exit_code"], 0, "what undoes it ran: {steps:#?}");
+}
+
+#[test]
+fn a_command_that_a_workers_own_list_does_not_have_is_refused_there() {
+    let up = up();
+    let file = up.path("policy/data.json");
+    let mut known: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+    known["config"]["commands"]["allow"]["/usr/bin/tty"] = json!([{ "arguments": [], "blast_radius": "low" }]);
+    std::fs::write(&file, known.to_string()).unwrap();
+    let policy = up.path("policy").display().to_string();
+    assert_eq!(up.run(&["policy", "push", &policy, "--activate", "--yes"]).code, 0);
+    apply(&up, "name: other\nprofile: staging-standard\nsteps: [{ id: a, run: [/usr/bin/tty], effect: read }]\n");
+    let (_, run) = started(&up, &["other"]);
+    let steps = steps(&up, &run);
+    assert_eq!(steps[0]["error"]["code"], "COMMAND_NOT_PERMITTED", "{steps:#?}");
+}
+
+#[test]
+fn a_workflow_that_could_never_run_its_command_is_refused() {
+    let up = Up::start(&["--no-demo"]);
+    for (text, why) in [
+        ("name: c\nsteps: [{ id: a, run: [/usr/bin/id] }]\n", "needs a `profile`"),
+        ("name: c\nprofile: lab\nsteps: [{ id: a, run: [/usr/bin/id] }]\n", "has no sandbox"),
+        ("name: c\nprofile: dev-flex\nsteps: [{ id: a, run: [id] }]\n", "/usr/bin/id"),
+        ("name: c\nprofile: dev-flex\nsteps: [{ id: a, run: [\"${{ run.id }}\"] }]\n", "is fixed"),
+    ] {
+        let refused = up.run(&["workflow", "apply", &up.file("c.yaml", text)]);
+        assert!(refused.code != 0 && (refused.err.contains(why) || refused.out.contains(why)), "{why}: {refused:?}");
+    }
+    // A command that nobody here can run waits, and says for whom.
+    apply(&up, "name: c\nprofile: dev-flex\nsteps: [{ id: a, run: [/usr/bin/uptime], effect: read }]\n");
+    let run = up.run(&["run", "start", "c", "-o", "json"]).json()["run_id"].as_str().unwrap().to_owned();
+    let why = up.run(&["run", "why", &run]);
+    assert!(why.out.contains("has command:dev-flex") && why.out.contains("worker --commands FILE"), "{why:?}");
+}
