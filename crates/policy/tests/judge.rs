@@ -9,9 +9,9 @@ use interlock_core::ids::{RunId, TenantId};
 use interlock_core::json::HashHex;
 use interlock_core::json::{Hash, Json};
 use interlock_core::plan::rules::{ApprovalRules, ValidationMode};
-use interlock_core::plan::{BlastRadius, OnDenial, Plan, StepSpec, Work};
+use interlock_core::plan::{BlastRadius, OnDenial, Plan, StepSpec, Undo, Work};
 use interlock_core::run::{Header, Notes, Run, Step, Trigger};
-use interlock_core::state::{Control, RunState};
+use interlock_core::state::{Control, EffectClass, RunState};
 use interlock_core::time::{Millis, Timestamp};
 use interlock_policy::{Bundle, NO_MODE, PolicyInput, Undecided, core_decision};
 
@@ -124,4 +124,28 @@ fn what_could_not_be_decided_is_refused() {
     let run = run(Plan::new("demo", vec![StepSpec::task("a", "t")]));
     let decision = core_decision(Err(Undecided::Undefined), &run.plan);
     assert!(matches!(decision, Decision::Undecided { .. }), "{decision:?}");
+}
+
+/// What undoes a step, and what it does on the way, is covered as long as nobody has put something else in its place.
+#[test]
+fn a_rollback_and_its_effects_are_covered_unless_somebody_has_changed_it() {
+    let mut undone = StepSpec::task("a", "t");
+    undone.effect = Some(EffectClass::Unsafe);
+    let mut plan = Plan::new("demo", vec![undone]);
+    plan.rules.approval = Some(ApprovalRules { mode: Some(ValidationMode::PerStep), ..ApprovalRules::default() });
+    let mut run = run(plan);
+    let by = Undo::Handler("undo".into());
+    let rollback = StepSpec::new("rollback:a", Work::Rollback { undoes: 0, by, with: None });
+    Arc::make_mut(&mut run.added).push(rollback);
+    run.steps.push(Step::default());
+    let effect = |run: &Run| {
+        let action = Action::of_effect(run.spec(1), 1, "bank:refund".into(), Json::null(), EffectClass::Unsafe);
+        Bundle::shipped().judge(&action, run).decision
+    };
+    assert_eq!(decided_on(&run, 1, run.input(1)), Decision::Allow);
+    assert_eq!(effect(&run), Decision::Allow);
+    let other = Json::trusted(r#"{"amount":7}"#.to_owned());
+    assert!(matches!(decided_on(&run, 1, other.clone()), Decision::NeedsApproval { .. }));
+    run.steps[1].input = Some(other);
+    assert!(matches!(effect(&run), Decision::NeedsApproval { .. }));
 }

@@ -34,7 +34,7 @@ fn up() -> Up {
         known["config"]["commands"]["allow"][format!("/usr/bin/{program}")] =
             json!([{ "arguments": ["**"], "blast_radius": "low" }]);
     }
-    known["config"]["credentials"] = json!({ "DB": ["staging"] });
+    known["config"]["credentials"] = json!({ "DB": { "environments": ["staging"] } });
     std::fs::write(&data, known.to_string()).unwrap();
     let pushed = up.run(&["policy", "push", &policy, "--activate", "--yes"]);
     assert_eq!(pushed.code, 0, "{pushed:?}");
@@ -89,8 +89,10 @@ fn a_command_that_fails_is_not_repeated_and_what_it_did_is_undone_by_another() {
     apply(
         &up,
         "name: change\nprofile: dev-flex\nsteps:\n\
-         - { id: first, run: [/usr/bin/uname, -s], rollback: { run: [/usr/bin/uname, -r] } }\n\
-         - { id: fails, run: [/usr/bin/uname, --nonsense], retry: { max_attempts: 3 } }\n",
+         - { id: first, run: [/usr/bin/uname, -s], rollback: { run: [/usr/bin/uname, -r] }, confidence_score: 0.99, \
+             auto_approve_threshold: 0.9 }\n\
+         - { id: fails, run: [/usr/bin/uname, --nonsense], retry: { max_attempts: 3 }, confidence_score: 0.99, \
+             auto_approve_threshold: 0.9 }\n",
     );
     let (code, run) = started(&up, &["change"]);
     let steps = steps(&up, &run);

@@ -453,10 +453,12 @@ impl Run {
 }
 
 impl Run {
-    /// Whether a step is given what the workflow says, and nothing that somebody put in its place.
-    pub fn is_as_planned(&self, position: u32, given: &Json) -> bool {
+    /// Whether a rollback is given what the workflow says, and nothing that somebody put in its place. `given` is what it is
+    /// about to be given; of one that runs, the run itself knows.
+    pub fn is_as_planned(&self, position: u32, given: Option<&Json>) -> bool {
         let known = (position as usize) < self.steps.len();
         let Some(Work::Rollback { undoes, .. }) = known.then(|| &self.spec(position).work) else { return true };
+        let Some(given) = given else { return self.steps[position as usize].input.is_none() };
         let undoes = Some((self.input(*undoes), self.steps[*undoes as usize].output.as_ref()));
         *given == input(&self.header, self.spec(position), None, undoes)
     }
