@@ -15,7 +15,10 @@ use crate::state::AppState;
     get,
     path = path::SLACK,
     tag = "slack",
-    responses((status = 200, description = "The connection; its secrets are not shown.", body = SlackView)),
+    responses(
+        (status = 200, description = "The connection; its secrets are not shown.", body = SlackView),
+        (status = 404, description = "The tenant is not connected to Slack."),
+    ),
 )]
 pub async fn get(
     State(state): State<AppState>,

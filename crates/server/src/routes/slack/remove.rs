@@ -16,7 +16,10 @@ use crate::state::AppState;
     delete,
     path = path::SLACK,
     tag = "slack",
-    responses((status = 204, description = "It is gone.")),
+    responses(
+        (status = 204, description = "It is gone."),
+        (status = 404, description = "The tenant is not connected to Slack."),
+    ),
 )]
 pub async fn remove(State(state): State<AppState>, caller: Caller) -> Result<StatusCode, ApiError> {
     if state.engine().slack().disconnect(caller.tenant, &caller.actor()).await? {
