@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use interlock_core::ids::TenantId;
+use interlock_core::secret_name::is_secret_name;
 use serde::Serialize;
 
 use crate::error::Cause;
@@ -75,6 +76,21 @@ impl Location {
     /// A provider that has one value under each name.
     pub(crate) fn of_name(name: &str) -> Self {
         Self { entry: Entry { path: name.to_owned(), kind: EntryKind::Plain }, field: ONLY_FIELD.to_owned() }
+    }
+}
+
+impl Tenancy {
+    /// Where a provider keeps a secret that has one value under each name, and under its tenant where there are several. A
+    /// name may be a part of a path: nothing in it may lead elsewhere.
+    pub(crate) fn locate(self, tenant: TenantId, name: &str) -> Result<Location, Cause> {
+        if !is_secret_name(name) {
+            return Err(Cause::NotThere("that is not a possible name".to_owned()));
+        }
+        let mut location = Location::of_name(name);
+        if self == Self::Several {
+            location.entry.path = format!("{tenant}/{name}");
+        }
+        Ok(location)
     }
 }
 

@@ -53,7 +53,7 @@ impl CommandArgs {
     }
 
     /// What runs commands here; nothing where nobody has asked for it. A profile that this host cannot keep is not offered,
-    /// and one that it was told to offer by name is an error.
+    /// and said so; a host that can keep none is an error.
     pub async fn open(&self, outbound: Outbound, credentials: Credentials) -> anyhow::Result<Option<Commands>> {
         let Some(path) = &self.commands else { return Ok(None) };
         let Permitted { rules, profiles, egress } = read(path)?;

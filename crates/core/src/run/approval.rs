@@ -111,7 +111,8 @@ impl Met {
         let wanted = Others { quorum: terms.gate.quorum, approvers: terms.gate.approvers.clone() };
         let own = Others { quorum: self.quorum, approvers: self.approvers.clone() };
         let asked = |wanted: &Others| std::iter::once(&own).chain(&self.and_from).any(|asked| asked.covers(wanted));
-        let several = self.quorum > 1 || !self.and_from.is_empty();
+        // One person may be of two lists; only a number above one means several people.
+        let several = self.quorum > 1;
         asked(&wanted)
             && terms.and_from.iter().all(asked)
             && (self.excludes_author || several || !terms.excludes_author)
@@ -167,7 +168,13 @@ impl Terms {
                 self.gate.approvers.clone_from(approvers);
             }
         } else {
-            self.and_from.push(Others { quorum: *quorum, approvers: approvers.clone() });
+            let mut others = Others { quorum: *quorum, approvers: approvers.clone() };
+            // The larger number stands in front: what holds where several people are asked is told by it.
+            if others.quorum > self.gate.quorum {
+                std::mem::swap(&mut self.gate.quorum, &mut others.quorum);
+                std::mem::swap(&mut self.gate.approvers, &mut others.approvers);
+            }
+            self.and_from.push(others);
         }
         self.and_from.extend(others.and_from.iter().cloned());
         self.excludes_author |= others.excludes_author;
@@ -349,6 +356,9 @@ mod tests {
             (vec!["dba".to_owned()], vec![sre]),
             "people of both are needed"
         );
+        let two = gate(1, &["dba"]).and(&gate(2, &["sre"]));
+        assert_eq!((two.gate.quorum, two.gate.approvers.as_slice()), (2, ["sre".to_owned()].as_slice()));
+        assert_eq!(two.and_from, [Others { quorum: 1, approvers: vec!["dba".to_owned()] }]);
     }
 
     #[test]
@@ -371,5 +381,7 @@ mod tests {
         let strict = Terms { excludes_author: true, forbids_self: true, ..terms(1, &[]) };
         assert!(!met(1, &[]).covers(&strict));
         assert!(met(2, &[]).covers(&strict), "where two are asked, neither may anyway");
+        let of_both = Met { and_from: vec![Others { quorum: 1, approvers: vec!["dba".into()] }], ..met(1, &["sre"]) };
+        assert!(!of_both.covers(&strict), "it may have been one person of both groups");
     }
 }

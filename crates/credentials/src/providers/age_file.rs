@@ -14,7 +14,6 @@ use age::secrecy::ExposeSecret as _;
 use age::x25519::Identity;
 use futures::future::BoxFuture;
 use interlock_core::ids::TenantId;
-use interlock_core::secret_name::is_secret_name;
 use rustix::fs::{FlockOperation, flock};
 use serde_json::value::RawValue;
 use zeroize::Zeroizing;
@@ -245,14 +244,7 @@ impl AgeFile {
 
 impl SecretProvider for AgeSecrets {
     fn locate(&self, tenant: TenantId, name: &str) -> Result<Location, Cause> {
-        if !is_secret_name(name) {
-            return Err(Cause::NotThere("that is not a possible name".to_owned()));
-        }
-        let mut location = Location::of_name(name);
-        if self.tenancy == Tenancy::Several {
-            location.entry.path = format!("{tenant}/{name}");
-        }
-        Ok(location)
+        self.tenancy.locate(tenant, name)
     }
 
     fn fetch<'a>(&'a self, entry: &'a Entry) -> BoxFuture<'a, Result<Fetched, Cause>> {

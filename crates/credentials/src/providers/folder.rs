@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use interlock_core::ids::TenantId;
-use interlock_core::secret_name::is_secret_name;
 
 use crate::error::Cause;
 use crate::limits;
@@ -45,15 +44,7 @@ impl SecretFolder {
 
 impl SecretProvider for SecretFolder {
     fn locate(&self, tenant: TenantId, name: &str) -> Result<Location, Cause> {
-        // A name is also a part of a path: nothing in it may lead elsewhere.
-        if !is_secret_name(name) {
-            return Err(Cause::NotThere("that is not a possible name".to_owned()));
-        }
-        let mut location = Location::of_name(name);
-        if self.tenancy == Tenancy::Several {
-            location.entry.path = format!("{tenant}/{name}");
-        }
-        Ok(location)
+        self.tenancy.locate(tenant, name)
     }
 
     fn fetch<'a>(&'a self, entry: &'a Entry) -> BoxFuture<'a, Result<Fetched, Cause>> {

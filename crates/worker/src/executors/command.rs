@@ -31,14 +31,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::time::Instant;
 
+use super::EXIT_TEMPFAIL;
 use super::credentials::revoked;
 use super::task::Handler;
 use crate::context::TaskContext;
 use crate::error::{EffectFailure, TaskError};
 use crate::task::{Flow, Task};
 
-/// `EX_TEMPFAIL` of sysexits.h.
-const EXIT_TEMPFAIL: i32 = 75;
 /// How much of each stream is kept with the step: its end.
 const TAIL_BYTES: usize = 64 << 10;
 /// How much of standard error becomes the message of an error.
@@ -153,7 +152,10 @@ impl Confined {
         for name in &self.terms.credentials {
             let value = secrets.get(name).await.map_err(|error| {
                 let told = TaskError::new(error.cause.class(), error.cause.code(), error.to_string());
-                error.retry_after().map_or(told.clone(), |after| told.after(after))
+                match error.retry_after() {
+                    Some(after) => told.after(after),
+                    None => told,
+                }
             })?;
             request = request.secret(SecretPlace::File(name.clone()), SecretValue::new(value.reveal().as_bytes()));
         }

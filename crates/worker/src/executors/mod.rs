@@ -7,3 +7,6 @@ mod credentials;
 mod process;
 pub mod program;
 pub(crate) mod task;
+
+/// `EX_TEMPFAIL` of sysexits.h: a program says that it changed nothing, and may be tried again.
+const EXIT_TEMPFAIL: i32 = 75;

@@ -22,14 +22,13 @@ use interlock_core::limits;
 use interlock_core::state::EffectClass;
 use tokio::process::Command;
 
+use super::EXIT_TEMPFAIL;
 use super::process::{ProgramEnd, Supervised, run};
 use super::task::too_large;
 use crate::context::TaskContext;
 use crate::error::{EffectFailure, TaskError};
 use crate::task::{Flow, Task};
 
-/// `EX_TEMPFAIL` of sysexits.h.
-const EXIT_TEMPFAIL: i32 = 75;
 /// Between the polite signal and the other one.
 const KILL_GRACE: Duration = Duration::from_secs(2);
 
