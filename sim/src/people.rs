@@ -74,8 +74,8 @@ pub async fn direct(caller: &Caller, tenant: TenantId, run: &Run, verb: Verb) ->
         .clone();
     let person = if verb == Verb::Skip { *caller.dice.pick(DIRECTORS) } else { "olga" };
     let input = (verb == Verb::RetryChanged).then(|| sim.given.change(run));
-    let order = Order { verb, person, step, input };
-    let answer = caller.call(PATIENCE, move |engine| carry_out(engine, tenant, id, order.clone())).await;
+    let directive = Directive { verb, person, step, input };
+    let answer = caller.call(PATIENCE, move |engine| carry_out(engine, tenant, id, directive.clone())).await;
     match answer {
         Ok(standing) => {
             say!(sim, "operator", "{verb:?} of {id}: {}", standing.state);
@@ -100,7 +100,7 @@ pub async fn direct(caller: &Caller, tenant: TenantId, run: &Run, verb: Verb) ->
 
 /// A directive, with what it takes.
 #[derive(Clone)]
-struct Order {
+struct Directive {
     verb: Verb,
     person: &'static str,
     step: String,
@@ -111,9 +111,9 @@ async fn carry_out(
     engine: Engine,
     tenant: TenantId,
     run: RunId,
-    order: Order,
+    directive: Directive,
 ) -> Result<commands::Standing, EngineError> {
-    let Order { verb, person, step, input } = order;
+    let Directive { verb, person, step, input } = directive;
     let (by, reason) = (Context::operator(person), "simulated".to_owned());
     match verb {
         Verb::Pause => engine.runs().pause(tenant, run, reason, by).await,

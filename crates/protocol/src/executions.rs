@@ -1,4 +1,4 @@
-//! The runbook surface: runs under the names of 002. `session_id` is the run's id, `step_number` its step's position
+//! The runbook surface: runs under the names that ticket tools use. `session_id` is the run's id, `step_number` its step's position
 //! counted from 1, and the profile goes by two names.
 
 use interlock_core::governance::tier::Tier;

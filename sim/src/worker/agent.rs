@@ -53,7 +53,7 @@ pub(super) async fn live(worker: &Arc<Worker>) -> Ended {
         seed: dice.between(0..=u64::MAX),
     };
     let shutdown = CancellationToken::new();
-    let agent = interlock_worker::Worker::new(Wire(Arc::clone(&process)), tasks(&process), options);
+    let agent = interlock_worker::Worker::new(InProcess(Arc::clone(&process)), tasks(&process), options);
     let shut_down = async {
         loop {
             sleep(dice.millis(6_000..=20_000)).await;
@@ -186,9 +186,9 @@ fn refused(error: CallError) -> TransportError {
 
 /// The worker's way to the engine.
 #[derive(Clone)]
-struct Wire(Arc<Process>);
+struct InProcess(Arc<Process>);
 
-impl Transport for Wire {
+impl Transport for InProcess {
     async fn register(&self, hello: WorkerHello) -> Result<Registered, TransportError> {
         let Caller { sim, .. } = &self.0.worker.caller;
         let (_, answer) = self

@@ -25,11 +25,11 @@ pub struct Session {
     pub id: SessionId,
     lease: Millis,
     renew_every: Duration,
-    state: Mutex<State>,
+    state: Mutex<Leased>,
     gone: Notify,
 }
 
-struct State {
+struct Leased {
     lease_until: Instant,
     held: BTreeMap<AttemptRef, Held>,
     draining: bool,
@@ -41,7 +41,7 @@ struct Held {
 }
 
 impl Session {
-    fn state<T>(&self, look: impl FnOnce(&mut State) -> T) -> T {
+    fn state<T>(&self, look: impl FnOnce(&mut Leased) -> T) -> T {
         look(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -127,7 +127,7 @@ async fn register(worker: &Arc<Worker>) -> Arc<Session> {
                     id: session,
                     lease,
                     renew_every: renew_every.as_duration(),
-                    state: Mutex::new(State {
+                    state: Mutex::new(Leased {
                         lease_until: sent_at + lease.as_duration(),
                         held: BTreeMap::new(),
                         draining: false,

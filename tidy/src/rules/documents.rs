@@ -29,14 +29,21 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// The offsets of documents that are cited by a number of three digits, as an owner or with a section.
+/// The offsets of documents that are cited by a number of three digits, which stands alone as a word: nothing else is
+/// counted with two leading zeros. `000` is no document unless it owns something or has sections.
 fn numbered(text: &str) -> impl Iterator<Item = usize> {
     text.match_indices("00").map(|(offset, _)| offset).filter(|&offset| {
         let before = text[..offset].chars().next_back();
         let rest = &text[offset + 2..];
-        let cited = rest.chars().next().is_some_and(|digit| digit.is_ascii_digit())
-            && (rest[1..].starts_with("'s ") || rest[1..].starts_with(" §"));
-        cited && !before.is_some_and(|c| c.is_alphanumeric() || matches!(c, '.' | '-' | '_' | ',' | '\u{202f}'))
+        let Some(digit) = rest.chars().next().filter(char::is_ascii_digit) else { return false };
+        let after = &rest[1..];
+        let is_word = !after.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '\u{202f}'))
+            && !after.strip_prefix('.').is_some_and(|rest| rest.starts_with(char::is_alphanumeric));
+        let cited = after.starts_with("'s ") || after.starts_with(" §") || (is_word && digit != '0');
+        cited
+            && !before.is_some_and(|c| {
+                c.is_alphanumeric() || matches!(c, '.' | '-' | '_' | ',' | '"' | '\'' | '/' | ':' | '+' | '\u{202f}')
+            })
     })
 }
 
@@ -53,11 +60,14 @@ mod tests {
         assert_eq!(count(concat!("// as DE", "SIGN §3 says")), 1);
         assert_eq!(count(concat!("/// 00", "7's word for it")), 1);
         assert_eq!(count(concat!("// see 00", "7 §4.1")), 1);
+        assert_eq!(count(concat!("// the names of 00", "7.")), 1);
+        assert_eq!(count(concat!("fn as_00", "7_says() {} // (00", "7)")), 1);
     }
 
     #[test]
     fn numbers_and_decision_records_are_fine() {
         assert_eq!(count("// 1,001 §, 0016 §1, 100's of runs, [0012](../decisions/0012-x.md)"), 0);
+        assert_eq!(count("// `000` where none came, 1.001, at 10:00:007, \"003\", 001-first.sql"), 0);
         assert_eq!(count("// a DESIGNER, designs"), 0);
     }
 }

@@ -7,9 +7,6 @@ use crate::{Finding, Tree};
 
 const KEYWORDS: &[&str] = &["struct", "enum", "union", "trait", "type"];
 
-/// Crates whose types still have names in common, each until it is gone through.
-const NOT_YET: &[&str] = &["sim/"];
-
 #[must_use]
 pub fn check(tree: &Tree) -> Vec<Finding> {
     let mut named: BTreeMap<(String, String), Vec<(String, usize)>> = BTreeMap::new();
@@ -36,13 +33,12 @@ fn repeated(name: &str, places: &[(String, usize)]) -> Vec<Finding> {
     places.iter().skip(1).map(finding).collect()
 }
 
-/// The folder of the crate whose source the file is; none of tests, and of crates that are not gone through yet.
+/// The folder of the crate whose source the file is; none of tests.
 fn crate_of(path: &str) -> Option<&str> {
     let (source, within) = path.split_once("/src/")?;
     let is_test =
         within == "tests.rs" || within.ends_with("/tests.rs") || within.split('/').any(|part| part == "tests");
-    let waits = NOT_YET.iter().any(|folder| path.starts_with(folder));
-    (!is_test && !waits).then_some(source)
+    (!is_test).then_some(source)
 }
 
 /// The types that a file declares, outside tests. An indented `type` belongs to a trait or an implementation.

@@ -114,7 +114,7 @@ impl Encoder {
     }
 }
 
-/// What a profile acts on, as 002 names it: `prod` of `prod-critical`.
+/// The environment that a profile acts on: `prod` of `prod-critical`.
 fn environment(profile: &str) -> String {
     profile.split('-').next().unwrap_or(profile).to_owned()
 }
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn instants_read_as_002_wrote_them() {
+    fn instants_are_rfc_3339() {
         assert_eq!(rfc3339(Timestamp(1_762_607_143_120)), "2025-11-08T13:05:43.120Z");
         assert_eq!(rfc3339(Timestamp(0)), "1970-01-01T00:00:00.000Z");
     }
