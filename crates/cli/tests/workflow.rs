@@ -43,10 +43,12 @@ fn the_examples_are_valid_and_keep_to_their_scenarios() {
 }
 
 #[test]
-fn what_cannot_run_yet_is_valid_and_said_so() {
-    let said = ok(&["workflow", "validate", "crates/workflow/tests/files/restart-primary-db.yaml"]);
-    assert!(said.contains("is valid, 4 steps; it cannot be applied yet"), "{said}");
-    assert!(said.contains("is not kept for commands yet") && !said.contains("error["), "{said}");
+fn what_apply_would_refuse_is_not_valid() {
+    let output = interlock(&["workflow", "validate", "crates/workflow/tests/files/restart-primary-db.yaml"]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = text(&output.stdout);
+    assert!(said.contains("is not kept for commands yet") && said.contains("error["), "{said}");
+    assert!(!said.contains("is valid"), "{said}");
 }
 
 #[test]

@@ -163,6 +163,10 @@ pub struct InboundDeliveryList {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewOutbound {
+    /// A name for it, which takes the place of the id everywhere: `webhook:NAME` is where a task's message goes. Unique in
+    /// the tenant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     pub url: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
@@ -178,6 +182,8 @@ pub struct NewOutbound {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct OutboundView {
     pub endpoint_id: OutboundId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     pub url: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,

@@ -167,10 +167,8 @@ pub struct Applied {
 /// What a check of a file found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Validation {
-    /// There are no errors.
+    /// There are no errors: it could be applied.
     pub valid: bool,
-    /// It is valid, and this server has an executor for every step: it could be applied.
-    pub runnable: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workflow: Option<String>,
     pub diagnostics: Vec<Diagnostic>,

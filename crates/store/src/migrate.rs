@@ -67,6 +67,11 @@ pub(crate) static SQLITE: &[Migration] = &[
     },
     Migration { version: 23, name: "slack", sql: include_str!("../migrations/sqlite/0023_slack.sql") },
     Migration { version: 24, name: "changes", sql: include_str!("../migrations/sqlite/0024_changes.sql") },
+    Migration {
+        version: 25,
+        name: "endpoint_names",
+        sql: include_str!("../migrations/sqlite/0025_endpoint_names.sql"),
+    },
 ];
 
 pub(crate) static POSTGRES: &[Migration] = &[
@@ -122,6 +127,11 @@ pub(crate) static POSTGRES: &[Migration] = &[
     },
     Migration { version: 23, name: "slack", sql: include_str!("../migrations/postgres/0023_slack.sql") },
     Migration { version: 24, name: "changes", sql: include_str!("../migrations/postgres/0024_changes.sql") },
+    Migration {
+        version: 25,
+        name: "endpoint_names",
+        sql: include_str!("../migrations/postgres/0025_endpoint_names.sql"),
+    },
 ];
 
 /// The oldest schema whose binaries can work with this one: they neither miss nor are refused what this release has added.

@@ -60,7 +60,7 @@ codes! {
     PhaseOrder = "phase-order": "A phase that comes before one it must follow (a warning).",
     Ineffective = "ineffective": "Something that has no effect as it is written (a warning).",
     Unexpected = "unexpected": "`workflow test`: something came otherwise than the scenario expects.",
-    NoExecutor = "no-executor": "A kind of step that this version cannot run yet; `validate` accepts it, `apply` does not.",
+    NoExecutor = "no-executor": "What this version cannot keep yet; what would only be recorded is refused.",
 }
 
 impl Serialize for Code {

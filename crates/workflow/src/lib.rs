@@ -27,7 +27,7 @@ mod yaml;
 use interlock_core::plan::Plan;
 
 use definition::Definition;
-use diagnostic::{Diagnostic, Diagnostics, Report, Severity};
+use diagnostic::{Diagnostic, Diagnostics, Report};
 use expression::budget::Budget;
 use shape::Shape;
 use source::Source;
@@ -87,13 +87,11 @@ impl Checked {
         Err(Diagnostics { source: self.source.clone(), list: report.into_diagnostics() })
     }
 
-    /// Everything that whoever checks the file should know: it is valid, so what keeps it from running is a warning.
-    /// Also whether anything does.
+    /// Everything that whoever checks the file should know, and whether it can be applied.
     pub fn remarks(&self) -> (Vec<Diagnostic>, bool) {
         let missing = self.check_runnable().err().map(|found| found.list).unwrap_or_default();
-        let runnable = missing.is_empty();
-        let missing = missing.into_iter().map(|found| Diagnostic { severity: Severity::Warning, ..found });
-        (self.warnings.iter().cloned().chain(missing).collect(), runnable)
+        let valid = missing.is_empty();
+        (self.warnings.iter().cloned().chain(missing).collect(), valid)
     }
 
     /// The definition as JSON, as it was written.

@@ -59,7 +59,7 @@ pub async fn make(engine: &Engine, tenant: TenantId, dice: &Dice) -> Result<Vec<
         let events = *dice.pick(&[None, Some("session.*"), Some("execution.step.*")]);
         let url = format!("https://{number}.{tenant}.example.org/");
         let wanted = events.map(|pattern| vec![pattern.to_owned()]);
-        let new = NewOutbound { url: url.clone(), description: None, events: wanted, workflows: None };
+        let new = NewOutbound { name: None, url: url.clone(), description: None, events: wanted, workflows: None };
         let (row, secret) =
             engine.webhooks().draft_outbound(tenant, new, None).await.map_err(|error| error.to_string())?;
         let added = engine.webhooks().add_outbound(row.clone(), &Actor::system(), None).await;

@@ -71,7 +71,7 @@ function Outbound({ endpoints, selected }: ListProps<Schema['OutboundView']>) {
           title: 'Endpoint',
           cell: (endpoint) => (
             <>
-              <EndpointLink id={endpoint.endpoint_id} name={endpoint.url} />
+              <EndpointLink id={endpoint.endpoint_id} name={endpoint.name ?? endpoint.url} />
               {endpoint.description != null && <span className="quiet"> <Text of={endpoint.description} /></span>}
             </>
           ),

@@ -42,6 +42,9 @@ pub struct CreateOutboundArgs {
     /// Where messages are sent.
     #[arg(value_name = "URL")]
     url: String,
+    /// A name for it, which takes the place of the id: `webhook:NAME` is where a task's message goes.
+    #[arg(long)]
+    name: Option<String>,
     #[arg(long)]
     description: Option<String>,
     /// Only this event; `session.*` takes all of a kind. May be given several times.
@@ -91,7 +94,7 @@ pub async fn run(client: &Client, printer: Printer, verb: OutboundVerb) -> anyho
         OutboundVerb::Create(args) => {
             let some = |list: Vec<String>| (!list.is_empty()).then_some(list);
             let (events, workflows) = (some(args.events), some(args.workflows));
-            let new = NewOutbound { url: args.url, description: args.description, events, workflows };
+            let new = NewOutbound { name: args.name, url: args.url, description: args.description, events, workflows };
             made(printer, &client.post(path::OUTBOUND, &new).send().await?)
         }
         OutboundVerb::Rotate(named) => {
@@ -131,7 +134,7 @@ async fn list(client: &Client, printer: Printer) -> anyhow::Result<()> {
         for endpoint in &list.endpoints {
             let tone = if endpoint.state == EndpointState::Enabled { Tone::Good } else { Tone::Bad };
             table.row([
-                Cell::new(endpoint.endpoint_id.to_string()),
+                Cell::new(endpoint.name.clone().unwrap_or_else(|| endpoint.endpoint_id.to_string())),
                 Cell::new(&endpoint.url),
                 Cell::new(endpoint.events.as_ref().map_or_else(|| "all".to_owned(), |events| events.join(", "))),
                 Cell::toned(tone, endpoint.state.as_str()),

@@ -24,9 +24,8 @@ pub struct ValidateArgs {
 #[derive(Serialize)]
 struct Found {
     file: String,
+    /// It could be applied.
     valid: bool,
-    /// Every step has an executor in this version: it could be applied.
-    runnable: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     workflow: Option<String>,
     diagnostics: Vec<Diagnostic>,
@@ -40,20 +39,20 @@ pub fn run(printer: Printer, args: ValidateArgs) -> anyhow::Result<()> {
         let mut verdict = String::new();
         let (found, diagnostics) = match parse(file, &files::text(file)?) {
             Ok(checked) => {
-                let (list, runnable) = checked.remarks();
+                let (list, valid) = checked.remarks();
                 let name = checked.definition.name.0.clone();
-                let steps = checked.definition.steps.len();
-                let plural = if steps == 1 { "" } else { "s" };
-                let note = if runnable { "" } else { "; it cannot be applied yet: it has steps without an executor" };
-                verdict = format!("{file}: `{name}` is valid, {steps} step{plural}{note}");
+                if valid {
+                    let steps = checked.definition.steps.len();
+                    let plural = if steps == 1 { "" } else { "s" };
+                    verdict = format!("{file}: `{name}` is valid, {steps} step{plural}");
+                }
                 let diagnostics = Diagnostics { source: checked.source, list: list.clone() };
-                let found =
-                    Found { file: file.clone(), valid: true, runnable, workflow: Some(name), diagnostics: list };
+                let found = Found { file: file.clone(), valid, workflow: Some(name), diagnostics: list };
                 (found, diagnostics)
             }
             Err(diagnostics) => {
                 let (file, list) = (file.clone(), diagnostics.list.clone());
-                (Found { file, valid: false, runnable: false, workflow: None, diagnostics: list }, diagnostics)
+                (Found { file, valid: false, workflow: None, diagnostics: list }, diagnostics)
             }
         };
         failed |= !found.valid || (args.strict && !diagnostics.list.is_empty());

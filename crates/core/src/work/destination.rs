@@ -11,6 +11,8 @@ use crate::limits;
 pub enum Destination {
     /// A webhook endpoint of the tenant, by its id.
     Webhook(OutboundId),
+    /// One by its name, until the report is taken: what is stored names the endpoint by its id.
+    WebhookNamed(String),
     /// A signal for a run of the tenant, as `POST /runs/{run}/signals` sends one.
     Signal { run: RunId, signal: String },
 }
@@ -18,7 +20,7 @@ pub enum Destination {
 /// What a message's destination can be, for whoever has written something else.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{shown}` is no destination of a message: {what}; write `webhook:ENDPOINT_ID` for a webhook endpoint of this tenant, or `signal:RUN_ID/TYPE` for a signal to a run"
+    "`{shown}` is no destination of a message: {what}; write `webhook:NAME` or `webhook:ENDPOINT_ID` for a webhook endpoint of this tenant, or `signal:RUN_ID/TYPE` for a signal to a run"
 )]
 pub struct UnknownDestination {
     shown: String,
@@ -37,9 +39,13 @@ impl FromStr for Destination {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let unknown = |what| UnknownDestination::new(text, what);
         match text.split_once(':') {
-            Some(("webhook", id)) => {
-                id.parse().map(Self::Webhook).map_err(|_| unknown("it does not name an endpoint by its id"))
-            }
+            Some(("webhook", named)) => match named.parse() {
+                Ok(id) => Ok(Self::Webhook(id)),
+                Err(_) if named.is_empty() || named.len() > limits::NAME_BYTES_MAX => {
+                    Err(unknown("the endpoint's name is empty or too long"))
+                }
+                Err(_) => Ok(Self::WebhookNamed(named.to_owned())),
+            },
             Some(("signal", rest)) => {
                 let (run, signal) = rest.split_once('/').ok_or_else(|| unknown("it has no type behind the run"))?;
                 let run = run.parse().map_err(|_| unknown("it does not name a run by its id"))?;
@@ -57,6 +63,7 @@ impl fmt::Display for Destination {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Webhook(endpoint) => write!(f, "webhook:{endpoint}"),
+            Self::WebhookNamed(name) => write!(f, "webhook:{name}"),
             Self::Signal { run, signal } => write!(f, "signal:{run}/{signal}"),
         }
     }
@@ -70,9 +77,11 @@ mod tests {
     #[test]
     fn a_destination_is_read_as_it_is_written() {
         let (endpoint, run) = (OutboundId(Uuid::from_u128(7)), RunId(Uuid::from_u128(8)));
-        for destination in
-            [Destination::Webhook(endpoint), Destination::Signal { run, signal: "order/paid:now".to_owned() }]
-        {
+        for destination in [
+            Destination::Webhook(endpoint),
+            Destination::WebhookNamed("desk".to_owned()),
+            Destination::Signal { run, signal: "order/paid:now".to_owned() },
+        ] {
             assert_eq!(destination.to_string().parse(), Ok(destination));
         }
     }
@@ -80,9 +89,9 @@ mod tests {
     #[test]
     fn what_is_no_destination_is_refused_with_what_is_one() {
         let run = RunId(Uuid::from_u128(8));
-        for text in ["", "log", "desk", "webhook:", "webhook:mine", "signal:", "signal:me/go", "Signal:x/y"] {
+        for text in ["", "log", "desk", "webhook:", "signal:", "signal:me/go", "Signal:x/y"] {
             let error = text.parse::<Destination>().unwrap_err().to_string();
-            assert!(error.contains("webhook:ENDPOINT_ID") && error.contains("signal:RUN_ID/TYPE"), "{error}");
+            assert!(error.contains("webhook:NAME") && error.contains("signal:RUN_ID/TYPE"), "{error}");
         }
         for text in [format!("signal:{run}"), format!("signal:{run}/")] {
             assert!(text.parse::<Destination>().is_err(), "{text}");

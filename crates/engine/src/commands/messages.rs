@@ -5,6 +5,7 @@ use interlock_core::ids::{RunId, TenantId};
 use interlock_core::json::{Hash, Json};
 use interlock_core::limits;
 use interlock_core::rejection::Rejection;
+use interlock_core::text::visible::visible;
 use interlock_core::time::Timestamp;
 use interlock_core::work::destination::{Destination, UnknownDestination};
 use interlock_core::work::{AttemptRef, OutboundMessage, ReportedOutcome};
@@ -56,12 +57,18 @@ impl Engine {
             }
             Err(unknown @ UnknownDestination { .. }) => return Err(refuse(unknown.to_string())),
         };
+        let endpoint = match &parsed {
+            Destination::Webhook(id) => self.0.store.outbound_endpoint(at.tenant, *id).await?,
+            Destination::WebhookNamed(name) => self.0.store.outbound_endpoint_named(at.tenant, name).await?,
+            Destination::Signal { .. } => None,
+        };
         match &parsed {
-            Destination::Webhook(endpoint) => {
-                let found = self.0.store.outbound_endpoint(at.tenant, *endpoint).await?;
-                found.ok_or_else(|| refuse(format!("a message goes to {endpoint}, and there is no such endpoint")))?;
+            Destination::Webhook(_) | Destination::WebhookNamed(_) => {
+                let named = visible(&destination);
+                let endpoint = endpoint
+                    .ok_or_else(|| refuse(format!("a message goes to `{named}`, and there is no such endpoint")))?;
                 let payload = document(at, index, payload, self.now())?;
-                Ok(OutboundMessage { destination: parsed.to_string(), payload })
+                Ok(OutboundMessage { destination: Destination::Webhook(endpoint.id).to_string(), payload })
             }
             Destination::Signal { run, .. } => {
                 let found = self.0.store.run_overview(at.tenant, *run).await?;

@@ -211,7 +211,8 @@ async fn send(engine: &Engine, message: &OutboxMessage) -> Result<(), EngineErro
     let delivered = match message.destination.parse() {
         Ok(Destination::Webhook(_)) => return record(engine, message, deliver::deliver(engine, message).await?).await,
         Ok(Destination::Signal { run, signal }) => engine.deliver_signal(message, run, signal).await?,
-        Err(_) => engine.0.options.deliver.deliver(message).await,
+        // What is stored names endpoints by their ids.
+        Ok(Destination::WebhookNamed(_)) | Err(_) => engine.0.options.deliver.deliver(message).await,
     };
     let (tenant, id) = (message.tenant, message.id);
     let Err(error) = delivered else {

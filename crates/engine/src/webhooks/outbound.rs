@@ -15,6 +15,7 @@ use interlock_store::{
 };
 use serde_json::json;
 
+use super::inbound::check_name;
 use super::{ENDPOINTS_MAX, publish};
 use crate::audit::Actor;
 use crate::error::EngineError;
@@ -30,6 +31,7 @@ const DESCRIPTION_BYTES_MAX: usize = 1 << 10;
 /// An address to be told of events.
 #[derive(Debug, Clone)]
 pub struct NewOutbound {
+    pub name: Option<String>,
     pub url: String,
     pub description: Option<String>,
     pub events: Option<Vec<String>>,
@@ -58,6 +60,11 @@ impl Webhooks {
         created_by: Option<String>,
     ) -> Result<(OutboundRow, String), EngineError> {
         self.check_outbound(&new)?;
+        if let Some(name) = &new.name
+            && let Some(taken) = self.0.0.store.outbound_endpoint_named(tenant, name).await?
+        {
+            return Err(name_taken(name, Some(taken.id)));
+        }
         if self.0.0.store.outbound_endpoints(tenant, ENDPOINTS_MAX).await?.len() == ENDPOINTS_MAX {
             let what = format!("a tenant has at most {ENDPOINTS_MAX} endpoints; remove one first");
             return Err(Rejection::InvalidInput { what }.into());
@@ -68,6 +75,7 @@ impl Webhooks {
         let row = OutboundRow {
             tenant,
             id,
+            name: new.name,
             url: new.url,
             description: new.description,
             events: new.events,
@@ -92,16 +100,22 @@ impl Webhooks {
         answer: Option<FinishIdempotency>,
     ) -> Result<(), EngineError> {
         let what = by.did("webhook_endpoint.created", row.id, &details(&row));
-        match self.0.write_answering(row.tenant, AddOutbound(row), what, answer).await? {
-            Stored::Stored => Ok(()),
-            Stored::Duplicate => Err(EngineError::Overloaded),
+        let name = row.name.clone();
+        match (self.0.write_answering(row.tenant, AddOutbound(row), what, answer).await?, name) {
+            (Stored::Stored, _) => Ok(()),
+            (Stored::Duplicate, Some(name)) => Err(name_taken(&name, None)),
+            (Stored::Duplicate, None) => Err(EngineError::Overloaded),
         }
     }
 
+    /// An endpoint by its id or its name.
     pub async fn outbound_endpoint(&self, tenant: TenantId, named: &str) -> Result<OutboundRow, EngineError> {
-        let unknown = || EngineError::UnknownEndpoint { name: named.chars().take(80).collect() };
-        let id: OutboundId = named.parse().map_err(|_| unknown())?;
-        self.0.0.store.on_behalf_of(tenant).outbound_endpoint(tenant, id).await?.ok_or_else(unknown)
+        let store = self.0.0.store.on_behalf_of(tenant);
+        let found = match named.parse::<OutboundId>() {
+            Ok(id) => store.outbound_endpoint(tenant, id).await?,
+            Err(_) => store.outbound_endpoint_named(tenant, named).await?,
+        };
+        found.ok_or_else(|| EngineError::UnknownEndpoint { name: named.chars().take(80).collect() })
     }
 
     /// Gives an endpoint another secret. For a day messages are signed with both.
@@ -220,6 +234,9 @@ impl Webhooks {
     fn check_outbound(&self, new: &NewOutbound) -> Result<(), EngineError> {
         let invalid = |what: String| Err(Rejection::InvalidInput { what }.into());
         let outbound = self.0.outbound().ok_or(EngineError::OutboundClosed)?;
+        if let Some(name) = &new.name {
+            check_name(name)?;
+        }
         if let Err(error) = outbound.check_url(&new.url) {
             return invalid(format!("`url`: {error}"));
         }
@@ -244,10 +261,17 @@ impl Webhooks {
     }
 }
 
+fn name_taken(name: &str, by: Option<OutboundId>) -> EngineError {
+    let by = by.map(|id| format!(" ({id})")).unwrap_or_default();
+    let what =
+        format!("there is an endpoint named `{name}` already{by}; choose another name, or remove that one first");
+    Rejection::InvalidInput { what }.into()
+}
+
 /// What the audit log tells of an endpoint: of its address the server alone, as paths of webhooks are often secret.
 pub(super) fn details(row: &OutboundRow) -> serde_json::Value {
     json!({
-        "server": server(row), "events": row.events, "workflows": row.workflows, "state": row.state.as_str(),
+        "name": row.name, "server": server(row), "events": row.events, "workflows": row.workflows, "state": row.state.as_str(),
         "reason": row.note,
     })
 }

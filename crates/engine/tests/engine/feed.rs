@@ -105,6 +105,7 @@ fn endpoint(tenant: TenantId, id: OutboundId, now: Timestamp) -> OutboundRow {
     OutboundRow {
         tenant,
         id,
+        name: None,
         url: "https://example.com/hook".to_owned(),
         description: None,
         events: None,

@@ -8,11 +8,14 @@ use interlock_core::plan::StepSpec;
 use interlock_core::state::RunState;
 use interlock_core::work::{OutboundMessage, Report, ReportedOutcome};
 use interlock_engine::audit::Actor;
-use interlock_engine::{Engine, EngineError};
-use interlock_store::DeadLetter;
+use interlock_engine::vault::Vault;
+use interlock_engine::webhooks::outbound::NewOutbound;
+use interlock_engine::{Engine, EngineError, EngineOptions};
+use interlock_outbound::{Outbound, OutboundOptions};
+use interlock_store::{DeadLetter, OutboundRow};
 
 use crate::on_both;
-use crate::rig::{Database, done, ends, hello, plan, report, start, stop, tenant};
+use crate::rig::{Database, done, ends, engine_with, hello, options, plan, report, start, stop, tenant};
 
 /// A worker whose step asks with these messages.
 fn asks(destination: String) -> ReportedOutcome {
@@ -28,7 +31,9 @@ on_both! {
         let run = engine.runs().start(start(tenant, &plan(vec![StepSpec::task("ask", "ask")]), "null")).await.unwrap().run;
         let assignment = engine.workers().poll(session, 1, Duration::from_secs(10)).await.unwrap().remove(0);
         let (gone, nobody) = (RunId(engine.fresh_id()), OutboundId(engine.fresh_id()));
-        for destination in ["log".to_owned(), format!("signal:{gone}/go"), format!("webhook:{nobody}")] {
+        let nowhere =
+            ["log".to_owned(), format!("signal:{gone}/go"), format!("webhook:{nobody}"), "webhook:desk".to_owned()];
+        for destination in nowhere {
             let outcome = asks(destination.clone());
             let report = Report { at: assignment.at, epoch: assignment.epoch, outcome, claim_next: false, cost: None };
             let refused = engine.workers().complete(session, report).await.unwrap_err();
@@ -40,6 +45,41 @@ on_both! {
         engine.workers().complete(session, report).await.unwrap();
         assert_eq!(ends(&engine, tenant, run).await, RunState::Succeeded);
         assert_eq!(engine.store().next_outbox().await.unwrap(), None);
+        stop(engine).await;
+    }
+
+    async fn an_endpoint_is_known_by_its_name_in_its_own_tenant(database: &Database) {
+        let outbound = Some(Outbound::new(OutboundOptions::default()).unwrap());
+        let engine =
+            engine_with(database, EngineOptions { vault: Some(Vault::new(&[3; 32])), outbound, ..options() }).await;
+        let (mine, theirs) = (tenant(&engine, |_| {}).await, tenant(&engine, |_| {}).await);
+        let new = |name: &str| NewOutbound {
+            name: Some(name.into()), url: "https://desk.invalid/".into(), description: None, events: None, workflows: None,
+        };
+        let webhooks = engine.webhooks();
+        let (row, _) = webhooks.draft_outbound(mine, new("desk"), None).await.unwrap();
+        webhooks.add_outbound(row.clone(), &Actor::system(), None).await.unwrap();
+        let taken = webhooks.draft_outbound(mine, new("desk"), None).await.unwrap_err();
+        assert!(taken.to_string().contains(&row.id.to_string()), "{taken}");
+        // Two servers at once: one of them finds the name free, and comes second.
+        let second = OutboundRow { id: OutboundId(engine.fresh_id()), ..row.clone() };
+        let refused = webhooks.add_outbound(second, &Actor::system(), None).await.unwrap_err();
+        assert!(refused.to_string().contains("`desk`"), "{refused}");
+        assert!(webhooks.draft_outbound(mine, new("who_1"), None).await.is_err(), "it would pass for an id");
+        assert!(webhooks.draft_outbound(theirs, new("desk"), None).await.is_ok(), "names are a tenant's own");
+        assert_eq!(webhooks.outbound_endpoint(mine, "desk").await.unwrap().id, row.id);
+        assert!(webhooks.outbound_endpoint(theirs, "desk").await.is_err());
+
+        let session = engine.workers().register(hello(2)).await.unwrap().session;
+        let ask = plan(vec![StepSpec::task("ask", "ask")]);
+        for (tenant, arrives) in [(mine, true), (theirs, false)] {
+            engine.runs().start(start(tenant, &ask, "null")).await.unwrap();
+            let assignment = engine.workers().poll(session, 1, Duration::from_secs(10)).await.unwrap().remove(0);
+            let outcome = asks("webhook:desk".to_owned());
+            let report = Report { at: assignment.at, epoch: assignment.epoch, outcome, claim_next: false, cost: None };
+            assert_eq!(engine.workers().complete(session, report).await.is_ok(), arrives);
+        }
+        assert_eq!(engine.store().messages(mine, row.id, None, 10).await.unwrap().len(), 1);
         stop(engine).await;
     }
 

@@ -66,7 +66,7 @@ on_both! {
         let tenant = tenant(&engine, |_| {}).await;
         for number in 0..12 {
             let url = format!("https://receiver-{number}.invalid/");
-            let new = NewOutbound { url, description: None, events: None, workflows: None };
+            let new = NewOutbound { name: None, url, description: None, events: None, workflows: None };
             let (row, _) = engine.webhooks().draft_outbound(tenant, new, None).await.unwrap();
             engine.webhooks().add_outbound(row, &Actor::system(), None).await.unwrap();
         }

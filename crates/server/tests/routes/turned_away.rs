@@ -237,7 +237,8 @@ async fn too_many_people_sign_in_at_once() {
 async fn an_engine_that_makes_no_calls_takes_no_addresses() {
     let database = "turned-away-without-calls";
     let (engine, [tenant, _]) = engine_without_calls(database).await;
-    let new = NewOutbound { url: "https://example.org".into(), description: None, events: None, workflows: None };
+    let new =
+        NewOutbound { name: None, url: "https://example.org".into(), description: None, events: None, workflows: None };
     assert_eq!(engine.webhooks().draft_outbound(tenant, new, None).await.unwrap_err().code(), "OUTBOUND_UNAVAILABLE");
     engine.stop().await;
     engine.store().clone().close().await;

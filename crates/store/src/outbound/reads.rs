@@ -12,6 +12,14 @@ impl Store {
         self.found(&sql::OUTBOUND_GET, args![tenant, id], outbound).await
     }
 
+    pub async fn outbound_endpoint_named(
+        &self,
+        tenant: TenantId,
+        name: &str,
+    ) -> Result<Option<OutboundRow>, ReadError> {
+        self.found(&sql::OUTBOUND_NAMED, args![tenant, name], outbound).await
+    }
+
     pub async fn outbound_endpoints(&self, tenant: TenantId, limit: usize) -> Result<Vec<OutboundRow>, ReadError> {
         self.every(&sql::OUTBOUNDS, args![tenant, limit], outbound).await
     }
@@ -77,6 +85,7 @@ fn outbound(mut row: Row) -> Result<OutboundRow, CorruptRow> {
     Ok(OutboundRow {
         tenant: row.id("tenant_id")?,
         id: row.id("endpoint_id")?,
+        name: row.opt_text("name")?,
         url: row.text("url")?,
         description: row.opt_text("description")?,
         events: row.opt_decoded("events")?,

@@ -10,6 +10,8 @@ use crate::secrets::Secrets;
 pub struct OutboundRow {
     pub tenant: TenantId,
     pub id: OutboundId,
+    /// Unique in the tenant, where there is one.
+    pub name: Option<String>,
     pub url: String,
     pub description: Option<String>,
     pub events: Option<Vec<String>>,

@@ -3,8 +3,9 @@ use crate::sql::statements;
 statements! {
     OUTBOUND_ADD on outbound_endpoints {
         both: "INSERT INTO outbound_endpoints (tenant_id, endpoint_id, url, description, events, workflows, secret,
-               previous_secret, previous_until, state, note, fed_to, fed_at, failing_since, created_at, created_by)
-               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)"
+               previous_secret, previous_until, state, note, fed_to, fed_at, failing_since, created_at, created_by, name)
+               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
+               ON CONFLICT DO NOTHING"
     }
 
     OUTBOUND_CHANGE on outbound_endpoints {
@@ -25,20 +26,27 @@ statements! {
 
     OUTBOUND_GET on outbound_endpoints {
         both: "SELECT tenant_id, endpoint_id, url, description, events, workflows, secret, previous_secret, previous_until,
-               state, note, fed_to, fed_at, failing_since, created_at, created_by FROM outbound_endpoints
+               state, note, fed_to, fed_at, failing_since, created_at, created_by, name FROM outbound_endpoints
                WHERE tenant_id = $1 AND endpoint_id = $2"
+    }
+
+    /// outbound_endpoints_name
+    OUTBOUND_NAMED on outbound_endpoints {
+        both: "SELECT tenant_id, endpoint_id, url, description, events, workflows, secret, previous_secret, previous_until,
+               state, note, fed_to, fed_at, failing_since, created_at, created_by, name FROM outbound_endpoints
+               WHERE tenant_id = $1 AND name = $2"
     }
 
     OUTBOUNDS on outbound_endpoints {
         both: "SELECT tenant_id, endpoint_id, url, description, events, workflows, secret, previous_secret, previous_until,
-               state, note, fed_to, fed_at, failing_since, created_at, created_by FROM outbound_endpoints
+               state, note, fed_to, fed_at, failing_since, created_at, created_by, name FROM outbound_endpoints
                WHERE tenant_id = $1 ORDER BY endpoint_id LIMIT $2"
     }
 
     /// All of them on purpose: the publisher serves every tenant's endpoints, and they are few.
     OUTBOUNDS_FED on outbound_endpoints {
         both: "SELECT tenant_id, endpoint_id, url, description, events, workflows, secret, previous_secret, previous_until,
-               state, note, fed_to, fed_at, failing_since, created_at, created_by FROM outbound_endpoints
+               state, note, fed_to, fed_at, failing_since, created_at, created_by, name FROM outbound_endpoints
                WHERE state = 'enabled'"
     }
 

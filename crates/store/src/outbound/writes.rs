@@ -160,7 +160,7 @@ fn new_outbound(row: &OutboundRow) -> Result<Vec<Value>, DbError> {
     values.extend(args![names(row.events.as_ref())?, names(row.workflows.as_ref())?]);
     values.extend(secret_values(&row.secrets));
     values.extend(args![row.state.as_str(), row.note.as_ref(), row.fed_to, row.fed_at, row.failing_since]);
-    values.extend(args![row.created_at, row.created_by.as_ref()]);
+    values.extend(args![row.created_at, row.created_by.as_ref(), row.name.as_ref()]);
     Ok(values)
 }
 

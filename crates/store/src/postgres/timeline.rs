@@ -6,6 +6,8 @@
 //! would be given out again. So the epoch rises, as after a restore. Where commits wait for a standby nothing is lost, and
 //! the new timeline is only noted.
 
+use std::sync::Once;
+
 use interlock_core::planted::{Bug, is_planted};
 
 use super::connect::PgDb;
@@ -78,7 +80,14 @@ struct Seen {
 async fn look(db: &PgDb) -> Result<Option<Seen>, DbError> {
     let mut rows = match db.query(&sql::TIMELINE, vec![]).await {
         Err(DbError::Other(error)) => {
-            tracing::debug!(error, "the database does not tell its timeline");
+            // Once: it is asked on every new connection, and the answer stays what it is.
+            static TOLD: Once = Once::new();
+            TOLD.call_once(|| {
+                tracing::warn!(
+                    error,
+                    "the database does not tell its timeline, so a failover to a standby that is behind would go unnoticed; grant EXECUTE on pg_walfile_name and pg_current_wal_lsn to this role"
+                );
+            });
             return Ok(None);
         }
         rows => rows?,

@@ -214,6 +214,7 @@ async fn messages_are_published_once_and_taken_by_one(place: &Place) {
     let row = OutboundRow {
         tenant: world.tenant,
         id: OutboundId(fresh()),
+        name: Some("desk".into()),
         url: "https://example.org/".into(),
         description: None,
         events: Some(vec!["session.*".into()]),
@@ -230,6 +231,9 @@ async fn messages_are_published_once_and_taken_by_one(place: &Place) {
     let (tenant, endpoint) = (world.tenant, row.id);
     assert_eq!(ask(store, AddOutbound(row.clone())).await, Stored::Stored);
     assert_eq!(store.fed_endpoints().await.unwrap(), std::slice::from_ref(&row));
+    assert_eq!(store.outbound_endpoint_named(tenant, "desk").await.unwrap().as_ref(), Some(&row));
+    let namesake = OutboundRow { id: OutboundId(fresh()), ..row.clone() };
+    assert_eq!(ask(store, AddOutbound(namesake)).await, Stored::Duplicate, "a name stands for one endpoint");
     let (run, first, second) = (RunId(fresh()), OutboxId(fresh()), OutboxId(fresh()));
     // Places count, not ids.
     let (first, second) = (first.max(second), first.min(second));

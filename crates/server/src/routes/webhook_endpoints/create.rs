@@ -44,8 +44,8 @@ async fn add(
     new: webhooks::NewOutbound,
     keep: Keep<'_>,
 ) -> Result<Made<OutboundMade>, ApiError> {
-    let webhooks::NewOutbound { url, description, events, workflows } = new;
-    let new = NewOutbound { url, description, events, workflows };
+    let webhooks::NewOutbound { name, url, description, events, workflows } = new;
+    let new = NewOutbound { name, url, description, events, workflows };
     let by = caller.responsible().map(str::to_owned);
     let (row, secret) = state.engine().webhooks().draft_outbound(caller.tenant, new, by).await?;
     let location = path::OUTBOUND_ONE.replace("{endpoint}", &row.id.to_string());

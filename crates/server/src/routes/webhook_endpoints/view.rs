@@ -7,6 +7,7 @@ use interlock_store::{AttemptRow, MessageRow, OutboundRow};
 pub fn endpoint(row: OutboundRow) -> OutboundView {
     OutboundView {
         endpoint_id: row.id,
+        name: row.name,
         url: row.url,
         description: row.description,
         events: row.events,

@@ -30,17 +30,12 @@ pub async fn validate(
     let check = move |budget: &Budget| {
         let name = file.file.as_deref().unwrap_or(UNNAMED);
         match interlock_workflow::parse_within(name, &file.source, budget) {
-            Err(found) => Validation {
-                valid: false,
-                runnable: false,
-                workflow: None,
-                diagnostics: view::diagnostics(&found.list),
-            },
+            Err(found) => Validation { valid: false, workflow: None, diagnostics: view::diagnostics(&found.list) },
             Ok(checked) => {
-                let (remarks, runnable) = checked.remarks();
+                let (remarks, valid) = checked.remarks();
                 let diagnostics = view::diagnostics(&remarks);
                 let workflow = Some(checked.definition.name.0.clone());
-                Validation { valid: true, runnable, workflow, diagnostics }
+                Validation { valid, workflow, diagnostics }
             }
         }
     };

@@ -161,7 +161,8 @@ async fn without_its_secret() -> Answer {
 async fn without_calls_to_the_outside() -> Seen {
     let database = "codes-without-calls";
     let (engine, [tenant, _]) = engine_without_calls(database).await;
-    let new = NewOutbound { url: "https://example.org".into(), description: None, events: None, workflows: None };
+    let new =
+        NewOutbound { name: None, url: "https://example.org".into(), description: None, events: None, workflows: None };
     let code = engine.webhooks().draft_outbound(tenant, new, None).await.unwrap_err().code().to_owned();
     engine.stop().await;
     engine.store().clone().close().await;
