@@ -85,7 +85,6 @@ fn outbound(mut row: Row) -> Result<OutboundRow, CorruptRow> {
     Ok(OutboundRow {
         tenant: row.id("tenant_id")?,
         id: row.id("endpoint_id")?,
-        name: row.opt_text("name")?,
         url: row.text("url")?,
         description: row.opt_text("description")?,
         events: row.opt_decoded("events")?,
@@ -98,6 +97,7 @@ fn outbound(mut row: Row) -> Result<OutboundRow, CorruptRow> {
         failing_since: row.opt_time("failing_since")?,
         created_at: row.time("created_at")?,
         created_by: row.opt_text("created_by")?,
+        name: row.opt_text("name")?,
     })
 }
 
