@@ -62,6 +62,17 @@ steps:
   - id: sum
     transform: { text: done }
 `,
+  `name: chatty
+description: Patches a host for a change, telling what it does.
+inputs: { ticket: { type: string, required: true } }
+subject: \${{ inputs.ticket }}
+approval: { approvers: [sre] }
+steps:
+  - { id: look, task: say.hello, effect: read, phase: prechecks }
+  - { id: work, task: chatty.work, phase: main }
+  - { id: agree, phase: main, approval: { message: "Put \${{ inputs.ticket }} into service?" } }
+  - { id: verify, task: say.hello, effect: read, phase: postchecks }
+`,
   `name: wait-for-parcel
 inputs: { parcel: { type: string, required: true } }
 subject: \${{ inputs.parcel }}
@@ -70,6 +81,17 @@ steps:
     wait: { signal: parcel.arrived, timeout: 1h }
 `,
 ];
+/** Writes lines for some seconds. */
+const CHATTY = `#!/bin/sh
+cat >/dev/null
+i=0
+while [ $i -lt 120 ]; do
+  printf 'tick %s of the patch \\033[32mok\\033[0m\\n' $i >&2
+  i=$((i + 1))
+  sleep 0.04
+done
+echo '{"patched":true}'
+`;
 const TASKS = ['db.inspect', 'db.drain', 'db.undrain', 'db.restart', 'db.failback', 'db.report', 'page.publish', 'page.withdraw', 'say.hello'];
 const PEOPLE = [
   ['ada', ['admin'], ['sre']],
@@ -117,7 +139,10 @@ export class Harness {
     const program = join(harness.folder, 'task');
     writeFileSync(program, '#!/bin/sh\ncat >/dev/null\nsleep 0.2\necho \'{"ok":true}\'\n');
     chmodSync(program, 0o755);
-    harness.run(binary, ['worker', '--server', harness.url, '--data', data, '--name', 'console-tests', ...TASKS.flatMap((task) => ['--task', `${task}=${program}`])]);
+    const chatty = join(harness.folder, 'chatty');
+    writeFileSync(chatty, CHATTY);
+    chmodSync(chatty, 0o755);
+    harness.run(binary, ['worker', '--task', `chatty.work=${chatty}`, '--server', harness.url, '--data', data, '--name', 'console-tests', ...TASKS.flatMap((task) => ['--task', `${task}=${program}`])]);
     if (process.env.CONSOLE_DIST === '1') {
       harness.dist = await servedFromDist(harness.url);
       harness.url = harness.dist.url;
@@ -153,6 +178,17 @@ export class Harness {
     const said = answer.status === 204 ? undefined : await answer.json();
     if (expected === undefined ? !answer.ok : answer.status !== expected) throw new Error(`${path}: ${answer.status} ${JSON.stringify(said)}`);
     return said;
+  }
+
+  /** Switches the task workspace on or off. */
+  async flag(on) {
+    const { tenant } = await this.call('/me');
+    const answer = await fetch(`${this.url}/api/v1/tenants/${tenant}`, {
+      method: 'PATCH',
+      headers: { authorization: `Bearer ${this.key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ 'ui.task_workspace.enabled': on }),
+    });
+    if (!answer.ok) throw new Error(`the flag: ${answer.status} ${await answer.text()}`);
   }
 
   async begin(workflow, inputs) {

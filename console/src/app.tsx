@@ -1,7 +1,7 @@
 /** The console: who is signed in, what is live, and which room the address names. */
 
 import { useEffect, type ReactNode } from 'react';
-import { SessionProvider } from './api/session';
+import { SessionProvider, useFlag } from './api/session';
 import { LiveProvider } from './live/live';
 import { Boundary } from './parts/boundary';
 import { Empty, ProblemNote } from './parts/notes';
@@ -15,6 +15,7 @@ import { SchedulesRoom } from './rooms/schedules/room';
 import { SettingsRoom } from './rooms/settings/room';
 import { WebhooksRoom } from './rooms/webhooks/room';
 import { WorkersRoom } from './rooms/workers/room';
+import { WorkspaceRoom } from './rooms/workspace/room';
 import { WorkflowRoom } from './rooms/workflows/one';
 import { WorkflowsRoom } from './rooms/workflows/room';
 import { go, Link, useAddress } from './route/router';
@@ -45,10 +46,12 @@ function BoundedRoom() {
 
 function Room(): ReactNode {
   const { parts } = useAddress();
+  const workspace = useFlag('ui.task_workspace.enabled');
   const [room, name, ...rest] = parts;
   if (room === undefined) return <ToRuns />;
   if (rest.length === 0) {
     if (room === 'runs') return name === undefined ? <RunsRoom /> : <RunRoom key={name} id={name} />;
+    if (room === 'workspace' && name !== undefined && workspace) return <WorkspaceRoom key={name} id={name} />;
     if (room === 'approvals') return <ApprovalsRoom selected={name} />;
     if (room === 'workflows') return name === undefined ? <WorkflowsRoom /> : <WorkflowRoom key={name} name={name} />;
     if (room === 'schedules') return <SchedulesRoom selected={name} />;

@@ -36,6 +36,11 @@ export function useMay(permission: Permission): boolean {
   return grants(useMe().roles, permission);
 }
 
+/** Whether a part of the console is switched on for the tenant. */
+export function useFlag(flag: string): boolean {
+  return useMe().flags?.includes(flag) === true;
+}
+
 export async function signOut(next = '/login'): Promise<void> {
   await must(api.POST('/api/v1/auth/logout'));
   window.location.assign(next);

@@ -26,7 +26,7 @@ use std::process::ExitCode;
 use clap::{FromArgMatches, Parser, Subcommand};
 
 use client::{ClientError, context};
-use identity::{change, key, login, tenant, user};
+use identity::{change, flag, key, login, tenant, user};
 use operations::{health, queue, status};
 use output::exit::{Ended, Exit};
 use reference::{completion, man};
@@ -74,6 +74,8 @@ enum Command {
     Events(events::EventsArgs),
     /// Make tenants and change their limits.
     Tenant(tenant::TenantArgs),
+    /// Switch parts of the product on or off for your tenant.
+    Flag(flag::FlagArgs),
     /// Make, rotate and revoke API keys.
     Key(key::KeyArgs),
     /// Give people accounts, roles and groups.
@@ -163,6 +165,7 @@ async fn carry_out(command: Command) -> anyhow::Result<()> {
         Command::Evidence(args) => audit::evidence::run(args).await,
         Command::Events(args) => events::run(args).await,
         Command::Tenant(args) => tenant::run(args).await,
+        Command::Flag(args) => flag::run(args).await,
         Command::Key(args) => key::run(args).await,
         Command::User(args) => user::run(args).await,
         Command::Schedule(args) => schedule::run(args).await,

@@ -110,3 +110,11 @@ pub const COMMAND_BYTES_MAX: usize = 64 << 10;
 
 /// Decisions of one run that are shown.
 pub const DECISIONS_SHOWN_MAX: usize = 1_000;
+
+/// Output of a step: one chunk, one batch of chunks, and what is kept of an attempt unless the operator says otherwise.
+pub const OUTPUT_CHUNK_BYTES_MAX: usize = 16 << 10;
+pub const OUTPUT_BATCH_BYTES_MAX: usize = 256 << 10;
+pub const OUTPUT_BATCH_CHUNKS_MAX: usize = 256;
+pub const OUTPUT_KEPT_BYTES: u64 = 16 << 20;
+/// What the worker and the server say about it, which is kept beside that.
+pub const OUTPUT_STATUS_BYTES_MAX: u64 = 16 << 10;

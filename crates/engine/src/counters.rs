@@ -15,6 +15,8 @@ pub struct Counters {
     /// From (the last row: from nothing) and to.
     transitions: [[AtomicU64; STATES]; STATES + 1],
     durations: [Durations; STATES],
+    /// Batches of output that came for an attempt that was over.
+    output_refused: AtomicU64,
 }
 
 /// How long runs took that ended in one state.
@@ -42,6 +44,15 @@ impl Counters {
             durations.buckets[bucket].fetch_add(1, Ordering::Relaxed);
             durations.sum_ms.fetch_add(end.duration_ms, Ordering::Relaxed);
         }
+    }
+
+    pub(crate) fn output_refused(&self) {
+        self.output_refused.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How often output came for an attempt that was over.
+    pub fn outputs_refused(&self) -> u64 {
+        self.output_refused.load(Ordering::Relaxed)
     }
 
     /// Every transition that has happened, with how often.

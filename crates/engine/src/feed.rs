@@ -10,6 +10,7 @@ use interlock_core::rejection::Rejection;
 use interlock_core::state::RunState;
 use interlock_store::EventRecord;
 use interlock_store::TenantEvent;
+use tokio::sync::futures::Notified;
 use tokio::sync::{Notify, oneshot};
 
 use crate::Engine;
@@ -17,7 +18,7 @@ use crate::error::EngineError;
 use crate::parts::Events;
 
 /// How long a watcher sleeps at most before it looks by itself: the bound on what a lost wake-up costs.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+pub(crate) const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// How many events one read takes.
 pub const EVENTS_READ_MAX: usize = 500;
 
@@ -30,21 +31,40 @@ pub struct Feed {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Topic {
+pub(crate) enum Topic {
     Run(TenantId, RunId),
     Tenant(TenantId),
+    /// What the steps of a run write.
+    Output(TenantId, RunId),
 }
 
 #[derive(Default)]
-struct Watched {
+pub(crate) struct Watched {
     news: Notify,
+}
+
+impl Watched {
+    pub fn news(&self) -> Notified<'_> {
+        self.news.notified()
+    }
 }
 
 impl Feed {
     /// Wakes whoever watches the run. The tenant's watchers see nothing of it before it is sealed.
     pub(crate) fn publish(&self, tenant: TenantId, run: RunId) {
         let watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(watched) = watched.get(&Topic::Run(tenant, run)) {
+        // Who follows the output of a step hears when it has ended.
+        for topic in [Topic::Run(tenant, run), Topic::Output(tenant, run)] {
+            if let Some(watched) = watched.get(&topic) {
+                watched.news.notify_waiters();
+            }
+        }
+    }
+
+    /// Wakes whoever follows the output of the run's steps.
+    pub(crate) fn publish_output(&self, tenant: TenantId, run: RunId) {
+        let watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(watched) = watched.get(&Topic::Output(tenant, run)) {
             watched.news.notify_waiters();
         }
     }
@@ -90,12 +110,12 @@ impl Feed {
         told
     }
 
-    fn join(&self, topic: Topic) -> Arc<Watched> {
+    pub(crate) fn join(&self, topic: Topic) -> Arc<Watched> {
         let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(watched.entry(topic).or_default())
     }
 
-    fn leave(&self, topic: Topic, mine: &Arc<Watched>) {
+    pub(crate) fn leave(&self, topic: Topic, mine: &Arc<Watched>) {
         let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
         // One reference is the map's, one is the leaver's.
         if Arc::strong_count(mine) <= 2 {
@@ -147,7 +167,7 @@ impl Watcher {
 
     /// The tenant's next sealed events; waits for them.
     pub async fn next_of_tenant(&mut self) -> Result<Vec<TenantEvent>, EngineError> {
-        let (Topic::Tenant(tenant) | Topic::Run(tenant, _)) = self.topic;
+        let (Topic::Tenant(tenant) | Topic::Run(tenant, _) | Topic::Output(tenant, _)) = self.topic;
         loop {
             let news = self.watched.news.notified();
             tokio::pin!(news);

@@ -21,6 +21,7 @@ pub mod feed;
 pub mod ids;
 pub mod loops;
 pub mod options;
+pub mod output;
 pub mod parts;
 pub mod payloads;
 pub mod policy;
@@ -83,6 +84,7 @@ pub(crate) struct Inner {
     pub bulk: tokio::sync::Notify,
     pub counters: counters::Counters,
     pub publish: tokio::sync::Notify,
+    pub output_room: tokio::sync::Semaphore,
     pub schedules: loops::schedules::Bell,
     pub payloads: Option<payloads::Payloads>,
     pub tasks: TaskTracker,
@@ -133,6 +135,7 @@ impl Engine {
             bulk: tokio::sync::Notify::new(),
             counters: counters::Counters::default(),
             publish: tokio::sync::Notify::new(),
+            output_room: tokio::sync::Semaphore::new(commands::output::OUTPUT_IN_FLIGHT_KIB),
             schedules: loops::schedules::Bell::default(),
             payloads,
             tasks: TaskTracker::new(),

@@ -57,6 +57,8 @@ pub struct EngineOptions {
     pub notices: NoticeOptions,
     /// Where payloads go that are too long for a row; without it all stand in their rows.
     pub payloads: Option<PayloadOptions>,
+    /// What is kept of an attempt's output; the rest is cut, with a mark.
+    pub output_kept_bytes: u64,
     /// Start the loops. A tool that only gives commands does without.
     pub loops: bool,
     /// The largest difference between this machine's clock and the database's at start.
@@ -89,6 +91,7 @@ impl EngineOptions {
             outbox_attempts_max: 12,
             notices: NoticeOptions::default(),
             payloads: None,
+            output_kept_bytes: limits::OUTPUT_KEPT_BYTES,
             loops: true,
             clock_skew_max: Millis::from_mins(5),
         }

@@ -2,14 +2,16 @@
 //!
 //! A worker registers ([`WorkerHello`]) and gets a session with a lease. It renews the lease with one [`Heartbeat`],
 //! however many attempts it holds, asks for work with [`Poll`], and hands in each result with [`Complete`], whose
-//! answer may carry the run's next step. Around an effect it sends an intent before and an outcome after. A session that
-//! is over may still report what became of what it held.
+//! answer may carry the run's next step. Around an effect it sends an intent before and an outcome after; what a step writes
+//! while it runs goes in batches, each answered before the next. A session
+//! that is over may still report what became of what it held.
 
 use interlock_core::ids::SessionId;
 use interlock_core::time::Millis;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+pub use interlock_core::work::output::{OutputBatch, OutputChunk, OutputStream, OutputTaken};
 pub use interlock_core::work::{
     Assignment, AttemptRef, EffectAnswer, EffectIntent, EffectOutcome, OutboundMessage, Report, ReportedOutcome,
     WorkerHello,
@@ -23,6 +25,7 @@ pub mod path {
     pub const COMPLETE: &str = "/api/v1/agent/{session}/complete-step";
     pub const EFFECTS: &str = "/api/v1/agent/{session}/effects";
     pub const OUTCOMES: &str = "/api/v1/agent/{session}/outcomes";
+    pub const OUTPUT: &str = "/api/v1/agent/{session}/output";
     pub const UNREGISTER: &str = "/api/v1/agent/unregister";
 }
 

@@ -8,6 +8,7 @@ use interlock_core::json::Json;
 use interlock_core::plan::retry::StepError;
 use interlock_core::state::EffectClass;
 use interlock_core::time::Millis;
+use interlock_core::work::output::{OutputBatch, OutputChunk};
 use interlock_core::work::{
     AttemptRef, EffectAnswer, EffectIntent, EffectOutcome, OutboundMessage, Report, ReportedOutcome, WorkerHello,
 };
@@ -37,6 +38,35 @@ pub struct AnswerBody(pub EffectAnswer);
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(into = "WorkerHello", from = "HelloRecord")]
 pub struct HelloBody(pub WorkerHello);
+
+/// An [`OutputBatch`] as the body of a request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "OutputBatch", from = "OutputRecord")]
+pub struct OutputBody(pub OutputBatch);
+
+impl From<OutputBody> for OutputBatch {
+    fn from(body: OutputBody) -> Self {
+        body.0
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OutputRecord {
+    tenant: TenantId,
+    run: RunId,
+    position: u32,
+    attempt: u32,
+    epoch: u64,
+    chunks: Vec<OutputChunk>,
+}
+
+impl From<OutputRecord> for OutputBody {
+    fn from(record: OutputRecord) -> Self {
+        let OutputRecord { tenant, run, position, attempt, epoch, chunks } = record;
+        Self(OutputBatch { at: AttemptRef { tenant, run, position, attempt }, epoch, chunks })
+    }
+}
 
 impl From<HelloBody> for WorkerHello {
     fn from(body: HelloBody) -> Self {

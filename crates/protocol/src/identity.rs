@@ -57,6 +57,9 @@ pub struct Me {
     pub workspace: Option<String>,
     /// May make tenants.
     pub installation: bool,
+    /// The tenant's flags that are on.
+    #[serde(default)]
+    pub flags: Vec<String>,
     /// For the header [`CSRF_HEADER`], if a cookie has let the caller in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub csrf: Option<String>,
@@ -131,6 +134,9 @@ pub struct ChangeTenant {
     /// So does whatever gives or takes access: people, their roles and groups, keys, these settings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub two_keys_for_access: Option<bool>,
+    /// The console has a room with a run's plan beside its live output.
+    #[serde(rename = "ui.task_workspace.enabled", default, skip_serializing_if = "Option::is_none")]
+    pub task_workspace: Option<bool>,
     /// A disabled tenant's credentials do not count; what is running goes on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disabled: Option<bool>,

@@ -19,6 +19,7 @@ pub mod health;
 pub mod identity;
 pub mod live;
 pub mod operations;
+pub mod output;
 pub mod policy;
 pub mod problem;
 pub mod runs;

@@ -17,6 +17,8 @@ pub mod path {
     pub const WS_FEED: &str = "/ws/feed";
     pub const SSE_RUN: &str = "/api/v1/runs/{run}/events/stream";
     pub const SSE_FEED: &str = "/api/v1/events/stream";
+    /// What a step writes, as it writes it.
+    pub const SSE_OUTPUT: &str = "/api/v1/runs/{run}/steps/{step}/output/stream";
     /// The tenant's events, for who polls.
     pub const FEED: &str = "/api/v1/events";
 }

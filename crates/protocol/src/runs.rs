@@ -36,6 +36,7 @@ pub mod path {
     pub const RESTART: &str = "/api/v1/runs/{run}/restart";
     pub const ROLLBACK: &str = "/api/v1/runs/{run}/rollback";
     pub const RESOLVE: &str = "/api/v1/runs/{run}/steps/{step}/resolve";
+    pub const OUTPUT: &str = "/api/v1/runs/{run}/steps/{step}/output";
     pub const RUN_SIGNALS: &str = "/api/v1/runs/{run}/signals";
     pub const SIGNALS: &str = "/api/v1/signals";
     pub const WAITS: &str = "/api/v1/waits";

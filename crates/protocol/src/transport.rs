@@ -6,8 +6,8 @@ use std::future::Future;
 use interlock_core::ids::SessionId;
 
 use crate::agent::{
-    Complete, Completed, EffectAnswer, EffectIntent, EffectOutcome, Heartbeat, Poll, Polled, Registered, Renewed,
-    WorkerHello,
+    Complete, Completed, EffectAnswer, EffectIntent, EffectOutcome, Heartbeat, OutputBatch, OutputTaken, Poll, Polled,
+    Registered, Renewed, WorkerHello,
 };
 use crate::code;
 
@@ -71,6 +71,13 @@ pub trait Transport: Clone + Send + Sync + 'static {
         session: SessionId,
         outcome: EffectOutcome,
     ) -> impl Future<Output = Result<(), TransportError>> + Send;
+
+    /// What a step has written. The next batch of an attempt is sent when this one is answered.
+    fn output(
+        &self,
+        session: SessionId,
+        batch: OutputBatch,
+    ) -> impl Future<Output = Result<OutputTaken, TransportError>> + Send;
 
     fn unregister(&self, session: SessionId) -> impl Future<Output = Result<(), TransportError>> + Send;
 }

@@ -44,6 +44,7 @@ const OF_WORKSPACE: &[&str] = &[
     runs::path::EVENTS,
     runs::path::ATTEMPTS,
     runs::path::RECEIPTS,
+    runs::path::OUTPUT,
     policy::path::DECISIONS,
     runs::path::PAYLOAD,
     audit::path::EVIDENCE,
@@ -65,6 +66,7 @@ const OF_WORKSPACE: &[&str] = &[
     bulk::path::JOB,
     bulk::path::FAILURES,
     live::path::SSE_RUN,
+    live::path::SSE_OUTPUT,
     live::path::WS_RUN,
     live::path::WS_EXECUTION,
     executions::path::EXECUTIONS,
@@ -154,6 +156,7 @@ const OF_TENANT: &[&str] = &[
     agent::path::COMPLETE,
     agent::path::EFFECTS,
     agent::path::OUTCOMES,
+    agent::path::OUTPUT,
     agent::path::UNREGISTER,
 ];
 

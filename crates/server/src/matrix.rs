@@ -84,7 +84,7 @@ pub struct Line {
 impl Line {
     /// Whether the answer goes on as events happen.
     pub fn is_stream(&self) -> bool {
-        [live::path::SSE_RUN, live::path::SSE_FEED].contains(&self.path)
+        [live::path::SSE_RUN, live::path::SSE_FEED, live::path::SSE_OUTPUT].contains(&self.path)
     }
 
     /// The longest body that a request of this route may have. Who has not proven anything gets little.
@@ -104,6 +104,7 @@ const fn line(method: &'static str, path: &'static str, needs: Permission, ids: 
 }
 
 const OF_RUN: &[(Place, Thing)] = &[(Place::Path("run"), Thing::Run)];
+const OF_STEP: &[(Place, Thing)] = &[(Place::Path("run"), Thing::Run), (Place::Path("step"), Thing::Step)];
 const OF_EXECUTION: &[(Place, Thing)] = &[(Place::Path("session_id"), Thing::Run)];
 const OF_PAYLOAD: &[(Place, Thing)] = &[(Place::Path("run"), Thing::Run), (Place::Path("sha256"), Thing::Payload)];
 const OF_WORKFLOW: &[(Place, Thing)] = &[(Place::Path("workflow"), Thing::Workflow)];
@@ -203,6 +204,8 @@ pub static MATRIX: &[Line] = {
         line("GET", runs::path::EVENTS, Read, OF_RUN),
         line("GET", runs::path::ATTEMPTS, Read, OF_RUN),
         line("GET", runs::path::RECEIPTS, Read, OF_RUN),
+        line("GET", runs::path::OUTPUT, Read, OF_STEP),
+        line("GET", live::path::SSE_OUTPUT, Read, OF_STEP),
         line("GET", policy::path::DECISIONS, Read, OF_RUN),
         line("GET", runs::path::PAYLOAD, Read, OF_PAYLOAD),
         line("GET", audit::path::EVIDENCE, Read, OF_RUN),
@@ -234,12 +237,7 @@ pub static MATRIX: &[Line] = {
         line("POST", runs::path::SKIP, Operate, OF_RUN),
         line("POST", runs::path::RESTART, Operate, OF_RUN),
         line("POST", runs::path::ROLLBACK, Operate, OF_RUN),
-        line(
-            "POST",
-            runs::path::RESOLVE,
-            Operate,
-            &[(Place::Path("run"), Thing::Run), (Place::Path("step"), Thing::Step)],
-        ),
+        line("POST", runs::path::RESOLVE, Operate, OF_STEP),
         line("POST", runs::path::RUN_SIGNALS, Operate, OF_RUN),
         line("POST", runs::path::SIGNALS, Operate, &[]),
         line("POST", executions::path::EXECUTIONS, Operate, &[(Place::Body("/runbook_id"), Thing::Workflow)]),
@@ -321,6 +319,7 @@ pub static MATRIX: &[Line] = {
         line("POST", agent::path::COMPLETE, Work, OF_ATTEMPT),
         line("POST", agent::path::EFFECTS, Work, OF_ATTEMPT),
         line("POST", agent::path::OUTCOMES, Work, OF_ATTEMPT),
+        line("POST", agent::path::OUTPUT, Work, OF_ATTEMPT),
         line("POST", agent::path::UNREGISTER, Work, SESSION_IN_BODY),
     ]
 };

@@ -133,6 +133,7 @@ impl Metrics {
                 durations: engine.counters().durations(),
                 loops: engine.loop_health(),
                 set_aside: engine.set_aside().len() as u64,
+                output_refused: engine.counters().outputs_refused(),
             }));
         }
         let mut text = String::new();
@@ -198,6 +199,7 @@ struct OfRuns {
     durations: Vec<(RunState, interlock_engine::counters::Histogram)>,
     loops: Vec<LoopHealth>,
     set_aside: u64,
+    output_refused: u64,
 }
 
 impl Collector for OfRuns {
@@ -218,6 +220,9 @@ impl Collector for OfRuns {
         for LoopHealth { name, panics: count, .. } in &self.loops {
             panics.encode_family(&[("loop", *name)])?.encode_counter::<NoLabelSet, _, u64>(count, None)?;
         }
+        let about = "Batches of output that came for an attempt that was over.";
+        let mut refused = encoder.encode_descriptor("output_refused", about, None, MetricType::Counter)?;
+        refused.encode_counter::<NoLabelSet, _, u64>(&self.output_refused, None)?;
         let about = "Changes of a run's state that this server has committed.";
         let mut transitions = encoder.encode_descriptor("run_transitions", about, None, MetricType::Counter)?;
         for (from, to, count) in &self.transitions {

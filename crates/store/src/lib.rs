@@ -31,6 +31,7 @@ mod migrate;
 mod options;
 mod outbound;
 mod outbox;
+mod output;
 mod payloads;
 mod people;
 mod plans;
@@ -89,6 +90,7 @@ pub use outbox::{
     DeadLetter, OutboxDelivered, OutboxDestination, OutboxFailed, OutboxMessage, OutboxRetry, ReplayDeadLetters,
     TakeMessage,
 };
+pub use output::{AppendOutput, OutputAppended, OutputHead, OutputPlace, OutputRow};
 pub use payloads::{
     ForgetPayload, KeepPayload, PayloadHolder, PayloadKept, PayloadOwner, PayloadRecord, PayloadReleased, PayloadRow,
     ReleasePayload,

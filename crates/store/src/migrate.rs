@@ -72,6 +72,7 @@ pub(crate) static SQLITE: &[Migration] = &[
         name: "endpoint_names",
         sql: include_str!("../migrations/sqlite/0025_endpoint_names.sql"),
     },
+    Migration { version: 26, name: "output_heads", sql: include_str!("../migrations/sqlite/0026_output_heads.sql") },
 ];
 
 pub(crate) static POSTGRES: &[Migration] = &[
@@ -132,6 +133,7 @@ pub(crate) static POSTGRES: &[Migration] = &[
         name: "endpoint_names",
         sql: include_str!("../migrations/postgres/0025_endpoint_names.sql"),
     },
+    Migration { version: 26, name: "output_heads", sql: include_str!("../migrations/postgres/0026_output_heads.sql") },
 ];
 
 /// The oldest schema whose binaries can work with this one: they neither miss nor are refused what this release has added.

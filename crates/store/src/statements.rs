@@ -3,13 +3,13 @@
 use crate::sql::{Stmt, hot, side};
 use crate::{
     approvals, audit, bulk_jobs, changes, check, claims, decisions, delegations, evidence, feed, idempotency, inbound,
-    keys, meta, outbound, outbox, payloads, people, policies, receipts, retention, runs, schedules, signals, slack,
-    subjects, tenants, workers, workflows,
+    keys, meta, outbound, outbox, output, payloads, people, policies, receipts, retention, runs, schedules, signals,
+    slack, subjects, tenants, workers, workflows,
 };
 
 /// All of them, for the test that prepares each on both databases.
 pub fn all_statements() -> impl Iterator<Item = &'static Stmt> {
-    let nouns: [&[&Stmt]; 29] = [
+    let nouns: [&[&Stmt]; 30] = [
         approvals::sql::ALL,
         audit::sql::ALL,
         bulk_jobs::sql::ALL,
@@ -26,6 +26,7 @@ pub fn all_statements() -> impl Iterator<Item = &'static Stmt> {
         meta::sql::ALL,
         outbound::sql::ALL,
         outbox::sql::ALL,
+        output::sql::ALL,
         payloads::sql::ALL,
         people::sql::ALL,
         policies::sql::ALL,

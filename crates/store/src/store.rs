@@ -70,6 +70,8 @@ struct Ways {
     /// The one for worker sessions and the server's own signs of life: it takes no tenant's lock, so that nobody is taken
     /// for dead because a tenant's row is held elsewhere.
     sessions: usize,
+    /// The one for what steps write: a flood of it holds up nobody's commit.
+    output: usize,
 }
 
 enum LaneTask {
@@ -128,7 +130,8 @@ impl Store {
                 }
                 // As many as were asked for, and those for one purpose each.
                 let last = parts.lanes.len() - 1;
-                parts.ways = Ways { runs_to: last - 3, past: last - 2, upkeep: last - 1, sessions: last };
+                parts.ways =
+                    Ways { runs_to: last - 4, past: last - 3, upkeep: last - 2, sessions: last - 1, output: last };
                 Ok(parts.finish())
             }
         }
@@ -234,6 +237,7 @@ impl Store {
             WriteLane::Runs => 0,
             WriteLane::Upkeep => ways.upkeep,
             WriteLane::Sessions => ways.sessions,
+            WriteLane::Output => ways.output,
         })?;
         let (reply, answer) = oneshot::channel();
         lane.send(Item::Op(write, reply)).await.map_err(|_| SubmitError::Closed)?;

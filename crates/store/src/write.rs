@@ -43,6 +43,8 @@ pub enum WriteLane {
     Upkeep,
     /// With worker sessions and the server's own signs of life.
     Sessions,
+    /// With what steps write while they run, which may be much.
+    Output,
 }
 
 /// What became of an insert that needs its key to be free.

@@ -18,6 +18,8 @@ use crate::error::TaskError;
 use crate::executors::command::Commands;
 use crate::executors::connector::Connectors;
 use crate::executors::task::Handler;
+use crate::limits;
+use crate::output::StepOutput;
 use crate::session::Session;
 use crate::task::Tasks;
 
@@ -71,15 +73,20 @@ impl<T: Transport> Slots<T> {
             return (ReportedOutcome::UnknownTask, None);
         };
         let input = assignment.input.clone();
+        let port = Arc::clone(&self.session) as Arc<dyn Port>;
+        let output = StepOutput::new(assignment.at, assignment.epoch, Arc::clone(&port));
         let context = TaskContext(Arc::new(Inner {
             timeout_at: assignment.timeout.map(|timeout| Instant::now() + timeout.as_duration()),
             assignment,
             token: token.clone(),
-            port: Arc::clone(&self.session) as Arc<dyn Port>,
+            port,
             effects: Effects::default(),
+            output,
             cost: Mutex::default(),
         }));
         let outcome = self.run_in_time(&*handler, &context, &input).await;
+        // Before the report: of an attempt that is over no output is taken.
+        context.output().finish().await;
         let outcome = context.unless_in_doubt(outcome);
         let outcome = match outcome {
             // It failed because it was told to stop: that is not the step's fault, and costs it no try.
@@ -127,7 +134,7 @@ impl<T: Transport> Slots<T> {
             outcome = &mut running => outcome,
             () = time_is_up => {
                 context.cancellation().cancel();
-                timed_out()
+                timed_out(context)
             }
             () = told_to_stop => ReportedOutcome::Released,
         }
@@ -170,8 +177,22 @@ fn is_malformed(error: &TransportError) -> bool {
 
 const STEP_TIMEOUT: &str = "STEP_TIMEOUT";
 
-fn timed_out() -> ReportedOutcome {
-    TaskError::new(ErrorClass::Timeout, STEP_TIMEOUT, "the step ran longer than its timeout").into_outcome()
+/// A span of time as people say it.
+pub(crate) fn span(span: Duration) -> String {
+    if span.subsec_millis() == 0 { format!("{} s", span.as_secs()) } else { format!("{} ms", span.as_millis()) }
+}
+
+/// Says the limit, and what the step said last.
+fn timed_out(context: &TaskContext) -> ReportedOutcome {
+    let limit =
+        context.0.assignment.timeout.map_or_else(String::new, |limit| format!(" of {}", span(limit.as_duration())));
+    let mut what = format!("the step ran longer than its timeout{limit}");
+    let said = context.output().stderr_tail(limits::STDERR_TAIL_CHARS);
+    if !said.is_empty() {
+        what.push_str("; its standard error ends with: ");
+        what.push_str(&said);
+    }
+    TaskError::new(ErrorClass::Timeout, STEP_TIMEOUT, what).into_outcome()
 }
 
 fn is_timeout(outcome: &ReportedOutcome) -> bool {

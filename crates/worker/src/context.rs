@@ -11,6 +11,7 @@ use interlock_core::json::Json;
 use interlock_core::keys::{EffectScope, effect_key};
 use interlock_core::state::{EffectClass, StepKind, TaskType};
 use interlock_core::time::Timestamp;
+use interlock_core::work::output::{OutputBatch, OutputStream, OutputTaken};
 use interlock_core::work::{Assignment, EffectAnswer, EffectIntent, EffectOutcome};
 use interlock_protocol::transport::TransportError;
 use serde::de::DeserializeOwned;
@@ -19,12 +20,15 @@ use tokio_util::sync::CancellationToken;
 
 use crate::error::TaskError;
 use crate::lease::Lease;
+use crate::output::StepOutput;
 
 /// The attempt's view of its session: enough to act, not enough to interfere with other attempts.
 pub(crate) trait Port: Send + Sync {
     fn lease(&self) -> &Lease;
     fn is_gone(&self) -> bool;
     fn intent(&self, intent: EffectIntent) -> BoxFuture<'_, Result<EffectAnswer, TransportError>>;
+    /// Repeated until it is answered.
+    fn output(&self, batch: OutputBatch) -> BoxFuture<'_, Result<OutputTaken, TransportError>>;
     /// Goes on by itself if the caller does not wait for it.
     fn outcome(&self, outcome: EffectOutcome) -> BoxFuture<'_, Result<(), TransportError>>;
 }
@@ -39,6 +43,7 @@ pub(crate) struct Inner {
     pub timeout_at: Option<Instant>,
     pub port: Arc<dyn Port>,
     pub effects: Effects,
+    pub output: Arc<StepOutput>,
     /// What the attempt has cost so far.
     pub cost: Mutex<Option<Cost>>,
 }
@@ -97,6 +102,23 @@ impl TaskContext {
     /// What was spent since this was asked last.
     pub(crate) fn spent(&self) -> Option<Box<Cost>> {
         self.0.cost.lock().unwrap_or_else(PoisonError::into_inner).take().map(Box::new)
+    }
+
+    /// Shows a text beside the step while it runs: people see it live, and it is kept with the run up to a limit. Waits where
+    /// more is written than the server takes.
+    pub async fn write_stdout(&self, text: impl AsRef<[u8]>) {
+        self.0.output.push(OutputStream::Stdout, text.as_ref());
+        self.0.output.room().await;
+    }
+
+    /// The same for what went wrong. The end of it stands in the message of a timeout.
+    pub async fn write_stderr(&self, text: impl AsRef<[u8]>) {
+        self.0.output.push(OutputStream::Stderr, text.as_ref());
+        self.0.output.room().await;
+    }
+
+    pub(crate) fn output(&self) -> &Arc<StepOutput> {
+        &self.0.output
     }
 
     /// The W3C trace context that the run was started in.

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use interlock_core::ids::SessionId;
 use interlock_protocol::agent::{
-    Complete, Completed, EffectAnswer, EffectIntent, EffectOutcome, Heartbeat, Poll, Polled, Registered, Renewed,
-    Unregister, WorkerHello, path,
+    Complete, Completed, EffectAnswer, EffectIntent, EffectOutcome, Heartbeat, OutputBatch, OutputTaken, Poll, Polled,
+    Registered, Renewed, Unregister, WorkerHello, path,
 };
 use interlock_protocol::body::AnswerBody;
 use interlock_protocol::problem::{Problem, is_transient};
@@ -157,6 +157,10 @@ impl Transport for HttpTransport {
     async fn outcome(&self, session: SessionId, outcome: EffectOutcome) -> Result<(), TransportError> {
         let path = path::OUTCOMES.replace("{session}", &session.to_string());
         self.send(&path, &outcome, limits::CALL_TIMEOUT).await.map(|_| ())
+    }
+
+    async fn output(&self, session: SessionId, batch: OutputBatch) -> Result<OutputTaken, TransportError> {
+        self.call_of_session(path::OUTPUT, session, &batch).await
     }
 
     async fn unregister(&self, session: SessionId) -> Result<(), TransportError> {

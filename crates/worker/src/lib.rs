@@ -35,6 +35,7 @@ mod error;
 mod executors;
 pub mod http;
 mod lease;
+mod output;
 mod renew;
 mod retry;
 mod session;
@@ -69,6 +70,17 @@ mod limits {
     pub const RENEWAL_PAUSE: Duration = Duration::from_secs(1);
     /// The least time between two polls that brought nothing.
     pub const EMPTY_POLL_PAUSE: Duration = Duration::from_millis(50);
+    /// What an attempt has written and the server has not got yet. Who writes more waits for so long, then it is lost.
+    pub const OUTPUT_PENDING_MAX: usize = 512 << 10;
+    pub const OUTPUT_ROOM_WAIT: Duration = Duration::from_secs(10);
+    /// Between two batches of an attempt, so that many small pieces become one.
+    pub const OUTPUT_PAUSE: Duration = Duration::from_millis(20);
+    /// How long an attempt that has ended waits for its output to arrive.
+    pub const OUTPUT_FLUSH: Duration = Duration::from_secs(15);
+    /// What is kept of standard error for an error's message.
+    pub const STDERR_TAIL_BYTES: usize = 4 << 10;
+    /// How much of it the message has.
+    pub const STDERR_TAIL_CHARS: usize = 2_000;
     /// After the last grace period, how long the final reports may take.
     pub const FINAL_REPORTS: Duration = Duration::from_secs(5);
 }

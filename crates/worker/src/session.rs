@@ -8,6 +8,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use interlock_core::ids::SessionId;
 use interlock_core::state::EffectClass;
+use interlock_core::work::output::{OutputBatch, OutputTaken};
 use interlock_core::work::{Assignment, AttemptRef, EffectAnswer, EffectIntent, EffectOutcome, Report};
 use interlock_protocol::agent::{Complete, Completed, Registered};
 use interlock_protocol::transport::{Transport, TransportError};
@@ -151,6 +152,10 @@ impl<T: Transport> Port for Session<T> {
             self.until_gone(retry(&self.jitter, worthwhile, || self.transport.intent(self.id, intent.clone()))).await
         }
         .boxed()
+    }
+
+    fn output(&self, batch: OutputBatch) -> BoxFuture<'_, Result<OutputTaken, TransportError>> {
+        async move { retry(&self.jitter, patience(), || self.transport.output(self.id, batch.clone())).await }.boxed()
     }
 
     fn outcome(&self, outcome: EffectOutcome) -> BoxFuture<'_, Result<(), TransportError>> {

@@ -9,7 +9,9 @@ use interlock_core::ids::SessionId;
 use interlock_core::plan::Work;
 use interlock_core::work::{AttemptRef, EffectAnswer, EffectIntent, EffectOutcome, ReportedOutcome, WorkerHello};
 use interlock_engine::{Engine, EngineError};
-use interlock_protocol::agent::{Complete, Completed, Heartbeat, Poll, Polled, Registered, Renewed};
+use interlock_protocol::agent::{
+    Complete, Completed, Heartbeat, OutputBatch, OutputTaken, Poll, Polled, Registered, Renewed,
+};
 use interlock_protocol::transport::{Transport, TransportError};
 use interlock_worker::{Flow, TaskError, Tasks, WaitFor, WorkerOptions};
 use serde_json::Value;
@@ -301,6 +303,17 @@ impl Transport for InProcess {
         if let Err(error) = &answer {
             attempt::unheard(&self.0.worker, self.0.given(at).map_or(world, |handed| handed.world), at, error);
         }
+        answer.map_err(refused)
+    }
+
+    async fn output(&self, session: SessionId, batch: OutputBatch) -> Result<OutputTaken, TransportError> {
+        let (_, answer) = self
+            .0
+            .call(PATIENCE, move |engine| {
+                let batch = batch.clone();
+                async move { engine.workers().output(session, batch).await }
+            })
+            .await;
         answer.map_err(refused)
     }
 

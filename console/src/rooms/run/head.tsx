@@ -3,7 +3,7 @@
 import { useState } from 'react';
 import { useQuery } from '@tanstack/react-query';
 import type { Run, Step } from '../../api/client';
-import { useMay } from '../../api/session';
+import { useFlag, useMay } from '../../api/session';
 import { useKeys } from '../../keyboard/keys';
 import { Button } from '../../parts/button';
 import { Copy } from '../../parts/copy';
@@ -34,6 +34,7 @@ export function RunHead({ run, steps }: { run: Run; steps: Step[] }) {
   // A run that brought its own plan has no workflow to start.
   const defined = useQuery(definitionQuery(run.workflow, run.workflow_version)).data != null;
   const startable = rights.operate && defined;
+  const workspace = useFlag('ui.task_workspace.enabled');
   const decidable = open !== undefined && canDecide(open, me);
   const actions = actionsFor(run, why.data?.next ?? [], rights).filter(
     (action) => decidable || (action !== 'approve' && action !== 'reject'),
@@ -92,7 +93,7 @@ export function RunHead({ run, steps }: { run: Run; steps: Step[] }) {
             <p className="quiet">You have voted already, or may not decide on this one.</p>
           )}
         </div>
-        {(actions.length > 0 || startable) && (
+        {(actions.length > 0 || startable || workspace) && (
           <div className="why-actions">
             {actions.map((action, index) => (
               <Button
@@ -104,6 +105,11 @@ export function RunHead({ run, steps }: { run: Run; steps: Step[] }) {
                 {VERBS[action]}
               </Button>
             ))}
+            {workspace && (
+              <Link className="button plain" to={at('workspace', run.run_id)}>
+                Open the workspace
+              </Link>
+            )}
             {startable && (
               <Link className="button plain" to={`${at('workflows', run.workflow)}?like=${run.run_id}`}>
                 Start another like it …

@@ -24,6 +24,13 @@ export const attemptsQuery = (run: string) =>
     queryFn: async () => (await must(api.GET('/api/v1/runs/{run}/attempts', path(run)))).attempts,
   });
 
+/** Which attempts of a step have written something. */
+export const outputQuery = (run: string, step: string) =>
+  queryOptions({
+    queryKey: ['run', run, 'output', step],
+    queryFn: () => must(api.GET('/api/v1/runs/{run}/steps/{step}/output', { params: { path: { run, step }, query: { limit: 1 } } })),
+  });
+
 export const receiptsQuery = (run: string) =>
   queryOptions({
     queryKey: ['run', run, 'receipts'],

@@ -15,6 +15,7 @@ import { Attempts, WorkerLink } from './attempts';
 import { Decisions } from './decisions';
 import { isOver } from './actions';
 import { RestartDialog } from './dialogs';
+import { StepOutput } from './output';
 import { PHASE_WORDS } from './phases';
 import { attemptsQuery, definitionQuery, receiptsQuery, runApprovalsQuery, type Definition, type DefinedStep } from './query';
 
@@ -62,6 +63,7 @@ export function StepPane({ run, step, events }: Props) {
           <StepErrorView error={step.error} />
         </section>
       )}
+      <StepOutput key={step.key} run={run.run_id} step={step} />
       <Decisions run={run.run_id} position={step.position} />
       {mine.map((approval) => (
         <section key={approval.approval}>

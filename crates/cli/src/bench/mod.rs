@@ -5,6 +5,7 @@ mod fairness;
 mod front;
 mod growth;
 mod http;
+mod output;
 mod report;
 mod rig;
 mod w1;
@@ -66,6 +67,8 @@ enum Workload {
     Http,
     /// W1 beside a run that 1,000 WebSockets watch, and beside one that nobody watches.
     Watchers,
+    /// Chunks of output from a step to a watcher, and a step that writes 50 MB a second.
+    Output,
     /// All of the above.
     All,
 }
@@ -87,6 +90,9 @@ pub async fn run(args: BenchArgs) -> anyhow::Result<()> {
     }
     if wants(Workload::Watchers) {
         watchers::run(&args).await?.print(args.json)?;
+    }
+    if wants(Workload::Output) {
+        output::run(&args).await?.print(args.json)?;
     }
     if wants(Workload::Fairness) {
         fairness::run(&args).await?.print(args.json)?;

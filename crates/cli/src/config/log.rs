@@ -5,6 +5,9 @@ use tracing_subscriber::EnvFilter;
 
 use super::Layered;
 
+/// What the programs of a worker write on standard error is told, unless the filter names it.
+const PROGRAMS: &str = "interlock_worker::stderr=info";
+
 /// How much the process says about itself.
 #[derive(Args)]
 pub struct LogArgs {
@@ -32,9 +35,10 @@ fn filter(text: &str) -> Result<String, String> {
 /// INTERLOCK_LOG asks for, as text.
 pub fn begin(layered: &Layered) {
     let leaf = layered.leaf();
-    let filter = leaf.try_get_one::<String>("log").ok().flatten().and_then(|filter| EnvFilter::try_new(filter).ok());
-    let filter = filter.or_else(|| EnvFilter::try_from_env("INTERLOCK_LOG").ok());
-    let filter = filter.unwrap_or_else(|| EnvFilter::new("warn"));
+    let asked = leaf.try_get_one::<String>("log").ok().flatten().cloned();
+    let asked = asked.or_else(|| std::env::var("INTERLOCK_LOG").ok());
+    let asked = asked.filter(|filter| !filter.is_empty() && EnvFilter::try_new(filter).is_ok());
+    let filter = EnvFilter::new(format!("{PROGRAMS},{}", asked.as_deref().unwrap_or("warn")));
     let format = leaf.try_get_one::<LogFormat>("log_format").ok().flatten().copied().unwrap_or_default();
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     match format {

@@ -86,6 +86,7 @@ impl Limits {
             request_id_is_key: self.request_id_is_key,
             two_keys_for_policy: self.two_keys_for_policy,
             two_keys_for_access: self.two_keys_for_access,
+            task_workspace: None,
             disabled,
         }
     }

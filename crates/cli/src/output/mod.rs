@@ -11,6 +11,7 @@ pub mod paint;
 pub mod span;
 pub mod table;
 pub mod tell;
+pub mod terminal;
 
 use std::io::{self, IsTerminal, Write};
 

@@ -8,6 +8,7 @@ pub mod events;
 pub mod filter;
 pub mod find;
 pub mod list;
+mod logs;
 mod receipts;
 mod resolve;
 pub mod show;
@@ -40,6 +41,8 @@ enum RunVerb {
     Show(show::ShowRunArgs),
     /// Follow a run as it happens, until it ends.
     Watch(watch::WatchArgs),
+    /// Print what the steps of a run have written, or write.
+    Logs(logs::LogsArgs),
     /// Explain why a run stands where it stands, and what to do about it.
     Why(why::WhyArgs),
     /// Stop a run: nothing further starts.
@@ -83,6 +86,7 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
         RunVerb::List(args) => list::run(&client, printer, args).await,
         RunVerb::Show(args) => show::run(&client, printer, args).await,
         RunVerb::Watch(args) => watch::run(&client, printer, args).await,
+        RunVerb::Logs(args) => logs::run(&client, printer, args).await,
         RunVerb::Why(args) => why::run(&client, printer, args).await,
         RunVerb::Cancel(args) => direct::cancel(&client, printer, args).await,
         RunVerb::Pause(args) => direct::pause(&client, printer, args).await,

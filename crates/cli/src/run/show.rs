@@ -8,6 +8,7 @@ use interlock_core::json::Json;
 use interlock_core::state::StepState;
 use interlock_core::text::visible::visible;
 use interlock_core::time::{Millis, Timestamp};
+use interlock_protocol::output::OutputPage;
 use interlock_protocol::runs::{DirectiveView, RunView, StepList, StepView, path};
 use serde::Serialize;
 
@@ -16,10 +17,14 @@ use super::list::state_words;
 use crate::client::{Client, fill};
 use crate::output::paint::{Paint, run_tone, step_tone};
 use crate::output::table::{Cell, Table, cut};
+use crate::output::terminal;
 use crate::output::{Printer, span};
 
 /// The widest that the bars are drawn.
 const BARS_MAX: usize = 40;
+/// How much of the output of a failed step is looked at, and shown.
+const TAIL_CHUNKS: u64 = 20;
+const TAIL_LINES: usize = 20;
 /// How much of a payload is shown in one line.
 const PAYLOAD_CHARS_MAX: usize = 120;
 
@@ -34,11 +39,20 @@ struct ShownRun {
     #[serde(flatten)]
     run: RunView,
     steps: Vec<StepView>,
+    /// What the step that failed has written last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_tail: Option<OutputPage>,
 }
 
 pub async fn run(client: &Client, printer: Printer, args: ShowRunArgs) -> anyhow::Result<()> {
     let id = super::find::run(client, &args.run.run).await?;
-    let shown = ShownRun { run: view(client, id).await?, steps: steps(client, id).await? };
+    let (run, steps) = (view(client, id).await?, steps(client, id).await?);
+    let failed = steps.iter().rev().find(|step| step.error.is_some() && step.attempt > 0);
+    let output_tail = match failed {
+        Some(step) => tail(client, id, &step.key).await?,
+        None => None,
+    };
+    let shown = ShownRun { run, steps, output_tail };
     printer.show(&shown, |paint| page(&shown, span::now(), paint, printer.width()))
 }
 
@@ -49,6 +63,24 @@ pub async fn view(client: &Client, run: RunId) -> anyhow::Result<RunView> {
 pub async fn steps(client: &Client, run: RunId) -> anyhow::Result<Vec<StepView>> {
     let list: StepList = client.get(fill(path::STEPS, &[("run", &run)])).send().await?;
     Ok(list.steps)
+}
+
+/// The last chunks that a step has written; none where it has written nothing, or the server is of an earlier release.
+async fn tail(client: &Client, run: RunId, step: &str) -> anyhow::Result<Option<OutputPage>> {
+    let call = client.get(fill(path::OUTPUT, &[("run", &run), ("step", &step)])).query("tail", Some(TAIL_CHUNKS));
+    match call.send::<OutputPage>().await {
+        Ok(page) => Ok(Some(page).filter(|page| !page.chunks.is_empty())),
+        Err(error) if error.status() == Some(404) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The last lines of it.
+fn tail_lines(page: &OutputPage) -> String {
+    let text: String = page.chunks.iter().map(|chunk| chunk.text.as_str()).collect();
+    let text = terminal::shown(&text, false);
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(TAIL_LINES)..].iter().map(|line| format!("  {line}\n")).collect()
 }
 
 /// `run_… succeeded in 4.2 s`, with what it ended for.
@@ -134,6 +166,15 @@ fn page(shown: &ShownRun, now: Timestamp, paint: Paint, width: usize) -> String 
     }
     text.push('\n');
     text.push_str(&bars(&shown.steps, run, now, paint, width));
+    if let Some(page) = &shown.output_tail {
+        let head = format!("{}, attempt {}: the end of its output", visible(&page.step), page.attempt);
+        let _ = write!(text, "\n{}\n{}", paint.dim(head), tail_lines(page));
+        let _ = writeln!(
+            text,
+            "{}",
+            paint.dim(format!("interlock run logs {} --step {}", run.run_id, visible(&page.step)))
+        );
+    }
     if !run.state.is_terminal() {
         let _ = writeln!(text, "\n{}", paint.dim(format!("interlock run why {}   what it waits for", run.run_id)));
     }

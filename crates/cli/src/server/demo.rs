@@ -48,6 +48,7 @@ pub async fn tenant(engine: &Engine) -> anyhow::Result<TenantId> {
     if engine.store().tenant_by_name(TENANT).await?.is_none() {
         let mut demo = Tenant::new(TenantId(engine.fresh_id()), TENANT, engine.now());
         demo.settings.self_approval = true;
+        demo.settings.task_workspace = true;
         // Another server on the same database may make it in between; whose it is, is found out below.
         let _ = engine.tenants().put(demo).await;
     }

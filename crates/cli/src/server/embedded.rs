@@ -2,6 +2,7 @@
 //! calls the engine directly.
 
 use interlock_core::ids::SessionId;
+use interlock_core::work::output::{OutputBatch, OutputTaken};
 use interlock_core::work::{EffectAnswer, EffectIntent, EffectOutcome, WorkerHello};
 use interlock_engine::{Engine, EngineError};
 use interlock_protocol::agent::{Complete, Completed, Heartbeat, Poll, Polled, Registered, Renewed};
@@ -57,6 +58,10 @@ impl Transport for Embedded {
 
     async fn outcome(&self, session: SessionId, outcome: EffectOutcome) -> Result<(), TransportError> {
         self.0.workers().outcome(session, outcome).await.map_err(refused)
+    }
+
+    async fn output(&self, session: SessionId, batch: OutputBatch) -> Result<OutputTaken, TransportError> {
+        self.0.workers().output(session, batch).await.map_err(refused)
     }
 
     async fn unregister(&self, session: SessionId) -> Result<(), TransportError> {

@@ -78,6 +78,9 @@ pub struct EngineArgs {
     /// The longest payload that stands in its row, in bytes.
     #[arg(long, env = "INTERLOCK_PAYLOAD_INLINE_MAX", value_name = "BYTES", default_value_t = INLINE_BYTES_MAX)]
     payload_inline_max: usize,
+    /// How much of what a step writes is kept for each attempt, in bytes; the rest is cut, with a mark.
+    #[arg(long, env = "INTERLOCK_OUTPUT_KEPT_MAX", value_name = "BYTES", default_value_t = limits::OUTPUT_KEPT_BYTES, value_parser = clap::value_parser!(u64).range(1..=1 << 30))]
+    output_kept_max: u64,
     /// How long finished runs are kept, in days; 0 keeps them for ever.
     #[arg(long, env = "INTERLOCK_RETENTION_DAYS", default_value_t = 0)]
     retention_days: u64,
@@ -174,6 +177,7 @@ impl EngineArgs {
         options.reap_every = Millis((self.session_lease_ms / 8).clamp(50, 1_000));
         let runs_kept = (self.retention_days > 0).then(|| Millis::from_hours(24 * self.retention_days));
         let since = interlock_core::time::Timestamp(0);
+        options.output_kept_bytes = self.output_kept_max;
         options.retention = Some(interlock_store::Sweep { runs_kept, ..interlock_store::Sweep::new(since) });
         Ok(options)
     }

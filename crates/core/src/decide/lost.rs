@@ -51,7 +51,9 @@ pub(super) fn step_timeout(draft: &mut Draft<'_>, position: u32, attempt: u32) -
         let event = StepEvent::TimedOut;
         return Err(Rejection::InvalidTransition { run: draft.run.id, step: position, from, event });
     }
-    let error = StepError::new(ErrorClass::Timeout, "STEP_TIMEOUT", "the step ran longer than its timeout");
+    let limit = draft.run.spec(position).timeout.map_or_else(String::new, |limit| format!(" of {} ms", limit.0));
+    let what = format!("the step ran longer than its timeout{limit}, and its worker did not end it");
+    let error = StepError::new(ErrorClass::Timeout, "STEP_TIMEOUT", what);
     draft.attempt_lives = true;
     if draft.control == Control::Canceling {
         draft.step_mut(position).last_error = Some(error);

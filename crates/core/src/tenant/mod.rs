@@ -19,11 +19,30 @@ pub struct TenantSettings {
     pub two_keys_for_policy: bool,
     /// So does whatever gives or takes access: people, their roles and groups, keys, these settings.
     pub two_keys_for_access: bool,
+    /// The console has a room with a run's plan beside its live output.
+    #[serde(rename = "ui.task_workspace.enabled")]
+    pub task_workspace: bool,
+}
+
+/// Parts of the product that are switched on for each tenant.
+pub const FLAGS: &[&str] = &["ui.task_workspace.enabled"];
+
+impl TenantSettings {
+    /// The names of the flags that are on.
+    pub fn flags(&self) -> Vec<String> {
+        FLAGS.iter().filter(|_| self.task_workspace).map(|flag| (*flag).to_owned()).collect()
+    }
 }
 
 impl Default for TenantSettings {
     fn default() -> Self {
-        Self { self_approval: false, request_id_is_key: true, two_keys_for_policy: false, two_keys_for_access: false }
+        Self {
+            self_approval: false,
+            request_id_is_key: true,
+            two_keys_for_policy: false,
+            two_keys_for_access: false,
+            task_workspace: false,
+        }
     }
 }
 

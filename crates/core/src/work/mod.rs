@@ -3,6 +3,7 @@
 
 pub mod destination;
 pub mod notice;
+pub mod output;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

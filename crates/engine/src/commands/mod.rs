@@ -8,6 +8,7 @@ pub mod control;
 pub mod effect;
 pub mod messages;
 pub mod once;
+pub(crate) mod output;
 pub mod restore;
 pub mod resume;
 mod retry;

@@ -15,6 +15,7 @@ mod events;
 mod frame;
 mod hub;
 mod names;
+mod output;
 mod socket;
 mod subscription;
 
@@ -23,6 +24,7 @@ pub use credential::Credential;
 pub use cursor::{ahead, cursor};
 pub use events::stream;
 pub use hub::Hub;
+pub use output::stream_output;
 pub use socket::{Heard, Socket, serve};
 
 use interlock_core::ids::{RunId, TenantId};

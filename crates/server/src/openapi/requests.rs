@@ -32,7 +32,8 @@ const LENGTHS: &[(&str, &str, usize, usize)] = &[
 const EITHER: &[(&str, &[&str])] = &[("StartRun", &["workflow", "plan"])];
 
 /// Schemas of one object, or of a choice of objects, that take no further fields.
-const CLOSED: &[&str] = &["WorkerHello", "Report", "EffectIntent", "EffectOutcome", "ReportedOutcome", "NewToken"];
+const CLOSED: &[&str] =
+    &["WorkerHello", "Report", "EffectIntent", "EffectOutcome", "OutputBatch", "ReportedOutcome", "NewToken"];
 
 pub fn describe(document: &mut Value) {
     close(&mut document["components"]["schemas"]);

@@ -33,6 +33,7 @@ mod observe;
 mod oidc;
 mod openapi;
 mod operations;
+mod output;
 mod over_the_wire;
 mod payloads;
 mod people;

@@ -46,6 +46,7 @@ const OF_RUNS: &[&str] = &[
     "POST /agent/{session}/complete-step",
     "POST /agent/{session}/effects",
     "POST /agent/{session}/outcomes",
+    "POST /agent/{session}/output",
     "POST /agent/unregister",
 ];
 

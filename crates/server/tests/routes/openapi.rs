@@ -181,6 +181,8 @@ async fn what_refuses_further_fields_says_so() {
     report["outcome"] = completed(json!(1));
     outcome["receipt"] = json!("rcp_000000000000000000000000000000ff");
     outcome["happened"] = json!(true);
+    let mut output = attempt(&assignment);
+    output["chunks"] = json!([{ "seq": 1, "stream": "stdout", "text": "x" }]);
     let hello = json!({ "worker": "w", "queues": ["q"], "slots": 1 });
     let mut step = task("a");
     step["rollback"] = json!({ "handler": "undo" });
@@ -195,6 +197,8 @@ async fn what_refuses_further_fields_says_so() {
         (agent("complete-step"), &report, "/outcome", "/ReportedOutcome/oneOf/0"),
         (agent("effects"), &intent(&assignment, 0, "keyed"), "", "/EffectIntent"),
         (agent("outcomes"), &outcome, "", "/EffectOutcome"),
+        (agent("output"), &output, "", "/OutputBatch"),
+        (agent("output"), &output, "/chunks/0", "/OutputChunk"),
         ("/runs".to_owned(), &start, "/plan", "/Plan"),
         ("/runs".to_owned(), &start, "/plan/steps/0", "/StepSpec"),
         ("/runs".to_owned(), &start, "/plan/steps/0/rollback", "/RollbackSpec"),

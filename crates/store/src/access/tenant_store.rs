@@ -24,6 +24,7 @@ use crate::inbound::{DeliveryRecord, InboundRow};
 use crate::keys::KeyRow;
 use crate::outbound::{AttemptRow, MessageRow, OutboundRow};
 use crate::outbox::DeadLetter;
+use crate::output::{OutputHead, OutputPlace, OutputRow};
 use crate::people::{LoginFailures, UserRow};
 use crate::policies::{PolicyBundleRow, PolicyBundleSummary, PolicyRow};
 use crate::receipts::ReceiptRow;
@@ -78,6 +79,9 @@ tenant_reads! {
     decisions_of(run: RunId, limit: usize) -> Vec<DecisionRow>;
     decisions_since(since: Timestamp, after: Option<DecisionId>, limit: usize) -> Vec<DecisionRow>;
     payload_bytes(run: RunId, sha256: Hash) -> Option<u64>;
+    output_heads(run: RunId, limit: usize) -> Vec<OutputHead>;
+    output_after(run: RunId, place: (u32, OutputPlace), limit: usize) -> Vec<OutputRow>;
+    output_of_attempt(run: RunId, place: (u32, OutputPlace), limit: usize) -> Vec<OutputRow>;
     list_waits(filter: &WaitFilter, after: Option<&WaitRow>, limit: usize) -> Vec<WaitRow>;
     subject_holder(subject: &str) -> Option<RunId>;
     approval(id: ApprovalId) -> Option<ApprovalRow>;

@@ -78,6 +78,7 @@ static CHECKS: &[(&Stmt, Names, &str)] = &[
     (&sql::CHECK_RECEIPT_RUN, Names::Run, "there are receipts, and no run"),
     (&sql::CHECK_OUTBOX_RUN, Names::Run, "there are messages, and no run"),
     (&sql::CHECK_OUTPUT_RUN, Names::Run, "there is output, and no run"),
+    (&sql::CHECK_OUTPUT_HEAD_RUN, Names::Run, "output is counted, and there is no run"),
     (&sql::CHECK_ATTR_RUN, Names::Run, "there are labels, and no run"),
 ];
 

@@ -185,6 +185,10 @@ statements! {
         both: without_run!("output")
     }
 
+    CHECK_OUTPUT_HEAD_RUN on output_heads {
+        both: without_run!("output_heads")
+    }
+
     CHECK_ATTR_RUN on run_attrs {
         both: without_run!("run_attrs")
     }

@@ -49,9 +49,9 @@ pub(crate) async fn open(address: &str, options: &Options) -> Result<Opened, Ope
         }
     }
     let mut lanes = Vec::new();
-    // Three more than asked for: sealing and sweeping have a lane of their own, and do not hold up anybody's commit; those
-    // who write little have one where nobody's large groups hold up theirs; and so have worker sessions.
-    for _ in 0..options.lanes.max(1) + 3 {
+    // Four more than asked for: sealing and sweeping have a lane of their own, and do not hold up anybody's commit; those
+    // who write little have one where nobody's large groups hold up theirs; and so have worker sessions, and output.
+    for _ in 0..options.lanes.max(1) + 4 {
         lanes.push(crate::store::prepare(&db, options.server).await?);
     }
     db.batch("COMMIT").await?;

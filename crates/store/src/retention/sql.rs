@@ -39,6 +39,8 @@ statements! {
 
     SWEEP_OUTPUT on output { both: "DELETE FROM output WHERE tenant_id = $1 AND run_id = $2" }
 
+    SWEEP_OUTPUT_HEADS on output_heads { both: "DELETE FROM output_heads WHERE tenant_id = $1 AND run_id = $2" }
+
     SWEEP_ASSIGNMENTS on assignments { both: "DELETE FROM assignments WHERE tenant_id = $1 AND run_id = $2" }
 
     SWEEP_RUN_OUTBOX on outbox {

@@ -150,6 +150,7 @@ async fn sweep_run<D: Db>(db: &D, tenant: TenantId, run: RunId) -> Result<u64, D
         &sql::SWEEP_RECEIPTS,
         &sql::SWEEP_DECISIONS,
         &sql::SWEEP_OUTPUT,
+        &sql::SWEEP_OUTPUT_HEADS,
         &sql::SWEEP_ASSIGNMENTS,
         &sql::SWEEP_RUN_OUTBOX,
     ] {

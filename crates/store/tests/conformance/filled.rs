@@ -264,6 +264,12 @@ pub const ROWS: &[(&str, &str, &str, u32)] = &[
         "tenant(i), id(i), 0, 1, 1, 'stdout', id(i), i",
         200,
     ),
+    (
+        "output_heads",
+        "tenant_id, run_id, position, attempt, next_seq, bytes, status_bytes, cut, began_at, last_at",
+        "tenant(i), id(i), 0, 1, 2, 16, 0, 0, i, i",
+        200,
+    ),
 ];
 
 pub fn sqlite() -> impl Iterator<Item = String> {

@@ -12,6 +12,7 @@ mod live_row;
 mod locks;
 mod lost_answers;
 mod opening;
+mod output;
 mod payloads;
 mod people;
 mod plans;

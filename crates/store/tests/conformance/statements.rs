@@ -96,6 +96,9 @@ const USES: &[(&str, &str)] = &[
     ("MESSAGES_BETWEEN", "outbox_by_destination"),
     ("PLANS_OLD", "plans_by_use"),
     ("PLAN_RUN", "runs_by_workflow"),
+    ("OUTPUT_AFTER", "output_pkey"),
+    ("OUTPUT_OF_ATTEMPT", "output_pkey"),
+    ("OUTPUT_HEADS", "output_heads_pkey"),
 ];
 
 /// The names of the indexes that a statement has to use.

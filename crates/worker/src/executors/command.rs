@@ -22,10 +22,11 @@ use interlock_core::plan::retry::ErrorClass;
 use interlock_core::plan::{BoundCommand, command_capability};
 use interlock_core::state::EffectClass;
 use interlock_core::work::CommandTerms;
+use interlock_core::work::output::OutputStream;
 use interlock_credentials::{Credentials, StepCredentials, StepScope};
 use interlock_sandbox::{
-    Chunk, CommandRules, Ended, Outcome, PermittedCommand, Profile, Request, Sandbox, SandboxError, SecretPlace,
-    SecretValue, Stream, Target,
+    Chunk, CommandRules, Ended, Outcome, PermittedCommand, Profile, Request, Running, Sandbox, SandboxError,
+    SecretPlace, SecretValue, Stream, Target,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -34,6 +35,7 @@ use tokio::time::Instant;
 use super::EXIT_TEMPFAIL;
 use super::credentials::revoked;
 use super::task::Handler;
+use crate::attempt::span;
 use crate::context::TaskContext;
 use crate::error::{EffectFailure, TaskError};
 use crate::task::{Flow, Task};
@@ -100,6 +102,9 @@ struct Ran {
     signal: Option<i32>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     timed_out: bool,
+    /// The time that it had.
+    #[serde(skip)]
+    limit: Duration,
     /// The end of what it wrote, without secrets.
     stdout: String,
     stderr: String,
@@ -173,13 +178,14 @@ impl Confined {
     }
 
     async fn perform(&self, ctx: &TaskContext, request: Request, bound: &BoundCommand) -> Result<Ran, EffectFailure> {
-        let request = self.timed(ctx, with_context(ctx, request));
+        let limit = self.limit(ctx);
+        let request = with_context(ctx, request).timeout(limit);
         let mut running = self.commands.sandbox.run(request).await.map_err(not_started)?;
         let (mut stdout, mut stderr) = (Tail::default(), Tail::default());
         let mut told = false;
         loop {
             tokio::select! {
-                chunk = running.next() => match chunk {
+                chunk = next(&mut running, ctx) => match chunk {
                     Some(chunk) if chunk.stream == Stream::Stdout => stdout.push(&chunk),
                     Some(chunk) => stderr.push(&chunk),
                     None => break,
@@ -187,12 +193,14 @@ impl Confined {
                 () = ctx.cancellation().cancelled(), if !told => {
                     told = true;
                     running.cancel();
+                    ctx.output().hurry();
                 }
             }
         }
         let ended = running.end().await;
         let outcome = ended.outcome;
-        let ran = Ran::of(&ended, stdout.text(), stderr.text());
+        let ran = Ran::of(&ended, limit, (stdout.text(), stderr.text()));
+        ctx.output().push(OutputStream::Status, ran.summary(&ended).as_bytes());
         match outcome {
             Outcome::Exited { code: 0 } => Ok(ran),
             Outcome::Exited { code: EXIT_TEMPFAIL } => {
@@ -211,12 +219,27 @@ impl Confined {
         }
     }
 
-    fn timed(&self, ctx: &TaskContext, request: Request) -> Request {
+    /// How long it may run: a moment less than its step, and no longer than its profile lets it.
+    fn limit(&self, ctx: &TaskContext) -> Duration {
         let most = self.profile.spec().limits.wall;
         let left = ctx.timeout_at().map(|at| at.saturating_duration_since(Instant::now()));
         let left = left.map(|left| left.saturating_sub(TIME_TO_TELL.min(left / 10)));
-        request.timeout(left.map_or(most, |left| left.clamp(Duration::from_millis(1), most)))
+        left.map_or(most, |left| left.clamp(Duration::from_millis(1), most))
     }
+}
+
+/// The next piece of output, once there is room for it: a command that writes more than the server takes is held up. Dropping
+/// the future loses nothing.
+async fn next(running: &mut Running, ctx: &TaskContext) -> Option<Chunk> {
+    ctx.output().room().await;
+    let chunk = running.next().await?;
+    let stream = match chunk.stream {
+        Stream::Stdout => OutputStream::Stdout,
+        Stream::Stderr => OutputStream::Stderr,
+        Stream::Status => OutputStream::Status,
+    };
+    ctx.output().push(stream, &chunk.bytes);
+    Some(chunk)
 }
 
 fn with_context(ctx: &TaskContext, request: Request) -> Request {
@@ -244,7 +267,7 @@ fn not_started(error: SandboxError) -> EffectFailure {
 }
 
 impl Ran {
-    fn of(ended: &Ended, stdout: String, stderr: String) -> Self {
+    fn of(ended: &Ended, limit: Duration, (stdout, stderr): (String, String)) -> Self {
         let (exit_code, signal) = match ended.outcome {
             Outcome::Exited { code } => (Some(code), None),
             Outcome::Signaled { signal } => (None, Some(signal)),
@@ -254,6 +277,7 @@ impl Ran {
             exit_code,
             signal,
             timed_out: ended.outcome == Outcome::TimedOut,
+            limit,
             stdout,
             stderr,
             output_bytes: ended.output.bytes,
@@ -263,6 +287,20 @@ impl Ran {
             limits_met: ended.limits_met.iter().map(|name| (*name).to_owned()).collect(),
             attestation: serde_json::to_value(&ended.attestation).unwrap_or_default(),
         }
+    }
+
+    /// How it ended, as a line below its output.
+    fn summary(&self, ended: &Ended) -> String {
+        let how = match ended.outcome {
+            Outcome::Exited { code } => format!("exit code {code}"),
+            Outcome::Signaled { signal } => format!("killed by signal {signal}"),
+            Outcome::TimedOut => format!("stopped: it ran longer than {}", span(self.limit)),
+            Outcome::Canceled => "stopped".to_owned(),
+            Outcome::NotRenewed | Outcome::Killed => "killed from outside".to_owned(),
+        };
+        let seconds = self.duration_ms as f64 / 1e3;
+        let memory = self.peak_memory_bytes as f64 / f64::from(1 << 20);
+        format!("[{how} after {seconds:.1} s, peak memory {memory:.1} MiB]\n")
     }
 
     fn told(&self, bound: &BoundCommand, what: &str) -> String {
@@ -275,7 +313,8 @@ impl Ran {
     fn failure(&self, bound: &BoundCommand) -> TaskError {
         match (self.timed_out, self.exit_code, self.signal) {
             (true, ..) => {
-                TaskError::new(ErrorClass::Timeout, "COMMAND_TIMEOUT", self.told(bound, "ran longer than it may"))
+                let what = format!("ran longer than {}, which is all it may", span(self.limit));
+                TaskError::new(ErrorClass::Timeout, "COMMAND_TIMEOUT", self.told(bound, &what))
             }
             (false, Some(code), _) => {
                 TaskError::retryable("COMMAND_FAILED", self.told(bound, &format!("ended with exit code {code}")))

@@ -6,6 +6,7 @@ pub mod connector;
 mod credentials;
 mod process;
 pub mod program;
+mod stderr;
 pub(crate) mod task;
 
 /// `EX_TEMPFAIL` of sysexits.h: a program says that it changed nothing, and may be tried again.

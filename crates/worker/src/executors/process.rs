@@ -11,8 +11,11 @@ use tokio::process::{Child, Command};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+use super::stderr::ProgramErrors;
+use crate::context::TaskContext;
+
 /// How much of standard error is kept: its end.
-const STDERR_TAIL_BYTES: usize = limits::ERROR_BYTES_MAX / 2;
+pub(super) const STDERR_TAIL_BYTES: usize = limits::ERROR_BYTES_MAX / 2;
 /// How long the pipes may stay open after the program and its group have ended.
 const PIPES_GRACE: Duration = Duration::from_secs(1);
 
@@ -22,6 +25,8 @@ pub(super) struct Supervised<'a> {
     pub output_bytes_max: usize,
     pub stop: &'a CancellationToken,
     pub kill_grace: Duration,
+    /// Whose standard error it is.
+    pub context: &'a TaskContext,
 }
 
 pub(super) struct Finished {
@@ -55,7 +60,7 @@ pub(super) async fn run(mut command: Command, supervised: Supervised<'_>) -> io:
             }
         };
         let capture = capture(stdout, supervised.output_bytes_max, &overflow);
-        tokio::join!(feed, capture, tail(stderr))
+        tokio::join!(feed, capture, tail(stderr, supervised.context))
     };
     tokio::pin!(piping);
     let ending = wait(&mut child, &group, &supervised, &overflow);
@@ -95,6 +100,8 @@ async fn wait(
             ProgramEnd::Stopped
         }
     };
+    // What it wrote last is taken at once: nothing waits for the server now.
+    supervised.context.output().hurry();
     // Whatever the program left behind must not outlive the attempt, nor hold the pipes.
     group.signal(Signal::KILL);
     child.wait().await?;
@@ -113,18 +120,17 @@ async fn capture(pipe: Option<impl AsyncRead + Unpin>, bytes_max: usize, overflo
     captured
 }
 
-/// The last bytes, as text.
-async fn tail(pipe: Option<impl AsyncRead + Unpin>) -> String {
-    let mut kept = Vec::new();
+/// Sends standard error on while it is written, and answers with its end.
+async fn tail(pipe: Option<impl AsyncRead + Unpin>, context: &TaskContext) -> String {
+    let mut stderr = ProgramErrors::new(context);
     let mut chunk = [0; 4096];
     if let Some(mut pipe) = pipe {
         while let Ok(read @ 1..) = pipe.read(&mut chunk).await {
-            kept.extend_from_slice(&chunk[..read]);
-            let excess = kept.len().saturating_sub(STDERR_TAIL_BYTES);
-            kept.drain(..excess);
+            stderr.take(&chunk[..read]);
+            context.output().room().await;
         }
     }
-    String::from_utf8_lossy(&kept).trim().to_owned()
+    stderr.end()
 }
 
 /// The process group of a child, killed when dropped.

@@ -79,6 +79,7 @@ impl ExecTask {
             output_bytes_max: limits::PAYLOAD_BYTES_MAX,
             stop: ctx.cancellation(),
             kill_grace: KILL_GRACE,
+            context: ctx,
         };
         let finished = run(self.command(ctx, &key), supervised).await.map_err(|error| self.not_started(&error))?;
         match finished.ended {

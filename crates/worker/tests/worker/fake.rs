@@ -62,6 +62,10 @@ pub struct State {
     pub reports: Vec<Report>,
     pub intents: Vec<EffectIntent>,
     pub outcomes: Vec<EffectOutcome>,
+    pub outputs: Vec<OutputBatch>,
+    /// So many bytes of an attempt's output are kept.
+    pub output_max: Option<usize>,
+    pub lose_outputs: u32,
     pub unregistered: Vec<SessionId>,
 }
 
@@ -302,6 +306,19 @@ impl Transport for Fake {
             state.outcomes.push(outcome);
         }
         State::lose(&mut state.lose_outcomes)
+    }
+
+    async fn output(&self, _session: SessionId, batch: OutputBatch) -> Result<OutputTaken, TransportError> {
+        let mut state = self.call("output")?;
+        state.fence(batch.at)?;
+        let known = state.outputs.iter().filter(|other| other.at == batch.at).flat_map(|other| &other.chunks);
+        let (kept, last) = known.fold((0, 0), |(bytes, _), chunk| (bytes + chunk.text.len(), chunk.seq));
+        let next_seq = batch.chunks.last().map_or(last, |chunk| chunk.seq) + 1;
+        if batch.chunks.first().is_some_and(|chunk| chunk.seq == last + 1) {
+            state.outputs.push(batch);
+        }
+        State::lose(&mut state.lose_outputs)?;
+        Ok(OutputTaken { next_seq, cut: state.output_max.is_some_and(|max| kept > max) })
     }
 
     async fn unregister(&self, session: SessionId) -> Result<(), TransportError> {

@@ -7,6 +7,7 @@ mod drain;
 mod effects;
 mod fake;
 mod http;
+mod output;
 mod programs;
 mod sessions;
 mod tasks;

@@ -4,6 +4,7 @@
 //! the next way where one does not get through, and ends when the run has.
 
 mod happened;
+pub mod output;
 mod poll;
 mod socket;
 mod sse;

@@ -10,7 +10,7 @@ use super::{Failed, Happened, StreamItem, Topic};
 use crate::client::{Client, ClientError};
 
 /// The largest event that is taken.
-const EVENT_BYTES_MAX: usize = 16 << 20;
+pub(super) const EVENT_BYTES_MAX: usize = 16 << 20;
 
 pub struct Events {
     response: Response,
@@ -79,7 +79,7 @@ impl Events {
 }
 
 /// The name and the data of an event; comments and the rest are passed over.
-fn fields(block: &str) -> (String, String) {
+pub(super) fn fields(block: &str) -> (String, String) {
     let (mut name, mut data) = (String::new(), String::new());
     for line in block.lines() {
         if let Some(value) = line.strip_prefix("event:") {

@@ -4,6 +4,7 @@ mod complete;
 mod heartbeat;
 mod intent;
 mod outcome;
+mod output;
 mod poll;
 mod register;
 mod unregister;
@@ -21,5 +22,6 @@ pub fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(complete::complete))
         .routes(routes!(intent::intent))
         .routes(routes!(outcome::outcome))
+        .routes(routes!(output::output))
         .routes(routes!(unregister::unregister))
 }

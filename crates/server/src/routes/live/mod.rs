@@ -1,6 +1,7 @@
 //! Live: events as they happen, over WebSocket, SSE, and polling for who can do neither.
 
 mod feed;
+mod output;
 pub mod place;
 mod poll;
 mod run;
@@ -14,6 +15,7 @@ use crate::state::AppState;
 pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::default()
         .routes(routes!(run::run_events))
+        .routes(routes!(output::step_output))
         .routes(routes!(feed::feed_events))
         .routes(routes!(poll::feed_page))
 }

@@ -29,6 +29,7 @@ pub async fn describe(state: &AppState, caller: &Caller) -> Result<Me, ApiError>
     let tenant = state.for_tenant(caller.tenant).tenant().await?;
     Ok(Me {
         tenant: caller.tenant,
+        flags: tenant.as_ref().map(|tenant| tenant.settings.flags()).unwrap_or_default(),
         tenant_name: tenant.map(|tenant| tenant.name).unwrap_or_default(),
         client: caller.client.to_string(),
         person: caller.person.as_deref().map(str::to_owned),

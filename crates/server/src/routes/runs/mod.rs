@@ -7,6 +7,7 @@ pub mod events;
 pub mod filter;
 mod get;
 mod list;
+pub mod output;
 mod pause;
 mod payload;
 mod receipts;
@@ -36,6 +37,7 @@ pub fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(events::events))
         .routes(routes!(attempts::attempts))
         .routes(routes!(receipts::receipts))
+        .routes(routes!(output::output))
         .routes(routes!(decisions::decisions))
         .routes(routes!(payload::payload))
         .routes(routes!(why::why))

@@ -37,6 +37,7 @@ pub async fn change(
         request_id_is_key: change.request_id_is_key,
         two_keys_for_policy: change.two_keys_for_policy,
         two_keys_for_access: change.two_keys_for_access,
+        task_workspace: change.task_workspace,
         ..ChangeTenant::default()
     };
     if change != settings_only && !caller.may(Permission::Install) {

@@ -40,6 +40,7 @@ pub fn changed(mut tenant: Tenant, change: ChangeTenant, state: &AppState) -> Re
     settings.request_id_is_key = change.request_id_is_key.unwrap_or(settings.request_id_is_key);
     settings.two_keys_for_policy = change.two_keys_for_policy.unwrap_or(settings.two_keys_for_policy);
     settings.two_keys_for_access = change.two_keys_for_access.unwrap_or(settings.two_keys_for_access);
+    settings.task_workspace = change.task_workspace.unwrap_or(settings.task_workspace);
     tenant.disabled_at = match change.disabled {
         Some(true) => tenant.disabled_at.or(Some(state.engine().now())),
         Some(false) => None,

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use interlock_core::ids::SessionId;
 use interlock_protocol::agent::{
-    Complete, Completed, EffectAnswer, EffectIntent, EffectOutcome, Heartbeat, Poll, Polled, Registered, Renewed,
-    Unregister, WorkerHello,
+    Complete, Completed, EffectAnswer, EffectIntent, EffectOutcome, Heartbeat, OutputBatch, OutputTaken, Poll, Polled,
+    Registered, Renewed, Unregister, WorkerHello,
 };
 use interlock_protocol::transport::{Transport, TransportError};
 use serde::Serialize;
@@ -92,6 +92,10 @@ impl Transport for Routed {
 
     async fn outcome(&self, session: SessionId, outcome: EffectOutcome) -> Result<(), TransportError> {
         self.call(&format!("/agent/{session}/outcomes"), &outcome).await
+    }
+
+    async fn output(&self, session: SessionId, batch: OutputBatch) -> Result<OutputTaken, TransportError> {
+        self.call(&format!("/agent/{session}/output"), &batch).await
     }
 
     async fn unregister(&self, session: SessionId) -> Result<(), TransportError> {

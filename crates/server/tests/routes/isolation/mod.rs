@@ -170,6 +170,7 @@ pub fn body(line: &Line, own: &Things) -> Value {
         "/agent/{session}/complete-step" => with(json!({ "outcome": { "status": "completed", "output": 1 } })),
         "/agent/{session}/effects" => with(json!({ "template": "t", "number": 0, "effect": "keyed", "request": 1 })),
         "/agent/{session}/outcomes" => with(json!({ "receipt": receipt, "happened": true, "response": 1 })),
+        "/agent/{session}/output" => with(json!({ "chunks": [{ "seq": 1, "stream": "stdout", "text": "x" }] })),
         "/runs/{run}/cancel" | "/runs/{run}/pause" | "/runs/{run}/skip" | "/runs/{run}/rollback" => {
             json!({ "reason": "x" })
         }

@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict';
+import { connect, createServer } from 'node:net';
+import { test } from 'node:test';
+import { done, PASSWORD, until } from './harness.mjs';
+
+/** A line between browser and server that can be cut. */
+async function cuttable(target) {
+  const { port } = new URL(target);
+  const open = new Set();
+  const line = createServer((near) => {
+    const far = connect(Number(port), '127.0.0.1');
+    for (const [one, other] of [[near, far], [far, near]]) {
+      open.add(one);
+      one.pipe(other);
+      one.on('error', () => other.destroy());
+      one.on('close', () => (open.delete(one), other.destroy()));
+    }
+  });
+  await new Promise((ready) => line.listen(0, '127.0.0.1', ready));
+  return {
+    url: `http://127.0.0.1:${line.address().port}`,
+    cut: () => open.forEach((socket) => socket.destroy()),
+    close: () => (open.forEach((socket) => socket.destroy()), new Promise((ended) => line.close(ended))),
+  };
+}
+
+async function signIn(harness, url, to) {
+  const page = await harness.visitor({ baseURL: url });
+  await page.goto(`/login?next=${encodeURIComponent(to)}`);
+  await page.fill('#name', 'ada');
+  await page.fill('#password', PASSWORD);
+  await page.click('button[type=submit]');
+  await page.waitForURL((address) => address.pathname === to);
+  return page;
+}
+
+const numbers = (page) =>
+  page.locator('.terminal-line.stderr .terminal-text').allInnerTexts().then((texts) => texts.map((text) => Number(/^tick (\d+)/.exec(text)?.[1])).filter((number) => !Number.isNaN(number)));
+
+export function outputTests(get) {
+  test('what a step writes is shown live, coloured, searched and downloaded', async () => {
+    const harness = get();
+    const run = await harness.begin('chatty', { ticket: 'CHG100' });
+    const page = await harness.signIn('otto', `/runs/${run}`);
+    await page.locator('.terminal-line', { hasText: 'tick 3' }).first().waitFor();
+    assert.equal(await page.locator('.terminal .t-green').first().innerText(), 'ok');
+    await page.locator('.terminal-state', { hasText: 'Ended' }).waitFor();
+    await page.getByLabel('Search the output').fill('tick 1');
+    await page.locator('.terminal-hits').waitFor();
+    assert.match(await page.locator('.terminal-hits').innerText(), /^1 of \d+/);
+    await harness.picture(page, 'run-output');
+    const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('link', { name: 'Download' }).click()]);
+    assert.equal(download.suggestedFilename(), 'work-1.log');
+    await done(page);
+  });
+
+  test('the workspace is there only where the flag is on', async () => {
+    const harness = get();
+    const run = await harness.begin('chatty', { ticket: 'CHG101' });
+    const page = await harness.signIn('vera', `/workspace/${run}`);
+    await page.getByText('There is no such page').waitFor();
+    await done(page);
+  });
+
+  test('a connection that is lost in the middle of output comes back without a gap', async () => {
+    const harness = get();
+    await harness.flag(true);
+    const line = await cuttable(harness.url);
+    const run = await harness.begin('chatty', { ticket: 'CHG102' });
+    const page = await signIn(harness, line.url, `/workspace/${run}`);
+    page.problems = { push: () => {}, length: 0 };
+    await page.locator('.terminal-line', { hasText: 'tick 5' }).first().waitFor();
+    line.cut();
+    await page.locator('.terminal-state', { hasText: 'Reconnecting' }).waitFor();
+    await harness.picture(page, 'workspace-lost');
+    await page.locator('.terminal-state', { hasText: 'Live' }).waitFor();
+    line.cut();
+    await page.locator('.terminal-state', { hasText: 'Ended' }).waitFor({ timeout: 60_000 });
+    const seen = await numbers(page);
+    assert.deepEqual(seen, Array.from({ length: 120 }, (_, index) => index), 'every line once and in order');
+    await page.locator('section[aria-label="Pending decision"]').waitFor();
+    await harness.picture(page, 'workspace');
+    await until('all of it is in the download', async () => {
+      const answer = await fetch(`${harness.url}/api/v1/runs/${run}/steps/work/output?format=text`, { headers: { authorization: `Bearer ${harness.key}` } });
+      return (await answer.text()).includes('tick 119');
+    });
+    await done(page);
+    const phone = await harness.signIn('ada', `/workspace/${run}`, { viewport: { width: 390, height: 844 } });
+    await phone.locator('.terminal').waitFor();
+    await harness.picture(phone, 'workspace-phone');
+    await done(phone);
+    await line.close();
+    await harness.flag(false);
+  });
+}

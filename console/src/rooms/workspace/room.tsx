@@ -1,0 +1,170 @@
+/** The task workspace: on the left what was asked for, the plan by phase and the decision that is due; on the right what happens. */
+
+import { useState } from 'react';
+import { useQuery } from '@tanstack/react-query';
+import { Refusal, type Approval, type Run, type Step } from '../../api/client';
+import { useKeys } from '../../keyboard/keys';
+import { Button } from '../../parts/button';
+import { JsonView } from '../../parts/json';
+import { Empty, Loading, ProblemNote } from '../../parts/notes';
+import { State } from '../../parts/state';
+import { Ago, Countdown, Id, Text, Took, useNow } from '../../parts/text';
+import { at, Link, useParam } from '../../route/router';
+import { Terminal } from '../../terminal/terminal';
+import { sentence } from '../../text/why';
+import { DecideDialog } from '../approvals/decide';
+import { canDecide, dueAt, titleOf, useDecider } from '../approvals/inbox';
+import { ApprovalVotes } from '../approvals/votes';
+import { PHASE_WORDS, phaseStarts } from '../run/phases';
+import { definitionQuery, runApprovalsQuery, runQuery, stepsQuery, whyQuery, type Definition, type Phase } from '../run/query';
+
+export function WorkspaceRoom({ id }: { id: string }) {
+  const run = useQuery(runQuery(id));
+  const steps = useQuery(stepsQuery(id));
+  const [chosen, choose] = useParam('step');
+  const list = steps.data ?? [];
+  const selected = list.find((step) => String(step.position) === chosen) ?? list.find((step) => step.position === run.data?.position) ?? list[0];
+  const move = (by: number) => {
+    const next = selected === undefined ? undefined : list[list.indexOf(selected) + by];
+    if (next !== undefined) choose(String(next.position));
+  };
+  useKeys('Workspace', [
+    { press: 'j', does: 'Next step', run: () => move(1) },
+    { press: 'k', does: 'Previous step', run: () => move(-1) },
+  ]);
+  if (run.data === undefined || steps.data === undefined) {
+    const error = run.error ?? steps.error;
+    if (error === null) return <Loading rows={14} />;
+    if (error instanceof Refusal && error.problem.status === 404) return <Empty title="There is no such run">{null}</Empty>;
+    return <ProblemNote error={error} />;
+  }
+  return (
+    <div className="room workspace-room">
+      <div className="workspace">
+        <div className="workspace-left">
+          <Ticket run={run.data} />
+          <PendingDecision run={run.data} />
+          <PlanByPhase run={run.data} steps={list} selected={selected?.position} choose={choose} />
+        </div>
+        <section className="workspace-right" aria-label="Live output">
+          {selected !== undefined && (
+            <>
+              <header className="pane-head">
+                <h2>
+                  <Text of={selected.key} />
+                </h2>
+                <State of={selected.state} />
+                {chosen !== '' && (
+                  <Button look="quiet" onClick={() => choose('')}>
+                    Follow the run
+                  </Button>
+                )}
+              </header>
+              <Terminal key={selected.key} run={id} step={selected.key} tall />
+            </>
+          )}
+        </section>
+      </div>
+    </div>
+  );
+}
+
+function Ticket({ run }: { run: Run }) {
+  const why = useQuery(whyQuery(run.run_id));
+  const now = useNow();
+  return (
+    <section className="pane" aria-label="Ticket">
+      <p className="crumbs">
+        <Link to={at('runs', run.run_id)}>
+          Run <Id of={run.run_id} bare />
+        </Link>{' '}
+        · <Text of={run.workflow} /> v{run.workflow_version}
+      </p>
+      <div className="run-title">
+        <h1>
+          <Text of={run.subject ?? run.workflow} />
+        </h1>
+        <State of={run.state} detail={run.detail ?? run.reason} />
+      </div>
+      <p className="quiet">
+        Started <Ago at={run.created_at} /> by <Text of={run.started_by ?? run.trigger.type} />, {run.finished_at == null ? 'for ' : 'took '}
+        <Took from={run.created_at} to={run.finished_at} />
+      </p>
+      {(why.data?.because ?? []).map((cause, index) => (
+        <p key={index}>
+          <Text of={sentence(cause, now)} />
+        </p>
+      ))}
+      <details>
+        <summary>Inputs</summary>
+        <JsonView value={run.inputs} what="the run’s inputs" />
+      </details>
+    </section>
+  );
+}
+
+function PendingDecision({ run }: { run: Run }) {
+  const me = useDecider();
+  const approvals = useQuery(runApprovalsQuery(run.run_id));
+  const [deciding, setDeciding] = useState<{ approval: Approval; approve: boolean }>();
+  const open = approvals.data?.find((approval) => approval.state === 'requested');
+  if (open === undefined) return null;
+  const due = dueAt(open);
+  return (
+    <section className="pane decision-due" aria-label="Pending decision">
+      <header className="pane-head">
+        <h2>Decision due</h2>
+        {due !== undefined && <Countdown to={due} label="Due in" />}
+      </header>
+      <p className="question">
+        <Text of={titleOf(open)} lines />
+      </p>
+      <ApprovalVotes approval={open} />
+      {canDecide(open, me) ? (
+        <div className="decide">
+          <Button look="primary" onClick={() => setDeciding({ approval: open, approve: true })}>
+            Approve …
+          </Button>
+          <Button onClick={() => setDeciding({ approval: open, approve: false })}>Reject …</Button>
+        </div>
+      ) : (
+        <p className="quiet">Others decide on this one.</p>
+      )}
+      {deciding !== undefined && <DecideDialog approvals={[deciding.approval]} approve={deciding.approve} close={() => setDeciding(undefined)} />}
+    </section>
+  );
+}
+
+interface PlanProps {
+  run: Run;
+  steps: Step[];
+  selected: number | undefined;
+  choose: (position: string) => void;
+}
+
+function PlanByPhase({ run, steps, selected, choose }: PlanProps) {
+  const pinned = useQuery(definitionQuery(run.workflow, run.workflow_version));
+  const starts = phaseStarts(pinned.data?.definition as Definition | undefined);
+  return (
+    <section className="pane workspace-plan" aria-label="Plan">
+      {steps.map((step) => (
+        <PlannedStep key={step.position} step={step} phase={starts.get(step.key)} here={step.position === selected} choose={choose} />
+      ))}
+    </section>
+  );
+}
+
+function PlannedStep({ step, phase, here, choose }: { step: Step; phase: Phase | undefined; here: boolean; choose: (position: string) => void }) {
+  return (
+    <>
+      {phase !== undefined && <p className="phase">{PHASE_WORDS[phase]}</p>}
+      <button type="button" className="planned-step" aria-pressed={here} onClick={() => choose(String(step.position))}>
+        <span className="step-key">
+          <Text of={step.key} />
+        </span>
+        <State of={step.state} />
+        <span className="step-took">{step.started_at != null && <Took from={step.started_at} to={step.finished_at} />}</span>
+      </button>
+    </>
+  );
+}

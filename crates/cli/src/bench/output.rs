@@ -1,0 +1,150 @@
+//! Output: how long a chunk takes from the step that writes it to a watcher over HTTP, at 1,000 chunks a second; and what a step
+//! that writes 50 MB a second costs in memory. Worker, server and watcher are one process here.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::{Context as _, ensure};
+use interlock_core::ids::RunId;
+use interlock_core::plan::StepSpec;
+use interlock_core::work::output::OutputStream;
+use interlock_protocol::live::path;
+use interlock_protocol::output::OutputView;
+use interlock_store::OutputPlace;
+use interlock_worker::Tasks;
+
+use super::BenchArgs;
+use super::front::Front;
+use super::report::{Report, percentile, rss_mib};
+use super::rig::{Rig, now, plan, start};
+use crate::client::fill;
+
+const CHUNKS_PER_S: u64 = 1_000;
+const CHUNKS: u64 = 10_000;
+/// Chunks that come before the watcher has settled are not counted.
+const WARM_UP: u64 = 500;
+const FLOOD_BYTES_PER_S: usize = 50_000_000;
+const FLOOD: Duration = Duration::from_secs(5);
+const PIECE: usize = 64 << 10;
+
+pub async fn run(args: &BenchArgs) -> anyhow::Result<Report> {
+    let mut rig = Rig::new(args).await?;
+    let began = now();
+    rig.work(move || tasks(began), 1, 4);
+    let front = Front::open(&rig).await?;
+
+    let watched = begin(&rig, "steady").await?;
+    let mut delays = watch(&front, watched, |view, delays: &mut Vec<u64>| {
+        let here = now().duration_since(began).as_micros() as u64;
+        for line in view.text.lines() {
+            if let Some((number, sent)) = line.split_once(' ')
+                && number.parse::<u64>().is_ok_and(|number| number >= WARM_UP)
+            {
+                delays.push(here.saturating_sub(sent.parse().unwrap_or(here)));
+            }
+        }
+    })
+    .await?;
+    ensure!(delays.len() as u64 + WARM_UP == CHUNKS, "{} of {} chunks came", delays.len(), CHUNKS - WARM_UP);
+
+    let before = rss_mib();
+    let flood = begin(&rig, "flood").await?;
+    let peak = Arc::new(Mutex::new(0.0_f64));
+    let sampler = {
+        let peak = Arc::clone(&peak);
+        tokio::spawn(async move {
+            loop {
+                let rss = rss_mib();
+                let mut peak = peak.lock().unwrap_or_else(PoisonError::into_inner);
+                *peak = peak.max(rss);
+                drop(peak);
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        })
+    };
+    rig.engine.events().wait_for_end(rig.tenants[0], flood).await?;
+    sampler.abort();
+    let peak = *peak.lock().unwrap_or_else(PoisonError::into_inner);
+    let store = rig.engine.store();
+    let head = store.output_heads(rig.tenants[0], flood, 1).await?.pop().context("the flood left no output")?;
+    let last = OutputPlace { attempt: head.attempt, seq: head.next_seq.saturating_sub(8) };
+    let rows = store.output_of_attempt(rig.tenants[0], flood, (0, last), 8).await?;
+    let mark = rows.iter().find(|row| row.stream == OutputStream::Status && row.text.contains("output cut"));
+    front.close().await?;
+
+    let mut more = serde_json::Map::new();
+    more.insert("chunks_per_s".into(), CHUNKS_PER_S.into());
+    more.insert("flood_mb_per_s".into(), (FLOOD_BYTES_PER_S / 1_000_000).into());
+    more.insert("flood_kept_bytes".into(), head.bytes.into());
+    more.insert("flood_cut_mark".into(), mark.is_some().into());
+    more.insert("flood_rss_growth_mib".into(), (peak - before).max(0.0).into());
+    let report = Report {
+        workload: "output",
+        store: rig.store_name.clone(),
+        runs: 2,
+        steps: 2,
+        in_flight: 1,
+        runs_per_s: 0.0,
+        steps_per_s: 0.0,
+        p50_ms: percentile(&mut delays, 0.5),
+        p99_ms: percentile(&mut delays, 0.99),
+        rss_mib: rss_mib(),
+        more,
+    };
+    rig.close().await;
+    Ok(report)
+}
+
+async fn begin(rig: &Rig, task: &str) -> anyhow::Result<RunId> {
+    let plan = plan("bench-output", vec![StepSpec::task("write", task)])?;
+    Ok(rig.engine.runs().start(start(rig.tenants[0], &plan)).await?.run)
+}
+
+/// Reads a step's stream to its end, as a client over HTTP does.
+async fn watch(
+    front: &Front,
+    run: RunId,
+    mut each: impl FnMut(&OutputView, &mut Vec<u64>),
+) -> anyhow::Result<Vec<u64>> {
+    let address = format!("http://{}{}", front.address, fill(path::SSE_OUTPUT, &[("run", &run), ("step", &"write")]));
+    let client = reqwest::Client::builder().no_proxy().build()?;
+    let mut response = client.get(address).bearer_auth(&front.token).send().await?.error_for_status()?;
+    let (mut pending, mut delays) = (Vec::new(), Vec::new());
+    while let Some(bytes) = response.chunk().await? {
+        pending.extend_from_slice(&bytes);
+        while let Some(end) = pending.windows(2).position(|pair| pair == b"\n\n") {
+            let block: Vec<u8> = pending.drain(..end + 2).collect();
+            let block = String::from_utf8_lossy(&block);
+            if block.starts_with("event: stream.end") {
+                return Ok(delays);
+            }
+            if let Some(data) = block.lines().find_map(|line| line.strip_prefix("data: ")) {
+                each(&serde_json::from_str(data)?, &mut delays);
+            }
+        }
+    }
+    anyhow::bail!("the stream was closed before its end")
+}
+
+fn tasks(began: std::time::Instant) -> Tasks {
+    let steady = move |ctx: interlock_worker::TaskContext, (): ()| async move {
+        let mut tick = tokio::time::interval(Duration::from_micros(1_000_000 / CHUNKS_PER_S));
+        for number in 0..CHUNKS {
+            tick.tick().await;
+            let sent = now().duration_since(began).as_micros();
+            ctx.write_stdout(format!("{number} {sent}\n")).await;
+        }
+        Ok(())
+    };
+    let flood = |ctx: interlock_worker::TaskContext, (): ()| async move {
+        let piece = "flood of output ".repeat(PIECE / 16);
+        let mut tick = tokio::time::interval(Duration::from_secs_f64(PIECE as f64 / FLOOD_BYTES_PER_S as f64));
+        let until = now() + FLOOD;
+        while now() < until {
+            tick.tick().await;
+            ctx.write_stdout(&piece).await;
+        }
+        Ok(())
+    };
+    Tasks::new().task("steady", steady).task("flood", flood)
+}

@@ -1,0 +1,56 @@
+//! What steps write while they run: taken from the worker whose attempt it is, stored beside the run, told to who watches.
+
+use interlock_core::ids::SessionId;
+use interlock_core::limits;
+use interlock_core::rejection::Rejection;
+use interlock_core::work::output::{OutputBatch, OutputTaken};
+use interlock_store::{AppendOutput, OutputAppended};
+
+use crate::error::EngineError;
+use crate::parts::Workers;
+
+/// Output of all steps that may be on its way to the store, in KiB. Who brings more waits, and its worker with it.
+pub(crate) const OUTPUT_IN_FLIGHT_KIB: usize = 16 << 10;
+
+impl Workers {
+    /// Takes what an attempt has written. The next batch of the attempt comes when this one is answered.
+    pub async fn output(&self, session: SessionId, batch: OutputBatch) -> Result<OutputTaken, EngineError> {
+        let OutputBatch { at, epoch, chunks } = batch;
+        if epoch != self.0.0.epoch {
+            return Err(EngineError::StaleEpoch);
+        }
+        self.speaks_for(session, at).await?;
+        let bytes: usize = chunks.iter().map(|chunk| chunk.text.len()).sum();
+        let longest = chunks.iter().map(|chunk| chunk.text.len()).max().unwrap_or_default();
+        let invalid = |what: String| Err(Rejection::InvalidInput { what }.into());
+        if chunks.is_empty() || chunks.len() > limits::OUTPUT_BATCH_CHUNKS_MAX {
+            return invalid(format!("a batch has 1 to {} chunks of output", limits::OUTPUT_BATCH_CHUNKS_MAX));
+        }
+        if longest > limits::OUTPUT_CHUNK_BYTES_MAX || bytes > limits::OUTPUT_BATCH_BYTES_MAX {
+            let (chunk, batch) = (limits::OUTPUT_CHUNK_BYTES_MAX, limits::OUTPUT_BATCH_BYTES_MAX);
+            return invalid(format!("a chunk of output has at most {chunk} bytes, a batch {batch}"));
+        }
+        if chunks.windows(2).any(|pair| pair[1].seq != pair[0].seq + 1) || chunks[0].seq == 0 {
+            return invalid(
+                "the chunks of a batch are numbered one after the other, the first one of all with 1".into(),
+            );
+        }
+        let room = (bytes >> 10) as u32 + 1;
+        let _room = self.0.0.output_room.acquire_many(room).await.map_err(|_| EngineError::Closed)?;
+        let bytes_max = self.0.0.options.output_kept_bytes;
+        let append = AppendOutput { at, chunks, bytes_max, now: self.0.now() };
+        match self.0.0.store.write(append).await? {
+            OutputAppended::Taken(taken) => {
+                self.0.0.feed.publish_output(at.tenant, at.run);
+                Ok(taken)
+            }
+            OutputAppended::Stale { current } => {
+                self.0.0.counters.output_refused();
+                Err(Rejection::StaleAttempt { run: at.run, step: at.position, given: at.attempt, current }.into())
+            }
+            OutputAppended::Gap { expected } => {
+                invalid(format!("chunk {expected} of the attempt's output comes next, and is missing"))
+            }
+        }
+    }
+}
