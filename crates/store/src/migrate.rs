@@ -238,11 +238,13 @@ mod tests {
         if added.any(is_required) {
             return Some("a new column that has to be given");
         }
-        // What is unique in a table of the migration's own was never otherwise.
+        // What is unique in a table or a column of the migration's own was never otherwise: binaries of before write neither.
         let is_new = |statement: &str| {
             let table = statement.split(" ON ").nth(1).and_then(|rest| rest.split_whitespace().next());
+            let column = statement.split(" WHERE ").nth(1).and_then(|rest| rest.strip_suffix(" IS NOT NULL"));
             statement.contains("UNIQUE INDEX")
-                && table.is_some_and(|table| code.contains(&format!("CREATE TABLE {table} (")))
+                && (table.is_some_and(|table| code.contains(&format!("CREATE TABLE {table} (")))
+                    || column.is_some_and(|column| code.contains(&format!("ADD COLUMN {column} "))))
         };
         let old: Vec<&str> = code.split(';').filter(|statement| !is_new(statement)).collect();
         NOT_ADDED.into_iter().find(|word| old.iter().any(|statement| statement.contains(word)))
@@ -260,7 +262,9 @@ mod tests {
     fn what_older_binaries_cannot_work_with_is_recognised() {
         assert_eq!(breaks("CREATE TABLE t (a BIGINT NOT NULL);\n-- DROP nothing\nCREATE INDEX i ON t (a);"), None);
         assert_eq!(breaks("ALTER TABLE t ADD COLUMN b BIGINT NOT NULL DEFAULT 0, ADD COLUMN c TEXT;"), None);
+        assert_eq!(breaks("ALTER TABLE t ADD COLUMN b TEXT;CREATE UNIQUE INDEX u ON t (b) WHERE b IS NOT NULL;"), None);
         for sql in [
+            "ALTER TABLE t ADD COLUMN b TEXT; CREATE UNIQUE INDEX u ON t (a) WHERE a IS NOT NULL;",
             "ALTER TABLE t ADD COLUMN b BIGINT NOT NULL;",
             "alter table t drop column b;",
             "ALTER TABLE t RENAME COLUMN a TO b;",

@@ -6,14 +6,15 @@ use std::collections::BTreeMap;
 use futures::future::join_all;
 use interlock_core::ids::TenantId;
 use interlock_core::json::{Hash, Json};
-use interlock_core::run::change::{LiveChange, LiveRow, Start};
-use interlock_core::state::{Detail, Reason};
+use interlock_core::run::change::{LiveChange, Start};
+use interlock_core::state::Reason;
 use interlock_core::time::Timestamp;
 use tokio_postgres::types::ToSql;
 
 use super::connect::PgDb;
 use crate::error::DbError;
 use crate::plans::plan_used_at;
+use crate::sql::live::{LiveList, Written, live_row, says};
 use crate::sql::{Stmt, hot};
 use crate::submit::Prepared;
 
@@ -23,9 +24,9 @@ pub(crate) struct Bulk<'a> {
     /// Those whose plan has to be written or marked as used: one for each plan, by the plan's key.
     plans: BTreeMap<(TenantId, [u8; 32]), (&'a Prepared, Timestamp)>,
     runs: Vec<&'a Prepared>,
-    inserts: Vec<(&'a Prepared, &'a LiveRow)>,
-    puts: Vec<(&'a Prepared, &'a LiveRow)>,
-    advances: Vec<(&'a Prepared, &'a LiveRow)>,
+    inserts: Vec<Written<'a>>,
+    puts: Vec<Written<'a>>,
+    advances: Vec<Written<'a>>,
     deletes: Vec<&'a Prepared>,
     ends: Vec<&'a Prepared>,
     /// All of them.
@@ -56,9 +57,9 @@ impl<'a> Bulk<'a> {
                 }
             }
             match (&change.live, change.expected) {
-                (LiveChange::Put(row) | LiveChange::Advance(row), None) => bulk.inserts.push((set, row)),
-                (LiveChange::Put(row), Some(_)) => bulk.puts.push((set, row)),
-                (LiveChange::Advance(row), Some(_)) => bulk.advances.push((set, row)),
+                (LiveChange::Put(row) | LiveChange::Advance(row), None) => bulk.inserts.push(Written { set, row }),
+                (LiveChange::Put(row), Some(_)) => bulk.puts.push(Written { set, row }),
+                (LiveChange::Advance(row), Some(_)) => bulk.advances.push(Written { set, row }),
                 (LiveChange::Gone, Some(_)) => bulk.deletes.push(set),
                 (LiveChange::Gone, None) => {}
             }
@@ -75,9 +76,9 @@ impl<'a> Bulk<'a> {
         let (plans, runs, inserts, puts, advances, deletes, ends, journal) = futures::join!(
             self.plans(db),
             send(db, &hot::RUN_INSERT, self.runs.len(), || self.run_columns()),
-            send(db, &hot::LIVE_INSERT, self.inserts.len(), || live_columns(&self.inserts)),
-            send(db, &hot::LIVE_PUT, self.puts.len(), || put_columns(&self.puts)),
-            send(db, &hot::LIVE_ADVANCE, self.advances.len(), || advance_columns(&self.advances)),
+            send(db, &hot::LIVE_INSERT, self.inserts.len(), || insert_columns(&self.inserts)),
+            send(db, &hot::LIVE_PUT, self.puts.len(), || update_columns(&self.puts, LiveList::All)),
+            send(db, &hot::LIVE_ADVANCE, self.advances.len(), || update_columns(&self.advances, LiveList::Advancing)),
             send(db, &hot::LIVE_DELETE, self.deletes.len(), || self.delete_columns()),
             send(db, &hot::RUN_END, self.ends.len(), || self.end_columns()),
             self.journal(db),
@@ -203,67 +204,34 @@ async fn send<'a>(
     Ok(db.execute_raw(stmt, &args).await? == rows as u64)
 }
 
-fn live_columns<'a>(rows: &[(&'a Prepared, &'a LiveRow)]) -> Vec<Column<'a>> {
-    let mut columns = vec![
-        column(rows, |(set, _)| set.change.tenant.as_bytes().as_slice()),
-        column(rows, |(set, _)| set.change.run.as_bytes().as_slice()),
-    ];
-    columns.extend(all_columns(rows));
+/// The columns of the live row, behind those of its key.
+macro_rules! columns_of {
+    (($rows:ident, $columns:ident, $list:ident)
+     $($name:ident $kind:ident $moves:ident $read:ident |$w:ident| $value:expr;)+) => {
+        $(if $list.writes(says!($moves advances)) {
+            $columns.push(column($rows, |$w| $value));
+        })+
+    };
+}
+
+fn live_columns<'a>(rows: &[Written<'a>], mut columns: Vec<Column<'a>>, list: LiveList) -> Vec<Column<'a>> {
+    live_row!(columns_of!(rows, columns, list));
     columns
 }
 
-fn put_columns<'a>(rows: &[(&'a Prepared, &'a LiveRow)]) -> Vec<Column<'a>> {
-    let mut columns = vec![
-        column(rows, |(set, _)| set.change.tenant.as_bytes().as_slice()),
-        column(rows, |(set, _)| set.change.run.as_bytes().as_slice()),
-        column(rows, |(set, _)| set.change.expected.unwrap_or(0) as i64),
-    ];
-    columns.extend(all_columns(rows));
-    columns
-}
-
-fn all_columns<'a>(rows: &[(&'a Prepared, &'a LiveRow)]) -> [Column<'a>; 20] {
-    [
-        column(rows, |(_, row)| row.version as i64),
-        column(rows, |(_, row)| row.control.as_str()),
-        column(rows, |(_, row)| row.state.as_str()),
-        column(rows, |(_, row)| row.detail.map(Detail::as_str)),
-        column(rows, |(_, row)| row.reason.map(Reason::as_str)),
-        column(rows, |(_, row)| i64::from(row.position)),
-        column(rows, |(_, row)| row.step_state.as_str()),
-        column(rows, |(_, row)| i64::from(row.attempt)),
-        column(rows, |(_, row)| i64::from(row.failures)),
-        column(rows, |(_, row)| i64::from(row.iteration)),
-        column(rows, |(_, row)| row.workspace.as_str()),
-        column(rows, |(_, row)| row.queue.as_str()),
-        column(rows, |(_, row)| i64::from(row.priority)),
-        column(rows, |(_, row)| row.eligible_at.map(|at| at.0)),
-        column(rows, |(_, row)| row.session.as_ref().map(|session| session.as_bytes().as_slice())),
-        column(rows, |(_, row)| row.claimed_at.map(|at| at.0)),
-        column(rows, |(_, row)| row.step_timeout_at.map(|at| at.0)),
-        column(rows, |(_, row)| row.wake_at.map(|at| at.0)),
-        column(rows, |(set, _)| set.step_data.as_deref()),
-        column(rows, |(set, _)| set.notes.as_deref()),
-    ]
-}
-
-fn advance_columns<'a>(rows: &[(&'a Prepared, &'a LiveRow)]) -> Vec<Column<'a>> {
+fn key_columns<'a>(rows: &[Written<'a>]) -> Vec<Column<'a>> {
     vec![
-        column(rows, |(set, _)| set.change.tenant.as_bytes().as_slice()),
-        column(rows, |(set, _)| set.change.run.as_bytes().as_slice()),
-        column(rows, |(set, _)| set.change.expected.unwrap_or(0) as i64),
-        column(rows, |(_, row)| row.version as i64),
-        column(rows, |(_, row)| row.state.as_str()),
-        column(rows, |(_, row)| row.detail.map(Detail::as_str)),
-        column(rows, |(_, row)| row.reason.map(Reason::as_str)),
-        column(rows, |(_, row)| i64::from(row.position)),
-        column(rows, |(_, row)| row.step_state.as_str()),
-        column(rows, |(_, row)| i64::from(row.attempt)),
-        column(rows, |(_, row)| i64::from(row.failures)),
-        column(rows, |(_, row)| i64::from(row.iteration)),
-        column(rows, |(_, row)| row.claimed_at.map(|at| at.0)),
-        column(rows, |(_, row)| row.step_timeout_at.map(|at| at.0)),
-        column(rows, |(set, _)| set.step_data.as_deref()),
-        column(rows, |(set, _)| set.notes.as_deref()),
+        column(rows, |w| w.set.change.tenant.as_bytes().as_slice()),
+        column(rows, |w| w.set.change.run.as_bytes().as_slice()),
     ]
+}
+
+fn insert_columns<'a>(rows: &[Written<'a>]) -> Vec<Column<'a>> {
+    live_columns(rows, key_columns(rows), LiveList::All)
+}
+
+fn update_columns<'a>(rows: &[Written<'a>], list: LiveList) -> Vec<Column<'a>> {
+    let mut columns = key_columns(rows);
+    columns.push(column(rows, |w| w.set.change.expected.unwrap_or(0) as i64));
+    live_columns(rows, columns, list)
 }

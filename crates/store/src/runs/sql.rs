@@ -1,36 +1,12 @@
-use crate::sql::statements;
+use crate::sql::{live, statements};
 
 statements! {
     /// Keys of runs and run_live, in one statement and so in one snapshot.
-    RUN_LOAD on runs {
-        both: "SELECT r.run_id, r.workspace, r.plan_hash, r.inputs, r.subject, r.labels, r.trigger_type, r.trigger_ref,
-               r.priority, r.started_by, r.root_run_id, r.resumed_from, r.resume_count, r.created_at, r.deadline_at,
-               r.state, r.reason, r.position, r.version, r.finished_at, r.notes,
-               l.version, l.control, l.state, l.detail, l.reason, l.position, l.step_state, l.attempt, l.failures,
-               l.iteration, l.eligible_at, l.session_id, l.claimed_at, l.step_timeout_at, l.step_data, l.notes
-               FROM runs r
-               LEFT JOIN run_live l ON l.tenant_id = r.tenant_id AND l.run_id = r.run_id AND l.branch = 0
-               WHERE r.tenant_id = $1 AND r.run_id = $2"
-    }
+    RUN_LOAD on runs { both: live::LOAD_ONE }
 
     /// Several runs at once, named by their keys one after the other, 32 bytes each. PostgreSQL only: there a query has
     /// its price, and one lookup inside it does not. Looked up one by one, whatever the planner believes of the tables.
-    RUNS_LOAD on runs {
-        sqlite: "",
-        postgres: "SELECT k.tenant_id, f.*
-                   FROM (SELECT substring($1::bytea FROM n * 32 + 1 FOR 16) AS tenant_id,
-                   substring($1::bytea FROM n * 32 + 17 FOR 16) AS run_id
-                   FROM generate_series(0, octet_length($1::bytea) / 32 - 1) AS n) AS k
-                   CROSS JOIN LATERAL (SELECT r.run_id, r.workspace, r.plan_hash, r.inputs, r.subject, r.labels,
-                   r.trigger_type, r.trigger_ref, r.priority, r.started_by, r.root_run_id, r.resumed_from,
-                   r.resume_count, r.created_at, r.deadline_at, r.state, r.reason, r.position, r.version,
-                   r.finished_at, r.notes, l.version, l.control, l.state, l.detail, l.reason, l.position,
-                   l.step_state, l.attempt, l.failures, l.iteration, l.eligible_at, l.session_id, l.claimed_at,
-                   l.step_timeout_at, l.step_data, l.notes
-                   FROM runs r
-                   LEFT JOIN run_live l ON l.tenant_id = r.tenant_id AND l.run_id = r.run_id AND l.branch = 0
-                   WHERE r.tenant_id = k.tenant_id AND r.run_id = k.run_id OFFSET 0) AS f"
-    }
+    RUNS_LOAD on runs { sqlite: "", postgres: live::LOAD_MANY }
 
     /// Keys of runs and run_live.
     RUN_NOTES on runs {

@@ -8,7 +8,7 @@
 //! guard stands beside the place all the same: before 14.20, 15.15, 16.11, 17.7 and 18.1 PostgreSQL follows the row to
 //! where it has moved without looking at `ctid` again, and only the other conditions are looked at once more.
 
-use super::statements;
+use super::{live, statements};
 
 statements! {
     /// The first statement of a group's transaction on PostgreSQL, the last one on SQLite. A unique violation means
@@ -60,72 +60,13 @@ statements! {
                    WHERE r.ctid = u.place AND r.state IS NULL"
     }
 
-    LIVE_INSERT on run_live {
-        sqlite: "INSERT INTO run_live (tenant_id, run_id, version, control, state, detail, reason, position, step_state,
-                 attempt, failures, iteration, workspace, queue, priority, eligible_at, session_id, claimed_at,
-                 step_timeout_at, wake_at, step_data, notes)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21,
-                 ?22)",
-        postgres: "INSERT INTO run_live (tenant_id, run_id, version, control, state, detail, reason, position, step_state,
-                   attempt, failures, iteration, workspace, queue, priority, eligible_at, session_id, claimed_at,
-                   step_timeout_at, wake_at, step_data, notes)
-                   SELECT unnest($1::bytea[]), unnest($2::bytea[]), unnest($3::bigint[]), unnest($4::text[]),
-                   unnest($5::text[]), unnest($6::text[]), unnest($7::text[]), unnest($8::bigint[]),
-                   unnest($9::text[]), unnest($10::bigint[]), unnest($11::bigint[]), unnest($12::bigint[]),
-                   unnest($13::text[]), unnest($14::text[]), unnest($15::bigint[]), unnest($16::bigint[]),
-                   unnest($17::bytea[]), unnest($18::bigint[]), unnest($19::bigint[]), unnest($20::bigint[]),
-                   unnest($21::text[]), unnest($22::text[])"
-    }
+    LIVE_INSERT on run_live { sqlite: live::INSERT_SQLITE, postgres: live::INSERT_POSTGRES }
 
     /// Guard: one row, or the run has moved on.
-    LIVE_PUT on run_live {
-        sqlite: "UPDATE run_live SET version = ?4, control = ?5, state = ?6, detail = ?7, reason = ?8, position = ?9,
-                 step_state = ?10, attempt = ?11, failures = ?12, iteration = ?13, workspace = ?14, queue = ?15,
-                 priority = ?16, eligible_at = ?17, session_id = ?18, claimed_at = ?19, step_timeout_at = ?20,
-                 wake_at = ?21, step_data = ?22, notes = ?23
-                 WHERE tenant_id = ?1 AND run_id = ?2 AND branch = 0 AND version = ?3",
-        postgres: "UPDATE run_live l SET version = u.version, control = u.control, state = u.state, detail = u.detail,
-                   reason = u.reason, position = u.position, step_state = u.step_state, attempt = u.attempt,
-                   failures = u.failures, iteration = u.iteration, workspace = u.workspace, queue = u.queue,
-                   priority = u.priority, eligible_at = u.eligible_at, session_id = u.session_id,
-                   claimed_at = u.claimed_at, step_timeout_at = u.step_timeout_at, wake_at = u.wake_at,
-                   step_data = u.step_data, notes = u.notes
-                   FROM (SELECT a.*, (SELECT k.ctid FROM run_live k WHERE k.tenant_id = a.tenant_id
-                   AND k.run_id = a.run_id AND k.branch = 0 AND k.version = a.expected) AS place
-                   FROM (SELECT unnest($1::bytea[]) AS tenant_id, unnest($2::bytea[]) AS run_id,
-                   unnest($3::bigint[]) AS expected, unnest($4::bigint[]) AS version, unnest($5::text[]) AS control,
-                   unnest($6::text[]) AS state, unnest($7::text[]) AS detail, unnest($8::text[]) AS reason,
-                   unnest($9::bigint[]) AS position, unnest($10::text[]) AS step_state,
-                   unnest($11::bigint[]) AS attempt, unnest($12::bigint[]) AS failures,
-                   unnest($13::bigint[]) AS iteration, unnest($14::text[]) AS workspace, unnest($15::text[]) AS queue,
-                   unnest($16::bigint[]) AS priority, unnest($17::bigint[]) AS eligible_at,
-                   unnest($18::bytea[]) AS session_id, unnest($19::bigint[]) AS claimed_at,
-                   unnest($20::bigint[]) AS step_timeout_at, unnest($21::bigint[]) AS wake_at,
-                   unnest($22::text[]) AS step_data, unnest($23::text[]) AS notes) AS a OFFSET 0) AS u
-                   WHERE l.ctid = u.place AND l.version = u.expected"
-    }
+    LIVE_PUT on run_live { sqlite: live::PUT_SQLITE, postgres: live::PUT_POSTGRES }
 
     /// The hottest statement: no indexed column stands in the SET list, which SQLite would rewrite index entries for.
-    LIVE_ADVANCE on run_live {
-        sqlite: "UPDATE run_live SET version = ?4, state = ?5, detail = ?6, reason = ?7, position = ?8, step_state = ?9,
-                 attempt = ?10, failures = ?11, iteration = ?12, claimed_at = ?13, step_timeout_at = ?14,
-                 step_data = ?15, notes = ?16
-                 WHERE tenant_id = ?1 AND run_id = ?2 AND branch = 0 AND version = ?3",
-        postgres: "UPDATE run_live l SET version = u.version, state = u.state, detail = u.detail, reason = u.reason,
-                   position = u.position, step_state = u.step_state, attempt = u.attempt, failures = u.failures,
-                   iteration = u.iteration, claimed_at = u.claimed_at, step_timeout_at = u.step_timeout_at,
-                   step_data = u.step_data, notes = u.notes
-                   FROM (SELECT a.*, (SELECT k.ctid FROM run_live k WHERE k.tenant_id = a.tenant_id
-                   AND k.run_id = a.run_id AND k.branch = 0 AND k.version = a.expected) AS place
-                   FROM (SELECT unnest($1::bytea[]) AS tenant_id, unnest($2::bytea[]) AS run_id,
-                   unnest($3::bigint[]) AS expected, unnest($4::bigint[]) AS version, unnest($5::text[]) AS state,
-                   unnest($6::text[]) AS detail, unnest($7::text[]) AS reason, unnest($8::bigint[]) AS position,
-                   unnest($9::text[]) AS step_state, unnest($10::bigint[]) AS attempt,
-                   unnest($11::bigint[]) AS failures, unnest($12::bigint[]) AS iteration,
-                   unnest($13::bigint[]) AS claimed_at, unnest($14::bigint[]) AS step_timeout_at,
-                   unnest($15::text[]) AS step_data, unnest($16::text[]) AS notes) AS a OFFSET 0) AS u
-                   WHERE l.ctid = u.place AND l.version = u.expected"
-    }
+    LIVE_ADVANCE on run_live { sqlite: live::ADVANCE_SQLITE, postgres: live::ADVANCE_POSTGRES }
 
     /// Guard: one row, or the run has moved on.
     LIVE_DELETE on run_live {

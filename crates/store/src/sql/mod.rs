@@ -5,6 +5,7 @@
 pub mod hot;
 pub mod live;
 pub mod side;
+pub mod text;
 
 /// Settings of a committer's session on PostgreSQL. Plans are made once, while the tables may still be empty; with nested loops
 /// over indexes as the only choice they stay right when the tables grow. Measured: generic plans alone halved the

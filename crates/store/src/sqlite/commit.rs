@@ -7,18 +7,19 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 use interlock_core::ids::{ServerId, TenantId};
 use interlock_core::json::Json;
 use interlock_core::planted::{Bug, is_planted};
-use interlock_core::run::change::{ChangeSet, ClaimChange, LiveChange, LiveRow, Start};
-use interlock_core::state::{Detail, Reason};
+use interlock_core::run::change::{ChangeSet, ClaimChange, LiveChange, Start};
+use interlock_core::state::Reason;
 use interlock_core::tenant::caps::{Caps, Usage, WorkflowCaps};
 use interlock_core::time::Timestamp;
-use rusqlite::{Connection, params};
+use rusqlite::{CachedStatement, Connection, ToSql, params};
 
 use super::SqliteDb;
 use super::memory::Memory;
 use crate::error::{DbError, Refusal};
 use crate::lane::{Committer, Group, entry_of};
 use crate::plans::{PlansInUse, plan_used_at};
-use crate::sql::{hot, side};
+use crate::sql::live::{LiveList, Written, live_row, says};
+use crate::sql::{Stmt, hot, side};
 use crate::submit::{Guard, Item, Outcome, Prepared, SideStmt};
 use crate::tenants::PutTenant;
 use crate::value::args;
@@ -28,6 +29,17 @@ use crate::write::BoxedWrite;
 pub(crate) enum Writer {
     Own(Connection),
     Shared(Arc<Memory>),
+}
+
+/// Binds the columns of the live row.
+macro_rules! bind_to {
+    (($bound:ident, $written:ident, $list:ident)
+     $($name:ident $kind:ident $moves:ident $read:ident |$w:ident| $value:expr;)+) => {
+        $(if $list.writes(says!($moves advances)) {
+            let $w = $written;
+            $bound.bind($value)?;
+        })+
+    };
 }
 
 pub(crate) struct SqliteCommitter {
@@ -357,9 +369,15 @@ impl Transaction<'_> {
             }
         }
         let rows = match (&change.live, change.expected) {
-            (LiveChange::Put(row) | LiveChange::Advance(row), None) => self.live_insert(set, row)?,
-            (LiveChange::Put(row), Some(expected)) => self.live_put(set, row, expected)?,
-            (LiveChange::Advance(row), Some(expected)) => self.live_advance(set, row, expected)?,
+            (LiveChange::Put(row) | LiveChange::Advance(row), None) => {
+                self.live_write(&hot::LIVE_INSERT, Written { set, row }, None, LiveList::All)?
+            }
+            (LiveChange::Put(row), Some(expected)) => {
+                self.live_write(&hot::LIVE_PUT, Written { set, row }, Some(expected), LiveList::All)?
+            }
+            (LiveChange::Advance(row), Some(expected)) => {
+                self.live_write(&hot::LIVE_ADVANCE, Written { set, row }, Some(expected), LiveList::Advancing)?
+            }
             (LiveChange::Gone, Some(expected)) => self.live_delete(change, expected)?,
             // It ended as it was made: there never was a live row.
             (LiveChange::Gone, None) => 1,
@@ -445,80 +463,22 @@ impl Transaction<'_> {
         ])?)
     }
 
-    fn live_insert(&self, set: &Prepared, row: &LiveRow) -> Result<usize, DbError> {
-        Ok(self.db.0.prepare_cached(hot::LIVE_INSERT.sqlite)?.execute(params![
-            set.change.tenant.as_bytes(),
-            set.change.run.as_bytes(),
-            row.version as i64,
-            row.control.as_str(),
-            row.state.as_str(),
-            row.detail.map(Detail::as_str),
-            row.reason.map(Reason::as_str),
-            row.position,
-            row.step_state.as_str(),
-            row.attempt,
-            row.failures,
-            row.iteration,
-            row.workspace,
-            row.queue,
-            row.priority,
-            row.eligible_at.map(|at| at.0),
-            row.session.map(|session| *session.as_bytes()),
-            row.claimed_at.map(|at| at.0),
-            row.step_timeout_at.map(|at| at.0),
-            row.wake_at.map(|at| at.0),
-            set.step_data,
-            set.notes,
-        ])?)
-    }
-
-    fn live_put(&self, set: &Prepared, row: &LiveRow, expected: u64) -> Result<usize, DbError> {
-        Ok(self.db.0.prepare_cached(hot::LIVE_PUT.sqlite)?.execute(params![
-            set.change.tenant.as_bytes(),
-            set.change.run.as_bytes(),
-            expected as i64,
-            row.version as i64,
-            row.control.as_str(),
-            row.state.as_str(),
-            row.detail.map(Detail::as_str),
-            row.reason.map(Reason::as_str),
-            row.position,
-            row.step_state.as_str(),
-            row.attempt,
-            row.failures,
-            row.iteration,
-            row.workspace,
-            row.queue,
-            row.priority,
-            row.eligible_at.map(|at| at.0),
-            row.session.map(|session| *session.as_bytes()),
-            row.claimed_at.map(|at| at.0),
-            row.step_timeout_at.map(|at| at.0),
-            row.wake_at.map(|at| at.0),
-            set.step_data,
-            set.notes,
-        ])?)
-    }
-
-    fn live_advance(&self, set: &Prepared, row: &LiveRow, expected: u64) -> Result<usize, DbError> {
-        Ok(self.db.0.prepare_cached(hot::LIVE_ADVANCE.sqlite)?.execute(params![
-            set.change.tenant.as_bytes(),
-            set.change.run.as_bytes(),
-            expected as i64,
-            row.version as i64,
-            row.state.as_str(),
-            row.detail.map(Detail::as_str),
-            row.reason.map(Reason::as_str),
-            row.position,
-            row.step_state.as_str(),
-            row.attempt,
-            row.failures,
-            row.iteration,
-            row.claimed_at.map(|at| at.0),
-            row.step_timeout_at.map(|at| at.0),
-            set.step_data,
-            set.notes,
-        ])?)
+    /// Writes the live row; the statement's first arguments are the key, and the version that the row must have.
+    fn live_write(
+        &self,
+        stmt: &Stmt,
+        written: Written<'_>,
+        expected: Option<u64>,
+        list: LiveList,
+    ) -> Result<usize, DbError> {
+        let mut bound = Bound { statement: self.db.0.prepare_cached(stmt.sqlite)?, count: 0 };
+        bound.bind(written.set.change.tenant.as_bytes())?;
+        bound.bind(written.set.change.run.as_bytes())?;
+        if let Some(expected) = expected {
+            bound.bind(expected as i64)?;
+        }
+        live_row!(bind_to!(bound, written, list));
+        Ok(bound.statement.raw_execute()?)
     }
 
     fn live_delete(&self, change: &ChangeSet, expected: u64) -> Result<usize, DbError> {
@@ -576,6 +536,19 @@ impl Transaction<'_> {
             ])?;
         }
         Ok(())
+    }
+}
+
+/// A statement with the arguments that it has so far.
+struct Bound<'a> {
+    statement: CachedStatement<'a>,
+    count: usize,
+}
+
+impl Bound<'_> {
+    fn bind(&mut self, value: impl ToSql) -> Result<(), DbError> {
+        self.count += 1;
+        Ok(self.statement.raw_bind_parameter(self.count, value)?)
     }
 }
 

@@ -75,7 +75,7 @@ fn value(column: &str, row: &LiveRow) -> Option<String> {
 /// The row as the database has it, every column by its name.
 async fn stored(place: &Place, run: RunId) -> BTreeMap<String, Option<String>> {
     let (mut columns, mut found) = (Vec::new(), Vec::new());
-    for column in &LIVE_COLUMNS {
+    for column in LIVE_COLUMNS {
         columns.push(match (&place.url, column.kind) {
             (StoreUrl::Postgres(_), "bytea") => format!("encode({}, 'hex')", column.name),
             (_, "bytea") => format!("lower(hex({}))", column.name),
