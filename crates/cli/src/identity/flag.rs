@@ -1,8 +1,8 @@
 //! `interlock flag`: parts of the product that are switched on for each tenant.
 
 use clap::builder::PossibleValuesParser;
-use clap::{Args, Subcommand};
-use interlock_core::tenant::FLAGS;
+use clap::{ArgAction, Args, Subcommand};
+use interlock_core::tenant::{FLAGS, TASK_WORKSPACE};
 use interlock_protocol::identity::{ChangeTenant, Me, TenantView, path};
 use reqwest::Method;
 use serde::Serialize;
@@ -29,6 +29,7 @@ enum FlagVerb {
         #[arg(value_parser = PossibleValuesParser::new(FLAGS.iter().copied()))]
         flag: String,
         /// `true` or `false`.
+        #[arg(action = ArgAction::Set)]
         on: bool,
     },
 }
@@ -44,13 +45,15 @@ pub async fn run(args: FlagArgs) -> anyhow::Result<()> {
     let me: Me = client.get(path::ME).send().await?;
     match args.verb {
         FlagVerb::List => list(printer, &me.flags),
-        FlagVerb::Set { on, .. } => set(&client, printer, &me, on).await,
+        FlagVerb::Set { flag, on } => set(&client, printer, &me, (&flag, on)).await,
     }
 }
 
-/// There is one flag, and the arguments name it.
-async fn set(client: &Client, printer: Printer, me: &Me, on: bool) -> anyhow::Result<()> {
-    let change = ChangeTenant { task_workspace: Some(on), ..ChangeTenant::default() };
+async fn set(client: &Client, printer: Printer, me: &Me, (flag, on): (&str, bool)) -> anyhow::Result<()> {
+    let mut change = ChangeTenant::default();
+    if flag == TASK_WORKSPACE {
+        change.task_workspace = Some(on);
+    }
     let path = fill(path::TENANT, &[("tenant", &me.tenant)]);
     let tenant: TenantView = client.call(Method::PATCH, path).body(&change).send().await?;
     list(printer, &tenant.settings.flags())

@@ -25,7 +25,9 @@ pub struct TenantSettings {
 }
 
 /// Parts of the product that are switched on for each tenant.
-pub const FLAGS: &[&str] = &["ui.task_workspace.enabled"];
+pub const FLAGS: &[&str] = &[TASK_WORKSPACE];
+/// The console has a room with a run's plan beside its live output.
+pub const TASK_WORKSPACE: &str = "ui.task_workspace.enabled";
 
 impl TenantSettings {
     /// The names of the flags that are on.
