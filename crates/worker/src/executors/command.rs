@@ -102,9 +102,9 @@ struct Ran {
     signal: Option<i32>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     timed_out: bool,
-    /// The time that it had.
-    #[serde(skip)]
-    limit: Duration,
+    /// The time that it had, where that was too short.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    limit_ms: Option<u64>,
     /// The end of what it wrote, without secrets.
     stdout: String,
     stderr: String,
@@ -277,7 +277,8 @@ impl Ran {
             exit_code,
             signal,
             timed_out: ended.outcome == Outcome::TimedOut,
-            limit,
+            limit_ms: (ended.outcome == Outcome::TimedOut)
+                .then(|| u64::try_from(limit.as_millis()).unwrap_or(u64::MAX)),
             stdout,
             stderr,
             output_bytes: ended.output.bytes,
@@ -289,12 +290,16 @@ impl Ran {
         }
     }
 
+    fn limit(&self) -> String {
+        self.limit_ms.map_or_else(|| "it may".to_owned(), |limit| span(Duration::from_millis(limit)))
+    }
+
     /// How it ended, as a line below its output.
     fn summary(&self, ended: &Ended) -> String {
         let how = match ended.outcome {
             Outcome::Exited { code } => format!("exit code {code}"),
             Outcome::Signaled { signal } => format!("killed by signal {signal}"),
-            Outcome::TimedOut => format!("stopped: it ran longer than {}", span(self.limit)),
+            Outcome::TimedOut => format!("stopped: it ran longer than {}", self.limit()),
             Outcome::Canceled => "stopped".to_owned(),
             Outcome::NotRenewed | Outcome::Killed => "killed from outside".to_owned(),
         };
@@ -313,7 +318,7 @@ impl Ran {
     fn failure(&self, bound: &BoundCommand) -> TaskError {
         match (self.timed_out, self.exit_code, self.signal) {
             (true, ..) => {
-                let what = format!("ran longer than {}, which is all it may", span(self.limit));
+                let what = format!("ran longer than {}", self.limit());
                 TaskError::new(ErrorClass::Timeout, "COMMAND_TIMEOUT", self.told(bound, &what))
             }
             (false, Some(code), _) => {
