@@ -54,10 +54,7 @@ pub async fn run(args: &BenchArgs) -> anyhow::Result<Report> {
         let peak = Arc::clone(&peak);
         tokio::spawn(async move {
             loop {
-                let rss = rss_mib();
-                let mut peak = peak.lock().unwrap_or_else(PoisonError::into_inner);
-                *peak = peak.max(rss);
-                drop(peak);
+                raise(&peak, rss_mib());
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
         })
@@ -93,6 +90,11 @@ pub async fn run(args: &BenchArgs) -> anyhow::Result<Report> {
     };
     rig.close().await;
     Ok(report)
+}
+
+fn raise(peak: &Mutex<f64>, rss: f64) {
+    let mut peak = peak.lock().unwrap_or_else(PoisonError::into_inner);
+    *peak = peak.max(rss);
 }
 
 async fn begin(rig: &Rig, task: &str) -> anyhow::Result<RunId> {

@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use interlock_core::ids::SessionId;
 use interlock_core::work::{EffectAnswer, EffectIntent, EffectOutcome, WorkerHello};
-use interlock_protocol::agent::{Complete, Completed, Heartbeat, Poll, Polled, Registered, Renewed};
+use interlock_protocol::agent::{
+    Complete, Completed, Heartbeat, OutputBatch, OutputTaken, Poll, Polled, Registered, Renewed,
+};
 use interlock_protocol::transport::{Transport, TransportError};
 
 #[derive(Clone)]
@@ -61,6 +63,10 @@ impl<T: Transport> Transport for Telling<T> {
 
     async fn outcome(&self, session: SessionId, outcome: EffectOutcome) -> Result<(), TransportError> {
         self.inner.outcome(session, outcome).await
+    }
+
+    async fn output(&self, session: SessionId, batch: OutputBatch) -> Result<OutputTaken, TransportError> {
+        self.inner.output(session, batch).await
     }
 
     async fn unregister(&self, session: SessionId) -> Result<(), TransportError> {
