@@ -15,7 +15,7 @@ pub fn shown(text: &str, colors: bool) -> String {
         let end = body.find(|c: char| !c.is_ascii_digit() && c != ';' && c != ':').unwrap_or(body.len());
         if body[end..].starts_with('m') {
             if colors {
-                out.push_str(&sequence[..2 + end + 1]);
+                out.push_str(&sequence[..=(2 + end)]);
             }
             rest = &body[end + 1..];
         } else {

@@ -80,7 +80,7 @@ fn tail_lines(page: &OutputPage) -> String {
     let text: String = page.chunks.iter().map(|chunk| chunk.text.as_str()).collect();
     let text = terminal::shown(&text, false);
     let lines: Vec<&str> = text.lines().collect();
-    lines[lines.len().saturating_sub(TAIL_LINES)..].iter().map(|line| format!("  {line}\n")).collect()
+    lines[lines.len().saturating_sub(TAIL_LINES)..].iter().flat_map(|line| ["  ", *line, "\n"]).collect()
 }
 
 /// `run_… succeeded in 4.2 s`, with what it ended for.

@@ -65,7 +65,7 @@ async fn a_batch_whose_answer_was_lost_is_stored_once() {
     fake.state().lose_outputs = 3;
     let running = start(&fake, lines(500));
     fake.run_one(fake.step("lines", "null")).await;
-    let expected: String = (0..500).map(|number| format!("{number}\n")).collect();
+    let expected: String = (0..500).map(|number| number.to_string() + "\n").collect();
     assert_eq!(joined(&written(&fake), OutputStream::Stdout), expected);
     running.stop().await;
 }
