@@ -5,6 +5,7 @@ mod audit;
 mod bench;
 mod client;
 mod config;
+mod crash;
 mod db;
 mod doctor;
 mod identity;
@@ -127,6 +128,7 @@ enum Command {
 fn main() -> ExitCode {
     // Inside a sandbox this binary is the process that confines the command.
     interlock_sandbox::shim::main_if_shim();
+    crash::allow();
     let layered = match config::parse(std::env::args_os().collect()) {
         Ok(layered) => layered,
         Err(error) => return ended(&error),

@@ -9,6 +9,8 @@ mod client;
 mod clock;
 #[path = "kill/cluster.rs"]
 mod cluster;
+#[path = "kill/crash.rs"]
+mod crash;
 #[path = "kill/cut.rs"]
 mod cut;
 #[path = "kill/cutter.rs"]
@@ -29,6 +31,8 @@ mod operators;
 mod rolling;
 #[path = "kill/skew.rs"]
 mod skew;
+#[path = "kill/target.rs"]
+mod target;
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -7,6 +7,7 @@
 pub mod bulk;
 pub mod cost;
 pub mod decide;
+pub mod failpoint;
 pub mod governance;
 pub mod ids;
 pub mod json;

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use interlock_core::cost::Cost;
+use interlock_core::failpoint::{Failpoint, reached};
 use interlock_core::json::Json;
 use interlock_core::plan::retry::{ErrorClass, StepError};
 use interlock_core::state::StepKind;
@@ -151,7 +152,10 @@ impl<T: Transport> Slots<T> {
         let leaves = self.session.draining.is_cancelled() || self.session.gone.is_cancelled();
         let claim_next = !leaves && !given_back;
         let report = Report { at, epoch, outcome, claim_next, cost };
-        let error = match self.session.complete(report).await {
+        reached(Failpoint::WorkerBeforeReport);
+        let completed = self.session.complete(report).await;
+        reached(Failpoint::WorkerAfterReport);
+        let error = match completed {
             Ok(completed) => return completed.next,
             Err(error) => error,
         };

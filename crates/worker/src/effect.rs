@@ -4,6 +4,7 @@
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use interlock_core::failpoint::{Failpoint, reached};
 use interlock_core::ids::ReceiptId;
 use interlock_core::json::Json;
 use interlock_core::limits;
@@ -44,6 +45,7 @@ impl TaskContext {
         let attempt = &*self.0;
         let _turn = Turn::take(&attempt.effects.performing)?;
         let intent = attempt.next_intent(template, class, Json::of(request)?)?;
+        reached(Failpoint::WorkerBeforeIntent);
         let (receipt, key) = match attempt.port.intent(intent).await {
             Ok(EffectAnswer::Perform { receipt, key }) => (receipt, key),
             Ok(EffectAnswer::Performed { response, .. }) => return recorded(response),
@@ -52,12 +54,16 @@ impl TaskContext {
             Ok(EffectAnswer::NeedsApproval { reasons }) => return Err(withheld("EFFECT_NEEDS_APPROVAL", &reasons)),
             Err(error) => return Err(attempt.refused(error)),
         };
+        reached(Failpoint::WorkerAfterIntent);
         if !self.may_send() {
             attempt.record(receipt, class, Recorded::DidNotHappen).await?;
             let what = "the lease was too short to perform the effect; nothing was sent";
             return Err(TaskError::new(ErrorClass::LeaseExpired, "LEASE_TOO_SHORT", what));
         }
-        match perform(key).await {
+        reached(Failpoint::WorkerBeforeSend);
+        let performed = perform(key).await;
+        reached(Failpoint::WorkerAfterSend);
+        match performed {
             Ok(output) => {
                 let (response, usable) = response(&output);
                 attempt.record(receipt, class, Recorded::Happened(response)).await?;
@@ -125,7 +131,9 @@ impl Inner {
             // Nobody but this process knows what happened, and it is about to forget.
             self.doubt(class);
             self.refused(error)
-        })
+        })?;
+        reached(Failpoint::WorkerAfterOutcome);
+        Ok(())
     }
 
     fn doubt(&self, class: EffectClass) {

@@ -125,7 +125,7 @@ pub struct Setup {
 }
 
 impl Setup {
-    fn interlock(binary: &Path, folder: &Path) -> Command {
+    pub fn interlock(binary: &Path, folder: &Path) -> Command {
         let mut command = Command::new(binary);
         let log = std::fs::OpenOptions::new().create(true).append(true).open(folder.join("fleet.log")).unwrap();
         command.current_dir(folder).stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use interlock_core::cost::Cost;
 use interlock_core::decide::{Command, Completion, Outbound, Outcome, is_recorded};
+use interlock_core::failpoint::{Failpoint, reached};
 use interlock_core::ids::SessionId;
 use interlock_core::limits;
 use interlock_core::run::Run;
@@ -29,7 +30,10 @@ pub struct Completed {
 
 impl Workers {
     pub async fn complete(&self, session: SessionId, report: Report) -> Result<Completed, EngineError> {
-        let mut completed = self.record(session, report).await?;
+        reached(Failpoint::ServerBeforeCompletion);
+        let recorded = self.record(session, report).await;
+        reached(Failpoint::ServerAfterCompletion);
+        let mut completed = recorded?;
         if let Some(next) = completed.next.take() {
             completed.next = self.0.with_payloads(session, vec![next]).await.pop();
         }

@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
 
 use interlock_core::decide::Command;
+use interlock_core::failpoint::{Failpoint, reached};
 use interlock_core::governance::action::Action;
 use interlock_core::governance::judge::{Decision, Judged};
 use interlock_core::ids::{ReceiptId, RunId, SessionId};
@@ -78,7 +79,10 @@ impl Workers {
             if is_planted(Bug::IntentNotCommitted) {
                 return Ok(EffectAnswer::Perform { receipt: receipt.id, key: asked.key });
             }
-            match self.record_intent(&intent, (receipt, again), &asked).await {
+            reached(Failpoint::ServerBeforeIntent);
+            let recorded = self.record_intent(&intent, (receipt, again), &asked).await;
+            reached(Failpoint::ServerAfterIntent);
+            match recorded {
                 Ok(Some(answer)) => return Ok(answer),
                 Ok(None) | Err(EngineError::Refused(Refusal::ReceiptExists)) => {}
                 Err(error) => return Err(error),
@@ -233,7 +237,10 @@ impl Workers {
         // A repeat may come at the same time: what the receipt says holds as long as the run has not moved on.
         for _ in 0..CONFLICTS_MAX {
             let seen = self.seen(outcome.at).await?;
-            match self.record_outcome(&outcome, seen).await {
+            reached(Failpoint::ServerBeforeOutcome);
+            let recorded = self.record_outcome(&outcome, seen).await;
+            reached(Failpoint::ServerAfterOutcome);
+            match recorded {
                 Ok(true) => return Ok(()),
                 // It was settled meanwhile, which the next look shows.
                 Ok(false) | Err(EngineError::Refused(Refusal::ReceiptExists)) => {}

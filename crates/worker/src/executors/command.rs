@@ -17,6 +17,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use interlock_core::failpoint::{Failpoint, reached};
 use interlock_core::json::Json;
 use interlock_core::plan::retry::ErrorClass;
 use interlock_core::plan::{BoundCommand, command_capability};
@@ -180,7 +181,9 @@ impl Confined {
     async fn perform(&self, ctx: &TaskContext, request: Request, bound: &BoundCommand) -> Result<Ran, EffectFailure> {
         let limit = self.limit(ctx);
         let request = with_context(ctx, request).timeout(limit);
+        reached(Failpoint::CommandBeforeStart);
         let mut running = self.commands.sandbox.run(request).await.map_err(not_started)?;
+        reached(Failpoint::CommandStarted);
         let (mut stdout, mut stderr) = (Tail::default(), Tail::default());
         let mut told = false;
         loop {
@@ -198,6 +201,7 @@ impl Confined {
             }
         }
         let ended = running.end().await;
+        reached(Failpoint::CommandAfterEnd);
         let outcome = ended.outcome;
         let ran = Ran::of(&ended, limit, (stdout.text(), stderr.text()));
         ctx.output().push(OutputStream::Status, ran.summary(&ended).as_bytes());

@@ -18,6 +18,7 @@ use std::time::Duration;
 use interlock_connectors::send::{Caller, Operation};
 use interlock_connectors::{CallFacts, CallFailure, Connector, Fields, MODEL_CHAT, Probed, Sent, bound, find};
 use interlock_core::cost::Cost;
+use interlock_core::failpoint::{Failpoint, reached};
 use interlock_core::json::Json;
 use interlock_core::keys::{EffectScope, effect_key};
 use interlock_core::limits;
@@ -158,7 +159,12 @@ impl Bound {
         let since = began(ctx);
         let perform = |key: String| async move {
             let facts = CallFacts { key, before, since };
-            let ended = caller.perform(operation, &facts, &|| ctx.may_send()).await;
+            let leave = || {
+                reached(Failpoint::ConnectorBeforeCall);
+                ctx.may_send()
+            };
+            let ended = caller.perform(operation, &facts, &leave).await;
+            reached(Failpoint::ConnectorAfterCall);
             match ended {
                 Err(failure) if failure.sent == Sent::Unknown && class == EffectClass::Unsafe => {
                     self.find_out(ctx, operation, &facts, failure).await

@@ -17,6 +17,7 @@ use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::time::Duration;
 
+use interlock_core::failpoint::{Failpoint, reached};
 use interlock_core::json::{InvalidJson, Json};
 use interlock_core::limits;
 use interlock_core::state::EffectClass;
@@ -81,7 +82,9 @@ impl ExecTask {
             kill_grace: KILL_GRACE,
             context: ctx,
         };
+        reached(Failpoint::ProgramBeforeStart);
         let finished = run(self.command(ctx, &key), supervised).await.map_err(|error| self.not_started(&error))?;
+        reached(Failpoint::ProgramAfterEnd);
         match finished.ended {
             ProgramEnd::Exited(status) if status.success() => {
                 read_output(&finished.stdout).map_err(EffectFailure::unknown)
