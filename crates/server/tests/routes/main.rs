@@ -53,5 +53,6 @@ mod turned_away;
 mod two_keys;
 mod webhook_endpoints;
 mod webhooks;
+mod who_decides;
 mod workflows;
 mod workspaces;

@@ -17,7 +17,8 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use interlock_core::ids::{ServerId, SlackId, TenantId};
 use interlock_core::json::Hash;
 use interlock_core::time::{Millis, Timestamp};
-use interlock_core::trigger::webhook::slack_interaction::{APPROVE, REJECT, REJECT_DIALOG};
+pub use interlock_core::trigger::webhook::slack_interaction::APPROVE;
+use interlock_core::trigger::webhook::slack_interaction::{REJECT, REJECT_DIALOG};
 use interlock_engine::slack::NoticeOptions;
 use interlock_engine::slack::settings::SlackSettings;
 use interlock_engine::vault::{SecretOf, Vault};
@@ -29,7 +30,8 @@ use interlock_store::{
 };
 use serde_json::{Value, json};
 use sha2::Sha256;
-use stand_in::{CHANNELS, ROUTING_KEY, SlackMessage, StandIn, TOKEN};
+pub use stand_in::SlackMessage;
+use stand_in::{CHANNELS, ROUTING_KEY, StandIn, TOKEN};
 use uuid::Uuid;
 
 use crate::api::{self, Answer, Api};
@@ -85,9 +87,9 @@ async fn link(api: &Api, tenant: TenantId, person: &str, user: &str, at: Timesta
 }
 
 /// A server whose Slack is the stand-in, over sockets.
-struct Slacked {
-    api: Api,
-    slack: StandIn,
+pub struct Slacked {
+    pub api: Api,
+    pub slack: StandIn,
     id: SlackId,
     at: String,
 }
@@ -105,7 +107,7 @@ fn options(options: &mut EngineOptions, at: &str) {
 
 impl Slacked {
     /// On SQLite, connected days ago.
-    async fn new() -> Self {
+    pub async fn new() -> Self {
         static DATABASES: AtomicU64 = AtomicU64::new(0);
         let slack = StandIn::default();
         let at = format!("http://{}", slack.listen().await);
@@ -114,7 +116,7 @@ impl Slacked {
         Self::of(engine, database, slack, at).await
     }
 
-    async fn on_postgres(name: &str) -> Self {
+    pub async fn on_postgres(name: &str) -> Self {
         let slack = StandIn::default();
         let at = format!("http://{}", slack.listen().await);
         let mut equipped = api::equipped();
@@ -141,6 +143,16 @@ impl Slacked {
         let person = Person::new(&self.api, name, json!(["approver"]), json!([])).await;
         link(&self.api, self.api.tenant, name, user, self.api.engine.now() - DAYS_AGO).await;
         person
+    }
+
+    /// Somebody who has an account was linked days ago.
+    pub async fn link_long_ago(&self, name: &str, user: &str) {
+        link(&self.api, self.api.tenant, name, user, self.api.engine.now() - DAYS_AGO).await;
+    }
+
+    /// Somebody of the other tenant was linked there.
+    pub async fn link_elsewhere(&self, name: &str, user: &str) {
+        link(&self.api, self.api.other_tenant, name, user, self.api.engine.now() - DAYS_AGO).await;
     }
 
     /// A run that waits for so many people.
@@ -210,11 +222,11 @@ impl Slacked {
     }
 
     /// Presses, and waits for nothing.
-    async fn pressed(&self, user: &str, action: &str, message: &SlackMessage) {
+    pub async fn pressed(&self, user: &str, action: &str, message: &SlackMessage) {
         assert_eq!(self.send(&self.press(user, action, message)).await.status, 200);
     }
 
-    async fn end(self) {
+    pub async fn end(self) {
         self.slack.check();
         self.api.end().await;
     }
