@@ -1,11 +1,14 @@
 //! `interlock bench`: the engine measured on the machine it runs on, load generator included. Every completion is
 //! durable before the next step begins.
 
+mod approvals;
 mod fairness;
 mod front;
+mod governance;
 mod growth;
 mod http;
 mod output;
+mod policy;
 mod report;
 mod rig;
 mod w1;
@@ -69,6 +72,12 @@ enum Workload {
     Watchers,
     /// Chunks of output from a step to a watcher, and a step that writes 50 MB a second.
     Output,
+    /// W1 with tasks that policy judges, and with tasks that nobody judges.
+    Governance,
+    /// How long the shipped policy takes for a decision.
+    Policy,
+    /// From a vote over HTTP until a WebSocket that watches the run has seen it.
+    Approvals,
     /// All of the above.
     All,
 }
@@ -93,6 +102,15 @@ pub async fn run(args: BenchArgs) -> anyhow::Result<()> {
     }
     if wants(Workload::Output) {
         output::run(&args).await?.print(args.json)?;
+    }
+    if wants(Workload::Governance) {
+        governance::run(&args).await?.print(args.json)?;
+    }
+    if wants(Workload::Policy) {
+        policy::run(&args).await?.print(args.json)?;
+    }
+    if wants(Workload::Approvals) {
+        approvals::run(&args).await?.print(args.json)?;
     }
     if wants(Workload::Fairness) {
         fairness::run(&args).await?.print(args.json)?;

@@ -84,6 +84,12 @@ pub fn percentile(samples: &mut [u64], share: f64) -> f64 {
     samples[index] as f64 / 1_000.0
 }
 
+/// The middle one. Sorts the values.
+pub fn median(values: &mut [f64]) -> f64 {
+    values.sort_unstable_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or_default()
+}
+
 /// The memory that this process holds now.
 pub fn rss_mib() -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -98,6 +104,7 @@ mod tests {
 
     #[test]
     fn percentiles_and_numbers_read_right() {
+        assert!((median(&mut [3.0, 1.0, 2.0]) - 2.0).abs() < f64::EPSILON);
         let mut samples: Vec<u64> = (1..=100).map(|n| n * 1_000).collect();
         assert!((percentile(&mut samples, 0.99) - 99.0).abs() < 1.1);
         assert!((percentile(&mut samples, 0.5) - 50.0).abs() < 1.1);

@@ -4,7 +4,7 @@
 //! not, in turns, so that a drift of the machine favours neither. The watchers share the machine with the server: they
 //! read what comes, check that nothing is missing, and do no more than that.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
 use interlock_core::ids::RunId;
@@ -21,7 +21,7 @@ use tokio::task::JoinSet;
 
 use super::BenchArgs;
 use super::front::Front;
-use super::report::{Report, percentile, rss_mib};
+use super::report::{Report, median, percentile, rss_mib};
 use super::rig::{Rig, bar, chain, plan, start};
 use super::w1;
 
@@ -129,12 +129,6 @@ async fn is_going_on(rig: &Rig, run: RunId) -> anyhow::Result<bool> {
     Ok(version(rig, run).await?.is_some())
 }
 
-/// The middle one. Sorts the values.
-fn median(values: &mut [f64]) -> f64 {
-    values.sort_unstable_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or_default()
-}
-
 /// Both ends of every socket are in this process.
 fn allow_files(watchers: usize) -> anyhow::Result<()> {
     let needed = 2 * watchers as u64 + FILES_BESIDE;
@@ -182,7 +176,7 @@ impl Crowd {
 }
 
 /// One WebSocket, and as much of the protocol as it takes to count what comes.
-struct Watcher {
+pub struct Watcher {
     stream: TcpStream,
     read: Vec<u8>,
     /// The event after which it began, and the last one that came.
@@ -191,7 +185,7 @@ struct Watcher {
 }
 
 impl Watcher {
-    async fn open(front: &Front, run: RunId, from: u64) -> anyhow::Result<Self> {
+    pub async fn open(front: &Front, run: RunId, from: u64) -> anyhow::Result<Self> {
         let mut stream = TcpStream::connect(front.address).await.context("the server does not take connections")?;
         let path = path::WS_RUN.replace("{run}", &run.to_string());
         let request = format!(
@@ -230,6 +224,22 @@ impl Watcher {
                     bail!("a watcher has seen {} events, and no more came", self.seen);
                 }
             }
+        }
+    }
+
+    /// Reads until an event of this name has come; when that was.
+    pub async fn until(mut self, event: &str, now: fn() -> Instant) -> anyhow::Result<Instant> {
+        loop {
+            let mut at = 0;
+            while let Some((text, next)) = frame(&self.read[at..])? {
+                if text.windows(event.len()).any(|part| part == event.as_bytes()) {
+                    return Ok(now());
+                }
+                at += next;
+            }
+            self.read.drain(..at);
+            let read = tokio::time::timeout(PATIENCE, self.stream.read_buf(&mut self.read));
+            ensure!(read.await.context("the event does not come")?? > 0, "the server closed a watcher's connection");
         }
     }
 
@@ -289,10 +299,5 @@ mod tests {
         }
         assert!(frame(&[0x88, 2, 3, 232]).is_err(), "a close is no event");
         assert_eq!(event_id(br#"{"type":"subscribed","last_event_id":"0"}"#), None);
-    }
-
-    #[test]
-    fn the_middle_is_the_middle() {
-        assert!((median(&mut [3.0, 1.0, 2.0]) - 2.0).abs() < f64::EPSILON);
     }
 }
