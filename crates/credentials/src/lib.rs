@@ -35,7 +35,7 @@ pub use memory::{SecretBuf, SecretMemoryError};
 pub use provider::{Description, Entry, EntryKind, Fetched, Lease, Location, SecretFields, SecretProvider, Tenancy};
 pub use reading::read_secret;
 pub use step::StepCredentials;
-pub use used::CredentialUsed;
+pub use used::{CredentialUsed, UsedCredentials};
 
 /// Bounds of what credentials may be, and for how long.
 pub mod limits {

@@ -17,7 +17,7 @@ use crate::journal::NotedLease;
 use crate::limits;
 use crate::memory::SecretBuf;
 use crate::provider::{Entry, Fetched, Lease, SecretProvider};
-use crate::used::CredentialUsed;
+use crate::used::{CredentialUsed, UsedCredentials};
 
 /// A step's secrets. Each entry is fetched once, when it is first needed. [`StepCredentials::end`] revokes; where it is not
 /// called because the step was dropped, its leases are revoked in the background.
@@ -25,13 +25,13 @@ pub struct StepCredentials {
     credentials: Credentials,
     scope: StepScope,
     held: Mutex<Held>,
+    used: UsedCredentials,
 }
 
 #[derive(Default)]
 struct Held {
     /// By provider and entry.
     entries: BTreeMap<(String, Entry), HeldEntry>,
-    used: Vec<CredentialUsed>,
 }
 
 /// One entry's values, with the lease that they came with.
@@ -46,7 +46,12 @@ struct HeldEntry {
 
 impl StepCredentials {
     pub(crate) fn new(credentials: Credentials, scope: StepScope) -> Self {
-        Self { credentials, scope, held: Mutex::default() }
+        Self { credentials, scope, held: Mutex::default(), used: UsedCredentials::default() }
+    }
+
+    /// What the step has used, also once it has ended or was dropped.
+    pub fn used(&self) -> UsedCredentials {
+        self.used.clone()
     }
 
     /// The value of a secret. It is good for the call that it was asked for; ask again for the next one.
@@ -63,7 +68,7 @@ impl StepCredentials {
                 Ok(entry) => {
                     held.entries.insert(key.clone(), entry);
                 }
-                Err(ended) => held.note_revoked(ended),
+                Err(ended) => self.note_revoked(ended),
             }
         }
         if !held.entries.contains_key(&key) {
@@ -84,14 +89,13 @@ impl StepCredentials {
             fetched_at: entry.fetched_at,
             revoked_at: None,
         };
-        if !held.used.contains(&used) {
+        if self.used.add(used.clone()) {
             info!(
                 credential = used.credential_id,
                 vault_request = used.vault_request_id,
                 lease = used.lease_id,
                 "a credential was fetched"
             );
-            held.used.push(used);
         }
         Ok(value)
     }
@@ -185,7 +189,7 @@ impl StepCredentials {
                 Ok(entry) => {
                     held.entries.insert(key, entry);
                 }
-                Err(ended) => held.note_revoked(ended),
+                Err(ended) => self.note_revoked(ended),
             }
         }
     }
@@ -195,7 +199,6 @@ impl StepCredentials {
         let mut held = self.held.lock().await;
         let leases: Vec<NotedLease> =
             std::mem::take(&mut held.entries).into_values().filter_map(|entry| Some(entry.lease?.0)).collect();
-        let mut used = std::mem::take(&mut held.used);
         drop(held);
         let step = &self;
         let revoked = leases.into_iter().map(|lease| async move {
@@ -203,9 +206,9 @@ impl StepCredentials {
             (lease, revoked_at)
         });
         for (lease, revoked_at) in join_all(revoked).await {
-            set_revoked(&mut used, &lease, revoked_at);
+            self.used.set_revoked(&lease.lease_id, revoked_at);
         }
-        used
+        self.used.all()
     }
 
     /// Revokes a lease now, or owes it.
@@ -223,6 +226,12 @@ impl StepCredentials {
         }
     }
 
+    fn note_revoked(&self, ended: Option<(NotedLease, Option<Timestamp>)>) {
+        if let Some((lease, revoked_at)) = ended {
+            self.used.set_revoked(&lease.lease_id, revoked_at);
+        }
+    }
+
     fn now(&self) -> Timestamp {
         self.credentials.0.options.clock.now()
     }
@@ -234,14 +243,6 @@ impl Drop for StepCredentials {
             if let Some((lease, _)) = entry.lease {
                 self.credentials.0.owe(lease);
             }
-        }
-    }
-}
-
-impl Held {
-    fn note_revoked(&mut self, ended: Option<(NotedLease, Option<Timestamp>)>) {
-        if let Some((lease, revoked_at)) = ended {
-            set_revoked(&mut self.used, &lease, revoked_at);
         }
     }
 }
@@ -263,13 +264,6 @@ impl Drop for Unclaimed<'_> {
         if let Some(lease) = self.lease.take() {
             self.credentials.0.owe(lease);
         }
-    }
-}
-
-fn set_revoked(used: &mut [CredentialUsed], lease: &NotedLease, revoked_at: Option<Timestamp>) {
-    let same = |used: &&mut CredentialUsed| used.lease_id.as_deref() == Some(&lease.lease_id);
-    for used in used.iter_mut().filter(same) {
-        used.revoked_at = revoked_at;
     }
 }
 

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::costs::CostFacts;
+use crate::credentials::CredentialFacts;
 use crate::details::PayloadFacts;
 use crate::envelope;
 use crate::export::LoggedEntry;
@@ -64,6 +65,9 @@ pub struct Record {
     /// What the run has cost, by provider and model.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub costs: Vec<CostFacts>,
+    /// The credentials that its steps were given: ids and times, never a value.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub credentials_used: Vec<CredentialFacts>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

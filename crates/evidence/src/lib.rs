@@ -14,6 +14,7 @@
 pub mod bundle;
 pub mod checkpoint;
 pub mod costs;
+pub mod credentials;
 pub mod details;
 mod encoding;
 pub mod entry;

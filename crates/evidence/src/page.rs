@@ -11,6 +11,7 @@ use crate::bundle::{
     ApprovalFacts, DecisionFacts, Predicate, ProvenEntry, ReceiptFacts, RunFacts, Statement, StepFacts,
 };
 use crate::costs::CostFacts;
+use crate::credentials::CredentialFacts;
 use crate::details::PayloadFacts;
 
 const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:72rem;padding:0 1rem;color:#1b1f24}\
@@ -40,6 +41,7 @@ pub fn page(statement: &Statement, sha256: Hash) -> String {
     approvals(&mut body, &record.approvals);
     receipts(&mut body, &record.receipts);
     costs(&mut body, &record.costs);
+    credentials(&mut body, &record.credentials_used);
     for log in logs {
         entries(&mut body, &log.entries);
         add(&mut body, format_args!("<h2>Signed head of the log</h2>\n<pre>{}</pre>\n", lines(&log.checkpoint)));
@@ -268,6 +270,35 @@ fn costs(page: &mut String, costs: &[CostFacts]) {
                 cost.micros,
                 cost.input_tokens,
                 cost.output_tokens
+            ),
+        );
+    }
+    page.push_str("</table>\n");
+}
+
+fn credentials(page: &mut String, credentials: &[CredentialFacts]) {
+    if credentials.is_empty() {
+        return;
+    }
+    add(
+        page,
+        format_args!(
+            "<h2>Credentials</h2>\n<table>\n<tr><th>Step</th><th>Attempt</th><th>Credential</th><th>Request</th>\
+             <th>Lease</th><th>Fetched</th><th>Revoked</th></tr>\n"
+        ),
+    );
+    for used in credentials {
+        let id = |id: &Option<String>| id.as_deref().map(text).unwrap_or_default();
+        let (fetched, revoked) = (instant(used.fetched_at), opt_instant(used.revoked_at));
+        add(
+            page,
+            format_args!(
+                "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{fetched}</td><td>{revoked}</td></tr>\n",
+                used.position,
+                used.attempt,
+                text(&used.credential_id),
+                id(&used.vault_request_id),
+                id(&used.lease_id)
             ),
         );
     }

@@ -12,6 +12,7 @@ use crate::bundle::{
 };
 use crate::checkpoint::Checkpoint;
 use crate::costs::costs;
+use crate::credentials::credentials;
 use crate::details::{PayloadFacts, ReadDetails, ended_by};
 use crate::entry::Commitments;
 use crate::envelope;
@@ -70,6 +71,10 @@ pub fn verify_bundle(bundle: &str, key: &PublicKey) -> BundleReport {
     let told = || costs(rows.iter().flat_map(|(_, details)| &details.events));
     if completeness.0.is_empty() && told() != statement.predicate.record.costs {
         integrity.add("the record says otherwise than the log what the run has cost");
+    }
+    let given = || credentials(rows.iter().filter_map(|(_, details)| details.context.as_ref()));
+    if completeness.0.is_empty() && given() != statement.predicate.record.credentials_used {
+        integrity.add("the record says otherwise than the log which credentials its steps were given");
     }
     BundleReport { integrity: integrity.0, completeness: completeness.0, statement: Some(Box::new(statement)) }
 }

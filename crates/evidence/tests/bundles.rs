@@ -12,6 +12,7 @@ use interlock_evidence::bundle::{
     ApprovalFacts, LogPart, Predicate, ProvenEntry, ReceiptFacts, Record, RunFacts, Statement, StepFacts, pinned_text,
 };
 use interlock_evidence::costs::costs;
+use interlock_evidence::credentials::credentials;
 use interlock_evidence::details::{DoneStep, PayloadFacts, RowDetails};
 use interlock_evidence::export::LoggedEntry;
 use interlock_evidence::page::page;
@@ -76,6 +77,13 @@ fn cost() -> serde_json::Value {
     json!({ "micros": 1_200, "provider": "acme", "model": "m-1", "input_tokens": 10, "output_tokens": 2 })
 }
 
+/// The context of the change that ends the second step.
+fn used() -> serde_json::Value {
+    let used = json!({ "position": 1, "attempt": 1, "credential_id": "corp/DB", "vault_request_id": "req-1",
+                       "lease_id": "lease-1", "fetched_at": 20, "revoked_at": 21 });
+    json!({ "credentials_used": [used] })
+}
+
 fn output() -> PayloadFacts {
     PayloadFacts::of(&Json::trusted("{\"ok\":true}"))
 }
@@ -121,6 +129,7 @@ fn record() -> Record {
         approvals: vec![approval()],
         receipts: vec![receipt()],
         costs: costs([json!({ "cost": cost() })].iter()),
+        credentials_used: credentials([used()].iter()),
     }
 }
 
@@ -170,7 +179,7 @@ fn statement(change: impl FnOnce(&mut Record)) -> Statement {
         let salts = EntrySalts::draw(&[5; 32], 2 * number + 1);
         let commitments = Commitments(salts.commitments);
         let details = RowDetails {
-            context: None,
+            context: (seq.0 == 5).then(|| Json::of(&used()).unwrap()),
             done,
             error: None,
             events: Json::of(&events).unwrap(),
@@ -236,8 +245,8 @@ fn another_key_or_a_changed_byte_breaks_the_integrity() {
         let mut bytes = bundle.as_str().as_bytes().to_vec();
         bytes[at] ^= 1;
         let Ok(text) = String::from_utf8(bytes) else { continue };
-        // The key id is a hint that nobody believes; everything else counts.
-        if text.contains(&key().public().id().to_string()) {
+        // The key id is a hint that nobody believes, and may be left out; everything else counts.
+        if text.contains(&format!("\"keyid\":\"{}\"", key().public().id())) {
             assert!(!verify_bundle(&text, key().public()).is_intact(), "byte {at}");
         }
     }
@@ -247,7 +256,9 @@ fn another_key_or_a_changed_byte_breaks_the_integrity() {
 #[test]
 fn a_record_that_the_log_contradicts_is_not_intact() {
     type Change = fn(&mut Record);
-    let changes: [(&str, Change); 19] = [
+    let changes: [(&str, Change); 21] = [
+        ("credentials", |record| record.credentials_used.clear()),
+        ("credentials", |record| record.credentials_used[0].lease_id = None),
         ("has cost", |record| record.costs[0].micros = 1),
         ("has cost", |record| record.costs.clear()),
         ("made of", |record| record.run.inputs = output()),

@@ -8,6 +8,7 @@ use interlock_core::json::Json;
 use interlock_core::plan::retry::StepError;
 use interlock_core::state::EffectClass;
 use interlock_core::time::Millis;
+use interlock_core::work::credential::CredentialUsed;
 use interlock_core::work::output::{OutputBatch, OutputChunk};
 use interlock_core::work::{
     AttemptRef, EffectAnswer, EffectIntent, EffectOutcome, OutboundMessage, Report, ReportedOutcome, WorkerHello,
@@ -143,6 +144,8 @@ struct ReportRecord {
     claim_next: bool,
     #[serde(default)]
     cost: Option<Box<Cost>>,
+    #[serde(default)]
+    credentials: Vec<CredentialUsed>,
 }
 
 #[derive(Deserialize)]
@@ -231,9 +234,9 @@ impl TryFrom<ReportRecord> for ReportBody {
     type Error = String;
 
     fn try_from(record: ReportRecord) -> Result<Self, String> {
-        let ReportRecord { tenant, run, position, attempt, epoch, outcome, claim_next, cost } = record;
+        let ReportRecord { tenant, run, position, attempt, epoch, outcome, claim_next, cost, credentials } = record;
         let at = AttemptRef { tenant, run, position, attempt };
-        Ok(Self(Report { at, epoch, outcome: outcome.try_into()?, claim_next, cost }))
+        Ok(Self(Report { at, epoch, outcome: outcome.try_into()?, claim_next, cost, credentials }))
     }
 }
 

@@ -14,6 +14,7 @@ use interlock_core::run::change::Context;
 use interlock_core::run::receipt::Receipt;
 use interlock_core::state::{Admission, Control, Detail, Reason, RunState, StepState};
 use interlock_core::time::Timestamp;
+use interlock_core::work::credential::CredentialUsed;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -383,6 +384,9 @@ pub struct AttemptView {
     /// What it has cost, as its worker reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Cost>,
+    /// The credentials that it was given, as its worker reported: ids and times, never a value.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub credentials_used: Vec<CredentialUsed>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

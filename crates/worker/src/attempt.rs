@@ -9,6 +9,7 @@ use interlock_core::json::Json;
 use interlock_core::plan::retry::{ErrorClass, StepError};
 use interlock_core::state::StepKind;
 use interlock_core::work::{Assignment, AttemptRef, Report, ReportedOutcome};
+use interlock_credentials::CredentialUsed;
 use interlock_protocol::transport::{Transport, TransportError};
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
@@ -40,6 +41,19 @@ pub(crate) struct Taken {
     pub token: CancellationToken,
 }
 
+/// What there is to report of an attempt.
+struct EndedAttempt {
+    outcome: ReportedOutcome,
+    cost: Option<Box<Cost>>,
+    credentials: Vec<CredentialUsed>,
+}
+
+impl EndedAttempt {
+    const fn plain(outcome: ReportedOutcome) -> Self {
+        Self { outcome, cost: None, credentials: Vec::new() }
+    }
+}
+
 impl<T: Transport> Slots<T> {
     pub fn take(&self, assignment: Assignment) -> Option<Taken> {
         let token = self.session.hold(&assignment)?;
@@ -62,16 +76,16 @@ impl<T: Transport> Slots<T> {
         let (at, epoch) = (taken.assignment.at, taken.assignment.epoch);
         debug!(run = %at.run, step = taken.assignment.step, attempt = at.attempt, "an attempt begins");
         let leaves = self.session.draining.is_cancelled();
-        let (outcome, cost) = if leaves { (ReportedOutcome::Released, None) } else { self.run(taken).await };
-        self.report(at, epoch, outcome, cost).await
+        let ended = if leaves { EndedAttempt::plain(ReportedOutcome::Released) } else { self.run(taken).await };
+        self.report(at, epoch, ended).await
     }
 
-    async fn run(&self, taken: Taken) -> (ReportedOutcome, Option<Box<Cost>>) {
+    async fn run(&self, taken: Taken) -> EndedAttempt {
         let Taken { assignment, token } = taken;
         let Some(handler) = self.executor(&assignment) else {
             let (kind, task) = (assignment.kind, &assignment.handler);
             warn!(%kind, task, run = %assignment.at.run, "no such task here; the step is given back");
-            return (ReportedOutcome::UnknownTask, None);
+            return EndedAttempt::plain(ReportedOutcome::UnknownTask);
         };
         let input = assignment.input.clone();
         let port = Arc::clone(&self.session) as Arc<dyn Port>;
@@ -84,6 +98,7 @@ impl<T: Transport> Slots<T> {
             effects: Effects::default(),
             output,
             cost: Mutex::default(),
+            credentials: Mutex::default(),
         }));
         let outcome = self.run_in_time(&*handler, &context, &input).await;
         // Before the report: of an attempt that is over no output is taken.
@@ -94,7 +109,7 @@ impl<T: Transport> Slots<T> {
             ReportedOutcome::Retry { .. } if token.is_cancelled() && !is_timeout(&outcome) => ReportedOutcome::Released,
             outcome => outcome,
         };
-        (outcome, context.spent())
+        EndedAttempt { outcome, cost: context.spent(), credentials: context.credentials_used() }
     }
 
     /// Who carries the step out, by its kind: a task's name means nothing for the other ones.
@@ -141,17 +156,12 @@ impl<T: Transport> Slots<T> {
         }
     }
 
-    async fn report(
-        &self,
-        at: AttemptRef,
-        epoch: u64,
-        outcome: ReportedOutcome,
-        cost: Option<Box<Cost>>,
-    ) -> Option<Assignment> {
+    async fn report(&self, at: AttemptRef, epoch: u64, ended: EndedAttempt) -> Option<Assignment> {
+        let EndedAttempt { outcome, cost, credentials } = ended;
         let given_back = matches!(outcome, ReportedOutcome::Released | ReportedOutcome::UnknownTask);
         let leaves = self.session.draining.is_cancelled() || self.session.gone.is_cancelled();
         let claim_next = !leaves && !given_back;
-        let report = Report { at, epoch, outcome, claim_next, cost };
+        let report = Report { at, epoch, outcome, claim_next, cost, credentials };
         reached(Failpoint::WorkerBeforeReport);
         let completed = self.session.complete(report).await;
         reached(Failpoint::WorkerAfterReport);
@@ -165,7 +175,14 @@ impl<T: Transport> Slots<T> {
         }
         // The step would be given back and fail in the same way for ever: let it fail for good, and say why.
         let error = StepError::new(ErrorClass::Invalid, "REPORT_REFUSED", error.to_string());
-        let report = Report { at, epoch, outcome: ReportedOutcome::Dead { error }, claim_next: false, cost: None };
+        let report = Report {
+            at,
+            epoch,
+            outcome: ReportedOutcome::Dead { error },
+            claim_next: false,
+            cost: None,
+            credentials: Vec::new(),
+        };
         if let Err(error) = self.session.complete(report).await {
             warn!(run = %at.run, position = at.position, attempt = at.attempt, %error, "the result is dropped");
         }

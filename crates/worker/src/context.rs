@@ -13,6 +13,7 @@ use interlock_core::state::{EffectClass, StepKind, TaskType};
 use interlock_core::time::Timestamp;
 use interlock_core::work::output::{OutputBatch, OutputStream, OutputTaken};
 use interlock_core::work::{Assignment, EffectAnswer, EffectIntent, EffectOutcome};
+use interlock_credentials::{CredentialUsed, UsedCredentials};
 use interlock_protocol::transport::TransportError;
 use serde::de::DeserializeOwned;
 use tokio::time::Instant;
@@ -46,6 +47,8 @@ pub(crate) struct Inner {
     pub output: Arc<StepOutput>,
     /// What the attempt has cost so far.
     pub cost: Mutex<Option<Cost>>,
+    /// The credentials that the attempt was given.
+    pub credentials: Mutex<Option<UsedCredentials>>,
 }
 
 /// Where the attempt stands with its effects.
@@ -119,6 +122,16 @@ impl TaskContext {
 
     pub(crate) fn output(&self) -> &Arc<StepOutput> {
         &self.0.output
+    }
+
+    /// What the attempt uses is reported with it, also where it is dropped.
+    pub(crate) fn uses(&self, credentials: UsedCredentials) {
+        *self.0.credentials.lock().unwrap_or_else(PoisonError::into_inner) = Some(credentials);
+    }
+
+    pub(crate) fn credentials_used(&self) -> Vec<CredentialUsed> {
+        let used = self.0.credentials.lock().unwrap_or_else(PoisonError::into_inner);
+        used.as_ref().map(UsedCredentials::all).unwrap_or_default()
     }
 
     /// The W3C trace context that the run was started in.

@@ -236,7 +236,7 @@ async fn report(
     let claim_next = outcome != ReportedOutcome::Released && !session.is_draining() && !dice.one_in(6);
     for _ in 0..40 {
         worker.gate.pass().await;
-        let report = Report { at, epoch, outcome: outcome.clone(), claim_next, cost: None };
+        let report = Report { at, epoch, outcome: outcome.clone(), claim_next, cost: None, credentials: Vec::new() };
         let holder = Arc::clone(session);
         let answer =
             worker.caller.call(PATIENCE, move |engine| complete(engine, Arc::clone(&holder), report.clone())).await;

@@ -73,6 +73,9 @@ struct Limits {
     /// Whether a second admin must agree before people, roles, keys or these settings are changed.
     #[arg(long, value_name = "BOOL")]
     two_keys_for_access: Option<bool>,
+    /// Whether every run gets an evidence bundle at its end, also one without decisions, approvals and effects.
+    #[arg(long, value_name = "BOOL")]
+    evidence_always: Option<bool>,
 }
 
 impl Limits {
@@ -87,6 +90,7 @@ impl Limits {
             two_keys_for_policy: self.two_keys_for_policy,
             two_keys_for_access: self.two_keys_for_access,
             task_workspace: None,
+            evidence_always: self.evidence_always,
             disabled,
         }
     }
@@ -158,7 +162,7 @@ fn show(printer: Printer, tenant: &TenantView) -> anyhow::Result<()> {
     let limit = |limit: Option<u32>| limit.map_or_else(|| "no limit".to_owned(), |limit| limit.to_string());
     printer.show(tenant, |paint| {
         format!(
-            "{}  {}\nconcurrency    {}\nruns a minute  {}\npending runs   {}\nweight         {}\nself-approval  {}\nrequest id     {}\ntwo keys       {}\nstate          {}\n",
+            "{}  {}\nconcurrency    {}\nruns a minute  {}\npending runs   {}\nweight         {}\nself-approval  {}\nrequest id     {}\ntwo keys       {}\nevidence       {}\nstate          {}\n",
             paint.bold(&tenant.name),
             paint.dim(tenant.tenant),
             limit(tenant.max_concurrency),
@@ -173,6 +177,7 @@ fn show(printer: Printer, tenant: &TenantView) -> anyhow::Result<()> {
                 (false, true) => "for access",
                 (false, false) => "for no change",
             },
+            if tenant.settings.evidence_always { "of every run" } else { "of governed runs" },
             if tenant.disabled_at.is_some() { "disabled" } else { "enabled" },
         )
     })

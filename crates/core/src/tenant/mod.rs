@@ -19,6 +19,8 @@ pub struct TenantSettings {
     pub two_keys_for_policy: bool,
     /// So does whatever gives or takes access: people, their roles and groups, keys, these settings.
     pub two_keys_for_access: bool,
+    /// Every run gets an evidence bundle at its end; otherwise only those with decisions, approvals or effects.
+    pub evidence_always: bool,
     /// The console has a room with a run's plan beside its live output.
     #[serde(rename = "ui.task_workspace.enabled")]
     pub task_workspace: bool,
@@ -44,6 +46,7 @@ impl Default for TenantSettings {
             two_keys_for_policy: false,
             two_keys_for_access: false,
             task_workspace: false,
+            evidence_always: false,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What passes between the engine and a worker, wherever the worker runs: an [`Assignment`] out, a [`Report`] back.
 //! Every message names the run, the step and the attempt; the attempt fences, and repeating a message is harmless.
 
+pub mod credential;
 pub mod destination;
 pub mod notice;
 pub mod output;
@@ -20,6 +21,7 @@ use crate::planted::{Bug, is_planted};
 use crate::run::Run;
 use crate::state::{EffectClass, StepKind, TaskType};
 use crate::time::{Millis, Timestamp};
+use credential::CredentialUsed;
 
 /// Names one attempt of one step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
@@ -94,6 +96,9 @@ pub struct Report {
     /// What the attempt has cost: it adds up on the run, and counts against the workflow's `limits.spend`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Box<Cost>>,
+    /// The credentials that the attempt was given, whatever became of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub credentials: Vec<CredentialUsed>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]

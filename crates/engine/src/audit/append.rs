@@ -44,13 +44,15 @@ struct BlockDraft {
     bodies: Vec<(Body, EntrySalts)>,
     details: Vec<AuditDetailsRow>,
     due: BTreeSet<RunId>,
+    /// Runs that have ended in it.
+    ended: BTreeSet<RunId>,
 }
 
 impl BlockDraft {
     fn new(first: u64) -> Result<Self, EngineError> {
         let mut seed = [0; 32];
         aws_lc_rs::rand::fill(&mut seed).map_err(|_| broken("there is no randomness for its salts"))?;
-        Ok(Self { seed, first, bodies: Vec::new(), details: Vec::new(), due: BTreeSet::new() })
+        Ok(Self { seed, first, bodies: Vec::new(), details: Vec::new(), due: BTreeSet::new(), ended: BTreeSet::new() })
     }
 
     fn next_index(&self) -> u64 {
@@ -99,7 +101,10 @@ pub(crate) async fn append(engine: &Engine, key: &SigningKey, tenant: TenantId) 
         add_note(&mut draft, note, &pinnable);
     }
     let feed_cursor = spans.last().map_or(open.feed_cursor, |span| span.cursor);
-    let BlockDraft { bodies, details, due, .. } = draft;
+    let BlockDraft { bodies, details, mut due, ended, .. } = draft;
+    if !ended.is_subset(&due) && always_bundles(engine, tenant).await? {
+        due.extend(ended);
+    }
     let count = bodies.len() as u64;
     let block = open.state.append(bodies);
     let checkpoint = open.state.head().sign(key);
@@ -181,6 +186,11 @@ async fn open(engine: &Engine, key: &SigningKey, tenant: TenantId) -> Result<Ope
     }
 }
 
+/// Whether the tenant wants evidence of every run.
+async fn always_bundles(engine: &Engine, tenant: TenantId) -> Result<bool, EngineError> {
+    Ok(engine.0.store.tenant(tenant).await?.is_some_and(|tenant| tenant.settings.evidence_always))
+}
+
 /// What a log says of the one before it.
 fn opening(previous: Option<&AuditLogRow>) -> String {
     match previous {
@@ -232,8 +242,11 @@ fn add_rows(
     }
     for row in rows {
         let events = RowEvents::of(row);
-        if !events.pinned.is_empty() {
+        if !events.pinned.is_empty() || events.is_denied {
             draft.due.insert(row.run);
+        }
+        if events.ends_run {
+            draft.ended.insert(row.run);
         }
         let salts = draft.salts();
         draft.push(bodies::of_row(row, events, salts, pinnable.get(&row.run)), salts);

@@ -8,6 +8,7 @@ use interlock_core::time::Timestamp;
 use interlock_evidence::{Body, Commitments, EntrySalts};
 use interlock_store::{AuditNote, FeedSpan, JournalRow};
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use super::facts::{self, Pinnable};
 
@@ -29,12 +30,31 @@ struct NamedEvent<'a> {
     decision: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     receipt: Option<Cow<'a, str>>,
+    // Of other events these may be anything.
+    #[serde(borrow, default)]
+    reason: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    done: Option<&'a RawValue>,
+}
+
+impl NamedEvent<'_> {
+    fn ends_run(&self) -> bool {
+        match &*self.event {
+            "session.completed" | "session.failed" => true,
+            "session.canceled" => self.done.is_some_and(|done| done.get() == "true"),
+            _ => false,
+        }
+    }
 }
 
 /// The events of a row: their names, and the decisions, receipts and approvals that they tell of.
 pub(super) struct RowEvents {
     pub types: Vec<String>,
     pub pinned: Vec<String>,
+    /// The run has ended with it.
+    pub ends_run: bool,
+    /// It was ended by policy, which makes it a governed one whatever else it did.
+    pub is_denied: bool,
 }
 
 impl RowEvents {
@@ -44,7 +64,10 @@ impl RowEvents {
         let mut pinned: Vec<String> = ids.map(|id| id.clone().into_owned()).collect();
         pinned.sort_unstable();
         pinned.dedup();
-        Self { types: events.into_iter().map(|event| event.event.into_owned()).collect(), pinned }
+        let ends_run = events.iter().any(NamedEvent::ends_run);
+        let is_denied =
+            events.iter().any(|event| event.reason.is_some_and(|reason| reason.get() == r#""policy_denied""#));
+        Self { types: events.into_iter().map(|event| event.event.into_owned()).collect(), pinned, ends_run, is_denied }
     }
 }
 

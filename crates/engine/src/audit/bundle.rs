@@ -105,6 +105,7 @@ impl Audit {
             approvals: approvals.iter().map(facts::approval).collect(),
             receipts: facts::receipts(&receipts),
             costs: facts::costs(&rows),
+            credentials_used: facts::credentials(&rows),
         };
         let number = previous.map_or(0, |previous| previous.number + 1);
         Ok(Some(Predicate { number, previous: previous.map(|previous| HashHex(previous.sha256)), record, logs }))

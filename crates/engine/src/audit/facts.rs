@@ -7,6 +7,7 @@ use interlock_core::json::{Hash, HashHex};
 use interlock_core::run::receipt::Receipt;
 use interlock_evidence::bundle::{ApprovalFacts, DecisionFacts, ReceiptFacts, RunFacts, StepFacts, pinned_text};
 use interlock_evidence::costs::CostFacts;
+use interlock_evidence::credentials::CredentialFacts;
 use interlock_evidence::details::{DoneStep, PayloadFacts, RowDetails};
 use interlock_store::{ApprovalRow, DecisionRow, JournalRow, ReadError, ReceiptRow, RunSummary, StepRow, TenantStore};
 
@@ -68,6 +69,13 @@ pub(super) fn costs(rows: &[JournalRow]) -> Vec<CostFacts> {
     let events: Vec<serde_json::Value> =
         rows.iter().flat_map(|row| row.events.decode::<Vec<serde_json::Value>>().unwrap_or_default()).collect();
     interlock_evidence::costs::costs(events.iter())
+}
+
+/// The credentials that the steps of a run were given, as the rows of its journal say.
+pub(super) fn credentials(rows: &[JournalRow]) -> Vec<CredentialFacts> {
+    let contexts: Vec<serde_json::Value> =
+        rows.iter().filter_map(|row| row.context_meta.as_ref()?.to_value().ok()).collect();
+    interlock_evidence::credentials::credentials(contexts.iter())
 }
 
 pub(super) fn approval(row: &ApprovalRow) -> ApprovalFacts {

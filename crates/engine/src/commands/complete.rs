@@ -1,5 +1,6 @@
 //! What a worker reports, and the next step that it gets with the answer. Repeating a report is harmless.
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -7,10 +8,14 @@ use interlock_core::cost::Cost;
 use interlock_core::decide::{Command, Completion, Outbound, Outcome, is_recorded};
 use interlock_core::failpoint::{Failpoint, reached};
 use interlock_core::ids::SessionId;
+use interlock_core::json::Json;
 use interlock_core::limits;
+use interlock_core::rejection::Rejection;
 use interlock_core::run::Run;
 use interlock_core::run::change::Context;
+use interlock_core::work::credential::{self, CredentialUsed};
 use interlock_core::work::{Assignment, AttemptRef, Claimer, Report, ReportedOutcome};
+use interlock_evidence::credentials::{CREDENTIALS_USED, CredentialFacts};
 
 use crate::assignment::assignment;
 use crate::cells::{Cell, Streak};
@@ -42,11 +47,13 @@ impl Workers {
 
     /// Records a report. The next step, if any, may still hold references for payloads.
     pub(crate) async fn record(&self, session: SessionId, report: Report) -> Result<Completed, EngineError> {
-        let Report { at, epoch, outcome, claim_next, cost } = report;
+        let Report { at, epoch, outcome, claim_next, cost, credentials } = report;
         if epoch != self.0.0.epoch {
             return Err(EngineError::StaleEpoch);
         }
         let info = self.speaks_for(session, at).await?;
+        credential::check(&credentials).map_err(|what| Rejection::InvalidInput { what })?;
+        let context = naming(at, credentials)?;
         let goes_on = claim_next && info.takes_work();
         let (outcome, refused) = self.0.addressed(at, outcome).await?;
         let mut outcome = Some(outcome);
@@ -54,7 +61,7 @@ impl Workers {
             .execute(
                 at.tenant,
                 at.run,
-                Context::SYSTEM,
+                context,
                 |facts| {
                     let run = facts.run();
                     if is_recorded(run, at.position, at.attempt) {
@@ -127,6 +134,25 @@ impl Workers {
         let long = streak.steps >= limits::CONTINUE_STEPS_MAX || now.since(streak.since) >= limits::CONTINUE_TIME_MAX;
         !long || !self.0.0.dispatch.wait_behind(facts.run(), info, now)
     }
+}
+
+/// The system's doing, with the credentials that the attempt was given: they stand beside whatever became of it.
+fn naming(at: AttemptRef, credentials: Vec<CredentialUsed>) -> Result<Context, EngineError> {
+    if credentials.is_empty() {
+        return Ok(Context::SYSTEM);
+    }
+    let facts = credentials.into_iter().map(|used| CredentialFacts {
+        position: at.position,
+        attempt: at.attempt,
+        credential_id: used.credential_id,
+        vault_request_id: used.vault_request_id,
+        lease_id: used.lease_id,
+        fetched_at: used.fetched_at,
+        revoked_at: used.revoked_at,
+    });
+    let metadata = Json::of(&BTreeMap::from([(CREDENTIALS_USED, facts.collect::<Vec<_>>())]))
+        .map_err(|error| EngineError::Store(error.to_string()))?;
+    Ok(Context { metadata: Some(metadata), ..Context::SYSTEM })
 }
 
 /// What a report says beside its outcome.

@@ -83,6 +83,7 @@ async fn finish(engine: &Engine, session: SessionId, mut assignment: Assignment,
             outcome: ReportedOutcome::Completed { output: assignment.input },
             claim_next: true,
             cost: None,
+            credentials: Vec::new(),
         };
         let completed = engine.workers().complete(session, report).await;
         held.lock().unwrap_or_else(PoisonError::into_inner).remove(&at);

@@ -73,7 +73,7 @@ impl Engine {
             } else {
                 ReportedOutcome::Dead { error: error.step_error() }
             };
-            let report = Report { at, epoch, outcome, claim_next: false, cost: None };
+            let report = Report { at, epoch, outcome, claim_next: false, cost: None, credentials: Vec::new() };
             if let Err(error) = self.workers().record(session, report).await {
                 tracing::warn!(run = %at.run, %error, "that could not be recorded; the step's lease will expire");
             }

@@ -165,7 +165,14 @@ async fn report(
     assignment: &Assignment,
     outcome: ReportedOutcome,
 ) -> Result<bool, EngineError> {
-    let report = Report { at: assignment.at, epoch: assignment.epoch, outcome, claim_next: false, cost: None };
+    let report = Report {
+        at: assignment.at,
+        epoch: assignment.epoch,
+        outcome,
+        claim_next: false,
+        cost: None,
+        credentials: Vec::new(),
+    };
     engine.workers().complete(session, report).await.map(|completed| completed.recorded)
 }
 

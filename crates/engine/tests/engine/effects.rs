@@ -110,7 +110,14 @@ async fn ask(engine: &Engine, session: SessionId, assignment: &Assignment, effec
 }
 
 async fn report(engine: &Engine, session: SessionId, assignment: &Assignment, outcome: ReportedOutcome) {
-    let report = Report { at: assignment.at, epoch: assignment.epoch, outcome, claim_next: false, cost: None };
+    let report = Report {
+        at: assignment.at,
+        epoch: assignment.epoch,
+        outcome,
+        claim_next: false,
+        cost: None,
+        credentials: Vec::new(),
+    };
     engine.workers().complete(session, report).await.unwrap();
 }
 

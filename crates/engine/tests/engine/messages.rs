@@ -35,13 +35,13 @@ on_both! {
             ["log".to_owned(), format!("signal:{gone}/go"), format!("webhook:{nobody}"), "webhook:desk".to_owned()];
         for destination in nowhere {
             let outcome = asks(destination.clone());
-            let report = Report { at: assignment.at, epoch: assignment.epoch, outcome, claim_next: false, cost: None };
+            let report = Report { at: assignment.at, epoch: assignment.epoch, outcome, claim_next: false, cost: None, credentials: Vec::new() };
             let refused = engine.workers().complete(session, report).await.unwrap_err();
             assert!(matches!(refused, EngineError::Rejected(_)), "{destination}: {refused}");
         }
         // The attempt is still the worker's, and nothing was sent.
         let outcome = done("1");
-        let report = Report { at: assignment.at, epoch: assignment.epoch, outcome, claim_next: false, cost: None };
+        let report = Report { at: assignment.at, epoch: assignment.epoch, outcome, claim_next: false, cost: None, credentials: Vec::new() };
         engine.workers().complete(session, report).await.unwrap();
         assert_eq!(ends(&engine, tenant, run).await, RunState::Succeeded);
         assert_eq!(engine.store().next_outbox().await.unwrap(), None);

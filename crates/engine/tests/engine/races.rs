@@ -267,7 +267,14 @@ fn intent(assignment: &Assignment) -> EffectIntent {
 }
 
 fn report(assignment: &Assignment, outcome: ReportedOutcome) -> Report {
-    Report { at: assignment.at, epoch: assignment.epoch, outcome, claim_next: true, cost: None }
+    Report {
+        at: assignment.at,
+        epoch: assignment.epoch,
+        outcome,
+        claim_next: true,
+        cost: None,
+        credentials: Vec::new(),
+    }
 }
 
 /// Leases that outlive the test, so that only the race itself takes a step from its worker.

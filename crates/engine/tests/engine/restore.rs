@@ -32,7 +32,14 @@ async fn a_restore_fences_parks_and_lets_people_decide() {
     interlock_store::backup_file(&path, &backup).await.unwrap();
     // After the backup the effect happens: the restored store will not know.
     let effects = Arc::new(AtomicU32::new(1));
-    let report = Report { at: claimed.at, epoch: claimed.epoch, outcome: done("1"), claim_next: false, cost: None };
+    let report = Report {
+        at: claimed.at,
+        epoch: claimed.epoch,
+        outcome: done("1"),
+        claim_next: false,
+        cost: None,
+        credentials: Vec::new(),
+    };
     engine_before.workers().complete(session, report.clone()).await.unwrap();
     stop(engine_before).await;
 

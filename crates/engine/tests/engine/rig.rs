@@ -168,7 +168,14 @@ pub async fn report(
     assignment: &Assignment,
     outcome: Answer,
 ) -> Option<Assignment> {
-    let report = Report { at: assignment.at, epoch: assignment.epoch, outcome, claim_next: true, cost: None };
+    let report = Report {
+        at: assignment.at,
+        epoch: assignment.epoch,
+        outcome,
+        claim_next: true,
+        cost: None,
+        credentials: Vec::new(),
+    };
     engine.workers().complete(session, report).await.ok().and_then(|completed| completed.next)
 }
 

@@ -354,7 +354,7 @@ on_both! {
         assert_eq!(claimed.at.attempt, 1);
         work(&engine, 1, |_| async { done("2") });
         assert_eq!(ends(&engine, tenant, run).await, RunState::Succeeded);
-        let report = interlock_core::work::Report { at: claimed.at, epoch: claimed.epoch, outcome: done("1"), claim_next: false, cost: None };
+        let report = interlock_core::work::Report { at: claimed.at, epoch: claimed.epoch, outcome: done("1"), claim_next: false, cost: None, credentials: Vec::new() };
         let late = engine.workers().complete(lost, report).await;
         assert!(late.is_err(), "{late:?}");
         let steps = engine.store().steps(tenant, run).await.unwrap();
@@ -368,7 +368,7 @@ on_both! {
         engine.runs().start(start(tenant, &plan(vec![task("a"), task("b")]), "null")).await.unwrap();
         let session = engine.workers().register(crate::rig::hello(1)).await.unwrap().session;
         let first = engine.workers().poll(session, 1, Duration::from_secs(5)).await.unwrap().pop().unwrap();
-        let report = || interlock_core::work::Report { at: first.at, epoch: first.epoch, outcome: done("1"), claim_next: true, cost: None };
+        let report = || interlock_core::work::Report { at: first.at, epoch: first.epoch, outcome: done("1"), claim_next: true, cost: None, credentials: Vec::new() };
         let answer = engine.workers().complete(session, report()).await.unwrap();
         let again = engine.workers().complete(session, report()).await.unwrap();
         assert!(answer.recorded && !again.recorded);
@@ -454,6 +454,13 @@ async fn perform(engine: &Engine, session: SessionId, assignment: &Assignment) -
 }
 
 async fn report_only(engine: &Engine, session: SessionId, assignment: &Assignment, outcome: ReportedOutcome) {
-    let report = Report { at: assignment.at, epoch: assignment.epoch, outcome, claim_next: false, cost: None };
+    let report = Report {
+        at: assignment.at,
+        epoch: assignment.epoch,
+        outcome,
+        claim_next: false,
+        cost: None,
+        credentials: Vec::new(),
+    };
     engine.workers().complete(session, report).await.unwrap();
 }

@@ -194,6 +194,7 @@ async fn heartbeats_to_two_servers_are_the_heartbeats_of_one_session() {
         outcome: done("1"),
         claim_next: false,
         cost: None,
+        credentials: Vec::new(),
     };
     assert!(two.workers().complete(session, outcome).await.unwrap().recorded);
 

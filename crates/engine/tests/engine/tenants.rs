@@ -27,7 +27,7 @@ on_both! {
         let intent = || EffectIntent {
             at, epoch, template: "pay".into(), number: 0, effect: EffectClass::Keyed, request: Json::null(),
         };
-        let report = || Report { at, epoch, outcome: done("1"), claim_next: false, cost: None };
+        let report = || Report { at, epoch, outcome: done("1"), claim_next: false, cost: None, credentials: Vec::new() };
         let absent = |answer: Option<EngineError>| {
             assert!(
                 matches!(answer, Some(EngineError::Rejected(Rejection::UnknownRun { run: id })) if id == run),

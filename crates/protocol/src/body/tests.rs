@@ -14,7 +14,7 @@ fn at() -> AttemptRef {
 }
 
 fn report(outcome: ReportedOutcome) -> ReportBody {
-    ReportBody(Report { at: at(), epoch: 5, outcome, claim_next: true, cost: None })
+    ReportBody(Report { at: at(), epoch: 5, outcome, claim_next: true, cost: None, credentials: Vec::new() })
 }
 
 fn through_text<T: Serialize + DeserializeOwned>(value: &T) -> T {

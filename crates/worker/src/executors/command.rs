@@ -131,6 +131,7 @@ impl Task for Confined {
             .map_err(|why| TaskError::terminal("COMMAND_NOT_PERMITTED", format!("this worker refuses it: {why}")))?;
         let scope = StepScope { tenant: ctx.tenant(), environment: None };
         let secrets = self.commands.options.credentials.step(scope);
+        ctx.uses(secrets.used());
         let ended = self.carry_out(&ctx, &secrets, (&bound, permitted)).await;
         revoked(&ctx, secrets).await;
         match ended? {

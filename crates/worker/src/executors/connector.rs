@@ -90,6 +90,7 @@ impl Task for Bound {
         // Assignments do not say their environment yet: it is the worker's.
         let scope = StepScope { tenant: ctx.tenant(), environment: None };
         let secrets = self.connectors.caller.step(scope);
+        ctx.uses(secrets.used());
         let ended = self.carry_out(Step { ctx: &ctx, secrets: &secrets }, &input).await;
         revoked(&ctx, secrets).await;
         let output = ended?;

@@ -16,6 +16,7 @@ use interlock_protocol::agent::ReportedOutcome;
 
 use crate::connectors::{Target, message, posted, start_with, step};
 use crate::fake::Fake;
+use crate::harness::vault_and_worker;
 
 /// Makes a token for each step, or refuses to.
 #[derive(Clone, Default)]
@@ -85,6 +86,13 @@ async fn a_lease_ends_with_its_step_whether_that_succeeds_or_fails() {
         let running = start_with(&fake, &target, credentials.clone());
         fake.run_one(step(&fake, "slack.post", &message())).await;
         assert_eq!(*provider.revoked.lock().unwrap(), ["creds/TOKEN/0"], "when the step is reported, it is revoked");
+        let used = fake.state().reports[0].credentials.clone();
+        let told: Vec<_> = used
+            .iter()
+            .map(|used| (used.credential_id.as_str(), used.vault_request_id.as_deref(), used.lease_id.as_deref()))
+            .collect();
+        assert_eq!(told, [("vault/TOKEN", Some("request-0"), Some("creds/TOKEN/0"))], "the report says what was used");
+        assert!(used[0].revoked_at.is_some() && !format!("{used:?}").contains("tok-0123456789"), "{used:?}");
         running.stop().await;
         drop(credentials);
         std::fs::remove_dir_all(folder).unwrap();
@@ -103,6 +111,25 @@ async fn a_step_whose_credential_cannot_be_had_sends_nothing_and_says_why() {
     assert!(error.message.contains("`TOKEN`") && error.message.contains("sealed"), "{error}");
     running.stop().await;
     assert!(target.asked().is_empty());
+    assert!(fake.state().reports[0].credentials.is_empty(), "none was had");
     assert!(!fake.state().outcomes[0].happened, "certainly not: the step may be tried again");
     std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// What a report names joins with what the Vault has written down itself.
+#[tokio::test]
+async fn what_a_report_names_is_found_in_the_vaults_audit_log() {
+    let (simulator, credentials, _folder) = vault_and_worker().await;
+    let (fake, target) = (Fake::new(), Target::new(|_, _| Some(posted())));
+    let running = start_with(&fake, &target, credentials);
+    fake.run_one(step(&fake, "slack.post", &message())).await;
+    let used = fake.state().reports[0].credentials.clone();
+    assert_eq!(used.len(), 1, "{used:?}");
+    let reads: Vec<_> = {
+        let world = simulator.world();
+        world.audit.iter().filter(|line| line.path.starts_with("secret/")).cloned().collect()
+    };
+    assert_eq!(reads.len(), 1, "nothing was read that is not reported: {reads:?}");
+    assert_eq!((used[0].vault_request_id.as_ref(), reads[0].status), (Some(&reads[0].request_id), 200));
+    running.stop().await;
 }

@@ -56,7 +56,7 @@ async fn a_call_carries_the_token_and_the_session() {
         attempt: 1,
     };
     let outcome = ReportedOutcome::Completed { output: Json::trusted("1") };
-    let report = Report { at, epoch: 1, outcome, claim_next: true, cost: None };
+    let report = Report { at, epoch: 1, outcome, claim_next: true, cost: None, credentials: Vec::new() };
     let completed = transport.complete(Complete { session: session(), report }).await;
     assert_eq!(completed, Ok(Completed { next: None, recorded: true }));
     let asked = serving.await.unwrap();

@@ -9,6 +9,8 @@ use interlock_core::ids::SessionId;
 use interlock_core::plan::retry::StepError;
 use interlock_core::run::event::Event;
 use interlock_core::time::Timestamp;
+use interlock_core::work::credential::CredentialUsed;
+use interlock_evidence::credentials::{CredentialFacts, credentials};
 use interlock_protocol::runs::{AttemptList, AttemptOutcome, AttemptView, limits, path};
 use interlock_store::EventRecord;
 
@@ -74,6 +76,7 @@ impl Telling<'_> {
                 error: None,
                 next_at: None,
                 cost: None,
+                credentials_used: Vec::new(),
             }),
             Event::StepCompleted { step, cost, .. } => {
                 self.end(step, at, AttemptOutcome::Completed, None);
@@ -100,6 +103,20 @@ impl Telling<'_> {
             }
             _ => {}
         }
+        self.credentials(record);
+    }
+
+    /// The credentials of an attempt stand in the context of the change that ended it, with each of its events.
+    fn credentials(&mut self, record: &EventRecord) {
+        let Some(Ok(metadata)) = record.context.metadata.as_ref().map(interlock_core::json::Json::to_value) else {
+            return;
+        };
+        let facts = credentials([metadata].iter());
+        let Some((position, attempt)) = facts.first().map(|used| (used.position, used.attempt)) else { return };
+        let of_attempt = |view: &&mut AttemptView| (view.position, view.attempt) == (position, attempt);
+        if let Some(ended) = self.attempts.iter_mut().rev().find(of_attempt) {
+            ended.credentials_used = facts.into_iter().map(used).collect();
+        }
     }
 
     /// What the step's last attempt has cost.
@@ -121,4 +138,9 @@ impl Telling<'_> {
             attempt.error = error;
         }
     }
+}
+
+fn used(facts: CredentialFacts) -> CredentialUsed {
+    let CredentialFacts { credential_id, vault_request_id, lease_id, fetched_at, revoked_at, .. } = facts;
+    CredentialUsed { credential_id, vault_request_id, lease_id, fetched_at, revoked_at }
 }
