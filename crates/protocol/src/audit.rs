@@ -8,6 +8,7 @@ use utoipa::ToSchema;
 pub mod path {
     pub const AUDIT: &str = "/api/v1/audit";
     pub const CHECKPOINT: &str = "/api/v1/audit/checkpoint";
+    pub const ERASURES: &str = "/api/v1/audit/erasures";
     pub const KEY: &str = "/api/v1/audit/key";
     pub const EVIDENCE: &str = "/api/v1/runs/{run}/evidence";
 }
@@ -17,6 +18,8 @@ pub mod limits {
     /// Entries on one page.
     pub const PAGE_MAX: usize = 500;
     pub const PAGE_DEFAULT: usize = 100;
+    /// Why details are erased.
+    pub const REASON_BYTES_MAX: usize = 2_000;
 }
 
 /// The key that heads and bundles are signed with.
@@ -38,6 +41,37 @@ pub struct CheckpointView {
     pub log: u64,
     /// A signed note: origin, size, root, signature.
     pub checkpoint: String,
+}
+
+/// What the log tells of a person is to be erased.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EraseDetails {
+    /// The person's name, as the log has it.
+    pub person: String,
+    /// Why. It stands in the log, without the person's name.
+    pub reason: String,
+    /// Where to go on; the beginning of the first log where omitted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<LogPlaceView>,
+}
+
+/// An entry's place in the tenant's logs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LogPlaceView {
+    pub log: u64,
+    pub entry: u64,
+}
+
+/// What was erased.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct DetailsErased {
+    /// Entries whose details went now.
+    pub erased: u64,
+    /// Where to go on; absent where the logs were looked at to their end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<LogPlaceView>,
 }
 
 /// Leaves of the log's tree, from an index on.

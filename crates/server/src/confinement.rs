@@ -123,6 +123,7 @@ const OF_TENANT: &[&str] = &[
     slack::path::LINK,
     audit::path::AUDIT,
     audit::path::CHECKPOINT,
+    audit::path::ERASURES,
     "/metrics",
     operations::path::WORKERS,
     operations::path::WORKER,

@@ -211,6 +211,7 @@ pub static MATRIX: &[Line] = {
         line("GET", audit::path::EVIDENCE, Read, OF_RUN),
         line("GET", audit::path::AUDIT, Read, &[(Place::Query("run"), Thing::Run)]),
         line("GET", audit::path::CHECKPOINT, Read, &[]),
+        line("POST", audit::path::ERASURES, Administer, &[]),
         line("GET", audit::path::KEY, Known, &[]),
         line("GET", runs::path::WAITS, Read, &[(Place::Cursor("after"), Thing::Run)]),
         line("POST", bulk::path::PREVIEW, Read, &[]),

@@ -2,6 +2,7 @@
 //! public key and nothing else: no server, no account.
 
 mod copy;
+mod erase;
 pub mod evidence;
 mod list;
 mod verify;
@@ -32,6 +33,8 @@ enum AuditVerb {
     Verify(verify::AuditVerifyArgs),
     /// Write the whole log to a file, which `audit verify` reads.
     Export(copy::AuditExportArgs),
+    /// Erase what the log tells of a person, for ever. The log still verifies.
+    Erase(erase::AuditEraseArgs),
     /// Print the signed head of the log. Keep it elsewhere: with it a log that was cut off is found out.
     Checkpoint,
     /// Print the public key that logs and evidence are verified with.
@@ -43,6 +46,7 @@ pub async fn run(args: AuditArgs) -> anyhow::Result<()> {
         AuditVerb::Verify(verify) => verify::run(&args.client, verify).await,
         AuditVerb::List(list) => list::run(&args.client, list).await,
         AuditVerb::Export(export) => copy::run(&args.client, export).await,
+        AuditVerb::Erase(erase) => erase::run(&args.client, erase).await,
         AuditVerb::Checkpoint => {
             let (client, printer) = args.client.open()?;
             let head: CheckpointView = client.get(path::CHECKPOINT).send().await?;

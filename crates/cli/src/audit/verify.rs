@@ -56,7 +56,11 @@ pub async fn run(client: &ClientArgs, args: AuditVerifyArgs) -> anyhow::Result<(
             });
             printer.show(&shown, |_| {
                 let origin = visible(&head.origin).into_owned();
-                format!("The log {origin} is whole: {} entries, {} with details.", head.size, verified.opened)
+                let closed = match verified.closed {
+                    0 => String::new(),
+                    closed => format!(", {closed} details erased or not shown"),
+                };
+                format!("The log {origin} is whole: {} entries, {} with details{closed}.", head.size, verified.opened)
             })
         }
         Err(bad) => {

@@ -20,16 +20,16 @@ use interlock_store::{Along, AuditLogRow, EraseAuditDetails, Options, SetOnce, S
 use crate::on_both;
 use crate::rig::{Database, done, ends, engine_with, options, plan, reaches, start, stop, tenant, work};
 
-fn key() -> SigningKey {
+pub fn key() -> SigningKey {
     SigningKey::from_seed("interlock/test", &[9; 32])
 }
 
-fn logging() -> EngineOptions {
+pub fn logging() -> EngineOptions {
     EngineOptions { audit_key: Some(key()), ..options() }
 }
 
 /// The whole log, as `audit verify` fetches it.
-async fn copy(engine: &Engine, tenant: TenantId, number: Option<u64>) -> LogCopy {
+pub async fn copy(engine: &Engine, tenant: TenantId, number: Option<u64>) -> LogCopy {
     let (number, head) = engine.audit().checkpoint(tenant, number).await.unwrap();
     let mut copy = LogCopy { checkpoints: vec![head], ..LogCopy::default() };
     let mut from = Some(0);
@@ -45,12 +45,12 @@ async fn copy(engine: &Engine, tenant: TenantId, number: Option<u64>) -> LogCopy
     copy
 }
 
-fn verify(copy: &LogCopy) -> Result<VerifiedLog, BadEntry> {
+pub fn verify(copy: &LogCopy) -> Result<VerifiedLog, BadEntry> {
     verify_log(copy, Expected::default(), key().public())
 }
 
 /// Waits until all that was committed is in the log.
-async fn caught_up(engine: &Engine, tenant: TenantId) -> AuditLogRow {
+pub async fn caught_up(engine: &Engine, tenant: TenantId) -> AuditLogRow {
     for _ in 0..200 {
         // In the order in which events go, so that none slips through between two looks.
         let unsealed = engine.store().unsealed_since().await.unwrap().is_some();
@@ -126,7 +126,7 @@ on_both! {
 
         // Erased, it is gone, and the log still verifies.
         let (number, entry) = (log.number, found[0].entry.index);
-        engine.store().write(EraseAuditDetails { tenant, number, entry }).await.unwrap();
+        engine.store().write(EraseAuditDetails { tenant, number, entries: vec![entry] }).await.unwrap();
         let erased = copy(&engine, tenant, None).await;
         assert_eq!(verify(&erased).unwrap().closed, 1);
         assert!(!serde_json::to_string(&erased.entries).unwrap().contains("deploy"));

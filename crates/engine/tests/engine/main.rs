@@ -6,6 +6,7 @@ mod bucket;
 mod caps;
 mod claims;
 mod effects;
+mod evidence;
 mod feed;
 mod judge;
 mod messages;

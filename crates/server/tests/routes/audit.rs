@@ -6,7 +6,7 @@ use interlock_core::tenant::identity::Role;
 use interlock_evidence::PublicKey;
 use interlock_evidence::export::LoggedEntry;
 use interlock_evidence::verify_bundle::verify_bundle;
-use interlock_evidence::verify_log::{Expected, LogCopy, verify_log};
+use interlock_evidence::verify_log::{Expected, LogCopy, VerifiedLog, verify_log};
 use interlock_server::identity::NewKey;
 use serde_json::{Value, json};
 
@@ -94,5 +94,58 @@ async fn a_key_of_one_workspace_does_not_see_the_log() {
     }
     let run = api.start(json!([task("a")])).await;
     assert_eq!(confined.get(&format!("/runs/{run}/evidence")).await.problem(), (404, "RUN_NOT_FOUND"));
+    api.end().await;
+}
+
+/// The log as somebody copies and verifies it.
+async fn verified(api: &Api) -> VerifiedLog {
+    let head = api.get("/audit/checkpoint").await.ok();
+    let key = PublicKey::parse(api.get("/audit/key").await.ok()["public_key"].as_str().unwrap()).unwrap();
+    let mut copy = LogCopy { checkpoints: vec![head["checkpoint"].as_str().unwrap().to_owned()], ..LogCopy::default() };
+    let page = api.get("/audit?from=0&limit=500").await.ok();
+    for logged in page["entries"].as_array().unwrap() {
+        copy.entries.push(serde_json::from_value::<LoggedEntry>(logged.clone()).unwrap());
+    }
+    verify_log(&copy, Expected::default(), &key).unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_log_tells_of_a_person_is_erased_by_an_admin_once_and_the_log_still_verifies() {
+    let api = Api::new().await;
+    api.post("/users", json!({ "name": "ann", "roles": ["viewer"] })).await.ok();
+    api.post("/users", json!({ "name": "bob", "roles": ["viewer"] })).await.ok();
+    let run = canceled(&api).await;
+    sealed(&api, &format!("/runs/{run}/evidence")).await.ok();
+    while !api.get("/audit?type=user.created").await.ok().to_string().contains("bob") {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    let before = verified(&api).await;
+    let erase = json!({ "person": "ann", "reason": "she asked for it" });
+
+    for role in [Role::Viewer, Role::Operator, Role::Approver, Role::Worker] {
+        let key = api.new_key(NewKey::new(api.tenant, "no", [role].into_iter().collect())).await;
+        let refused = api.with_key(&key).post("/audit/erasures", erase.clone()).await;
+        assert_eq!(refused.problem(), (403, "PERMISSION_DENIED"), "{role}");
+    }
+    for wrong in [json!({ "person": "ann", "reason": " " }), json!({ "person": "", "reason": "x" })] {
+        assert_eq!(api.post("/audit/erasures", wrong).await.problem(), (422, "INPUT_INVALID"));
+    }
+    let foreign = api.with_key(&api.other_key).post("/audit/erasures", erase.clone()).await.ok();
+    assert_eq!(foreign["erased"], 0, "another tenant's log is another log");
+
+    let erased = api.post("/audit/erasures", erase.clone()).await.ok();
+    assert_eq!((&erased["erased"], &erased["next"]), (&json!(1), &Value::Null));
+    let again = api.post("/audit/erasures", erase).await.ok();
+    assert_eq!(again["erased"], 0, "what is erased is not erased again");
+    let shown = api.get("/audit?type=user.created").await.ok().to_string();
+    assert!(!shown.contains("ann") && shown.contains("bob"), "{shown}");
+    while kinds(&api.get("/audit?type=audit.erased").await.ok()).is_empty() {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    let noted = api.get("/audit?type=audit.erased").await.ok();
+    assert_eq!(kinds(&noted).len(), 1, "noted once: {noted}");
+    assert!(noted.to_string().contains("she asked for it") && !noted.to_string().contains("ann\\\""), "{noted}");
+    let after = verified(&api).await;
+    assert_eq!(after.closed, before.closed + 1);
     api.end().await;
 }

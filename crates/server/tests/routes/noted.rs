@@ -78,6 +78,9 @@ const SIGN_INS: &[&str] = &[
 /// Only people decide, one of two admins: `two_keys`.
 const BY_TWO: &[&str] = &["POST /changes/{change}/decision"];
 
+/// What it erases is in the log already: `audit`.
+const ERASURES: &[&str] = &["POST /audit/erasures"];
+
 /// What a note is about.
 enum Subject {
     /// The thing that the path names.
@@ -310,7 +313,7 @@ async fn every_change_of_configuration_is_in_the_log_once() {
 async fn every_route_that_changes_something_is_noted_or_told_by_runs() {
     let api = Api::new().await.in_charge().await;
     let changes = changes(&api).await;
-    let others = [OF_RUNS, ARRIVALS, QUESTIONS, SIGN_INS, BY_TWO].concat();
+    let others = [OF_RUNS, ARRIVALS, QUESTIONS, SIGN_INS, BY_TWO, ERASURES].concat();
     let noted: Vec<_> = changes.iter().map(|change| change.route).collect();
     let mutating = MATRIX.iter().filter(|line| line.method != "GET");
     let routes: Vec<_> = mutating

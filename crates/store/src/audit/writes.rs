@@ -122,13 +122,13 @@ impl Write for AppendAudit {
     }
 }
 
-/// Erases what an entry's salted hashes stand for, and the salt by which it could be guessed. The entry itself stays, and
-/// its log verifies as before. What the journal still says of it is the run's, and goes with the run.
-#[derive(Debug, Clone, Copy)]
+/// Erases what the salted hashes of entries stand for, and the salts by which it could be guessed. The entries themselves
+/// stay, and their log verifies as before. What the journal still says of them is the run's, and goes with the run.
+#[derive(Debug, Clone)]
 pub struct EraseAuditDetails {
     pub tenant: TenantId,
     pub number: u64,
-    pub entry: u64,
+    pub entries: Vec<u64>,
 }
 
 impl Write for EraseAuditDetails {
@@ -136,17 +136,30 @@ impl Write for EraseAuditDetails {
     boxed!();
 
     async fn apply<D: Db>(&self, db: &D) -> Result<Changed, DbError> {
-        let Self { tenant, number, entry } = *self;
+        let mut changed = Changed::Gone;
+        for entry in &self.entries {
+            if self.erase(db, *entry).await? {
+                changed = Changed::Done;
+            }
+        }
+        Ok(changed)
+    }
+}
+
+impl EraseAuditDetails {
+    /// Whether there is such an entry.
+    async fn erase<D: Db>(&self, db: &D, entry: u64) -> Result<bool, DbError> {
+        let (tenant, number) = (self.tenant, self.number);
         let mut rows = db.query(&sql::AUDIT_SALTS_GET, args![tenant, number, entry]).await?;
-        let Some(row) = rows.first_mut() else { return Ok(Changed::Gone) };
+        let Some(row) = rows.first_mut() else { return Ok(false) };
         let (first, last): (u64, u64) = (row.num("first_entry")?, row.num("last_entry")?);
         let mut salts = row.blob("salts")?;
-        let Some(at) = entry.checked_sub(first).map(|at| at as usize * SALTS) else { return Ok(Changed::Gone) };
-        let Some(erased) = salts.get_mut(at + LEAF_SALT..at + SALTS) else { return Ok(Changed::Gone) };
+        let Some(at) = entry.checked_sub(first).map(|at| at as usize * SALTS) else { return Ok(false) };
+        let Some(erased) = salts.get_mut(at + LEAF_SALT..at + SALTS) else { return Ok(false) };
         erased.fill(0);
         db.execute(&sql::AUDIT_SALTS_PUT, args![salts, tenant, number, last]).await?;
         db.execute(&sql::AUDIT_DETAILS_ERASE, args![tenant, number, entry]).await?;
-        Ok(Changed::Done)
+        Ok(true)
     }
 }
 

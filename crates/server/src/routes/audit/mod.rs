@@ -1,6 +1,7 @@
 //! The tenant's audit log, and the evidence of runs.
 
 mod checkpoint;
+mod erase;
 mod evidence;
 mod key;
 mod list;
@@ -14,6 +15,7 @@ pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::default()
         .routes(routes!(list::list))
         .routes(routes!(checkpoint::checkpoint))
+        .routes(routes!(erase::erase))
         .routes(routes!(key::key))
         .routes(routes!(evidence::evidence))
 }

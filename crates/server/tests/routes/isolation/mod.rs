@@ -186,6 +186,7 @@ pub fn body(line: &Line, own: &Things) -> Value {
         "/dead-letters/replay" => json!({ "message_id": own.get(Thing::Message) }),
         "/users/{user}/password" => json!({ "password": "correct horse battery" }),
         "/bulk/preview" => json!({ "filter": { "subject": "nobody" } }),
+        "/audit/erasures" => json!({ "person": "nobody", "reason": "x" }),
         "/bulk" => json!({ "action": "cancel", "filter": { "subject": "nobody" }, "expected_count": 0, "reason": "x" }),
         "/signals" => json!({ "type": "go", "key": "k" }),
         _ => json!({}),

@@ -47,6 +47,7 @@ const NAMES: &[(&str, &str, &str, Named)] = &[
     ("POST", "/approvals/{approval}/vote", "/on_behalf_of", Named::Person),
     ("GET", "/audit", "actor", Named::Person),
     ("GET", "/audit", "subject", Named::Subject),
+    ("POST", "/audit/erasures", "/person", Named::Person),
     ("POST", "/bulk", "/filter/workflow", Named::Workflow),
     ("POST", "/bulk", "/filter/subject", Named::Subject),
     ("POST", "/bulk", "/filter/workspace", Named::Workspace),
@@ -96,6 +97,10 @@ const OWN_WORDS: &[&str] = &[
     // Whom a worker has paid.
     "model",
     "provider",
+    // What a worker was given: ids of other systems.
+    "credential_id",
+    "vault_request_id",
+    "lease_id",
     // Reasons and remarks.
     "reason",
     "notes",

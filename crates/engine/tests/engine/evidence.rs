@@ -1,0 +1,158 @@
+//! Which runs have evidence without being asked for it, and what it says of their credentials; on both databases.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use interlock_core::governance::action::Action;
+use interlock_core::governance::judge::{Decision, Judge, Ruling};
+use interlock_core::ids::{RunId, TenantId};
+use interlock_core::plan::StepSpec;
+use interlock_core::plan::retry::{ErrorClass, StepError};
+use interlock_core::run::Run;
+use interlock_core::run::change::Context;
+use interlock_core::state::RunState;
+use interlock_core::time::Timestamp;
+use interlock_core::work::credential::CredentialUsed;
+use interlock_core::work::{Report, ReportedOutcome};
+use interlock_engine::audit::erase::LogPlace;
+use interlock_engine::{Engine, EngineOptions, JudgedBy, StartRun};
+use interlock_evidence::verify_bundle::verify_bundle;
+use interlock_store::EraseAuditDetails;
+
+use crate::audit::{caught_up, copy, key, logging, verify};
+use crate::on_both;
+use crate::rig::{Database, done, ends, engine_with, hello, plan, start, stop, tenant, work};
+
+#[derive(Debug)]
+struct DenyAll;
+
+impl Judge for DenyAll {
+    fn judge(&self, _: &Action, _: &Run) -> Ruling {
+        Decision::Deny { reasons: vec!["nothing is allowed".to_owned()] }.into()
+    }
+}
+
+/// How many bundles of a run are made by themselves, within seconds.
+async fn bundled(engine: &Engine, tenant: TenantId, run: RunId) -> usize {
+    for _ in 0..200 {
+        let made = engine.store().bundles(tenant, run).await.unwrap().len();
+        if made > 0 {
+            return made;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    0
+}
+
+on_both! {
+    async fn a_tenant_that_wants_it_has_evidence_of_every_run(database: &Database) {
+        let engine = engine_with(database, logging()).await;
+        let plain = tenant(&engine, |_| {}).await;
+        let always = tenant(&engine, |tenant| tenant.settings.evidence_always = true).await;
+        work(&engine, 2, |assignment| async move {
+            if assignment.input.as_str() == "0" { ReportedOutcome::Dead { error: StepError::new(ErrorClass::Invalid, "NO", "no") } } else { done("1") }
+        });
+        let steps = plan(vec![StepSpec::task("a", "a")]);
+        let none = engine.runs().start(start(plain, &steps, "1")).await.unwrap().run;
+        ends(&engine, plain, none).await;
+        let mut runs = Vec::new();
+        for input in ["1", "0"] {
+            let run = engine.runs().start(start(always, &steps, input)).await.unwrap().run;
+            ends(&engine, always, run).await;
+            runs.push(run);
+        }
+        for run in runs {
+            let made = bundled(&engine, always, run).await;
+            assert_eq!(made, 1, "each run is bundled at its end, without being asked for");
+        }
+        caught_up(&engine, plain).await;
+        assert!(engine.store().bundles(plain, none).await.unwrap().is_empty());
+        stop(engine).await;
+    }
+
+    async fn a_denied_run_has_its_evidence_soon(database: &Database) {
+        let engine = engine_with(database, EngineOptions { judge: JudgedBy::Judge(Arc::new(DenyAll)), ..logging() }).await;
+        let tenant = tenant(&engine, |_| {}).await;
+        let run = engine.runs().start(start(tenant, &plan(vec![StepSpec::task("a", "a")]), "1")).await.unwrap().run;
+        assert_eq!(ends(&engine, tenant, run).await, RunState::Failed);
+        assert!(engine.store().receipts(tenant, run).await.unwrap().is_empty());
+        assert_eq!(bundled(&engine, tenant, run).await, 1);
+        let evidence = engine.audit().evidence(tenant, run, None).await.unwrap();
+        let report = verify_bundle(evidence.bundle.as_str(), key().public());
+        assert_eq!((report.integrity, report.completeness), (Vec::new(), Vec::new()));
+        assert_eq!(report.statement.unwrap().predicate.record.run.reason.as_deref(), Some("policy_denied"));
+        stop(engine).await;
+    }
+
+    async fn the_credentials_of_a_step_are_in_the_log_and_in_its_evidence(database: &Database) {
+        let engine = engine_with(database, logging()).await;
+        let tenant = tenant(&engine, |tenant| tenant.settings.evidence_always = true).await;
+        let session = engine.workers().register(hello(1)).await.unwrap().session;
+        let steps = plan(vec![StepSpec::task("a", "a")]);
+        let used = CredentialUsed {
+            credential_id: "corp/DB".into(), vault_request_id: Some("req-1".into()), lease_id: Some("lease-1".into()),
+            fetched_at: Timestamp(5), revoked_at: Some(Timestamp(6)),
+        };
+        // However the attempt ends: given back, tried again, done.
+        let run = engine.runs().start(start(tenant, &steps, "1")).await.unwrap().run;
+        for outcome in [ReportedOutcome::Released, done("1")] {
+            let assignment = engine.workers().poll(session, 1, Duration::from_secs(30)).await.unwrap().remove(0);
+            let report = Report {
+                at: assignment.at, epoch: assignment.epoch, outcome, claim_next: false, cost: None,
+                credentials: vec![used.clone()],
+            };
+            engine.workers().complete(session, report.clone()).await.unwrap();
+            // A repeat tells nothing twice, whether it is answered or refused.
+            let _ = engine.workers().complete(session, report).await;
+        }
+        assert_eq!(ends(&engine, tenant, run).await, RunState::Succeeded);
+        assert_eq!(bundled(&engine, tenant, run).await, 1);
+        let evidence = engine.audit().evidence(tenant, run, None).await.unwrap();
+        let report = verify_bundle(evidence.bundle.as_str(), key().public());
+        assert_eq!((report.integrity, report.completeness), (Vec::new(), Vec::new()));
+        let facts = report.statement.unwrap().predicate.record.credentials_used;
+        let told: Vec<_> = facts.iter().map(|facts| (facts.position, facts.attempt, facts.lease_id.as_deref())).collect();
+        assert_eq!(told, [(0, 1, Some("lease-1")), (0, 2, Some("lease-1"))]);
+        let logged = copy(&engine, tenant, None).await;
+        verify(&logged).unwrap();
+        let naming = logged.entries.iter().filter(|logged| {
+            logged.opened.as_ref().and_then(|opened| opened.details.as_deref()).is_some_and(|text| text.contains("req-1"))
+        });
+        assert_eq!(naming.count(), 2, "the tenant's log has them too");
+        stop(engine).await;
+    }
+
+    async fn a_person_is_erased_and_log_and_evidence_still_verify(database: &Database) {
+        let engine = engine_with(database, logging()).await;
+        let tenant = tenant(&engine, |_| {}).await;
+        work(&engine, 2, |_| async { done("1") });
+        let steps = plan(vec![StepSpec::task("a", "a")]);
+        let by = |person: &str| StartRun { by: Context::operator(person), ..start(tenant, &steps, "1") };
+        let mut runs = Vec::new();
+        for person in ["ann", "bob"] {
+            let run = engine.runs().start(by(person)).await.unwrap().run;
+            ends(&engine, tenant, run).await;
+            runs.push(run);
+        }
+        let log = caught_up(&engine, tenant).await;
+        let telling = engine.audit().telling_of(tenant, "ann", LogPlace::FIRST).await.unwrap();
+        assert_eq!((telling.number, telling.next), (log.number, None));
+        assert!(!telling.entries.is_empty());
+        let erase = EraseAuditDetails { tenant, number: telling.number, entries: telling.entries.clone() };
+        engine.store().write(erase).await.unwrap();
+        let none = engine.audit().telling_of(tenant, "ann", LogPlace::FIRST).await.unwrap();
+        assert_eq!(none.entries, Vec::<u64>::new(), "a second time there is nothing left");
+
+        let whole = copy(&engine, tenant, None).await;
+        assert_eq!(verify(&whole).unwrap().closed, telling.entries.len() as u64);
+        assert!(!serde_json::to_string(&whole.entries).unwrap().contains("\"ann\""));
+        for (run, is_erased) in runs.into_iter().zip([true, false]) {
+            let evidence = engine.audit().evidence(tenant, run, None).await.unwrap();
+            let report = verify_bundle(evidence.bundle.as_str(), key().public());
+            assert_eq!(report.integrity, Vec::<String>::new());
+            let told = report.completeness.iter().any(|finding| finding.contains("(erased)"));
+            assert_eq!(told, is_erased, "{:?}", report.completeness);
+        }
+        stop(engine).await;
+    }
+}
