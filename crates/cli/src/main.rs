@@ -12,6 +12,7 @@ mod identity;
 mod operations;
 mod output;
 mod policy;
+mod project;
 mod reference;
 mod run;
 mod schedule;
@@ -67,6 +68,8 @@ enum Command {
     Bulk(bulk::BulkArgs),
     /// Look at the queues that workers take steps from.
     Queue(queue::QueueArgs),
+    /// Make a small project that runs at once: a workflow, a scenario test, and a task in the language you ask for.
+    Init(project::NewProjectArgs),
     /// Check workflow files, test them without running them, apply them.
     Workflow(workflow::WorkflowArgs),
     /// Test policies, ask them, and see what a changed one would decide.
@@ -161,6 +164,7 @@ async fn carry_out(command: Command) -> anyhow::Result<()> {
         Command::Run(args) => run::run(args).await,
         Command::Queue(args) => queue::run(args).await,
         Command::Bulk(args) => bulk::run(args).await,
+        Command::Init(args) => project::run(args),
         Command::Workflow(args) => workflow::run(args).await,
         Command::Policy(args) => policy::run(args).await,
         Command::Audit(args) => audit::run(args).await,

@@ -127,6 +127,10 @@ id!(
     KeyId, "key", "key"
 );
 id!(
+    /// A worker that has enrolled: it has this name in its certificates, and keeps it through their renewals.
+    WorkerIdentityId, "wid", "worker identity"
+);
+id!(
     /// One person's account in a tenant.
     UserId, "usr", "user"
 );

@@ -10,7 +10,7 @@ use interlock_outbound::{Outbound, OutboundOptions, Range, Url};
 use serde::Deserialize;
 
 use crate::clock::Clock;
-use crate::credentials::{Credentials, CredentialsOptions, DEFAULT_ENVIRONMENT};
+use crate::credentials::{ANY_ENVIRONMENT, Credentials, CredentialsOptions, DEFAULT_ENVIRONMENT};
 use crate::journal::LeaseJournal;
 use crate::limits;
 use crate::provider::{EntryKind, SecretProvider, Tenancy};
@@ -198,7 +198,7 @@ fn environments(file: &CredentialsFile) -> Result<BTreeMap<String, String>, Inva
     if file.environment.is_empty() {
         let mut names = file.provider.keys();
         return match (names.next(), names.next()) {
-            (Some(only), None) => Ok([(DEFAULT_ENVIRONMENT.to_owned(), only.clone())].into()),
+            (Some(only), None) => Ok([(ANY_ENVIRONMENT.to_owned(), only.clone())].into()),
             _ => Err(wrong(
                 "there are several providers: write [environment] with the one of each environment, as in `default = \"NAME\"`",
             )),

@@ -68,7 +68,7 @@ impl Credentials {
     pub fn of_one(name: &str, provider: Arc<dyn SecretProvider>, clock: Clock) -> Self {
         Self::new(CredentialsOptions {
             providers: [(name.to_owned(), provider)].into(),
-            environments: [(DEFAULT_ENVIRONMENT.to_owned(), name.to_owned())].into(),
+            environments: [(ANY_ENVIRONMENT.to_owned(), name.to_owned())].into(),
             environment: DEFAULT_ENVIRONMENT.to_owned(),
             journal: None,
             clock,
@@ -191,7 +191,7 @@ impl Credentials {
     ) -> Result<(&str, &Arc<dyn SecretProvider>), CredentialError> {
         let options = &self.0.options;
         let environment = scope.environment.as_ref().unwrap_or(&options.environment);
-        let found = options.environments.get(environment);
+        let found = options.environments.get(environment).or_else(|| options.environments.get(ANY_ENVIRONMENT));
         let found = found.and_then(|provider| options.providers.get_key_value(provider));
         found.map(|(name, provider)| (name.as_str(), provider)).ok_or_else(|| {
             let what = if options.providers.is_empty() {
@@ -203,6 +203,9 @@ impl Credentials {
         })
     }
 }
+
+/// Stands for every environment that has no provider of its own.
+pub(crate) const ANY_ENVIRONMENT: &str = "*";
 
 /// The environment of a worker that was told none.
 pub(crate) const DEFAULT_ENVIRONMENT: &str = "default";

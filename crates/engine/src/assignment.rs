@@ -34,6 +34,7 @@ pub(crate) fn assignment(run: &Run, epoch: u64) -> Option<Assignment> {
         deadline_at: run.header.deadline_at,
         traceparent: trace.parent,
         tracestate: trace.state,
+        environment: Some(run.plan.environment().to_owned()),
         command: command_terms(run, spec),
     })
 }

@@ -20,6 +20,7 @@ mod execute;
 pub mod feed;
 pub mod ids;
 pub mod loops;
+mod missed;
 pub mod options;
 pub mod output;
 pub mod parts;

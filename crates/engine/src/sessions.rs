@@ -3,12 +3,12 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use interlock_core::ids::{SessionId, TenantId};
+use interlock_core::ids::{SessionId, TenantId, WorkerIdentityId};
 use interlock_core::planted::{Bug, is_planted};
 use interlock_core::rejection::Rejection;
 use interlock_core::state::{Control, WorkerState};
 use interlock_core::time::{Millis, Timestamp};
-use interlock_core::work::{AttemptRef, WorkerHello};
+use interlock_core::work::{AttemptRef, WorkerHello, WorkerTerms};
 use interlock_store::{Changed, Claimed, CloseSession, RegisterSession, RenewSession, SessionRow, Unlisted};
 
 use crate::dispatch::need::Need;
@@ -66,8 +66,39 @@ pub struct Registered {
     pub epoch: u64,
 }
 
+/// A worker that has shown its certificate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EnrolledWorker {
+    pub identity: WorkerIdentityId,
+    pub terms: WorkerTerms,
+}
+
+/// Whose session it has to be: the tenant's, and with a certificate that one worker's and nobody else's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SessionOwner {
+    pub tenant: TenantId,
+    pub identity: Option<WorkerIdentityId>,
+}
+
+impl SessionOwner {
+    fn owns(self, session: &SessionInfo) -> Result<(), EngineError> {
+        let own = session.tenant == Some(self.tenant) && session.identity == self.identity;
+        if own { Ok(()) } else { Err(EngineError::SessionGone) }
+    }
+}
+
 impl Workers {
+    /// A session of a worker inside a server, or of one with an API key.
     pub async fn register(&self, hello: WorkerHello) -> Result<Registered, EngineError> {
+        self.register_as(hello, None).await
+    }
+
+    /// The same for a worker with a certificate: the session is its own, and stays within the certificate's bounds.
+    pub async fn register_as(
+        &self,
+        hello: WorkerHello,
+        worker: Option<EnrolledWorker>,
+    ) -> Result<Registered, EngineError> {
         if hello.queues.is_empty() || hello.slots == 0 {
             let what = "a worker needs at least one queue and one slot".to_owned();
             return Err(Rejection::InvalidInput { what }.into());
@@ -87,6 +118,8 @@ impl Workers {
             heartbeat_at: now,
             tasks: hello.tasks,
             capabilities: hello.capabilities,
+            identity: worker.as_ref().map(|worker| worker.identity),
+            terms: worker.map(|worker| worker.terms),
             unlisted: Vec::new(),
         };
         self.0.0.store.write(RegisterSession(row.clone())).await?;
@@ -122,15 +155,15 @@ impl Workers {
 
     /// Whether this is a live session of this tenant. One of another tenant is as good as none, and so is one that
     /// serves all of them: that one is inside a server.
-    pub async fn check_session(&self, tenant: TenantId, session: SessionId) -> Result<(), EngineError> {
+    pub async fn check_session(&self, of: SessionOwner, session: SessionId) -> Result<(), EngineError> {
         let info = self.session(session).await?;
-        if info.tenant == Some(tenant) { Ok(()) } else { Err(EngineError::SessionGone) }
+        of.owns(&info)
     }
 
     /// The same for a session that may be over: it gets nothing new, and may say what became of what it held.
-    pub async fn check_reporter(&self, tenant: TenantId, session: SessionId) -> Result<(), EngineError> {
+    pub async fn check_reporter(&self, of: SessionOwner, session: SessionId) -> Result<(), EngineError> {
         let info = self.session_or_ended(session).await?;
-        if info.tenant == Some(tenant) { Ok(()) } else { Err(EngineError::SessionGone) }
+        of.owns(&info)
     }
 
     /// The session as it is, or was. One that was never registered, or so long ago that it was swept away, is unknown.
@@ -165,7 +198,10 @@ impl Workers {
     ) -> Result<Vec<AttemptRef>, EngineError> {
         let info = self.session(session).await?;
         info.set_draining(draining);
-        let before = self.0.0.store.session(session).await?.map(|row| row.unlisted).unwrap_or_default();
+        let row = self.0.0.store.session(session).await?;
+        // Whichever server was told.
+        info.set_drained(row.as_ref().is_some_and(|row| row.state == WorkerState::Draining));
+        let before = row.map(|row| row.unlisted).unwrap_or_default();
         let claims = self.0.0.store.claims_of(session).await?;
         let claimed: HashSet<AttemptRef> = claims.iter().map(Claimed::at).collect();
         let now = self.0.now();
@@ -186,6 +222,19 @@ impl Workers {
         let canceled = claims.iter().filter(|claim| claim.control == Control::Canceling).map(Claimed::at);
         let canceled: HashSet<AttemptRef> = canceled.collect();
         Ok(held.iter().copied().filter(|at| !claimed.contains(at) || canceled.contains(at)).collect())
+    }
+
+    /// Whether an operator has taken the session's worker out of service; as its last heartbeat found it.
+    pub fn is_drained(&self, session: SessionId) -> bool {
+        self.0.0.sessions.get(session).is_some_and(|info| info.is_drained())
+    }
+
+    /// The session takes nothing new here from now on; the other servers find it in its row.
+    pub fn drained(&self, session: SessionId) {
+        if let Some(info) = self.0.0.sessions.get(session) {
+            info.set_drained(true);
+        }
+        self.0.0.dispatch.withdraw_offer(session);
     }
 
     /// Gives back a claim that its worker does not hold. One that was never delivered has certainly done nothing.

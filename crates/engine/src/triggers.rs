@@ -142,7 +142,7 @@ fn scope_of(scope: Value, budget: &Budget) -> Scope {
 }
 
 /// What expressions of a trigger see.
-fn scope(occasion: &Occasion, budget: &Budget) -> Scope {
+pub(crate) fn scope(occasion: &Occasion, budget: &Budget) -> Scope {
     let (kind, endpoint) = match &occasion.kind {
         Kind::Webhook { source, endpoint } => (source.as_str(), Some(endpoint)),
         Kind::Signal => ("signal", None),
@@ -259,12 +259,12 @@ fn signal<'a>(on: &'a Triggers, occasion: &Occasion, scope: &Scope) -> Option<&'
     })
 }
 
-fn one_of(wanted: &[At<Name>], found: Option<&str>) -> bool {
+pub(crate) fn one_of(wanted: &[At<Name>], found: Option<&str>) -> bool {
     wanted.is_empty() || found.is_some_and(|found| wanted.iter().any(|name| *name.0 == *found))
 }
 
 /// A filter that cannot be evaluated, because the event has not what it asks for, does not take the event.
-fn passes(filter: Option<&Expression>, scope: &Scope) -> bool {
+pub(crate) fn passes(filter: Option<&Expression>, scope: &Scope) -> bool {
     let Some(filter) = filter else { return true };
     expression::condition(&filter.0, scope).unwrap_or_else(|error| {
         tracing::debug!(filter = *filter.0, error = error.message, "a trigger's filter does not apply to an event");

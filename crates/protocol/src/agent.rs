@@ -78,6 +78,9 @@ pub struct Renewed {
     pub stop: Vec<AttemptRef>,
     /// False if the session is gone: the worker registers again and drops what it held.
     pub known: bool,
+    /// An operator takes the worker out of service: it finishes what it has, takes nothing new, and leaves.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub drain: bool,
 }
 
 /// Asks for work, and waits for it for a while.

@@ -14,6 +14,7 @@ pub mod bulk;
 pub mod changes;
 pub mod code;
 pub mod delegations;
+pub mod enrolment;
 pub mod executions;
 pub mod health;
 pub mod identity;

@@ -13,6 +13,7 @@ pub mod path {
     pub const STATUS: &str = "/api/v1/status";
     pub const WORKERS: &str = "/api/v1/workers";
     pub const WORKER: &str = "/api/v1/workers/{session}";
+    pub const WORKER_DRAIN: &str = "/api/v1/workers/{session}/drain";
     pub const QUEUES: &str = "/api/v1/queues";
 }
 

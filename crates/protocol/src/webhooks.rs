@@ -118,6 +118,20 @@ pub struct Delivered {
     pub runs: Vec<DeliveredRun>,
     #[serde(default)]
     pub skipped: Vec<SkippedRun>,
+    /// Where it started nothing: the triggers of workflows that it missed, at most 20.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missed: Vec<MissedTrigger>,
+}
+
+/// A trigger that did not take a delivery.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct MissedTrigger {
+    pub workflow: String,
+    /// The part of `on:`, such as `github`.
+    pub on: String,
+    /// What did not fit: `endpoint`, `event`, `action`, `repository`, `source` or `filter`.
+    pub failed: String,
+    pub detail: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

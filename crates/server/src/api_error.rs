@@ -48,6 +48,7 @@ impl ApiError {
             "tenant" => "TENANT_NOT_FOUND",
             "key" => "KEY_NOT_FOUND",
             "user" => "USER_NOT_FOUND",
+            "worker identity" => "WORKER_IDENTITY_NOT_FOUND",
             "delegation" => "DELEGATION_NOT_FOUND",
             "change" => "CHANGE_NOT_FOUND",
             "Slack link" => "SLACK_LINK_NOT_FOUND",

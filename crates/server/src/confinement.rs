@@ -9,8 +9,8 @@
 use axum::http::StatusCode;
 use interlock_core::tenant::identity::Permission;
 use interlock_protocol::{
-    agent, approvals, audit, bulk, changes, delegations, executions, identity, live, operations, policy, runs,
-    schedules, slack, webhooks, workflows,
+    agent, approvals, audit, bulk, changes, delegations, enrolment, executions, identity, live, operations, policy,
+    runs, schedules, slack, webhooks, workflows,
 };
 
 use crate::api_error::ApiError;
@@ -126,7 +126,10 @@ const OF_TENANT: &[&str] = &[
     audit::path::ERASURES,
     "/metrics",
     operations::path::WORKERS,
+    enrolment::path::IDENTITIES,
+    enrolment::path::IDENTITY,
     operations::path::WORKER,
+    operations::path::WORKER_DRAIN,
     live::path::SSE_FEED,
     live::path::FEED,
     live::path::WS_FEED,
@@ -151,6 +154,7 @@ const OF_TENANT: &[&str] = &[
     webhooks::path::OUTBOUND_REPLAY,
     webhooks::path::DEAD_LETTERS,
     webhooks::path::DEAD_LETTERS_REPLAY,
+    enrolment::path::RENEW,
     agent::path::REGISTER,
     agent::path::HEARTBEAT,
     agent::path::POLL,

@@ -1,7 +1,7 @@
 //! Stands before every route: who asks, and whether the matrix lets them.
 
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::{HeaderMap, Method, StatusCode};
+use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::Response;
 use interlock_core::tenant::identity::{Permission, Role};
@@ -13,6 +13,7 @@ use crate::identity::{Caller, key};
 use crate::matrix::{self, Line};
 use crate::origin;
 use crate::state::AppState;
+use crate::tls::PeerWorker;
 use crate::two_keys;
 
 /// Finds the caller, and refuses whom the route is not for. A route that the matrix does not know is not there.
@@ -25,7 +26,11 @@ pub async fn check(State(state): State<AppState>, request: Request, next: Next) 
     if line.needs == Permission::Public {
         return Ok(next.run(request).await);
     }
-    let caller = caller(&state, line, request.method(), request.headers()).await?;
+    let worker = request.extensions().get::<PeerWorker>().cloned();
+    let caller = match worker {
+        Some(worker) => certified(&state, &worker, request.headers()).await?,
+        None => caller(&state, line, request.method(), request.headers()).await?,
+    };
     confinement::check(&caller, line)?;
     let lent = line.needs == Permission::Vote && !caller.may(line.needs);
     let may = caller.may(line.needs) || lent && state.identity().decides_for_another(&caller).await?;
@@ -35,6 +40,14 @@ pub async fn check(State(state): State<AppState>, request: Request, next: Next) 
     let mut request = two_keys::check(&state, &caller, line, request).await?;
     request.extensions_mut().insert(caller);
     Ok(next.run(request).await)
+}
+
+/// A worker that has shown its certificate is that worker, and nobody else at the same time.
+async fn certified(state: &AppState, worker: &PeerWorker, headers: &HeaderMap) -> Result<Caller, ApiError> {
+    if headers.contains_key(header::AUTHORIZATION) {
+        return Err(ApiError::invalid("this connection has shown a worker's certificate: send no API key with it"));
+    }
+    state.identity().certified(worker).await
 }
 
 /// A key, or a browser's cookie. Sockets look at more ([`crate::live`]).

@@ -33,6 +33,7 @@ mod request;
 mod router;
 pub mod routes;
 mod state;
+pub mod tls;
 mod trace;
 mod two_keys;
 mod unique;

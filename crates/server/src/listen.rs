@@ -16,6 +16,7 @@ use crate::identity::{Identity, IdentityOptions, SecretError, ServerSecret};
 use crate::links::setup_link;
 use crate::router::router_of;
 use crate::state::AppState;
+use crate::tls::{Tls, TlsError, TlsOptions};
 use crate::{limits, live};
 
 /// The port of a server that nobody gave another one.
@@ -44,6 +45,8 @@ pub struct ServerOptions {
     pub connections: ConnectionOptions,
     /// Reverse proxies whose `X-Forwarded-For` is believed; nobody's by default.
     pub trusted_proxies: TrustedProxies,
+    /// HTTPS; plain HTTP where there is none.
+    pub tls: Option<TlsOptions>,
     /// How many live streams one tenant may have open here.
     pub live_streams_per_tenant_max: usize,
 }
@@ -63,6 +66,7 @@ impl ServerOptions {
             drain: Duration::from_secs(10),
             connections: ConnectionOptions::default(),
             trusted_proxies: TrustedProxies::default(),
+            tls: None,
             live_streams_per_tenant_max: live::limits::STREAMS_PER_TENANT_MAX,
         }
     }
@@ -75,7 +79,7 @@ impl ServerOptions {
             requests_per_min: self.requests_per_min,
             session: self.session,
             invite: self.invite,
-            secure_cookies: https || !self.listen.ip().is_loopback(),
+            secure_cookies: https || self.tls.is_some() || !self.listen.ip().is_loopback(),
         }
     }
 }
@@ -85,6 +89,8 @@ impl ServerOptions {
 pub enum ServerError {
     #[error(transparent)]
     Secret(#[from] SecretError),
+    #[error("HTTPS cannot be spoken: {0}")]
+    Tls(#[from] TlsError),
     #[error("cannot listen on {at}")]
     Listen { at: SocketAddr, source: io::Error },
     #[error("the server broke off: {0}")]
@@ -96,15 +102,17 @@ pub struct Server {
     listener: TcpListener,
     engine: Engine,
     options: ServerOptions,
+    tls: Option<Tls>,
 }
 
 impl Server {
     pub async fn bind(engine: Engine, options: ServerOptions) -> Result<Self, ServerError> {
         options.secret.claim(&engine.installation()).await?;
+        let tls = options.tls.clone().map(|files| Tls::open(files, engine.now())).transpose()?;
         let at = options.listen;
         let listener = TcpListener::bind(at).await.map_err(|source| ServerError::Listen { at, source })?;
         bound_unsent(&listener);
-        Ok(Self { listener, engine, options })
+        Ok(Self { listener, engine, options, tls })
     }
 
     /// Where it really listens: port 0 asks for any.
@@ -123,6 +131,15 @@ impl Server {
         Ok(address)
     }
 
+    /// The same as an address for browsers.
+    pub fn url(&self) -> io::Result<String> {
+        Ok(format!("{}://{}", scheme(self.tls.is_some()), self.here()?))
+    }
+
+    pub const fn is_encrypted(&self) -> bool {
+        self.tls.is_some()
+    }
+
     /// While the default tenant has no people: an address at which somebody becomes its first admin. It works once,
     /// and not for long.
     pub async fn first_admin_link(&self) -> Result<Option<String>, EngineError> {
@@ -133,20 +150,30 @@ impl Server {
         let identity = Identity::new(engine.clone(), options.secret.clone(), options.identity());
         let invite = identity.invite_first_admin(options.default_tenant).await?;
         let address = self.here().unwrap_or(options.listen);
-        let base = options.public_url.clone().unwrap_or_else(|| format!("http://{address}"));
+        let scheme = scheme(self.tls.is_some());
+        let base = options.public_url.clone().unwrap_or_else(|| format!("{scheme}://{address}"));
         Ok(Some(setup_link(&base, &invite.token)))
     }
 
     /// Answers until `shutdown` fires, and then what is under way. The engine stays open.
     pub async fn run(self, shutdown: CancellationToken) -> Result<(), ServerError> {
-        let Self { listener, engine, options } = self;
+        let Self { listener, engine, options, tls } = self;
         // The port that was really taken is the one that must not be called.
         let options = ServerOptions { listen: listener.local_addr()?, ..options };
-        let state = AppState::new(engine, &options, shutdown.clone());
+        let following = tls.clone().map(|tls| tls.follow(engine.clone(), shutdown.clone()));
+        let state = AppState::new(engine, &options, tls.clone(), shutdown.clone());
         let hub = state.hub().clone();
         // WebSockets have left HTTP, and so they are waited for on their own.
-        let front =
-            Front { router: router_of(state), options: options.connections, proxies: options.trusted_proxies.clone() };
+        let front = Front {
+            router: router_of(state),
+            options: options.connections,
+            proxies: options.trusted_proxies.clone(),
+            tls,
+            public_url: options.public_url.as_deref().map(Into::into),
+        };
+        if let Some(following) = following {
+            tokio::spawn(following);
+        }
         let serving = async {
             connections::serve(listener, front, shutdown.clone()).await;
             hub.drained().await;
@@ -164,6 +191,10 @@ impl Server {
             }
         }
     }
+}
+
+pub(crate) const fn scheme(encrypted: bool) -> &'static str {
+    if encrypted { "https" } else { "http" }
 }
 
 /// Connections take over what their listener says. Left to itself the kernel holds megabytes for each watcher that does

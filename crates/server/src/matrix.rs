@@ -9,8 +9,8 @@ use std::sync::LazyLock;
 
 use interlock_core::tenant::identity::Permission;
 use interlock_protocol::{
-    agent, approvals, audit, bulk, changes, delegations, executions, identity, live, operations, policy, runs,
-    schedules, slack, webhooks, workflows,
+    agent, approvals, audit, bulk, changes, delegations, enrolment, executions, identity, live, operations, policy,
+    runs, schedules, slack, webhooks, workflows,
 };
 
 use crate::identity::oidc;
@@ -50,6 +50,8 @@ pub enum Thing {
     /// A change that a second admin must agree to.
     Change,
     Key,
+    /// A worker that may enrol, or has.
+    WorkerIdentity,
     /// A person's account.
     User,
     /// The step of the run in the same request: it has no owner but the run's.
@@ -116,6 +118,7 @@ const OF_ATTEMPT: &[(Place, Thing)] = &[
 ];
 const OF_TENANT: &[(Place, Thing)] = &[(Place::Path("tenant"), Thing::Tenant)];
 const OF_KEY: &[(Place, Thing)] = &[(Place::Path("key"), Thing::Key)];
+const OF_WORKER_IDENTITY: &[(Place, Thing)] = &[(Place::Path("identity"), Thing::WorkerIdentity)];
 const OF_USER: &[(Place, Thing)] = &[(Place::Path("user"), Thing::User)];
 const OF_APPROVAL: &[(Place, Thing)] = &[(Place::Path("approval"), Thing::Approval)];
 const OF_DELEGATION: &[(Place, Thing)] = &[(Place::Path("delegation"), Thing::Delegation)];
@@ -158,6 +161,11 @@ pub static MATRIX: &[Line] = {
         line("POST", identity::path::TENANTS, Install, &[]),
         line("GET", identity::path::TENANT, Read, OF_TENANT),
         line("PATCH", identity::path::TENANT, Administer, OF_TENANT),
+        line("GET", enrolment::path::IDENTITIES, Administer, &[(Place::Cursor("after"), Thing::WorkerIdentity)]),
+        line("POST", enrolment::path::IDENTITIES, Administer, &[]),
+        line("DELETE", enrolment::path::IDENTITY, Administer, OF_WORKER_IDENTITY),
+        line("POST", enrolment::path::ENROL, Public, &[]),
+        line("POST", enrolment::path::RENEW, Work, &[]),
         line("GET", identity::path::KEYS, Administer, &[(Place::Cursor("after"), Thing::Key)]),
         line("POST", identity::path::KEYS, Administer, &[]),
         line("GET", identity::path::KEY, Administer, OF_KEY),
@@ -223,6 +231,8 @@ pub static MATRIX: &[Line] = {
         line("GET", operations::path::STATUS, Read, &[]),
         line("GET", operations::path::QUEUES, Read, &[]),
         line("GET", operations::path::WORKERS, Read, &[]),
+        line("DELETE", operations::path::WORKER, Operate, &[(Place::Path("session"), Thing::Session)]),
+        line("POST", operations::path::WORKER_DRAIN, Operate, &[(Place::Path("session"), Thing::Session)]),
         line("GET", operations::path::WORKER, Read, &[(Place::Path("session"), Thing::Session)]),
         line("GET", runs::path::WHY, Read, OF_RUN),
         line("GET", live::path::SSE_RUN, Read, OF_RUN),

@@ -234,7 +234,7 @@ impl FromRequestParts<AppState> for OfSession {
         let id = named_in_path(parts, state, "session").await?;
         let session = id.parse().map_err(|_| EngineError::SessionGone)?;
         let caller = Caller::from_request_parts(parts, state).await?;
-        state.engine().workers().check_reporter(caller.tenant, session).await?;
+        state.engine().workers().check_reporter(caller.session_owner(), session).await?;
         Ok(Self(session))
     }
 }

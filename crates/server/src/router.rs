@@ -17,7 +17,7 @@ use crate::{guard, observe, openapi, pages, routes};
 
 /// All routes. `shutdown` lets requests that wait for news answer early.
 pub fn router(engine: Engine, options: &ServerOptions, shutdown: CancellationToken) -> Router {
-    router_of(AppState::new(engine, options, shutdown))
+    router_of(AppState::new(engine, options, None, shutdown))
 }
 
 pub(crate) fn router_of(state: AppState) -> Router {

@@ -14,10 +14,11 @@ use crate::api_error::ApiError;
 use crate::body::Unfinished;
 use crate::identity::Identity;
 use crate::identity::oidc::Provider;
-use crate::listen::ServerOptions;
+use crate::listen::{ServerOptions, scheme};
 use crate::live::Hub;
 use crate::metrics::Metrics;
 use crate::plans::Plans;
+use crate::tls::{Tls, WorkerIssuer};
 
 /// Presses in Slack that are worked on at once.
 const SLACK_PRESSES_MAX: usize = 64;
@@ -32,6 +33,7 @@ struct SharedState {
     oidc: Option<Provider>,
     public_url: Option<String>,
     listen: SocketAddr,
+    tls: Option<Tls>,
     shutdown: CancellationToken,
     metrics: Metrics,
     plans: Plans,
@@ -42,7 +44,7 @@ struct SharedState {
 }
 
 impl AppState {
-    pub(crate) fn new(engine: Engine, options: &ServerOptions, shutdown: CancellationToken) -> Self {
+    pub(crate) fn new(engine: Engine, options: &ServerOptions, tls: Option<Tls>, shutdown: CancellationToken) -> Self {
         if let Some(outbound) = engine.outbound() {
             outbound.add_listener(options.listen);
         }
@@ -59,6 +61,7 @@ impl AppState {
             oidc,
             public_url,
             listen,
+            tls,
             shutdown,
             metrics,
             plans,
@@ -109,7 +112,8 @@ impl AppState {
     pub fn base_url(&self, headers: &HeaderMap) -> String {
         self.0.public_url.clone().unwrap_or_else(|| {
             let host = headers.get(header::HOST).and_then(|value| value.to_str().ok());
-            format!("http://{}", host.map_or_else(|| self.0.listen.to_string(), str::to_owned))
+            let scheme = scheme(self.0.tls.is_some());
+            format!("{scheme}://{}", host.map_or_else(|| self.0.listen.to_string(), str::to_owned))
         })
     }
 
@@ -117,6 +121,11 @@ impl AppState {
     pub(crate) fn public_host(&self) -> Option<&str> {
         let url = self.0.public_url.as_deref()?;
         url.split_once("://").map(|(_, rest)| rest.split('/').next().unwrap_or(rest))
+    }
+
+    /// What signs the certificates of workers, if this server speaks HTTPS and has an authority.
+    pub(crate) fn worker_issuer(&self) -> Option<Arc<WorkerIssuer>> {
+        self.0.tls.as_ref()?.worker_issuer()
     }
 
     /// Whether only this machine can reach the server.

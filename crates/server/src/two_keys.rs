@@ -14,7 +14,7 @@ use interlock_core::tenant::identity::Permission;
 use interlock_protocol::changes::{CHANGE_HEADER, limits};
 use interlock_protocol::identity::ChangeTenant;
 use interlock_protocol::identity::limits::PAGE_MAX;
-use interlock_protocol::{delegations, identity, policy, slack};
+use interlock_protocol::{delegations, enrolment, identity, policy, slack};
 use interlock_store::{AskChange, ChangeRow, ChangeState, Changed, Tenant, UseChange, UserRow};
 use serde_json::{Value, json};
 
@@ -49,6 +49,7 @@ impl Subject {
                 | identity::path::USER_PASSWORD
                 | identity::path::KEYS
                 | identity::path::KEY_ROTATE
+                | enrolment::path::IDENTITIES
                 | delegations::path::DELEGATIONS,
             )
             | ("PATCH", identity::path::USER | identity::path::TENANT)
@@ -127,7 +128,7 @@ impl GuardedRequest {
             }
             identity::path::USER_PASSWORD => match caller.via {
                 Via::Session { user, .. } => self.path == self.route.replace("{user}", &user.to_string()),
-                Via::Key { .. } | Via::Token { .. } | Via::Slack { .. } => false,
+                Via::Key { .. } | Via::Worker(_) | Via::Token { .. } | Via::Slack { .. } => false,
             },
             // To shut somebody out can't wait.
             identity::path::USER => self.body == json!({ "disabled": true }),

@@ -54,6 +54,7 @@ mod submit;
 mod tenants;
 mod unreadable;
 mod value;
+mod worker_identities;
 mod workers;
 mod workflows;
 mod write;
@@ -118,6 +119,10 @@ pub use sqlite::memory::{change as change_memory, copy as copy_memory, forget as
 pub use store::Store;
 pub use subjects::{QueuedRun, SignalSubject, SubjectLine, SubjectSignaled};
 pub use tenants::{AddTenant, PutTenant, Tenant};
-pub use workers::{CloseSession, ExpireSessions, RegisterSession, RenewSession, SessionRow, SetSessionState, Unlisted};
+pub use worker_identities::{AddWorkerIdentity, EnrolWorker, RenewWorker, RevokeWorkerIdentity, WorkerIdentityRow};
+pub use workers::{
+    CloseSession, DrainSession, ExpireSessions, ForgetSession, RegisterSession, RenewSession, SessionRow,
+    SetSessionState, Unlisted,
+};
 pub use workflows::{PutWorkflow, SetWorkflowDisabled, WorkflowRow, WorkflowVersionRow, WorkflowVersionSummary};
 pub use write::{Along, Changed, Done, Stored, TenantWrite, Write};

@@ -73,6 +73,11 @@ pub(crate) static SQLITE: &[Migration] = &[
         sql: include_str!("../migrations/sqlite/0025_endpoint_names.sql"),
     },
     Migration { version: 26, name: "output_heads", sql: include_str!("../migrations/sqlite/0026_output_heads.sql") },
+    Migration {
+        version: 27,
+        name: "worker_identities",
+        sql: include_str!("../migrations/sqlite/0027_worker_identities.sql"),
+    },
 ];
 
 pub(crate) static POSTGRES: &[Migration] = &[
@@ -134,6 +139,11 @@ pub(crate) static POSTGRES: &[Migration] = &[
         sql: include_str!("../migrations/postgres/0025_endpoint_names.sql"),
     },
     Migration { version: 26, name: "output_heads", sql: include_str!("../migrations/postgres/0026_output_heads.sql") },
+    Migration {
+        version: 27,
+        name: "worker_identities",
+        sql: include_str!("../migrations/postgres/0027_worker_identities.sql"),
+    },
 ];
 
 /// The oldest schema whose binaries can work with this one: they neither miss nor are refused what this release has added.

@@ -4,12 +4,12 @@ use crate::sql::{Stmt, hot, side};
 use crate::{
     approvals, audit, bulk_jobs, changes, check, claims, decisions, delegations, evidence, feed, idempotency, inbound,
     keys, meta, outbound, outbox, output, payloads, people, policies, receipts, retention, runs, schedules, signals,
-    slack, subjects, tenants, workers, workflows,
+    slack, subjects, tenants, worker_identities, workers, workflows,
 };
 
 /// All of them, for the test that prepares each on both databases.
 pub fn all_statements() -> impl Iterator<Item = &'static Stmt> {
-    let nouns: [&[&Stmt]; 30] = [
+    let nouns: [&[&Stmt]; 31] = [
         approvals::sql::ALL,
         audit::sql::ALL,
         bulk_jobs::sql::ALL,
@@ -38,6 +38,7 @@ pub fn all_statements() -> impl Iterator<Item = &'static Stmt> {
         slack::sql::ALL,
         subjects::sql::ALL,
         tenants::sql::ALL,
+        worker_identities::sql::ALL,
         workers::sql::ALL,
         workflows::sql::ALL,
     ];

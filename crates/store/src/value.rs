@@ -3,7 +3,7 @@
 
 use interlock_core::ids::{
     ApprovalId, ChangeId, DecisionId, DelegationId, InboundId, JobId, KeyId, OutboundId, OutboxId, ReceiptId, RunId,
-    ScheduleId, ServerId, SessionId, SignalId, SlackId, TenantId, UserId,
+    ScheduleId, ServerId, SessionId, SignalId, SlackId, TenantId, UserId, WorkerIdentityId,
 };
 use interlock_core::json::{Hash, Json};
 use interlock_core::time::Timestamp;
@@ -117,6 +117,7 @@ id_values!(
     OutboxId,
     ServerId,
     KeyId,
+    WorkerIdentityId,
     UserId
 );
 id_values!(DecisionId, JobId, ScheduleId, SlackId, InboundId, OutboundId);
@@ -310,9 +311,14 @@ impl Row {
     }
 
     pub fn hash(&mut self, column: &'static str) -> Result<Hash, CorruptRow> {
-        let bytes = self.blob(column)?;
+        self.opt_hash(column)?.ok_or_else(|| self.corrupt(column, "is NULL"))
+    }
+
+    pub fn opt_hash(&mut self, column: &'static str) -> Result<Option<Hash>, CorruptRow> {
+        let Some(bytes) = self.opt_blob(column)? else { return Ok(None) };
         let len = bytes.len();
-        bytes.try_into().map(Hash).map_err(|_| self.corrupt(column, format!("expected 32 bytes, found {len}")))
+        let hash = bytes.try_into().map(Hash);
+        hash.map(Some).map_err(|_| self.corrupt(column, format!("expected 32 bytes, found {len}")))
     }
 }
 
@@ -340,4 +346,4 @@ macro_rules! from16 {
     };
 }
 from16!(TenantId, RunId, SessionId, ApprovalId, DelegationId, ReceiptId, SignalId, OutboxId, ServerId, KeyId, UserId);
-from16!(ChangeId, DecisionId, JobId, ScheduleId, SlackId, InboundId, OutboundId);
+from16!(ChangeId, WorkerIdentityId, DecisionId, JobId, ScheduleId, SlackId, InboundId, OutboundId);

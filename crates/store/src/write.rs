@@ -244,6 +244,11 @@ pub(crate) async fn changed<D: Db>(db: &D, stmt: &'static Stmt, values: Vec<Valu
 }
 
 /// A list, as it stands in a row.
+/// A value as its JSON text.
+pub(crate) fn json_text<T: serde::Serialize>(value: &T) -> Result<String, DbError> {
+    serde_json::to_string(value).map_err(|error| DbError::Other(error.to_string()))
+}
+
 pub(crate) fn json_list<T: serde::Serialize>(items: &[T]) -> Result<String, DbError> {
     serde_json::to_string(items).map_err(|error| DbError::Other(error.to_string()))
 }

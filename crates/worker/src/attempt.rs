@@ -31,6 +31,8 @@ pub(crate) struct Slots<T> {
     pub tasks: Tasks,
     pub connectors: Option<Arc<Connectors>>,
     pub commands: Option<Arc<Commands>>,
+    /// The worker has a certificate: the environment of a run decides about its credentials.
+    pub enrolled: bool,
     /// How long a task may clean up once it is no longer wanted.
     pub stop_grace: Duration,
 }
@@ -81,7 +83,10 @@ impl<T: Transport> Slots<T> {
     }
 
     async fn run(&self, taken: Taken) -> EndedAttempt {
-        let Taken { assignment, token } = taken;
+        let Taken { mut assignment, token } = taken;
+        if !self.enrolled {
+            assignment.environment = None;
+        }
         let Some(handler) = self.executor(&assignment) else {
             let (kind, task) = (assignment.kind, &assignment.handler);
             warn!(%kind, task, run = %assignment.at.run, "no such task here; the step is given back");

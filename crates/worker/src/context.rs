@@ -65,6 +65,11 @@ impl TaskContext {
         self.0.assignment.at.tenant
     }
 
+    /// The environment in which the run acts, where that decides about credentials: for a worker with a certificate.
+    pub fn environment(&self) -> Option<String> {
+        self.0.assignment.environment.clone()
+    }
+
     pub fn run(&self) -> RunId {
         self.0.assignment.at.run
     }

@@ -1,6 +1,6 @@
 //! The worker's calls over HTTP: JSON bodies, one connection pool, long polls.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use interlock_core::ids::SessionId;
@@ -12,9 +12,10 @@ use interlock_protocol::body::AnswerBody;
 use interlock_protocol::problem::{Problem, is_transient};
 use interlock_protocol::transport::{Transport, TransportError};
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE};
-use reqwest::{Client, StatusCode, Url};
+use reqwest::{Certificate, Client, Identity, StatusCode, Url};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use zeroize::Zeroizing;
 
 use crate::limits;
 
@@ -29,16 +30,39 @@ const QUOTED_CHARS_MAX: usize = 200;
 /// Why a transport cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum InvalidServer {
-    #[error("`{url}` is not the address of a server: {what}; write http://HOST:PORT")]
+    #[error("`{url}` is not the address of a server: {what}; write http://HOST:PORT or https://HOST:PORT")]
     Url { url: String, what: String },
+    #[error("a worker shows its certificate in the handshake of HTTPS, and `{url}` has none; write https://HOST:PORT")]
+    PlainWithCertificate { url: String },
     #[error("the HTTP client cannot be set up: {0}")]
     Client(#[from] reqwest::Error),
 }
 
-/// Reaches a server at `http://host:port`. Cloning shares the connections.
+/// Where the server is, and how worker and server know each other.
+#[derive(Clone)]
+pub struct TransportOptions {
+    /// `http://HOST:PORT` or `https://HOST:PORT`.
+    pub server: String,
+    pub credential: WorkerCredential,
+    /// The authorities (PEM) by which the server is trusted; the machine's own ones where there are none.
+    pub ca_pem: Option<Vec<u8>>,
+}
+
+/// How a worker proves who it is.
+#[derive(Clone)]
+pub enum WorkerCredential {
+    None,
+    /// An API key, sent with every call.
+    Key(String),
+    /// A client certificate with its key, in PEM.
+    Certificate(Zeroizing<String>),
+}
+
+/// Reaches a server. Cloning shares the connections.
 #[derive(Clone)]
 pub struct HttpTransport {
-    client: Client,
+    /// Replaced as a whole when the certificate is renewed.
+    client: Arc<RwLock<Client>>,
     base: Arc<str>,
     authorization: Option<Arc<str>>,
 }
@@ -46,22 +70,44 @@ pub struct HttpTransport {
 impl HttpTransport {
     /// Sends `token`, if there is one, with every call.
     pub fn new(server: &str, token: Option<String>) -> Result<Self, InvalidServer> {
-        let invalid = |what: String| InvalidServer::Url { url: server.to_owned(), what };
+        let credential = token.map_or(WorkerCredential::None, WorkerCredential::Key);
+        Self::open(&TransportOptions { server: server.to_owned(), credential, ca_pem: None })
+    }
+
+    pub fn open(options: &TransportOptions) -> Result<Self, InvalidServer> {
+        let server = &options.server;
+        let invalid = |what: String| InvalidServer::Url { url: server.clone(), what };
         let url = Url::parse(server).map_err(|error| invalid(error.to_string()))?;
-        if url.scheme() != "http" {
-            return Err(invalid(format!("this build speaks plain http, not {}", url.scheme())));
+        match url.scheme() {
+            "http" if matches!(options.credential, WorkerCredential::Certificate(_)) => {
+                return Err(InvalidServer::PlainWithCertificate { url: server.clone() });
+            }
+            "http" | "https" => {}
+            other => return Err(invalid(format!("it speaks {other}"))),
         }
-        let client = Client::builder()
-            .connect_timeout(CONNECT_TIMEOUT)
-            .pool_idle_timeout(IDLE_MAX)
-            .tcp_nodelay(true)
-            .redirect(reqwest::redirect::Policy::none())
-            // The server is named by the operator of this worker; a proxy from the environment is for others.
-            .no_proxy()
-            .build()?;
+        let client = client(options)?;
         let base = url.as_str().trim_end_matches('/').into();
-        let authorization = token.map(|token| format!("Bearer {token}").into());
-        Ok(Self { client, base, authorization })
+        let authorization = match &options.credential {
+            WorkerCredential::Key(token) => Some(format!("Bearer {token}").into()),
+            _ => None,
+        };
+        Ok(Self { client: Arc::new(RwLock::new(client)), base, authorization })
+    }
+
+    /// Goes on with a renewed certificate. Calls that are under way end as they began.
+    pub fn renew(&self, options: &TransportOptions) -> Result<(), InvalidServer> {
+        let fresh = client(options)?;
+        *self.client.write().unwrap_or_else(PoisonError::into_inner) = fresh;
+        Ok(())
+    }
+
+    fn client(&self) -> Client {
+        self.client.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// A call that is none of a session: enrolment, and the renewal of a certificate.
+    pub async fn ask<A: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<A, TransportError> {
+        self.call(path, body, limits::CALL_TIMEOUT).await
     }
 
     async fn call<A: DeserializeOwned>(
@@ -79,7 +125,7 @@ impl HttpTransport {
         let body =
             serde_json::to_vec(body).map_err(|error| TransportError::refused("REQUEST_INVALID", error.to_string()))?;
         let mut request = self
-            .client
+            .client()
             .post(format!("{}{path}", self.base))
             .header(CONTENT_TYPE, "application/json")
             .timeout(span)
@@ -107,6 +153,23 @@ impl HttpTransport {
     ) -> Result<A, TransportError> {
         self.call(&path.replace("{session}", &session.to_string()), body, limits::CALL_TIMEOUT).await
     }
+}
+
+fn client(options: &TransportOptions) -> Result<Client, InvalidServer> {
+    let mut builder = Client::builder()
+        .connect_timeout(CONNECT_TIMEOUT)
+        .pool_idle_timeout(IDLE_MAX)
+        .tcp_nodelay(true)
+        .redirect(reqwest::redirect::Policy::none())
+        // The server is named by the operator of this worker; a proxy from the environment is for others.
+        .no_proxy();
+    if let Some(pem) = &options.ca_pem {
+        builder = builder.tls_certs_only(Certificate::from_pem_bundle(pem)?);
+    }
+    if let WorkerCredential::Certificate(pem) = &options.credential {
+        builder = builder.identity(Identity::from_pem(pem.as_bytes())?);
+    }
+    Ok(builder.build()?)
 }
 
 fn lost(error: &reqwest::Error) -> TransportError {

@@ -47,7 +47,7 @@ pub use error::{EffectFailure, Happened, TaskError};
 pub use executors::command::{CommandOptions, Commands};
 pub use executors::connector::{Connectors, ProbePauses};
 pub use executors::program::ExecTask;
-pub use http::HttpTransport;
+pub use http::{HttpTransport, TransportOptions, WorkerCredential};
 pub use interlock_core::cost::Cost;
 pub use task::{Flow, IntoFlow, Task, Tasks, WaitFor};
 pub use worker::{Worker, WorkerError, WorkerOptions};

@@ -38,6 +38,9 @@ async fn heartbeats<T: Transport>(session: &Session<T>) {
                     info!(run = %at.run, position = at.position, attempt = at.attempt, "the server stops an attempt");
                     session.stop(at);
                 }
+                if renewed.drain {
+                    session.drained.cancel();
+                }
                 said_draining = draining;
                 next_at = sent_at + session.renew_every;
             }

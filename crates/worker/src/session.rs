@@ -31,6 +31,8 @@ pub(crate) struct Session<T> {
     pub gone: CancellationToken,
     /// Fires when the worker takes nothing new.
     pub draining: CancellationToken,
+    /// An operator takes the worker out of service.
+    pub drained: CancellationToken,
     pub jitter: Arc<Jitter>,
     held: Mutex<BTreeMap<AttemptRef, Held>>,
     /// Outcomes of effects that are being told. A task that is stopped meanwhile does not take them along.
@@ -51,6 +53,7 @@ impl<T: Transport> Session<T> {
             lease: Lease::new(sent_at, registered.lease_ms.as_duration()),
             gone: CancellationToken::new(),
             draining: CancellationToken::new(),
+            drained: CancellationToken::new(),
             jitter,
             held: Mutex::default(),
             outcomes: Mutex::default(),

@@ -43,6 +43,8 @@ pub struct WorkerOptions {
     pub stop_grace: Duration,
     /// How long running tasks may go on after the shutdown has begun.
     pub drain_grace: Duration,
+    /// It has a certificate: the environment of a run decides which credentials it gets.
+    pub enrolled: bool,
     /// What the spread of pauses is drawn from.
     pub seed: u64,
 }
@@ -59,6 +61,7 @@ impl Default for WorkerOptions {
             poll_wait: Duration::from_secs(20),
             stop_grace: interlock_core::limits::WORKER_STOP_GRACE.as_duration(),
             drain_grace: Duration::from_secs(30),
+            enrolled: false,
             seed: 0,
         }
     }
@@ -84,6 +87,8 @@ pub struct Worker<T> {
 enum Ended {
     /// The worker was told to stop, and has.
     Shutdown,
+    /// An operator has taken it out of service; it has finished what it had.
+    Drained,
     /// The server has forgotten the session.
     Gone,
 }
@@ -142,7 +147,7 @@ impl<T: Transport> Worker<T> {
                 session.outcomes_told().await;
             });
             match ended {
-                Ended::Shutdown => break Ok(()),
+                Ended::Shutdown | Ended::Drained => break Ok(()),
                 Ended::Gone => warn!("the session is gone; what it held is stopped and reported, registering again"),
             }
         };
@@ -190,6 +195,7 @@ impl<T: Transport> Worker<T> {
             tasks: self.tasks.clone(),
             connectors: self.connectors.clone(),
             commands: self.commands.clone(),
+            enrolled: self.options.enrolled,
             stop_grace: self.options.stop_grace,
         });
         // It is aborted when this future is dropped.
@@ -201,6 +207,7 @@ impl<T: Transport> Worker<T> {
             biased;
             () = shutdown.cancelled() => Ended::Shutdown,
             () = session.gone.cancelled() => Ended::Gone,
+            () = session.drained.cancelled() => Ended::Drained,
             () = self.fill(&slots, working) => Ended::Gone,
         };
         match ended {
@@ -209,6 +216,16 @@ impl<T: Transport> Worker<T> {
                 join_until(working, cleaned_up).await;
             }
             Ended::Shutdown => self.drain(session, working).await,
+            Ended::Drained => {
+                info!(running = working.len(), "taken out of service: running steps finish, then this worker leaves");
+                session.draining.cancel();
+                tokio::select! {
+                    // As long as they take, unless the process is told to stop.
+                    () = async { while working.join_next().await.is_some() {} } => {}
+                    () = shutdown.cancelled() => {}
+                }
+                self.drain(session, working).await;
+            }
         }
         ended
     }

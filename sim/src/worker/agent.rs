@@ -229,9 +229,9 @@ impl Transport for InProcess {
             })
             .await;
         match answer {
-            Ok(stop) => Ok(Renewed { lease_ms: LEASE, stop, known: true }),
+            Ok(stop) => Ok(Renewed { lease_ms: LEASE, stop, known: true, drain: false }),
             Err(CallError::Refused(EngineError::SessionGone)) => {
-                Ok(Renewed { lease_ms: LEASE, stop: held, known: false })
+                Ok(Renewed { lease_ms: LEASE, stop: held, known: false, drain: false })
             }
             Err(error) => Err(refused(error)),
         }

@@ -31,6 +31,9 @@ enum ContextVerb {
         /// The server's address.
         #[arg(long, value_name = "URL")]
         server: String,
+        /// The authority (PEM) that has signed the server's certificate, if it is none of this machine's.
+        #[arg(long, value_name = "FILE")]
+        ca: Option<std::path::PathBuf>,
         /// Make it the current one as well.
         #[arg(long = "use")]
         switch: bool,
@@ -76,7 +79,10 @@ pub fn run(args: ContextArgs) -> anyhow::Result<()> {
             printer.note(&format!("Commands now talk to `{name}`, {server}."));
             Ok(())
         }
-        ContextVerb::Add { name, server, switch } => add(printer, &name, &server, switch),
+        ContextVerb::Add { name, server, ca, switch } => {
+            let ca = ca.map(|path| kept_path(&path)).transpose()?;
+            add(printer, &name, Context { server: address(&server)?, credential: None, ca }, switch)
+        }
         ContextVerb::Remove { name, sure } => remove(printer, &name, sure),
         ContextVerb::Show { server } => show(printer, &server),
     }
@@ -120,13 +126,19 @@ fn list(printer: Printer) -> anyhow::Result<()> {
     printer.list(&shown, table, if_empty)
 }
 
-fn add(printer: Printer, name: &str, server: &str, switch: bool) -> anyhow::Result<()> {
+/// A path that is good wherever a command is started, of a file that can be read.
+pub fn kept_path(path: &std::path::Path) -> anyhow::Result<std::path::PathBuf> {
+    super::trust::read(path)?;
+    Ok(std::path::absolute(path)?)
+}
+
+fn add(printer: Printer, name: &str, context: Context, switch: bool) -> anyhow::Result<()> {
     let mut contexts = Contexts::load()?;
-    let server = address(server)?;
-    // A key belongs to the server it was made for.
-    let kept = contexts.contexts.get(name).filter(|known| known.server == server);
-    let credential = kept.and_then(|known| known.credential.clone());
-    contexts.put(name, Context { server: server.clone(), credential })?;
+    let server = context.server.clone();
+    // A key, and an authority, belong to the server they were stored for.
+    let kept = contexts.contexts.get(name).filter(|known| known.server == server).cloned();
+    let (credential, ca) = kept.map_or((None, None), |known| (known.credential, known.ca));
+    contexts.put(name, Context { credential, ca: context.ca.or(ca), ..context })?;
     if switch {
         contexts.current = Some(name.to_owned());
     }

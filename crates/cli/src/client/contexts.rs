@@ -37,6 +37,9 @@ pub struct Context {
     /// A key, or a person's token.
     #[serde(default, alias = "api_key", skip_serializing_if = "Option::is_none")]
     pub credential: Option<Secret>,
+    /// The authority (PEM) by which the server is trusted; the machine's own ones where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ca: Option<PathBuf>,
 }
 
 /// Where the user's files are: `INTERLOCK_CONFIG_DIR`, else below XDG_CONFIG_HOME, else below ~/.config.
@@ -115,6 +118,13 @@ impl Contexts {
         candidates.find(|context| context.server == server && context.credential.is_some())?.credential.clone()
     }
 
+    /// The authority stored for a server.
+    pub fn ca_for(&self, server: &str) -> Option<PathBuf> {
+        let current = self.current.as_ref().and_then(|name| self.contexts.get(name));
+        let mut candidates = current.into_iter().chain(self.contexts.values());
+        candidates.find(|context| context.server == server && context.ca.is_some())?.ca.clone()
+    }
+
     pub fn put(&mut self, name: &str, context: Context) -> anyhow::Result<()> {
         check_name(name)?;
         anyhow::ensure!(
@@ -168,8 +178,8 @@ mod tests {
     fn example() -> Contexts {
         let mut contexts = Contexts { current: Some("prod".into()), ..Contexts::default() };
         let credential = Secret::new("il_0123456789");
-        contexts.put("prod", Context { server: "https://prod.example".into(), credential }).unwrap();
-        contexts.put("dev", Context { server: "http://127.0.0.1:1".into(), credential: None }).unwrap();
+        contexts.put("prod", Context { server: "https://prod.example".into(), credential, ca: None }).unwrap();
+        contexts.put("dev", Context { server: "http://127.0.0.1:1".into(), credential: None, ca: None }).unwrap();
         contexts
     }
 
@@ -200,6 +210,6 @@ mod tests {
     fn an_unknown_context_names_the_nearest() {
         let error = example().named("prd").unwrap_err().to_string();
         assert!(error.contains("did you mean `prod`?"), "{error}");
-        assert!(example().put("a b", Context { server: String::new(), credential: None }).is_err());
+        assert!(example().put("a b", Context { server: String::new(), credential: None, ca: None }).is_err());
     }
 }

@@ -75,10 +75,14 @@ impl ClientError {
     /// What to try next.
     pub fn hint(&self) -> Option<String> {
         Some(match self {
-            Self::Unreachable { server, loopback: true, .. } => format!(
+            Self::Unreachable { server, loopback: true, what } if !is_untrusted(what) => format!(
                 "Is it running? `interlock up` starts one on this machine; for another address use --server, \
                  INTERLOCK_SERVER or `interlock context use`. Tried: {server}"
             ),
+            Self::Unreachable { what, .. } if is_untrusted(what) => "The server's certificate is not trusted here: name the \
+                authority that has signed it with --ca FILE or INTERLOCK_CA, as in the server's `tls/ca.pem`; check that the \
+                address is a name that the certificate has."
+                .to_owned(),
             Self::Unreachable { .. } => "Check the address (`interlock context show`), and whether this machine may \
                                          reach it: `interlock doctor --server URL` looks."
                 .to_owned(),
@@ -142,6 +146,11 @@ fn refusal_hint(server: &str, had_credential: bool, problem: &Problem) -> Option
         let _ = write!(hint, "{space}`interlock run show {run}` shows the run that is in the way.");
     }
     (!hint.is_empty()).then_some(hint)
+}
+
+/// Whether the handshake failed because of the certificate.
+fn is_untrusted(what: &str) -> bool {
+    what.contains("invalid peer certificate") || what.contains("UnknownIssuer")
 }
 
 /// An error with its causes, each said once.

@@ -19,6 +19,9 @@ pub struct Local {
     pub server: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api_key: Option<Secret>,
+    /// The authority by which an HTTPS server is trusted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ca: Option<PathBuf>,
     pub pid: u32,
 }
 
@@ -50,19 +53,18 @@ pub fn flags(server: &str, key_file: &Path) -> String {
 }
 
 /// Leaves the note. A machine without a home goes without: flags still work.
-pub fn announce(server: String, api_key: Option<Secret>, key_file: &Path) -> Announced {
+pub fn announce(local: Local, key_file: &Path) -> Announced {
     let Some(path) = config_dir().map(|dir| dir.join(FILE)) else { return Announced(None) };
-    if let Some(first) = find().filter(|first| first.pid != std::process::id() && first.server != server)
+    if let Some(first) = find().filter(|first| first.pid != local.pid && first.server != local.server)
         && answers(&first)
     {
         eprintln!(
             "interlock: commands go on to find the server at {}; for this one, give {}",
             first.server,
-            flags(&server, key_file)
+            flags(&local.server, key_file)
         );
         return Announced(None);
     }
-    let local = Local { server, api_key, pid: std::process::id() };
     let written = serde_json::to_string(&local).map_err(Into::into).and_then(|text| write_private(&path, &text));
     match written {
         Ok(()) => Announced(Some(path)),
@@ -75,7 +77,8 @@ pub fn announce(server: String, api_key: Option<Secret>, key_file: &Path) -> Ann
 
 /// Whether somebody listens there: the process id alone may have gone to another program.
 fn answers(local: &Local) -> bool {
-    let address = local.server.strip_prefix("http://").and_then(|address| address.parse::<SocketAddr>().ok());
+    let address = local.server.split_once("://").map(|(_, address)| address);
+    let address = address.and_then(|address| address.parse::<SocketAddr>().ok());
     address.is_some_and(|address| TcpStream::connect_timeout(&address, LISTENS_WITHIN).is_ok())
 }
 

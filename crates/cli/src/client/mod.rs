@@ -12,6 +12,7 @@ pub mod live;
 pub mod local;
 mod secret;
 pub mod target;
+pub mod trust;
 
 use std::time::Duration;
 
@@ -101,6 +102,10 @@ impl Client {
             .user_agent(concat!("interlock/", env!("CARGO_PKG_VERSION")));
         if target.is_loopback() {
             builder = builder.no_proxy();
+        }
+        if let Some(path) = &target.ca {
+            let roots = trust::certificates(path).map_err(|error| ClientError::Setup(error.to_string()))?;
+            builder = builder.tls_certs_only(roots);
         }
         let http = builder.build().map_err(|error| ClientError::Setup(error::in_full(&error)))?;
         Ok(Self { http, target, change: None })

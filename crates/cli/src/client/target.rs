@@ -25,6 +25,16 @@ pub struct TargetArgs {
     /// A file that holds the API key. INTERLOCK_API_KEY may hold the key itself.
     #[arg(long, global = true, env = "INTERLOCK_API_KEY_FILE", value_name = "FILE", help_heading = "Connection")]
     pub api_key_file: Option<PathBuf>,
+    /// The authority (PEM) that has signed the server's certificate: it is trusted, and no other.
+    #[arg(
+        long,
+        global = true,
+        env = "INTERLOCK_CA",
+        value_name = "FILE",
+        help_heading = "Connection",
+        hide_short_help = true
+    )]
+    pub ca: Option<PathBuf>,
 }
 
 /// Where requests go, and what they carry.
@@ -33,6 +43,8 @@ pub struct Target {
     /// Without a slash at its end.
     pub server: String,
     pub credential: Option<Secret>,
+    /// The authority by which the server is trusted; the machine's own ones where there is none.
+    pub ca: Option<PathBuf>,
     /// How it was found, for `context show` and `doctor`.
     pub from: &'static str,
 }
@@ -44,6 +56,7 @@ impl TargetArgs {
         if let Some(given) = self.given_credential()? {
             target.credential = Some(given);
         }
+        target.ca = self.ca.clone().or(target.ca);
         Ok(target)
     }
 
@@ -55,30 +68,34 @@ impl TargetArgs {
                 let found = local::find().ok_or_else(|| {
                     Ended::saying(Exit::Config, "no server runs on this machine; `interlock up` starts one")
                 })?;
-                return Ok(Target { server: address(&found.server)?, credential: found.api_key, from: "--context" });
+                let server = address(&found.server)?;
+                return Ok(Target { server, credential: found.api_key, ca: found.ca, from: "--context" });
             }
             let context = contexts.named(name)?;
             let server = address(&context.server)?;
-            return Ok(Target { server, credential: context.credential.clone(), from: "--context" });
+            let (credential, ca) = (context.credential.clone(), context.ca.clone());
+            return Ok(Target { server, credential, ca, from: "--context" });
         }
         if let Some(server) = &self.server {
             let server = address(server)?;
             // A stored key goes only to the server that it was stored for.
-            let credential = contexts
-                .credential_for(&server)
-                .or_else(|| local::find().filter(|local| local.server == server).and_then(|local| local.api_key));
-            return Ok(Target { server, credential, from: "--server" });
+            let local = local::find().filter(|local| local.server == server);
+            let (key, local_ca) = local.map_or((None, None), |local| (local.api_key, local.ca));
+            let credential = contexts.credential_for(&server).or(key);
+            let ca = contexts.ca_for(&server).or(local_ca);
+            return Ok(Target { server, credential, ca, from: "--server" });
         }
         if let Some(name) = &contexts.current {
             let context = contexts.named(name)?;
             let server = address(&context.server)?;
-            return Ok(Target { server, credential: context.credential.clone(), from: "the current context" });
+            let (credential, ca) = (context.credential.clone(), context.ca.clone());
+            return Ok(Target { server, credential, ca, from: "the current context" });
         }
         if let Some(local) = local::find() {
             let server = address(&local.server)?;
-            return Ok(Target { server, credential: local.api_key, from: "the server on this machine" });
+            return Ok(Target { server, credential: local.api_key, ca: local.ca, from: "the server on this machine" });
         }
-        Ok(Target { server: DEFAULT_SERVER.to_owned(), credential: None, from: "the default" })
+        Ok(Target { server: DEFAULT_SERVER.to_owned(), credential: None, ca: None, from: "the default" })
     }
 
     /// A credential of this call alone, whatever the context says.
@@ -159,7 +176,7 @@ mod tests {
 
     #[test]
     fn only_loopback_is_loopback() {
-        let at = |server: &str| Target { server: server.into(), credential: None, from: "" }.is_loopback();
+        let at = |server: &str| Target { server: server.into(), credential: None, ca: None, from: "" }.is_loopback();
         assert!(at("http://localhost:1") && at("http://127.0.0.2") && at("http://[::1]:4"));
         assert!(!at("http://localhost.example.org") && !at("http://10.0.0.1"));
     }

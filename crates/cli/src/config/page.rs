@@ -26,6 +26,10 @@ store = \"postgres://interlock@db.example.org/interlock\"
 public_url = \"https://interlock.example.org\"
 retention_days = 90
 
+[tls]
+cert = \"/etc/interlock/tls/fullchain.pem\"
+key = \"/etc/interlock/tls/privkey.pem\"
+
 [outbound]
 open = [\"10.20.0.0/16\"]
 
@@ -53,7 +57,7 @@ pub fn page() -> String {
     root.build();
     let settings = known::all(&root);
     let mut page = OPENING.to_owned();
-    let tables = ["", "outbound", "oidc", "worker"];
+    let tables = ["", "tls", "outbound", "oidc", "worker"];
     for table in tables {
         let title = if table.is_empty() { "The server".to_owned() } else { format!("`[{table}]`") };
         // Writing to a string cannot fail.

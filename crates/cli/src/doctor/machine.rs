@@ -76,11 +76,14 @@ pub async fn port(listen: SocketAddr) -> Finding {
 
 /// Whether what listens there is one of ours.
 async fn ours(listen: SocketAddr) -> bool {
-    let Ok(client) = reqwest::Client::builder().no_proxy().timeout(std::time::Duration::from_secs(2)).build() else {
+    // A server that speaks HTTPS tells so in plain words.
+    let builder = reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none());
+    let Ok(client) = builder.timeout(std::time::Duration::from_secs(2)).build() else {
         return false;
     };
     let answer = client.get(format!("http://{listen}/openapi.json")).send().await;
     match answer {
+        Ok(response) if response.status() == reqwest::StatusCode::TEMPORARY_REDIRECT => true,
         Ok(response) => response.text().await.is_ok_and(|text| text.contains("\"Interlock\"")),
         Err(_) => false,
     }

@@ -1,6 +1,6 @@
 //! `interlock run start`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 
 use anyhow::Context as _;
@@ -11,17 +11,19 @@ use interlock_core::plan::Plan;
 use interlock_core::plan::rules::OnConflict;
 use interlock_core::state::RunState;
 use interlock_protocol::runs::{StartRun, Started, path};
+use interlock_protocol::workflows;
 use serde_json::{Map, Value};
 
 use super::wait::{self, WaitArgs};
-use crate::client::Client;
+use crate::client::{Client, fill};
 use crate::output::Printer;
 use crate::output::exit::{Ended, Exit};
 
 /// What a run is given.
 #[derive(Debug, Args)]
 pub struct InputArgs {
-    /// An input; a value that is JSON is taken as such, everything else as text. May be given several times.
+    /// An input; the type that the workflow declares counts: a `string` is taken as it is written. Without one, a value that
+    /// is JSON is taken as such, everything else as text. May be given several times.
     #[arg(long = "input", short = 'i', value_name = "NAME=VALUE")]
     input: Vec<String>,
     /// All inputs at once: JSON, `@FILE`, or `-` for stdin.
@@ -67,11 +69,15 @@ pub struct StartArgs {
 
 pub async fn run(client: &Client, printer: Printer, args: StartArgs) -> anyhow::Result<()> {
     let plan = args.plan.as_deref().map(plan).transpose()?;
+    let inputs = match &args.workflow {
+        Some(workflow) => inputs_of(client, workflow, args.workflow_version, &args.inputs).await?,
+        None => inputs(&args.inputs)?,
+    };
     let request = StartRun {
         workflow: args.workflow,
         version: args.workflow_version,
         plan,
-        inputs: inputs(&args.inputs)?,
+        inputs,
         workspace: args.workspace,
         subject: args.subject,
         on_conflict: args.on_conflict,
@@ -108,12 +114,53 @@ fn plan(file: &str) -> anyhow::Result<Plan> {
 }
 
 pub fn inputs(args: &InputArgs) -> anyhow::Result<Json> {
+    inputs_typed(args, &BTreeSet::new())
+}
+
+/// The inputs of a run of this workflow. Only where a value could be meant in two ways is the workflow looked at; whoever may
+/// not read it, or names one that is not there, hears so from the start itself.
+pub async fn inputs_of(
+    client: &Client,
+    workflow: &str,
+    version: Option<u32>,
+    args: &InputArgs,
+) -> anyhow::Result<Json> {
+    let could_be_json = |text: &String| {
+        let value = text.split_once('=').map(|(_, value)| value).unwrap_or_default();
+        serde_json::from_str::<Value>(value).is_ok()
+    };
+    if !args.input.iter().any(could_be_json) {
+        return inputs(args);
+    }
+    let path = match &version {
+        Some(version) => fill(workflows::path::VERSION, &[("workflow", &workflow), ("version", version)]),
+        None => fill(workflows::path::WORKFLOW, &[("workflow", &workflow)]),
+    };
+    let stored = client.get(path).send::<workflows::VersionDetail>().await;
+    let texts = stored.map(|stored| declared_texts(&stored.definition)).unwrap_or_default();
+    inputs_typed(args, &texts)
+}
+
+/// The inputs that a definition declares as texts.
+fn declared_texts(definition: &Json) -> BTreeSet<String> {
+    let definition: Value = definition.decode().unwrap_or_default();
+    let declared = definition["inputs"].as_object().into_iter().flatten();
+    let is_text = |rule: &Value| rule.as_str().or(rule["type"].as_str()) == Some("string");
+    declared.filter(|(_, rule)| is_text(rule)).map(|(name, _)| name.clone()).collect()
+}
+
+fn inputs_typed(args: &InputArgs, texts: &BTreeSet<String>) -> anyhow::Result<Json> {
     if let Some(inputs) = &args.inputs {
         return json(inputs);
     }
     let mut fields = Map::new();
     for (name, value) in pairs(&args.input)? {
-        let value = serde_json::from_str(&value).unwrap_or(Value::String(value));
+        let value = match serde_json::from_str(&value) {
+            // In quotes it is the text inside of them, as it always was.
+            Ok(quoted @ Value::String(_)) => quoted,
+            Ok(other) if !texts.contains(&name) => other,
+            _ => Value::String(value),
+        };
         fields.insert(name, value);
     }
     Ok(Json::of(&fields)?)
@@ -154,5 +201,12 @@ mod tests {
         let json = inputs(&args(&["a=1", "b=text", "c={\"d\":true}", "e=x=y"])).unwrap();
         assert_eq!(json.as_str(), r#"{"a":1,"b":"text","c":{"d":true},"e":"x=y"}"#);
         assert!(inputs(&args(&["novalue"])).is_err());
+        let declared =
+            Json::trusted(r#"{"inputs":{"sha":{"type":"string","required":true},"count":{"type":"integer"}}}"#);
+        let texts = declared_texts(&declared);
+        let json = inputs_typed(&args(&["sha=1234567", "count=7", "other=1"]), &texts).unwrap();
+        assert_eq!(json.as_str(), r#"{"count":7,"other":1,"sha":"1234567"}"#);
+        let json = inputs_typed(&args(&["sha=\"12\""]), &texts).unwrap();
+        assert_eq!(json.as_str(), r#"{"sha":"12"}"#);
     }
 }

@@ -9,7 +9,7 @@ use interlock_protocol::schedules::{NewSchedule, ScheduleView, path};
 use crate::client::Client;
 use crate::identity::key::millis;
 use crate::output::{Printer, span};
-use crate::run::start::{InputArgs, inputs};
+use crate::run::start::{InputArgs, inputs_of};
 
 /// The same as where the API is told none.
 const CATCH_UP_DEFAULT: &str = "1h";
@@ -51,6 +51,7 @@ pub struct CreateScheduleArgs {
 }
 
 pub async fn run(client: &Client, printer: Printer, args: CreateScheduleArgs) -> anyhow::Result<()> {
+    let inputs = inputs_of(client, &args.workflow, None, &args.inputs).await?;
     let new = NewSchedule {
         name: args.name,
         workflow: args.workflow,
@@ -60,7 +61,7 @@ pub async fn run(client: &Client, printer: Printer, args: CreateScheduleArgs) ->
         overlap: args.overlap,
         catch_up_ms: millis(args.catch_up),
         jitter_ms: millis(args.jitter),
-        inputs: inputs(&args.inputs)?,
+        inputs,
         workspace: args.workspace,
         paused: args.paused,
     };

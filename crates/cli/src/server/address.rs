@@ -13,11 +13,11 @@ pub fn listen(text: &str) -> Result<SocketAddr, String> {
 }
 
 /// What to know about a server that other machines can ask.
-pub fn warning(listens: SocketAddr) -> Option<String> {
-    (!listens.ip().is_loopback()).then(|| {
+pub fn warning(listens: SocketAddr, encrypted: bool) -> Option<String> {
+    (!listens.ip().is_loopback() && !encrypted).then(|| {
         format!(
-            "It listens on {listens}: other machines can reach it, without encryption. Put it behind a proxy that \
-             speaks HTTPS, and name that with --public-url; 127.0.0.1:{} keeps it to this machine.",
+            "It listens on {listens}: other machines can reach it, without encryption. See to it that only the proxy in \
+             front does, and name how people reach that with --public-url; 127.0.0.1:{} keeps it to this machine.",
             listens.port()
         )
     })
@@ -42,7 +42,8 @@ mod tests {
     #[test]
     fn who_can_be_reached_from_outside_is_told() {
         for (listens, open) in [("0.0.0.0:1", true), ("[::]:1", true), ("10.0.0.7:1", true), ("[::1]:1", false)] {
-            assert_eq!(warning(listens.parse().unwrap()).is_some(), open, "{listens}");
+            assert_eq!(warning(listens.parse().unwrap(), false).is_some(), open, "{listens}");
+            assert_eq!(warning(listens.parse().unwrap(), true), None, "{listens}");
         }
     }
 }

@@ -73,11 +73,14 @@ pub async fn apply(engine: &Engine, tenant: TenantId) -> anyhow::Result<()> {
 }
 
 /// A line that starts a run over HTTP.
-pub fn curl(address: std::net::SocketAddr, data: &std::path::Path) -> String {
+pub fn curl(url: &str, data: &std::path::Path) -> String {
     let body = serde_json::json!({ "workflow": WORKFLOW, "inputs": { "order": SUBJECT, "cents": 100 } });
     let key = data.join(crate::server::LOCAL_KEY_FILE);
     let authorization = format!("\"authorization: Bearer $(cat {})\"", key.display());
-    format!("curl -s http://{address}/api/v1/runs -H {authorization} -H 'content-type: application/json' -d '{body}'")
+    let ca = data.join(super::tls::FOLDER).join(super::tls::AUTHORITY);
+    let trust =
+        if url.starts_with("https") && ca.exists() { format!("--cacert {} ", ca.display()) } else { String::new() };
+    format!("curl -s {trust}{url}/api/v1/runs -H {authorization} -H 'content-type: application/json' -d '{body}'")
 }
 
 /// The demo's tasks. Each takes a moment, so that there is something to watch.

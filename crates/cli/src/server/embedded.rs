@@ -34,8 +34,8 @@ impl Transport for Embedded {
         let Heartbeat { session, held, draining } = heartbeat;
         let lease_ms = self.0.session_lease();
         match self.0.workers().heartbeat(session, &held, draining).await {
-            Ok(stop) => Ok(Renewed { lease_ms, stop, known: true }),
-            Err(EngineError::SessionGone) => Ok(Renewed { lease_ms, stop: held, known: false }),
+            Ok(stop) => Ok(Renewed { lease_ms, stop, known: true, drain: false }),
+            Err(EngineError::SessionGone) => Ok(Renewed { lease_ms, stop: held, known: false, drain: false }),
             Err(error) => Err(refused(error)),
         }
     }

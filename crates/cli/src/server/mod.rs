@@ -11,6 +11,7 @@ pub mod open;
 pub mod outbound;
 pub mod shutdown;
 mod timeline;
+pub mod tls;
 pub mod up;
 
 use std::net::SocketAddr;
@@ -27,15 +28,17 @@ use interlock_engine::payloads::{INLINE_BYTES_MAX, Objects, PayloadOptions};
 use interlock_engine::{Engine, EngineOptions};
 use interlock_outbound::{Outbound, Range};
 use interlock_server::identity::first_key;
+use interlock_server::tls::Tls;
 use interlock_server::{ConnectionOptions, Server, ServerError, ServerOptions, ServerSecret, TrustedProxies};
 use interlock_store::Tenant;
 use tokio_util::sync::CancellationToken;
 
 use crate::client::Secret;
-use crate::client::local::{self, Announced};
+use crate::client::local::{self, Announced, Local};
 use crate::config::{ConfigArg, LogArgs};
 use crate::output::exit::{Ended, Exit};
 use crate::server::outbound::OutboundArgs;
+use crate::server::tls::TlsArgs;
 
 /// The tenant of a new store, and of people who sign in without naming one.
 const DEFAULT_TENANT: &str = "default";
@@ -129,6 +132,8 @@ pub struct HttpArgs {
     #[arg(long, env = "INTERLOCK_LIVE_STREAMS_PER_TENANT_MAX", value_name = "COUNT", default_value_t = 5_000, value_parser = clap::value_parser!(u32).range(1..))]
     live_streams_per_tenant_max: u32,
     #[command(flatten)]
+    tls: TlsArgs,
+    #[command(flatten)]
     oidc: crate::server::oidc::OidcArgs,
 }
 
@@ -189,7 +194,7 @@ impl EngineArgs {
         if let Some(url) = &self.store {
             interlock_store::StoreUrl::parse(url)?;
         }
-        http.public_url.as_deref().map(public_url).transpose()?;
+        http.check(&self.data)?;
         // Whose people they would be does not matter to the check.
         http.oidc.provider(TenantId::from_bytes([0; 16]), &http.outbound()?)?;
         Ok(())
@@ -197,6 +202,7 @@ impl EngineArgs {
 
     /// The store, the server's secret, which has to be the store's, and an engine on both.
     pub async fn open(&self, http: &HttpArgs) -> anyhow::Result<Opened> {
+        http.check(&self.data)?;
         let mut options = self.options()?;
         self.make_folder()?;
         let outbound = http.outbound()?;
@@ -206,7 +212,7 @@ impl EngineArgs {
         options.vault = Some(secret.vault());
         options.audit_key = Some(secret.audit_key());
         options.outbound = Some(outbound.clone());
-        options.notices.public_url = http.reached_at()?;
+        options.notices.public_url = http.reached_at(&self.data)?;
         let engine = Engine::open(store, options).await?;
         Ok(Opened { engine, secret, outbound })
     }
@@ -236,9 +242,19 @@ impl HttpArgs {
         self.outbound.client()
     }
 
+    /// What would be refused before anything is opened.
+    fn check(&self, data: &Path) -> anyhow::Result<()> {
+        self.public_url.as_deref().map(public_url).transpose()?;
+        self.tls.check(self.listen, data, self.trusted_proxies.len())?;
+        let files = self.tls.files(data)?;
+        let read = files.map(|files| Tls::open(files, crate::output::span::now())).transpose();
+        read.map(drop).map_err(|error| Ended::saying(Exit::Config, error.to_string()))
+    }
+
     /// Where people find what they are told of.
-    fn reached_at(&self) -> anyhow::Result<Option<String>> {
-        let own = (self.listen.port() != 0).then(|| format!("http://{}", self.listen));
+    fn reached_at(&self, data: &Path) -> anyhow::Result<Option<String>> {
+        let scheme = if self.tls.files(data)?.is_some() { "https" } else { "http" };
+        let own = (self.listen.port() != 0).then(|| format!("{scheme}://{}", self.listen));
         Ok(self.public_url.as_deref().map(public_url).transpose()?.or(own))
     }
 
@@ -277,12 +293,17 @@ impl HttpArgs {
             },
             trusted_proxies: TrustedProxies::new(self.trusted_proxies.clone()),
             live_streams_per_tenant_max: self.live_streams_per_tenant_max as usize,
+            tls: self.tls.files(data)?,
             ..ServerOptions::new(tenant)
         };
         let server = Server::bind(engine.clone(), options).await.map_err(unbound)?;
         let announced = local_key.map(|key| {
-            let address = server.address().unwrap_or(self.listen);
-            local::announce(format!("http://{address}"), Some(key), &data.join(LOCAL_KEY_FILE))
+            let url = server.url().unwrap_or_else(|_| format!("http://{}", self.listen));
+            let ca = url.starts_with("https").then(|| self.tls.local_authority(data)).flatten();
+            local::announce(
+                Local { server: url, api_key: Some(key), ca, pid: std::process::id() },
+                &data.join(LOCAL_KEY_FILE),
+            )
         });
         Ok(Bound { server, announced })
     }
@@ -330,8 +351,8 @@ pub async fn run(args: ServerArgs) -> anyhow::Result<()> {
     let engine = opened.engine.clone();
     let tenant = tenant(&engine, DEFAULT_TENANT).await?;
     let Bound { server, announced: _announced } = args.http.bind(opened, tenant, args.engine.data()).await?;
-    println!("interlock listens on http://{}", server.here()?);
-    if let Some(warning) = address::warning(server.address()?) {
+    println!("interlock listens on {}", server.url()?);
+    if let Some(warning) = address::warning(server.address()?, server.is_encrypted()) {
         println!("{warning}");
     }
     print_first_admin_link(&server).await?;

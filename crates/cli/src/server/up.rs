@@ -51,7 +51,7 @@ pub async fn run(args: UpArgs) -> anyhow::Result<()> {
     let tenant = demo::tenant(&engine).await?;
     demo::apply(&engine, tenant).await?;
     let Bound { server: http, announced } = args.http.bind(opened, tenant, args.engine.data()).await?;
-    let (listens, address) = (http.address()?, http.here()?);
+    let (listens, url, encrypted) = (http.address()?, http.url()?, http.is_encrypted());
     let link = http.first_admin_link().await?;
     let stop = CancellationToken::new();
     let serving = tokio::spawn(http.run(stop.clone()));
@@ -63,16 +63,19 @@ pub async fn run(args: UpArgs) -> anyhow::Result<()> {
     let acting = (connectors.is_some() || commands.is_some())
         .then(|| acting_worker(&engine, (connectors, commands), stop.clone()));
 
-    println!("Interlock is up: http://{address}, on {}.", interlock_store::StoreUrl::parse(&args.engine.url()?)?);
-    match address::warning(listens) {
+    println!("Interlock is up: {url}, on {}.", interlock_store::StoreUrl::parse(&args.engine.url()?)?);
+    match address::warning(listens, encrypted) {
         Some(warning) => println!("{warning}"),
         // Only a server that nobody else can reach leaves a key for whoever can read its folder.
-        None => println!("\nStart a run of your own:\n  {}", demo::curl(address, args.engine.data())),
+        None if listens.ip().is_loopback() => {
+            println!("\nStart a run of your own:\n  {}", demo::curl(&url, args.engine.data()));
+        }
+        None => {}
     }
     let flags = match &announced {
         Some(note) if !note.is_found() => {
             let key_file = args.engine.data().join(server::LOCAL_KEY_FILE);
-            format!(" {}", local::flags(&format!("http://{address}"), &key_file))
+            format!(" {}", local::flags(&url, &key_file))
         }
         _ => String::new(),
     };

@@ -69,11 +69,11 @@ pub async fn run(client: &Client, printer: Printer, verb: InboundVerb) -> anyhow
             }
             let (name, source, header) = (args.name, args.source, args.header);
             let new = NewInbound { name, source, header, secondary: !args.no_secondary, secret };
-            made(printer, &client.post(path::INBOUND, &new).send().await?)
+            made(client, printer, &client.post(path::INBOUND, &new).send().await?)
         }
         InboundVerb::Rotate(args) => {
             let body = Rotate { secret: args.secret.read()? };
-            made(printer, &client.post(at(path::INBOUND_ROTATE, &args.named), &body).send().await?)
+            made(client, printer, &client.post(at(path::INBOUND_ROTATE, &args.named), &body).send().await?)
         }
         InboundVerb::Pause(named) => change(client, printer, &named, true).await,
         InboundVerb::Resume(named) => change(client, printer, &named, false).await,
@@ -104,10 +104,12 @@ async fn list(client: &Client, printer: Printer) -> anyhow::Result<()> {
     printer.list(&list, table, "No webhooks are taken.")
 }
 
-fn made(printer: Printer, made: &InboundMade) -> anyhow::Result<()> {
+fn made(client: &Client, printer: Printer, made: &InboundMade) -> anyhow::Result<()> {
     printer.show(made, |_| {
         let InboundView { name, path, .. } = &made.endpoint;
-        format!("{name} takes webhooks at {path}\n{}", told(made.secret.as_deref()))
+        // The address under which this command has reached the server; a sender elsewhere may know it by another name.
+        let server = &client.target().server;
+        format!("{name} takes webhooks at {server}{path}\n{}", told(made.secret.as_deref()))
     })
 }
 

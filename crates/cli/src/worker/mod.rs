@@ -1,11 +1,15 @@
 //! `interlock worker`: a worker in a process of its own. Each task is a program: JSON on stdin, JSON on stdout. It calls
 //! other systems where it is told who they are.
 
+mod ca;
+mod enrolled;
 pub mod list;
 mod program;
 pub mod sandbox;
+mod service;
 mod show;
 mod telling;
+mod token;
 
 use std::path::PathBuf;
 
@@ -13,17 +17,20 @@ use anyhow::Context as _;
 use clap::{Args, Subcommand};
 use interlock_core::plan::DEFAULT_QUEUE;
 use interlock_credentials::{Tenancy, harden_process};
-use interlock_worker::{ExecTask, HttpTransport, Tasks, Worker, WorkerError, WorkerOptions};
+use interlock_worker::{
+    ExecTask, HttpTransport, Tasks, TransportOptions, Worker, WorkerCredential, WorkerError, WorkerOptions,
+};
 use tokio_util::sync::CancellationToken;
 
-use crate::client::ClientArgs;
-use crate::client::target::TargetArgs;
+use crate::client::target::{Target, TargetArgs};
+use crate::client::{ClientArgs, trust};
 use crate::config::{ConfigArg, LogArgs};
 use crate::identity::key_file;
 use crate::output::exit::{Ended, Exit};
 use crate::server::commands::CommandArgs;
 use crate::server::connectors::{ConnectorArgs, Sweeping, no_secrets};
 use crate::server::outbound::OutboundArgs;
+use enrolled::{IdentityFolder, ServerPlace};
 use telling::Telling;
 
 #[derive(Args)]
@@ -53,6 +60,29 @@ enum WorkerVerb {
         #[arg(value_name = "WORKER")]
         which: String,
     },
+    /// Take a worker out of service: it is given nothing new, finishes the steps that it has, and its process ends.
+    Drain {
+        #[command(flatten)]
+        client: ClientArgs,
+        /// A worker's name, the id of its session, or the end of that.
+        #[arg(value_name = "WORKER")]
+        which: String,
+        /// Wait until it has left.
+        #[arg(long)]
+        wait: bool,
+    },
+    /// Forget a worker that is over, so that it leaves the lists; one that lives is refused.
+    Forget {
+        #[command(flatten)]
+        client: ClientArgs,
+        /// A worker's name, the id of its session, or the end of that.
+        #[arg(value_name = "WORKER")]
+        which: String,
+    },
+    /// The private certificate authority of an installation: it signs the certificates of the server and of workers.
+    Ca(ca::CaArgs),
+    /// Which workers may enrol by a one-time token, which have, and which no longer may.
+    Token(token::TokenArgs),
 }
 
 #[derive(Args)]
@@ -75,6 +105,17 @@ struct StartWorkerArgs {
     /// its data folder.
     #[arg(long, env = "INTERLOCK_API_KEY_FILE", value_name = "FILE")]
     api_key_file: Option<PathBuf>,
+    /// The authority (PEM) that has signed the server's certificate: it is trusted, and no other.
+    #[arg(long, env = "INTERLOCK_CA", value_name = "FILE")]
+    ca: Option<PathBuf>,
+    /// The folder with this worker's key and certificate. With it, the worker proves who it is by the certificate and needs
+    /// no API key; the certificate is renewed while the worker runs.
+    #[arg(long, env = "INTERLOCK_WORKER_IDENTITY", value_name = "FOLDER")]
+    identity: Option<PathBuf>,
+    /// A file with a one-time token (`interlock worker token create`), by which the worker enrols if the folder holds no
+    /// certificate yet.
+    #[arg(long, env = "INTERLOCK_ENROL_TOKEN_FILE", value_name = "FILE")]
+    enrol_token_file: Option<PathBuf>,
     /// The data folder of a server on this machine.
     #[arg(long, env = "INTERLOCK_DATA", default_value = "interlock-data")]
     data: PathBuf,
@@ -105,6 +146,18 @@ pub async fn run(args: WorkerArgs) -> anyhow::Result<()> {
             let (client, printer) = client.open()?;
             show::run(&client, printer, &which).await
         }
+        Some(WorkerVerb::Drain { client, which, wait }) => {
+            let (client, printer) = client.open()?;
+            let session = show::find(&client, &which).await?;
+            service::drain(&client, printer, session, wait).await
+        }
+        Some(WorkerVerb::Forget { client, which }) => {
+            let (client, printer) = client.open()?;
+            let session = show::find(&client, &which).await?;
+            service::forget(&client, printer, session).await
+        }
+        Some(WorkerVerb::Ca(args)) => ca::run(args),
+        Some(WorkerVerb::Token(args)) => token::run(args).await,
     }
 }
 
@@ -147,7 +200,25 @@ async fn start(args: StartWorkerArgs) -> anyhow::Result<()> {
     let tasks = tasks(&args.tasks)?;
     // The worker's own key is a secret, too.
     harden_process().context("cannot keep this process's memory out of core dumps")?;
-    let (server, key) = server_and_key(&args).await?;
+    if args.identity.is_none() && args.enrol_token_file.is_some() {
+        let what = "--enrol-token-file needs --identity FOLDER, where the worker keeps its key and certificate";
+        return Err(Ended::saying(Exit::Usage, what));
+    }
+    let (place, identity) = match &args.identity {
+        Some(folder) => {
+            let (place, folder) = (enrolled_at(&args)?, IdentityFolder::new(folder));
+            if !folder.is_enrolled() {
+                folder.enrol(&place, &enrol_token(&args)?).await?;
+            }
+            (place, Some(folder))
+        }
+        None => (enrolled_at(&args)?, None),
+    };
+    let transport_options = match &identity {
+        Some(folder) => folder.transport(&place)?,
+        None => server_and_credential(&args).await?,
+    };
+    let server = transport_options.server.clone();
     let calls = args.connectors.open(args.outbound.client()?, Tenancy::One, &args.data)?;
     let credentials = match &calls {
         Some(calls) => calls.credentials.clone(),
@@ -161,13 +232,16 @@ async fn start(args: StartWorkerArgs) -> anyhow::Result<()> {
     if commands.is_some() {
         names.push("commands");
     }
-    let transport = Telling::new(HttpTransport::new(&server, Some(key))?, &server, &names);
+    let http = HttpTransport::open(&transport_options)?;
+    let transport = Telling::new(http.clone(), &server, &names);
+    let enrolled = identity.is_some();
     let options = WorkerOptions {
         name: args.name.unwrap_or_else(|| format!("worker:{}", std::process::id())),
         queues: args.queues,
         slots: args.slots,
         seed: fastrand::u64(..),
         capabilities: args.capabilities,
+        enrolled,
         ..WorkerOptions::default()
     };
     let stop = CancellationToken::new();
@@ -177,6 +251,9 @@ async fn start(args: StartWorkerArgs) -> anyhow::Result<()> {
         eprintln!("interlock: draining; running steps finish, then this worker stops");
         stopping.cancel();
     });
+    if let Some(folder) = identity {
+        tokio::spawn(folder.keep_renewing(place, http, stop.clone()));
+    }
     let mut worker = Worker::new(transport, tasks, options);
     if let Some(commands) = commands {
         worker = worker.with_commands(commands);
@@ -208,14 +285,36 @@ fn refused(error: WorkerError) -> anyhow::Error {
     Ended::saying(Exit::NotPermitted, format!("{error}\n{hint}"))
 }
 
+/// The server of a worker that shows a certificate.
+fn enrolled_at(args: &StartWorkerArgs) -> anyhow::Result<ServerPlace> {
+    let target = target(args)?;
+    let ca_pem = target.ca.as_deref().map(trust::read).transpose()?;
+    Ok(ServerPlace { server: target.server, ca_pem })
+}
+
+fn enrol_token(args: &StartWorkerArgs) -> anyhow::Result<zeroize::Zeroizing<String>> {
+    let path = args.enrol_token_file.as_ref().ok_or_else(|| {
+        let what = "this worker has not enrolled yet: give it a one-time token with --enrol-token-file FILE; an administrator \
+                    makes one with `interlock worker token create NAME --environment dev --file FILE`";
+        Ended::saying(Exit::Usage, what)
+    })?;
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    Ok(zeroize::Zeroizing::new(text.trim().to_owned()))
+}
+
+fn target(args: &StartWorkerArgs) -> anyhow::Result<Target> {
+    let context = std::env::var("INTERLOCK_CONTEXT").ok().filter(|name| !name.is_empty());
+    TargetArgs { server: args.server.clone(), context, api_key_file: None, ca: args.ca.clone() }.target()
+}
+
 /// The server that every other command would talk to. The key is the one in the file, else the one that the server on this
 /// machine has left in its data folder, else what other commands would send.
-async fn server_and_key(args: &StartWorkerArgs) -> anyhow::Result<(String, String)> {
-    let context = std::env::var("INTERLOCK_CONTEXT").ok().filter(|name| !name.is_empty());
-    let target = TargetArgs { server: args.server.clone(), context, api_key_file: None }.target()?;
+async fn server_and_credential(args: &StartWorkerArgs) -> anyhow::Result<TransportOptions> {
+    let target = target(args)?;
     let key = match target.credential {
         Some(key) if args.api_key_file.is_none() && !key_file::is_in(&args.data) => key.reveal().to_owned(),
         _ => key_file::read(args.api_key_file.as_deref(), &args.data).await?,
     };
-    Ok((target.server, key))
+    let ca_pem = target.ca.as_deref().map(trust::read).transpose()?;
+    Ok(TransportOptions { server: target.server, credential: WorkerCredential::Key(key), ca_pem })
 }

@@ -25,7 +25,7 @@ pub async fn run(client: &Client, printer: Printer, which: &str) -> anyhow::Resu
 }
 
 /// A session's id, the end of one, or the name of a worker that has one session.
-async fn find(client: &Client, text: &str) -> anyhow::Result<SessionId> {
+pub async fn find(client: &Client, text: &str) -> anyhow::Result<SessionId> {
     if let Ok(id) = text.parse() {
         return Ok(id);
     }

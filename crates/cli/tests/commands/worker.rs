@@ -92,7 +92,11 @@ fn a_server_that_others_can_reach_says_so_and_is_found_here() {
     let bad = up.run(&["server", "--listen", "8420"]);
     assert_eq!(bad.code, 2, "{bad:?}");
     assert!(bad.err.contains("127.0.0.1:8420"), "{bad:?}");
-    let server = up.command().args(["server", "--data", &data, "--listen", "0.0.0.0:0"]).stdout(Stdio::piped()).spawn();
+    let open = ["server", "--data", &data, "--listen", "0.0.0.0:0"];
+    let refused = up.run(&open);
+    assert_eq!(refused.code, 78, "{refused:?}");
+    assert!(refused.err.contains("--behind-proxy") && refused.err.contains("worker ca init"), "{refused:?}");
+    let server = up.command().args(open).arg("--behind-proxy").stdout(Stdio::piped()).spawn();
     let mut server = Ending(server.unwrap());
     let said = until(server.0.stdout.take().unwrap(), "/setup?token=");
     assert!(said.contains("listens on http://127.0.0.1:") && said.contains("other machines can reach it"), "{said}");

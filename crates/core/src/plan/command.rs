@@ -16,6 +16,22 @@ pub fn command_capability(profile: &str) -> String {
     format!("{}:{profile}", StepKind::Command)
 }
 
+/// The profile in such a capability.
+pub fn commanded_profile(capability: &str) -> Option<&str> {
+    capability.strip_prefix(StepKind::Command.as_str())?.strip_prefix(':')
+}
+
+/// The environment of a profile, in the words of the policy.
+pub fn environment_of(profile: Option<&str>) -> &'static str {
+    match profile {
+        None => "none",
+        Some("prod-critical" | "prod-standard") => "prod",
+        Some("staging-standard") => "staging",
+        Some("dev-flex") => "dev",
+        Some(_) => "unknown",
+    }
+}
+
 impl StepSpec {
     /// Whether a command carries the step out, forward or back.
     pub const fn is_command(&self) -> bool {
@@ -37,6 +53,11 @@ impl Plan {
             let required = spec.rules.requires.iter().flat_map(|requires| requires.capabilities.iter().cloned());
             required.chain([command_capability(profile)]).collect()
         })
+    }
+
+    /// The environment in which its runs act.
+    pub fn environment(&self) -> &'static str {
+        environment_of(self.rules.profile.as_deref())
     }
 
     /// A command runs in the sandbox that the workflow's profile names, and never without one.

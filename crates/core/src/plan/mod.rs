@@ -1,7 +1,7 @@
 //! The plan of a run: what a workflow version comes down to. It is stored when the run starts, under the hash of its
 //! canonical bytes, and nothing that happens afterwards needs a definition in anybody's memory.
 
-mod command;
+pub mod command;
 mod given;
 pub mod retry;
 pub mod rules;

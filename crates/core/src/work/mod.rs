@@ -5,6 +5,7 @@ pub mod credential;
 pub mod destination;
 pub mod notice;
 pub mod output;
+pub mod terms;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -22,6 +23,7 @@ use crate::run::Run;
 use crate::state::{EffectClass, StepKind, TaskType};
 use crate::time::{Millis, Timestamp};
 use credential::CredentialUsed;
+pub use terms::WorkerTerms;
 
 /// Names one attempt of one step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
@@ -65,6 +67,9 @@ pub struct Assignment {
     /// What tracing systems have added to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tracestate: Option<String>,
+    /// The environment in which the run acts: `prod`, `staging`, `dev`, `none` or `unknown`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub environment: Option<String>,
     /// How a command is to be run that carries the step out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<Box<CommandTerms>>,
@@ -214,6 +219,8 @@ pub struct Skills {
     pub capabilities: Option<BTreeSet<String>>,
     /// It asks before each effect, so that a claim alone is no effect yet.
     pub names_effects: bool,
+    /// Within which bounds its certificate lets it work.
+    pub terms: Option<WorkerTerms>,
 }
 
 impl Skills {
@@ -221,7 +228,20 @@ impl Skills {
         let set = |names: Vec<String>| names.into_iter().collect();
         let (tasks, capabilities) = (tasks.map(set), capabilities.map(set));
         let names_effects = capabilities.as_ref().is_some_and(|names: &BTreeSet<String>| names.contains(EFFECTS));
-        Arc::new(Self { tasks, capabilities, names_effects })
+        Arc::new(Self { tasks, capabilities, names_effects, terms: None })
+    }
+
+    /// The same within the bounds of a certificate.
+    pub fn within(skills: Arc<Self>, terms: Option<WorkerTerms>) -> Arc<Self> {
+        match terms {
+            None => skills,
+            terms => Arc::new(Self { terms, ..Arc::unwrap_or_clone(skills) }),
+        }
+    }
+
+    /// Whether it may act in this environment.
+    pub fn allows_environment(&self, environment: &str) -> bool {
+        self.terms.as_ref().is_none_or(|terms| terms.allows_environment(environment))
     }
 
     /// Whether it can carry the step out.
@@ -238,7 +258,7 @@ impl Skills {
     pub fn can_take(&self, run: &Run) -> bool {
         let spec = run.spec(run.position);
         let can_do = run.plan.command_needs(spec).map_or_else(|| self.can_do(spec), |needs| self.has_all(&needs));
-        can_do && (self.names_effects || !run.has_named_effects())
+        can_do && (self.names_effects || !run.has_named_effects()) && self.allows_environment(run.plan.environment())
     }
 
     /// Whether it carries out steps of this kind, which is not one of tasks.

@@ -19,6 +19,11 @@ pub enum Need {
     NamedTask(Arc<str>),
     /// A step that is no task.
     Kind(StepKind),
+    /// What it is, and the environment that keeps some workers from it.
+    In {
+        environment: &'static str,
+        need: Box<Need>,
+    },
     /// A command, with all that its worker must have said of itself.
     Command(BTreeSet<String>),
 }
@@ -51,6 +56,7 @@ impl Need {
             Self::Task(task) | Self::NamedTask(task) => spec.task_name() == Some(task),
             Self::Kind(kind) => spec.task_name().is_none() && spec.kind() == *kind && !spec.is_command(),
             Self::Command(_) => spec.is_command(),
+            Self::In { need, .. } => need.may_be(spec),
         }
     }
 
@@ -62,6 +68,7 @@ impl Need {
             Self::NamedTask(task) => skills.has_task(task) && skills.names_effects,
             Self::Kind(kind) => skills.has_kind(*kind),
             Self::Command(needs) => skills.has_all(needs),
+            Self::In { environment, need } => skills.allows_environment(environment) && need.is_met_by(skills),
         }
     }
 }
@@ -74,8 +81,10 @@ pub struct Mismatch {
 }
 
 impl Mismatch {
-    pub fn of(run: &Run) -> Self {
-        let need = Need::of_run(run);
+    pub fn of(run: &Run, skills: &Skills) -> Self {
+        let (need, environment) = (Need::of_run(run), run.plan.environment());
+        let need =
+            if skills.allows_environment(environment) { need } else { Need::In { environment, need: Box::new(need) } };
         Self { key: GroupKey::of(run), need, workflow: run.plan.workflow.clone() }
     }
 }

@@ -203,7 +203,7 @@ impl Workers {
                             }
                             // Another server may have taken the run on to a step that the session can do: refused, the
                             // command is decided again on what stands in the store, and only that is remembered.
-                            mismatch = run.is_claimable(self.0.now()).then(|| Mismatch::of(run));
+                            mismatch = run.is_claimable(self.0.now()).then(|| Mismatch::of(run, &info.skills));
                             return Err(Rejection::NotClaimable { run: run.id, control: run.control }.into());
                         }
                         // The claim is the effect, as far as anybody will ever know: it needs leave as one does.

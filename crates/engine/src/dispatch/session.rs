@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
-use interlock_core::ids::TenantId;
+use interlock_core::ids::{TenantId, WorkerIdentityId};
 use interlock_core::plan::StepSpec;
 use interlock_core::state::WorkerState;
 use interlock_core::time::{Millis, Timestamp};
@@ -19,8 +19,12 @@ pub struct SessionInfo {
     pub tenant: Option<TenantId>,
     pub queues: Vec<String>,
     pub skills: Arc<Skills>,
+    /// Whose certificate it was registered with.
+    pub identity: Option<WorkerIdentityId>,
     slots: u32,
     draining: AtomicBool,
+    /// An operator has taken it out of service: it finishes what it has, and leaves.
+    drained: AtomicBool,
     /// When this server last heard of it.
     heard_at: AtomicI64,
 }
@@ -31,9 +35,11 @@ impl SessionInfo {
         Arc::new(Self {
             tenant: row.tenant,
             queues: row.queues,
-            skills: Skills::new(row.tasks, row.capabilities),
+            skills: Skills::within(Skills::new(row.tasks, row.capabilities), row.terms),
+            identity: row.identity,
             slots: row.slots,
             draining: (row.state != WorkerState::Online).into(),
+            drained: (row.state == WorkerState::Draining).into(),
             heard_at: now.0.into(),
         })
     }
@@ -44,7 +50,15 @@ impl SessionInfo {
     }
 
     pub fn takes_work(&self) -> bool {
-        !self.draining.load(Ordering::Relaxed)
+        !self.draining.load(Ordering::Relaxed) && !self.is_drained()
+    }
+
+    pub fn is_drained(&self) -> bool {
+        self.drained.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_drained(&self, drained: bool) {
+        self.drained.store(drained, Ordering::Relaxed);
     }
 
     pub(crate) fn set_draining(&self, draining: bool) {
@@ -71,7 +85,9 @@ impl SessionInfo {
 
     /// Whether a step may be claimed for it in the commit that makes the step ready.
     pub(crate) fn takes_at_once(&self, tenant: TenantId, spec: &StepSpec) -> bool {
-        self.serves(tenant, &spec.queue) && self.skills.can_do(spec) && !self.skills.needs_intent(spec)
+        // The run's environment is not looked at here, so who may not act in all of them waits for its next poll.
+        let anywhere = self.skills.terms.is_none();
+        anywhere && self.serves(tenant, &spec.queue) && self.skills.can_do(spec) && !self.skills.needs_intent(spec)
     }
 }
 
@@ -81,11 +97,21 @@ impl SessionInfo {
         let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
         let skills = Skills::new(Some(names(tasks)), None);
         let (queues, heard_at) = (names(queues), AtomicI64::new(0));
-        Arc::new(Self { tenant: None, queues, skills, slots: 1, draining: false.into(), heard_at })
+        Arc::new(Self {
+            tenant: None,
+            queues,
+            skills,
+            identity: None,
+            slots: 1,
+            draining: false.into(),
+            drained: false.into(),
+            heard_at,
+        })
     }
 
     pub(crate) fn new(tenant: Option<TenantId>, queues: Vec<String>, slots: u32, draining: bool) -> Arc<Self> {
         let skills = Arc::default();
-        Arc::new(Self { tenant, queues, skills, slots, draining: draining.into(), heard_at: AtomicI64::new(0) })
+        let (identity, heard_at, drained) = (None, AtomicI64::new(0), false.into());
+        Arc::new(Self { tenant, queues, skills, identity, slots, draining: draining.into(), drained, heard_at })
     }
 }

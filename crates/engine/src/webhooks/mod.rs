@@ -9,6 +9,7 @@ pub(crate) mod process;
 pub(crate) mod publish;
 pub mod receive;
 
+pub use crate::missed::MissedTrigger;
 pub use process::{Outcome, SkippedRun, StartedRun};
 
 use interlock_core::ids::TenantId;

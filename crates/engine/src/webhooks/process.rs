@@ -1,6 +1,8 @@
 //! Starting the runs of a delivery: one for each workflow whose trigger takes it, each under a key of its own, so that
 //! whoever does it again after a crash starts none twice.
 
+use std::collections::BTreeMap;
+
 use interlock_core::ids::RunId;
 use interlock_core::json::{Hash, Json};
 use interlock_core::limits;
@@ -8,10 +10,13 @@ use interlock_core::run::Trigger;
 use interlock_core::run::change::Context;
 use interlock_core::state::{IdempotencyState, Initiator};
 use interlock_core::time::Millis;
+use interlock_core::trigger::Source;
+use interlock_core::trigger::webhook::github;
 use interlock_store::{DeliveryRef, DeliveryRow, FinishDelivery, InboundRow};
 use serde::{Deserialize, Serialize};
 
 use crate::error::EngineError;
+use crate::missed::MissedTrigger;
 use crate::triggers::{Kind, Occasion, Taken};
 use crate::{Engine, IdempotencyKey, StartWorkflow};
 
@@ -28,6 +33,9 @@ pub struct Outcome {
     pub runs: Vec<StartedRun>,
     #[serde(default)]
     pub skipped: Vec<SkippedRun>,
+    /// Where it started nothing: the triggers that it missed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missed: Vec<MissedTrigger>,
 }
 
 impl Outcome {
@@ -119,14 +127,18 @@ pub(crate) async fn finish(
 
 /// Trouble that passes fails the whole delivery, to be tried again; a workflow that refuses is recorded and left out.
 async fn start_all(engine: &Engine, endpoint: &InboundRow, delivery: &DeliveryRow) -> Result<Outcome, EngineError> {
-    let occasion = Occasion {
+    let occasion = || Occasion {
         kind: Kind::Webhook { source: endpoint.source, endpoint: endpoint.name.clone() },
         event: delivery.event.clone(),
         payload: delivery.payload.to_value().unwrap_or_default(),
         key: delivery.at.key.clone(),
     };
+    let labels = match endpoint.source {
+        Source::GitHub => github::labels(&delivery.payload.to_value().unwrap_or_default()),
+        _ => BTreeMap::new(),
+    };
     let mut outcome = Outcome::of(&delivery.at.key);
-    for Taken { workflow, inputs } in engine.taken_by(delivery.at.tenant, occasion).await? {
+    for Taken { workflow, inputs } in engine.taken_by(delivery.at.tenant, occasion()).await? {
         let inputs = match inputs {
             Ok(inputs) => inputs,
             Err(reason) => {
@@ -138,6 +150,7 @@ async fn start_all(engine: &Engine, endpoint: &InboundRow, delivery: &DeliveryRo
             trigger: Trigger { kind: endpoint.source.to_string(), reference: Some(delivery.at.key.clone()) },
             idempotency: Some(run_key(&delivery.at, &workflow)),
             started_by: Some(format!("webhook:{}", endpoint.name)),
+            labels: labels.clone(),
             by: Context { makers: endpoint.makers(), ..Context::by(Initiator::Webhook) },
             ..StartWorkflow::new(delivery.at.tenant, workflow.clone(), inputs)
         };
@@ -146,6 +159,9 @@ async fn start_all(engine: &Engine, endpoint: &InboundRow, delivery: &DeliveryRo
             Err(error) if error.is_transient() => return Err(error),
             Err(error) => outcome.skipped.push(SkippedRun::refused(workflow, &error)),
         }
+    }
+    if outcome.runs.is_empty() && outcome.skipped.is_empty() {
+        outcome.missed = engine.missed_by(delivery.at.tenant, occasion()).await?;
     }
     Ok(outcome)
 }

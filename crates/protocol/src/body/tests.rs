@@ -96,6 +96,7 @@ fn an_assignment_survives_the_wire_and_its_input_keeps_its_text() {
         deadline_at: None,
         traceparent: None,
         tracestate: None,
+        environment: None,
         command: None,
     };
     assert_eq!(through_text(&assignment), assignment);

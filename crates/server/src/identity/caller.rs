@@ -13,6 +13,7 @@ use interlock_core::tenant::identity::{Permission, Roles};
 use interlock_core::time::{Millis, Timestamp};
 use interlock_core::work::AttemptRef;
 use interlock_engine::audit::Actor;
+use interlock_engine::sessions::{EnrolledWorker, SessionOwner};
 use interlock_engine::tenants::TenantActor;
 
 use super::slack::SlackProof;
@@ -61,6 +62,8 @@ pub enum Via {
         proven_at: Option<Timestamp>,
         proof: Box<SlackProof>,
     },
+    /// A worker's certificate, shown in the handshake.
+    Worker(Arc<EnrolledWorker>),
     /// A short-lived token for a WebSocket, and what it was made from.
     Token { of: Box<Via> },
 }
@@ -100,7 +103,7 @@ impl Caller {
         let refused = || ApiError::new(StatusCode::FORBIDDEN, "PERSON_REQUIRED", detail);
         match &self.via {
             Via::Session { .. } | Via::Slack { .. } => self.person.as_deref().ok_or_else(refused),
-            Via::Key { .. } | Via::Token { .. } => Err(refused()),
+            Via::Key { .. } | Via::Worker(_) | Via::Token { .. } => Err(refused()),
         }
     }
 
@@ -164,7 +167,7 @@ impl Caller {
     pub fn makers(&self) -> Vec<String> {
         match &self.via {
             Via::Key { maker, owner, .. } => maker.iter().filter(|_| maker != owner).map(ToString::to_string).collect(),
-            Via::Session { .. } | Via::Slack { .. } | Via::Token { .. } => Vec::new(),
+            Via::Session { .. } | Via::Slack { .. } | Via::Worker(_) | Via::Token { .. } => Vec::new(),
         }
     }
 
@@ -176,6 +179,15 @@ impl Caller {
     /// As the one who directs a run.
     pub fn operator(&self) -> Context {
         self.context(Initiator::Operator)
+    }
+
+    /// Whose sessions this caller may use: with a certificate its own, with a key those that were begun with one.
+    pub fn session_owner(&self) -> SessionOwner {
+        let identity = match &self.via {
+            Via::Worker(worker) => Some(worker.identity),
+            _ => None,
+        };
+        SessionOwner { tenant: self.tenant, identity }
     }
 
     /// Refuses an attempt of another tenant's run as one of a run that does not exist.

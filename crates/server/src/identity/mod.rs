@@ -2,7 +2,7 @@
 //!
 //! [`Caller`] is what a handler gets: the tenant, roles and groups of the credential, and never of the request.
 //! [`Identity`] finds it: [`authenticate`] reads the credential of a request, [`cache`] keeps keys that were just
-//! looked up, [`key`] knows how a key is written, [`secret`] hashes what must not be stored. [`keys`] makes keys;
+//! looked up, [`enrol`] knows workers by their certificates, [`key`] knows how a key is written, [`secret`] hashes what must not be stored. [`keys`] makes keys;
 //! [`first_key`] gives a new store its first one. People prove who they are by a [`password`] ([`login_throttle`] slows guessing down) or by whoever vouches
 //! for them ([`oidc`]), and then have a [`session`]; what one lends another is a [`delegation`]; a [`code`] takes a browser's visit over to a command line.
 
@@ -12,6 +12,7 @@ mod cache;
 mod caller;
 pub(crate) mod code;
 pub mod delegation;
+pub mod enrol;
 pub mod first_key;
 pub mod fresh;
 pub mod key;
@@ -49,6 +50,7 @@ struct SharedIdentity {
     keys: cache::Cache,
     rates: rate::Rates,
     passwords: password::Passwords,
+    workers: enrol::LiveWorkers,
 }
 
 /// How long things last, and how careful browsers are told to be.
@@ -67,7 +69,8 @@ impl Identity {
     pub fn new(engine: Engine, secret: ServerSecret, options: IdentityOptions) -> Self {
         let keys = cache::Cache::new(engine.sign_in().remote_wakes());
         let (rates, passwords) = (rate::Rates::default(), password::Passwords::default());
-        Self(Arc::new(SharedIdentity { engine, secret, options, keys, rates, passwords }))
+        let workers = enrol::LiveWorkers::default();
+        Self(Arc::new(SharedIdentity { engine, secret, options, keys, rates, passwords, workers }))
     }
 
     pub fn options(&self) -> &IdentityOptions {

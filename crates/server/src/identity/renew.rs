@@ -32,7 +32,7 @@ impl Identity {
                 Ok(user.filter(|user| user.disabled_at.is_none()).map(|user| session::caller(user, &session)))
             }
             // A press is over once it is worked on.
-            Via::Slack { .. } => Ok(None),
+            Via::Slack { .. } | Via::Worker(_) => Ok(None),
             // A short-lived token lasts as long as what it was made from.
             Via::Token { of } => {
                 let origin = Caller { via: (**of).clone(), ..caller.clone() };

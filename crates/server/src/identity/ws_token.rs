@@ -51,7 +51,7 @@ impl Origin {
                 Some(Self::Key { id: *id, owner: name(owner), maker: name(maker) })
             }
             Via::Session { user, token_hash, .. } => Some(Self::Session { user: *user, hash: HashHex(*token_hash) }),
-            Via::Slack { .. } | Via::Token { .. } => None,
+            Via::Slack { .. } | Via::Worker(_) | Via::Token { .. } => None,
         }
     }
 

@@ -46,6 +46,7 @@ const TAGS: &[(&str, &str)] = &[
     ("auth", "Signing in and out, and tokens."),
     ("tenants", "Tenants: the isolation boundary that owns all other things."),
     ("keys", "API keys of the tenant."),
+    ("worker identities", "Workers that enrol by a one-time token, and have certificates from then on."),
     ("users", "People of the tenant."),
     ("schedules", "Cron schedules that start workflows."),
     ("webhooks", "Inbound webhook endpoints, which start workflows."),

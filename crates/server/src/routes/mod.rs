@@ -26,6 +26,7 @@ pub mod users;
 pub mod waits;
 pub mod webhook_endpoints;
 pub mod webhooks;
+pub mod worker_identities;
 pub mod workers;
 pub mod workflows;
 
@@ -57,6 +58,7 @@ pub(crate) fn guarded() -> OpenApiRouter<AppState> {
         .merge(metrics::routes())
         .merge(queues::routes())
         .merge(status::routes())
+        .merge(worker_identities::routes())
         .merge(workers::routes())
         .merge(tenants::routes())
         .merge(users::routes())

@@ -13,6 +13,7 @@ const ELSEWHERE: &[(&str, &[&str])] = &[
     (
         "docs/guide/commands.md",
         &[
+            "COMMAND_DATA_ERROR",
             "COMMAND_FAILED",
             "COMMAND_INVALID",
             "COMMAND_KILLED",

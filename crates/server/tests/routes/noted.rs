@@ -40,6 +40,7 @@ const OF_RUNS: &[&str] = &[
     "POST /executions/{session_id}/approve",
     "POST /executions/{session_id}/rollback",
     "POST /schedules/{schedule}/trigger",
+    "POST /agent/renew",
     "POST /agent/register",
     "POST /agent/heartbeat",
     "POST /agent/poll",
@@ -64,6 +65,7 @@ const QUESTIONS: &[&str] = &[
 
 /// People come and go, and say who they are elsewhere: `login.*`, `invite.used`, `slack.linked`.
 const SIGN_INS: &[&str] = &[
+    "POST /agent/enrol",
     "POST /setup",
     "POST /login",
     "POST /logout",
@@ -116,6 +118,10 @@ async fn changes(api: &Api) -> Vec<Change> {
     let slots = |name: &str| json!({ "name": name, "workflow": "there", "cron": "0 3 * * *" });
     let made_as = async |path: &str, body: Value, id: &str| api.post(path, body).await.text(id);
     let [spare, lost] = [made_as("/keys", key("spare"), "key").await, made_as("/keys", key("lost"), "key").await];
+    let terms = |name: &str| json!({ "name": name, "terms": { "environments": ["dev"] } });
+    let [drained, over] = [api.register().await, api.register().await];
+    api.post("/agent/unregister", json!({ "session": over })).await.ok();
+    let identity = made_as("/worker-identities", terms("spare"), "identity").await;
     let ada = made_as("/users", json!({ "name": "ada", "roles": ["viewer"], "password": PASSWORD }), "user").await;
     let bob = made_as("/users", json!({ "name": "bob", "roles": ["viewer"] }), "user").await;
     let eve = made_as("/users", json!({ "name": "eve", "roles": ["viewer"] }), "user").await;
@@ -148,6 +154,10 @@ async fn changes(api: &Api) -> Vec<Change> {
         made("POST /keys", key("one"), &["key.created"], "key"),
         changed("POST /keys/{key}/rotate", &spare, json!({}), &["key.rotated"]),
         changed("DELETE /keys/{key}", &lost, json!({}), &["key.revoked"]),
+        changed("POST /workers/{session}/drain", &drained, json!({}), &["worker.drained"]),
+        changed("DELETE /workers/{session}", &over, json!({}), &["worker.forgotten"]),
+        made("POST /worker-identities", terms("one"), &["worker_identity.created"], "identity"),
+        changed("DELETE /worker-identities/{identity}", &identity, json!({}), &["worker_identity.revoked"]),
         made("POST /users", json!({ "name": "cyd", "roles": ["viewer"] }), &["user.created"], "user"),
         changed("POST /users/{user}/invite", &eve, json!({}), &["user.invited"]),
         changed("POST /users/{user}/password", &bob, json!({ "password": PASSWORD }), &["user.password_set"]),

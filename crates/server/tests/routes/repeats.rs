@@ -55,6 +55,7 @@ pub async fn cases(api: &Api, mark: &str) -> Vec<Case> {
     let key = api.post("/keys", viewer("spare")).await.text("key");
     let ada = api.post("/users", viewer("ada")).await.text("user");
     let bob = api.post("/users", viewer("bob")).await.text("user");
+    let identity = |at: &str| json!({ "name": called("w"), "terms": { "environments": [at] } });
     let slots = |name: &str| json!({ "name": called(name), "workflow": there, "cron": "0 3 * * *" });
     let schedule = api.post("/schedules", slots("daily")).await.text("schedule_id");
     let run = api.start(json!([task("a")])).await;
@@ -69,6 +70,7 @@ pub async fn cases(api: &Api, mark: &str) -> Vec<Case> {
     vec![
         Case::bodies("/policy/versions", json!({ "files": files }), json!({ "files": files, "note": "another" })),
         Case::bodies("/keys", viewer("one"), json!({ "name": called("one"), "roles": ["operator"] })),
+        Case::bodies("/worker-identities", identity("dev"), identity("prod")),
         Case::of("/keys/{key}/rotate", &key, json!({ "overlap_ms": 60_000 }), json!({})),
         Case::bodies("/users", person("correct horse battery"), person("correct horse staple")),
         Case {
@@ -165,6 +167,7 @@ async fn every_request_that_creates_may_be_repeated() {
         "/users/{user}/invite link",
         "/webhook-endpoints secret",
         "/webhooks secret",
+        "/worker-identities token",
     ];
     assert_eq!(hidden.iter().map(String::as_str).collect::<Vec<_>>(), secrets, "secrets are shown once");
     api.end().await;

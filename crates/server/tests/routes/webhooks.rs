@@ -106,6 +106,32 @@ async fn a_delivery_starts_every_workflow_that_takes_it_once() {
     api.end().await;
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_delivery_that_starts_nothing_says_what_did_not_fit() {
+    let api = Api::new().await;
+    apply(&api.engine, api.tenant, REVIEW).await;
+    let pushes = "name: pushes\non:\n  github: { events: push }\nsteps:\n  - id: a\n    transform: seen\n";
+    apply(&api.engine, api.tenant, pushes).await;
+    let path = endpoint(&api, "github").await;
+    let missed = github(&api, &path, "d-1", &pull_request(7, "closed", "abc")).await;
+    let told = |number: usize| {
+        let trigger = &missed.body["missed"][number];
+        ["workflow", "on", "failed"].map(|field| trigger[field].as_str().unwrap_or_default().to_owned())
+    };
+    assert_eq!(told(0), ["pushes", "github", "event"], "{}", missed.body);
+    assert_eq!(told(1), ["review", "github", "filter"], "{}", missed.body);
+    let log = api.get("/webhooks/github-main/deliveries").await.ok();
+    assert_eq!(log["deliveries"][0]["answer"]["missed"].as_array().unwrap().len(), 2);
+
+    // What starts is found by where it comes from.
+    let opened = github(&api, &path, "d-2", &pull_request(7, "opened", "abc")).await;
+    let run = opened.body["runs"][0]["run_id"].as_str().unwrap();
+    assert_eq!(opened.body.get("missed"), None);
+    let labels = api.get(&format!("/runs/{run}")).await.ok()["labels"].clone();
+    assert_eq!((&labels["pr"], &labels["head_sha"]), (&json!("7"), &json!("abc")));
+    api.end().await;
+}
+
 /// docs/reference/workflow.md: a trigger without `inputs`.
 #[tokio::test(start_paused = true)]
 async fn without_a_mapping_fields_go_to_the_inputs_of_the_same_name() {

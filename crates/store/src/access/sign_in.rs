@@ -1,4 +1,4 @@
-use interlock_core::ids::TenantId;
+use interlock_core::ids::{TenantId, WorkerIdentityId};
 use interlock_core::json::Hash;
 use tokio::sync::watch;
 
@@ -6,6 +6,7 @@ use crate::error::ReadError;
 use crate::keys::KeyRow;
 use crate::people::{InviteRow, UserSessionRow};
 use crate::store::Store;
+use crate::worker_identities::WorkerIdentityRow;
 
 /// Finds out whose credential a request brings. A request names no tenant: its key, cookie or invite does, so these
 /// lookups are not of one tenant.
@@ -22,6 +23,20 @@ impl SignIn {
     /// Keys whose lookup part this is: one, unless two were made alike.
     pub async fn find_keys(&self, lookup: &str) -> Result<Vec<KeyRow>, ReadError> {
         self.0.find_keys(lookup).await
+    }
+
+    /// Workers whose enrolment token has this lookup part.
+    pub async fn find_enrolments(&self, lookup: &str) -> Result<Vec<WorkerIdentityRow>, ReadError> {
+        self.0.find_enrolments(lookup).await
+    }
+
+    /// The worker that a certificate names, unless it, or its tenant, may not act any more.
+    pub async fn live_worker_identity(
+        &self,
+        tenant: TenantId,
+        id: WorkerIdentityId,
+    ) -> Result<Option<WorkerIdentityRow>, ReadError> {
+        self.0.live_worker_identity(tenant, id).await
     }
 
     pub async fn user_session(&self, token_hash: Hash) -> Result<Option<UserSessionRow>, ReadError> {

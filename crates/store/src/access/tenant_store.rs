@@ -2,7 +2,7 @@ use std::collections::HashMap;
 
 use interlock_core::ids::{
     ApprovalId, ChangeId, DecisionId, DelegationId, InboundId, JobId, KeyId, OutboundId, OutboxId, RunId, ScheduleId,
-    SessionId, TenantId, UserId,
+    SessionId, TenantId, UserId, WorkerIdentityId,
 };
 use interlock_core::json::Hash;
 use interlock_core::run::why::Heartbeat;
@@ -34,6 +34,7 @@ use crate::signals::{WaitFilter, WaitRow};
 use crate::slack::{NoticeRow, SlackLinkRequestRow, SlackLinkRow, SlackRow, SlackUser};
 use crate::store::Store;
 use crate::tenants::Tenant;
+use crate::worker_identities::WorkerIdentityRow;
 use crate::workers::SessionRow;
 use crate::workflows::{WorkflowRow, WorkflowVersionRow, WorkflowVersionSummary};
 use crate::write::{Along, Done, TenantWrite};
@@ -132,6 +133,8 @@ tenant_reads! {
     // People and keys.
     key(id: KeyId) -> Option<KeyRow>;
     keys(after: Option<KeyId>, limit: usize) -> Vec<KeyRow>;
+    worker_identity(id: WorkerIdentityId) -> Option<WorkerIdentityRow>;
+    worker_identities(after: Option<WorkerIdentityId>, limit: usize) -> Vec<WorkerIdentityRow>;
     user(id: UserId) -> Option<UserRow>;
     user_named(name: &str) -> Option<UserRow>;
     user_alike(name: &str) -> Option<UserRow>;

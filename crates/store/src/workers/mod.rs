@@ -6,4 +6,6 @@ pub(crate) mod sql;
 mod writes;
 
 pub use rows::{SessionRow, Unlisted};
-pub use writes::{CloseSession, ExpireSessions, RegisterSession, RenewSession, SetSessionState};
+pub use writes::{
+    CloseSession, DrainSession, ExpireSessions, ForgetSession, RegisterSession, RenewSession, SetSessionState,
+};

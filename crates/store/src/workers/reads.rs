@@ -30,6 +30,8 @@ fn session(mut row: Row) -> Result<SessionRow, CorruptRow> {
         heartbeat_at: row.time("heartbeat_at")?,
         tasks: row.opt_decoded("tasks")?,
         capabilities: row.opt_decoded("capabilities")?,
+        identity: row.opt_id("identity_id")?,
+        terms: row.opt_decoded("terms")?,
         unlisted: row.opt_decoded("unlisted")?.unwrap_or_default(),
     })
 }

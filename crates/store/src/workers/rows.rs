@@ -1,7 +1,7 @@
-use interlock_core::ids::{SessionId, TenantId};
+use interlock_core::ids::{SessionId, TenantId, WorkerIdentityId};
 use interlock_core::state::WorkerState;
 use interlock_core::time::Timestamp;
-use interlock_core::work::AttemptRef;
+use interlock_core::work::{AttemptRef, WorkerTerms};
 use serde::{Deserialize, Serialize};
 
 /// One registration of a worker process.
@@ -21,6 +21,9 @@ pub struct SessionRow {
     /// The tasks and capabilities that the worker named; `None` where it did not say.
     pub tasks: Option<Vec<String>>,
     pub capabilities: Option<Vec<String>>,
+    /// Whose certificate it was registered with, and within which bounds; neither for one with an API key.
+    pub identity: Option<WorkerIdentityId>,
+    pub terms: Option<WorkerTerms>,
     /// Claims that its last heartbeat did not list.
     pub unlisted: Vec<Unlisted>,
 }

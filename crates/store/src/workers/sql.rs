@@ -3,8 +3,8 @@ use crate::sql::statements;
 statements! {
     SESSION_PUT on worker_sessions {
         both: "INSERT INTO worker_sessions (session_id, tenant_id, worker, build_id, queues, slots, state, registered_at,
-               lease_expires_at, heartbeat_at, tasks, capabilities)
-               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+               lease_expires_at, heartbeat_at, tasks, capabilities, identity_id, terms)
+               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
                ON CONFLICT (session_id) DO UPDATE SET queues = excluded.queues, slots = excluded.slots,
                state = excluded.state, lease_expires_at = excluded.lease_expires_at,
                heartbeat_at = excluded.heartbeat_at, tasks = excluded.tasks, capabilities = excluded.capabilities"
@@ -23,6 +23,18 @@ statements! {
         both: "UPDATE worker_sessions SET state = $1 WHERE session_id = $2 AND state <> 'offline'"
     }
 
+    SESSION_DRAIN on worker_sessions {
+        both: "UPDATE worker_sessions SET state = 'draining'
+               WHERE session_id = $1 AND tenant_id = $2 AND state IN ('online', 'errored')"
+    }
+
+    /// One that is over, and holds nothing.
+    SESSION_FORGET on worker_sessions {
+        both: "DELETE FROM worker_sessions WHERE session_id = $1 AND tenant_id = $2
+               AND (state = 'offline' OR lease_expires_at < $3)
+               AND NOT EXISTS (SELECT 1 FROM run_live l WHERE l.tenant_id = $2 AND l.session_id = $1)"
+    }
+
     SESSION_CLOSE on worker_sessions {
         both: "UPDATE worker_sessions SET state = 'offline',
                lease_expires_at = CASE WHEN lease_expires_at < $1 THEN lease_expires_at ELSE $1 END
@@ -35,12 +47,12 @@ statements! {
 
     SESSIONS on worker_sessions {
         both: "SELECT session_id, tenant_id, worker, build_id, queues, slots, state, registered_at, lease_expires_at,
-               heartbeat_at, tasks, capabilities, unlisted FROM worker_sessions ORDER BY session_id"
+               heartbeat_at, tasks, capabilities, identity_id, terms, unlisted FROM worker_sessions ORDER BY session_id"
     }
 
     SESSION_GET on worker_sessions {
         both: "SELECT session_id, tenant_id, worker, build_id, queues, slots, state, registered_at, lease_expires_at,
-               heartbeat_at, tasks, capabilities, unlisted FROM worker_sessions WHERE session_id = $1"
+               heartbeat_at, tasks, capabilities, identity_id, terms, unlisted FROM worker_sessions WHERE session_id = $1"
     }
 
     /// A session that still holds claims stays until the reaper has taken them.

@@ -1,4 +1,4 @@
-use interlock_core::ids::SessionId;
+use interlock_core::ids::{SessionId, TenantId};
 use interlock_core::state::WorkerState;
 use interlock_core::time::Timestamp;
 
@@ -6,7 +6,7 @@ use super::{SessionRow, Unlisted, sql};
 use crate::db::Db;
 use crate::error::DbError;
 use crate::value::args;
-use crate::write::{Changed, Write, WriteLane, boxed, changed, json_list};
+use crate::write::{Changed, Write, WriteLane, boxed, changed, json_list, json_text, of_tenant};
 
 #[derive(Debug, Clone)]
 pub struct RegisterSession(pub SessionRow);
@@ -30,7 +30,9 @@ impl Write for RegisterSession {
             session.lease_expires_at,
             session.heartbeat_at,
             session.tasks.as_deref().map(json_list).transpose()?,
-            session.capabilities.as_deref().map(json_list).transpose()?
+            session.capabilities.as_deref().map(json_list).transpose()?,
+            session.identity,
+            session.terms.as_ref().map(json_text).transpose()?
         ];
         db.execute(&sql::SESSION_PUT, values).await?;
         Ok(())
@@ -74,6 +76,44 @@ impl Write for SetSessionState {
     async fn apply<D: Db>(&self, db: &D) -> Result<Changed, DbError> {
         changed(db, &sql::SESSION_STATE, args![self.state.as_str(), self.session]).await
     }
+}
+
+/// An operator takes a worker out of service. [`Changed::Gone`] where it drains already, or is over.
+#[derive(Debug, Clone, Copy)]
+pub struct DrainSession {
+    pub tenant: TenantId,
+    pub session: SessionId,
+}
+
+impl Write for DrainSession {
+    type Answer = Changed;
+    boxed!();
+
+    async fn apply<D: Db>(&self, db: &D) -> Result<Changed, DbError> {
+        changed(db, &sql::SESSION_DRAIN, args![self.session, self.tenant]).await
+    }
+}
+
+/// [`Changed::Gone`] where it is alive, or still holds steps.
+#[derive(Debug, Clone, Copy)]
+pub struct ForgetSession {
+    pub tenant: TenantId,
+    pub session: SessionId,
+    pub now: Timestamp,
+}
+
+impl Write for ForgetSession {
+    type Answer = Changed;
+    boxed!();
+
+    async fn apply<D: Db>(&self, db: &D) -> Result<Changed, DbError> {
+        changed(db, &sql::SESSION_FORGET, args![self.session, self.tenant, self.now]).await
+    }
+}
+
+of_tenant! {
+    DrainSession.tenant;
+    ForgetSession.tenant;
 }
 
 #[derive(Debug, Clone, Copy)]

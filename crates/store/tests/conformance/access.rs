@@ -54,6 +54,8 @@ fn session(tenant: Option<TenantId>) -> SessionRow {
         heartbeat_at: NOW,
         tasks: None,
         capabilities: None,
+        identity: None,
+        terms: None,
         unlisted: vec![],
     }
 }

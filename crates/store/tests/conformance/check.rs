@@ -71,6 +71,8 @@ async fn populate(world: &World) {
         heartbeat_at: NOW,
         tasks: Some(vec!["work".to_owned()]),
         capabilities: None,
+        identity: None,
+        terms: None,
         unlisted: Vec::new(),
     };
     world.store.write(RegisterSession(row)).await.unwrap();

@@ -46,6 +46,12 @@ pub const ROWS: &[(&str, &str, &str, u32)] = &[
         "tenant(i), id(i), 'access', 'PATCH', '/x', '{}', id(i), 'used', 'p' || i, '[]', i, i + 1000",
         400,
     ),
+    (
+        "worker_identities",
+        "tenant_id, identity_id, name, terms, token_lookup, token_hash, token_expires_at, created_at",
+        "tenant(i), id(i), 'w' || i, '{}', 'l' || i, hash(i), i + 1000, i",
+        400,
+    ),
     ("login_failures", "tenant_id, name, failures, failed_at", "tenant(i), 'p' || i, 1, i", 400),
     ("steps_added", "tenant_id, run_id, position, spec", "tenant(i), id(i), 3, '{}'", 1_000),
     (

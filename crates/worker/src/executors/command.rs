@@ -33,9 +33,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::EXIT_TEMPFAIL;
 use super::credentials::revoked;
 use super::task::Handler;
+use super::{EXIT_DATAERR, EXIT_TEMPFAIL};
 use crate::attempt::span;
 use crate::context::TaskContext;
 use crate::error::{EffectFailure, TaskError};
@@ -129,7 +129,7 @@ impl Task for Confined {
         let permitted = rules
             .permit(self.profile, bound.argv.clone())
             .map_err(|why| TaskError::terminal("COMMAND_NOT_PERMITTED", format!("this worker refuses it: {why}")))?;
-        let scope = StepScope { tenant: ctx.tenant(), environment: None };
+        let scope = StepScope { tenant: ctx.tenant(), environment: ctx.environment() };
         let secrets = self.commands.options.credentials.step(scope);
         ctx.uses(secrets.used());
         let ended = self.carry_out(&ctx, &secrets, (&bound, permitted)).await;
@@ -325,6 +325,10 @@ impl Ran {
             (true, ..) => {
                 let what = format!("ran longer than {}", self.limit());
                 TaskError::new(ErrorClass::Timeout, "COMMAND_TIMEOUT", self.told(bound, &what))
+            }
+            (false, Some(EXIT_DATAERR), _) => {
+                let what = "ended with exit code 65: the same input would fail again";
+                TaskError::terminal("COMMAND_DATA_ERROR", self.told(bound, what))
             }
             (false, Some(code), _) => {
                 TaskError::retryable("COMMAND_FAILED", self.told(bound, &format!("ended with exit code {code}")))

@@ -88,7 +88,7 @@ impl Task for Bound {
 
     async fn run(&self, ctx: TaskContext, input: Json) -> Result<Flow<Value>, TaskError> {
         // Assignments do not say their environment yet: it is the worker's.
-        let scope = StepScope { tenant: ctx.tenant(), environment: None };
+        let scope = StepScope { tenant: ctx.tenant(), environment: ctx.environment() };
         let secrets = self.connectors.caller.step(scope);
         ctx.uses(secrets.used());
         let ended = self.carry_out(Step { ctx: &ctx, secrets: &secrets }, &input).await;

@@ -9,5 +9,7 @@ pub mod program;
 mod stderr;
 pub(crate) mod task;
 
+/// `EX_DATAERR`: a program says that the same input would fail again.
+const EXIT_DATAERR: i32 = 65;
 /// `EX_TEMPFAIL` of sysexits.h: a program says that it changed nothing, and may be tried again.
 const EXIT_TEMPFAIL: i32 = 75;

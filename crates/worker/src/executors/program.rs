@@ -5,7 +5,8 @@
 //! | exits with 0 | succeeds with what was written to standard output (nothing counts as `null`) |
 //! | exits with 75 (`EX_TEMPFAIL`) | is tried again: the program says that it changed nothing |
 //! | is killed by a signal | is tried again |
-//! | exits with anything else | fails for good |
+//! | exits with 65 (`EX_DATAERR`) | fails for good: the same input would fail again |
+//! | exits with anything else | is tried again, while the budget lasts |
 //!
 //! The tail of standard error becomes the message of the error. Where the workflow declares the step `unsafe`, the
 //! program runs as an effect: once it has begun, only exit status 0 and 75 say what happened, and anything else
@@ -23,9 +24,9 @@ use interlock_core::limits;
 use interlock_core::state::EffectClass;
 use tokio::process::Command;
 
-use super::EXIT_TEMPFAIL;
 use super::process::{ProgramEnd, Supervised, run};
 use super::task::too_large;
+use super::{EXIT_DATAERR, EXIT_TEMPFAIL};
 use crate::context::TaskContext;
 use crate::error::{EffectFailure, TaskError};
 use crate::task::{Flow, Task};
@@ -120,7 +121,8 @@ impl ExecTask {
         }
         match status.code() {
             Some(EXIT_TEMPFAIL) => EffectFailure::certainly_not(TaskError::retryable("TASK_TEMPFAIL", what)),
-            Some(_) => EffectFailure::unknown(TaskError::terminal("TASK_EXITED", what)),
+            Some(EXIT_DATAERR) => EffectFailure::unknown(TaskError::terminal("TASK_DATA_ERROR", what)),
+            Some(_) => EffectFailure::unknown(TaskError::retryable("TASK_EXITED", what)),
             None => EffectFailure::unknown(TaskError::retryable("TASK_KILLED", what)),
         }
     }

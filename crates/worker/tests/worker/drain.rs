@@ -71,3 +71,18 @@ async fn a_server_that_is_away_does_not_keep_the_worker_from_leaving() {
     running.stop().await;
     assert!(from.elapsed() < Duration::from_secs(10), "{:?}", from.elapsed());
 }
+
+/// An operator takes it out of service: what runs finishes, however long it takes, and the process ends by itself.
+#[tokio::test(start_paused = true)]
+async fn a_worker_that_is_told_to_drain_finishes_and_leaves() {
+    let fake = Fake::new();
+    let running = start(&fake, tasks());
+    fake.enqueue(vec![fake.step("slow", "3600"), fake.step("slow", "1")]);
+    hold(&fake, 1).await;
+    fake.set(|state| state.drain = true);
+    fake.until("the worker knows", |state| state.heartbeats.last().is_some_and(|beat| beat.draining)).await;
+    fake.enqueue_one("slow", "1");
+    running.worker.await.unwrap().unwrap();
+    assert_eq!(fake.outcomes_reported(), [ReportedOutcome::Completed { output: Json::trusted("3600") }]);
+    assert_eq!(fake.state().unregistered.len(), 1);
+}

@@ -41,6 +41,8 @@ pub struct State {
     sessions: u128,
 
     pub stop: Vec<AttemptRef>,
+    /// An operator has taken the worker out of service.
+    pub drain: bool,
     pub stale: BTreeSet<AttemptRef>,
     /// Every call fails before it does anything.
     pub down: bool,
@@ -124,6 +126,7 @@ impl Fake {
             deadline_at: None,
             traceparent: None,
             tracestate: None,
+            environment: None,
             command: None,
         }
     }
@@ -229,7 +232,7 @@ impl Transport for Fake {
         let mut state = self.call("heartbeat")?;
         let known = state.live.contains(&heartbeat.session);
         state.heartbeats.push(heartbeat);
-        Ok(Renewed { lease_ms: LEASE.into(), stop: state.stop.clone(), known })
+        Ok(Renewed { lease_ms: LEASE.into(), stop: state.stop.clone(), known, drain: state.drain })
     }
 
     async fn poll(&self, poll: Poll) -> Result<Polled, TransportError> {

@@ -67,12 +67,16 @@ async fn the_environment_names_the_attempt() {
 #[tokio::test]
 async fn the_exit_status_decides() {
     let (retried, code, message) = failure(outcome("echo oops >&2; exit 3", "null").await);
-    assert_eq!((retried, code.as_str()), (false, "TASK_EXITED"));
+    assert_eq!((retried, code.as_str()), (true, "TASK_EXITED"));
     assert!(message.contains("exit status: 3") && message.ends_with("oops"), "{message}");
 
     let (retried, code, message) = failure(outcome("echo busy >&2; exit 75", "null").await);
     assert_eq!((retried, code.as_str()), (true, "TASK_TEMPFAIL"));
     assert!(message.ends_with("busy"), "{message}");
+
+    let (retried, code, message) = failure(outcome("echo no such order >&2; exit 65", "null").await);
+    assert_eq!((retried, code.as_str()), (false, "TASK_DATA_ERROR"));
+    assert!(message.ends_with("no such order"), "{message}");
 
     let (retried, code, _) = failure(outcome("kill -9 $$", "null").await);
     assert_eq!((retried, code.as_str()), (true, "TASK_KILLED"));
@@ -260,7 +264,7 @@ async fn an_unsafe_program_runs_once_and_its_output_is_recorded() {
 
 #[tokio::test]
 async fn an_unsafe_program_that_breaks_off_leaves_a_doubt() {
-    for (script, recorded) in [("exit 75", 1), ("exit 1", 0), ("kill -9 $$", 0)] {
+    for (script, recorded) in [("exit 75", 1), ("exit 1", 0), ("exit 65", 0), ("kill -9 $$", 0)] {
         let (fake, running) = running(script);
         fake.run_one(unsafely(&fake)).await;
         assert_eq!(fake.state().outcomes.len(), recorded, "{script}");

@@ -56,7 +56,7 @@ record! {
         approval: Option<ApprovalBlock>,
         /// How much a run, and all runs together, may do.
         limits: Option<Limits>,
-        /// How long a run may take from its start to its end.
+        /// How long a run may take from its start to its end; without end where omitted.
         timeout: Option<At<Millis>>,
         /// What happens when a step has failed for good; `rollback` where an executed step declares one.
         on_failure: Option<OnFailure>,

@@ -59,7 +59,8 @@ record! {
         credentials: Vec<At<Name>>,
         /// What a worker must offer to be given the step; of commands, connectors and models.
         requires: Option<Requires>,
-        /// How long one attempt may take.
+        /// How long one attempt may take. Where omitted: a command has what its profile allows, everything else has no limit
+        /// but the run's.
         timeout: Option<At<Millis>>,
         /// How often and when it is tried again.
         retry: Option<Retry>,
@@ -201,7 +202,8 @@ record! {
 record! {
     /// How often and when a step is tried again.
     "`retry`" RetryRule {
-        /// How many attempts there are, the first included.
+        /// How many attempts there are, the first included. Where omitted: 5 for tasks, connectors and models; 2 for commands
+        /// that only read or are idempotent; 1 for other commands and for rollbacks.
         max_attempts: Option<At<u32>>,
         /// How long to wait in between; 5 s, 30 s, 2 min, 10 min with jitter where omitted.
         backoff: Option<Backoff>,
@@ -262,6 +264,10 @@ record! {
 
 impl Shape for Backoff {
     fn read(node: &Node, report: &mut Report) -> Option<Self> {
+        // A number without a unit is a duration that lacks one, and is told so.
+        if matches!(node.value, Value::Int(_) | Value::Float(_)) {
+            return At::read(node, report).map(Self::Fixed);
+        }
         if let Value::Text(text) = &node.value {
             if &**text == "ladder" {
                 return Some(Self::Ladder);

@@ -293,3 +293,11 @@ fn nothing_that_is_read_can_make_it_panic() {
         }
     });
 }
+
+#[test]
+fn a_backoff_is_a_duration_and_a_bare_number_is_asked_for_its_unit() {
+    let with = |backoff: &str| format!("name: t\nsteps:\n  - {{ id: a, task: a, retry: {{ backoff: {backoff} }} }}\n");
+    assert!(parse("test.yaml", &with("5s")).is_ok());
+    let said = refused(&with("5")).render(Style::default());
+    assert!(said.contains("expected a duration") && said.contains("`5s`"), "{said}");
+}

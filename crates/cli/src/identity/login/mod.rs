@@ -14,6 +14,7 @@ use interlock_protocol::runs::{Nothing, path};
 use reqwest::Url;
 use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 
+use crate::client::context::kept_path;
 use crate::client::contexts::{Context, Contexts};
 use crate::client::target::{DEFAULT_SERVER, Target, address};
 use crate::client::{Client, Secret, local};
@@ -54,6 +55,9 @@ pub struct LoginArgs {
     /// or read from stdin, by default.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["user", "browser"])]
     api_key_file: Option<PathBuf>,
+    /// The authority (PEM) that has signed the server's certificate; stored with the context.
+    #[arg(long, env = "INTERLOCK_CA", value_name = "FILE")]
+    ca: Option<PathBuf>,
     /// Store the key without asking the server whether it is good.
     #[arg(long)]
     no_verify: bool,
@@ -69,8 +73,11 @@ pub struct LogoutArgs {
 pub async fn login(args: LoginArgs) -> anyhow::Result<()> {
     let mut contexts = Contexts::load()?;
     let (name, server) = place(&args, &contexts)?;
-    let (credential, who) = credential(&args, &server).await?;
-    contexts.put(&name, Context { server: server.clone(), credential: Some(credential) })?;
+    let ca = args.ca.as_deref().map(kept_path).transpose()?.or_else(|| contexts.ca_for(&server));
+    let ca = ca.or_else(|| local::find().filter(|local| local.server == server).and_then(|local| local.ca));
+    let target = Target { server: server.clone(), credential: None, ca: ca.clone(), from: "login" };
+    let (credential, who) = credential(&args, target).await?;
+    contexts.put(&name, Context { server: server.clone(), credential: Some(credential), ca })?;
     contexts.current = Some(name.clone());
     contexts.save()?;
     eprintln!("Logged in to {server}{who}; commands use the context `{name}` now.");
@@ -78,8 +85,9 @@ pub async fn login(args: LoginArgs) -> anyhow::Result<()> {
 }
 
 /// The credential, and as whom it lets in.
-async fn credential(args: &LoginArgs, server: &str) -> anyhow::Result<(Secret, String)> {
-    let client = Client::new(Target { server: server.to_owned(), credential: None, from: "login" })?;
+async fn credential(args: &LoginArgs, target: Target) -> anyhow::Result<(Secret, String)> {
+    let server = &target.server.clone();
+    let client = Client::new(target.clone())?;
     let token: PersonToken = if let Some(name) = &args.user {
         let text = ask(&format!("Password of {name} at {server}"))?;
         let password = text.trim_end_matches(['\r', '\n']).to_owned();
@@ -88,7 +96,7 @@ async fn credential(args: &LoginArgs, server: &str) -> anyhow::Result<(Secret, S
     } else if let Some(way) = args.browser {
         browser::token(&client, way).await?
     } else {
-        return Ok((key(args, server).await?, String::new()));
+        return Ok((key(args, target).await?, String::new()));
     };
     let until = crate::output::span::instant(token.expires_at);
     let secret = Secret::new(&token.token)
@@ -96,7 +104,8 @@ async fn credential(args: &LoginArgs, server: &str) -> anyhow::Result<(Secret, S
     Ok((secret, format!(" as {} until {until}", interlock_core::text::visible::visible(&token.person))))
 }
 
-async fn key(args: &LoginArgs, server: &str) -> anyhow::Result<Secret> {
+async fn key(args: &LoginArgs, target: Target) -> anyhow::Result<Secret> {
+    let server = &target.server;
     let from_variable = || std::env::var_os(KEY_FILE_VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from);
     let key = match args.api_key_file.clone().or_else(from_variable) {
         Some(path) => std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?,
@@ -105,7 +114,7 @@ async fn key(args: &LoginArgs, server: &str) -> anyhow::Result<Secret> {
     let key = Secret::new(&key)
         .ok_or_else(|| Ended::saying(Exit::Config, "that is not an API key: it is empty or holds white space"))?;
     if !args.no_verify {
-        verify(server, &key).await?;
+        verify(target, &key).await?;
     }
     Ok(key)
 }
@@ -116,7 +125,7 @@ pub async fn logout(args: LogoutArgs) -> anyhow::Result<()> {
         eprintln!("There is no current context, so there is no credential to forget.");
         return Ok(());
     };
-    let server = contexts.named(&name)?.server.clone();
+    let (server, ca) = (contexts.named(&name)?.server.clone(), contexts.named(&name)?.ca.clone());
     let forgotten = contexts.contexts.get_mut(&name).and_then(|context| context.credential.take());
     // Without a credential it would stand in the way of the server on this machine.
     if contexts.current.as_deref() == Some(name.as_str()) {
@@ -125,7 +134,7 @@ pub async fn logout(args: LogoutArgs) -> anyhow::Result<()> {
     contexts.save()?;
     let what = match forgotten {
         Some(secret) if secret.is_persons() => {
-            let client = Client::new(Target { server, credential: Some(secret), from: "logout" })?;
+            let client = Client::new(Target { server, credential: Some(secret), ca, from: "logout" })?;
             match client.post(identity::path::LOGOUT, &Nothing {}).done().await {
                 Ok(()) => "You are signed out on the server, too.".to_owned(),
                 // A token that is over already needs no ending.
@@ -177,9 +186,8 @@ fn name_of(server: &str) -> String {
 }
 
 /// Asks something harmless under the key. A key that may not list runs is a good key all the same.
-async fn verify(server: &str, key: &Secret) -> anyhow::Result<()> {
-    let target = Target { server: server.to_owned(), credential: Some(key.clone()), from: "login" };
-    let client = Client::new(target)?;
+async fn verify(target: Target, key: &Secret) -> anyhow::Result<()> {
+    let client = Client::new(Target { credential: Some(key.clone()), ..target })?;
     match client.get(path::RUNS).query("limit", Some(1)).done().await {
         Err(error) if error.status() == Some(403) => Ok(()),
         answered => Ok(answered?),

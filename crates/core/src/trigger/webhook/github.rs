@@ -1,7 +1,10 @@
 //! GitHub: `X-Hub-Signature-256` over the raw body, one delivery per `X-GitHub-Delivery`.
 
+use std::collections::BTreeMap;
+
 use super::{Delivery, Headers, ReadError, SignatureError, json, key_of, mac, text_of};
 use crate::keys::TriggerKey;
+use crate::limits;
 
 pub const SIGNATURE: &str = "x-hub-signature-256";
 pub const DELIVERY: &str = "x-github-delivery";
@@ -30,6 +33,24 @@ pub fn read(headers: &impl Headers, body: &[u8], secondary: bool) -> Result<Deli
     Ok(Delivery { key, event: event.to_owned(), payload, fingerprint })
 }
 
+/// What a run that the event starts is found by: `repo`, and for a pull request `pr`, `pr_url` and `head_sha`.
+pub fn labels(payload: &serde_json::Value) -> BTreeMap<String, String> {
+    let paths: [(&str, &[&[&str]]); 4] = [
+        ("repo", &[&["repository", "full_name"]]),
+        ("pr", &[&["pull_request", "number"]]),
+        ("pr_url", &[&["pull_request", "html_url"]]),
+        (
+            "head_sha",
+            &[&["pull_request", "head", "sha"], &["check_run", "head_sha"], &["check_suite", "head_sha"], &["after"]],
+        ),
+    ];
+    let found = paths.into_iter().filter_map(|(name, paths)| {
+        let text = paths.iter().find_map(|path| text_of(payload, path))?;
+        (text.len() <= limits::NAME_BYTES_MAX).then(|| (name.to_owned(), text))
+    });
+    found.collect()
+}
+
 /// Only what is about a pull request has one.
 fn fingerprint(event: &str, payload: &serde_json::Value) -> Option<String> {
     let number = text_of(payload, &["pull_request", "number"])?;
@@ -44,10 +65,23 @@ fn fingerprint(event: &str, payload: &serde_json::Value) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::BTreeMap;
 
     fn headers(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
         pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    }
+
+    #[test]
+    fn a_run_is_found_by_its_repository_and_pull_request() {
+        let payload = serde_json::json!({
+            "repository": { "full_name": "acme/shop" },
+            "pull_request": { "number": 7, "html_url": "https://example.org/7", "head": { "sha": "abc" } },
+        });
+        let named =
+            |labels: BTreeMap<String, String>| labels.into_iter().map(|(k, v)| format!("{k}={v}")).collect::<Vec<_>>();
+        assert_eq!(named(labels(&payload)), ["head_sha=abc", "pr=7", "pr_url=https://example.org/7", "repo=acme/shop"]);
+        let push = serde_json::json!({ "repository": { "full_name": "acme/shop" }, "after": "def" });
+        assert_eq!(named(labels(&push)), ["head_sha=def", "repo=acme/shop"]);
+        assert!(labels(&serde_json::json!({ "repository": { "full_name": "x".repeat(10_000) } })).is_empty());
     }
 
     /// The example of GitHub's own documentation ("Validating webhook deliveries").

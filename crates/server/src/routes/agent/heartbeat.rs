@@ -28,14 +28,17 @@ pub async fn heartbeat(
         return Err(ApiError::invalid(format!("a worker holds at most {} attempts", limits::SLOTS_MAX)));
     }
     let lease_ms = state.engine().session_lease();
-    let known = state.engine().workers().check_session(caller.tenant, session).await;
+    let known = state.engine().workers().check_session(caller.session_owner(), session).await;
     let renewed = match known {
         Ok(()) => state.engine().workers().heartbeat(session, &held, draining).await,
         Err(error) => Err(error),
     };
     match renewed {
-        Ok(stop) => Ok(Json(Renewed { lease_ms, stop, known: true })),
-        Err(EngineError::SessionGone) => Ok(Json(Renewed { lease_ms, stop: held, known: false })),
+        Ok(stop) => {
+            let drain = state.engine().workers().is_drained(session);
+            Ok(Json(Renewed { lease_ms, stop, known: true, drain }))
+        }
+        Err(EngineError::SessionGone) => Ok(Json(Renewed { lease_ms, stop: held, known: false, drain: false })),
         Err(error) => Err(error.into()),
     }
 }

@@ -1,12 +1,14 @@
 //! The calls of workers. Every one of them is safe to repeat.
 
 mod complete;
+mod enrol;
 mod heartbeat;
 mod intent;
 mod outcome;
 mod output;
 mod poll;
 mod register;
+mod renew;
 mod unregister;
 
 use utoipa_axum::router::OpenApiRouter;
@@ -16,6 +18,8 @@ use crate::state::AppState;
 
 pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::default()
+        .routes(routes!(enrol::enrol))
+        .routes(routes!(renew::renew))
         .routes(routes!(register::register))
         .routes(routes!(heartbeat::heartbeat))
         .routes(routes!(poll::poll))

@@ -23,7 +23,7 @@ pub async fn poll(
     Body(poll): Body<Poll>,
 ) -> Result<Json<Polled>, ApiError> {
     let workers = state.engine().workers();
-    workers.check_session(caller.tenant, poll.session).await?;
+    workers.check_session(caller.session_owner(), poll.session).await?;
     let wait = bounded(Some(poll.wait_ms), limits::POLL_WAIT_MAX);
     let polling = Box::pin(workers.poll(poll.session, poll.max as usize, wait));
     // A server that stops answers with nothing, and the worker asks the next one.

@@ -2,14 +2,17 @@
 
 use axum::Json;
 use axum::extract::State;
+use axum::http::StatusCode;
 use interlock_core::limits::NAME_BYTES_MAX;
+use interlock_core::plan::command::commanded_profile;
 use interlock_core::rejection::Rejection;
-use interlock_core::work::WorkerHello;
+use interlock_core::work::{WorkerHello, WorkerTerms};
+use interlock_engine::sessions::EnrolledWorker;
 use interlock_protocol::agent::{Registered, limits, path};
 use interlock_protocol::body::HelloBody;
 
 use crate::api_error::ApiError;
-use crate::identity::Caller;
+use crate::identity::{Caller, Via};
 use crate::request::Body;
 use crate::state::AppState;
 
@@ -34,13 +37,35 @@ pub async fn register(
         return Err(Rejection::UnknownTenant { tenant }.into());
     }
     hello.tenant = Some(caller.tenant);
-    let registered = state.engine().workers().register(hello).await?;
+    let worker = match &caller.via {
+        Via::Worker(worker) => {
+            check_terms(&hello, &worker.terms)?;
+            Some(EnrolledWorker::clone(worker))
+        }
+        _ => None,
+    };
+    let registered = state.engine().workers().register_as(hello, worker).await?;
     Ok(Json(Registered {
         session: registered.session,
         lease_ms: registered.lease,
         renew_every_ms: registered.renew_every,
         epoch: registered.epoch,
     }))
+}
+
+/// What a worker says of itself may only narrow what its certificate says.
+fn check_terms(hello: &WorkerHello, terms: &WorkerTerms) -> Result<(), ApiError> {
+    let profiles = hello.capabilities.iter().flatten().filter_map(|name| commanded_profile(name));
+    for profile in profiles {
+        if !terms.allows_profile(profile) {
+            let detail = format!(
+                "this worker's certificate does not let it run commands under the profile `{profile}`; start it with \
+                 others, or enrol it anew with a token that names it"
+            );
+            return Err(ApiError::new(StatusCode::FORBIDDEN, "BEYOND_CERTIFICATE", detail));
+        }
+    }
+    Ok(())
 }
 
 fn check(hello: &WorkerHello) -> Result<(), ApiError> {

@@ -58,7 +58,8 @@ fn workers(state: &AppState, run: &Run, sessions: &[SessionRow]) -> u32 {
             && Heartbeat::At(session.heartbeat_at).silent_since(now).is_none()
             && session.lease_expires_at > now
             && session.queues.contains(&spec.queue)
-            && Skills::new(session.tasks.clone(), session.capabilities.clone()).can_take(run)
+            && Skills::within(Skills::new(session.tasks.clone(), session.capabilities.clone()), session.terms.clone())
+                .can_take(run)
     };
     sessions.iter().filter(takes).count() as u32
 }

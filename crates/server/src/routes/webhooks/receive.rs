@@ -10,8 +10,8 @@ use interlock_core::ids::InboundId;
 use interlock_core::state::IdempotencyState;
 use interlock_core::trigger::Source;
 use interlock_engine::webhooks::receive::{Answer, InboundRequest, ReceiveError, Received};
-use interlock_engine::webhooks::{Outcome, receive as engine};
-use interlock_protocol::webhooks::{Delivered, path};
+use interlock_engine::webhooks::{MissedTrigger as MissedByEngine, Outcome, receive as engine};
+use interlock_protocol::webhooks::{Delivered, MissedTrigger, path};
 
 use super::view::runs_of;
 use crate::api_error::ApiError;
@@ -77,11 +77,18 @@ fn delivered(outcome: Outcome) -> Delivered {
         duplicate_of: outcome.duplicate_of,
         runs,
         skipped,
+        missed: outcome.missed.into_iter().map(missed).collect(),
     }
 }
 
+fn missed(trigger: MissedByEngine) -> MissedTrigger {
+    let MissedByEngine { workflow, on, failed, detail } = trigger;
+    MissedTrigger { workflow, on, failed, detail }
+}
+
 fn processing(delivery: String) -> Delivered {
-    Delivered { delivery, status: IdempotencyState::Processing, duplicate_of: None, runs: vec![], skipped: vec![] }
+    let status = IdempotencyState::Processing;
+    Delivered { delivery, status, duplicate_of: None, runs: vec![], skipped: vec![], missed: vec![] }
 }
 
 /// What Slack shows to whoever gave the command, and to nobody else.

@@ -1,5 +1,7 @@
 //! Workers: who takes steps, from which queues, and when each was last heard of.
 
+mod drain;
+mod forget;
 mod get;
 mod list;
 pub mod view;
@@ -10,5 +12,8 @@ use utoipa_axum::routes;
 use crate::state::AppState;
 
 pub fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::default().routes(routes!(list::list)).routes(routes!(get::get))
+    OpenApiRouter::default()
+        .routes(routes!(list::list))
+        .routes(routes!(get::get, forget::forget))
+        .routes(routes!(drain::drain))
 }

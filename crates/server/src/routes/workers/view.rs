@@ -1,5 +1,8 @@
 //! A worker session as it goes over the wire.
 
+use axum::extract::FromRequestParts;
+use axum::http::StatusCode;
+use axum::http::request::Parts;
 use interlock_core::ids::{SessionId, TenantId};
 use interlock_core::plan::TRANSFORM_QUEUE;
 use interlock_core::run::why::Heartbeat;
@@ -9,7 +12,34 @@ use interlock_protocol::operations::{WorkerView, limits};
 use interlock_store::SessionRow;
 
 use crate::api_error::ApiError;
+use crate::identity::Caller;
+use crate::request::named_in_path;
 use crate::state::AppState;
+
+/// The worker session that the path names, if it exists for the caller's tenant.
+pub struct OfWorker(pub SessionRow);
+
+impl FromRequestParts<AppState> for OfWorker {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, ApiError> {
+        let caller = Caller::from_request_parts(parts, state).await?;
+        let named = named_in_path(parts, state, "session").await?;
+        let unknown = || {
+            let detail = format!("worker `{}` does not exist", named.chars().take(80).collect::<String>());
+            ApiError::new(StatusCode::NOT_FOUND, "WORKER_NOT_FOUND", detail)
+        };
+        let session: SessionId = named.parse().map_err(|_| unknown())?;
+        let sessions = state.for_tenant(caller.tenant).worker_sessions().await?;
+        sessions.into_iter().find(|row| row.id == session).map(Self).ok_or_else(unknown)
+    }
+}
+
+/// Refused because the worker lives.
+pub fn alive(row: &SessionRow, what: &str) -> ApiError {
+    let detail = format!("worker `{}` is alive, or still holds steps: {what}", row.worker);
+    ApiError::new(StatusCode::CONFLICT, "WORKER_ALIVE", detail)
+}
 
 /// The tenant's workers, those last heard of first; with those that are over, or only such of them as still have steps.
 pub async fn workers(state: &AppState, tenant: TenantId, with_ended: bool) -> Result<Vec<WorkerView>, ApiError> {

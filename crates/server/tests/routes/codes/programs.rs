@@ -88,6 +88,7 @@ table! { TABLE:
     "TASK_STOPPED" => |api| stopped(api).await,
     "TASK_NOT_STARTED" => |api| in_writing(api).await,
     "TASK_PROGRAM_UNUSABLE" => |api| program(api, ExecTask::new("/nonexistent/program")).await,
+    "TASK_DATA_ERROR" => |api| program(api, shell("exit 65")).await,
     "TASK_EXITED" => |api| program(api, shell("exit 3")).await,
     "OUTPUT_HELD_OPEN" => |api| held_open(api).await,
 }

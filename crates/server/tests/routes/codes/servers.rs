@@ -285,8 +285,16 @@ async fn too_much_unfinished() -> Seen {
     Seen::on_the_wire(&said)
 }
 
+async fn refused_worker(which: usize) -> Seen {
+    let (status, code) = crate::enrolment::refusals().await.into_iter().nth(which).unwrap();
+    Seen::Refused { status, code }
+}
+
 table! { SOCKETS:
     "BODY_TIMEOUT" => |_| unfinished_body().await,
+    "TLS_REQUIRED" => |_| Seen::on_the_wire(&crate::tls::told_in_plain().await),
+    "ENROLMENT_REFUSED" => |_| refused_worker(0).await,
+    "BEYOND_CERTIFICATE" => |_| refused_worker(1).await,
     "CONNECTIONS_FULL" => |_| one_connection_too_many().await,
     "OVERLOADED" => |_| too_much_unfinished().await,
 }

@@ -59,6 +59,13 @@ async fn session_that_fell_silent(api: &Api) -> Answer {
 
 table! { TABLE:
     "SESSION_GONE" => |api| of_no_session(api).await,
+    "WORKER_ALIVE" => |api| {
+        let session = api.register().await;
+        api.send("DELETE", &format!("/api/v1/workers/{session}"), json!({})).await
+    },
+    "WORKER_IDENTITY_NOT_FOUND" => |api| api.send("DELETE", "/api/v1/worker-identities/nobody", json!({})).await,
+    "ENROLMENT_UNAVAILABLE" => |api| api.post("/agent/enrol", json!({ "token": "x", "request": "x" })).await,
+    "CERTIFICATE_REQUIRED" => |api| api.post("/agent/renew", json!({ "request": "x" })).await,
     "WORKER_NOT_FOUND" => |api| api.get("/workers/nobody").await,
     "STEP_STALE_ATTEMPT" => |api| report(api, |assignment| assignment["attempt"] = json!(7)).await,
     "STORE_EPOCH_STALE" => |api| report(api, |assignment| assignment["epoch"] = json!(99)).await,

@@ -30,6 +30,7 @@ pub struct Things {
     pub session: String,
     pub approval: String,
     pub key: String,
+    pub worker_identity: String,
     pub user: String,
     pub job: String,
     pub workflow: String,
@@ -57,6 +58,8 @@ impl Things {
         let approval = listed["approvals"][0]["approval"].as_str().unwrap().to_owned();
         let key = api.post("/keys", json!({ "name": "spare", "roles": ["viewer"] })).await.text("key");
         let [ada, bob] = ["ada", "bob"].map(|name| format!("{workflow}-{name}"));
+        let identity = json!({ "name": "spare", "terms": { "environments": ["dev"] } });
+        let worker_identity = api.post("/worker-identities", identity).await.text("identity");
         let user = api.post("/users", json!({ "name": ada, "roles": ["viewer"] })).await.text("user");
         api.post("/users", json!({ "name": bob, "roles": ["viewer"] })).await.ok();
         let until = api.engine.now().0 + 86_400_000;
@@ -84,6 +87,7 @@ impl Things {
             session,
             approval,
             key,
+            worker_identity,
             user,
             job,
             workflow,
@@ -106,6 +110,7 @@ impl Things {
             Thing::Session => &self.session,
             Thing::Approval => &self.approval,
             Thing::Key => &self.key,
+            Thing::WorkerIdentity => &self.worker_identity,
             Thing::User => &self.user,
             Thing::Delegation => &self.delegation,
             Thing::Change => &self.change,

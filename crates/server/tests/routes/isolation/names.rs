@@ -112,6 +112,11 @@ const OWN_WORDS: &[&str] = &[
     "ticket_id",
     // What is made, and named by whoever makes it, within what the same request names.
     "name",
+    "token",
+    "request",
+    "environments",
+    "segments",
+    "profiles",
     "code",
     "template",
     "worker",
@@ -278,6 +283,7 @@ pub fn valid(path: &str, own: &Things, fresh: &str) -> Option<Value> {
     let until = 1_800_000_000_000_i64;
     Some(match path {
         "/keys" | "/users" => json!({ "name": fresh, "roles": ["viewer"] }),
+        "/worker-identities" => json!({ "name": fresh, "terms": { "environments": ["dev"] } }),
         "/schedules" => json!({ "name": fresh, "workflow": own.workflow, "cron": "0 3 * * *" }),
         "/webhooks" => json!({ "name": fresh, "source": "github" }),
         "/webhook-endpoints" => json!({ "url": "https://example.org/", "events": ["approval.expired"] }),
@@ -332,7 +338,7 @@ pub fn without_news(answer: &Answer, names: [&str; 2]) -> (u16, String) {
         }
         // Ids, digests, keys, and the second half of a trace context.
         let is_span = word.len() == 16 && word.chars().all(|letter| letter.is_ascii_hexdigit());
-        let is_new = word.len() >= 32 || is_span || word.starts_with("ilk_");
+        let is_new = word.len() >= 32 || is_span || word.starts_with("ilk_") || word.starts_with("ilw_");
         plain.push_str(if is_new { "NEW" } else { &word });
         word.clear();
         plain.push(letter);
@@ -382,6 +388,7 @@ pub async fn everything(api: &Api) -> Vec<Json> {
         "/webhooks",
         "/webhook-endpoints",
         "/keys",
+        "/worker-identities",
         "/users",
         "/delegations?all=true",
         "/changes?all=true",

@@ -1,0 +1,257 @@
+//! `interlock worker ca`: the private certificate authority of an installation, in the data folder. It signs the server's
+//! certificate, and those of the workers that enrol.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use clap::{Args, Subcommand};
+use interlock_core::time::Timestamp;
+use interlock_pki::{Authority, CertificateFacts};
+use serde::Serialize;
+
+use crate::output::exit::{Ended, Exit};
+use crate::output::{OutputArgs, Printer, span};
+use crate::server::tls::{AUTHORITY, AUTHORITY_KEY, CERTIFICATE, FOLDER, KEY};
+
+#[derive(Args)]
+pub struct CaArgs {
+    #[command(flatten)]
+    output: OutputArgs,
+    #[command(subcommand)]
+    verb: CaVerb,
+}
+
+#[derive(Subcommand)]
+enum CaVerb {
+    /// Make an authority, and a certificate for the server, in the folder `tls` of the data folder. A server that is started
+    /// on that data folder speaks HTTPS, and workers can enrol.
+    Init(NamedArgs),
+    /// Sign a new certificate for the server: it has other names now, or the old one ends soon. A running server takes it
+    /// within seconds.
+    Server(NamedArgs),
+    /// Make the next authority. Certificates of the one before stay good; new ones of workers come from the new one, and a
+    /// running server takes it within seconds. A day later every worker trusts it: then run `ca server`, and `ca retire`.
+    Rotate(PlaceArgs),
+    /// Stop trusting the authorities before the current one.
+    Retire(PlaceArgs),
+    /// Show the authorities, and the server's certificate.
+    Show(PlaceArgs),
+}
+
+#[derive(Args)]
+struct PlaceArgs {
+    /// The data folder of the server.
+    #[arg(long, env = "INTERLOCK_DATA", default_value = "interlock-data")]
+    data: PathBuf,
+}
+
+#[derive(Args)]
+struct NamedArgs {
+    #[command(flatten)]
+    place: PlaceArgs,
+    /// A name or an address by which the server is reached, as in `interlock.example.org`; may be given several times. This
+    /// machine's name and `localhost` are added.
+    #[arg(long = "name", value_name = "HOST", value_delimiter = ',')]
+    names: Vec<String>,
+}
+
+/// The four files.
+struct CaFolder(PathBuf);
+
+/// One certificate, as it is shown.
+#[derive(Serialize)]
+struct ShownCertificate {
+    file: String,
+    subject: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    names: Vec<String>,
+    serial: String,
+    expires_at: Timestamp,
+}
+
+pub fn run(args: CaArgs) -> anyhow::Result<()> {
+    let printer = args.output.printer();
+    match args.verb {
+        CaVerb::Init(named) => init(printer, &named),
+        CaVerb::Server(named) => {
+            let folder = CaFolder::of(&named.place);
+            folder.sign_server(&folder.authority()?, &named.names)?;
+            printer.note(&format!(
+                "Wrote {}; a running server takes it within seconds.",
+                folder.path(CERTIFICATE).display()
+            ));
+            Ok(())
+        }
+        CaVerb::Rotate(place) => rotate(printer, &CaFolder::of(&place)),
+        CaVerb::Retire(place) => {
+            let folder = CaFolder::of(&place);
+            folder.authority()?;
+            let first = first_certificate(&folder.read(AUTHORITY)?);
+            folder.write(AUTHORITY, &first, 0o644)?;
+            printer.note("Only the current authority is trusted now.");
+            Ok(())
+        }
+        CaVerb::Show(place) => show(printer, &CaFolder::of(&place)),
+    }
+}
+
+fn init(printer: Printer, named: &NamedArgs) -> anyhow::Result<()> {
+    let folder = CaFolder::of(&named.place);
+    if folder.path(AUTHORITY).exists() || folder.path(AUTHORITY_KEY).exists() {
+        let what = format!(
+            "there is an authority in {} already: `interlock worker ca server` signs a new certificate for the server, \
+             `interlock worker ca rotate` makes the next authority",
+            folder.0.display()
+        );
+        return Err(Ended::saying(Exit::Refused, what));
+    }
+    std::fs::DirBuilder::new()
+        .mode(0o700)
+        .recursive(true)
+        .create(&folder.0)
+        .with_context(|| format!("cannot make the folder {}", folder.0.display()))?;
+    let made = Authority::create(&authority_name(), span::now())?;
+    folder.sign_server(&Authority::load(&made.certificate, &made.key)?, &named.names)?;
+    folder.write(AUTHORITY_KEY, &made.key, 0o600)?;
+    // The last file that makes it an authority: what is cut off before can be done again.
+    folder.write(AUTHORITY, &made.certificate, 0o644)?;
+    printer.note(&format!(
+        "Made an authority and a certificate for the server in {}.\n\
+         Start the server: interlock server --data {} --listen 0.0.0.0:8420\n\
+         Others trust it by {}: copy that file (no other one), and give it with --ca or INTERLOCK_CA.",
+        folder.0.display(),
+        named.place.data.display(),
+        folder.path(AUTHORITY).display()
+    ));
+    Ok(())
+}
+
+fn rotate(printer: Printer, folder: &CaFolder) -> anyhow::Result<()> {
+    folder.authority()?;
+    let before = folder.read(AUTHORITY)?;
+    let made = Authority::create(&authority_name(), span::now())?;
+    // Trusted first, and used only once its key is there.
+    folder.write(AUTHORITY, &format!("{}{before}", made.certificate), 0o644)?;
+    folder.write(AUTHORITY_KEY, &made.key, 0o600)?;
+    printer.note(&format!(
+        "Made the next authority. Workers get it with their next certificate, within a day. Clients that trust the server \
+         by a copy of {} need a fresh copy before `interlock worker ca server` is run.",
+        folder.path(AUTHORITY).display()
+    ));
+    Ok(())
+}
+
+fn show(printer: Printer, folder: &CaFolder) -> anyhow::Result<()> {
+    let mut shown = Vec::new();
+    for file in [AUTHORITY, CERTIFICATE] {
+        let text = folder.read(file)?;
+        for pem in certificates(&text) {
+            let facts = CertificateFacts::of_pem(&pem).with_context(|| folder.path(file).display().to_string())?;
+            shown.push(ShownCertificate {
+                file: folder.path(file).display().to_string(),
+                subject: facts.subject,
+                names: facts.dns_names,
+                serial: facts.serial,
+                expires_at: facts.not_after,
+            });
+        }
+    }
+    printer.show(&shown, |_| {
+        let mut text = String::new();
+        for certificate in &shown {
+            let names = if certificate.names.is_empty() {
+                String::new()
+            } else {
+                format!(", for {}", certificate.names.join(", "))
+            };
+            // Writing to a string cannot fail.
+            let _ = writeln!(
+                text,
+                "{}\n  {}{names}\n  until {}, serial {}",
+                certificate.file,
+                certificate.subject,
+                span::instant(certificate.expires_at),
+                certificate.serial
+            );
+        }
+        text
+    })
+}
+
+impl CaFolder {
+    fn of(place: &PlaceArgs) -> Self {
+        Self(place.data.join(FOLDER))
+    }
+
+    fn path(&self, file: &str) -> PathBuf {
+        self.0.join(file)
+    }
+
+    fn read(&self, file: &str) -> anyhow::Result<String> {
+        let path = self.path(file);
+        std::fs::read_to_string(&path).map_err(|error| {
+            let what =
+                format!("cannot read {}: {error}; `interlock worker ca init` makes an authority", path.display());
+            Ended::saying(Exit::Config, what)
+        })
+    }
+
+    fn authority(&self) -> anyhow::Result<Authority> {
+        let (certificates, key) = (self.read(AUTHORITY)?, zeroize::Zeroizing::new(self.read(AUTHORITY_KEY)?));
+        Authority::load(&certificates, &key).with_context(|| self.0.display().to_string())
+    }
+
+    fn sign_server(&self, authority: &Authority, names: &[String]) -> anyhow::Result<()> {
+        let mut all = names.to_vec();
+        all.extend(["localhost", "127.0.0.1", "::1"].map(str::to_owned));
+        all.extend(machine_name());
+        let mut seen = std::collections::BTreeSet::new();
+        all.retain(|name| seen.insert(name.clone()));
+        let issued =
+            authority.issue_server(&all, span::now()).map_err(|error| Ended::saying(Exit::Usage, error.to_string()))?;
+        self.write(KEY, &issued.key, 0o600)?;
+        self.write(CERTIFICATE, &issued.certificate, 0o644)
+    }
+
+    /// Whole or not at all: a server may read it right now.
+    fn write(&self, file: &str, text: &str, mode: u32) -> anyhow::Result<()> {
+        let (path, fresh) = (self.path(file), self.path(&format!(".{file}.{}", std::process::id())));
+        let written = (|| {
+            let mut out =
+                std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(mode).open(&fresh)?;
+            out.write_all(text.as_bytes())?;
+            out.sync_all()?;
+            std::fs::rename(&fresh, &path)
+        })();
+        if written.is_err() {
+            // What is left of a failed attempt is of no use to anybody.
+            let _ = std::fs::remove_file(&fresh);
+        }
+        written.with_context(|| format!("cannot write {}", path.display()))
+    }
+}
+
+/// Two authorities of one installation have different names, so that a certificate says whose it is.
+fn authority_name() -> String {
+    format!("Interlock private CA {:08x}", fastrand::u32(..))
+}
+
+fn machine_name() -> Option<String> {
+    let uname = rustix::system::uname();
+    let name = uname.nodename().to_str().ok()?.to_ascii_lowercase();
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'.';
+    (!name.is_empty() && name.bytes().all(plain) && name.split('.').all(|label| !label.is_empty())).then_some(name)
+}
+
+/// Each certificate of a file, in PEM.
+fn certificates(text: &str) -> Vec<String> {
+    const END: &str = "-----END CERTIFICATE-----\n";
+    text.split_inclusive(END).filter(|pem| pem.contains("BEGIN CERTIFICATE")).map(str::to_owned).collect()
+}
+
+fn first_certificate(text: &str) -> String {
+    certificates(text).into_iter().next().unwrap_or_default()
+}

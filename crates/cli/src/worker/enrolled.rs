@@ -1,0 +1,150 @@
+//! A worker with a certificate: it enrols once by a token, keeps key and certificate in a folder, and renews the certificate
+//! while it runs.
+
+use std::io::Write as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use interlock_core::time::{Millis, Timestamp};
+use interlock_pki::{CertificateFacts, WorkerKey};
+use interlock_protocol::enrolment::{Enrol, RenewCertificate, WorkerCertificate, path};
+use interlock_worker::{HttpTransport, TransportOptions, WorkerCredential};
+use tokio_util::sync::CancellationToken;
+use zeroize::Zeroizing;
+
+use crate::output::exit::{Ended, Exit};
+use crate::output::span;
+
+const KEY: &str = "worker.key";
+const CERTIFICATE: &str = "worker.pem";
+const AUTHORITIES: &str = "ca.pem";
+/// How often it is looked whether the certificate is due; a renewal that failed is tried again as often.
+const LOOK_EVERY: Duration = Duration::from_secs(30);
+
+/// The folder that holds who a worker is.
+pub struct IdentityFolder(PathBuf);
+
+/// Where the server is, and how it is trusted before the folder says so.
+pub struct ServerPlace {
+    pub server: String,
+    pub ca_pem: Option<Vec<u8>>,
+}
+
+impl IdentityFolder {
+    pub fn new(path: &Path) -> Self {
+        Self(path.to_owned())
+    }
+
+    pub fn is_enrolled(&self) -> bool {
+        self.0.join(CERTIFICATE).exists()
+    }
+
+    /// Uses the token, unless that has happened. The key is written before it is used: if the answer is lost, or the machine
+    /// dies, the same key asks again with the same token.
+    pub async fn enrol(&self, place: &ServerPlace, token: &str) -> anyhow::Result<()> {
+        std::fs::DirBuilder::new()
+            .mode(0o700)
+            .recursive(true)
+            .create(&self.0)
+            .with_context(|| format!("cannot make the folder {}", self.0.display()))?;
+        let key = self.key()?;
+        let credential = WorkerCredential::None;
+        let transport = TransportOptions { server: place.server.clone(), credential, ca_pem: place.ca_pem.clone() };
+        let body = Enrol { token: token.to_owned(), request: key.signing_request()? };
+        let asked = HttpTransport::open(&transport)?.ask(path::ENROL, &body).await;
+        let certificate: WorkerCertificate = asked.map_err(|error| {
+            Ended::saying(Exit::NotPermitted, format!("this worker could not enrol at {}: {error}", place.server))
+        })?;
+        self.keep(&certificate)?;
+        eprintln!(
+            "interlock: enrolled as {}, until {}; its key and certificate are in {}",
+            certificate.identity,
+            span::instant(certificate.expires_at),
+            self.0.display()
+        );
+        Ok(())
+    }
+
+    /// How the worker reaches its server, with its certificate.
+    pub fn transport(&self, place: &ServerPlace) -> anyhow::Result<TransportOptions> {
+        let (key, certificate) = (self.read(KEY)?, self.read(CERTIFICATE)?);
+        let facts = CertificateFacts::of_pem(&certificate).with_context(|| self.0.display().to_string())?;
+        if facts.not_after <= span::now() {
+            let what = format!(
+                "the certificate in {} has ended at {}: enrol this worker anew (`interlock worker token create`, then \
+                 --enrol-token-file with the folder removed)",
+                self.0.display(),
+                span::instant(facts.not_after)
+            );
+            return Err(Ended::saying(Exit::NotPermitted, what));
+        }
+        let pem = Zeroizing::new(format!("{}{certificate}", key.as_str()));
+        // Whoever has named an authority gets its successors with each certificate; without one, the machine's own count.
+        let ca_pem = place.ca_pem.as_ref().map(|given| {
+            let mut all = given.clone();
+            all.push(b'\n');
+            all.extend(self.read(AUTHORITIES).map(|text| text.as_bytes().to_vec()).unwrap_or_default());
+            all
+        });
+        Ok(TransportOptions { server: place.server.clone(), credential: WorkerCredential::Certificate(pem), ca_pem })
+    }
+
+    /// Renews the certificate when a third of its time is left, until `stop`. The transport goes on with the new one.
+    pub async fn keep_renewing(self, place: ServerPlace, transport: HttpTransport, stop: CancellationToken) {
+        while stop.run_until_cancelled(tokio::time::sleep(LOOK_EVERY)).await.is_some() {
+            match self.renew_if_due(&place, &transport).await {
+                Ok(None) => {}
+                Ok(Some(until)) => tracing::info!(until = %span::instant(until), "the worker's certificate is renewed"),
+                Err(error) => tracing::warn!("the worker's certificate could not be renewed; tried again: {error:#}"),
+            }
+        }
+    }
+
+    async fn renew_if_due(&self, place: &ServerPlace, transport: &HttpTransport) -> anyhow::Result<Option<Timestamp>> {
+        let facts = CertificateFacts::of_pem(&self.read(CERTIFICATE)?)?;
+        let lifetime = facts.not_after.since(facts.not_before);
+        if facts.not_after.since(span::now()) > Millis(lifetime.0 / 3) {
+            return Ok(None);
+        }
+        let body = RenewCertificate { request: self.key()?.signing_request()? };
+        let certificate: WorkerCertificate = transport.ask(path::RENEW, &body).await?;
+        self.keep(&certificate)?;
+        transport.renew(&self.transport(place)?)?;
+        Ok(Some(certificate.expires_at))
+    }
+
+    fn key(&self) -> anyhow::Result<WorkerKey> {
+        if self.0.join(KEY).exists() {
+            return Ok(WorkerKey::of_pem(&self.read(KEY)?)?);
+        }
+        let key = WorkerKey::generate()?;
+        self.write(KEY, &key.to_pem(), 0o600)?;
+        Ok(key)
+    }
+
+    /// The certificate last: with it the worker has enrolled.
+    fn keep(&self, certificate: &WorkerCertificate) -> anyhow::Result<()> {
+        self.write(AUTHORITIES, &certificate.authorities, 0o644)?;
+        self.write(CERTIFICATE, &certificate.certificate, 0o644)
+    }
+
+    fn read(&self, file: &str) -> anyhow::Result<Zeroizing<String>> {
+        let path = self.0.join(file);
+        let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        Ok(Zeroizing::new(text))
+    }
+
+    fn write(&self, file: &str, text: &str, mode: u32) -> anyhow::Result<()> {
+        let (path, fresh) = (self.0.join(file), self.0.join(format!(".{file}.{}", std::process::id())));
+        let written = (|| {
+            let mut out =
+                std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(mode).open(&fresh)?;
+            out.write_all(text.as_bytes())?;
+            out.sync_all()?;
+            std::fs::rename(&fresh, &path)
+        })();
+        written.with_context(|| format!("cannot write {}", path.display()))
+    }
+}

@@ -1,0 +1,92 @@
+//! Within which bounds a worker works: what its enrolment token says, and then its certificate.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// Stands for all of them.
+pub const ANY: &str = "*";
+/// Names of one list.
+pub const NAMES_MAX: usize = 16;
+const NAME_BYTES_MAX: usize = 64;
+
+/// What a worker may do at most. Registration can only narrow it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WorkerTerms {
+    /// The environments whose runs it takes, `*` for all. A run's environment is that of its profile: `prod`, `staging` or
+    /// `dev`; `none` without a profile, and `unknown` with one of another name.
+    pub environments: BTreeSet<String>,
+    /// The network segments that it is in.
+    #[serde(default)]
+    pub segments: BTreeSet<String>,
+    /// The profiles under which it runs commands, `*` for all; none where it runs no commands.
+    #[serde(default)]
+    pub profiles: BTreeSet<String>,
+}
+
+impl WorkerTerms {
+    /// Whether the names can stand in a certificate, and there are not too many.
+    pub fn check(&self) -> Result<(), String> {
+        let named = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+        for (what, names) in
+            [("environments", &self.environments), ("segments", &self.segments), ("profiles", &self.profiles)]
+        {
+            if names.len() > NAMES_MAX {
+                return Err(format!("{what}: at most {NAMES_MAX} names"));
+            }
+            let fits = |name: &str| {
+                name == ANY && what != "segments"
+                    || !name.is_empty() && name.len() <= NAME_BYTES_MAX && name.chars().all(named)
+            };
+            if let Some(name) = names.iter().find(|name| !fits(name)) {
+                let name: String = name.chars().take(NAME_BYTES_MAX).collect();
+                return Err(format!("{what}: `{name}` is no name; write letters, digits, `-`, `_` and `.`"));
+            }
+        }
+        if self.environments.is_empty() {
+            return Err("environments: name at least one, or `*` for all".to_owned());
+        }
+        Ok(())
+    }
+
+    /// Whether it takes runs of this environment.
+    pub fn allows_environment(&self, environment: &str) -> bool {
+        self.environments.contains(ANY) || self.environments.contains(environment)
+    }
+
+    pub fn allows_profile(&self, profile: &str) -> bool {
+        self.profiles.contains(ANY) || self.profiles.contains(profile)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(names: &[&str]) -> BTreeSet<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    #[test]
+    fn terms_allow_what_they_name_and_nothing_else() {
+        let terms = WorkerTerms { environments: set(&["dev"]), profiles: set(&["dev-flex"]), ..WorkerTerms::default() };
+        assert!(terms.check().is_ok());
+        assert!(terms.allows_environment("dev") && !terms.allows_environment("prod"));
+        assert!(!terms.allows_environment("none"), "a run without a profile is not a run of dev");
+        assert!(terms.allows_profile("dev-flex") && !terms.allows_profile("prod-critical"));
+        let any = WorkerTerms { environments: set(&[ANY]), ..WorkerTerms::default() };
+        assert!(any.allows_environment("none") && any.allows_environment("prod") && !any.allows_profile("dev-flex"));
+    }
+
+    #[test]
+    fn names_that_would_not_fit_a_certificate_are_refused() {
+        for names in [vec![""], vec!["a,b"], vec!["a&b"], vec!["ä"], vec![&*"x".repeat(65)], vec![]] {
+            let terms = WorkerTerms { environments: set(&names), ..WorkerTerms::default() };
+            assert!(terms.check().is_err(), "{names:?}");
+        }
+        let terms = WorkerTerms { environments: set(&["dev"]), segments: set(&[ANY]), ..WorkerTerms::default() };
+        assert!(terms.check().is_err(), "no worker is in every network");
+    }
+}
