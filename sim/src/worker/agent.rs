@@ -53,6 +53,7 @@ pub(super) async fn live(worker: &Arc<Worker>) -> Ended {
         stop_grace: STOP_GRACE,
         drain_grace: dice.millis(500..=4_000),
         seed: dice.between(0..=u64::MAX),
+        enrolled: false,
     };
     let shutdown = CancellationToken::new();
     let agent = interlock_worker::Worker::new(InProcess(Arc::clone(&process)), tasks(&process), options);

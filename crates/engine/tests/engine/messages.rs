@@ -76,7 +76,7 @@ on_both! {
             engine.runs().start(start(tenant, &ask, "null")).await.unwrap();
             let assignment = engine.workers().poll(session, 1, Duration::from_secs(10)).await.unwrap().remove(0);
             let outcome = asks("webhook:desk".to_owned());
-            let report = Report { at: assignment.at, epoch: assignment.epoch, outcome, claim_next: false, cost: None };
+            let report = Report { at: assignment.at, epoch: assignment.epoch, outcome, claim_next: false, cost: None, credentials: Vec::new() };
             assert_eq!(engine.workers().complete(session, report).await.is_ok(), arrives);
         }
         assert_eq!(engine.store().messages(mine, row.id, None, 10).await.unwrap().len(), 1);

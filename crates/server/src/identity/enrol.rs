@@ -85,7 +85,7 @@ impl LiveWorkers {
 
 impl Identity {
     /// Whose token this is, if it can be used, or was by a key that asks again.
-    pub async fn invited(&self, text: &str) -> Result<Option<WorkerIdentityRow>, ApiError> {
+    pub async fn enrolling(&self, text: &str) -> Result<Option<WorkerIdentityRow>, ApiError> {
         let Some(token) = EnrolToken::parse(text) else { return Ok(None) };
         let (hash, now) = (token.hash(&self.0.secret), self.0.engine.now());
         let rows = self.0.engine.sign_in().find_enrolments(token.lookup()).await?;

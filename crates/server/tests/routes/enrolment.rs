@@ -239,7 +239,7 @@ async fn a_worker_is_given_steps_of_its_environments_only() {
     rig.engine.runs().start(plan(Some("prod-critical"))).await.unwrap();
     let poll = Poll { session: registered.session, max: 1, wait_ms: interlock_core::time::Millis(500) };
     let polled: Polled = dev.ask(agent::path::POLL, &poll).await.unwrap();
-    assert_eq!(polled.assignments, [], "neither is a run of dev");
+    assert!(polled.assignments.is_empty(), "neither is a run of dev: {polled:?}");
     let started = rig.engine.runs().start(plan(Some("dev-flex"))).await.unwrap();
     let given = async {
         loop {

@@ -79,7 +79,7 @@ async fn a_worker_that_is_told_to_drain_finishes_and_leaves() {
     let running = start(&fake, tasks());
     fake.enqueue(vec![fake.step("slow", "3600"), fake.step("slow", "1")]);
     hold(&fake, 1).await;
-    fake.set(|state| state.drain = true);
+    fake.set(|state| state.drain = Some("an operator"));
     fake.until("the worker knows", |state| state.heartbeats.last().is_some_and(|beat| beat.draining)).await;
     fake.enqueue_one("slow", "1");
     running.worker.await.unwrap().unwrap();

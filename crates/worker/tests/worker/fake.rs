@@ -41,8 +41,8 @@ pub struct State {
     sessions: u128,
 
     pub stop: Vec<AttemptRef>,
-    /// An operator has taken the worker out of service.
-    pub drain: bool,
+    /// Who has taken the worker out of service.
+    pub drain: Option<&'static str>,
     pub stale: BTreeSet<AttemptRef>,
     /// Every call fails before it does anything.
     pub down: bool,
@@ -232,7 +232,7 @@ impl Transport for Fake {
         let mut state = self.call("heartbeat")?;
         let known = state.live.contains(&heartbeat.session);
         state.heartbeats.push(heartbeat);
-        Ok(Renewed { lease_ms: LEASE.into(), stop: state.stop.clone(), known, drain: state.drain })
+        Ok(Renewed { lease_ms: LEASE.into(), stop: state.stop.clone(), known, drain: state.drain.is_some() })
     }
 
     async fn poll(&self, poll: Poll) -> Result<Polled, TransportError> {

@@ -31,7 +31,7 @@ pub async fn enrol(
 ) -> Result<Json<WorkerCertificate>, ApiError> {
     let issuer = state.worker_issuer().ok_or_else(unavailable)?;
     let request = SigningRequest::parse(&body.request).map_err(|error| ApiError::invalid(error.to_string()))?;
-    let row = state.identity().invited(&body.token).await?.ok_or_else(refused)?;
+    let row = state.identity().enrolling(&body.token).await?.ok_or_else(refused)?;
     let now = state.engine().now();
     let identity = WorkerIdentity { tenant: row.tenant, id: row.id, terms: row.terms.clone() };
     let signed = issuer.sign(&request, &identity, now).map_err(|error| {
