@@ -10,19 +10,15 @@ pub(crate) fn redirect<B>(request: &Request<B>, public_url: Option<&str>) -> Res
     let headers = request.headers();
     let reads = matches!(*request.method(), Method::GET | Method::HEAD);
     let has_credential = headers.contains_key(header::AUTHORIZATION) || headers.contains_key(header::COOKIE);
-    match https(headers, public_url).filter(|_| reads && !has_credential) {
-        Some(base) => {
-            let path = request.uri().path_and_query().map_or("/", axum::http::uri::PathAndQuery::as_str);
-            answer(StatusCode::TEMPORARY_REDIRECT, [(header::LOCATION, format!("{base}{path}"))], Body::empty())
-        }
-        None => {
-            let detail = "this port speaks HTTPS: write https:// instead of http:// in the address; if a credential was \
-                          sent, it was sent in the clear: rotate it";
-            let problem = Problem::new(400, "TLS_REQUIRED", detail);
-            let body = serde_json::to_string(&problem).unwrap_or_default();
-            answer(StatusCode::BAD_REQUEST, [(header::CONTENT_TYPE, PROBLEM_JSON.to_owned())], Body::from(body))
-        }
+    if let Some(base) = https(headers, public_url).filter(|_| reads && !has_credential) {
+        let path = request.uri().path_and_query().map_or("/", axum::http::uri::PathAndQuery::as_str);
+        return answer(StatusCode::TEMPORARY_REDIRECT, [(header::LOCATION, format!("{base}{path}"))], Body::empty());
     }
+    let detail = "this port speaks HTTPS: write https:// instead of http:// in the address; if a credential was sent, it was \
+                  sent in the clear: rotate it";
+    let problem = Problem::new(400, "TLS_REQUIRED", detail);
+    let body = serde_json::to_string(&problem).unwrap_or_default();
+    answer(StatusCode::BAD_REQUEST, [(header::CONTENT_TYPE, PROBLEM_JSON.to_owned())], Body::from(body))
 }
 
 /// Where the same is served with encryption.

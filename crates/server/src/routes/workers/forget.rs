@@ -34,6 +34,6 @@ pub async fn forget(
         Changed::Gone => {
             Err(view::alive(&row, "drain it first (`interlock worker drain`), or wait until its lease is over"))
         }
-        _ => Ok(StatusCode::NO_CONTENT),
+        Changed::Done => Ok(StatusCode::NO_CONTENT),
     }
 }
