@@ -192,7 +192,8 @@ pub async fn approve(caller: Caller, tenant: TenantId) {
     let Caller { sim, dice, .. } = &caller;
     while !sim.is_calm() {
         sleep(dice.millis(300..=4_000)).await;
-        let open = sim.database().approvals(tenant, interlock_core::state::ApprovalState::Requested, None, 50).await;
+        let wanted = interlock_store::ApprovalFilter::in_state(interlock_core::state::ApprovalState::Requested);
+        let open = sim.database().approvals(tenant, &wanted, None, 50).await;
         for row in open.unwrap_or_default() {
             let person = *dice.pick(&["anna", "ben", "anna", STARTER]);
             vote(&caller, tenant, row.run, row.id, person, !dice.one_in(6)).await;

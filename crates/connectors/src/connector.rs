@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use interlock_core::json::Json;
+use interlock_core::run::card::FieldChange;
 use interlock_core::state::EffectClass;
 use interlock_core::time::Timestamp;
 use serde_json::Value;
@@ -68,6 +70,12 @@ impl CallFacts {
     }
 }
 
+/// One field that would change.
+pub(crate) fn change(field: &str, before: &Value, after: &Value) -> FieldChange {
+    let json = |value: &Value| Json::trusted(value.to_string());
+    FieldChange { field: field.to_owned(), before: json(before), after: json(after) }
+}
+
 /// What a target says about a call whose answer was lost.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Probed {
@@ -107,6 +115,11 @@ pub trait Connector: fmt::Debug + Send + Sync {
 
     fn read_before(&self, _fields: &Fields, answer: &Answer) -> Result<Value, CallFailure> {
         answer.json()
+    }
+
+    /// Each field that the operation would change, with what the present state has: for whoever approves it.
+    fn changes(&self, _fields: &Fields, _before: &Value) -> Vec<FieldChange> {
+        Vec::new()
     }
 
     /// What is sent, in this order.

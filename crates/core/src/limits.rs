@@ -20,6 +20,11 @@ pub const SOURCE_ID_BYTES_MAX: usize = 2_048;
 pub const REASON_BYTES_MAX: usize = 4 << 10;
 /// The longest difference between two inputs that an approval shows; a longer one is refused.
 pub const DIFFERENCE_BYTES_MAX: usize = 4 << 10;
+/// Steps behind a gate that its card shows, and the length of all their inputs.
+pub const GUARDED_ACTIONS_MAX: usize = 100;
+pub const GUARDED_BYTES_MAX: usize = 32 << 10;
+/// The inputs of steps behind passed gates that a run keeps, to say what has changed.
+pub const FORESEEN_BYTES_MAX: usize = 8 << 10;
 pub const LABELS_MAX: usize = 32;
 /// Groups of one person.
 pub const GROUPS_MAX: usize = 64;

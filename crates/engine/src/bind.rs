@@ -1,7 +1,7 @@
 //! Binding: what a decision asks about a step that is about to begin. Its expressions are evaluated on the pool, so that
 //! none runs on a committer or an async thread; then its action is judged.
 
-use interlock_core::decide::{Asking, Bound, Decided, Rendered};
+use interlock_core::decide::{Asking, Bound, Decided, Later, Rendered};
 use interlock_core::governance::action::Action;
 use interlock_core::governance::judge::{Decision, Judge, Ruling};
 use interlock_core::ids::TenantId;
@@ -50,21 +50,28 @@ impl Engine {
                     let bound = asking.bind(rendered, &judge);
                     if judge.asks() { asking.along(bound, self.along(asking).await) } else { bound }
                 }
-                None => asking.bind(rendered, &NothingAllowed),
+                None => asking.along(asking.bind(rendered, &NothingAllowed), self.along(asking).await),
             },
             Ok(None) => Bound::condition_false(),
             Err(error) => Bound::broken(error),
         }
     }
 
-    /// What later steps of the phase are about to do, as far as it is known by now. A step whose input cannot be told is
-    /// asked about when it is reached.
-    async fn along(&self, asking: &Asking<'_>) -> Vec<Action> {
+    /// What later steps are about to do that people are asked about as well, or why it cannot be told yet.
+    async fn along(&self, asking: &Asking<'_>) -> Vec<Later> {
         let mut along = Vec::new();
-        for position in asking.asked_along() {
-            let Some(facts) = Facts::of_later(asking, position) else { continue };
-            let Ok(Some(rendered)) = self.evaluated(asking.run().tenant, facts).await else { continue };
-            along.extend(asking.later_action(position, rendered.input.as_ref()));
+        for step in asking.asked_along() {
+            let action = match Facts::of_later(asking, step) {
+                None => Err("it is done with what other steps say first".to_owned()),
+                Some(facts) => match self.evaluated(asking.run().tenant, facts).await {
+                    Ok(rendered) => {
+                        let input = rendered.and_then(|rendered| rendered.input);
+                        asking.later_action(step, input.as_ref()).ok_or_else(|| "it proposes nothing".to_owned())
+                    }
+                    Err(error) => Err(error.message),
+                },
+            };
+            along.push(Later { step, action });
         }
         along
     }

@@ -15,6 +15,7 @@ use crate::cells::Cell;
 use crate::dispatch::ready::{Candidate, GroupKey};
 use crate::dispatch::workflow_limits::LimitedWorkflow;
 use crate::error::EngineError;
+use crate::targets::known_at;
 
 /// How often a command decides again after another writer came first.
 pub(crate) const CONFLICTS_MAX: u32 = 32;
@@ -160,6 +161,7 @@ impl Engine {
                     self.signals().match_in_background(run.tenant, awaited.signal.clone(), awaited.key.clone());
                 }
                 SideWrite::Outbox(_) => self.0.relay.notify_one(),
+                SideWrite::PutApproval { approval, .. } => self.read_present_state_in_background(run.tenant, approval),
                 SideWrite::FreeSubject { subject }
                 | SideWrite::LeaveQueue { subject }
                 | SideWrite::QueueSubject { subject, .. } => {
@@ -167,6 +169,9 @@ impl Engine {
                 }
                 _ => {}
             }
+        }
+        if let Some(at) = known_at(run).filter(|_| self.reaches_targets()) {
+            self.0.targets.doubts.note(run.tenant, run.id, at);
         }
         if change.end.is_some() {
             self.0.feed.ended(run.id, run.state);

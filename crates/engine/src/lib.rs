@@ -30,6 +30,7 @@ pub mod schedules;
 pub mod sessions;
 pub mod set_aside;
 pub mod slack;
+mod targets;
 pub mod tenants;
 mod triggers;
 pub mod vault;
@@ -77,6 +78,7 @@ pub(crate) struct Inner {
     pub rules: policy::Rules,
     pub standing: policy::StandingLeave,
     pub disabled_tenants: tenants::DisabledTenants,
+    pub targets: targets::Targets,
     pub timers: loops::timers::Alarm,
     pub seal: tokio::sync::Notify,
     pub wake_audit: tokio::sync::Notify,
@@ -128,6 +130,7 @@ impl Engine {
             standing: policy::StandingLeave::default(),
             disabled_tenants: tenants::DisabledTenants::default(),
             evaluator: evaluator::Evaluator::new(options.expressions_in_place, options.expressions_max),
+            targets: targets::Targets::default(),
             timers: loops::timers::Alarm::default(),
             seal: tokio::sync::Notify::new(),
             wake_audit: tokio::sync::Notify::new(),

@@ -4,7 +4,7 @@ use interlock_core::governance::tier::Tier;
 use interlock_core::ids::{ApprovalId, RunId};
 use interlock_core::plan::OnDenial;
 use interlock_core::run::approval::{Purpose, Vote};
-use interlock_core::run::card::ActionCard;
+use interlock_core::run::card::{ActionCard, PresentState};
 use interlock_core::state::{ApprovalState, RunState};
 use interlock_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -25,6 +25,10 @@ pub mod path {
 pub struct ApprovalView {
     pub approval: ApprovalId,
     pub run_id: RunId,
+    pub workflow: String,
+    /// What the run is about, such as a ticket.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subject: Option<String>,
     /// The step that waits for it.
     pub position: u32,
     pub state: ApprovalState,
@@ -37,12 +41,22 @@ pub struct ApprovalView {
     /// What exactly would be done, whole; a gate of the workflow itself is about none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub action: Option<ActionCard>,
+    /// What would change, beside what was there when people were asked, for actions whose connector can read it. It is shown
+    /// and is no part of the digest. Absent until it is read, a moment after the question.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub present_state: Vec<PresentState>,
     /// How many different people must say yes.
     pub quorum: u32,
     /// The groups whose members may vote; anybody with the role may where empty.
     pub approvers: Vec<String>,
     /// People who may not.
     pub excluded: Vec<String>,
+    /// How much hangs on it. Said while it is open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tier: Option<Tier>,
+    /// Whether whoever asks could approve it now. Said to people, while it is open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub may_decide: Option<bool>,
     /// What becomes of the run when somebody rejects it: `fail` or `pause`. Said while it is open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_reject: Option<OnDenial>,
@@ -61,9 +75,20 @@ pub struct ApprovalView {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ApprovalList {
     pub approvals: Vec<ApprovalView>,
-    /// Pass it as `after` for the next page; absent on the last one.
+    /// Pass it as `after` for the next page; absent on the last one. A page may be short and others follow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub next_after: Option<ApprovalId>,
+    pub next_after: Option<String>,
+}
+
+/// How a list of approvals is ordered.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ApprovalOrder {
+    /// As they were asked.
+    #[default]
+    Oldest,
+    /// Those that whoever asks may decide first, and of these what is due first.
+    Due,
 }
 
 /// What somebody decides.
@@ -133,8 +158,6 @@ pub struct Voted {
     pub approval: ApprovalView,
     /// The key of the step that was decided on.
     pub step: String,
-    /// How much hangs on it.
-    pub tier: Tier,
     /// What was decided, in a sentence.
     pub summary: String,
     pub run_state: RunState,

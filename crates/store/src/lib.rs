@@ -60,7 +60,7 @@ mod workflows;
 mod write;
 
 pub use access::{Installation, SignIn, StoreHealth, TenantStore};
-pub use approvals::ApprovalRow;
+pub use approvals::{ApprovalFilter, ApprovalRow, DuePlace, RecordPresentState};
 pub use audit::{
     AppendAudit, AuditAppended, AuditBlockRow, AuditDetailsRow, AuditLogRow, AuditNote, AuditTileRow,
     EraseAuditDetails, FeedSpan, JournalRow,

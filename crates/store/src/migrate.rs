@@ -78,6 +78,7 @@ pub(crate) static SQLITE: &[Migration] = &[
         name: "worker_identities",
         sql: include_str!("../migrations/sqlite/0027_worker_identities.sql"),
     },
+    Migration { version: 28, name: "present_state", sql: include_str!("../migrations/sqlite/0028_present_state.sql") },
 ];
 
 pub(crate) static POSTGRES: &[Migration] = &[
@@ -143,6 +144,11 @@ pub(crate) static POSTGRES: &[Migration] = &[
         version: 27,
         name: "worker_identities",
         sql: include_str!("../migrations/postgres/0027_worker_identities.sql"),
+    },
+    Migration {
+        version: 28,
+        name: "present_state",
+        sql: include_str!("../migrations/postgres/0028_present_state.sql"),
     },
 ];
 

@@ -42,6 +42,16 @@ fn input_template(spec: &StepSpec) -> Option<Cow<'_, Json>> {
     }
 }
 
+/// Whether a template names steps only as `steps.KEY`, and only such.
+fn only_names(template: &str, is_done: impl Fn(&str) -> bool) -> bool {
+    template.match_indices("steps").all(|(at, word)| {
+        let rest = template[at + word.len()..].strip_prefix('.').unwrap_or_default();
+        let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '-')).unwrap_or(rest.len());
+        // A name that goes on with a minus may be a subtraction: then it is not known.
+        is_done(&rest[..end])
+    })
+}
+
 /// The name of the connector that carries the step out.
 fn connector_of(spec: &StepSpec) -> Option<&str> {
     match &spec.work {
@@ -96,8 +106,10 @@ impl Facts {
     pub fn of_later(asking: &Asking<'_>, position: u32) -> Option<Self> {
         let facts = Self { position, has_condition: false, ..Self::of(asking) };
         let spec = facts.plan.steps.get(position as usize)?;
+        let done = asking.position() as usize;
+        let is_done = |key: &str| facts.plan.steps.iter().take(done).any(|step| step.key == key);
         let depends =
-            |template: &Json| expression::is_dynamic(template.as_str()) && template.as_str().contains("steps");
+            |template: &Json| expression::is_dynamic(template.as_str()) && !only_names(template.as_str(), is_done);
         (!input_template(spec).as_deref().is_some_and(depends)).then_some(facts)
     }
 

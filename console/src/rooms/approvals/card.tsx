@@ -7,6 +7,7 @@ import { Facts } from '../../parts/facts';
 import { JsonView } from '../../parts/json';
 import { Loading, ProblemNote } from '../../parts/notes';
 import { State } from '../../parts/state';
+import { Table } from '../../parts/table';
 import { Ago, Countdown, Text } from '../../parts/text';
 import { at, Link } from '../../route/router';
 import { runQuery } from '../run/query';
@@ -63,7 +64,7 @@ export function ApprovalCard({ approval, decide }: Props) {
       ) : (
         approval.state === 'requested' && <p className="quiet">{whyNot(approval, me)}</p>
       )}
-      {approval.action != null && <WhatIsDone action={approval.action} />}
+      {approval.action != null && <WhatIsDone action={approval.action} states={approval.present_state ?? []} />}
       <Facts of={factsOf(approval)} />
       {run.error !== null && <ProblemNote error={run.error} />}
       {run.data === undefined ? run.error === null && <Loading rows={4} /> : <Background approval={approval} run={run.data} />}
@@ -78,21 +79,77 @@ export function ApprovalCard({ approval, decide }: Props) {
 }
 
 /** The action, whole: it is what the digest is over. */
-function WhatIsDone({ action }: { action: Schema['ActionCard'] }) {
+function WhatIsDone({ action, states }: { action: Schema['ActionCard']; states: readonly Schema['PresentState'][] }) {
+  if (action.kind === 'approval') return <Guarded gate={action} states={states} />;
+  const state = states.find((each) => each.step === action.step);
   const facts: [string, React.ReactNode][] = [
     ['What is done', <><Text of={action.operation} /> <span className="quiet">({action.kind}, step <Text of={action.step} />)</span></>],
     ['Effect', `${action.effect}, blast radius ${action.blast_radius}${action.destructive ? ', destructive' : ''}`],
+    ...(action.only_if == null ? [] : [['Only if', <code key="if"><Text of={action.only_if} /></code>] as [string, React.ReactNode]]),
     ['Undone by', action.undone_by == null ? 'nothing: it cannot be rolled back' : <Text of={action.undone_by} />],
   ];
   return (
     <section>
       <h3>The action</h3>
       <Facts of={facts} />
-      <JsonView value={action.input} what="what it is done with" />
+      {action.unknown == null ? (
+        <JsonView value={action.input} what="what it is done with" />
+      ) : (
+        <p className="quiet">
+          What it is done with is not known yet: <Text of={action.unknown} />. Your vote does not depend on it.
+        </p>
+      )}
+      {state !== undefined && <Present state={state} />}
       {(action.then ?? []).map((later) => (
-        <WhatIsDone key={later.step} action={later} />
+        <WhatIsDone key={later.step} action={later} states={states} />
       ))}
     </section>
+  );
+}
+
+/** What a gate of the workflow lets happen. If one of them is about to be something else by then, people are asked anew. */
+function Guarded({ gate, states }: { gate: Schema['ActionCard']; states: readonly Schema['PresentState'][] }) {
+  return (
+    <section>
+      <h3>What this gate guards</h3>
+      {gate.unknown != null && (
+        <p className="quiet">
+          <Text of={gate.unknown} />
+        </p>
+      )}
+      {(gate.then ?? []).map((action) => (
+        <WhatIsDone key={action.step} action={action} states={states} />
+      ))}
+    </section>
+  );
+}
+
+/** What would change, beside what was there when people were asked. It is shown, and is no part of the digest. */
+function Present({ state }: { state: Schema['PresentState'] }) {
+  if (state.failed != null) {
+    return (
+      <p className="quiet">
+        The present state could not be read: <Text of={state.failed} />
+      </p>
+    );
+  }
+  return (
+    <>
+      <Table
+        caption="What would change"
+        className="changes"
+        rows={state.changes ?? []}
+        keyOf={(change) => change.field}
+        columns={[
+          { title: 'Field', className: 'c-field', cell: (change) => <Text of={change.field} /> },
+          { title: 'Now', className: 'gone', cell: (change) => <code><Text of={JSON.stringify(change.before)} /></code> },
+          { title: 'Then', className: 'new', cell: (change) => <code><Text of={JSON.stringify(change.after)} /></code> },
+        ]}
+      />
+      <p className="quiet">
+        Read <Ago at={state.read_at} />; it may have changed since.
+      </p>
+    </>
   );
 }
 
@@ -133,7 +190,7 @@ function Background({ approval, run }: { approval: Approval; run: Run }) {
   return (
     <>
       <Compared approval={approval} run={run} to={comparison.data} />
-      {walk.data !== undefined && (
+      {walk.data !== undefined && approval.action?.kind !== 'approval' && (
         <section>
           <h3>{approval.purpose === 'gate' ? 'What happens once it is approved' : 'The steps from here'}</h3>
           <ol className="walk">

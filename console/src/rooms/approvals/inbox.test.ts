@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { Approval, Me } from '../../api/client';
-import { canDecide, inOrder, reasonOf, rightOn, titleOf } from './inbox';
+import { canDecide, chosenOf, inOrder, reasonOf, rightOn, titleOf } from './inbox';
 
 const approval = (rest: Partial<Approval>): Approval =>
   ({ approval: 'apr', state: 'requested', approvers: [], excluded: [], votes: [], expires_at: 100, ...rest }) as Approval;
@@ -34,9 +34,24 @@ it('puts mine first, then what is due first', () => {
   expect(inOrder([others, later, sooner], bob).map((each) => each.approval)).toEqual(['sooner', 'later', 'others']);
 });
 
+it('believes the server about who may not decide', () => {
+  expect(canDecide(approval({ may_decide: false }), bob)).toBe(false);
+  expect(canDecide(approval({ may_decide: true, approvers: ['dba'] }), bob)).toBe(false);
+});
+
+it('lists those that are chosen', () => {
+  const mine = approval({ approval: 'mine', escalate_at: 90, workflow: 'restart', subject: 'INC-1', message: 'Restart?' });
+  const late = approval({ approval: 'late', escalate_at: null, approvers: ['dba'], workflow: 'refund' });
+  const ids = (shown: 'all' | 'mine' | 'overdue', words = '') => chosenOf([mine, late], bob, { shown, words, now: 50 }).map((each) => each.approval);
+  expect([ids('all'), ids('mine'), ids('overdue')]).toEqual([['mine', 'late'], ['mine'], ['late']]);
+  expect([ids('all', 'inc-1 RESTART'), ids('all', 'refund'), ids('mine', 'refund')]).toEqual([['mine'], ['late'], []]);
+});
+
 it('asks about the action, and says the rule as the reason', () => {
   const gate = approval({ message: 'Restart db-1?' });
   expect([titleOf(gate, 'INC1'), reasonOf(gate)]).toEqual(['Restart db-1?', undefined]);
+  const guarding = approval({ message: 'Restart db-1?', action: { kind: 'approval', then: [] } as unknown as Approval['action'] });
+  expect([titleOf(guarding, 'INC1'), reasonOf(guarding)]).toEqual(['Restart db-1?', undefined]);
   const action = { operation: 'card:refund' } as Approval['action'];
   const judged = approval({ action, purpose: 'gate', message: 'critical_step: the step is declared critical' });
   expect([titleOf(judged, 'order-1'), reasonOf(judged)]).toEqual(['card:refund for order-1?', 'critical_step: the step is declared critical']);

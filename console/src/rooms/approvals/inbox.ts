@@ -9,8 +9,26 @@ export const INBOX_MAX = 200;
 
 export const openApprovals = queryOptions({
   queryKey: ['approvals', 'open'],
-  queryFn: () => must(api.GET('/api/v1/approvals', { params: { query: { state: 'requested', limit: INBOX_MAX } } })),
+  queryFn: () => must(api.GET('/api/v1/approvals', { params: { query: { state: 'requested', order: 'due', limit: INBOX_MAX } } })),
 });
+
+/** Which of the open ones are listed. */
+export type Shown = 'all' | 'mine' | 'overdue';
+
+export function isOverdue(approval: Approval, now: number): boolean {
+  return approval.state === 'requested' && (approval.escalate_at ?? 0) < now;
+}
+
+/** By what is chosen, and by words that stand in the question, the workflow or the subject. */
+export function chosenOf(approvals: readonly Approval[], me: Decider, by: { shown: Shown; words: string; now: number }): Approval[] {
+  const words = by.words.toLowerCase().split(/\s+/).filter(Boolean);
+  return approvals.filter((approval) => {
+    if (by.shown === 'mine' && !canDecide(approval, me)) return false;
+    if (by.shown === 'overdue' && !isOverdue(approval, by.now)) return false;
+    const text = [titleOf(approval, approval.subject), approval.message, approval.workflow, approval.subject, approval.run_id].join(' ').toLowerCase();
+    return words.every((word) => text.includes(word));
+  });
+}
 
 export const approvalQuery = (approval: string) =>
   queryOptions({
@@ -57,7 +75,8 @@ export function rightOn(approval: Approval, me: Decider): Right {
 
 export function canDecide(approval: Approval, me: Decider): boolean {
   const { own, lenders } = rightOn(approval, me);
-  return own || lenders.length > 0;
+  // The server has looked at more, where it was asked by this person.
+  return (own || lenders.length > 0) && approval.may_decide !== false;
 }
 
 /** When somebody is chased, or it is over. */
@@ -68,18 +87,20 @@ export function dueAt(approval: Approval): number {
 /** Mine first, then what is due first. */
 export function inOrder(approvals: readonly Approval[], me: Decider): Approval[] {
   const rank = (approval: Approval) => (canDecide(approval, me) ? 0 : 1);
-  return approvals.toSorted((a, b) => rank(a) - rank(b) || dueAt(a) - dueAt(b));
+  // What is overdue has no instant any more at which it is due.
+  const due = (approval: Approval) => approval.escalate_at ?? 0;
+  return approvals.toSorted((a, b) => rank(a) - rank(b) || due(a) - due(b));
 }
 
 /** What is asked, in one line: the action, where there is one, else the workflow's own question. */
 export function titleOf(approval: Approval, subject?: string | null): string {
   const { action, message } = approval;
-  if (action == null) return message ?? 'The workflow asks without a message.';
+  if (action == null || action.kind === 'approval') return message ?? 'The workflow asks without a message.';
   const asked = approval.purpose === 'gate' ? action.operation : `${approval.purpose} ${action.operation}`;
   return subject == null ? `${asked}?` : `${asked} for ${subject}?`;
 }
 
 /** Why people are asked, where the question is not the message itself. */
 export function reasonOf({ action, message }: Approval): string | undefined {
-  return action == null ? undefined : (message ?? undefined);
+  return action == null || action.kind === 'approval' ? undefined : (message ?? undefined);
 }

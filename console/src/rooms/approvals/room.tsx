@@ -1,30 +1,28 @@
 /** The inbox: what waits for people's word, mine first, with its clocks. */
 
 import { useState } from 'react';
-import { useQueries, useQuery } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import type { Approval } from '../../api/client';
 import { useMay } from '../../api/session';
 import { useKeys } from '../../keyboard/keys';
 import { Button } from '../../parts/button';
+import { Input, Select } from '../../parts/form';
 import { Empty, Loading, ProblemNote } from '../../parts/notes';
 import { Ago, Countdown, Text } from '../../parts/text';
 import { at, go, Link } from '../../route/router';
 import { visible } from '../../text/visible';
-import { runQuery } from '../run/query';
 import { Lend } from '../settings/lend';
 import { ApprovalCard } from './card';
 import { DecideDialog } from './decide';
-import { approvalQuery, canDecide, dueAt, INBOX_MAX, inOrder, openApprovals, titleOf, useDecider } from './inbox';
+import { approvalQuery, canDecide, chosenOf, dueAt, INBOX_MAX, inOrder, isOverdue, openApprovals, titleOf, useDecider, type Shown } from './inbox';
 import { Progress } from './votes';
-
-/** Rows that also say which run they belong to: that is one more question each. */
-const NAMED_MAX = 50;
 
 export function ApprovalsRoom({ selected }: { selected: string | undefined }) {
   const me = useDecider();
   const open = useQuery(openApprovals);
-  const list = inOrder(open.data?.approvals ?? [], me);
-  const runs = useQueries({ queries: list.slice(0, NAMED_MAX).map((approval) => runQuery(approval.run_id)) });
+  const all = inOrder(open.data?.approvals ?? [], me);
+  const [filter, setFilter] = useState<{ shown: Shown; words: string }>({ shown: 'all', words: '' });
+  const list = chosenOf(all, me, { ...filter, now: Date.now() });
   const [marked, setMarked] = useState<ReadonlySet<string>>(new Set());
   const [deciding, setDeciding] = useState<{ approvals: Approval[]; approve: boolean }>();
   const listed = list.find((approval) => approval.approval === selected);
@@ -64,7 +62,7 @@ export function ApprovalsRoom({ selected }: { selected: string | undefined }) {
       <header className="room-head">
         <h1>Approvals</h1>
         <p className="quiet" role="status">
-          {list.length === 0 ? '' : `${list.length} open, ${mine.length} for you`}
+          {all.length === 0 ? '' : list.length === all.length ? `${all.length} open, ${mine.length} for you` : `${list.length} of ${all.length} open`}
         </p>
         <div className="room-actions">
           {chosen.length > 0 && (
@@ -86,13 +84,22 @@ export function ApprovalsRoom({ selected }: { selected: string | undefined }) {
           {lends && <Button look="quiet" onClick={() => setLending(true)}>Delegate …</Button>}
         </div>
       </header>
-      {list.length === 0 && shown === undefined ? (
+      {all.length > 0 && (
+        <div className="filters">
+          <Select label="Show" value={filter.shown} onChange={(event) => setFilter({ ...filter, shown: event.target.value as Shown })}>
+            <option value="all">All that are open</option>
+            <option value="mine">Those that I may decide</option>
+            <option value="overdue">Those that are overdue</option>
+          </Select>
+          <Input label="Find" type="search" value={filter.words} onChange={(event) => setFilter({ ...filter, words: event.target.value })} />
+        </div>
+      )}
+      {all.length === 0 && shown === undefined ? (
         <NothingOpen />
       ) : (
         <div className="inbox">
           <ul className="inbox-list" aria-label="Open approvals">
-            {list.map((approval, index) => {
-              const run = runs[index]?.data;
+            {list.map((approval) => {
               const decidable = canDecide(approval, me);
               return (
                 <li key={approval.approval} className={approval.approval === shown?.approval ? 'here' : ''}>
@@ -101,18 +108,18 @@ export function ApprovalsRoom({ selected }: { selected: string | undefined }) {
                       type="checkbox"
                       checked={marked.has(approval.approval)}
                       onChange={() => mark(approval)}
-                      aria-label={`Mark: ${visible(titleOf(approval, run?.subject))}`}
+                      aria-label={`Mark: ${visible(titleOf(approval, approval.subject))}`}
                     />
                   ) : (
                     <span className="no-box" />
                   )}
                   <Link to={at('approvals', approval.approval)} aria-current={approval.approval === shown?.approval ? 'true' : undefined}>
                     <span className="inbox-message">
-                      <Text of={titleOf(approval, run?.subject)} />
+                      <Text of={titleOf(approval, approval.subject)} />
                     </span>
                     <span className="inbox-line quiet">
                       <span>
-                        {run === undefined ? ' ' : <Text of={[run.workflow, run.subject].filter(Boolean).join(' · ')} />}
+                        <Text of={[approval.workflow, approval.subject].filter(Boolean).join(' · ')} />
                       </span>
                       <span>
                         <Ago at={approval.requested_at} />
@@ -120,13 +127,13 @@ export function ApprovalsRoom({ selected }: { selected: string | undefined }) {
                     </span>
                     <span className="inbox-line">
                       <Progress approval={approval} />
-                      <Countdown to={dueAt(approval)} label="Due in" />
+                      {isOverdue(approval, Date.now()) ? <span className="tag warn">overdue</span> : <Countdown to={dueAt(approval)} label="Due in" />}
                     </span>
                   </Link>
                 </li>
               );
             })}
-            {open.data.next_after != null && <li className="quiet">The {INBOX_MAX} oldest are shown.</li>}
+            {open.data.next_after != null && <li className="quiet">The first {INBOX_MAX} are shown.</li>}
           </ul>
           <div className="inbox-card">
             <Link to="/approvals" className="back">

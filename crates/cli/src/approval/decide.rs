@@ -2,19 +2,24 @@
 
 use clap::Args;
 use interlock_core::state::ApprovalState;
-use interlock_core::text::visible::visible;
+use interlock_core::text::visible::{visible, visible_lines};
 use interlock_protocol::approvals::{ApprovalView, CastVote, Voted, path};
+use serde::Serialize;
 
-use super::{Which, find, show, tone};
+use super::{find, show, tone};
 use crate::client::{Client, fill};
 use crate::output::Printer;
 use crate::output::confirm::confirm;
 use crate::output::exit::{Ended, Exit};
+use crate::output::paint::{Paint, Tone};
+
+/// Approvals that one command decides, at most.
+const DECIDED_AT_ONCE_MAX: usize = 50;
 
 #[derive(Debug, Args)]
 pub struct ApproveArgs {
     #[command(flatten)]
-    which: Which,
+    which: WhichOnes,
     /// Why; it stands beside your vote.
     #[arg(long)]
     reason: Option<String>,
@@ -25,7 +30,7 @@ pub struct ApproveArgs {
 #[derive(Debug, Args)]
 pub struct RejectArgs {
     #[command(flatten)]
-    which: Which,
+    which: WhichOnes,
     /// Why; it stands beside your vote.
     #[arg(long)]
     reason: String,
@@ -33,9 +38,18 @@ pub struct RejectArgs {
     sure: ConfirmVote,
 }
 
+/// Which ones are meant.
+#[derive(Debug, Args)]
+struct WhichOnes {
+    /// The approvals: each by its id or the end of it, or by the run that waits for it: its id, the end of it, its subject,
+    /// `latest`.
+    #[arg(value_name = "APPROVAL", required = true, num_args = 1..=DECIDED_AT_ONCE_MAX)]
+    which: Vec<String>,
+}
+
 #[derive(Debug, Args)]
 struct ConfirmVote {
-    /// The digest of what you have looked at (`interlock approval show`); anything else is refused.
+    /// The digest of what you have looked at (`interlock approval show`); anything else is refused. For one approval.
     #[arg(long)]
     digest: Option<String>,
     /// The person whose right to decide you use, who has delegated it to you. By default your own if
@@ -55,18 +69,30 @@ pub async fn reject(client: &Client, printer: Printer, args: RejectArgs) -> anyh
     vote(client, printer, &args.which, args.sure, false, Some(args.reason)).await
 }
 
+/// What became of one of several votes.
+#[derive(Debug, Serialize)]
+struct Decided {
+    /// As it was named.
+    which: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    vote: Option<Voted>,
+    /// Why it was not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refused: Option<String>,
+}
+
 async fn vote(
     client: &Client,
     printer: Printer,
-    which: &Which,
+    which: &WhichOnes,
     sure: ConfirmVote,
     approve: bool,
     notes: Option<String>,
 ) -> anyhow::Result<()> {
-    let shown = find::approval(client, &which.which).await?;
-    if shown.state != ApprovalState::Requested {
-        return Err(Ended::saying(Exit::Refused, over(&shown)));
-    }
+    let [only] = which.which.as_slice() else {
+        return vote_on_each(client, printer, which, sure, approve, notes).await;
+    };
+    let shown = open(client, only).await?;
     if !sure.yes {
         printer.note(&show::card(&shown, printer.paint));
     }
@@ -74,16 +100,87 @@ async fn vote(
     let (digest, on_behalf_of) = (sure.digest.unwrap_or(shown.digest), sure.on_behalf_of);
     let body = CastVote { approve, digest, notes, on_behalf_of };
     let voted: Voted = client.post(fill(path::VOTE, &[("approval", &shown.approval)]), &body).send().await?;
-    printer.show(&voted, |paint| {
-        let ApprovalView { approval, state, votes, quorum, run_id, .. } = &voted.approval;
-        let yes = votes.iter().filter(|vote| vote.approve).count();
-        let more = match state {
-            ApprovalState::Requested => format!(" ({yes} of {quorum}; another person has to say yes)"),
-            _ => String::new(),
+    printer.show(&voted, |paint| said(&voted, paint))
+}
+
+/// One vote after the other: each counts, or is refused, by itself.
+async fn vote_on_each(
+    client: &Client,
+    printer: Printer,
+    which: &WhichOnes,
+    sure: ConfirmVote,
+    approve: bool,
+    notes: Option<String>,
+) -> anyhow::Result<()> {
+    if sure.digest.is_some() {
+        return Err(Ended::saying(Exit::Usage, "`--digest` is for one approval: name one, or leave it out"));
+    }
+    let mut found = Vec::with_capacity(which.which.len());
+    for name in &which.which {
+        let shown = open(client, name).await;
+        if let (false, Ok(shown)) = (sure.yes, &shown) {
+            printer.note(&show::card(shown, printer.paint));
+        }
+        found.push((name, shown));
+    }
+    let open = found.iter().filter(|(_, shown)| shown.is_ok()).count();
+    if open > 0 {
+        confirm(sure.yes, &format!("{} these {open}?", if approve { "Approve" } else { "Reject" }))?;
+    }
+    let mut answers = Vec::with_capacity(found.len());
+    for (name, shown) in found {
+        let voted = match shown {
+            Ok(ApprovalView { approval, digest, .. }) => {
+                let body = CastVote { approve, digest, notes: notes.clone(), on_behalf_of: sure.on_behalf_of.clone() };
+                let call = client.post(fill(path::VOTE, &[("approval", &approval)]), &body);
+                call.send::<Voted>().await.map_err(anyhow::Error::from)
+            }
+            Err(error) => Err(error),
         };
-        let state = paint.tone(tone(*state), state.as_str());
-        format!("{}\n{approval} is {state}{more}; {run_id} is {}\n", visible(&voted.summary), voted.run_state)
-    })
+        let (vote, refused) = match voted {
+            Ok(voted) => (Some(voted), None),
+            Err(error) => (None, Some(format!("{error:#}"))),
+        };
+        answers.push(Decided { which: name.clone(), vote, refused });
+    }
+    printer.show(&answers, |paint| {
+        let line = |answer: &Decided| match (&answer.vote, &answer.refused) {
+            (Some(voted), _) => said(voted, paint),
+            (None, why) => {
+                let why = visible_lines(why.as_deref().unwrap_or_default()).into_owned();
+                format!("{} {}: {why}\n", visible(&answer.which), paint.tone(Tone::Bad, "was not decided"))
+            }
+        };
+        answers.iter().map(line).collect()
+    })?;
+    match answers.iter().filter(|answer| answer.refused.is_some()).count() {
+        0 => Ok(()),
+        refused => {
+            let what = format!("{refused} of {} were not decided", answers.len());
+            Err(Ended::saying(Exit::Refused, what))
+        }
+    }
+}
+
+/// The approval that is meant, if somebody can still vote on it.
+async fn open(client: &Client, name: &str) -> anyhow::Result<ApprovalView> {
+    let shown = find::approval(client, name).await?;
+    if shown.state != ApprovalState::Requested {
+        return Err(Ended::saying(Exit::Refused, over(&shown)));
+    }
+    Ok(shown)
+}
+
+/// Where approval and run stand.
+fn said(voted: &Voted, paint: Paint) -> String {
+    let ApprovalView { approval, state, votes, quorum, run_id, .. } = &voted.approval;
+    let yes = votes.iter().filter(|vote| vote.approve).count();
+    let more = match state {
+        ApprovalState::Requested => format!(" ({yes} of {quorum}; another person has to say yes)"),
+        _ => String::new(),
+    };
+    let state = paint.tone(tone(*state), state.as_str());
+    format!("{}\n{approval} is {state}{more}; {run_id} is {}\n", visible(&voted.summary), voted.run_state)
 }
 
 /// What became of an approval on which nobody can vote any more.

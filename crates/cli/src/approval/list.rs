@@ -1,23 +1,23 @@
 //! `interlock approval list`.
 
-use std::collections::hash_map::Entry;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use clap::Args;
-use interlock_core::ids::{ApprovalId, RunId};
+use interlock_core::governance::tier::Tier;
+use interlock_core::ids::ApprovalId;
 use interlock_core::state::ApprovalState;
 use interlock_core::time::Timestamp;
-use interlock_protocol::approvals::{ApprovalList, ApprovalView, path};
+use interlock_protocol::approvals::{ApprovalList, ApprovalOrder, ApprovalView, path};
 use interlock_protocol::identity::limits;
-use interlock_protocol::runs::RunView;
 
 use crate::client::Client;
+use crate::identity::key::millis;
 use crate::output::exit::{Ended, Exit};
 use crate::output::paint::Tone;
 use crate::output::table::{Cell, Table};
 use crate::output::{Format, Printer, say, span};
-use crate::run::{find, show};
+use crate::run::find;
 
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
@@ -29,6 +29,33 @@ pub struct ListApprovalsArgs {
     /// Those of this run, whatever became of them.
     #[arg(long, value_name = "RUN")]
     run: Option<String>,
+    /// Those of runs of this workflow.
+    #[arg(long, value_name = "NAME")]
+    workflow: Option<String>,
+    /// Those of runs about this subject.
+    #[arg(long, value_name = "SUBJECT")]
+    subject: Option<String>,
+    /// Those that you may decide. Only people may, not keys.
+    #[arg(long)]
+    mine: bool,
+    /// Those that ask this group.
+    #[arg(long, value_name = "GROUP")]
+    approvers: Option<String>,
+    /// Those on which so much hangs: low, medium, high.
+    #[arg(long, value_name = "TIER")]
+    tier: Option<Tier>,
+    /// Those that need at least so many people.
+    #[arg(long, value_name = "COUNT")]
+    quorum: Option<u32>,
+    /// Those that nobody has decided in the time meant for it.
+    #[arg(long)]
+    overdue: bool,
+    /// Those asked since then: a span, as in `2h`, or an instant, as in `2026-12-01`.
+    #[arg(long, value_name = "WHEN", value_parser = since)]
+    since: Option<Timestamp>,
+    /// `due`: yours first, and of these what is due first; `oldest`: as they were asked. `due` for open ones by default.
+    #[arg(long, value_name = "ORDER", value_parser = order)]
+    order: Option<ApprovalOrder>,
     /// How many at most.
     #[arg(long, short = 'n', default_value_t = 50)]
     limit: usize,
@@ -45,19 +72,21 @@ pub async fn run(client: &Client, printer: Printer, args: ListApprovalsArgs) -> 
         };
     }
     let approvals = fetch(client, &args).await?;
-    let runs = if printer.format == Format::Table { runs_of(client, &approvals).await? } else { HashMap::new() };
-    printer.list(&approvals, |_| table(&approvals, &runs), "Nothing waits for anybody's word.")
+    printer.list(&approvals, |_| table(&approvals), "Nothing waits for anybody's word.")
 }
 
-/// The runs that the approvals are about, for their workflows and subjects.
-async fn runs_of(client: &Client, approvals: &[ApprovalView]) -> anyhow::Result<HashMap<RunId, RunView>> {
-    let mut runs = HashMap::new();
-    for approval in approvals {
-        if let Entry::Vacant(unknown) = runs.entry(approval.run_id) {
-            unknown.insert(show::view(client, approval.run_id).await?);
-        }
+/// A span back from now, or an instant.
+fn since(text: &str) -> Result<Timestamp, String> {
+    let back = span::parse(text).map(|back| span::now() - millis(back));
+    back.or_else(|_| span::parse_instant(text))
+}
+
+fn order(text: &str) -> Result<ApprovalOrder, String> {
+    match text {
+        "due" => Ok(ApprovalOrder::Due),
+        "oldest" => Ok(ApprovalOrder::Oldest),
+        _ => Err("expected `due` or `oldest`".into()),
     }
-    Ok(runs)
 }
 
 async fn fetch(client: &Client, args: &ListApprovalsArgs) -> anyhow::Result<Vec<ApprovalView>> {
@@ -65,11 +94,18 @@ async fn fetch(client: &Client, args: &ListApprovalsArgs) -> anyhow::Result<Vec<
         Some(run) => Some(find::run(client, run).await?),
         None => None,
     };
+    let open = run.is_none() && args.state.is_none_or(|state| state == ApprovalState::Requested);
+    let by_due = args.order.map_or(open, |order| order == ApprovalOrder::Due);
     let mut approvals: Vec<ApprovalView> = Vec::new();
-    let mut after = None;
+    let mut after: Option<String> = None;
     while approvals.len() < args.limit {
         let count = (args.limit - approvals.len()).min(limits::PAGE_MAX);
         let call = client.get(path::APPROVALS).query("state", args.state).query("run", run);
+        let call = call.query("workflow", args.workflow.as_ref()).query("subject", args.subject.as_ref());
+        let call = call.query("mine", args.mine.then_some(true)).query("approvers", args.approvers.as_ref());
+        let call = call.query("tier", args.tier).query("quorum", args.quorum);
+        let call = call.query("overdue", args.overdue.then_some(true)).query("since", args.since.map(|at| at.0));
+        let call = call.query("order", by_due.then_some("due"));
         let page: ApprovalList = call.query("limit", Some(count)).query("after", after).send().await?;
         approvals.extend(page.approvals);
         after = page.next_after;
@@ -103,7 +139,7 @@ async fn watch(client: &Client, printer: Printer, args: &ListApprovalsArgs) -> a
     }
 }
 
-fn table(approvals: &[ApprovalView], runs: &HashMap<RunId, RunView>) -> Table {
+fn table(approvals: &[ApprovalView]) -> Table {
     let now = span::now();
     let mut table = Table::new([
         "APPROVAL",
@@ -112,24 +148,31 @@ fn table(approvals: &[ApprovalView], runs: &HashMap<RunId, RunView>) -> Table {
         "QUESTION",
         "STATE",
         "VOTES",
+        "YOURS",
+        "DUE",
         "EXPIRES",
         "ASKED",
         "APPROVERS",
         "RUN",
     ])
-    .with_ids([0, 9])
-    .dispensable([9, 8, 7, 4, 1]);
+    .with_ids([0, 11])
+    .dispensable([11, 10, 9, 8, 4, 1]);
     for approval in approvals {
         let yes = approval.votes.iter().filter(|vote| vote.approve).count();
         let groups = if approval.approvers.is_empty() { "anybody".to_owned() } else { approval.approvers.join(", ") };
-        let run = runs.get(&approval.run_id);
         table.row([
             Cell::new(approval.approval.to_string()),
-            Cell::or_dash(run.map(|run| &run.workflow)),
-            Cell::or_dash(run.and_then(|run| run.subject.as_ref())),
+            Cell::new(&approval.workflow),
+            Cell::or_dash(approval.subject.as_ref()),
             Cell::or_dash(approval.message.as_ref()),
             Cell::toned(super::tone(approval.state), approval.state.as_str()),
             Cell::new(format!("{yes}/{}", approval.quorum)),
+            match approval.may_decide {
+                Some(true) => Cell::toned(Tone::Good, "yes"),
+                Some(false) => Cell::toned(Tone::Dim, "no"),
+                None => Cell::toned(Tone::Dim, "-"),
+            },
+            due(approval, now),
             expires(approval, now),
             Cell::new(span::away(approval.requested_at, now)),
             Cell::new(groups),
@@ -137,6 +180,15 @@ fn table(approvals: &[ApprovalView], runs: &HashMap<RunId, RunView>) -> Table {
         ]);
     }
     table
+}
+
+/// When an answer is due. Once it is overdue there is no such instant any more.
+fn due(approval: &ApprovalView, now: Timestamp) -> Cell {
+    match (approval.state, approval.escalate_at) {
+        (ApprovalState::Requested, Some(due_at)) if due_at >= now => Cell::new(span::away(due_at, now)),
+        (ApprovalState::Requested, _) => Cell::toned(Tone::Bad, "overdue"),
+        _ => Cell::toned(Tone::Dim, "-"),
+    }
 }
 
 fn expires(approval: &ApprovalView, now: Timestamp) -> Cell {

@@ -22,13 +22,13 @@ pub struct ApprovalArgs {
 
 #[derive(Subcommand)]
 enum ApprovalVerb {
-    /// List open approvals, oldest first.
+    /// List open approvals: those that you may decide first, and of these what is due first.
     List(list::ListApprovalsArgs),
     /// Show an approval: what is asked, who may decide, who has.
     Show(Which),
-    /// Say yes. Only people can, not keys (`interlock login --user NAME`).
+    /// Say yes, to one or several; each is checked on its own. Only people can, not keys (`interlock login --user NAME`).
     Approve(decide::ApproveArgs),
-    /// Say no. One no is enough.
+    /// Say no, to one or several. One no is enough.
     Reject(decide::RejectArgs),
     /// Delegate your right to decide to another person for a time; you and they count as one person meanwhile.
     Delegate(delegate::DelegateArgs),

@@ -47,20 +47,39 @@ pub fn card(approval: &ApprovalView, paint: Paint) -> String {
     if !approval.purpose.is_gate() {
         line("for", &format!("{} of the step", with_article(approval.purpose.as_str())));
     }
+    let about = approval.subject.as_deref().map_or_else(String::new, |subject| format!(" for {}", visible(subject)));
+    line("workflow", &format!("{}{about}", visible(&approval.workflow)));
     line("run", &format!("{}, step {}", approval.run_id, approval.position + 1));
     line("asks", &visible_lines(approval.message.as_deref().unwrap_or("(nothing is said)")));
-    if let Some(action) = &approval.action {
-        let destructive = if action.destructive { ", destructive" } else { "" };
-        line("does", &format!("{} {}, in step {}", action.kind, visible(&action.operation), visible(&action.step)));
-        line("with", &pretty(&action.input));
-        line("effect", &format!("{}, blast radius {}{destructive}", action.effect, action.blast_radius));
-        line("undone by", &visible(action.undone_by.as_deref().unwrap_or("nothing: it cannot be rolled back")));
-        for later in &action.then {
-            let destructive = if later.destructive { ", destructive" } else { "" };
-            line("then", &format!("{} {}, in step {}", later.kind, visible(&later.operation), visible(&later.step)));
-            line("with", &pretty(&later.input));
-            line("effect", &format!("{}, blast radius {}{destructive}", later.effect, later.blast_radius));
-            line("undone by", &visible(later.undone_by.as_deref().unwrap_or("nothing: it cannot be rolled back")));
+    if let Some(card) = &approval.action {
+        if card.is_gate() {
+            let more = card.unknown.as_deref().map_or_else(String::new, |more| format!(" ({})", visible(more)));
+            line("guards", &format!("{} steps behind this gate{more}", card.then.len()));
+        }
+        for (index, action) in card.actions().enumerate() {
+            let destructive = if action.destructive { ", destructive" } else { "" };
+            let name = if index == 0 { "does" } else { "then" };
+            line(name, &format!("{} {}, in step {}", action.kind, visible(&action.operation), visible(&action.step)));
+            if let Some(only_if) = &action.only_if {
+                line("only if", &visible(only_if));
+            }
+            match &action.unknown {
+                Some(why) => line("with", &format!("not known yet: {}", visible(why))),
+                None => line("with", &pretty(&action.input)),
+            }
+            line("effect", &format!("{}, blast radius {}{destructive}", action.effect, action.blast_radius));
+            line("undone by", &visible(action.undone_by.as_deref().unwrap_or("nothing: it cannot be rolled back")));
+        }
+    }
+    for state in &approval.present_state {
+        let step = visible(&state.step);
+        match &state.failed {
+            Some(why) => line("now", &format!("step {step}: the present state could not be read: {}", visible(why))),
+            None => line("now", &format!("step {step}, as it was {}:", span::away(state.read_at, now))),
+        }
+        for change in &state.changes {
+            let [before, after] = [&change.before, &change.after].map(|value| visible(value.as_str()));
+            line("", &format!("{}: {before} → {after}", visible(&change.field)));
         }
     }
     line(

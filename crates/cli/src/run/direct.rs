@@ -2,7 +2,9 @@
 
 use clap::Args;
 use interlock_core::ids::RunId;
+use interlock_core::run::undoing::{LeftStep, RollbackPreview};
 use interlock_core::state::RunState;
+use interlock_core::text::visible::visible;
 use interlock_protocol::runs::{
     Because, Cancel, Nothing, Restart, Retry, RollBackRun, Standing, Started, StepRef, path,
 };
@@ -43,7 +45,18 @@ pub struct CancelArgs {
 #[derive(Debug, Args)]
 pub struct RollbackArgs {
     #[command(flatten)]
-    because: ReasonArgs,
+    run: RunArg,
+    /// Why; it stands in the run's history.
+    #[arg(long, required_unless_present = "preview")]
+    reason: Option<String>,
+    /// Do not ask.
+    #[arg(long, short = 'y')]
+    yes: bool,
+    /// Only say what would be undone, in which order and by what, and what would be left as it is.
+    #[arg(long)]
+    preview: bool,
+    #[command(flatten)]
+    wait: WaitArgs,
     /// The step to go back to: it is undone, and all that came after it. Everything by default.
     #[arg(long, value_name = "STEP")]
     step: Option<String>,
@@ -109,14 +122,35 @@ pub async fn skip(client: &Client, printer: Printer, args: ReasonArgs) -> anyhow
 }
 
 pub async fn roll_back(client: &Client, printer: Printer, args: RollbackArgs) -> anyhow::Result<()> {
-    let RollbackArgs { because, step } = args;
-    let run = find::run(client, &because.run.run).await?;
+    let RollbackArgs { run, reason, yes, preview, wait, step } = args;
+    let run = find::run(client, &run.run).await?;
+    if preview {
+        let call = client.get(fill(path::ROLLBACK, &[("run", &run)])).query("step", step);
+        let found: RollbackPreview = call.send().await?;
+        return printer.show(&found, |_| previewed(&found));
+    }
     let what =
         step.as_ref().map_or_else(|| "everything".to_owned(), |step| format!("step `{step}` and what came after"));
-    confirm(because.yes, &format!("Undo {what} in {run}?"))?;
-    let body = RollBackRun { step: step.map(StepRef::Key), reason: because.reason };
+    confirm(yes, &format!("Undo {what} in {run}?"))?;
+    let body = RollBackRun { step: step.map(StepRef::Key), reason: reason.unwrap_or_default() };
     let directed = client.post(fill(path::ROLLBACK, &[("run", &run)]), &body).send().await?;
-    finish(client, printer, &directed, because.wait, RunState::Failed).await
+    finish(client, printer, &directed, wait, RunState::Failed).await
+}
+
+fn previewed(found: &RollbackPreview) -> String {
+    let mut lines = Vec::new();
+    for (index, undone) in found.undone.iter().enumerate() {
+        let with = undone.with.as_ref().map_or_else(String::new, |with| format!(" {}", visible(with.as_str())));
+        let (step, by) = (visible(&undone.step), visible(&undone.by));
+        lines.push(format!("{}. {step} ({}) is undone by {by}{with}", index + 1, undone.state));
+    }
+    if found.undone.is_empty() {
+        lines.push("Nothing would be undone.".to_owned());
+    }
+    let left = |left: &LeftStep| format!("{} ({}) stays as it is: {}", visible(&left.step), left.state, left.why);
+    lines.extend(found.left.iter().map(left));
+    lines.push(format!("Asked first: {}", found.asks));
+    lines.join("\n") + "\n"
 }
 
 pub async fn resume(client: &Client, printer: Printer, args: PlainArgs) -> anyhow::Result<()> {

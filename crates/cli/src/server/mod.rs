@@ -24,6 +24,7 @@ use clap::Args;
 use interlock_core::ids::TenantId;
 use interlock_core::limits;
 use interlock_core::time::Millis;
+use interlock_credentials::Tenancy;
 use interlock_engine::payloads::{INLINE_BYTES_MAX, Objects, PayloadOptions};
 use interlock_engine::{Engine, EngineOptions};
 use interlock_outbound::{Outbound, Range};
@@ -37,6 +38,7 @@ use crate::client::Secret;
 use crate::client::local::{self, Announced, Local};
 use crate::config::{ConfigArg, LogArgs};
 use crate::output::exit::{Ended, Exit};
+use crate::server::connectors::{ConnectorArgs, Sweeping};
 use crate::server::outbound::OutboundArgs;
 use crate::server::tls::TlsArgs;
 
@@ -59,6 +61,8 @@ pub struct ServerArgs {
     pub engine: EngineArgs,
     #[command(flatten)]
     pub http: HttpArgs,
+    #[command(flatten)]
+    pub connectors: ConnectorArgs,
     #[command(flatten)]
     pub log: LogArgs,
 }
@@ -342,13 +346,21 @@ pub async fn print_first_admin_link(server: &Server) -> anyhow::Result<()> {
 
 impl ServerArgs {
     pub fn check(&self) -> anyhow::Result<()> {
-        self.engine.check(&self.http)
+        self.engine.check(&self.http)?;
+        self.connectors.check(Tenancy::Several)
     }
 }
 
 pub async fn run(args: ServerArgs) -> anyhow::Result<()> {
     let opened = args.engine.open(&args.http).await?;
+    // This server calls nobody to change anything; it reads what approvals are about.
+    let calls = args.connectors.open(opened.outbound.clone(), Tenancy::Several, args.engine.data())?;
     let engine = opened.engine.clone();
+    let mut sweeping = None;
+    if let Some(calls) = calls {
+        engine.reach_targets(calls.connectors.caller().clone());
+        sweeping = Some(Sweeping::start(calls.credentials).await);
+    }
     let tenant = tenant(&engine, DEFAULT_TENANT).await?;
     let Bound { server, announced: _announced } = args.http.bind(opened, tenant, args.engine.data()).await?;
     println!("interlock listens on {}", server.url()?);
@@ -364,6 +376,9 @@ pub async fn run(args: ServerArgs) -> anyhow::Result<()> {
     });
     server.run(stop).await?;
     engine.stop().await;
+    if let Some(sweeping) = sweeping {
+        sweeping.end().await;
+    }
     engine.store().clone().close().await;
     Ok(())
 }

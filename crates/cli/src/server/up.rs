@@ -48,6 +48,9 @@ pub async fn run(args: UpArgs) -> anyhow::Result<()> {
     let credentials = calls.as_ref().map_or_else(no_secrets, |calls| calls.credentials.clone());
     let commands = args.commands.open(opened.outbound.clone(), credentials).await?;
     let engine = opened.engine.clone();
+    if let Some(calls) = &calls {
+        engine.reach_targets(calls.connectors.caller().clone());
+    }
     let tenant = demo::tenant(&engine).await?;
     demo::apply(&engine, tenant).await?;
     let Bound { server: http, announced } = args.http.bind(opened, tenant, args.engine.data()).await?;

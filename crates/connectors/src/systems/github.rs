@@ -4,13 +4,14 @@
 //! Adding a label that is there, or removing one that is not, changes nothing.
 
 use interlock_core::plan::retry::ErrorClass;
+use interlock_core::run::card::FieldChange;
 use interlock_core::state::EffectClass;
 use interlock_core::time::Timestamp;
 use serde_json::{Value, json};
 
 use super::connection;
 use crate::connection::Connection;
-use crate::connector::{CallFacts, Connector, Declaration, Inverse, Probed, Reversal};
+use crate::connector::{CallFacts, Connector, Declaration, Inverse, Probed, Reversal, change};
 use crate::failure::{CallFailure, Sent, quoted};
 use crate::fields::Fields;
 use crate::limits;
@@ -268,6 +269,15 @@ impl Connector for Labels {
     fn read_before(&self, _: &Fields, answer: &Answer) -> Result<Value, CallFailure> {
         let labels = answered(answer)?;
         Ok(json!({ "labels": Self::names(&labels) }))
+    }
+
+    fn changes(&self, fields: &Fields, before: &Value) -> Vec<FieldChange> {
+        let had = before["labels"].as_array().cloned().unwrap_or_default();
+        let had: Vec<&str> = had.iter().filter_map(Value::as_str).collect();
+        let (add, remove) = (fields.texts("add"), fields.texts("remove"));
+        let mut after: Vec<&str> = had.iter().copied().filter(|label| !holds(&remove, label)).collect();
+        after.extend(add.iter().copied().filter(|label| !holds(&had, label)));
+        vec![change("labels", &json!(had), &json!(after))]
     }
 
     fn requests(&self, fields: &Fields, at: &Connection, _: &CallFacts) -> Result<Vec<Request>, CallFailure> {

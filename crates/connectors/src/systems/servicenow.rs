@@ -4,12 +4,13 @@
 //! update is `unsafe`, and its entries end with the mark of the effect key, by which they are found again in
 //! `sys_journal_field`.
 
+use interlock_core::run::card::FieldChange;
 use interlock_core::state::EffectClass;
 use serde_json::{Map, Value, json};
 
 use super::connection;
 use crate::connection::Connection;
-use crate::connector::{CallFacts, Connector, Declaration, Inverse, Probed, Reversal};
+use crate::connector::{CallFacts, Connector, Declaration, Inverse, Probed, Reversal, change};
 use crate::failure::CallFailure;
 use crate::fields::Fields;
 use crate::request::{Answer, HttpCall, Request, only, segment, with_query};
@@ -158,6 +159,12 @@ impl Connector for IncidentUpdate {
 
     fn read_before(&self, _: &Fields, answer: &Answer) -> Result<Value, CallFailure> {
         result(answer)
+    }
+
+    fn changes(&self, fields: &Fields, before: &Value) -> Vec<FieldChange> {
+        // An entry of a journal is added; what is there stays.
+        let had = |name: &str| before.get(name).filter(|_| !is_journal(name)).cloned().unwrap_or_default();
+        fields.map("fields").map(|(name, value)| change(name, &had(name), value)).collect()
     }
 
     fn requests(&self, fields: &Fields, at: &Connection, facts: &CallFacts) -> Result<Vec<Request>, CallFailure> {

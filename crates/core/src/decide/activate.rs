@@ -1,8 +1,8 @@
 //! Activation: the next step that is still pending becomes ready, waits, or is skipped.
 
-use super::ask::{Found, Occasion, Rendered};
+use super::ask::{Found, Later, Occasion, Rendered};
 use super::draft::Draft;
-use super::fail;
+use super::{fail, gated};
 use crate::governance::action::Action;
 use crate::governance::judge::{Decision, Judged};
 use crate::ids::ApprovalId;
@@ -45,12 +45,13 @@ fn begin(draft: &mut Draft<'_>, position: u32) -> Result<(), Rejection> {
         return fail::fail_step(draft, position, StepEvent::RunFailed, error, Reason::SpendExhausted);
     }
     let spec = draft.spec(position);
-    if spec.condition.is_some() || spec.is_rendered() || spec.is_governed() {
+    let is_open = spec.condition.is_some() || spec.is_rendered() || spec.is_governed();
+    if is_open || !gated::guarded_by(draft, position).is_empty() {
         draft.needs(position, Occasion::Activation);
         return Ok(());
     }
     give(draft, position, None);
-    activate(draft, position, StepEvent::Activated(Verdict::Go), Rendered::default())
+    activate(draft, position, StepEvent::Activated(Verdict::Go), (Rendered::default(), Vec::new()))
 }
 
 /// Goes on with what was found out about the next step.
@@ -68,11 +69,20 @@ pub(super) fn answered(draft: &mut Draft<'_>, position: u32, found: Found) -> Re
         Found::Go(rendered, judged, also) => (rendered, judged, also),
     };
     give(draft, position, rendered.input.clone());
+    let changed = gated::changed_since(draft, position, judged.as_ref().map(Judged::action));
     match decision_on(draft, position, judged.as_ref())? {
-        Decision::Allow => activate(draft, position, StepEvent::Activated(Verdict::Go), rendered),
+        Decision::Allow => match changed {
+            None => activate(draft, position, StepEvent::Activated(Verdict::Go), (rendered, also)),
+            Some(changed) => gated::ask_anew(draft, position, &changed, None),
+        },
         Decision::Deny { reasons } => deny(draft, position, StepEvent::Activated(Verdict::Denied), reasons),
         Decision::NeedsApproval { reasons, terms } => {
+            if let Some(changed) = changed {
+                let terms = Terms { gate: asking(&terms.gate, reasons), ..(**terms).clone() };
+                return gated::ask_anew(draft, position, &changed, Some(&terms));
+            }
             let mut approval = request_on(draft, terms, reasons);
+            let also: Vec<Action> = also.into_iter().filter_map(|later| later.action.ok()).collect();
             add_along(draft, position, &mut approval, &also);
             ask(draft, position, StepEvent::Activated(Verdict::NeedsApproval), approval)
         }
@@ -173,7 +183,7 @@ pub(super) fn activate(
     draft: &mut Draft<'_>,
     position: u32,
     event: StepEvent,
-    rendered: Rendered,
+    (rendered, behind): (Rendered, Vec<Later>),
 ) -> Result<(), Rejection> {
     let now = draft.now();
     match &draft.spec(position).work {
@@ -185,7 +195,8 @@ pub(super) fn activate(
         Work::Approval(gate) => {
             let mut gate = gate.clone();
             gate.message = rendered.message.or(gate.message);
-            let approval = request(draft, &gate, Purpose::Gate, None);
+            let mut approval = request(draft, &gate, Purpose::Gate, None);
+            gated::show(draft, position, &mut approval, &behind);
             ask(draft, position, event, approval)
         }
         _ => draft.go(position, event, Phase::Ready { eligible_at: now, wake: None }),
@@ -298,6 +309,7 @@ pub(super) fn request(draft: &mut Draft<'_>, gate: &Gate, purpose: Purpose, reas
         excluded: excluded(draft),
         effect: None,
         also: Vec::new(),
+        guards: Vec::new(),
         action: None,
         excludes_author: false,
         forbids_self: false,

@@ -1,7 +1,7 @@
 //! Votes on an approval, and its two clocks: escalation reminds, expiry ends. Neither can approve.
 
 use super::draft::Draft;
-use super::{complete, fail, guard};
+use super::{complete, fail, gated, guard};
 use crate::limits;
 use crate::machine::approval::ApprovalEvent;
 use crate::machine::step::StepEvent;
@@ -105,6 +105,7 @@ fn approved(draft: &mut Draft<'_>, position: u32, approval: &Approval) -> Result
         draft.emit(Event::StepReady { step: position, why: "approved".into(), signal: None });
         return Ok(());
     }
+    gated::pass(draft, approval);
     complete::succeed(draft, position, StepEvent::Approved, approval.output())
 }
 

@@ -5,7 +5,7 @@
 use std::fmt;
 
 use super::draft::Draft;
-use super::{activate, control, rollback};
+use super::{activate, control, gated, rollback};
 use crate::governance::action::Action;
 use crate::governance::judge::{Judge, Judged};
 use crate::json::Json;
@@ -110,7 +110,15 @@ pub(super) enum Found {
     Broken(StepError),
     ConditionFalse,
     /// What the step begins with, the decision on it, and what else people would agree to with it.
-    Go(Rendered, Option<Judged>, Vec<Action>),
+    Go(Rendered, Option<Judged>, Vec<Later>),
+}
+
+/// A later step that people are asked about along with another, or behind a gate.
+#[derive(Debug, Clone)]
+pub struct Later {
+    pub step: u32,
+    /// What it is about to do, or why that cannot be told yet.
+    pub action: Result<Action, String>,
 }
 
 impl Bound {
@@ -197,9 +205,12 @@ impl<'a> Asking<'a> {
     }
 
     /// Where people are asked before a phase: later steps of the phase, which they are asked about as well. A step with a
-    /// condition, or behind a gate of the workflow's, is asked about for itself.
+    /// condition, or behind a gate of the workflow's, is asked about for itself. Of a gate: what it guards.
     pub fn asked_along(&self) -> Vec<u32> {
         let plan = &self.draft.run.plan;
+        if matches!(self.spec().work, Work::Approval(_)) {
+            return gated::guarded_by(&self.draft, self.position());
+        }
         let begins = matches!(self.need().occasion, Occasion::Activation);
         if !begins || plan.promised_mode() != Some(ValidationMode::PerPhase) || !self.spec().is_governed() {
             return Vec::new();
@@ -226,7 +237,7 @@ impl<'a> Asking<'a> {
     }
 
     /// The same answer, with what people would agree to along with the step.
-    pub fn along(&self, bound: Bound, also: Vec<Action>) -> Bound {
+    pub fn along(&self, bound: Bound, also: Vec<Later>) -> Bound {
         match bound.0 {
             Found::Go(rendered, judged, _) => Bound(Found::Go(rendered, judged, also)),
             other => Bound(other),
@@ -256,8 +267,8 @@ impl<'a> Asking<'a> {
             Found::ConditionFalse => return refuse("a condition that it does not have"),
             Found::Go(rendered, judged, also) => {
                 let along = self.asked_along();
-                if also.iter().any(|action| !along.contains(&action.step)) {
-                    return refuse("nothing about other steps than those of its phase");
+                if also.iter().any(|later| !along.contains(&later.step)) {
+                    return refuse("nothing about other steps than those that people are asked about with it");
                 }
                 (rendered, judged)
             }

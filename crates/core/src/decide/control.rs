@@ -127,14 +127,14 @@ pub(super) fn retry(draft: &mut Draft<'_>, input: Option<Json>) -> Result<(), Re
 
 /// Goes on with what was found out about the step that runs again.
 pub(super) fn answered(draft: &mut Draft<'_>, position: u32, found: Found, again: Again) -> Result<(), Rejection> {
-    let (rendered, judged) = match found {
+    let (rendered, judged, behind) = match found {
         Found::Broken(error) => {
             let what = format!("the step still cannot be bound ({error}); give it an input, or skip it");
             return Err(Rejection::InvalidInput { what });
         }
         // It could not be evaluated before; it can now, and says that there is nothing to do.
         Found::ConditionFalse => return pass_over(draft, activate::CONDITION_FALSE.to_owned()),
-        Found::Go(rendered, judged, _) => (rendered, judged),
+        Found::Go(rendered, judged, behind) => (rendered, judged, behind),
     };
     if draft.current().input.is_none() && rendered.input.is_some() {
         draft.step_mut(position).input.clone_from(&rendered.input);
@@ -167,7 +167,7 @@ pub(super) fn answered(draft: &mut Draft<'_>, position: u32, found: Found, again
         new_iteration(draft, position);
     } else {
         new_iteration(draft, position);
-        activate::activate(draft, position, StepEvent::OperatorRetry { ask: false }, rendered)?;
+        activate::activate(draft, position, StepEvent::OperatorRetry { ask: false }, (rendered, behind))?;
     }
     draft.emit(Event::StepReady { step: position, why: "operator_retry".into(), signal: None });
     go_active(draft);

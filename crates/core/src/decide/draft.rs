@@ -303,6 +303,9 @@ impl<'a> Draft<'a> {
         if self.notes().agreed.iter().any(|agreed| agreed.step == position) {
             self.notes_mut().agreed.retain(|agreed| agreed.step != position);
         }
+        if self.notes().foreseen.iter().any(|foreseen| foreseen.step == position) {
+            self.notes_mut().foreseen.retain(|foreseen| foreseen.step != position);
+        }
         if self.done.is_some() {
             let own = self.events.pop().expect("the event of this step");
             self.close_row();

@@ -258,7 +258,8 @@ pub(super) fn resolve(draft: &mut Draft<'_>, resolve: Resolve) -> Result<(), Rej
         if let Some(state) = crate::machine::receipt::next(receipt.state, outcome) {
             receipt.state = state;
             receipt.outcome_at = Some(draft.now());
-            if resolution == Resolution::Happened {
+            // What a target says is kept whatever it says: it is the evidence.
+            if resolution == Resolution::Happened || !draft.is_directed() {
                 receipt.response.clone_from(&output);
             }
             put(draft, position, *receipt);

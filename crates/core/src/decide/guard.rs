@@ -132,6 +132,15 @@ fn guarding<'a>(plan: &Plan, step: impl Fn(u32) -> &'a Step, position: u32) -> G
     }
 }
 
+/// Everybody whom the gates before a step have asked.
+pub(super) fn terms_before(draft: &Draft<'_>, position: u32) -> Option<Terms> {
+    let plan = &draft.run.plan;
+    let gates = gates_of(plan, |at| draft.step(at), position).into_iter();
+    let asked = gates.filter(|at| draft.step(*at).state() != StepState::Skipped);
+    let terms = asked.filter_map(|at| gate(&plan.steps[at as usize])).map(|gate| Terms::from(gate.clone()));
+    terms.reduce(|all, next| all.and(&next))
+}
+
 /// Somebody says that a step did nothing, and it is to run once more. The people who let it happen are asked first, by each of
 /// its gates where there are several.
 pub(super) fn repeat(draft: &mut Draft<'_>, guard: Guard, reason: &str) -> Result<(), Rejection> {
@@ -177,7 +186,7 @@ fn retry_message(draft: &Draft<'_>, before: &Json) -> Result<String, Rejection> 
 
 /// How an input differs from the one before, field by field. What does not fit on a card is refused: nobody approves what
 /// they were not shown.
-fn difference(before: &Json, after: &Json) -> Result<String, Rejection> {
+pub(super) fn difference(before: &Json, after: &Json) -> Result<String, Rejection> {
     let unreadable =
         |error: serde_json::Error| Rejection::InvalidInput { what: format!("the input is not JSON: {error}") };
     let (before, after) = (before.to_value().map_err(unreadable)?, after.to_value().map_err(unreadable)?);

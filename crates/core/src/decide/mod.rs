@@ -12,6 +12,7 @@ mod control;
 mod draft;
 mod effect;
 mod fail;
+mod gated;
 mod guard;
 mod lost;
 mod resume;
@@ -38,7 +39,7 @@ use crate::state::Reason;
 use crate::time::{Millis, Timestamp};
 use crate::work::Claimer;
 
-pub use ask::{Asking, Bound, Decided, Rendered};
+pub use ask::{Asking, Bound, Decided, Later, Rendered};
 pub use complete::is_recorded;
 pub use guard::skip_terms;
 pub use resume::{Resumed, Used, resume};

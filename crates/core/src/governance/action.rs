@@ -80,6 +80,8 @@ impl Action {
             blast_radius: *blast_radius,
             destructive: *destructive,
             undone_by,
+            only_if: spec.condition.clone(),
+            unknown: None,
             then: Vec::new(),
         }
     }

@@ -14,8 +14,8 @@ use crate::limits;
 use crate::machine::approval::{ApprovalEvent, next};
 use crate::plan::{Gate, OnDenial};
 use crate::rejection::Rejection;
-use crate::run::Agreed;
 use crate::run::card::ActionCard;
+use crate::run::{Agreed, Foreseen};
 use crate::state::{ApprovalState, UnknownName, names};
 use crate::time::Timestamp;
 
@@ -72,7 +72,10 @@ pub struct Approval {
     /// Later steps of the phase that are agreed to along with it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<Agreed>,
-    /// What exactly is approved; a gate of the workflow itself, and leave to skip a step, are about no action.
+    /// What the steps behind a gate are about to do.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub guards: Vec<Foreseen>,
+    /// What exactly is approved; of a gate of the workflow, what it guards. Leave to skip a step is about no action.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub action: Option<Box<ActionCard>>,
     /// Whoever wrote the version of the workflow may not decide; where two are asked, they may not anyway.

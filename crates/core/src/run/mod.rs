@@ -9,6 +9,7 @@ pub mod event;
 pub mod origin;
 pub mod project;
 pub mod receipt;
+pub mod undoing;
 pub mod why;
 
 use std::collections::BTreeMap;
@@ -75,6 +76,18 @@ impl Agreed {
     pub fn has_lapsed(&self, now: Timestamp) -> bool {
         now >= self.at + limits::GRANT_TTL
     }
+}
+
+/// What a step behind a gate was about to do when people let the run pass. If it is about to do something else by then, they are
+/// asked anew.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Foreseen {
+    pub step: u32,
+    pub iteration: u32,
+    pub action: HashHex,
+    /// What it was to be done with; a long one is not kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<Json>,
 }
 
 /// Another input for a step, which people were asked about: unless the step has run since, they have refused it.
@@ -156,6 +169,9 @@ pub struct Notes {
     /// Effects of running steps to which people have agreed, until they are performed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agreed: Vec<Agreed>,
+    /// What steps behind passed gates are about to do, until they are done.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub foreseen: Vec<Foreseen>,
     /// Steps that have named an effect which must not be repeated, in this run or an earlier one of its chain.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub named: Vec<NamedEffects>,

@@ -4,6 +4,7 @@ pub mod audit;
 pub mod bulk;
 pub mod clock_sync;
 pub mod deliveries;
+pub mod doubts;
 pub mod epoch;
 pub mod evidence;
 pub mod ladder;
@@ -42,6 +43,7 @@ pub(crate) async fn spawn_all(engine: &Engine) -> Result<(), OpenEngineError> {
     spawn(engine, "epoch", epoch::run);
     spawn(engine, "transforms", transforms::run);
     spawn(engine, "bulk", bulk::run);
+    spawn(engine, "doubts", doubts::run);
     if engine.0.options.audit_key.is_some() {
         spawn(engine, "audit", audit::run);
         spawn(engine, "evidence", evidence::run);

@@ -2,7 +2,7 @@
 //! `plain_text`, which Slack does not interpret, with what hides made visible; `mrkdwn` holds our own words and addresses.
 
 use interlock_core::json::Json;
-use interlock_core::run::card::ActionCard;
+use interlock_core::run::card::{ActionCard, FieldChange, PresentState};
 use interlock_core::run::{Phase, Run};
 use interlock_core::state::ApprovalState;
 use interlock_core::text::visible::visible;
@@ -91,7 +91,14 @@ impl CardFacts<'_> {
             let text = ":rotating_light: *Overdue*: the time to decide is over, and nobody has. It stays open.";
             blocks.push(section(&mrkdwn(text)));
         }
-        let texts = self.texts();
+        let mut texts = self.texts();
+        if let Some(state) = self.present_state() {
+            // It is not signed: where it would not fit, the rest is still decided here.
+            texts.push(state);
+            if !fits(&texts) {
+                texts.pop();
+            }
+        }
         // Nobody decides here on what is too long to be shown.
         let fits = fits(&texts) && !self.is_kept_aside();
         let shown = if fits { texts } else { vec![self.outline()] };
@@ -117,8 +124,16 @@ impl CardFacts<'_> {
         match self.row.action.as_ref().map(Json::decode::<ActionCard>) {
             // And everything else that is agreed to with it.
             Some(Ok(action)) => {
-                for part in std::iter::once(&action).chain(&action.then) {
-                    texts.extend([action_text(part), format!("Input:\n{}", pretty(&part.input))]);
+                if action.is_gate() {
+                    let more = action.unknown.as_ref().map_or_else(String::new, |more| format!(" ({})", visible(more)));
+                    texts.push(format!("Behind this gate, in order{more}:"));
+                }
+                for part in action.actions() {
+                    let input = match &part.unknown {
+                        Some(why) => format!("Input: not known yet: {}", visible(why)),
+                        None => format!("Input:\n{}", pretty(&part.input)),
+                    };
+                    texts.extend([action_text(part), input]);
                 }
             }
             // What cannot be read is shown as it is.
@@ -129,11 +144,29 @@ impl CardFacts<'_> {
         texts
     }
 
+    /// What would change, beside what is there.
+    fn present_state(&self) -> Option<String> {
+        let states: Vec<PresentState> = self.row.present_state.as_ref()?.decode().ok()?;
+        let mut lines = Vec::new();
+        for state in &states {
+            let step = visible(&state.step);
+            match &state.failed {
+                Some(why) => lines.push(format!("Present state, step {step}: could not be read: {}", visible(why))),
+                None => lines.push(format!("Present state, step {step}, as of {}:", at(state.read_at))),
+            }
+            for FieldChange { field, before, after } in &state.changes {
+                let [before, after] = [before, after].map(|value| visible(value.as_str()));
+                lines.push(format!("{}: {before} → {after}", visible(field)));
+            }
+        }
+        (!lines.is_empty()).then(|| lines.join("\n"))
+    }
+
     /// Whether an input is so long that the card has only a note of where it is kept. What merely looks like one is decided
     /// in the console, too.
     fn is_kept_aside(&self) -> bool {
         let action = self.row.action.as_ref().and_then(|action| action.decode::<ActionCard>().ok());
-        let mut parts = action.iter().flat_map(|action| std::iter::once(action).chain(&action.then));
+        let mut parts = action.iter().flat_map(ActionCard::actions);
         parts.any(|part| part.input.as_str().contains(PAYLOAD_MARK))
     }
 
@@ -263,8 +296,11 @@ fn action_text(action: &ActionCard) -> String {
         format!("Blast radius: {}", action.blast_radius),
         format!("Destructive: {destructive}"),
         format!("Undone by: {undone}"),
+        action.only_if.as_ref().map_or_else(String::new, |only_if| format!("Only if: {}", visible(only_if))),
     ]
     .join("\n")
+    .trim_end()
+    .to_owned()
 }
 
 fn listed(names: &[String]) -> String {

@@ -93,7 +93,7 @@ impl<'a> NoticeContext<'a> {
         let (store, tenant) = (&engine.0.store, message.tenant);
         let gone = |what: &str| Ok(Err(TryFailure::Never(what.to_owned())));
         let Some(slack) = store.slack(tenant).await? else { return gone("the connection to Slack was removed") };
-        let Some(row) = store.approval(tenant, approval).await? else { return gone("the approval is gone") };
+        let Some(row) = engine.with_present_state(tenant, approval).await? else { return gone("the approval is gone") };
         let Some(run) = store.load_runs(&[(tenant, row.run)]).await?.pop() else { return gone("the run is gone") };
         let digest = approval_digest(tenant, &row).map_err(|error| EngineError::Store(error.to_string()))?;
         let notices = store.notices(tenant, approval).await?;

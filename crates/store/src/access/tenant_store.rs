@@ -7,10 +7,9 @@ use interlock_core::ids::{
 use interlock_core::json::Hash;
 use interlock_core::run::why::Heartbeat;
 use interlock_core::run::{Notes, Run};
-use interlock_core::state::ApprovalState;
 use interlock_core::time::Timestamp;
 
-use crate::approvals::ApprovalRow;
+use crate::approvals::{ApprovalFilter, ApprovalRow, DuePlace};
 use crate::audit::{AuditBlockRow, AuditDetailsRow, AuditLogRow, JournalRow};
 use crate::bulk_jobs::{BulkFailure, BulkJob};
 use crate::changes::{ChangePage, ChangeRow};
@@ -86,7 +85,8 @@ tenant_reads! {
     list_waits(filter: &WaitFilter, after: Option<&WaitRow>, limit: usize) -> Vec<WaitRow>;
     subject_holder(subject: &str) -> Option<RunId>;
     approval(id: ApprovalId) -> Option<ApprovalRow>;
-    approvals(state: ApprovalState, after: Option<ApprovalId>, limit: usize) -> Vec<ApprovalRow>;
+    approvals(filter: &ApprovalFilter, after: Option<ApprovalId>, limit: usize) -> Vec<ApprovalRow>;
+    approvals_due(filter: &ApprovalFilter, after: Option<DuePlace>, limit: usize) -> Vec<ApprovalRow>;
     approvals_of(run: RunId) -> Vec<ApprovalRow>;
 
     // The audit log and evidence.

@@ -3,5 +3,7 @@
 mod reads;
 mod rows;
 pub(crate) mod sql;
+mod writes;
 
-pub use rows::ApprovalRow;
+pub use rows::{ApprovalFilter, ApprovalRow, DuePlace};
+pub use writes::RecordPresentState;

@@ -1,8 +1,8 @@
 use interlock_core::ids::{ApprovalId, RunId, TenantId};
 use interlock_core::run::approval::Vote;
-use interlock_core::state::ApprovalState;
+use interlock_core::time::Timestamp;
 
-use super::{ApprovalRow, sql};
+use super::{ApprovalFilter, ApprovalRow, DuePlace, sql};
 use crate::error::{CorruptRow, ReadError};
 use crate::store::Store;
 use crate::value::{Row, Value, args};
@@ -12,12 +12,29 @@ impl Store {
     pub async fn approvals(
         &self,
         tenant: TenantId,
-        state: ApprovalState,
+        filter: &ApprovalFilter,
         after: Option<ApprovalId>,
         limit: usize,
     ) -> Result<Vec<ApprovalRow>, ReadError> {
-        let above = after.map_or(Value::Id([0; 16]), Value::from);
-        let rows = self.rows(&sql::APPROVALS, args![tenant, state.as_str(), above, limit]).await?;
+        let mut args = listed(tenant, filter);
+        args.extend(args![after.map_or(Value::Id([0; 16]), Value::from), limit]);
+        let rows = self.rows(&sql::APPROVALS, args).await?;
+        self.with_votes(tenant, rows).await
+    }
+
+    /// What is due first comes first; `after` is the place of the last one of the page before.
+    pub async fn approvals_due(
+        &self,
+        tenant: TenantId,
+        filter: &ApprovalFilter,
+        after: Option<DuePlace>,
+        limit: usize,
+    ) -> Result<Vec<ApprovalRow>, ReadError> {
+        let after =
+            after.unwrap_or(DuePlace { due_at: Timestamp(i64::MIN), approval: ApprovalId::from_bytes([0; 16]) });
+        let mut args = listed(tenant, filter);
+        args.extend(args![after.due_at, after.approval, limit]);
+        let rows = self.rows(&sql::APPROVALS_DUE, args).await?;
         self.with_votes(tenant, rows).await
     }
 
@@ -50,10 +67,29 @@ impl Store {
     }
 }
 
+/// The arguments that lists share.
+fn listed(tenant: TenantId, filter: &ApprovalFilter) -> Vec<Value> {
+    let any = |text: &Option<String>| text.clone().unwrap_or_default();
+    let since = filter.since.unwrap_or(Timestamp(i64::MIN));
+    let due_before = filter.due_before.unwrap_or(Timestamp(i64::MAX));
+    args![
+        tenant,
+        filter.state.as_str(),
+        any(&filter.workflow),
+        any(&filter.subject),
+        any(&filter.workspace),
+        since,
+        due_before,
+        filter.quorum
+    ]
+}
+
 fn approval(mut row: Row) -> Result<ApprovalRow, CorruptRow> {
     Ok(ApprovalRow {
         id: row.id("approval_id")?,
         run: row.id("run_id")?,
+        workflow: row.text("workflow")?,
+        subject: row.opt_text("subject")?,
         position: row.num("position")?,
         state: row.name("state")?,
         quorum: row.num("quorum")?,
@@ -66,6 +102,7 @@ fn approval(mut row: Row) -> Result<ApprovalRow, CorruptRow> {
         excluded: row.decoded("excluded")?,
         purpose: row.name("purpose")?,
         action: row.opt_json("action")?,
+        present_state: row.opt_json("present_state")?,
         votes: Vec::new(),
     })
 }

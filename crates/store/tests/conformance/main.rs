@@ -1,6 +1,7 @@
 //! One suite over every database: what a store promises, whatever is behind it.
 
 mod access;
+mod approvals;
 mod check;
 mod feed;
 mod filled;

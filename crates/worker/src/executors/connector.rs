@@ -64,6 +64,10 @@ impl Connectors {
         Self { caller, pauses: ProbePauses::default() }
     }
 
+    pub const fn caller(&self) -> &Caller {
+        &self.caller
+    }
+
     pub fn with_pauses(self, pauses: ProbePauses) -> Self {
         Self { pauses, ..self }
     }

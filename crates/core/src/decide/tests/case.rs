@@ -10,7 +10,8 @@ use super::arrows::{self, Arrow};
 use super::fold::Rows;
 use super::invariants;
 use crate::decide::{
-    Asked, Asking, Bound, Command, Completion, Known, Outcome, Queued, Rendered, StartRequest, decide, open, start,
+    Asked, Asking, Bound, Command, Completion, Known, Later, Outcome, Queued, Rendered, StartRequest, decide, open,
+    start,
 };
 use crate::governance::action::Action;
 use crate::governance::judge::{AllowDeclared, Decision, Judge, Judged, Ruling};
@@ -173,6 +174,26 @@ impl Answer {
 pub type Answers = BTreeMap<u32, Answer>;
 
 pub fn bound(answers: &Answers, judge: &dyn Judge, asking: &Asking<'_>) -> Bound {
+    let bound = bound_alone(answers, judge, asking);
+    if !matches!(asking.spec().work, Work::Approval(_)) {
+        return bound;
+    }
+    let later = asking.asked_along().into_iter();
+    let later = later.map(|step| Later { step, action: foreseen(answers, asking, step) }).collect();
+    asking.along(bound, later)
+}
+
+/// What is known of a step behind a gate: what it would be answered by now.
+fn foreseen(answers: &Answers, asking: &Asking<'_>, step: u32) -> Result<Action, String> {
+    let input = match answers.get(&step) {
+        Some(Answer::Broken) => return Err("it cannot be told".into()),
+        Some(Answer::Renders(rendered)) => rendered.input.clone(),
+        _ => asking.run().spec(step).is_rendered().then(|| json(r#"{"rendered":0}"#)),
+    };
+    asking.later_action(step, input.as_ref()).ok_or_else(|| "it proposes nothing".to_owned())
+}
+
+fn bound_alone(answers: &Answers, judge: &dyn Judge, asking: &Asking<'_>) -> Bound {
     match answers.get(&asking.position()) {
         Some(Answer::Broken) if asking.has_expressions() => Bound::broken(error(ErrorClass::Invalid)),
         Some(Answer::ConditionFalse) if asking.has_condition() => Bound::condition_false(),

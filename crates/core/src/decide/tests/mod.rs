@@ -11,6 +11,7 @@ mod control;
 mod doubt;
 mod effect;
 mod fold;
+mod gated;
 mod guard;
 mod invariants;
 mod judge;

@@ -310,3 +310,24 @@ fn what_a_restart_went_back_over_is_undone_and_the_handler_is_told_what_was_done
         assert_eq!(case.run.notes.compensation_log.len(), 2);
     }
 }
+
+#[test]
+fn a_preview_says_what_a_rollback_would_undo_and_then_it_does() {
+    let mut case = Case::of(plan(vec![
+        task("a").undoable(),
+        task("b"),
+        task("c").undoable_when(&[RollbackCondition::Failure]),
+        task("r").effect(EffectClass::Read),
+        task("d").undoable(),
+        task("e").undoable(),
+    ]));
+    case.run_step().run_step().run_step().run_step().run_step().tell(pause());
+    let preview = case.run.rollback_preview(0);
+    let order: Vec<u32> = preview.undone.iter().map(|undone| undone.position).collect();
+    assert_eq!((order.as_slice(), preview.undone[0].by.as_str()), ([4, 0].as_slice(), "undo"));
+    let left: Vec<_> = preview.left.iter().map(|left| (left.step.as_str(), left.why.contains("conditions"))).collect();
+    assert_eq!(left, [("c", true), ("b", false)], "what reads, and what has not run, is nobody's business");
+    assert_eq!(case.run.rollback_preview(1).undone.len(), 1, "from a step on");
+    case.tell(roll_back());
+    assert_eq!(undone(&case), order, "the preview tells the truth");
+}

@@ -7,6 +7,7 @@ use interlock_protocol::approvals::{ApprovalView, path};
 
 use super::view::{self, OfApproval};
 use crate::api_error::ApiError;
+use crate::identity::Caller;
 use crate::state::AppState;
 
 /// Look at an approval
@@ -19,7 +20,8 @@ use crate::state::AppState;
 )]
 pub async fn get(
     State(state): State<AppState>,
-    OfApproval { tenant, row }: OfApproval,
+    caller: Caller,
+    OfApproval { row, .. }: OfApproval,
 ) -> Result<Json<ApprovalView>, ApiError> {
-    view::looked_up(&state, tenant, row).await.map(Json)
+    view::looked_up_by(&state, &caller, row).await.map(Json)
 }

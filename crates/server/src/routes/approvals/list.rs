@@ -1,25 +1,23 @@
-//! `GET /approvals`: the tenant's open approvals, oldest first; with `run` all of that run's, decided or not.
+//! `GET /approvals`: the tenant's open approvals, or others by state; with `run` all of that run's, decided or not.
 
 use axum::Json;
 use axum::extract::State;
-use futures::future::try_join_all;
-use interlock_core::ids::{ApprovalId, RunId};
+use interlock_core::governance::tier::Tier;
+use interlock_core::ids::RunId;
 use interlock_core::state::ApprovalState;
-use interlock_protocol::approvals::{ApprovalList, path};
+use interlock_core::time::Timestamp;
+use interlock_protocol::approvals::{ApprovalList, ApprovalOrder, path};
 use interlock_protocol::identity::limits;
-use interlock_store::ApprovalRow;
+use interlock_store::ApprovalFilter;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::view;
+use super::inbox::{Cursor, Inbox, Wanted};
 use crate::api_error::ApiError;
 use crate::identity::Caller;
 use crate::query::Params;
-use crate::request::{PAGE_DEFAULT, cut};
+use crate::request::PAGE_DEFAULT;
 use crate::state::AppState;
-
-/// Runs that are loaded at once for what they say of their approvals.
-const RUNS_LOADED_AT_ONCE: usize = 16;
 
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -28,13 +26,33 @@ pub struct ApprovalListParams {
     /// `requested` unless another is named.
     state: Option<ApprovalState>,
     run: Option<RunId>,
+    workflow: Option<String>,
+    subject: Option<String>,
+    /// Those that whoever asks may decide (`true`), or may not (`false`). For people.
+    mine: Option<bool>,
+    /// Those that ask this group.
+    approvers: Option<String>,
+    /// How much hangs on it. Open ones only.
+    tier: Option<Tier>,
+    /// Those that need at least so many people.
+    quorum: Option<u32>,
+    /// Those whose answer is overdue (`true`): nobody has decided in the time that is meant for it.
+    overdue: Option<bool>,
+    /// Those asked at this instant or later, in milliseconds since 1970.
+    since: Option<Timestamp>,
+    /// `oldest` unless said otherwise; `due` takes open ones only.
+    #[serde(default)]
+    #[param(inline)]
+    order: ApprovalOrder,
     limit: Option<usize>,
-    after: Option<ApprovalId>,
+    /// The `next_after` of the page before.
+    after: Option<String>,
 }
 
 /// List approvals
 ///
-/// The tenant's open approvals, oldest first; with `run`, all of that run's, decided or not.
+/// The tenant's open approvals, oldest first; with `run`, all of that run's, decided or not. With `order=due` those that whoever
+/// asks may decide come first, and of these what is due first.
 #[utoipa::path(
     get,
     path = path::APPROVALS,
@@ -47,52 +65,45 @@ pub async fn list(
     caller: Caller,
     Params(params): Params<ApprovalListParams>,
 ) -> Result<Json<ApprovalList>, ApiError> {
-    let store = state.for_tenant(caller.tenant);
-    let limit = params.limit.unwrap_or(PAGE_DEFAULT).clamp(1, limits::PAGE_MAX);
-    let mut rows = if let Some(run) = params.run {
+    let (order, state_wanted) = (params.order, params.state.unwrap_or(ApprovalState::Requested));
+    let open_only = params.run.is_none() && state_wanted != ApprovalState::Requested;
+    let asks_of_open = params.tier.is_some() || params.mine.is_some() || params.overdue.is_some();
+    if open_only && (order == ApprovalOrder::Due || asks_of_open) {
+        let detail = format!(
+            "`order=due`, `overdue`, `tier` and `mine` are about open approvals: leave `state={state_wanted}` out, or them"
+        );
+        return Err(ApiError::invalid(detail));
+    }
+    if params.mine.is_some() {
+        caller.as_voter()?;
+    }
+    if let Some(run) = params.run {
         caller.reach(&state, run).await?;
-        let mut rows = store.approvals_of(run).await?;
-        rows.retain(|row| params.state.is_none_or(|state| row.state == state));
-        rows.retain(|row| params.after.is_none_or(|after| row.id > after));
-        rows
-    } else {
-        let wanted = params.state.unwrap_or(ApprovalState::Requested);
-        seen(&state, &caller, wanted, params.after, limit + 1).await?
+    }
+    let after = params.after.as_deref().map(|text| Cursor::parse(text, order)).transpose()?;
+    let now = state.engine().now();
+    let inbox = Inbox {
+        state: &state,
+        caller: &caller,
+        order,
+        run: params.run,
+        filter: ApprovalFilter {
+            state: state_wanted,
+            workflow: params.workflow,
+            subject: params.subject,
+            workspace: caller.workspace.as_deref().map(str::to_owned),
+            since: params.since,
+            due_before: params.overdue.unwrap_or_default().then_some(now),
+            quorum: params.quorum.unwrap_or_default(),
+        },
+        wanted: Wanted {
+            state: params.state,
+            mine: params.mine,
+            group: params.approvers,
+            tier: params.tier,
+            due_from: (params.overdue == Some(false)).then_some(now),
+        },
     };
-    let next_after = cut(&mut rows, limit, |row| row.id);
-    let mut approvals = Vec::with_capacity(rows.len());
-    while !rows.is_empty() {
-        let next = rows.drain(..rows.len().min(RUNS_LOADED_AT_ONCE));
-        let views = try_join_all(next.map(|row| view::looked_up(&state, caller.tenant, row)));
-        approvals.extend(views.await?);
-    }
-    Ok(Json(ApprovalList { approvals, next_after }))
-}
-
-/// The approvals of runs that exist for the caller, page by page until there are enough.
-async fn seen(
-    state: &AppState,
-    caller: &Caller,
-    wanted: ApprovalState,
-    mut after: Option<ApprovalId>,
-    count: usize,
-) -> Result<Vec<ApprovalRow>, ApiError> {
-    let store = state.for_tenant(caller.tenant);
-    if caller.workspace.is_none() {
-        return Ok(store.approvals(wanted, after, count).await?);
-    }
-    let mut rows = Vec::new();
-    while rows.len() < count {
-        let page = store.approvals(wanted, after, limits::PAGE_MAX).await?;
-        let Some(last) = page.last() else { break };
-        after = Some(last.id);
-        for row in page {
-            let run = store.run_overview(row.run).await?;
-            if run.is_some_and(|run| caller.sees(Some(&run.workspace))) {
-                rows.push(row);
-            }
-        }
-    }
-    rows.truncate(count);
-    Ok(rows)
+    let limit = params.limit.unwrap_or(PAGE_DEFAULT).clamp(1, limits::PAGE_MAX);
+    inbox.page(after, limit).await.map(Json)
 }

@@ -3,7 +3,9 @@
 mod approve;
 mod decide;
 mod get;
+mod inbox;
 mod list;
+mod may_decide;
 pub mod pick;
 pub mod repeat;
 pub mod view;

@@ -80,6 +80,10 @@ mod tests {
         ApprovalView {
             approval: ApprovalId::from_bytes([number; 16]),
             run_id: RunId::from_bytes([9; 16]),
+            workflow: "w".into(),
+            subject: None,
+            tier: None,
+            may_decide: None,
             position,
             state: ApprovalState::Requested,
             purpose: Purpose::Gate,
@@ -88,6 +92,7 @@ mod tests {
             quorum: 1,
             approvers: vec![],
             action: None,
+            present_state: vec![],
             excluded: vec![],
             on_reject: None,
             on_expiry: None,

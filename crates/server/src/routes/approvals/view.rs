@@ -2,16 +2,18 @@
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use interlock_core::ids::{ApprovalId, TenantId};
+use interlock_core::governance::tier::Tier;
+use interlock_core::ids::TenantId;
 use interlock_core::json::Json;
 use interlock_core::plan::OnDenial;
+use interlock_core::run::Run;
 use interlock_core::run::card::ActionCard;
-use interlock_core::run::{Phase, Run};
 use interlock_core::state::ApprovalState;
 use interlock_engine::slack::approval_digest;
 use interlock_protocol::approvals::ApprovalView;
 use interlock_store::ApprovalRow;
 
+use super::may_decide::{may_decide, open_approval};
 use crate::api_error::ApiError;
 use crate::identity::Caller;
 use crate::request::named_in_path;
@@ -20,18 +22,32 @@ use crate::state::AppState;
 
 /// An approval of the run.
 pub fn approval(state: &AppState, run: &Run, row: ApprovalRow) -> Result<ApprovalView, ApiError> {
-    let denial = denial(run, row.id);
-    shown(state, run.tenant, row, denial)
+    let told = told_by(run, &row);
+    shown(state, run.tenant, row, told)
 }
 
 /// The same where the run is not at hand. It is loaded where it waits, and so has more to say.
 pub async fn looked_up(state: &AppState, tenant: TenantId, row: ApprovalRow) -> Result<ApprovalView, ApiError> {
-    let run = match row.state {
-        ApprovalState::Requested => state.for_tenant(tenant).load_run(row.run).await?,
-        _ => None,
+    let run = waiting_run(state, tenant, &row).await?;
+    let told = run.map(|run| told_by(&run, &row)).unwrap_or_default();
+    shown(state, tenant, row, told)
+}
+
+/// The same for whoever asks: it also says whether they may decide.
+pub async fn looked_up_by(state: &AppState, caller: &Caller, row: ApprovalRow) -> Result<ApprovalView, ApiError> {
+    let Some(run) = waiting_run(state, caller.tenant, &row).await? else {
+        return shown(state, caller.tenant, row, ToldByRun::default());
     };
-    let denial = run.and_then(|run| denial(&run, row.id));
-    shown(state, tenant, row, denial)
+    let may_decide = may_decide(state, caller, &run, row.id).await?;
+    Ok(ApprovalView { may_decide, ..approval(state, &run, row)? })
+}
+
+/// The run, where the approval is open.
+async fn waiting_run(state: &AppState, tenant: TenantId, row: &ApprovalRow) -> Result<Option<Run>, ApiError> {
+    match row.state {
+        ApprovalState::Requested => Ok(state.for_tenant(tenant).load_run(row.run).await?),
+        _ => Ok(None),
+    }
 }
 
 /// What a vote has to name.
@@ -39,29 +55,24 @@ pub fn digest(tenant: TenantId, row: &ApprovalRow) -> Result<String, ApiError> {
     approval_digest(tenant, row).map_err(|error| ApiError::invalid(format!("it cannot be hashed: {error}")))
 }
 
-/// What becomes of a run whose approval is not given.
-#[derive(Clone, Copy)]
-struct DenialRules {
-    on_reject: OnDenial,
-    on_expiry: OnDenial,
+/// What the run itself knows of an approval that it waits for.
+#[derive(Clone, Copy, Default)]
+struct ToldByRun {
+    tier: Option<Tier>,
+    on_reject: Option<OnDenial>,
+    on_expiry: Option<OnDenial>,
 }
 
-/// The run knows it of the approval that it waits for.
-fn denial(run: &Run, approval: ApprovalId) -> Option<DenialRules> {
-    match &run.current().phase {
-        Phase::WaitingApproval(open) if open.id == approval => {
-            Some(DenialRules { on_reject: open.on_reject, on_expiry: open.on_expiry })
-        }
-        _ => None,
-    }
+fn told_by(run: &Run, row: &ApprovalRow) -> ToldByRun {
+    let open = (row.state == ApprovalState::Requested).then(|| open_approval(run, row.id)).flatten();
+    open.map_or_else(ToldByRun::default, |open| ToldByRun {
+        tier: Some(run.plan.tier(row.position)),
+        on_reject: Some(open.on_reject),
+        on_expiry: Some(open.on_expiry),
+    })
 }
 
-fn shown(
-    state: &AppState,
-    tenant: TenantId,
-    row: ApprovalRow,
-    denial: Option<DenialRules>,
-) -> Result<ApprovalView, ApiError> {
+fn shown(state: &AppState, tenant: TenantId, row: ApprovalRow, told: ToldByRun) -> Result<ApprovalView, ApiError> {
     let action = row.action.as_ref().map(Json::decode::<ActionCard>).transpose();
     let mut action = action.map_err(|error| ApiError::invalid(format!("its action cannot be read: {error}")))?;
     if let Some(action) = &mut action {
@@ -72,11 +83,16 @@ fn shown(
     }
     Ok(ApprovalView {
         digest: digest(tenant, &row)?,
-        on_reject: denial.map(|rules| rules.on_reject),
-        on_expiry: denial.map(|rules| rules.on_expiry),
+        tier: told.tier,
+        may_decide: None,
+        on_reject: told.on_reject,
+        on_expiry: told.on_expiry,
         action,
+        present_state: row.present_state.and_then(|state| state.decode().ok()).unwrap_or_default(),
         approval: row.id,
         run_id: row.run,
+        workflow: row.workflow,
+        subject: row.subject,
         position: row.position,
         state: row.state,
         purpose: row.purpose,

@@ -103,9 +103,9 @@ pub async fn cast(
 fn voted(run: &Run, approval: ApprovalView, person: &str, (run_state, run_version): (RunState, u64)) -> Voted {
     Voted {
         step: run.spec(approval.position).key.clone(),
-        tier: run.plan.tier(approval.position),
         summary: summary(run, &approval, person),
-        approval,
+        // Said of what was decided as well.
+        approval: ApprovalView { tier: Some(run.plan.tier(approval.position)), ..approval },
         run_state,
         run_version,
     }

@@ -28,6 +28,13 @@ pub struct Question<'a> {
     pub approve: bool,
 }
 
+impl Question<'_> {
+    /// It is the word of one of several who must agree.
+    const fn is_one_of_two(self) -> bool {
+        self.approve && self.quorum > 1
+    }
+}
+
 /// The right that is used.
 struct Right<'a> {
     /// `None` is the person's own.
@@ -56,9 +63,24 @@ impl Right<'_> {
     }
 }
 
-/// The voter. Who does not say in whose right they vote does so in their own, if it is enough, else in the first lent one
-/// that is.
+/// The voter, who has signed in lately where two must agree.
 pub async fn voter(
+    state: &AppState,
+    caller: &Caller,
+    run: &Run,
+    question: Question<'_>,
+    claimed: &Claimed,
+) -> Result<Voter, ApiError> {
+    let voter = eligible(state, caller, run, question, claimed).await?;
+    if question.is_one_of_two() {
+        caller.check_proven_lately(state.engine().now())?;
+    }
+    Ok(voter)
+}
+
+/// Whoever could vote, however long ago they signed in. Who does not say in whose right they vote does so in their own, if it
+/// is enough, else in the first lent one that is.
+pub async fn eligible(
     state: &AppState,
     caller: &Caller,
     run: &Run,
@@ -89,11 +111,7 @@ pub async fn voter(
         None => no_right(),
     })?;
     right.check_role(claimed.role.as_deref())?;
-    let one_of_two = question.approve && question.quorum > 1;
-    if one_of_two {
-        caller.check_proven_lately(state.engine().now())?;
-    }
-    let matter = fresh::Matter::of_run(state, run, one_of_two).await?;
+    let matter = fresh::Matter::of_run(state, run, question.is_one_of_two()).await?;
     for name in right.of.into_iter().chain([person]) {
         matter.check(state, name).await?;
     }

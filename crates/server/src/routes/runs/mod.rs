@@ -47,7 +47,7 @@ pub fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(retry::retry))
         .routes(routes!(skip::skip))
         .routes(routes!(restart::restart))
-        .routes(routes!(rollback::roll_back))
+        .routes(routes!(rollback::roll_back, rollback::preview))
         .routes(routes!(resolve::resolve))
         .routes(routes!(signal::signal))
 }

@@ -1,16 +1,50 @@
-//! `POST /runs/{run}/rollback`: undoes a step and all that came after it, or everything, newest first.
+//! `POST /runs/{run}/rollback`: undoes a step and all that came after it, or everything, newest first. `GET` says what that
+//! would be.
 
 use axum::Json;
 use axum::extract::State;
+use interlock_core::ids::RunId;
 use interlock_core::rejection::Rejection;
 use interlock_core::run::Run;
+use interlock_core::run::undoing::RollbackPreview;
 use interlock_protocol::runs::{RollBackRun, Standing, StepRef, path};
+use serde::Deserialize;
+use utoipa::IntoParams;
 
 use crate::api_error::ApiError;
 use crate::directive::answer;
 use crate::identity::Caller;
+use crate::query::Params;
 use crate::request::{Body, Named, reason};
 use crate::state::AppState;
+
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct PreviewParams {
+    /// The key of the step to go back to; everything where omitted.
+    step: Option<String>,
+}
+
+/// See what a rollback would undo
+///
+/// In order, by which action; what would be left as it is, and why; and who would be asked. Nothing is changed.
+#[utoipa::path(
+    get,
+    path = path::ROLLBACK,
+    tag = "runs",
+    params(("run" = RunId, Path), PreviewParams),
+    responses((status = 200, description = "What would be undone.", body = RollbackPreview)),
+)]
+pub async fn preview(
+    State(state): State<AppState>,
+    Named { tenant, run }: Named,
+    Params(params): Params<PreviewParams>,
+) -> Result<Json<RollbackPreview>, ApiError> {
+    let found = state.for_tenant(tenant).load_run(run).await?.ok_or_else(|| ApiError::unknown_run(run))?;
+    let from = params.step.map(|key| position(&found, &StepRef::Key(key))).transpose()?;
+    Ok(Json(found.rollback_preview(from.unwrap_or_default())))
+}
 
 /// Undo what the run has done
 ///

@@ -9,7 +9,7 @@ use interlock_protocol::operations::{
     BrokenEndpoint, FeedState, NeedyRun, OpenApproval, StateCount, StatusView, limits, path,
 };
 use interlock_protocol::runs::States;
-use interlock_store::{Page, RunFilter, RunSummary, TenantStore};
+use interlock_store::{ApprovalFilter, Page, RunFilter, RunSummary, TenantStore};
 
 use super::problems::problems;
 use crate::api_error::ApiError;
@@ -114,7 +114,7 @@ async fn explained(state: &AppState, store: &TenantStore, rows: Vec<RunSummary>)
 /// The oldest open approvals that the caller can see.
 async fn approvals(state: &AppState, store: &TenantStore, caller: &Caller) -> Result<Vec<OpenApproval>, ApiError> {
     let mut open = Vec::new();
-    for row in store.approvals(ApprovalState::Requested, None, NEEDY_MAX).await? {
+    for row in store.approvals(&ApprovalFilter::in_state(ApprovalState::Requested), None, NEEDY_MAX).await? {
         if caller.workspace.is_some() && caller.reach(state, row.run).await.is_err() {
             continue;
         }
