@@ -43,6 +43,8 @@ impl Named {
 /// A route, the place in its query or (by JSON pointer) in its body, and what is named there.
 const NAMES: &[(&str, &str, &str, Named)] = &[
     ("POST", "/agent/register", "/queues/0", Named::Queue),
+    ("GET", "/approvals", "workflow", Named::Workflow),
+    ("GET", "/approvals", "subject", Named::Subject),
     ("POST", "/approvals/{approval}/decision", "/on_behalf_of", Named::Person),
     ("POST", "/approvals/{approval}/vote", "/on_behalf_of", Named::Person),
     ("GET", "/audit", "actor", Named::Person),
@@ -170,6 +172,8 @@ const OWN_WORDS: &[&str] = &[
     "if-none-match",
     "last_event_id",
     "since",
+    // A page's own cursor; a step of the run, and a group of people, by which a list is narrowed.
+    "approvers",
 ];
 
 /// The places of a route that take a text which is no id: parameters by name, fields of the body by JSON pointer.
