@@ -221,10 +221,10 @@ impl Scene {
 
     /// One crash: the process dies at the failpoint while it does this act, is started again, and the run comes to rest.
     async fn round(&self, client: &Client, who: &str, victim: &mut Member, case: Case, queue: usize) {
-        let since = Instant::now();
+        let (since, workflow) = (Instant::now(), case.act.name(queue));
         let run = loop {
             self.arm(who, case.failpoint);
-            let starting = start(client, &case.act.name(queue));
+            let starting = start(client, &workflow);
             tokio::pin!(starting);
             let mut died = false;
             let run = loop {

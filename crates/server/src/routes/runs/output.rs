@@ -49,8 +49,7 @@ pub enum OutputFormat {
 
 /// What a step has written
 ///
-/// Standard output, standard error, and what the worker and the server say about them, in the order in which it came. Secrets
-/// are taken out of it. Much output is cut at the server's limit, and says so.
+/// Standard output, standard error, and what the worker and the server say about them, in the order in which it came. Much output is cut at the server's limit, and says so.
 #[utoipa::path(
     get,
     path = path::OUTPUT,

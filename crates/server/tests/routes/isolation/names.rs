@@ -172,7 +172,7 @@ const OWN_WORDS: &[&str] = &[
     "if-none-match",
     "last_event_id",
     "since",
-    // A page's own cursor; a step of the run, and a group of people, by which a list is narrowed.
+    // A group of people, by which a list is narrowed.
     "approvers",
 ];
 
