@@ -80,7 +80,7 @@ impl IdentityFolder {
             );
             return Err(Ended::saying(Exit::NotPermitted, what));
         }
-        let pem = Zeroizing::new(format!("{}{certificate}", key.as_str()));
+        let pem = Zeroizing::new(format!("{}{}", key.as_str(), certificate.as_str()));
         // Whoever has named an authority gets its successors with each certificate; without one, the machine's own count.
         let ca_pem = place.ca_pem.as_ref().map(|given| {
             let mut all = given.clone();

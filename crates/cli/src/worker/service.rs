@@ -21,12 +21,12 @@ pub async fn drain(client: &Client, printer: Printer, session: SessionId, wait: 
         let detail: WorkerDetail = client.get(fill(path::WORKER, &[("session", &session)])).send().await?;
         worker = detail.worker;
     }
-    printer.show(&worker, |_| match worker.state {
-        WorkerState::Offline => format!("`{}` is out of service.\n", worker.worker),
-        _ => {
-            let plural = if worker.running == 1 { "" } else { "s" };
-            format!("`{}` drains: it finishes {} step{plural}, and leaves.\n", worker.worker, worker.running)
+    printer.show(&worker, |_| {
+        if worker.state == WorkerState::Offline {
+            return format!("`{}` is out of service.\n", worker.worker);
         }
+        let plural = if worker.running == 1 { "" } else { "s" };
+        format!("`{}` drains: it finishes {} step{plural}, and leaves.\n", worker.worker, worker.running)
     })
 }
 

@@ -103,26 +103,22 @@ async fn create(client: &Client, printer: Printer, new: NewTokenArgs) -> anyhow:
     let created = created?;
     let until = span::instant(created.identity.token_expires_at);
     let identity = &created.identity;
-    match (file, new.file) {
-        (Some(mut file), Some(path)) => {
-            writeln!(file, "{}", created.token).with_context(|| format!("cannot write {}", path.display()))?;
-            printer.show(identity, |_| {
-                format!(
-                    "{} for `{}` may enrol until {until}; its token is in {}.\n",
-                    identity.identity,
-                    identity.name,
-                    path.display()
-                )
-            })
-        }
-        _ => {
-            printer.note(&format!(
-                "{} for `{}` may enrol until {until}. Its token is shown this once:",
-                identity.identity, identity.name
-            ));
-            printer.show(&created, |_| format!("{}\n", created.token))
-        }
+    if let (Some(mut file), Some(path)) = (file, new.file) {
+        writeln!(file, "{}", created.token).with_context(|| format!("cannot write {}", path.display()))?;
+        return printer.show(identity, |_| {
+            format!(
+                "{} for `{}` may enrol until {until}; its token is in {}.\n",
+                identity.identity,
+                identity.name,
+                path.display()
+            )
+        });
     }
+    printer.note(&format!(
+        "{} for `{}` may enrol until {until}. Its token is shown this once:",
+        identity.identity, identity.name
+    ));
+    printer.show(&created, |_| format!("{}\n", created.token))
 }
 
 async fn all(client: &Client) -> anyhow::Result<Vec<WorkerIdentityView>> {
