@@ -164,7 +164,7 @@ fn of_text(text: &str, setting: &Setting<'_>) -> Result<Credentials, InvalidCred
     }
     let environments = environments(&file)?;
     let environment = setting.environment.unwrap_or(DEFAULT_ENVIRONMENT).to_owned();
-    if !environments.contains_key(&environment) {
+    if !environments.contains_key(&environment) && !environments.contains_key(ANY_ENVIRONMENT) {
         let known: Vec<_> = environments.keys().map(|name| format!("`{name}`")).collect();
         return Err(wrong(format!(
             "the worker's environment is `{environment}`, and [environment] has only {}; name one with --environment",
@@ -193,12 +193,12 @@ fn of_text(text: &str, setting: &Setting<'_>) -> Result<Credentials, InvalidCred
     Ok(Credentials::new(CredentialsOptions { providers, environments, environment, journal, clock }))
 }
 
-/// Which provider serves which environment; the only one serves everything if nothing is said.
+/// Which provider serves which environment; if nothing is said, the only one serves steps without an environment.
 fn environments(file: &CredentialsFile) -> Result<BTreeMap<String, String>, InvalidCredentials> {
     if file.environment.is_empty() {
         let mut names = file.provider.keys();
         return match (names.next(), names.next()) {
-            (Some(only), None) => Ok([(ANY_ENVIRONMENT.to_owned(), only.clone())].into()),
+            (Some(only), None) => Ok([(DEFAULT_ENVIRONMENT.to_owned(), only.clone())].into()),
             _ => Err(wrong(
                 "there are several providers: write [environment] with the one of each environment, as in `default = \"NAME\"`",
             )),

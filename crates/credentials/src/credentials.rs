@@ -68,7 +68,7 @@ impl Credentials {
     pub fn of_one(name: &str, provider: Arc<dyn SecretProvider>, clock: Clock) -> Self {
         Self::new(CredentialsOptions {
             providers: [(name.to_owned(), provider)].into(),
-            environments: [(ANY_ENVIRONMENT.to_owned(), name.to_owned())].into(),
+            environments: [(DEFAULT_ENVIRONMENT.to_owned(), name.to_owned())].into(),
             environment: DEFAULT_ENVIRONMENT.to_owned(),
             journal: None,
             clock,

@@ -91,7 +91,8 @@ impl Engine {
                     cell.run = Some(run);
                     return Ok(answer(&mut cell, &change));
                 }
-                Err(EngineError::Refused(Refusal::Version)) => {}
+                // A person's vote can only be there if another server has just changed the run with it.
+                Err(EngineError::Refused(Refusal::Version | Refusal::VoteExists)) => {}
                 // Whatever was refused, the next command had better look again.
                 Err(error) => return Err(error),
             }

@@ -34,15 +34,15 @@ enum CaVerb {
     Server(NamedArgs),
     /// Make the next authority. Certificates of the one before stay good; new ones of workers come from the new one, and a
     /// running server takes it within seconds. A day later every worker trusts it: then run `ca server`, and `ca retire`.
-    Rotate(PlaceArgs),
+    Rotate(AuthorityArgs),
     /// Stop trusting the authorities before the current one.
-    Retire(PlaceArgs),
+    Retire(AuthorityArgs),
     /// Show the authorities, and the server's certificate.
-    Show(PlaceArgs),
+    Show(AuthorityArgs),
 }
 
 #[derive(Args)]
-struct PlaceArgs {
+struct AuthorityArgs {
     /// The data folder of the server.
     #[arg(long, env = "INTERLOCK_DATA", default_value = "interlock-data")]
     data: PathBuf,
@@ -51,7 +51,7 @@ struct PlaceArgs {
 #[derive(Args)]
 struct NamedArgs {
     #[command(flatten)]
-    place: PlaceArgs,
+    place: AuthorityArgs,
     /// A name or an address by which the server is reached, as in `interlock.example.org`; may be given several times. This
     /// machine's name and `localhost` are added.
     #[arg(long = "name", value_name = "HOST", value_delimiter = ',')]
@@ -182,7 +182,7 @@ fn show(printer: Printer, folder: &CaFolder) -> anyhow::Result<()> {
 }
 
 impl CaFolder {
-    fn of(place: &PlaceArgs) -> Self {
+    fn of(place: &AuthorityArgs) -> Self {
         Self(place.data.join(FOLDER))
     }
 

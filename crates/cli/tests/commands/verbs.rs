@@ -164,7 +164,9 @@ fn a_plan_is_walked_for_a_file_and_for_a_workflow_of_the_server() {
         assert!(first["steps"][0]["does"].as_str().unwrap().contains("first"), "{first}");
     }
     fails(up.run(&["workflow", "plan", "greet"]), 65, "who");
-    fails(up.run(&["run", "start", "greet", "-i", "who=7"]), 65, "quote it: -i 'NAME=\"7\"'");
+    let typed = ok(up.run(&["run", "start", "greet", "-i", "who=7", "-o", "json"])).json();
+    let shown = ok(up.run(&["run", "show", typed["run_id"].as_str().unwrap(), "-o", "json"])).json();
+    assert_eq!(shown["inputs"]["who"], "7", "the declared type counts, not how it looks: {shown}");
     fails(up.run(&["workflow", "plan", "greeet"]), 66, "WORKFLOW_NOT_FOUND");
     fails(up.run(&["workflow", "plan", "greet", "--version", "9", "-i", "who=ada"]), 66, "WORKFLOW_NOT_FOUND");
     fails(up.run(&["workflow", "plan", "nowhere.yaml"]), 66, "there is no file nowhere.yaml");

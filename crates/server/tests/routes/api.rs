@@ -45,6 +45,20 @@ pub async fn engine() -> (Engine, [TenantId; 2], String) {
     engine_under(Arc::new(NoFaults), Objects::memory()).await
 }
 
+/// The same by the machine's clock, which those who check certificates go by.
+pub async fn engine_of_today() -> (Engine, [TenantId; 2], String) {
+    static DATABASES: AtomicU64 = AtomicU64::new(0);
+    let database = format!("routes-today-{}", DATABASES.fetch_add(1, Ordering::Relaxed));
+    let today = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis();
+    let engine = engine_of(&database, Arc::new(NoFaults), |options| {
+        options.clock = Clock::starting_at(Timestamp(i64::try_from(today).unwrap()));
+        options.ids = IdSource::seeded(options.clock.clone(), today as u64);
+    })
+    .await;
+    let tenants = two_tenants(&engine).await;
+    (engine, tenants, database)
+}
+
 /// The same without a client for calls to the outside.
 pub async fn engine_without_calls(database: &str) -> (Engine, [TenantId; 2]) {
     let engine = engine_of(database, Arc::new(NoFaults), |options| options.outbound = None).await;

@@ -47,6 +47,7 @@ fn listed(route: &str) -> Option<(&'static str, &'static str)> {
         "/delegations" => ("/delegations?limit=500", "delegations"),
         "/workflows" => ("/workflows?limit=500", "workflows"),
         "/bulk" => ("/bulk?limit=500", "jobs"),
+        "/worker-identities" => ("/worker-identities?limit=100", "identities"),
         "/users/{user}/invite" | "/signals" | "/runs/{run}/signals" => return None,
         _ => ("/runs?limit=500", "runs"),
     })

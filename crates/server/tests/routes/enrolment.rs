@@ -20,7 +20,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use zeroize::Zeroizing;
 
-use crate::api::engine;
+use crate::api::engine_of_today;
 use crate::tls::{ANY_PORT, Files, PATIENCE, Serving, client};
 
 /// A server with HTTPS and an authority, its admin's key, and a key for workers.
@@ -36,7 +36,7 @@ struct Enrolling {
 
 impl Enrolling {
     async fn start(name: &str) -> Self {
-        let (engine, [tenant, _], database) = engine().await;
+        let (engine, [tenant, _], database) = engine_of_today().await;
         let files = Files::new(name, engine.now());
         let tls = Some(files.with_workers());
         let options = ServerOptions { listen: ANY_PORT, tls, ..ServerOptions::new(tenant) };

@@ -15,6 +15,8 @@ async fn asked(api: &Api, subject: &str, quorum: u32, approvers: Value, due_mins
     let mut plan = gate(quorum, approvers);
     plan["steps"][0]["escalate_after"] = json!(due_mins * 60_000);
     api.post("/runs", json!({ "plan": plan, "subject": subject })).await.ok();
+    // Of what is asked in one millisecond, either may be the older.
+    tokio::time::sleep(std::time::Duration::from_millis(2)).await;
 }
 
 #[tokio::test(start_paused = true)]

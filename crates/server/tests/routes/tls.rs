@@ -23,7 +23,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::api::engine;
+use crate::api::engine_of_today;
 
 pub const ANY_PORT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
 pub const PATIENCE: Duration = Duration::from_secs(30);
@@ -98,7 +98,7 @@ pub fn client(authority: &NewAuthority) -> Client {
 
 #[tokio::test]
 async fn a_worker_reaches_its_server_by_https_and_trusts_the_named_authority_alone() {
-    let (engine, [tenant, _], database) = engine().await;
+    let (engine, [tenant, _], database) = engine_of_today().await;
     let files = Files::new("worker", engine.now());
     let options = ServerOptions { listen: ANY_PORT, tls: Some(files.options()), ..ServerOptions::new(tenant) };
     let new = NewKey::new(tenant, "worker", [Role::Worker].into_iter().collect());
@@ -130,7 +130,7 @@ async fn a_worker_reaches_its_server_by_https_and_trusts_the_named_authority_alo
 
 #[tokio::test]
 async fn plain_http_on_the_port_of_https_is_told_so() {
-    let (engine, [tenant, _], database) = engine().await;
+    let (engine, [tenant, _], database) = engine_of_today().await;
     let files = Files::new("plain", engine.now());
     let options = ServerOptions { listen: ANY_PORT, tls: Some(files.options()), ..ServerOptions::new(tenant) };
     let serving = Serving::start(&engine, options).await;
@@ -151,7 +151,7 @@ async fn plain_http_on_the_port_of_https_is_told_so() {
 
 /// What a program is told that speaks plain HTTP to the port of HTTPS.
 pub async fn told_in_plain() -> String {
-    let (engine, [tenant, _], database) = engine().await;
+    let (engine, [tenant, _], database) = engine_of_today().await;
     let files = Files::new("told", engine.now());
     let options = ServerOptions { listen: ANY_PORT, tls: Some(files.options()), ..ServerOptions::new(tenant) };
     let serving = Serving::start(&engine, options).await;
@@ -167,7 +167,7 @@ pub async fn told_in_plain() -> String {
 
 #[tokio::test]
 async fn a_new_certificate_is_taken_for_new_connections_and_drops_none() {
-    let (engine, [tenant, _], database) = engine().await;
+    let (engine, [tenant, _], database) = engine_of_today().await;
     let files = Files::new("reload", engine.now());
     let options = ServerOptions { listen: ANY_PORT, tls: Some(files.options()), ..ServerOptions::new(tenant) };
     let serving = Serving::start(&engine, options).await;
@@ -201,7 +201,7 @@ async fn a_new_certificate_is_taken_for_new_connections_and_drops_none() {
 
 #[tokio::test]
 async fn a_handshake_that_does_not_come_ends_and_counts_until_then() {
-    let (engine, [tenant, _], database) = engine().await;
+    let (engine, [tenant, _], database) = engine_of_today().await;
     let files = Files::new("silent", engine.now());
     let connections = ConnectionOptions {
         per_address_max: 1,

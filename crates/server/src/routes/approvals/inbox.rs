@@ -71,7 +71,7 @@ impl Cursor {
 }
 
 /// What only a look at each approval tells.
-pub struct Wanted {
+pub struct InboxFilters {
     /// Of a run's approvals, those in this state.
     pub state: Option<ApprovalState>,
     pub mine: Option<bool>,
@@ -87,7 +87,7 @@ pub struct Inbox<'a> {
     pub order: ApprovalOrder,
     pub run: Option<RunId>,
     pub filter: ApprovalFilter,
-    pub wanted: Wanted,
+    pub wanted: InboxFilters,
 }
 
 impl Inbox<'_> {

@@ -12,7 +12,7 @@ use interlock_store::ApprovalFilter;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::inbox::{Cursor, Inbox, Wanted};
+use super::inbox::{Cursor, Inbox, InboxFilters};
 use crate::api_error::ApiError;
 use crate::identity::Caller;
 use crate::query::Params;
@@ -96,7 +96,7 @@ pub async fn list(
             due_before: params.overdue.unwrap_or_default().then_some(now),
             quorum: params.quorum.unwrap_or_default(),
         },
-        wanted: Wanted {
+        wanted: InboxFilters {
             state: params.state,
             mine: params.mine,
             group: params.approvers,
