@@ -49,10 +49,9 @@ pub async fn engine() -> (Engine, [TenantId; 2], String) {
 pub async fn engine_of_today() -> (Engine, [TenantId; 2], String) {
     static DATABASES: AtomicU64 = AtomicU64::new(0);
     let database = format!("routes-today-{}", DATABASES.fetch_add(1, Ordering::Relaxed));
-    let today = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis();
     let engine = engine_of(&database, Arc::new(NoFaults), |options| {
-        options.clock = Clock::starting_at(Timestamp(i64::try_from(today).unwrap()));
-        options.ids = IdSource::seeded(options.clock.clone(), today as u64);
+        options.clock = Clock::system();
+        options.ids = IdSource::seeded(options.clock.clone(), options.clock.now().0 as u64);
     })
     .await;
     let tenants = two_tenants(&engine).await;
