@@ -10,7 +10,7 @@ export function approvalTests(get) {
     const asked = 'Restart db-1 for INC2001?';
     await bob.getByRole('link', { name: asked }).click();
     await cleo.getByRole('link', { name: asked }).click();
-    await bob.locator('.walk', { hasText: 'db.restart' }).waitFor();
+    await bob.locator('.card', { hasText: 'db.restart' }).first().waitFor();
     await bob.keyboard.press('a');
     await bob.getByLabel('Comment').fill('looked at the graphs');
     await bob.getByRole('button', { name: 'Approve', exact: true }).click();

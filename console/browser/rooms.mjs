@@ -40,7 +40,7 @@ export function roomTests(get) {
       ['run-waiting', `/runs/${waiting}`, '.timeline'],
       ['run-over', `/runs/${over}?step=3`, '.timeline .segment'],
       ['approvals', '/approvals', '.inbox-list'],
-      ['approval', `/approvals/${approval}`, '.walk'],
+      ['approval', `/approvals/${approval}`, '.inbox-card h3'],
       ['workflows', '/workflows', 'table'],
       ['workflow', '/workflows/restart-database', '.step-list'],
       ['workflow-source', '/workflows/restart-database?tab=source', '.source'],
@@ -178,7 +178,7 @@ export function roomTests(get) {
       await new Promise((go) => setTimeout(go, (asked++ * 70) % 300));
       await route.continue().catch(() => {});
     });
-    for (const [path, landmark] of [['/runs', '.chart'], [`/runs/${run}`, '.timeline .segment'], [`/approvals/${approval}`, '.walk'], ['/workflows/hello', '.step-list']]) {
+    for (const [path, landmark] of [['/runs', '.chart'], [`/runs/${run}`, '.timeline .segment'], [`/approvals/${approval}`, '.inbox-card h3'], ['/workflows/hello', '.step-list']]) {
       await page.goto(path);
       await page.locator(landmark).first().waitFor();
       await page.waitForLoadState('networkidle');

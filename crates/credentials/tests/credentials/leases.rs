@@ -112,7 +112,7 @@ async fn renewed_twice(running: &StepCredentials, simulator: &crate::simulator::
 #[tokio::test]
 async fn a_long_step_has_its_lease_renewed() {
     let (simulator, credentials, _folder) = vault_and_worker().await;
-    simulator.world().lease_seconds = 1;
+    simulator.world().lease_seconds = 3;
     let running = step(&credentials);
     let first = running.get("DB_PASSWORD").await.unwrap();
     renewed_twice(&running, &simulator).await;
