@@ -57,7 +57,8 @@ export function outputTests(get) {
   test('the workspace is there only where the flag is on', async () => {
     const harness = get();
     const run = await harness.begin('chatty', { ticket: 'CHG101' });
-    const page = await harness.signIn('vera', `/workspace/${run}`);
+    const page = await harness.signIn('vera');
+    await page.goto(`/workspace/${run}`);
     await page.getByText('There is no such page').waitFor();
     await done(page);
   });

@@ -27,7 +27,7 @@ static FILES: &[ConsoleFile] = include!(concat!(env!("OUT_DIR"), "/console_files
 
 /// First words of the addresses that are the console's. Any other address that no route has does not exist.
 const ROOMS: &[&str] =
-    &["runs", "approvals", "workflows", "schedules", "workers", "policy", "audit", "webhooks", "settings"];
+    &["runs", "workspace", "approvals", "workflows", "schedules", "workers", "policy", "audit", "webhooks", "settings"];
 const ASSETS: &str = "/assets/";
 const INDEX: &str = "/index.html";
 

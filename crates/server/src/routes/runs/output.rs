@@ -55,7 +55,11 @@ pub enum OutputFormat {
     path = path::OUTPUT,
     tag = "runs",
     params(Named, StepKey, OutputParams),
-    responses((status = 200, description = "Chunks in order.", body = OutputPage)),
+    responses((
+        status = 200,
+        description = "Chunks in order, or all of it as text.",
+        content((OutputPage = "application/json"), (String = "text/plain")),
+    )),
 )]
 pub async fn output(
     State(state): State<AppState>,
