@@ -56,6 +56,7 @@ export function outputTests(get) {
 
   test('the workspace is there only where the flag is on', async () => {
     const harness = get();
+    await harness.flag(false);
     const run = await harness.begin('chatty', { ticket: 'CHG101' });
     const page = await harness.signIn('vera');
     await page.goto(`/workspace/${run}`);
