@@ -30,7 +30,7 @@ async function signIn(harness, url, to) {
   await page.fill('#name', 'ada');
   await page.fill('#password', PASSWORD);
   await page.click('button[type=submit]');
-  await page.waitForURL((address) => address.pathname === to);
+  await page.waitForURL((address) => address.pathname + address.search === to);
   return page;
 }
 
@@ -76,7 +76,7 @@ export function outputTests(get) {
     await harness.flag(true);
     const line = await cuttable(harness.url);
     const run = await harness.begin('chatty', { ticket: 'CHG102' });
-    const page = await signIn(harness, line.url, `/workspace/${run}`);
+    const page = await signIn(harness, line.url, `/workspace/${run}?step=1`);
     page.problems = { push: () => {}, length: 0 };
     await page.locator('.terminal-line', { hasText: 'tick 5' }).first().waitFor();
     line.cut();
