@@ -56,7 +56,7 @@ const guarded: Middleware = {
   },
 };
 
-export const api = createClient<paths>({ baseUrl: '/' });
+export const api = createClient<paths, 'application/json'>({ baseUrl: '/' });
 api.use(guarded);
 
 interface Answer<T> {
