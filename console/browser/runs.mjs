@@ -184,6 +184,41 @@ export function runTests(get) {
     await done(page);
   });
 
+  test('a view is saved, opened by its key, shared by its address, and forgotten', async () => {
+    const harness = get();
+    await harness.reaches(await harness.begin('hello', { name: 'View' }), 'succeeded');
+    const page = await harness.signIn('vera', '/runs?workflow=hello&state=succeeded');
+    await page.locator('tbody tr').first().waitFor();
+    await page.keyboard.press('v');
+    await page.getByLabel('Name', { exact: true }).fill('Greeted');
+    await page.keyboard.press('Enter');
+    const views = page.getByRole('navigation', { name: 'Saved views' });
+    await views.getByRole('link', { name: 'Greeted' }).and(page.locator('[aria-current=true]')).waitFor();
+    await page.goto('/runs');
+    await views.getByRole('link', { name: 'Greeted' }).waitFor();
+    await page.keyboard.press('1');
+    await page.waitForURL('**/runs?state=succeeded&workflow=hello');
+    await page.keyboard.press('?');
+    assert.match(await page.locator('dialog[open]').innerText(), /View “Greeted”/);
+    await page.keyboard.press('Escape');
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+    await views.getByRole('button', { name: 'Views …' }).click();
+    await page.getByRole('button', { name: 'Copy a link to “Greeted”' }).click();
+    const link = await page.evaluate(() => navigator.clipboard.readText());
+    await page.getByRole('button', { name: 'Forget the view Greeted' }).click();
+    await page.getByText('There are none any more.').waitFor();
+    await page.keyboard.press('Escape');
+    assert.equal(await views.getByRole('link').count(), 0);
+    await done(page);
+
+    const other = await harness.signIn('otto', new URL(link).pathname + new URL(link).search);
+    await other.getByRole('button', { name: /^Save the view “Greeted” …/ }).click();
+    assert.equal(await other.getByLabel('Name', { exact: true }).inputValue(), 'Greeted');
+    await other.getByRole('button', { name: 'Save', exact: true }).click();
+    await other.getByRole('navigation', { name: 'Saved views' }).getByRole('link', { name: 'Greeted' }).waitFor();
+    await done(other);
+  });
+
   test('a hundred thousand runs are fifty rows, and a bounded number of questions', async () => {
     const page = await get().signIn('vera', '/workflows');
     const total = 100_000;
