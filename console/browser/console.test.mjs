@@ -4,6 +4,7 @@ import { after, before } from 'node:test';
 import { approvalTests } from './approvals.mjs';
 import { auditTests } from './audit.mjs';
 import { Harness } from './harness.mjs';
+import { oidcTests } from './oidc.mjs';
 import { outputTests } from './output.mjs';
 import { policyTests } from './policy.mjs';
 import { roomTests } from './rooms.mjs';
@@ -18,6 +19,7 @@ before(async () => {
 after(() => harness?.stop());
 
 signInTests(() => harness);
+oidcTests(() => harness);
 runTests(() => harness);
 approvalTests(() => harness);
 workerTests(() => harness);

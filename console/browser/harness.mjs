@@ -49,7 +49,7 @@ inputs:
   name: { type: string, required: true, description: Whom to greet. }
   times: { type: integer, default: 1 }
 steps:
-  - { id: greet, task: say.hello }
+  - { id: greet, task: say.hello, with: { whom: "\${{ inputs.name }}" } }
   - id: sum
     transform: { text: "Greeted \${{ inputs.name }}" }
 `,
@@ -101,7 +101,7 @@ const PEOPLE = [
   ['vera', ['viewer'], []],
 ];
 
-async function freePort() {
+export async function freePort() {
   const probe = createServer();
   await new Promise((done) => probe.listen(0, '127.0.0.1', done));
   const { port } = probe.address();
@@ -119,33 +119,43 @@ export async function until(what, check, patience = 30_000) {
   }
 }
 
+/** The program that is tested. */
+export function binary() {
+  const path = resolve(process.env.INTERLOCK_BIN ?? '../target/debug/interlock');
+  if (!existsSync(path)) throw new Error(`${path} is missing: cargo build -p interlock-cli, or name one in INTERLOCK_BIN`);
+  return path;
+}
+
 export class Harness {
   static async start() {
-    const binary = resolve(process.env.INTERLOCK_BIN ?? '../target/debug/interlock');
-    if (!existsSync(binary)) throw new Error(`${binary} is missing: cargo build -p interlock-cli, or name one in INTERLOCK_BIN`);
+    const program = binary();
     const harness = new Harness();
     harness.folder = mkdtempSync(join(tmpdir(), 'interlock-console-'));
     harness.screenshots = resolve('screenshots');
     mkdirSync(harness.screenshots, { recursive: true });
     harness.children = [];
+    harness.dists = [];
     const port = await freePort();
     harness.url = `http://127.0.0.1:${port}`;
+    /** The server itself, also where another program serves the pages. */
+    harness.address = harness.url;
     const data = join(harness.folder, 'data');
-    harness.run(binary, ['up', '--no-demo', '--data', data, '--listen', `127.0.0.1:${port}`]);
+    harness.run(program, ['up', '--no-demo', '--data', data, '--listen', `127.0.0.1:${port}`]);
     await until('the server is ready', () => fetch(`${harness.url}/readyz`).then((answer) => answer.ok, () => false));
     harness.key = readFileSync(join(data, 'local.key'), 'utf8').trim();
     for (const [name, roles, groups] of PEOPLE) await harness.call('/users', { name, roles, groups, password: PASSWORD });
     for (const source of WORKFLOWS) await harness.call('/workflows', { source });
-    const program = join(harness.folder, 'task');
-    writeFileSync(program, '#!/bin/sh\ncat >/dev/null\nsleep 0.2\necho \'{"ok":true}\'\n');
-    chmodSync(program, 0o755);
+    const task = join(harness.folder, 'task');
+    writeFileSync(task, '#!/bin/sh\ncat >/dev/null\nsleep 0.2\necho \'{"ok":true}\'\n');
+    chmodSync(task, 0o755);
     const chatty = join(harness.folder, 'chatty');
     writeFileSync(chatty, CHATTY);
     chmodSync(chatty, 0o755);
-    harness.run(binary, ['worker', '--task', `chatty.work=${chatty}`, '--server', harness.url, '--data', data, '--name', 'console-tests', ...TASKS.flatMap((task) => ['--task', `${task}=${program}`])]);
+    harness.run(program, ['worker', '--task', `chatty.work=${chatty}`, '--server', harness.url, '--data', data, '--name', 'console-tests', ...TASKS.flatMap((name) => ['--task', `${name}=${task}`])]);
     if (process.env.CONSOLE_DIST === '1') {
-      harness.dist = await servedFromDist(harness.url);
-      harness.url = harness.dist.url;
+      const dist = await servedFromDist(harness.url);
+      harness.dists.push(dist);
+      harness.url = dist.url;
     }
     harness.browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: FLAGS });
     return harness;
@@ -155,12 +165,15 @@ export class Harness {
     const child = spawn(binary, args, { stdio: ['ignore', 'ignore', 'pipe'] });
     child.stderr.on('data', (text) => (this.said = ((this.said ?? '') + text).slice(-4_000)));
     this.children.push(child);
+    return child;
   }
 
   async stop() {
     await this.browser?.close();
-    await this.dist?.close();
+    for (const dist of this.dists) await dist.close();
     for (const child of this.children.reverse()) {
+      // It may have ended by itself.
+      if (child.exitCode !== null || child.signalCode !== null) continue;
       const ended = new Promise((done) => child.once('exit', done));
       child.kill('SIGTERM');
       await ended;
@@ -168,11 +181,27 @@ export class Harness {
     rmSync(this.folder, { recursive: true, force: true });
   }
 
+  /** A second server beside the first, with data of its own: for what would stand in the other tests' way. */
+  async another(name, flags = [], port = undefined) {
+    const server = { url: `http://127.0.0.1:${port ?? (await freePort())}` };
+    const data = join(this.folder, name);
+    this.run(binary(), ['up', '--no-demo', '--data', data, '--listen', new URL(server.url).host, ...flags]);
+    await until(`the server ${name} is ready`, () => fetch(`${server.url}/readyz`).then((answer) => answer.ok, () => false));
+    server.key = readFileSync(join(data, 'local.key'), 'utf8').trim();
+    // Where its address matters to others, it serves its own pages.
+    if (process.env.CONSOLE_DIST === '1' && port === undefined) {
+      const dist = await servedFromDist(server.url);
+      this.dists.push(dist);
+      server.url = dist.url;
+    }
+    return server;
+  }
+
   /** The API with the key of this machine: no person. */
-  async call(path, body, expected) {
-    const answer = await fetch(`${this.url}/api/v1${path}`, {
-      method: body === undefined ? 'GET' : 'POST',
-      headers: { authorization: `Bearer ${this.key}`, 'content-type': 'application/json' },
+  async call(path, body, expected, { url, key, method } = this) {
+    const answer = await fetch(`${url}/api/v1${path}`, {
+      method: method ?? (body === undefined ? 'GET' : 'POST'),
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
       body: body === undefined ? undefined : JSON.stringify(body),
     });
     const said = answer.status === 204 ? undefined : await answer.json();
