@@ -38,7 +38,8 @@ export function approvalTests(get) {
     await page.getByRole('button', { name: 'Reject', exact: true }).last().click();
     await page.locator('.run-title .state', { hasText: 'paused' }).waitFor();
     await page.getByRole('button', { name: 'Roll back' }).click();
-    assert.deepEqual(await page.locator('.undone li').allInnerTexts(), ['drain']);
+    await page.locator('.undone li').first().waitFor();
+    assert.deepEqual(await page.locator('.undone li').allInnerTexts(), ['drain by db.undrain']);
     await page.getByLabel('Reason').fill('start over tomorrow');
     await page.getByRole('button', { name: 'Roll back' }).last().click();
     await page.locator('.run-title .state', { hasText: 'failed' }).waitFor();

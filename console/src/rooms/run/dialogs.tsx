@@ -4,10 +4,13 @@ import { useState, type ComponentType } from 'react';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { api, intention, must, type Run, type Schema, type Step } from '../../api/client';
 import { Area, Check, FormDialog, Input, json, Reason, Select, text } from '../../parts/form';
+import { Loaded } from '../../parts/loaded';
+import { asSentence } from '../../parts/notes';
 import { Text } from '../../parts/text';
+import { visible } from '../../text/visible';
 import { at, go } from '../../route/router';
 import { isOver, type Action } from './actions';
-import { definitionQuery, whyQuery, type Definition } from './query';
+import { rollbackQuery, whyQuery } from './query';
 
 export const VERBS: Record<Action, string> = {
   approve: 'Approve', reject: 'Reject', resolve: 'Settle the doubt', retry: 'Retry', resume: 'Resume', skip: 'Skip the step',
@@ -40,11 +43,14 @@ function useDirective(run: Run) {
   };
 }
 
+/** States in which a step may have done something. */
+const UNDOABLE: Step['state'][] = ['succeeded', 'failed', 'in_doubt'];
+
 const of = (run: Run) => ({ params: { path: { run: run.run_id } } });
 
-function Cancel({ run, steps, close }: Props) {
+function Cancel({ run, close }: Props) {
   const direct = useDirective(run);
-  const undone = useUndone(run, steps);
+  const undoable = useQuery(rollbackQuery(run.run_id, '')).data?.undone.length ?? 0;
   const [back, setBack] = useState(false);
   return (
     <FormDialog
@@ -55,8 +61,8 @@ function Cancel({ run, steps, close }: Props) {
       act={(form) => direct(api.POST('/api/v1/runs/{run}/cancel', { ...of(run), body: { reason: text(form, 'reason'), rollback: back } }), 'The run is being canceled.')}
     >
       <p>Nothing further starts. A step that is running is told to stop. This cannot be taken back.</p>
-      {undone.length > 0 && <Check label="Undo first what it has done" checked={back} onChange={(event) => setBack(event.target.checked)} />}
-      {back && <Undone keys={undone} />}
+      {undoable > 0 && <Check label="Undo first what it has done" checked={back} onChange={(event) => setBack(event.target.checked)} />}
+      {back && <Undone run={run} from="" />}
       <Reason />
     </FormDialog>
   );
@@ -64,43 +70,61 @@ function Cancel({ run, steps, close }: Props) {
 
 function Rollback({ run, steps, close }: Props) {
   const direct = useDirective(run);
-  const undone = useUndone(run, steps);
+  const [from, setFrom] = useState('');
+  const done = steps.filter((step) => step.kind !== 'rollback' && UNDOABLE.includes(step.state));
   return (
     <FormDialog
       title="Roll this run back"
       verb="Roll back"
       danger
       close={close}
-      act={(form) => direct(api.POST('/api/v1/runs/{run}/rollback', { ...of(run), body: { reason: text(form, 'reason') } }), 'What the run did is being undone.')}
+      act={(form) => direct(api.POST('/api/v1/runs/{run}/rollback', { ...of(run), body: { reason: text(form, 'reason'), step: from === '' ? null : from } }), 'What the run did is being undone.')}
     >
       <p>What the run has done is undone, the newest first, then the run ends.</p>
-      <Undone keys={undone} />
+      {done.length > 1 && (
+        <Select label="How far back" value={from} onChange={(event) => setFrom(event.target.value)}>
+          <option value="">Everything</option>
+          {done.slice(1).map((step) => (
+            <option key={step.position} value={step.key}>
+              {visible(step.key)} and what came after it
+            </option>
+          ))}
+        </Select>
+      )}
+      <Undone run={run} from={from} />
       <Reason />
     </FormDialog>
   );
 }
 
-/** The steps that declare how they are undone and may have done something, newest first. */
-function useUndone(run: Run, steps: Step[]): string[] {
-  const version = useQuery(definitionQuery(run.workflow, run.workflow_version));
-  const defined = (version.data?.definition as Definition | undefined)?.steps ?? [];
-  const undoable = new Set(defined.filter((step) => step.rollback !== undefined).map((step) => step.id));
-  return steps
-    .filter((step) => undoable.has(step.key) && (step.state === 'succeeded' || step.state === 'failed' || step.state === 'in_doubt'))
-    .map((step) => step.key)
-    .reverse();
-}
-
-function Undone({ keys }: { keys: string[] }) {
-  if (keys.length === 0) return <p className="quiet">No step that has run declares how it is undone.</p>;
+/** What would be undone, from a step on or everything, as the server would do it now. */
+function Undone({ run, from }: { run: Run; from: string }) {
+  const preview = useQuery(rollbackQuery(run.run_id, from));
   return (
-    <ol className="undone">
-      {keys.map((key) => (
-        <li key={key}>
-          <Text of={key} />
-        </li>
-      ))}
-    </ol>
+    <Loaded query={preview} rows={2}>
+      {({ undone, left, asks }) => (
+        <>
+          {undone.length === 0 ? (
+            <p className="quiet">No step that has run declares how it is undone.</p>
+          ) : (
+            <ol className="undone">
+              {undone.map((step) => (
+                <li key={step.position}>
+                  <Text of={step.step} /> <span className="quiet">by</span> <code><Text of={step.by} /></code>
+                  {step.state !== 'succeeded' && <span className="quiet">: it may have done nothing, which is found out first</span>}
+                </li>
+              ))}
+            </ol>
+          )}
+          {left.length > 0 && (
+            <p className="note">
+              Stays as it is: {left.map((step) => `${visible(step.step)} (${visible(step.why)})`).join(', ')}.
+            </p>
+          )}
+          {undone.length > 0 && <p className="quiet"><Text of={asSentence(asks)} /></p>}
+        </>
+      )}
+    </Loaded>
   );
 }
 

@@ -43,6 +43,13 @@ export const decisionsQuery = (run: string) =>
     queryFn: async () => (await must(api.GET('/api/v1/runs/{run}/decisions', path(run)))).decisions,
   });
 
+/** What a rollback would undo: of everything, or of a step and what came after it. */
+export const rollbackQuery = (run: string, step: string) =>
+  queryOptions({
+    queryKey: ['run', run, 'rollback', step],
+    queryFn: () => must(api.GET('/api/v1/runs/{run}/rollback', { params: { path: { run }, query: step === '' ? {} : { step } } })),
+  });
+
 export const runApprovalsQuery = (run: string) =>
   queryOptions({
     queryKey: ['run', run, 'approvals'],
