@@ -3,6 +3,7 @@
 import { after, before } from 'node:test';
 import { approvalTests } from './approvals.mjs';
 import { auditTests } from './audit.mjs';
+import { changeTests } from './changes.mjs';
 import { Harness } from './harness.mjs';
 import { oidcTests } from './oidc.mjs';
 import { outputTests } from './output.mjs';
@@ -26,4 +27,5 @@ workerTests(() => harness);
 policyTests(() => harness);
 auditTests(() => harness);
 outputTests(() => harness);
+changeTests(() => harness);
 roomTests(() => harness);

@@ -63,6 +63,7 @@ export function roomTests(get) {
       ['settings-keys', '/settings/keys', 'table'],
       ['settings-tenant', '/settings/tenant', '.facts'],
       ['settings-delegations', '/settings/delegations', '.empty'],
+      ['settings-changes', '/settings/changes', '.empty'],
     ];
     const found = [];
     for (const [scheme, width, height] of LOOKS) {
@@ -199,6 +200,27 @@ export function roomTests(get) {
     await page.keyboard.press('w');
     await page.getByRole('link', { name: 'restart-database' }).waitFor();
     await page.context().close();
+  });
+
+  test('a workflow file is checked while it is written, and a finding leads to its place', async () => {
+    const page = await get().signIn('otto', '/workflows/hello');
+    await page.getByRole('button', { name: 'New version …' }).click();
+    const file = page.getByLabel('The workflow file');
+    await page.locator('dialog .good').waitFor();
+    const source = await file.inputValue();
+    await file.fill(source.replace('transform:', 'transfrm:'));
+    const found = page.getByRole('list', { name: 'What was found in the file' });
+    await found.getByText('transfrm').first().waitFor();
+    const finding = found.getByRole('button', { name: /^Go to line/ }).first();
+    await finding.click();
+    const place = await file.evaluate((area) => {
+      const before = area.value.slice(0, area.selectionStart).split('\n');
+      return `${before.length}:${before.at(-1).length + 1}`;
+    });
+    assert.equal(place, await finding.innerText());
+    await file.fill(source);
+    await page.locator('dialog .good').waitFor();
+    await done(page);
   });
 
   test('settings show groups with who can decide, and how much of each limit is used', async () => {

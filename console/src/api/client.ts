@@ -78,6 +78,22 @@ function problemOf(error: unknown, status: number): Problem {
   return { type: 'about:blank', title: 'No reason given', status, detail, code: 'UNKNOWN' };
 }
 
+/** A request whose address is known only now: one that a second admin has agreed to, made again as it was. */
+export async function again(method: string, path: string, body: unknown, headers: Record<string, string>): Promise<unknown> {
+  const request = new Request(new URL(path, window.location.origin), {
+    method,
+    headers: { 'content-type': 'application/json', ...headers, ...(csrf !== undefined && { 'x-interlock-csrf': csrf }) },
+    body: body === null ? undefined : JSON.stringify(body),
+  });
+  const response = await fetch(request).catch(() => {
+    throw new Unreachable();
+  });
+  const said: unknown = await response.json().catch(() => undefined);
+  if (response.status === 401) signInAgain();
+  if (!response.ok) throw new Refusal(problemOf(said, response.status));
+  return said;
+}
+
 /** A fresh name for one intention of a person: however often it is sent, it counts once. */
 export function intention(): { 'Idempotency-Key': string } {
   return { 'Idempotency-Key': crypto.randomUUID() };

@@ -68,6 +68,11 @@ export function ProblemNote({ error }: { error: Error }) {
           <a href={signInAddress()}>Sign in again</a>, then decide.
         </p>
       )}
+      {problem?.code === 'SECOND_KEY_REQUIRED' && (
+        <p>
+          <Link to="/settings/changes">See the change</Link>: once another admin has agreed, you carry it out from there.
+        </p>
+      )}
       {problem?.run_id != null && (
         <p>
           <Link to={`/runs/${problem.run_id}`}>Look at that run</Link>

@@ -48,7 +48,10 @@ function Files({ files }: { files: Record<string, string> }) {
           </li>
         ))}
       </ul>
-      <Source text={files[shown]!} what={`The file ${shown}`} language={shown.endsWith('.rego') ? 'rego' : 'yaml'} />
+      <div>
+        {isTest(shown) && <p className="quiet">A version is taken only where its tests pass: these have passed.</p>}
+        <Source text={files[shown]!} what={`The file ${shown}`} language={shown.endsWith('.rego') ? 'rego' : 'yaml'} />
+      </div>
     </div>
   );
 }

@@ -5,6 +5,7 @@ import { useMay } from '../../api/session';
 import { Empty } from '../../parts/notes';
 import { Link } from '../../route/router';
 import { Account } from './account';
+import { Changes } from './changes';
 import { Delegations } from './delegations';
 import { Groups } from './groups';
 import { Keys } from './keys';
@@ -22,6 +23,7 @@ export function SettingsRoom({ part }: { part: string }) {
           { id: 'people', title: 'People', show: <People /> },
           { id: 'groups', title: 'Groups', show: <Groups /> },
           { id: 'keys', title: 'Keys', show: <Keys /> },
+          { id: 'changes', title: 'Changes', show: <Changes /> },
         ]
       : []),
   ];

@@ -1,20 +1,35 @@
 /** A workflow file, checked by the server while it is written, then applied as a new version. */
 
-import { useState } from 'react';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { api, must, type Schema } from '../../api/client';
+import { useEffect, useRef, useState } from 'react';
+import { keepPreviousData, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { api, must } from '../../api/client';
 import { Button } from '../../parts/button';
 import { Dialog } from '../../parts/dialog';
 import { ProblemNote } from '../../parts/notes';
 import { useSay } from '../../parts/toast';
-import { Text } from '../../parts/text';
 import { at, go } from '../../route/router';
+import { Diagnostics, validationQuery } from './diagnostics';
+
+/** How long somebody has not typed before what they have is checked. */
+const PAUSE_MS = 500;
+
+/** The text as it was when nobody had typed for a moment. */
+function useSettled(text: string): string {
+  const [settled, setSettled] = useState(text);
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(text), PAUSE_MS);
+    return () => clearTimeout(timer);
+  }, [text]);
+  return settled;
+}
 
 export function ApplyDialog({ source, close }: { source: string; close: () => void }) {
   const [text, setText] = useState(source);
+  const editor = useRef<HTMLTextAreaElement>(null);
+  const settled = useSettled(text);
   const say = useSay();
   const queries = useQueryClient();
-  const check = useMutation({ mutationFn: () => must(api.POST('/api/v1/workflows/validate', { body: { source: text } })) });
+  const check = useQuery({ ...validationQuery(settled), placeholderData: keepPreviousData, enabled: settled.trim() !== '' });
   const apply = useMutation({
     mutationFn: () => must(api.POST('/api/v1/workflows', { body: { source: text } })),
     onSuccess: ({ workflow, version, created }) => {
@@ -25,17 +40,22 @@ export function ApplyDialog({ source, close }: { source: string; close: () => vo
       go(at('workflows', workflow));
     },
   });
+  function goTo(line: number, column: number) {
+    const area = editor.current;
+    if (area === null) return;
+    const at = placeIn(text, line, column);
+    area.focus();
+    area.setSelectionRange(at, at);
+  }
   return (
     <Dialog title="Apply a workflow file" close={close} wide>
-      <textarea className="code editor" aria-label="The workflow file" value={text} spellCheck={false} rows={18} onChange={(event) => setText(event.target.value)} />
-      <div role="status">{check.data !== undefined && <Diagnostics of={check.data} />}</div>
+      <textarea ref={editor} className="code editor" aria-label="The workflow file" value={text} spellCheck={false} rows={18} onChange={(event) => setText(event.target.value)} />
+      <div role="status">{check.data !== undefined && <Diagnostics of={check.data} goTo={goTo} />}</div>
       {check.error !== null && <ProblemNote error={check.error} />}
       {apply.error !== null && <ProblemNote error={apply.error} />}
       <p className="hint">Runs that are under way keep the version that they were started with.</p>
       <footer>
-        <Button onClick={() => check.mutate()} busy={check.isPending}>
-          Check
-        </Button>
+        <Button onClick={close}>Not now</Button>
         <Button look="primary" onClick={() => apply.mutate()} busy={apply.isPending}>
           Apply
         </Button>
@@ -44,24 +64,9 @@ export function ApplyDialog({ source, close }: { source: string; close: () => vo
   );
 }
 
-function Diagnostics({ of }: { of: Schema['Validation'] }) {
-  if (of.diagnostics.length === 0) return <p className="good">Nothing is wrong with it.</p>;
-  return (
-    <ul className="diagnostics">
-      {of.diagnostics.map((found, index) => (
-        <li key={index} className={found.severity}>
-          <span className="mono">
-            {found.line}:{found.column}
-          </span>{' '}
-          <Text of={found.message} />
-          {found.help != null && (
-            <span className="quiet">
-              {' '}
-              <Text of={found.help} />
-            </span>
-          )}
-        </li>
-      ))}
-    </ul>
-  );
+/** Where a line and a column, both from one, stand in a text. */
+export function placeIn(text: string, line: number, column: number): number {
+  const lines = text.split('\n');
+  const before = lines.slice(0, line - 1).reduce((sum, each) => sum + each.length + 1, 0);
+  return Math.min(text.length, before + Math.min(Math.max(0, column - 1), lines[line - 1]?.length ?? 0));
 }

@@ -14,6 +14,7 @@ import { Ago, Text } from '../../parts/text';
 import { Link, useParam } from '../../route/router';
 import { definitionQuery, runQuery, type Definition } from '../run/query';
 import { ApplyDialog } from './apply';
+import { Diagnostics, validationQuery } from './diagnostics';
 import { StartDialog } from './start';
 import { StepList } from './steps';
 import { Versions } from './versions';
@@ -91,7 +92,7 @@ export function WorkflowRoom({ name }: { name: string }) {
         ) : (
           <>
             {shown === 'steps' && <StepList definition={definition} />}
-            {shown === 'source' && <Source text={version.source} />}
+            {shown === 'source' && <CheckedSource source={version.source} />}
             {shown === 'versions' && <Versions name={name} shown={version} />}
           </>
         )}
@@ -102,6 +103,17 @@ export function WorkflowRoom({ name }: { name: string }) {
       {doing === 'apply' && <ApplyDialog source={newest.data.source} close={close} />}
       {doing === 'disable' && <DisableDialog name={name} disabled={newest.data.disabled} close={close} />}
     </div>
+  );
+}
+
+/** The file, and what the server of today finds in it: an old version may use what is no longer advised. */
+function CheckedSource({ source }: { source: string }) {
+  const found = useQuery(validationQuery(source)).data;
+  return (
+    <>
+      {found !== undefined && found.diagnostics.length > 0 && <Diagnostics of={found} />}
+      <Source text={source} />
+    </>
   );
 }
 
