@@ -21,7 +21,8 @@ run: release ## Build the binary and start everything in one process (ARGS="…"
 
 .PHONY: demo-reset
 demo-reset: ## Throw away what `make run` has kept, so that the demo starts over
-	@! pgrep -f '$(BIN) up' >/dev/null || { echo 'Interlock is running here: stop it first (Ctrl-C)' >&2; exit 1; }
+	@# The brackets keep the pattern from finding the shell that runs this very line.
+	@! pgrep -f '$(BIN) u[p]' >/dev/null || { echo 'Interlock is running here: stop it first (Ctrl-C)' >&2; exit 1; }
 	rm -rf interlock-data
 
 .PHONY: test
