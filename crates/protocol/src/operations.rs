@@ -3,8 +3,9 @@
 use interlock_core::ids::{ApprovalId, OutboundId, RunId, SessionId};
 use interlock_core::run::why::Cause;
 use interlock_core::state::{Detail, Reason, RunState, WorkerState};
-use interlock_core::time::Timestamp;
+use interlock_core::time::{Millis, Timestamp};
 use interlock_core::trigger::EndpointState;
+use interlock_core::work::WorkerTerms;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -15,6 +16,7 @@ pub mod path {
     pub const WORKER: &str = "/api/v1/workers/{session}";
     pub const WORKER_DRAIN: &str = "/api/v1/workers/{session}/drain";
     pub const QUEUES: &str = "/api/v1/queues";
+    pub const STATS: &str = "/api/v1/stats";
 }
 
 /// Bounds of what one answer holds.
@@ -30,6 +32,9 @@ pub mod limits {
     pub const APPROVALS_MAX: usize = 10;
     /// Events that wait longer than this to be told are a problem.
     pub const FEED_LAG_MAX: Millis = Millis::from_secs(60);
+    /// Spans of one answer about runs over time, and the shortest of them.
+    pub const SPANS_MAX: u64 = 200;
+    pub const SPAN_MIN: Millis = Millis::from_secs(1);
 }
 
 /// A worker session: one registration of a worker process.
@@ -60,6 +65,10 @@ pub struct WorkerView {
     /// It is inside a server, and serves all tenants.
     #[serde(default)]
     pub shared: bool,
+    /// The environments, network segments and profiles that its certificate lets it work in; absent for one that registered
+    /// with an API key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub terms: Option<WorkerTerms>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -209,4 +218,31 @@ pub struct FeedState {
     pub cursor: u64,
     /// For how long committed events have waited to be told; 0 where none waits.
     pub lag_ms: u64,
+}
+
+/// Runs over time: what began and ended in equal spans, one after the other.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct StatsView {
+    /// When it was counted.
+    pub at: Timestamp,
+    pub from: Timestamp,
+    pub before: Timestamp,
+    pub span_ms: Millis,
+    /// Whether everything since `from` is counted. Where there was too much, the spans begin later.
+    pub whole: bool,
+    pub spans: Vec<StatsSpan>,
+}
+
+/// What happened in one span.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct StatsSpan {
+    pub from: Timestamp,
+    pub started: u64,
+    pub succeeded: u64,
+    pub failed: u64,
+    pub canceled: u64,
+    /// Runs that had begun and not ended when the span was over, or now.
+    pub open: u64,
+    /// Approvals that were asked for and not decided by then.
+    pub approvals_open: u64,
 }

@@ -8,7 +8,7 @@ use interlock_core::json::Json;
 use interlock_core::machine::step::Resolution;
 use interlock_core::plan::Plan;
 use interlock_core::plan::retry::StepError;
-use interlock_core::plan::rules::OnConflict;
+use interlock_core::plan::rules::{OnConflict, StepPhase};
 use interlock_core::run::Trigger;
 use interlock_core::run::change::Context;
 use interlock_core::run::receipt::Receipt;
@@ -350,10 +350,16 @@ pub struct StepView {
     pub started_at: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished_at: Option<Timestamp>,
+    /// What it was given: what its templates came to when it was activated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<Json>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<Json>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Json>,
+    /// The part of the runbook that it belongs to, where the workflow says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phase: Option<StepPhase>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]

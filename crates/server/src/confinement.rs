@@ -60,6 +60,7 @@ const OF_WORKSPACE: &[&str] = &[
     runs::path::RESOLVE,
     runs::path::RUN_SIGNALS,
     operations::path::STATUS,
+    operations::path::STATS,
     operations::path::QUEUES,
     bulk::path::PREVIEW,
     bulk::path::BULK,

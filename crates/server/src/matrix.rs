@@ -229,6 +229,7 @@ pub static MATRIX: &[Line] = {
         line("GET", bulk::path::FAILURES, Read, OF_JOB),
         line("GET", "/metrics", Read, &[]),
         line("GET", operations::path::STATUS, Read, &[]),
+        line("GET", operations::path::STATS, Read, &[]),
         line("GET", operations::path::QUEUES, Read, &[]),
         line("GET", operations::path::WORKERS, Read, &[]),
         line("DELETE", operations::path::WORKER, Operate, &[(Place::Path("session"), Thing::Session)]),

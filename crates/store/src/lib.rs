@@ -104,7 +104,10 @@ pub use people::{
 pub use policies::{PolicyBundleRow, PolicyBundleSummary, PolicyRow, PutPolicyBundle, SetPolicy};
 pub use receipts::{ReceiptRow, SettleReceipt};
 pub use retention::Sweep;
-pub use runs::{ATTR_FILTERS_MAX, LiveCount, Page, RunFilter, RunSummary, StepRow};
+pub use runs::{
+    ATTR_FILTERS_MAX, LiveCount, Page, RunFilter, RunStats, RunSummary, STATS_ROWS_MAX, StatsEnd, StatsGroup,
+    StatsSpans, StepRow,
+};
 pub use schedules::{AddSchedule, ChangeSchedule, RemoveSchedule, ScheduleRow, ScheduleSpec, SlotRow};
 pub use secrets::Secrets;
 pub use signals::{

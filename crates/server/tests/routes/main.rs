@@ -52,6 +52,7 @@ mod sign_in;
 mod signals;
 mod slack;
 mod sockets;
+mod stats;
 mod tls;
 mod turned_away;
 mod two_keys;

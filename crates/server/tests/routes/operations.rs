@@ -176,3 +176,24 @@ async fn events_come_newest_first_and_say_who_caused_them() {
     assert_eq!(api.get("/events?order=newest&wait_ms=5").await.problem(), (400, "REQUEST_INVALID"));
     api.end().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_step_tells_what_it_was_given_and_its_phase() {
+    let api = Api::new().await;
+    let source = "name: w\ninputs: { host: { type: string } }\nsteps:\n\
+                  \x20 - { id: look, task: t, phase: prechecks, with: { host: \"${{ inputs.host }}\" } }\n\
+                  \x20 - { id: work, task: t, with: { seen: \"${{ steps.look.output }}\" } }\n";
+    api.post("/workflows", json!({ "source": source })).await.ok();
+    let run = api.post("/runs", json!({ "workflow": "w", "inputs": { "host": "db-1" } })).await.text("run_id");
+    let steps = api.get(&format!("/runs/{run}/steps")).await.ok();
+    assert_eq!(steps["steps"][0]["input"], json!({ "host": "db-1" }), "{steps}");
+    assert_eq!((&steps["steps"][0]["phase"], &steps["steps"][1]["phase"]), (&json!("prechecks"), &Value::Null));
+    assert_eq!(steps["steps"][1]["input"], Value::Null, "{steps}");
+    let session = api.register().await;
+    let assignment = api.poll(&session).await;
+    api.report(&session, &assignment, completed(json!("up"))).await.ok();
+    let steps = api.get(&format!("/runs/{run}/steps")).await.ok();
+    assert_eq!(steps["steps"][0]["input"], json!({ "host": "db-1" }), "{steps}");
+    assert_eq!(steps["steps"][1]["input"], json!({ "seen": "up" }), "{steps}");
+    api.end().await;
+}

@@ -27,7 +27,7 @@ use crate::output::{OutputHead, OutputPlace, OutputRow};
 use crate::people::{LoginFailures, UserRow};
 use crate::policies::{PolicyBundleRow, PolicyBundleSummary, PolicyRow};
 use crate::receipts::ReceiptRow;
-use crate::runs::{LiveCount, Page, RunFilter, RunSummary, StepRow};
+use crate::runs::{LiveCount, Page, RunFilter, RunStats, RunSummary, StatsSpans, StepRow};
 use crate::schedules::{ScheduleRow, SlotRow};
 use crate::signals::{WaitFilter, WaitRow};
 use crate::slack::{NoticeRow, SlackLinkRequestRow, SlackLinkRow, SlackRow, SlackUser};
@@ -70,6 +70,7 @@ tenant_reads! {
     plan_hash_of(run: RunId) -> Option<Hash>;
     run_notes(run: RunId) -> Option<Notes>;
     live_counts(workspace: Option<&str>) -> Vec<LiveCount>;
+    run_stats(filter: &RunFilter, spans: StatsSpans) -> RunStats;
     queues(workspace: Option<&str>, now: Timestamp) -> Vec<QueueLoad>;
     claims_by_session() -> HashMap<SessionId, u64>;
     held_by(session: SessionId, limit: usize) -> Vec<HeldStep>;

@@ -4,6 +4,8 @@ mod load;
 mod reads;
 mod rows;
 pub(crate) mod sql;
+mod stats;
 
 pub(crate) use load::PlanCache;
 pub use rows::{ATTR_FILTERS_MAX, LiveCount, Page, RunFilter, RunSummary, StepRow};
+pub use stats::{RunStats, STATS_ROWS_MAX, StatsEnd, StatsGroup, StatsSpans};

@@ -1,5 +1,58 @@
 use crate::sql::{live, statements};
 
+/// Counts over time, of a bounded number of rows. `begun` and `ended` number the spans: -1 is before the first, and -2 not yet.
+/// The arguments are the same in all of them: $1 tenant, $2 workflow ('' for any), $3 and $4 ids from and below, $5 the most
+/// rows, $6 where the first span begins, $7 how long each is, $8 subject, $9 trigger, $10 workspace (each '' for any), then three
+/// attributes by name and value. `seen` are the rows that were read, `runs` those of them that match.
+macro_rules! stats {
+    ($rows:expr) => {
+        concat!(
+            "WITH r AS (",
+            $rows,
+            " LIMIT $5) SELECT
+             CASE WHEN r.created_at < $6 THEN -1 ELSE (r.created_at - $6) / $7 END AS begun,
+             CASE WHEN r.finished_at IS NULL THEN -2 WHEN r.finished_at < $6 THEN -1 ELSE (r.finished_at - $6) / $7 END AS ended,
+             r.state, count(*) AS seen, sum(CASE WHEN ($8 = '' OR r.subject = $8) AND ($9 = '' OR r.trigger_type = $9)
+             AND ($10 = '' OR r.workspace = $10)
+             AND ($11 = '' OR EXISTS (SELECT 1 FROM run_attrs x WHERE x.tenant_id = r.tenant_id AND x.name = $11
+             AND x.value = $12 AND x.run_id = r.run_id))
+             AND ($13 = '' OR EXISTS (SELECT 1 FROM run_attrs y WHERE y.tenant_id = r.tenant_id AND y.name = $13
+             AND y.value = $14 AND y.run_id = r.run_id))
+             AND ($15 = '' OR EXISTS (SELECT 1 FROM run_attrs z WHERE z.tenant_id = r.tenant_id AND z.name = $15
+             AND z.value = $16 AND z.run_id = r.run_id)) THEN 1 ELSE 0 END) AS runs, min(r.created_at) AS oldest
+             FROM r GROUP BY begun, ended, r.state"
+        )
+    };
+}
+
+/// Runs of one workflow for [`RUN_STATS_WORKFLOW`]. As with lists, SQLite has to be told that one end of the range hardly
+/// matters, or it leaves the workflow's index aside.
+macro_rules! of_workflow {
+    ($lower:literal) => {
+        concat!(
+            "SELECT tenant_id, run_id, subject, trigger_type, workspace, state, created_at, finished_at FROM runs
+             WHERE tenant_id = $1 AND workflow = $2 AND ",
+            $lower,
+            " AND run_id < $4 ORDER BY run_id DESC"
+        )
+    };
+}
+
+/// Open approvals for [`OPEN_APPROVAL_STATS`]. SQLite without statistics takes the primary key unless it is told the index.
+macro_rules! open_approvals {
+    ($index:literal) => {
+        concat!(
+            "SELECT r.tenant_id, r.run_id, r.subject, r.trigger_type, r.workspace, NULL AS state,
+             a.requested_at AS created_at, a.resolved_at AS finished_at
+             FROM approvals a",
+            $index,
+            " JOIN runs r ON r.tenant_id = a.tenant_id AND r.run_id = a.run_id
+             WHERE a.tenant_id = $1 AND ($2 = '' OR r.workflow = $2) AND a.state = 'requested' AND a.approval_id >= $3
+             AND a.approval_id < $4 ORDER BY a.approval_id DESC"
+        )
+    };
+}
+
 statements! {
     /// Keys of runs and run_live, in one statement and so in one snapshot.
     RUN_LOAD on runs { both: live::LOAD_ONE }
@@ -108,6 +161,47 @@ statements! {
         both: "SELECT state, detail, reason, count(*) AS runs FROM run_live
                WHERE tenant_id = $1 AND ($2 = '' OR workspace = $2)
                GROUP BY state, detail, reason ORDER BY state, detail, reason"
+    }
+
+    /// Key of runs.
+    RUN_STATS on runs {
+        both: stats!(
+            "SELECT tenant_id, run_id, subject, trigger_type, workspace, state, created_at, finished_at FROM runs
+             WHERE tenant_id = $1 AND $2 = '' AND run_id >= $3 AND run_id < $4 ORDER BY run_id DESC"
+        )
+    }
+
+    /// runs_by_workflow.
+    RUN_STATS_WORKFLOW on runs {
+        sqlite: stats!(of_workflow!("likely(run_id >= $3)")),
+        postgres: stats!(of_workflow!("run_id >= $3"))
+    }
+
+    /// Runs that live, by the key of run_live: those that began long ago.
+    LIVE_STATS on run_live {
+        both: stats!(
+            "SELECT r.tenant_id, r.run_id, r.subject, r.trigger_type, r.workspace, r.state, r.created_at, r.finished_at
+             FROM run_live l JOIN runs r ON r.tenant_id = l.tenant_id AND r.run_id = l.run_id
+             WHERE l.tenant_id = $1 AND ($2 = '' OR r.workflow = $2) AND l.run_id >= $3 AND l.run_id < $4 AND l.branch = 0
+             ORDER BY l.run_id DESC"
+        )
+    }
+
+    /// Key of approvals.
+    APPROVAL_STATS on approvals {
+        both: stats!(
+            "SELECT r.tenant_id, r.run_id, r.subject, r.trigger_type, r.workspace, NULL AS state,
+             a.requested_at AS created_at, a.resolved_at AS finished_at
+             FROM approvals a JOIN runs r ON r.tenant_id = a.tenant_id AND r.run_id = a.run_id
+             WHERE a.tenant_id = $1 AND ($2 = '' OR r.workflow = $2) AND a.approval_id >= $3 AND a.approval_id < $4
+             ORDER BY a.approval_id DESC"
+        )
+    }
+
+    /// approvals_by_state: what was asked long ago, and is open.
+    OPEN_APPROVAL_STATS on approvals {
+        sqlite: stats!(open_approvals!(" INDEXED BY approvals_by_state")),
+        postgres: stats!(open_approvals!(""))
     }
 
     STEPS on steps {

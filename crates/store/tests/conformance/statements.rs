@@ -42,6 +42,12 @@ const SCANS: &[&str] = &[
     "LANES_GONE",
     // Of the list that it is given.
     "READY_RUNS_OTHER",
+    // Of the rows that they have read by an index, of which there is a most.
+    "RUN_STATS",
+    "RUN_STATS_WORKFLOW",
+    "LIVE_STATS",
+    "APPROVAL_STATS",
+    "OPEN_APPROVAL_STATS",
 ];
 
 /// The index that a statement has to use, on either database: a plan without a scan can still read a whole tenant.
@@ -70,6 +76,11 @@ const USES: &[(&str, &str)] = &[
     ("LIST_TRIGGER", "runs_by_trigger"),
     ("LIST_ATTR", "run_attrs_pkey"),
     ("LIST_LIVE", "run_live_pkey"),
+    ("RUN_STATS", "runs_pkey"),
+    ("RUN_STATS_WORKFLOW", "runs_by_workflow"),
+    ("LIVE_STATS", "run_live_pkey"),
+    ("APPROVAL_STATS", "approvals_pkey"),
+    ("OPEN_APPROVAL_STATS", "approvals_by_state"),
     ("WAITS_LIST", "waits_by_key"),
     ("WAITS_OF_TYPE", "waits_by_key"),
     ("WAITS_OF_KEY", "waits_by_key"),

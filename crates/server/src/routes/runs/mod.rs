@@ -20,6 +20,7 @@ mod searchable;
 mod signal;
 mod skip;
 mod start;
+mod stats;
 mod steps;
 pub mod view;
 mod why;
@@ -33,6 +34,7 @@ pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::default()
         .routes(routes!(start::start, list::list))
         .routes(routes!(get::get))
+        .routes(routes!(stats::stats))
         .routes(routes!(steps::steps))
         .routes(routes!(events::events))
         .routes(routes!(attempts::attempts))

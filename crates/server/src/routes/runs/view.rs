@@ -81,8 +81,10 @@ pub fn step(state: &AppState, run: RunId, row: StepRow) -> StepView {
         iteration: row.iteration,
         started_at: row.started_at,
         finished_at: row.finished_at,
+        input: None,
         output: row.output.map(|output| payload(state, run, output)),
         error: row.error,
+        phase: None,
     }
 }
 

@@ -75,5 +75,6 @@ pub fn worker(running: u64, row: SessionRow, now: Timestamp) -> WorkerView {
         slots: row.slots,
         running,
         shared: row.tenant.is_none(),
+        terms: row.terms,
     }
 }
