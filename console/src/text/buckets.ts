@@ -18,6 +18,8 @@ export interface Bucket {
   canceled: number;
   /** Runs that had begun and not ended when the span was over. */
   open: number;
+  /** Approvals that were asked for and not decided by then, where that is known. */
+  approvals?: number;
 }
 
 const SECOND = 1_000;

@@ -12,6 +12,7 @@ import { Link, useParam } from '../../route/router';
 import { words, type RunEvent } from '../../text/events';
 import { local, timeOfDay, utc } from '../../text/span';
 import { isOver } from './actions';
+import { amount } from './cost';
 import { EvidenceTab } from './evidence';
 import { StepErrorView } from './step';
 import { EVENTS_MAX } from './query';
@@ -62,7 +63,7 @@ function Events({ events, steps }: { events: RunEvent[]; steps: Step[] }) {
           { title: 'Time', className: 'mono', cell: (event) => <span title={`${local(event.at)}\n${utc(event.at)}`}>{timeOfDay(event.at)}</span> },
           { title: 'Step', cell: ({ body }) => body.step !== undefined && <Text of={steps[body.step]?.key ?? `step ${body.step + 1}`} /> },
           { title: 'What happened', cell: (event) => <span title={event.body.event}><Text of={words(event)} /></span> },
-          { title: 'By', className: 'quiet', cell: ({ context }) => <Text of={context.person ?? context.initiator} /> },
+          { title: 'By', className: 'quiet', cell: ({ context }) => <By context={context} /> },
         ]}
       />
       {shown.length < events.length && (
@@ -71,6 +72,22 @@ function Events({ events, steps }: { events: RunEvent[]; steps: Step[] }) {
         </button>
       )}
       {events.length >= EVENTS_MAX && <p className="quiet">Only the first {EVENTS_MAX.toLocaleString()} events are shown.</p>}
+    </>
+  );
+}
+
+/** Who or what caused an event, and what else was said about it. */
+function By({ context: { person, initiator, metadata } }: { context: RunEvent['context'] }) {
+  return (
+    <>
+      <Text of={person ?? initiator} />
+      {person != null && initiator !== 'user' && <> · {initiator}</>}
+      {metadata != null && (
+        <details>
+          <summary>Context</summary>
+          <JsonView value={metadata} what="the event’s context" />
+        </details>
+      )}
     </>
   );
 }
@@ -108,6 +125,7 @@ function About({ run }: { run: Run }) {
         ['Trigger', <Text of={[run.trigger.type, run.trigger.ref].filter(Boolean).join(' · ')} />],
         ['Workspace', <Text of={run.workspace} />],
         ['Priority', run.priority],
+        ...(run.spent_micros == null ? [] : [['Spent', amount(run.spent_micros)] as [string, string]]),
         [
           'Labels',
           labels.length === 0

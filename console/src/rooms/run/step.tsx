@@ -12,6 +12,7 @@ import { Ago, Id, Text, Took } from '../../parts/text';
 import type { RunEvent } from '../../text/events';
 import { ApprovalVotes } from '../approvals/votes';
 import { Attempts, WorkerLink } from './attempts';
+import { CostAndCredentials } from './cost';
 import { Decisions } from './decisions';
 import { isOver } from './actions';
 import { RestartDialog } from './dialogs';
@@ -71,6 +72,12 @@ export function StepPane({ run, step, events }: Props) {
           <ApprovalVotes approval={approval} />
         </section>
       ))}
+      {step.input != null && (
+        <section>
+          <h3>Input</h3>
+          <JsonView value={step.input} what="the step’s input" />
+        </section>
+      )}
       {step.output !== undefined && (
         <section>
           <h3>Output</h3>
@@ -78,6 +85,7 @@ export function StepPane({ run, step, events }: Props) {
         </section>
       )}
       <Attempts step={step} events={events} tried={tried} />
+      <CostAndCredentials tried={tried} />
       {effects.length > 0 && (
         <section>
           <h3>Effects on other systems</h3>
@@ -112,7 +120,7 @@ function factsOf(step: Step, defined: DefinedStep | undefined): [string, React.R
   const facts: [string, React.ReactNode][] = [['Kind', step.kind]];
   if (defined?.task !== undefined) facts.push(['Task', <code><Text of={defined.task} /></code>]);
   if (defined?.uses !== undefined) facts.push(['Calls', <code><Text of={defined.uses} /></code>]);
-  if (defined?.phase !== undefined) facts.push(['Phase', PHASE_WORDS[defined.phase]]);
+  if (step.phase != null) facts.push(['Phase', PHASE_WORDS[step.phase]]);
   if (defined?.if !== undefined) facts.push(['Only if', <code><Text of={defined.if} /></code>]);
   if (defined?.effect !== undefined) facts.push(['Effect', defined.effect]);
   if (defined?.blast_radius !== undefined) facts.push(['Blast radius', defined.blast_radius]);

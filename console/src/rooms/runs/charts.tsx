@@ -4,7 +4,7 @@ import { useState } from 'react';
 import { useQuery } from '@tanstack/react-query';
 import { Bars, type Bar } from '../../parts/bars';
 import { Button } from '../../parts/button';
-import { buckets, type Bucket } from '../../text/buckets';
+import type { Bucket } from '../../text/buckets';
 import { shortTime, span } from '../../text/span';
 import { historyQuery, type History } from './history';
 import type { RunFilter } from './filter';
@@ -32,21 +32,20 @@ export function ChartsButton({ shown, turn }: { shown: boolean; turn: () => void
   );
 }
 
-export function Charts({ filter, now }: { filter: RunFilter; now: number }) {
+export function Charts({ filter }: { filter: RunFilter }) {
   const history = useQuery(historyQuery(filter));
   // The list says itself what is wrong; the height stays, so that nothing jumps.
   if (history.data === undefined) return <div className="charts" aria-hidden="true" />;
-  return <Three history={history.data} to={Math.max(now, history.data.at)} />;
+  return <Three history={history.data} />;
 }
 
-function Three({ history, to }: { history: History; to: number }) {
-  const list = buckets(history.runs, history.from, to);
+function Three({ history }: { history: History }) {
+  const { list } = history;
   const sum = (count: (bucket: Bucket) => number) => list.reduce((total, bucket) => total + count(bucket), 0);
   const failed = sum((bucket) => bucket.failed);
   const over = failed + sum((bucket) => bucket.succeeded + bucket.canceled);
-  const open = list.at(-1)?.open ?? 0;
+  const now = list.at(-1);
   const most = Math.max(0, ...list.map((bucket) => bucket.open));
-  const each = span((list[0]?.to ?? 0) - (list[0]?.from ?? 0));
   return (
     <section className="charts" aria-label="Runs over time">
       <Chart
@@ -72,18 +71,38 @@ function Three({ history, to }: { history: History; to: number }) {
       />
       <Chart
         title="Under way or waiting"
-        number={open}
-        beside={`${most.toLocaleString()} at most`}
+        number={now?.open ?? 0}
+        beside={waitingWords(now?.approvals, most)}
         list={list}
-        bar={({ open }) => ({ words: `${open} not ended`, parts: [{ tone: 'busy', value: open }] })}
+        bar={({ open, approvals = 0 }) => ({
+          words: approvals === 0 ? `${open} not ended` : `${open} not ended, ${approvals} approvals open`,
+          parts: openParts(open, approvals),
+        })}
       />
-      <p className="charts-foot quiet">
-        {history.whole ? 'Runs that started' : `The newest ${history.runs.length.toLocaleString()} runs, which started`} since {shortTime(history.from, to)}, a bar for {each}.
-        {history.counted !== undefined &&
-          ` Since ${shortTime(history.counted.since, to)} ${history.counted.started.toLocaleString()} have started, and ${history.counted.failed.toLocaleString()} of them failed.`}
-      </p>
+      <p className="charts-foot quiet">{footOf(history)}</p>
     </section>
   );
+}
+
+/** A run waits for one approval at a time, as a rule: that many of the open runs wait for a person. */
+export function openParts(open: number, approvals: number): Bar['parts'] {
+  const waiting = Math.min(open, approvals);
+  return [
+    { tone: 'asks', value: waiting },
+    { tone: 'busy', value: open - waiting },
+  ];
+}
+
+function waitingWords(approvals: number | undefined, most: number): string {
+  return approvals === undefined || approvals === 0 ? `${most.toLocaleString()} at most` : `${approvals.toLocaleString()} for a person`;
+}
+
+function footOf({ list, at, whole, lookedThrough }: History): string {
+  const first = list[0];
+  if (first === undefined) return 'There are too many runs to count within one bar: choose a shorter time.';
+  const bars = `since ${shortTime(first.from, at)}, a bar for ${span(first.to - first.from)}.`;
+  if (lookedThrough !== undefined && !whole) return `The newest ${lookedThrough.toLocaleString()} runs with this text, which started ${bars}`;
+  return whole ? `Runs ${bars}` : `Runs ${bars} Before that there are more than are counted.`;
 }
 
 interface ChartProps {

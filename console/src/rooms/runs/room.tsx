@@ -85,7 +85,7 @@ export function RunsRoom() {
         </div>
       </header>
       <StatusStrip />
-      {charts && <Charts filter={filter} now={minute} />}
+      {charts && <Charts filter={filter} />}
       <FilterBar />
       {runs.error !== null && <ProblemNote error={runs.error} />}
       {runs.data === undefined ? (
