@@ -74,6 +74,12 @@ export function RunHead({ run, steps }: { run: Run; steps: Step[] }) {
           {causes.map((cause, index) => (
             <p key={index}>
               <Text of={sentence(cause, now)} />
+              {(cause.cause === 'unclaimed' || cause.cause === 'unknown_task') && (
+                <>
+                  {' '}
+                  <Link to="/workers">See the workers and queues</Link>
+                </>
+              )}
               {cause.cause === 'queued' && cause.held_by != null && (
                 <>
                   {' '}

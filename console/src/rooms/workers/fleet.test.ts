@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { commandFor, isUnserved, standingOf } from './fleet';
+import { commandFor, deedFor, isAt, isUnassigned, isUnserved, otherCapabilities, placesOf, provenProfiles, standingOf } from './fleet';
 import type { Queue, Worker } from './query';
 
 const worker = (rest: Partial<Worker>) => ({ state: 'online', slots: 4, running: 0, ...rest }) as Worker;
@@ -22,4 +22,46 @@ it('warns of a queue with steps and without workers only', () => {
 it('names the queue where it is not the usual one', () => {
   expect(commandFor('default')).toBe('interlock worker --task NAME=PROGRAM');
   expect(commandFor('gpu')).toBe('interlock worker --queue gpu --task NAME=PROGRAM');
+});
+
+it('tells proven sandbox profiles from what else a worker can do', () => {
+  const able = worker({ capabilities: ['effects', 'command:prod-critical', 'command:dev-flex', 'ssh'] });
+  expect(provenProfiles(able)).toEqual(['prod-critical', 'dev-flex']);
+  expect(otherCapabilities(able)).toEqual(['effects', 'ssh']);
+  expect(provenProfiles(worker({}))).toEqual([]);
+});
+
+it('counts living workers by environment and segment', () => {
+  const terms = (environments: string[], segments: string[]) => ({ environments, segments, profiles: [] });
+  const fleet = [
+    worker({ terms: terms(['prod'], ['vpc-a']), running: 1 }),
+    worker({ terms: terms(['prod', 'staging'], []), running: 2 }),
+    worker({ terms: terms(['*'], ['vpc-a']) }),
+    worker({ terms: terms(['dev'], []), state: 'offline' }),
+    worker({}),
+  ];
+  expect(placesOf(fleet).map(({ kind, name, workers, running, slots }) => [kind, name, workers, running, slots])).toEqual([
+    ['environment', '*', 1, 0, 4],
+    ['environment', 'prod', 2, 3, 8],
+    ['environment', 'staging', 1, 2, 4],
+    ['segment', 'vpc-a', 2, 1, 8],
+  ]);
+  expect(fleet.filter((each) => isAt(each, 'environment', 'staging'))).toHaveLength(2);
+  expect(fleet.filter((each) => isAt(each, 'segment', 'vpc-a'))).toHaveLength(2);
+  expect(placesOf([worker({})])).toEqual([]);
+});
+
+it('offers to drain what works, to forget what has gone, and neither for one inside a server', () => {
+  expect(deedFor(worker({}))).toBe('drain');
+  expect(deedFor(worker({ state: 'draining' }))).toBeUndefined();
+  expect(deedFor(worker({ shared: true }))).toBeUndefined();
+  expect(deedFor(worker({ state: 'offline' }))).toBe('forget');
+  expect(deedFor(worker({ state: 'offline', running: 1 }))).toBeUndefined();
+});
+
+it('finds the runs whose step nobody of a queue has', () => {
+  const unclaimed = { cause: 'unclaimed' as const, queue: 'gpu', since: 1, step: 'a' };
+  expect(isUnassigned([unclaimed], 'gpu')).toBe(true);
+  expect(isUnassigned([unclaimed], 'default')).toBe(false);
+  expect(isUnassigned([], 'gpu')).toBe(false);
 });

@@ -1,5 +1,6 @@
 /** What a list of workers and queues says about the fleet as a whole. */
 
+import type { Schema } from '../../api/client';
 import type { Queue, Worker } from './query';
 
 export type Standing = 'working' | 'idle' | 'draining' | 'silent' | 'errored' | 'offline';
@@ -20,4 +21,62 @@ export function isUnserved(queue: Queue): boolean {
 export function commandFor(queue?: string): string {
   const from = queue === undefined || queue === 'default' ? '' : ` --queue ${queue}`;
   return `interlock worker${from} --task NAME=PROGRAM`;
+}
+
+const COMMAND = 'command:';
+
+/** The sandbox profiles that the worker's host was proven able to keep, each by trying its controls out when it started. */
+export function provenProfiles(worker: Worker): string[] {
+  return (worker.capabilities ?? []).filter((name) => name.startsWith(COMMAND)).map((name) => name.slice(COMMAND.length));
+}
+
+export function otherCapabilities(worker: Worker): string[] {
+  return (worker.capabilities ?? []).filter((name) => !name.startsWith(COMMAND));
+}
+
+export type PlaceKind = 'environment' | 'segment';
+
+/** Workers that have an environment or a network segment in common. */
+export interface Place {
+  kind: PlaceKind;
+  /** `*` is every environment. */
+  name: string;
+  workers: number;
+  running: number;
+  slots: number;
+}
+
+function namesOf(worker: Worker, kind: PlaceKind): readonly string[] {
+  return (kind === 'environment' ? worker.terms?.environments : worker.terms?.segments) ?? [];
+}
+
+/** Where the workers are that live: none where no worker has a certificate that says so. */
+export function placesOf(workers: readonly Worker[]): Place[] {
+  const places = new Map<string, Place>();
+  for (const worker of workers.filter((each) => each.state !== 'offline')) {
+    for (const kind of ['environment', 'segment'] as const) {
+      for (const name of namesOf(worker, kind)) {
+        const place = places.get(`${kind} ${name}`) ?? { kind, name, workers: 0, running: 0, slots: 0 };
+        places.set(`${kind} ${name}`, { ...place, workers: place.workers + 1, running: place.running + worker.running, slots: place.slots + worker.slots });
+      }
+    }
+  }
+  return [...places.values()].sort((a, b) => a.kind.localeCompare(b.kind) || a.name.localeCompare(b.name));
+}
+
+/** Whether the worker takes steps there; a worker of every environment does so in each. */
+export function isAt(worker: Worker, kind: PlaceKind, name: string): boolean {
+  const names = namesOf(worker, kind);
+  return names.includes(name) || (kind === 'environment' && names.includes('*'));
+}
+
+/** What can be done about a worker: one inside a server comes and goes with it. */
+export function deedFor(worker: Worker): 'drain' | 'forget' | undefined {
+  if (worker.state === 'offline') return worker.running === 0 ? 'forget' : undefined;
+  return worker.shared === true || worker.state === 'draining' ? undefined : 'drain';
+}
+
+/** Why a run's step is with no worker of a queue, as its causes say it. */
+export function isUnassigned(causes: readonly Schema['Cause'][], queue: string): boolean {
+  return causes.some((cause) => (cause.cause === 'unclaimed' || cause.cause === 'unknown_task') && cause.queue === queue);
 }

@@ -9,8 +9,10 @@ import { Empty } from '../../parts/notes';
 import { Table } from '../../parts/table';
 import { Ago, Id, Instant, Text, Took } from '../../parts/text';
 import { at, Link } from '../../route/router';
+import { WorkerActions } from './actions';
+import { otherCapabilities, provenProfiles } from './fleet';
 import { WorkerMark } from './mark';
-import { workerQuery } from './query';
+import { workerQuery, type Worker } from './query';
 
 export function WorkerCard({ session }: { session: string }) {
   const one = useQuery(workerQuery(session));
@@ -33,14 +35,18 @@ export function WorkerCard({ session }: { session: string }) {
                 <Text of={worker.worker} />
               </h2>
               <WorkerMark of={worker} />
+              <WorkerActions worker={worker} />
             </header>
             <Facts
               of={[
                 ['Session', <code className="wrap">{worker.session_id}</code>],
                 ['Load', <Load taken={worker.running} of={worker.slots} label="Slots that are taken" />],
                 ['Queues', <Words of={worker.queues} />],
-                ['Tasks', worker.tasks == null ? 'any: it named none' : <Words of={worker.tasks} />],
-                ['Capabilities', worker.capabilities == null || worker.capabilities.length === 0 ? 'none' : <Words of={worker.capabilities} />],
+                ['Tasks', worker.tasks == null ? 'any: it named none' : <Terms of={worker.tasks} none="none" />],
+                ['Environments', <Terms of={worker.terms?.environments} none="not said: it has an API key, and no certificate" />],
+                ['Network segments', <Terms of={worker.terms?.segments} none="–" />],
+                ['Sandbox', <Sandbox of={worker} />],
+                ['Capabilities', <Terms of={otherCapabilities(worker)} none="none" />],
                 ['Build', worker.build_id == null ? '–' : <Text of={worker.build_id} />],
                 ['Last heard', <Ago at={worker.last_heartbeat_at} />],
                 ['Lease ends', <Instant at={worker.lease_expires_at} />],
@@ -77,6 +83,36 @@ export function WorkerCard({ session }: { session: string }) {
         )}
       </Loaded>
     </div>
+  );
+}
+
+/** What a certificate allows, in words: `*` is everything. */
+function Terms({ of, none }: { of: readonly string[] | undefined; none: string }) {
+  if (of === undefined || of.length === 0) return <span className="quiet">{none}</span>;
+  return <Words of={of.map((name) => (name === '*' ? 'all' : name))} />;
+}
+
+/** Profiles whose controls the host has been seen to keep; commands of other profiles are not given to it. */
+function Sandbox({ of }: { of: Worker }) {
+  const proven = provenProfiles(of);
+  const allowed = of.terms?.profiles ?? [];
+  const missing = allowed.filter((name) => name !== '*' && !proven.includes(name));
+  return (
+    <>
+      {proven.length === 0 ? (
+        <span className="quiet">runs no commands: no profile’s controls are proven here</span>
+      ) : (
+        <>
+          every control proven for <Words of={proven} />
+        </>
+      )}
+      {missing.length > 0 && (
+        <>
+          {' '}
+          <span className="tag bad">allowed, not proven</span> <Words of={missing} />
+        </>
+      )}
+    </>
   );
 }
 

@@ -1,8 +1,15 @@
+/** Queues: what waits in each, who takes from it, and why it waits where nobody does. */
+
+import { useState } from 'react';
+import { useQuery } from '@tanstack/react-query';
+import { Loaded } from '../../parts/loaded';
 import { Command, Empty } from '../../parts/notes';
 import { Table } from '../../parts/table';
-import { Text, Took } from '../../parts/text';
+import { Text, Took, useNow } from '../../parts/text';
+import { at, Link } from '../../route/router';
+import { sentence } from '../../text/why';
 import { commandFor, isUnserved } from './fleet';
-import type { Queue } from './query';
+import { unassignedQuery, type Queue } from './query';
 
 export function Queues({ queues }: { queues: Queue[] }) {
   if (queues.length === 0) {
@@ -45,9 +52,47 @@ export function Queues({ queues }: { queues: Queue[] }) {
             worker takes from it:
           </p>
           <Command text={commandFor(queue.queue)} />
+          <Unassigned queue={queue.queue} />
         </div>
       ))}
     </>
+  );
+}
+
+/** Which runs wait in the queue, and what each says about it; asked for when somebody opens it. */
+function Unassigned({ queue }: { queue: string }) {
+  const [open, setOpen] = useState(false);
+  const waiting = useQuery({ ...unassignedQuery(queue), enabled: open });
+  const now = useNow();
+  return (
+    <details className="effect" onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>Which runs wait, and why</summary>
+      {open && (
+        <Loaded query={waiting} rows={2}>
+          {(list) =>
+            list.length === 0 ? (
+              <p className="quiet">None of the newest runs says that it waits for this queue.</p>
+            ) : (
+              <ul className="unassigned">
+                {list.map(({ run, why }) => (
+                  <li key={run.run_id}>
+                    <Link to={at('runs', run.run_id)}>
+                      <Text of={run.subject ?? run.workflow} />
+                    </Link>
+                    {why.because.map((cause, index) => (
+                      <span key={index} className="quiet">
+                        {' '}
+                        <Text of={sentence(cause, now)} />
+                      </span>
+                    ))}
+                  </li>
+                ))}
+              </ul>
+            )
+          }
+        </Loaded>
+      )}
+    </details>
   );
 }
 
