@@ -8,10 +8,11 @@ command are what it prints, with `…` for anything and any number for a number.
 
     <!-- file: NAME -->        the block below is written to this file first
     <!-- not run: REASON -->   the block below is not run
+    <!-- on: PostgreSQL -->     the block below is run where there is one: `scripts/with-postgres scripts/guides.py …`
     <!-- setup: COMMAND -->    run first, for what the page takes for granted and readers have
 
-`run_…` in a command is the id of that kind that was printed last. A command whose comment begins with `refused` has to fail. Servers and workers stay until the page ends; what follows or
-watches is stopped after a moment. Every command reads the same password from its input.
+`run_…` in a command is the id of that kind that was printed last. A command whose comment begins with `refused` has to fail. Servers
+and workers stay until the page ends; what follows or watches is stopped after a moment. Every command reads the same password from its input.
 """
 
 import concurrent.futures
@@ -22,6 +23,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import textwrap
 import time
 from pathlib import Path
 
@@ -40,6 +42,9 @@ STAYS = [
 ]
 WATCHES = re.compile(r"--follow\b|--watch\b|\brun watch\b")
 PRINTED_ADDRESS = "127.0.0.1:8420"
+PRINTED_STORE = "postgres://interlock@db.example.org/"
+# A throw-away server's address ends with a database and parameters, which pages name themselves.
+POSTGRES = re.sub(r"[^/]*$", "", os.environ.get("INTERLOCK_TEST_POSTGRES", ""))
 
 
 class Failed(Exception):
@@ -58,21 +63,22 @@ def blocks(text):
     at = 0
     ask, value = "run", ""
     while at < len(lines):
-        line = lines[at]
+        # A block may stand in a list.
+        line = lines[at].strip()
         setup = re.fullmatch(r"<!-- setup: (.+) -->", line)
         if setup:
             yield Block("console", f"$ {setup[1]}\n", at, "run", "")
             at += 1
             continue
-        asked = re.fullmatch(r"<!-- (file|not run): (.+) -->", line)
+        asked = re.fullmatch(r"<!-- (file|not run|on): (.+) -->", line)
         if asked:
             ask, value = asked.groups()
         elif line.startswith("```"):
-            end = next(number for number in range(at + 1, len(lines)) if lines[number].startswith("```"))
-            yield Block(line[3:].strip(), "\n".join(lines[at + 1 : end]) + "\n", at + 1, ask, value)
+            end = next(number for number in range(at + 1, len(lines)) if lines[number].strip().startswith("```"))
+            yield Block(line[3:].strip(), textwrap.dedent("\n".join(lines[at + 1 : end]) + "\n"), at + 1, ask, value)
             ask, value = "run", ""
             at = end
-        elif line.strip():
+        elif line:
             if ask != "run":
                 raise Failed(f"line {at + 1}: `<!-- {ask}: … -->` has no block below it")
         at += 1
@@ -129,9 +135,13 @@ class Reader:
             (folder / name).symlink_to(ROOT / name)
         (folder / ".input").write_text(PASSWORD * 4)
         env = {name: value for name, value in os.environ.items() if not name.startswith("INTERLOCK_")}
+        path = [str(programs), env["PATH"]]
+        if POSTGRES:
+            # Its own tools, such as pg_dump: others may be older than the server.
+            path.insert(1, subprocess.run([ROOT / "scripts/postgres-bin"], capture_output=True, text=True, check=True).stdout.strip())
         env |= {
             "HOME": str(folder),
-            "PATH": f"{programs}:{env['PATH']}",
+            "PATH": ":".join(path),
             "INTERLOCK_LISTEN": "127.0.0.1:0",
             "INTERLOCK_CONFIG_DIR": str(folder / ".config"),
         }
@@ -166,6 +176,7 @@ class Reader:
         self.count += 1
         if self.address:
             command = command.replace(PRINTED_ADDRESS, self.address)
+        command = command.replace(PRINTED_STORE, POSTGRES or PRINTED_STORE)
         command = re.sub(r"\b([a-z]{3}_)…", self.newest, command)
         stays = next((ready for begins, ready in STAYS if begins.match(command)), None)
         # The comment on the last line is for the reader.
@@ -222,14 +233,14 @@ def read(page, program):
     with tempfile.TemporaryDirectory(prefix=f"guide-{page.stem}-") as folder:
         reader = Reader(page, program, Path(folder))
         try:
-            if "$ interlock up" not in text:
+            if not re.search(r"^ *(\$|<!-- setup:) interlock up\b", text, re.MULTILINE):
                 reader.run(0, "interlock up --no-demo", [])
             for block in blocks(text):
                 if block.ask == "file":
                     (reader.folder / block.value).write_text(block.text)
                 elif block.language != "console":
                     continue
-                elif block.ask == "not run":
+                elif block.ask == "not run" or (block.ask == "on" and not POSTGRES):
                     left += 1
                 else:
                     for line, command, printed in commands(block):
