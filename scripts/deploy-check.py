@@ -4,8 +4,8 @@
     scripts/deploy-check.py PROMTOOL INTERLOCK
 
 Alerts are checked and tested by promtool, the dashboards' queries are checked by it as rules, every metric that either names is
-one that a server has and every metric of a server is named by one of them, and every variable in the compose file, the manifest,
-the units and the images is one that the binary reads.
+one that a server has and every metric of a server is named by one of them, every alert leads to a section of the runbooks, and every
+variable and every command with its flags in the compose file, the manifest, the units and the images is one that the binary knows.
 """
 
 import json
@@ -63,11 +63,37 @@ def known_metrics(text: str) -> set[str]:
     return names
 
 
+def without_runbook(rules: str) -> list[str]:
+    """Alerts whose `runbook` is not the heading of a section."""
+    led = dict(re.findall(r"- alert: (\w+)\n(?:(?!- alert:)[\s\S])*?runbook: \"(\S+)\"", rules))
+    lost = []
+    for alert in re.findall(r"- alert: (\w+)", rules):
+        page, _, anchor = led.get(alert, "").partition("#")
+        path = DEPLOY.parent / page
+        headings = re.findall(r"^#+ (.+)$", path.read_text(), re.MULTILINE) if path.is_file() else []
+        if anchor not in {re.sub(r"[^a-z0-9 -]", "", heading.lower()).replace(" ", "-") for heading in headings}:
+            lost.append(alert)
+    return lost
+
+
+def commands(text: str) -> list[list[str]]:
+    """The arguments with which a file starts the binary: `command`, `args`, `test`, `CMD`, `ExecStart`, `ExecStartPre`."""
+    lists = re.findall(r"(?:command|args|test|CMD|ENTRYPOINT)[: ]+\[(.+)\]", text)
+    found = [[word.strip().strip('"') for word in words.split(",")] for words in lists]
+    found += [line.split() for line in re.findall(r"^ExecStart(?:Pre)?=(.+)$", text, re.MULTILINE)]
+    ours = [words[1:] if words[0] == "CMD" else words for words in found]
+    ours = [words[1:] if words[0].endswith("/interlock") else words for words in ours]
+    return [words for words in ours if words and "pg_isready" not in words]
+
+
 def main() -> None:
     program, metrics = sys.argv[1], metrics_of(sys.argv[2])
     alerts = DEPLOY / "prometheus/alerts.yaml"
     promtool(program, "check", "rules", str(alerts))
     promtool(program, "test", "rules", str(DEPLOY / "prometheus/alerts.test.yaml"))
+
+    if lost := without_runbook(alerts.read_text()):
+        sys.exit(f"no section of a runbook for {', '.join(lost)}")
 
     used = set(re.findall(r"\binterlock_[a-z_]+", alerts.read_text()))
     for path in sorted((DEPLOY / "grafana").glob("*.json")):
@@ -86,12 +112,19 @@ def main() -> None:
                         - {re.sub(r"_(bucket|sum|count)$", "", name) for name in used}):
         sys.exit(f"no dashboard and no alert uses {', '.join(unused)}")
 
+    ran = 0
     reference = (DEPLOY.parent / "docs/reference/config.md").read_text() + (DEPLOY.parent / "docs/reference/cli.md").read_text()
     for path in [*DEPLOY.glob("*.yaml"), *DEPLOY.glob("*Dockerfile"), *(DEPLOY / "systemd").glob("*")]:
         for name in set(re.findall(r"\bINTERLOCK_[A-Z_]+", path.read_text())) - OF_COMPOSE:
             if f"`{name}`" not in reference:
                 sys.exit(f"{path}: nothing reads {name}")
-    print(f"deploy: alerts tested, {len(used)} metrics named, all of them there")
+        for words in commands(path.read_text()):
+            # Whatever is wrong is told before the help.
+            done = subprocess.run([sys.argv[2], *words, "--help"], capture_output=True, text=True)
+            if done.returncode:
+                sys.exit(f"{path}: `{' '.join(words)}`: {done.stderr}")
+            ran += 1
+    print(f"deploy: alerts tested, {len(used)} metrics named, all of them there, {ran} commands known")
 
 
 if __name__ == "__main__":
